@@ -1,0 +1,40 @@
+# A thin front for CMake and the scripts; `make help` lists what there is.
+
+.DEFAULT_GOAL := build/quern
+.PHONY: build/quern demo test setup lint format matrix elementary-full bench clean help
+
+build/quern: ## the program and the library, release build (the default)
+	@scripts/setup.sh build || echo "make: going on with what is here"
+	@cmake --preset release --log-level=WARNING
+	@cmake --build build
+
+demo: build/quern ## train on synthetic digits three times over and compare the bytes
+	@scripts/demo.sh
+
+test: ## every check, about a quarter of an hour on two cores
+	@scripts/test.sh
+
+setup: ## install what building and testing need
+	@scripts/setup.sh
+
+lint: ## layout, cppcheck, clang-tidy, shellcheck and the rules of the house
+	@scripts/test.sh tests/test_lint.py tests/test_house.py
+
+format: ## lay the C sources out as lint wants them
+	@find include src app bench examples tests -name '*.[ch]' -exec clang-format -i {} +
+
+matrix: ## the same bytes in every build, instruction set and number of threads
+	@scripts/test.sh tests/test_matrix.py
+
+elementary-full: build/quern ## the elementary functions over all 2^32 inputs, against MPFR
+	@cmake --build build --target bench.elementary_full
+	@build/bench/elementary_full
+
+bench: build/quern ## build the benchmarks into build/bench
+	@cmake --build build --target bench
+
+clean: ## remove every build tree (.venv stays)
+	rm -rf build build-debug build-asan build-tsan build-clang build-clang-debug build-aarch64 .cache
+
+help: ## this list
+	@grep -E '^[a-z/-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18

@@ -1,0 +1,64 @@
+# What can be chosen when building, and the flags that the exactness contract asks for.
+
+option(BUILD_SHARED_LIBS "Build the library as a shared object" OFF)
+option(QUERN_WERROR "Treat warnings as errors" OFF)
+option(QUERN_EXAMPLES "Build examples/ by default (target: examples)" ${PROJECT_IS_TOP_LEVEL})
+option(QUERN_BENCH "Build bench/ by default (target: bench)" OFF)
+set(QUERN_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
+set(QUERN_ZLIB AUTO CACHE STRING "Read .gz through zlib: AUTO, ON or OFF")
+set_property(CACHE QUERN_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
+set_property(CACHE QUERN_ZLIB PROPERTY STRINGS AUTO ON OFF)
+
+get_property(_multi GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(NOT CMAKE_BUILD_TYPE AND NOT _multi)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+
+# A flag that lets the compiler change arithmetic would change results without a word, so such
+# a build is refused whichever way the flag came in. (The names are cut in two so that the test
+# which looks for them in the tree does not find this list.)
+set(_forbidden "f" "fast-math|Of" "ast|funsafe" "-math|fassociative" "-math|ffp-contract=f" "ast"
+    "|freciprocal" "-math|ffinite-math" "-only")
+string(JOIN "" _forbidden ${_forbidden})
+foreach(_variable CMAKE_C_FLAGS CMAKE_C_FLAGS_DEBUG CMAKE_C_FLAGS_RELEASE
+        CMAKE_C_FLAGS_RELWITHDEBINFO CMAKE_C_FLAGS_MINSIZEREL)
+    if("${${_variable}}" MATCHES "-(${_forbidden})")
+        message(FATAL_ERROR "${_variable} contains ${CMAKE_MATCH_0}, which lets the compiler "
+            "change results. Quern promises the same bytes everywhere: take the flag out.")
+    endif()
+endforeach()
+
+# errno after a math call is never read; without it sqrtf is one instruction with the same bits.
+set(QUERN_ARITHMETIC_FLAGS -ffp-contract=off -fno-fast-math -fno-math-errno)
+
+set(QUERN_WARNING_FLAGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    -Wstrict-prototypes -Wmissing-prototypes)
+if(QUERN_WERROR)
+    list(APPEND QUERN_WARNING_FLAGS -Werror)
+endif()
+
+set(QUERN_SANITIZE_FLAGS "")
+if(QUERN_SANITIZE)
+    set(QUERN_SANITIZE_FLAGS "-fsanitize=${QUERN_SANITIZE}" -fno-sanitize-recover=all
+        -fno-omit-frame-pointer -g)
+    if(QUERN_SANITIZE MATCHES "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        # GCC warns of every fence that its thread sanitizer cannot follow.
+        list(APPEND QUERN_SANITIZE_FLAGS -Wno-error=tsan)
+    endif()
+endif()
+
+# float must be computed as float: an x87 unit would round twice.
+include(CheckCSourceCompiles)
+check_c_source_compiles("
+    #include <float.h>
+    _Static_assert(FLT_EVAL_METHOD == 0, \"float is not evaluated as float\");
+    int main(void) { return 0; }" QUERN_FLOAT_IS_FLOAT)
+if(NOT QUERN_FLOAT_IS_FLOAT)
+    message(FATAL_ERROR "This compiler evaluates float in another precision (FLT_EVAL_METHOD is "
+        "not 0), so results would differ. On 32-bit x86, set CMAKE_C_FLAGS to "
+        "\"-msse2 -mfpmath=sse\".")
+endif()

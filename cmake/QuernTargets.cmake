@@ -1,0 +1,79 @@
+# Small helpers that make every target the same way.
+
+# Flags that every target of the project is built with.
+function(quern_use_house_rules target)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    target_compile_options(${target} PRIVATE ${QUERN_WARNING_FLAGS} ${QUERN_SANITIZE_FLAGS}
+        ${QUERN_ARITHMETIC_FLAGS}
+        # __FILE__ in a message must not carry the place of the source tree.
+        "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+    target_link_options(${target} PRIVATE ${QUERN_SANITIZE_FLAGS})
+endfunction()
+
+# A file named for an instruction set is built with that set and left out elsewhere. Nothing
+# else is: what runs on any machine must not contain an instruction that some lack.
+set(QUERN_FLAGS_avx2 -mavx2 -mfma)
+set(QUERN_FLAGS_avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma)
+set(QUERN_FLAGS_neon "")
+function(quern_for_this_machine variable)
+    set(here "")
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+        set(here avx2 avx512)
+    elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+        set(here neon)
+    endif()
+    set(files ${${variable}})
+    foreach(isa avx2 avx512 neon)
+        if(NOT isa IN_LIST here)
+            list(FILTER files EXCLUDE REGEX "_${isa}\\.c$")
+            continue()
+        endif()
+        set(own ${files})
+        list(FILTER own INCLUDE REGEX "_${isa}\\.c$")
+        if(own)
+            set_source_files_properties(${own} PROPERTIES
+                COMPILE_OPTIONS "${QUERN_FLAGS_${isa}}")
+        endif()
+    endforeach()
+    set(${variable} ${files} PARENT_SCOPE)
+endfunction()
+
+# The test and benchmark programs of the elementary functions compare with MPFR, and the
+# benchmarks run SLEEF beside Quern, where these are installed.
+function(quern_link_peers target)
+    if(target MATCHES "elementary" AND TARGET quern_MPFR)
+        target_link_libraries(${target} PRIVATE quern_MPFR)
+    endif()
+    if(target MATCHES "^bench" AND TARGET quern_SLEEF)
+        target_link_libraries(${target} PRIVATE quern_SLEEF)
+    endif()
+endfunction()
+
+# FOLDER/*.c: one program each, in FOLDER of the build directory, and a target FOLDER for all.
+# Examples are a user's programs and see the public headers alone.
+function(quern_add_programs folder by_default)
+    file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.c")
+    list(FILTER sources EXCLUDE REGEX "_test\\.c$")
+    set(programs "")
+    foreach(source IN LISTS sources)
+        get_filename_component(name "${source}" NAME_WE)
+        set(program "${folder}.${name}")
+        add_executable(${program} "${source}")
+        quern_use_house_rules(${program})
+        target_link_libraries(${program} PRIVATE quern)
+        if(folder STREQUAL "bench")
+            target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src"
+                "${PROJECT_SOURCE_DIR}/bench" "${QUERN_GENERATED_DIR}")
+            quern_link_peers(${program})
+        endif()
+        set_target_properties(${program} PROPERTIES OUTPUT_NAME "${name}"
+            RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
+        if(NOT by_default)
+            set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL ON)
+        endif()
+        list(APPEND programs ${program})
+    endforeach()
+    if(programs)
+        add_custom_target(${folder} DEPENDS ${programs})
+    endif()
+endfunction()

@@ -1,0 +1,15 @@
+# The version is written once, in include/quern/version.h; this reads it into QUERN_VERSION.
+
+set(QUERN_VERSION 0.0.0)
+set(_header "${CMAKE_CURRENT_SOURCE_DIR}/include/quern/version.h")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_header}")
+if(EXISTS "${_header}")
+    file(STRINGS "${_header}" _lines REGEX "^#[ ]*define[ ]+QN_VERSION_(MAJOR|MINOR|PATCH)[ ]")
+    foreach(_part MAJOR MINOR PATCH)
+        if(NOT "${_lines}" MATCHES "QN_VERSION_${_part}[ ]+([0-9]+)")
+            message(FATAL_ERROR "${_header} does not define QN_VERSION_${_part} as a number.")
+        endif()
+        set(_${_part} "${CMAKE_MATCH_1}")
+    endforeach()
+    set(QUERN_VERSION "${_MAJOR}.${_MINOR}.${_PATCH}")
+endif()

@@ -1,0 +1,44 @@
+/* Models: a network, its parameters and the recipe it came from. */
+#ifndef QUERN_MODEL_H
+#define QUERN_MODEL_H
+
+#include <quern/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qn_model qn_model;
+
+/* Reads a model file (safetensors, docs/formats.md). The file may come from anywhere: nothing in it
+ * is believed before it is checked. Fails with QN_IO, QN_MEMORY, QN_FORMAT. */
+qn_status qn_model_load(const char *path, qn_model **out, qn_error *err);
+
+/* Writes the model beside `path`, syncs and renames it into place. */
+qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err);
+
+void qn_model_free(qn_model *model);
+
+/* The recipe as JSON (docs/exactness.md 11.1); owned by the model. */
+const char *qn_model_recipe(const qn_model *model);
+/* SHA-256 of the model's file, 64 hexadecimal digits; owned by the model. */
+const char *qn_model_digest(const qn_model *model);
+uint32_t qn_model_inputs(const qn_model *model);
+uint32_t qn_model_outputs(const qn_model *model);
+uint32_t qn_model_layers(const qn_model *model);
+/* Number of weights and biases of all layers. */
+uint64_t qn_model_parameters(const qn_model *model);
+/* A line about one layer, such as "dense 500 tanh", written into text. */
+void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size);
+
+/* A tensor by its name in the file ("layer0.weight"): a pointer owned by the model, and its shape
+ * (columns is 0 for a vector). NULL when there is none of that name. */
+const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
+                             uint64_t *columns);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

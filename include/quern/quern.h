@@ -1,0 +1,13 @@
+/* All of Quern's public API. */
+#ifndef QUERN_QUERN_H
+#define QUERN_QUERN_H
+
+#include <quern/data.h>
+#include <quern/device.h>
+#include <quern/model.h>
+#include <quern/predict.h>
+#include <quern/status.h>
+#include <quern/train.h>
+#include <quern/version.h>
+
+#endif

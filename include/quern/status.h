@@ -1,0 +1,45 @@
+/* Status codes and messages, shared by every function of the library.
+ *
+ * A function that can fail returns a qn_status and takes a `qn_error *` last. The pointer may be
+ * NULL; when it is not, a failure fills it and a success leaves it alone. The library never prints
+ * and never exits. After a failure, objects that the call was to create are NULL and objects that
+ * it was to change are as before, unless the function says otherwise. */
+#ifndef QUERN_STATUS_H
+#define QUERN_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum qn_status {
+    QN_OK = 0,
+    QN_USAGE,       /* an argument makes no sense (exit code 2 of the command) */
+    QN_INPUT,       /* a data file is missing, malformed or does not fit */
+    QN_IO,          /* the system refused to read or write */
+    QN_MEMORY,      /* not enough memory */
+    QN_FORMAT,      /* a model or checkpoint file is malformed or of a future version */
+    QN_MISMATCH,    /* two things that must agree do not: recipe and data, checkpoint and recipe */
+    QN_NUMERIC,     /* a NaN, an infinity or a sum out of range */
+    QN_UNSUPPORTED, /* this machine or this build cannot do it */
+    QN_BUSY,        /* somebody else holds it: a checkpoint folder, say */
+    QN_DEVICE,      /* a device failed; its worker is lost */
+    QN_INTERRUPTED, /* stopped on request, at a step's end */
+    QN_DIFFERS      /* a replay gave other bytes */
+} qn_status;
+
+/* What happened, where, and what to do about it: three NUL-terminated texts in UTF-8, `where` and
+ * `remedy` possibly empty, none with a trailing newline. */
+typedef struct qn_error {
+    qn_status status;
+    char what[512];
+    char where[512];
+    char remedy[512];
+} qn_error;
+
+/* The name of a status, such as "bad input". Never NULL. */
+const char *qn_status_name(qn_status status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

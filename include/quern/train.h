@@ -1,0 +1,152 @@
+/* Training.
+ *
+ *     qn_train_options o;
+ *     qn_train_options_init(&o);
+ *     o.model = "dense 500 tanh; dense 10 softmax";
+ *     qn_train *t;
+ *     qn_model *m;
+ *     if (qn_train_open(&o, data, NULL, NULL, &t, &err) == QN_OK && qn_train_run(t, &err) == QN_OK
+ * && qn_train_model(t, &m, &err) == QN_OK) qn_model_save(m, "digits.safetensors", &err);
+ */
+#ifndef QUERN_TRAIN_H
+#define QUERN_TRAIN_H
+
+#include <quern/data.h>
+#include <quern/device.h>
+#include <quern/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qn_train qn_train;
+
+/* Loss and accuracy over a set. `loss` is NaN and `items` 0 where there was none. */
+typedef struct qn_score {
+    uint64_t items;
+    uint64_t correct;
+    double loss; /* mean over the items */
+} qn_score;
+
+/* After a step. Loss and accuracy are those of the step's batch, before its update. */
+typedef struct qn_step_event {
+    uint32_t epoch, epochs;  /* from 0 */
+    uint64_t step, steps;    /* of the whole run, steps done and in all */
+    uint64_t items_done;     /* of this epoch */
+    double items_per_second; /* over the last moments */
+    double seconds_left;     /* an estimate for the whole run */
+    double loss;             /* mean over the epoch so far */
+} qn_step_event;
+
+typedef struct qn_epoch_event {
+    uint32_t epoch, epochs; /* epochs done, and in all */
+    double seconds;         /* of the training of this epoch, without validation */
+    double items_per_second;
+    double rate;          /* learning rate of the last step */
+    qn_score train;       /* running: each batch before its update */
+    qn_score valid, test; /* items 0 where there is no such set */
+} qn_epoch_event;
+
+/* A plain message for a person: "resumed from step 1200", "worker fake:1 is lost". */
+typedef void (*qn_note_fn)(void *user, const char *text);
+
+/* What to train and how. All that stands before `compute` is the recipe; what follows is the run.
+ * Numbers are checked by qn_train_open; floats are the nearest float32 to what the user wrote. */
+typedef struct qn_train_options {
+    size_t size;           /* sizeof(qn_train_options) */
+    const char *model;     /* "dense 500 tanh; dense 10 softmax" */
+    const char *loss;      /* "cross-entropy", "mse" */
+    const char *optimizer; /* "sgd", "momentum", "adam", "adamw"; NULL: momentum when it is not 0,
+                              else sgd */
+    const char *init;      /* "auto", "glorot", "he", "lecun" */
+    const char *scale;     /* "none", "unit", "standard" */
+    const char *schedule;  /* "constant", "step", "cosine" */
+    float rate;
+    float momentum, beta1, beta2, epsilon, weight_decay;
+    uint32_t lr_step;     /* schedule "step": epochs between two cuts */
+    float lr_gamma;       /* schedule "step": factor of a cut */
+    uint32_t warmup;      /* steps */
+    float valid_fraction; /* 0: no split */
+    uint32_t batch, grain, epochs;
+    uint64_t seed;
+    uint32_t unit; /* gradients are summed in units of 2^-unit */
+
+    qn_compute compute;
+    const char *checkpoint_dir; /* NULL: none */
+    double checkpoint_seconds;  /* 0: not by time */
+    uint64_t checkpoint_steps;  /* 0: not by steps */
+    int resume;                 /* 1: go on from the last whole checkpoint, if there is one */
+    const char *run_dir;        /* folder that keeps metrics and a record of the run; NULL: none */
+    const char *command_line;   /* for that record: how the run was started; NULL: unknown */
+
+    void *user; /* handed to the callbacks, which run on the thread that called qn_train_run */
+    void (*on_step)(void *user, const qn_step_event *event);
+    void (*on_epoch)(void *user, const qn_epoch_event *event);
+    qn_note_fn on_note;
+} qn_train_options;
+
+/* Defaults: cross-entropy, auto optimiser and initialisation, scale "unit", rate 0.1, batch 64,
+ * grain 32, 10 epochs, seed 1, unit 44, constant rate; no callbacks, no checkpoints. */
+void qn_train_options_init(qn_train_options *options);
+
+/* Fills the recipe part of `options` from a model's recipe, for a replay. Texts that `options`
+ * points to afterwards belong to the model. Checks that the data's digest is the recipe's
+ * (QN_MISMATCH names both). */
+qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
+                                      qn_train_options *options, qn_error *err);
+
+/* Checks everything and prepares the run, resuming when asked. `train` must have labels; `valid`
+ * and `test` may be NULL; all must outlive the run. Options and their texts are copied. Fails with
+ * QN_USAGE, QN_INPUT, QN_MISMATCH (sets that do not fit, a checkpoint of another recipe), QN_BUSY,
+ * QN_FORMAT, QN_IO, QN_MEMORY. */
+qn_status qn_train_open(const qn_train_options *options, const qn_data *train, const qn_data *valid,
+                        const qn_data *test, qn_train **out, qn_error *err);
+
+/* Trains to the end, or until qn_train_stop: then QN_INTERRUPTED, after a checkpoint where a folder
+ * was given. QN_NUMERIC names the step at which a loss or a gradient left the range. */
+qn_status qn_train_run(qn_train *train, qn_error *err);
+
+/* Asks the run to stop at the end of its step. May be called from a signal handler or another
+ * thread. */
+void qn_train_stop(qn_train *train);
+
+/* Writes a checkpoint into `dir` now (not during qn_train_run). */
+qn_status qn_train_checkpoint(qn_train *train, const char *dir, qn_error *err);
+
+/* The model as it is; complete after qn_train_run returned QN_OK. Owned by the caller. */
+qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error *err);
+
+/* How the run went. Pointers are owned by the qn_train. */
+typedef struct qn_worker_report {
+    char name[64];   /* "cpu" */
+    uint64_t grains; /* computed in training */
+    double rate;     /* items a second, measured */
+    double busy;     /* share of T in which it computed, 0..1 */
+    int cores;
+    const double *core_busy; /* one share for each core */
+} qn_worker_report;
+
+typedef struct qn_train_report {
+    double seconds; /* T: from the beginning of the first step to the end, validation included */
+    double seconds_training;      /* steps alone */
+    double bound;                 /* W/S: the training work over the summed rates of the workers */
+    double seconds_to_first_step; /* from qn_train_open to the first step */
+    uint64_t items;               /* items trained on in this run */
+    uint64_t steps;
+    uint64_t resumed_from; /* step at which the run began */
+    uint32_t workers;
+    const qn_worker_report *worker;
+    qn_score train, valid, test; /* at the end; train: running, of the last epoch */
+    uint32_t classes;
+    const uint64_t *confusion; /* classes x classes of the test set: [label][class], or NULL */
+} qn_train_report;
+
+/* Evaluates the test set if there is one and reports. After qn_train_run. */
+qn_status qn_train_report_get(qn_train *train, qn_train_report *report, qn_error *err);
+
+void qn_train_close(qn_train *train);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+/* The version of the library and what was built into it. */
+#ifndef QUERN_VERSION_H
+#define QUERN_VERSION_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QN_VERSION_MAJOR 0
+#define QN_VERSION_MINOR 1
+#define QN_VERSION_PATCH 0
+
+/* The version of docs/exactness.md that this library keeps. */
+#define QN_CONTRACT 1
+
+/* "0.1.0" */
+const char *qn_version(void);
+
+/* Facts of the build, one "name: value" a line: compiler, flags, build type, optional parts. */
+const char *qn_build_info(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,153 @@
+#include "base/error.h"
+
+#include "base/encoding.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *qn_status_name(qn_status status) {
+    static const char *const names[] = {
+        [QN_OK] = "success",
+        [QN_USAGE] = "bad usage",
+        [QN_INPUT] = "bad input",
+        [QN_IO] = "input/output error",
+        [QN_MEMORY] = "out of memory",
+        [QN_FORMAT] = "bad file format",
+        [QN_MISMATCH] = "mismatch",
+        [QN_NUMERIC] = "numeric failure",
+        [QN_UNSUPPORTED] = "not supported here",
+        [QN_BUSY] = "busy",
+        [QN_DEVICE] = "device failure",
+        [QN_INTERRUPTED] = "interrupted",
+        [QN_DIFFERS] = "results differ",
+    };
+    const size_t index = (size_t)status;
+    return index < sizeof names / sizeof *names ? names[index] : "unknown status";
+}
+
+/* Copies `from` into the field `to` of 512 bytes. Messages quote cells and keys of hostile files,
+ * and end on a terminal: what is not printable UTF-8 becomes '?', so that no file can send escape
+ * sequences there. A sequence that was cut in two at the end of the field goes as a whole. */
+static void put(char to[512], const char *from) {
+    size_t left = strlen(from), at = 0;
+    while (left > 0) {
+        size_t length = qn__utf8_length(from, left);
+        const int control = length == 1 && ((unsigned char)*from < 0x20 || *from == 0x7f);
+        /* U+0080 to U+009F are control characters too. */
+        const int control_8bit =
+            length == 2 && (unsigned char)from[0] == 0xc2 && (unsigned char)from[1] < 0xa0;
+        const int good = length > 0 && !control && !control_8bit;
+        if (length == 0)
+            length = 1;
+        if (at + (good ? length : 1) > 511)
+            break;
+        if (good)
+            memcpy(to + at, from, length);
+        else
+            to[at] = '?';
+        at += good ? length : 1;
+        from += length;
+        left -= length;
+    }
+    to[at] = 0;
+}
+
+/* Formats into a buffer of its own first, because the arguments may lie in the error itself. A
+ * longer text than fits is cut; four bytes more than the field are kept so that `put` can see
+ * whether its last character is whole. */
+static void format_into(char to[512], const char *format, va_list arguments) {
+    char text[516];
+    const int kept = errno;
+    const locale_t before = uselocale(qn__c_locale());
+    if (vsnprintf(text, sizeof text, format, arguments) < 0)
+        text[0] = 0;
+    uselocale(before);
+    put(to, text);
+    errno = kept;
+}
+
+qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...) {
+    if (!err)
+        return status;
+    va_list arguments;
+    va_start(arguments, format);
+    format_into(err->what, format, arguments);
+    va_end(arguments);
+    err->status = status;
+    err->where[0] = 0;
+    err->remedy[0] = 0;
+    return status;
+}
+
+void qn__at(qn_error *err, const char *format, ...) {
+    if (!err)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    format_into(err->where, format, arguments);
+    va_end(arguments);
+}
+
+qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...) {
+    if (!err)
+        return status;
+    va_list arguments;
+    va_start(arguments, format);
+    format_into(err->remedy, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+/* What a user can do about the errors of open, read, write, sync and rename that are met in
+ * practice; NULL for the others, whose name says all there is to say. */
+static const char *remedy_of(int error) {
+    static const struct {
+        int error;
+        const char *remedy;
+    } remedies[] = {
+        {ENOENT, "check the path: the file, or a folder on the way to it, is not there"},
+        {ENOTDIR, "check the path: a part of it before the last is a file, not a folder"},
+        {EISDIR, "name a file, not a folder"},
+        {EACCES, "change the permissions of the file and its folder, or use another folder"},
+        {EPERM, "change the permissions of the file and its folder, or use another folder"},
+        {EROFS, "this file system is read-only: use another folder"},
+        {ENOSPC, "the disk is full: free some space, or use a folder on another disk"},
+        {EDQUOT, "your disk quota is used up: free some space, or use another disk"},
+        {EFBIG, "the file would be larger than is allowed: raise the limit (ulimit -f), or "
+                "use another file system"},
+        {EMFILE, "too many files are open: raise the limit (ulimit -n)"},
+        {ENAMETOOLONG, "use a shorter name"},
+        {ELOOP, "symbolic links on this path point at each other: mend them"},
+        {ETXTBSY, "the file is a program that is running: use another name"},
+        {EPIPE, "the program that was reading has ended"},
+        {EIO, "the disk or the network file system has failed: look at the system's log"},
+    };
+    for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
+        if (remedies[i].error == error)
+            return remedies[i].remedy;
+    return NULL;
+}
+
+qn_status qn__fail_errno(qn_error *err, const char *doing, const char *path) {
+    const int error = errno;
+    qn__fail(err, QN_IO, "cannot %s %s: %s", doing, path, strerror_l(error, qn__c_locale()));
+    const char *remedy = remedy_of(error);
+    if (remedy)
+        qn__remedy(err, QN_IO, "%s", remedy);
+    errno = error;
+    return QN_IO;
+}
+
+qn_status qn__fail_memory(qn_error *err, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        qn__fail(err, QN_MEMORY, "out of memory: %zu x %zu bytes are more than can be addressed",
+                 count, size);
+    else
+        qn__fail(err, QN_MEMORY, "out of memory: %zu bytes could not be had", bytes);
+    return qn__remedy(err, QN_MEMORY,
+                      "use smaller data, a smaller model or a smaller batch, or a "
+                      "machine or a limit (ulimit -v) with more memory");
+}

@@ -1,0 +1,108 @@
+#include "base/file.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    MAP_FROM = 1 << 20,   /* smaller files are read: cheaper, and no later change shows through */
+    FIRST_ROOM = 1 << 16, /* for files whose size is not known */
+    READ_MOST = 1 << 30   /* some systems refuse more than 2^31 - 1 bytes in one call */
+};
+
+/* Fails for what has no contents to read, and says what it is. Pipes are read to their end. */
+static qn_status refuse_special(const struct stat *info, const char *path, qn_error *err) {
+    if (S_ISREG(info->st_mode) || S_ISFIFO(info->st_mode) || S_ISSOCK(info->st_mode))
+        return QN_OK;
+    if (S_ISDIR(info->st_mode)) {
+        qn__fail(err, QN_IO, "cannot read %s: it is a folder", path);
+        return qn__remedy(err, QN_IO, "name a file in it");
+    }
+    qn__fail(err, QN_IO, "cannot read %s: it is a device, not a file", path);
+    return qn__remedy(err, QN_IO, "name a regular file or a pipe");
+}
+
+/* A block of twice the room with the bytes so far; frees the old one. */
+static uint8_t *grow(uint8_t *data, size_t size, size_t *room, qn_error *err) {
+    uint8_t *larger = qn__alloc(*room, 2, err);
+    if (larger) {
+        memcpy(larger, data, size);
+        *room *= 2;
+    }
+    qn__free(data);
+    return larger;
+}
+
+/* Reads to the end, whatever fstat said of the size: files of /proc claim 0, and a file may grow
+ * or shrink meanwhile. The block grows with what really came. */
+static qn_status read_all(int file, size_t expected, const char *path, qn__bytes *out,
+                          qn_error *err) {
+    size_t room = expected > 0 ? expected + 1 : FIRST_ROOM, size = 0;
+    uint8_t *data = qn__alloc(room, 1, err);
+    while (data) {
+        const size_t left = room - 1 - size;
+        const ssize_t got = read(file, data + size, left < READ_MOST ? left : READ_MOST);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            qn__fail_errno(err, "read", path);
+            qn__free(data);
+            return QN_IO;
+        }
+        size += (size_t)got;
+        if (got == 0 && left > 0) {
+            data[size] = 0;
+            *out = (qn__bytes){.data = data, .size = size};
+            return QN_OK;
+        }
+        if (size + 1 == room)
+            data = grow(data, size, &room, err);
+    }
+    return QN_MEMORY;
+}
+
+/* Maps large regular files; reads all others, and those that the file system cannot map. */
+static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error *err) {
+    struct stat info;
+    if (fstat(file, &info) != 0)
+        return qn__fail_errno(err, "look at", path);
+    const qn_status status = refuse_special(&info, path, err);
+    if (status != QN_OK)
+        return status;
+    const uint64_t size = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+    if (size >= SIZE_MAX / 2)
+        return qn__fail_memory(err, SIZE_MAX, 1);
+    if (size >= MAP_FROM) {
+        void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (data != MAP_FAILED) {
+            *out = (qn__bytes){.data = data, .size = (size_t)size, .mapped = 1};
+            return QN_OK;
+        }
+    }
+    return read_all(file, (size_t)size, path, out, err);
+}
+
+qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err) {
+    *out = (qn__bytes){0};
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (file < 0)
+        return qn__fail_errno(err, "open", path);
+    const qn_status status = take_bytes(file, path, out, err);
+    close(file);
+    return status;
+}
+
+void qn__bytes_release(qn__bytes *bytes) {
+    if (!bytes)
+        return;
+    if (bytes->mapped)
+        munmap((void *)(uintptr_t)bytes->data, bytes->size);
+    else
+        qn__free((void *)(uintptr_t)bytes->data);
+    *bytes = (qn__bytes){0};
+}

@@ -1,0 +1,35 @@
+/* Reading files whole and writing them so that nothing is ever half there. */
+#ifndef QN_BASE_FILE_H
+#define QN_BASE_FILE_H
+
+#include "base/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* The bytes of a file. Small files and pipes are read to their end, large files are mapped; so a
+ * NUL may or may not stand behind the last byte. Another program that cuts a mapped file short
+ * while it is in use ends this one: Quern itself only ever replaces files. Folders, devices,
+ * missing files and the like fail with QN_IO and say which it is; `out` is then empty. */
+typedef struct qn__bytes {
+    const uint8_t *data;
+    size_t size;
+    int mapped;
+} qn__bytes;
+qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err);
+void qn__bytes_release(qn__bytes *bytes);
+
+/* A file under construction: bytes go to a temporary file in the same folder (unique to the
+ * process); commit syncs it, renames it over `path` and syncs the folder; drop removes it. After
+ * any failure the old `path` is untouched, and commit has dropped the temporary file. create fails
+ * early when the folder is missing or not writable, or the old file is write-protected.
+ *
+ * A symbolic link is followed and stays. The new file gets the permissions of the old one, or
+ * those of the umask. A device, a pipe or a name such as /dev/stdout is written to directly.
+ * After a failed add, further adds and commit do nothing and report the same failure. */
+typedef struct qn__writer qn__writer;
+qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err);
+qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_error *err);
+qn_status qn__writer_commit(qn__writer *writer, qn_error *err); /* frees the writer in every case */
+void qn__writer_drop(qn__writer *writer);                       /* accepts NULL */
+
+#endif

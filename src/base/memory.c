@@ -1,0 +1,45 @@
+#include "base/memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 64, BEHIND = 64 };
+
+/* calloc rather than aligned_alloc and memset: the system hands out zero pages when they are first
+ * touched, so a large block costs nothing until it is used, and lies on the memory node of the
+ * core that uses it. The address that calloc gave stands just before the block, for qn__free. */
+void *qn__alloc(size_t count, size_t size, qn_error *err) {
+    size_t bytes, total;
+    if (__builtin_mul_overflow(count, size, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)(sizeof(void *) + LINE - 1 + BEHIND), &total)) {
+        qn__fail_memory(err, count, size);
+        return NULL;
+    }
+    char *base = calloc(1, total);
+    if (!base) {
+        qn__fail_memory(err, count, size);
+        return NULL;
+    }
+    const uintptr_t first = (uintptr_t)base + sizeof(void *);
+    const uintptr_t past = first % LINE;
+    char *block = base + sizeof(void *) + (past ? LINE - past : 0);
+    memcpy(block - sizeof(void *), &base, sizeof base);
+    return block;
+}
+
+void qn__free(void *memory) {
+    if (!memory)
+        return;
+    void *base;
+    memcpy(&base, (char *)memory - sizeof(void *), sizeof base);
+    free(base);
+}
+
+char *qn__copy_text(const char *text, qn_error *err) {
+    const size_t size = strlen(text) + 1;
+    char *copy = qn__alloc(size, 1, err);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}

@@ -1,0 +1,38 @@
+/* Numbers and words as text, the same in every locale. */
+#ifndef QN_BASE_TEXT_H
+#define QN_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The shortest text of 1.6 in docs/exactness.md, such as "0.001" or "1e-08"; `text` holds at least
+ * 32 bytes. */
+void qn__float_text(float value, char *text);
+
+/* Whole text to number; 1 on success, 0 when it is no such number (empty, spaces, trailing bytes,
+ * out of range), and `out` is then as before. The text need not end in a NUL. Integers are digits
+ * alone, without a sign. Floats must be decimal (no hexadecimal) and are rounded once; those too
+ * small become a zero or a subnormal, those that would round to an infinity are refused, and so
+ * are "nan" and "inf". */
+int qn__parse_float(const char *text, size_t size, float *out);
+int qn__parse_u64(const char *text, size_t size, uint64_t *out);
+
+/* The entry of the NULL-terminated list nearest to `word` by edit distance (the first of several),
+ * or NULL when none is near: more than a third of its letters, or more than 2 where a third is
+ * less, or all of them would change. */
+const char *qn__nearest(const char *word, const char *const *list);
+
+/* Growing text for JSON and reports. Start with {0}; `data` is NULL until something was added and
+ * NUL-terminated from then on; `failed` becomes 1 when memory was short, and later additions do
+ * nothing. */
+typedef struct qn__text {
+    char *data;
+    size_t size, room;
+    int failed;
+} qn__text;
+void qn__text_add(qn__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends a JSON string with its quotes. Escapes what must be escaped and nothing else. */
+void qn__text_add_json(qn__text *text, const char *utf8);
+void qn__text_release(qn__text *text);
+
+#endif

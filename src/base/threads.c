@@ -1,0 +1,244 @@
+#include "base/threads.h"
+
+#include "base/clock.h"
+#include "base/cores.h"
+#include "base/encoding.h"
+#include "base/memory.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    THREADS_MAX = 4096, /* more is a slip of the keyboard, not a machine */
+    LOOKS = 32          /* looks at a gate before the clock is read for the first time */
+};
+
+/* How long a thread spins before it sleeps. Longer than a wait inside a balanced step, and than a
+ * futex's two system calls; so short that a caller who works alone between two runs hardly heats
+ * the other cores. */
+static const double SPIN_SECONDS = 100e-6;
+
+/* A number that threads wait on until it changes. Only its setter writes `value`. */
+typedef struct gate {
+    _Alignas(64) atomic_uint value;
+    atomic_uint sleepers; /* threads that are in, or about to enter, the kernel's wait */
+} gate;
+
+typedef struct member {
+    qn__pool *pool;
+    pthread_t handle;
+    int thread;
+} member;
+
+struct qn__pool {
+    gate start; /* raised by qn__pool_run; members 1 .. threads-1 wait on it between runs */
+    gate round; /* raised by the last thread to arrive at a barrier */
+    _Alignas(64) atomic_uint arrived; /* threads that have come to the barrier of this round */
+    _Alignas(64) int threads;
+    int spins;   /* 0 where there are more threads than cores: a spinning thread would only
+                    keep the one that it waits for from running */
+    int *cores;  /* the core of each thread, or NULL when they are not bound */
+    int members; /* how many of members[] have started; member[0] never does */
+    member *member;
+    int stop; /* these three are published by raising `start` */
+    void (*body)(void *context, int thread);
+    void *context;
+};
+
+static void pause_core(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void gate_raise(gate *g) {
+    atomic_fetch_add(&g->value, 1);
+    /* Both this load and the sleeper's increment are sequentially consistent: either it is seen
+     * here, or the sleeper's look at `value` (in the kernel) comes after the change. */
+    if (atomic_load(&g->sleepers) > 0)
+        syscall(SYS_futex, &g->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void gate_sleep(gate *g, unsigned seen) {
+    atomic_fetch_add(&g->sleepers, 1);
+    /* The kernel sleeps only if `value` still is `seen`; it may also return for no reason. */
+    while (atomic_load(&g->value) == seen)
+        syscall(SYS_futex, &g->value, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    atomic_fetch_sub(&g->sleepers, 1);
+}
+
+/* Waits until the gate's value is another than `seen`. Returns the seconds that it took, 0 when
+ * the first few looks were enough. */
+static double gate_wait(gate *g, unsigned seen, int spins) {
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load_explicit(&g->value, memory_order_acquire) != seen)
+            return 0;
+        pause_core();
+    }
+    const double begin = qn__now();
+    while (spins && qn__now() - begin < SPIN_SECONDS) {
+        for (int i = 0; i < LOOKS; i++) {
+            if (atomic_load_explicit(&g->value, memory_order_acquire) != seen)
+                return qn__now() - begin;
+            pause_core();
+        }
+    }
+    gate_sleep(g, seen);
+    return qn__now() - begin;
+}
+
+/* Counts this thread in. The last one sets the count back before it raises the gate: whoever is
+ * let through sees 0, and nobody can come to the next round sooner. Returns the value of the gate
+ * that the others wait to leave; it cannot have changed before this thread came. */
+static unsigned arrive(qn__pool *pool) {
+    const unsigned seen = atomic_load_explicit(&pool->round.value, memory_order_relaxed);
+    const unsigned before = atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel);
+    if (before + 1 == (unsigned)pool->threads) {
+        atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
+        gate_raise(&pool->round);
+    }
+    return seen;
+}
+
+double qn__pool_barrier(qn__pool *pool, int thread) {
+    (void)thread;
+    return gate_wait(&pool->round, arrive(pool), pool->spins);
+}
+
+static void bind_to_core(int core) {
+    const size_t cores = (size_t)core + 1, size = CPU_ALLOC_SIZE(cores);
+    cpu_set_t *set = CPU_ALLOC(cores);
+    if (!set)
+        return;
+    CPU_ZERO_S(size, set);
+    CPU_SET_S((size_t)core, size, set);
+    /* A core can be taken away between reading the mask and now: the thread then stays free. */
+    (void)sched_setaffinity(0, size, set);
+    CPU_FREE(set);
+}
+
+static void *member_main(void *argument) {
+    member *self = argument;
+    qn__pool *pool = self->pool;
+    if (pool->cores)
+        bind_to_core(pool->cores[self->thread]);
+    unsigned seen = 0;
+    for (;;) {
+        gate_wait(&pool->start, seen, pool->spins);
+        seen++;
+        if (pool->stop)
+            return NULL;
+        pool->body(pool->context, self->thread);
+        /* The end of a run is one more round, in which only the caller waits: it cannot start
+         * the next run before this thread has arrived. */
+        arrive(pool);
+    }
+}
+
+/* The first `threads` cores of the mask, or NULL when it holds fewer. */
+static int *choose_cores(int threads) {
+    size_t size;
+    cpu_set_t *set = qn__own_mask(&size);
+    int *cores = NULL;
+    if (set && CPU_COUNT_S(size, set) >= threads)
+        cores = qn__alloc((size_t)threads, sizeof *cores, NULL);
+    for (int core = 0, found = 0; cores && found < threads; core++)
+        if (CPU_ISSET_S((size_t)core, size, set))
+            cores[found++] = core;
+    if (set)
+        CPU_FREE(set);
+    return cores;
+}
+
+/* Starts members 1 .. threads-1 with all signals blocked, so that Ctrl-C and the like are always
+ * delivered to a thread of the program and never interrupt a kernel. */
+static int start_members(qn__pool *pool) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = 0;
+    for (int i = 1; i < pool->threads && error == 0; i++) {
+        member *m = &pool->member[i];
+        m->pool = pool;
+        m->thread = i;
+        error = pthread_create(&m->handle, NULL, member_main, m);
+        if (error == 0)
+            pool->members = i;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+qn_status qn__pool_create(int threads, int pin, qn__pool **out, qn_error *err) {
+    *out = NULL;
+    if (threads < 1 || threads > THREADS_MAX) {
+        qn__fail(err, QN_USAGE, "%d threads cannot be started", threads);
+        return qn__remedy(err, QN_USAGE, "ask for 1 to %d threads", THREADS_MAX);
+    }
+    qn__pool *pool = qn__alloc(1, sizeof *pool, err);
+    if (!pool)
+        return QN_MEMORY;
+    pool->threads = threads;
+    pool->spins = threads <= qn__cores();
+    pool->cores = pin ? choose_cores(threads) : NULL;
+    pool->member = qn__alloc((size_t)threads, sizeof *pool->member, err);
+    if (!pool->member) {
+        qn__pool_destroy(pool);
+        return QN_MEMORY;
+    }
+    const int error = start_members(pool);
+    if (error != 0) {
+        const int started = pool->members + 1;
+        qn__pool_destroy(pool);
+        qn__fail(err, QN_MEMORY, "cannot start thread %d of %d: %s", started + 1, threads,
+                 strerror_l(error, qn__c_locale()));
+        return qn__remedy(err, QN_MEMORY,
+                          "use fewer threads, or raise the limit of processes "
+                          "(ulimit -u) or of memory (ulimit -v)");
+    }
+    *out = pool;
+    return QN_OK;
+}
+
+void qn__pool_destroy(qn__pool *pool) {
+    if (!pool)
+        return;
+    pool->stop = 1;
+    gate_raise(&pool->start);
+    for (int i = 1; i <= pool->members; i++)
+        pthread_join(pool->member[i].handle, NULL);
+    qn__free(pool->member);
+    qn__free(pool->cores);
+    qn__free(pool);
+}
+
+int qn__pool_threads(const qn__pool *pool) { return pool->threads; }
+
+/* The caller is bound to its core for the length of a run only: threads that it starts elsewhere
+ * (a GPU driver's, say) would otherwise inherit that one core. */
+void qn__pool_run(qn__pool *pool, void (*body)(void *context, int thread), void *context) {
+    size_t size = 0;
+    cpu_set_t *before = pool->cores ? qn__own_mask(&size) : NULL;
+    if (before)
+        bind_to_core(pool->cores[0]);
+
+    pool->body = body;
+    pool->context = context;
+    gate_raise(&pool->start);
+    body(context, 0);
+    qn__pool_barrier(pool, 0);
+
+    if (before) {
+        (void)sched_setaffinity(0, size, before);
+        CPU_FREE(before);
+    }
+}

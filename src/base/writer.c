@@ -1,0 +1,287 @@
+/* The second half of file.h: writing a file so that nothing is ever half there. */
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 16, WRITE_MOST = 1 << 30, TRIES = 100 };
+
+struct qn__writer {
+    char *path;     /* as the caller gave it, for messages */
+    char *target;   /* the same without symbolic links; NULL when bytes go straight to `path` */
+    int file;       /* what is written to, -1 when closed */
+    int folder;     /* the folder of `target`, -1 when bytes go straight to `path` */
+    char name[64];  /* of the temporary file in the folder; empty when there is none */
+    qn_error error; /* the first failure; nothing more is written after it */
+    size_t used;    /* bytes in the buffer */
+    uint8_t buffer[BUFFER];
+};
+
+/* The descriptor that a name such as /dev/stdout or /dev/fd/5 stands for, or -1. Opening such a
+ * name anew would begin at the file's first byte, and renaming would replace the shell's file. */
+static int named_descriptor(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < 2; i++) {
+        const size_t length = strlen(folders[i]);
+        if (strncmp(path, folders[i], length) != 0)
+            continue;
+        char *end;
+        const long number = strtol(path + length, &end, 10);
+        if (end != path + length && *end == 0 && number >= 0 && number < INT_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
+/* Devices, pipes and descriptors have no "beside": bytes go straight there. */
+static qn_status open_directly(qn__writer *writer, int descriptor, qn_error *err) {
+    writer->file = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+                                   : open(writer->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return writer->file >= 0 ? QN_OK : qn__fail_errno(err, "write to", writer->path);
+}
+
+/* Where the bytes shall be in the end: what a symbolic link points at, so that the link stays.
+ * The block is released with free. */
+static char *resolve(const char *path, int exists, qn_error *err) {
+    struct stat link;
+    if (!exists && lstat(path, &link) == 0) {
+        qn__fail(err, QN_IO, "cannot write %s: it is a symbolic link to nothing", path);
+        qn__remedy(err, QN_IO, "remove the link, or create what it points at");
+        return NULL;
+    }
+    char *target = exists ? realpath(path, NULL) : strdup(path);
+    if (!target)
+        qn__fail_errno(err, "write", path);
+    return target;
+}
+
+/* Opens the folder of `target`, so that a change of the working folder in between does no harm. A
+ * folder that may be entered and changed but not listed can be used, though not synced. */
+static qn_status open_folder(qn__writer *writer, qn_error *err) {
+    char *slash = strrchr(writer->target, '/');
+    const char *folder = !slash ? "." : slash == writer->target ? "/" : writer->target;
+    const int flags = O_DIRECTORY | O_CLOEXEC;
+    if (slash)
+        *slash = 0;
+    writer->folder = open(folder, flags | O_RDONLY);
+    if (writer->folder < 0 && errno == EACCES)
+        writer->folder = open(folder, flags | O_PATH);
+    if (writer->folder < 0)
+        qn__fail_errno(err, "open the folder", folder);
+    if (slash)
+        *slash = '/';
+    return writer->folder >= 0 ? QN_OK : QN_IO;
+}
+
+static const char *base_name(const qn__writer *writer) {
+    const char *slash = strrchr(writer->target, '/');
+    return slash ? slash + 1 : writer->target;
+}
+
+/* Creates the temporary file under a name that nobody has: O_EXCL is the judge, also between the
+ * hosts of a network file system; time and process only make collisions rare. */
+static qn_status open_beside(qn__writer *writer, const struct stat *old, qn_error *err) {
+    static atomic_uint counter;
+    for (int i = 0; i < TRIES; i++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(writer->name, sizeof writer->name, ".quern-%ld-%u-%lx.tmp", (long)getpid(),
+                 atomic_fetch_add(&counter, 1), (unsigned long)now.tv_nsec);
+        writer->file = openat(writer->folder, writer->name,
+                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (writer->file >= 0 || errno != EEXIST)
+            break;
+    }
+    if (writer->file < 0) {
+        writer->name[0] = 0;
+        return qn__fail_errno(err, "create a file beside", writer->path);
+    }
+    if (old && fchmod(writer->file, old->st_mode & 0777) != 0)
+        return qn__fail_errno(err, "set the permissions of a file beside", writer->path);
+    return QN_OK;
+}
+
+/* `old` is the existing file, or NULL. Renaming over a write-protected file would succeed, but
+ * whoever protected it meant something. */
+static qn_status open_replacement(qn__writer *writer, const struct stat *old, qn_error *err) {
+    if (old && faccessat(AT_FDCWD, writer->path, W_OK, AT_EACCESS) != 0)
+        return qn__fail_errno(err, "write", writer->path);
+    writer->target = resolve(writer->path, old != NULL, err);
+    if (!writer->target)
+        return QN_IO;
+    qn_status status = open_folder(writer, err);
+    if (status == QN_OK && *base_name(writer) == 0) {
+        qn__fail(err, QN_IO, "cannot write %s: it names no file", writer->path);
+        return qn__remedy(err, QN_IO, "name a file in that folder");
+    }
+    return status == QN_OK ? open_beside(writer, old, err) : status;
+}
+
+static qn_status open_target(qn__writer *writer, qn_error *err) {
+    const char *path = writer->path;
+    const int descriptor = named_descriptor(path);
+    if (descriptor >= 0)
+        return open_directly(writer, descriptor, err);
+    struct stat info;
+    const int exists = stat(path, &info) == 0;
+    if (!exists && errno != ENOENT)
+        return qn__fail_errno(err, "write", path);
+    if (exists && S_ISDIR(info.st_mode)) {
+        qn__fail(err, QN_IO, "cannot write %s: it is a folder", path);
+        return qn__remedy(err, QN_IO, "name a file in it");
+    }
+    if (exists && !S_ISREG(info.st_mode))
+        return open_directly(writer, -1, err);
+    return open_replacement(writer, exists ? &info : NULL, err);
+}
+
+qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err) {
+    *out = NULL;
+    qn__writer *writer = qn__alloc(1, sizeof *writer, err);
+    if (!writer)
+        return QN_MEMORY;
+    writer->file = writer->folder = -1;
+    writer->path = qn__copy_text(path, err);
+    const qn_status status = writer->path ? open_target(writer, err) : QN_MEMORY;
+    if (status != QN_OK) {
+        qn__writer_drop(writer);
+        return status;
+    }
+    *out = writer;
+    return QN_OK;
+}
+
+/* Writing past a limit or into a pipe without a reader raises a signal that ends the program;
+ * a library may not. The signals go to the thread that writes, so they are blocked there, and one
+ * that came is taken away before they are let through again. */
+static ssize_t write_quietly(int file, const uint8_t *bytes, size_t size) {
+    sigset_t mine, before, pending;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGXFSZ);
+    sigaddset(&mine, SIGPIPE);
+    sigpending(&pending);
+    const int others = sigismember(&pending, SIGXFSZ) || sigismember(&pending, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &mine, &before);
+    const ssize_t put = write(file, bytes, size < WRITE_MOST ? size : WRITE_MOST);
+    const int error = errno;
+    if (put < 0 && (error == EFBIG || error == EPIPE) && !others) {
+        const struct timespec at_once = {0};
+        while (sigtimedwait(&mine, NULL, &at_once) < 0 && errno == EINTR)
+            ;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return put;
+}
+
+static qn_status write_all(qn__writer *writer, const uint8_t *bytes, size_t size) {
+    while (size > 0) {
+        const ssize_t put = write_quietly(writer->file, bytes, size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return qn__fail_errno(&writer->error, "write", writer->path);
+        bytes += put;
+        size -= (size_t)put;
+    }
+    return QN_OK;
+}
+
+static qn_status flush(qn__writer *writer) {
+    const size_t size = writer->used;
+    writer->used = 0;
+    return write_all(writer, writer->buffer, size);
+}
+
+/* The writer keeps its first failure, so that a caller may look at commit's status alone. */
+static qn_status report(const qn__writer *writer, qn_error *err) {
+    if (err && writer->error.status != QN_OK)
+        *err = writer->error;
+    return writer->error.status;
+}
+
+qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_error *err) {
+    if (writer->error.status == QN_OK && size > BUFFER - writer->used)
+        flush(writer);
+    if (writer->error.status == QN_OK && size > BUFFER)
+        write_all(writer, bytes, size);
+    else if (writer->error.status == QN_OK && size > 0) {
+        memcpy(writer->buffer + writer->used, bytes, size);
+        writer->used += size;
+    }
+    return report(writer, err);
+}
+
+/* Closing can be the first to report a full network disk. After EINTR the descriptor is gone all
+ * the same on Linux, and what was synced is safe. */
+static void close_file(qn__writer *writer) {
+    const int file = writer->file;
+    writer->file = -1;
+    if (close(file) != 0 && errno != EINTR && writer->error.status == QN_OK)
+        qn__fail_errno(&writer->error, "write", writer->path);
+}
+
+/* Devices and pipes cannot be synced (EINVAL, EROFS, ENOTSUP), which is no failure. */
+static void sync_file(qn__writer *writer) {
+    int rc;
+    do
+        rc = fsync(writer->file);
+    while (rc != 0 && errno == EINTR);
+    if (rc != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+        qn__fail_errno(&writer->error, "write", writer->path);
+}
+
+/* Until the folder is synced, a power failure may bring the old file back. EBADF: it could only be
+ * opened by its path (see open_folder). */
+static void put_in_place(qn__writer *writer) {
+    if (renameat(writer->folder, writer->name, writer->folder, base_name(writer)) != 0) {
+        qn__fail_errno(&writer->error, "put the new file in place of", writer->path);
+        return;
+    }
+    writer->name[0] = 0;
+    if (fsync(writer->folder) != 0 && errno != EINVAL && errno != EBADF && errno != ENOTSUP)
+        qn__fail_errno(&writer->error, "sync the folder of", writer->path);
+}
+
+qn_status qn__writer_commit(qn__writer *writer, qn_error *err) {
+    if (writer->error.status == QN_OK)
+        flush(writer);
+    if (writer->error.status == QN_OK)
+        sync_file(writer);
+    close_file(writer);
+    if (writer->error.status == QN_OK && writer->target)
+        put_in_place(writer);
+    const qn_status status = report(writer, err);
+    qn__writer_drop(writer);
+    return status;
+}
+
+void qn__writer_drop(qn__writer *writer) {
+    if (!writer)
+        return;
+    const int error = errno;
+    if (writer->file >= 0)
+        close(writer->file);
+    if (writer->name[0])
+        unlinkat(writer->folder, writer->name, 0);
+    if (writer->folder >= 0)
+        close(writer->folder);
+    free(writer->target);
+    qn__free(writer->path);
+    qn__free(writer);
+    errno = error;
+}
