@@ -1,0 +1,18 @@
+/* The scalar instance of elementary.inc, behind ordinary functions. The algorithms are explained
+ * in that text. */
+#include "num/elementary.h"
+
+#include "num/elementary_scalar.h"
+
+#define V_NAME(f) scalar_##f
+#include "num/elementary.inc"
+
+float qn__exp(float x) { return scalar_exp(x); }
+
+float qn__log(float x) { return scalar_log(x); }
+
+float qn__tanh(float x) { return scalar_tanh(x); }
+
+float qn__sigmoid(float x) { return scalar_sigmoid(x); }
+
+float qn__cospi(float t) { return scalar_cospi(t); }

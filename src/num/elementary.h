@@ -1,0 +1,30 @@
+/* Quern's own elementary functions: the scalar reference.
+ *
+ * Each is a fixed sequence of float32 operations (docs/exactness.md, section 13), so a result is
+ * the same on every machine. The vector forms in device/cpu/map.h and the GPU kernels are the same
+ * text and give the same bits; these are for code that has a few numbers only, and for tests.
+ *
+ * All accept every float. NaN gives NaN, whose sign and payload mean nothing. Subnormal numbers
+ * are kept, so the flush-to-zero modes of the processor must be off, as they are unless somebody
+ * sets them.
+ */
+#ifndef QN_NUM_ELEMENTARY_H
+#define QN_NUM_ELEMENTARY_H
+
+/* e^x: +inf from 0x1.62e43p+6 (88.72284) on, +0 where it is below half the smallest subnormal. */
+float qn__exp(float x);
+
+/* Natural logarithm: -inf for either zero, NaN below zero, +inf for +inf. */
+float qn__log(float x);
+
+/* Hyperbolic tangent: odd to the bit, also for -0; never beyond 1 in magnitude. */
+float qn__tanh(float x);
+
+/* 1 / (1 + e^-x), between 0 and 1 inclusive; accurate in the far negative tail too, where it
+ * goes down through the subnormal numbers to +0. */
+float qn__sigmoid(float x);
+
+/* cos(pi t), for 0 <= t <= 1 only. Exact at 0, 1/2 and 1. */
+float qn__cospi(float t);
+
+#endif

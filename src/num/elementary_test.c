@@ -1,0 +1,284 @@
+/* exp, log, tanh, sigmoid and cospi: their errors against MPFR on a dense sample and at every
+ * binade's edges, their special cases, and the bits that the contract prints. All 2^32 inputs are
+ * for bench/elementary_full.c, by hand. */
+#include "num/elementary.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifdef QN_HAVE_MPFR
+#include "num/elementary_mpfr.h"
+#endif
+
+static float from_bits(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint32_t to_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return isnan(x) ? 0x7fc00000u : bits;
+}
+
+static void same_bits(float (*f)(float), uint32_t x, uint32_t y) {
+    const uint32_t got = to_bits(f(from_bits(x)));
+    if (got != y)
+        fail_msg("at %08x (%a): %08x, not %08x", x, (double)from_bits(x), got, y);
+}
+
+enum { INF = 0x7f800000, NOT = 0x7fc00000, SIGN = (int)0x80000000 };
+
+static void special_cases(void **state) {
+    (void)state;
+    static const struct {
+        float (*f)(float);
+        uint32_t x, y;
+    } cases[] = {
+        {qn__exp, 0, 0x3f800000},
+        {qn__exp, 0x80000000, 0x3f800000},
+        {qn__exp, 1, 0x3f800000},
+        {qn__exp, INF, INF},
+        {qn__exp, 0xff800000, 0},
+        {qn__exp, 0x42b17218, INF}, /* the first argument that overflows */
+        {qn__exp, 0x7f7fffff, INF},
+        {qn__exp, 0xff7fffff, 0},
+        {qn__exp, 0xc2cff1b5, 0}, /* the first below half the smallest subnormal */
+        {qn__exp, 0xc2cff1b4, 1},
+        {qn__log, 0, 0xff800000},
+        {qn__log, 0x80000000, 0xff800000},
+        {qn__log, 0x80000001, NOT},
+        {qn__log, 0xbf800000, NOT},
+        {qn__log, 0xff800000, NOT},
+        {qn__log, INF, INF},
+        {qn__log, 0x3f800000, 0},
+        {qn__tanh, 0, 0},
+        {qn__tanh, 0x80000000, 0x80000000},
+        {qn__tanh, 1, 1},
+        {qn__tanh, 0x807fffff, 0x807fffff},
+        {qn__tanh, 0x00800000, 0x00800000},
+        {qn__tanh, INF, 0x3f800000},
+        {qn__tanh, 0xff800000, 0xbf800000},
+        {qn__tanh, 0x7f7fffff, 0x3f800000},
+        {qn__sigmoid, 0, 0x3f000000},
+        {qn__sigmoid, 0x80000000, 0x3f000000},
+        {qn__sigmoid, INF, 0x3f800000},
+        {qn__sigmoid, 0xff800000, 0},
+        {qn__sigmoid, 0x7f7fffff, 0x3f800000},
+        {qn__sigmoid, 0xff7fffff, 0},
+        {qn__cospi, 0, 0x3f800000},
+        {qn__cospi, 0x3f000000, 0},
+        {qn__cospi, 0x3f800000, 0xbf800000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        same_bits(cases[i].f, cases[i].x, cases[i].y);
+    float (*const all[])(float) = {qn__exp, qn__log, qn__tanh, qn__sigmoid, qn__cospi};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        same_bits(all[i], 0x7fc00000, NOT);
+        same_bits(all[i], 0xffffffff, NOT);
+        same_bits(all[i], 0x7f800001, NOT);
+    }
+}
+
+/* The vectors printed in docs/exactness.md, section 13. */
+static void bits_of_the_contract(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t x, exp, log, tanh, sigmoid;
+    } rows[] = {
+        {0x3f800000, 0x402df854, 0x00000000, 0x3f42f7d6, 0x3f3b26a8},
+        {0xbf800000, 0x3ebc5ab2, 0x7fc00000, 0xbf42f7d6, 0x3e89b2b1},
+        {0x3f000000, 0x3fd3094c, 0xbf317218, 0x3eec9a9f, 0x3f1f597f},
+        {0xbe800000, 0x3f475f7d, 0x7fc00000, 0xbe7acbf5, 0x3ee02a67},
+        {0x3dcccccd, 0x3f8d763e, 0xc0135d8e, 0x3dcc1ebc, 0x3f066509},
+        {0xbdcccccd, 0x3f67a36d, 0x7fc00000, 0xbdcc1ebc, 0x3ef335ee},
+        {0x40000000, 0x40ec7326, 0x3f317218, 0x3f76ca83, 0x3f617beb},
+        {0x40490fdb, 0x41b92024, 0x3f928683, 0x3f7f0bb0, 0x3f756540},
+        {0xc0a00000, 0x3bdcc9ff, 0x7fc00000, 0xbf7ffa0d, 0x3bdb4fb4},
+        {0x40f00000, 0x44e2015c, 0x4000f42c, 0x3f7ffff6, 0x3f7fdbc6},
+        {0xc1440000, 0x36a08fd8, 0x7fc00000, 0xbf800000, 0x36a08fa6},
+        {0x41860000, 0x4b8f85fc, 0x403460a3, 0x3f800000, 0x3f800000},
+        {0xc1f00000, 0x29d2b706, 0x7fc00000, 0xbf800000, 0x29d2b706},
+        {0x42b00000, 0x7ef882b7, 0x408f4658, 0x3f800000, 0x3f800000},
+        {0xc2b00000, 0x0041edc4, 0x7fc00000, 0xbf800000, 0x0041edc4},
+        {0xc2c80000, 0x0000001b, 0x7fc00000, 0xbf800000, 0x0000001b},
+        {0x3a83126f, 0x3f8020c9, 0xc0dd0c55, 0x3a83126c, 0x3f001062},
+        {0xba83126f, 0x3f7fbe7f, 0x7fc00000, 0xba83126c, 0x3effdf3b},
+        {0x358637bd, 0x3f800008, 0xc15d0c55, 0x358637bd, 0x3f000004},
+        {0x00080000, 0x3f800000, 0xc2b437e0, 0x00080000, 0x3f000000},
+        {0x3faa3d71, 0x4071fc9e, 0x3e9202fb, 0x3f5e8720, 0x3f4a7488},
+        {0x3f2b851f, 0x3ffa2473, 0xbecd0b64, 0x3f15c13e, 0x3f295845},
+        {0x501502f9, 0x7f800000, 0x41b834f1, 0x3f800000, 0x3f800000},
+        {0x7f61b1e6, 0x7f800000, 0x42b13196, 0x3f800000, 0x3f800000},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        same_bits(qn__exp, rows[i].x, rows[i].exp);
+        same_bits(qn__log, rows[i].x, rows[i].log);
+        same_bits(qn__tanh, rows[i].x, rows[i].tanh);
+        same_bits(qn__sigmoid, rows[i].x, rows[i].sigmoid);
+    }
+    same_bits(qn__cospi, 0x3dcccccd, 0x3f737871);
+    same_bits(qn__cospi, 0x3e4ccccd, 0x3f4f1bbd);
+    same_bits(qn__cospi, 0x3e800000, 0x3f3504f3);
+    same_bits(qn__cospi, 0x3e99999a, 0x3f167918);
+    same_bits(qn__cospi, 0x3eaaaaab, 0x3effffff);
+    same_bits(qn__cospi, 0x3eff7cee, 0x3b4de26a);
+    same_bits(qn__cospi, 0x3f333333, 0xbf167918);
+    same_bits(qn__cospi, 0x3f400000, 0xbf3504f3);
+    same_bits(qn__cospi, 0x3f666666, 0xbf737870);
+}
+
+/* One number for 65,552 results of each function: the chain of section 13.13 from the block number
+ * 0, over the bit patterns 0, 65521, 2 * 65521, ... It moves with the last bit of any of them. */
+static void chains_of_the_contract(void **state) {
+    (void)state;
+    static const struct {
+        float (*f)(float);
+        uint64_t chain;
+    } rows[] = {
+        {qn__exp, 0x9a7ac86623200b60u},
+        {qn__log, 0xf5f5c2ae24dac282u},
+        {qn__tanh, 0x042d7fc3732c6f3au},
+        {qn__sigmoid, 0x8f26d74e385986dcu},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t chain = 0xcbf29ce484222325u;
+        for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 65521) {
+            chain = (chain ^ to_bits(rows[i].f(from_bits((uint32_t)bits)))) * 0x100000001b3u;
+            chain ^= chain >> 29;
+        }
+        if (chain != rows[i].chain)
+            fail_msg("row %zu: %016llx, not %016llx", i, (unsigned long long)chain,
+                     (unsigned long long)rows[i].chain);
+    }
+}
+
+static void odd_and_bounded(void **state) {
+    (void)state;
+    for (uint32_t bits = 0; bits <= INF; bits += 1021) {
+        const float x = from_bits(bits);
+        same_bits(qn__tanh, bits | (uint32_t)SIGN, to_bits(qn__tanh(x)) | (uint32_t)SIGN);
+        assert_true(qn__tanh(x) <= 1.0f);
+        assert_true(qn__sigmoid(x) >= 0.5f && qn__sigmoid(x) <= 1.0f);
+        assert_true(qn__sigmoid(-x) >= 0.0f && qn__sigmoid(-x) <= 0.5f);
+    }
+}
+
+#ifdef QN_HAVE_MPFR
+
+static void within_limit(const qn__elementary *f, uint32_t bits) {
+    const float x = from_bits(bits);
+    const float y = f->reference(x);
+    const double ulps = qn__ulps_wrong(f, x, y);
+    if (!(ulps <= f->limit))
+        fail_msg("%s at %a (%08x) gives %a, %.4f ulp off, more than %.1f", f->name, (double)x, bits,
+                 (double)y, ulps, f->limit);
+}
+
+static void errors_on_a_sample(void **state) {
+    (void)state;
+    for (int k = 0; k < QN__ELEMENTARIES; k++) {
+        const qn__elementary *f = &qn__elementaries[k];
+        for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 16411)
+            if (!isnan(from_bits((uint32_t)bits)))
+                within_limit(f, (uint32_t)bits);
+    }
+}
+
+static void errors_at_binade_edges(void **state) {
+    (void)state;
+    for (int k = 0; k < QN__ELEMENTARIES; k++)
+        for (uint32_t exponent = 0; exponent < 512; exponent++)
+            for (uint32_t step = 0; step < 33; step++)
+                within_limit(&qn__elementaries[k], (exponent << 23) + step - 16);
+}
+
+/* Where tanh and sigmoid change their range reduction, and where results become subnormal. */
+static void errors_in_the_tails(void **state) {
+    (void)state;
+    for (int k = 0; k < QN__ELEMENTARIES; k++) {
+        for (uint32_t bits = 0xc2ae0000; bits < 0xc2d10000; bits += 251)
+            within_limit(&qn__elementaries[k], bits);
+        for (uint32_t bits = 0x40f00000; bits < 0x41a10000; bits += 509)
+            within_limit(&qn__elementaries[k], bits);
+    }
+}
+
+static void cospi_within_one_ulp(void **state) {
+    (void)state;
+    mpfr_t pi, exact;
+    mpfr_inits2(QN__MPFR_BITS, pi, exact, (mpfr_ptr)0);
+    mpfr_const_pi(pi, MPFR_RNDN);
+    for (uint32_t bits = 0; bits < 0x3f800000; bits += bits < 0x3a000000 ? 10007 : 251) {
+        const float t = from_bits(bits);
+        if (t == 0.5f)
+            continue;
+        mpfr_set_flt(exact, t, MPFR_RNDN);
+        mpfr_mul(exact, exact, pi, MPFR_RNDN);
+        mpfr_cos(exact, exact, MPFR_RNDN);
+        const double ulps = qn__ulps_from(qn__cospi(t), exact);
+        if (!(ulps <= 1.0))
+            fail_msg("cospi at %a is %.4f ulp off", (double)t, ulps);
+    }
+    mpfr_clears(pi, exact, (mpfr_ptr)0);
+}
+
+/* The reference stands or falls with libm's fmaf, which is software where the compiler may not
+ * assume the instruction: products of random floats with addends that nearly cancel them, or
+ * that are nearly lost below them. */
+static void fmaf_rounds_once(void **state) {
+    (void)state;
+    mpfr_t a, b, c;
+    mpfr_inits2(24, a, b, c, (mpfr_ptr)0);
+    uint64_t seed = 20261121;
+    for (int i = 0; i < 200000; i++) {
+        uint32_t word[3];
+        for (int k = 0; k < 3; k++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            word[k] = (uint32_t)(seed >> 32);
+        }
+        /* The exponents keep the exact result, which MPFR rounds to 24 bits, a normal number. */
+        const float x = from_bits((word[0] & 0x807fffff) | (96 + (word[0] >> 23 & 31)) << 23);
+        const float y = from_bits((word[1] & 0x807fffff) | (96 + (word[1] >> 23 & 31)) << 23);
+        const float below = from_bits((word[2] & 0x807fffff) | 0x38800000); /* 2^-14 or so */
+        const float z = i % 2 ? -x * y * (1.0f + below) : x * y * below * 0x1p-9f;
+        mpfr_set_flt(a, x, MPFR_RNDN);
+        mpfr_set_flt(b, y, MPFR_RNDN);
+        mpfr_set_flt(c, z, MPFR_RNDN);
+        mpfr_fma(a, a, b, c, MPFR_RNDN);
+        assert_true(fmaf(x, y, z) == mpfr_get_flt(a, MPFR_RNDN));
+    }
+    mpfr_clears(a, b, c, (mpfr_ptr)0);
+}
+
+#else
+
+static void mpfr_is_missing(void **state) {
+    (void)state;
+    print_message("no MPFR in this build (Debian: libmpfr-dev): the errors are not measured\n");
+    skip();
+}
+
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(special_cases),          cmocka_unit_test(bits_of_the_contract),
+        cmocka_unit_test(chains_of_the_contract), cmocka_unit_test(odd_and_bounded),
+#ifdef QN_HAVE_MPFR
+        cmocka_unit_test(errors_on_a_sample),     cmocka_unit_test(errors_at_binade_edges),
+        cmocka_unit_test(errors_in_the_tails),    cmocka_unit_test(cospi_within_one_ulp),
+        cmocka_unit_test(fmaf_rounds_once),
+#else
+        cmocka_unit_test(mpfr_is_missing),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

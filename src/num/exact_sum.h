@@ -1,0 +1,39 @@
+/* Exact sums of binary64 numbers, and what is rounded once from them: a mean, a deviation.
+ *
+ * A sum is a fixed-point integer wide enough for every binary64, kept in 32-bit digits that lie in
+ * 64-bit limbs with room for carries. Adding is exact and has no order; two sums add limb by limb,
+ * so parts may be summed anywhere and brought together in any way. A float32, the square of one and
+ * a 53-bit integer are all binary64 numbers exactly. */
+#ifndef QN_NUM_EXACT_SUM_H
+#define QN_NUM_EXACT_SUM_H
+
+#include <stdint.h>
+
+/* Limb i counts units of 2^(32 i - 1088): 66 limbs reach 2^1024, two more hold the sum of 2^62. */
+#define QN__EXACT_LIMBS 68
+#define QN__EXACT_SCALE 1088
+
+typedef struct qn__exact_sum {
+    int64_t limb[QN__EXACT_LIMBS];
+    uint32_t pending; /* additions since the carries were last brought home */
+} qn__exact_sum;
+
+/* The sum of nothing is all zero bytes: = {0}. */
+
+/* Adds a finite number. */
+void qn__exact_add(qn__exact_sum *sum, double value);
+/* Adds any unsigned integer. */
+void qn__exact_add_u64(qn__exact_sum *sum, uint64_t value);
+/* Adds another sum, whose carries are brought home on the way. */
+void qn__exact_merge(qn__exact_sum *sum, qn__exact_sum *other);
+
+/* RN(S / n): the float32 nearest to the exact mean, ties to even, an infinity beyond its range; a
+ * zero is +0. 1 <= n < 2^48. */
+float qn__exact_mean(qn__exact_sum *sum, uint64_t n);
+
+/* RN(sqrt((n*Q - S*S) / (n*n))) for the sum S of n numbers and the sum Q of their squares, rounded
+ * once from the exact real number. 1 <= n < 2^48; Q and S must be of the same numbers, whose
+ * squares were exact. */
+float qn__exact_deviation(qn__exact_sum *sum, qn__exact_sum *squares, uint64_t n);
+
+#endif

@@ -1,0 +1,122 @@
+/* Exact sums against Python's fractions, and their independence of order. */
+#include "num/exact_sum.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "num/exact_sum_vectors.h"
+
+static float from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t to_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void add_both(qn__exact_sum *sum, qn__exact_sum *squares, float value) {
+    qn__exact_add(sum, (double)value);
+    qn__exact_add(squares, (double)value * (double)value);
+}
+
+static void test_vectors(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof exact_vectors / sizeof *exact_vectors; i++) {
+        qn__exact_sum sum = {0}, squares = {0};
+        for (int k = 0; k < exact_vectors[i].count; k++)
+            add_both(&sum, &squares, from_bits(exact_vectors[i].values[k]));
+        uint64_t n = (uint64_t)exact_vectors[i].count;
+        uint32_t mean = to_bits(qn__exact_mean(&sum, n));
+        uint32_t deviation = to_bits(qn__exact_deviation(&sum, &squares, n));
+        if (mean != exact_vectors[i].mean || deviation != exact_vectors[i].deviation)
+            fail_msg("case %zu: mean %08x, not %08x; deviation %08x, not %08x", i, mean,
+                     exact_vectors[i].mean, deviation, exact_vectors[i].deviation);
+    }
+}
+
+/* The same numbers in another order and in parts that are merged: the same limbs once carried. */
+static void test_order(void **state) {
+    (void)state;
+    enum { COUNT = 20000, PARTS = 7 };
+    unsigned seed = 20261121;
+    print_message("seed %u\n", seed);
+    srand(seed);
+    static double values[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        values[i] = ldexp((double)rand() - RAND_MAX / 2, rand() % 2000 - 1030);
+    qn__exact_sum forward = {0}, backward = {0}, parts[PARTS];
+    memset(parts, 0, sizeof parts);
+    for (int i = 0; i < COUNT; i++) {
+        qn__exact_add(&forward, values[i]);
+        qn__exact_add(&backward, values[COUNT - 1 - i]);
+        qn__exact_add(&parts[rand() % PARTS], values[i]);
+    }
+    for (int i = 1; i < PARTS; i++)
+        qn__exact_merge(&parts[0], &parts[i]);
+    qn__exact_sum nothing = {0};
+    qn__exact_merge(&forward, &nothing); /* carries */
+    qn__exact_merge(&backward, &nothing);
+    assert_memory_equal(forward.limb, backward.limb, sizeof forward.limb);
+    assert_memory_equal(forward.limb, parts[0].limb, sizeof forward.limb);
+}
+
+/* What was added and taken away again leaves nothing, whatever stood between. */
+static void test_cancellation(void **state) {
+    (void)state;
+    qn__exact_sum sum = {0};
+    const double values[] = {0x1.fffffffffffffp1023, 0x1p-1074, 1.0, 0x1.23456789abcdep-500};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        qn__exact_add(&sum, values[i]);
+    qn__exact_add(&sum, -values[0]);
+    qn__exact_add(&sum, -values[3]);
+    qn__exact_add(&sum, -values[2]);
+    qn__exact_add(&sum, -values[1]);
+    qn__exact_sum nothing = {0};
+    qn__exact_merge(&sum, &nothing);
+    assert_memory_equal(sum.limb, nothing.limb, sizeof sum.limb);
+    assert_int_equal(to_bits(qn__exact_mean(&sum, 3)), 0);
+}
+
+/* Integers and the same numbers as doubles are the same sum. */
+static void test_integers(void **state) {
+    (void)state;
+    qn__exact_sum whole = {0}, pieces = {0};
+    qn__exact_add_u64(&whole, 0xFFFFFFFFFFFFFFFF);
+    qn__exact_add(&pieces, 0x1p64);
+    qn__exact_add(&pieces, -1.0);
+    qn__exact_sum nothing = {0};
+    qn__exact_merge(&whole, &nothing);
+    qn__exact_merge(&pieces, &nothing);
+    assert_memory_equal(whole.limb, pieces.limb, sizeof whole.limb);
+    assert_true(qn__exact_mean(&whole, ((uint64_t)1 << 48) - 1) == 65536.0f);
+}
+
+/* Many additions to one limb: carries are brought home before a limb is full. */
+static void test_carries(void **state) {
+    (void)state;
+    qn__exact_sum sum = {0};
+    sum.pending = ((uint32_t)1 << 30) - 2;
+    for (int i = 0; i < 4; i++)
+        qn__exact_add(&sum, 0x1.fffffffffffffp0);
+    assert_in_range(sum.pending, 0, 4);
+    assert_true(qn__exact_mean(&sum, 4) == 2.0f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vectors),      cmocka_unit_test(test_order),
+        cmocka_unit_test(test_cancellation), cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_carries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+#include "num/optimise.h"
+
+#include "num/sums.h"
+#include <math.h>
+
+uint32_t qn__optimizer_slots(qn__optimizer optimizer) {
+    switch (optimizer) {
+    case QN__OPT_SGD:
+        return 0;
+    case QN__OPT_MOMENTUM:
+        return 1;
+    case QN__OPT_ADAM:
+    case QN__OPT_ADAMW:
+        return 2;
+    }
+    return 0;
+}
+
+void qn__update_begin(const qn__program *program, float rate, uint64_t items,
+                      qn__adam_powers *powers, qn__update *update) {
+    powers->p1 = powers->p1 * program->beta1;
+    powers->p2 = powers->p2 * program->beta2;
+    update->rate = rate;
+    update->gradient = ldexpf(1.0f / (float)items, -(int)program->unit);
+    update->adam_a = rate / (1.0f - powers->p1);
+    update->adam_r = 1.0f / (1.0f - powers->p2);
+}
+
+static void adam(const qn__program *p, const qn__update *u, float g, float *w, float *m, float *v) {
+    *m = fmaf(p->beta1, *m, (1.0f - p->beta1) * g);
+    *v = fmaf(p->beta2, *v, ((1.0f - p->beta2) * g) * g);
+    const float d = sqrtf(*v * u->adam_r) + p->epsilon;
+    *w = *w - (u->adam_a * *m) / d;
+}
+
+void qn__update_one(const qn__program *p, const qn__update *u, int is_weight, int64_t sum, float *w,
+                    float *s0, float *s1) {
+    const int decays = is_weight && p->weight_decay != 0.0f;
+    float g = qn__from_units(sum) * u->gradient;
+    if (decays && p->optimizer != QN__OPT_ADAMW)
+        g = fmaf(p->weight_decay, *w, g);
+    switch (p->optimizer) {
+    case QN__OPT_SGD:
+        *w = fmaf(-u->rate, g, *w);
+        break;
+    case QN__OPT_MOMENTUM:
+        *s0 = fmaf(p->momentum, *s0, g);
+        *w = fmaf(-u->rate, *s0, *w);
+        break;
+    case QN__OPT_ADAMW:
+        if (decays)
+            *w = fmaf(-(u->rate * p->weight_decay), *w, *w);
+        adam(p, u, g, w, s0, s1);
+        break;
+    case QN__OPT_ADAM:
+        adam(p, u, g, w, s0, s1);
+        break;
+    }
+}

@@ -1,0 +1,23 @@
+/* Optimisers: the reference update of one parameter, and the table of them. docs/exactness.md
+ * section 9. */
+#ifndef QN_NUM_OPTIMISE_H
+#define QN_NUM_OPTIMISE_H
+
+#include "num/program.h"
+
+/* Updates one parameter. `w` and the optimiser's state `s0`, `s1` (ignored beyond its slots) are
+ * changed in place; `sum` is the gradient's sum; is_weight tells weights from biases (decay acts on
+ * weights only). */
+void qn__update_one(const qn__program *program, const qn__update *update, int is_weight,
+                    int64_t sum, float *w, float *s0, float *s1);
+
+/* The powers P1, P2 that Adam carries from step to step (9.5). */
+typedef struct qn__adam_powers {
+    float p1, p2;
+} qn__adam_powers;
+
+/* The numbers of the step's update over `items` items at the rate `rate`; advances the powers. */
+void qn__update_begin(const qn__program *program, float rate, uint64_t items,
+                      qn__adam_powers *powers, qn__update *update);
+
+#endif

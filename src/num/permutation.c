@@ -1,0 +1,43 @@
+/* An unbalanced Feistel network over the smallest power of two that holds n, applied again while
+ * the image lies outside ("cycle walking"; Black and Rogaway 2002): at most one walk in two is
+ * expected to take a second round, because n is more than half of the power of two (n >= 3). */
+#include "num/permutation.h"
+
+#include "num/philox.h"
+
+static uint32_t mix(uint32_t v, uint32_t k) {
+    uint32_t h = v + k;
+    h ^= h >> 16;
+    h *= 0x7FEB352Du;
+    h ^= h >> 15;
+    h *= 0x846CA68Bu;
+    h ^= h >> 16;
+    return h;
+}
+
+void qn__permutation_begin(qn__permutation *p, uint64_t n, uint64_t seed, uint32_t purpose,
+                           uint32_t epoch) {
+    uint32_t bits = 2;
+    while (bits < 64 && (n - 1) >> bits != 0)
+        ++bits;
+    p->n = n;
+    p->low_bits = bits / 2;
+    p->high_bits = bits - bits / 2;
+    qn__words(seed, purpose, 0, epoch, 0, 0, p->key);
+    qn__words(seed, purpose, 0, epoch, 0, 1, p->key + 4);
+}
+
+uint64_t qn__permutation_at(const qn__permutation *p, uint64_t position) {
+    const uint32_t low_mask = (1u << p->low_bits) - 1u;
+    const uint32_t high_mask = (1u << p->high_bits) - 1u;
+    uint64_t x = position;
+    do {
+        uint32_t high = (uint32_t)(x >> p->low_bits), low = (uint32_t)x & low_mask;
+        for (int round = 0; round < 8; round += 2) {
+            high ^= mix(low, p->key[round]) & high_mask;
+            low ^= mix(high, p->key[round + 1]) & low_mask;
+        }
+        x = (uint64_t)high << p->low_bits | low;
+    } while (x >= p->n);
+    return x;
+}

@@ -1,0 +1,25 @@
+/* Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+ * 2011): random words that are a function of a counter and a key, so that anybody can draw any of
+ * them in any order. docs/exactness.md section 3. */
+#ifndef QN_NUM_PHILOX_H
+#define QN_NUM_PHILOX_H
+
+#include <stdint.h>
+
+/* What words are drawn for; part of the counter. */
+enum {
+    QN__PURPOSE_INIT = 1,
+    QN__PURPOSE_ORDER = 2,
+    QN__PURPOSE_DROPOUT = 3,
+    QN__PURPOSE_SPLIT = 4,
+    QN__PURPOSE_DIGITS = 5
+};
+
+void qn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* The four words word(purpose, layer, epoch, item, 4 * quad .. 4 * quad + 3) of 3.2; layer < 256,
+ * item < 2^48. */
+void qn__words(uint64_t seed, uint32_t purpose, uint32_t layer, uint32_t epoch, uint64_t item,
+               uint32_t quad, uint32_t out[4]);
+
+#endif

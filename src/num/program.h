@@ -1,0 +1,76 @@
+/* What a job asks of a device, as numbers: the network, its loss, its optimiser, its sizes. It is
+ * made once by the job from the recipe, is the same on every worker, and says nothing about
+ * workers. */
+#ifndef QN_NUM_PROGRAM_H
+#define QN_NUM_PROGRAM_H
+
+#include <stdint.h>
+
+typedef enum qn__activation {
+    QN__ACT_NONE,
+    QN__ACT_RELU,
+    QN__ACT_TANH,
+    QN__ACT_SIGMOID,
+    QN__ACT_SOFTMAX /* last layer only */
+} qn__activation;
+
+typedef enum qn__loss { QN__LOSS_CROSS_ENTROPY, QN__LOSS_MSE } qn__loss;
+
+typedef enum qn__optimizer {
+    QN__OPT_SGD,
+    QN__OPT_MOMENTUM,
+    QN__OPT_ADAM,
+    QN__OPT_ADAMW
+} qn__optimizer;
+
+typedef enum qn__scale { QN__SCALE_NONE, QN__SCALE_UNIT, QN__SCALE_STANDARD } qn__scale;
+
+typedef enum qn__arith { QN__ARITH_F32 } qn__arith;
+
+enum { QN__MAX_LAYERS = 255 };
+
+typedef struct qn__layer {
+    uint32_t in, out;
+    qn__activation activation;
+    uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
+    float drop_keep;
+    /* Where the layer's parameters begin in the flat array of all: weights [out][in], then biases
+     * [out]. */
+    uint64_t weights, biases;
+} qn__layer;
+
+typedef struct qn__program {
+    uint32_t layers;
+    const qn__layer *layer;
+    uint64_t parameters; /* of all layers */
+    qn__arith arith;
+    qn__loss loss;
+    qn__optimizer optimizer;
+    float momentum, beta1, beta2, epsilon, weight_decay;
+    qn__scale scale;
+    const float *mean, *inverse; /* of each feature, for QN__SCALE_STANDARD */
+    uint32_t batch, grain;       /* batch: the largest number of items in one step */
+    uint64_t seed;
+    uint32_t unit;       /* gradients are summed in units of 2^-unit */
+    float partial_limit; /* a grain's partial gradient must stay below it, in units; 8.7 */
+} qn__program;
+
+/* Loss in units of 2^-32 and right answers, over some grains; sums, like everything across grains.
+ */
+typedef struct qn__tally {
+    int64_t loss;
+    uint64_t correct;
+    uint64_t items;
+} qn__tally;
+
+/* The numbers of one optimiser update (sections 9 and 10), the same for every parameter. */
+typedef struct qn__update {
+    float rate;           /* lr */
+    float gradient;       /* c: what a sum is multiplied with */
+    float adam_a, adam_r; /* A and R of 9.5 */
+} qn__update;
+
+/* State arrays that an optimiser keeps for each parameter: 0, 1 or 2. */
+uint32_t qn__optimizer_slots(qn__optimizer optimizer);
+
+#endif

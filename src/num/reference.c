@@ -1,0 +1,306 @@
+/* Written to be read beside docs/exactness.md; the numbers in the comments are its paragraphs.
+ * Nothing here is tiled, reordered or shared with the kernels, except the functions of section 13.
+ */
+#include "num/reference.h"
+
+#include "base/memory.h"
+#include "num/elementary.h"
+#include "num/philox.h"
+#include "num/sums.h"
+#include <math.h>
+#include <string.h>
+
+/* What one layer made of the item under way. */
+typedef struct made {
+    float *z;         /* out: before the activation */
+    float *y;         /* out: behind it, before dropout */
+    float *next;      /* out: the next layer's input, after dropout */
+    float *delta;     /* out: the error before the activation, in units (8) */
+    uint8_t *dropped; /* out: 1 where dropout took the output away */
+} made;
+
+struct qn__reference {
+    const qn__program *program;
+    float *x; /* in[0]: the scaled input */
+    made made[QN__MAX_LAYERS];
+    float max, sum; /* m and s of 6.4 */
+    float *partial; /* of each parameter: the grain's partial gradient */
+    float loss;     /* of the grain */
+    uint64_t correct, items;
+};
+
+qn_status qn__reference_create(const qn__program *p, qn__reference **out, qn_error *err) {
+    *out = NULL;
+    qn__reference *r = qn__alloc(1, sizeof *r, err);
+    if (!r)
+        return QN_MEMORY;
+    r->program = p;
+    r->x = qn__alloc(p->layer[0].in, sizeof *r->x, err);
+    r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
+    int whole = r->x && r->partial;
+    for (uint32_t l = 0; whole && l < p->layers; ++l) {
+        made *m = &r->made[l];
+        const uint32_t n = p->layer[l].out;
+        m->z = qn__alloc(n, sizeof *m->z, err);
+        m->y = qn__alloc(n, sizeof *m->y, err);
+        m->next = qn__alloc(n, sizeof *m->next, err);
+        m->delta = qn__alloc(n, sizeof *m->delta, err);
+        m->dropped = qn__alloc(n, sizeof *m->dropped, err);
+        whole = m->z && m->y && m->next && m->delta && m->dropped;
+    }
+    if (!whole) {
+        qn__reference_destroy(r);
+        return QN_MEMORY;
+    }
+    *out = r;
+    return QN_OK;
+}
+
+void qn__reference_destroy(qn__reference *r) {
+    if (!r)
+        return;
+    for (uint32_t l = 0; l < QN__MAX_LAYERS; ++l) {
+        qn__free(r->made[l].z);
+        qn__free(r->made[l].y);
+        qn__free(r->made[l].next);
+        qn__free(r->made[l].delta);
+        qn__free(r->made[l].dropped);
+    }
+    qn__free(r->x);
+    qn__free(r->partial);
+    qn__free(r);
+}
+
+/* 5.1 */
+void qn__reference_input(const qn__program *p, const qn__reference_item *item, float *x) {
+    for (uint32_t k = 0; k < p->layer[0].in; ++k) {
+        const float v = item->bytes ? (float)((const uint8_t *)item->values)[k]
+                                    : ((const float *)item->values)[k];
+        switch (p->scale) {
+        case QN__SCALE_NONE:
+            x[k] = v;
+            break;
+        case QN__SCALE_UNIT:
+            x[k] = v / 255.0f;
+            break;
+        case QN__SCALE_STANDARD:
+            x[k] = (v - p->mean[k]) * p->inverse[k];
+            break;
+        }
+    }
+}
+
+/* 6.3 */
+static void product(const qn__layer *l, const float *parameters, const float *a, float *z) {
+    for (uint32_t o = 0; o < l->out; ++o) {
+        const float *w = parameters + l->weights + (size_t)o * l->in;
+        float acc = parameters[l->biases + o];
+        for (uint32_t k = 0; k < l->in; ++k)
+            acc = fmaf(a[k], w[k], acc);
+        z[o] = acc;
+    }
+}
+
+/* 6.4, softmax */
+static void softmax(qn__reference *r, uint32_t n, const float *z, float *y) {
+    float m = z[0];
+    for (uint32_t j = 1; j < n; ++j)
+        if (z[j] > m)
+            m = z[j];
+    for (uint32_t j = 0; j < n; ++j)
+        y[j] = qn__exp(z[j] - m); /* q */
+    float s = y[0];
+    for (uint32_t j = 1; j < n; ++j)
+        s = s + y[j];
+    for (uint32_t j = 0; j < n; ++j)
+        y[j] = y[j] / s;
+    r->max = m;
+    r->sum = s;
+}
+
+/* 6.4 */
+static void activate(qn__reference *r, const qn__layer *l, const float *z, float *y) {
+    if (l->activation == QN__ACT_SOFTMAX) {
+        softmax(r, l->out, z, y);
+        return;
+    }
+    for (uint32_t o = 0; o < l->out; ++o) {
+        if (l->activation == QN__ACT_RELU)
+            y[o] = z[o] <= 0.0f ? 0.0f : z[o];
+        else if (l->activation == QN__ACT_TANH)
+            y[o] = qn__tanh(z[o]);
+        else if (l->activation == QN__ACT_SIGMOID)
+            y[o] = qn__sigmoid(z[o]);
+        else
+            y[o] = z[o];
+    }
+}
+
+/* 6.5. `item` NULL: nothing is dropped. */
+static void drop(const qn__program *p, uint32_t layer, const qn__reference_item *item,
+                 uint32_t epoch, made *m) {
+    const qn__layer *l = &p->layer[layer];
+    for (uint32_t o = 0; o < l->out; ++o) {
+        m->dropped[o] = 0;
+        m->next[o] = m->y[o];
+        if (!item || l->drop_threshold == 0)
+            continue;
+        uint32_t word[4];
+        qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, epoch, item->number, o / 4, word);
+        m->dropped[o] = word[o % 4] < l->drop_threshold;
+        m->next[o] = m->dropped[o] ? 0.0f : m->y[o] * l->drop_keep;
+    }
+}
+
+/* The input of a layer for the item under way. */
+static const float *input_of(const qn__reference *r, uint32_t layer) {
+    return layer == 0 ? r->x : r->made[layer - 1].next;
+}
+
+/* 5.1, 6.3 - 6.5 */
+static void forward(qn__reference *r, const float *parameters, const qn__reference_item *item,
+                    int training, uint32_t epoch) {
+    const qn__program *p = r->program;
+    qn__reference_input(p, item, r->x);
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        made *m = &r->made[l];
+        product(&p->layer[l], parameters, input_of(r, l), m->z);
+        activate(r, &p->layer[l], m->z, m->y);
+        drop(p, l, training ? item : NULL, epoch, m);
+    }
+}
+
+const float *qn__reference_apply(qn__reference *r, const float *parameters,
+                                 const qn__reference_item *item) {
+    forward(r, parameters, item, 0, 0);
+    return r->made[r->program->layers - 1].y;
+}
+
+/* 6.6 */
+int32_t qn__reference_class(const qn__reference *r) {
+    const uint32_t last = r->program->layers - 1;
+    const float *y = r->made[last].y;
+    uint32_t greatest = 0;
+    for (uint32_t j = 1; j < r->program->layer[last].out; ++j)
+        if (y[j] > y[greatest])
+            greatest = j;
+    return (int32_t)greatest;
+}
+
+/* 7.1 */
+static float target(uint32_t j, uint32_t label) { return j == label ? 1.0f : 0.0f; }
+
+/* 7.2, 7.3 */
+float qn__reference_loss(const qn__reference *r, uint32_t label) {
+    const uint32_t last = r->program->layers - 1;
+    const made *m = &r->made[last];
+    float loss = 0.0f;
+    if (r->program->loss == QN__LOSS_CROSS_ENTROPY)
+        return qn__log(r->sum) - (m->z[label] - r->max);
+    for (uint32_t j = 0; j < r->program->layer[last].out; ++j) {
+        const float d = m->y[j] - target(j, label);
+        loss = fmaf(d, d, loss);
+    }
+    return loss;
+}
+
+/* 8.5: the error e through the activation with output y. */
+static float derive(qn__activation activation, float y, float e) {
+    switch (activation) {
+    case QN__ACT_RELU:
+        return y > 0.0f ? e : 0.0f;
+    case QN__ACT_TANH:
+        return e * fmaf(-y, y, 1.0f);
+    case QN__ACT_SIGMOID:
+        return e * (y * (1.0f - y));
+    case QN__ACT_NONE:
+    case QN__ACT_SOFTMAX: /* 8.3 tells what happens there */
+        break;
+    }
+    return e;
+}
+
+/* 8.2, 8.3: delta of the last layer. */
+static void last_error(qn__reference *r, uint32_t label) {
+    const qn__program *p = r->program;
+    const qn__layer *l = &p->layer[p->layers - 1];
+    const made *m = &r->made[p->layers - 1];
+    const float unit = ldexpf(1.0f, (int)p->unit);
+    const float *y = m->y;
+    float *delta = m->delta, c = 0.0f;
+    for (uint32_t j = 0; j < l->out; ++j) {
+        const float d = y[j] - target(j, label);
+        delta[j] = p->loss == QN__LOSS_CROSS_ENTROPY ? d * unit : (2.0f * d) * unit;
+    }
+    if (p->loss == QN__LOSS_CROSS_ENTROPY)
+        return;
+    for (uint32_t j = 0; j < l->out; ++j)
+        c = fmaf(delta[j], y[j], c);
+    for (uint32_t j = 0; j < l->out; ++j)
+        delta[j] = l->activation == QN__ACT_SOFTMAX ? y[j] * (delta[j] - c)
+                                                    : derive(l->activation, y[j], delta[j]);
+}
+
+/* 8.4, 8.5: delta of the layer below `layer`. */
+static void error_below(qn__reference *r, const float *parameters, uint32_t layer) {
+    const qn__layer *l = &r->program->layer[layer], *below = l - 1;
+    const float *delta = r->made[layer].delta;
+    made *m = &r->made[layer - 1];
+    for (uint32_t k = 0; k < l->in; ++k) {
+        float e = 0.0f;
+        for (uint32_t o = 0; o < l->out; ++o)
+            e = fmaf(delta[o], parameters[l->weights + (size_t)o * l->in + k], e);
+        if (below->drop_threshold != 0)
+            e = m->dropped[k] ? 0.0f : e * below->drop_keep;
+        m->delta[k] = derive(below->activation, m->y[k], e);
+    }
+}
+
+/* 8.6: one more link of every chain of the grain. */
+static void add_partials(qn__reference *r, uint32_t layer) {
+    const qn__layer *l = &r->program->layer[layer];
+    const float *a = input_of(r, layer), *delta = r->made[layer].delta;
+    for (uint32_t o = 0; o < l->out; ++o) {
+        float *weights = r->partial + l->weights + (size_t)o * l->in;
+        float *bias = r->partial + l->biases + o;
+        for (uint32_t k = 0; k < l->in; ++k)
+            weights[k] = fmaf(delta[o], a[k], weights[k]);
+        *bias = *bias + delta[o];
+    }
+}
+
+void qn__reference_grain_begin(qn__reference *r) {
+    memset(r->partial, 0, r->program->parameters * sizeof *r->partial);
+    r->loss = 0.0f;
+    r->correct = r->items = 0;
+}
+
+void qn__reference_grain_item(qn__reference *r, const float *parameters,
+                              const qn__reference_item *item, uint32_t epoch) {
+    forward(r, parameters, item, 1, epoch);
+    r->loss = r->loss + qn__reference_loss(r, item->label); /* 7.4 */
+    r->correct += (uint32_t)qn__reference_class(r) == item->label;
+    r->items += 1;
+    last_error(r, item->label);
+    for (uint32_t l = r->program->layers - 1; l > 0; --l)
+        error_below(r, parameters, l);
+    for (uint32_t l = 0; l < r->program->layers; ++l)
+        add_partials(r, l);
+}
+
+/* 7.4, 8.7. The comparisons are written so that a NaN fails them. */
+qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally *tally) {
+    if (!(fabsf(r->loss) < QN__LOSS_LIMIT))
+        return QN__GRAIN_LOSS;
+    for (uint64_t i = 0; i < r->program->parameters; ++i)
+        if (!(fabsf(r->partial[i]) < r->program->partial_limit))
+            return QN__GRAIN_GRADIENT;
+    for (uint64_t i = 0; i < r->program->parameters; ++i)
+        sums[i] += qn__to_units(r->partial[i]);
+    tally->loss += qn__to_units(r->loss * QN__LOSS_UNIT);
+    tally->correct += r->correct;
+    tally->items += r->items;
+    return QN__GRAIN_FINE;
+}
+
+const float *qn__reference_partials(const qn__reference *r) { return r->partial; }

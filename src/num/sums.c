@@ -1,0 +1,17 @@
+#include "num/sums.h"
+
+#include <math.h>
+
+int64_t qn__to_units(float x) {
+    /* rintf follows the rounding mode, which is to nearest, ties to even, for the whole process. */
+    return (int64_t)rintf(x);
+}
+
+float qn__from_units(int64_t sum) { return (float)sum; }
+
+float qn__partial_limit(uint64_t grains) {
+    int h = 1;
+    while (((uint64_t)1 << h) < grains)
+        ++h;
+    return ldexpf(1.0f, 62 - h);
+}

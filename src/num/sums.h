@@ -1,0 +1,22 @@
+/* Sums without order: float32 partial results become integers of a fixed unit, and integers add in
+ * any order. docs/exactness.md 7.4, 8.7, 9.1. */
+#ifndef QN_NUM_SUMS_H
+#define QN_NUM_SUMS_H
+
+#include "num/program.h"
+
+/* The unit of losses is 2^-32; a grain's loss must stay below 2^29. */
+#define QN__LOSS_UNIT 0x1p32f
+#define QN__LOSS_LIMIT 0x1p29f
+
+/* The nearest integer, ties to even. |x| < 2^62. */
+int64_t qn__to_units(float x);
+
+/* RN(S): the nearest float, ties to even. */
+float qn__from_units(int64_t sum);
+
+/* The greatest power of two that a partial may not reach, for batches of `grains` grains: 2^(62 -
+ * max(h, 1)). */
+float qn__partial_limit(uint64_t grains);
+
+#endif
