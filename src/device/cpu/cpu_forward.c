@@ -1,0 +1,103 @@
+/* Fetching inputs, the forward pass, and dropout. */
+#include "device/cpu/cpu_worker.h"
+#include "num/philox.h"
+
+enum { FETCH_ITEMS = 8, FORWARD_ITEMS = 96 };
+
+uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index) {
+    const uint64_t position = batch->first + index;
+    return batch->order ? qn__permutation_at(batch->order, position) : position;
+}
+
+static void raise_to(uint32_t *greatest, uint32_t bits) {
+    if (bits > *greatest)
+        *greatest = bits;
+}
+
+/* Bits of the greatest |input| that the scaling can give, or 0 where only looking tells. */
+static uint32_t input_bound(qn__scale scale, int bytes) {
+    if (scale == QN__SCALE_UNIT)
+        return 0x3f800000u; /* 1 */
+    return scale == QN__SCALE_NONE && bytes ? 0x437f0000u /* 255 */ : 0;
+}
+
+static void fetch_one(const qn__worker *w, const qn__feed *feed, uint64_t item, float *to,
+                      uint32_t *greatest) {
+    const qn__program *p = w->program;
+    const size_t stride = w->room * QN__PANEL;
+    const uint64_t row = feed->rows ? feed->rows[item] : item;
+    const uint32_t bound = input_bound(p->scale, feed->bytes);
+    if (feed->bytes)
+        w->kernels->input_bytes(p->scale, w->mean, w->inverse, feed->features,
+                                (const uint8_t *)feed->values + row * feed->features, to, stride);
+    else
+        w->kernels->input_floats(p->scale, w->mean, w->inverse, feed->features,
+                                 (const float *)feed->values + row * feed->features, to, stride);
+    raise_to(greatest, bound);
+    for (uint32_t panel = 0; !bound && panel < w->layer[0].in_panels; ++panel)
+        raise_to(greatest, w->kernels->greatest(QN__PANEL, to + panel * stride));
+}
+
+void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, float *inputs, int thread,
+                   uint32_t phase, uint32_t *greatest) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_grid grid = {(batch->items + FETCH_ITEMS - 1) / FETCH_ITEMS, 1, 1};
+    for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
+        const uint32_t first = task * FETCH_ITEMS;
+        for (uint32_t i = first; i < first + FETCH_ITEMS && i < batch->items; ++i)
+            fetch_one(w, batch->feed, qn__cpu_item(batch, i), inputs + (size_t)i * QN__PANEL,
+                      greatest);
+    }
+}
+
+void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
+                     uint32_t rows, const float *from, float *to) {
+    const qn__program *p = pass->worker->program;
+    const qn__layer *l = &p->layer[layer];
+    for (uint32_t i = first; i < first + rows; ++i, from += QN__PANEL, to += QN__PANEL) {
+        const uint64_t item = qn__cpu_item(pass->batch, i);
+        for (uint32_t c = 0; c < QN__PANEL; c += 4) {
+            uint32_t word[4];
+            qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,
+                      (panel * QN__PANEL + c) / 4, word);
+            for (uint32_t j = 0; j < 4; ++j)
+                to[c + j] = word[j] < l->drop_threshold ? 0.0f : from[c + j] * l->drop_keep;
+        }
+    }
+}
+
+void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t stride = w->room * QN__PANEL;
+    const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const uint32_t blocks = (pass->items + FORWARD_ITEMS - 1) / FORWARD_ITEMS;
+    /* Two panels a task, so that instruction sets with wide tiles find both. */
+    const qn__cpu_grid grid = {(l->out_panels + 1) / 2, blocks, 0};
+    const float *input = layer ? l->input : w->inputs[w->current];
+    if (layer && !pass->training)
+        input = w->layer[layer - 1].output;
+    for (uint32_t pair, block; qn__cpu_take(w, thread, phase, grid, &pair, &block);) {
+        const uint32_t panel = pair * 2, first = block * FORWARD_ITEMS;
+        const uint32_t rows =
+            pass->items - first < FORWARD_ITEMS ? pass->items - first : FORWARD_ITEMS;
+        const uint32_t panels = l->out_panels - panel < 2 ? 1 : 2;
+        float *out = l->output + panel * stride + (size_t)first * QN__PANEL;
+        w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
+                           l->weights + panel * weights, weights, out, stride,
+                           l->bias + panel * QN__PANEL, panels);
+        for (uint32_t p = 0; p < panels; ++p, out += stride) {
+            const float *result = out;
+            w->kernels->activate(l->layer->activation, (size_t)rows * QN__PANEL, out);
+            if (!pass->training)
+                continue;
+            if (l->dropped) {
+                float *to = l->dropped + (out - l->output);
+                qn__cpu_dropout(pass, layer, panel + p, first, rows, out, to);
+                result = to;
+            }
+            raise_to(&w->core[thread].greatest_input[layer + 1],
+                     w->kernels->greatest((size_t)rows * QN__PANEL, result));
+        }
+    }
+}

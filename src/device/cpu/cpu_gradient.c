@@ -1,0 +1,193 @@
+/* Weight gradients: the sums over grains, and the update that follows in the same pass. */
+#include "device/cpu/cpu_worker.h"
+#include "num/sums.h"
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = QN__PANEL * QN__PANEL };
+
+/* How this step may sum a layer's partials. A partial is at most grain * |a| * |delta| in
+ * magnitude, up to the rounding of its chain, which the factor covers; where that bound times the
+ * grains stays below 2^51, doubles hold the integers exactly and nothing can leave the range, so no
+ * element needs to be looked at. */
+typedef struct summing {
+    int narrow;
+    uint32_t flush_every; /* grains */
+} summing;
+
+static float greatest_of(const qn__worker *w, uint32_t layer, int errors) {
+    uint32_t bits = 0;
+    float value;
+    for (int t = 0; t < w->threads; ++t) {
+        const uint32_t *own = errors ? w->core[t].greatest_error : w->core[t].greatest_input;
+        bits = own[layer] > bits ? own[layer] : bits;
+    }
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static summing choose(const qn__worker *w, uint32_t layer) {
+    const qn__program *p = w->program;
+    const double input = fmax(greatest_of(w, layer, 0), 1.0), error = greatest_of(w, layer, 1);
+    const double bound = p->grain * (1.0 + 1e-6 * p->grain) * input * error + 1.0;
+    const float largest = greatest_of(w, layer, 0) + greatest_of(w, layer, 1);
+    /* A NaN fails the first comparison, an infinity too. */
+    if (!(largest < INFINITY) || !(bound < 0x1p51) || !(bound < p->partial_limit))
+        return (summing){0, 1};
+    const double grains = 0x1p51 / bound;
+    return (summing){1, grains > 0x1p20 ? 1u << 20 : (uint32_t)grains};
+}
+
+/* A grain's partials, one by one: the way that is always right. */
+static int add_wide(size_t count, const float *partial, float limit, int64_t *wide) {
+    int bad = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (fabsf(partial[i]) < limit)
+            wide[i] += qn__to_units(partial[i]);
+        else
+            bad = 1;
+    }
+    return bad;
+}
+
+/* Where a task's sums are made, on its stack. */
+typedef struct sums {
+    _Alignas(64) double narrow[QN__OUT_GROUP * BLOCK];
+    _Alignas(64) int64_t wide[QN__OUT_GROUP * BLOCK];
+    _Alignas(64) float partial[QN__OUT_GROUP * BLOCK];
+    qn__sums kind; /* which of them holds the result */
+} sums;
+
+static int64_t integer(const sums *s, size_t i) {
+    return s->kind == QN__SUMS_INT64    ? s->wide[i]
+           : s->kind == QN__SUMS_DOUBLE ? (int64_t)s->narrow[i]
+                                        : (int64_t)s->partial[i];
+}
+
+/* Applies or stores the sums of one block of 16 x 16 weights (or of 16 biases) of which `rows` are
+ * real. They begin at element `from` of s, the parameters at element `at`. */
+static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at, const sums *s,
+                   size_t from, float *w, float *const slot[2], int64_t *total) {
+    const size_t count = (size_t)rows * QN__PANEL;
+    const void *begin = s->kind == QN__SUMS_INT64    ? (const void *)(s->wide + from)
+                        : s->kind == QN__SUMS_DOUBLE ? (const void *)(s->narrow + from)
+                                                     : (const void *)(s->partial + from);
+    if (pass->update) {
+        pass->worker->kernels->update(pass->worker->program, pass->update, is_weight, count,
+                                      s->kind, begin, w + at, slot[0] ? slot[0] + at : NULL,
+                                      slot[1] ? slot[1] + at : NULL);
+        return;
+    }
+    for (size_t i = 0; i < count; ++i)
+        total[at + i] += integer(s, from + i);
+}
+
+/* Partials of all grains, summed where nothing needs to be looked at: in doubles, emptied into
+ * integers in time. A single grain's partials stay floats. */
+static void sum_narrow(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
+                       uint32_t flush_every, sums *s) {
+    const qn__worker *w = pass->worker;
+    const size_t stride = w->room * QN__PANEL, count = (size_t)panels * BLOCK;
+    const uint32_t grain = w->program->grain;
+    uint32_t held = 0;
+    s->kind = QN__SUMS_DOUBLE;
+    if (pass->items <= grain) {
+        s->kind = QN__SUMS_FLOAT;
+        w->kernels->outer(pass->items, a, d, stride, QN__PARTIAL_ONLY, s->partial, panels);
+        return;
+    }
+    if ((pass->items + grain - 1) / grain > flush_every) {
+        s->kind = QN__SUMS_INT64;
+        memset(s->wide, 0, count * sizeof *s->wide);
+    }
+    for (uint32_t i = 0; i < pass->items; i += grain) {
+        const uint32_t n = pass->items - i < grain ? pass->items - i : grain;
+        if (held == flush_every) {
+            w->kernels->flush(count, s->narrow, s->wide);
+            held = 0;
+        }
+        w->kernels->outer(n, a + (size_t)i * QN__PANEL, d + (size_t)i * QN__PANEL, stride,
+                          held++ ? QN__PARTIAL_ADD : QN__PARTIAL_FIRST, s->narrow, panels);
+    }
+    if (s->kind == QN__SUMS_INT64)
+        w->kernels->flush(count, s->narrow, s->wide);
+}
+
+/* The same where each partial must be looked at. Returns 1 when one was out of range. */
+static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
+                    sums *s) {
+    const qn__worker *w = pass->worker;
+    const size_t stride = w->room * QN__PANEL, count = (size_t)panels * BLOCK;
+    const uint32_t grain = w->program->grain;
+    int bad = 0;
+    s->kind = QN__SUMS_INT64;
+    memset(s->wide, 0, count * sizeof *s->wide);
+    for (uint32_t i = 0; i < pass->items; i += grain) {
+        const uint32_t n = pass->items - i < grain ? pass->items - i : grain;
+        w->kernels->outer(n, a + (size_t)i * QN__PANEL, d + (size_t)i * QN__PANEL, stride,
+                          QN__PARTIAL_RAW, s->partial, panels);
+        bad |= add_wide(count, s->partial, w->program->partial_limit, s->wide);
+    }
+    return bad;
+}
+
+/* Sums of the weights between the inputs of panel `in` and `panels` panels of outputs from `out`
+ * on. */
+static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, uint32_t in,
+                        uint32_t out, uint32_t panels) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t stride = w->room * QN__PANEL;
+    const float *a = (layer ? l->input : w->inputs[w->current]) + in * stride;
+    const float *d = l->error + out * stride;
+    const uint32_t left = l->layer->in - in * QN__PANEL;
+    sums s;
+    if (how.narrow)
+        sum_narrow(pass, a, d, panels, how.flush_every, &s);
+    else if (sum_wide(pass, a, d, panels, &s))
+        return 1;
+    for (uint32_t g = 0; g < panels; ++g)
+        finish(pass, 1, left < QN__PANEL ? left : QN__PANEL,
+               ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK, l->weights,
+               l->weight_slot, l->weight_sums);
+    return 0;
+}
+
+static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
+    qn__worker *w = pass->worker;
+    const qn__program *p = w->program;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const float *d = l->error + out * w->room * QN__PANEL;
+    sums s;
+    int bad = 0;
+    s.kind = QN__SUMS_INT64;
+    memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
+    for (uint32_t i = 0; i < pass->items; i += p->grain) {
+        const uint32_t n = pass->items - i < p->grain ? pass->items - i : p->grain;
+        w->kernels->bias_partial(n, d + (size_t)i * QN__PANEL, s.partial);
+        bad |= add_wide(QN__PANEL, s.partial, p->partial_limit, s.wide);
+    }
+    if (!bad)
+        finish(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot, l->bias_sums);
+    return bad;
+}
+
+void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const summing how = choose(w, layer);
+    const uint32_t groups = (l->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
+    /* Groups outside, inputs inside: the errors of a group stay in the cache while the inputs pass
+     * by. */
+    const qn__cpu_grid grid = {groups, l->in_panels, 1};
+    for (uint32_t group, in; qn__cpu_take(w, thread, phase, grid, &group, &in);) {
+        const uint32_t out = group * QN__OUT_GROUP;
+        const uint32_t panels =
+            l->out_panels - out < QN__OUT_GROUP ? l->out_panels - out : QN__OUT_GROUP;
+        int bad = weights_task(pass, layer, how, in, out, panels);
+        for (uint32_t p = out; in == 0 && p < out + panels; ++p)
+            bad |= bias_task(pass, layer, p);
+        if (bad)
+            w->core[thread].failed_layer = (int)layer + 1;
+    }
+}

@@ -1,0 +1,173 @@
+/* One pass over a batch: the order of the phases, and the sums of losses. */
+#include "base/clock.h"
+#include "device/cpu/cpu_worker.h"
+#include "num/sums.h"
+#include <math.h>
+#include <string.h>
+
+int qn__cpu_take(qn__worker *w, int thread, uint32_t phase, qn__cpu_grid grid, uint32_t *column,
+                 uint32_t *row) {
+    for (int turn = 0; turn < w->threads; ++turn) {
+        const uint32_t threads = (uint32_t)w->threads;
+        const uint32_t owner = ((uint32_t)thread + (uint32_t)turn) % threads;
+        const uint32_t from = (uint32_t)((uint64_t)grid.columns * owner / threads);
+        const uint32_t to = (uint32_t)((uint64_t)grid.columns * (owner + 1) / threads);
+        const uint32_t tasks = (to - from) * grid.rows;
+        atomic_uint *taken = &w->counter[phase * threads + owner].taken;
+        /* Looking first keeps the line shared once a range is used up. */
+        if (atomic_load_explicit(taken, memory_order_relaxed) >= tasks)
+            continue;
+        const uint32_t task = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+        if (task >= tasks)
+            continue;
+        *column = from + (grid.by_column ? task / grid.rows : task % (to - from));
+        *row = grid.by_column ? task % grid.rows : task / (to - from);
+        return 1;
+    }
+    return 0;
+}
+
+static int same_batch(const qn__batch *a, const qn__batch *b) {
+    return a->items == b->items && a->first == b->first && a->epoch == b->epoch &&
+           a->feed == b->feed && a->order == b->order && a->items > 0;
+}
+
+static void barrier(qn__worker *w, int thread) {
+    w->core[thread].waited += qn__pool_barrier(w->pool, thread);
+}
+
+static void forget(qn__worker *w, qn__cpu_core *core) {
+    const uint32_t layers = w->program->layers;
+    memset(core->greatest_input + 1, 0, layers * sizeof *core->greatest_input);
+    memset(core->greatest_error, 0, layers * sizeof *core->greatest_error);
+    core->failed_layer = 0;
+    core->waited = 0;
+}
+
+/* Looks for outputs that are not finite, among this core's share of the items. */
+static void inspect(const qn__cpu_pass *pass, int thread) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    const size_t stride = w->room * QN__PANEL;
+    w->core[thread].bad_position = UINT64_MAX;
+    for (uint32_t i = (uint32_t)thread; i < pass->items; i += (uint32_t)w->threads) {
+        for (uint32_t o = 0; o < l->layer->out; ++o) {
+            const float y =
+                l->output[o / QN__PANEL * stride + (size_t)i * QN__PANEL + o % QN__PANEL];
+            if (pass->applied->outputs)
+                pass->applied->outputs[(size_t)i * l->layer->out + o] = y;
+            if (pass->applied->scores && (int32_t)o == w->chosen[i])
+                pass->applied->scores[i] = y;
+            if (!isfinite(y) && w->core[thread].bad_position > i)
+                w->core[thread].bad_position = i;
+        }
+        if (pass->applied->classes)
+            pass->applied->classes[i] = w->chosen[i];
+    }
+}
+
+static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    const int fused = w->layer[last].layer->out <= QN__FUSE_OUTPUTS;
+    for (uint32_t l = last; l > 0; --l) {
+        if (l == last && fused)
+            continue;
+        qn__cpu_backward(pass, thread, l, phase++);
+        barrier(w, thread);
+    }
+    for (uint32_t l = 0; l <= last; ++l)
+        qn__cpu_gradient(pass, thread, l, phase++);
+    if (pass->next) {
+        w->core[thread].next_input = 0;
+        qn__cpu_fetch(pass, pass->next, w->inputs[1 - w->current], thread, phase,
+                      &w->core[thread].next_input);
+    }
+}
+
+static void phases(void *context, int thread) {
+    const qn__cpu_pass *pass = context;
+    qn__worker *w = pass->worker;
+    qn__cpu_core *core = &w->core[thread];
+    const uint32_t last = w->program->layers - 1;
+    const double begun = qn__now();
+    uint32_t phase = 0;
+    forget(w, core);
+    if (w->fetched.items == 0) {
+        core->greatest_input[0] = 0;
+        qn__cpu_fetch(pass, pass->batch, w->inputs[w->current], thread, phase,
+                      &core->greatest_input[0]);
+        barrier(w, thread);
+    } else {
+        core->greatest_input[0] = core->next_input;
+    }
+    ++phase;
+    for (uint32_t l = 0; l < last; ++l) {
+        qn__cpu_forward(pass, thread, l, phase++);
+        barrier(w, thread);
+    }
+    qn__cpu_last(pass, thread, phase++);
+    barrier(w, thread);
+    if (pass->training)
+        training_phases(pass, thread, phase);
+    else if (pass->applied)
+        inspect(pass, thread);
+    core->busy += qn__now() - begun - core->waited;
+}
+
+/* 7.4: the loss of each grain is a chain in the order of positions. */
+static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
+    const qn__worker *w = pass->worker;
+    const qn__feed *feed = pass->batch->feed;
+    for (uint32_t first = 0; first < pass->items; first += w->program->grain) {
+        float loss = 0.0f;
+        for (uint32_t i = first; i < pass->items && i - first < w->program->grain; ++i) {
+            loss = loss + w->loss[i];
+            tally->correct += w->chosen[i] == feed->labels[qn__cpu_item(pass->batch, i)];
+        }
+        if (!(fabsf(loss) < QN__LOSS_LIMIT))
+            return qn__fail(err, QN_NUMERIC, "the loss became %s",
+                            isnan(loss) ? "NaN" : "too large to be summed");
+        tally->loss += qn__to_units(loss * QN__LOSS_UNIT);
+        tally->items +=
+            pass->items - first < w->program->grain ? pass->items - first : w->program->grain;
+    }
+    return QN_OK;
+}
+
+static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
+    const qn__worker *w = pass->worker;
+    uint64_t bad = UINT64_MAX;
+    for (int t = 0; t < w->threads; ++t) {
+        if (pass->training && w->core[t].failed_layer)
+            return qn__fail(err, QN_NUMERIC, "a gradient of layer %d left the range of its sum",
+                            w->core[t].failed_layer - 1);
+        if (!pass->training && pass->applied && w->core[t].bad_position < bad)
+            bad = w->core[t].bad_position;
+    }
+    if (bad != UINT64_MAX)
+        return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
+                        (unsigned long long)(pass->batch->first + bad));
+    return QN_OK;
+}
+
+qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
+    qn__worker *w = pass->worker;
+    const uint32_t counters = (3 * w->program->layers + 4) * (uint32_t)w->threads;
+    for (uint32_t i = 0; i < counters; ++i)
+        atomic_store_explicit(&w->counter[i].taken, 0, memory_order_relaxed);
+    pass->items = pass->batch->items;
+    if (same_batch(&w->fetched, pass->batch))
+        w->current = 1 - w->current;
+    else
+        w->fetched.items = 0;
+    w->layer[0].input = w->inputs[w->current];
+    qn__pool_run(w->pool, phases, pass);
+    w->fetched.items = 0;
+    if (pass->next)
+        w->fetched = *pass->next;
+    qn_status status = QN_OK;
+    if (tally && pass->batch->feed->labels)
+        status = add_tally(pass, tally, err);
+    return status == QN_OK ? check(pass, err) : status;
+}

@@ -1,0 +1,126 @@
+/* The CPU worker: its memory, and the phases of a step that its cores go through together. */
+#ifndef QN_DEVICE_CPU_WORKER_H
+#define QN_DEVICE_CPU_WORKER_H
+
+#include "base/threads.h"
+#include "device/cpu/cpu_kernels.h"
+#include "device/device.h"
+#include <stdatomic.h>
+
+enum {
+    QN__OUT_GROUP = 4, /* panels of outputs in one task of the gradient phase */
+    QN__FUSE_OUTPUTS =
+        64 /* last layers up to this width go back through their weights in the task of the loss */
+};
+
+/* One layer's arrays, all in panels (cpu_kernels.h). `items` is the worker's room for items. */
+typedef struct qn__cpu_layer {
+    const qn__layer *layer;
+    uint32_t in_panels, out_panels;
+    float *weights; /* out_panels x (in_panels * 16) x 16 */
+    float *bias;    /* out_panels x 16 */
+    float *weight_slot[2], *bias_slot[2];
+    int64_t *weight_sums, *bias_sums; /* made when train_grains is first used */
+    const float *input; /* in_panels x items x 16: the outputs of the layer below, or the inputs */
+    float *output;      /* out_panels x items x 16, before dropout */
+    float *dropped;     /* the same after dropout; NULL without */
+    float *error;       /* delta of 8.2 - 8.5 */
+} qn__cpu_layer;
+
+/* What one core needs for itself, on cache lines of its own. */
+typedef struct qn__cpu_core {
+    _Alignas(64) float *scratch; /* one transposed panel of weights, or a row of outputs */
+    float *row;
+    uint32_t
+        *greatest_input; /* for each layer: bits of the greatest |input| and |delta| of the step */
+    uint32_t *greatest_error;
+    uint32_t next_input; /* bits of the greatest input fetched for the next step */
+    int failed_layer;    /* layer + 1 of a partial out of range; 0: none */
+    uint64_t
+        bad_position; /* apply: first position with an output that is not finite, else UINT64_MAX */
+    double busy, waited;
+} qn__cpu_core;
+
+/* How many tasks of a thread's range are taken, on a cache line of its own. */
+typedef struct qn__cpu_counter {
+    _Alignas(64) atomic_uint taken;
+} qn__cpu_counter;
+
+/* The tasks of a phase: a grid. Each thread begins with the columns that are its own, the same ones
+ * in every step, so that the weights it updates stay in its caches; then it helps the others. */
+typedef struct qn__cpu_grid {
+    uint32_t columns, rows;
+    int by_column; /* 1: a column's tasks follow one another; 0: a row's */
+} qn__cpu_grid;
+
+struct qn__worker {
+    const qn__program *program;
+    const qn__cpu_kernels *kernels;
+    qn__pool *pool;
+    int threads;
+    uint32_t slots;
+    size_t room; /* items that the arrays hold */
+    qn__cpu_layer *layer;
+    float *inputs[2];      /* in panels; the next batch's are fetched into the other one */
+    int current;           /* which of the two the step uses */
+    qn__batch fetched;     /* what stands in inputs[1 - current]; items 0: nothing */
+    float *mean, *inverse; /* padded with zeros */
+    float *loss;           /* of each item */
+    int32_t *chosen;       /* class of each item */
+    qn__tally tally;
+    qn__cpu_core *core;
+    qn__cpu_counter *counter; /* of the tasks of each phase: phase * threads + thread */
+    void *block;              /* the one allocation behind all arrays of floats */
+};
+
+/* One pass of all cores over a batch. */
+typedef struct qn__cpu_pass {
+    qn__worker *worker;
+    const qn__batch *batch;
+    const qn__batch *next;    /* items to fetch meanwhile, or NULL */
+    const qn__update *update; /* NULL: add to the sums instead of updating */
+    qn__applied *applied;     /* apply only */
+    int training;
+    uint32_t items;
+} qn__cpu_pass;
+
+/* The next task of a phase for a thread; 0 when none is left. */
+int qn__cpu_take(qn__worker *worker, int thread, uint32_t phase, qn__cpu_grid grid,
+                 uint32_t *column, uint32_t *row);
+
+/* Phases, each a loop over tasks; called by every core, with a barrier between two of them. */
+void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, float *inputs, int thread,
+                   uint32_t phase, uint32_t *greatest);
+void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
+void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+
+/* Parts of the last phase. For the item in row `item`: from its outputs before the activation in
+ * core->row, writes outputs, loss, class and (in training) delta. */
+void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t item);
+/* errors of the layer below for the rows first .. first+rows-1, one panel of its outputs.
+ * `transposed`: that panel's weights, a row of 16 for each output of `layer`. */
+void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
+                    const float *transposed, uint32_t first, uint32_t rows);
+/* to[o][0..15] = weights of output o for the 16 inputs of panel `panel`. */
+void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to);
+
+/* to = values of layer's outputs after dropout (6.5), or from = errors through it (8.4); in place
+ * when from == to. Rows as in qn__cpu_errors. */
+void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
+                     uint32_t rows, const float *from, float *to);
+
+/* The item at a position of a batch. */
+uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index);
+
+/* Runs a pass: all phases on all cores. Adds to the tally; QN_NUMERIC as the device table says. */
+qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
+
+/* Canonical arrays to panels and back. */
+void qn__cpu_pack(const qn__cpu_layer *layer, const float *weights, const float *bias, float *to,
+                  float *to_bias);
+void qn__cpu_unpack(const qn__cpu_layer *layer, const float *from, const float *from_bias,
+                    float *weights, float *bias);
+
+#endif

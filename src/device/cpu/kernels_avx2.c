@@ -1,0 +1,37 @@
+/* The CPU's kernels for x86-64 with AVX2 and FMA. */
+#include "device/cpu/cpu_kernels.h"
+#include "device/cpu/vec_avx2.h"
+#include <string.h>
+
+#define K(name) qn_cpu_##name##_f32_avx2
+#define V_NAME(name) K(name)
+#define KERNELS qn__cpu_kernels_avx2
+#define ISA_NAME "avx2"
+#define MM_ROWS 6
+#define MM_PANELS 1
+#define OUT_ROWS 6
+#define OUT_PANELS 1
+
+static inline vf v_load_bytes(const uint8_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+}
+
+static inline vf v_whole(vf x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline void v_widen(double *s, vf x, int add) {
+    const __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+    const __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+    _mm256_storeu_pd(s, add ? _mm256_add_pd(_mm256_loadu_pd(s), low) : low);
+    _mm256_storeu_pd(s + 4, add ? _mm256_add_pd(_mm256_loadu_pd(s + 4), high) : high);
+}
+
+static inline vf v_round_sums(const double *s) {
+    return _mm256_set_m128(_mm256_cvtpd_ps(_mm256_loadu_pd(s + 4)),
+                           _mm256_cvtpd_ps(_mm256_loadu_pd(s)));
+}
+
+#include "num/elementary.inc"
+
+#include "device/cpu/table.inc"

@@ -1,0 +1,37 @@
+/* The CPU's kernels for x86-64 with AVX-512 (F, DQ, VL, BW). */
+#include "device/cpu/cpu_kernels.h"
+#include "device/cpu/vec_avx512.h"
+#include <string.h>
+
+#define K(name) qn_cpu_##name##_f32_avx512
+#define V_NAME(name) K(name)
+#define KERNELS qn__cpu_kernels_avx512
+#define ISA_NAME "avx512"
+#define MM_ROWS 12
+#define MM_PANELS 2
+#define OUT_ROWS 8
+#define OUT_PANELS 2
+
+static inline vf v_load_bytes(const uint8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+
+static inline vf v_whole(vf x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline void v_widen(double *s, vf x, int add) {
+    const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
+    const __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+    _mm512_storeu_pd(s, add ? _mm512_add_pd(_mm512_loadu_pd(s), low) : low);
+    _mm512_storeu_pd(s + 8, add ? _mm512_add_pd(_mm512_loadu_pd(s + 8), high) : high);
+}
+
+static inline vf v_round_sums(const double *s) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(s))),
+                              _mm512_cvtpd_ps(_mm512_loadu_pd(s + 8)), 1);
+}
+
+#include "num/elementary.inc"
+
+#include "device/cpu/table.inc"

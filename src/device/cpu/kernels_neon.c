@@ -1,0 +1,36 @@
+/* The CPU's kernels for 64-bit ARM. */
+#include "device/cpu/cpu_kernels.h"
+#include "device/cpu/vec_neon.h"
+#include <string.h>
+
+#define K(name) qn_cpu_##name##_f32_neon
+#define V_NAME(name) K(name)
+#define KERNELS qn__cpu_kernels_neon
+#define ISA_NAME "neon"
+#define MM_ROWS 6
+#define MM_PANELS 1
+#define OUT_ROWS 4
+#define OUT_PANELS 1
+
+static inline vf v_load_bytes(const uint8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    const uint16x8_t wide = vmovl_u8(vcreate_u8(four));
+    return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
+}
+
+static inline vf v_whole(vf x) { return vrndnq_f32(x); }
+
+static inline void v_widen(double *s, vf x, int add) {
+    const float64x2_t low = vcvt_f64_f32(vget_low_f32(x)), high = vcvt_high_f64_f32(x);
+    vst1q_f64(s, add ? vaddq_f64(vld1q_f64(s), low) : low);
+    vst1q_f64(s + 2, add ? vaddq_f64(vld1q_f64(s + 2), high) : high);
+}
+
+static inline vf v_round_sums(const double *s) {
+    return vcvt_high_f32_f64(vcvt_f32_f64(vld1q_f64(s)), vld1q_f64(s + 2));
+}
+
+#include "num/elementary.inc"
+
+#include "device/cpu/table.inc"

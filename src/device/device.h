@@ -1,0 +1,120 @@
+/* The device table: what every backend offers, and the list of backends.
+ *
+ * A *device* is a thing that computes; opening it for a program makes a *worker*, which holds a
+ * copy of the parameters and the optimiser's state in whatever layout suits it. A worker is driven
+ * by one thread at a time. All arrays that cross this border are in the canonical order of
+ * num/program.h: for each layer the weights [out][in], then the biases [out].
+ *
+ * A step of training, seen from above: every worker computes some grains (train_grains), its sums
+ * are added up (collect), and every worker applies the same update (update). A worker that has the
+ * whole step to itself may do all three in one pass (train_step). Because grains and sums are
+ * defined by docs/exactness.md, all ways give the same bytes. */
+#ifndef QN_DEVICE_DEVICE_H
+#define QN_DEVICE_DEVICE_H
+
+#include "base/error.h"
+#include "num/permutation.h"
+#include "num/program.h"
+#include <quern/device.h>
+#include <stdint.h>
+
+/* Version of this table's layout; a backend of another version is not registered. */
+enum { QN__DEVICE_VERSION = 1 };
+
+/* Items to read from; owned by the caller, unchanged as long as a worker is open. */
+typedef struct qn__feed {
+    int bytes; /* 1: values are uint8_t, 0: float */
+    uint32_t features;
+    uint64_t items;
+    const void *values;    /* rows of `features` values */
+    const uint64_t *rows;  /* item -> row of values; NULL: the item itself */
+    const int32_t *labels; /* of each item; NULL in prediction */
+} qn__feed;
+
+/* A run of consecutive positions. */
+typedef struct qn__batch {
+    const qn__feed *feed;
+    const qn__permutation *order; /* position -> item; NULL: the position itself */
+    uint64_t first;               /* position of the first item */
+    uint32_t items;               /* at most program->batch in training, qn__apply_room in apply */
+    uint32_t epoch;
+} qn__batch;
+
+/* Items that a worker takes in one call of apply: 1024, or a grain where grains are larger. */
+static inline uint32_t qn__apply_room(const qn__program *program) {
+    return program->grain > 1024 ? program->grain : 1024;
+}
+
+/* Parameters and optimiser state, program->parameters floats each; slot[i] for i <
+ * qn__optimizer_slots. */
+typedef struct qn__state {
+    float *parameters;
+    float *slot[2];
+} qn__state;
+
+/* Where apply puts its results, for each item of the batch; any may be NULL. */
+typedef struct qn__applied {
+    int32_t *classes;
+    float *scores;
+    float *outputs; /* items x outputs of the last layer */
+} qn__applied;
+
+typedef struct qn__worker qn__worker; /* defined by each backend */
+
+typedef struct qn__device_table {
+    uint32_t version; /* QN__DEVICE_VERSION */
+    const char *name; /* "cpu" */
+
+    /* Devices of this kind here, and what they are. */
+    uint32_t (*count)(void);
+    qn_status (*describe)(uint32_t index, qn_device_info *info, qn_error *err);
+
+    /* 1 when the program's operations are all there in exact form. */
+    int (*supports)(const qn__program *program);
+
+    /* Makes a worker. The program must outlive the worker. */
+    qn_status (*open)(uint32_t index, const qn_compute *compute, const qn__program *program,
+                      qn__worker **out, qn_error *err);
+    void (*close)(qn__worker *worker);
+
+    /* Copies the state in and out. load also sets all sums to zero. `state->slot` may be NULL in
+     * prediction. */
+    qn_status (*load)(qn__worker *worker, const qn__state *state, qn_error *err);
+    qn_status (*save)(qn__worker *worker, qn__state *state, qn_error *err);
+
+    /* Forward and backward over the grains first .. first+count-1 of the batch; gradients and tally
+     * are added to the worker's sums. QN_NUMERIC when something left the range, QN_DEVICE when the
+     * device failed. After a failure the worker's sums are undefined until load. */
+    qn_status (*train_grains)(qn__worker *worker, const qn__batch *batch, uint32_t first,
+                              uint32_t count, qn_error *err);
+
+    /* Adds the worker's sums to sums[parameters] and *tally and sets its own to zero. */
+    qn_status (*collect)(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
+
+    /* Applies the optimiser with the combined sums of the step. */
+    qn_status (*update)(qn__worker *worker, const qn__update *update, const int64_t *sums,
+                        qn_error *err);
+
+    /* Optional. All grains of the batch, and the update, in one pass; adds to *tally. `next`, when
+     * not NULL, is the batch that will follow, so that its items can be fetched meanwhile. After a
+     * failure the state is undefined. */
+    qn_status (*train_step)(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
+                            const qn__update *update, qn__tally *tally, qn_error *err);
+
+    /* Forward without dropout. With labels in the feed, and `tally` not NULL, adds loss, right
+     * answers and items. QN_NUMERIC names the first item with an output that is not finite. */
+    qn_status (*apply)(qn__worker *worker, const qn__batch *batch, qn__applied *applied,
+                       qn__tally *tally, qn_error *err);
+
+    /* Optional. Seconds that each of the worker's cores has computed since open; returns their
+     * number. */
+    int (*busy)(const qn__worker *worker, double *seconds, int room);
+} qn__device_table;
+
+/* The registered backends in a fixed order; ends with NULL. */
+extern const qn__device_table *const qn__devices[];
+
+/* A backend by name, or NULL. */
+const qn__device_table *qn__device_find(const char *name);
+
+#endif

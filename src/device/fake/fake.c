@@ -1,0 +1,339 @@
+/* The device table over num/reference.h, with the behaviour of a plan laid over it. A worker computes for real,
+ * then sleeps until the time has passed that its rate asks for. It has no train_step, so that a team of one fake
+ * device goes through the queue like any other team. */
+#include "device/fake/fake.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "num/optimise.h"
+#include "num/philox.h"
+#include "num/reference.h"
+#include "num/sums.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static qn__fake_plan plan;
+
+struct qn__worker {
+    const qn__program *program;
+    qn__reference *reference;
+    uint32_t index, slots;
+    qn__fake_behaviour behaviour;
+    int failed;
+    uint64_t grains, updates, calls;
+    float *parameters, *slot[2]; /* canonical, program->parameters each */
+    int64_t *sums;
+    qn__tally tally;
+    double busy;
+};
+
+void qn__fake_set(const qn__fake_plan *wanted)
+{
+    plan = wanted ? *wanted : (qn__fake_plan){0};
+    if (plan.count > QN__FAKE_DEVICES)
+        plan.count = QN__FAKE_DEVICES;
+}
+
+static uint32_t count(void)
+{
+    return plan.count;
+}
+
+static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err)
+{
+    if (index >= plan.count)
+        return qn__fail(err, QN_USAGE, "there is no fake device %u", index);
+    memset(info, 0, sizeof *info);
+    snprintf(info->kind, sizeof info->kind, "fake");
+    snprintf(info->name, sizeof info->name, "a fake device for tests");
+    snprintf(info->isa, sizeof info->isa, "reference");
+    snprintf(info->isas, sizeof info->isas, "reference");
+    info->cores = 1;
+    return QN_OK;
+}
+
+static int supports(const qn__program *program)
+{
+    return program->arith == QN__ARITH_F32;
+}
+
+static void wait_seconds(double seconds)
+{
+    if (seconds <= 0)
+        return;
+    const double whole = floor(seconds);
+    struct timespec left = {.tv_sec = (time_t)whole, .tv_nsec = (long)((seconds - whole) * 1e9)};
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
+static void close_worker(qn__worker *w)
+{
+    if (!w)
+        return;
+    qn__reference_destroy(w->reference);
+    qn__free(w->parameters);
+    qn__free(w->slot[0]);
+    qn__free(w->slot[1]);
+    qn__free(w->sums);
+    qn__free(w);
+}
+
+static qn_status allocate(qn__worker *w, qn_error *err)
+{
+    const uint64_t n = w->program->parameters;
+    w->parameters = qn__alloc(n, sizeof *w->parameters, err);
+    w->sums = qn__alloc(n, sizeof *w->sums, err);
+    if (!w->parameters || !w->sums)
+        return QN_MEMORY;
+    for (uint32_t s = 0; s < w->slots; ++s)
+        if (!(w->slot[s] = qn__alloc(n, sizeof *w->slot[s], err)))
+            return QN_MEMORY;
+    return qn__reference_create(w->program, &w->reference, err);
+}
+
+static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn__program *program,
+                             qn__worker **out, qn_error *err)
+{
+    (void)compute; /* one thread, one way of computing */
+    *out = NULL;
+    if (index >= plan.count)
+        return qn__fail(err, QN_USAGE, "there is no fake device %u", index);
+    qn__worker *w = qn__alloc(1, sizeof *w, err);
+    if (!w)
+        return QN_MEMORY;
+    w->program = program;
+    w->index = index;
+    w->slots = qn__optimizer_slots(program->optimizer);
+    w->behaviour = plan.device[index];
+    const qn_status status = allocate(w, err);
+    if (status != QN_OK) {
+        close_worker(w);
+        return status;
+    }
+    wait_seconds(w->behaviour.start);
+    *out = w;
+    return QN_OK;
+}
+
+static qn_status fail(qn__worker *w, qn_error *err)
+{
+    w->failed = 1;
+    return qn__fail(err, QN_DEVICE, "fake device %u failed at grain %llu, as planned", w->index,
+                    (unsigned long long)w->grains);
+}
+
+static qn_status load(qn__worker *w, const qn__state *state, qn_error *err)
+{
+    const uint64_t n = w->program->parameters;
+    if (w->failed)
+        return fail(w, err);
+    memcpy(w->parameters, state->parameters, n * sizeof *w->parameters);
+    for (uint32_t s = 0; s < w->slots; ++s)
+        if (state->slot[s])
+            memcpy(w->slot[s], state->slot[s], n * sizeof *w->slot[s]);
+    memset(w->sums, 0, n * sizeof *w->sums);
+    memset(&w->tally, 0, sizeof w->tally);
+    return QN_OK;
+}
+
+static qn_status save(qn__worker *w, qn__state *state, qn_error *err)
+{
+    const uint64_t n = w->program->parameters;
+    if (w->failed)
+        return fail(w, err);
+    memcpy(state->parameters, w->parameters, n * sizeof *w->parameters);
+    for (uint32_t s = 0; s < w->slots; ++s)
+        if (state->slot[s])
+            memcpy(state->slot[s], w->slot[s], n * sizeof *w->slot[s]);
+    return QN_OK;
+}
+
+static qn__reference_item item_at(const qn__batch *batch, uint32_t index)
+{
+    const qn__feed *feed = batch->feed;
+    const uint64_t position = batch->first + index;
+    const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
+    const uint64_t row = feed->rows ? feed->rows[item] : item;
+    const size_t size = feed->bytes ? sizeof(uint8_t) : sizeof(float);
+    return (qn__reference_item){.bytes = feed->bytes,
+                                .values = (const char *)feed->values + row * feed->features * size,
+                                .number = item,
+                                .label = feed->labels ? (uint32_t)feed->labels[item] : 0};
+}
+
+/* What the plan says before a grain: stall, change of speed, failure. */
+static qn_status before_grain(qn__worker *w, qn_error *err)
+{
+    const qn__fake_behaviour *b = &w->behaviour;
+    ++w->grains;
+    if (w->grains == b->stall_at)
+        wait_seconds(b->stall);
+    if (w->grains == b->change_at)
+        w->behaviour.rate = b->change_rate;
+    if (w->failed || w->grains == b->fail_at)
+        return fail(w, err);
+    return QN_OK;
+}
+
+/* Sleeps until `items` items have taken as long as the rate says, give or take the noise. */
+static void keep_pace(qn__worker *w, double begun, uint64_t items)
+{
+    const qn__fake_behaviour *b = &w->behaviour;
+    uint32_t word[4];
+    if (b->rate > 0) {
+        qn__words(w->index, 0, 0, 0, w->calls++, 0, word);
+        const double beside = b->noise * (word[0] * 0x1p-31 - 1.0);
+        wait_seconds(begun + (double)items / b->rate * (1.0 + beside) - qn__now());
+    }
+    w->busy += qn__now() - begun;
+}
+
+static qn_status one_grain(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t items,
+                           qn_error *err)
+{
+    qn__reference_grain_begin(w->reference);
+    for (uint32_t i = first; i < first + items; ++i) {
+        const qn__reference_item item = item_at(batch, i);
+        qn__reference_grain_item(w->reference, w->parameters, &item, batch->epoch);
+    }
+    switch (qn__reference_grain_end(w->reference, w->sums, &w->tally)) {
+    case QN__GRAIN_LOSS:
+        return qn__fail(err, QN_NUMERIC, "the loss became NaN or too large to be summed");
+    case QN__GRAIN_GRADIENT:
+        return qn__fail(err, QN_NUMERIC, "a gradient left the range of its sum");
+    case QN__GRAIN_FINE:
+        break;
+    }
+    return QN_OK;
+}
+
+static qn_status train_grains(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t many,
+                              qn_error *err)
+{
+    const double begun = qn__now();
+    const uint32_t grain = w->program->grain;
+    uint64_t items = 0;
+    qn_status status = QN_OK;
+    for (uint32_t g = first; status == QN_OK && g < first + many; ++g) {
+        const uint32_t from = g * grain;
+        const uint32_t n = batch->items - from < grain ? batch->items - from : grain;
+        status = before_grain(w, err);
+        if (status == QN_OK)
+            status = one_grain(w, batch, from, n, err);
+        items += n;
+    }
+    keep_pace(w, begun, items);
+    return status;
+}
+
+static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err)
+{
+    if (w->failed)
+        return fail(w, err);
+    for (uint64_t i = 0; i < w->program->parameters; ++i) {
+        sums[i] += w->sums[i];
+        w->sums[i] = 0;
+    }
+    tally->loss += w->tally.loss;
+    tally->correct += w->tally.correct;
+    tally->items += w->tally.items;
+    memset(&w->tally, 0, sizeof w->tally);
+    return QN_OK;
+}
+
+static void update_range(qn__worker *w, const qn__update *update, int is_weight, uint64_t first,
+                         uint64_t many, const int64_t *sums)
+{
+    for (uint64_t i = first; i < first + many; ++i)
+        qn__update_one(w->program, update, is_weight, sums[i], &w->parameters[i],
+                       w->slots > 0 ? &w->slot[0][i] : NULL, w->slots > 1 ? &w->slot[1][i] : NULL);
+}
+
+static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t *sums, qn_error *err)
+{
+    if (w->failed || ++w->updates == w->behaviour.fail_update)
+        return fail(w, err);
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        const qn__layer *layer = &w->program->layer[l];
+        update_range(w, numbers, 1, layer->weights, (uint64_t)layer->in * layer->out, sums);
+        update_range(w, numbers, 0, layer->biases, layer->out, sums);
+    }
+    return QN_OK;
+}
+
+/* One item of apply: its results, and its share of the loss of its grain. */
+static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t index,
+                            const qn__applied *applied, float *loss, qn__tally *tally, qn_error *err)
+{
+    const uint32_t outputs = w->program->layer[w->program->layers - 1].out;
+    const qn__reference_item item = item_at(batch, index);
+    const float *y = qn__reference_apply(w->reference, w->parameters, &item);
+    const int32_t class = qn__reference_class(w->reference);
+    for (uint32_t j = 0; j < outputs; ++j)
+        if (!isfinite(y[j]))
+            return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
+                            (unsigned long long)(batch->first + index));
+    if (applied && applied->outputs)
+        memcpy(applied->outputs + (size_t)index * outputs, y, outputs * sizeof *y);
+    if (applied && applied->classes)
+        applied->classes[index] = class;
+    if (applied && applied->scores)
+        applied->scores[index] = y[class];
+    if (tally && batch->feed->labels) {
+        *loss = *loss + qn__reference_loss(w->reference, item.label);
+        tally->correct += (uint32_t)class == item.label;
+        tally->items += 1;
+    }
+    return QN_OK;
+}
+
+static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
+                       qn__tally *tally, qn_error *err)
+{
+    const double begun = qn__now();
+    const uint32_t grain = w->program->grain;
+    if (w->failed)
+        return fail(w, err);
+    for (uint32_t first = 0; first < batch->items; first += grain) {
+        const uint32_t n = batch->items - first < grain ? batch->items - first : grain;
+        float loss = 0.0f;
+        for (uint32_t i = first; i < first + n; ++i) {
+            const qn_status status = apply_item(w, batch, i, applied, &loss, tally, err);
+            if (status != QN_OK)
+                return status;
+        }
+        if (!(fabsf(loss) < QN__LOSS_LIMIT))
+            return qn__fail(err, QN_NUMERIC, "the loss became NaN or too large to be summed");
+        if (tally)
+            tally->loss += qn__to_units(loss * QN__LOSS_UNIT);
+    }
+    keep_pace(w, begun, batch->items);
+    return QN_OK;
+}
+
+static int busy(const qn__worker *w, double *seconds, int room)
+{
+    if (room > 0)
+        seconds[0] = w->busy;
+    return 1;
+}
+
+const qn__device_table qn__fake_device = {
+    .version = QN__DEVICE_VERSION,
+    .name = "fake",
+    .count = count,
+    .describe = describe,
+    .supports = supports,
+    .open = open_worker,
+    .close = close_worker,
+    .load = load,
+    .save = save,
+    .train_grains = train_grains,
+    .collect = collect,
+    .update = update,
+    .apply = apply,
+    .busy = busy,
+};
