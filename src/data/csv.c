@@ -1,0 +1,215 @@
+/* The CSV reader: finds the shape of the table in the first line, counts the lines, parses.
+ *
+ * The text is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
+ * lines of all blocks, so each block knows its first row; then they parse blocks into the table,
+ * first as bytes and, as soon as any cell is no plain whole number up to 255, again as float32.
+ * When several rows are wrong, the first one is reported, whoever found it. Quoted cells may hold
+ * separators, but line ends only in the header, so that any thread may find the beginning of a
+ * line. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/csv.h"
+#include "data/csv_header.h"
+#include "data/readers.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK ((size_t)1 << 20)
+
+typedef struct table {
+    const qn__csv_header *header;
+    const qn__contents *contents;
+    const char *body, *end; /* the lines behind the header */
+    size_t block_count;
+    uint64_t *first_row; /* of each block, and behind the last the number of rows */
+    /* What a pass works on. */
+    qn_data_type type;
+    uint8_t *values;
+    int32_t *labels;
+    int forget; /* text that was parsed is not needed any more */
+    atomic_size_t next;
+    atomic_size_t failed; /* the lowest block in which a row is wrong, or SIZE_MAX */
+    pthread_mutex_t lock; /* for failure */
+    qn__row_failure failure;
+} table;
+
+/* The first line that begins in a block, or NULL when none does. Line ends are looked for only
+ * there, so that one endless line does not make every block walk through it. */
+static const char *block_begin(const table *t, size_t block) {
+    if (block == 0)
+        return t->body;
+    const char *from = t->body + block * BLOCK - 1;
+    size_t left = (size_t)(t->end - from);
+    const char *newline = memchr(from, '\n', left < BLOCK ? left : BLOCK);
+    return newline ? newline + 1 : NULL;
+}
+
+static void count_lines(void *context, int thread) {
+    (void)thread;
+    table *t = context;
+    size_t block;
+    while ((block = atomic_fetch_add(&t->next, 1)) < t->block_count) {
+        size_t size = (size_t)(t->end - t->body), after = (block + 1) * BLOCK - 1;
+        const char *from = t->body + block * BLOCK - (block > 0);
+        const char *to = t->body + (after < size ? after : size);
+        uint64_t count = block == 0;
+        for (const char *p = from; p < to && (p = memchr(p, '\n', (size_t)(to - p))); p++)
+            count++;
+        t->first_row[block + 1] = count;
+        if (t->contents->mapped)
+            qn__contents_forget(t->contents, (size_t)(from - t->contents->data),
+                                (size_t)(to - t->contents->data));
+    }
+}
+
+static qn_status count_rows(table *t, qn__pool *pool, qn_error *err) {
+    size_t size = (size_t)(t->end - t->body);
+    t->block_count = size / BLOCK + (size % BLOCK != 0);
+    t->first_row = qn__alloc(t->block_count + 1, sizeof *t->first_row, err);
+    if (!t->first_row)
+        return QN_MEMORY;
+    atomic_store(&t->next, 0);
+    qn__pool_run(pool, count_lines, t);
+    for (size_t i = 0; i < t->block_count; i++)
+        t->first_row[i + 1] += t->first_row[i];
+    return QN_OK;
+}
+
+static void note_failure(table *t, size_t block, const qn__row_failure *failure) {
+    pthread_mutex_lock(&t->lock);
+    if (block < atomic_load(&t->failed)) {
+        atomic_store(&t->failed, block);
+        t->failure = *failure;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void parse_block(table *t, size_t block) {
+    const qn__csv_shape *shape = &t->header->shape;
+    const char *at = block_begin(t, block);
+    uint64_t row = t->first_row[block], last = t->first_row[block + 1];
+    if (row == last)
+        return;
+    size_t begin = (size_t)(at - t->contents->data);
+    size_t stride = (size_t)shape->features * (t->type == QN_F32 ? sizeof(float) : 1);
+    for (; row < last; row++) {
+        qn__row_failure failure = {.fault = QN__ROW_FINE};
+        void *values = t->values + (size_t)row * stride;
+        int32_t *label = t->labels ? t->labels + row : NULL;
+        at = t->type == QN_U8 ? qn__row_bytes(shape, at, t->end, values, label)
+                              : qn__row_floats(shape, at, t->end, values, label, &failure);
+        if (!at) {
+            failure.row = row;
+            note_failure(t, block, &failure);
+            return;
+        }
+    }
+    if (t->forget)
+        qn__contents_forget(t->contents, begin, (size_t)(at - t->contents->data));
+}
+
+static void parse_blocks(void *context, int thread) {
+    (void)thread;
+    table *t = context;
+    size_t block;
+    /* Blocks are taken in ascending order, so all below a failed one are parsed to their end. */
+    while ((block = atomic_fetch_add(&t->next, 1)) < t->block_count &&
+           block < atomic_load(&t->failed))
+        parse_block(t, block);
+}
+
+/* Parses all rows into the table; 1 when they were all right. */
+static int parse_rows(table *t, qn__pool *pool) {
+    atomic_store(&t->next, 0);
+    atomic_store(&t->failed, SIZE_MAX);
+    qn__pool_run(pool, parse_blocks, t);
+    return atomic_load(&t->failed) == SIZE_MAX;
+}
+
+/* When the lines are too short to hold the cells that the first line promises, one of them is
+ * wrong; finding it needs room for one row, not for the table. */
+static qn_status find_short_row(table *t, qn_error *err) {
+    const qn__csv_shape *shape = &t->header->shape;
+    float *values = qn__alloc(shape->features, sizeof *values, err);
+    if (!values)
+        return QN_MEMORY;
+    const char *at = t->body;
+    int32_t label;
+    while (at && at < t->end) {
+        at = qn__row_floats(shape, at, t->end, values, &label, &t->failure);
+        t->failure.row += at != NULL;
+    }
+    qn__free(values);
+    return at ? qn__fail(err, QN_INPUT, "the file changed while it was read")
+              : qn__csv_refuse_row(t->header, &t->failure, err);
+}
+
+/* Room for the table as one type. The bytes of the text bound it: a cell is at least a digit or
+ * nothing and a separator. */
+static qn_status make_room(table *t, qn_data *data, qn_data_type type, qn_error *err) {
+    qn__free(data->memory);
+    data->type = type;
+    data->release = qn__free;
+    data->memory = qn__alloc((size_t)data->items, qn__data_stride(data), err);
+    data->values = data->memory;
+    t->type = type;
+    t->values = data->memory;
+    t->forget = type == QN_F32 || t->contents->mapped;
+    return data->memory ? QN_OK : QN_MEMORY;
+}
+
+static qn_status fill(table *t, qn__pool *pool, qn_data *data, qn_error *err) {
+    const qn__csv_shape *shape = &t->header->shape;
+    data->items = t->first_row[t->block_count];
+    data->features = shape->features;
+    /* columns cells want columns - 1 separators, at least one character for each number, a line end
+     */
+    uint64_t bytes = (uint64_t)(t->end - t->body) + 1;
+    if (data->items > bytes / shape->columns / 2)
+        return find_short_row(t, err);
+    if (shape->label < shape->columns) {
+        data->labels = qn__alloc((size_t)data->items, sizeof *data->labels, err);
+        if (!data->labels)
+            return QN_MEMORY;
+        t->labels = data->labels;
+    }
+    qn_status status = make_room(t, data, QN_U8, err);
+    if (status != QN_OK || parse_rows(t, pool))
+        return status;
+    status = make_room(t, data, QN_F32, err);
+    if (status != QN_OK || parse_rows(t, pool))
+        return status;
+    return qn__csv_refuse_row(t->header, &t->failure, err);
+}
+
+static qn_status read_contents(const qn__contents *contents, const char *path,
+                               const qn_data_options *options, qn__pool *pool, qn_data *data,
+                               qn_error *err) {
+    qn__csv_header header;
+    qn_status status =
+        qn__csv_header_read(contents->data, contents->size, path, options, &header, err);
+    if (status != QN_OK)
+        return status;
+    table t = {.header = &header, .contents = contents, .body = header.body, .end = header.end};
+    pthread_mutex_init(&t.lock, NULL);
+    status = count_rows(&t, pool, err);
+    if (status == QN_OK)
+        status = fill(&t, pool, data, err);
+    pthread_mutex_destroy(&t.lock);
+    qn__free(t.first_row);
+    qn__csv_header_release(&header);
+    return status;
+}
+
+qn_status qn__csv_read(qn__source *source, const qn_data_options *options, qn__pool *pool,
+                       qn_data *data, qn_error *err) {
+    qn__contents contents;
+    qn_status status = qn__source_contents(source, &contents, err);
+    if (status != QN_OK)
+        return status;
+    status = read_contents(&contents, qn__source_path(source), options, pool, data, err);
+    qn__contents_release(&contents);
+    return status;
+}

@@ -1,0 +1,65 @@
+/* The data set as the inside of the library sees it.
+ *
+ * A qn_data is either a table (it owns the values and labels) or a view of some of another's items
+ * (made by qn__data_split; it owns an index list and its labels, and needs the table alive). Both
+ * never change once made, so any number of threads may read them. Callers reach an item through
+ * qn__data_item and a label through qn_data_labels, which are right for both. */
+#ifndef QN_DATA_DATA_H
+#define QN_DATA_DATA_H
+
+#include "base/error.h"
+#include "base/threads.h"
+#include <quern/data.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Items are numbered with 48 bits in the exactness contract (section 4.3). */
+#define QN__ITEMS_MAX ((uint64_t)1 << 48)
+/* Bytes behind the values that may be read, so that vector loads need no special last case. */
+#define QN__DATA_MARGIN 64
+
+struct qn_data {
+    qn_data_type type;
+    uint64_t items;
+    uint32_t features;
+    uint32_t classes;       /* greatest label + 1, 0 without labels */
+    uint32_t rows, columns; /* of an image, else 0 */
+    const char *format;     /* a constant text */
+    char digest[65];        /* of the whole table, in a view too */
+    const uint8_t *values;  /* items x features elements; a view points into its table */
+    int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
+    uint64_t *index;        /* view: the table's row of each item; table: NULL */
+    void *memory;           /* what holds the values, or NULL in a view */
+    void (*release)(void *memory);
+};
+
+/* Bytes of one item. */
+static inline size_t qn__data_stride(const qn_data *data) {
+    return (size_t)data->features * (data->type == QN_F32 ? sizeof(float) : 1);
+}
+
+/* The values of item i < items: `features` bytes or floats. */
+static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
+    return data->values + (size_t)(data->index ? data->index[i] : i) * qn__data_stride(data);
+}
+
+/* Finishes a table whose other fields are set: classes from the labels, then the digest, with the
+ * threads of `pool` (NULL: the caller's alone). On failure the caller still owns `data`. */
+qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err);
+
+/* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. */
+qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err);
+
+/* Parts the items for training and validation (docs/exactness.md 2.3): two views of `all`, which
+ * must outlive them; each is closed with qn_data_close. Both keep the ascending order of the items.
+ * Fails with QN_USAGE when the fraction is not inside (0, 1) or leaves a part without items. */
+qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_data **train,
+                         qn_data **valid, qn_error *err);
+
+/* Mean and deviation of each feature, each rounded once from the exact real number
+ * (docs/exactness.md 5.2). `mean` and `deviation` hold `features` floats; a constant feature's
+ * deviation is +0. `threads` >= 1. */
+qn_status qn__scale_fit(const qn_data *train, int threads, float *mean, float *deviation,
+                        qn_error *err);
+
+#endif

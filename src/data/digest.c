@@ -1,0 +1,78 @@
+/* The digest of a data set: what it holds, whatever file it came in.
+ *
+ * Values and labels are hashed in blocks of 1 MiB, each by whichever thread comes first, and the
+ * blocks' digests are hashed in their order, so the number of threads leaves no trace. */
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "data/data.h"
+#include <stdatomic.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the digest hashes little-endian numbers as they lie in memory"
+#endif
+
+#define BLOCK ((size_t)1 << 20)
+
+typedef struct blocks {
+    const uint8_t *bytes;
+    size_t size, count;
+    uint8_t (*digests)[32];
+    atomic_size_t next;
+} blocks;
+
+static void hash_blocks(void *context, int thread) {
+    (void)thread;
+    blocks *work = context;
+    size_t i;
+    while ((i = atomic_fetch_add(&work->next, 1)) < work->count) {
+        size_t left = work->size - i * BLOCK;
+        qn__sha256_of(work->bytes + i * BLOCK, left < BLOCK ? left : BLOCK, work->digests[i]);
+    }
+}
+
+/* D(bytes) of docs/exactness.md 2.2. */
+static qn_status hash_in_blocks(const void *bytes, size_t size, qn__pool *pool, uint8_t digest[32],
+                                qn_error *err) {
+    blocks work = {.bytes = bytes, .size = size, .count = size / BLOCK + (size % BLOCK != 0)};
+    work.digests = qn__alloc(work.count, sizeof *work.digests, err);
+    if (!work.digests)
+        return QN_MEMORY;
+    if (pool && work.count > 1)
+        qn__pool_run(pool, hash_blocks, &work);
+    else
+        hash_blocks(&work, 0);
+    qn__sha256_of(work.digests, work.count * sizeof *work.digests, digest);
+    qn__free(work.digests);
+    return QN_OK;
+}
+
+static void add_number(qn__sha256 *hash, uint64_t number) {
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(number >> (8 * i));
+    qn__sha256_add(hash, bytes, sizeof bytes);
+}
+
+qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err) {
+    uint8_t values[32], labels[32], whole[32];
+    qn_status status = hash_in_blocks(data->values, (size_t)data->items * qn__data_stride(data),
+                                      pool, values, err);
+    if (status == QN_OK && data->labels)
+        status = hash_in_blocks(data->labels, (size_t)data->items * sizeof *data->labels, pool,
+                                labels, err);
+    if (status != QN_OK)
+        return status;
+    qn__sha256 hash;
+    qn__sha256_begin(&hash);
+    qn__sha256_add(&hash, "quern data 1\n", 13);
+    qn__sha256_add(&hash, &(uint8_t){data->type == QN_U8 ? 1 : 2}, 1);
+    add_number(&hash, data->items);
+    add_number(&hash, data->features);
+    qn__sha256_add(&hash, &(uint8_t){data->labels != NULL}, 1);
+    qn__sha256_add(&hash, values, sizeof values);
+    if (data->labels)
+        qn__sha256_add(&hash, labels, sizeof labels);
+    qn__sha256_end(&hash, whole);
+    qn__hex(whole, text);
+    return QN_OK;
+}

@@ -1,0 +1,162 @@
+/* gzip (RFC 1952) by way of zlib, where the build has it.
+ *
+ * A file may hold several members one after the other; zeros behind the last are padding, as the
+ * gzip program sees it. zlib checks each member's CRC and length. Memory is one input buffer: what
+ * comes out goes straight to the caller, who bounds it. */
+#include "base/memory.h"
+#include "data/source.h"
+
+#ifdef QN_HAVE_ZLIB
+
+#include <limits.h>
+#include <zlib.h>
+
+#define INPUT_ROOM ((size_t)1 << 18)
+
+struct qn__gzip {
+    int fd;
+    const char *path; /* the source's own copy */
+    z_stream stream;
+    int started;   /* the stream holds memory */
+    int in_member; /* between a member's first byte and its checked end */
+    int ended;
+    uint64_t read; /* bytes taken from the file */
+    uint8_t input[INPUT_ROOM];
+};
+
+qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *err) {
+    *out = NULL;
+    qn__gzip *gzip = qn__alloc(1, sizeof *gzip, err);
+    if (!gzip)
+        return QN_MEMORY;
+    gzip->fd = fd;
+    gzip->path = path;
+    gzip->in_member = 1;
+    /* 15 bits of window, 16 more for: a gzip header and nothing else. */
+    if (inflateInit2(&gzip->stream, 15 + 16) != Z_OK) {
+        qn__free(gzip);
+        return qn__fail_memory(err, 1, (size_t)1 << 15);
+    }
+    gzip->started = 1;
+    *out = gzip;
+    return QN_OK;
+}
+
+void qn__gzip_destroy(qn__gzip *gzip) {
+    if (!gzip)
+        return;
+    if (gzip->started)
+        inflateEnd(&gzip->stream);
+    qn__free(gzip);
+}
+
+static qn_status refuse(const qn__gzip *gzip, qn_error *err, const char *what) {
+    qn__fail(err, QN_INPUT, "%s", what);
+    qn__at(err, "%s, byte %llu of the compressed file", gzip->path,
+           (unsigned long long)(gzip->read - gzip->stream.avail_in));
+    return qn__remedy(err, QN_INPUT, "copy or download the file again; gzip -t tests it");
+}
+
+/* Has at least one input byte ready, or says in *end that there is none left. */
+static qn_status refill(qn__gzip *gzip, int *end, qn_error *err) {
+    *end = 0;
+    if (gzip->stream.avail_in > 0)
+        return QN_OK;
+    size_t got = 0;
+    qn_status status =
+        qn__descriptor_read(gzip->fd, gzip->path, gzip->input, INPUT_ROOM, &got, err);
+    if (status != QN_OK)
+        return status;
+    gzip->read += got;
+    gzip->stream.next_in = gzip->input;
+    gzip->stream.avail_in = (uInt)got;
+    *end = got == 0;
+    return QN_OK;
+}
+
+/* Between members: skips padding, begins the next member or ends. */
+static qn_status next_member(qn__gzip *gzip, qn_error *err) {
+    for (;;) {
+        int end = 0;
+        qn_status status = refill(gzip, &end, err);
+        if (status != QN_OK)
+            return status;
+        if (end) {
+            gzip->ended = 1;
+            return QN_OK;
+        }
+        if (*gzip->stream.next_in != 0)
+            break;
+        gzip->stream.next_in++;
+        gzip->stream.avail_in--;
+    }
+    if (*gzip->stream.next_in != 0x1F)
+        return refuse(gzip, err, "the gzip data is followed by something that is not gzip");
+    if (inflateReset(&gzip->stream) != Z_OK)
+        return refuse(gzip, err, "the gzip data cannot be unpacked");
+    gzip->in_member = 1;
+    return QN_OK;
+}
+
+/* One call of inflate; what came out is in stream.avail_out. */
+static qn_status unpack(qn__gzip *gzip, qn_error *err) {
+    int end = 0;
+    qn_status status = refill(gzip, &end, err);
+    if (status != QN_OK)
+        return status;
+    if (end)
+        return refuse(gzip, err, "the gzip data is cut off");
+    switch (inflate(&gzip->stream, Z_NO_FLUSH)) {
+    case Z_OK:
+    case Z_BUF_ERROR: /* more input is wanted; the next call brings it or finds the end */
+        return QN_OK;
+    case Z_STREAM_END:
+        gzip->in_member = 0;
+        return QN_OK;
+    case Z_MEM_ERROR:
+        return qn__fail_memory(err, 1, (size_t)1 << 15);
+    default:
+        return refuse(gzip, err, "the gzip data is corrupt");
+    }
+}
+
+qn_status qn__gzip_read(qn__gzip *gzip, void *bytes, size_t size, size_t *got, qn_error *err) {
+    *got = 0;
+    while (*got < size && !gzip->ended) {
+        qn_status status = QN_OK;
+        if (!gzip->in_member) {
+            status = next_member(gzip, err);
+        } else {
+            size_t room = size - *got < UINT_MAX ? size - *got : UINT_MAX;
+            gzip->stream.next_out = (uint8_t *)bytes + *got;
+            gzip->stream.avail_out = (uInt)room;
+            status = unpack(gzip, err);
+            *got += room - gzip->stream.avail_out;
+        }
+        if (status != QN_OK)
+            return status;
+    }
+    return QN_OK;
+}
+
+#else
+
+qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *err) {
+    (void)fd;
+    *out = NULL;
+    qn__fail(err, QN_UNSUPPORTED, "this is a gzip file, and Quern was built without zlib");
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "unpack it first with gunzip, or install zlib (Debian: zlib1g-dev) and build "
+                      "Quern again");
+}
+
+qn_status qn__gzip_read(qn__gzip *gzip, void *bytes, size_t size, size_t *got, qn_error *err) {
+    (void)gzip, (void)bytes, (void)size;
+    *got = 0;
+    return qn__fail(err, QN_UNSUPPORTED, "Quern was built without zlib");
+}
+
+void qn__gzip_destroy(qn__gzip *gzip) { (void)gzip; }
+
+#endif

@@ -1,0 +1,237 @@
+/* IDX, the format of MNIST: two zero bytes, a type, the number of dimensions, each dimension as a
+ * big-endian 32-bit number, then the elements, the last dimension running fastest.
+ *
+ * Only unsigned bytes (type 8) are read. The first dimension counts the items, the others are their
+ * shape. A header is believed only as far as the file bears it out. */
+#include "base/memory.h"
+#include "data/readers.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct header {
+    uint32_t dimensions;
+    uint64_t items;
+    uint64_t features;
+    uint32_t second, third; /* dimensions, 0 where there are fewer */
+    size_t size;            /* bytes of the header */
+} header;
+
+/* Refuses with what is wrong at a byte of the unpacked file. */
+static qn_status refuse(const qn__source *source, size_t byte, const char *remedy, qn_error *err) {
+    qn__at(err, "%s, byte %zu%s", qn__source_path(source), byte,
+           qn__source_is_gzip(source) ? " of the unpacked file" : "");
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
+}
+
+static const char *type_name(uint8_t type) {
+    switch (type) {
+    case 0x09:
+        return "signed bytes";
+    case 0x0B:
+        return "16-bit integers";
+    case 0x0C:
+        return "32-bit integers";
+    case 0x0D:
+        return "32-bit floats";
+    case 0x0E:
+        return "64-bit floats";
+    default:
+        return NULL;
+    }
+}
+
+static qn_status check_type(const qn__source *source, const uint8_t magic[4], qn_error *err) {
+    if (magic[2] == 0x08)
+        return QN_OK;
+    const char *name = type_name(magic[2]);
+    if (name) {
+        qn__fail(err, QN_INPUT,
+                 "this IDX file holds %s (type %u); only unsigned bytes (type 8) are read", name,
+                 (unsigned)magic[2]);
+        return refuse(source, 2, "write the values as CSV, or convert them to unsigned bytes", err);
+    }
+    qn__fail(err, QN_INPUT, "the file begins like IDX, but %u is no type of IDX",
+             (unsigned)magic[2]);
+    return refuse(source, 2, "give a CSV file or an IDX file of unsigned bytes (type 8)", err);
+}
+
+static qn_status cut_header(const qn__source *source, size_t byte, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the file ends inside its IDX header");
+    return refuse(source, byte, "copy or download the file again", err);
+}
+
+/* Multiplies the dimensions behind the first, which is read already. */
+static qn_status read_dimensions(qn__source *source, header *head, qn_error *err) {
+    head->features = 1;
+    for (uint32_t i = 0; i < head->dimensions; i++) {
+        uint8_t word[4];
+        size_t got = 0;
+        qn_status status = qn__source_read(source, word, sizeof word, &got, err);
+        if (status != QN_OK)
+            return status;
+        if (got < sizeof word)
+            return cut_header(source, head->size + got, err);
+        uint32_t length =
+            (uint32_t)word[0] << 24 | (uint32_t)word[1] << 16 | (uint32_t)word[2] << 8 | word[3];
+        if (length == 0) {
+            qn__fail(err, QN_INPUT,
+                     i == 0 ? "the file holds no items" : "dimension %u of the items is 0",
+                     (unsigned)i);
+            return refuse(source, head->size, "give a file with at least one item", err);
+        }
+        if (i == 0)
+            head->items = length;
+        else if (head->features * length > UINT32_MAX) {
+            qn__fail(err, QN_INPUT, "the header claims items of more than %u bytes each",
+                     (unsigned)UINT32_MAX);
+            return refuse(source, head->size, "check that the file is IDX and whole", err);
+        } else
+            head->features *= length;
+        if (i == 1)
+            head->second = length;
+        if (i == 2)
+            head->third = length;
+        head->size += sizeof word;
+    }
+    return QN_OK;
+}
+
+static qn_status read_header(qn__source *source, header *head, qn_error *err) {
+    *head = (header){0};
+    uint8_t magic[4];
+    qn_status status = qn__source_read(source, magic, sizeof magic, &head->size, err);
+    if (status != QN_OK)
+        return status;
+    if (head->size < sizeof magic)
+        return cut_header(source, head->size, err);
+    status = check_type(source, magic, err);
+    if (status != QN_OK)
+        return status;
+    head->dimensions = magic[3];
+    if (head->dimensions == 0) {
+        qn__fail(err, QN_INPUT, "the IDX header says that there are no dimensions");
+        return refuse(source, 3, "give a file with at least one dimension", err);
+    }
+    return read_dimensions(source, head, err);
+}
+
+/* The header's size against the file's: known at once for a plain file, at the end of the data for
+ * a packed one. */
+static qn_status refuse_size(const qn__source *source, const header *head, uint64_t have, int more,
+                             qn_error *err) {
+    uint64_t want = head->items * head->features;
+    qn__fail(err, QN_INPUT,
+             "the IDX header claims %llu items of %llu bytes, %llu bytes in all, and "
+             "behind it there are %s%llu",
+             (unsigned long long)head->items, (unsigned long long)head->features,
+             (unsigned long long)want, more ? "more: at least " : "only ",
+             (unsigned long long)have);
+    return refuse(source, more ? (size_t)(head->size + want) : (size_t)(head->size + have),
+                  more ? "check that the file is one IDX file and nothing else"
+                       : "the file seems cut off: copy or download it again",
+                  err);
+}
+
+/* The elements behind the header: exactly as many as it claims. The caller frees out->data. */
+static qn_status read_elements(qn__source *source, const header *head, qn__buffer *out,
+                               qn_error *err) {
+    *out = (qn__buffer){0};
+    uint64_t want = head->items * head->features; /* both below 2^32 */
+    if (!qn__source_is_gzip(source)) {
+        uint64_t have = qn__source_file_size(source) - head->size;
+        if (have != want)
+            return refuse_size(source, head, have, have > want, err);
+    }
+    if (want > SIZE_MAX - QN__DATA_MARGIN)
+        return qn__fail_memory(err, SIZE_MAX, 1);
+    qn_status status = qn__source_take(source, (size_t)want, out, err);
+    if (status != QN_OK)
+        return status;
+    uint8_t beyond;
+    size_t got = 0;
+    if (out->size == want) /* reading on also makes gzip check the end of its data */
+        status = qn__source_read(source, &beyond, 1, &got, err);
+    if (status == QN_OK && (out->size < want || got > 0))
+        status = refuse_size(source, head, out->size + got, got > 0, err);
+    if (status != QN_OK) {
+        free(out->data);
+        *out = (qn__buffer){0};
+    }
+    return status;
+}
+
+qn_status qn__idx_read(qn__source *source, qn_data *data, qn_error *err) {
+    header head;
+    qn__buffer elements;
+    qn_status status = read_header(source, &head, err);
+    if (status == QN_OK)
+        status = read_elements(source, &head, &elements, err);
+    if (status != QN_OK)
+        return status;
+    data->type = QN_U8;
+    data->items = head.items;
+    data->features = (uint32_t)head.features;
+    if (head.dimensions == 3) {
+        data->rows = head.second;
+        data->columns = head.third;
+    }
+    data->memory = elements.data;
+    data->values = elements.data;
+    data->release = free;
+    return QN_OK;
+}
+
+/* What the header of a labels file must say, given the items it is for. */
+static qn_status check_labels(const qn__source *source, const header *head, const qn_data *data,
+                              qn_error *err) {
+    if (head->dimensions != 1) {
+        qn__fail(err, QN_INPUT, "a file of labels has one dimension, this one has %u",
+                 (unsigned)head->dimensions);
+        return refuse(source, 3, "give the labels with --labels and the images as the data", err);
+    }
+    if (head->items != data->items) {
+        qn__fail(err, QN_INPUT, "there are %llu labels for %llu items",
+                 (unsigned long long)head->items, (unsigned long long)data->items);
+        return refuse(source, 4, "give with --labels the file that belongs to the images", err);
+    }
+    return QN_OK;
+}
+
+static qn_status read_labels(qn__source *source, qn_data *data, qn_error *err) {
+    uint8_t magic[2] = {1, 1};
+    size_t got = 0;
+    header head;
+    qn__buffer elements;
+    qn_status status = qn__source_peek(source, magic, sizeof magic, &got, err);
+    if (status != QN_OK)
+        return status;
+    if (got < 2 || magic[0] != 0 || magic[1] != 0) {
+        qn__fail(err, QN_INPUT, "the file of labels is not IDX");
+        return refuse(source, 0,
+                      "--labels takes an IDX file of bytes; a CSV file holds its labels "
+                      "in a column, named with --label",
+                      err);
+    }
+    status = read_header(source, &head, err);
+    if (status == QN_OK)
+        status = check_labels(source, &head, data, err);
+    if (status == QN_OK)
+        status = read_elements(source, &head, &elements, err);
+    if (status != QN_OK)
+        return status;
+    data->labels = qn__alloc(elements.size, sizeof *data->labels, err);
+    for (size_t i = 0; data->labels && i < elements.size; i++)
+        data->labels[i] = elements.data[i];
+    free(elements.data);
+    return data->labels ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn__idx_read_labels(const char *path, qn_data *data, qn_error *err) {
+    qn__source *source;
+    qn_status status = qn__source_open(path, &source, err);
+    if (status != QN_OK)
+        return status;
+    status = read_labels(source, data, err);
+    qn__source_close(source);
+    return status;
+}

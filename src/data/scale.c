@@ -1,0 +1,117 @@
+/* Standardisation: mean and deviation of each feature, from exact sums.
+ *
+ * Features are taken in tiles, so that the sums of a tile stay in a core's cache; each thread sums
+ * its share of the items, then the threads' sums are added, which is the same in any order. */
+#include "base/memory.h"
+#include "data/data.h"
+#include "num/exact_sum.h"
+#include <float.h>
+#include <string.h>
+
+/* Features whose sums are held at a time: 64 * 2 sums of 552 bytes. */
+#define TILE 64
+
+/* Sums of one thread: exact ones, and integers that go before them where the values are bytes. */
+typedef struct sums {
+    qn__exact_sum first[TILE], second[TILE];
+} sums;
+
+typedef struct fit {
+    const qn_data *data;
+    int threads;
+    sums *parts; /* one for each thread */
+    float *mean, *deviation;
+} fit;
+
+/* A byte's square is below 2^16, so 2^48 items at most fit 64 bits. */
+static void sum_bytes(const qn_data *data, uint64_t from, uint64_t to, uint32_t feature,
+                      uint32_t count, sums *out) {
+    uint64_t first[TILE] = {0}, second[TILE] = {0};
+    for (uint64_t i = from; i < to; i++) {
+        const uint8_t *values = (const uint8_t *)qn__data_item(data, i) + feature;
+        for (uint32_t k = 0; k < count; k++) {
+            first[k] += values[k];
+            second[k] += (uint32_t)values[k] * values[k];
+        }
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        qn__exact_add_u64(&out->first[k], first[k]);
+        qn__exact_add_u64(&out->second[k], second[k]);
+    }
+}
+
+/* The square of a float has at most 48 bits and an exponent inside binary64's range: it is exact.
+ */
+static void sum_floats(const qn_data *data, uint64_t from, uint64_t to, uint32_t feature,
+                       uint32_t count, sums *out) {
+    for (uint64_t i = from; i < to; i++) {
+        const float *values = (const float *)qn__data_item(data, i) + feature;
+        for (uint32_t k = 0; k < count; k++) {
+            double value = (double)values[k];
+            if (value == 0)
+                continue;
+            qn__exact_add(&out->first[k], value);
+            qn__exact_add(&out->second[k], value * value);
+        }
+    }
+}
+
+/* The share of a whole that thread t of `threads` takes: [share(t), share(t + 1)). */
+static uint64_t share(uint64_t whole, int t, int threads) {
+    uint64_t each = whole / (uint64_t)threads, over = whole % (uint64_t)threads;
+    return each * (uint64_t)t + ((uint64_t)t < over ? (uint64_t)t : over);
+}
+
+static void finish_feature(fit *work, uint32_t feature, uint32_t k) {
+    uint64_t n = work->data->items;
+    qn__exact_sum *first = &work->parts[0].first[k], *second = &work->parts[0].second[k];
+    for (int t = 1; t < work->threads; t++) {
+        qn__exact_merge(first, &work->parts[t].first[k]);
+        qn__exact_merge(second, &work->parts[t].second[k]);
+    }
+    work->mean[feature] = qn__exact_mean(first, n);
+    float deviation = qn__exact_deviation(first, second, n);
+    /* below the smallest normal number a feature counts as constant */
+    work->deviation[feature] = deviation >= FLT_MIN ? deviation : 0.0f;
+}
+
+typedef struct step {
+    fit *work;
+    qn__pool *pool;
+} step;
+
+static void fit_tiles(void *context, int thread) {
+    const step *s = context;
+    fit *work = s->work;
+    const qn_data *data = work->data;
+    uint64_t from = share(data->items, thread, work->threads);
+    uint64_t to = share(data->items, thread + 1, work->threads);
+    for (uint64_t feature = 0; feature < data->features; feature += TILE) {
+        uint32_t left = data->features - (uint32_t)feature, count = left < TILE ? left : TILE;
+        sums *mine = &work->parts[thread];
+        memset(mine, 0, sizeof *mine);
+        if (data->type == QN_U8)
+            sum_bytes(data, from, to, (uint32_t)feature, count, mine);
+        else
+            sum_floats(data, from, to, (uint32_t)feature, count, mine);
+        qn__pool_barrier(s->pool, thread);
+        for (uint64_t k = (uint64_t)thread; k < count; k += (uint64_t)work->threads)
+            finish_feature(work, (uint32_t)(feature + k), (uint32_t)k);
+        qn__pool_barrier(s->pool, thread);
+    }
+}
+
+qn_status qn__scale_fit(const qn_data *train, int threads, float *mean, float *deviation,
+                        qn_error *err) {
+    qn__pool *pool;
+    qn_status status = qn__pool_create(threads, 0, &pool, err);
+    if (status != QN_OK)
+        return status;
+    fit work = {.data = train, .threads = threads, .mean = mean, .deviation = deviation};
+    work.parts = qn__alloc((size_t)threads, sizeof *work.parts, err);
+    if (work.parts)
+        qn__pool_run(pool, fit_tiles, &(step){&work, pool});
+    qn__pool_destroy(pool);
+    qn__free(work.parts);
+    return work.parts ? QN_OK : QN_MEMORY;
+}

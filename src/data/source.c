@@ -1,0 +1,251 @@
+/* Input files: opening them with a clear message, reading them plain or through gzip.c. */
+#include "data/source.h"
+#include "base/memory.h"
+#include "data/data.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PEEK_MAX 16
+/* A first guess of how much comes out of a gzip file; doubled while more comes. */
+#define FIRST_ROOM ((size_t)1 << 20)
+
+struct qn__source {
+    char *path;
+    int fd;
+    uint64_t file_size;
+    qn__gzip *gzip; /* NULL for a plain file */
+    uint8_t peeked[PEEK_MAX];
+    size_t peeked_size, peeked_taken;
+};
+
+/* Why a path cannot be opened as a data file. A missing file is bad input, not a broken system. */
+static qn_status refuse_open(const char *path, qn_error *err) {
+    if (errno == ENOENT || errno == ENOTDIR) {
+        qn__fail(err, QN_INPUT, "there is no such file");
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_INPUT, "check the path; it is taken from the current folder");
+    }
+    if (errno == EACCES) {
+        qn__fail(err, QN_IO, "the file may not be read");
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_IO, "give yourself the right to read it: chmod u+r");
+    }
+    return qn__fail_errno(err, "open", path);
+}
+
+static qn_status check_kind(const char *path, const struct stat *info, qn_error *err) {
+    if (S_ISDIR(info->st_mode)) {
+        qn__fail(err, QN_INPUT, "this is a folder, not a data file");
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_INPUT, "name a CSV or IDX file in it");
+    }
+    if (!S_ISREG(info->st_mode)) {
+        qn__fail(err, QN_INPUT, "this is not a regular file, so it cannot be read twice");
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_INPUT, "save the data to a file first");
+    }
+    if (info->st_size == 0) {
+        qn__fail(err, QN_INPUT, "the file is empty");
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_INPUT, "give a file with at least one item");
+    }
+    return QN_OK;
+}
+
+/* Looks at the first two bytes and goes back to the beginning. */
+static qn_status find_gzip(qn__source *source, qn_error *err) {
+    uint8_t magic[2] = {0, 0};
+    size_t got = 0;
+    qn_status status =
+        qn__descriptor_read(source->fd, source->path, magic, sizeof magic, &got, err);
+    if (status != QN_OK)
+        return status;
+    if (lseek(source->fd, 0, SEEK_SET) != 0)
+        return qn__fail_errno(err, "read", source->path);
+    if (got == 2 && magic[0] == 0x1F && magic[1] == 0x8B)
+        return qn__gzip_create(source->fd, source->path, &source->gzip, err);
+    return QN_OK;
+}
+
+static qn_status open_into(qn__source *source, const char *path, qn_error *err) {
+    source->fd = -1;
+    source->path = qn__copy_text(path, err);
+    if (!source->path)
+        return QN_MEMORY;
+    /* Without O_NONBLOCK, opening a named pipe would wait for a writer that may never come. */
+    source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (source->fd < 0)
+        return refuse_open(path, err);
+    struct stat info;
+    if (fstat(source->fd, &info) != 0)
+        return qn__fail_errno(err, "read", path);
+    qn_status status = check_kind(path, &info, err);
+    if (status != QN_OK)
+        return status;
+    source->file_size = (uint64_t)info.st_size;
+    return find_gzip(source, err);
+}
+
+qn_status qn__source_open(const char *path, qn__source **out, qn_error *err) {
+    *out = NULL;
+    qn__source *source = qn__alloc(1, sizeof *source, err);
+    if (!source)
+        return QN_MEMORY;
+    qn_status status = open_into(source, path, err);
+    if (status != QN_OK) {
+        qn__source_close(source);
+        return status;
+    }
+    *out = source;
+    return QN_OK;
+}
+
+void qn__source_close(qn__source *source) {
+    if (!source)
+        return;
+    qn__gzip_destroy(source->gzip);
+    if (source->fd >= 0)
+        close(source->fd);
+    qn__free(source->path);
+    qn__free(source);
+}
+
+int qn__source_is_gzip(const qn__source *source) { return source->gzip != NULL; }
+
+const char *qn__source_path(const qn__source *source) { return source->path; }
+
+uint64_t qn__source_file_size(const qn__source *source) { return source->file_size; }
+
+qn_status qn__descriptor_read(int fd, const char *path, void *bytes, size_t size, size_t *got,
+                              qn_error *err) {
+    uint8_t *to = bytes;
+    *got = 0;
+    while (*got < size) {
+        /* Linux gives at most 2 GiB a call; smaller pieces keep an interruption short. */
+        size_t piece = size - *got < FIRST_ROOM * 64 ? size - *got : FIRST_ROOM * 64;
+        ssize_t now = read(fd, to + *got, piece);
+        if (now < 0 && errno == EINTR)
+            continue;
+        if (now < 0)
+            return qn__fail_errno(err, "read", path);
+        if (now == 0)
+            break;
+        *got += (size_t)now;
+    }
+    return QN_OK;
+}
+
+static qn_status read_below(qn__source *source, void *bytes, size_t size, size_t *got,
+                            qn_error *err) {
+    if (source->gzip)
+        return qn__gzip_read(source->gzip, bytes, size, got, err);
+    return qn__descriptor_read(source->fd, source->path, bytes, size, got, err);
+}
+
+qn_status qn__source_read(qn__source *source, void *bytes, size_t size, size_t *got,
+                          qn_error *err) {
+    size_t kept = source->peeked_size - source->peeked_taken;
+    size_t first = kept < size ? kept : size;
+    if (first > 0)
+        memcpy(bytes, source->peeked + source->peeked_taken, first);
+    source->peeked_taken += first;
+    size_t rest = 0;
+    qn_status status = QN_OK;
+    if (first < size)
+        status = read_below(source, (uint8_t *)bytes + first, size - first, &rest, err);
+    *got = first + rest;
+    return status;
+}
+
+qn_status qn__source_peek(qn__source *source, uint8_t *bytes, size_t size, size_t *got,
+                          qn_error *err) {
+    if (source->peeked_size == 0) {
+        qn_status status = read_below(source, source->peeked, PEEK_MAX, &source->peeked_size, err);
+        if (status != QN_OK)
+            return status;
+    }
+    *got = source->peeked_size < size ? source->peeked_size : size;
+    memcpy(bytes, source->peeked, *got);
+    return QN_OK;
+}
+
+/* Makes room for `room` bytes and the margin. realloc moves large blocks by remapping, so growing
+ * copies nothing and pages not yet written are not memory yet. */
+static qn_status grow(qn__buffer *buffer, size_t room, qn_error *err) {
+    if (room > SIZE_MAX - QN__DATA_MARGIN)
+        return qn__fail_memory(err, room, 1);
+    uint8_t *larger = realloc(buffer->data, room + QN__DATA_MARGIN);
+    if (!larger)
+        return qn__fail_memory(err, room, 1);
+    buffer->data = larger;
+    return QN_OK;
+}
+
+qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn_error *err) {
+    *out = (qn__buffer){0};
+    size_t vouched = source->gzip ? FIRST_ROOM : (size_t)source->file_size;
+    size_t room = wanted < vouched ? wanted : vouched;
+    qn_status status = QN_OK;
+    for (;;) {
+        size_t got = 0;
+        status = grow(out, room, err);
+        if (status == QN_OK)
+            status = qn__source_read(source, out->data + out->size, room - out->size, &got, err);
+        if (status != QN_OK)
+            break;
+        out->size += got;
+        if (out->size < room || room == wanted)
+            break;
+        room = room > wanted / 2 ? wanted : room * 2;
+    }
+    if (status == QN_OK)
+        status = grow(out, out->size, err); /* gives back what was too much */
+    if (status != QN_OK) {
+        free(out->data);
+        *out = (qn__buffer){0};
+        return status;
+    }
+    memset(out->data + out->size, 0, QN__DATA_MARGIN);
+    return QN_OK;
+}
+
+qn_status qn__source_contents(qn__source *source, qn__contents *out, qn_error *err) {
+    *out = (qn__contents){0};
+    if (source->gzip) {
+        qn__buffer buffer;
+        qn_status status = qn__source_take(source, SIZE_MAX, &buffer, err);
+        if (status != QN_OK)
+            return status;
+        *out = (qn__contents){(const char *)buffer.data, buffer.size, buffer.data, 0};
+        return QN_OK;
+    }
+    if (source->file_size > SIZE_MAX)
+        return qn__fail_memory(err, SIZE_MAX, 1);
+    size_t size = (size_t)source->file_size;
+    void *memory = mmap(NULL, size, PROT_READ, MAP_PRIVATE, source->fd, 0);
+    if (memory == MAP_FAILED)
+        return qn__fail_errno(err, "read", source->path);
+    *out = (qn__contents){memory, size, memory, 1};
+    return QN_OK;
+}
+
+void qn__contents_forget(const qn__contents *contents, size_t from, size_t to) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)contents->data + from + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)contents->data + to) / page * page;
+    if (begin < end) /* only advice: a refusal changes nothing */
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+void qn__contents_release(qn__contents *contents) {
+    if (contents->mapped)
+        munmap(contents->memory, contents->size);
+    else
+        free(contents->memory);
+    *contents = (qn__contents){0};
+}

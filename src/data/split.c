@@ -1,0 +1,91 @@
+/* Parting a data set for training and validation, without copying a value. */
+#include "base/memory.h"
+#include "data/data.h"
+#include "num/permutation.h"
+#include "num/philox.h"
+#include <math.h>
+
+__extension__ typedef unsigned __int128 wide;
+
+/* floor(fraction * n + 1/2), exactly: the fraction is mantissa * 2^-shift with 24 bits of mantissa,
+ * so the product has at most 72 bits. */
+static uint64_t part_of(float fraction, uint64_t n) {
+    int exponent;
+    uint64_t mantissa = (uint64_t)ldexpf(frexpf(fraction, &exponent), 24);
+    int shift = 24 - exponent;
+    if (shift > 80)
+        return 0;
+    wide product = (wide)mantissa * n;
+    return (uint64_t)((product * 2 + ((wide)1 << shift)) >> (shift + 1));
+}
+
+static qn_status refuse(qn_error *err, float fraction, uint64_t items) {
+    qn__fail(err, QN_USAGE, "a fraction of %g of %llu items leaves %s without items",
+             (double)fraction, (unsigned long long)items,
+             fraction < 0.5f ? "validation" : "training");
+    return qn__remedy(err, QN_USAGE, "give a fraction between 0 and 1 that leaves both some items");
+}
+
+/* One bit for each item, set for those that validate. */
+static uint64_t *mark_items(uint64_t items, uint64_t count, uint64_t seed, qn_error *err) {
+    uint64_t *marks = qn__alloc((size_t)(items / 64 + 1), sizeof *marks, err);
+    if (!marks)
+        return NULL;
+    qn__permutation order;
+    qn__permutation_begin(&order, items, seed, QN__PURPOSE_SPLIT, 0);
+    for (uint64_t p = 0; p < count; p++) {
+        uint64_t item = qn__permutation_at(&order, p);
+        marks[item / 64] |= (uint64_t)1 << item % 64;
+    }
+    return marks;
+}
+
+/* A view of the `count` items whose mark is `mark`, in ascending order. NULL when memory is short.
+ */
+static qn_data *make_view(const qn_data *all, const uint64_t *marks, uint64_t mark, uint64_t count,
+                          qn_error *err) {
+    qn_data *view = qn__alloc(1, sizeof *view, err);
+    if (!view)
+        return NULL;
+    *view = *all;
+    view->items = count;
+    view->memory = NULL;
+    view->release = NULL;
+    view->labels = all->labels ? qn__alloc((size_t)count, sizeof *view->labels, err) : NULL;
+    view->index = qn__alloc((size_t)count, sizeof *view->index, err);
+    if (!view->index || (all->labels && !view->labels)) {
+        qn_data_close(view);
+        return NULL;
+    }
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < all->items; i++) {
+        if ((marks[i / 64] >> i % 64 & 1) != mark)
+            continue;
+        if (all->labels)
+            view->labels[at] = all->labels[i];
+        view->index[at++] = all->index ? all->index[i] : i;
+    }
+    return view;
+}
+
+qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_data **train,
+                         qn_data **valid, qn_error *err) {
+    *train = NULL;
+    *valid = NULL;
+    if (!(fraction > 0 && fraction < 1))
+        return refuse(err, fraction, all->items);
+    uint64_t count = part_of(fraction, all->items);
+    if (count == 0 || count >= all->items)
+        return refuse(err, fraction, all->items);
+    uint64_t *marks = mark_items(all->items, count, seed, err);
+    if (!marks)
+        return QN_MEMORY;
+    *train = make_view(all, marks, 0, all->items - count, err);
+    *valid = *train ? make_view(all, marks, 1, count, err) : NULL;
+    qn__free(marks);
+    if (*valid)
+        return QN_OK;
+    qn_data_close(*train);
+    *train = NULL;
+    return QN_MEMORY;
+}

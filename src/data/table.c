@@ -1,0 +1,118 @@
+/* The data set's own functions: made from arrays, asked, closed. */
+#include "base/memory.h"
+#include "data/data.h"
+#include <math.h>
+#include <string.h>
+
+qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err) {
+    int32_t greatest = -1;
+    for (uint64_t i = 0; data->labels && i < data->items; i++)
+        if (data->labels[i] > greatest)
+            greatest = data->labels[i];
+    data->classes = (uint32_t)greatest + 1;
+    return qn__data_digest(data, pool, data->digest, err);
+}
+
+/* Item, feature and label checks of an array that a caller handed over. */
+static qn_status check_arrays(qn_data_type type, uint64_t items, uint32_t features,
+                              const void *values, const int32_t *labels, qn_error *err) {
+    if (type != QN_U8 && type != QN_F32)
+        return qn__fail(err, QN_USAGE, "%d is no data type; QN_U8 and QN_F32 are", (int)type);
+    if (items == 0 || features == 0 || !values)
+        return qn__fail(err, QN_INPUT, "a data set needs at least one item and one feature");
+    if (items > QN__ITEMS_MAX || items > SIZE_MAX / sizeof(float) / features)
+        return qn__fail(err, QN_INPUT, "%llu items of %u features are more than can be addressed",
+                        (unsigned long long)items, (unsigned)features);
+    const float *floats = values;
+    size_t count = type == QN_F32 ? (size_t)items * features : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(floats[i])) {
+            qn__fail(err, QN_INPUT, "a value is not a finite number");
+            qn__at(err, "item %zu, feature %zu", i / features, i % features);
+            return qn__remedy(err, QN_INPUT, "leave out or replace NaN and infinite values");
+        }
+    }
+    for (uint64_t i = 0; labels && i < items; i++) {
+        if (labels[i] < 0) {
+            qn__fail(err, QN_INPUT, "the label %d is negative", (int)labels[i]);
+            qn__at(err, "item %llu", (unsigned long long)i);
+            return qn__remedy(err, QN_INPUT, "number the classes from 0");
+        }
+    }
+    return QN_OK;
+}
+
+/* Copies both arrays into `data`; what was allocated is freed by qn_data_close in every case. */
+static qn_status copy_arrays(qn_data *data, const void *values, const int32_t *labels,
+                             qn_error *err) {
+    size_t items = (size_t)data->items, stride = qn__data_stride(data);
+    data->release = qn__free;
+    data->memory = qn__alloc(items, stride, err);
+    if (!data->memory)
+        return QN_MEMORY;
+    memcpy(data->memory, values, items * stride);
+    data->values = data->memory;
+    if (!labels)
+        return QN_OK;
+    data->labels = qn__alloc(items, sizeof *labels, err);
+    if (!data->labels)
+        return QN_MEMORY;
+    memcpy(data->labels, labels, items * sizeof *labels);
+    return QN_OK;
+}
+
+qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t features,
+                              const void *values, const int32_t *labels, qn_data **out,
+                              qn_error *err) {
+    *out = NULL;
+    qn_status status = check_arrays(type, items, features, values, labels, err);
+    if (status != QN_OK)
+        return status;
+    qn_data *data = qn__alloc(1, sizeof *data, err);
+    if (!data)
+        return QN_MEMORY;
+    data->type = type;
+    data->items = items;
+    data->features = features;
+    data->format = "array";
+    status = copy_arrays(data, values, labels, err);
+    if (status == QN_OK)
+        status = qn__data_finish(data, NULL, err);
+    if (status != QN_OK) {
+        qn_data_close(data);
+        return status;
+    }
+    *out = data;
+    return QN_OK;
+}
+
+void qn_data_close(qn_data *data) {
+    if (!data)
+        return;
+    if (data->release)
+        data->release(data->memory);
+    qn__free(data->labels);
+    qn__free(data->index);
+    qn__free(data);
+}
+
+uint64_t qn_data_items(const qn_data *data) { return data->items; }
+
+uint32_t qn_data_features(const qn_data *data) { return data->features; }
+
+qn_data_type qn_data_type_of(const qn_data *data) { return data->type; }
+
+const void *qn_data_values(const qn_data *data) { return data->values; }
+
+const int32_t *qn_data_labels(const qn_data *data) { return data->labels; }
+
+uint32_t qn_data_classes(const qn_data *data) { return data->classes; }
+
+const char *qn_data_digest(const qn_data *data) { return data->digest; }
+
+void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
+    *rows = data->rows;
+    *columns = data->columns;
+}
+
+const char *qn_data_format(const qn_data *data) { return data->format; }

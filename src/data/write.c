@@ -1,0 +1,224 @@
+/* Writing data sets: IDX for bytes, CSV for everything. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/data.h"
+#include <stdio.h>
+#include <string.h>
+
+static void put_word(uint8_t *to, uint32_t value) {
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+/* Type 8, then the dimensions: items x rows x columns for images, items x features for tables,
+ * items for labels (features == 0). */
+static size_t idx_header(const qn_data *data, int labels, uint8_t header[16]) {
+    uint32_t sizes[3] = {(uint32_t)data->items, data->features, 0};
+    uint32_t dimensions = labels ? 1 : 2;
+    if (!labels && data->rows) {
+        sizes[1] = data->rows;
+        sizes[2] = data->columns;
+        dimensions = 3;
+    }
+    put_word(header, 0x0800 | dimensions);
+    for (uint32_t i = 0; i < dimensions; i++)
+        put_word(header + 4 + 4 * (size_t)i, sizes[i]);
+    return 4 + 4 * (size_t)dimensions;
+}
+
+static qn_status check_idx(const qn_data *data, const char *labels_path, qn_error *err) {
+    if (data->type != QN_U8) {
+        qn__fail(err, QN_INPUT, "IDX is written for bytes, and this data is float32");
+        return qn__remedy(err, QN_INPUT, "write it as CSV");
+    }
+    if (data->items > UINT32_MAX) {
+        qn__fail(err, QN_INPUT, "IDX holds at most 2^32 - 1 items, there are %llu",
+                 (unsigned long long)data->items);
+        return qn__remedy(err, QN_INPUT, "write several files");
+    }
+    if (!labels_path)
+        return QN_OK;
+    if (!data->labels) {
+        qn__fail(err, QN_INPUT, "there are no labels to write");
+        return qn__remedy(err, QN_INPUT, "leave out --labels");
+    }
+    if (data->classes > 256) {
+        qn__fail(err, QN_INPUT, "labels in IDX are bytes, and the greatest label is %u",
+                 (unsigned)(data->classes - 1));
+        return qn__remedy(err, QN_INPUT, "write the data as CSV, which holds its labels");
+    }
+    return QN_OK;
+}
+
+/* The items from the first to the last, rows of a view one by one. */
+static qn_status add_values(const qn_data *data, qn__writer *writer, qn_error *err) {
+    size_t stride = qn__data_stride(data);
+    if (!data->index)
+        return qn__writer_add(writer, data->values, (size_t)data->items * stride, err);
+    qn_status status = QN_OK;
+    for (uint64_t i = 0; i < data->items && status == QN_OK; i++)
+        status = qn__writer_add(writer, qn__data_item(data, i), stride, err);
+    return status;
+}
+
+static qn_status add_labels(const qn_data *data, qn__writer *writer, qn_error *err) {
+    uint8_t piece[4096];
+    qn_status status = QN_OK;
+    for (uint64_t i = 0; i < data->items && status == QN_OK;) {
+        size_t size = 0;
+        while (size < sizeof piece && i < data->items)
+            piece[size++] = (uint8_t)data->labels[i++];
+        status = qn__writer_add(writer, piece, size, err);
+    }
+    return status;
+}
+
+/* Everything of one IDX file but the commit; the writer is dropped on failure. */
+static qn_status build_idx(const qn_data *data, const char *path, int labels, qn__writer **out,
+                           qn_error *err) {
+    uint8_t header[16];
+    qn_status status = qn__writer_create(path, out, err);
+    if (status != QN_OK) {
+        *out = NULL;
+        return status;
+    }
+    status = qn__writer_add(*out, header, idx_header(data, labels, header), err);
+    if (status == QN_OK)
+        status = labels ? add_labels(data, *out, err) : add_values(data, *out, err);
+    if (status != QN_OK) {
+        qn__writer_drop(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
+                            qn_error *err) {
+    qn__writer *images = NULL, *labels = NULL;
+    qn_status status = check_idx(data, labels_path, err);
+    if (status == QN_OK)
+        status = build_idx(data, images_path, 0, &images, err);
+    if (status == QN_OK && labels_path)
+        status = build_idx(data, labels_path, 1, &labels, err);
+    if (status != QN_OK) {
+        qn__writer_drop(images);
+        return status;
+    }
+    /* Both are complete before the first takes its name. */
+    status = qn__writer_commit(images, err);
+    if (status == QN_OK && labels)
+        return qn__writer_commit(labels, err);
+    qn__writer_drop(labels);
+    return status;
+}
+
+/* ------------------------------------------------------------------ CSV */
+
+/* Text on its way to the file, handed on in pieces. */
+typedef struct lines {
+    qn__writer *writer;
+    size_t size;
+    char text[65536];
+} lines;
+
+static qn_status flush(lines *out, qn_error *err) {
+    size_t size = out->size;
+    out->size = 0;
+    return qn__writer_add(out->writer, out->text, size, err);
+}
+
+/* Makes room for one cell of at most 48 bytes. */
+static qn_status room(lines *out, qn_error *err) {
+    return out->size + 48 > sizeof out->text ? flush(out, err) : QN_OK;
+}
+
+/* "label,f0,f1,..." or, for images, "label,r0c0,r0c1,...". */
+static qn_status add_names(const qn_data *data, lines *out, qn_error *err) {
+    const char *separator = "";
+    if (data->labels) {
+        memcpy(out->text, "label", 5);
+        out->size = 5;
+        separator = ",";
+    }
+    for (uint32_t i = 0; i < data->features; i++) {
+        qn_status status = room(out, err);
+        if (status != QN_OK)
+            return status;
+        char *to = out->text + out->size;
+        out->size += (size_t)(data->columns ? sprintf(to, "%sr%uc%u", separator, i / data->columns,
+                                                      i % data->columns)
+                                            : sprintf(to, "%sf%u", separator, i));
+        separator = ",";
+    }
+    return QN_OK;
+}
+
+static char *put_number(char *to, uint32_t value) {
+    char digits[10];
+    int count = 0;
+    do {
+        digits[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    while (count)
+        *to++ = digits[--count];
+    return to;
+}
+
+static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_error *err) {
+    const uint8_t *bytes = qn__data_item(data, item);
+    const float *floats = qn__data_item(data, item);
+    if (data->labels)
+        out->size =
+            (size_t)(put_number(out->text + out->size, (uint32_t)data->labels[item]) - out->text);
+    for (uint32_t i = 0; i < data->features; i++) {
+        qn_status status = room(out, err);
+        if (status != QN_OK)
+            return status;
+        char *to = out->text + out->size;
+        if (i > 0 || data->labels)
+            *to++ = ',';
+        if (data->type == QN_U8) {
+            to = put_number(to, bytes[i]);
+        } else {
+            qn__float_text(floats[i], to);
+            to += strlen(to);
+        }
+        out->size = (size_t)(to - out->text);
+    }
+    return QN_OK;
+}
+
+static qn_status end_line(lines *out, qn_error *err) {
+    out->text[out->size++] = '\n';
+    return room(out, err);
+}
+
+static qn_status add_table(const qn_data *data, lines *out, qn_error *err) {
+    qn_status status = add_names(data, out, err);
+    if (status == QN_OK)
+        status = end_line(out, err);
+    for (uint64_t i = 0; i < data->items && status == QN_OK; i++) {
+        status = add_row(data, i, out, err);
+        if (status == QN_OK)
+            status = end_line(out, err);
+    }
+    return status == QN_OK ? flush(out, err) : status;
+}
+
+qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err) {
+    lines *out = qn__alloc(1, sizeof *out, err);
+    if (!out)
+        return QN_MEMORY;
+    qn_status status = qn__writer_create(path, &out->writer, err);
+    if (status == QN_OK) {
+        status = add_table(data, out, err);
+        if (status == QN_OK)
+            status = qn__writer_commit(out->writer, err);
+        else
+            qn__writer_drop(out->writer);
+    }
+    qn__free(out);
+    return status;
+}
