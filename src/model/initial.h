@@ -1,0 +1,12 @@
+/* Initial parameters. docs/exactness.md 6.2. */
+#ifndef QN_MODEL_INITIAL_H
+#define QN_MODEL_INITIAL_H
+
+#include "model/recipe.h"
+
+/* Writes the parameters of all layers into `parameter`, the flat array that the layers' offsets are
+ * of. */
+void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init init, uint64_t seed,
+                            float *parameter);
+
+#endif

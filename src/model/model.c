@@ -1,0 +1,383 @@
+#include "model/model.h"
+
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "model/safetensors.h"
+#include "num/sums.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FORMAT "quern-model-1"
+
+/* Tensors of a file: two for each layer and two for the scaling. */
+enum { TENSORS_MAX = 2 * QN__MAX_LAYERS + 2, NAME_SIZE = 24 };
+
+struct qn_model {
+    qn__recipe recipe;
+    char *recipe_json, *text;
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    float *parameter;
+    float *mean, *deviation, *inverse; /* features each, NULL without the scaling "standard" */
+    char digest[65];
+    uint32_t tensors;
+    qn__tensor tensor[TENSORS_MAX]; /* in the order of the file */
+    char name[TENSORS_MAX][NAME_SIZE];
+};
+
+float qn__scale_inverse(float deviation) {
+    return deviation >= 0x1p-126f ? 1.0f / deviation : 0.0f;
+}
+
+/* ------------------------------------------------------------------------------------- making */
+
+static void add_tensor(qn_model *m, uint64_t rows, uint64_t columns, const float *data) {
+    const uint32_t t = m->tensors++;
+    m->tensor[t] = (qn__tensor){m->name[t], rows, columns, data};
+}
+
+/* Names and shapes of 12.2; the arrays they point into need not be filled yet. */
+static void list_tensors(qn_model *m) {
+    for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
+        const qn__layer *layer = &m->layer[l];
+        snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.weight", l);
+        add_tensor(m, layer->out, layer->in, m->parameter + layer->weights);
+        snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.bias", l);
+        add_tensor(m, layer->out, 0, m->parameter + layer->biases);
+    }
+    if (m->recipe.scale != QN__SCALE_STANDARD)
+        return;
+    snprintf(m->name[m->tensors], NAME_SIZE, "scale.mean");
+    add_tensor(m, m->recipe.features, 0, m->mean);
+    snprintf(m->name[m->tensors], NAME_SIZE, "scale.deviation");
+    add_tensor(m, m->recipe.features, 0, m->deviation);
+}
+
+static qn_status make_texts(qn_model *m, qn_error *err) {
+    qn__text text = {0};
+    qn_status status = qn__recipe_json(&m->recipe, &m->recipe_json, err);
+    if (status != QN_OK)
+        return status;
+    qn__network_text(&m->recipe.network, &text);
+    if (text.failed)
+        qn__fail_memory(err, text.size + 1, 1);
+    else
+        m->text = qn__copy_text(text.data, err);
+    qn__text_release(&text);
+    return m->text != NULL ? QN_OK : QN_MEMORY;
+}
+
+static qn_status allocate_arrays(qn_model *m, qn_error *err) {
+    m->parameter = qn__alloc((size_t)m->parameters, sizeof(float), err);
+    if (m->parameter == NULL)
+        return QN_MEMORY;
+    if (m->recipe.scale != QN__SCALE_STANDARD)
+        return QN_OK;
+    m->mean = qn__alloc(m->recipe.features, sizeof(float), err);
+    m->deviation = m->mean ? qn__alloc(m->recipe.features, sizeof(float), err) : NULL;
+    m->inverse = m->deviation ? qn__alloc(m->recipe.features, sizeof(float), err) : NULL;
+    return m->inverse != NULL ? QN_OK : QN_MEMORY;
+}
+
+/* A model of the recipe with all numbers still 0. */
+static qn_status make_blank(const qn__recipe *recipe, qn_model **out, qn_error *err) {
+    qn_model *m = qn__alloc(1, sizeof *m, err);
+    *out = NULL;
+    if (m == NULL)
+        return QN_MEMORY;
+    m->recipe = *recipe;
+    qn_status status =
+        qn__network_program(&recipe->network, recipe->features, m->layer, &m->parameters, err);
+    if (status == QN_OK)
+        status = make_texts(m, err);
+    if (status == QN_OK)
+        status = allocate_arrays(m, err);
+    if (status != QN_OK) {
+        qn_model_free(m);
+        return status;
+    }
+    list_tensors(m);
+    *out = m;
+    return QN_OK;
+}
+
+/* `status` is what a number that is not finite means: a fault of the computation or of the file. */
+static qn_status check_numbers(const qn_model *m, qn_status status, qn_error *err) {
+    for (uint32_t t = 0; t < m->tensors; ++t) {
+        const qn__tensor *tensor = &m->tensor[t];
+        const uint64_t count = tensor->columns ? tensor->rows * tensor->columns : tensor->rows;
+        for (uint64_t i = 0; i < count; ++i) {
+            if (isfinite(tensor->data[i]))
+                continue;
+            qn__fail(err, status, "a number of the model is %s",
+                     isnan(tensor->data[i]) ? "NaN" : "infinite");
+            qn__at(err, "tensor \"%s\", element %llu", tensor->name, (unsigned long long)i);
+            return qn__remedy(err, status, "%s",
+                              status == QN_NUMERIC
+                                  ? "train with a lower learning rate (--lr)"
+                                  : "the file was changed or damaged: copy or make it again");
+        }
+    }
+    return QN_OK;
+}
+
+static void make_inverse(qn_model *m) {
+    if (m->inverse != NULL)
+        for (uint32_t k = 0; k < m->recipe.features; ++k)
+            m->inverse[k] = qn__scale_inverse(m->deviation[k]);
+}
+
+static qn__tensor_list list_of(const qn_model *m, qn__tensor_note note[2]) {
+    note[0] = (qn__tensor_note){"format", FORMAT};
+    note[1] = (qn__tensor_note){"recipe", m->recipe_json};
+    return (qn__tensor_list){2, note, m->tensors, m->tensor};
+}
+
+qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, const float *mean,
+                           const float *deviation, qn_model **out, qn_error *err) {
+    qn_model *m;
+    uint8_t digest[32];
+    qn__tensor_note note[2];
+    *out = NULL;
+    qn_status status = make_blank(recipe, &m, err);
+    if (status != QN_OK)
+        return status;
+    memcpy(m->parameter, parameter, (size_t)m->parameters * sizeof(float));
+    if (m->mean != NULL) {
+        memcpy(m->mean, mean, recipe->features * sizeof(float));
+        memcpy(m->deviation, deviation, recipe->features * sizeof(float));
+    }
+    make_inverse(m);
+    status = check_numbers(m, QN_NUMERIC, err);
+    if (status == QN_OK) {
+        const qn__tensor_list list = list_of(m, note);
+        status = qn__tensors_digest(&list, digest, err);
+    }
+    if (status != QN_OK) {
+        qn_model_free(m);
+        return status;
+    }
+    qn__hex(digest, m->digest);
+    *out = m;
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------------------------ loading */
+
+static qn_status bad_model(qn_error *err, const char *path, const char *what, const char *remedy) {
+    qn__fail(err, QN_FORMAT, "%s", what);
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_FORMAT, "%s", remedy);
+}
+
+/* Puts the path before what `where` says; the texts of inner checks do not know it. */
+static void name_file(qn_error *err, const char *path) {
+    if (err == NULL)
+        return;
+    char inner[256];
+    snprintf(inner, sizeof inner, "%.255s", err->where);
+    qn__at(err, "%.250s%s%s", path, inner[0] != '\0' ? ", " : "", inner);
+}
+
+static qn_status read_recipe(const qn__tensors *file, const char *path, qn__recipe *recipe,
+                             qn_error *err) {
+    const char *format = qn__tensors_note(file, "format");
+    const char *json = qn__tensors_note(file, "recipe");
+    if (format == NULL || strncmp(format, "quern-", 6) != 0)
+        return bad_model(err, path, "the file is no Quern model",
+                         "name a model that quern train has written");
+    if (strncmp(format, "quern-model-", 12) != 0)
+        return bad_model(err, path, "the file is a checkpoint, not a model",
+                         "name a model; from a checkpoint, go on with quern train --resume");
+    if (strcmp(format, FORMAT) != 0)
+        return bad_model(err, path, "the model was written by a newer version of Quern",
+                         "use that version to read it");
+    if (json == NULL)
+        return bad_model(err, path, "the model has no recipe", "copy or make the file again");
+    const qn_status status = qn__recipe_parse(json, strlen(json), recipe, err);
+    if (status == QN_FORMAT)
+        name_file(err, path);
+    return status;
+}
+
+/* The file must hold the tensors of the recipe's network, each of its shape, and no others. This
+ * comes before any memory is asked for, so a recipe alone cannot demand any. */
+static qn_status check_tensors(const qn__tensors *file, const char *path, const qn__recipe *recipe,
+                               qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    const uint64_t scale = recipe->scale == QN__SCALE_STANDARD ? 2 : 0;
+    const qn_status status =
+        qn__network_program(&recipe->network, recipe->features, layer, &parameters, err);
+    if (status != QN_OK)
+        return status;
+    uint64_t floats = 0;
+    for (size_t i = 0; i < qn__tensors_count(file); ++i)
+        floats += qn__tensors_at(file, i)->count;
+    if (qn__tensors_count(file) != 2 * (uint64_t)recipe->network.layers + scale ||
+        floats != parameters + scale * recipe->features)
+        return bad_model(err, path, "the tensors in the file are not those of the recipe's model",
+                         "the file was changed or damaged: copy or make it again");
+    return QN_OK;
+}
+
+static qn_status copy_tensors(const qn__tensors *file, const char *path, qn_model *m,
+                              qn_error *err) {
+    for (uint32_t t = 0; t < m->tensors; ++t) {
+        const qn__tensor *want = &m->tensor[t];
+        const qn__tensor_view *have = qn__tensors_find(file, want->name);
+        if (have == NULL || have->rows != want->rows || have->columns != want->columns) {
+            qn__fail(err, QN_FORMAT,
+                     have ? "a tensor has another shape than the recipe's model"
+                          : "a tensor of the recipe's model is missing");
+            qn__at(err, "%.300s, tensor \"%s\"", path, want->name);
+            return qn__remedy(err, QN_FORMAT,
+                              "the file was changed or damaged: copy or make it "
+                              "again");
+        }
+        /* The list is of constant floats because writing needs no more; the arrays are the model's
+         * own. */
+        memcpy((float *)(uintptr_t)want->data, have->bytes, (size_t)have->count * 4);
+    }
+    return QN_OK;
+}
+
+/* Deviations as 5.2 makes them: +0, or at least 2^-126. */
+static qn_status check_deviations(const qn_model *m, qn_error *err) {
+    for (uint32_t k = 0; m->deviation != NULL && k < m->recipe.features; ++k) {
+        const float d = m->deviation[k];
+        if (d >= 0x1p-126f || (d == 0.0f && !signbit(d)))
+            continue;
+        qn__fail(err, QN_FORMAT, "a deviation is neither 0 nor a normal positive number");
+        qn__at(err, "tensor \"scale.deviation\", element %u", k);
+        return qn__remedy(err, QN_FORMAT, "the file was changed or damaged: copy or make it again");
+    }
+    return QN_OK;
+}
+
+static qn_status load_from(const qn__tensors *file, const char *path, qn_model **out,
+                           qn_error *err) {
+    qn__recipe recipe;
+    qn_model *m = NULL;
+    uint8_t digest[32];
+    qn_status status = read_recipe(file, path, &recipe, err);
+    if (status == QN_OK)
+        status = check_tensors(file, path, &recipe, err);
+    if (status == QN_OK)
+        status = make_blank(&recipe, &m, err);
+    if (status == QN_OK)
+        status = copy_tensors(file, path, m, err);
+    if (status == QN_OK) {
+        status = check_numbers(m, QN_FORMAT, err);
+        if (status == QN_OK)
+            status = check_deviations(m, err);
+        if (status != QN_OK)
+            name_file(err, path);
+    }
+    if (status != QN_OK) {
+        qn_model_free(m);
+        return status;
+    }
+    make_inverse(m);
+    qn__tensors_file_digest(file, digest);
+    qn__hex(digest, m->digest);
+    *out = m;
+    return QN_OK;
+}
+
+qn_status qn_model_load(const char *path, qn_model **out, qn_error *err) {
+    qn__tensors *file;
+    *out = NULL;
+    qn_status status = qn__tensors_read(path, &file, err);
+    if (status != QN_OK)
+        return status;
+    status = load_from(file, path, out, err);
+    qn__tensors_free(file);
+    return status;
+}
+
+qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err) {
+    qn__tensor_note note[2];
+    const qn__tensor_list list = list_of(model, note);
+    return qn__tensors_write(path, &list, NULL, err);
+}
+
+void qn_model_free(qn_model *model) {
+    if (model == NULL)
+        return;
+    qn__free(model->recipe_json);
+    qn__free(model->text);
+    qn__free(model->parameter);
+    qn__free(model->mean);
+    qn__free(model->deviation);
+    qn__free(model->inverse);
+    qn__free(model);
+}
+
+/* ---------------------------------------------------------------------------------- questions */
+
+const char *qn_model_recipe(const qn_model *model) { return model->recipe_json; }
+
+const char *qn_model_digest(const qn_model *model) { return model->digest; }
+
+uint32_t qn_model_inputs(const qn_model *model) { return model->recipe.features; }
+
+uint32_t qn_model_outputs(const qn_model *model) {
+    return model->layer[model->recipe.network.layers - 1].out;
+}
+
+uint32_t qn_model_layers(const qn_model *model) { return model->recipe.network.layers; }
+
+uint64_t qn_model_parameters(const qn_model *model) { return model->parameters; }
+
+void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size) {
+    qn__text line = {0};
+    if (layer < model->recipe.network.layers)
+        qn__network_layer_text(&model->recipe.network.layer[layer], &line);
+    if (size > 0)
+        snprintf(text, size, "%s", line.data != NULL && !line.failed ? line.data : "");
+    qn__text_release(&line);
+}
+
+const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
+                             uint64_t *columns) {
+    for (uint32_t t = 0; t < model->tensors; ++t) {
+        if (strcmp(model->name[t], name) != 0)
+            continue;
+        if (rows != NULL)
+            *rows = model->tensor[t].rows;
+        if (columns != NULL)
+            *columns = model->tensor[t].columns;
+        return model->tensor[t].data;
+    }
+    return NULL;
+}
+
+const qn__recipe *qn__model_recipe_of(const qn_model *model) { return &model->recipe; }
+
+const char *qn__model_text(const qn_model *model) { return model->text; }
+
+const float *qn__model_parameters(const qn_model *model) { return model->parameter; }
+
+void qn__model_program(const qn_model *model, qn__program *program) {
+    const qn__recipe *r = &model->recipe;
+    *program = (qn__program){.layers = r->network.layers,
+                             .layer = model->layer,
+                             .parameters = model->parameters,
+                             .arith = r->arith,
+                             .loss = r->loss,
+                             .optimizer = r->optimizer,
+                             .momentum = r->momentum,
+                             .beta1 = r->beta1,
+                             .beta2 = r->beta2,
+                             .epsilon = r->epsilon,
+                             .weight_decay = r->weight_decay,
+                             .scale = r->scale,
+                             .mean = model->mean,
+                             .inverse = model->inverse,
+                             .batch = r->batch,
+                             .grain = r->grain,
+                             .seed = r->seed,
+                             .unit = r->unit};
+}

@@ -1,0 +1,27 @@
+/* What the rest of the library needs of a qn_model beyond the public functions. */
+#ifndef QN_MODEL_MODEL_H
+#define QN_MODEL_MODEL_H
+
+#include "model/recipe.h"
+#include <quern/model.h>
+
+/* Makes a model from copies of its parts. `parameter`: the flat array of all layers; `mean`,
+ * `deviation`: recipe->features numbers each for the scaling "standard", else NULL. Fails with
+ * QN_NUMERIC when a number is not finite (the layer is named), QN_MEMORY. */
+qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, const float *mean,
+                           const float *deviation, qn_model **out, qn_error *err);
+
+const qn__recipe *qn__model_recipe_of(const qn_model *model);
+/* The model text of the recipe. */
+const char *qn__model_text(const qn_model *model);
+/* All parameters, in the flat order of num/program.h. */
+const float *qn__model_parameters(const qn_model *model);
+
+/* Fills `program` for applying the model; what it points to belongs to the model. partial_limit,
+ * which is about training, becomes 0. */
+void qn__model_program(const qn_model *model, qn__program *program);
+
+/* 1 / deviation as docs/exactness.md 5.2 says: 0 for a constant feature. */
+float qn__scale_inverse(float deviation);
+
+#endif

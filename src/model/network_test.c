@@ -1,0 +1,251 @@
+/* The model text: what it accepts, what it refuses and how it says so, and the numbers made from
+ * it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------- accepted */
+
+static void check_canonical(const char *text, const char *expected) {
+    qn__network network;
+    qn_error err = {0};
+    if (qn__network_parse(text, &network, &err) != QN_OK)
+        fail_msg("%s: %s %s", text, err.what, err.where);
+    qn__text again = {0};
+    qn__network_text(&network, &again);
+    assert_false(again.failed);
+    assert_string_equal(again.data, expected);
+    qn__text_release(&again);
+}
+
+static void test_canonical_text(void **state) {
+    (void)state;
+    check_canonical("dense 500 tanh; dense 10 softmax", "dense 500 tanh; dense 10 softmax");
+    check_canonical("  DENSE\t500\nTanh ;dense 10 SoftMax ; ", "dense 500 tanh; dense 10 softmax");
+    check_canonical("dense 1", "dense 1 none");
+    check_canonical("dense 0016777216 NONE;", "dense 16777216 none");
+    check_canonical("dense 7 dropout .25; dense 3 sigmoid dropout 0.10; dense 2 relu",
+                    "dense 7 none dropout 0.25; dense 3 sigmoid dropout 0.1; dense 2 relu");
+    /* The float nearest to 1e-3 and the shortest text of it. */
+    check_canonical("dense 7 DROPOUT 1e-3; dense 2", "dense 7 none dropout 0.001; dense 2 none");
+}
+
+static void test_most_layers(void **state) {
+    (void)state;
+    char text[256 * 8 + 1] = "";
+    qn__network network = {0};
+    qn_error err = {0};
+    for (int i = 0; i < 255; ++i)
+        strcat(text, "dense 3;");
+    assert_int_equal(qn__network_parse(text, &network, NULL), QN_OK);
+    assert_int_equal(network.layers, 255);
+    strcat(text, "dense 3;");
+    assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
+    assert_string_equal(err.what, "the model has more than 255 layers");
+    assert_non_null(strstr(err.where, "model, column 2041:\n  ..."));
+}
+
+/* -------------------------------------------------------------------------------------- refused */
+
+/* `column` is from 1; the caret must stand under it in the second line. */
+static void check_refused(const char *text, const char *what, int column, const char *advice) {
+    qn__network network = {.layers = 77};
+    qn_error err = {0};
+    char head[64];
+    assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
+    assert_int_equal(err.status, QN_USAGE);
+    assert_string_equal(err.what, what);
+    if (strstr(err.remedy, advice) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", advice, err.remedy);
+    snprintf(head, sizeof head, "model, column %d:\n  ", column);
+    assert_memory_equal(err.where, head, strlen(head));
+    const char *shown = err.where + strlen(head), *end = strchr(shown, '\n');
+    assert_non_null(end);
+    const char *caret = strchr(end, '^');
+    assert_non_null(caret);
+    assert_string_equal(caret, "^");
+    assert_int_equal(caret - (end + 3), column - 1);
+    assert_int_equal(network.layers, 77);
+    assert_int_equal(qn__network_parse(text, &network, NULL), QN_USAGE);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    check_refused("", "the model has no layers", 1, "--model");
+    check_refused("   ", "the model has no layers", 1, "dense 500 tanh; dense 10 softmax");
+    check_refused("dense 500 tanhh; dense 10 softmax", "unknown activation \"tanhh\"", 11,
+                  "did you mean \"tanh\"? there are: none, relu, tanh, sigmoid, softmax");
+    check_refused("dense 500 tanh, dense 10 softmax", "unknown activation \"tanh,\"", 11,
+                  "layers are parted by \";\"");
+    check_refused("dens 500", "unknown layer \"dens\"", 1, "did you mean \"dense\"?");
+    check_refused("dense 5; conv 3", "unknown layer \"conv\"", 10, "there are: dense");
+    check_refused("dense 5;; dense 3", "a layer is empty", 9, "take the semicolon out");
+    check_refused(";", "a layer is empty", 1, "take the semicolon out");
+    check_refused("dense", "the layer's width is missing", 6, "from 1 to 16777216");
+    check_refused("dense ; dense 3", "the layer's width is missing", 7, "from 1 to 16777216");
+    check_refused("dense tanh", "\"tanh\" is no width of a layer", 7, "dense 500 tanh");
+    check_refused("dense -3", "\"-3\" is no width of a layer", 7, "whole number");
+    check_refused("dense 3.5", "\"3.5\" is no width of a layer", 7, "whole number");
+    check_refused("dense 0", "a layer of width 0 has no outputs", 7, "from 1");
+    check_refused("dense 16777217", "the layer is too wide", 7, "16777216");
+    check_refused("dense 18446744073709551616", "\"18446744073709551616\" is no width of a layer",
+                  7, "16777216");
+    check_refused("dense 5 softmax; dense 3", "softmax stands before the last layer", 9, "relu");
+    check_refused("dense 5 relu dropout 0.5", "the last layer has dropout", 14, "take the dropout");
+    check_refused("dense 5 relu dropout 0.5;", "the last layer has dropout", 14,
+                  "take the dropout");
+    check_refused("dense 5 dropout; dense 3", "the dropout's probability is missing", 16, "0.2");
+    check_refused("dense 5 dropout x; dense 3", "\"x\" is no probability", 17, "0.2");
+    check_refused("dense 5 dropout nan; dense 3", "\"nan\" is no probability", 17, "0.2");
+    const char *const outside = "the dropout's probability is not between 0 and 1";
+    check_refused("dense 5 dropout 0; dense 3", outside, 17, "leave the word out");
+    check_refused("dense 5 dropout 1; dense 3", outside, 17, "excluded");
+    check_refused("dense 5 dropout -0.1; dense 3", outside, 17, "excluded");
+    /* Between 0 and 1 as written, but not as floats. */
+    check_refused("dense 5 dropout 0.999999999; dense 3", outside, 17, "excluded");
+    check_refused("dense 5 dropout 1e-60; dense 3", outside, 17, "excluded");
+    check_refused("dense 5 tanh relu", "\"relu\" does not belong here", 14, "may be left out");
+    check_refused("dense 5 dropout 0.5 tanh; dense 3", "\"tanh\" does not belong here", 21,
+                  "dense WIDTH ACTIVATION dropout P");
+}
+
+static void test_exact_place(void **state) {
+    (void)state;
+    qn__network network;
+    qn_error err;
+    assert_int_equal(qn__network_parse("dense 500 tanhh; dense 10 softmax", &network, &err),
+                     QN_USAGE);
+    assert_string_equal(err.where, "model, column 11:\n  dense 500 tanhh; dense 10 softmax\n"
+                                   "            ^");
+}
+
+/* Long and unprintable texts: the caret's line stays short and nothing but ASCII comes out. */
+static void test_hostile_text(void **state) {
+    (void)state;
+    static char text[100001];
+    qn__network network;
+    qn_error err;
+    memset(text, 'x', 100000);
+    assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
+    assert_true(strlen(err.where) < 200);
+    memcpy(text, "dense 5;\x1b[2J\xc3\xa4\x80\x01", 16);
+    assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
+    assert_non_null(strstr(err.where, "model, column 9:\n  dense 5;?[2J????xxx"));
+    for (const char *p = err.where; *p != '\0'; ++p)
+        assert_true(*p == '\n' || (*p >= ' ' && *p <= '~'));
+}
+
+/* Random texts from the words of the language: none may crash, and what is accepted is a fixed
+ * point. */
+static void test_random_texts(void **state) {
+    (void)state;
+    static const char *const words[] = {"dense 5",     "dense 10", "dense", "tanh", "softmax",
+                                        "dropout 0.5", "dropout",  "0.2",   ";",    ";",
+                                        ";",           "x",        "1e9"};
+    uint32_t seed = 12345, accepted = 0;
+    for (int round = 0; round < 20000; ++round) {
+        char text[256] = "";
+        for (int i = 0; i < 2 + round % 7; ++i) {
+            seed = seed * 1664525u + 1013904223u;
+            strcat(strcat(text, words[(seed >> 16) % (sizeof words / sizeof words[0])]), " ");
+        }
+        qn__network one, other;
+        if (qn__network_parse(text, &one, NULL) != QN_OK)
+            continue;
+        ++accepted;
+        qn__text again = {0};
+        qn__network_text(&one, &again);
+        assert_int_equal(qn__network_parse(again.data, &other, NULL), QN_OK);
+        assert_memory_equal(&one, &other, sizeof one);
+        qn__text_release(&again);
+    }
+    assert_true(accepted > 100);
+}
+
+/* -------------------------------------------------------------------------------------- numbers */
+
+static void test_program(void **state) {
+    (void)state;
+    qn__network network;
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    assert_int_equal(
+        qn__network_parse("dense 5 relu dropout 0.2; dense 3 tanh; dense 2", &network, NULL),
+        QN_OK);
+    assert_int_equal(qn__network_program(&network, 7, layer, &parameters, NULL), QN_OK);
+    assert_int_equal(parameters, 7 * 5 + 5 + 5 * 3 + 3 + 3 * 2 + 2);
+    const uint64_t expected[3][4] = {{7, 5, 0, 35}, {5, 3, 40, 55}, {3, 2, 58, 64}};
+    for (int l = 0; l < 3; ++l) {
+        assert_int_equal(layer[l].in, expected[l][0]);
+        assert_int_equal(layer[l].out, expected[l][1]);
+        assert_int_equal(layer[l].weights, expected[l][2]);
+        assert_int_equal(layer[l].biases, expected[l][3]);
+    }
+    /* RN(0.2) * 2^32 = 858993472, and 1 / RN(1 - RN(0.2)) is 1.25 rounded: exact fractions in
+     * Python. */
+    assert_int_equal(layer[0].drop_threshold, 858993472);
+    assert_true(layer[0].drop_keep == 1.25f);
+    assert_int_equal(layer[1].drop_threshold, 0);
+    assert_true(layer[1].drop_keep == 1.0f);
+}
+
+/* The threshold of 6.5 at the ends, where rounding could go wrong. */
+static void test_thresholds(void **state) {
+    (void)state;
+    const struct {
+        float chance;
+        uint32_t threshold;
+    } cases[] = {
+        {0x1.fffffep-1f, 4294967040u}, /* the greatest below 1 */
+        {0x1p-33f, 1},                 /* 1/2 + 1/2 */
+        {0x1.fffffep-34f, 0},          /* just below */
+        {0x1.8p-32f, 2},               /* 1.5 + 0.5 */
+        {0x1.7ffffep-32f, 1},
+        {0x1p-149f, 0},
+        {0.5f, 2147483648u},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        qn__network network = {2, {{3, QN__ACT_RELU, cases[i].chance}, {2, QN__ACT_NONE, 0}}};
+        qn__layer layer[2];
+        uint64_t parameters;
+        assert_int_equal(qn__network_program(&network, 1, layer, &parameters, NULL), QN_OK);
+        assert_int_equal(layer[0].drop_threshold, cases[i].threshold);
+    }
+}
+
+static void test_too_many_parameters(void **state) {
+    (void)state;
+    qn__network network = {.layers = QN__MAX_LAYERS};
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters = 77;
+    qn_error err;
+    for (int l = 0; l < QN__MAX_LAYERS; ++l)
+        network.layer[l].out = QN__MAX_WIDTH;
+    assert_int_equal(qn__network_program(&network, UINT32_MAX, layer, &parameters, &err), QN_OK);
+    /* 2^24 * (2^32 - 1) + 2^24 + 254 * (2^48 + 2^24), in Python */
+    assert_true(parameters == 143552242383847424u);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_canonical_text),
+        cmocka_unit_test(test_most_layers),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_exact_place),
+        cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_random_texts),
+        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_too_many_parameters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

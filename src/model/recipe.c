@@ -1,0 +1,252 @@
+#include "model/recipe.h"
+
+#include "base/memory.h"
+#include "model/tables.h"
+#include <math.h>
+#include <quern/version.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -0 equals 0, so this is where the two become one. */
+static void plain_zero(float *number) {
+    if (*number == 0.0f)
+        *number = 0.0f;
+}
+
+void qn__recipe_tidy(qn__recipe *r) {
+    /* sgd and momentum are one rule with and without a coefficient (docs/exactness.md 9.7). */
+    if (r->optimizer == QN__OPT_SGD && r->momentum != 0.0f)
+        r->optimizer = QN__OPT_MOMENTUM;
+    if (r->optimizer == QN__OPT_MOMENTUM && r->momentum == 0.0f)
+        r->optimizer = QN__OPT_SGD;
+    if (r->optimizer != QN__OPT_MOMENTUM)
+        r->momentum = 0.0f;
+    if (r->optimizer != QN__OPT_ADAM && r->optimizer != QN__OPT_ADAMW)
+        r->beta1 = r->beta2 = r->epsilon = 0.0f;
+    if (r->schedule != QN__SCHEDULE_STEP) {
+        r->lr_step = 0;
+        r->lr_gamma = 0.0f;
+    }
+    float *const numbers[] = {&r->valid,   &r->momentum,     &r->beta1, &r->beta2,
+                              &r->epsilon, &r->weight_decay, &r->rate,  &r->lr_gamma};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
+        plain_zero(numbers[i]);
+}
+
+/* ---------------------------------------------------------------------------------- the checks */
+
+__attribute__((format(printf, 4, 5))) static qn_status
+refuse(qn_error *err, const char *option, const char *remedy, const char *format, ...) {
+    char what[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    qn__fail(err, QN_USAGE, "%s", what);
+    qn__at(err, "%s", option);
+    return qn__remedy(err, QN_USAGE, "%s", remedy);
+}
+
+/* A float with the range it must lie in. NaN lies in none. */
+typedef struct range {
+    const char *option, *what;
+    float value, low, high;
+    int low_open, high_open; /* whether the end itself is excluded */
+    const char *remedy;
+} range;
+
+static qn_status check_range(const range *r, qn_error *err) {
+    const int above = r->low_open ? r->value > r->low : r->value >= r->low;
+    const int below = r->high_open ? r->value < r->high : r->value <= r->high;
+    if (above && below)
+        return QN_OK;
+    char number[32];
+    if (isfinite(r->value))
+        qn__float_text(r->value, number);
+    else
+        snprintf(number, sizeof number, "%s", isnan(r->value) ? "NaN" : "infinite");
+    return refuse(err, r->option, r->remedy, "%s is %s", r->what, number);
+}
+
+static qn_status check_ranges(const range *ranges, size_t count, qn_error *err) {
+    qn_status status = QN_OK;
+    for (size_t i = 0; i < count && status == QN_OK; ++i)
+        status = check_range(&ranges[i], err);
+    return status;
+}
+
+#define FINITE_MAX 0x1.fffffep+127f
+
+static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
+    static const char *const share = "give a number from 0 to below 1, such as 0.9";
+    const int adam = r->optimizer == QN__OPT_ADAM || r->optimizer == QN__OPT_ADAMW;
+    const range ranges[] = {
+        {"--lr", "the learning rate", r->rate, 0.0f, FINITE_MAX, 1, 0,
+         "give a number greater than 0, such as 0.1"},
+        {"--momentum", "the momentum", r->momentum, 0.0f, 1.0f, 0, 1, share},
+        {"--beta1", "beta1", r->beta1, 0.0f, 1.0f, 0, 1, share},
+        {"--beta2", "beta2", r->beta2, 0.0f, 1.0f, 0, 1, share},
+        /* Without Adam it is not used and 0. */
+        {"--epsilon", "epsilon", r->epsilon, 0.0f, FINITE_MAX, adam, 0,
+         "give a number greater than 0, such as 1e-8"},
+        {"--weight-decay", "the weight decay", r->weight_decay, 0.0f, FINITE_MAX, 0, 0,
+         "give 0 or a small number, such as 1e-4"},
+    };
+    return check_ranges(ranges, sizeof ranges / sizeof ranges[0], err);
+}
+
+static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
+    if (r->schedule != QN__SCHEDULE_STEP)
+        return QN_OK;
+    if (r->lr_step == 0)
+        return refuse(err, "--lr-step", "say every how many epochs the rate is cut, such as 10",
+                      "the schedule \"step\" has 0 epochs between two cuts");
+    const range gamma = {"--lr-gamma",
+                         "the factor of a cut",
+                         r->lr_gamma,
+                         0.0f,
+                         1.0f,
+                         1,
+                         0,
+                         "give a number greater than 0, at most 1, such as 0.5"};
+    return check_range(&gamma, err);
+}
+
+/* Steps of the run have to be exact wherever they are counted and named. */
+#define MOST_STEPS 999999999999u
+
+static qn_status check_counts(const qn__recipe *r, qn_error *err) {
+    if (r->batch == 0)
+        return refuse(err, "--batch", "give the number of items in a step, such as 64",
+                      "the batch is 0");
+    if (r->batch > (1u << 24))
+        return refuse(err, "--batch", "the largest batch is 16777216 items",
+                      "a batch of %u items is too large", r->batch);
+    if (r->grain == 0)
+        return refuse(err, "--grain", "give the number of items in a grain, such as 32",
+                      "the grain is 0");
+    if (r->epochs == 0)
+        return refuse(err, "--epochs", "give the number of passes over the data, such as 10",
+                      "the number of epochs is 0");
+    if (r->unit > 60)
+        return refuse(err, "--unit", "give a whole number from 0 to 60; 44 is the usual one",
+                      "gradients cannot be summed in units of 2^-%u", r->unit);
+    const uint64_t steps = r->items / r->batch + (r->items % r->batch != 0);
+    if (steps > MOST_STEPS / r->epochs)
+        return refuse(err, "--epochs",
+                      "a run has at most 999999999999 steps: use fewer epochs, "
+                      "or a larger batch",
+                      "%u epochs of %llu steps are too many", r->epochs, (unsigned long long)steps);
+    return QN_OK;
+}
+
+static qn_status check_network(const qn__recipe *r, qn_error *err) {
+    const qn__activation last = r->network.layer[r->network.layers - 1].activation;
+    if (r->loss == QN__LOSS_CROSS_ENTROPY && last != QN__ACT_SOFTMAX)
+        return refuse(
+            err, "--model, --loss",
+            "end the model with softmax (\"dense 10 softmax\"), or use --loss mse",
+            "the loss \"cross-entropy\" needs softmax in the last layer, which has \"%s\"",
+            qn__table_name(&qn__activations, (int)last));
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    return qn__network_program(&r->network, r->features, layer, &parameters, err);
+}
+
+static qn_status check_data(const qn__recipe *r, qn_error *err) {
+    if (r->items == 0 || r->features == 0 || r->items > (uint64_t)1 << 48)
+        return refuse(err, "--data", "give a data set with at least one item and one feature",
+                      "nothing can be learnt from %llu items with %u features",
+                      (unsigned long long)r->items, r->features);
+    const range valid = {"--valid", "the share of validation items",
+                         r->valid,  0.0f,
+                         1.0f,      0,
+                         1,         "give a number between 0 and 1, such as 0.1, or a file"};
+    return check_range(&valid, err);
+}
+
+qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
+    qn_status status = check_data(recipe, err);
+    if (status == QN_OK)
+        status = check_counts(recipe, err);
+    if (status == QN_OK)
+        status = check_optimizer(recipe, err);
+    if (status == QN_OK)
+        status = check_schedule(recipe, err);
+    if (status == QN_OK)
+        status = check_network(recipe, err);
+    return status;
+}
+
+qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err) {
+    const uint32_t outputs = recipe->network.layer[recipe->network.layers - 1].out;
+    if (classes <= outputs)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "the data has labels up to %u, but the last layer has %u outputs",
+             classes - 1, outputs);
+    qn__at(err, "--model");
+    return qn__remedy(err, QN_USAGE,
+                      "make the last layer %u wide, one output for each label from 0 to %u",
+                      classes, classes - 1);
+}
+
+/* ------------------------------------------------------------------------------------ as JSON */
+
+static void add_name(qn__text *text, const char *key, const qn__table *table, int value) {
+    qn__text_add(text, ",\"%s\":\"%s\"", key, qn__table_name(table, value));
+}
+
+static void add_float(qn__text *text, const char *key, float value) {
+    char number[32];
+    qn__float_text(value, number);
+    qn__text_add(text, ",\"%s\":%s", key, number);
+}
+
+static void add_count(qn__text *text, const char *key, uint64_t value) {
+    qn__text_add(text, ",\"%s\":%llu", key, (unsigned long long)value);
+}
+
+/* The keys in the order of 11.1, which is the order of the struct's members. */
+static void add_members(const qn__recipe *r, qn__text *text) {
+    qn__text_add(text, "{\"contract\":%u,\"arith\":\"f32\",\"data\":\"%s\"", r->contract, r->data);
+    add_count(text, "items", r->items);
+    add_count(text, "features", r->features);
+    add_float(text, "valid", r->valid);
+    add_name(text, "scale", &qn__scalings, (int)r->scale);
+    qn__text_add(text, ",\"model\":\"");
+    qn__network_text(&r->network, text);
+    qn__text_add(text, "\"");
+    add_name(text, "init", &qn__initialisations, (int)r->init);
+    add_name(text, "loss", &qn__losses, (int)r->loss);
+    add_name(text, "optimizer", &qn__optimizers, (int)r->optimizer);
+    add_float(text, "momentum", r->momentum);
+    add_float(text, "beta1", r->beta1);
+    add_float(text, "beta2", r->beta2);
+    add_float(text, "epsilon", r->epsilon);
+    add_float(text, "weight_decay", r->weight_decay);
+    add_float(text, "lr", r->rate);
+    add_name(text, "schedule", &qn__schedules, (int)r->schedule);
+    add_count(text, "lr_step", r->lr_step);
+    add_float(text, "lr_gamma", r->lr_gamma);
+    add_count(text, "warmup", r->warmup);
+    add_count(text, "batch", r->batch);
+    add_count(text, "grain", r->grain);
+    add_count(text, "epochs", r->epochs);
+    add_count(text, "seed", r->seed);
+    add_count(text, "unit", r->unit);
+    qn__text_add(text, "}");
+}
+
+qn_status qn__recipe_json(const qn__recipe *recipe, char **out, qn_error *err) {
+    qn__text text = {0};
+    *out = NULL;
+    add_members(recipe, &text);
+    qn_status status = text.failed ? qn__fail_memory(err, text.size + 1, 1) : QN_OK;
+    if (status == QN_OK) {
+        *out = qn__copy_text(text.data, err);
+        status = *out != NULL ? QN_OK : QN_MEMORY;
+    }
+    qn__text_release(&text);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* The recipe: all that decides a result. docs/exactness.md section 11. */
+#ifndef QN_MODEL_RECIPE_H
+#define QN_MODEL_RECIPE_H
+
+#include "model/network.h"
+
+typedef enum qn__init { QN__INIT_AUTO, QN__INIT_GLOROT, QN__INIT_HE, QN__INIT_LECUN } qn__init;
+
+typedef enum qn__schedule {
+    QN__SCHEDULE_CONSTANT,
+    QN__SCHEDULE_STEP,
+    QN__SCHEDULE_COSINE
+} qn__schedule;
+
+/* Members in the order of the keys in the file. */
+typedef struct qn__recipe {
+    uint32_t contract;
+    qn__arith arith;
+    char data[65]; /* digest of the whole data set: 64 hexadecimal digits */
+    uint64_t items;
+    uint32_t features;
+    float valid; /* the fraction, 0: no split */
+    qn__scale scale;
+    qn__network network;
+    qn__init init;
+    qn__loss loss;
+    qn__optimizer optimizer;
+    float momentum, beta1, beta2, epsilon, weight_decay;
+    float rate; /* "lr" */
+    qn__schedule schedule;
+    uint32_t lr_step;
+    float lr_gamma;
+    uint32_t warmup, batch, grain, epochs;
+    uint64_t seed;
+    uint32_t unit;
+} qn__recipe;
+
+/* Sets to 0 the numbers that the optimiser and the schedule do not use, and -0 to 0, so that
+ * recipes which mean the same are written the same. Call it before qn__recipe_check. */
+void qn__recipe_tidy(qn__recipe *recipe);
+
+/* Checks the options, the network and what they say together; nothing about the data but that
+ * scaling and sizes are possible. Fails with QN_USAGE; the message names the option, such as
+ * --batch. */
+qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
+
+/* Checks that labels 0 .. classes-1 (qn_data_classes) fit the outputs of the last layer. */
+qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err);
+
+/* The recipe as JSON, byte for byte as 11.1 says; released with qn__free. */
+qn_status qn__recipe_json(const qn__recipe *recipe, char **out, qn_error *err);
+
+/* Reads a recipe that comes from anywhere. It must be written exactly as qn__recipe_json writes it,
+ * and be one that qn__recipe_check accepts. Fails with QN_FORMAT (malformed, or made by a newer
+ * version) or QN_MEMORY. */
+qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_error *err);
+
+/* How two recipes, as JSON, differ: "lr 0.1 and 0.2, batch 64 and 32", cut at `size` with "...";
+ * empty when they do not. Returns the number of keys that differ; texts that are no JSON differ in
+ * one. */
+size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size);
+
+#endif

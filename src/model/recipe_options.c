@@ -1,0 +1,108 @@
+#include "model/recipe_options.h"
+
+#include "model/tables.h"
+#include <quern/version.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Looks a name up; without one the table's first row, which is the default of each, holds. */
+static qn_status find(const qn__table *table, const char *name, int *value, qn_error *err) {
+    *value = table->row[0].value;
+    return name != NULL ? qn__table_find(table, name, value, err) : QN_OK;
+}
+
+static qn_status find_names(const qn_train_options *o, qn__recipe *r, qn_error *err) {
+    int loss, optimizer, init, scale = QN__SCALE_UNIT, schedule;
+    qn_status status = find(&qn__losses, o->loss, &loss, err);
+    if (status == QN_OK)
+        status = find(&qn__optimizers, o->optimizer, &optimizer, err);
+    if (status == QN_OK)
+        status = find(&qn__initialisations, o->init, &init, err);
+    if (status == QN_OK && o->scale != NULL)
+        status = qn__table_find(&qn__scalings, o->scale, &scale, err);
+    if (status == QN_OK)
+        status = find(&qn__schedules, o->schedule, &schedule, err);
+    if (status != QN_OK)
+        return status;
+    r->loss = (qn__loss)loss;
+    r->optimizer = (qn__optimizer)optimizer;
+    r->init = (qn__init)init;
+    r->scale = (qn__scale)scale;
+    r->schedule = (qn__schedule)schedule;
+    return QN_OK;
+}
+
+static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
+    r->rate = o->rate;
+    r->momentum = o->momentum;
+    r->beta1 = o->beta1;
+    r->beta2 = o->beta2;
+    r->epsilon = o->epsilon;
+    r->weight_decay = o->weight_decay;
+    r->lr_step = o->lr_step;
+    r->lr_gamma = o->lr_gamma;
+    r->warmup = o->warmup;
+    r->valid = o->valid_fraction;
+    r->batch = o->batch;
+    r->grain = o->grain;
+    r->epochs = o->epochs;
+    r->seed = o->seed;
+    r->unit = o->unit;
+}
+
+static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error *err) {
+    if (r->scale != QN__SCALE_UNIT || qn_data_type_of(data) == QN_U8)
+        return QN_OK;
+    qn__fail(err, QN_USAGE,
+             "the scaling \"unit\" is for bytes; the data's values are not all whole "
+             "numbers from 0 to 255");
+    qn__at(err, "--scale");
+    return qn__remedy(err, QN_USAGE, "use --scale standard, or --scale none");
+}
+
+qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
+                                  qn__recipe *out, qn_error *err) {
+    qn__recipe recipe = {.contract = QN_CONTRACT, .arith = QN__ARITH_F32};
+    snprintf(recipe.data, sizeof recipe.data, "%s", qn_data_digest(data));
+    recipe.items = qn_data_items(data);
+    recipe.features = qn_data_features(data);
+    copy_numbers(options, &recipe);
+    qn_status status = find_names(options, &recipe, err);
+    if (status == QN_OK)
+        status = qn__network_parse(options->model, &recipe.network, err);
+    if (status != QN_OK)
+        return status;
+    qn__recipe_tidy(&recipe);
+    status = qn__recipe_check(&recipe, err);
+    if (status == QN_OK)
+        status = check_scale(&recipe, data, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_classes(&recipe, qn_data_classes(data), err);
+    if (status == QN_OK)
+        *out = recipe;
+    return status;
+}
+
+void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train_options *o) {
+    o->model = model_text;
+    o->loss = qn__table_name(&qn__losses, (int)r->loss);
+    o->optimizer = qn__table_name(&qn__optimizers, (int)r->optimizer);
+    o->init = qn__table_name(&qn__initialisations, (int)r->init);
+    o->scale = qn__table_name(&qn__scalings, (int)r->scale);
+    o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
+    o->rate = r->rate;
+    o->momentum = r->momentum;
+    o->beta1 = r->beta1;
+    o->beta2 = r->beta2;
+    o->epsilon = r->epsilon;
+    o->weight_decay = r->weight_decay;
+    o->lr_step = r->lr_step;
+    o->lr_gamma = r->lr_gamma;
+    o->warmup = r->warmup;
+    o->valid_fraction = r->valid;
+    o->batch = r->batch;
+    o->grain = r->grain;
+    o->epochs = r->epochs;
+    o->seed = r->seed;
+    o->unit = r->unit;
+}

@@ -1,0 +1,250 @@
+/* Recipes that come from files: strict reading, and comparison. */
+#include "base/json.h"
+#include "base/memory.h"
+#include "model/recipe.h"
+#include "model/tables.h"
+#include <quern/version.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const keys[] = {
+    "contract", "arith",        "data",   "items",     "features", "valid",    "scale",
+    "model",    "init",         "loss",   "optimizer", "momentum", "beta1",    "beta2",
+    "epsilon",  "weight_decay", "lr",     "schedule",  "lr_step",  "lr_gamma", "warmup",
+    "batch",    "grain",        "epochs", "seed",      "unit"};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+#define REMADE "the file was changed, or made by another program: make it again with quern train"
+#define NEWER "it was made by a newer version of Quern: use that one"
+
+/* The object being read; the first failure stays, and what is read after it is 0. */
+typedef struct reader {
+    const qn__json_node *object;
+    qn_status status;
+    qn_error *err;
+} reader;
+
+static void bad(reader *r, const char *key, const char *what, const char *remedy) {
+    if (r->status != QN_OK)
+        return;
+    r->status = qn__fail(r->err, QN_FORMAT, "%s", what);
+    qn__at(r->err, "recipe, key \"%.60s\"", key);
+    qn__remedy(r->err, QN_FORMAT, "%s", remedy);
+}
+
+static uint64_t read_count(reader *r, const char *key, uint64_t most) {
+    uint64_t value = 0;
+    if (!qn__json_u64(qn__json_get(r->object, key), &value) || value > most) {
+        bad(r, key, "the value is no whole number in range", REMADE);
+        return 0;
+    }
+    return value;
+}
+
+static float read_float(reader *r, const char *key) {
+    float value = 0.0f;
+    if (!qn__json_float(qn__json_get(r->object, key), &value))
+        bad(r, key, "the value is no number in range", REMADE);
+    return value;
+}
+
+static const char *read_text(reader *r, const char *key) {
+    const char *text = qn__json_string(qn__json_get(r->object, key));
+    if (text == NULL)
+        bad(r, key, "the value is no text", REMADE);
+    return text != NULL ? text : "";
+}
+
+static int read_name(reader *r, const char *key, const qn__table *table) {
+    const char *name = read_text(r, key);
+    const qn__choice *row = qn__table_row(table, name, strlen(name));
+    if (row != NULL)
+        return row->value;
+    char what[160];
+    snprintf(what, sizeof what, "unknown %s \"%.80s\"", table->what, name);
+    bad(r, key, what, NEWER);
+    return 0;
+}
+
+/* All keys there and no others, the version first: a newer recipe may differ in everything else. */
+static void check_keys(reader *r) {
+    uint64_t contract = 0;
+    char what[160];
+    if (!qn__json_u64(qn__json_get(r->object, "contract"), &contract)) {
+        bad(r, "contract", "the recipe does not say which version of the contract it keeps",
+            REMADE);
+    } else if (contract != QN_CONTRACT) {
+        snprintf(what, sizeof what,
+                 "the recipe keeps version %llu of the contract; this is version %d",
+                 (unsigned long long)contract, QN_CONTRACT);
+        bad(r, "contract", what, contract > QN_CONTRACT ? NEWER : REMADE);
+    }
+    for (size_t i = 0; i < KEYS; ++i)
+        if (qn__json_get(r->object, keys[i]) == NULL)
+            bad(r, keys[i], "the key is missing", REMADE);
+    for (size_t i = 0; i < qn__json_count(r->object); ++i) {
+        const char *key = qn__json_key(qn__json_at(r->object, i));
+        size_t k = 0;
+        while (k < KEYS && strcmp(keys[k], key) != 0)
+            ++k;
+        if (k == KEYS)
+            bad(r, key, "unknown key", NEWER);
+    }
+}
+
+static void read_head(reader *r, qn__recipe *out) {
+    out->contract = (uint32_t)read_count(r, "contract", QN_CONTRACT);
+    out->arith = QN__ARITH_F32;
+    if (strcmp(read_text(r, "arith"), "f32") != 0)
+        bad(r, "arith", "unknown arithmetic", NEWER);
+    const char *digest = read_text(r, "data");
+    if (strlen(digest) != 64 || strspn(digest, "0123456789abcdef") != 64)
+        bad(r, "data", "the value is no digest", REMADE);
+    else
+        memcpy(out->data, digest, 65);
+    out->items = read_count(r, "items", UINT64_MAX);
+    out->features = (uint32_t)read_count(r, "features", UINT32_MAX);
+    out->valid = read_float(r, "valid");
+    out->scale = (qn__scale)read_name(r, "scale", &qn__scalings);
+    qn_error inner;
+    if (qn__network_parse(read_text(r, "model"), &out->network, &inner) != QN_OK)
+        bad(r, "model", inner.what, REMADE);
+    out->init = (qn__init)read_name(r, "init", &qn__initialisations);
+    out->loss = (qn__loss)read_name(r, "loss", &qn__losses);
+    out->optimizer = (qn__optimizer)read_name(r, "optimizer", &qn__optimizers);
+}
+
+static void read_numbers(reader *r, qn__recipe *out) {
+    out->momentum = read_float(r, "momentum");
+    out->beta1 = read_float(r, "beta1");
+    out->beta2 = read_float(r, "beta2");
+    out->epsilon = read_float(r, "epsilon");
+    out->weight_decay = read_float(r, "weight_decay");
+    out->rate = read_float(r, "lr");
+    out->schedule = (qn__schedule)read_name(r, "schedule", &qn__schedules);
+    out->lr_step = (uint32_t)read_count(r, "lr_step", UINT32_MAX);
+    out->lr_gamma = read_float(r, "lr_gamma");
+    out->warmup = (uint32_t)read_count(r, "warmup", UINT32_MAX);
+    out->batch = (uint32_t)read_count(r, "batch", UINT32_MAX);
+    out->grain = (uint32_t)read_count(r, "grain", UINT32_MAX);
+    out->epochs = (uint32_t)read_count(r, "epochs", UINT32_MAX);
+    out->seed = read_count(r, "seed", UINT64_MAX);
+    out->unit = (uint32_t)read_count(r, "unit", 60);
+}
+
+/* Writing what was read must give the text again. So a recipe has one form only, and whatever the
+ * reader was lenient about (upper case, "1.0" for "1", numbers that the optimiser ignores) is found
+ * here. */
+static qn_status check_form(const qn__recipe *recipe, const char *json, size_t size,
+                            qn_error *err) {
+    qn__recipe tidy = *recipe;
+    char *again;
+    qn__recipe_tidy(&tidy);
+    qn_status status = qn__recipe_json(&tidy, &again, err);
+    if (status != QN_OK)
+        return status;
+    if (strlen(again) != size || memcmp(again, json, size) != 0) {
+        size_t at = 0;
+        while (at < size && again[at] != '\0' && again[at] == json[at])
+            ++at;
+        qn__fail(err, QN_FORMAT, "the recipe is not written the way recipes are");
+        qn__at(err, "recipe, byte %zu", at);
+        status = qn__remedy(err, QN_FORMAT, REMADE);
+    }
+    qn__free(again);
+    return status;
+}
+
+qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_error *err) {
+    qn__json *document;
+    qn__recipe recipe = {0};
+    qn_status status = qn__json_parse(json, size, &document, err);
+    if (status == QN_MEMORY)
+        return status;
+    if (status != QN_OK)
+        return qn__remedy(err, qn__fail(err, QN_FORMAT, "the recipe is no JSON"), REMADE);
+    reader r = {qn__json_root(document), QN_OK, err};
+    if (!qn__json_is_object(r.object))
+        bad(&r, "", "the recipe is no JSON object", REMADE);
+    else
+        check_keys(&r);
+    if (r.status == QN_OK)
+        read_head(&r, &recipe);
+    if (r.status == QN_OK)
+        read_numbers(&r, &recipe);
+    qn__json_free(document);
+    if (r.status != QN_OK)
+        return r.status;
+
+    qn_error inner;
+    status = qn__recipe_check(&recipe, &inner);
+    if (status != QN_OK) {
+        qn__fail(err, QN_FORMAT, "the recipe makes no sense: %s", inner.what);
+        qn__at(err, "recipe");
+        return qn__remedy(err, QN_FORMAT, REMADE);
+    }
+    status = check_form(&recipe, json, size, err);
+    if (status == QN_OK)
+        *out = recipe;
+    return status;
+}
+
+/* --------------------------------------------------------------------------------- comparison */
+
+/* The value of a key as text, cut for a message; "nothing" when it is not there. */
+static void value_text(const qn__json_node *object, const char *key, char text[128]) {
+    const qn__json_node *node = qn__json_get(object, key);
+    uint64_t count;
+    float number;
+    if (qn__json_string(node) != NULL)
+        snprintf(text, 128, "\"%.100s\"", qn__json_string(node));
+    else if (qn__json_u64(node, &count))
+        snprintf(text, 128, "%llu", (unsigned long long)count);
+    else if (qn__json_float(node, &number))
+        qn__float_text(number, text);
+    else
+        snprintf(text, 128, "nothing");
+}
+
+/* Appends as much of `more` as fits; what is cut ends in dots. */
+static void append(char *text, size_t size, const char *more) {
+    const size_t used = strlen(text), room = size - used;
+    const int wanted = snprintf(text + used, room, "%s", more);
+    if ((size_t)wanted >= room && size > 4)
+        memcpy(text + size - 4, "...", 4);
+}
+
+static size_t differences(const qn__json_node *one, const qn__json_node *other, char *text,
+                          size_t size) {
+    size_t count = 0;
+    for (size_t i = 0; i < KEYS; ++i) {
+        char a[128], b[128], line[320];
+        value_text(one, keys[i], a);
+        value_text(other, keys[i], b);
+        if (strcmp(a, b) == 0)
+            continue;
+        snprintf(line, sizeof line, "%s%s %s and %s", count > 0 ? ", " : "", keys[i], a, b);
+        append(text, size, line);
+        ++count;
+    }
+    return count;
+}
+
+size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size) {
+    qn__json *a = NULL, *b = NULL;
+    size_t count = 0;
+    text[0] = '\0';
+    if (strcmp(one, other) == 0)
+        return 0;
+    if (qn__json_parse(one, strlen(one), &a, NULL) == QN_OK &&
+        qn__json_parse(other, strlen(other), &b, NULL) == QN_OK &&
+        qn__json_is_object(qn__json_root(a)) && qn__json_is_object(qn__json_root(b)))
+        count = differences(qn__json_root(a), qn__json_root(b), text, size);
+    if (count == 0) {
+        append(text, size, "the recipe's text");
+        count = 1;
+    }
+    qn__json_free(a);
+    qn__json_free(b);
+    return count;
+}

@@ -1,0 +1,366 @@
+/* Recipes: their text, the checks of every option, strict reading, comparison. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "model/recipe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGEST "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+/* What 11.1 says for the recipe that example() makes. */
+#define TEXT                                                                                       \
+    "{\"contract\":1,\"arith\":\"f32\",\"data\":\"" DIGEST "\",\"items\":60000,\"features\":784,"  \
+    "\"valid\":0.1,\"scale\":\"unit\",\"model\":\"dense 500 tanh dropout 0.2; dense 10 softmax\"," \
+    "\"init\":\"auto\",\"loss\":\"cross-entropy\",\"optimizer\":\"adam\",\"momentum\":0,"          \
+    "\"beta1\":0.9,\"beta2\":0.999,\"epsilon\":1e-08,\"weight_decay\":0.0001,\"lr\":0.001,"        \
+    "\"schedule\":\"step\",\"lr_step\":3,\"lr_gamma\":0.5,\"warmup\":100,\"batch\":64,"            \
+    "\"grain\":32,\"epochs\":10,\"seed\":18446744073709551615,\"unit\":44}"
+
+static qn__recipe example(void) {
+    qn__recipe r = {.contract = 1,
+                    .data = DIGEST,
+                    .items = 60000,
+                    .features = 784,
+                    .valid = 0.1f,
+                    .scale = QN__SCALE_UNIT,
+                    .loss = QN__LOSS_CROSS_ENTROPY,
+                    .optimizer = QN__OPT_ADAM,
+                    .beta1 = 0.9f,
+                    .beta2 = 0.999f,
+                    .epsilon = 1e-8f,
+                    .weight_decay = 1e-4f,
+                    .rate = 1e-3f,
+                    .schedule = QN__SCHEDULE_STEP,
+                    .lr_step = 3,
+                    .lr_gamma = 0.5f,
+                    .warmup = 100,
+                    .batch = 64,
+                    .grain = 32,
+                    .epochs = 10,
+                    .seed = UINT64_MAX,
+                    .unit = 44};
+    assert_int_equal(
+        qn__network_parse("dense 500 tanh dropout 0.2; dense 10 softmax", &r.network, NULL), QN_OK);
+    return r;
+}
+
+static void test_text(void **state) {
+    (void)state;
+    const qn__recipe r = example();
+    char *json;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+    assert_string_equal(json, TEXT);
+    qn__free(json);
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    const qn__recipe r = example();
+    qn__recipe back;
+    qn_error err = {0};
+    if (qn__recipe_parse(TEXT, strlen(TEXT), &back, &err) != QN_OK)
+        fail_msg("%s, %s", err.what, err.where);
+    assert_memory_equal(&r.network, &back.network, sizeof r.network);
+    char *json;
+    assert_int_equal(qn__recipe_json(&back, &json, NULL), QN_OK);
+    assert_string_equal(json, TEXT);
+    qn__free(json);
+    assert_int_equal(back.seed, UINT64_MAX);
+    assert_true(back.epsilon == 1e-8f && back.rate == 1e-3f && back.lr_gamma == 0.5f);
+}
+
+/* ------------------------------------------------------------------------------------- the checks
+ */
+
+static void check_refused(const qn__recipe *r, const char *what, const char *option) {
+    qn_error err = {0};
+    assert_int_equal(qn__recipe_check(r, &err), QN_USAGE);
+    assert_string_equal(err.what, what);
+    assert_string_equal(err.where, option);
+    assert_true(strlen(err.remedy) > 10);
+    assert_int_equal(qn__recipe_check(r, NULL), QN_USAGE);
+}
+
+static void test_counts(void **state) {
+    (void)state;
+    qn__recipe r = example();
+    r.batch = 0;
+    check_refused(&r, "the batch is 0", "--batch");
+    r.batch = (1u << 24) + 1;
+    check_refused(&r, "a batch of 16777217 items is too large", "--batch");
+    r.batch = 1u << 24;
+    r.grain = 0;
+    check_refused(&r, "the grain is 0", "--grain");
+    r.grain = UINT32_MAX; /* larger than the batch: one grain a step */
+    r.epochs = 0;
+    check_refused(&r, "the number of epochs is 0", "--epochs");
+    r.epochs = UINT32_MAX;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    r.batch = 1;
+    check_refused(&r, "4294967295 epochs of 60000 steps are too many", "--epochs");
+    r.epochs = 1;
+    r.unit = 61;
+    check_refused(&r, "gradients cannot be summed in units of 2^-61", "--unit");
+    r.unit = 60;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    r.unit = 0;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    r.items = 0;
+    check_refused(&r, "nothing can be learnt from 0 items with 784 features", "--data");
+}
+
+/* Each float with values inside its range and outside, ends included. */
+static void test_ranges(void **state) {
+    (void)state;
+    qn__recipe r = example();
+    const struct {
+        float *value;
+        const char *option, *what;
+        float good[3], bad[3];
+    } cases[] = {
+        {&r.rate, "--lr", "the learning rate", {0x1p-149f, 1, 3e38f}, {0, -0.1f, INFINITY}},
+        {&r.momentum, "--momentum", "the momentum", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, 1.5f}},
+        {&r.beta1, "--beta1", "beta1", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, INFINITY}},
+        {&r.beta2, "--beta2", "beta2", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, -INFINITY}},
+        {&r.epsilon, "--epsilon", "epsilon", {0x1p-149f, 1, 3e38f}, {0, -1, INFINITY}},
+        {&r.weight_decay, "--weight-decay", "the weight decay", {0, 1, 10}, {-1, -2, INFINITY}},
+        {&r.lr_gamma, "--lr-gamma", "the factor of a cut", {1e-9f, 0.5f, 1}, {0, 1.5f, -0.5f}},
+        {&r.valid, "--valid", "the share of validation items", {0, 0.5f, 0.99f}, {1, -1, 2}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const float before = *cases[i].value;
+        char what[128];
+        for (int k = 0; k < 3; ++k) {
+            *cases[i].value = cases[i].good[k];
+            assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+            *cases[i].value = cases[i].bad[k];
+            qn_error err;
+            assert_int_equal(qn__recipe_check(&r, &err), QN_USAGE);
+            assert_string_equal(err.where, cases[i].option);
+        }
+        *cases[i].value = NAN;
+        snprintf(what, sizeof what, "%s is NaN", cases[i].what);
+        check_refused(&r, what, cases[i].option);
+        *cases[i].value = before;
+    }
+    r.momentum = -0.25f;
+    check_refused(&r, "the momentum is -0.25", "--momentum");
+}
+
+static void test_schedule(void **state) {
+    (void)state;
+    qn__recipe r = example();
+    r.lr_step = 0;
+    check_refused(&r, "the schedule \"step\" has 0 epochs between two cuts", "--lr-step");
+    r.schedule = QN__SCHEDULE_COSINE;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+}
+
+static void test_loss_and_layers(void **state) {
+    (void)state;
+    qn__recipe r = example();
+    qn_error err;
+    assert_int_equal(qn__network_parse("dense 10 tanh", &r.network, NULL), QN_OK);
+    check_refused(&r,
+                  "the loss \"cross-entropy\" needs softmax in the last layer, which has \"tanh\"",
+                  "--model, --loss");
+    r.loss = QN__LOSS_MSE;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+
+    assert_int_equal(qn__recipe_check_classes(&r, 10, NULL), QN_OK);
+    assert_int_equal(qn__recipe_check_classes(&r, 2, NULL), QN_OK);
+    assert_int_equal(qn__recipe_check_classes(&r, 0, NULL), QN_OK);
+    assert_int_equal(qn__recipe_check_classes(&r, 11, &err), QN_USAGE);
+    assert_string_equal(err.what,
+                        "the data has labels up to 10, but the last layer has 10 outputs");
+    assert_string_equal(err.remedy,
+                        "make the last layer 11 wide, one output for each label from 0 to 10");
+}
+
+static void test_tidy(void **state) {
+    (void)state;
+    qn__recipe r = example();
+    r.momentum = 0.9f;
+    r.weight_decay = -0.0f;
+    qn__recipe_tidy(&r);
+    assert_true(r.momentum == 0.0f && r.beta1 == 0.9f && !signbit(r.weight_decay));
+    r.optimizer = QN__OPT_SGD;
+    r.momentum = 0.9f;
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.optimizer, QN__OPT_MOMENTUM);
+    assert_true(r.momentum == 0.9f && r.beta1 == 0 && r.beta2 == 0 && r.epsilon == 0);
+    r.momentum = 0;
+    r.schedule = QN__SCHEDULE_CONSTANT;
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.optimizer, QN__OPT_SGD);
+    assert_true(r.lr_step == 0 && r.lr_gamma == 0);
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+}
+
+/* ------------------------------------------------------------------------------- hostile recipes
+ */
+
+/* TEXT with the first `from` replaced by `to`. */
+static char *changed(const char *from, const char *to) {
+    const char *at = strstr(TEXT, from);
+    if (at == NULL)
+        fail_msg("no %s", from);
+    char *text = malloc(strlen(TEXT) + strlen(to) + 1);
+    sprintf(text, "%.*s%s%s", (int)(at - TEXT), TEXT, to, at + strlen(from));
+    return text;
+}
+
+static void check_unreadable(const char *from, const char *to, const char *what, const char *where,
+                             const char *remedy) {
+    char *text = changed(from, to);
+    qn__recipe out = {.batch = 77};
+    qn_error err = {0};
+    if (qn__recipe_parse(text, strlen(text), &out, &err) != QN_FORMAT)
+        fail_msg("accepted: %s", text);
+    if (strstr(err.what, what) == NULL || strstr(err.where, where) == NULL ||
+        strstr(err.remedy, remedy) == NULL)
+        fail_msg("%s -> %s: \"%s\" \"%s\" \"%s\"", from, to, err.what, err.where, err.remedy);
+    assert_int_equal(out.batch, 77);
+    free(text);
+}
+
+static void test_other_versions(void **state) {
+    (void)state;
+    check_unreadable("\"contract\":1", "\"contract\":2",
+                     "keeps version 2 of the contract; this is version 1", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":0", "version 0", "contract", "changed");
+    check_unreadable("\"contract\":1,", "", "does not say which version", "contract", "changed");
+    check_unreadable("\"f32\"", "\"i14\"", "unknown arithmetic", "arith", "newer");
+    check_unreadable("\"unit\":44", "\"unit\":44,\"mesh\":1", "unknown key", "mesh", "newer");
+    check_unreadable("\"adam\"", "\"lion\"", "unknown optimizer \"lion\"", "optimizer", "newer");
+    check_unreadable("\"unit\",", "\"rank\",", "unknown scaling \"rank\"", "scale", "newer");
+    check_unreadable("500 tanh", "500 gelu", "unknown activation \"gelu\"", "model", "changed");
+}
+
+static void test_malformed(void **state) {
+    (void)state;
+    const char *const made = "changed";
+    check_unreadable("\"batch\":64,", "", "the key is missing", "batch", made);
+    check_unreadable("\"batch\":64", "\"batch\":0", "makes no sense: the batch is 0", "recipe",
+                     made);
+    check_unreadable("\"batch\":64", "\"batch\":-64", "no whole number", "batch", made);
+    check_unreadable("\"batch\":64", "\"batch\":4294967296", "no whole number", "batch", made);
+    check_unreadable("\"batch\":64", "\"batch\":\"64\"", "no whole number", "batch", made);
+    check_unreadable("\"features\":784", "\"features\":4294967296", "no whole", "features", made);
+    check_unreadable("\"unit\":44", "\"unit\":61", "no whole number", "unit", made);
+    check_unreadable("\"lr\":0.001", "\"lr\":null", "no number", "lr", made);
+    check_unreadable("\"lr\":0.001", "\"lr\":1e999", "no number", "lr", made);
+    check_unreadable("\"lr\":0.001", "\"lr\":0", "the learning rate is 0", "recipe", made);
+    check_unreadable("\"data\":\"0", "\"data\":\"g", "no digest", "data", made);
+    check_unreadable("\"data\":\"0", "\"data\":\"", "no digest", "data", made);
+    check_unreadable("\"data\":\"" DIGEST "\"", "\"data\":7", "no text", "data", made);
+    check_unreadable("dense 10 softmax", "dense 10 relu", "needs softmax", "recipe", made);
+    check_unreadable("{\"contract\"", "[\"contract\"", "no JSON", "", made);
+    check_unreadable("\"lr\":", "\"lr\":1,\"lr\":", "no JSON", "", made);
+}
+
+/* What means the same but is written otherwise would give a model file two forms. */
+static void test_other_forms(void **state) {
+    (void)state;
+    const char *const form = "not written the way";
+    check_unreadable("\"lr\":0.001", "\"lr\":1e-3", form, "byte", "changed");
+    check_unreadable("\"lr\":0.001", "\"lr\": 0.001", form, "byte", "changed");
+    check_unreadable("dense 500", "dense  500", form, "byte", "changed");
+    check_unreadable("500 tanh", "500 TANH", form, "byte", "changed");
+    check_unreadable("\"adam\"", "\"ADAM\"", form, "byte", "changed");
+    check_unreadable("\"momentum\":0", "\"momentum\":0.5", form, "byte", "changed");
+    check_unreadable("\"warmup\":100,\"batch\":64", "\"batch\":64,\"warmup\":100", form, "byte",
+                     "changed");
+    check_unreadable("\"unit\":44}", "\"unit\":44} ", form, "byte", "changed");
+    check_unreadable("\"scale\":\"unit\"", "\"scale\":\"\\u0075nit\"", form, "byte", "changed");
+}
+
+/* Changed bytes: whatever is accepted is a recipe that is written just so. */
+static void test_mutations(void **state) {
+    (void)state;
+    uint32_t seed = 20261121, accepted = 0;
+    for (int round = 0; round < 30000; ++round) {
+        char text[sizeof TEXT];
+        memcpy(text, TEXT, sizeof TEXT);
+        for (int i = 0; i < 1 + round % 3; ++i) {
+            seed = seed * 1664525u + 1013904223u;
+            text[(seed >> 8) % (sizeof TEXT - 1)] =
+                round % 2 ? (char)(seed >> 24) : "0123456789,:\"{}[]eE.-"[(seed >> 24) % 21];
+        }
+        qn__recipe recipe;
+        qn_error err = {0};
+        const qn_status status = qn__recipe_parse(text, sizeof TEXT - 1, &recipe, &err);
+        if (status != QN_OK) {
+            assert_int_equal(status, QN_FORMAT);
+            assert_int_equal(err.status, QN_FORMAT);
+            continue;
+        }
+        char *again;
+        ++accepted;
+        assert_int_equal(qn__recipe_json(&recipe, &again, NULL), QN_OK);
+        assert_int_equal(strlen(again), sizeof TEXT - 1);
+        assert_memory_equal(again, text, sizeof TEXT - 1);
+        qn__free(again);
+    }
+    assert_true(accepted > 0);
+}
+
+static void test_truncations(void **state) {
+    (void)state;
+    qn__recipe recipe;
+    for (size_t size = 0; size < strlen(TEXT); ++size)
+        assert_int_equal(qn__recipe_parse(TEXT, size, &recipe, NULL), QN_FORMAT);
+}
+
+/* ---------------------------------------------------------------------------------- differences */
+
+static void test_differences(void **state) {
+    (void)state;
+    char text[512];
+    char *other = changed("\"batch\":64,\"grain\":32", "\"batch\":32,\"grain\":8");
+    assert_int_equal(qn__recipe_differences(TEXT, TEXT, text, sizeof text), 0);
+    assert_string_equal(text, "");
+    assert_int_equal(qn__recipe_differences(TEXT, other, text, sizeof text), 2);
+    assert_string_equal(text, "batch 64 and 32, grain 32 and 8");
+    char little[16];
+    assert_int_equal(qn__recipe_differences(TEXT, other, little, sizeof little), 2);
+    assert_string_equal(little, "batch 64 and...");
+    char tiny[3];
+    assert_int_equal(qn__recipe_differences(TEXT, other, tiny, sizeof tiny), 2);
+    assert_string_equal(tiny, "ba");
+    free(other);
+    other = changed("\"lr\":0.001", "\"lr\":0.1");
+    assert_int_equal(qn__recipe_differences(TEXT, other, text, sizeof text), 1);
+    assert_string_equal(text, "lr 0.001 and 0.1");
+    free(other);
+    other = changed("500 tanh", "501 tanh");
+    assert_int_equal(qn__recipe_differences(TEXT, other, text, sizeof text), 1);
+    assert_string_equal(text, "model \"dense 500 tanh dropout 0.2; dense 10 softmax\" and "
+                              "\"dense 501 tanh dropout 0.2; dense 10 softmax\"");
+    free(other);
+    assert_int_equal(qn__recipe_differences(TEXT, "garbage", text, sizeof text), 1);
+    assert_string_equal(text, "the recipe's text");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_counts),      cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_schedule),    cmocka_unit_test(test_loss_and_layers),
+        cmocka_unit_test(test_tidy),        cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_malformed),   cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_mutations),   cmocka_unit_test(test_truncations),
+        cmocka_unit_test(test_differences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

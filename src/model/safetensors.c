@@ -1,0 +1,256 @@
+/* The reading half of safetensors.h. */
+#include "model/safetensors.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Far more than the longest header that Quern writes (255 layers), and little enough that parsing
+ * any header is quick and takes little memory. */
+#define HEADER_MAX ((uint64_t)1 << 20)
+
+struct qn__tensors {
+    qn__bytes file;       /* what this object owns of the bytes; empty when they are the caller's */
+    const uint8_t *bytes; /* the whole file */
+    size_t size;
+    qn__json *header;
+    const qn__json_node *notes;
+    size_t count;
+    qn__tensor_view *view;
+};
+
+/* A file under inspection. */
+typedef struct checker {
+    const char *path;
+    uint64_t data_size; /* bytes behind the header */
+    const uint8_t *data;
+    qn_error *err;
+} checker;
+
+/* A tensor and the end of its bytes; views alone are kept. */
+typedef struct span {
+    uint64_t begin, end;
+    qn__tensor_view view;
+} span;
+
+#define REMEDY "the file is damaged or no tensor file: copy or make it again"
+
+static qn_status bad_file(const checker *c, const char *what) {
+    qn__fail(c->err, QN_FORMAT, "%s", what);
+    qn__at(c->err, "%s", c->path);
+    return qn__remedy(c->err, QN_FORMAT, REMEDY);
+}
+
+static qn_status bad_tensor(const checker *c, const char *name, const char *what) {
+    qn__fail(c->err, QN_FORMAT, "%s", what);
+    qn__at(c->err, "%.300s, tensor \"%.80s\"", c->path, name);
+    return qn__remedy(c->err, QN_FORMAT, REMEDY);
+}
+
+/* The shape, and its number of elements, whose bytes cannot be more than the file holds. */
+static qn_status read_shape(const checker *c, const qn__json_node *node, const char *name,
+                            qn__tensor_view *view) {
+    const size_t dimensions = qn__json_count(node);
+    uint64_t side[2] = {0, 0};
+    if (!qn__json_is_array(node) || dimensions < 1 || dimensions > 2)
+        return bad_tensor(c, name, "a shape must have one or two dimensions");
+    for (size_t i = 0; i < dimensions; ++i)
+        if (!qn__json_u64(qn__json_at(node, i), &side[i]) || side[i] == 0)
+            return bad_tensor(c, name, "a dimension is no whole number from 1");
+    view->rows = side[0];
+    view->columns = side[1];
+    view->count = side[0];
+    if (dimensions == 2 && __builtin_mul_overflow(side[0], side[1], &view->count))
+        return bad_tensor(c, name, "the shape is larger than any file");
+    if (view->count > c->data_size / 4)
+        return bad_tensor(c, name, "the shape is larger than the file");
+    return QN_OK;
+}
+
+static qn_status read_offsets(const checker *c, const qn__json_node *node, span *out) {
+    const char *name = out->view.name;
+    if (!qn__json_is_array(node) || qn__json_count(node) != 2 ||
+        !qn__json_u64(qn__json_at(node, 0), &out->begin) ||
+        !qn__json_u64(qn__json_at(node, 1), &out->end))
+        return bad_tensor(c, name, "the offsets are not two whole numbers");
+    if (out->begin > out->end || out->end > c->data_size)
+        return bad_tensor(c, name, "the offsets lie outside the file");
+    if (out->end - out->begin != out->view.count * 4)
+        return bad_tensor(c, name, "the offsets do not fit the shape");
+    out->view.bytes = c->data + out->begin;
+    return QN_OK;
+}
+
+static qn_status read_tensor(const checker *c, const qn__json_node *node, span *out) {
+    const char *name = out->view.name = qn__json_key(node);
+    const char *dtype = qn__json_string(qn__json_get(node, "dtype"));
+    const qn__json_node *shape = qn__json_get(node, "shape");
+    const qn__json_node *offsets = qn__json_get(node, "data_offsets");
+    if (dtype == NULL || shape == NULL || offsets == NULL || qn__json_count(node) != 3)
+        return bad_tensor(c, name,
+                          "a tensor has the keys dtype, shape and data_offsets, no others");
+    if (strcmp(dtype, "F32") != 0)
+        return bad_tensor(c, name, "the elements are not of the type F32");
+    qn_status status = read_shape(c, shape, name, &out->view);
+    if (status == QN_OK)
+        status = read_offsets(c, offsets, out);
+    return status;
+}
+
+static int by_begin(const void *one, const void *other) {
+    const span *a = one, *b = other;
+    return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+/* The tensors must fill the file: what overlaps or lies in a hole could say one thing to one
+ * program and another to the next. */
+static qn_status check_cover(const checker *c, span *spans, size_t count) {
+    uint64_t at = 0;
+    qsort(spans, count, sizeof *spans, by_begin);
+    for (size_t i = 0; i < count; ++i) {
+        if (spans[i].begin != at)
+            return bad_tensor(c, spans[i].view.name,
+                              spans[i].begin < at ? "the tensor overlaps the one before"
+                                                  : "there is a gap before the tensor");
+        at = spans[i].end;
+    }
+    return at == c->data_size ? QN_OK : bad_file(c, "there are bytes behind the last tensor");
+}
+
+static qn_status read_notes(const checker *c, const qn__json_node *notes) {
+    if (!qn__json_is_object(notes))
+        return bad_file(c, "the header's __metadata__ is no object");
+    for (size_t i = 0; i < qn__json_count(notes); ++i)
+        if (qn__json_string(qn__json_at(notes, i)) == NULL)
+            return bad_file(c, "a value in the header's __metadata__ is no text");
+    return QN_OK;
+}
+
+/* Fills `spans`, one for each member of the header at most, and counts them. */
+static qn_status read_members(const checker *c, qn__tensors *t, span *spans) {
+    const qn__json_node *root = qn__json_root(t->header);
+    qn_status status = QN_OK;
+    for (size_t i = 0; i < qn__json_count(root) && status == QN_OK; ++i) {
+        const qn__json_node *node = qn__json_at(root, i);
+        if (strcmp(qn__json_key(node), "__metadata__") == 0) {
+            t->notes = node;
+            status = read_notes(c, node);
+        } else {
+            status = read_tensor(c, node, &spans[t->count++]);
+        }
+    }
+    return status == QN_OK ? check_cover(c, spans, t->count) : status;
+}
+
+static qn_status read_tensors(const checker *c, qn__tensors *t) {
+    const size_t members = qn__json_count(qn__json_root(t->header));
+    span *spans = qn__alloc(members, sizeof *spans, c->err);
+    t->view = qn__alloc(members, sizeof *t->view, c->err);
+    qn_status status = spans != NULL && t->view != NULL ? QN_OK : QN_MEMORY;
+    if (status == QN_OK)
+        status = read_members(c, t, spans);
+    for (size_t i = 0; i < t->count && status == QN_OK; ++i)
+        t->view[i] = spans[i].view;
+    qn__free(spans);
+    return status;
+}
+
+static qn_status read_header(checker *c, qn__tensors *t) {
+    uint64_t length = 0;
+    if (t->size < 8)
+        return bad_file(c, "the file is too short for a header");
+    for (int i = 7; i >= 0; --i)
+        length = length << 8 | t->bytes[i];
+    if (length > t->size - 8)
+        return bad_file(c, "the header would be longer than the file");
+    if (length > HEADER_MAX)
+        return bad_file(c, "the header is longer than 1 MiB");
+    const char *text = (const char *)t->bytes + 8;
+    if (length == 0 || text[0] != '{')
+        return bad_file(c, "the header does not begin with {");
+    qn_status status = qn__json_parse(text, (size_t)length, &t->header, c->err);
+    if (status != QN_OK && status != QN_MEMORY) {
+        qn_error inner = {0};
+        if (c->err != NULL)
+            inner = *c->err;
+        qn__fail(c->err, QN_FORMAT, "the header is no proper JSON: %s", inner.what);
+        qn__at(c->err, "%s", c->path);
+        return qn__remedy(c->err, QN_FORMAT, REMEDY);
+    }
+    if (status == QN_OK && !qn__json_is_object(qn__json_root(t->header)))
+        return bad_file(c, "the header is no JSON object");
+    c->data = t->bytes + 8 + length;
+    c->data_size = t->size - 8 - length;
+    return status;
+}
+
+/* Takes over `file`, which is empty when the bytes are the caller's. */
+static qn_status open_bytes(qn__bytes *file, const uint8_t *bytes, size_t size, const char *name,
+                            qn__tensors **out, qn_error *err) {
+    checker c = {.path = name, .err = err};
+    qn__tensors *t = qn__alloc(1, sizeof *t, err);
+    *out = NULL;
+    if (t == NULL) {
+        qn__bytes_release(file);
+        return QN_MEMORY;
+    }
+    t->file = *file;
+    t->bytes = bytes;
+    t->size = size;
+    qn_status status = read_header(&c, t);
+    if (status == QN_OK)
+        status = read_tensors(&c, t);
+    if (status == QN_OK)
+        *out = t;
+    else
+        qn__tensors_free(t);
+    return status;
+}
+
+qn_status qn__tensors_from_bytes(const uint8_t *bytes, size_t size, const char *name,
+                                 qn__tensors **out, qn_error *err) {
+    qn__bytes none = {0};
+    return open_bytes(&none, bytes, size, name, out, err);
+}
+
+qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err) {
+    qn__bytes file;
+    *out = NULL;
+    qn_status status = qn__file_read(path, &file, err);
+    if (status == QN_OK)
+        status = open_bytes(&file, file.data, file.size, path, out, err);
+    return status;
+}
+
+void qn__tensors_free(qn__tensors *tensors) {
+    if (tensors == NULL)
+        return;
+    qn__json_free(tensors->header);
+    qn__free(tensors->view);
+    qn__bytes_release(&tensors->file);
+    qn__free(tensors);
+}
+
+const char *qn__tensors_note(const qn__tensors *tensors, const char *key) {
+    return qn__json_string(qn__json_get(tensors->notes, key));
+}
+
+size_t qn__tensors_count(const qn__tensors *tensors) { return tensors->count; }
+
+const qn__tensor_view *qn__tensors_at(const qn__tensors *tensors, size_t index) {
+    return index < tensors->count ? &tensors->view[index] : NULL;
+}
+
+const qn__tensor_view *qn__tensors_find(const qn__tensors *tensors, const char *name) {
+    for (size_t i = 0; i < tensors->count; ++i)
+        if (strcmp(tensors->view[i].name, name) == 0)
+            return &tensors->view[i];
+    return NULL;
+}
+
+void qn__tensors_file_digest(const qn__tensors *tensors, uint8_t digest[32]) {
+    qn__sha256_of(tensors->bytes, tensors->size, digest);
+}

@@ -1,0 +1,70 @@
+/* Tensor files: a JSON header that names float32 tensors and texts about them, then the tensors.
+ * docs/exactness.md section 12; models and checkpoints are such files.
+ *
+ * Files are written byte for byte as described there. Files are read from anywhere: nothing in one
+ * is believed before it is checked, and no memory is asked for that the file's own size does not
+ * warrant. */
+#ifndef QN_MODEL_SAFETENSORS_H
+#define QN_MODEL_SAFETENSORS_H
+
+#include "base/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* A text of the header's __metadata__. */
+typedef struct qn__tensor_note {
+    const char *key, *value;
+} qn__tensor_note;
+
+/* A tensor to write: rows x columns floats, or a vector of `rows` when columns is 0. */
+typedef struct qn__tensor {
+    const char *name;
+    uint64_t rows, columns;
+    const float *data;
+} qn__tensor;
+
+/* What is to stand in a file, in the order in which it will. */
+typedef struct qn__tensor_list {
+    size_t notes;
+    const qn__tensor_note *note;
+    size_t tensors;
+    const qn__tensor *tensor;
+} qn__tensor_list;
+
+/* Writes the file beside `path`, syncs and renames it. `digest`, when not NULL, becomes the SHA-256
+ * of its bytes. Fails with QN_IO or QN_MEMORY, the old file untouched. */
+qn_status qn__tensors_write(const char *path, const qn__tensor_list *list, uint8_t digest[32],
+                            qn_error *err);
+
+/* The digest that qn__tensors_write would give, without writing. */
+qn_status qn__tensors_digest(const qn__tensor_list *list, uint8_t digest[32], qn_error *err);
+
+/* A file that was read and found whole. */
+typedef struct qn__tensors qn__tensors;
+
+typedef struct qn__tensor_view {
+    const char *name;
+    uint64_t rows, columns; /* columns is 0 for a vector */
+    uint64_t count;         /* floats */
+    const uint8_t *bytes;   /* 4 * count bytes, aligned to nothing: copy them */
+} qn__tensor_view;
+
+/* Reads a file; dtype F32 and one or two dimensions, none of them 0, are all that is accepted.
+ * Fails with QN_FORMAT (the message names the tensor or the byte), QN_IO, QN_MEMORY. */
+qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err);
+/* The same from bytes that outlive *out; `name` stands in messages where the path would. */
+qn_status qn__tensors_from_bytes(const uint8_t *bytes, size_t size, const char *name,
+                                 qn__tensors **out, qn_error *err);
+void qn__tensors_free(qn__tensors *tensors);
+
+/* The value of a metadata text, or NULL. */
+const char *qn__tensors_note(const qn__tensors *tensors, const char *key);
+size_t qn__tensors_count(const qn__tensors *tensors);
+/* Tensors in the order of their bytes. */
+const qn__tensor_view *qn__tensors_at(const qn__tensors *tensors, size_t index);
+/* By name, or NULL. */
+const qn__tensor_view *qn__tensors_find(const qn__tensors *tensors, const char *name);
+/* SHA-256 of the whole file. */
+void qn__tensors_file_digest(const qn__tensors *tensors, uint8_t digest[32]);
+
+#endif

@@ -1,0 +1,10 @@
+/* The learning rate of each step. docs/exactness.md section 10. */
+#ifndef QN_MODEL_SCHEDULE_H
+#define QN_MODEL_SCHEDULE_H
+
+#include "model/recipe.h"
+
+/* The rate of step `step` of the run, counted from 0; steps_per_epoch is ceil(n / batch), not 0. */
+float qn__rate_at(const qn__recipe *recipe, uint64_t step, uint64_t steps_per_epoch);
+
+#endif

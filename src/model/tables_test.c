@@ -1,0 +1,102 @@
+/* The tables: every name leads to its value and back, and a wrong one to good advice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/recipe.h"
+#include "model/tables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const qn__table *const all[] = {&qn__activations,     &qn__losses,   &qn__optimizers,
+                                       &qn__initialisations, &qn__scalings, &qn__schedules};
+enum { TABLES = sizeof all / sizeof all[0] };
+
+static void test_every_row_is_found(void **state) {
+    (void)state;
+    for (size_t t = 0; t < TABLES; ++t)
+        for (size_t i = 0; i < all[t]->count; ++i) {
+            const qn__choice *row = &all[t]->row[i];
+            int value = -1;
+            char upper[32] = "";
+            for (size_t k = 0; row->name[k] != '\0'; ++k)
+                upper[k] = (char)(row->name[k] >= 'a' ? row->name[k] - 'a' + 'A' : row->name[k]);
+            assert_int_equal(qn__table_find(all[t], row->name, &value, NULL), QN_OK);
+            assert_int_equal(value, row->value);
+            assert_int_equal(qn__table_find(all[t], upper, &value, NULL), QN_OK);
+            assert_int_equal(value, row->value);
+            assert_string_equal(qn__table_name(all[t], row->value), row->name);
+            assert_true(strlen(row->about) > 10);
+        }
+}
+
+static void test_values_are_all_there(void **state) {
+    (void)state;
+    const size_t counts[TABLES] = {QN__ACT_SOFTMAX + 1,    QN__LOSS_MSE + 1,
+                                   QN__OPT_ADAMW + 1,      QN__INIT_LECUN + 1,
+                                   QN__SCALE_STANDARD + 1, QN__SCHEDULE_COSINE + 1};
+    for (size_t t = 0; t < TABLES; ++t) {
+        assert_int_equal(all[t]->count, counts[t]);
+        for (size_t v = 0; v < counts[t]; ++v)
+            assert_string_not_equal(qn__table_name(all[t], (int)v), "?");
+    }
+    assert_string_equal(qn__table_name(&qn__losses, 99), "?");
+}
+
+static void check_failure(const qn__table *table, const char *word, const char *what,
+                          const char *where, const char *remedy) {
+    qn_error err = {0};
+    int value = 77;
+    assert_int_equal(qn__table_find(table, word, &value, &err), QN_USAGE);
+    assert_int_equal(err.status, QN_USAGE);
+    assert_string_equal(err.what, what);
+    assert_string_equal(err.where, where);
+    assert_string_equal(err.remedy, remedy);
+    assert_int_equal(value, 77);
+}
+
+static void test_failures_give_advice(void **state) {
+    (void)state;
+    check_failure(&qn__losses, "cross-entropi", "unknown loss \"cross-entropi\"", "--loss",
+                  "did you mean \"cross-entropy\"? there are: cross-entropy, mse");
+    check_failure(&qn__optimizers, "ADMA", "unknown optimizer \"ADMA\"", "--optimizer",
+                  "did you mean \"adam\"? there are: sgd, momentum, adam, adamw");
+    check_failure(&qn__schedules, "", "unknown schedule \"\"", "--schedule",
+                  "there are: constant, step, cosine");
+    check_failure(&qn__scalings, NULL, "unknown scaling \"\"", "--scale",
+                  "there are: none, unit, standard");
+    check_failure(&qn__initialisations, "zeros", "unknown initialisation \"zeros\"", "--init",
+                  "there are: auto, glorot, he, lecun");
+}
+
+/* A word far longer than any buffer, and words that are beginnings of names. */
+static void test_odd_words(void **state) {
+    (void)state;
+    char longest[5000];
+    int value;
+    memset(longest, 'a', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(qn__table_find(&qn__losses, longest, &value, NULL), QN_USAGE);
+    assert_int_equal(qn__table_find(&qn__optimizers, "ada", &value, NULL), QN_USAGE);
+    assert_int_equal(qn__table_find(&qn__optimizers, "adamww", &value, NULL), QN_USAGE);
+    assert_non_null(qn__table_row(&qn__optimizers, "adamw", 4));
+    assert_int_equal(qn__table_row(&qn__optimizers, "adamw", 4)->value, QN__OPT_ADAM);
+
+    char little[12];
+    qn__table_advise(&qn__losses, "mse", little, sizeof little);
+    assert_true(strlen(little) < sizeof little);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_row_is_found),
+        cmocka_unit_test(test_values_are_all_there),
+        cmocka_unit_test(test_failures_give_advice),
+        cmocka_unit_test(test_odd_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
