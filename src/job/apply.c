@@ -1,0 +1,52 @@
+#include "job/apply.h"
+
+#include "base/memory.h"
+#include <string.h>
+
+qn__feed qn__feed_of(const qn_data *data) {
+    return (qn__feed){.bytes = data->type == QN_U8,
+                      .features = data->features,
+                      .items = data->items,
+                      .values = data->values,
+                      .rows = data->index,
+                      .labels = data->labels};
+}
+
+static void count_classes(const qn__program *p, const qn__feed *feed, const qn__batch *batch,
+                          const int32_t *classes, uint64_t *confusion) {
+    const uint32_t outputs = p->layer[p->layers - 1].out;
+    for (uint32_t i = 0; i < batch->items; ++i) {
+        const uint32_t label = (uint32_t)feed->labels[batch->first + i];
+        ++confusion[(size_t)label * outputs + (uint32_t)classes[i]];
+    }
+}
+
+qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_data *data,
+                        const qn__apply_results *results, qn_error *err) {
+    qn__feed feed = qn__feed_of(data);
+    const uint32_t outputs = program->layer[program->layers - 1].out;
+    /* Whole grains, so that the losses of a grain are summed in one place (docs/exactness.md 7.4).
+     */
+    const uint32_t block = qn__apply_room(program) / program->grain * program->grain;
+    /* Labels may lie beyond the network's outputs when nobody asks for losses. */
+    if (!results->tally && !results->confusion)
+        feed.labels = NULL;
+    int32_t *classes = qn__alloc(block, sizeof *classes, err);
+    qn_status status = classes ? QN_OK : QN_MEMORY;
+    for (uint64_t first = 0; status == QN_OK && first < feed.items; first += block) {
+        const uint64_t left = feed.items - first;
+        const qn__batch batch = {
+            .feed = &feed, .first = first, .items = left < block ? (uint32_t)left : block};
+        qn__applied applied = {.classes = classes,
+                               .scores = results->scores ? results->scores + first : NULL,
+                               .outputs =
+                                   results->outputs ? results->outputs + first * outputs : NULL};
+        status = qn__team_apply(team, &batch, &applied, results->tally, err);
+        if (status == QN_OK && results->confusion && feed.labels)
+            count_classes(program, &feed, &batch, classes, results->confusion);
+        if (status == QN_OK && results->classes)
+            memcpy(results->classes + first, classes, batch.items * sizeof *classes);
+    }
+    qn__free(classes);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* Applying a network to a whole data set, in blocks that a team can take. */
+#ifndef QN_JOB_APPLY_H
+#define QN_JOB_APPLY_H
+
+#include "data/data.h"
+#include "team/team.h"
+
+/* A feed over a data set or a view of one. */
+qn__feed qn__feed_of(const qn_data *data);
+
+/* Results of whole sets; any may be NULL. Arrays belong to the caller. */
+typedef struct qn__apply_results {
+    int32_t *classes;
+    float *scores;
+    float *outputs;
+    qn__tally *tally;    /* labelled sets: loss, right answers, items */
+    uint64_t *confusion; /* outputs x outputs */
+} qn__apply_results;
+
+/* Forward over all items of `data`. QN_NUMERIC names the item whose output is not finite. */
+qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_data *data,
+                        const qn__apply_results *results, qn_error *err);
+
+#endif

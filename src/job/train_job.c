@@ -1,0 +1,207 @@
+#include "job/train_job.h"
+
+#include "base/memory.h"
+#include "job/apply.h"
+#include "model/initial.h"
+#include "model/schedule.h"
+#include "num/philox.h"
+#include "num/sums.h"
+#include <string.h>
+
+static qn_status make_program(qn__train_job *job, qn_error *err) {
+    const qn__recipe *r = &job->recipe;
+    qn__program *p = &job->program;
+    const uint64_t items = qn_data_items(job->train);
+    qn_status status =
+        qn__network_program(&r->network, r->features, job->layer, &p->parameters, err);
+    if (status != QN_OK)
+        return status;
+    p->layers = r->network.layers;
+    p->layer = job->layer;
+    p->arith = r->arith;
+    p->loss = r->loss;
+    p->optimizer = r->optimizer;
+    p->momentum = r->momentum;
+    p->beta1 = r->beta1;
+    p->beta2 = r->beta2;
+    p->epsilon = r->epsilon;
+    p->weight_decay = r->weight_decay;
+    p->scale = r->scale;
+    p->mean = job->mean;
+    p->inverse = job->inverse;
+    p->batch = r->batch < items ? r->batch : (uint32_t)items;
+    p->grain = r->grain < p->batch ? r->grain : p->batch;
+    p->seed = r->seed;
+    p->unit = r->unit;
+    p->partial_limit = qn__partial_limit(((uint64_t)p->batch + p->grain - 1) / p->grain);
+    return QN_OK;
+}
+
+static qn_status fit_scale(qn__train_job *job, const qn_compute *compute, qn_error *err) {
+    const uint32_t features = job->recipe.features;
+    if (job->recipe.scale != QN__SCALE_STANDARD)
+        return QN_OK;
+    job->mean = qn__alloc(features, sizeof(float), err);
+    job->deviation = qn__alloc(features, sizeof(float), err);
+    job->inverse = qn__alloc(features, sizeof(float), err);
+    if (!job->mean || !job->deviation || !job->inverse)
+        return QN_MEMORY;
+    const int threads = compute->threads ? compute->threads : qn__cores();
+    qn_status status = qn__scale_fit(job->train, threads, job->mean, job->deviation, err);
+    for (uint32_t f = 0; status == QN_OK && f < features; ++f)
+        job->inverse[f] = qn__scale_inverse(job->deviation[f]);
+    return status;
+}
+
+static qn_status choose_items(qn__train_job *job, const qn_data *data, qn_error *err) {
+    job->train = data;
+    if (job->recipe.valid > 0) {
+        qn_status status = qn__data_split(data, job->recipe.valid, job->recipe.seed, &job->split[0],
+                                          &job->split[1], err);
+        if (status != QN_OK)
+            return status;
+        job->train = job->split[0];
+    }
+    job->feed = qn__feed_of(job->train);
+    return QN_OK;
+}
+
+static qn_status first_state(qn__train_job *job, qn_error *err) {
+    const uint32_t slots = qn__optimizer_slots(job->recipe.optimizer);
+    job->state.parameters = qn__alloc(job->program.parameters, sizeof(float), err);
+    if (!job->state.parameters)
+        return QN_MEMORY;
+    for (uint32_t s = 0; s < slots; ++s)
+        if (!(job->state.slot[s] = qn__alloc(job->program.parameters, sizeof(float), err)))
+            return QN_MEMORY;
+    qn__initial_parameters(job->layer, job->program.layers, job->recipe.init, job->recipe.seed,
+                           job->state.parameters);
+    job->powers = (qn__adam_powers){1.0f, 1.0f};
+    job->steps_per_epoch = (job->feed.items + job->recipe.batch - 1) / job->recipe.batch;
+    job->steps = job->steps_per_epoch * job->recipe.epochs;
+    return QN_OK;
+}
+
+qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
+                               const qn_compute *compute, const qn__member *members, uint32_t count,
+                               qn_error *err) {
+    memset(job, 0, sizeof *job);
+    job->recipe = *recipe;
+    qn_status status = qn__recipe_json(recipe, &job->recipe_json, err);
+    if (status == QN_OK)
+        status = choose_items(job, data, err);
+    if (status == QN_OK)
+        status = fit_scale(job, compute, err);
+    if (status == QN_OK)
+        status = make_program(job, err);
+    if (status == QN_OK)
+        status = first_state(job, err);
+    if (status == QN_OK)
+        status = qn__team_create(&job->program, compute, members, count, &job->team, err);
+    if (status == QN_OK)
+        status = qn__train_job_push(job, err);
+    if (status != QN_OK)
+        qn__train_job_destroy(job);
+    return status;
+}
+
+void qn__train_job_destroy(qn__train_job *job) {
+    qn__team_destroy(job->team);
+    qn__free(job->state.parameters);
+    qn__free(job->state.slot[0]);
+    qn__free(job->state.slot[1]);
+    qn__free(job->mean);
+    qn__free(job->deviation);
+    qn__free(job->inverse);
+    qn_data_close(job->split[0]);
+    qn_data_close(job->split[1]);
+    qn__free(job->recipe_json);
+    memset(job, 0, sizeof *job);
+}
+
+static void begin_epoch(qn__train_job *job, uint64_t epoch) {
+    const uint64_t n = job->feed.items, seed = job->recipe.seed;
+    qn__permutation_begin(&job->order, n, seed, QN__PURPOSE_ORDER, (uint32_t)epoch);
+    qn__permutation_begin(&job->next_order, n, seed, QN__PURPOSE_ORDER, (uint32_t)epoch + 1);
+}
+
+qn_status qn__train_job_push(qn__train_job *job, qn_error *err) {
+    begin_epoch(job, job->step / job->steps_per_epoch);
+    return qn__team_load(job->team, &job->state, err);
+}
+
+qn_status qn__train_job_pull(qn__train_job *job, qn_error *err) {
+    return qn__team_save(job->team, &job->state, err);
+}
+
+/* The batch of a step; `order` is its epoch's. */
+static qn__batch batch_at(const qn__train_job *job, uint64_t step, const qn__permutation *order) {
+    const uint64_t first = step % job->steps_per_epoch * job->recipe.batch;
+    const uint64_t left = job->feed.items - first;
+    return (qn__batch){.feed = &job->feed,
+                       .order = order,
+                       .first = first,
+                       .items = left < job->recipe.batch ? (uint32_t)left : job->recipe.batch,
+                       .epoch = (uint32_t)(step / job->steps_per_epoch)};
+}
+
+qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
+    const uint64_t in_epoch = job->step % job->steps_per_epoch;
+    const int last_of_epoch = in_epoch + 1 == job->steps_per_epoch;
+    if (in_epoch == 0) {
+        memset(&job->running, 0, sizeof job->running);
+        begin_epoch(job, job->step / job->steps_per_epoch);
+    }
+    const qn__batch batch = batch_at(job, job->step, &job->order);
+    const qn__batch next =
+        last_of_epoch ? (qn__batch){0} : batch_at(job, job->step + 1, &job->order);
+    qn__update update;
+    job->rate = qn__rate_at(&job->recipe, job->step, job->steps_per_epoch);
+    qn__update_begin(&job->program, job->rate, batch.items, &job->powers, &update);
+    const qn_status status =
+        qn__team_step(job->team, &batch, last_of_epoch ? NULL : &next, &update, &job->running, err);
+    if (status == QN_NUMERIC) {
+        qn__at(err, "step %llu, epoch %u", (unsigned long long)(job->step + 1), batch.epoch + 1);
+        return qn__remedy(
+            err, status,
+            "a lower --lr, --scale standard or a warm-up usually helps; sums leave their "
+            "range later with a smaller --unit");
+    }
+    if (status == QN_OK)
+        ++job->step;
+    return status;
+}
+
+qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
+                                 uint64_t *confusion, qn_error *err) {
+    const qn__apply_results results = {.tally = tally, .confusion = confusion};
+    return qn__apply_all(job->team, &job->program, set, &results, err);
+}
+
+qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const char *what,
+                             qn_error *err) {
+    if (set->features != job->recipe.features) {
+        qn__fail(err, QN_MISMATCH, "%s has %u features, the training data has %u", what,
+                 set->features, job->recipe.features);
+        return qn__remedy(err, QN_MISMATCH,
+                          "both files must hold the same columns; --label says which is the label");
+    }
+    if (!set->labels) {
+        qn__fail(err, QN_INPUT, "%s has no labels", what);
+        return qn__remedy(err, QN_INPUT, "give the file of its labels too");
+    }
+    if (set->type != QN_U8 && job->recipe.scale == QN__SCALE_UNIT) {
+        qn__fail(err, QN_MISMATCH, "%s holds numbers that are no bytes, but --scale is unit", what);
+        return qn__remedy(err, QN_MISMATCH, "use --scale standard");
+    }
+    return qn__recipe_check_classes(&job->recipe, set->classes, err);
+}
+
+qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err) {
+    *out = NULL;
+    const qn_status status = qn__train_job_pull(job, err);
+    if (status != QN_OK)
+        return status;
+    return qn__model_create(&job->recipe, job->state.parameters, job->mean, job->deviation, out,
+                            err);
+}

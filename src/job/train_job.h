@@ -1,0 +1,61 @@
+/* The training job: grains of training items, sums of gradients, one update a step. It knows the
+ * recipe and the data; of devices and ranks it knows only that a team does its steps. */
+#ifndef QN_JOB_TRAIN_JOB_H
+#define QN_JOB_TRAIN_JOB_H
+
+#include "data/data.h"
+#include "model/model.h"
+#include "model/recipe.h"
+#include "num/optimise.h"
+#include "team/team.h"
+
+typedef struct qn__train_job {
+    qn__recipe recipe;
+    char *recipe_json;
+    qn__layer layer[QN__MAX_LAYERS];
+    qn__program program;
+    const qn_data *train; /* what is trained on: the caller's, or a view of it */
+    qn_data *split[2];    /* views made for a fraction: training, validation; else NULL */
+    qn__feed feed;
+    float *mean, *deviation, *inverse; /* scaling "standard" */
+    qn__state state; /* in canonical order; current only after qn__train_job_pull */
+    qn__team *team;
+    uint64_t steps_per_epoch, steps; /* of the whole run */
+    uint64_t step;                   /* done */
+    qn__tally running; /* of the epoch under way; kept at its end until the next step */
+    qn__adam_powers powers;
+    qn__permutation order, next_order; /* of this epoch and the one after */
+    float rate;                        /* of the last step */
+} qn__train_job;
+
+/* Checks the data against the recipe and prepares everything up to the first step. `recipe` was
+ * checked. `members` as in qn__team_create. `data` and `test` sets must outlive the job. On failure
+ * the job is as after destroy. */
+qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
+                               const qn_compute *compute, const qn__member *members, uint32_t count,
+                               qn_error *err);
+void qn__train_job_destroy(qn__train_job *job);
+
+/* Sends the host's state to the workers: after it was filled from a checkpoint, with `step`,
+ * `running` and `powers`. */
+qn_status qn__train_job_push(qn__train_job *job, qn_error *err);
+/* Fetches the workers' state. */
+qn_status qn__train_job_pull(qn__train_job *job, qn_error *err);
+
+/* One step. QN_NUMERIC names it. */
+qn_status qn__train_job_step(qn__train_job *job, qn_error *err);
+
+/* Loss and right answers over a labelled set; `confusion` is outputs x outputs counts
+ * [label][class] to add to, or NULL. */
+qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
+                                 uint64_t *confusion, qn_error *err);
+
+/* Checks that a validation or test set fits the job; `what` names it in messages ("the test set").
+ */
+qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const char *what,
+                             qn_error *err);
+
+/* The model as the workers have it. Owned by the caller. */
+qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err);
+
+#endif

@@ -1,0 +1,281 @@
+#include "run/checkpoint.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "run/checkpoint_file.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Checkpoints that stay beside the newest, counting it. */
+enum { KEPT = 2 };
+
+struct qn__checkpoints {
+    char *dir;
+    int lock; /* the open lock file */
+};
+
+/* The steps of the checkpoints in the folder, the newest first. */
+typedef struct step_list {
+    uint64_t *step;
+    size_t count, room;
+} step_list;
+
+/* ------------------------------------------------------------------------------------ names */
+
+#define PREFIX "checkpoint-"
+#define SUFFIX ".safetensors"
+
+/* The path of a file in the folder; NULL when memory is short. Released with qn__free. */
+static char *path_in(const char *dir, const char *name, qn_error *err) {
+    const size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = qn__alloc(size, 1, err);
+    if (path != NULL)
+        snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+static char *path_of_step(const char *dir, uint64_t step, qn_error *err) {
+    char name[64];
+    snprintf(name, sizeof name, PREFIX "%012" PRIu64 SUFFIX, step);
+    return path_in(dir, name, err);
+}
+
+/* 1 when the name is one that path_of_step makes, and which step it is of. */
+static int step_of_name(const char *name, uint64_t *step) {
+    const size_t size = strlen(name), before = strlen(PREFIX), behind = strlen(SUFFIX);
+    char again[64];
+    if (size < before + 12 + behind || strncmp(name, PREFIX, before) != 0 ||
+        strcmp(name + size - behind, SUFFIX) != 0 ||
+        !qn__parse_u64(name + before, size - before - behind, step))
+        return 0;
+    snprintf(again, sizeof again, PREFIX "%012" PRIu64 SUFFIX, *step);
+    return strcmp(again, name) == 0;
+}
+
+/* ------------------------------------------------------------------------------- the folder */
+
+static int newest_first(const void *one, const void *other) {
+    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    return (a < b) - (a > b);
+}
+
+static qn_status add_step(step_list *list, uint64_t step, qn_error *err) {
+    if (list->count == list->room) {
+        const size_t room = list->room > 0 ? 2 * list->room : 8;
+        uint64_t *larger = qn__alloc(room, sizeof *larger, err);
+        if (larger == NULL)
+            return QN_MEMORY;
+        if (list->count > 0)
+            memcpy(larger, list->step, list->count * sizeof *larger);
+        qn__free(list->step);
+        list->step = larger;
+        list->room = room;
+    }
+    list->step[list->count++] = step;
+    return QN_OK;
+}
+
+/* Lists the checkpoints in the folder; the caller releases list->step whatever is returned. */
+static qn_status list_steps(const char *dir, step_list *list, qn_error *err) {
+    *list = (step_list){0};
+    DIR *folder = opendir(dir);
+    if (folder == NULL)
+        return qn__fail_errno(err, "read the folder", dir);
+    qn_status status = QN_OK;
+    for (const struct dirent *entry; status == QN_OK && (entry = readdir(folder)) != NULL;) {
+        uint64_t step;
+        if (step_of_name(entry->d_name, &step))
+            status = add_step(list, step, err);
+    }
+    closedir(folder);
+    if (list->count > 0)
+        qsort(list->step, list->count, sizeof *list->step, newest_first);
+    return status;
+}
+
+/* Removes the temporary files of writers that are dead: their names begin with the writer's
+ * process. The lock keeps other trainings out of the folder, but another program may be writing
+ * something else here. */
+static void remove_leftovers(const char *dir) {
+    DIR *folder = opendir(dir);
+    if (folder == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        const char *name = entry->d_name;
+        long process = 0;
+        int length = 0;
+        if (sscanf(name, ".quern-%ld-%*u-%*x.tmp%n", &process, &length) != 1 || length == 0 ||
+            name[length] != '\0' || process <= 0)
+            continue;
+        if (process != (long)getpid() && kill((pid_t)process, 0) != 0 && errno == ESRCH)
+            unlinkat(dirfd(folder), name, 0);
+    }
+    closedir(folder);
+}
+
+/* Removes what the whole checkpoint of `step` makes superfluous: those older than the KEPT newest,
+ * and those of later steps, which are damaged or of a run that went further before it was begun
+ * anew, and would be taken for the last. A file that cannot be removed does no harm, so nothing is
+ * reported. */
+static void remove_others(const qn__checkpoints *c, uint64_t step) {
+    step_list list;
+    size_t kept = 0;
+    if (list_steps(c->dir, &list, NULL) == QN_OK)
+        for (size_t i = 0; i < list.count; ++i) {
+            if (list.step[i] <= step && kept++ < KEPT)
+                continue;
+            char *path = path_of_step(c->dir, list.step[i], NULL);
+            if (path != NULL)
+                unlink(path);
+            qn__free(path);
+        }
+    qn__free(list.step);
+}
+
+/* ---------------------------------------------------------------------------------- the lock */
+
+static qn_status busy(int lock, const char *dir, qn_error *err) {
+    char holder[32] = "";
+    const ssize_t size = pread(lock, holder, sizeof holder - 1, 0);
+    const size_t digits = size > 0 ? strspn(holder, "0123456789") : 0;
+    holder[digits] = '\0';
+    qn__fail(err, QN_BUSY, "the checkpoint folder is in use%s%s", digits > 0 ? " by process " : "",
+             holder);
+    qn__at(err, "%s", dir);
+    return qn__remedy(err, QN_BUSY,
+                      "wait for that run to end, or use another folder (--checkpoint)");
+}
+
+/* The lock is the open file's, so it goes with the process however that ends. The file itself
+ * stays: who removed it could take away a lock that somebody else has taken meanwhile. */
+static qn_status take_lock(qn__checkpoints *c, qn_error *err) {
+    char *path = path_in(c->dir, "lock", err);
+    if (path == NULL)
+        return QN_MEMORY;
+    qn_status status = QN_OK;
+    c->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (c->lock < 0)
+        status = qn__fail_errno(err, "open", path);
+    else if (flock(c->lock, LOCK_EX | LOCK_NB) != 0)
+        status =
+            errno == EWOULDBLOCK ? busy(c->lock, c->dir, err) : qn__fail_errno(err, "lock", path);
+    qn__free(path);
+    if (status != QN_OK)
+        return status;
+    char text[32];
+    const int size = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    /* The name of the holder is for messages only; a full disk does not stop the run here. */
+    const int named = ftruncate(c->lock, 0) == 0 && pwrite(c->lock, text, (size_t)size, 0) == size;
+    (void)named;
+    return QN_OK;
+}
+
+qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error *err) {
+    *out = NULL;
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return qn__fail_errno(err, "make the folder", dir);
+    qn__checkpoints *c = qn__alloc(1, sizeof *c, err);
+    if (c == NULL)
+        return QN_MEMORY;
+    c->lock = -1;
+    c->dir = qn__copy_text(dir, err);
+    const qn_status status = c->dir != NULL ? take_lock(c, err) : QN_MEMORY;
+    if (status != QN_OK) {
+        qn__checkpoints_close(c);
+        return status;
+    }
+    remove_leftovers(dir);
+    *out = c;
+    return QN_OK;
+}
+
+void qn__checkpoints_close(qn__checkpoints *checkpoints) {
+    if (checkpoints == NULL)
+        return;
+    if (checkpoints->lock >= 0)
+        close(checkpoints->lock);
+    qn__free(checkpoints->dir);
+    qn__free(checkpoints);
+}
+
+/* ------------------------------------------------------------------------------ write and find */
+
+qn_status qn__checkpoints_count(qn__checkpoints *checkpoints, uint64_t *count, qn_error *err) {
+    step_list list;
+    const qn_status status = list_steps(checkpoints->dir, &list, err);
+    *count = status == QN_OK ? list.count : 0;
+    qn__free(list.step);
+    return status;
+}
+
+qn_status qn__checkpoints_write(qn__checkpoints *checkpoints, const qn__snapshot *snapshot,
+                                qn_error *err) {
+    char *path = path_of_step(checkpoints->dir, snapshot->step, err);
+    if (path == NULL)
+        return QN_MEMORY;
+    const qn_status status = qn__checkpoint_write(path, snapshot, err);
+    qn__free(path);
+    if (status == QN_OK)
+        remove_others(checkpoints, snapshot->step);
+    return status;
+}
+
+static void tell(qn_note_fn note, void *user, const char *path, const qn_error *why) {
+    char text[1200];
+    if (note == NULL)
+        return;
+    snprintf(text, sizeof text, "checkpoint %s is damaged (%s); the one before it is tried", path,
+             why->what);
+    note(user, text);
+}
+
+static qn_status all_damaged(const char *dir, size_t count, const qn_error *last, qn_error *err) {
+    qn__fail(err, QN_FORMAT, "none of the %zu checkpoints is whole: %s", count, last->what);
+    qn__at(err, "%s", dir);
+    return qn__remedy(err, QN_FORMAT,
+                      "start anew without --resume, in another folder (--checkpoint)");
+}
+
+/* Tries them from the newest on. Only damage leads to the one before: another recipe, a missing
+ * right or a lack of memory would only be hidden by it. */
+static qn_status find_whole(const char *dir, const step_list *list, qn__snapshot *into, int *found,
+                            qn_note_fn note, void *user, qn_error *err) {
+    qn_error why = {0};
+    for (size_t i = 0; i < list->count; ++i) {
+        char *path = path_of_step(dir, list->step[i], err);
+        if (path == NULL)
+            return QN_MEMORY;
+        const qn_status status = qn__checkpoint_read(path, list->step[i], into, &why);
+        if (status == QN_FORMAT)
+            tell(note, user, path, &why);
+        qn__free(path);
+        if (status == QN_OK)
+            *found = 1;
+        else if (status != QN_FORMAT && err != NULL)
+            *err = why;
+        if (status != QN_FORMAT)
+            return status;
+    }
+    return list->count > 0 ? all_damaged(dir, list->count, &why, err) : QN_OK;
+}
+
+qn_status qn__checkpoints_last(qn__checkpoints *checkpoints, qn__snapshot *into, int *found,
+                               qn_note_fn note, void *user, qn_error *err) {
+    step_list list;
+    *found = 0;
+    qn_status status = list_steps(checkpoints->dir, &list, err);
+    if (status == QN_OK)
+        status = find_whole(checkpoints->dir, &list, into, found, note, user, err);
+    qn__free(list.step);
+    return status;
+}

@@ -1,0 +1,203 @@
+#include "run/checkpoint_file.h"
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "model/recipe.h"
+#include "model/safetensors.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT "quern-checkpoint-1"
+#define REMEDY "the file is damaged: remove it, or start anew in another folder (--checkpoint)"
+
+static const char *const tensor_name[3] = {"parameters", "slot0", "slot1"};
+
+/* The metadata as text, in the order of the file. */
+typedef struct state_text {
+    char step[24], loss[24], correct[24], items[24], powers[24], payload[65];
+} state_text;
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The loss as an unsigned number modulo 2^64; powers as the bits of their floats. */
+static void write_numbers(const qn__snapshot *s, state_text *text) {
+    snprintf(text->step, sizeof text->step, "%" PRIu64, s->step);
+    snprintf(text->loss, sizeof text->loss, "%" PRIu64, (uint64_t)s->running.loss);
+    snprintf(text->correct, sizeof text->correct, "%" PRIu64, s->running.correct);
+    snprintf(text->items, sizeof text->items, "%" PRIu64, s->running.items);
+    snprintf(text->powers, sizeof text->powers, "%08" PRIx32 "%08" PRIx32, bits_of(s->powers.p1),
+             bits_of(s->powers.p2));
+}
+
+/* The digest of all that matters: the texts, each with its NUL, then the arrays. A file that was
+ * damaged anywhere but in the form of its header is known by it. */
+static void digest_state(const char *recipe, const state_text *text, const void *const array[3],
+                         uint32_t arrays, uint64_t parameters, char hex[65]) {
+    const char *const parts[] = {recipe,        text->step,  text->loss,
+                                 text->correct, text->items, text->powers};
+    qn__sha256 hash;
+    uint8_t digest[32];
+    qn__sha256_begin(&hash);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
+        qn__sha256_add(&hash, parts[i], strlen(parts[i]) + 1);
+    for (uint32_t i = 0; i < arrays; ++i)
+        qn__sha256_add(&hash, array[i], (size_t)parameters * sizeof(float));
+    qn__sha256_end(&hash, digest);
+    qn__hex(digest, hex);
+}
+
+qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error *err) {
+    const void *const array[3] = {s->parameter, s->slot[0], s->slot[1]};
+    state_text text;
+    write_numbers(s, &text);
+    digest_state(s->recipe_json, &text, array, 1 + s->slots, s->parameters, text.payload);
+    const qn__tensor_note note[] = {{"format", FORMAT},        {"recipe", s->recipe_json},
+                                    {"step", text.step},       {"loss", text.loss},
+                                    {"correct", text.correct}, {"items", text.items},
+                                    {"powers", text.powers},   {"payload", text.payload}};
+    qn__tensor tensor[3];
+    for (uint32_t i = 0; i <= s->slots; ++i)
+        tensor[i] = (qn__tensor){tensor_name[i], s->parameters, 0, array[i]};
+    const qn__tensor_list list = {sizeof note / sizeof note[0], note, 1 + s->slots, tensor};
+    return qn__tensors_write(path, &list, NULL, err);
+}
+
+/* ------------------------------------------------------------------------------------ reading */
+
+static qn_status damaged(const char *path, const char *what, qn_error *err) {
+    qn__fail(err, QN_FORMAT, "%s", what);
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_FORMAT, REMEDY);
+}
+
+/* A whole number in the one way that it is written. */
+static int read_count(const char *text, uint64_t *out) {
+    return qn__parse_u64(text, strlen(text), out) && (text[0] != '0' || text[1] == '\0');
+}
+
+static int read_powers(const char *text, qn__adam_powers *out) {
+    if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+        return 0;
+    const uint64_t bits = strtoull(text, NULL, 16);
+    out->p1 = float_of((uint32_t)(bits >> 32));
+    out->p2 = float_of((uint32_t)bits);
+    return out->p1 >= 0.0f && out->p1 <= 1.0f && out->p2 >= 0.0f && out->p2 <= 1.0f;
+}
+
+/* Copies a metadata text into a field of `size` bytes; a missing or longer one becomes empty, which
+ * no number is. */
+static void take(const qn__tensors *file, const char *key, char *field, size_t size) {
+    const char *value = qn__tensors_note(file, key);
+    snprintf(field, size, "%s", value != NULL && strlen(value) < size ? value : "");
+}
+
+/* Reads the numbers into `into`, and the texts, which the digest is about, into `text`. */
+static int read_numbers(const qn__tensors *file, qn__snapshot *into, state_text *text) {
+    uint64_t loss;
+    take(file, "step", text->step, sizeof text->step);
+    take(file, "loss", text->loss, sizeof text->loss);
+    take(file, "correct", text->correct, sizeof text->correct);
+    take(file, "items", text->items, sizeof text->items);
+    take(file, "powers", text->powers, sizeof text->powers);
+    take(file, "payload", text->payload, sizeof text->payload);
+    if (!read_count(text->step, &into->step) || !read_count(text->loss, &loss) ||
+        !read_count(text->correct, &into->running.correct) ||
+        !read_count(text->items, &into->running.items) || !read_powers(text->powers, &into->powers))
+        return 0;
+    into->running.loss = (int64_t)loss;
+    return 1;
+}
+
+static qn_status check_recipe(const char *path, const char *theirs, const char *ours,
+                              qn_error *err) {
+    char text[400];
+    if (qn__recipe_differences(theirs, ours, text, sizeof text) == 0)
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH, "the checkpoint is of another run (there and here): %s", text);
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_MISMATCH,
+                      "give the same options and data, or use another folder (--checkpoint)");
+}
+
+/* The arrays of a file: where they lie, how many and how long they are. */
+typedef struct arrays {
+    const void *at[3];
+    uint32_t count;
+    uint64_t parameters;
+} arrays;
+
+static int find_arrays(const qn__tensors *file, arrays *out) {
+    const size_t count = qn__tensors_count(file);
+    if (count < 1 || count > 3)
+        return 0;
+    out->count = (uint32_t)count;
+    for (uint32_t i = 0; i < out->count; ++i) {
+        const qn__tensor_view *view = qn__tensors_find(file, tensor_name[i]);
+        if (view == NULL || view->columns != 0 || (i > 0 && view->rows != out->parameters))
+            return 0;
+        out->parameters = view->rows;
+        out->at[i] = view->bytes;
+    }
+    return 1;
+}
+
+/* Whether the file is whole comes before whether it is of this run: damage in the recipe must lead
+ * to the checkpoint before, not to advice about options. */
+static qn_status check_whole(const qn__tensors *file, const char *path, uint64_t step,
+                             qn__snapshot *read, arrays *found, qn_error *err) {
+    const char *format = qn__tensors_note(file, "format");
+    const char *recipe = qn__tensors_note(file, "recipe");
+    state_text text;
+    char payload[65];
+    if (format == NULL || strcmp(format, FORMAT) != 0 || recipe == NULL)
+        return damaged(path, "the file is no checkpoint of this version of Quern", err);
+    if (!read_numbers(file, read, &text) || read->step != step)
+        return damaged(path, "the state of the run is not readable", err);
+    if (!find_arrays(file, found))
+        return damaged(path, "the tensors are not those of a checkpoint", err);
+    digest_state(recipe, &text, found->at, found->count, found->parameters, payload);
+    if (strcmp(payload, text.payload) != 0)
+        return damaged(path, "the contents do not fit their digest", err);
+    return QN_OK;
+}
+
+static qn_status read_state(const qn__tensors *file, const char *path, uint64_t step,
+                            qn__snapshot *into, qn_error *err) {
+    qn__snapshot read = *into; /* the pointers and sizes stay */
+    arrays found = {0};
+    qn_status status = check_whole(file, path, step, &read, &found, err);
+    if (status == QN_OK)
+        status = check_recipe(path, qn__tensors_note(file, "recipe"), into->recipe_json, err);
+    if (status != QN_OK)
+        return status;
+    if (found.count != 1 + into->slots || found.parameters != into->parameters)
+        return damaged(path, "the tensors do not fit the recipe", err);
+    float *const target[3] = {into->parameter, into->slot[0], into->slot[1]};
+    for (uint32_t i = 0; i < found.count; ++i)
+        memcpy(target[i], found.at[i], (size_t)found.parameters * sizeof(float));
+    *into = read;
+    return QN_OK;
+}
+
+qn_status qn__checkpoint_read(const char *path, uint64_t step, qn__snapshot *into, qn_error *err) {
+    qn__tensors *file;
+    qn_status status = qn__tensors_read(path, &file, err);
+    if (status != QN_OK)
+        return status;
+    status = read_state(file, path, step, into, err);
+    qn__tensors_free(file);
+    return status;
+}

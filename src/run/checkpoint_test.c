@@ -1,0 +1,487 @@
+/* Checkpoints: what goes in comes out, and nothing that befalls the folder loses the last whole
+ * one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "run/checkpoint.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 37 };
+
+#define RECIPE                                                                                     \
+    "{\"contract\":1,\"arith\":\"f32\",\"data\":\"ab\",\"items\":60,\"features\":7,\"lr\":0.1,"    \
+    "\"batch\":64,\"seed\":1}"
+#define OTHER                                                                                      \
+    "{\"contract\":1,\"arith\":\"f32\",\"data\":\"ab\",\"items\":60,\"features\":7,\"lr\":0.2,"    \
+    "\"batch\":32,\"seed\":1}"
+
+typedef struct arrays {
+    float parameter[N], one[N], two[N];
+} arrays;
+
+/* A state that differs from step to step in everything. */
+static qn__snapshot state_of(uint64_t step, arrays *a) {
+    for (int i = 0; i < N; ++i) {
+        a->parameter[i] = (float)i / 3 + (float)step;
+        a->one[i] = -(float)i / 7 - (float)step;
+        a->two[i] = (float)i * 0x1p-140f;
+    }
+    return (qn__snapshot){.recipe_json = RECIPE,
+                          .step = step,
+                          .running = {-123456789012345 - (int64_t)step, 17 + step, 40},
+                          .powers = {0.9f, 0x1.ffbe76p-1f},
+                          .parameters = N,
+                          .slots = 2,
+                          .parameter = a->parameter,
+                          .slot = {a->one, a->two}};
+}
+
+/* An empty one to load into. */
+static qn__snapshot blank(arrays *a) {
+    memset(a, 0, sizeof *a);
+    return (qn__snapshot){.recipe_json = RECIPE,
+                          .parameters = N,
+                          .slots = 2,
+                          .parameter = a->parameter,
+                          .slot = {a->one, a->two}};
+}
+
+static char folder[64];
+
+static char *in_folder(const char *name) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "checkpoint_test.XXXXXX");
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.' || e->d_name[1] == 'q')
+            unlink(in_folder(e->d_name));
+    closedir(d);
+    return rmdir(folder);
+}
+
+/* The names in the folder but the lock, sorted, parted by spaces. */
+static const char *names(void) {
+    static char text[1024];
+    struct dirent **entry;
+    const int count = scandir(folder, &entry, NULL, alphasort);
+    text[0] = '\0';
+    for (int i = 0; i < count; ++i) {
+        const char *name = entry[i]->d_name;
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "lock") != 0)
+            strcat(strcat(text, text[0] ? " " : ""), name);
+        free(entry[i]);
+    }
+    free(entry);
+    return text;
+}
+
+static qn__checkpoints *open_folder(void) {
+    qn__checkpoints *c;
+    qn_error err = {0};
+    if (qn__checkpoints_open(folder, &c, &err) != QN_OK)
+        fail_msg("%s", err.what);
+    return c;
+}
+
+static void write_step(qn__checkpoints *c, uint64_t step) {
+    arrays a;
+    const qn__snapshot s = state_of(step, &a);
+    qn_error err = {0};
+    if (qn__checkpoints_write(c, &s, &err) != QN_OK)
+        fail_msg("%s", err.what);
+}
+
+static char last_note[2048];
+static int note_count;
+
+static void take_note(void *user, const char *text) {
+    assert_ptr_equal(user, folder);
+    snprintf(last_note, sizeof last_note, "%s", text);
+    ++note_count;
+}
+
+/* Loads the last and compares it with the state of `step`. */
+static void check_last(qn__checkpoints *c, uint64_t step) {
+    arrays a, expected;
+    qn__snapshot got = blank(&a);
+    const qn__snapshot want = state_of(step, &expected);
+    qn_error err = {0};
+    int found = 0;
+    note_count = 0;
+    if (qn__checkpoints_last(c, &got, &found, take_note, folder, &err) != QN_OK)
+        fail_msg("%s, %s", err.what, err.where);
+    assert_int_equal(found, 1);
+    assert_int_equal(got.step, step);
+    assert_memory_equal(&a, &expected, sizeof a);
+    assert_memory_equal(&got.running, &want.running, sizeof want.running);
+    assert_memory_equal(&got.powers, &want.powers, sizeof want.powers);
+    assert_ptr_equal(got.parameter, a.parameter);
+    assert_string_equal(got.recipe_json, RECIPE);
+}
+
+/* -------------------------------------------------------------------------------- plain working */
+
+static void test_round_trip(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    uint64_t count;
+    arrays a;
+    qn__snapshot got = blank(&a);
+    int found = 7;
+    assert_int_equal(qn__checkpoints_last(c, &got, &found, NULL, NULL, NULL), QN_OK);
+    assert_int_equal(found, 0);
+    write_step(c, 5);
+    check_last(c, 5);
+    assert_int_equal(note_count, 0);
+    write_step(c, 1234567);
+    write_step(c, 2345678);
+    assert_string_equal(names(), "checkpoint-000001234567.safetensors "
+                                 "checkpoint-000002345678.safetensors");
+    check_last(c, 2345678);
+    assert_int_equal(qn__checkpoints_count(c, &count, NULL), QN_OK);
+    assert_int_equal(count, 2);
+    qn__checkpoints_close(c);
+    c = open_folder();
+    check_last(c, 2345678);
+    qn__checkpoints_close(c);
+    qn__checkpoints_close(NULL);
+}
+
+/* Names that only look like ours are nobody's business; a run begun anew removes what lies ahead of
+ * it. */
+static void test_other_files(void **state) {
+    (void)state;
+    static const char *const others[] = {
+        "checkpoint-5.safetensors", "checkpoint-00000000000x.safetensors",
+        "checkpoint-000000000005.safetensors.bak", "model.safetensors"};
+    for (int i = 0; i < 4; ++i)
+        close(open(in_folder(others[i]), O_CREAT | O_WRONLY, 0600));
+    qn__checkpoints *c = open_folder();
+    write_step(c, 900);
+    write_step(c, 1000);
+    write_step(c, 10);
+    write_step(c, 20);
+    write_step(c, 30);
+    check_last(c, 30);
+    for (int i = 0; i < 4; ++i)
+        assert_int_equal(unlink(in_folder(others[i])), 0);
+    assert_string_equal(names(), "checkpoint-000000000020.safetensors "
+                                 "checkpoint-000000000030.safetensors");
+    qn__checkpoints_close(c);
+}
+
+static void test_no_folder(void **state) {
+    (void)state;
+    qn__checkpoints *c = (qn__checkpoints *)1;
+    qn_error err;
+    assert_int_equal(qn__checkpoints_open("no-such-folder/deeper", &c, &err), QN_IO);
+    assert_null(c);
+    assert_non_null(strstr(err.what, "no-such-folder/deeper"));
+    close(open(in_folder("file"), O_CREAT | O_WRONLY, 0600));
+    assert_int_equal(qn__checkpoints_open(in_folder("file"), &c, &err), QN_IO);
+    char *inner = in_folder("new");
+    assert_int_equal(qn__checkpoints_open(inner, &c, &err), QN_OK);
+    qn__checkpoints_close(c);
+    unlink(in_folder("new/lock"));
+    assert_int_equal(rmdir(in_folder("new")), 0);
+}
+
+/* ----------------------------------------------------------------------------------- damage */
+
+static uint8_t *read_whole(const char *path, size_t *size) {
+    qn__bytes bytes;
+    assert_int_equal(qn__file_read(path, &bytes, NULL), QN_OK);
+    uint8_t *copy = malloc(bytes.size);
+    memcpy(copy, bytes.data, bytes.size);
+    *size = bytes.size;
+    qn__bytes_release(&bytes);
+    return copy;
+}
+
+static void put_whole(const char *path, const uint8_t *bytes, size_t size) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The newest cut off after every 97th byte, and with every 97th byte changed: each time the one
+ * before is found, with a note; unless the change did not change what the file says (the padding of
+ * its header). */
+static void test_damaged_newest(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    write_step(c, 50);
+    write_step(c, 60);
+    char path[512];
+    size_t size;
+    snprintf(path, sizeof path, "%s", in_folder("checkpoint-000000000060.safetensors"));
+    uint8_t *good = read_whole(path, &size);
+    for (size_t at = 0; at < size; at += 97) {
+        put_whole(path, good, at);
+        check_last(c, 50);
+        assert_int_equal(note_count, 1);
+        assert_non_null(strstr(last_note, path));
+        assert_non_null(strstr(last_note, "is damaged ("));
+    }
+    for (size_t at = 0; at < size; at += 97)
+        for (int bit = 1; bit < 256; bit *= 4) {
+            good[at] = (uint8_t)(good[at] ^ bit);
+            put_whole(path, good, size);
+            good[at] = (uint8_t)(good[at] ^ bit);
+            check_last(c, 50);
+            assert_int_equal(note_count, 1);
+        }
+    put_whole(path, good, size);
+    check_last(c, 60);
+    free(good);
+    qn__checkpoints_close(c);
+}
+
+static void test_all_damaged(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    write_step(c, 50);
+    write_step(c, 60);
+    put_whole(in_folder("checkpoint-000000000050.safetensors"), (const uint8_t *)"x", 1);
+    put_whole(in_folder("checkpoint-000000000060.safetensors"), (const uint8_t *)"", 0);
+    arrays a, before;
+    qn__snapshot got = blank(&a);
+    qn_error err;
+    int found = 1;
+    before = a;
+    note_count = 0;
+    assert_int_equal(qn__checkpoints_last(c, &got, &found, take_note, folder, &err), QN_FORMAT);
+    assert_int_equal(found, 0);
+    assert_int_equal(note_count, 2);
+    assert_non_null(strstr(err.what, "none of the 2 checkpoints is whole"));
+    assert_string_equal(err.where, folder);
+    assert_non_null(strstr(err.remedy, "--checkpoint"));
+    assert_memory_equal(&a, &before, sizeof a);
+    qn__checkpoints_close(c);
+}
+
+/* A file under the name of another step would set the run to a place where it never was. */
+static void test_renamed(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    write_step(c, 50);
+    write_step(c, 60);
+    char from[512];
+    snprintf(from, sizeof from, "%s", in_folder("checkpoint-000000000060.safetensors"));
+    assert_int_equal(rename(from, in_folder("checkpoint-000000000070.safetensors")), 0);
+    check_last(c, 50);
+    qn__checkpoints_close(c);
+}
+
+/* -------------------------------------------------------------------------------- another recipe
+ */
+
+static void test_mismatch(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    write_step(c, 50);
+    arrays a;
+    qn__snapshot got = blank(&a);
+    qn_error err;
+    int found = 1;
+    got.recipe_json = OTHER;
+    assert_int_equal(qn__checkpoints_last(c, &got, &found, NULL, NULL, &err), QN_MISMATCH);
+    assert_int_equal(found, 0);
+    assert_string_equal(err.what, "the checkpoint is of another run (there and here): "
+                                  "lr 0.1 and 0.2, batch 64 and 32");
+    assert_non_null(strstr(err.where, "checkpoint-000000000050.safetensors"));
+    assert_non_null(strstr(err.remedy, "--checkpoint"));
+    assert_int_equal(got.step, 0);
+    got.recipe_json = RECIPE;
+    got.slots = 1;
+    assert_int_equal(qn__checkpoints_last(c, &got, &found, NULL, NULL, &err), QN_FORMAT);
+    qn__checkpoints_close(c);
+}
+
+/* ------------------------------------------------------------------------- lock and leftovers */
+
+static void test_lock_within_a_process(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder(), *other = (qn__checkpoints *)1;
+    qn_error err;
+    char expected[128];
+    assert_int_equal(qn__checkpoints_open(folder, &other, &err), QN_BUSY);
+    assert_null(other);
+    snprintf(expected, sizeof expected, "the checkpoint folder is in use by process %ld",
+             (long)getpid());
+    assert_string_equal(err.what, expected);
+    assert_string_equal(err.where, folder);
+    qn__checkpoints_close(c);
+    other = open_folder();
+    qn__checkpoints_close(other);
+}
+
+/* Another process holds the folder until it is killed. */
+static void test_lock_of_another_process(void **state) {
+    (void)state;
+    int ready[2];
+    char byte, expected[128];
+    assert_int_equal(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        qn__checkpoints *mine;
+        const int ok = qn__checkpoints_open(folder, &mine, NULL) == QN_OK;
+        if (write(ready[1], ok ? "y" : "n", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    qn__checkpoints *c;
+    qn_error err;
+    assert_int_equal(qn__checkpoints_open(folder, &c, &err), QN_BUSY);
+    snprintf(expected, sizeof expected, "the checkpoint folder is in use by process %ld",
+             (long)child);
+    assert_string_equal(err.what, expected);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    c = open_folder();
+    qn__checkpoints_close(c);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* The process number of a child that has ended and was waited for belongs to nobody. */
+static long dead_process(void) {
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return (long)child;
+}
+
+static void test_leftovers(void **state) {
+    (void)state;
+    char dead[64], alive[64], odd[64];
+    snprintf(dead, sizeof dead, ".quern-%ld-0-1f.tmp", dead_process());
+    snprintf(alive, sizeof alive, ".quern-%ld-0-1f.tmp", (long)getppid());
+    snprintf(odd, sizeof odd, ".quern-%ld-0-1f.tmp.x", dead_process());
+    close(open(in_folder(dead), O_CREAT | O_WRONLY, 0600));
+    close(open(in_folder(alive), O_CREAT | O_WRONLY, 0600));
+    close(open(in_folder(odd), O_CREAT | O_WRONLY, 0600));
+    qn__checkpoints *c = open_folder();
+    assert_int_not_equal(access(in_folder(dead), F_OK), 0);
+    assert_int_equal(access(in_folder(alive), F_OK), 0);
+    assert_int_equal(access(in_folder(odd), F_OK), 0);
+    qn__checkpoints_close(c);
+}
+
+/* Whatever the file size at which the disk is "full", the checkpoints that were there stay, whole,
+ * and no half-written file remains. */
+static void test_full_disk(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    write_step(c, 50);
+    write_step(c, 60);
+    size_t size;
+    free(read_whole(in_folder("checkpoint-000000000060.safetensors"), &size));
+    const char *before = strdup(names());
+    struct rlimit old, limit;
+    getrlimit(RLIMIT_FSIZE, &old);
+    for (size_t at = 0; at < size; at += 97) {
+        arrays a;
+        const qn__snapshot s = state_of(70, &a);
+        qn_error err = {0};
+        limit = (struct rlimit){at, old.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        const qn_status status = qn__checkpoints_write(c, &s, &err);
+        setrlimit(RLIMIT_FSIZE, &old);
+        assert_int_equal(status, QN_IO);
+        assert_int_equal(err.status, QN_IO);
+        assert_non_null(strstr(err.what, "checkpoint-000000000070.safetensors"));
+        assert_string_equal(names(), before);
+    }
+    check_last(c, 60);
+    write_step(c, 70);
+    check_last(c, 70);
+    free((void *)(uintptr_t)before);
+    qn__checkpoints_close(c);
+}
+
+/* A process killed at any moment of writing leaves a folder whose last checkpoint is whole. */
+static void test_killed(void **state) {
+    (void)state;
+    uint64_t furthest = 0;
+    for (int round = 0; round < 25; ++round) {
+        const pid_t child = fork();
+        if (child == 0) {
+            qn__checkpoints *c;
+            arrays a;
+            if (qn__checkpoints_open(folder, &c, NULL) == QN_OK)
+                for (uint64_t step = furthest + 1;; ++step) {
+                    const qn__snapshot s = state_of(step, &a);
+                    qn__checkpoints_write(c, &s, NULL);
+                }
+            _exit(1);
+        }
+        usleep((useconds_t)(3000 + 1700 * round));
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        qn__checkpoints *c = open_folder();
+        arrays a;
+        qn__snapshot got = blank(&a);
+        int found;
+        note_count = 0;
+        assert_int_equal(qn__checkpoints_last(c, &got, &found, take_note, folder, NULL), QN_OK);
+        assert_int_equal(note_count, 0);
+        assert_true(got.step >= furthest);
+        if (found)
+            check_last(c, got.step);
+        furthest = got.step;
+        assert_null(strstr(names(), ".tmp"));
+        qn__checkpoints_close(c);
+    }
+    assert_true(furthest > 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_round_trip),
+        TEST(test_other_files),
+        TEST(test_no_folder),
+        TEST(test_damaged_newest),
+        TEST(test_all_damaged),
+        TEST(test_renamed),
+        TEST(test_mismatch),
+        TEST(test_lock_within_a_process),
+        TEST(test_lock_of_another_process),
+        TEST(test_leftovers),
+        TEST(test_full_disk),
+        TEST(test_killed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

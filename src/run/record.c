@@ -1,0 +1,341 @@
+#include "run/record.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <quern/version.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEADER                                                                                     \
+    "epoch,seconds,items_per_second,rate,train_loss,train_accuracy,valid_loss,valid_accuracy,"     \
+    "test_loss,test_accuracy\n"
+
+struct qn__record {
+    char *metrics, *json;          /* paths */
+    int file;                      /* metrics.csv, open for appending */
+    char *recipe, *isa, *argument; /* JSON texts, or NULL; argument: a JSON array */
+    int threads;
+    char started[32];
+};
+
+static char *path_in(const char *dir, const char *name, qn_error *err) {
+    const size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = qn__alloc(size, 1, err);
+    if (path != NULL)
+        snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+/* Now, as ISO 8601 in universal time. */
+static void now_text(char text[32]) {
+    const time_t now = time(NULL);
+    struct tm parts = {0};
+    gmtime_r(&now, &parts);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
+/* ----------------------------------------------------------------------------------- beginning */
+
+/* Takes a text out of a qn__text, which is empty afterwards. */
+static char *finish_text(qn__text *text, qn_error *err) {
+    char *copy = NULL;
+    if (text->failed)
+        qn__fail_memory(err, text->size + 1, 1);
+    else
+        copy = qn__copy_text(text->data != NULL ? text->data : "", err);
+    qn__text_release(text);
+    return copy;
+}
+
+static char *json_of_text(const char *plain, qn_error *err) {
+    qn__text text = {0};
+    qn__text_add_json(&text, plain);
+    return finish_text(&text, err);
+}
+
+static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
+    qn__text text = {0};
+    qn__text_add(&text, "[");
+    for (int i = 0; i < start->arguments; ++i) {
+        qn__text_add(&text, "%s", i > 0 ? ", " : "");
+        qn__text_add_json(&text, start->argument[i]);
+    }
+    qn__text_add(&text, "]");
+    return finish_text(&text, err);
+}
+
+static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_error *err) {
+    r->threads = start->threads;
+    now_text(r->started);
+    if (start->recipe_json != NULL && (r->recipe = qn__copy_text(start->recipe_json, err)) == NULL)
+        return QN_MEMORY;
+    if (start->isa != NULL && (r->isa = json_of_text(start->isa, err)) == NULL)
+        return QN_MEMORY;
+    if (start->arguments > 0 && (r->argument = json_of_arguments(start, err)) == NULL)
+        return QN_MEMORY;
+    return QN_OK;
+}
+
+/* Moves an earlier record out of the way; that there is none is no failure. */
+static qn_status set_aside(const char *dir, const char *name, const char *other, qn_error *err) {
+    char *from = path_in(dir, name, err);
+    char *to = from != NULL ? path_in(dir, other, err) : NULL;
+    qn_status status = to != NULL ? QN_OK : QN_MEMORY;
+    if (status == QN_OK && rename(from, to) != 0 && errno != ENOENT)
+        status = qn__fail_errno(err, "move away", from);
+    qn__free(from);
+    qn__free(to);
+    return status;
+}
+
+/* How many bytes of an earlier metrics.csv to keep: the header and the lines of epochs 1 .. done,
+ * as far as they follow each other. 0 when the file has another header. A line without its end was
+ * cut off by a death of the process. */
+static size_t bytes_to_keep(const uint8_t *data, size_t size, uint64_t done) {
+    const size_t head = strlen(HEADER);
+    if (size < head || memcmp(data, HEADER, head) != 0)
+        return 0;
+    size_t at = head;
+    for (uint64_t before = 0; at < size;) {
+        const uint8_t *comma = memchr(data + at, ',', size - at);
+        const uint8_t *end = memchr(data + at, '\n', size - at);
+        uint64_t epoch;
+        if (comma == NULL || end == NULL || comma > end ||
+            !qn__parse_u64((const char *)data + at, (size_t)(comma - (data + at)), &epoch) ||
+            epoch <= before || epoch > done)
+            break;
+        before = epoch;
+        at = (size_t)(end - data) + 1;
+    }
+    return at;
+}
+
+/* Begins metrics.csv with its header, or with what is to stay of the one that is there. */
+static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err) {
+    qn__bytes old = {0};
+    qn__writer *writer;
+    size_t keep = 0;
+    if (done > 0 && access(r->metrics, F_OK) == 0) {
+        const qn_status status = qn__file_read(r->metrics, &old, err);
+        if (status != QN_OK)
+            return status;
+        keep = bytes_to_keep(old.data, old.size, done);
+    }
+    qn_status status = qn__writer_create(r->metrics, &writer, err);
+    if (status == QN_OK) {
+        /* The writer keeps its first failure, so commit's status says it all. */
+        if (keep > 0)
+            qn__writer_add(writer, old.data, keep, NULL);
+        else
+            qn__writer_add(writer, HEADER, strlen(HEADER), NULL);
+        status = qn__writer_commit(writer, err);
+    }
+    qn__bytes_release(&old);
+    return status;
+}
+
+static qn_status open_metrics(qn__record *r, const char *dir, uint64_t done, qn_error *err) {
+    qn_status status = QN_OK;
+    if (done == 0) {
+        status = set_aside(dir, "metrics.csv", "previous-metrics.csv", err);
+        if (status == QN_OK)
+            status = set_aside(dir, "run.json", "previous-run.json", err);
+    }
+    if (status == QN_OK)
+        status = begin_metrics(r, done, err);
+    if (status != QN_OK)
+        return status;
+    r->file = open(r->metrics, O_WRONLY | O_APPEND | O_CLOEXEC);
+    return r->file >= 0 ? QN_OK : qn__fail_errno(err, "open", r->metrics);
+}
+
+qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__record **out,
+                          qn_error *err) {
+    *out = NULL;
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return qn__fail_errno(err, "make the folder", dir);
+    qn__record *r = qn__alloc(1, sizeof *r, err);
+    if (r == NULL)
+        return QN_MEMORY;
+    r->file = -1;
+    r->metrics = path_in(dir, "metrics.csv", err);
+    r->json = r->metrics != NULL ? path_in(dir, "run.json", err) : NULL;
+    qn_status status = r->json != NULL ? keep_facts(r, start, err) : QN_MEMORY;
+    if (status == QN_OK)
+        status = open_metrics(r, dir, start->epochs_done, err);
+    if (status != QN_OK) {
+        qn__record_close(r);
+        return status;
+    }
+    *out = r;
+    return QN_OK;
+}
+
+void qn__record_close(qn__record *record) {
+    if (record == NULL)
+        return;
+    if (record->file >= 0)
+        close(record->file);
+    qn__free(record->metrics);
+    qn__free(record->json);
+    qn__free(record->recipe);
+    qn__free(record->isa);
+    qn__free(record->argument);
+    qn__free(record);
+}
+
+/* ---------------------------------------------------------------------------------- each epoch */
+
+/* ",loss,accuracy", both empty where there was no such set. */
+static void add_score(qn__text *line, const qn_score *score) {
+    if (score->items == 0)
+        qn__text_add(line, ",,");
+    else
+        qn__text_add(line, ",%.9g,%.9g", score->loss,
+                     (double)score->correct / (double)score->items);
+}
+
+/* One write for the whole line, so that a reader never sees half of one. A limit on the size of
+ * files raises a signal that would end the program; it is held back and taken away. Returns 1, or 0
+ * and errno. */
+static int append_quietly(int file, const char *bytes, size_t size) {
+    sigset_t limit, before;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    const ssize_t put = write(file, bytes, size);
+    const int error = put < 0 ? errno : ENOSPC;
+    if (put < 0 && error == EFBIG)
+        sigtimedwait(&limit, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return put == (ssize_t)size;
+}
+
+qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_error *err) {
+    qn__text line = {0};
+    qn__text_add(&line, "%" PRIu32 ",%.6f,%.6g,%.9g", event->epoch, event->seconds,
+                 event->items_per_second, event->rate);
+    add_score(&line, &event->train);
+    add_score(&line, &event->valid);
+    add_score(&line, &event->test);
+    qn__text_add(&line, "\n");
+    qn_status status = line.failed ? qn__fail_memory(err, line.size + 1, 1) : QN_OK;
+    if (status == QN_OK && !append_quietly(record->file, line.data, line.size))
+        status = qn__fail_errno(err, "write", record->metrics);
+    qn__text_release(&line);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------- the end */
+
+/* Numbers that JSON cannot hold become null. */
+static void add_number(qn__text *t, const char *key, double value) {
+    if (isfinite(value))
+        qn__text_add(t, ",\n  \"%s\": %.9g", key, value);
+    else
+        qn__text_add(t, ",\n  \"%s\": null", key);
+}
+
+static void add_member(qn__text *t, const char *key, const char *json) {
+    qn__text_add(t, ",\n  \"%s\": %s", key, json != NULL ? json : "null");
+}
+
+static void add_text(qn__text *t, const char *key, const char *plain) {
+    qn__text_add(t, ",\n  \"%s\": ", key);
+    if (plain != NULL)
+        qn__text_add_json(t, plain);
+    else
+        qn__text_add(t, "null");
+}
+
+static void add_final(qn__text *t, const char *key, const qn_score *score) {
+    if (score->items == 0) {
+        add_member(t, key, NULL);
+        return;
+    }
+    qn__text_add(t, ",\n  \"%s\": {\"items\": %" PRIu64 ", \"correct\": %" PRIu64, key,
+                 score->items, score->correct);
+    if (isfinite(score->loss))
+        qn__text_add(t, ", \"loss\": %.9g", score->loss);
+    qn__text_add(t, "}");
+}
+
+static void add_worker(qn__text *t, const qn_worker_report *w) {
+    qn__text_add(t, "{\"name\": ");
+    qn__text_add_json(t, w->name);
+    qn__text_add(t, ", \"grains\": %" PRIu64 ", \"rate\": %.6g, \"busy\": %.6g, \"core_busy\": [",
+                 w->grains, isfinite(w->rate) ? w->rate : 0.0, isfinite(w->busy) ? w->busy : 0.0);
+    for (int i = 0; i < w->cores && w->core_busy != NULL; ++i)
+        qn__text_add(t, "%s%.6g", i > 0 ? ", " : "",
+                     isfinite(w->core_busy[i]) ? w->core_busy[i] : 0.0);
+    qn__text_add(t, "]}");
+}
+
+static void add_report(qn__text *t, const qn_train_report *report) {
+    add_number(t, "seconds", report->seconds);
+    add_number(t, "seconds_training", report->seconds_training);
+    add_number(t, "seconds_to_first_step", report->seconds_to_first_step);
+    add_number(t, "bound", report->bound);
+    qn__text_add(t, ",\n  \"items\": %" PRIu64 ",\n  \"steps\": %" PRIu64, report->items,
+                 report->steps);
+    qn__text_add(t, ",\n  \"resumed_from\": %" PRIu64, report->resumed_from);
+    add_final(t, "train", &report->train);
+    add_final(t, "valid", &report->valid);
+    add_final(t, "test", &report->test);
+    qn__text_add(t, ",\n  \"workers\": [");
+    for (uint32_t i = 0; i < report->workers; ++i) {
+        qn__text_add(t, "%s", i > 0 ? ",\n    " : "\n    ");
+        add_worker(t, &report->worker[i]);
+    }
+    qn__text_add(t, "]");
+}
+
+static void add_all(qn__text *t, const qn__record *r, const qn_train_report *report,
+                    const char *model_digest, const char *state) {
+    char host[256] = "", ended[32];
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    now_text(ended);
+    qn__text_add(t, "{\n  \"state\": ");
+    qn__text_add_json(t, state);
+    add_text(t, "started", r->started);
+    add_text(t, "ended", ended);
+    add_text(t, "version", qn_version());
+    add_text(t, "build", qn_build_info());
+    add_text(t, "host", host);
+    add_member(t, "command", r->argument);
+    qn__text_add(t, ",\n  \"threads\": %d", r->threads);
+    add_member(t, "isa", r->isa);
+    add_member(t, "recipe", r->recipe);
+    add_text(t, "model", model_digest);
+    if (report != NULL)
+        add_report(t, report);
+    qn__text_add(t, "\n}\n");
+}
+
+qn_status qn__record_end(qn__record *record, const qn_train_report *report,
+                         const char *model_digest, const char *state, qn_error *err) {
+    qn__text text = {0};
+    qn__writer *writer;
+    add_all(&text, record, report, model_digest, state);
+    qn_status status = text.failed ? qn__fail_memory(err, text.size + 1, 1)
+                                   : qn__writer_create(record->json, &writer, err);
+    if (status == QN_OK) {
+        /* The writer keeps its first failure, so commit's status says it all. */
+        qn__writer_add(writer, text.data, text.size, NULL);
+        status = qn__writer_commit(writer, err);
+    }
+    qn__text_release(&text);
+    return status;
+}

@@ -1,0 +1,250 @@
+/* Run records: the lines of metrics.csv, what a resumed run keeps of them, and run.json. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "run/record.h"
+
+#include <dirent.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define HEADER                                                                                     \
+    "epoch,seconds,items_per_second,rate,train_loss,train_accuracy,valid_loss,valid_accuracy,"     \
+    "test_loss,test_accuracy\n"
+#define LINE1 "1,2.500000,40000,0.1,0.25,0.9,,,,\n"
+#define LINE2 "2,2.500000,40000,0.1,0.25,0.9,0.5,0.75,,\n"
+
+static char folder[64];
+
+static char *in_folder(const char *name) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "record_test.XXXXXX");
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.')
+            unlink(in_folder(e->d_name));
+    closedir(d);
+    return rmdir(folder);
+}
+
+static void check_file(const char *name, const char *expected) {
+    qn__bytes bytes;
+    assert_int_equal(qn__file_read(in_folder(name), &bytes, NULL), QN_OK);
+    char *text = calloc(1, bytes.size + 1);
+    memcpy(text, bytes.data, bytes.size);
+    assert_string_equal(text, expected);
+    free(text);
+    qn__bytes_release(&bytes);
+}
+
+static qn__record *open_record(uint64_t done) {
+    static const char *const argument[] = {"quern", "train", "--model", "dense 2 \"x\""};
+    const qn__record_start start = {.recipe_json = "{\"contract\":1}",
+                                    .isa = "avx2",
+                                    .threads = 2,
+                                    .arguments = 4,
+                                    .argument = argument,
+                                    .epochs_done = done};
+    qn__record *r;
+    qn_error err = {0};
+    if (qn__record_open(folder, &start, &r, &err) != QN_OK)
+        fail_msg("%s", err.what);
+    return r;
+}
+
+static void write_epoch(qn__record *r, uint32_t epoch) {
+    const qn_epoch_event event = {
+        .epoch = epoch,
+        .epochs = 9,
+        .seconds = 2.5,
+        .items_per_second = 40000,
+        .rate = 0.1,
+        .train = {1000, 900, 0.25},
+        .valid = {epoch == 2 ? 200u : 0u, epoch == 2 ? 150u : 0u, epoch == 2 ? 0.5 : NAN}};
+    assert_int_equal(qn__record_epoch(r, &event, NULL), QN_OK);
+}
+
+static void test_lines(void **state) {
+    (void)state;
+    qn__record *r = open_record(0);
+    check_file("metrics.csv", HEADER);
+    write_epoch(r, 1);
+    check_file("metrics.csv", HEADER LINE1); /* there at once, not at the end */
+    write_epoch(r, 2);
+    qn__record_close(r);
+    check_file("metrics.csv", HEADER LINE1 LINE2);
+    qn__record_close(NULL);
+}
+
+/* A comma as the decimal point would break every line. */
+static void test_locale(void **state) {
+    (void)state;
+    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
+        skip();
+    test_lines(state);
+    setlocale(LC_ALL, "C");
+}
+
+static void put(const char *name, const char *text) {
+    FILE *f = fopen(in_folder(name), "wb");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void check_resumed(const char *before, uint64_t done, const char *after) {
+    put("metrics.csv", before);
+    qn__record_close(open_record(done));
+    check_file("metrics.csv", after);
+}
+
+static void test_resumed(void **state) {
+    (void)state;
+    check_resumed(HEADER LINE1 LINE2, 2, HEADER LINE1 LINE2);
+    check_resumed(HEADER LINE1 LINE2, 1, HEADER LINE1);
+    check_resumed(HEADER LINE1 LINE2, 7, HEADER LINE1 LINE2);
+    /* A line that was cut off, one that is there twice, garbage, another header. */
+    check_resumed(HEADER LINE1 "2,2.5", 2, HEADER LINE1);
+    check_resumed(HEADER LINE1 LINE1 LINE2, 2, HEADER LINE1);
+    check_resumed(HEADER LINE1 "x,1\n" LINE2, 2, HEADER LINE1);
+    check_resumed(HEADER "\n\n", 2, HEADER);
+    check_resumed("epoch\n" LINE1, 2, HEADER);
+    check_resumed("", 2, HEADER);
+    assert_int_equal(unlink(in_folder("metrics.csv")), 0);
+    qn__record *r = open_record(3);
+    write_epoch(r, 4);
+    qn__record_close(r);
+    check_file("metrics.csv", HEADER "4,2.500000,40000,0.1,0.25,0.9,,,,\n");
+}
+
+/* A run from the start does not destroy the record of the one before. */
+static void test_previous(void **state) {
+    (void)state;
+    put("metrics.csv", HEADER LINE1);
+    put("run.json", "{}");
+    qn__record_close(open_record(0));
+    check_file("metrics.csv", HEADER);
+    check_file("previous-metrics.csv", HEADER LINE1);
+    check_file("previous-run.json", "{}");
+    assert_int_not_equal(access(in_folder("run.json"), F_OK), 0);
+}
+
+static const qn__json_node *get(const qn__json *json, const char *key) {
+    const qn__json_node *node = qn__json_get(qn__json_root(json), key);
+    if (node == NULL)
+        fail_msg("no key %s", key);
+    return node;
+}
+
+static qn__json *read_run(void) {
+    qn__bytes bytes;
+    qn__json *json;
+    qn_error err = {0};
+    assert_int_equal(qn__file_read(in_folder("run.json"), &bytes, NULL), QN_OK);
+    if (qn__json_parse((const char *)bytes.data, bytes.size, &json, &err) != QN_OK)
+        fail_msg("%s in %.*s", err.what, (int)bytes.size, (const char *)bytes.data);
+    qn__bytes_release(&bytes);
+    return json;
+}
+
+static void test_run(void **state) {
+    (void)state;
+    const double busy[2] = {0.5, NAN};
+    const qn_worker_report worker = {
+        .name = "cpu", .grains = 77, .rate = INFINITY, .busy = 0.75, .cores = 2, .core_busy = busy};
+    const qn_train_report report = {.seconds = 12.5,
+                                    .bound = NAN,
+                                    .items = 60000,
+                                    .steps = 938,
+                                    .resumed_from = 5,
+                                    .workers = 1,
+                                    .worker = &worker,
+                                    .train = {60000, 59000, 0.125},
+                                    .test = {100, 90, NAN}};
+    qn__record *r = open_record(0);
+    float number;
+    uint64_t count;
+    assert_int_equal(qn__record_end(r, &report, "abcd", "finished", NULL), QN_OK);
+    qn__json *json = read_run();
+    assert_string_equal(qn__json_string(get(json, "state")), "finished");
+    assert_string_equal(qn__json_string(get(json, "model")), "abcd");
+    assert_string_equal(qn__json_string(get(json, "isa")), "avx2");
+    assert_string_equal(qn__json_string(get(json, "version")), "0.1.0");
+    assert_int_equal(strlen(qn__json_string(get(json, "started"))), strlen("2026-11-21T02:00:00Z"));
+    assert_string_equal(qn__json_string(qn__json_at(get(json, "command"), 3)), "dense 2 \"x\"");
+    assert_non_null(qn__json_get(get(json, "recipe"), "contract"));
+    assert_true(qn__json_float(get(json, "seconds"), &number) && number == 12.5f);
+    assert_false(qn__json_float(get(json, "bound"), &number));
+    assert_true(qn__json_u64(get(json, "resumed_from"), &count) && count == 5);
+    assert_true(qn__json_float(qn__json_get(get(json, "train"), "loss"), &number));
+    assert_true(number == 0.125f);
+    assert_null(qn__json_get(get(json, "test"), "loss"));
+    assert_false(qn__json_is_object(get(json, "valid")));
+    const qn__json_node *first = qn__json_at(get(json, "workers"), 0);
+    assert_true(qn__json_u64(qn__json_get(first, "grains"), &count) && count == 77);
+    assert_int_equal(qn__json_count(qn__json_get(first, "core_busy")), 2);
+    qn__json_free(json);
+
+    /* An interrupted run knows less. */
+    assert_int_equal(qn__record_end(r, NULL, NULL, "interrupted", NULL), QN_OK);
+    json = read_run();
+    assert_string_equal(qn__json_string(get(json, "state")), "interrupted");
+    assert_null(qn__json_get(qn__json_root(json), "seconds"));
+    qn__json_free(json);
+    qn__record_close(r);
+}
+
+static void test_failures(void **state) {
+    (void)state;
+    const qn__record_start start = {0};
+    qn__record *r = (qn__record *)1;
+    qn_error err;
+    assert_int_equal(qn__record_open("no-such-folder/deeper", &start, &r, &err), QN_IO);
+    assert_null(r);
+    r = open_record(0);
+    const qn_epoch_event event = {.epoch = 1};
+    struct rlimit old, none;
+    getrlimit(RLIMIT_FSIZE, &old);
+    none = (struct rlimit){strlen(HEADER), old.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+    const qn_status epoch = qn__record_epoch(r, &event, &err);
+    const qn_status end = qn__record_end(r, NULL, NULL, "finished", NULL);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_int_equal(epoch, QN_IO);
+    assert_non_null(strstr(err.what, "metrics.csv"));
+    assert_int_equal(end, QN_IO);
+    assert_int_not_equal(access(in_folder("run.json"), F_OK), 0);
+    qn__record_close(r);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_lines),    TEST(test_locale), TEST(test_resumed),
+        TEST(test_previous), TEST(test_run),    TEST(test_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,390 @@
+/* The public training: a job, its checkpoints, its record, and what a person is told. */
+#include "run/trainer.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "job/train_job.h"
+#include "model/recipe_options.h"
+#include "run/checkpoint.h"
+#include "run/record.h"
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Speeds shown to a person are taken over about this many seconds. */
+#define RECENT_SECONDS 1.0
+
+struct qn_train {
+    qn_train_options options; /* texts in it are not kept */
+    qn__train_job job;
+    const qn_data *valid, *test;
+    qn__checkpoints *checkpoints;
+    qn__record *record;
+    atomic_int stop;
+    double opened, begun, first_step, ended; /* moments; 0: not yet */
+    double training;                         /* seconds in steps, of this run and of this epoch */
+    double epoch_training;
+    double last_checkpoint;
+    double recent_moment, recent_rate; /* for items_per_second */
+    uint64_t recent_items;
+    uint64_t items, epoch_items, steps, resumed_from;
+    qn_score train_score, valid_score, test_score; /* of the last epoch that ended */
+    uint64_t *confusion;
+};
+
+void qn_train_options_init(qn_train_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->loss = "cross-entropy";
+    options->init = "auto";
+    options->scale = "unit";
+    options->schedule = "constant";
+    options->rate = 0.1f;
+    options->beta1 = 0.9f;
+    options->beta2 = 0.999f;
+    options->epsilon = 1e-8f;
+    options->lr_gamma = 0.1f;
+    options->batch = 64;
+    options->grain = 32;
+    options->epochs = 10;
+    options->seed = 1;
+    options->unit = 44;
+}
+
+qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
+                                      qn_train_options *options, qn_error *err) {
+    const qn__recipe *recipe = qn__model_recipe_of(model);
+    if (strcmp(recipe->data, qn_data_digest(data)) != 0) {
+        qn__fail(err, QN_MISMATCH, "the data is not what the model was made from");
+        qn__at(err, "digest of the data %s, in the recipe %s", qn_data_digest(data), recipe->data);
+        return qn__remedy(
+            err, QN_MISMATCH,
+            "give the training data as it was: the same items in the same order, with the "
+            "same --label");
+    }
+    qn__recipe_to_options(recipe, qn__model_text(model), options);
+    return QN_OK;
+}
+
+static void tell(const qn_train *t, const char *text) {
+    if (t->options.on_note)
+        t->options.on_note(t->options.user, text);
+}
+
+static qn_score score_of(const qn__tally *tally) {
+    const double items = (double)tally->items;
+    return (qn_score){.items = tally->items,
+                      .correct = tally->correct,
+                      .loss = tally->items ? (double)tally->loss * 0x1p-32 / items : NAN};
+}
+
+static qn__snapshot snapshot_of(qn_train *t) {
+    qn__train_job *job = &t->job;
+    return (qn__snapshot){.recipe_json = job->recipe_json,
+                          .step = job->step,
+                          .running = job->running,
+                          .powers = job->powers,
+                          .parameters = job->program.parameters,
+                          .slots = qn__optimizer_slots(job->program.optimizer),
+                          .parameter = job->state.parameters,
+                          .slot = {job->state.slot[0], job->state.slot[1]}};
+}
+
+static qn_status resume(qn_train *t, qn_error *err) {
+    qn__snapshot snapshot = snapshot_of(t);
+    char text[128];
+    int found = 0;
+    qn_status status = qn__checkpoints_last(t->checkpoints, &snapshot, &found, t->options.on_note,
+                                            t->options.user, err);
+    if (status != QN_OK)
+        return status;
+    if (!found) {
+        tell(t, "the checkpoint folder is empty: starting from the beginning");
+        return QN_OK;
+    }
+    t->job.step = snapshot.step;
+    t->job.running = snapshot.running;
+    t->job.powers = snapshot.powers;
+    t->resumed_from = snapshot.step;
+    snprintf(text, sizeof text, "resumed at step %llu of %llu", (unsigned long long)t->job.step,
+             (unsigned long long)t->job.steps);
+    tell(t, text);
+    return qn__train_job_push(&t->job, err);
+}
+
+static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
+    uint64_t there = 0;
+    qn_status status = qn__checkpoints_open(dir, &t->checkpoints, err);
+    if (status == QN_OK && t->options.resume)
+        return resume(t, err);
+    if (status == QN_OK)
+        status = qn__checkpoints_count(t->checkpoints, &there, err);
+    if (status == QN_OK && there > 0) {
+        qn__fail(err, QN_USAGE, "the folder %s holds checkpoints of an earlier run", dir);
+        return qn__remedy(err, QN_USAGE, "add --resume to go on from them, or name another folder");
+    }
+    return status;
+}
+
+static qn_status open_record(qn_train *t, const qn_train_options *options, qn_error *err) {
+    const int threads = options->compute.threads ? options->compute.threads : qn__cores();
+    const qn__record_start start = {.recipe_json = t->job.recipe_json,
+                                    .isa = options->compute.isa ? options->compute.isa : "auto",
+                                    .threads = threads,
+                                    .arguments = options->command_line ? 1 : 0,
+                                    .argument = &options->command_line,
+                                    .epochs_done = t->job.step / t->job.steps_per_epoch};
+    return qn__record_open(options->run_dir, &start, &t->record, err);
+}
+
+static qn_status check_sets(const qn_train *t, qn_error *err) {
+    qn_status status = QN_OK;
+    if (t->valid)
+        status = qn__train_job_fits(&t->job, t->valid, "the validation set", err);
+    if (status == QN_OK && t->test)
+        status = qn__train_job_fits(&t->job, t->test, "the test set", err);
+    return status;
+}
+
+qn_status qn__train_open_on(const qn_train_options *options, const qn_data *train,
+                            const qn_data *valid, const qn_data *test, const qn__member *members,
+                            uint32_t count, qn_train **out, qn_error *err) {
+    const double opened = qn__now();
+    qn__recipe recipe;
+    *out = NULL;
+    if (options->valid_fraction > 0 && valid) {
+        qn__fail(err, QN_USAGE, "a validation set and a validation fraction exclude each other");
+        return qn__remedy(err, QN_USAGE, "give --valid once");
+    }
+    qn_status status = qn_compute_check(&options->compute, err);
+    if (status == QN_OK)
+        status = qn__recipe_from_options(options, train, &recipe, err);
+    if (status != QN_OK)
+        return status;
+    qn_train *t = qn__alloc(1, sizeof *t, err);
+    if (!t)
+        return QN_MEMORY;
+    t->options = *options;
+    t->opened = opened;
+    t->test = test;
+    status = qn__train_job_create(&t->job, &recipe, train, &options->compute, members, count, err);
+    if (status == QN_OK) {
+        t->valid = valid ? valid : t->job.split[1];
+        qn__team_notes(t->job.team, options->on_note, options->user);
+        status = check_sets(t, err);
+    }
+    if (status == QN_OK && options->checkpoint_dir)
+        status = open_checkpoints(t, options->checkpoint_dir, err);
+    if (status == QN_OK && options->run_dir)
+        status = open_record(t, options, err);
+    if (status != QN_OK) {
+        qn_train_close(t);
+        return status;
+    }
+    *out = t;
+    return QN_OK;
+}
+
+qn_status qn_train_open(const qn_train_options *options, const qn_data *train, const qn_data *valid,
+                        const qn_data *test, qn_train **out, qn_error *err) {
+    return qn__train_open_on(options, train, valid, test, NULL, 0, out, err);
+}
+
+void qn_train_close(qn_train *t) {
+    if (!t)
+        return;
+    qn__record_close(t->record);
+    qn__checkpoints_close(t->checkpoints);
+    qn__train_job_destroy(&t->job);
+    qn__free(t->confusion);
+    qn__free(t);
+}
+
+void qn_train_stop(qn_train *t) { atomic_store(&t->stop, 1); }
+
+static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *err) {
+    qn_status status = qn__train_job_pull(&t->job, err);
+    if (status != QN_OK)
+        return status;
+    const qn__snapshot snapshot = snapshot_of(t);
+    t->last_checkpoint = qn__now();
+    return qn__checkpoints_write(to, &snapshot, err);
+}
+
+qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
+    qn__checkpoints *there = NULL;
+    if (t->checkpoints && t->options.checkpoint_dir && strcmp(dir, t->options.checkpoint_dir) == 0)
+        return write_checkpoint(t, t->checkpoints, err);
+    qn_status status = qn__checkpoints_open(dir, &there, err);
+    if (status == QN_OK)
+        status = write_checkpoint(t, there, err);
+    qn__checkpoints_close(there);
+    return status;
+}
+
+static int checkpoint_due(const qn_train *t, double now) {
+    const qn_train_options *o = &t->options;
+    if (!t->checkpoints)
+        return 0;
+    if (o->checkpoint_steps && t->job.step % o->checkpoint_steps == 0)
+        return 1;
+    return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
+}
+
+static void report_step(qn_train *t, double now) {
+    const qn__train_job *job = &t->job;
+    if (now - t->recent_moment >= RECENT_SECONDS || t->recent_rate <= 0) {
+        if (now > t->recent_moment)
+            t->recent_rate = (double)(t->items - t->recent_items) / (now - t->recent_moment);
+        t->recent_moment = now;
+        t->recent_items = t->items;
+    }
+    if (!t->options.on_step)
+        return;
+    const uint64_t left = (job->steps - job->step) * job->recipe.batch;
+    const qn_score running = score_of(&job->running);
+    const qn_step_event event = {.epoch = (uint32_t)((job->step - 1) / job->steps_per_epoch),
+                                 .epochs = job->recipe.epochs,
+                                 .step = job->step,
+                                 .steps = job->steps,
+                                 .items_done = job->running.items,
+                                 .items_per_second = t->recent_rate,
+                                 .seconds_left =
+                                     t->recent_rate > 0 ? (double)left / t->recent_rate : 0,
+                                 .loss = running.loss};
+    t->options.on_step(t->options.user, &event);
+}
+
+static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, qn_score *score,
+                          qn_error *err) {
+    qn__tally tally = {0};
+    if (!set)
+        return QN_OK;
+    const qn_status status = qn__train_job_evaluate(&t->job, set, &tally, confusion, err);
+    if (status == QN_NUMERIC)
+        qn__at(err, "validation after step %llu", (unsigned long long)t->job.step);
+    *score = score_of(&tally);
+    return status;
+}
+
+static qn_status end_epoch(qn_train *t, qn_error *err) {
+    qn__train_job *job = &t->job;
+    t->train_score = score_of(&job->running);
+    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
+    if (status == QN_OK)
+        status = evaluate(t, t->test, NULL, &t->test_score, err);
+    if (status != QN_OK)
+        return status;
+    const double seconds = t->epoch_training;
+    const qn_epoch_event event = {.epoch = (uint32_t)(job->step / job->steps_per_epoch),
+                                  .epochs = job->recipe.epochs,
+                                  .seconds = seconds,
+                                  .items_per_second =
+                                      seconds > 0 ? (double)t->epoch_items / seconds : 0,
+                                  .rate = job->rate,
+                                  .train = t->train_score,
+                                  .valid = t->valid_score,
+                                  .test = t->test_score};
+    t->epoch_training = 0;
+    t->epoch_items = 0;
+    if (t->record)
+        status = qn__record_epoch(t->record, &event, err);
+    if (t->options.on_epoch)
+        t->options.on_epoch(t->options.user, &event);
+    return status;
+}
+
+static qn_status one_step(qn_train *t, qn_error *err) {
+    qn__train_job *job = &t->job;
+    const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
+    const double begun = qn__now();
+    qn_status status = qn__train_job_step(job, err);
+    if (status != QN_OK)
+        return status;
+    const double now = qn__now();
+    t->training += now - begun;
+    t->epoch_training += now - begun;
+    t->items += job->running.items - before;
+    t->epoch_items += job->running.items - before;
+    ++t->steps;
+    if (t->steps == 1)
+        t->first_step = now;
+    report_step(t, now);
+    if (job->step % job->steps_per_epoch == 0)
+        status = end_epoch(t, err);
+    if (status == QN_OK && job->step < job->steps && checkpoint_due(t, now))
+        status = write_checkpoint(t, t->checkpoints, err);
+    return status;
+}
+
+qn_status qn_train_run(qn_train *t, qn_error *err) {
+    qn__train_job *job = &t->job;
+    qn_status status = QN_OK;
+    t->begun = t->last_checkpoint = t->recent_moment = qn__now();
+    while (status == QN_OK && job->step < job->steps && !atomic_load(&t->stop))
+        status = one_step(t, err);
+    t->ended = qn__now();
+    if (status == QN_OK && t->checkpoints)
+        status = write_checkpoint(t, t->checkpoints, err);
+    if (status == QN_OK && job->step < job->steps)
+        status = qn__fail(err, QN_INTERRUPTED, "stopped after step %llu of %llu",
+                          (unsigned long long)job->step, (unsigned long long)job->steps);
+    if (t->record && status != QN_OK) {
+        qn_error *none = NULL;
+        qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
+                       none);
+    }
+    if (!t->first_step)
+        t->first_step = t->begun;
+    return status;
+}
+
+qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
+    /* Fetching the parameters changes nothing that a caller could see. */
+    qn_train *mutable = (qn_train *)(uintptr_t)t;
+    return qn__train_job_model(&mutable->job, out, err);
+}
+
+static qn_status final_scores(qn_train *t, qn_error *err) {
+    const uint32_t outputs = t->job.layer[t->job.program.layers - 1].out;
+    t->train_score = score_of(&t->job.running);
+    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
+    if (status != QN_OK || !t->test)
+        return status;
+    qn__free(t->confusion);
+    t->confusion = qn__alloc((size_t)outputs * outputs, sizeof *t->confusion, err);
+    if (!t->confusion)
+        return QN_MEMORY;
+    return evaluate(t, t->test, t->confusion, &t->test_score, err);
+}
+
+qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
+    double rate = 0;
+    memset(report, 0, sizeof *report);
+    report->seconds = t->ended - t->begun;
+    report->worker = qn__team_report(t->job.team, t->ended - t->begun, &report->workers, &rate);
+    report->seconds_training = t->training;
+    report->bound = rate > 0 ? (double)t->items / rate : 0;
+    report->seconds_to_first_step = t->first_step - t->opened;
+    report->items = t->items;
+    report->steps = t->steps;
+    report->resumed_from = t->resumed_from;
+    qn_status status = final_scores(t, err);
+    if (status != QN_OK)
+        return status;
+    report->train = t->train_score;
+    report->valid = t->valid_score;
+    report->test = t->test_score;
+    report->classes = t->job.layer[t->job.program.layers - 1].out;
+    report->confusion = t->confusion;
+    if (!t->record)
+        return QN_OK;
+    qn_model *model;
+    status = qn_train_model(t, &model, err);
+    if (status == QN_OK)
+        status = qn__record_end(t->record, report, qn_model_digest(model), "finished", err);
+    qn_model_free(model);
+    return status;
+}
