@@ -1,0 +1,41 @@
+/* A subcommand of `quern`: what it is called, what it takes, and what runs it.
+ *
+ * One file for each, named NAME_command.c, defines one `const command`; main.c lists them. Its
+ * table of options is the only place where an option is written down: the parser, the help and the
+ * suggestions after a slip all read it. */
+#ifndef APP_COMMAND_H
+#define APP_COMMAND_H
+
+#include "options.h"
+
+/* The exit codes of the program; `quern help` documents them. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_DIFFERS = 3, EXIT_INTERRUPTED = 130 };
+
+struct command {
+    const char *name;      /* "train", "data info" */
+    const char *summary;   /* half a line for the list of commands */
+    const char *usage;     /* "quern train [--data FILE] [options] -o FILE" */
+    const char *about;     /* paragraphs for --help, each one line of source text, or NULL */
+    const option *options; /* ends with an entry whose name is NULL */
+    const char *operand;   /* what stands without a name, such as "MODEL"; NULL: nothing does */
+    const char *examples;  /* lines, each indented by the printer */
+    int (*run)(const command *self, int argc, char **argv); /* argv[0] is the program's name */
+};
+
+extern const command version_command;
+extern const command devices_command;
+extern const command data_info_command;
+extern const command data_synth_command;
+extern const command train_command;
+extern const command predict_command;
+extern const command replay_command;
+extern const command help_command;
+
+/* The commands in the order of the help; ends with NULL. Defined in main.c. */
+extern const command *const all_commands[];
+
+/* The command that argv[1], argv[2] name ("train", or "data" "info"), and in *words how many words
+ * that took; NULL when there is none. */
+const command *command_find(int argc, char **argv, int *words);
+
+#endif

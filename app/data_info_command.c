@@ -1,0 +1,208 @@
+/* quern data info: what a file of data holds. */
+
+#include "command.h"
+#include "format.h"
+#include "jsonline.h"
+#include "message.h"
+#include "sources.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct info_flags {
+    source_flags from;
+    uint64_t show;
+    int json;
+} info_flags;
+
+#define AT(member) .place = offsetof(info_flags, member)
+
+static const option info_options[] = {
+    {.heading = "Options",
+     .name = "labels",
+     .kind = OPTION_TEXT,
+     AT(from.labels),
+     .value = "FILE",
+     .help = "IDX: the file of labels"},
+    {.name = "label",
+     .kind = OPTION_TEXT,
+     AT(from.label),
+     .value = "COLUMN",
+     .help = "CSV: the column of labels, a name of the header, a number from 1, or last",
+     .fallback = "the first"},
+    {.name = "unlabelled",
+     .kind = OPTION_FLAG,
+     AT(from.unlabelled),
+     .help = "CSV: there is no column of labels"},
+    {.name = "show",
+     .kind = OPTION_COUNT,
+     AT(show),
+     .value = "N",
+     .high = 1000,
+     .help = "draw the first N items, where they are images",
+     .fallback = "0"},
+    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "one JSON object instead"},
+    {.name = NULL}};
+
+/* What has to be counted; the rest the data set knows itself. */
+typedef struct summary {
+    double least, greatest;
+    uint64_t *counts; /* items of each class; NULL without labels, or with too many classes */
+    uint32_t classes, rows, columns;
+} summary;
+
+enum { MOST_PRINTED = 40, MOST_COUNTED = 1 << 20 };
+
+static double value_at(const qn_data *data, uint64_t index) {
+    if (qn_data_type_of(data) == QN_U8)
+        return ((const unsigned char *)qn_data_values(data))[index];
+    return (double)((const float *)qn_data_values(data))[index];
+}
+
+/* Images without a told size are taken as square where the number of features is one. */
+static void find_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
+    qn_data_image_size(data, rows, columns);
+    uint32_t n = qn_data_features(data), side = (uint32_t)(sqrt((double)n) + 0.5);
+    if (*rows == 0 && side >= 4 && side <= 256 && side * side == n &&
+        qn_data_type_of(data) == QN_U8)
+        *rows = *columns = side;
+}
+
+static int summarise(const qn_data *data, summary *s) {
+    uint64_t n = qn_data_items(data), values = n * qn_data_features(data);
+    const int32_t *labels = qn_data_labels(data);
+    *s = (summary){.least = HUGE_VAL, .greatest = -HUGE_VAL, .classes = qn_data_classes(data)};
+    for (uint64_t i = 0; i < values; i++) {
+        double v = value_at(data, i);
+        s->least = v < s->least ? v : s->least;
+        s->greatest = v > s->greatest ? v : s->greatest;
+    }
+    find_size(data, &s->rows, &s->columns);
+    /* One stray label in a file must not ask for gigabytes of counters. */
+    if (!labels || s->classes > MOST_COUNTED)
+        return -1;
+    s->counts = calloc(s->classes, sizeof *s->counts);
+    if (!s->counts)
+        return message_fail(QN_MEMORY, "out of memory", "", "");
+    for (uint64_t i = 0; i < n; i++)
+        s->counts[labels[i]]++;
+    return -1;
+}
+
+static void print_json(const char *path, const qn_data *data, const summary *s) {
+    json_begin("data");
+    json_text("file", path);
+    json_text("format", qn_data_format(data));
+    json_text("type", qn_data_type_of(data) == QN_U8 ? "u8" : "f32");
+    json_count("items", qn_data_items(data));
+    json_count("features", qn_data_features(data));
+    json_count("classes", s->classes);
+    json_open("counts", '[');
+    for (uint32_t i = 0; s->counts && i < s->classes; i++)
+        json_count(NULL, s->counts[i]);
+    json_close(']');
+    json_number("min", s->least);
+    json_number("max", s->greatest);
+    json_count("rows", s->rows);
+    json_count("columns", s->columns);
+    json_text("digest", qn_data_digest(data));
+    json_end();
+}
+
+static void print_text(const char *path, const qn_data *data, const summary *s) {
+    char number[32];
+    printf("file      %s (%s)\n", path, qn_data_format(data));
+    printf("items     %s\n", format_count(qn_data_items(data), number));
+    printf("features  %" PRIu32, qn_data_features(data));
+    if (s->rows > 0)
+        printf(" (%" PRIu32 "x%" PRIu32 ")", s->rows, s->columns);
+    printf(", %s, from %g to %g\n", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats",
+           s->least, s->greatest);
+    if (qn_data_labels(data))
+        printf("classes   %" PRIu32 "\n", s->classes);
+    else
+        printf("classes   none: there are no labels\n");
+    for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++)
+        printf("%s%5" PRIu32 ": %-6" PRIu64,
+               i % 5 > 0 ? " "
+               : i > 0   ? "\n    "
+                         : "    ",
+               i, s->counts[i]);
+    if (s->counts)
+        putchar('\n');
+    if (s->counts && s->classes > MOST_PRINTED)
+        printf("          and %" PRIu32 " more\n", s->classes - MOST_PRINTED);
+    printf("digest    %s\n", qn_data_digest(data));
+}
+
+/* One character for a pixel and two rows of pixels to a line, since characters are tall. */
+static void draw_item(const qn_data *data, const summary *s, uint64_t item) {
+    static const char shades[] = " .:-=+*#%@";
+    double span = s->greatest > s->least ? s->greatest - s->least : 1;
+    uint64_t base = item * qn_data_features(data);
+    printf("\nitem %" PRIu64, item);
+    if (qn_data_labels(data))
+        printf(", label %" PRId32, qn_data_labels(data)[item]);
+    putchar('\n');
+    for (uint32_t r = 0; r < s->rows; r += 2) {
+        char line[1025];
+        uint32_t c = 0;
+        for (; c < s->columns && c < 1024; c++) {
+            uint64_t at = base + (uint64_t)r * s->columns + c;
+            double v = value_at(data, at);
+            if (r + 1 < s->rows)
+                v = 0.5 * (v + value_at(data, at + s->columns));
+            line[c] = shades[(int)(9.999 * (v - s->least) / span)];
+        }
+        while (c > 0 && line[c - 1] == ' ')
+            c--;
+        printf("%.*s\n", (int)c, line);
+    }
+}
+
+static int show(const qn_data *data, const summary *s, uint64_t count) {
+    if (count > 0 && s->rows == 0)
+        return message_usage("leave --show out", "these items are no images, so they cannot be "
+                                                 "drawn");
+    for (uint64_t i = 0; i < count && i < qn_data_items(data); i++)
+        draw_item(data, s, i);
+    return EXIT_DONE;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    info_flags f = {0};
+    arguments given;
+    qn_data *data = NULL;
+    summary s = {0};
+    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, 0, f.json);
+    code = source_open(given.operand[0], f.from.labels, &f.from, 0, &data);
+    if (code < 0)
+        code = summarise(data, &s);
+    if (code < 0 && f.json) {
+        print_json(given.operand[0], data, &s);
+        code = EXIT_DONE;
+    } else if (code < 0) {
+        print_text(given.operand[0], data, &s);
+        code = show(data, &s, f.show);
+    }
+    free(s.counts);
+    qn_data_close(data);
+    return code;
+}
+
+const command data_info_command = {
+    .name = "data info",
+    .summary = "what a file of data holds",
+    .usage = "quern data info FILE [options]",
+    .about = "Reads CSV or IDX, plain or gzipped, and prints its size, its classes, its range and "
+             "its digest: the digest of a file's content, whatever its format, that a model's "
+             "recipe names.",
+    .operand = "FILE",
+    .options = info_options,
+    .examples = "quern data info train.csv\n"
+                "quern data info images.idx.gz --labels labels.idx.gz --show 3",
+    .run = run};

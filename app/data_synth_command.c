@@ -1,0 +1,115 @@
+/* quern data synth digits: handwriting-like digits, written as IDX or CSV. */
+
+#include "command.h"
+#include "format.h"
+#include "message.h"
+#include "outfile.h"
+#include "sources.h"
+#include <quern/data.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct synth_flags {
+    uint64_t items, seed, first;
+    const char *out, *labels;
+    int quiet;
+} synth_flags;
+
+#define AT(member) .place = offsetof(synth_flags, member)
+
+static const option synth_options[] = {
+    {.heading = "Options",
+     .name = "items",
+     .kind = OPTION_COUNT,
+     AT(items),
+     .value = "N",
+     .low = 1,
+     .high = UINT64_C(1) << 32,
+     .help = "how many to draw",
+     .fallback = "20000"},
+    {.name = "seed",
+     .kind = OPTION_COUNT,
+     AT(seed),
+     .value = "N",
+     .high = UINT64_MAX,
+     .help = "another seed draws other digits",
+     .fallback = "1"},
+    {.name = "first",
+     .kind = OPTION_COUNT,
+     AT(first),
+     .value = "K",
+     .high = UINT64_C(1) << 47,
+     .help = "number of the first one; a test set begins where the training set ends",
+     .fallback = "0"},
+    {.letter = 'o',
+     .name = "output",
+     .kind = OPTION_TEXT,
+     AT(out),
+     .value = "FILE",
+     .help = "CSV when the name ends in .csv; IDX images when it ends in .idx or -ubyte, or when "
+             "--labels is given; must be given"},
+    {.name = "labels",
+     .kind = OPTION_TEXT,
+     AT(labels),
+     .value = "FILE",
+     .help = "IDX: the file of labels to write"},
+    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {.name = NULL}};
+
+static int is_csv(const synth_flags *f) { return ends_with(f->out, ".csv"); }
+
+static int check_flags(const synth_flags *f) {
+    if (!f->out)
+        return message_usage("add -o digits.csv, or -o images.idx --labels labels.idx",
+                             "there is no -o FILE to write to");
+    if (is_csv(f) && f->labels)
+        return message_usage("leave --labels out, or name an .idx file with -o",
+                             "a CSV file holds the labels itself");
+    if (!is_csv(f) && !f->labels && !ends_with(f->out, ".idx") && !ends_with(f->out, "-ubyte"))
+        return message_usage("end it in .csv or .idx, or add --labels FILE for IDX",
+                             "the name \"%s\" does not tell the format", f->out);
+    if (f->labels && strcmp(f->labels, f->out) == 0)
+        return message_usage("name two files", "--labels and -o name the same file");
+    int code = outfile_check(f->out, NULL, 0);
+    return code < 0 && f->labels ? outfile_check(f->labels, &f->out, 1) : code;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    synth_flags f = {.items = EMBEDDED_TRAIN, .seed = EMBEDDED_SEED};
+    arguments given;
+    qn_error err;
+    qn_data *data = NULL;
+    int code = options_read(self, argc - 4, argv + 4, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, f.quiet, 0);
+    code = check_flags(&f);
+    if (code >= 0)
+        return code;
+    qn_status status = qn_data_synth_digits(f.seed, f.first, f.items, &data, &err);
+    if (status == QN_OK && is_csv(&f))
+        status = qn_data_write_csv(data, f.out, &err);
+    else if (status == QN_OK)
+        status = qn_data_write_idx(data, f.out, f.labels, &err);
+    if (status == QN_OK && !f.quiet) {
+        char number[32];
+        printf("%s digits of 28x28 in %s%s%s, digest %s\n", format_count(f.items, number), f.out,
+               f.labels ? " and " : "", f.labels ? f.labels : "", qn_data_digest(data));
+        if (!is_csv(&f) && !f.labels)
+            message_note("note: the labels were not written; --labels FILE keeps them");
+    }
+    qn_data_close(data);
+    return status == QN_OK ? EXIT_DONE : message_error(&err);
+}
+
+const command data_synth_command = {
+    .name = "data synth digits",
+    .summary = "draw handwriting-like digits, as IDX or CSV",
+    .usage = "quern data synth digits [options] -o FILE [--labels FILE]",
+    .about = "Draws varied digits of 28x28 bytes with labels 0 to 9, the same bytes on every "
+             "machine. Digit number K of a seed is the same however many are drawn.",
+    .options = synth_options,
+    .examples = "quern data synth digits --items 5000 -o train.csv\n"
+                "quern data synth digits --items 1000 --first 5000 -o test.csv\n"
+                "quern data synth digits --items 5000 -o images.idx --labels labels.idx",
+    .run = run};

@@ -1,0 +1,116 @@
+#include "format.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+char *format_count(uint64_t value, char *text) {
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, value);
+    char *to = text;
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return text;
+}
+
+char *format_rate(double value, char *text) {
+    static const char units[] = " kMGT";
+    int unit = 0;
+    if (!isfinite(value) || value < 0)
+        return strcpy(text, "-");
+    while (value >= 999.5 && unit < 4) {
+        value /= 1000;
+        unit++;
+    }
+    int places = value >= 99.95 || unit == 0 ? 0 : value >= 9.995 ? 1 : 2;
+    int n = snprintf(text, 15, "%.*f", places, value);
+    if (unit > 0 && n > 0 && n < 14) {
+        text[n] = units[unit];
+        text[n + 1] = '\0';
+    }
+    return text;
+}
+
+char *format_duration(double seconds, char *text) {
+    if (!isfinite(seconds) || seconds < 0 || seconds > 1e9)
+        return strcpy(text, "-");
+    unsigned long s = (unsigned long)(seconds + 0.5);
+    if (seconds < 9.95)
+        snprintf(text, 24, "%.1fs", seconds);
+    else if (s < 60)
+        snprintf(text, 24, "%lus", s);
+    else if (s < 3600)
+        snprintf(text, 24, "%lum%02lus", s / 60, s % 60);
+    else
+        snprintf(text, 24, "%luh%02lum", s / 3600, s / 60 % 60);
+    return text;
+}
+
+char *format_bytes(uint64_t bytes, char *text) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes;
+    int unit = 0;
+    while (value >= 1024 && unit < 6) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(text, 24, "%.*f %s", unit > 0 && value < 99.95 ? 1 : 0, value, units[unit]);
+    return text;
+}
+
+/* Room that a word takes at most: quotes around it, and four bytes for each quote in it. */
+static size_t room_for(const char *word) {
+    size_t room = 4;
+    for (const char *p = word; *p; p++)
+        room += *p == '\'' ? 4 : 1;
+    return room;
+}
+
+static char *put_quoted(char *to, const char *word) {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "-_./,:=+@%";
+    if (*word && strspn(word, plain) == strlen(word))
+        return stpcpy(to, word);
+    *to++ = '\'';
+    for (const char *p = word; *p; p++)
+        if (*p == '\'')
+            to = stpcpy(to, "'\\''"); /* leave the quotes, write one, enter them again */
+        else
+            *to++ = *p;
+    *to++ = '\'';
+    *to = '\0';
+    return to;
+}
+
+char *format_shell(int argc, char **argv, const char *const *more, size_t more_count) {
+    size_t size = 1;
+    for (int i = 0; i < argc; i++)
+        size += room_for(argv[i]);
+    for (size_t i = 0; i < more_count; i++)
+        size += room_for(more[i]);
+    char *text = malloc(size), *to = text;
+    if (!text)
+        return NULL;
+    *to = '\0';
+    for (int i = 0; i < argc; i++) {
+        if (i > 0)
+            *to++ = ' ';
+        to = put_quoted(to, argv[i]);
+    }
+    for (size_t i = 0; i < more_count; i++) {
+        *to++ = ' ';
+        to = put_quoted(to, more[i]);
+    }
+    return text;
+}
+
+int ends_with(const char *text, const char *ending) {
+    size_t n = strlen(text), m = strlen(ending);
+    return n >= m && strcasecmp(text + n - m, ending) == 0;
+}

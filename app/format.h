@@ -1,0 +1,26 @@
+/* Numbers and words as a person reads them, and command lines as a shell does. */
+#ifndef APP_FORMAT_H
+#define APP_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each writes into `text` and returns it. */
+
+/* 1234567 -> "1,234,567"; needs 27 bytes. */
+char *format_count(uint64_t value, char *text);
+/* 58812.3 -> "58.8k", three digits; needs 16 bytes. */
+char *format_rate(double value, char *text);
+/* 75.2 -> "1m15s"; needs 24 bytes. */
+char *format_duration(double seconds, char *text);
+/* 1590040 -> "1.5 MiB"; needs 24 bytes. */
+char *format_bytes(uint64_t bytes, char *text);
+
+/* The words of a command line, quoted where a POSIX shell would ask for it, then `more`. The text
+ * is the caller's to free; NULL when memory was short. */
+char *format_shell(int argc, char **argv, const char *const *more, size_t more_count);
+
+/* 1 when `text` ends with `ending`, in upper or lower case. */
+int ends_with(const char *text, const char *ending);
+
+#endif

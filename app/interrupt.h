@@ -1,0 +1,12 @@
+/* Ctrl-C, SIGTERM and a closed terminal: the first asks the run to stop at the end of its step, the
+ * second ends the program at once. Before and after a run the first one ends it too. */
+#ifndef APP_INTERRUPT_H
+#define APP_INTERRUPT_H
+
+#include <quern/train.h>
+
+/* From now on an interruption stops `train`; NULL: it ends the program. `speak`: 1 to say on
+ * stderr that the request was heard. */
+void interrupt_watch(qn_train *train, int speak);
+
+#endif

@@ -1,0 +1,95 @@
+#include "jsonline.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int first; /* nothing stands yet in the innermost bracket */
+
+/* The length of the UTF-8 sequence at `p`, 0 when the bytes there are none (RFC 3629). */
+static int sequence(const unsigned char *p) {
+    int n = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
+            : (p[0] & 0xf0) == 0xe0        ? 3
+            : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+                                           : 0;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/* File names need not be UTF-8, but JSON must be: what is not becomes U+FFFD. */
+static void put_string(const char *text) {
+    putchar('"');
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        int n = *p >= 0x80 ? sequence(p) : 1;
+        if (*p == '"' || *p == '\\')
+            printf("\\%c", *p);
+        else if (*p < 0x20)
+            printf("\\u%04x", *p);
+        else if (n == 0)
+            fputs("\\ufffd", stdout);
+        else
+            fwrite(p, 1, (size_t)n, stdout);
+        p += n > 1 ? n - 1 : 0;
+    }
+    putchar('"');
+}
+
+static void put_key(const char *key) {
+    if (!first)
+        putchar(',');
+    first = 0;
+    if (key) {
+        put_string(key);
+        putchar(':');
+    }
+}
+
+void json_begin(const char *event) {
+    putchar('{');
+    first = 1;
+    json_text("event", event);
+}
+
+void json_text(const char *key, const char *value) {
+    put_key(key);
+    if (value)
+        put_string(value);
+    else
+        fputs("null", stdout);
+}
+
+void json_count(const char *key, uint64_t value) {
+    put_key(key);
+    printf("%" PRIu64, value);
+}
+
+/* The shorter of two texts that reads back as the same double. */
+void json_number(const char *key, double value) {
+    char text[32];
+    put_key(key);
+    snprintf(text, sizeof text, "%.15g", value);
+    if (strtod(text, NULL) != value)
+        snprintf(text, sizeof text, "%.17g", value);
+    fputs(isfinite(value) ? text : "null", stdout);
+}
+
+void json_open(const char *key, char bracket) {
+    put_key(key);
+    putchar(bracket);
+    first = 1;
+}
+
+void json_close(char bracket) {
+    putchar(bracket);
+    first = 0;
+}
+
+void json_end(void) {
+    puts("}");
+    fflush(stdout);
+}

@@ -1,0 +1,111 @@
+/* quern: finds the command that the first words name and runs it. */
+
+#include "command.h"
+#include "message.h"
+#include "suggest.h"
+#include <errno.h>
+#include <locale.h>
+#include <quern/version.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+const command *const all_commands[] = {&train_command,     &predict_command,    &replay_command,
+                                       &data_info_command, &data_synth_command, &devices_command,
+                                       &version_command,   &help_command,       NULL};
+
+/* How many of the words begin with those of the name "data synth digits"; 0 unless all are there.
+ */
+static int words_of(const char *name, int argc, char **argv) {
+    int count = 0;
+    while (*name) {
+        size_t length = strcspn(name, " ");
+        if (count + 1 >= argc || strlen(argv[count + 1]) != length ||
+            strncmp(argv[count + 1], name, length) != 0)
+            return 0;
+        count++;
+        name += length + (name[length] == ' ');
+    }
+    return count;
+}
+
+const command *command_find(int argc, char **argv, int *words) {
+    for (int i = 0; all_commands[i]; i++) {
+        *words = words_of(all_commands[i]->name, argc, argv);
+        if (*words > 0)
+            return all_commands[i];
+    }
+    return NULL;
+}
+
+/* "quern data", "quern data synth" and slips. */
+static int no_such_command(int argc, char **argv) {
+    const char *names[16];
+    char typed[128] = "", remedy[256];
+    size_t count = 0, used = 0;
+    for (int i = 0; all_commands[i]; i++)
+        names[count++] = all_commands[i]->name;
+    /* A slip in the second word should be seen as one: "data inof" is near "data info". */
+    int longest = strcmp(argv[1], "data") == 0 ? 3 : 1;
+    for (int i = 1; i < argc && i <= longest && argv[i][0] != '-'; i++)
+        used += (size_t)snprintf(typed + used, sizeof typed - used, "%s%.30s", i > 1 ? " " : "",
+                                 argv[i]);
+    if (argv[1][0] == '-')
+        snprintf(typed, sizeof typed, "%.60s", argv[1]);
+    if (strcmp(typed, "data") == 0)
+        return message_usage("write quern data info FILE, or quern data synth digits",
+                             "\"data\" needs to know what to do");
+    const char *near = suggest(typed, names, count);
+    snprintf(remedy, sizeof remedy, "%s%s%s\"quern help\" lists the commands",
+             near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "");
+    return message_usage(remedy, "there is no command \"%s\"", typed);
+}
+
+static int has_word(int argc, char **argv, const char *word) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return 1;
+    return 0;
+}
+
+static int dispatch(int argc, char **argv) {
+    int words;
+    if (argc < 2)
+        return help_command.run(&help_command, 0, NULL);
+    /* What every program answers to. */
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return help_command.run(&help_command, 2, argv);
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("quern %s\n", qn_version());
+        return EXIT_DONE;
+    }
+    if (argc > 2 && strcmp(argv[1], "data") == 0 && argv[2][0] == '-' &&
+        has_word(argc, argv, "--help"))
+        return help_command.run(&help_command, 3, (char *[]){argv[0], argv[0], argv[1]});
+    const command *c = command_find(argc, argv, &words);
+    if (!c)
+        return no_such_command(argc, argv);
+    /* Until its options are read, errors go where they will go afterwards. */
+    message_setup(c->name, 0, has_word(argc, argv, "--json"));
+    return c->run(c, argc, argv);
+}
+
+/* A full disk behind `>` is a failure like any other; a reader that left (`| head`) is none to
+ * complain of. */
+static int close_output(int code) {
+    int failed = fflush(stdout) != 0, saved = errno;
+    if (!failed && !ferror(stdout))
+        return code;
+    if (failed && saved != EPIPE)
+        fprintf(stderr, "quern: cannot write to the standard output: %s\n", strerror(saved));
+    return code == EXIT_DONE ? EXIT_FAILED : code;
+}
+
+int main(int argc, char **argv) {
+    /* Which characters the terminal shows; numbers stay as C writes them. */
+    setlocale(LC_CTYPE, "");
+    /* A closed pipe and a limit on file sizes shall be errors of a write, not the end of a run. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    return close_output(dispatch(argc, argv));
+}

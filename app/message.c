@@ -1,0 +1,101 @@
+#include "message.h"
+#include "command.h"
+#include "jsonline.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The program runs one command; how it speaks is decided once. */
+static struct {
+    char name[64];
+    int quiet, json;
+} voice;
+
+void message_setup(const char *name, int quiet, int json) {
+    snprintf(voice.name, sizeof voice.name, "%s%s", *name ? " " : "", name);
+    voice.quiet = quiet;
+    voice.json = json;
+}
+
+int message_exit_code(qn_status status) {
+    switch (status) {
+    case QN_OK:
+        return EXIT_DONE;
+    case QN_USAGE:
+        return EXIT_USAGE;
+    case QN_DIFFERS:
+        return EXIT_DIFFERS;
+    case QN_INTERRUPTED:
+        return EXIT_INTERRUPTED;
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+/* Texts may quote a hostile file: control characters, which could drive the terminal, are shown
+ * as question marks. */
+static void print_clean(const char *before, const char *text) {
+    if (!*text)
+        return;
+    fputs(before, stderr);
+    for (const char *p = text; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        fputc(c < 0x20 || c == 0x7f ? '?' : c, stderr);
+    }
+    fputc('\n', stderr);
+}
+
+int message_fail(qn_status status, const char *what, const char *where, const char *remedy) {
+    int code = message_exit_code(status);
+    char head[96];
+    snprintf(head, sizeof head, "quern%s: ", voice.name);
+    fflush(stdout);
+    print_clean(head, what);
+    print_clean("  at ", where);
+    print_clean("  ", remedy);
+    if (voice.json) {
+        json_begin("error");
+        json_text("status", qn_status_name(status));
+        json_text("what", what);
+        json_text("where", where);
+        json_text("remedy", remedy);
+        json_count("exit", (uint64_t)code);
+        json_end();
+    }
+    return code;
+}
+
+int message_error(const qn_error *err) {
+    return message_fail(err->status, err->what, err->where, err->remedy);
+}
+
+int message_usage(const char *remedy, const char *format, ...) {
+    char what[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return message_fail(QN_USAGE, what, "", remedy);
+}
+
+void message_note(const char *format, ...) {
+    if (voice.quiet || voice.json)
+        return;
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,
+                       const char *format, ...) {
+    va_list args;
+    err->status = status;
+    va_start(args, format);
+    vsnprintf(err->what, sizeof err->what, format, args);
+    va_end(args);
+    snprintf(err->where, sizeof err->where, "%s", where);
+    snprintf(err->remedy, sizeof err->remedy, "%s", remedy);
+    return status;
+}

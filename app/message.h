@@ -1,0 +1,31 @@
+/* What the program says when something is wrong, and notes on the way.
+ *
+ * An error is three lines on stderr: "quern train: WHAT", "  at WHERE", "  REMEDY"; with --json it
+ * is an object on stdout too. Notes are lines on stderr and left out with --quiet and --json. */
+#ifndef APP_MESSAGE_H
+#define APP_MESSAGE_H
+
+#include <quern/status.h>
+
+/* Called once a command is known: its name, and how much to say. */
+void message_setup(const char *name, int quiet, int json);
+
+/* Prints `err` and returns the exit code for its status. */
+int message_error(const qn_error *err);
+/* The same from texts of any length; `where` and `remedy` may be empty. */
+int message_fail(qn_status status, const char *what, const char *where, const char *remedy);
+/* An error in the command line: QN_USAGE, the remedy first. */
+int message_usage(const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A line on stderr for a person. */
+void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Fills `err` as the library would; returns `status`. */
+qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,
+                       const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The exit code that stands for a status. */
+int message_exit_code(qn_status status);
+
+#endif

@@ -1,0 +1,195 @@
+#include "options.h"
+#include "command.h"
+#include "message.h"
+#include "suggest.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CHOICES = 16, MOST_OPTIONS = 64 };
+
+int read_float(const char *text, float *out) {
+    char *end = NULL;
+    /* strtof alone would take "nan", "inf" and hexadecimal too, and leading blanks. */
+    if (!*text || strspn(text, "0123456789+-.eE") != strlen(text))
+        return 0;
+    *out = strtof(text, &end);
+    return *end == '\0' && end != text && isfinite(*out);
+}
+
+int read_count(const char *text, uint64_t *out) {
+    if (!*text || strspn(text, "0123456789") != strlen(text))
+        return 0;
+    errno = 0;
+    *out = strtoull(text, NULL, 10);
+    return errno == 0;
+}
+
+/* Cuts "a|b|c" into words inside `room`; returns their number. */
+static size_t split_choices(const char *choices, char *room, size_t size, const char **words) {
+    size_t count = 0;
+    snprintf(room, size, "%s", choices);
+    char *rest = NULL;
+    for (char *w = strtok_r(room, "|", &rest); w && count < MOST_CHOICES;
+         w = strtok_r(NULL, "|", &rest))
+        words[count++] = w;
+    return count;
+}
+
+static int store_choice(const option *o, const char *text, void *at) {
+    char room[256], remedy[384];
+    const char *words[MOST_CHOICES];
+    size_t count = split_choices(o->choices, room, sizeof room, words);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *(const char **)at = text;
+            return -1;
+        }
+    const char *near = suggest(text, words, count);
+    snprintf(remedy, sizeof remedy, "%s%s%sit is one of %s", near ? "did you mean \"" : "",
+             near ? near : "", near ? "\"? " : "", o->choices);
+    return message_usage(remedy, "--%s cannot be \"%s\"", o->name, text);
+}
+
+static int store_count(const option *o, const char *text, void *at) {
+    uint64_t value;
+    if (read_count(text, &value) && value >= o->low && value <= o->high) {
+        *(uint64_t *)at = value;
+        return -1;
+    }
+    char remedy[160];
+    snprintf(remedy, sizeof remedy, "it is a whole number from %" PRIu64 " to %" PRIu64, o->low,
+             o->high);
+    return message_usage(remedy, "--%s cannot be \"%s\"", o->name, text);
+}
+
+/* Writes one value to its place. Returns -1, or an exit code after a message. */
+static int store(const option *o, const char *text, void *values) {
+    void *at = (char *)values + o->place;
+    switch (o->kind) {
+    case OPTION_FLAG:
+        *(int *)at = 1;
+        return -1;
+    case OPTION_TEXT:
+        if (!*text)
+            return message_usage("see --help", "--%s was given nothing", o->name);
+        *(const char **)at = text;
+        return -1;
+    case OPTION_CHOICE:
+        return store_choice(o, text, at);
+    case OPTION_COUNT:
+        return store_count(o, text, at);
+    default:
+        if (read_float(text, (float *)at))
+            return -1;
+        return message_usage("it is a finite decimal number, such as 0.1 or 1e-3",
+                             "--%s cannot be \"%s\"", o->name, text);
+    }
+}
+
+/* The entry that `word` names ("--data", "--data=x", "-o"), or NULL. */
+static const option *find(const option *table, const char *word) {
+    size_t length = strcspn(word + 2, "=");
+    for (const option *o = table; o->name; o++) {
+        int by_letter = o->letter && word[1] == o->letter && word[2] == '\0';
+        int by_name =
+            word[1] == '-' && strlen(o->name) == length && strncmp(o->name, word + 2, length) == 0;
+        if (by_letter || by_name)
+            return o;
+    }
+    return NULL;
+}
+
+static int unknown(const command *self, const char *word) {
+    const char *names[MOST_OPTIONS];
+    char typed[64], remedy[160];
+    size_t count = 0, skip = word[1] == '-' ? 2 : 1;
+    for (const option *o = self->options; o->name && count + 1 < MOST_OPTIONS; o++)
+        names[count++] = o->name;
+    names[count++] = "help";
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + skip, "="), word + skip);
+    const char *near = suggest(typed, names, count);
+    if (near)
+        snprintf(remedy, sizeof remedy, "did you mean --%s? \"quern %s --help\" lists them all",
+                 near, self->name);
+    else
+        snprintf(remedy, sizeof remedy, "\"quern %s --help\" lists the options", self->name);
+    return message_usage(remedy, "there is no option \"%.*s\"", (int)strcspn(word, "="), word);
+}
+
+/* Takes the option at argv[*at] and its value. Returns -1 or an exit code. */
+static int take_option(const command *self, int argc, char **argv, int *at, void *values,
+                       arguments *out) {
+    const char *word = argv[*at];
+    const option *o = find(self->options, word);
+    if (!o)
+        return unknown(self, word);
+    uint64_t bit = UINT64_C(1) << (o - self->options);
+    if (out->given & bit)
+        return message_usage("leave one of them out", "--%s is there twice", o->name);
+    out->given |= bit;
+    const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
+    if (o->kind == OPTION_FLAG) {
+        if (equals)
+            return message_usage("write it alone", "--%s takes no value", o->name);
+        return store(o, "", values);
+    }
+    if (equals)
+        return store(o, equals + 1, values);
+    if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
+        char remedy[160];
+        snprintf(remedy, sizeof remedy, "write --%s %s", o->name,
+                 o->choices ? o->choices : o->value);
+        return message_usage(remedy, "--%s lacks its value", o->name);
+    }
+    return store(o, argv[++*at], values);
+}
+
+static int take_operand(const command *self, const char *word, arguments *out) {
+    char remedy[160];
+    if (self->operand && out->operands < MOST_OPERANDS) {
+        out->operand[out->operands++] = word;
+        return -1;
+    }
+    snprintf(remedy, sizeof remedy, "usage: %.140s", self->usage);
+    return message_usage(remedy, "\"%s\" is one word too many", word);
+}
+
+int options_read(const command *self, int argc, char **argv, void *values, arguments *out) {
+    int only_operands = 0;
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        int code;
+        if (!only_operands && strcmp(word, "--") == 0) {
+            only_operands = 1;
+            continue;
+        }
+        if (!only_operands && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            options_help(self);
+            return EXIT_DONE;
+        }
+        if (only_operands || word[0] != '-' || word[1] == '\0')
+            code = take_operand(self, word, out);
+        else
+            code = take_option(self, argc, argv, &i, values, out);
+        if (code >= 0)
+            return code;
+    }
+    if (self->operand && out->operands == 0) {
+        char remedy[160];
+        snprintf(remedy, sizeof remedy, "usage: %.140s", self->usage);
+        return message_usage(remedy, "%s is missing", self->operand);
+    }
+    return -1;
+}
+
+int options_given(const command *self, const arguments *words, const char *name) {
+    for (const option *o = self->options; o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return (words->given >> (o - self->options)) & 1;
+    return 0;
+}

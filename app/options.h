@@ -1,0 +1,68 @@
+/* Reading a command line by a table.
+ *
+ *     typedef struct flags { const char *data; uint64_t batch; int quiet; } flags;
+ *     static const option table[] = {
+ *         {.name = "data", .kind = OPTION_TEXT, .place = offsetof(flags, data), .value = "FILE",
+ * ...},
+ *         {.name = NULL}};
+ *     flags f = {.batch = 64};
+ *     arguments given;
+ *     int code = options_read(self, argc, argv, &f, &given);
+ *     if (code >= 0) return code;   // help was shown, or the usage was wrong
+ *
+ * `--name value`, `--name=value`, `-o value` and `-h` are understood; `--` ends the options. A
+ * value may begin with one dash ("-o -", "--lr -1") but not with two, unless written with `=`. */
+#ifndef APP_OPTIONS_H
+#define APP_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct command command;
+
+typedef enum option_kind {
+    OPTION_FLAG,   /* int: becomes 1 */
+    OPTION_TEXT,   /* const char * */
+    OPTION_CHOICE, /* const char *, one of the words in .choices */
+    OPTION_COUNT,  /* uint64_t from .low to .high */
+    OPTION_FLOAT   /* float: the one nearest to the decimal number */
+} option_kind;
+
+typedef struct option {
+    const char *name; /* without its dashes */
+    char letter;      /* 'o' for -o, or 0 */
+    option_kind kind;
+    size_t place;         /* offset in the command's own struct */
+    const char *value;    /* "FILE" in the help; a choice shows its words */
+    const char *choices;  /* "mse|cross-entropy" */
+    uint64_t low, high;   /* limits of a count */
+    const char *fallback; /* the default, for the help; NULL: none */
+    const char *help;
+    const char *heading; /* starts a group of options in the help, or NULL */
+} option;
+
+enum { MOST_OPERANDS = 1 };
+
+/* Which options were there, and what stood without a name. */
+typedef struct arguments {
+    uint64_t given; /* bit i: the table's entry i was given */
+    const char *operand[MOST_OPERANDS];
+    int operands;
+} arguments;
+
+/* Fills `values` and `out` from the words after the command's name. Returns -1 to go on, or the
+ * exit code to end with after the help or a message was printed. The texts belong to argv. */
+int options_read(const command *self, int argc, char **argv, void *values, arguments *out);
+
+/* 1 when the option of that name was on the command line. */
+int options_given(const command *self, const arguments *words, const char *name);
+
+/* The whole decimal text as a finite float, rounded once; 0 when it is no such number. */
+int read_float(const char *text, float *out);
+/* The whole text as a number of decimal digits; 0 when it is none, or too large. */
+int read_count(const char *text, uint64_t *out);
+
+/* The help of one command, on stdout. */
+void options_help(const command *self);
+
+#endif

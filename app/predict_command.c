@@ -1,0 +1,236 @@
+/* quern predict: a model applied to data. */
+
+#include "command.h"
+#include "format.h"
+#include "jsonline.h"
+#include "message.h"
+#include "outfile.h"
+#include "sources.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <quern/predict.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct predict_flags {
+    source_flags from;
+    const char *out, *isa;
+    uint64_t threads;
+    int outputs, quiet, json;
+} predict_flags;
+
+#define AT(member) .place = offsetof(predict_flags, member)
+
+static const option predict_options[] = {
+    {.heading = "Options",
+     .name = "data",
+     .kind = OPTION_TEXT,
+     AT(from.data),
+     .value = "FILE",
+     .help = "what to predict: CSV or IDX, plain or gzipped; must be given"},
+    {.name = "labels",
+     .kind = OPTION_TEXT,
+     AT(from.labels),
+     .value = "FILE",
+     .help = "IDX: the file of labels, for the accuracy"},
+    {.name = "label",
+     .kind = OPTION_TEXT,
+     AT(from.label),
+     .value = "COLUMN",
+     .help = "CSV: the column of labels, a name of the header, a number from 1, or last",
+     .fallback = "the first"},
+    {.name = "unlabelled",
+     .kind = OPTION_FLAG,
+     AT(from.unlabelled),
+     .help = "CSV: there is no column of labels"},
+    {.letter = 'o',
+     .name = "output",
+     .kind = OPTION_TEXT,
+     AT(out),
+     .value = "FILE",
+     .help = "CSV: item, label where known, prediction, score; - is the standard output",
+     .fallback = "-"},
+    {.name = "outputs",
+     .kind = OPTION_FLAG,
+     AT(outputs),
+     .help = "add the network's outputs as columns p0, p1, ..."},
+    {.name = "threads",
+     .kind = OPTION_COUNT,
+     AT(threads),
+     .value = "N",
+     .high = 4096,
+     .help = "cores to use",
+     .fallback = "0: every core the process may use"},
+    {.name = "isa",
+     .kind = OPTION_CHOICE,
+     AT(isa),
+     .choices = "auto|scalar|avx2|avx512|neon",
+     .help = "the instruction set; refused where the machine lacks it",
+     .fallback = "auto"},
+    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     AT(json),
+     .help = "the summary as one JSON object on stdout; needs -o FILE"},
+    {.name = NULL}};
+
+static int to_stdout(const predict_flags *f) { return strcmp(f->out, "-") == 0; }
+
+static int copy_to_stdout(const char *path) {
+    char block[65536];
+    size_t n;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return message_fail(QN_IO, strerror(errno), path, "");
+    while ((n = fread(block, 1, sizeof block, file)) > 0 && fwrite(block, 1, n, stdout) == n)
+        ;
+    fclose(file);
+    return -1; /* a failed write is found when the program ends */
+}
+
+/* The library writes whole files. For the standard output it writes one into a folder of its own,
+ * which is copied and removed: nobody reads half a table before an error. */
+static int predict_to_stdout(const predict_flags *f, const qn_model *model, const qn_data *data,
+                             const qn_compute *compute, uint64_t *correct) {
+    const char *base = getenv("TMPDIR");
+    char folder[4096], path[4200];
+    qn_error err;
+    int length = snprintf(folder, sizeof folder, "%s/quern-XXXXXX", base && *base ? base : "/tmp");
+    if (length >= (int)sizeof folder || !mkdtemp(folder))
+        return message_fail(QN_IO, "cannot make a folder for the output", base ? base : "/tmp",
+                            "set TMPDIR, or name a file with -o");
+    snprintf(path, sizeof path, "%s/predictions.csv", folder);
+    qn_status status = qn_predict_csv(model, data, compute, path, f->outputs, correct, &err);
+    int code = status == QN_OK ? copy_to_stdout(path) : message_error(&err);
+    unlink(path);
+    rmdir(folder);
+    return code;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void summary(const predict_flags *f, const qn_data *data, uint64_t correct, double seconds) {
+    uint64_t items = qn_data_items(data);
+    int labelled = qn_data_labels(data) != NULL && items > 0;
+    double accuracy = labelled ? (double)correct / (double)items : (double)NAN;
+    char number[32], rate[16];
+    if (f->json) {
+        json_begin("predictions");
+        json_text("file", f->out);
+        json_count("items", items);
+        json_number("accuracy", accuracy);
+        json_number("seconds", seconds);
+        json_end();
+    }
+    if (f->json || f->quiet)
+        return;
+    /* The table may be going to stdout: then the summary keeps out of its way. */
+    FILE *to = to_stdout(f) ? stderr : stdout;
+    if (labelled)
+        fprintf(to, "accuracy %.2f %% (%" PRIu64 " of %" PRIu64 ")\n", 100 * accuracy, correct,
+                items);
+    fprintf(to, "%s predictions in %s, %.3f s, %s items/s\n", format_count(items, number),
+            to_stdout(f) ? "the standard output" : f->out, seconds,
+            format_rate(seconds > 0 ? (double)items / seconds : 0, rate));
+}
+
+/* The commonest slip: a table without labels, of which the first feature was taken for one. */
+static int check_shape(const predict_flags *f, const char *model_path, const qn_model *model,
+                       const qn_data *data) {
+    char what[256];
+    uint32_t has = qn_data_features(data), wants = qn_model_inputs(model);
+    const char *remedy = "predict data with the same columns as the training data";
+    if (has == wants)
+        return -1;
+    if (strncmp(qn_data_format(data), "csv", 3) == 0 && has + 1 == wants && !f->from.unlabelled)
+        remedy = "if the file holds no labels, add --unlabelled";
+    if (strncmp(qn_data_format(data), "csv", 3) == 0 && has == wants + 1 && f->from.unlabelled)
+        remedy = "if the file holds labels, leave --unlabelled out";
+    snprintf(what, sizeof what,
+             "the data has %" PRIu32 " features, but the model was trained on %" PRIu32, has,
+             wants);
+    char where[512];
+    snprintf(where, sizeof where, "%.250s, model %.250s", f->from.data, model_path);
+    return message_fail(QN_MISMATCH, what, where, remedy);
+}
+
+static int predict(const predict_flags *f, const char *model_path, const qn_model *model,
+                   const qn_data *data) {
+    qn_compute compute = {.threads = (int)f->threads, .isa = f->isa};
+    uint64_t correct = 0;
+    qn_error err;
+    int code = check_shape(f, model_path, model, data);
+    if (code >= 0)
+        return code;
+    double start = now();
+    if (to_stdout(f))
+        code = predict_to_stdout(f, model, data, &compute, &correct);
+    else if (qn_predict_csv(model, data, &compute, f->out, f->outputs, &correct, &err) != QN_OK)
+        code = message_error(&err);
+    if (code >= 0)
+        return code;
+    summary(f, data, correct, now() - start);
+    return EXIT_DONE;
+}
+
+static int check_flags(const predict_flags *f, const char *model_path) {
+    const char *inputs[] = {f->from.data, f->from.labels, model_path};
+    qn_compute compute = {.threads = (int)f->threads, .isa = f->isa};
+    qn_error err;
+    if (!f->from.data)
+        return message_usage("add --data FILE", "there is no --data to predict");
+    if (f->json && to_stdout(f))
+        return message_usage("add -o predictions.csv",
+                             "--json and the predictions both want the standard output");
+    if (f->from.unlabelled && (f->from.labels || f->from.label))
+        return message_usage("leave one of them out",
+                             "--unlabelled contradicts --labels and --label");
+    if (qn_compute_check(&compute, &err) != QN_OK)
+        return message_error(&err);
+    return to_stdout(f) ? -1 : outfile_check(f->out, inputs, sizeof inputs / sizeof *inputs);
+}
+
+static int run(const command *self, int argc, char **argv) {
+    predict_flags f = {.out = "-", .isa = "auto"};
+    arguments given;
+    qn_model *model = NULL;
+    qn_data *data = NULL;
+    qn_error err;
+    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, f.quiet, f.json);
+    code = check_flags(&f, given.operand[0]);
+    if (code >= 0)
+        return code;
+    if (qn_model_load(given.operand[0], &model, &err) != QN_OK)
+        return message_error(&err);
+    code = source_open(f.from.data, f.from.labels, &f.from, f.threads, &data);
+    if (code < 0)
+        code = predict(&f, given.operand[0], model, data);
+    qn_data_close(data);
+    qn_model_free(model);
+    return code;
+}
+
+const command predict_command = {
+    .name = "predict",
+    .summary = "apply a model to data",
+    .usage = "quern predict MODEL --data FILE [options] [-o FILE]",
+    .about = "Writes the class that the model gives to each item, and its score, as CSV. The "
+             "scaling travels in the model file and is applied. Where the data has labels, the "
+             "accuracy is printed: on stdout, or on stderr when stdout takes the table.",
+    .operand = "MODEL",
+    .options = predict_options,
+    .examples = "quern predict digits.safetensors --data test.csv -o predictions.csv\n"
+                "quern predict digits.safetensors --data new.csv --unlabelled --outputs | head\n"
+                "quern predict m.safetensors --data images.idx.gz --labels labels.idx.gz -o p.csv",
+    .run = run};

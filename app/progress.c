@@ -1,0 +1,149 @@
+#include "progress.h"
+#include "format.h"
+#include <inttypes.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double REDRAW = 0.125; /* seconds between two drawings */
+enum { WIDEST_BAR = 40, NARROWEST_BAR = 6, ROOM = 512 };
+
+void progress_init(progress *p, int quiet) {
+    const char *term = getenv("TERM"), *plain = getenv("NO_COLOR");
+    *p = (progress){.quiet = quiet};
+    p->live = !quiet && isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    p->blocks = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    p->colour = p->live && !(plain && *plain);
+    p->last_draw = -1;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Asked at each drawing, so that a resized window needs no signal handler. */
+static int terminal_width(void) {
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 80;
+}
+
+/* A bar of `width` cells of which `share` is full, in eighths of a cell where blocks can be had. */
+static char *draw_bar(const progress *p, char *to, int width, double share) {
+    static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    int eighths = (int)(share * width * 8 + 0.5), full = eighths / 8, rest = eighths % 8;
+    to = stpcpy(to, p->blocks ? "│" : "[");
+    if (p->colour)
+        to = stpcpy(to, "\033[36m");
+    for (int i = 0; i < full; i++)
+        to = stpcpy(to, p->blocks ? "█" : "=");
+    int cells = full;
+    if (p->blocks && rest > 0) {
+        to = stpcpy(to, parts[rest]);
+        cells++;
+    } else if (!p->blocks && full < width) {
+        to = stpcpy(to, ">");
+        cells++;
+    }
+    for (; cells < width; cells++)
+        *to++ = ' ';
+    if (p->colour)
+        to = stpcpy(to, "\033[0m");
+    return stpcpy(to, p->blocks ? "│" : "]");
+}
+
+/* The facts beside the bar, most important first; as many as fit into `room` cells. */
+static int facts(const qn_step_event *e, char *text, int room) {
+    char piece[4][64], number[24];
+    snprintf(piece[0], 64, "  step %" PRIu64 "/%" PRIu64, e->step, e->steps);
+    snprintf(piece[1], 64, "  %s left", format_duration(e->seconds_left, number));
+    snprintf(piece[2], 64, "  loss %.4g", e->loss);
+    snprintf(piece[3], 64, "  %s items/s", format_rate(e->items_per_second, number));
+    int used = 0, keep = 0;
+    while (keep < 4 && used + (int)strlen(piece[keep]) <= room)
+        used += (int)strlen(piece[keep++]);
+    /* Printed in the order in which they read best. */
+    static const int order[] = {0, 3, 2, 1};
+    text[0] = '\0';
+    for (int i = 0; i < 4; i++)
+        if (order[i] < keep)
+            strcat(text, piece[order[i]]);
+    return used;
+}
+
+static void draw(progress *p, const qn_step_event *e) {
+    char line[ROOM], head[48], tail[256];
+    /* The last column stays free: writing there moves some terminals to the next line. */
+    int width = terminal_width() - 1;
+    int used =
+        snprintf(head, sizeof head, "epoch %" PRIu32 "/%" PRIu32 " ", e->epoch + 1, e->epochs);
+    if (width < used + NARROWEST_BAR + 2)
+        return;
+    used += facts(e, tail, width - used - NARROWEST_BAR - 2);
+    int bar = width - used - 2 < WIDEST_BAR ? width - used - 2 : WIDEST_BAR;
+    char *to = stpcpy(line, "\r");
+    to = stpcpy(to, head);
+    to = draw_bar(p, to, bar, e->steps > 0 ? (double)e->step / (double)e->steps : 0);
+    to = stpcpy(to, tail);
+    stpcpy(to, "\033[K");
+    fputs(line, stderr); /* one write, so that the line never appears half drawn */
+    fflush(stderr);
+    p->drawn = 1;
+}
+
+void progress_step(progress *p, const qn_step_event *event) {
+    if (!p->live)
+        return;
+    double t = now();
+    if (p->last_draw >= 0 && t - p->last_draw < REDRAW)
+        return;
+    p->last_draw = t;
+    draw(p, event);
+}
+
+void progress_clear(progress *p) {
+    if (p->drawn)
+        fputs("\r\033[K", stderr);
+    p->drawn = 0;
+}
+
+static void print_score(const qn_score *s) {
+    if (s->items == 0)
+        return;
+    fprintf(stderr, "  %10.5g  %8.2f", s->loss, 100.0 * (double)s->correct / (double)s->items);
+}
+
+static void print_heading(const qn_epoch_event *e, int digits) {
+    fprintf(stderr, "%*s  %10s  %8s", 5 + 2 * digits + 1, "epoch", "loss", "right %");
+    if (e->valid.items > 0)
+        fprintf(stderr, "  %10s  %8s", "valid loss", "right %");
+    if (e->test.items > 0)
+        fprintf(stderr, "  %10s  %8s", "test loss", "right %");
+    fprintf(stderr, "  %8s  %8s\n", "seconds", "items/s");
+}
+
+void progress_epoch(progress *p, const qn_epoch_event *e) {
+    char rate[16];
+    if (p->quiet)
+        return;
+    int digits = snprintf(NULL, 0, "%" PRIu32, e->epochs);
+    progress_clear(p);
+    if (!p->headed)
+        print_heading(e, digits);
+    p->headed = 1;
+    fprintf(stderr, "%*" PRIu32 "/%" PRIu32, 5 + digits, e->epoch, e->epochs);
+    print_score(&e->train);
+    print_score(&e->valid);
+    print_score(&e->test);
+    fprintf(stderr, "  %8.2f  %8s\n", e->seconds, format_rate(e->items_per_second, rate));
+    fflush(stderr);
+    p->last_draw = -1;
+}

@@ -1,0 +1,178 @@
+#include "report.h"
+#include "format.h"
+#include "jsonline.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { WIDEST_TABLE = 20, LONGEST_LIST = 20 };
+
+/* The score that speaks for the run: the test set's, else the validation set's, else that of
+ * the last training epoch. */
+static const qn_score *best_score(const qn_train_report *r, const char **name) {
+    const qn_score *s = r->test.items ? &r->test : r->valid.items ? &r->valid : &r->train;
+    *name = s == &r->test ? "test" : s == &r->valid ? "validation" : "training";
+    return s;
+}
+
+static double percent(uint64_t part, uint64_t whole) {
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+/* Rows are labels, columns what was predicted; the diagonal is right. */
+static void print_table(const uint64_t *confusion, uint32_t classes) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < classes * classes; i++)
+        most = confusion[i] > most ? confusion[i] : most;
+    int width = snprintf(NULL, 0, "%" PRIu64, most) + 2;
+    if (width < 4)
+        width = 4;
+    printf("\nlabel  predicted\n      ");
+    for (uint32_t j = 0; j < classes; j++)
+        printf("%*" PRIu32, width, j);
+    printf("   right %%\n");
+    for (uint32_t i = 0; i < classes; i++) {
+        uint64_t sum = 0;
+        printf("%5" PRIu32 " ", i);
+        for (uint32_t j = 0; j < classes; j++) {
+            uint64_t n = confusion[i * classes + j];
+            sum += n;
+            if (n > 0)
+                printf("%*" PRIu64, width, n);
+            else
+                printf("%*s", width, "."); /* so that what is there stands out */
+        }
+        if (sum > 0)
+            printf("   %7.2f\n", percent(confusion[i * classes + i], sum));
+        else
+            printf("   %7s\n", "-");
+    }
+}
+
+typedef struct mistake {
+    uint64_t count;
+    uint32_t label, predicted;
+} mistake;
+
+/* Keeps the list sorted, most frequent first; of equals, the one met first. */
+static int insert_mistake(mistake *list, int used, mistake m) {
+    int at = used;
+    while (at > 0 && list[at - 1].count < m.count)
+        at--;
+    if (at >= LONGEST_LIST)
+        return used;
+    int last = used < LONGEST_LIST ? used : LONGEST_LIST - 1;
+    for (int i = last; i > at; i--)
+        list[i] = list[i - 1];
+    list[at] = m;
+    return used < LONGEST_LIST ? used + 1 : used;
+}
+
+/* With many classes a table no longer fits: the most frequent mistakes instead. */
+static void print_mistakes(const uint64_t *confusion, uint32_t classes) {
+    mistake list[LONGEST_LIST];
+    int used = 0;
+    for (uint32_t i = 0; i < classes; i++)
+        for (uint32_t j = 0; j < classes; j++) {
+            uint64_t n = confusion[(size_t)i * classes + j];
+            if (i != j && n > 0)
+                used = insert_mistake(list, used, (mistake){n, i, j});
+        }
+    if (used > 0)
+        printf("\nmost frequent confusions\n  label  predicted  times\n");
+    for (int i = 0; i < used; i++)
+        printf("  %5" PRIu32 "  %9" PRIu32 "  %5" PRIu64 "\n", list[i].label, list[i].predicted,
+               list[i].count);
+}
+
+static void print_worker(const qn_worker_report *w) {
+    char rate[16], grains[32];
+    printf("  %-12s %s items/s, %s grains, busy %.0f %%\n", w->name, format_rate(w->rate, rate),
+           format_count(w->grains, grains), 100 * w->busy);
+    if (!w->core_busy || w->cores < 1)
+        return;
+    printf("  %-12s", w->cores == 1 ? "  its core" : "  its cores");
+    for (int i = 0; i < w->cores; i++)
+        printf("%s%3.0f %%", i > 0 && i % 12 == 0 ? "\n              " : " ",
+               100 * w->core_busy[i]);
+    putchar('\n');
+}
+
+void report_print(const qn_train_report *r) {
+    const char *name;
+    const qn_score *s = best_score(r, &name);
+    char number[32];
+    /* Progress went to stderr; a blank line parts the two where both are one terminal. */
+    printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), loss %.6g\n", name,
+           percent(s->correct, s->items), s->correct, s->items, s->loss);
+    if (r->confusion && r->classes > 0 && r->classes <= WIDEST_TABLE)
+        print_table(r->confusion, r->classes);
+    else if (r->confusion)
+        print_mistakes(r->confusion, r->classes);
+    double rate = r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0;
+    printf("\ntime T %.3f s, of which %.3f s in steps; %s items/s", r->seconds, r->seconds_training,
+           format_count((uint64_t)(rate + 0.5), number));
+    if (r->resumed_from > 0)
+        printf("; resumed from step %" PRIu64, r->resumed_from);
+    printf("\nbound %.3f s (work over the workers' summed rates), bound/T %.3f\n", r->bound,
+           r->seconds > 0 ? r->bound / r->seconds : 0);
+    printf("start to first step %.3f s\n", r->seconds_to_first_step);
+    printf("workers\n");
+    for (uint32_t i = 0; i < r->workers; i++)
+        print_worker(&r->worker[i]);
+}
+
+static void confusion_field(const qn_train_report *r) {
+    if (!r->confusion) {
+        json_text("confusion", NULL);
+        return;
+    }
+    json_open("confusion", '[');
+    for (uint32_t i = 0; i < r->classes; i++) {
+        json_open(NULL, '[');
+        for (uint32_t j = 0; j < r->classes; j++)
+            json_count(NULL, r->confusion[(size_t)i * r->classes + j]);
+        json_close(']');
+    }
+    json_close(']');
+}
+
+static void worker_field(const qn_worker_report *w) {
+    json_open(NULL, '{');
+    json_text("name", w->name);
+    json_count("grains", w->grains);
+    json_number("items_per_s", w->rate);
+    json_number("busy", w->busy);
+    json_open("core_busy", '[');
+    for (int i = 0; w->core_busy && i < w->cores; i++)
+        json_number(NULL, w->core_busy[i]);
+    json_close(']');
+    json_close('}');
+}
+
+void report_fields(const qn_train_report *r) {
+    const char *name;
+    const qn_score *s = best_score(r, &name);
+    json_number("seconds", r->seconds);
+    json_number("seconds_training", r->seconds_training);
+    json_number("seconds_to_first_step", r->seconds_to_first_step);
+    json_count("items", r->items);
+    json_count("steps", r->steps);
+    json_count("resumed_from", r->resumed_from);
+    json_number("items_per_s",
+                r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0);
+    json_number("bound", r->bound);
+    json_text("accuracy_of", name);
+    json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
+    json_number("loss", s->items ? s->loss : (double)NAN);
+    confusion_field(r);
+    json_open("busy", '[');
+    for (uint32_t i = 0; i < r->workers; i++)
+        json_number(NULL, r->worker[i].busy);
+    json_close(']');
+    json_open("workers", '[');
+    for (uint32_t i = 0; i < r->workers; i++)
+        worker_field(&r->worker[i]);
+    json_close(']');
+}

@@ -1,0 +1,202 @@
+#include "session.h"
+#include "format.h"
+#include "interrupt.h"
+#include "jsonline.h"
+#include "message.h"
+#include "report.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void on_step(void *user, const qn_step_event *event) {
+    progress_step(&((session *)user)->bar, event);
+}
+
+static void on_note(void *user, const char *text) {
+    session *s = user;
+    progress_clear(&s->bar);
+    if (s->json) {
+        json_begin("note");
+        json_text("text", text);
+        json_end();
+    }
+    message_note("note: %s", text);
+}
+
+static double share(const qn_score *score) {
+    return score->items > 0 ? (double)score->correct / (double)score->items : (double)NAN;
+}
+
+static void score_fields(const char *set, const qn_score *score) {
+    char key[32];
+    snprintf(key, sizeof key, "%s_loss", set);
+    json_number(key, score->items > 0 ? score->loss : (double)NAN);
+    snprintf(key, sizeof key, "%s_accuracy", set);
+    json_number(key, share(score));
+}
+
+static void on_epoch(void *user, const qn_epoch_event *e) {
+    session *s = user;
+    if (!s->json) {
+        progress_epoch(&s->bar, e);
+        return;
+    }
+    json_begin("epoch");
+    json_count("epoch", e->epoch);
+    json_count("epochs", e->epochs);
+    json_count("items", e->train.items);
+    json_number("seconds", e->seconds);
+    json_number("items_per_s", e->items_per_second);
+    json_number("rate", (double)(float)e->rate);
+    score_fields("train", &e->train);
+    score_fields("valid", &e->valid);
+    score_fields("test", &e->test);
+    json_end();
+}
+
+/* What the announcement and the "start" event tell. */
+typedef struct facts {
+    const qn_model *model;
+    uint64_t items, steps, steps_of_epoch; /* items trained on, after the split */
+    int threads;
+    char isa[16], device[128];
+} facts;
+
+/* The split of docs/exactness.md 2.3; a float times a count below 2^29 is exact as a double. */
+static uint64_t items_left(const session *s) {
+    uint64_t n = qn_data_items(s->from->train);
+    return n - (uint64_t)floor((double)s->from->valid_fraction * (double)n + 0.5);
+}
+
+static void gather(const session *s, const qn_train_options *o, facts *f) {
+    qn_device_info cpu;
+    qn_error err;
+    f->items = items_left(s);
+    f->steps_of_epoch = (f->items + o->batch - 1) / o->batch;
+    f->steps = f->steps_of_epoch * o->epochs;
+    if (qn_device_get(0, &cpu, &err) != QN_OK)
+        memset(&cpu, 0, sizeof cpu);
+    f->threads = o->compute.threads > 0 ? o->compute.threads : cpu.cores;
+    int automatic = !o->compute.isa || strcmp(o->compute.isa, "auto") == 0;
+    snprintf(f->isa, sizeof f->isa, "%s", automatic ? cpu.isa : o->compute.isa);
+    snprintf(f->device, sizeof f->device, "%s", cpu.name);
+}
+
+static void start_event(const session *s, const qn_train_options *o, const facts *f) {
+    char text[128];
+    json_begin("start");
+    json_count("items", f->items);
+    json_count("features", qn_data_features(s->from->train));
+    json_count("classes", qn_data_classes(s->from->train));
+    json_count("parameters", qn_model_parameters(f->model));
+    json_open("layers", '[');
+    for (uint32_t i = 0; i < qn_model_layers(f->model); i++) {
+        qn_model_layer_text(f->model, i, text, sizeof text);
+        json_text(NULL, text);
+    }
+    json_close(']');
+    json_count("epochs", o->epochs);
+    json_count("steps", f->steps);
+    json_count("threads", (uint64_t)f->threads);
+    json_text("isa", f->isa);
+    json_text("device", f->device);
+    json_text("data", qn_data_digest(s->from->train));
+    json_end();
+}
+
+static void announce_data(const session *s, const facts *f) {
+    const qn_data *data = s->from->train;
+    char items[32], more[96] = "";
+    if (s->from->test)
+        snprintf(more, sizeof more, "; %s to test with",
+                 format_count(qn_data_items(s->from->test), items));
+    if (s->from->valid_fraction > 0)
+        snprintf(more + strlen(more), sizeof more - strlen(more), "; %s to validate with",
+                 format_count(qn_data_items(data) - f->items, items));
+    format_count(f->items, items);
+    if (s->from->embedded)
+        message_note("data    no --data: taking the built-in digits, drawn in memory (seed %d)",
+                     EMBEDDED_SEED);
+    else
+        message_note("data    %s (%s)", s->data_path, qn_data_format(data));
+    message_note("        %s items of %u features, %u classes%s", items, qn_data_features(data),
+                 qn_data_classes(data), more);
+}
+
+/* The optimiser that will be taken, as the library chooses when none is named. */
+static const char *optimiser(const qn_train_options *o, char *text, size_t size) {
+    const char *name = o->optimizer ? o->optimizer : o->momentum != 0 ? "momentum" : "sgd";
+    if (strcmp(name, "momentum") == 0)
+        snprintf(text, size, "momentum %g", (double)o->momentum);
+    else
+        snprintf(text, size, "%s", name);
+    return text;
+}
+
+static void announce(const session *s, const qn_train_options *o, const facts *f) {
+    char layer[128], model[512] = "", number[32], how[48];
+    for (uint32_t i = 0; i < qn_model_layers(f->model); i++) {
+        qn_model_layer_text(f->model, i, layer, sizeof layer);
+        size_t used = strlen(model);
+        snprintf(model + used, sizeof model - used, "%s%s", i > 0 ? "; " : "", layer);
+    }
+    announce_data(s, f);
+    message_note("model   %s (%s parameters)", model,
+                 format_count(qn_model_parameters(f->model), number));
+    message_note("recipe  loss %s, %s, rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64,
+                 o->loss, optimiser(o, how, sizeof how), (double)o->rate, o->batch, o->scale,
+                 o->seed);
+    message_note("run     %u epochs of %s steps, %d thread%s, %s on %s\n", o->epochs,
+                 format_count(f->steps_of_epoch, number), f->threads, f->threads == 1 ? "" : "s",
+                 f->isa, f->device);
+}
+
+int session_open(session *s, qn_train_options *options) {
+    qn_error err;
+    facts f;
+    qn_model *untrained = NULL;
+    progress_init(&s->bar, s->quiet || s->json);
+    options->user = s;
+    options->on_step = on_step;
+    options->on_epoch = on_epoch;
+    options->on_note = on_note;
+    if (qn_train_open(options, s->from->train, s->from->valid, s->from->test, &s->train, &err) !=
+        QN_OK)
+        return message_error(&err);
+    interrupt_watch(s->train, !s->quiet && !s->json);
+    if (s->quiet && !s->json)
+        return -1;
+    if (qn_train_model(s->train, &untrained, &err) != QN_OK)
+        return message_error(&err);
+    gather(s, options, &f);
+    f.model = untrained;
+    if (s->json)
+        start_event(s, options, &f);
+    else
+        announce(s, options, &f);
+    qn_model_free(untrained);
+    return -1;
+}
+
+qn_status session_run(session *s, qn_error *err) {
+    qn_status status = qn_train_run(s->train, err);
+    progress_clear(&s->bar);
+    return status;
+}
+
+int session_report(session *s, qn_train_report *report) {
+    qn_error err;
+    if (qn_train_report_get(s->train, report, &err) != QN_OK)
+        return message_error(&err);
+    if (!s->quiet && !s->json)
+        report_print(report);
+    return -1;
+}
+
+void session_close(session *s) {
+    interrupt_watch(NULL, 0);
+    progress_clear(&s->bar);
+    qn_train_close(s->train);
+    s->train = NULL;
+}

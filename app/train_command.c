@@ -1,0 +1,247 @@
+/* quern train: from data to a model file. */
+
+#include "command.h"
+#include "format.h"
+#include "jsonline.h"
+#include "message.h"
+#include "outfile.h"
+#include "report.h"
+#include "session.h"
+#include "train_flags.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds ("30s", "1.5m", "1h") or steps ("500"). Returns 1 on success. */
+static int read_interval(const char *text, double *seconds, uint64_t *steps) {
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+    char number[32];
+    float value;
+    size_t n = strlen(text);
+    *seconds = 0;
+    *steps = 0;
+    if (n == 0 || n >= sizeof number)
+        return 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (text[n - 1] == units[i].letter) {
+            snprintf(number, sizeof number, "%.*s", (int)n - 1, text);
+            if (!read_float(number, &value) || value <= 0)
+                return 0;
+            *seconds = (double)value * units[i].seconds;
+            return 1;
+        }
+    return read_count(text, steps) && *steps > 0;
+}
+
+/* What the table cannot say: options that need one another. Returns -1 or an exit code. */
+static int check_flags(const train_flags *f, const arguments *given) {
+    double seconds;
+    uint64_t steps;
+    if (!f->out)
+        return message_usage("add -o model.safetensors", "there is no -o FILE to keep the model");
+    if (f->resume && !f->checkpoint)
+        return message_usage("add --checkpoint DIR, the folder to go on from",
+                             "--resume stands without --checkpoint");
+    if (f->checkpoint_every && !f->checkpoint)
+        return message_usage("add --checkpoint DIR, the folder to write to",
+                             "--checkpoint-every stands without --checkpoint");
+    if (f->checkpoint_every && !read_interval(f->checkpoint_every, &seconds, &steps))
+        return message_usage("write seconds (30s), minutes (5m), hours (1h) or steps (500)",
+                             "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
+    int stepwise = f->schedule && strcmp(f->schedule, "step") == 0;
+    if (!stepwise && (options_given(&train_command, given, "lr-step") ||
+                      options_given(&train_command, given, "lr-gamma")))
+        return message_usage("add --schedule step, or leave them out",
+                             "--lr-step and --lr-gamma belong to --schedule step");
+    return -1;
+}
+
+/* Fills the recipe from the flags. `model` is room for the default network's text. */
+static void fill_recipe(const train_flags *f, const arguments *given, const sources *from,
+                        char *model, size_t size, qn_train_options *o) {
+    int adam = f->optimizer && strncmp(f->optimizer, "adam", 4) == 0;
+    int momentum = f->optimizer && strcmp(f->optimizer, "momentum") == 0;
+    snprintf(model, size, "dense 500 tanh; dense %u softmax", qn_data_classes(from->train));
+    o->model = f->model ? f->model : model;
+    o->loss = f->loss;
+    o->optimizer = f->optimizer;
+    o->init = f->init;
+    o->scale = f->scale ? f->scale : qn_data_type_of(from->train) == QN_U8 ? "unit" : "standard";
+    o->schedule = f->schedule;
+    o->rate = options_given(&train_command, given, "lr") || !adam ? f->rate : 0.001f;
+    o->momentum =
+        options_given(&train_command, given, "momentum") || !momentum ? f->momentum : 0.9f;
+    o->beta1 = f->beta1;
+    o->beta2 = f->beta2;
+    o->epsilon = f->epsilon;
+    o->weight_decay = f->weight_decay;
+    o->lr_step = (uint32_t)f->lr_step;
+    o->lr_gamma = f->lr_gamma;
+    o->warmup = (uint32_t)f->warmup;
+    o->valid_fraction = from->valid_fraction;
+    o->batch = (uint32_t)f->batch;
+    o->grain = (uint32_t)f->grain;
+    o->epochs = (uint32_t)f->epochs;
+    o->seed = f->seed;
+    o->unit = (uint32_t)f->unit;
+}
+
+static void fill_run(const train_flags *f, const char *command_line, qn_train_options *o) {
+    o->compute = (qn_compute){.threads = (int)f->threads, .isa = f->isa};
+    o->checkpoint_dir = f->checkpoint;
+    if (f->checkpoint)
+        read_interval(f->checkpoint_every ? f->checkpoint_every : "30s", &o->checkpoint_seconds,
+                      &o->checkpoint_steps);
+    o->resume = f->resume;
+    o->run_dir = f->run_dir;
+    o->command_line = command_line;
+}
+
+/* After Ctrl-C: the state is safe in a folder, and the command that goes on from it is told.
+ * `stopped` says at which step. */
+static int tell_how_to_go_on(session *s, const train_flags *f, const qn_error *stopped, int argc,
+                             char **argv) {
+    char folder[4096], what[4400];
+    const char *more[3];
+    size_t count = 0;
+    qn_error err;
+    snprintf(folder, sizeof folder, "%s", f->checkpoint ? f->checkpoint : "");
+    if (!f->checkpoint) {
+        snprintf(folder, sizeof folder, "%.4000s.checkpoint", f->out);
+        if (qn_train_checkpoint(s->train, folder, &err) != QN_OK)
+            return message_error(&err);
+        more[count++] = "--checkpoint";
+        more[count++] = folder;
+    }
+    if (!f->resume)
+        more[count++] = "--resume";
+    char *command_line = format_shell(argc, argv, more, count);
+    snprintf(what, sizeof what, "interrupted: %s; saved in %.3800s", stopped->what, folder);
+    size_t size = strlen("go on with: ") + (command_line ? strlen(command_line) : 0) + 1;
+    char *remedy = malloc(size);
+    if (remedy)
+        snprintf(remedy, size, "go on with: %s", command_line ? command_line : "--resume");
+    int code = message_fail(QN_INTERRUPTED, what, "", remedy ? remedy : "go on with --resume");
+    free(remedy);
+    free(command_line);
+    return code;
+}
+
+static int save(session *s, const train_flags *f) {
+    qn_train_report report;
+    qn_model *model = NULL;
+    qn_error err;
+    char number[32];
+    int code = session_report(s, &report);
+    if (code >= 0)
+        return code;
+    if (qn_train_model(s->train, &model, &err) != QN_OK ||
+        qn_model_save(model, f->out, &err) != QN_OK) {
+        qn_model_free(model);
+        return message_error(&err);
+    }
+    if (f->json) {
+        json_begin("end");
+        json_text("file", f->out);
+        json_text("digest", qn_model_digest(model));
+        report_fields(&report);
+        json_end();
+    } else {
+        if (!f->quiet)
+            printf("\n%s parameters; the model file's SHA-256:\n",
+                   format_count(qn_model_parameters(model), number));
+        printf("%s  %s\n", qn_model_digest(model), f->out);
+    }
+    qn_model_free(model);
+    return EXIT_DONE;
+}
+
+/* Everything is open: train, then save, or tell how to go on. */
+static int train_and_save(session *s, const train_flags *f, qn_train_options *options, int argc,
+                          char **argv) {
+    qn_error err;
+    int code = session_open(s, options);
+    if (code >= 0)
+        return code;
+    qn_status status = session_run(s, &err);
+    if (status == QN_OK)
+        return save(s, f);
+    return status == QN_INTERRUPTED ? tell_how_to_go_on(s, f, &err, argc, argv)
+                                    : message_error(&err);
+}
+
+static int open_and_train(const train_flags *f, const arguments *given, int argc, char **argv) {
+    const char *inputs[] = {f->from.data,        f->from.labels, f->from.test,
+                            f->from.test_labels, f->from.valid,  f->from.valid_labels};
+    qn_train_options options;
+    sources from;
+    char model[64];
+    int code = outfile_check(f->out, inputs, sizeof inputs / sizeof *inputs);
+    if (code < 0)
+        code = sources_open(&f->from, f->threads, &from);
+    if (code >= 0)
+        return code;
+    char *command_line = format_shell(argc, argv, NULL, 0);
+    session s = {.quiet = f->quiet, .json = f->json, .from = &from, .data_path = f->from.data};
+    qn_train_options_init(&options);
+    fill_recipe(f, given, &from, model, sizeof model, &options);
+    fill_run(f, command_line, &options);
+    code = train_and_save(&s, f, &options, argc, argv);
+    session_close(&s);
+    sources_close(&from);
+    free(command_line);
+    return code;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    train_flags f = {.loss = "cross-entropy",
+                     .init = "auto",
+                     .schedule = "constant",
+                     .rate = 0.1f,
+                     .beta1 = 0.9f,
+                     .beta2 = 0.999f,
+                     .epsilon = 1e-8f,
+                     .lr_gamma = 0.1f,
+                     .lr_step = 10,
+                     .batch = 64,
+                     .grain = 32,
+                     .epochs = 10,
+                     .seed = 1,
+                     .unit = 44,
+                     .isa = "auto"};
+    arguments given;
+    qn_error err;
+    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, f.quiet, f.json);
+    code = check_flags(&f, &given);
+    if (code >= 0)
+        return code;
+    qn_compute compute = {.threads = (int)f.threads, .isa = f.isa};
+    if (qn_compute_check(&compute, &err) != QN_OK)
+        return message_error(&err);
+    return open_and_train(&f, &given, argc, argv);
+}
+
+const command train_command = {
+    .name = "train",
+    .summary = "train a network and write its model file",
+    .usage = "quern train [--data FILE] [options] -o FILE",
+    .about = "Trains a network. The model file depends on the recipe alone (data, network, "
+             "optimiser, seed, grain): threads, instruction sets, interruptions and machines do "
+             "not change a byte of it.\n\n"
+             "Progress goes to stderr, the report and the digest to stdout; the last line is what "
+             "sha256sum prints for the file. Ctrl-C stops at the end of the step, saves the state "
+             "and prints the command that goes on.",
+    .options = train_options,
+    .examples =
+        "quern train -o digits.safetensors\n"
+        "quern train --data train.csv --test test.csv --epochs 20 -o m.safetensors\n"
+        "quern train --data images.idx.gz --labels labels.idx.gz --valid 0.1 -o m.safetensors\n"
+        "quern train --data train.csv --model \"dense 64 relu; dense 3 softmax\" \\\n"
+        "      --optimizer adam --checkpoint state --resume -o m.safetensors",
+    .run = run};

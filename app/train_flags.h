@@ -1,0 +1,20 @@
+/* What the options of `quern train` fill, and the table that says how. */
+#ifndef APP_TRAIN_FLAGS_H
+#define APP_TRAIN_FLAGS_H
+
+#include "options.h"
+#include "sources.h"
+
+typedef struct train_flags {
+    source_flags from;
+    const char *scale, *model, *loss, *optimizer, *init, *schedule;
+    float rate, momentum, beta1, beta2, epsilon, weight_decay, lr_gamma;
+    uint64_t lr_step, warmup, batch, grain, epochs, seed, unit;
+    uint64_t threads;
+    const char *isa, *checkpoint, *checkpoint_every, *run_dir, *out;
+    int resume, quiet, json;
+} train_flags;
+
+extern const option train_options[];
+
+#endif
