@@ -1,0 +1,181 @@
+"""What every peer script shares: its arguments, the IDX reader, the clock, the one JSON line.
+
+A peer script defines a class with the methods named in `Peer` and ends with `run(TheClass)`.
+It is started by bench/train.py and bench/predict.py, in a process that already holds exactly
+the processor cores it may use, but works alone too:
+
+    python bench/peers/jax_mlp.py train --images IDX --labels IDX --batch 128 --threads 2
+
+This file imports nothing heavier than NumPy, because predict.py times the imports as well.
+"""
+
+import argparse
+import gzip
+import json
+import sys
+import time
+
+import numpy as np
+
+INPUTS, HIDDEN, CLASSES = 784, 500, 10
+RATE, MOMENTUM = 0.1, 0.9
+
+
+class Peer:
+    """The methods a peer has. Only `epoch` and `predict` are ever timed inside the process."""
+
+    name = "peer"
+
+    def __init__(self, threads):
+        """Import the library and hold it to that many threads."""
+
+    def version(self):
+        """The library's version, and what else decides its speed."""
+
+    def begin(self, images, labels, batch, seed):
+        """Take float32 images in 0..1 and labels; make fresh weights; keep the data resident."""
+
+    def epoch(self):
+        """Train one shuffled epoch, wait for its end and return how many items were used."""
+
+    def loss(self):
+        """Mean cross-entropy over the training data."""
+
+    def save(self, path):
+        """Write the model in the library's own habit."""
+
+    def load(self, path):
+        """Read what `save` wrote."""
+
+    def predict(self, images, batch):
+        """The class of each float32 image, as a NumPy array."""
+
+
+def read_idx(path):
+    """One IDX file of unsigned bytes, gzipped or not, as an array of items x everything else."""
+    opener = gzip.open if str(path).endswith(".gz") else open
+    with opener(path, "rb") as file:
+        data = file.read()
+    if data[:3] != b"\0\0\x08":
+        sys.exit(f"{path}: not an IDX file of unsigned bytes")
+    shape = np.frombuffer(data, ">u4", count=data[3], offset=4)
+    body = np.frombuffer(data, np.uint8, offset=4 + 4 * data[3])
+    return body.reshape(shape[0], -1)
+
+
+def read_images(path):
+    return read_idx(path).astype(np.float32) / np.float32(255)
+
+
+def read_labels(path):
+    return read_idx(path).ravel().astype(np.int64)
+
+
+def first_weights(seed):
+    """Glorot-uniform weights and zero biases, so that the peers begin alike."""
+    random = np.random.default_rng(seed)
+    arrays = []
+    for rows, columns in ((INPUTS, HIDDEN), (HIDDEN, CLASSES)):
+        bound = np.sqrt(6.0 / (rows + columns))
+        arrays.append(random.uniform(-bound, bound, (rows, columns)).astype(np.float32))
+        arrays.append(np.zeros(columns, np.float32))
+    return arrays
+
+
+def write_classes(path, classes):
+    with open(path, "w", encoding="ascii") as file:
+        file.write("item,prediction\n")
+        file.writelines(f"{item},{value}\n" for item, value in enumerate(classes.tolist()))
+
+
+def timed_epochs(peer, warmups, epochs):
+    """The rate of each epoch after the warm-ups (which hold any compilation), and how many cores
+    the process kept busy meanwhile: fewer than its threads when it had to wait for them."""
+    for _ in range(warmups):
+        peer.epoch()
+    rates = []
+    wall, busy = time.perf_counter(), time.process_time()
+    for _ in range(epochs):
+        start = time.perf_counter()
+        items = peer.epoch()
+        rates.append(items / (time.perf_counter() - start))
+    return rates, (time.process_time() - busy) / (time.perf_counter() - wall)
+
+
+def train(peer, options):
+    images, labels = read_images(options.images), read_labels(options.labels)
+    peer.begin(images, labels, options.batch, options.seed)
+    before = peer.loss()
+    rates, cores = timed_epochs(peer, options.warmups, options.epochs)
+    return {
+        "batch": options.batch,
+        "items_per_s": float(np.median(rates)),
+        "chunks": rates,
+        "busy_cores": cores,
+        "loss_before": before,
+        "loss_after": peer.loss(),
+    }
+
+
+def save(peer, options):
+    images, labels = read_images(options.images), read_labels(options.labels)
+    peer.begin(images, labels, options.batch, options.seed)
+    before = peer.loss()
+    peer.epoch()
+    peer.save(options.model)
+    return {"loss_before": before, "loss_after": peer.loss()}
+
+
+def speed(peer, options):
+    """Prediction alone: images resident as float32, the clock stops at the classes."""
+    images, labels = read_images(options.images), read_labels(options.labels)
+    peer.load(options.model)
+    rates = []
+    for chunk in range(options.warmups + options.epochs):
+        start = time.perf_counter()
+        classes = peer.predict(images, options.batch)
+        if chunk >= options.warmups:
+            rates.append(len(images) / (time.perf_counter() - start))
+    return {
+        "batch": options.batch,
+        "items_per_s": float(np.median(rates)),
+        "chunks": rates,
+        "accuracy": float(np.mean(classes == labels)),
+    }
+
+
+def predict(peer, options):
+    """The whole way, from the files to the written classes; the caller holds the clock."""
+    images = read_images(options.images)
+    peer.load(options.model)
+    write_classes(options.out, peer.predict(images, options.batch))
+    return {"batch": options.batch}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="One peer of Quern's benchmarks.")
+    parser.add_argument("verb", choices=("train", "save", "speed", "predict"))
+    parser.add_argument("--images", required=True, help="IDX file of images")
+    parser.add_argument("--labels", help="IDX file of labels")
+    parser.add_argument("--model", help="the model file to write or read")
+    parser.add_argument("--out", help="where predict writes its CSV")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--warmups", type=int, default=1, help="epochs before the clock")
+    parser.add_argument("--epochs", type=int, default=5, help="timed epochs, a chunk each")
+    return parser.parse_args()
+
+
+def run(kind):
+    """Do what the command line asks of this peer and print one JSON object on one line."""
+    options = arguments()
+    try:
+        peer = kind(options.threads)
+    except (ImportError, OSError) as error:
+        print(json.dumps({"peer": kind.name, "skip": f"cannot be imported: {error}"}))
+        return
+    verb = {"train": train, "save": save, "speed": speed, "predict": predict}[options.verb]
+    result = verb(peer, options)
+    head = {"peer": kind.name, "version": peer.version(), "threads": options.threads}
+    print(json.dumps({**head, **result}))

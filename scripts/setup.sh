@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Installs what building and testing Quern needs, as far as it is missing.
+#
+#   scripts/setup.sh         everything
+#   scripts/setup.sh build   only what building the program needs
+#
+# Debian's packages come through apt-get, when this runs as root or sudo asks for no password;
+# otherwise the command to type is shown and the rest goes on with what is there. The Python
+# packages of tests/requirements.txt go into .venv and nowhere else.
+set -u
+cd "$(dirname "$0")/.." || exit
+what=${1:-all}
+
+# program or file that shows it is there | Debian package | what for
+needed='
+cc              | gcc                   | compiles
+make            | make                  | the commands of the README
+cmake           | cmake                 | builds
+ninja           | ninja-build           | builds
+@zlib.h         | zlib1g-dev            | reads .gz (optional)
+'
+[ "$what" = build ] || needed+='
+@cmocka.h       | libcmocka-dev         | the C tests
+@mpfr.h         | libmpfr-dev           | the reference for the elementary functions
+g++             | g++                   | public headers are tried from C++ too
+clang           | clang                 | the second compiler of the matrix
+clang-format    | clang-format          | lint
+clang-tidy      | clang-tidy            | lint
+cppcheck        | cppcheck              | lint
+shellcheck      | shellcheck            | lint
+aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu | the Arm build of the matrix
+@/usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross | the Arm build of the matrix
+qemu-aarch64    | qemu-user             | runs the Arm build
+setarch         | util-linux            | runs the thread sanitizer with addresses in place
+python3         | python3               | the tests of the command
+@venv           | python3-venv          | their environment
+'
+
+is_there() {
+    case $1 in
+    @venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
+    @/*) [ -e "${1#@}" ] ;;
+    @*) echo "#include <${1#@}>" | cc -E -x c - >/dev/null 2>&1 ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+missing=()
+reasons=()
+while IFS='|' read -r sign package reason; do
+    sign=${sign%% *} package=${package// /}
+    [ -n "$sign" ] || continue
+    if ! is_there "$sign"; then
+        missing+=("$package")
+        reasons+=("  $package:$reason")
+    fi
+done <<<"$needed"
+
+status=0
+if [ ${#missing[@]} -gt 0 ]; then
+    echo "setup: missing packages:"
+    printf '%s\n' "${reasons[@]}"
+    if [ "$(id -u)" = 0 ]; then as_root=(env); else as_root=(sudo -n env); fi
+    install=("${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y
+        --no-install-recommends "${missing[@]}")
+    if ! command -v apt-get >/dev/null; then
+        echo "setup: there is no apt-get here; install the above in this system's own way." >&2
+        status=1
+    elif [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
+        echo "setup: not root, and sudo wants a password. To install them:" >&2
+        echo "  sudo apt-get update && sudo apt-get install -y ${missing[*]}" >&2
+        status=1
+    else
+        echo "setup: installing ${missing[*]}"
+        log=$(mktemp)
+        if ! { "${as_root[@]}" apt-get update -q && "${install[@]}"; } >"$log" 2>&1 </dev/null; then
+            tail -n 15 "$log" >&2
+            echo "setup: apt-get failed (no network, or another apt-get at work?). By hand:" >&2
+            echo "  apt-get update && apt-get install -y ${missing[*]}" >&2
+            status=1
+        fi
+        rm -f "$log"
+    fi
+fi
+
+if [ "$what" != build ]; then
+    if [ ! -x .venv/bin/python ] || ! cmp -s tests/requirements.txt .venv/installed.txt; then
+        echo "setup: making .venv with the packages of tests/requirements.txt"
+        log=$(mktemp)
+        if { python3 -m venv .venv && .venv/bin/python -m pip install --disable-pip-version-check \
+            -r tests/requirements.txt; } >"$log" 2>&1 </dev/null; then
+            cp tests/requirements.txt .venv/installed.txt
+        else
+            tail -n 15 "$log" >&2
+            echo "setup: the Python packages could not be installed (no network?). By hand:" >&2
+            echo "  python3 -m venv .venv && .venv/bin/pip install -r tests/requirements.txt" >&2
+            status=1
+        fi
+        rm -f "$log"
+    fi
+fi
+exit $status

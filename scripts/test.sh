@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Every check of the project, in one pytest run, whose summary is the last line printed.
+#
+# Builds what it needs on the way: release, AddressSanitizer + UndefinedBehaviorSanitizer,
+# ThreadSanitizer, gcc and clang with and without optimisation, and Arm under emulation. What a
+# machine lacks is counted as skipped, with the reason. Arguments go to pytest:
+#
+#   scripts/test.sh                       everything
+#   scripts/test.sh tests/test_matrix.py  one file
+#   scripts/test.sh -k csv                what has csv in its name
+set -eu
+cd "$(dirname "$0")/.."
+
+echo "test: setting up"
+scripts/setup.sh || echo "test: going on with what is here"
+if ! .venv/bin/python -c 'import pytest, xdist, pytest_timeout' 2>/dev/null; then
+    echo "test: pytest and its plugins are not in .venv, so nothing can be tested; see above." >&2
+    exit 1
+fi
+
+# Two tests at a time on two cores; more workers than four only wait for one another's builds.
+workers=$(nproc)
+[ "$workers" -le 4 ] || workers=4
+echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
+echo "test: compilers, processors and threads; $workers at a time, logs of builds in .cache/tests"
+unset QUERN
+exec .venv/bin/python -m pytest -p no:cacheprovider --verbose --color=no -rsw --tb=short \
+    --durations=8 --timeout=900 --numprocesses="$workers" --dist=worksteal "${@:-tests}"

@@ -1,0 +1,66 @@
+"""What every test of the command shares: the program, and a way to run it.
+
+The program under test is the one that the environment variable QUERN names; without it, the
+release build, which is brought up to date before the first test that needs it and is then named
+by QUERN as well.
+"""
+
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import builds  # noqa: E402  (needs the line above)
+
+# These build for themselves what they need, or need no program.
+NO_PROGRAM = {"test_house", "test_lint", "test_units"}
+
+
+def pytest_configure(config):
+    # Worker processes inherit these, so all of them agree which builds are of this session.
+    os.environ.setdefault("QUERN_TEST_SESSION", uuid.uuid4().hex)
+    if "QUERN" not in os.environ:
+        os.environ["QUERN"] = str(builds.directory("release") / "quern")
+        os.environ["QUERN_TEST_BUILDS"] = "yes"
+
+
+def pytest_collection_modifyitems(items):
+    # A test that takes the program from the environment must not meet an old one or none.
+    for item in items:
+        if item.module.__name__ not in NO_PROGRAM and "quern" not in item.fixturenames:
+            item.fixturenames.insert(0, "quern")
+
+
+@pytest.fixture(scope="session")
+def quern():
+    """The absolute path of the program, as a string."""
+    if "QUERN_TEST_BUILDS" in os.environ:
+        builds.ready("release")
+    path = os.path.abspath(os.environ["QUERN"])
+    if not os.access(path, os.X_OK):
+        pytest.fail(f"there is no program at {path}", pytrace=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def run_quern(quern):
+    """run_quern("train", "--data", path, ...) -> CompletedProcess with text output.
+
+    Fails the test when the exit status is not `status` (None: any), showing what was printed.
+    """
+
+    def run(*args, status=0, timeout=300, **kwargs):
+        kwargs.setdefault("text", True)
+        done = subprocess.run([quern, *map(str, args)], capture_output=True, timeout=timeout,
+                              **kwargs)
+        if status is not None and done.returncode != status:
+            pytest.fail(f"quern {' '.join(map(str, args))}\nended with {done.returncode}, "
+                        f"not {status}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    return run

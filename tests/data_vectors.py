@@ -1,0 +1,137 @@
+"""Vectors for the C tests of the data engine, computed with Python's own fractions and hashlib.
+
+    python tests/data_vectors.py exact_sum > src/num/exact_sum_vectors.h
+    python tests/data_vectors.py digest    > src/data/digest_vectors.h
+
+test_data.py checks that the committed files are what this script writes.
+"""
+
+import hashlib
+import random
+import struct
+import sys
+from fractions import Fraction
+from math import isqrt
+
+
+def bits(value):
+    return struct.unpack("<I", struct.pack("<f", value))[0]
+
+
+def number(pattern):
+    return struct.unpack("<f", struct.pack("<I", pattern))[0]
+
+
+def round_ratio(x):
+    """The bits of the float32 nearest to a Fraction that is not negative, ties to even."""
+    exponent = x.numerator.bit_length() - x.denominator.bit_length()
+    if x < Fraction(2) ** exponent:
+        exponent -= 1
+    unit = Fraction(2) ** (max(exponent, -126) - 23) if x else Fraction(2) ** -149
+    return bits(float(round(x / unit) * unit))  # round() takes ties to even
+
+
+def round_root(x):
+    """The bits of the float32 nearest to the root of a Fraction: 200 more bits decide."""
+    scaled = x * 4 ** 400
+    root = isqrt(scaled.numerator // scaled.denominator)
+    exact = Fraction(root) ** 2 == scaled
+    return round_ratio(Fraction(2 * root + (not exact), 2 ** 401))
+
+
+def statistics(values):
+    n = len(values)
+    exact = [Fraction(v) for v in values]
+    total, squares = sum(exact), sum(v * v for v in exact)
+    mean = round_ratio(abs(total) / n)
+    if total < 0 and mean:
+        mean |= 0x80000000
+    return mean, round_root((n * squares - total * total) / (n * n))
+
+
+def exact_cases():
+    draw = random.Random(20261121)
+    yield [0x00000000] * 3
+    yield [0x3F800000, 0x40000000, 0x40400000, 0x40800000]
+    yield [0x00000001]
+    yield [0x00000001, 0x00000000]                    # half a subnormal unit: to even, to zero
+    yield [0x00000001, 0x00000002]                    # one and a half: to even, to two
+    yield [0x80000001, 0x00000000, 0x00000000]        # a mean that vanishes is +0
+    yield [0x7F7FFFFF, 0x7F7FFFFF, 0x7F7FFFFF]
+    yield [0x7F7FFFFF, 0xFF7FFFFF]
+    yield [0x7F7FFFFF, 0x00000001, 0xFF7FFFFF]
+    yield [0x3F800000, 0x3F800001]                    # a tie
+    yield [0x3F800001, 0x3F800002]
+    yield [0x4B7FFFFF, 0x4B800000, 0x4B7FFFFF]
+    for _ in range(24):                               # any finite number
+        yield [p for p in (draw.getrandbits(32) for _ in range(draw.randint(2, 20)))
+               if (p >> 23) & 255 != 255] or [0]
+    for _ in range(24):                               # like data: near each other
+        yield [bits(draw.gauss(3, 0.5)) for _ in range(draw.randint(2, 24))]
+    for _ in range(12):                               # nearly constant: all bits cancel
+        base = 0x42280000
+        yield [base + draw.randint(0, 2) for _ in range(draw.randint(2, 24))]
+    for _ in range(12):                               # small integers: exact roots and ties
+        yield [bits(float(draw.randint(-3, 3))) for _ in range(draw.choice([2, 4, 8, 16]))]
+    for _ in range(12):                               # subnormal
+        yield [draw.getrandbits(23) | draw.getrandbits(1) << 31
+               for _ in range(draw.randint(2, 12))]
+
+
+def exact_sum():
+    print("/* clang-format off */")
+    print("/* Written by tests/data_vectors.py: numbers, and the float32 nearest to their mean and")
+    print(" * to their deviation, as bits. */")
+    print("static const struct {\n    uint32_t mean, deviation;\n    int count;\n"
+          "    uint32_t values[24];\n} exact_vectors[] = {")
+    for case in exact_cases():
+        mean, deviation = statistics([number(p) for p in case])
+        words = [f"0x{p:08x}" for p in case]
+        print(f"    {{0x{mean:08x}, 0x{deviation:08x}, {len(case)},")
+        for i in range(0, len(words), 7):
+            lead = "     {" if i == 0 else "      "
+            end = "}}," if i + 7 >= len(words) else ","
+            print(lead + ", ".join(words[i:i + 7]) + end)
+    print("};")
+
+
+def blocks(data):
+    step = 1 << 20
+    inner = b"".join(hashlib.sha256(data[i:i + step]).digest() for i in range(0, len(data), step))
+    return hashlib.sha256(inner).digest()
+
+
+def digest_of(kind, items, features, values, labels):
+    """docs/exactness.md 2.2; `values` and `labels` are bytes, `labels` may be None."""
+    head = (b"quern data 1\n" + bytes([kind]) + struct.pack("<QQ", items, features)
+            + bytes([labels is not None]))
+    return hashlib.sha256(head + blocks(values) + (blocks(labels) if labels is not None else b"")
+                          ).hexdigest()
+
+
+DIGEST_CASES = [(1, 1, 1, False), (1, 3, 5, True), (1, 1024, 1024, False), (1, 2049, 1024, True),
+                (1, 300000, 4, True), (2, 3, 5, True), (2, 1000, 300, False), (2, 7, 1, True)]
+
+
+def pattern(i):
+    """What element i of a test table is, as a byte; a float is (byte - 100) / 8."""
+    return (i * 2654435761 & 0xFFFFFFFF) >> 13 & 255
+
+
+def digest():
+    print("/* clang-format off */")
+    print("/* Written by tests/data_vectors.py: tables of a pattern and their digests. */")
+    print("static const struct {\n    int type;\n    uint64_t items;\n    uint32_t features;\n"
+          "    int labelled;\n    const char *digest;\n} digest_vectors[] = {")
+    for kind, items, features, labelled in DIGEST_CASES:
+        plain = [pattern(i) for i in range(items * features)]
+        values = bytes(plain) if kind == 1 else struct.pack(
+            f"<{len(plain)}f", *[(v - 100) / 8 for v in plain])
+        labels = struct.pack(f"<{items}i", *[pattern(i) % 10 for i in range(items)])
+        text = digest_of(kind, items, features, values, labels if labelled else None)
+        print(f"    {{{kind}, {items}, {features}, {int(labelled)},\n     \"{text}\"}},")
+    print("};")
+
+
+if __name__ == "__main__":
+    {"exact_sum": exact_sum, "digest": digest}[sys.argv[1]]()

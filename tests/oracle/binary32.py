@@ -1,0 +1,105 @@
+"""Section 1 of the contract: numbers.
+
+A `float` of the text is a numpy.float32 here, alone or in an array. NumPy's float32 `+ - * /` and
+`sqrt` round once, to nearest even, and keep subnormal numbers, so they are the operations of 1.2
+as they stand. NumPy has no fused multiply-add; `fma` below builds one out of float64 arithmetic,
+and says why it is exact. The remaining functions round one real number, a Fraction, to `float`.
+"""
+
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+
+F = np.float32
+ZERO = F(0)
+ONE = F(1)
+
+# Infinities and NaNs are ordinary results in the text; warnings about them would only be noise.
+np.seterr(all="ignore")
+
+
+def fma(a, b, c):
+    """1.2: RN(a*b + c) for arrays or scalars of float32, broadcast as NumPy does.
+
+    The product of two 24-bit significands has at most 48 bits, and its exponent lies well inside
+    the range of float64: `p` is exact. `p + c` is rounded to 53 bits as `s`, and `error` is the
+    exact remainder of that rounding (Knuth's TwoSum; nothing can underflow, since all terms are
+    multiples of 2^-298). Rounding `s` again, to 24 bits, could go wrong only where the first
+    rounding moved the sum onto, or off, a tie of the second. Rounding the first time *to odd*
+    prevents that: when the sum is not a float64, take the one of its two neighbours whose last
+    bit is 1. Such a number is never a float32 and never half way between two (both end in many
+    zeros), and it lies on the same side of all of those as the exact sum does. This holds for
+    subnormal results, which keep even fewer bits, and at the limit of overflow, itself a half way
+    point. An exact sum is left alone, with the sign that float64 addition gives to a zero.
+    """
+    p = np.multiply(a, b, dtype=np.float64)
+    c = np.asarray(c, dtype=np.float64)
+    s = np.atleast_1d(p + c)
+    back = s - p
+    error = (p - (s - back)) + (c - back)
+    bits = s.view(np.int64)
+    # `error` is NaN where the sum is not finite; there the sum stays as it is.
+    inexact = np.isfinite(s) & (error != 0)
+    even = (bits & 1) == 0
+    # One step of the bit pattern is one step in magnitude: up where the remainder points away
+    # from zero, down where it points towards it. `s` is not zero here, a zero sum being exact.
+    away = (error > 0) == (s > 0)
+    bits += np.where(inexact & even, np.where(away, 1, -1), 0)
+    result = s.astype(np.float32)
+    return result if np.ndim(p + c) else result[0]
+
+
+def nearest(real):
+    """RN of a Fraction (or an integer), exactly."""
+    real = Fraction(real)
+    if real == 0:
+        return ZERO
+    size = abs(real)
+    # The exponent k with 2^k <= size < 2^(k+1), from the lengths of the two integers.
+    k = size.numerator.bit_length() - size.denominator.bit_length()
+    if size < Fraction(2) ** k:
+        k -= 1
+    quantum = Fraction(2) ** (max(k, -126) - 23)
+    units = round(size / quantum)  # Python rounds a Fraction to the nearest integer, ties to even
+    rounded = units * quantum
+    value = F(np.inf) if rounded >= Fraction(2) ** 128 else F(float(rounded))
+    return -value if real < 0 else value
+
+
+def nearest_root(real):
+    """RN(sqrt(real)) of a Fraction that is not negative, rounded once.
+
+    The integer root of real * 4^shift has 64 bits or more; one more bit, set when anything was cut off,
+    makes the rational number behave under rounding as the irrational one does.
+    """
+    if real == 0:
+        return ZERO
+    shift = 64 + max(0, real.denominator.bit_length() - real.numerator.bit_length())
+    scaled = real * 4**shift
+    root = isqrt(scaled.numerator // scaled.denominator)
+    sticky = 0 if root * root == scaled else 1
+    return nearest(Fraction(2 * root + sticky, 2 ** (shift + 1)))
+
+
+def integer(value):
+    """RN of an integer, a Python one or an array of int64."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float32)
+    return nearest(value)
+
+
+def from_text(text):
+    """1.6: the float nearest to a decimal number, rounded once from the decimal."""
+    text = text.strip()
+    value = nearest(Fraction(text.lstrip("+-")))
+    return -value if text.startswith("-") else value
+
+
+def to_text(value):
+    """1.6: the shortest %.Ng that reads back as the same float."""
+    for digits in range(1, 10):
+        text = "%.*g" % (digits, float(value))
+        if from_text(text) == value:
+            break
+    return text

@@ -1,0 +1,145 @@
+"""Section 2 of the contract: items.
+
+The readers are as plain as can be: IDX and CSV, either of them compressed with gzip. A table is
+an array (n, F) of uint8 (the type `u8`) or float32 (`f32`), labels an array (n) of uint32.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import re
+from fractions import Fraction
+from math import floor, prod
+
+import numpy as np
+
+from binary32 import from_text
+from order import permutation
+from philox import SPLIT
+
+BLOCK = 1048576
+MISSING = ("", "nan", "inf", "na", "null")
+
+
+def read_bytes(path):
+    """The bytes of a file, unpacked when they begin as gzip does."""
+    with open(path, "rb") as file:
+        content = file.read()
+    return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+
+
+def is_idx(content):
+    """An IDX file of unsigned bytes begins with 0, 0, 8 and the number of dimensions."""
+    return content[:3] == b"\0\0\x08"
+
+
+def read_idx(content):
+    """The array of an IDX file: big-endian sizes, then the elements, the last index fastest."""
+    dimensions = content[3]
+    shape = [int(size) for size in np.frombuffer(content, ">u4", dimensions, 4)]
+    elements = np.frombuffer(content, np.uint8, prod(shape), 4 + 4 * dimensions)
+    return elements.reshape(shape)
+
+
+def is_number(cell):
+    return re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", cell) is not None
+
+
+def separator(line):
+    """The one of comma, semicolon and tab that the line has most of outside quotes, in that order."""
+    outside = "".join(line.split('"')[::2])
+    return max(",;\t", key=outside.count)  # max gives the first of equals
+
+
+def read_csv(content):
+    """(names, rows) of a CSV file, both of stripped texts; names is None without a header."""
+    text = content.decode("utf-8-sig")  # skips a byte order mark
+    lines = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=separator(text.split("\n", 1)[0]),
+        skipinitialspace=True,
+    )
+    rows = [[cell.strip() for cell in row] for row in lines if row]
+    if all(is_number(cell) or cell.lower() in MISSING for cell in rows[0]):
+        return None, rows
+    return rows[0], rows[1:]
+
+
+def is_byte(cell):
+    """2.1: written with digits alone and at most 255."""
+    return re.fullmatch(r"[0-9]+", cell) is not None and int(cell) <= 255
+
+
+def table_of_cells(rows):
+    """2.1: the type of a CSV table and its values."""
+    if all(is_byte(cell) for row in rows for cell in row):
+        return np.array([[int(cell) for cell in row] for row in rows], dtype=np.uint8)
+    known = {}  # equal texts are read once; a table often holds few different ones
+    for row in rows:
+        for cell in row:
+            if cell not in known:
+                if not is_number(cell):
+                    raise SystemExit(f"oracle: no number: {cell!r}")
+                known[cell] = from_text(cell)
+    table = np.array([[known[cell] for cell in row] for row in rows], dtype=np.float32)
+    if not np.isfinite(table).all():
+        raise SystemExit("oracle: the data hold a number beyond the range of float")
+    return table
+
+
+def label_column(label, names, width):
+    """The index of the column that --label means: a name of the header, a number from 1, or `last`."""
+    if names is not None and label in names:
+        return names.index(label)
+    return width - 1 if label == "last" else int(label) - 1
+
+
+def label_of_cell(cell):
+    """2.1: a label is a number with a whole value."""
+    value = Fraction(cell)
+    if value.denominator != 1 or not 0 <= value < 2**31:
+        raise SystemExit(f"oracle: no label: {cell!r}")
+    return int(value)
+
+
+def read(path, labels_path=None, label="1"):
+    """2.1: (table, labels)."""
+    content = read_bytes(path)
+    if is_idx(content):
+        values = read_idx(content)
+        return values.reshape(len(values), -1), read_idx(read_bytes(labels_path)).astype(np.uint32)
+    names, rows = read_csv(content)
+    column = label_column(label, names, len(rows[0]))
+    labels = np.array([label_of_cell(row[column]) for row in rows], dtype=np.uint32)
+    return table_of_cells([row[:column] + row[column + 1 :] for row in rows]), labels
+
+
+def block_digest(content):
+    """2.2: D(b)."""
+    blocks = [content[i : i + BLOCK] for i in range(0, len(content), BLOCK)]
+    return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).digest()
+
+
+def digest(table, labels):
+    """2.2: the digest of a data set, as hexadecimal digits."""
+    n, features = table.shape
+    u8 = table.dtype == np.uint8
+    text = b"quern data 1\n"
+    text += bytes([1 if u8 else 2])
+    text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
+    text += bytes([1])  # there are labels: nothing can be trained without
+    text += block_digest(table.tobytes() if u8 else table.astype("<f4").tobytes())
+    text += block_digest(labels.astype("<u4").tobytes())
+    return hashlib.sha256(text).hexdigest()
+
+
+def training_items(seed, n, fraction):
+    """2.3: the indices of the training items, ascending; fraction None or a float."""
+    if fraction is None:
+        return np.arange(n)
+    v = floor(Fraction(float(fraction)) * n + Fraction(1, 2))
+    if not 0 < v < n:
+        raise SystemExit("oracle: the fraction leaves one of the two parts without items")
+    held_back = permutation(seed, n, SPLIT, 0)[:v]
+    return np.setdiff1d(np.arange(n), held_back)

@@ -1,0 +1,249 @@
+"""Sections 6, 7 and 8 of the contract: the network, the loss, errors and gradients.
+
+Everything here works on the items of one batch together. The text orders the operations within a
+chain only, so arrays stand for the items and outputs that have nothing to do with each other, and
+Python's `for` walks the index of the chain.
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+
+import elementary
+from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
+from order import grains
+from philox import DROPOUT, WEIGHTS, word
+
+ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax")
+
+
+@dataclass
+class Layer:
+    """6.1: a dense layer; `dropout` is 0 where there is none. W is (out, in), b is (out)."""
+
+    inputs: int
+    outputs: int
+    activation: str
+    dropout: np.float32
+    weight: np.ndarray = None
+    bias: np.ndarray = None
+
+
+@dataclass
+class Pass:
+    """What the forward pass of a layer leaves for the backward pass, item by item."""
+
+    a: np.ndarray  # (items, in), the layer's input
+    z: np.ndarray  # (items, out)
+    y: np.ndarray  # (items, out), before dropout
+    dropped: np.ndarray = None  # (items, out), true where dropped
+
+
+def parse_model(text, features):
+    """11.2, read liberally: layers of 6.1 without parameters."""
+    layers = []
+    for part in text.lower().strip().removesuffix(";").split(";"):
+        found = re.fullmatch(
+            r"\s*dense\s+(\d+)(?:\s+(none|relu|tanh|sigmoid|softmax))?(?:\s+dropout\s+(\S+))?\s*", part
+        )
+        if not found:
+            raise SystemExit(f"oracle: no layer: {part!r}")
+        outputs, activation, dropout = found.groups()
+        layers.append(
+            Layer(
+                layers[-1].outputs if layers else features,
+                int(outputs),
+                activation or "none",
+                from_text(dropout) if dropout else ZERO,
+            )
+        )
+    return layers
+
+
+def model_text(layers):
+    """11.2, as it is written in a recipe."""
+    return "; ".join(
+        f"dense {layer.outputs} {layer.activation}"
+        + (f" dropout {to_text(layer.dropout)}" if layer.dropout else "")
+        for layer in layers
+    )
+
+
+def initialise(layers, seed, rule):
+    """6.2: weights and biases before the first step."""
+    for l, layer in enumerate(layers):
+        kind = rule
+        if rule == "auto":
+            kind = "he" if layer.activation == "relu" else "glorot"
+        if kind == "glorot":
+            limit = np.sqrt(F(6) / integer(layer.inputs + layer.outputs))
+        elif kind == "he":
+            limit = np.sqrt(F(6) / integer(layer.inputs))
+        else:
+            limit = np.sqrt(F(3) / integer(layer.inputs))
+        o = np.arange(layer.outputs)[:, None]
+        k = np.arange(layer.inputs)[None, :]
+        top = (word(seed, WEIGHTS, l, 0, o, k) >> np.uint64(8)).astype(np.int64)
+        m = (2 * top + 1 - 2**24).astype(np.float32) / F(2**24)  # both exact
+        layer.weight = m * limit
+        layer.bias = np.zeros(layer.outputs, dtype=np.float32)
+
+
+def softmax(z):
+    """6.4: (m, s, y) of rows z; m and s as columns (items, 1)."""
+    m = z[:, 0]
+    for j in range(1, z.shape[1]):
+        m = np.where(z[:, j] > m, z[:, j], m)
+    m = m[:, None]
+    q = elementary.exp(z - m)
+    s = q[:, 0]
+    for j in range(1, z.shape[1]):
+        s = s + q[:, j]
+    s = s[:, None]
+    return m, s, q / s
+
+
+def activate(activation, z):
+    """6.4: y from z."""
+    if activation == "relu":
+        return np.where(z <= 0, ZERO, z)
+    if activation == "tanh":
+        return elementary.tanh(z)
+    if activation == "sigmoid":
+        return elementary.sigmoid(z)
+    if activation == "softmax":
+        return softmax(z)[2]
+    return z
+
+
+def keep_factor(layer):
+    """6.5."""
+    return ONE / (ONE - layer.dropout)
+
+
+def forward(layers, x, seed=None, epoch=None, items=None):
+    """6.3 to 6.5: one Pass for each layer, for inputs x (items, F).
+
+    `items` are the indices of the items in training, which dropout asks for; None outside training.
+    """
+    passes = []
+    a = x
+    for l, layer in enumerate(layers):
+        z = np.broadcast_to(layer.bias, (len(x), layer.outputs))
+        for k in range(layer.inputs):
+            z = fma(a[:, k, None], layer.weight[None, :, k], z)
+        y = activate(layer.activation, z)
+        passes.append(Pass(a, z, y))
+        a = y
+        if layer.dropout and items is not None:
+            threshold = floor(Fraction(float(layer.dropout)) * 2**32 + Fraction(1, 2))
+            words = word(seed, DROPOUT, l, epoch, items[:, None], np.arange(layer.outputs))
+            passes[-1].dropped = words < np.uint64(threshold)
+            a = np.where(passes[-1].dropped, ZERO, y * keep_factor(layer))
+    return passes
+
+
+def classes(passes):
+    """6.6: the smallest index of the greatest of the last outputs."""
+    return passes[-1].y.argmax(axis=1)
+
+
+def targets(labels, outputs):
+    """7.1."""
+    return (labels[:, None] == np.arange(outputs)).astype(np.float32)
+
+
+def losses(loss, passes, labels):
+    """7.2, 7.3: the loss of each item."""
+    last = passes[-1]
+    if loss == "cross-entropy":
+        m, s, _ = softmax(last.z)
+        chosen = np.take_along_axis(last.z, labels[:, None].astype(np.int64), axis=1)
+        return (elementary.log(s) - (chosen - m))[:, 0]
+    d = last.y - targets(labels, last.y.shape[1])
+    sums = np.zeros(len(d), dtype=np.float32)
+    for j in range(d.shape[1]):
+        sums = fma(d[:, j], d[:, j], sums)
+    return sums
+
+
+def loss_units(values, grain):
+    """7.4 and 8.7: the loss of a batch in units of 2^-32, from those of its items."""
+    total = 0
+    for begin, end in grains(len(values), grain):
+        acc = ZERO
+        for value in values[begin:end]:
+            acc = acc + value
+        if not abs(acc) < 2.0**29:
+            raise SystemExit("oracle: the loss of a grain is out of range")
+        total += round(Fraction(float(acc)) * 2**32)
+    return total
+
+
+def through(activation, e, y):
+    """8.5: delta from e and the output y of the activation."""
+    if activation == "relu":
+        return np.where(y > 0, e, ZERO)
+    if activation == "tanh":
+        return e * fma(-y, y, ONE)
+    if activation == "sigmoid":
+        return e * (y * (ONE - y))
+    return e
+
+
+def last_delta(loss, layer, y, labels, unit):
+    """8.2, 8.3: delta of the last layer, in units of 2^-unit."""
+    d = y - targets(labels, layer.outputs)
+    if loss == "cross-entropy":
+        return d * F(2.0**unit)
+    g = (F(2) * d) * F(2.0**unit)
+    if layer.activation != "softmax":
+        return through(layer.activation, g, y)
+    c = np.zeros(len(y), dtype=np.float32)
+    for j in range(layer.outputs):
+        c = fma(g[:, j], y[:, j], c)
+    return y * (g - c[:, None])
+
+
+def deltas(loss, layers, passes, labels, unit):
+    """8.2 to 8.5: delta (items, out) of every layer."""
+    result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit)]
+    for l in range(len(layers) - 1, 0, -1):
+        below = passes[l - 1]
+        e = np.zeros(below.y.shape, dtype=np.float32)
+        for o in range(layers[l].outputs):
+            e = fma(result[0][:, o, None], layers[l].weight[None, o, :], e)
+        if below.dropped is not None:
+            e = np.where(below.dropped, ZERO, e * keep_factor(layers[l - 1]))
+        result.insert(0, through(layers[l - 1].activation, e, below.y))
+    return result
+
+
+def partials(delta, a):
+    """8.6: (weights, biases) of the partial gradient of one grain, its items in order."""
+    weight = np.zeros((delta.shape[1], a.shape[1]), dtype=np.float32)
+    bias = np.zeros(delta.shape[1], dtype=np.float32)
+    for i in range(len(delta)):
+        weight = fma(delta[i, :, None], a[i, None, :], weight)
+        bias = bias + delta[i]
+    return weight, bias
+
+
+def sums(layers, passes, layer_deltas, grain, limit):
+    """8.7: for every layer the sums S of a batch, arrays (out, in) and (out) of int64."""
+    result = []
+    for layer, one, delta in zip(layers, passes, layer_deltas):
+        total = [
+            np.zeros((layer.outputs, layer.inputs), dtype=np.int64),
+            np.zeros(layer.outputs, dtype=np.int64),
+        ]
+        for begin, end in grains(len(delta), grain):
+            for t, partial in enumerate(partials(delta[begin:end], one.a[begin:end])):
+                if not (abs(partial) < limit).all():
+                    raise SystemExit("oracle: a partial gradient is out of range")
+                total[t] += np.rint(partial).astype(np.int64)
+        result.append(total)
+    return result

@@ -1,0 +1,99 @@
+"""Sections 9 and 10 of the contract: optimisers and the learning rate."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import elementary
+from binary32 import F, ONE, ZERO, fma, integer
+
+
+@dataclass
+class Settings:
+    """The numbers of section 9, as floats."""
+
+    optimizer: str
+    momentum: np.float32
+    beta1: np.float32
+    beta2: np.float32
+    epsilon: np.float32
+    decay: np.float32
+
+
+class Optimiser:
+    """One optimiser for all parameters of a network."""
+
+    def __init__(self, settings, parameters):
+        """`parameters` is a list of arrays; each gets state of its shape, from +0."""
+        self.settings = settings
+        self.m = [np.zeros_like(p) for p in parameters]
+        self.v = [np.zeros_like(p) for p in parameters]
+        self.power1 = ONE
+        self.power2 = ONE
+
+    def step(self, parameters, sums, is_weight, count, unit, lr):
+        """9.1 to 9.6: the new parameters after a step over `count` items."""
+        kind = self.settings.optimizer
+        decay = self.settings.decay
+        c = (ONE / integer(count)) * F(2.0**-unit)
+        if kind in ("adam", "adamw"):
+            self.begin_adam(lr)
+        result = []
+        for p, w in enumerate(parameters):
+            g = integer(sums[p]) * c
+            decays = is_weight[p] and decay != 0
+            if decays and kind == "adamw":
+                w = fma(-(lr * decay), w, w)
+            elif decays:
+                g = fma(decay, w, g)
+            if kind == "sgd":
+                w = fma(-lr, g, w)
+            elif kind == "momentum":
+                self.v[p] = fma(self.settings.momentum, self.v[p], g)
+                w = fma(-lr, self.v[p], w)
+            else:
+                w = self.adam(p, w, g)
+            result.append(w)
+        return result
+
+    def begin_adam(self, lr):
+        """9.5: what is done once for each step."""
+        self.power1 = self.power1 * self.settings.beta1
+        self.power2 = self.power2 * self.settings.beta2
+        self.a = lr / (ONE - self.power1)
+        self.r = ONE / (ONE - self.power2)
+
+    def adam(self, p, w, g):
+        """9.5: what is done for each parameter."""
+        s = self.settings
+        self.m[p] = fma(s.beta1, self.m[p], (ONE - s.beta1) * g)
+        self.v[p] = fma(s.beta2, self.v[p], ((ONE - s.beta2) * g) * g)
+        d = np.sqrt(self.v[p] * self.r) + s.epsilon
+        return w - (self.a * self.m[p]) / d
+
+
+@dataclass
+class Schedule:
+    """The numbers of section 10; `rate` and `gamma` are floats."""
+
+    kind: str
+    rate: np.float32
+    warmup: int
+    every: int
+    gamma: np.float32
+    steps: int  # T
+
+    def lr(self, t, epoch):
+        """10.1: the learning rate of step t, counted over the whole run."""
+        if t < self.warmup:
+            return self.rate * (integer(t + 1) / integer(self.warmup))
+        if self.kind == "constant":
+            factor = ONE
+        elif self.kind == "step":
+            factor = ONE
+            for _ in range(epoch // self.every):
+                factor = factor * self.gamma
+        else:
+            part = integer(t - self.warmup) / integer(self.steps - self.warmup)
+            factor = F(0.5) * (ONE + elementary.cospi(part))
+        return self.rate * factor

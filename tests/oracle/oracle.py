@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Trains a network as docs/exactness.md says and writes the model file.
+
+A second program beside `quern train`, written from the text alone: see README.md in this folder.
+The modules follow the text: binary32 (1), data (2), philox (3), order (4), scale (5),
+network (6 to 8), optimise (9, 10), model_file (11, 12), elementary (13).
+"""
+
+import argparse
+import hashlib
+from math import ceil
+
+import numpy as np
+
+import data
+import network
+import scale
+from binary32 import ZERO, from_text
+from model_file import model_bytes, tensors_of
+from optimise import Optimiser, Schedule, Settings
+from order import permutation
+from philox import ORDER
+
+
+def number(text):
+    """1.6: a number given as an option; adding +0 makes +0 of `-0` and nothing else of the rest."""
+    return from_text(text) + ZERO
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    p.add_argument("--data", required=True)
+    p.add_argument("--labels")
+    p.add_argument("--label", default="1")
+    p.add_argument("--valid", type=number)
+    p.add_argument("--scale", choices=("unit", "none", "standard"), required=True)
+    p.add_argument("--model", required=True)
+    p.add_argument("--init", choices=("auto", "glorot", "he", "lecun"), default="auto")
+    p.add_argument("--loss", choices=("mse", "cross-entropy"), required=True)
+    p.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw"), default="sgd")
+    p.add_argument("--momentum", type=number, default=ZERO)
+    p.add_argument("--beta1", type=number, default=from_text("0.9"))
+    p.add_argument("--beta2", type=number, default=from_text("0.999"))
+    p.add_argument("--epsilon", type=number, default=from_text("1e-8"))
+    p.add_argument("--weight-decay", type=number, default=ZERO)
+    p.add_argument("--lr", type=number, required=True)
+    p.add_argument("--schedule", choices=("constant", "step", "cosine"), default="constant")
+    p.add_argument("--lr-step", type=int, default=0)
+    p.add_argument("--lr-gamma", type=number, default=ZERO)
+    p.add_argument("--warmup", type=int, default=0)
+    p.add_argument("--batch", type=int, required=True)
+    p.add_argument("--epochs", type=int, required=True)
+    p.add_argument("--seed", type=int, required=True)
+    p.add_argument("--grain", type=int, required=True)
+    p.add_argument("--unit", type=int, default=44)
+    p.add_argument("-o", "--output", required=True)
+    return p.parse_args()
+
+
+def settings_of(args):
+    """9.7 and 11.1: settings in which those that the optimiser does not use are 0."""
+    kind = args.optimizer
+    if kind in ("sgd", "momentum"):
+        kind = "sgd" if args.momentum == 0 else "momentum"
+    adam = kind in ("adam", "adamw")
+    return Settings(
+        kind,
+        args.momentum if kind == "momentum" else ZERO,
+        args.beta1 if adam else ZERO,
+        args.beta2 if adam else ZERO,
+        args.epsilon if adam else ZERO,
+        args.weight_decay,
+    )
+
+
+def recipe_of(args, table, labels, layers, settings):
+    """11.1."""
+    return {
+        "contract": 1,
+        "arith": "f32",
+        "data": data.digest(table, labels),
+        "items": table.shape[0],
+        "features": table.shape[1],
+        "valid": ZERO if args.valid is None else args.valid,
+        "scale": args.scale,
+        "model": network.model_text(layers),
+        "init": args.init,
+        "loss": args.loss,
+        "optimizer": settings.optimizer,
+        "momentum": settings.momentum,
+        "beta1": settings.beta1,
+        "beta2": settings.beta2,
+        "epsilon": settings.epsilon,
+        "weight_decay": settings.decay,
+        "lr": args.lr,
+        "schedule": args.schedule,
+        "lr_step": args.lr_step if args.schedule == "step" else 0,
+        "lr_gamma": args.lr_gamma if args.schedule == "step" else ZERO,
+        "warmup": args.warmup,
+        "batch": args.batch,
+        "grain": args.grain,
+        "epochs": args.epochs,
+        "seed": args.seed,
+        "unit": args.unit,
+    }
+
+
+def train(args, layers, settings, x, labels):
+    """Sections 4 and 6 to 10: trains the layers in place on inputs x (n, F)."""
+    n = len(x)
+    steps = ceil(n / args.batch)
+    schedule = Schedule(
+        args.schedule, args.lr, args.warmup, args.lr_step, args.lr_gamma, args.epochs * steps
+    )
+    full = ceil(min(args.batch, n) / args.grain)
+    h = (full - 1).bit_length()  # 8.7: the smallest with 2^h >= full
+    limit = np.float32(2.0 ** (62 - max(h, 1)))
+
+    network.initialise(layers, args.seed, args.init)
+    optimiser = Optimiser(settings, parameters_of(layers))
+    is_weight = [True, False] * len(layers)
+    for epoch in range(args.epochs):
+        order = permutation(args.seed, n, ORDER, epoch)
+        loss, right = 0, 0
+        for s in range(steps):
+            items = order[s * args.batch : (s + 1) * args.batch]
+            passes = network.forward(layers, x[items], args.seed, epoch, items)
+            values = network.losses(args.loss, passes, labels[items])
+            loss += network.loss_units(values, args.grain)
+            right += int((network.classes(passes) == labels[items]).sum())
+            deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit)
+            sums = network.sums(layers, passes, deltas, args.grain, limit)
+            flat = [total for pair in sums for total in pair]
+            lr = schedule.lr(epoch * steps + s, epoch)
+            new = optimiser.step(
+                parameters_of(layers), flat, is_weight, len(items), args.unit, lr
+            )
+            for l, layer in enumerate(layers):
+                layer.weight, layer.bias = new[2 * l : 2 * l + 2]
+        print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")
+
+
+def parameters_of(layers):
+    return [array for layer in layers for array in (layer.weight, layer.bias)]
+
+
+def main():
+    args = arguments()
+    table, labels = data.read(args.data, args.labels, args.label)
+    if len(table) != len(labels):
+        raise SystemExit("oracle: there are not as many labels as items")
+    layers = network.parse_model(args.model, table.shape[1])
+    if labels.max() >= layers[-1].outputs:
+        raise SystemExit("oracle: a label is not less than the number of last outputs")
+    if args.loss == "cross-entropy" and layers[-1].activation != "softmax":
+        raise SystemExit("oracle: cross-entropy asks for softmax at the end")
+    settings = settings_of(args)
+    recipe = recipe_of(args, table, labels, layers, settings)
+
+    chosen = data.training_items(args.seed, len(table), args.valid)
+    table, labels = table[chosen], labels[chosen]
+    stats = scale.statistics(table) if args.scale == "standard" else None
+    train(args, layers, settings, scale.inputs(table, args.scale, stats), labels)
+
+    if not all(np.isfinite(array).all() for array in parameters_of(layers)):
+        raise SystemExit("oracle: a parameter is not finite")  # 8.7
+    content = model_bytes(recipe, tensors_of(layers, stats))
+    with open(args.output, "wb") as file:
+        file.write(content)
+    print(f"model {hashlib.sha256(content).hexdigest()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Small recipes, and the digests of the models that they must give, on any machine.
+
+RECIPES names each recipe; tests/digests.txt holds the SHA-256 of each model file, one line
+`name sha256` each. tests/test_matrix.py trains them in every build, with every instruction set
+and with several numbers of threads. The table changes only on purpose:
+
+    python3 tests/recipes.py --update [PROGRAM]
+
+trains all of them with PROGRAM (build/quern) and rewrites it. A changed line means that the
+contract in docs/exactness.md changed, and its version with it, or that there is a fault.
+"""
+
+import csv
+import gzip
+import hashlib
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "tests" / "digests.txt"
+ITEMS = 300  # no multiple of any batch below but 50 and 300, nor of the usual grain of 32
+
+IDX = "--data {images} --labels {labels} --scale unit "
+SMALL = "--epochs 2 --seed 3 --batch 64 "
+TWO = '--model "dense 24 tanh; dense 10 softmax" '
+
+# name: what follows `quern train`, as one would type it; {words} are files of make_data.
+RECIPES = {
+    # losses and activations
+    "tanh-mse-sgd": IDX + SMALL + TWO + "--loss mse --optimizer sgd --lr 0.5",
+    "tanh-cross-entropy-sgd": IDX + SMALL + TWO + "--loss cross-entropy --optimizer sgd --lr 0.2",
+    "relu": IDX + SMALL + '--model "dense 24 relu; dense 10 softmax" --loss cross-entropy --lr 0.1',
+    "sigmoid": IDX + SMALL + '--model "dense 24 sigmoid; dense 10 sigmoid" --loss mse --lr 0.5',
+    "none": IDX + SMALL + '--model "dense 24 none; dense 10 none" --loss mse --lr 0.01',
+    "relu-last": IDX + SMALL + '--model "dense 24 tanh; dense 10 relu" --loss mse --lr 0.05',
+    "tanh-last": IDX + SMALL + '--model "dense 24 relu; dense 10 tanh" --loss mse --lr 0.05',
+    "one-layer": IDX + SMALL + '--model "dense 10 softmax" --loss cross-entropy --lr 0.1',
+    "deep": IDX + SMALL + '--model "dense 33 relu; dense 17 tanh; dense 9 sigmoid; dense 10 softmax"'
+            " --loss cross-entropy --lr 0.1",
+    # optimisers
+    "momentum": IDX + SMALL + TWO + "--loss mse --optimizer momentum --momentum 0.9 --lr 0.1",
+    "adam": IDX + SMALL + TWO + "--loss cross-entropy --optimizer adam --lr 0.002",
+    "adamw": IDX + SMALL + TWO + "--loss cross-entropy --optimizer adamw --lr 0.002"
+             " --weight-decay 0.05",
+    "sgd-decay": IDX + SMALL + TWO + "--loss mse --optimizer sgd --lr 0.2 --weight-decay 0.001",
+    # schedules
+    "step": IDX + TWO + "--epochs 4 --seed 3 --batch 64 --loss mse --lr 0.4 --schedule step"
+            " --lr-step 1 --lr-gamma 0.3",
+    "cosine-warmup": IDX + TWO + "--epochs 3 --seed 3 --batch 64 --loss mse --lr 0.4"
+                     " --schedule cosine --warmup 5",
+    # dropout
+    "dropout": IDX + SMALL + '--model "dense 24 relu dropout 0.2; dense 16 tanh dropout 0.5;'
+               ' dense 10 softmax" --loss cross-entropy --momentum 0.9 --lr 0.05',
+    # initial weights, seeds, units
+    "init-lecun": IDX + SMALL + TWO + "--loss mse --lr 0.2 --init lecun",
+    "init-he": IDX + SMALL + TWO + "--loss mse --lr 0.2 --init he",
+    "init-glorot-seed": IDX + TWO + "--loss mse --lr 0.2 --init glorot --epochs 1 --batch 64"
+                        " --seed 18446744073709551615",
+    "unit-30": IDX + SMALL + TWO + "--loss mse --lr 0.2 --unit 30",
+    # sizes that do not divide one another
+    "batch-50-grain-7": IDX + TWO + "--loss mse --lr 0.2 --epochs 2 --seed 3 --batch 50 --grain 7",
+    "batch-37": IDX + TWO + "--loss mse --lr 0.2 --epochs 2 --seed 3 --batch 37",
+    "batch-300-grain-1": IDX + TWO + "--loss mse --lr 0.2 --epochs 2 --seed 3 --batch 300"
+                         " --grain 1",
+    "batch-1": IDX + '--model "dense 10 softmax" --loss mse --lr 0.02 --epochs 1'
+               " --seed 3 --batch 1",
+    "batch-beyond": IDX + TWO + "--loss mse --lr 0.2 --epochs 3 --seed 3 --batch 1000"
+                    " --grain 600",
+    "valid": IDX + SMALL + TWO + "--loss mse --lr 0.2 --valid 0.2",
+    # scalings
+    "scale-none": SMALL + TWO + "--data {images} --labels {labels} --scale none --loss mse"
+                  " --lr 0.001",
+    "scale-standard": SMALL + TWO + "--data {images} --labels {labels} --scale standard"
+                      " --loss cross-entropy --lr 0.02",
+    "decimals-standard": SMALL + TWO + "--data {decimals} --label last --scale standard"
+                         " --loss cross-entropy --lr 0.05",
+    "decimals-none": SMALL + TWO + "--data {decimals} --label kind --scale none"
+                     " --loss cross-entropy --lr 0.01",
+    # the same data in other clothes: the same models as tanh-mse-sgd
+    "from-idx-gz": SMALL + TWO + "--data {images_gz} --labels {labels_gz} --scale unit --loss mse"
+                   " --optimizer sgd --lr 0.5",
+    "from-csv": SMALL + TWO + "--data {csv} --scale unit --loss mse --optimizer sgd --lr 0.5",
+    "from-csv-gz": SMALL + TWO + "--data {csv_gz} --label 1 --scale unit --loss mse"
+                   " --optimizer sgd --lr 0.5",
+}
+SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
+
+
+def sha256(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def synth(command, folder):
+    """Let the program draw the digits into IDX files: (images, labels)."""
+    images, labels = folder / "digits-images.idx", folder / "digits-labels.idx"
+    _run([*command, "data", "synth", "digits", "--items", str(ITEMS), "--seed", "11",
+          "-o", str(images), "--labels", str(labels)])
+    return images, labels
+
+
+def make_data(command, folder):
+    """Every file that the recipes name, made from the program's digits by Python alone."""
+    images, labels = synth(command, folder)
+    raw, kinds = images.read_bytes(), labels.read_bytes()
+    _, count, rows, columns = struct.unpack(">IIII", raw[:16])
+    size = rows * columns
+    pixels = [raw[16 + i * size:16 + (i + 1) * size] for i in range(count)]
+    files = {name: folder / f"digits.{name.replace('_', '.')}"
+             for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals")}
+
+    with open(files["csv"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["label"] + [f"f{k}" for k in range(size)])
+        writer.writerows([kind, *row] for kind, row in zip(kinds[8:], pixels))
+    # Every 16th value, written with decimals, signs and exponents; the label comes last.
+    with open(files["decimals"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow([f"f{k}" for k in range(0, size, 16)] + ["kind"])
+        writer.writerows([*(f"{(row[k] - 80) / 10:.2f}" if k % 3 else f"{row[k] / 7:.6e}"
+                            for k in range(0, size, 16)), kind]
+                         for kind, row in zip(kinds[8:], pixels))
+    for plain, packed in ((files["csv"], "csv_gz"), (images, "images_gz"), (labels, "labels_gz")):
+        files[packed].write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
+    return {**files, "images": images, "labels": labels}
+
+
+def train(command, name, files, model, *more):
+    """Train the recipe into the file `model`; return the file's SHA-256."""
+    arguments = [a.format(**files) for a in shlex.split(RECIPES[name])]
+    _run([*command, "train", *arguments, *more, "--quiet", "-o", str(model)])
+    return sha256(model)
+
+
+def table():
+    """tests/digests.txt as {name: sha256}."""
+    lines = [line.split() for line in TABLE.read_text().splitlines()
+             if line and not line.startswith("#")]
+    return {name: digest for name, digest in lines}
+
+
+def _run(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}\nended with {done.returncode}\n"
+                             f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+
+
+def update(program):
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        files = make_data([program], folder)
+        rows = {"data-images": sha256(files["images"]), "data-labels": sha256(files["labels"])}
+        for name in RECIPES:
+            rows[name] = train([program], name, files, folder / "model")
+    TABLE.write_text("# SHA-256 of what tests/recipes.py makes; see there before changing a line.\n"
+                     + "".join(f"{name} {digest}\n" for name, digest in rows.items()))
+    print(f"{len(rows)} digests written to {TABLE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3) or sys.argv[1] != "--update":
+        sys.exit(__doc__.strip())
+    update(sys.argv[2] if len(sys.argv) == 3 else str(ROOT / "build" / "quern"))

@@ -1,0 +1,452 @@
+"""The command as a person uses it: help, exit codes, the standing job in small, its streams, the
+live bar, and the tutorial as it is written."""
+
+import csv
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from builds import ROOT
+
+COMMANDS = ["version", "devices", "data info", "data synth digits", "train", "predict", "replay",
+            "help"]
+SMALL = ["--model", "dense 24 tanh; dense 10 softmax", "--epochs", "3", "--momentum", "0.9"]
+HEX = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+@pytest.fixture(scope="module")
+def digits(run_quern, tmp_path_factory):
+    """A folder with the same 600 digits as CSV, IDX and gzipped, and 200 others to test with."""
+    d = tmp_path_factory.mktemp("digits")
+    for name, items, first in (("train", 600, 0), ("test", 200, 600)):
+        some = ["data", "synth", "digits", "--items", items, "--first", first, "--quiet"]
+        run_quern(*some, "-o", d / f"{name}.csv")
+        run_quern(*some, "-o", d / f"{name}.idx", "--labels", d / f"{name}-labels.idx")
+    for name in ("train.csv", "train.idx", "train-labels.idx"):
+        (d / f"{name}.gz").write_bytes(gzip.compress((d / name).read_bytes()))
+    return d
+
+
+@pytest.fixture(scope="module")
+def trained(run_quern, digits):
+    """A model of the small job, and what the training printed."""
+    out = digits / "small.safetensors"
+    done = run_quern("train", "--data", digits / "train.csv", "--test", digits / "test.csv",
+                     *SMALL, "-o", out)
+    return out, done
+
+
+def sha256(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def events(text):
+    """Every line of `text` as JSON; a NaN or an infinity would not be JSON."""
+    def refuse(word):
+        raise ValueError(f"{word} is not JSON")
+    return [json.loads(line, parse_constant=refuse) for line in text.splitlines()]
+
+
+# ---------------------------------------------------------------- help and usage
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(run_quern, command):
+    done = run_quern(*command.split(), "--help")
+    assert done.stderr == ""
+    if command != "help":
+        assert done.stdout.startswith(f"usage: quern {command}")
+        assert done.stdout == run_quern("help", *command.split()).stdout
+    assert "130" in done.stdout and "replay differs" in done.stdout
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+
+
+def test_short_help_names_every_command(run_quern):
+    done = run_quern()
+    assert all(re.search(rf"^  {c} ", done.stdout, re.M) for c in COMMANDS)
+
+
+def test_every_option_of_train_is_in_its_help(run_quern):
+    text = run_quern("train", "--help").stdout
+    for name in """data labels label test test-labels valid valid-labels scale model loss optimizer
+            momentum beta1 beta2 epsilon weight-decay lr schedule lr-step lr-gamma warmup batch
+            epochs seed grain init unit threads isa checkpoint checkpoint-every resume run-dir
+            quiet json output""".split():
+        assert re.search(rf"^  (-o, )?--{name}( |$)", text, re.M), name
+
+
+@pytest.mark.parametrize("words, says", [
+    (["trian"], 'did you mean "train"'),
+    (["data", "inof", "x"], 'did you mean "data info"'),
+    (["data"], "quern data info FILE"),
+    (["train", "--epcohs", "3"], "did you mean --epochs?"),
+    (["train", "--lerning-rate", "3"], "quern train --help"),
+    (["train", "--loss", "mes"], 'did you mean "mse"'),
+    (["train", "--lr"], "write --lr X"),
+    (["train", "--lr", "--batch", "3"], "--lr lacks its value"),
+    (["train", "--batch", "3", "--batch=4"], "--batch is there twice"),
+    (["train", "--quiet=1"], "--quiet takes no value"),
+    (["train", "extra"], '"extra" is one word too many'),
+    (["train"], "add -o"),
+    (["train", "-o", "x", "--resume"], "add --checkpoint DIR"),
+    (["train", "-o", "x", "--checkpoint-every", "5"], "add --checkpoint DIR"),
+    (["train", "-o", "x", "--checkpoint", "d", "--checkpoint-every", "5y"], "minutes (5m)"),
+    (["train", "-o", "x", "--test", "t.csv"], "--test stands without --data"),
+    (["train", "-o", "x", "--lr-step", "3"], "--schedule step"),
+    (["predict"], "MODEL is missing"),
+    (["predict", "m"], "add --data FILE"),
+    (["predict", "m", "--data", "d", "--json"], "-o predictions.csv"),
+    (["data", "synth", "digits", "-o", "x.png"], ".csv or .idx"),
+    (["data", "synth", "digits", "-o", "x.csv", "--labels", "y"], "leave --labels out"),
+    (["help", "trane"], "quern help"),
+])
+def test_bad_usage(run_quern, tmp_path, words, says):
+    done = run_quern(*words, status=2, cwd=tmp_path)
+    assert says in done.stderr and (done.stdout == "" or "--json" in words)
+    assert re.match(r"quern( \w+)*: \S", done.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_may_be_written_either_way(run_quern, digits, tmp_path):
+    a, b = tmp_path / "a", tmp_path / "b"
+    run_quern("train", "--data", digits / "train.csv", "--epochs", 1, "--lr", "0.05", "-o", a)
+    run_quern("train", f"--output={b}", "--lr=0.05", f"--data={digits / 'train.csv'}", "--epochs=1")
+    assert sha256(a) == sha256(b)
+
+
+def test_version_and_devices(run_quern):
+    version = run_quern("version").stdout
+    assert re.match(r"quern \d+\.\d+\.\d+\nexactness contract: 1\n", version)
+    assert "compiler" in version
+    devices = events(run_quern("devices", "--json").stdout)
+    assert devices[0]["kind"] == "cpu"
+    assert 1 <= devices[0]["cores"] <= os.cpu_count()
+    assert devices[0]["isa"] in devices[0]["isas"].split() and "scalar" in devices[0]["isas"]
+    assert devices[0]["name"] in run_quern("devices").stdout
+
+
+def test_output_to_a_full_device_is_a_failure(quern):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([quern, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "No space left" in done.stderr
+
+
+# ---------------------------------------------------------------- data
+
+def test_data_info(run_quern, digits):
+    told = {}
+    for name in ("train.csv", "train.csv.gz", "train.idx", "train.idx.gz"):
+        labels = [] if "csv" in name else ["--labels", digits / name.replace("train", "train-labels")]
+        told[name] = events(run_quern("data", "info", digits / name, *labels, "--json").stdout)[0]
+    info = told["train.csv"]
+    with open(digits / "train.csv", newline="") as f:
+        rows = list(csv.reader(f))[1:]
+    labels = [int(r[0]) for r in rows]
+    assert info["counts"] == [labels.count(c) for c in range(10)]
+    pixels = [int(v) for r in rows for v in r[1:]]
+    assert (info["min"], info["max"]) == (min(pixels), max(pixels))
+    assert (info["items"], info["features"], info["classes"]) == (600, 784, 10)
+    assert {t["digest"] for t in told.values()} == {info["digest"]}
+    assert {n: t["format"] for n, t in told.items()} == {n: n[6:] for n in told}
+
+
+def test_data_info_draws(run_quern, digits):
+    done = run_quern("data", "info", digits / "train.idx", "--labels", digits / "train-labels.idx",
+                     "--show", 2)
+    assert len(re.findall(r"^item \d, label \d$", done.stdout, re.M)) == 2
+    assert re.search(r"[#%@]", done.stdout.split("item 0")[1])
+
+
+def test_an_item_is_the_same_however_it_is_drawn(run_quern, digits, tmp_path):
+    run_quern("data", "synth", "digits", "--items", 800, "-o", tmp_path / "all.csv")
+    every = (tmp_path / "all.csv").read_text().splitlines()
+    parts = [(digits / n).read_text().splitlines() for n in ("train.csv", "test.csv")]
+    assert every == parts[0] + parts[1][1:]
+
+
+# ---------------------------------------------------------------- the standing job, small
+
+def test_train_says_what_it_did(trained):
+    out, done = trained
+    assert done.stdout.splitlines()[-1] == f"{sha256(out)}  {out}"
+    assert re.search(r"^test accuracy [\d.]+ % \(\d+ of 200\)", done.stdout, re.M)
+    table = re.findall(r"^ +\d +((?: +[\d.]+){10}) +[\d.]+$", done.stdout, re.M)
+    assert len(table) == 10
+    cells = [[0 if c == "." else int(c) for c in row.split()] for row in table]
+    assert sum(map(sum, cells)) == 200
+    right = int(re.search(r"\((\d+) of 200\)", done.stdout)[1])
+    assert sum(cells[i][i] for i in range(10)) == right
+    assert "bound/T" in done.stdout and "busy" in done.stdout
+    # Without a terminal: plain lines, one for each epoch, no control characters.
+    assert re.findall(r"^ +(\d)/3 ", done.stderr, re.M) == ["1", "2", "3"]
+    assert not re.search(r"[\r\x1b]", done.stderr)
+
+
+def test_format_of_the_data_does_not_matter(run_quern, digits, trained, tmp_path):
+    for number, data in enumerate((["train.csv.gz"], ["train.idx", "train-labels.idx"],
+                                   ["train.idx.gz", "train-labels.idx.gz"])):
+        labels = ["--labels", digits / data[1]] if data[1:] else []
+        out = tmp_path / str(number)
+        run_quern("train", "--data", digits / data[0], *labels, *SMALL, "--quiet", "-o", out)
+        assert sha256(out) == sha256(trained[0])
+
+
+@pytest.mark.parametrize("how", [["--threads", "1"], ["--threads", "3"], ["--isa", "scalar"],
+                                 ["--run-dir", "RUN"], ["--valid", "TEST"]])
+def test_how_it_runs_does_not_matter(run_quern, digits, trained, tmp_path, how):
+    how = [{"RUN": tmp_path / "run", "TEST": digits / "test.csv"}.get(w, w) for w in how]
+    out = tmp_path / "m"
+    done = run_quern("train", "--data", digits / "train.csv", *SMALL, *how, "--quiet", "-o", out)
+    assert sha256(out) == sha256(trained[0])
+    assert done.stdout == f"{sha256(out)}  {out}\n" and done.stderr == ""
+    if "--run-dir" in how:
+        assert any((tmp_path / "run").iterdir())
+
+
+@pytest.mark.parametrize("how", [["--seed", "2"], ["--batch", "50"], ["--grain", "16"],
+                                 ["--valid", "0.2"], ["--lr", "0.11"], ["--unit", "40"]])
+def test_what_is_in_the_recipe_does_matter(run_quern, digits, trained, tmp_path, how):
+    out = tmp_path / "m"
+    run_quern("train", "--data", digits / "train.csv", *SMALL, *how, "--quiet", "-o", out)
+    assert sha256(out) != sha256(trained[0])
+
+
+def test_json_stream(run_quern, digits, trained, tmp_path):
+    out = tmp_path / "m"
+    done = run_quern("train", "--data", digits / "train.csv", "--test", digits / "test.csv",
+                     *SMALL, "--json", "-o", out)
+    got = [e for e in events(done.stdout) if e["event"] != "note"]
+    assert [e["event"] for e in got] == ["start", "epoch", "epoch", "epoch", "end"]
+    start, last, end = got[0], got[-2], got[-1]
+    assert {k: start[k] for k in ("items", "features", "classes", "parameters", "steps")} == {
+        "items": 600, "features": 784, "classes": 10, "parameters": 784 * 24 + 24 + 24 * 10 + 10,
+        "steps": 3 * 10}
+    assert start["layers"] == ["dense 24 tanh", "dense 10 softmax"]
+    assert start["threads"] >= 1 and start["isa"] != "auto"
+    for key in "epoch epochs items seconds items_per_s rate train_loss test_accuracy".split():
+        assert isinstance(last[key], (int, float)), key
+    assert last["valid_loss"] is None and last["items"] == 600 and last["epoch"] == 3
+    assert end["digest"] == sha256(out) == sha256(trained[0]) and end["file"] == str(out)
+    assert sum(map(sum, end["confusion"])) == 200
+    assert end["accuracy"] == sum(end["confusion"][i][i] for i in range(10)) / 200
+    assert end["accuracy"] == last["test_accuracy"]
+    assert 0 < end["bound"] and 0 < end["seconds"] and end["seconds_to_first_step"] >= 0
+    assert all(0 <= b <= 1.01 for b in end["busy"]) and end["steps"] == 30
+    assert done.stderr == ""
+
+
+def test_json_error(run_quern, tmp_path):
+    done = run_quern("train", "--data", "gone.csv", "--json", "-o", "m", status=1, cwd=tmp_path)
+    error = events(done.stdout)[-1]
+    assert error["event"] == "error" and error["exit"] == 1 and "gone.csv" in error["where"]
+    assert error["what"] in done.stderr and error["remedy"] in done.stderr
+    done = run_quern("train", "--json", "--bacth=3", status=2, cwd=tmp_path)
+    assert events(done.stdout)[0]["exit"] == 2
+
+
+def test_predict(run_quern, digits, trained, tmp_path):
+    out = tmp_path / "p.csv"
+    done = run_quern("predict", trained[0], "--data", digits / "test.csv", "--outputs", "-o", out)
+    with open(out, newline="") as f:
+        rows = list(csv.DictReader(f))
+    assert len(rows) == 200 and [int(r["item"]) for r in rows] == list(range(200))
+    right = sum(r["label"] == r["prediction"] for r in rows)
+    assert f"({right} of 200)" in done.stdout and f"({right} of 200)" in trained[1].stdout
+    for r in rows:
+        outputs = [float(r[f"p{j}"]) for j in range(10)]
+        assert outputs.index(max(outputs)) == int(r["prediction"])
+        assert float(r["score"]) == max(outputs)
+    # The same table on the standard output; the summary then keeps away from it.
+    piped = run_quern("predict", trained[0], "--data", digits / "test.csv", "--outputs")
+    assert piped.stdout == out.read_text() and "accuracy" in piped.stderr
+    told = events(run_quern("predict", trained[0], "--data", digits / "test.idx", "--labels",
+                            digits / "test-labels.idx", "--json", "-o", out).stdout)[0]
+    assert told["items"] == 200 and told["accuracy"] == right / 200
+
+
+def test_predict_without_labels(run_quern, digits, trained, tmp_path):
+    bare = tmp_path / "bare.csv"
+    lines = (digits / "test.csv").read_text().splitlines()
+    bare.write_text("\n".join(line.split(",", 1)[1] for line in lines) + "\n")
+    done = run_quern("predict", trained[0], "--data", bare, status=1)
+    assert "add --unlabelled" in done.stderr and done.stdout == ""
+    done = run_quern("predict", trained[0], "--data", bare, "--unlabelled")
+    assert done.stdout.startswith("item,prediction,score\n") and "accuracy" not in done.stderr
+
+
+# ---------------------------------------------------------------- replay and resume
+
+def test_replay_identical(run_quern, digits, trained):
+    done = run_quern("replay", trained[0], "--data", digits / "train.idx", "--labels",
+                     digits / "train-labels.idx", "--threads", 1)
+    assert done.stdout.splitlines()[-1] == f"replay: identical, {sha256(trained[0])}"
+    done = run_quern("replay", trained[0], "--data", digits / "train.csv", "--quiet")
+    assert done.stdout == f"replay: identical, {sha256(trained[0])}\n"
+
+
+def test_replay_of_a_changed_model_differs(run_quern, digits, trained, tmp_path):
+    changed, again = tmp_path / "changed", tmp_path / "again"
+    data = bytearray(trained[0].read_bytes())
+    data[-4 * 10 - 4 * 240 + 4 * (24 * 3 + 5)] ^= 1  # layer1.weight[3][5], its lowest bit
+    changed.write_bytes(data)
+    done = run_quern("replay", changed, "--data", digits / "train.csv", "-o", again, status=3)
+    assert "layer1.weight[3][5]" in done.stderr and "1 of 240 values" in done.stderr
+    told = re.search(r"(\S+) in the file, (\S+) now", done.stderr)
+    assert told[1] != told[2]
+    assert again.read_bytes() == trained[0].read_bytes()
+
+
+def test_replay_of_changed_data_is_refused(run_quern, digits, trained, tmp_path):
+    before = events(run_quern("data", "info", digits / "train.csv", "--json").stdout)[0]["digest"]
+    changed = tmp_path / "changed.csv"
+    lines = (digits / "train.csv").read_text().splitlines()
+    cells = lines[7].split(",")
+    cells[400] = str(int(cells[400]) ^ 1)
+    lines[7] = ",".join(cells)
+    changed.write_text("\n".join(lines) + "\n")
+    after = events(run_quern("data", "info", changed, "--json").stdout)[0]["digest"]
+    done = run_quern("replay", trained[0], "--data", changed, status=1)
+    assert before in done.stderr and after in done.stderr and before != after
+
+
+def test_the_built_in_digits_and_their_replay(run_quern, digits, trained, tmp_path):
+    out = tmp_path / "m"
+    done = run_quern("train", "--model", "dense 10 softmax", "--epochs", 1, "-o", out)
+    assert "built-in digits" in done.stderr
+    assert re.search(r"test accuracy .* of 4000\)", done.stdout)
+    done = run_quern("replay", out)
+    assert done.stdout.splitlines()[-1] == f"replay: identical, {sha256(out)}"
+    done = run_quern("replay", trained[0], status=2)
+    assert "add --data FILE" in done.stderr
+
+
+def test_resume_after_the_end_and_from_nothing(run_quern, digits, trained, tmp_path):
+    job = ["train", "--data", digits / "train.csv", *SMALL, "--quiet", "--checkpoint",
+           tmp_path / "state", "--checkpoint-every", 4, "--resume"]
+    for name in ("a", "b"):  # the first finds an empty folder, the second one of a finished run
+        run_quern(*job, "-o", tmp_path / name)
+        assert sha256(tmp_path / name) == sha256(trained[0])
+
+
+# ---------------------------------------------------------------- the live bar
+
+def on_terminal(quern, args, columns, **environment):
+    """Runs in a terminal of that width; returns the exit status and all that was printed."""
+    env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL")}
+    env.update(TERM="xterm", **environment)
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execve(quern, [quern, *map(str, args)], env)
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    seen, end = b"", time.monotonic() + 120
+    while time.monotonic() < end:
+        if not select.select([master], [], [], 1)[0]:
+            continue
+        try:
+            block = os.read(master, 65536)
+        except OSError:  # the other side closed
+            block = b""
+        if not block:
+            break
+        seen += block
+    os.close(master)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode()
+
+
+def screen(text):
+    """The lines that stand on a terminal after `text`, as far as this program's controls go."""
+    lines, column = [""], 0
+    for token in re.findall(r"\x1b\[K|\x1b\[\d*m|\r|\n|[^\x1b\r\n]", text):
+        if token == "\n":
+            lines.append("")
+        elif token == "\r":
+            column = 0
+        elif token == "\x1b[K":
+            lines[-1] = lines[-1][:column]
+        elif not token.startswith("\x1b"):
+            lines[-1] = lines[-1][:column].ljust(column) + token + lines[-1][column + 1:]
+            column += 1
+        if token == "\n":
+            column = 0
+    return lines
+
+
+LONG = ["--model", "dense 200 tanh; dense 10 softmax", "--epochs", "6", "--momentum", "0.9"]
+
+
+@pytest.mark.parametrize("columns", [120, 80, 40])
+def test_live_bar(quern, digits, tmp_path, columns):
+    began = time.monotonic()
+    status, seen = on_terminal(quern, ["train", "--data", digits / "train.csv", *LONG, "-o",
+                                       tmp_path / "m"], columns, LC_ALL="C.UTF-8")
+    seconds = time.monotonic() - began
+    assert status == 0
+    bars = re.findall(r"\r(epoch \d/6[^\r\n]*?)\x1b\[K", seen)
+    assert 6 <= len(bars) <= 8 * seconds + 7  # one after each epoch's line, else 8 a second
+    plain = [re.sub(r"\x1b\[\d*m", "", b) for b in bars]
+    assert all(len(b) < columns for b in plain)
+    assert all("│" in b for b in plain) and any("\x1b[36m" in b for b in bars)
+    if columns == 120:
+        assert all(re.search(r"step \d+/60 .*items/s .*loss .* left$", b) for b in plain)
+    # Cleared at the end: on the screen stand the epochs' lines and no bar.
+    lines = screen(seen)
+    assert not [x for x in lines if "│" in x]
+    assert len([x for x in lines if re.match(r" +\d/6 ", x)]) == 6
+    assert HEX.search(lines[-2])
+
+
+def test_live_bar_without_colour_or_utf8(quern, digits, tmp_path):
+    train = ["train", "--data", digits / "train.csv", *LONG, "-o", tmp_path / "m"]
+    status, seen = on_terminal(quern, train, 80, LC_ALL="C", NO_COLOR="1")
+    assert status == 0 and "\x1b[36m" not in seen and seen.isascii()
+    assert re.search(r"\repoch 1/6 \[=*>? *\]", seen)
+    status, seen = on_terminal(quern, train, 80, LC_ALL="C", TERM="dumb")
+    assert status == 0 and "\x1b" not in seen
+    status, seen = on_terminal(quern, [*train, "--quiet"], 80)
+    assert status == 0 and re.fullmatch(r"[0-9a-f]{64}  \S+\r\n", seen)
+
+
+# ---------------------------------------------------------------- the tutorial
+
+def console_blocks(path):
+    """[(command, its printed output)] of the ```console blocks, in order."""
+    steps = []
+    for block in re.findall(r"^```console\n(.*?)^```", path.read_text(), re.M | re.S):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                steps.append([line[2:], ""])
+            elif steps[-1][0].endswith("\\") and line.startswith("> "):
+                steps[-1][0] = steps[-1][0][:-1] + line[2:]
+            else:
+                steps[-1][1] += line + "\n"
+    return steps
+
+
+def what_must_agree(text):
+    """The digests and accuracies in a text: the same on every machine. Times are not."""
+    return HEX.findall(text) + re.findall(r"accuracy [\d.]+ % \(\d+ of \d+\)", text)
+
+
+def test_tutorial(quern, tmp_path):
+    steps = console_blocks(ROOT / "docs" / "tutorial.md")
+    assert len(steps) >= 8
+    env = dict(os.environ, PATH=f"{os.path.dirname(quern)}:{os.environ['PATH']}")
+    for command, printed in steps:
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+        said = re.search(r"\(exit code (\d+)\)", printed)
+        assert done.returncode == (int(said[1]) if said else 0), f"{command}\n{done.stdout}"
+        assert what_must_agree(printed) == what_must_agree(done.stdout), f"{command}\n{done.stdout}"

@@ -1,0 +1,331 @@
+"""The rules of the house, read off the tree itself.
+
+Each rule is a function from a tree to a list of complaints; one test asks that the project has
+none, and one, on a made-up tree, that the rule does complain where it is broken.
+"""
+
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+
+import pytest
+
+from builds import ROOT
+
+# Lowest first. A file may include headers of its own floor and of those before it.
+FLOORS = ["quern", "base", "num", "kernels", "device", "team", "data", "model", "job", "run"]
+C_FILES = {".c", ".h", ".inc", ".cl"}
+CODE_FILES = C_FILES | {".py", ".sh", ".cmake"}
+MOST_LINES = 800
+GENERATED = {"build_info.h"}
+
+# What may not appear is put together from pieces, so that this file does not contain it.
+FLAGS = re.compile("|".join(["-f" "fast-math", "-O" "fast", "cl-fast" "-relaxed", "cl-mad" "-enable",
+                             "use_fast" "_math", "fp-contract" "=fast", "fmad" "=true",
+                             "-funsafe" "-math", "-fassociative" "-math"]))
+WORDS = re.compile(r"\b(" + "|".join(["TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK", "for" " now",
+                                      "simp" "lified", "place" "holder", "not" " implemented"])
+                   + r")\b")
+PLACES = re.compile("|".join(["/wo" "rk/", "/ro" "ot/", r"/ho" r"me/\w", "/Us" "ers/", "py" "pi[.]org",
+                              "deb[.]deb" "ian", "files[.]python" "hosted"]))
+ENDS_OR_PRINTS = re.compile(r"(?<![\w.>])(exit|_exit|abort|assert|printf|puts|putchar|perror|vprintf)"
+                            r"\s*\(|(?<!\w)(stdout|stderr)(?!\w)")
+VENDOR_MATH = re.compile(r"(?<![\w.>])(exp|exp2|expm1|log|log2|log10|log1p|pow|sin|cos|tan|sinh|cosh"
+                         r"|tanh|erf|cbrt|hypot|tgamma|lgamma)[fl]?\s*\(")
+
+UNCHECKED = re.compile(r"(?<![\w.>])(ato[ifl]|atoll|gets|alloca)\s*\(")
+
+
+def tracked(root):
+    """Every file that git keeps or would keep under root; without git, every file."""
+    if (root / ".git").exists() and shutil.which("git"):
+        listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=root,
+                                capture_output=True, check=True).stdout.decode()
+        files = [root / name for name in listed.split("\0") if name]
+    else:
+        files = root.rglob("*")
+    return sorted(f for f in files if f.is_file())
+
+
+def lines_of(path):
+    """The lines of a text file; none for a binary one."""
+    data = path.read_bytes()
+    return [] if b"\0" in data else data.decode("utf-8", "replace").splitlines()
+
+
+def code_of(path):
+    """The lines of a C file with comments, strings and characters blanked out."""
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match[0])
+    text = "\n".join(lines_of(path))
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", blank, text,
+                  flags=re.DOTALL)
+    return text.splitlines()
+
+
+def found(root, files, pattern, complaint, read=lines_of):
+    return [f"{f.relative_to(root)}:{n}: {complaint}: {m[0].strip()}"
+            for f in files for n, line in enumerate(read(f), 1)
+            for m in [pattern.search(line)] if m]
+
+
+# ---------------------------------------------------------------- who may include whom
+
+def home_of(path):
+    """('device', 'cpu') for device/cpu/kernel.h: the floor, and the room on it or ''."""
+    parts = path.split("/")
+    return parts[0], parts[1] if len(parts) > 2 else ""
+
+
+def may_include(here, there):
+    """Whether a file at home `here` may include a header at home `there`."""
+    if here[0] == "app":
+        return there[0] in ("app", "quern")
+    if there[0] not in FLOORS or FLOORS.index(there[0]) > FLOORS.index(here[0]):
+        return False
+    if here[0] == there[0]:  # two rooms of one floor never see each other
+        return not here[1] or not there[1] or here[1] == there[1]
+    # The backends' rooms are the device floor's own affair; later floors go through its table.
+    return not there[1]
+
+
+def wrong_includes(root):
+    wrong = []
+    for base in ("include", "src", "app"):
+        for path in sorted((root / base).rglob("*")):
+            if path.suffix not in C_FILES:
+                continue
+            inside = str(path.relative_to(root / base))
+            here = home_of("app/" + inside if base == "app" else inside)
+            for n, line in enumerate(lines_of(path), 1):
+                match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+                if match:
+                    reason = include_fault(root, path, here, match[1], match[2])
+                    if reason:
+                        wrong.append(f"{path.relative_to(root)}:{n}: includes {match[2]}: {reason}")
+    return wrong
+
+
+def include_fault(root, path, here, bracket, name):
+    """Why this include is wrong, or None."""
+    if name.startswith("quern/"):
+        if not (root / "include" / name).exists():
+            return "there is no such public header"
+        return None
+    if bracket == "<":
+        return None  # the system's
+    if name in GENERATED:
+        return "a public header includes nothing internal" if here[0] == "quern" else None
+    if ".." in name.split("/"):
+        return "paths are written from src/"
+    if here[0] == "app" and "/" not in name and (root / "app" / name).exists():
+        return None
+    if not (root / "src" / name).exists():
+        beside = (path.parent / name).exists()
+        return "write its path from src/" if beside else "there is no such header in src/"
+    if not may_include(here, home_of(name)):
+        return f"{'/'.join(filter(None, here))} may not use {'/'.join(filter(None, home_of(name)))}"
+    return None
+
+
+def test_includes():
+    assert not wrong_includes(ROOT)
+
+
+def made_up(root, files):
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+HEADERS = {name: "" for name in [
+    "include/quern/status.h", "src/base/error.h", "src/num/sums.h", "src/device/device.h",
+    "src/device/cpu/cpu.h", "src/device/fake/fake.h", "src/team/team.h", "src/data/data.h",
+    "src/run/record.h", "app/args.h"]}
+
+
+@pytest.mark.parametrize("file, include", [
+    ("src/base/error.c", '"base/error.h"'),
+    ("src/base/error.c", "<quern/status.h>"),
+    ("src/base/error.c", "<stdio.h>"),
+    ("src/run/record.c", '"team/team.h"'),
+    ("src/device/registry.c", '"device/cpu/cpu.h"'),
+    ("src/device/cpu/cpu.c", '"device/device.h"'),
+    ("src/device/cpu/cpu.c", '"device/cpu/cpu.h"'),
+    ("src/run/record.c", '"build_info.h"'),
+    ("app/main.c", '"args.h"'),
+    ("app/main.c", "<quern/status.h>"),
+])
+def test_includes_allowed(tmp_path, file, include):
+    made_up(tmp_path, {**HEADERS, file: f"#include {include}\n"})
+    assert wrong_includes(tmp_path) == []
+
+
+@pytest.mark.parametrize("file, include", [
+    ("include/quern/train.h", '"base/error.h"'),
+    ("include/quern/train.h", '"build_info.h"'),
+    ("include/quern/train.h", "<quern/absent.h>"),
+    ("src/base/error.c", '"num/sums.h"'),
+    ("src/num/sums.c", '"device/device.h"'),
+    ("src/data/data.c", '"run/record.h"'),
+    ("src/device/cpu/cpu.c", '"device/fake/fake.h"'),
+    ("src/device/fake/fake.c", '"device/cpu/cpu.h"'),
+    ("src/team/team.c", '"device/cpu/cpu.h"'),
+    ("src/device/cpu/tile.inc", '"team/team.h"'),
+    ("src/base/error.c", '"../num/sums.h"'),
+    ("src/base/other.c", '"error.h"'),
+    ("src/base/error.c", '"base/absent.h"'),
+    ("src/base/error.c", '"app/args.h"'),
+    ("app/main.c", '"base/error.h"'),
+    ("app/main.c", '"absent.h"'),
+])
+def test_includes_refused(tmp_path, file, include):
+    made_up(tmp_path, {**HEADERS, file: f"\n  # include {include}\n"})
+    complaints = wrong_includes(tmp_path)
+    assert len(complaints) == 1 and complaints[0].startswith(f"{file}:2: ")
+
+
+def folders_off_the_plan(root):
+    return [f"src/{d.name}" for d in sorted((root / "src").iterdir())
+            if d.is_dir() and d.name not in FLOORS]
+
+
+def test_floors():
+    assert not folders_off_the_plan(ROOT)
+
+
+def test_floors_refused(tmp_path):
+    made_up(tmp_path, {"src/base/error.c": "", "src/utils/stuff.c": ""})
+    assert folders_off_the_plan(tmp_path) == ["src/utils"]
+
+
+# ---------------------------------------------------------------- names and lengths
+
+def long_files(root):
+    """Files over 800 lines whose first comment does not say "long because"."""
+    return [f"{f.relative_to(root)}: {len(lines)} lines" for f in tracked(root)
+            if f.suffix in CODE_FILES for lines in [lines_of(f)]
+            if len(lines) > MOST_LINES
+            and not re.search(r"\blong\s+because\b", re.sub(r"[\s*#/]+", " ", "\n".join(lines[:40])))]
+
+
+def test_lengths():
+    assert not long_files(ROOT)
+
+
+def test_lengths_refused(tmp_path):
+    body = "int x;\n" * 801
+    made_up(tmp_path, {"src/base/a.c": body, "src/base/b.c": "\n" * 800,
+                       "src/base/c.c": "/* A table; long\n * because it is one. */\n" + body})
+    assert long_files(tmp_path) == ["src/base/a.c: 801 lines"]
+
+
+def shared_names(root):
+    places = defaultdict(list)
+    for f in sorted((root / "src").rglob("*")):
+        if f.is_file():
+            places[f.name].append(str(f.relative_to(root)))
+    return [" ".join(p) for p in places.values() if len(p) > 1]
+
+
+def test_names():
+    assert not shared_names(ROOT)
+
+
+def test_names_refused(tmp_path):
+    made_up(tmp_path, {"src/base/error.c": "", "src/data/error.c": "", "src/data/csv.c": ""})
+    assert shared_names(tmp_path) == ["src/base/error.c src/data/error.c"]
+
+
+# ---------------------------------------------------------------- what may not be written
+
+def wrong_flags(root):
+    """Flags that let a compiler change arithmetic. Documents may speak of them."""
+    return found(root, [f for f in tracked(root) if f.suffix != ".md"], FLAGS,
+                 "breaks the exactness contract")
+
+
+def wrong_words(root):
+    return found(root, tracked(root), WORDS, "reads like unfinished work")
+
+
+def wrong_places(root):
+    return found(root, tracked(root), PLACES, "names a place of one machine")
+
+
+def library_files(root):
+    """The files under src/ that are compiled into the library, which tests and oracles are not."""
+    return [f for f in sorted((root / "src").rglob("*")) if f.suffix in C_FILES
+            and not f.name.endswith(("_test.c", "_test.h", "_mpfr.h"))]
+
+
+def unchecked_calls(root):
+    """Calls that believe their input."""
+    programs = [f for f in sorted((root / "app").rglob("*")) if f.suffix in C_FILES]
+    return found(root, library_files(root) + programs, UNCHECKED,
+                 "cannot tell of an error or of a size", code_of)
+
+
+def wrong_calls(root):
+    return (found(root, library_files(root), ENDS_OR_PRINTS, "the library never ends or prints",
+                  code_of)
+            + found(root, library_files(root), VENDOR_MATH,
+                    "the C library's bits vary; use src/num", code_of))
+
+
+@pytest.mark.parametrize("rule", [wrong_flags, wrong_words, wrong_places, wrong_calls,
+                                  unchecked_calls])
+def test_writing(rule):
+    assert not rule(ROOT)
+
+
+@pytest.mark.parametrize("rule, text", [
+    (wrong_flags, "set(CMAKE_C_FLAGS -f" "fast-math)"),
+    (wrong_flags, "-O" "fast"),
+    (wrong_words, "// TO" "DO: mend"),
+    (wrong_words, "// it is enough for" " now"),
+    (wrong_places, "open(\"/wo" "rk/x\")"),
+    (wrong_calls, "void f(void) { exit(1); }"),
+    (wrong_calls, "void f(void) { fprintf(stderr, \"x\"); }"),
+    (wrong_calls, "float f(float x) { return expf(x); }"),
+    (unchecked_calls, "int f(char *s) { return atoi(s); }"),
+    (unchecked_calls, "p = alloca (n);"),
+    (wrong_calls, "int c = '\"'; double y = tanh (x); // \""),
+])
+def test_writing_refused(tmp_path, rule, text):
+    made_up(tmp_path, {"src/base/a.c": f"\n{text}\n"})
+    complaints = rule(tmp_path)
+    assert len(complaints) == 1 and complaints[0].startswith("src/base/a.c:2: ")
+
+
+@pytest.mark.parametrize("text", [
+    "/* exit(1) in a comment, expf(x) too */", 'const char *s = "exit(1)";', "// stderr",
+    "float f(float x) { return qn_exp(x) + t->exp(x) + sqrtf(x); }", 'snprintf(s, 3, "a");',
+    "_Static_assert(sizeof(float) == 4, \"float\");",
+])
+def test_writing_allowed(tmp_path, text):
+    made_up(tmp_path, {"src/base/a.c": f"{text}\n"})
+    assert wrong_calls(tmp_path) == []
+
+
+# ---------------------------------------------------------------- the public headers
+
+PUBLIC = sorted((ROOT / "include" / "quern").glob("*.h"))
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize("header", PUBLIC, ids=lambda h: h.name)
+def test_public_header_stands_alone(header, language, tmp_path):
+    """A user may include any one header first, from C or from C++."""
+    compiler = {"c": "gcc", "c++": "g++"}[language]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} not installed")
+    source = tmp_path / "user"
+    source.write_text(f"#include <quern/{header.name}>\n")
+    done = subprocess.run([compiler, "-x", language, "-Wall", "-Wextra", "-Werror",
+                           *(["-std=c17", "-Wpedantic"] if language == "c" else ["-std=c++17"]),
+                           "-fsyntax-only", f"-I{ROOT}/include", str(source)],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

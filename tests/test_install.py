@@ -1,0 +1,122 @@
+"""What a packager does: build with other options, install, and use it from another project.
+
+The build is a shared library without zlib, the other way round from the one that all other tests
+use, so each option is tried both ways.
+"""
+
+import gzip
+import os
+import re
+import subprocess
+
+import pytest
+
+import builds
+from builds import ROOT
+
+USER = """
+#include <quern/quern.h>
+#include <stdio.h>
+
+int main(void) {
+    qn_data *data = NULL;
+    if (qn_data_synth_digits(1, 0, 3, &data, NULL) != QN_OK)
+        return 1;
+    printf("%llu\\n", (unsigned long long)qn_data_items(data));
+    qn_data_close(data);
+    return 0;
+}
+"""
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.22)
+project(user C)
+find_package(quern REQUIRED)
+add_executable(user user.c)
+target_link_libraries(user PRIVATE quern::quern)
+"""
+
+
+def run(*command, **kwargs):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **kwargs)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    return done.stdout
+
+
+def installed(folder, *options):
+    """Build the project with these options below folder, install it, and move the installation."""
+    builds.require("cmake", "ninja")
+    run("cmake", "-S", ROOT, "-B", folder / "build", "-G", "Ninja", "-DQUERN_WERROR=ON",
+        "-DBUILD_TESTING=OFF", "-DQUERN_EXAMPLES=OFF", *options)
+    run("cmake", "--build", folder / "build", "--parallel", builds.JOBS)
+    run("cmake", "--install", folder / "build", "--prefix", folder / "first")
+    return (folder / "first").rename(folder / "prefix")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    return installed(tmp_path_factory.mktemp("shared"), "-DBUILD_SHARED_LIBS=ON",
+                     "-DQUERN_ZLIB=OFF")
+
+
+@pytest.fixture
+def user(tmp_path):
+    (tmp_path / "user.c").write_text(USER)
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    return tmp_path
+
+
+def test_the_installed_program_runs(shared):
+    version = run(shared / "bin" / "quern", "version")
+    header = (ROOT / "include" / "quern" / "version.h").read_text()
+    number = ".".join(re.search(rf"QN_VERSION_{part}\s+(\d+)", header)[1]
+                      for part in ("MAJOR", "MINOR", "PATCH"))
+    assert number in version
+
+
+def test_without_zlib_gzip_is_refused_by_name(shared, tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"label,f0\n1,2\n"))
+    done = subprocess.run([shared / "bin" / "quern", "data", "info", tmp_path / "a.csv.gz"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "zlib" in done.stderr
+
+
+def test_pkg_config(shared, user):
+    builds.require("pkg-config", "cc")
+    library = next(shared.rglob("libquern.so")).parent
+    env = {**os.environ, "PKG_CONFIG_PATH": str(next(shared.rglob("quern.pc")).parent)}
+    flags = run("pkg-config", "--cflags", "--libs", "quern", env=env).split()
+    run("cc", "-std=c17", user / "user.c", "-o", user / "user", *flags, f"-Wl,-rpath,{library}")
+    assert run(user / "user") == "3\n"
+
+
+def test_find_package(shared, user):
+    builds.require("cmake", "ninja")
+    run("cmake", "-S", user, "-B", user / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={shared}")
+    run("cmake", "--build", user / "b")
+    assert run(user / "b" / "user") == "3\n"
+
+
+def test_find_package_static(quern, user):
+    """The default build, a static library with whatever it needs, installed in the same way."""
+    builds.require("cmake", "ninja")
+    prefix = user / "prefix"
+    run("cmake", "--install", builds.ready("release"), "--prefix", prefix)
+    run("cmake", "-S", user, "-B", user / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", user / "b")
+    assert run(user / "b" / "user") == "3\n"
+
+
+@pytest.mark.parametrize("flag", ["-O" "fast", "-f" "fast-math", "-ffp-contract" "=fast"])
+def test_flags_that_change_arithmetic_are_refused(flag, tmp_path):
+    builds.require("cmake", "ninja")
+    done = subprocess.run(["cmake", "-S", str(ROOT), "-B", str(tmp_path), "-G", "Ninja",
+                           f"-DCMAKE_C_FLAGS={flag}"], capture_output=True, text=True)
+    assert done.returncode != 0 and "change results" in done.stderr
+
+
+def test_nothing_names_the_place_of_the_build(quern):
+    """Built elsewhere, the program would have the same bytes."""
+    folder = builds.ready("release")
+    for path in (folder / "quern", folder / "libquern.a", folder / "generated" / "build_info.h"):
+        assert str(ROOT).encode() not in path.read_bytes(), path.name

@@ -1,0 +1,255 @@
+"""Interruptions: whatever stops a run, the one that goes on ends with the same bytes."""
+
+import hashlib
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+SEEDS = range(20)
+
+
+@pytest.fixture(scope="module")
+def job(run_quern, tmp_path_factory):
+    """(folder, arguments, digest of the uninterrupted run, its seconds): half a second of work."""
+    d = tmp_path_factory.mktemp("interrupt")
+    run_quern("data", "synth", "digits", "--items", 1000, "--quiet", "-o", d / "train.idx",
+              "--labels", d / "labels.idx")
+    args = ["train", "--data", str(d / "train.idx"), "--labels", str(d / "labels.idx"), "--model",
+            "dense 60 tanh dropout 0.2; dense 10 softmax", "--optimizer", "adam", "--schedule",
+            "cosine", "--batch", "20", "--valid", "0.1"]
+    began = time.monotonic()
+    run_quern(*args, "--epochs", 4, "--quiet", "-o", d / "first")
+    # As many epochs as make a run of about half a second here: enough to hit, soon done.
+    epochs = str(max(4, min(200, round(4 * 0.5 / (time.monotonic() - began)))))
+    args += ["--epochs", epochs]
+    began = time.monotonic()
+    run_quern(*args, "--quiet", "-o", d / "reference")
+    return d, args, digest(d / "reference"), time.monotonic() - began
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def attentive():
+    """A shell that runs tests in the background may have had SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def start(quern, *args, **kwargs):
+    kwargs.setdefault("preexec_fn", attentive)
+    return subprocess.Popen([quern, *map(str, args)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **kwargs)
+
+
+def wait_for(process, seconds=30):
+    try:
+        return process.communicate(timeout=seconds)
+    finally:
+        process.kill()
+
+
+def checkpoints(folder):
+    return sorted(folder.glob("checkpoint-*.safetensors"))
+
+
+def until(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.002)
+
+
+# ---------------------------------------------------------------- signals
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
+                         ids=lambda n: n.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_signal_then_the_command_it_prints(quern, job, tmp_path, seed, number):
+    """At a random step; without --checkpoint, the state goes beside the output. A space and a
+    quote in the name ask for a shell's quoting."""
+    _, args, wanted, seconds = job
+    out = tmp_path / "it's a model"
+    args = [*args, "-o", str(out)]
+    process = start(quern, *args, "--json")
+    assert '"start"' in process.stdout.readline()
+    time.sleep(random.Random(seed).uniform(0, 0.5 * seconds))
+    process.send_signal(number)
+    _, stderr = wait_for(process)
+    if process.returncode == 0:
+        pytest.skip("it had finished already")
+    assert process.returncode == 130 and not out.exists()
+    assert re.search(r"interrupted: .*step \d+ of \d+; saved in .*it's a model\.checkpoint", stderr)
+    command = re.search(r"go on with: (.*)", stderr)[1]
+    again = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 0, again.stderr
+    assert digest(out) == wanted
+
+
+def test_signal_with_a_checkpoint_folder(quern, run_quern, job, tmp_path):
+    _, args, wanted, _ = job
+    args = [*args, "--checkpoint", tmp_path / "state", "-o", tmp_path / "m"]
+    process = start(quern, *args, "--quiet")
+    until(lambda: (tmp_path / "state").exists())
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, stderr = wait_for(process)
+    if process.returncode == 0:
+        pytest.skip("it had finished already")
+    assert process.returncode == 130 and stderr.rstrip().endswith("--resume")
+    assert stderr.count("--checkpoint") == 1 and checkpoints(tmp_path / "state")
+    run_quern(*args, "--quiet", "--resume")
+    assert digest(tmp_path / "m") == wanted
+
+
+def test_second_signal_ends_it_at_once(quern, job, tmp_path):
+    """One step here takes seconds; who presses Ctrl-C twice does not wait for it."""
+    _, args, _, _ = job
+    process = start(quern, "train", "--data", args[2], "--labels", args[4], "--batch", "1000",
+                    "--model", "dense 20000 tanh; dense 2000 tanh; dense 10 softmax", "--threads",
+                    "1", "--json", "-o", tmp_path / "m")
+    assert '"start"' in process.stdout.readline()
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    wait_for(process)
+    assert process.returncode == 130 and time.monotonic() - began < 2
+    assert not (tmp_path / "m").exists()
+
+
+def test_signal_while_replaying(quern, job, tmp_path):
+    d, args, _, _ = job
+    process = start(quern, "replay", d / "reference", "--data", args[2], "--labels", args[4],
+                    "--json", "-o", tmp_path / "m")
+    assert '"start"' in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    wait_for(process)
+    assert process.returncode == 130 and not (tmp_path / "m").exists()
+
+
+# ---------------------------------------------------------------- kill -9
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kill_at_any_instant(quern, run_quern, job, tmp_path, seed):
+    """Killed twice at random instants, then left to finish."""
+    _, args, wanted, seconds = job
+    dice = random.Random(seed)
+    state, out = tmp_path / "state", tmp_path / "m"
+    args = [*args, "--checkpoint", state, "--checkpoint-every", dice.choice([1, 2, 5, 11]),
+            "--resume", "--quiet", "--threads", dice.choice([1, 2, 3]), "-o", out]
+    for _ in range(2):
+        process = start(quern, *args)
+        time.sleep(dice.uniform(0, seconds))
+        process.kill()
+        process.communicate()
+        assert process.returncode in (-signal.SIGKILL, 0)
+    run_quern(*args)
+    assert digest(out) == wanted
+    left = [p.name for p in tmp_path.iterdir() if p not in (state, out)]
+    assert not [n for n in left if not n.startswith(".")], left
+
+
+# ---------------------------------------------------------------- full disk
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of three megabytes, where the machine lets us mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root may mount a small disk")
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no small disk: {done.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_disk_full_while_checkpointing(quern, run_quern, job, small_disk, tmp_path):
+    _, args, wanted, _ = job
+    state = small_disk / "state"
+    args = [*args, "--checkpoint", state, "--checkpoint-every", 5, "-o", tmp_path / "m"]
+    process = start(quern, *args, "--quiet")
+    until(lambda: len(checkpoints(state)) > 0 or process.poll() is not None)
+    filler = open(small_disk / "filler", "wb", buffering=0)
+    try:
+        while True:
+            filler.write(bytes(4096))
+    except OSError:
+        pass
+    _, stderr = wait_for(process)
+    # A run that cannot save either says so and ends, or says so and goes on; it never lies.
+    assert process.returncode in (0, 1)
+    if process.returncode == 1:
+        assert "No space left" in stderr and not (tmp_path / "m").exists()
+        assert checkpoints(state)
+    else:
+        assert digest(tmp_path / "m") == wanted
+    filler.close()
+    (small_disk / "filler").unlink()
+    run_quern(*args, "--quiet", "--resume")
+    assert digest(tmp_path / "m") == wanted
+
+
+def test_file_size_limit_while_checkpointing(quern, run_quern, job, tmp_path):
+    """The same where nothing can be mounted: a checkpoint may not grow beyond 100 KB."""
+    _, args, wanted, _ = job
+    state = tmp_path / "state"
+    args = [*args, "--checkpoint", state, "--checkpoint-every", 5, "-o", tmp_path / "m"]
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    process = start(quern, *args, preexec_fn=limit)
+    _, stderr = wait_for(process)
+    assert process.returncode == 1 and "File too large" in stderr
+    assert not (tmp_path / "m").exists() and not checkpoints(state)
+    assert not [p for p in state.glob("*") if p.stat().st_size >= 100_000], "a part was left behind"
+    run_quern(*args, "--quiet", "--resume")
+    assert digest(tmp_path / "m") == wanted
+
+
+# ---------------------------------------------------------------- two at once
+
+def test_two_on_one_folder(quern, run_quern, job, tmp_path):
+    _, args, wanted, _ = job
+    state = tmp_path / "state"
+    args = [*args, "--checkpoint", state, "--checkpoint-every", 5, "--quiet"]
+    first = start(quern, *args, "-o", tmp_path / "first")
+    until(lambda: len(checkpoints(state)) > 0)
+    first.send_signal(signal.SIGSTOP)
+    try:
+        second = run_quern(*args, "--resume", "-o", tmp_path / "second", status=1)
+        assert str(first.pid) in second.stderr and str(state) in second.stderr
+        assert not (tmp_path / "second").exists()
+    finally:
+        first.send_signal(signal.SIGCONT)
+    _, stderr = wait_for(first)
+    assert first.returncode == 0, stderr
+    assert digest(tmp_path / "first") == wanted
+
+
+def test_two_started_at_the_same_moment(quern, run_quern, job, tmp_path):
+    """Whoever comes first works; the other is refused or comes after it. No byte is mixed."""
+    _, args, wanted, _ = job
+    args = [*args, "--checkpoint", tmp_path / "state", "--checkpoint-every", 3, "--quiet",
+            "--resume"]
+    both = [start(quern, *args, "-o", tmp_path / name) for name in ("a", "b")]
+    for process in both:
+        wait_for(process)
+    codes = [p.returncode for p in both]
+    assert 0 in codes and set(codes) <= {0, 1}
+    for name, code in zip("ab", codes):
+        if code == 0:
+            assert digest(tmp_path / name) == wanted
+    run_quern(*args, "-o", tmp_path / "c")
+    assert digest(tmp_path / "c") == wanted

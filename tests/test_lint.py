@@ -1,0 +1,60 @@
+"""What other people's tools find in the sources: layout, cppcheck, clang-tidy, shellcheck."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+import builds
+from builds import ROOT
+
+C_CODE = sorted(f for folder in ("include", "src", "app", "bench", "examples", "tests")
+                for f in (ROOT / folder).rglob("*") if f.suffix in (".c", ".h"))
+CHECKED = sorted(f for folder in ("src", "app") for f in (ROOT / folder).rglob("*.c")
+                 if not f.name.endswith("_test.c"))
+
+
+def clean(command):
+    done = subprocess.run([str(c) for c in command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]
+
+
+def test_layout():
+    builds.require("clang-format")
+    clean(["clang-format", "--dry-run", "-Werror", *C_CODE])
+
+
+def test_cppcheck():
+    # Its parser stumbles over compound literals, and it takes a buffer that a call in the same
+    # argument list fills for one that nobody does; clang-tidy and the sanitizers watch that.
+    builds.require("cppcheck")
+    clean(["cppcheck", "--quiet", "--std=c11", "--enable=warning,performance,portability",
+           "--inline-suppr", "--suppress=missingIncludeSystem",
+           "--suppress=internalAstError", "--suppress=uninitvar", "--error-exitcode=1",
+           f"-j{builds.JOBS}", "-Iinclude", "-Isrc", f"-I{builds.directory('release')}/generated",
+           "-D_GNU_SOURCE", "-DQN_HAVE_ZLIB=1", *CHECKED])
+
+
+def folder_of(path):
+    """src/device/cpu/tile.c -> src/device/cpu"""
+    return str(path.parent.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("folder", sorted({folder_of(f) for f in CHECKED}))
+def test_clang_tidy(folder, tmp_path):
+    builds.require("clang-tidy")
+    database = json.loads((builds.ready("release") / "compile_commands.json").read_text())
+    for entry in database:  # a warning of clang alone is not what this test is about
+        entry["command"] = re.sub(r" -W(no-)?error\S*", "", entry["command"])
+    (tmp_path / "compile_commands.json").write_text(json.dumps(database))
+    built = {entry["file"] for entry in database}  # without those for other processors
+    files = [f for f in CHECKED if folder_of(f) == folder and str(f) in built]
+    if not files:
+        pytest.skip(f"no file of {folder} is built on this processor")
+    clean(["clang-tidy", "--quiet", "-p", tmp_path, *files])
+
+
+def test_shell():
+    builds.require("shellcheck")
+    clean(["shellcheck", ".ci/run", *sorted((ROOT / "scripts").glob("*.sh"))])

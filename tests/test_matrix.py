@@ -1,0 +1,130 @@
+"""The same bytes everywhere: small recipes in every build, instruction set and thread count.
+
+The models' digests must be those of tests/digests.txt, which were made once; so a compiler, an
+optimisation level, a processor or a number of threads that changes a bit is found. The sanitizer
+builds train a few of the recipes as well, which shows that whole runs are clean.
+"""
+
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import builds
+import recipes
+
+ALL = list(recipes.RECIPES)
+A_FEW = ["tanh-mse-sgd", "dropout", "adamw", "cosine-warmup", "batch-50-grain-7", "from-csv-gz",
+         "decimals-standard"]
+
+# build: (recipes, thread counts). The sanitizers slow a program down by ten, the emulator more.
+BUILDS = {
+    "release": (ALL, [1, 2, 3, 7, 16]),  # gcc -O3
+    "clang": (ALL, [1, 3]),              # clang -O3
+    "debug": (ALL, [1, 3]),              # gcc -O0
+    "clang-debug": (ALL, [3]),           # clang -O0
+    "aarch64": (ALL, [3]),               # gcc -O3 for Arm, under qemu-aarch64
+    "asan": (A_FEW, [3]),
+    "tsan": (A_FEW, [1, 4]),
+}
+
+
+def instruction_sets(build):
+    """[(name, what this machine lacks for it or None)] for the programs of that build."""
+    if build == "aarch64" or platform.machine() in ("aarch64", "arm64"):
+        return [("scalar", None), ("neon", None)]
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return [("scalar", None)]
+    info = Path("/proc/cpuinfo")
+    have = set(re.findall(r"\w+", info.read_text() if info.exists() else ""))
+    wants = {"avx2": {"avx2", "fma"},
+             "avx512": {"avx512f", "avx512dq", "avx512vl", "avx512bw"}}
+    return [("scalar", None)] + [(isa, ", ".join(sorted(flags - have)) or None)
+                                 for isa, flags in wants.items()]
+
+
+def cases():
+    """(build, instruction set, recipe); what is not on this machine is one skipped case."""
+    for build, (names, _) in BUILDS.items():
+        for isa, lacking in instruction_sets(build):
+            if lacking:
+                reason = f"this machine's processor has no {lacking}"
+                yield pytest.param(build, isa, None, marks=pytest.mark.skip(reason=reason),
+                                   id=f"{build}-{isa}-every-recipe")
+                continue
+            for name in names:
+                yield pytest.param(build, isa, name, id=f"{build}-{isa}-{name}")
+
+
+def has_zlib(build):
+    info = builds.directory(build) / "generated" / "build_info.h"
+    return re.search(r'QN_BUILD_FEATURES "[^"]*\bzlib\b', info.read_text()) is not None
+
+
+@pytest.fixture(scope="session")
+def files(quern, tmp_path_factory):
+    return recipes.make_data([quern], tmp_path_factory.mktemp("data"))
+
+
+@pytest.mark.parametrize("build, isa, name", list(cases()))
+def test_training(build, isa, name, files, tmp_path, monkeypatch):
+    program = builds.ready(build) / "quern"
+    if "_gz}" in recipes.RECIPES[name] and not has_zlib(build):
+        pytest.skip(f"the build '{build}' found no zlib for its processor")
+    for variable, value in builds.environment(build).items():
+        monkeypatch.setenv(variable, value)
+    expected = recipes.table()[name]
+    for threads in BUILDS[build][1]:
+        digest = recipes.train(builds.command(build, program), name, files, tmp_path / "model",
+                               "--isa", isa, "--threads", str(threads))
+        assert digest == expected, f"{threads} threads gave another model"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_oracle(name, files, tmp_path):
+    """The second program, written from docs/exactness.md alone, gives the same table."""
+    arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]
+    for option, value in (("--grain", "32"), ("--label", "1")):  # it has no defaults
+        if option not in arguments:
+            arguments += [option, value]
+    model = tmp_path / "model"
+    done = subprocess.run([sys.executable, builds.ROOT / "tests" / "oracle" / "oracle.py",
+                           *arguments, "-o", model], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert recipes.sha256(model) == recipes.table()[name]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_synthetic_data(build, tmp_path):
+    program = builds.ready(build) / "quern"
+    images, labels = recipes.synth(builds.command(build, program), tmp_path)
+    assert recipes.sha256(images) == recipes.table()["data-images"]
+    assert recipes.sha256(labels) == recipes.table()["data-labels"]
+
+
+def test_formats_agree():
+    """A recipe names the data's content, so the format it came in leaves no trace."""
+    for name, other in recipes.SAME_AS.items():
+        assert recipes.table()[name] == recipes.table()[other]
+
+
+def test_table_is_whole():
+    """Each recipe has its line, each line its recipe, and different recipes different models."""
+    digests = recipes.table()
+    assert set(digests) == set(ALL) | {"data-images", "data-labels"}
+    own = [digests[name] for name in ALL if name not in recipes.SAME_AS]
+    assert len(set(own)) == len(own)
+
+
+@pytest.mark.parametrize("old, new", [("--seed 3", "--seed 4"), ("--lr 0.2", "--lr 0.25")])
+def test_a_changed_recipe_changes_the_model(old, new, quern, files, tmp_path, monkeypatch):
+    """The comparison above can fail: the same command with one change gives other bytes."""
+    name = "unit-30"
+    changed = recipes.RECIPES[name].replace(old, new)
+    assert changed != recipes.RECIPES[name]
+    monkeypatch.setitem(recipes.RECIPES, name, changed)
+    assert recipes.train([quern], name, files, tmp_path / "model") != recipes.table()[name]

@@ -1,0 +1,44 @@
+"""Every C test program (src/**/*_test.c, tests/*_test.c), in three builds.
+
+The release build shows that the code is right; the sanitizer builds, that it does not touch
+memory that is not its own, overflow, or race.
+"""
+
+import re
+import subprocess
+import warnings
+
+import pytest
+
+import builds
+
+SOURCES = sorted(builds.ROOT.glob("src/**/*_test.c")) + sorted(builds.ROOT.glob("tests/*_test.c"))
+
+
+def name_of(source):
+    """src/base/error_test.c -> base.error, tests/foo_test.c -> tests.foo, as CMake names them."""
+    path = str(source.relative_to(builds.ROOT))
+    return re.sub(r"^src/|_test\.c$", "", path).replace("/", ".")
+
+
+@pytest.mark.parametrize("name", [name_of(s) for s in SOURCES])
+@pytest.mark.parametrize("preset", ["release", "asan", "tsan"])
+def test_program(preset, name, tmp_path):
+    folder = builds.ready(preset)
+    program = folder / "tests" / name
+    if not program.exists():
+        pytest.skip("cmocka not found when configuring, so no C test was built")
+    done = subprocess.run(builds.command(preset, program), cwd=tmp_path, timeout=600,
+                          capture_output=True, env=builds.environment(preset))
+    output = (done.stdout + done.stderr).decode(errors="replace")
+    if done.returncode == 77:
+        pytest.skip(output.strip().splitlines()[-1] if output.strip() else "not on this machine")
+    assert done.returncode == 0, output[-8000:]
+
+    ran = re.search(r"\[==========\] .*?(\d+) test\(s\) run", output)
+    assert ran and int(ran[1]) > 0, f"no cmocka test ran:\n{output[-2000:]}"
+    skipped = re.findall(r"^\[  SKIPPED \] ([A-Za-z_]\w*)", output, re.MULTILINE)
+    if len(set(skipped)) >= int(ran[1]):
+        pytest.skip(f"every test of {name} was skipped on this machine")
+    for test in sorted(set(skipped)):
+        warnings.warn(f"{preset} {name}: {test} was skipped on this machine")
