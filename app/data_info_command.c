@@ -124,7 +124,7 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
     else
         printf("classes   none: there are no labels\n");
     for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++)
-        printf("%s%5" PRIu32 ": %-6" PRIu64,
+        printf("%s%5" PRIu32 ": %6" PRIu64,
                i % 5 > 0 ? " "
                : i > 0   ? "\n    "
                          : "    ",

@@ -33,14 +33,17 @@ int message_exit_code(qn_status status) {
 }
 
 /* Texts may quote a hostile file: control characters, which could drive the terminal, are shown
- * as question marks. */
+ * as question marks. A place may be a drawing of several lines, which stay lines, indented. */
 static void print_clean(const char *before, const char *text) {
     if (!*text)
         return;
     fputs(before, stderr);
     for (const char *p = text; *p; p++) {
         unsigned char c = (unsigned char)*p;
-        fputc(c < 0x20 || c == 0x7f ? '?' : c, stderr);
+        if (c == '\n')
+            fputs("\n  ", stderr);
+        else
+            fputc(c < 0x20 || c == 0x7f ? '?' : c, stderr);
     }
     fputc('\n', stderr);
 }

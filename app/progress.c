@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const double REDRAW = 0.125; /* seconds between two drawings */
-enum { WIDEST_BAR = 40, NARROWEST_BAR = 6, ROOM = 512 };
+enum { WIDEST_BAR = 30, NARROWEST_BAR = 6, ROOM = 512 };
 
 void progress_init(progress *p, int quiet) {
     const char *term = getenv("TERM"), *plain = getenv("NO_COLOR");

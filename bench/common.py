@@ -155,10 +155,11 @@ def quern_path():
 
 
 def quern_version():
-    """What `quern version` prints (its instruction sets, compiler and flags), or None."""
+    """What `quern version` prints (its compiler, flags and optional parts) as one line, or None."""
     if not os.access(quern_path(), os.X_OK):
         return None
-    return subprocess.run([quern_path(), "version"], capture_output=True, text=True).stdout.strip()
+    told = subprocess.run([quern_path(), "version"], capture_output=True, text=True).stdout
+    return "; ".join(told.split("\n")).strip("; ")
 
 
 # ---- processes

@@ -119,8 +119,8 @@ def main():
     parser = common.options(__doc__.splitlines()[0])
     parser.add_argument("--batches", type=common.numbers, default=[32, 128, 1024])
     parser.add_argument("--epochs", type=int, default=2, help="timed epochs of one turn")
-    parser.add_argument("--extra", type=str.split, default=[],
-                        help="more words for quern train, as one: --extra='--grain 64'")  # fmt: skip
+    words = "more words for quern train, as one: --extra='--grain 64'"
+    parser.add_argument("--extra", type=str.split, default=[], help=words)
     chosen = parser.parse_args()
     facts = common.hardware()
     facts["quern"] = common.quern_version() or "SKIPPED: no " + str(common.quern_path())

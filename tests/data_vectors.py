@@ -49,6 +49,22 @@ def statistics(values):
     return mean, round_root((n * squares - total * total) / (n * n))
 
 
+def nearly_ties(draw, count):
+    """Numbers whose deviation lies a little above the middle of two floats, the lower one even."""
+    while count > 0:
+        case = [float(draw.randint(0, 4000)) for _ in range(3)]
+        total, squares = sum(case), sum(v * v for v in case)
+        x = Fraction(3 * squares - total * total) / 9
+        if not x:
+            continue
+        low = Fraction(number(round_root(x)))
+        unit = Fraction(2) ** (low.numerator.bit_length() - low.denominator.bit_length() - 23)
+        root = Fraction(isqrt(int(x * 4 ** 80)), 2 ** 80) / unit
+        if root % 2 > Fraction(1, 2) and root % 2 < Fraction(129, 256):
+            count -= 1
+            yield [bits(v) for v in case]
+
+
 def exact_cases():
     draw = random.Random(20261121)
     yield [0x00000000] * 3
@@ -63,6 +79,9 @@ def exact_cases():
     yield [0x3F800000, 0x3F800001]                    # a tie
     yield [0x3F800001, 0x3F800002]
     yield [0x4B7FFFFF, 0x4B800000, 0x4B7FFFFF]
+    yield [0x40000000, 0x40000001, 0x00000001, 0]     # a tie but for the last bit of all
+    yield [0x40000000, 0x40000001, 0x80000001, 0]
+    yield from nearly_ties(draw, 8)
     for _ in range(24):                               # any finite number
         yield [p for p in (draw.getrandbits(32) for _ in range(draw.randint(2, 20)))
                if (p >> 23) & 255 != 255] or [0]

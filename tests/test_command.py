@@ -346,7 +346,7 @@ def test_resume_after_the_end_and_from_nothing(run_quern, digits, trained, tmp_p
 def on_terminal(quern, args, columns, **environment):
     """Runs in a terminal of that width; returns the exit status and all that was printed."""
     env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL")}
-    env.update(TERM="xterm", **environment)
+    env.update({"TERM": "xterm", **environment})
     pid, master = pty.fork()
     if pid == 0:
         os.execve(quern, [quern, *map(str, args)], env)

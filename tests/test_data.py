@@ -159,7 +159,7 @@ WRONG = [
     (b"\0\0\x08\x03" + b"\xff" * 12 + b"1", (), "claims", "byte"),
     (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", (), "floats", "byte 2"),
     (gzip.compress(b"1,2\n3,4\n")[:-6], (), "cut off", "compressed"),
-    (gzip.compress(b"1,2\n3,4\n")[:12] + b"\xff" * 20, (), "corrupt", "compressed"),
+    (gzip.compress(b"1,2\n")[:10] + b"\x07" + bytes(20), (), "corrupt", "compressed"),
 ]
 
 

@@ -17,7 +17,7 @@ SEEDS = range(20)
 
 @pytest.fixture(scope="module")
 def job(run_quern, tmp_path_factory):
-    """(folder, arguments, digest of the uninterrupted run, its seconds): half a second of work."""
+    """(folder, arguments, digest of the uninterrupted run, its seconds): a third of a second."""
     d = tmp_path_factory.mktemp("interrupt")
     run_quern("data", "synth", "digits", "--items", 1000, "--quiet", "-o", d / "train.idx",
               "--labels", d / "labels.idx")
@@ -26,8 +26,8 @@ def job(run_quern, tmp_path_factory):
             "cosine", "--batch", "20", "--valid", "0.1"]
     began = time.monotonic()
     run_quern(*args, "--epochs", 4, "--quiet", "-o", d / "first")
-    # As many epochs as make a run of about half a second here: enough to hit, soon done.
-    epochs = str(max(4, min(200, round(4 * 0.5 / (time.monotonic() - began)))))
+    # As many epochs as make a run of about a third of a second here: enough to hit, soon done.
+    epochs = str(max(4, min(200, round(4 * 0.3 / (time.monotonic() - began)))))
     args += ["--epochs", epochs]
     began = time.monotonic()
     run_quern(*args, "--quiet", "-o", d / "reference")
@@ -145,7 +145,7 @@ def test_kill_at_any_instant(quern, run_quern, job, tmp_path, seed):
     _, args, wanted, seconds = job
     dice = random.Random(seed)
     state, out = tmp_path / "state", tmp_path / "m"
-    args = [*args, "--checkpoint", state, "--checkpoint-every", dice.choice([1, 2, 5, 11]),
+    args = [*args, "--checkpoint", state, "--checkpoint-every", dice.choice([1, 3, 11, 40]),
             "--resume", "--quiet", "--threads", dice.choice([1, 2, 3]), "-o", out]
     for _ in range(2):
         process = start(quern, *args)

@@ -1,8 +1,8 @@
 """The proof of docs/exactness.md: `quern train` against a second program written from that text.
 
 Small jobs are trained by the program named by the environment variable QUERN and by
-tests/oracle/oracle.py, and the model files must be the same byte for byte. Before that, the oracle itself is
-checked against fractions, published test vectors and numerical derivatives.
+tests/oracle/oracle.py, and the model files must be the same byte for byte. Before that, the
+oracle itself is checked against fractions, published test vectors and numerical derivatives.
 """
 
 import gzip
@@ -65,22 +65,22 @@ def finite(values):
 
 def test_fma_on_random_bit_patterns():
     generator = np.random.default_rng(1)
-    check_fma(*(finite(random_floats(generator, 20000)) for _ in range(3)))
+    check_fma(*(finite(random_floats(generator, 4000)) for _ in range(3)))
 
 
 def test_fma_where_the_terms_are_of_like_size():
     """Cancellation, and sums that lie near half way points."""
     generator = np.random.default_rng(2)
-    a, b = (generator.standard_normal(20000).astype(np.float32) for _ in range(2))
-    c = -(a * b) * F(2) ** generator.integers(-26, 27, 20000).astype(np.float32)
+    a, b = (generator.standard_normal(4000).astype(np.float32) for _ in range(2))
+    c = -(a * b) * F(2) ** generator.integers(-26, 27, 4000).astype(np.float32)
     check_fma(a, b, c)
 
 
 def test_fma_of_few_bits_meets_ties():
-    """Operands of a few bits at distant exponents: the sum is often exactly half way, or just beside."""
+    """Operands of a few bits at distant exponents: the sum is often half way, or just beside."""
     generator = np.random.default_rng(3)
     a, b, c = (
-        (generator.integers(-33, 34, 20000) * 2.0 ** generator.integers(-30, 31, 20000)).astype(
+        (generator.integers(-33, 34, 4000) * 2.0 ** generator.integers(-30, 31, 4000)).astype(
             np.float32
         )
         for _ in range(3)
@@ -116,7 +116,22 @@ def test_fma_at_the_extremes():
     top = np.finfo(np.float32).max
     least = F(2.0**-149)
     special = np.array(
-        [0.0, -0.0, 1, -1, top, -top, least, -least, 2.0**-126, 2.0**-127, 0.5, 2, 2.0**103, 1 + 2.0**-23],
+        [
+            0.0,
+            -0.0,
+            1,
+            -1,
+            top,
+            -top,
+            least,
+            -least,
+            2.0**-126,
+            2.0**-127,
+            0.5,
+            2,
+            2.0**103,
+            1 + 2.0**-23,
+        ],
         dtype=np.float32,
     )
     a, b, c = (grid.ravel() for grid in np.meshgrid(special, special, special))
@@ -219,8 +234,8 @@ def test_elementary_functions_give_the_results_in_the_text():
 def test_elementary_functions_are_near_mathematics():
     """13.12: no result is further off than 1.2 units of its last place."""
     generator = np.random.default_rng(8)
-    wide = random_floats(generator, 200000)
-    some = np.concatenate([wide[np.isfinite(wide)], generator.uniform(-105, 89, 200000).astype(F)])
+    wide = random_floats(generator, 40000)
+    some = np.concatenate([wide[np.isfinite(wide)], generator.uniform(-105, 89, 40000).astype(F)])
     circle = generator.random(100000, dtype=np.float32)
 
     def far(got, want):
@@ -267,12 +282,12 @@ def network_in_doubles(layers, x, labels, loss):
     for weight, bias, activation in layers:
         z = a @ weight.T + bias
         a = {
-            "none": lambda: z,
-            "relu": lambda: np.maximum(z, 0),
-            "tanh": lambda: np.tanh(z),
-            "sigmoid": lambda: 1 / (1 + np.exp(-z)),
-            "softmax": lambda: np.exp(z) / np.exp(z).sum(axis=1, keepdims=True),
-        }[activation]()
+            "none": z,
+            "relu": np.maximum(z, 0),
+            "tanh": np.tanh(z),
+            "sigmoid": 1 / (1 + np.exp(-z)),
+            "softmax": np.exp(z) / np.exp(z).sum(axis=1, keepdims=True),
+        }[activation]
     rows = np.arange(len(x))
     if loss == "cross-entropy":
         return -np.log(a[rows, labels]).sum()
@@ -288,7 +303,7 @@ def network_in_doubles(layers, x, labels, loss):
     + [(a, "mse") for a in ("none", "relu", "tanh", "sigmoid", "softmax")],
 )
 def test_gradients_are_derivatives(hidden, last, loss):
-    """That the text's formulas are those of the gradient: a fault there would be reproduced faithfully."""
+    """The text's formulas are the gradient's; two programs would agree on a fault in them."""
     generator = np.random.default_rng(6)
     layers = network.parse_model(f"dense 5 {hidden}; dense 3 {last}", 4)
     network.initialise(layers, 11, "glorot")
@@ -298,7 +313,9 @@ def test_gradients_are_derivatives(hidden, last, loss):
     deltas = network.deltas(loss, layers, passes, labels, 30)
     sums = network.sums(layers, passes, deltas, 3, F(2.0**60))
 
-    doubles = [[l.weight.astype(np.float64), l.bias.astype(np.float64), l.activation] for l in layers]
+    doubles = [
+        [l.weight.astype(np.float64), l.bias.astype(np.float64), l.activation] for l in layers
+    ]
     for l in range(2):
         for t in range(2):
             for at in np.ndindex(doubles[l][t].shape):
@@ -308,11 +325,13 @@ def test_gradients_are_derivatives(hidden, last, loss):
                     doubles[l][t][at] = kept + step
                     ends.append(network_in_doubles(doubles, x, labels, loss))
                 doubles[l][t][at] = kept
-                assert sums[l][t][at] / 2.0**30 == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-4)
+                assert sums[l][t][at] / 2.0**30 == pytest.approx(
+                    (ends[0] - ends[1]) / 2e-5, abs=1e-4
+                )
 
 
 def test_adam_moves_by_the_rate_at_first():
-    """At the first step Adam moves every parameter by about the rate against the sign of its gradient."""
+    """The first step moves every parameter by about the rate, against its gradient's sign."""
     settings = optimise.Settings("adam", F(0), F(0.9), F(0.999), F(1e-8), F(0))
     sums = [np.array([5, -7000, 123456], dtype=np.int64) * 2**30]
     new = optimise.Optimiser(settings, [np.zeros(3, F)]).step(
@@ -329,7 +348,10 @@ BASE = {"--batch": 32, "--grain": 8, "--epochs": 2, "--seed": 20, "--lr": "0.05"
 
 # Each job: the data it takes, and its options beside BASE. `data` names are those of make_data.
 JOBS = {
-    "softmax-sgd": ("idx", {"--scale": "unit", "--model": "dense 10 softmax", "--loss": "cross-entropy"}),
+    "softmax-sgd": (
+        "idx",
+        {"--scale": "unit", "--model": "dense 10 softmax", "--loss": "cross-entropy"},
+    ),
     "relu-dropout-momentum": (
         "idx",
         {
@@ -462,7 +484,7 @@ def idx(array):
 
 @pytest.fixture(scope="session")
 def sets(tmp_path_factory):
-    """Four data sets, as the options that name them. Classes have centres, so that something is learned."""
+    """Four data sets, as options. Classes have centres, so that something can be learned."""
     folder = tmp_path_factory.mktemp("oracle")
     generator = np.random.default_rng(2026)
 
@@ -490,9 +512,12 @@ def sets(tmp_path_factory):
 
     small = generator.integers(0, 200, (4, 8))[kinds] + generator.integers(0, 56, (ITEMS, 8))
     rows = [",".join(map(str, [kind, *row])) for row, kind in zip(small, kinds)]
-    found["csv-u8-gz"] = {"--data": write(folder / "bytes.csv.gz", ("\n".join(rows) + "\n").encode())}
+    found["csv-u8-gz"] = {
+        "--data": write(folder / "bytes.csv.gz", ("\n".join(rows) + "\n").encode())
+    }
 
-    # What CSV allows beside: a byte order mark, semicolons, CR LF, quotes, blanks, leading zeros, 3.0 for a label.
+    # What CSV allows beside: a byte order mark, semicolons, CR LF, quotes, blanks, leading zeros,
+    # 3.0 for a label.
     rows = [f'"{r[0]}"; {r[1]} ;{r[2]:05};{r[3]};{r[4]};{kind}.0' for r, kind in zip(small, kinds)]
     content = "\ufeff" + "\r\n".join(rows) + "\r\n\r\n"
     found["csv-odd"] = {"--data": write(folder / "odd.csv", content.encode())}
@@ -513,9 +538,9 @@ def tensors(content):
     for name, entry in json.loads(header).items():
         if name != "__metadata__":
             begin, end = entry["data_offsets"]
-            found[name] = np.frombuffer(content[8 + length + begin : 8 + length + end], "<f4").reshape(
-                entry["shape"]
-            )
+            found[name] = np.frombuffer(
+                content[8 + length + begin : 8 + length + end], "<f4"
+            ).reshape(entry["shape"])
     return header, found
 
 
@@ -541,7 +566,9 @@ def difference(quern, oracle):
 
 def run_oracle(arguments, output):
     done = subprocess.run(
-        [sys.executable, ORACLE / "oracle.py", *arguments, "-o", output], capture_output=True, text=True
+        [sys.executable, ORACLE / "oracle.py", *arguments, "-o", output],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -563,7 +590,7 @@ def test_model_files_are_the_same(job, sets, tmp_path):
 
 
 def test_the_oracle_learns(sets, tmp_path):
-    """The last epoch's loss is much lower than the first's: two programs that agree could both do nothing."""
+    """The loss falls to less than half: two programs that agree could both do nothing."""
     arguments = options(sets, "float-table-adamw") + ["--epochs", "12", "--lr", "0.05"]
     lines = run_oracle(arguments, tmp_path / "model.st").splitlines()
     losses = [float(line.split()[3]) for line in lines if line.startswith("epoch")]

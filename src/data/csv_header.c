@@ -155,7 +155,10 @@ static qn_status refuse_label(const qn__csv_header *header, const char *word, qn
     qn__cell cell = {.text = word, .size = strlen(word)};
     char shown[64];
     qn__cell_show(&cell, shown);
-    const char *near = header->names ? qn__nearest(word, (const char *const *)header->names) : NULL;
+    uint64_t number;
+    const char *near = NULL; /* a number that is out of range is no slip in a name */
+    if (header->names && !qn__parse_u64(word, strlen(word), &number))
+        near = qn__nearest(word, (const char *const *)header->names);
     qn__fail(err, QN_INPUT, "there is no label column \"%s\"", shown);
     qn__at(err, "%s, line 1", header->path);
     if (near) {

@@ -55,6 +55,20 @@ static const good goods[] = {
      1,
      {16777216, 16777218},
      {1, 3}},
+    {"1,4.226412057876587\n3,4.938138246536255\n",
+     NULL,
+     QN_F32,
+     2,
+     1,
+     {0x1.0e7d8a0000000p+2f, 0x1.3c0a760000000p+2f},
+     {1, 3}},
+    {"1,4.717070817947388\n3,4.498105287551880\n",
+     NULL,
+     QN_F32,
+     2,
+     1,
+     {0x1.2de47e0000000p+2f, 0x1.1fe0f60000000p+2f},
+     {1, 3}},
     {"1,1e-45\n3,3.4028235e38\n", NULL, QN_F32, 2, 1, {0x1p-149f, 0x1.fffffep127f}, {1, 3}},
     {"1,1e-99999999999\n3,0.1\n", NULL, QN_F32, 2, 1, {0, 0.1f}, {1, 3}},
 };
@@ -188,8 +202,8 @@ static void test_missing(void **state) {
     assert_int_equal(qn_data_open("a.csv", &options, &data, NULL), QN_USAGE);
 }
 
-/* A table of several blocks, one line of which is longer than a block, some lines odd. */
-enum { ROWS = 60000, WIDE = 700000 };
+/* A table of several blocks with some odd lines; and lines that are longer than a block. */
+enum { ROWS = 60000, WIDE = 1048575 };
 
 static size_t make_large(char *text, int wrong_row) {
     size_t size = 0;
@@ -256,6 +270,7 @@ static void test_long_line(void **state) {
     char *text = malloc((size_t)WIDE * 4 + 64);
     for (int lines = 1; lines <= 2; lines++) {
         size_t size = 0;
+        text[size++] = ' '; /* now the first line ends with the last byte that block 1 looks at */
         for (int line = 0; line < lines; line++) {
             for (int i = 0; i < WIDE; i++) {
                 text[size++] = (char)('0' + i % 10);

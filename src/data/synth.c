@@ -205,26 +205,24 @@ static void draw_stroke(dice *d, paper *sheet, const point *points, int count, i
 
 /* ------------------------------------------------------------------ the scanner */
 
-/* Blurs rows, then columns, with the weights side, 256 - 2 side, side. */
-static void blur(uint8_t *ink, uint32_t side) {
-    uint8_t between_passes[PIXELS];
-    for (int pass = 0; pass < 2; pass++) {
-        const uint8_t *from = pass ? between_passes : ink;
-        uint8_t *to = pass ? ink : between_passes;
-        int stride = pass ? SIDE : 1, other = pass ? 1 : SIDE;
-        for (int line = 0; line < SIDE; line++) {
-            for (int i = 0; i < SIDE; i++) {
-                int at = line * other + i * stride;
-                uint32_t before = i > 0 ? from[at - stride] : 0;
-                uint32_t behind = i < SIDE - 1 ? from[at + stride] : 0;
-                to[at] = (uint8_t)((from[at] * (256 - 2 * side) + (before + behind) * side) >> 8);
-            }
+/* Blurs along lines that are `other` apart, each of SIDE pixels that are `stride` apart, with the
+ * weights side, 256 - 2 side, side. */
+static void blur_lines(const uint8_t *from, uint8_t *to, int other, int stride, uint32_t side) {
+    for (int line = 0; line < SIDE; line++) {
+        for (int i = 0; i < SIDE; i++) {
+            int at = line * other + i * stride;
+            uint32_t before = i > 0 ? from[at - stride] : 0;
+            uint32_t behind = i < SIDE - 1 ? from[at + stride] : 0;
+            to[at] = (uint8_t)((from[at] * (256 - 2 * side) + (before + behind) * side) >> 8);
         }
     }
 }
 
 static void scan(dice *d, paper *sheet) {
-    blur(sheet->ink, (uint32_t)between(d, 4, 60));
+    uint32_t side = (uint32_t)between(d, 4, 60);
+    uint8_t rows[PIXELS];
+    blur_lines(sheet->ink, rows, SIDE, 1, side);
+    blur_lines(rows, sheet->ink, 1, SIDE, side);
     uint32_t gain = (uint32_t)between(d, 210, 400);
     for (int i = 0; i < PIXELS; i++) {
         uint32_t value = sheet->ink[i] * gain >> 8;

@@ -70,8 +70,8 @@ def nearest(real):
 def nearest_root(real):
     """RN(sqrt(real)) of a Fraction that is not negative, rounded once.
 
-    The integer root of real * 4^shift has 64 bits or more; one more bit, set when anything was cut off,
-    makes the rational number behave under rounding as the irrational one does.
+    The integer root of real * 4^shift has 64 bits or more; one more bit, set when anything was cut
+    off, makes the rational number behave under rounding as the irrational one does.
     """
     if real == 0:
         return ZERO

@@ -47,7 +47,7 @@ def is_number(cell):
 
 
 def separator(line):
-    """The one of comma, semicolon and tab that the line has most of outside quotes, in that order."""
+    """Comma, semicolon or tab: that which the line has most of outside quotes; the first wins."""
     outside = "".join(line.split('"')[::2])
     return max(",;\t", key=outside.count)  # max gives the first of equals
 
@@ -89,7 +89,7 @@ def table_of_cells(rows):
 
 
 def label_column(label, names, width):
-    """The index of the column that --label means: a name of the header, a number from 1, or `last`."""
+    """The index of the column that --label means: a header's name, a number from 1, or `last`."""
     if names is not None and label in names:
         return names.index(label)
     return width - 1 if label == "last" else int(label) - 1

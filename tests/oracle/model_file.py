@@ -5,8 +5,9 @@ import numpy as np
 from binary32 import to_text
 
 # 11.1, the keys in their order.
-KEYS = """contract arith data items features valid scale model init loss optimizer momentum beta1
-beta2 epsilon weight_decay lr schedule lr_step lr_gamma warmup batch grain epochs seed unit""".split()
+KEYS = """contract arith data items features valid scale model init loss optimizer momentum
+beta1 beta2 epsilon weight_decay lr schedule lr_step lr_gamma warmup batch grain epochs seed
+unit""".split()
 
 
 def json_value(value):

@@ -47,7 +47,8 @@ def parse_model(text, features):
     layers = []
     for part in text.lower().strip().removesuffix(";").split(";"):
         found = re.fullmatch(
-            r"\s*dense\s+(\d+)(?:\s+(none|relu|tanh|sigmoid|softmax))?(?:\s+dropout\s+(\S+))?\s*", part
+            r"\s*dense\s+(\d+)(?:\s+(none|relu|tanh|sigmoid|softmax))?(?:\s+dropout\s+(\S+))?\s*",
+            part,
         )
         if not found:
             raise SystemExit(f"oracle: no layer: {part!r}")

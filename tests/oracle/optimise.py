@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import elementary
-from binary32 import F, ONE, ZERO, fma, integer
+from binary32 import F, ONE, fma, integer
 
 
 @dataclass

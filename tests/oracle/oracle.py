@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Trains a network as docs/exactness.md says and writes the model file.
 
 A second program beside `quern train`, written from the text alone: see README.md in this folder.
@@ -132,9 +131,7 @@ def train(args, layers, settings, x, labels):
             sums = network.sums(layers, passes, deltas, args.grain, limit)
             flat = [total for pair in sums for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
-            new = optimiser.step(
-                parameters_of(layers), flat, is_weight, len(items), args.unit, lr
-            )
+            new = optimiser.step(parameters_of(layers), flat, is_weight, len(items), args.unit, lr)
             for l, layer in enumerate(layers):
                 layer.weight, layer.bias = new[2 * l : 2 * l + 2]
         print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")

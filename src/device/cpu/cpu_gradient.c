@@ -113,9 +113,10 @@ static void sum_narrow(const qn__cpu_pass *pass, const float *a, const float *d,
         w->kernels->flush(count, s->narrow, s->wide);
 }
 
-/* The same where each partial must be looked at. Returns 1 when one was out of range. */
+/* The same where each partial must be looked at. Returns 1 when one was out of range. Only the first `rows` rows of a
+ * block are inputs; what stands behind them (sigmoid gives 1/2 there) must not be looked at. */
 static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
-                    sums *s) {
+                    uint32_t rows, sums *s) {
     const qn__worker *w = pass->worker;
     const size_t stride = w->room * QN__PANEL, count = (size_t)panels * BLOCK;
     const uint32_t grain = w->program->grain;
@@ -126,9 +127,25 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
         const uint32_t n = pass->items - i < grain ? pass->items - i : grain;
         w->kernels->outer(n, a + (size_t)i * QN__PANEL, d + (size_t)i * QN__PANEL, stride,
                           QN__PARTIAL_RAW, s->partial, panels);
-        bad |= add_wide(count, s->partial, w->program->partial_limit, s->wide);
+        for (size_t at = 0; at < count; at += BLOCK)
+            bad |= add_wide((size_t)rows * QN__PANEL, s->partial + at, w->program->partial_limit,
+                            s->wide + at);
     }
     return bad;
+}
+
+/* The update comes right behind the sums: its weights and state travel to the caches meanwhile. */
+static void call_for_block(const qn__cpu_layer *l, uint32_t in, uint32_t out, uint32_t panels,
+                           uint32_t slots)
+{
+    for (uint32_t g = 0; g < panels; ++g) {
+        const size_t at = ((size_t)(out + g) * l->in_panels + in) * BLOCK;
+        for (size_t i = 0; i < BLOCK; i += QN__PANEL) {
+            __builtin_prefetch(l->weights + at + i, 1);
+            for (uint32_t s = 0; s < slots; ++s)
+                __builtin_prefetch(l->weight_slot[s] + at + i, 1);
+        }
+    }
 }
 
 /* Sums of the weights between the inputs of panel `in` and `panels` panels of outputs from `out`
@@ -141,15 +158,17 @@ static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, u
     const float *a = (layer ? l->input : w->inputs[w->current]) + in * stride;
     const float *d = l->error + out * stride;
     const uint32_t left = l->layer->in - in * QN__PANEL;
+    const uint32_t rows = left < QN__PANEL ? left : QN__PANEL;
     sums s;
+    if (pass->update)
+        call_for_block(l, in, out, panels, w->slots);
     if (how.narrow)
         sum_narrow(pass, a, d, panels, how.flush_every, &s);
-    else if (sum_wide(pass, a, d, panels, &s))
+    else if (sum_wide(pass, a, d, panels, rows, &s))
         return 1;
     for (uint32_t g = 0; g < panels; ++g)
-        finish(pass, 1, left < QN__PANEL ? left : QN__PANEL,
-               ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK, l->weights,
-               l->weight_slot, l->weight_sums);
+        finish(pass, 1, rows, ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK,
+               l->weights, l->weight_slot, l->weight_sums);
     return 0;
 }
 

@@ -128,7 +128,8 @@ static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error 
         if (!(fabsf(loss) < QN__LOSS_LIMIT))
             return qn__fail(err, QN_NUMERIC, "the loss became %s",
                             isnan(loss) ? "NaN" : "too large to be summed");
-        tally->loss += qn__to_units(loss * QN__LOSS_UNIT);
+        if (__builtin_add_overflow(tally->loss, qn__to_units(loss * QN__LOSS_UNIT), &tally->loss))
+            return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
         tally->items +=
             pass->items - first < w->program->grain ? pass->items - first : w->program->grain;
     }

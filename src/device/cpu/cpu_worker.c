@@ -123,7 +123,7 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
     w->room = qn__apply_room(program);
     if (program->batch > w->room)
         w->room = program->batch;
-    status = qn__pool_create(w->threads, 1, &w->pool, err);
+    status = qn__pool_create(w->threads, 0, &w->pool, err);
     if (status == QN_OK)
         status = allocate(w, err);
     if (status != QN_OK) {

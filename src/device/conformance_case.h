@@ -1,0 +1,301 @@
+/* Random cases for the conformance suite: a program, data, parameters and a few batches, all from one seed. Static
+ * functions, since this belongs to one test program. */
+#ifndef QN_DEVICE_CONFORMANCE_CASE_H
+#define QN_DEVICE_CONFORMANCE_CASE_H
+
+#include "base/memory.h"
+#include "device/device.h"
+#include "num/sums.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASE_LAYERS = 4, CASE_BATCHES = 3, CASE_ROOM = 4 << 20 };
+
+/* What the numbers of a case are like. */
+typedef enum flavour {
+    PLAIN,     /* as in a real training */
+    LARGE,     /* inputs and weights far from 1, both ways */
+    SUBNORMAL, /* many numbers below 2^-126 */
+    WILD,      /* any finite bits */
+    INFINITE,  /* here and there an infinity or a NaN */
+    FINE_UNIT, /* units so fine that sums come close to their range, or leave it */
+    EDGE,      /* the limit of a partial is exactly the greatest one, or one step above it */
+    FLAVOURS
+} flavour;
+
+static const char *const flavour_names[] = {"plain",    "large",     "subnormal", "wild",
+                                            "infinite", "fine unit", "edge"};
+
+typedef struct test_case {
+    uint64_t seed, random;
+    flavour kind;
+    qn__layer layer[CASE_LAYERS];
+    qn__program program;
+    qn__feed feed;
+    qn__permutation order;
+    qn__state state;
+    qn__batch batch[CASE_BATCHES];
+    float rate;
+    char text[512];
+    /* All arrays of the case are cut from this one block, for a short end. */
+    char *room;
+    size_t used;
+} test_case;
+
+/* splitmix64: any seed will do, and neighbours differ. */
+static uint64_t draw(test_case *c)
+{
+    uint64_t z = (c->random += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static uint32_t below(test_case *c, uint32_t n)
+{
+    return (uint32_t)((draw(c) >> 32) * n >> 32);
+}
+
+static uint32_t one_of(test_case *c, const uint32_t *values, uint32_t count)
+{
+    return values[below(c, count)];
+}
+
+/* Uniform in -1 .. 1. */
+static float unit_float(test_case *c)
+{
+    return (float)(int32_t)below(c, 0xffffffffu) * 0x1p-31f;
+}
+
+static float any_finite(test_case *c)
+{
+    uint32_t bits = (uint32_t)draw(c);
+    float value;
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        bits ^= 0x40000000u;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A number of the case's flavour, about `size` large where the flavour has a size. */
+static float number(test_case *c, float size)
+{
+    const uint32_t luck = below(c, 64);
+    switch (c->kind) {
+    case LARGE:
+        return ldexpf(unit_float(c) * size, (int)below(c, 41) - 20);
+    case SUBNORMAL:
+        return luck < 40 ? ldexpf(unit_float(c), -126 - (int)below(c, 20)) : unit_float(c) * size;
+    case WILD:
+        return luck < 4 ? any_finite(c) : luck < 8 ? -0.0f : unit_float(c) * size;
+    case INFINITE:
+        if (below(c, 512) == 0)
+            return luck < 16 ? INFINITY : luck < 32 ? -INFINITY : luck < 48 ? NAN : 0x1.fffffep127f;
+        return unit_float(c) * size;
+    case PLAIN:
+    case FINE_UNIT:
+    case EDGE:
+    case FLAVOURS:
+        break;
+    }
+    return luck == 0 ? 0.0f : luck == 1 ? -0.0f : unit_float(c) * size;
+}
+
+static void *cut(test_case *c, size_t count, size_t size)
+{
+    void *at = c->room + c->used;
+    c->used += (count * size + 127) / 64 * 64;
+    if (c->used > CASE_ROOM) {
+        fprintf(stderr, "a case is larger than CASE_ROOM\n");
+        abort();
+    }
+    return at;
+}
+
+static float *numbers(test_case *c, size_t count, float size)
+{
+    float *at = cut(c, count, sizeof *at);
+    for (size_t i = 0; i < count; ++i)
+        at[i] = number(c, size);
+    return at;
+}
+
+/* Widths around the panel of 16, the fused last layer of 64 and the block of 256. */
+static uint32_t width(test_case *c)
+{
+    static const uint32_t known[] = {1,  2,  3,  7,  8,  10, 15, 16, 17, 31, 32,  33,
+                                     47, 48, 49, 63, 64, 65, 66, 70, 80, 81, 100, 257};
+    return below(c, 3) == 0 ? 1 + below(c, 70) : one_of(c, known, sizeof known / sizeof *known);
+}
+
+static void draw_layers(test_case *c)
+{
+    qn__program *p = &c->program;
+    uint32_t in = width(c);
+    p->layers = 1 + below(c, CASE_LAYERS);
+    p->layer = c->layer;
+    p->parameters = 0;
+    for (uint32_t i = 0; i < p->layers; ++i) {
+        qn__layer *l = &c->layer[i];
+        const int last = i + 1 == p->layers;
+        *l = (qn__layer){.in = in, .out = width(c)};
+        l->activation = (qn__activation)below(c, last ? 5 : 4);
+        if (last && below(c, 2))
+            l->activation = QN__ACT_SOFTMAX;
+        if (!last && below(c, 3) == 0) {
+            const float probability = below(c, 4) == 0 ? 0.9f : 0.3f;
+            l->drop_threshold = (uint32_t)((double)probability * 0x1p32 + 0.5);
+            l->drop_keep = 1.0f / (1.0f - probability);
+        }
+        l->weights = p->parameters;
+        l->biases = l->weights + (uint64_t)l->in * l->out;
+        p->parameters = l->biases + l->out;
+        in = l->out;
+    }
+    p->loss = c->layer[p->layers - 1].activation == QN__ACT_SOFTMAX && below(c, 4)
+                  ? QN__LOSS_CROSS_ENTROPY
+                  : QN__LOSS_MSE;
+}
+
+/* Batches of one grain and of many, and never much work: the reference takes some nanoseconds for every fma. */
+static void draw_sizes(test_case *c)
+{
+    static const uint32_t grains[] = {1, 1, 2, 3, 7, 32, 100};
+    qn__program *p = &c->program;
+    do {
+        draw_layers(c);
+        p->batch = below(c, 3) == 0 ? 90 + below(c, 160) : 1 + below(c, 40);
+    } while (p->parameters * p->batch > 150000 || p->parameters > 40000);
+    p->grain = one_of(c, grains, sizeof grains / sizeof *grains);
+    if (p->grain > p->batch)
+        p->grain = p->batch;
+}
+
+static void draw_numbers(test_case *c)
+{
+    static const uint32_t units[] = {0, 20, 38, 42, 44, 44, 44, 46, 47, 48};
+    qn__program *p = &c->program;
+    p->optimizer = (qn__optimizer)below(c, 4);
+    p->momentum = 0.9f;
+    p->beta1 = 0.9f;
+    p->beta2 = 0.999f;
+    p->epsilon = 1e-8f;
+    p->weight_decay = below(c, 2) ? 0.0f : 0.01f;
+    p->seed = draw(c);
+    p->unit = one_of(c, units, sizeof units / sizeof *units);
+    if (c->kind == FINE_UNIT)
+        p->unit = 49 + below(c, 12);
+    if (c->kind != PLAIN && c->kind != FINE_UNIT && c->kind != EDGE && below(c, 2))
+        p->unit = below(c, 30);
+    p->partial_limit = qn__partial_limit(((uint64_t)p->batch + p->grain - 1) / p->grain);
+    c->rate = below(c, 4) == 0 ? 1.0f : 0.05f;
+}
+
+static void draw_data(test_case *c)
+{
+    qn__program *p = &c->program;
+    const uint32_t features = c->layer[0].in, classes = c->layer[p->layers - 1].out;
+    const uint32_t items = 2 * p->batch + below(c, p->batch) + 1, rows = items + 3;
+    const size_t values = (size_t)rows * features;
+    int32_t *labels = cut(c, items, sizeof *labels);
+    uint64_t *row = cut(c, items, sizeof *row);
+    c->feed = (qn__feed){.bytes = below(c, 2) == 0, .features = features, .items = items};
+    p->scale = c->feed.bytes      ? (qn__scale)below(c, 3)
+               : below(c, 2) == 0 ? QN__SCALE_NONE
+                                  : QN__SCALE_STANDARD;
+    if (c->feed.bytes) {
+        uint8_t *bytes = cut(c, values, 1);
+        for (size_t i = 0; i < values; ++i)
+            bytes[i] = (uint8_t)draw(c);
+        c->feed.values = bytes;
+    } else {
+        c->feed.values = numbers(c, values, 1.0f);
+    }
+    for (uint32_t i = 0; i < items; ++i) {
+        labels[i] = (int32_t)below(c, classes);
+        row[i] = below(c, rows);
+    }
+    c->feed.labels = labels;
+    c->feed.rows = below(c, 2) ? row : NULL;
+    p->mean = numbers(c, features, c->feed.bytes ? 128.0f : 1.0f);
+    p->inverse = numbers(c, features, c->feed.bytes ? 0.02f : 1.0f);
+}
+
+static void draw_state(test_case *c)
+{
+    const qn__program *p = &c->program;
+    c->state.parameters = cut(c, p->parameters, sizeof(float));
+    for (uint32_t i = 0; i < p->layers; ++i) {
+        const qn__layer *l = &c->layer[i];
+        const float size = sqrtf(3.0f / (float)l->in) * (below(c, 8) == 0 ? 4.0f : 1.0f);
+        for (uint64_t k = l->weights; k < l->biases + l->out; ++k)
+            c->state.parameters[k] = number(c, size);
+    }
+    for (uint32_t s = 0; s < qn__optimizer_slots(p->optimizer); ++s) {
+        c->state.slot[s] = numbers(c, p->parameters, 0.01f);
+        /* Second moments are no negative numbers. */
+        for (uint64_t k = 0; s == 1 && k < p->parameters; ++k)
+            c->state.slot[1][k] = fabsf(c->state.slot[1][k]);
+    }
+}
+
+/* Two full batches and a shorter one behind them. */
+static void draw_batches(test_case *c)
+{
+    const int ordered = below(c, 4) != 0;
+    const uint32_t epoch = below(c, 3);
+    qn__permutation_begin(&c->order, c->feed.items, c->program.seed, 2, epoch);
+    for (uint32_t b = 0; b < CASE_BATCHES; ++b) {
+        const uint64_t first = (uint64_t)b * c->program.batch, left = c->feed.items - first;
+        c->batch[b] = (qn__batch){
+            .feed = &c->feed,
+            .order = ordered ? &c->order : NULL,
+            .first = first,
+            .items = left < c->program.batch ? (uint32_t)left : c->program.batch,
+            .epoch = epoch};
+    }
+}
+
+static void describe_case(test_case *c)
+{
+    static const char *const activations[] = {"none", "relu", "tanh", "sigmoid", "softmax"};
+    static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw"};
+    static const char *const scales[] = {"none", "unit", "standard"};
+    const qn__program *p = &c->program;
+    size_t at = (size_t)snprintf(c->text, sizeof c->text, "seed %llu, %s: %u %s scale %s",
+                                 (unsigned long long)c->seed, flavour_names[c->kind],
+                                 c->layer[0].in, c->feed.bytes ? "u8" : "f32", scales[p->scale]);
+    for (uint32_t i = 0; i < p->layers; ++i)
+        at += (size_t)snprintf(c->text + at, sizeof c->text - at, "; dense %u %s%s",
+                               c->layer[i].out, activations[c->layer[i].activation],
+                               c->layer[i].drop_threshold ? " dropout" : "");
+    snprintf(c->text + at, sizeof c->text - at,
+             "; %s, %s, decay %g, rate %g, batch %u, grain %u, unit %u",
+             p->loss == QN__LOSS_MSE ? "mse" : "cross-entropy", optimizers[p->optimizer],
+             (double)p->weight_decay, (double)c->rate, p->batch, p->grain, p->unit);
+}
+
+/* Makes the case of a seed. `c` may be used again and again; case_end at the end. */
+static void case_begin(test_case *c, uint64_t seed)
+{
+    char *room = c->room ? c->room : qn__alloc(CASE_ROOM, 1, NULL);
+    *c = (test_case){.seed = seed, .random = seed, .room = room};
+    c->kind = (flavour)below(c, 2 * FLAVOURS);
+    c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
+    draw_sizes(c);
+    draw_numbers(c);
+    draw_data(c);
+    draw_state(c);
+    draw_batches(c);
+    describe_case(c);
+}
+
+static void case_end(test_case *c)
+{
+    qn__free(c->room);
+    c->room = NULL;
+}
+
+#endif

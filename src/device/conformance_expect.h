@@ -1,0 +1,156 @@
+/* What a case must give, computed with num/reference.h. Static functions for the conformance suite. */
+#ifndef QN_DEVICE_CONFORMANCE_EXPECT_H
+#define QN_DEVICE_CONFORMANCE_EXPECT_H
+
+#include "device/conformance_case.h"
+#include "num/optimise.h"
+#include "num/reference.h"
+
+/* One step: its sums before the update, the state after it. */
+typedef struct expected_step {
+    int fails; /* a loss or a gradient leaves its range, and nothing else counts */
+    int64_t *sums;
+    qn__tally tally;
+    qn__update update;
+    qn__state after;
+} expected_step;
+
+typedef struct expected {
+    expected_step step[CASE_BATCHES];
+    uint32_t steps;    /* those that can be reached: up to and with the first that fails */
+    /* apply of the first batch's items by position, with the first state. */
+    int apply_fails;   /* an output is not finite */
+    int loss_fails;    /* or a loss leaves its range */
+    int32_t *classes;
+    float *scores, *outputs;
+    qn__tally tally;
+    uint32_t items;
+} expected;
+
+static qn__reference_item item_of(const qn__batch *batch, uint32_t index)
+{
+    const qn__feed *feed = batch->feed;
+    const uint64_t position = batch->first + index;
+    const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
+    const uint64_t row = feed->rows ? feed->rows[item] : item;
+    return (qn__reference_item){
+        .bytes = feed->bytes,
+        .values = (const char *)feed->values + row * feed->features * (feed->bytes ? 1 : 4),
+        .number = item,
+        .label = (uint32_t)feed->labels[item]};
+}
+
+/* The greatest partial of the batch, so that a limit can be put at its edge. */
+static float sum_batch(const test_case *c, qn__reference *r, const float *parameters,
+                       const qn__batch *batch, expected_step *e)
+{
+    const uint32_t grain = c->program.grain;
+    float greatest = 0.0f;
+    for (uint32_t first = 0; first < batch->items; first += grain) {
+        qn__reference_grain_begin(r);
+        for (uint32_t i = first; i < batch->items && i - first < grain; ++i) {
+            const qn__reference_item item = item_of(batch, i);
+            qn__reference_grain_item(r, parameters, &item, batch->epoch);
+        }
+        if (qn__reference_grain_end(r, e->sums, &e->tally) != QN__GRAIN_FINE)
+            e->fails = 1;
+        for (uint64_t i = 0; i < c->program.parameters; ++i)
+            greatest = fmaxf(greatest, fabsf(qn__reference_partials(r)[i]));
+    }
+    return greatest;
+}
+
+static void apply_update(const test_case *c, const qn__state *before, expected_step *e)
+{
+    const qn__program *p = &c->program;
+    const uint32_t slots = qn__optimizer_slots(p->optimizer);
+    const size_t size = p->parameters * sizeof(float);
+    memcpy(e->after.parameters, before->parameters, size);
+    for (uint32_t s = 0; s < slots; ++s)
+        memcpy(e->after.slot[s], before->slot[s], size);
+    for (uint32_t l = 0; l < p->layers; ++l)
+        for (uint64_t i = p->layer[l].weights; i < p->layer[l].biases + p->layer[l].out; ++i)
+            qn__update_one(p, &e->update, i < p->layer[l].biases, e->sums[i],
+                           &e->after.parameters[i], slots > 0 ? &e->after.slot[0][i] : NULL,
+                           slots > 1 ? &e->after.slot[1][i] : NULL);
+}
+
+static void expect_steps(test_case *c, qn__reference *r, expected *e)
+{
+    const uint64_t n = c->program.parameters;
+    const qn__state *before = &c->state;
+    qn__adam_powers powers = {1.0f, 1.0f};
+    for (e->steps = 0; e->steps < CASE_BATCHES; before = &e->step[e->steps++].after) {
+        expected_step *s = &e->step[e->steps];
+        const qn__batch *batch = &c->batch[e->steps];
+        s->sums = cut(c, n, sizeof *s->sums);
+        memset(s->sums, 0, n * sizeof *s->sums);
+        s->after.parameters = cut(c, n, sizeof(float));
+        for (uint32_t k = 0; k < qn__optimizer_slots(c->program.optimizer); ++k)
+            s->after.slot[k] = cut(c, n, sizeof(float));
+        qn__update_begin(&c->program, c->rate, batch->items, &powers, &s->update);
+        sum_batch(c, r, before->parameters, batch, s);
+        if (s->fails) {
+            ++e->steps;
+            return;
+        }
+        apply_update(c, before, s);
+    }
+}
+
+/* Puts the limit of partials where the first batch's greatest one just fails or just passes. */
+static void put_limit_at_edge(test_case *c, qn__reference *r)
+{
+    expected_step trial = {.sums = cut(c, c->program.parameters, sizeof(int64_t))};
+    memset(trial.sums, 0, c->program.parameters * sizeof *trial.sums);
+    const float greatest =
+        sum_batch(c, r, c->state.parameters, &c->batch[0], &trial);
+    if (greatest > 0.0f && greatest < c->program.partial_limit)
+        c->program.partial_limit = below(c, 2) ? greatest : nextafterf(greatest, INFINITY);
+}
+
+static void expect_apply(test_case *c, qn__reference *r, expected *e)
+{
+    const uint32_t outputs = c->layer[c->program.layers - 1].out, grain = c->program.grain;
+    const qn__batch batch = {.feed = &c->feed, .first = 1, .items = c->program.batch};
+    float loss = 0.0f;
+    e->items = batch.items;
+    e->classes = cut(c, e->items, sizeof *e->classes);
+    e->scores = cut(c, e->items, sizeof *e->scores);
+    e->outputs = cut(c, (size_t)e->items * outputs, sizeof *e->outputs);
+    for (uint32_t i = 0; i < e->items; ++i) {
+        const qn__reference_item item = item_of(&batch, i);
+        const float *y = qn__reference_apply(r, c->state.parameters, &item);
+        memcpy(e->outputs + (size_t)i * outputs, y, outputs * sizeof *y);
+        for (uint32_t j = 0; j < outputs; ++j)
+            e->apply_fails |= !isfinite(y[j]);
+        e->classes[i] = qn__reference_class(r);
+        e->scores[i] = y[e->classes[i]];
+        e->tally.correct += (uint32_t)e->classes[i] == item.label;
+        e->tally.items += 1;
+        loss = loss + qn__reference_loss(r, item.label);
+        if (i + 1 < e->items && (i + 1) % grain != 0)
+            continue;
+        e->loss_fails |= !(fabsf(loss) < QN__LOSS_LIMIT);
+        if (!e->loss_fails)
+            e->tally.loss += qn__to_units(loss * QN__LOSS_UNIT);
+        loss = 0.0f;
+    }
+}
+
+/* Fills `e`, whose arrays belong to the case. Returns 0 when memory was short. */
+static int expect(test_case *c, expected *e)
+{
+    qn__reference *r;
+    memset(e, 0, sizeof *e);
+    if (qn__reference_create(&c->program, &r, NULL) != QN_OK)
+        return 0;
+    if (c->kind == EDGE)
+        put_limit_at_edge(c, r);
+    expect_steps(c, r, e);
+    expect_apply(c, r, e);
+    qn__reference_destroy(r);
+    return 1;
+}
+
+#endif
