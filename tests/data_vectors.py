@@ -50,11 +50,12 @@ def statistics(values):
 
 
 def nearly_ties(draw, count):
-    """Numbers whose deviation lies a little above the middle of two floats, the lower one even."""
+    """Numbers whose deviation lies a little above the middle of two floats, the lower one even:
+    of four integers, so that only the root itself is not exact."""
     while count > 0:
-        case = [float(draw.randint(0, 4000)) for _ in range(3)]
+        case = [float(draw.randint(0, 4000)) for _ in range(4)]
         total, squares = sum(case), sum(v * v for v in case)
-        x = Fraction(3 * squares - total * total) / 9
+        x = Fraction(4 * squares - total * total) / 16
         if not x:
             continue
         low = Fraction(number(round_root(x)))
