@@ -28,6 +28,23 @@ IMAGES = idx([6, 2, 2], bytes(range(24)))
 LABELS = idx([6], bytes([0, 1, 2, 0, 1, 2]))
 
 
+def a_gigabyte():
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+
+
+@pytest.fixture(scope="module")
+def little_memory(quern):
+    """How to run where a header alone cannot ask for more than a gigabyte. A sanitizer's shadow
+    needs the address space, so it is asked to hold its own allocator to the limit."""
+    with open(quern, "rb") as program:
+        code = program.read()
+    if b"__asan_init" in code:
+        options = os.environ.get("ASAN_OPTIONS", "")
+        limit = "max_allocation_size_mb=1024:allocator_may_return_null=1"
+        return {"env": dict(os.environ, ASAN_OPTIONS=f"{options}:{limit}".lstrip(":"))}
+    return {} if b"__tsan_init" in code else {"preexec_fn": a_gigabyte}
+
+
 @pytest.fixture
 def refuse(quern, tmp_path):
     """refuse(["train", ...], 1, "words", ...): runs with -o and looks at all that is promised."""
@@ -155,18 +172,13 @@ IDX = {
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize("case", IDX)
-def test_idx(refuse, tmp_path, case, packed):
+def test_idx(refuse, tmp_path, case, packed, little_memory):
     images, labels, guilty = IDX[case]
     pack = gzip.compress if packed else bytes
     (tmp_path / "images").write_bytes(pack(images))
     (tmp_path / "labels").write_bytes(pack(labels))
     refuse(["train", "--data", "images", "--labels", "labels", *NET], 1, guilty,
-           preexec_fn=little_memory)
-
-
-def little_memory():
-    """A header alone must not be able to ask for more than a gigabyte."""
-    resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+           **little_memory)
 
 
 def test_idx_without_labels(refuse, tmp_path):
@@ -192,11 +204,11 @@ def test_gzip(refuse, tmp_path, case):
     refuse(["train", "--data", "bad.csv.gz", *NET], 1, "bad.csv.gz")
 
 
-def test_gzip_bomb(refuse, tmp_path):
+def test_gzip_bomb(refuse, tmp_path, little_memory):
     """A small file that unpacks to four gigabytes of one number that never ends."""
     block = gzip.compress(b"1" * (1 << 24), 9)
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"label,a\n1,") + block * 256)
-    refuse(["train", "--data", "bomb.gz", *NET], 1, "bomb.gz", preexec_fn=little_memory)
+    refuse(["train", "--data", "bomb.gz", *NET], 1, "bomb.gz", **little_memory)
 
 
 # ---------------------------------------------------------------- recipe
@@ -360,12 +372,12 @@ MODELS = {
 
 
 @pytest.mark.parametrize("case", MODELS)
-def test_model_file(refuse, model, tmp_path, case):
+def test_model_file(refuse, model, tmp_path, case, little_memory):
     (tmp_path / "good.csv").write_text(CSV)
     (tmp_path / "bad.model").write_bytes(MODELS[case](model.read_bytes()))
     for command in ("predict", "replay"):
         refuse([command, "bad.model", "--data", "good.csv"], 1, "bad.model",
-               preexec_fn=little_memory)
+               **little_memory)
 
 
 def test_model_missing(refuse, tmp_path):
@@ -401,11 +413,11 @@ def state(run_quern, tmp_path):
 
 @pytest.mark.parametrize("case", ["empty", "cut in the header", "cut in the tensors",
                                   "header of 2^63 bytes", "not a model at all", "deep JSON"])
-def test_checkpoints_all_damaged(refuse, state, case):
+def test_checkpoints_all_damaged(refuse, state, case, little_memory):
     job, files = state
     for file in files:
         file.write_bytes(MODELS[case](file.read_bytes()))
-    refuse([*job, "--resume"], 1, "checkpoint", preexec_fn=little_memory)
+    refuse([*job, "--resume"], 1, "checkpoint", **little_memory)
 
 
 def test_checkpoint_of_the_future(refuse, state):

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "device/conformance_case.h"
-#include "device/conformance_expect.h"
+#include "device/conformance_case_test.h"
+#include "device/conformance_expect_test.h"
 #include "device/fake/fake.h"
 
 /* What is being tested, for messages and for the helpers below. */

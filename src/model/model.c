@@ -258,7 +258,7 @@ static qn_status check_deviations(const qn_model *m, qn_error *err) {
 
 static qn_status load_from(const qn__tensors *file, const char *path, qn_model **out,
                            qn_error *err) {
-    qn__recipe recipe;
+    qn__recipe recipe = {0};
     qn_model *m = NULL;
     uint8_t digest[32];
     qn_status status = read_recipe(file, path, &recipe, err);

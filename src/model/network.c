@@ -50,30 +50,19 @@ static const char *quoted(const parser *p, char word[64]) {
  * that the caret stands right and nothing of a hostile text reaches a terminal. */
 static void point_at(const parser *p, size_t at) {
     enum { BEFORE = 48, AFTER = 40 };
+    const size_t first = at > BEFORE ? at - BEFORE : 0;
+    char shown[BEFORE + AFTER];
+    size_t used = 0;
     if (p->err == NULL)
         return;
-    const size_t first = at > BEFORE ? at - BEFORE : 0;
-    char shown[BEFORE + AFTER + 8];
-    size_t used = 0, caret = 0;
-    if (first > 0) {
-        memcpy(shown, "...", 3);
-        used = 3;
+    for (; used < sizeof shown && p->text[first + used] != '\0'; ++used) {
+        const char c = p->text[first + used];
+        shown[used] = (char)(is_space(c) ? ' ' : c > ' ' && c <= '~' ? c : '?');
     }
-    size_t i = first;
-    for (; p->text[i] != '\0' && i < at + AFTER; ++i) {
-        const char c = p->text[i];
-        if (i == at)
-            caret = used;
-        shown[used++] = is_space(c) ? ' ' : c > ' ' && c <= '~' ? c : '?';
-    }
-    if (i == at)
-        caret = used;
-    if (p->text[i] != '\0') {
-        memcpy(shown + used, "...", 3);
-        used += 3;
-    }
-    snprintf(p->err->where, sizeof p->err->where, "model, column %zu:\n  %.*s\n  %*s^", at + 1,
-             (int)used, shown, (int)caret, "");
+    const char *before = first > 0 ? "..." : "";
+    const char *behind = p->text[first + used] != '\0' ? "..." : "";
+    snprintf(p->err->where, sizeof p->err->where, "model, column %zu:\n  %s%.*s%s\n  %*s^", at + 1,
+             before, (int)used, shown, behind, (int)(strlen(before) + at - first), "");
 }
 
 /* Fails at byte `at` with two fixed texts. */

@@ -121,7 +121,7 @@ static void test_refusals(void **state) {
 static void test_exact_place(void **state) {
     (void)state;
     qn__network network;
-    qn_error err;
+    qn_error err = {0};
     assert_int_equal(qn__network_parse("dense 500 tanhh; dense 10 softmax", &network, &err),
                      QN_USAGE);
     assert_string_equal(err.where, "model, column 11:\n  dense 500 tanhh; dense 10 softmax\n"
@@ -133,7 +133,7 @@ static void test_hostile_text(void **state) {
     (void)state;
     static char text[100001];
     qn__network network;
-    qn_error err;
+    qn_error err = {0};
     memset(text, 'x', 100000);
     assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
     assert_true(strlen(err.where) < 200);
@@ -227,7 +227,7 @@ static void test_too_many_parameters(void **state) {
     qn__network network = {.layers = QN__MAX_LAYERS};
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters = 77;
-    qn_error err;
+    qn_error err = {0};
     for (int l = 0; l < QN__MAX_LAYERS; ++l)
         network.layer[l].out = QN__MAX_WIDTH;
     assert_int_equal(qn__network_program(&network, UINT32_MAX, layer, &parameters, &err), QN_OK);

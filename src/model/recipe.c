@@ -3,8 +3,6 @@
 #include "base/memory.h"
 #include "model/tables.h"
 #include <math.h>
-#include <quern/version.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,16 +34,10 @@ void qn__recipe_tidy(qn__recipe *r) {
 
 /* ---------------------------------------------------------------------------------- the checks */
 
-__attribute__((format(printf, 4, 5))) static qn_status
-refuse(qn_error *err, const char *option, const char *remedy, const char *format, ...) {
-    char what[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    qn__fail(err, QN_USAGE, "%s", what);
+/* Completes a message: `status` is what qn__fail returned for its first part. */
+static qn_status refuse(qn_error *err, const char *option, const char *remedy, qn_status status) {
     qn__at(err, "%s", option);
-    return qn__remedy(err, QN_USAGE, "%s", remedy);
+    return qn__remedy(err, status, "%s", remedy);
 }
 
 /* A float with the range it must lie in. NaN lies in none. */
@@ -66,7 +58,7 @@ static qn_status check_range(const range *r, qn_error *err) {
         qn__float_text(r->value, number);
     else
         snprintf(number, sizeof number, "%s", isnan(r->value) ? "NaN" : "infinite");
-    return refuse(err, r->option, r->remedy, "%s is %s", r->what, number);
+    return refuse(err, r->option, r->remedy, qn__fail(err, QN_USAGE, "%s is %s", r->what, number));
 }
 
 static qn_status check_ranges(const range *ranges, size_t count, qn_error *err) {
@@ -100,8 +92,9 @@ static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
     if (r->schedule != QN__SCHEDULE_STEP)
         return QN_OK;
     if (r->lr_step == 0)
-        return refuse(err, "--lr-step", "say every how many epochs the rate is cut, such as 10",
-                      "the schedule \"step\" has 0 epochs between two cuts");
+        return refuse(
+            err, "--lr-step", "say every how many epochs the rate is cut, such as 10",
+            qn__fail(err, QN_USAGE, "the schedule \"step\" has 0 epochs between two cuts"));
     const range gamma = {"--lr-gamma",
                          "the factor of a cut",
                          r->lr_gamma,
@@ -119,25 +112,27 @@ static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
 static qn_status check_counts(const qn__recipe *r, qn_error *err) {
     if (r->batch == 0)
         return refuse(err, "--batch", "give the number of items in a step, such as 64",
-                      "the batch is 0");
+                      qn__fail(err, QN_USAGE, "the batch is 0"));
     if (r->batch > (1u << 24))
         return refuse(err, "--batch", "the largest batch is 16777216 items",
-                      "a batch of %u items is too large", r->batch);
+                      qn__fail(err, QN_USAGE, "a batch of %u items is too large", r->batch));
     if (r->grain == 0)
         return refuse(err, "--grain", "give the number of items in a grain, such as 32",
-                      "the grain is 0");
+                      qn__fail(err, QN_USAGE, "the grain is 0"));
     if (r->epochs == 0)
         return refuse(err, "--epochs", "give the number of passes over the data, such as 10",
-                      "the number of epochs is 0");
+                      qn__fail(err, QN_USAGE, "the number of epochs is 0"));
     if (r->unit > 60)
-        return refuse(err, "--unit", "give a whole number from 0 to 60; 44 is the usual one",
-                      "gradients cannot be summed in units of 2^-%u", r->unit);
+        return refuse(
+            err, "--unit", "give a whole number from 0 to 60; 44 is the usual one",
+            qn__fail(err, QN_USAGE, "gradients cannot be summed in units of 2^-%u", r->unit));
     const uint64_t steps = r->items / r->batch + (r->items % r->batch != 0);
     if (steps > MOST_STEPS / r->epochs)
         return refuse(err, "--epochs",
                       "a run has at most 999999999999 steps: use fewer epochs, "
                       "or a larger batch",
-                      "%u epochs of %llu steps are too many", r->epochs, (unsigned long long)steps);
+                      qn__fail(err, QN_USAGE, "%u epochs of %llu steps are too many", r->epochs,
+                               (unsigned long long)steps));
     return QN_OK;
 }
 
@@ -147,8 +142,9 @@ static qn_status check_network(const qn__recipe *r, qn_error *err) {
         return refuse(
             err, "--model, --loss",
             "end the model with softmax (\"dense 10 softmax\"), or use --loss mse",
-            "the loss \"cross-entropy\" needs softmax in the last layer, which has \"%s\"",
-            qn__table_name(&qn__activations, (int)last));
+            qn__fail(err, QN_USAGE,
+                     "the loss \"cross-entropy\" needs softmax in the last layer, which has \"%s\"",
+                     qn__table_name(&qn__activations, (int)last)));
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
     return qn__network_program(&r->network, r->features, layer, &parameters, err);
@@ -157,8 +153,9 @@ static qn_status check_network(const qn__recipe *r, qn_error *err) {
 static qn_status check_data(const qn__recipe *r, qn_error *err) {
     if (r->items == 0 || r->features == 0 || r->items > (uint64_t)1 << 48)
         return refuse(err, "--data", "give a data set with at least one item and one feature",
-                      "nothing can be learnt from %llu items with %u features",
-                      (unsigned long long)r->items, r->features);
+                      qn__fail(err, QN_USAGE,
+                               "nothing can be learnt from %llu items with %u features",
+                               (unsigned long long)r->items, r->features));
     const range valid = {"--valid", "the share of validation items",
                          r->valid,  0.0f,
                          1.0f,      0,

@@ -106,7 +106,7 @@ static void read_head(reader *r, qn__recipe *out) {
     out->features = (uint32_t)read_count(r, "features", UINT32_MAX);
     out->valid = read_float(r, "valid");
     out->scale = (qn__scale)read_name(r, "scale", &qn__scalings);
-    qn_error inner;
+    qn_error inner = {0};
     if (qn__network_parse(read_text(r, "model"), &out->network, &inner) != QN_OK)
         bad(r, "model", inner.what, REMADE);
     out->init = (qn__init)read_name(r, "init", &qn__initialisations);
@@ -176,7 +176,7 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
     if (r.status != QN_OK)
         return r.status;
 
-    qn_error inner;
+    qn_error inner = {0};
     status = qn__recipe_check(&recipe, &inner);
     if (status != QN_OK) {
         qn__fail(err, QN_FORMAT, "the recipe makes no sense: %s", inner.what);

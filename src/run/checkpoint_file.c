@@ -61,7 +61,7 @@ static void digest_state(const char *recipe, const state_text *text, const void 
 
 qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error *err) {
     const void *const array[3] = {s->parameter, s->slot[0], s->slot[1]};
-    state_text text;
+    state_text text = {0};
     write_numbers(s, &text);
     digest_state(s->recipe_json, &text, array, 1 + s->slots, s->parameters, text.payload);
     const qn__tensor_note note[] = {{"format", FORMAT},        {"recipe", s->recipe_json},

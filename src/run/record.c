@@ -123,7 +123,7 @@ static size_t bytes_to_keep(const uint8_t *data, size_t size, uint64_t done) {
 /* Begins metrics.csv with its header, or with what is to stay of the one that is there. */
 static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err) {
     qn__bytes old = {0};
-    qn__writer *writer;
+    qn__writer *writer = NULL;
     size_t keep = 0;
     if (done > 0 && access(r->metrics, F_OK) == 0) {
         const qn_status status = qn__file_read(r->metrics, &old, err);
@@ -327,7 +327,7 @@ static void add_all(qn__text *t, const qn__record *r, const qn_train_report *rep
 qn_status qn__record_end(qn__record *record, const qn_train_report *report,
                          const char *model_digest, const char *state, qn_error *err) {
     qn__text text = {0};
-    qn__writer *writer;
+    qn__writer *writer = NULL;
     add_all(&text, record, report, model_digest, state);
     qn_status status = text.failed ? qn__fail_memory(err, text.size + 1, 1)
                                    : qn__writer_create(record->json, &writer, err);

@@ -1,10 +1,16 @@
 #include "team/queue.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
+#include <math.h>
 #include <string.h>
 
 /* A new measurement counts this much against the past. */
 #define RATE_WEIGHT 0.3
+/* A worker leaves a grain to others only when they end this much sooner; the fastest one that is free therefore never does. */
+#define CLEARLY_SOONER 0.9
+/* Steps without a grain after which a worker is tried again, since its speed may have changed. */
+enum { TRY_AGAIN = 32 };
 
 int qn__queue_begin(qn__queue *q, uint32_t workers) {
     memset(q, 0, sizeof *q);
@@ -46,6 +52,8 @@ static int push(qn__chunk **list, uint32_t *count, uint32_t *room, qn__chunk chu
 int qn__queue_fill(qn__queue *q, uint32_t grains) {
     pthread_mutex_lock(&q->lock);
     q->ranges = 0;
+    for (uint32_t w = 0; w < q->workers; ++w)
+        q->skipped[w] += q->takings[w] == 0;
     memset(q->takings, 0, sizeof q->takings);
     memset(q->busy, 0, sizeof q->busy);
     q->left = grains;
@@ -76,12 +84,26 @@ static double all_rates(const qn__queue *q) {
     return sum;
 }
 
-/* How many grains the worker should get now; 0 when the others are done with the rest before it
- * could finish one. */
+/* 1 when the other workers, from when they are free, could finish all that is left clearly before this one could
+ * finish a single grain. Then it would only be waited for. */
+static int others_sooner(const qn__queue *q, uint32_t worker) {
+    const double within = CLEARLY_SOONER / q->rate[worker], now = qn__now();
+    double grains = 0;
+    for (uint32_t w = 0; w < q->workers; ++w) {
+        const double wait = q->busy[w] && q->until[w] > now ? q->until[w] - now : 0;
+        if (w != worker && !q->lost[w] && q->rate[w] > 0 && within > wait)
+            grains += floor((within - wait) * q->rate[w]);
+    }
+    return grains >= q->left;
+}
+
+/* How many grains the worker should get now; 0 when they are better left to the others. */
 static uint32_t size_for(const qn__queue *q, uint32_t worker) {
     const double own = rate_of(q, worker), all = all_rates(q), others = all - own;
-    if (others > 0 && 1.0 / own > q->left / others && q->rate[worker] > 0)
+    if (q->rate[worker] > 0 && q->skipped[worker] < TRY_AGAIN && others_sooner(q, worker))
         return 0;
+    if (q->skipped[worker] >= TRY_AGAIN)
+        return 1;
     const double share = q->left * own / all / (others > 0 ? 2.0 : 1.0);
     const uint32_t size = share < 1.0 ? 1 : (uint32_t)share;
     return size < q->left ? size : q->left;
@@ -101,10 +123,7 @@ int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
         if (q->lost[worker])
             break;
         size = q->left ? size_for(q, worker) : 0;
-        /* Left out because the others are faster; but when none of them is at work, nobody else
-         * would come. */
-        if (q->left && size == 0 && !anyone_busy(q))
-            size = 1;
+        /* Whoever is left out waits: those who are faster come for the rest, or are lost and say so. */
         if (size || (!q->left && !anyone_busy(q)))
             break;
         pthread_cond_wait(&q->changed, &q->lock);
@@ -113,6 +132,8 @@ int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
         qn__chunk *range = &q->free[q->ranges - 1];
         *chunk = (qn__chunk){range->first, size < range->count ? size : range->count};
         if (push(&q->taken[worker], &q->takings[worker], &q->taking_room[worker], *chunk) != 0) {
+            /* Memory is short. What this worker took before counts, but nobody may wait for it. */
+            q->lost[worker] = 1;
             size = 0;
         } else {
             range->first += chunk->count;
@@ -120,6 +141,8 @@ int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
             q->ranges -= range->count == 0;
             q->left -= chunk->count;
             q->busy[worker] = 1;
+            q->until[worker] = qn__now() + chunk->count / rate_of(q, worker);
+            q->skipped[worker] = 0;
         }
     }
     pthread_cond_broadcast(&q->changed);

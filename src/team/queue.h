@@ -2,8 +2,9 @@
  *
  * A worker asks for a chunk and gets one in proportion to its measured speed: a share of half of
  * what is left (adaptive weighted factoring), so chunks shrink towards the end and all finish
- * nearly together. A worker that would need longer for one grain than the others for all that is
- * left gets none. Grains that a lost worker had taken in this step come back.
+ * nearly together. A worker that would still be at a single grain when the others could have
+ * finished all that is left gets none, but is tried again now and then. Grains that a lost worker
+ * had taken in this step come back.
  *
  * Nothing in a result depends on who gets what. */
 #ifndef QN_TEAM_QUEUE_H
@@ -24,6 +25,8 @@ typedef struct qn__queue {
     double rate[QN__MAX_WORKERS]; /* grains a second, measured; 0: not yet known */
     int lost[QN__MAX_WORKERS];
     int busy[QN__MAX_WORKERS]; /* a chunk is out with this worker */
+    double until[QN__MAX_WORKERS];     /* moment (qn__now) at which it should be back */
+    uint32_t skipped[QN__MAX_WORKERS]; /* steps since this worker had a grain */
     qn__chunk *free;           /* ranges that nobody has taken; `ranges` of them */
     uint32_t ranges, room;
     qn__chunk *taken[QN__MAX_WORKERS]; /* what each worker took in this step */

@@ -125,6 +125,7 @@ static void lose(qn__team *t, member *m) {
     }
     m->device->close(m->worker);
     m->worker = NULL;
+    qn__queue_lose(&t->queue, (uint32_t)(m - t->member)); /* nobody waits for it */
 }
 
 /* After every worker did something: lost ones are taken out, another failure is the team's. */
@@ -172,9 +173,17 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
 }
 
 qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
-    for (uint32_t i = 0; i < t->count; ++i)
-        if (t->member[i].worker)
-            return t->member[i].device->save(t->member[i].worker, state, err);
+    for (uint32_t i = 0; i < t->count; ++i) {
+        member *m = &t->member[i];
+        if (!m->worker)
+            continue;
+        m->error.status = QN_OK;
+        if (m->device->save(m->worker, state, &m->error) == QN_OK)
+            return QN_OK;
+        const qn_status status = settle(t, err); /* a lost worker: the next one has the same state */
+        if (status != QN_OK)
+            return status;
+    }
     return qn__fail(err, QN_DEVICE, "no worker is left");
 }
 
@@ -208,24 +217,48 @@ static void update_body(void *context, int index) {
     m->busy += qn__now() - begun;
 }
 
-static qn_status shared_step(qn__team *t, qn__tally *tally, qn_error *err) {
+/* All grains of the batch into the sums of the workers that are left. */
+static qn_status share_grains(qn__team *t, qn_error *err) {
     const uint32_t grain = t->program->grain;
     const uint32_t grains = (uint32_t)(((uint64_t)t->batch->items + grain - 1) / grain);
-    qn__tally step = {0};
-    qn_status status = QN_OK;
-    if (!t->sums && !(t->sums = qn__alloc(t->program->parameters, sizeof *t->sums, err)))
-        return QN_MEMORY;
-    memset(t->sums, 0, t->program->parameters * sizeof *t->sums);
     if (qn__queue_fill(&t->queue, grains) != 0)
         return qn__fail_memory(err, 1, sizeof(qn__chunk));
     everyone(t, grains_body);
-    if ((status = settle(t, err)) != QN_OK)
+    const qn_status status = settle(t, err);
+    if (status != QN_OK)
         return status;
     if (qn__queue_left(&t->queue) != 0)
         return qn__fail(err, QN_DEVICE, "some grains of the step could not be computed");
-    for (uint32_t i = 0; status == QN_OK && i < t->count; ++i)
-        if (t->member[i].worker)
-            status = t->member[i].device->collect(t->member[i].worker, t->sums, &step, err);
+    return QN_OK;
+}
+
+/* Adds up the workers' sums, one worker after the other, since they share one array. */
+static qn_status collect_all(qn__team *t, qn__tally *step, qn_error *err) {
+    memset(t->sums, 0, t->program->parameters * sizeof *t->sums);
+    *step = (qn__tally){0};
+    for (uint32_t i = 0; i < t->count; ++i) {
+        member *m = &t->member[i];
+        m->error.status = QN_OK;
+        if (m->worker)
+            m->device->collect(m->worker, t->sums, step, &m->error);
+    }
+    return settle(t, err);
+}
+
+static qn_status shared_step(qn__team *t, qn__tally *tally, qn_error *err) {
+    qn__tally step;
+    qn_status status;
+    uint32_t before;
+    if (!t->sums && !(t->sums = qn__alloc(t->program->parameters, sizeof *t->sums, err)))
+        return QN_MEMORY;
+    /* A worker that is lost when its sums are fetched takes its grains along. By then the sums of all the others are
+     * cleared, so the step begins again. */
+    do {
+        status = share_grains(t, err);
+        before = qn__team_workers(t);
+        if (status == QN_OK)
+            status = collect_all(t, &step, err);
+    } while (status == QN_OK && qn__team_workers(t) < before);
     if (status == QN_OK)
         status = t->transport->add_up(t->sums, t->program->parameters, &step, err);
     if (status != QN_OK)
@@ -262,12 +295,23 @@ qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *appli
                          qn__tally *tally, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i) {
         member *m = &t->member[i];
+        qn__tally part = {0};
         if (!m->worker)
             continue;
+        m->error.status = QN_OK;
         const double begun = qn__now();
-        qn_status status = m->device->apply(m->worker, batch, applied, tally, err);
+        m->device->apply(m->worker, batch, applied, tally ? &part : NULL, &m->error);
         m->busy += qn__now() - begun;
-        return status;
+        if (m->error.status == QN_OK && tally) {
+            tally->loss += part.loss;
+            tally->correct += part.correct;
+            tally->items += part.items;
+        }
+        if (m->error.status == QN_OK)
+            return QN_OK;
+        const qn_status status = settle(t, err); /* a lost worker: the next one tries */
+        if (status != QN_OK)
+            return status;
     }
     return qn__fail(err, QN_DEVICE, "no worker is left");
 }

@@ -113,8 +113,9 @@ static void sum_narrow(const qn__cpu_pass *pass, const float *a, const float *d,
         w->kernels->flush(count, s->narrow, s->wide);
 }
 
-/* The same where each partial must be looked at. Returns 1 when one was out of range. Only the first `rows` rows of a
- * block are inputs; what stands behind them (sigmoid gives 1/2 there) must not be looked at. */
+/* The same where each partial must be looked at. Returns 1 when one was out of range. Only the
+ * first `rows` rows of a block are inputs; what stands behind them (sigmoid gives 1/2 there) must
+ * not be looked at. */
 static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
                     uint32_t rows, sums *s) {
     const qn__worker *w = pass->worker;
@@ -136,8 +137,7 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
 
 /* The update comes right behind the sums: its weights and state travel to the caches meanwhile. */
 static void call_for_block(const qn__cpu_layer *l, uint32_t in, uint32_t out, uint32_t panels,
-                           uint32_t slots)
-{
+                           uint32_t slots) {
     for (uint32_t g = 0; g < panels; ++g) {
         const size_t at = ((size_t)(out + g) * l->in_panels + in) * BLOCK;
         for (size_t i = 0; i < BLOCK; i += QN__PANEL) {

@@ -9,15 +9,13 @@
 enum { LAST_ITEMS = 12 };
 
 /* 6.4, over row[0 .. out-1]; returns the maximum and the sum. */
-static void softmax(const qn__cpu_kernels *k, uint32_t out, size_t padded, float *row, float *max,
-                    float *sum) {
+static void softmax(const qn__cpu_kernels *k, uint32_t out, float *row, float *max, float *sum) {
     float m = row[0], s;
     for (uint32_t j = 1; j < out; ++j)
         m = row[j] > m ? row[j] : m;
     for (uint32_t j = 0; j < out; ++j)
         row[j] = row[j] - m;
-    memset(row + out, 0, (padded - out) * sizeof *row);
-    k->exp(padded, row);
+    k->exp(out, row, row);
     s = row[0];
     for (uint32_t j = 1; j < out; ++j)
         s = s + row[j];
@@ -92,7 +90,7 @@ void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t item) {
         at_label = row[label];
     }
     if (l->layer->activation == QN__ACT_SOFTMAX)
-        softmax(w->kernels, out, padded, row, &max, &sum);
+        softmax(w->kernels, out, row, &max, &sum);
     else
         w->kernels->activate(l->layer->activation, padded, row);
     w->chosen[item] = best(out, row);

@@ -1,10 +1,11 @@
 /* The CPU's kernels for x86-64 with AVX2 and FMA. */
 #include "device/cpu/cpu_kernels.h"
+#include "device/cpu/map.h"
 #include "device/cpu/vec_avx2.h"
 #include <string.h>
 
 #define K(name) qn_cpu_##name##_f32_avx2
-#define V_NAME(name) K(name)
+#define MAP(name) qn_cpu_map_##name##_f32_avx2
 #define KERNELS qn__cpu_kernels_avx2
 #define ISA_NAME "avx2"
 #define MM_ROWS 6
@@ -31,7 +32,5 @@ static inline vf v_round_sums(const double *s) {
     return _mm256_set_m128(_mm256_cvtpd_ps(_mm256_loadu_pd(s + 4)),
                            _mm256_cvtpd_ps(_mm256_loadu_pd(s)));
 }
-
-#include "num/elementary.inc"
 
 #include "device/cpu/table.inc"

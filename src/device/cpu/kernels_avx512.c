@@ -1,10 +1,11 @@
 /* The CPU's kernels for x86-64 with AVX-512 (F, DQ, VL, BW). */
 #include "device/cpu/cpu_kernels.h"
+#include "device/cpu/map.h"
 #include "device/cpu/vec_avx512.h"
 #include <string.h>
 
 #define K(name) qn_cpu_##name##_f32_avx512
-#define V_NAME(name) K(name)
+#define MAP(name) qn_cpu_map_##name##_f32_avx512
 #define KERNELS qn__cpu_kernels_avx512
 #define ISA_NAME "avx512"
 #define MM_ROWS 12
@@ -31,7 +32,5 @@ static inline vf v_round_sums(const double *s) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(s))),
                               _mm512_cvtpd_ps(_mm512_loadu_pd(s + 8)), 1);
 }
-
-#include "num/elementary.inc"
 
 #include "device/cpu/table.inc"

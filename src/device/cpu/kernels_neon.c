@@ -1,10 +1,11 @@
 /* The CPU's kernels for 64-bit ARM. */
 #include "device/cpu/cpu_kernels.h"
+#include "device/cpu/map.h"
 #include "device/cpu/vec_neon.h"
 #include <string.h>
 
 #define K(name) qn_cpu_##name##_f32_neon
-#define V_NAME(name) K(name)
+#define MAP(name) qn_cpu_map_##name##_f32_neon
 #define KERNELS qn__cpu_kernels_neon
 #define ISA_NAME "neon"
 #define MM_ROWS 6
@@ -30,7 +31,5 @@ static inline void v_widen(double *s, vf x, int add) {
 static inline vf v_round_sums(const double *s) {
     return vcvt_high_f32_f64(vcvt_f32_f64(vld1q_f64(s)), vld1q_f64(s + 2));
 }
-
-#include "num/elementary.inc"
 
 #include "device/cpu/table.inc"

@@ -1,11 +1,12 @@
 /* The CPU's kernels for any machine, one number at a time: the reference that the others must
  * equal. */
 #include "device/cpu/cpu_kernels.h"
+#include "device/cpu/map.h"
 #include "device/cpu/vec_scalar.h"
 #include <string.h>
 
 #define K(name) qn_cpu_##name##_f32_scalar
-#define V_NAME(name) K(name)
+#define MAP(name) qn_cpu_map_##name##_f32_scalar
 #define KERNELS qn__cpu_kernels_scalar
 #define ISA_NAME "scalar"
 #define MM_ROWS 2
@@ -20,7 +21,5 @@ static inline vf v_whole(vf x) { return rintf(x); }
 static inline void v_widen(double *s, vf x, int add) { *s = add ? *s + (double)x : (double)x; }
 
 static inline vf v_round_sums(const double *s) { return (float)*s; }
-
-#include "num/elementary.inc"
 
 #include "device/cpu/table.inc"

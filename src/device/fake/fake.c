@@ -22,7 +22,7 @@ struct qn__worker {
     uint32_t index, slots;
     qn__fake_behaviour behaviour;
     int failed;
-    uint64_t grains, updates, calls;
+    uint64_t grains, updates, collects, calls;
     float *parameters, *slot[2]; /* canonical, program->parameters each */
     int64_t *sums;
     qn__tally tally;
@@ -231,7 +231,7 @@ static qn_status train_grains(qn__worker *w, const qn__batch *batch, uint32_t fi
 
 static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err)
 {
-    if (w->failed)
+    if (w->failed || ++w->collects == w->behaviour.fail_collect)
         return fail(w, err);
     for (uint64_t i = 0; i < w->program->parameters; ++i) {
         sums[i] += w->sums[i];

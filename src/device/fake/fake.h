@@ -14,6 +14,7 @@ typedef struct qn__fake_behaviour {
     double noise;         /* 0.1: each call's time lies up to 10 % beside what the rate says */
     uint64_t fail_at;     /* QN_DEVICE at this grain, and at every call from then on */
     uint64_t fail_update; /* the same at this update */
+    uint64_t fail_collect; /* the same when sums are fetched for this time */
     uint64_t stall_at;    /* waits `stall` seconds before this grain */
     double stall;
     uint64_t change_at;   /* from this grain on the rate is `change_rate` */

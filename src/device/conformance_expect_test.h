@@ -1,8 +1,8 @@
 /* What a case must give, computed with num/reference.h. Static functions for the conformance suite. */
-#ifndef QN_DEVICE_CONFORMANCE_EXPECT_H
-#define QN_DEVICE_CONFORMANCE_EXPECT_H
+#ifndef QN_DEVICE_CONFORMANCE_EXPECT_TEST_H
+#define QN_DEVICE_CONFORMANCE_EXPECT_TEST_H
 
-#include "device/conformance_case.h"
+#include "device/conformance_case_test.h"
 #include "num/optimise.h"
 #include "num/reference.h"
 

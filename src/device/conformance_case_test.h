@@ -1,7 +1,7 @@
 /* Random cases for the conformance suite: a program, data, parameters and a few batches, all from one seed. Static
  * functions, since this belongs to one test program. */
-#ifndef QN_DEVICE_CONFORMANCE_CASE_H
-#define QN_DEVICE_CONFORMANCE_CASE_H
+#ifndef QN_DEVICE_CONFORMANCE_CASE_TEST_H
+#define QN_DEVICE_CONFORMANCE_CASE_TEST_H
 
 #include "base/memory.h"
 #include "device/device.h"
