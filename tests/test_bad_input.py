@@ -57,8 +57,8 @@ def refuse(quern, tmp_path):
             if there and output == out:
                 out.write_bytes(PRECIOUS)
             before = {p: p.stat().st_mtime_ns for p in folder.rglob("*")}
-            done = subprocess.run([quern, *map(str, args), "-o", str(output)], text=True, timeout=60,
-                                  capture_output=True, cwd=tmp_path, **kwargs)
+            done = subprocess.run([quern, *map(str, args), "-o", str(output)], text=True,
+                                  timeout=60, capture_output=True, cwd=tmp_path, **kwargs)
             assert done.returncode == status, done.stderr
             assert {p: p.stat().st_mtime_ns for p in folder.rglob("*")} == before
             if there and output == out:
@@ -393,7 +393,8 @@ def test_predict_of_other_columns(refuse, model, tmp_path):
 
 def test_replay_whose_data_changed(refuse, run_quern, model, tmp_path):
     (tmp_path / "other.csv").write_text(changed(9, 1, "0.25"))
-    digest = re.search(r"digest +(\w{64})", run_quern("data", "info", tmp_path / "other.csv").stdout)
+    told = run_quern("data", "info", tmp_path / "other.csv").stdout
+    digest = re.search(r"digest +(\w{64})", told)
     refuse(["replay", model, "--data", "other.csv"], 1, digest[1])
 
 

@@ -149,7 +149,8 @@ def test_output_to_a_full_device_is_a_failure(quern):
 def test_data_info(run_quern, digits):
     told = {}
     for name in ("train.csv", "train.csv.gz", "train.idx", "train.idx.gz"):
-        labels = [] if "csv" in name else ["--labels", digits / name.replace("train", "train-labels")]
+        beside = digits / name.replace("train", "train-labels")
+        labels = [] if "csv" in name else ["--labels", beside]
         told[name] = events(run_quern("data", "info", digits / name, *labels, "--json").stdout)[0]
     info = told["train.csv"]
     with open(digits / "train.csv", newline="") as f:

@@ -120,9 +120,8 @@ void qn__train_job_destroy(qn__train_job *job) {
 }
 
 static void begin_epoch(qn__train_job *job, uint64_t epoch) {
-    const uint64_t n = job->feed.items, seed = job->recipe.seed;
-    qn__permutation_begin(&job->order, n, seed, QN__PURPOSE_ORDER, (uint32_t)epoch);
-    qn__permutation_begin(&job->next_order, n, seed, QN__PURPOSE_ORDER, (uint32_t)epoch + 1);
+    qn__permutation_begin(&job->order, job->feed.items, job->recipe.seed, QN__PURPOSE_ORDER,
+                          (uint32_t)epoch);
 }
 
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err) {
@@ -134,12 +133,12 @@ qn_status qn__train_job_pull(qn__train_job *job, qn_error *err) {
     return qn__team_save(job->team, &job->state, err);
 }
 
-/* The batch of a step; `order` is its epoch's. */
-static qn__batch batch_at(const qn__train_job *job, uint64_t step, const qn__permutation *order) {
+/* The batch of a step of the epoch under way. */
+static qn__batch batch_at(const qn__train_job *job, uint64_t step) {
     const uint64_t first = step % job->steps_per_epoch * job->recipe.batch;
     const uint64_t left = job->feed.items - first;
     return (qn__batch){.feed = &job->feed,
-                       .order = order,
+                       .order = &job->order,
                        .first = first,
                        .items = left < job->recipe.batch ? (uint32_t)left : job->recipe.batch,
                        .epoch = (uint32_t)(step / job->steps_per_epoch)};
@@ -152,9 +151,8 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
         memset(&job->running, 0, sizeof job->running);
         begin_epoch(job, job->step / job->steps_per_epoch);
     }
-    const qn__batch batch = batch_at(job, job->step, &job->order);
-    const qn__batch next =
-        last_of_epoch ? (qn__batch){0} : batch_at(job, job->step + 1, &job->order);
+    const qn__batch batch = batch_at(job, job->step);
+    const qn__batch next = last_of_epoch ? (qn__batch){0} : batch_at(job, job->step + 1);
     qn__update update;
     job->rate = qn__rate_at(&job->recipe, job->step, job->steps_per_epoch);
     qn__update_begin(&job->program, job->rate, batch.items, &job->powers, &update);
@@ -194,7 +192,16 @@ qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const
         qn__fail(err, QN_MISMATCH, "%s holds numbers that are no bytes, but --scale is unit", what);
         return qn__remedy(err, QN_MISMATCH, "use --scale standard");
     }
-    return qn__recipe_check_classes(&job->recipe, set->classes, err);
+    const uint32_t outputs = job->program.layer[job->program.layers - 1].out;
+    if (set->classes > outputs) {
+        qn__fail(err, QN_MISMATCH, "%s has labels up to %u, the network has %u outputs", what,
+                 set->classes - 1, outputs);
+        return qn__remedy(err, QN_MISMATCH,
+                          "both files must number the classes alike; if they do, make the last "
+                          "layer %u wide",
+                          set->classes);
+    }
+    return QN_OK;
 }
 
 qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err) {

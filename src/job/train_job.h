@@ -24,13 +24,13 @@ typedef struct qn__train_job {
     uint64_t step;                   /* done */
     qn__tally running; /* of the epoch under way; kept at its end until the next step */
     qn__adam_powers powers;
-    qn__permutation order, next_order; /* of this epoch and the one after */
-    float rate;                        /* of the last step */
+    qn__permutation order; /* of the epoch under way */
+    float rate;            /* of the last step */
 } qn__train_job;
 
-/* Checks the data against the recipe and prepares everything up to the first step. `recipe` was
- * checked. `members` as in qn__team_create. `data` and `test` sets must outlive the job. On failure
- * the job is as after destroy. */
+/* Makes the split, the scaling, the first parameters and the team: everything up to the first step.
+ * `recipe` was checked, against the data too. `members` as in qn__team_create. `data` must outlive
+ * the job. On failure the job is as after destroy. */
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
                                const qn_compute *compute, const qn__member *members, uint32_t count,
                                qn_error *err);

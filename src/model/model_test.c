@@ -245,6 +245,11 @@ static void test_forged_tensors(void **state) {
     f.tensor[0].columns = 0;
     check_load(&f, "another shape", "tensor \"layer0.weight\"");
     forge(&f, m);
+    f.tensor[1].rows = 1; /* as many numbers in all, in the same order */
+    f.tensor[3].rows = 2;
+    f.tensor[3].data = f.number + 9;
+    check_load(&f, "another shape", "tensor \"layer0.bias\"");
+    forge(&f, m);
     f.tensor[3].rows = 2;
     check_load(&f, "not those of the recipe's model", "");
     qn_model_free(m);

@@ -40,8 +40,9 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     if (status != QN_OK)
         return status;
     qn__model_program(model, &program);
-    program.optimizer = QN__OPT_SGD; /* prediction keeps no optimiser state */
-    program.batch = 1;
+    /* Prediction keeps no optimiser state, and without losses it has no grains. */
+    program.optimizer = QN__OPT_SGD;
+    program.batch = program.grain = 1;
     status = qn__team_create(&program, compute ? compute : &all, NULL, 0, &team, err);
     if (status == QN_OK) {
         /* load reads the arrays only. */

@@ -15,23 +15,32 @@
 
 /* Speeds shown to a person are taken over about this many seconds. */
 #define RECENT_SECONDS 1.0
+/* Confusions are counted for at most this many outputs: the table has their square. */
+enum { CONFUSION_OUTPUTS = 1024 };
+/* No step: nothing was saved or scored yet. */
+#define NO_STEP UINT64_MAX
 
 struct qn_train {
-    qn_train_options options; /* texts in it are not kept */
+    qn_train_options options; /* its texts are the caller's and may be gone */
+    char *checkpoint_dir;     /* a copy, or NULL */
     qn__train_job job;
     const qn_data *valid, *test;
     qn__checkpoints *checkpoints;
     qn__record *record;
     atomic_int stop;
-    double opened, begun, first_step, ended; /* moments; 0: not yet */
-    double training;                         /* seconds in steps, of this run and of this epoch */
+    qn_status failed;          /* of the step that failed; the workers' state is undefined then */
+    double opened, first_step; /* moments; 0: not yet */
+    double seconds;            /* T, of all calls of qn_train_run together */
+    double training;           /* seconds in steps, of this run and of this epoch */
     double epoch_training;
     double last_checkpoint;
     double recent_moment, recent_rate; /* for items_per_second */
     uint64_t recent_items;
     uint64_t items, epoch_items, steps, resumed_from;
-    qn_score train_score, valid_score, test_score; /* of the last epoch that ended */
-    uint64_t *confusion;
+    uint64_t saved_step;  /* that the last checkpoint is of, written or resumed from */
+    uint64_t scored_step; /* after which the scores below were taken */
+    qn_score train_score, valid_score, test_score;
+    uint64_t *confusion; /* of the test set, outputs x outputs; NULL without or with too many */
 };
 
 void qn_train_options_init(qn_train_options *options) {
@@ -107,7 +116,7 @@ static qn_status resume(qn_train *t, qn_error *err) {
     t->job.step = snapshot.step;
     t->job.running = snapshot.running;
     t->job.powers = snapshot.powers;
-    t->resumed_from = snapshot.step;
+    t->resumed_from = t->saved_step = snapshot.step;
     snprintf(text, sizeof text, "resumed at step %llu of %llu", (unsigned long long)t->job.step,
              (unsigned long long)t->job.steps);
     tell(t, text);
@@ -116,6 +125,8 @@ static qn_status resume(qn_train *t, qn_error *err) {
 
 static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
     uint64_t there = 0;
+    if (!(t->checkpoint_dir = qn__copy_text(dir, err)))
+        return QN_MEMORY;
     qn_status status = qn__checkpoints_open(dir, &t->checkpoints, err);
     if (status == QN_OK && t->options.resume)
         return resume(t, err);
@@ -139,6 +150,41 @@ static qn_status open_record(qn_train *t, const qn_train_options *options, qn_er
     return qn__record_open(options->run_dir, &start, &t->record, err);
 }
 
+/* What is wrong with the options before any data is looked at. */
+static qn_status check_options(const qn_train_options *o, const qn_data *valid, qn_error *err) {
+    if (o->size != sizeof *o) {
+        qn__fail(err, QN_USAGE, "the options are of another version of the library");
+        return qn__remedy(err, QN_USAGE, "fill them with qn_train_options_init first");
+    }
+    if (o->valid_fraction > 0 && valid) {
+        qn__fail(err, QN_USAGE, "a validation set and a validation fraction exclude each other");
+        return qn__remedy(err, QN_USAGE, "give --valid once");
+    }
+    if (o->resume && !o->checkpoint_dir) {
+        qn__fail(err, QN_USAGE, "there is no folder of checkpoints to resume from");
+        return qn__remedy(err, QN_USAGE, "name it with --checkpoint");
+    }
+    return qn_compute_check(&o->compute, err);
+}
+
+static qn_status check_labels(const qn_data *train, qn_error *err) {
+    if (qn_data_labels(train))
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the training data has no labels");
+    return qn__remedy(err, QN_INPUT,
+                      "IDX: give the file of labels too (--labels); CSV: --label says which column "
+                      "holds them");
+}
+
+/* Room for the confusions, made now so that a long run cannot fail for it at its end. */
+static qn_status make_confusion(qn_train *t, qn_error *err) {
+    const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
+    if (!t->test || outputs > CONFUSION_OUTPUTS)
+        return QN_OK;
+    t->confusion = qn__alloc(outputs * outputs, sizeof *t->confusion, err);
+    return t->confusion ? QN_OK : QN_MEMORY;
+}
+
 static qn_status check_sets(const qn_train *t, qn_error *err) {
     qn_status status = QN_OK;
     if (t->valid)
@@ -154,11 +200,9 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
     const double opened = qn__now();
     qn__recipe recipe;
     *out = NULL;
-    if (options->valid_fraction > 0 && valid) {
-        qn__fail(err, QN_USAGE, "a validation set and a validation fraction exclude each other");
-        return qn__remedy(err, QN_USAGE, "give --valid once");
-    }
-    qn_status status = qn_compute_check(&options->compute, err);
+    qn_status status = check_options(options, valid, err);
+    if (status == QN_OK)
+        status = check_labels(train, err);
     if (status == QN_OK)
         status = qn__recipe_from_options(options, train, &recipe, err);
     if (status != QN_OK)
@@ -169,12 +213,15 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
     t->options = *options;
     t->opened = opened;
     t->test = test;
+    t->saved_step = t->scored_step = NO_STEP;
     status = qn__train_job_create(&t->job, &recipe, train, &options->compute, members, count, err);
     if (status == QN_OK) {
         t->valid = valid ? valid : t->job.split[1];
         qn__team_notes(t->job.team, options->on_note, options->user);
         status = check_sets(t, err);
     }
+    if (status == QN_OK)
+        status = make_confusion(t, err);
     if (status == QN_OK && options->checkpoint_dir)
         status = open_checkpoints(t, options->checkpoint_dir, err);
     if (status == QN_OK && options->run_dir)
@@ -199,23 +246,52 @@ void qn_train_close(qn_train *t) {
     qn__checkpoints_close(t->checkpoints);
     qn__train_job_destroy(&t->job);
     qn__free(t->confusion);
+    qn__free(t->checkpoint_dir);
     qn__free(t);
 }
 
 void qn_train_stop(qn_train *t) { atomic_store(&t->stop, 1); }
 
+static qn_status check_failed(const qn_train *t, qn_error *err) {
+    if (t->failed == QN_OK)
+        return QN_OK;
+    qn__fail(err, t->failed, "the training failed in step %llu: there is no state to go on from",
+             (unsigned long long)(t->job.step + 1));
+    return qn__remedy(err, t->failed, "begin again, with resume where there is a checkpoint");
+}
+
+/* 8.7: what is not finite never reaches a file. */
+static qn_status check_finite(const qn_train *t, qn_error *err) {
+    const float *parameter = t->job.state.parameters;
+    for (uint64_t i = 0; i < t->job.program.parameters; ++i) {
+        if (isfinite(parameter[i]))
+            continue;
+        qn__fail(err, QN_NUMERIC, "a parameter became %s", isnan(parameter[i]) ? "NaN" : "infinite");
+        qn__at(err, "step %llu", (unsigned long long)t->job.step);
+        return qn__remedy(err, QN_NUMERIC, "a lower --lr or a warm-up usually helps");
+    }
+    return QN_OK;
+}
+
 static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *err) {
-    qn_status status = qn__train_job_pull(&t->job, err);
+    qn_status status = check_failed(t, err);
+    if (status == QN_OK)
+        status = qn__train_job_pull(&t->job, err);
+    if (status == QN_OK)
+        status = check_finite(t, err);
     if (status != QN_OK)
         return status;
     const qn__snapshot snapshot = snapshot_of(t);
+    status = qn__checkpoints_write(to, &snapshot, err);
     t->last_checkpoint = qn__now();
-    return qn__checkpoints_write(to, &snapshot, err);
+    if (status == QN_OK && to == t->checkpoints)
+        t->saved_step = t->job.step;
+    return status;
 }
 
 qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
     qn__checkpoints *there = NULL;
-    if (t->checkpoints && t->options.checkpoint_dir && strcmp(dir, t->options.checkpoint_dir) == 0)
+    if (t->checkpoints && strcmp(dir, t->checkpoint_dir) == 0)
         return write_checkpoint(t, t->checkpoints, err);
     qn_status status = qn__checkpoints_open(dir, &there, err);
     if (status == QN_OK)
@@ -257,26 +333,44 @@ static void report_step(qn_train *t, double now) {
     t->options.on_step(t->options.user, &event);
 }
 
+/* The score of a set, or that of none where it is NULL. */
 static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, qn_score *score,
                           qn_error *err) {
     qn__tally tally = {0};
-    if (!set)
-        return QN_OK;
-    const qn_status status = qn__train_job_evaluate(&t->job, set, &tally, confusion, err);
+    qn_status status = QN_OK;
+    if (set)
+        status = qn__train_job_evaluate(&t->job, set, &tally, confusion, err);
     if (status == QN_NUMERIC)
-        qn__at(err, "validation after step %llu", (unsigned long long)t->job.step);
-    *score = score_of(&tally);
+        qn__at(err, "evaluation after step %llu", (unsigned long long)t->job.step);
+    if (status == QN_OK)
+        *score = score_of(&tally);
+    return status;
+}
+
+/* Scores of the parameters as they are, unless they are known. */
+static qn_status score_sets(qn_train *t, qn_error *err) {
+    const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
+    t->train_score = score_of(&t->job.running);
+    if (t->scored_step == t->job.step)
+        return QN_OK;
+    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
+    if (t->confusion)
+        memset(t->confusion, 0, outputs * outputs * sizeof *t->confusion);
+    if (status == QN_OK)
+        status = evaluate(t, t->test, t->confusion, &t->test_score, err);
+    if (status == QN_OK)
+        t->scored_step = t->job.step;
     return status;
 }
 
 static qn_status end_epoch(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
-    t->train_score = score_of(&job->running);
-    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
-    if (status == QN_OK)
-        status = evaluate(t, t->test, NULL, &t->test_score, err);
+    qn_status status = score_sets(t, err);
     if (status != QN_OK)
         return status;
+    /* The speed of the last moments is that of steps. */
+    t->recent_moment = qn__now();
+    t->recent_items = t->items;
     const double seconds = t->epoch_training;
     const qn_epoch_event event = {.epoch = (uint32_t)(job->step / job->steps_per_epoch),
                                   .epochs = job->recipe.epochs,
@@ -300,7 +394,7 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
     const double begun = qn__now();
-    qn_status status = qn__train_job_step(job, err);
+    qn_status status = t->failed = qn__train_job_step(job, err);
     if (status != QN_OK)
         return status;
     const double now = qn__now();
@@ -321,70 +415,74 @@ static qn_status one_step(qn_train *t, qn_error *err) {
 
 qn_status qn_train_run(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
-    qn_status status = QN_OK;
-    t->begun = t->last_checkpoint = t->recent_moment = qn__now();
+    const double begun = qn__now();
+    qn_status status = check_failed(t, err);
+    if (status != QN_OK)
+        return status;
+    t->last_checkpoint = t->recent_moment = begun;
+    t->recent_items = t->items;
     while (status == QN_OK && job->step < job->steps && !atomic_load(&t->stop))
         status = one_step(t, err);
-    t->ended = qn__now();
-    if (status == QN_OK && t->checkpoints)
+    t->seconds += qn__now() - begun;
+    if (status == QN_OK && t->checkpoints && t->saved_step != job->step)
         status = write_checkpoint(t, t->checkpoints, err);
     if (status == QN_OK && job->step < job->steps)
         status = qn__fail(err, QN_INTERRUPTED, "stopped after step %llu of %llu",
                           (unsigned long long)job->step, (unsigned long long)job->steps);
-    if (t->record && status != QN_OK) {
-        qn_error *none = NULL;
+    /* The first failure is the one to tell of. */
+    if (t->record && status != QN_OK)
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
-                       none);
-    }
+                       NULL);
     if (!t->first_step)
-        t->first_step = t->begun;
+        t->first_step = begun;
+    atomic_store(&t->stop, 0);
     return status;
 }
 
 qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
     /* Fetching the parameters changes nothing that a caller could see. */
     qn_train *mutable = (qn_train *)(uintptr_t)t;
+    *out = NULL;
+    const qn_status status = check_failed(t, err);
+    if (status != QN_OK)
+        return status;
     return qn__train_job_model(&mutable->job, out, err);
 }
 
-static qn_status final_scores(qn_train *t, qn_error *err) {
-    const uint32_t outputs = t->job.layer[t->job.program.layers - 1].out;
-    t->train_score = score_of(&t->job.running);
-    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
-    if (status != QN_OK || !t->test)
-        return status;
-    qn__free(t->confusion);
-    t->confusion = qn__alloc((size_t)outputs * outputs, sizeof *t->confusion, err);
-    if (!t->confusion)
-        return QN_MEMORY;
-    return evaluate(t, t->test, t->confusion, &t->test_score, err);
+/* The end of run.json, for a report that is complete. */
+static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error *err) {
+    qn_model *model;
+    if (t->job.step < t->job.steps)
+        return qn__record_end(t->record, report, NULL, "interrupted", err);
+    qn_status status = qn_train_model(t, &model, err);
+    if (status == QN_OK)
+        status = qn__record_end(t->record, report, qn_model_digest(model), "finished", err);
+    qn_model_free(model);
+    return status;
 }
 
 qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
     double rate = 0;
     memset(report, 0, sizeof *report);
-    report->seconds = t->ended - t->begun;
-    report->worker = qn__team_report(t->job.team, t->ended - t->begun, &report->workers, &rate);
+    qn_status status = check_failed(t, err);
+    if (status != QN_OK)
+        return status;
+    report->seconds = t->seconds;
+    /* Before the scores, whose time is no part of T. */
+    report->worker = qn__team_report(t->job.team, t->seconds, &report->workers, &rate);
+    status = score_sets(t, err);
+    if (status != QN_OK)
+        return status;
     report->seconds_training = t->training;
     report->bound = rate > 0 ? (double)t->items / rate : 0;
     report->seconds_to_first_step = t->first_step - t->opened;
     report->items = t->items;
     report->steps = t->steps;
     report->resumed_from = t->resumed_from;
-    qn_status status = final_scores(t, err);
-    if (status != QN_OK)
-        return status;
     report->train = t->train_score;
     report->valid = t->valid_score;
     report->test = t->test_score;
     report->classes = t->job.layer[t->job.program.layers - 1].out;
     report->confusion = t->confusion;
-    if (!t->record)
-        return QN_OK;
-    qn_model *model;
-    status = qn_train_model(t, &model, err);
-    if (status == QN_OK)
-        status = qn__record_end(t->record, report, qn_model_digest(model), "finished", err);
-    qn_model_free(model);
-    return status;
+    return t->record ? end_record(t, report, err) : QN_OK;
 }

@@ -122,9 +122,10 @@ int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
     for (;;) {
         if (q->lost[worker])
             break;
-        size = q->left ? size_for(q, worker) : 0;
+        /* Grains may be left without a range when memory was short for bringing them back. */
+        size = q->ranges ? size_for(q, worker) : 0;
         /* Whoever is left out waits: those who are faster come for the rest, or are lost and say so. */
-        if (size || (!q->left && !anyone_busy(q)))
+        if (size || (!q->ranges && !anyone_busy(q)))
             break;
         pthread_cond_wait(&q->changed, &q->lock);
     }

@@ -14,7 +14,8 @@ typedef struct member {
     qn__worker *worker; /* NULL when it is lost */
     char name[64];
     uint64_t grains, items;
-    double busy;   /* seconds, as the team saw them */
+    double busy;     /* seconds, as the team saw them */
+    double training; /* those of them in steps */
     double *cores; /* for the report */
     qn_error error;
 } member;
@@ -204,6 +205,7 @@ static void grains_body(void *context, int index) {
         m->grains += chunk.count;
         m->items += (uint64_t)chunk.count * t->program->grain;
         m->busy += seconds;
+        m->training += seconds;
         qn__queue_done(&t->queue, (uint32_t)index, chunk, seconds);
     }
 }
@@ -214,7 +216,9 @@ static void update_body(void *context, int index) {
     const double begun = qn__now();
     if (m->worker)
         m->device->update(m->worker, t->update, t->sums, &m->error);
-    m->busy += qn__now() - begun;
+    const double seconds = qn__now() - begun;
+    m->busy += seconds;
+    m->training += seconds;
 }
 
 /* All grains of the batch into the sums of the workers that are left. */
@@ -275,7 +279,9 @@ static qn_status lone_step(qn__team *t, const qn__batch *next, qn__tally *tally,
     member *m = &t->member[0];
     const double begun = qn__now();
     qn_status status = m->device->train_step(m->worker, t->batch, next, t->update, tally, err);
-    m->busy += qn__now() - begun;
+    const double seconds = qn__now() - begun;
+    m->busy += seconds;
+    m->training += seconds;
     m->grains += ((uint64_t)t->batch->items + t->program->grain - 1) / t->program->grain;
     m->items += t->batch->items;
     return status;
@@ -320,7 +326,7 @@ static void report_one(member *m, double seconds, qn_worker_report *r) {
     memset(r, 0, sizeof *r);
     memcpy(r->name, m->name, sizeof r->name);
     r->grains = m->grains;
-    r->rate = m->busy > 0 ? (double)m->items / m->busy : 0;
+    r->rate = m->training > 0 ? (double)m->items / m->training : 0;
     r->busy = seconds > 0 ? m->busy / seconds : 0;
     if (!m->worker || !m->device->busy)
         return;

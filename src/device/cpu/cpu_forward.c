@@ -66,38 +66,46 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
     }
 }
 
+/* What follows the product in one panel of a layer's outputs: activation, dropout, the greatest of
+ * them. */
+static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                          uint32_t first, uint32_t rows, float *out) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t count = (size_t)rows * QN__PANEL;
+    const float *result = out;
+    w->kernels->activate(l->layer->activation, count, out);
+    if (!pass->training)
+        return;
+    if (l->dropped) {
+        float *to = l->dropped + (out - l->output);
+        qn__cpu_dropout(pass, layer, panel, first, rows, out, to);
+        result = to;
+    }
+    raise_to(&w->core[thread].greatest_input[layer + 1], w->kernels->greatest(count, result));
+}
+
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const size_t stride = w->room * QN__PANEL;
     const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const uint32_t blocks = (pass->items + FORWARD_ITEMS - 1) / FORWARD_ITEMS;
-    /* Two panels a task, so that instruction sets with wide tiles find both. */
-    const qn__cpu_grid grid = {(l->out_panels + 1) / 2, blocks, 0};
+    const uint32_t width = w->kernels->panels;
+    const qn__cpu_grid grid = {(l->out_panels + width - 1) / width, blocks, 0};
     const float *input = layer ? l->input : w->inputs[w->current];
     if (layer && !pass->training)
         input = w->layer[layer - 1].output;
-    for (uint32_t pair, block; qn__cpu_take(w, thread, phase, grid, &pair, &block);) {
-        const uint32_t panel = pair * 2, first = block * FORWARD_ITEMS;
+    for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
+        const uint32_t panel = group * width, first = block * FORWARD_ITEMS;
         const uint32_t rows =
             pass->items - first < FORWARD_ITEMS ? pass->items - first : FORWARD_ITEMS;
-        const uint32_t panels = l->out_panels - panel < 2 ? 1 : 2;
+        const uint32_t panels = l->out_panels - panel < width ? l->out_panels - panel : width;
         float *out = l->output + panel * stride + (size_t)first * QN__PANEL;
         w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
                            l->weights + panel * weights, weights, out, stride,
                            l->bias + panel * QN__PANEL, panels);
-        for (uint32_t p = 0; p < panels; ++p, out += stride) {
-            const float *result = out;
-            w->kernels->activate(l->layer->activation, (size_t)rows * QN__PANEL, out);
-            if (!pass->training)
-                continue;
-            if (l->dropped) {
-                float *to = l->dropped + (out - l->output);
-                qn__cpu_dropout(pass, layer, panel + p, first, rows, out, to);
-                result = to;
-            }
-            raise_to(&w->core[thread].greatest_input[layer + 1],
-                     w->kernels->greatest((size_t)rows * QN__PANEL, result));
-        }
+        for (uint32_t p = 0; p < panels; ++p)
+            after_product(pass, thread, layer, panel + p, first, rows, out + p * stride);
     }
 }

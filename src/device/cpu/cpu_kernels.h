@@ -35,6 +35,7 @@ typedef enum qn__partial {
 
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
+    uint32_t panels;  /* of a tile of matmul: it does best with a multiple of them */
 
     /* c[i][0..15] = chain over t = 0..k-1 of fma(a(i, t), b[t][0..15]) from start[0..15] (from +0
      * when start is NULL), for `rows` rows and `panels` panels of c. a(i, t) = a[(t / 16) *

@@ -8,6 +8,14 @@
 
 enum { LAST_ITEMS = 12 };
 
+/* Items of one task of the last phase: at most LAST_ITEMS, and such that the tasks part evenly
+ * among the threads. */
+static uint32_t last_block(uint32_t items, uint32_t threads) {
+    const uint32_t share = (items + threads - 1) / threads;
+    const uint32_t tasks = (share + LAST_ITEMS - 1) / LAST_ITEMS;
+    return (share + tasks - 1) / tasks;
+}
+
 /* 6.4, over row[0 .. out-1]; returns the maximum and the sum. */
 static void softmax(const qn__cpu_kernels *k, uint32_t out, float *row, float *max, float *sum) {
     float m = row[0], s;
@@ -140,10 +148,11 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
                          : pass->training ? l->input
                                           : w->layer[last - 1].output;
     const int fused = pass->training && last > 0 && l->layer->out <= QN__FUSE_OUTPUTS;
-    const qn__cpu_grid grid = {(pass->items + LAST_ITEMS - 1) / LAST_ITEMS, 1, 1};
+    const uint32_t block = last_block(pass->items, (uint32_t)w->threads);
+    const qn__cpu_grid grid = {(pass->items + block - 1) / block, 1, 1};
     for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
-        const uint32_t first = task * LAST_ITEMS;
-        const uint32_t rows = pass->items - first < LAST_ITEMS ? pass->items - first : LAST_ITEMS;
+        const uint32_t first = task * block;
+        const uint32_t rows = pass->items - first < block ? pass->items - first : block;
         w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
                            l->weights, weights, l->output + (size_t)first * QN__PANEL, stride,
                            l->bias, l->out_panels);

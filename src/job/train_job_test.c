@@ -1,0 +1,237 @@
+/* The training job below the public functions: its steps against the reference, the state on its way in and out,
+ * sets that do not fit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "job/train_job.h"
+#include "model/recipe_options.h"
+#include "num/permutation.h"
+#include "num/philox.h"
+#include "num/reference.h"
+
+enum { ITEMS = 53, FEATURES = 7, CLASSES = 3 };
+
+/* Bytes that depend on the label, so that there is something to learn. */
+static qn_data *draw_data(uint32_t items, uint32_t features, int labelled) {
+    uint8_t *values = malloc((size_t)items * features);
+    int32_t *labels = malloc(items * sizeof *labels);
+    qn_data *data;
+    uint32_t word = 12345;
+    for (uint32_t i = 0; i < items; ++i) {
+        labels[i] = (int32_t)(i % CLASSES);
+        for (uint32_t f = 0; f < features; ++f) {
+            word = word * 1664525u + 1013904223u;
+            values[i * features + f] =
+                (uint8_t)((word >> 26) + (f % CLASSES == i % CLASSES ? 150u : 0u));
+        }
+    }
+    assert_int_equal(qn_data_from_arrays(QN_U8, items, features, values, labelled ? labels : NULL,
+                                         &data, NULL),
+                     QN_OK);
+    free(values);
+    free(labels);
+    return data;
+}
+
+static qn_train_options small_options(void) {
+    qn_train_options o;
+    qn_train_options_init(&o);
+    o.model = "dense 5 tanh dropout 0.25; dense 3 softmax";
+    o.batch = 10;
+    o.grain = 4;
+    o.epochs = 3;
+    o.seed = 77;
+    o.momentum = 0.5f;
+    return o;
+}
+
+static void make_job(qn__train_job *job, const qn_train_options *o, const qn_data *data,
+                     int threads) {
+    const qn_compute compute = {.threads = threads};
+    qn__recipe recipe;
+    qn_error err;
+    assert_int_equal(qn__recipe_from_options(o, data, &recipe, &err), QN_OK);
+    assert_int_equal(qn__train_job_create(job, &recipe, data, &compute, NULL, 0, &err), QN_OK);
+}
+
+/* One step as docs/exactness.md says it, item by item, with the reference. The order, batches and grains are made here
+ * anew from their definitions, not with the job's own code. */
+static void reference_step(const qn__train_job *job, const qn_data *data, uint64_t step,
+                           qn__state *state, qn__adam_powers *powers, qn__tally *tally) {
+    const qn__program *p = &job->program;
+    const uint64_t per_epoch = (ITEMS + 9) / 10, first = step % per_epoch * 10;
+    const uint32_t batch = ITEMS - first < 10 ? (uint32_t)(ITEMS - first) : 10;
+    const uint32_t epoch = (uint32_t)(step / per_epoch);
+    int64_t *sums = calloc(p->parameters, sizeof *sums);
+    qn__permutation order;
+    qn__reference *r;
+    qn__update update;
+    assert_int_equal(qn__reference_create(p, &r, NULL), QN_OK);
+    qn__permutation_begin(&order, ITEMS, 77, QN__PURPOSE_ORDER, epoch);
+    for (uint32_t g = 0; g < batch; g += 4) {
+        qn__reference_grain_begin(r);
+        for (uint32_t i = g; i < g + 4 && i < batch; ++i) {
+            const uint64_t item = qn__permutation_at(&order, first + i);
+            const qn__reference_item one = {
+                .bytes = 1,
+                .values = (const uint8_t *)qn_data_values(data) + item * FEATURES,
+                .number = item,
+                .label = (uint32_t)qn_data_labels(data)[item]};
+            qn__reference_grain_item(r, state->parameters, &one, epoch);
+        }
+        assert_int_equal(qn__reference_grain_end(r, sums, tally), QN__GRAIN_FINE);
+    }
+    qn__update_begin(p, 0.1f, batch, powers, &update);
+    for (uint32_t l = 0; l < p->layers; ++l)
+        for (uint64_t k = p->layer[l].weights; k < p->layer[l].biases + p->layer[l].out; ++k)
+            qn__update_one(p, &update, k < p->layer[l].biases, sums[k], &state->parameters[k],
+                           &state->slot[0][k], NULL);
+    qn__reference_destroy(r);
+    free(sums);
+}
+
+static void test_steps_are_those_of_the_contract(void **unused) {
+    (void)unused;
+    qn_data *data = draw_data(ITEMS, FEATURES, 1);
+    const qn_train_options o = small_options();
+    qn__train_job job;
+    qn__adam_powers powers = {1.0f, 1.0f};
+    qn__tally tally = {0};
+    make_job(&job, &o, data, 2);
+    assert_int_equal(job.steps, 18);
+    const size_t bytes = job.program.parameters * sizeof(float);
+    qn__state want = {.parameters = malloc(bytes), .slot = {calloc(1, bytes), NULL}};
+    memcpy(want.parameters, job.state.parameters, bytes);
+    for (uint64_t step = 0; step < job.steps; ++step) {
+        if (step % 6 == 0)
+            tally = (qn__tally){0};
+        reference_step(&job, data, step, &want, &powers, &tally);
+        assert_int_equal(qn__train_job_step(&job, NULL), QN_OK);
+        assert_int_equal(qn__train_job_pull(&job, NULL), QN_OK);
+        assert_memory_equal(job.state.parameters, want.parameters, bytes);
+        assert_memory_equal(job.state.slot[0], want.slot[0], bytes);
+        assert_true(job.running.loss == tally.loss);
+        assert_int_equal(job.running.correct, tally.correct);
+        assert_int_equal(job.running.items, tally.items);
+    }
+    qn__train_job_destroy(&job);
+    free(want.parameters);
+    free(want.slot[0]);
+    qn_data_close(data);
+}
+
+/* The state taken out in the middle of an epoch and put into a new job goes on as if nothing had been. */
+static void test_state_travels(void **unused) {
+    (void)unused;
+    qn_data *data = draw_data(ITEMS, FEATURES, 1);
+    qn_train_options o = small_options();
+    o.optimizer = "adam";
+    o.rate = 0.01f;
+    qn__train_job whole, half, other;
+    make_job(&whole, &o, data, 1);
+    while (whole.step < whole.steps)
+        assert_int_equal(qn__train_job_step(&whole, NULL), QN_OK);
+    assert_int_equal(qn__train_job_pull(&whole, NULL), QN_OK);
+    const size_t bytes = whole.program.parameters * sizeof(float);
+    for (uint64_t at = 0; at <= whole.steps; at += 3) {
+        make_job(&half, &o, data, 2);
+        make_job(&other, &o, data, 3);
+        while (half.step < at)
+            assert_int_equal(qn__train_job_step(&half, NULL), QN_OK);
+        assert_int_equal(qn__train_job_pull(&half, NULL), QN_OK);
+        memcpy(other.state.parameters, half.state.parameters, bytes);
+        for (int s = 0; s < 2; ++s)
+            memcpy(other.state.slot[s], half.state.slot[s], bytes);
+        other.step = half.step;
+        other.running = half.running;
+        other.powers = half.powers;
+        assert_int_equal(qn__train_job_push(&other, NULL), QN_OK);
+        while (other.step < other.steps)
+            assert_int_equal(qn__train_job_step(&other, NULL), QN_OK);
+        assert_int_equal(qn__train_job_pull(&other, NULL), QN_OK);
+        assert_memory_equal(other.state.parameters, whole.state.parameters, bytes);
+        assert_true(other.running.loss == whole.running.loss);
+        assert_int_equal(other.running.correct, whole.running.correct);
+        qn__train_job_destroy(&half);
+        qn__train_job_destroy(&other);
+    }
+    qn__train_job_destroy(&whole);
+    qn_data_close(data);
+}
+
+/* Sizes at the border of what a recipe may say: more than there is to train on, and grains of one. */
+static void test_sizes_at_the_border(void **unused) {
+    (void)unused;
+    static const struct {
+        uint32_t batch, grain, want_batch, want_grain;
+        uint64_t steps;
+    } cases[] = {{1u << 24, UINT32_MAX, ITEMS, ITEMS, 1},
+                 {ITEMS, ITEMS, ITEMS, ITEMS, 1},
+                 {ITEMS - 1, 1, ITEMS - 1, 1, 2},
+                 {1, UINT32_MAX, 1, 1, ITEMS},
+                 {ITEMS + 1, 50, ITEMS, 50, 1}};
+    qn_data *data = draw_data(ITEMS, FEATURES, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        qn_train_options o = small_options();
+        qn__train_job job;
+        qn__tally tally = {0};
+        o.batch = cases[i].batch;
+        o.grain = cases[i].grain;
+        o.epochs = 2;
+        make_job(&job, &o, data, 2);
+        assert_int_equal(job.program.batch, cases[i].want_batch);
+        assert_int_equal(job.program.grain, cases[i].want_grain);
+        assert_int_equal(job.steps, 2 * cases[i].steps);
+        for (uint64_t s = 0; s < job.steps; ++s)
+            assert_int_equal(qn__train_job_step(&job, NULL), QN_OK);
+        assert_int_equal(job.running.items, ITEMS);
+        assert_int_equal(qn__train_job_evaluate(&job, data, &tally, NULL, NULL), QN_OK);
+        assert_int_equal(tally.items, ITEMS);
+        qn__train_job_destroy(&job);
+    }
+    qn_data_close(data);
+}
+
+static void test_sets_that_do_not_fit(void **unused) {
+    (void)unused;
+    qn_data *data = draw_data(ITEMS, FEATURES, 1), *wider = draw_data(5, FEATURES + 1, 1);
+    qn_data *bare = draw_data(5, FEATURES, 0), *high, *floats;
+    const int32_t labels[] = {0, 3};
+    const uint8_t bytes[2 * FEATURES] = {0};
+    const float numbers[2 * FEATURES] = {0.5f};
+    const qn_train_options o = small_options();
+    qn_error err;
+    qn__train_job job;
+    make_job(&job, &o, data, 1);
+    assert_int_equal(qn_data_from_arrays(QN_U8, 2, FEATURES, bytes, labels, &high, NULL), QN_OK);
+    assert_int_equal(qn_data_from_arrays(QN_F32, 1, FEATURES, numbers, labels, &floats, NULL),
+                     QN_OK);
+    assert_int_equal(qn__train_job_fits(&job, data, "the set", &err), QN_OK);
+    assert_int_equal(qn__train_job_fits(&job, wider, "the set", &err), QN_MISMATCH);
+    assert_string_equal(err.what, "the set has 8 features, the training data has 7");
+    assert_int_equal(qn__train_job_fits(&job, bare, "the set", &err), QN_INPUT);
+    assert_string_equal(err.what, "the set has no labels");
+    assert_int_equal(qn__train_job_fits(&job, high, "the set", &err), QN_MISMATCH);
+    assert_string_equal(err.what, "the set has labels up to 3, the network has 3 outputs");
+    assert_int_equal(qn__train_job_fits(&job, floats, "the set", &err), QN_MISMATCH);
+    qn__train_job_destroy(&job);
+    qn_data *const all[] = {data, wider, bare, high, floats};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        qn_data_close(all[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps_are_those_of_the_contract),
+                                       cmocka_unit_test(test_state_travels),
+                                       cmocka_unit_test(test_sizes_at_the_border),
+                                       cmocka_unit_test(test_sets_that_do_not_fit)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
