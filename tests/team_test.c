@@ -1,6 +1,7 @@
-/* The one promise, seen from above: whoever takes part in a training, at whatever speed, stalling or dying at whatever
- * grain, the model is the same byte for byte. The team is the CPU and fake devices (device/fake/fake.h).
- * QN_TEST_SEED and QN_TEST_CASES choose other teams than the usual ones; a failure names its seed. */
+/* The one promise, seen from above: whoever takes part in a training, at whatever speed, stalling
+ * or dying at whatever grain, the model is the same byte for byte. The team is the CPU and fake
+ * devices (device/fake/fake.h). QN_TEST_SEED and QN_TEST_CASES choose other teams than the usual
+ * ones; a failure names its seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,8 +37,8 @@ static qn_data *tiny_data(void) {
         for (int f = 0; f < FEATURES; ++f)
             values[i * FEATURES + f] = (uint8_t)(below(120) + (f % CLASSES == labels[i]) * 100u);
     }
-    assert_int_equal(
-        qn_data_from_arrays(QN_U8, ITEMS, FEATURES, values, labels, &data, NULL), QN_OK);
+    assert_int_equal(qn_data_from_arrays(QN_U8, ITEMS, FEATURES, values, labels, &data, NULL),
+                     QN_OK);
     return data;
 }
 
@@ -69,15 +70,14 @@ static qn_train_options tiny_options(heard *h) {
 }
 
 /* Trains on the members and gives the model's digest, empty when the training failed. */
-static qn_status train_on(const qn_data *data, const qn__member *members, uint32_t count,
-                          heard *h, char digest[65], uint32_t *at_work, qn_error *err) {
+static qn_status train_on(const qn_data *data, const qn__member *members, uint32_t count, heard *h,
+                          char digest[65], uint32_t *at_work, qn_error *err) {
     const qn_train_options options = tiny_options(h);
     qn_train_report report;
     qn_train *train;
     qn_model *model;
     digest[0] = '\0';
-    qn_status status =
-        qn__train_open_on(&options, data, NULL, NULL, members, count, &train, err);
+    qn_status status = qn__train_open_on(&options, data, NULL, NULL, members, count, &train, err);
     if (status != QN_OK)
         return status;
     status = qn_train_run(train, err);
@@ -117,7 +117,8 @@ static qn__fake_behaviour draw_behaviour(void) {
     return b;
 }
 
-/* A team of one to four fake devices and, mostly, the CPU; without it one fake device never fails. */
+/* A team of one to four fake devices and, mostly, the CPU; without it one fake device never fails.
+ */
 static uint32_t draw_team(qn__fake_plan *plan, qn__member members[]) {
     uint32_t count = 0;
     *plan = (qn__fake_plan){.count = 1 + below(4)};

@@ -1,5 +1,5 @@
-/* Random cases for the conformance suite: a program, data, parameters and a few batches, all from one seed. Static
- * functions, since this belongs to one test program. */
+/* Random cases for the conformance suite: a program, data, parameters and a few batches, all from
+ * one seed. Static functions, since this belongs to one test program. */
 #ifndef QN_DEVICE_CONFORMANCE_CASE_TEST_H
 #define QN_DEVICE_CONFORMANCE_CASE_TEST_H
 
@@ -45,32 +45,23 @@ typedef struct test_case {
 } test_case;
 
 /* splitmix64: any seed will do, and neighbours differ. */
-static uint64_t draw(test_case *c)
-{
+static uint64_t draw(test_case *c) {
     uint64_t z = (c->random += 0x9E3779B97F4A7C15u);
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
 }
 
-static uint32_t below(test_case *c, uint32_t n)
-{
-    return (uint32_t)((draw(c) >> 32) * n >> 32);
-}
+static uint32_t below(test_case *c, uint32_t n) { return (uint32_t)((draw(c) >> 32) * n >> 32); }
 
-static uint32_t one_of(test_case *c, const uint32_t *values, uint32_t count)
-{
+static uint32_t one_of(test_case *c, const uint32_t *values, uint32_t count) {
     return values[below(c, count)];
 }
 
 /* Uniform in -1 .. 1. */
-static float unit_float(test_case *c)
-{
-    return (float)(int32_t)below(c, 0xffffffffu) * 0x1p-31f;
-}
+static float unit_float(test_case *c) { return (float)(int32_t)below(c, 0xffffffffu) * 0x1p-31f; }
 
-static float any_finite(test_case *c)
-{
+static float any_finite(test_case *c) {
     uint32_t bits = (uint32_t)draw(c);
     float value;
     if ((bits & 0x7f800000u) == 0x7f800000u)
@@ -80,8 +71,7 @@ static float any_finite(test_case *c)
 }
 
 /* A number of the case's flavour, about `size` large where the flavour has a size. */
-static float number(test_case *c, float size)
-{
+static float number(test_case *c, float size) {
     const uint32_t luck = below(c, 64);
     switch (c->kind) {
     case LARGE:
@@ -103,8 +93,7 @@ static float number(test_case *c, float size)
     return luck == 0 ? 0.0f : luck == 1 ? -0.0f : unit_float(c) * size;
 }
 
-static void *cut(test_case *c, size_t count, size_t size)
-{
+static void *cut(test_case *c, size_t count, size_t size) {
     void *at = c->room + c->used;
     c->used += (count * size + 127) / 64 * 64;
     if (c->used > CASE_ROOM) {
@@ -114,8 +103,7 @@ static void *cut(test_case *c, size_t count, size_t size)
     return at;
 }
 
-static float *numbers(test_case *c, size_t count, float size)
-{
+static float *numbers(test_case *c, size_t count, float size) {
     float *at = cut(c, count, sizeof *at);
     for (size_t i = 0; i < count; ++i)
         at[i] = number(c, size);
@@ -123,15 +111,13 @@ static float *numbers(test_case *c, size_t count, float size)
 }
 
 /* Widths around the panel of 16, the fused last layer of 64 and the block of 256. */
-static uint32_t width(test_case *c)
-{
+static uint32_t width(test_case *c) {
     static const uint32_t known[] = {1,  2,  3,  7,  8,  10, 15, 16, 17, 31, 32,  33,
                                      47, 48, 49, 63, 64, 65, 66, 70, 80, 81, 100, 257};
     return below(c, 3) == 0 ? 1 + below(c, 70) : one_of(c, known, sizeof known / sizeof *known);
 }
 
-static void draw_layers(test_case *c)
-{
+static void draw_layers(test_case *c) {
     qn__program *p = &c->program;
     uint32_t in = width(c);
     p->layers = 1 + below(c, CASE_LAYERS);
@@ -159,9 +145,9 @@ static void draw_layers(test_case *c)
                   : QN__LOSS_MSE;
 }
 
-/* Batches of one grain and of many, and never much work: the reference takes some nanoseconds for every fma. */
-static void draw_sizes(test_case *c)
-{
+/* Batches of one grain and of many, and never much work: the reference takes some nanoseconds for
+ * every fma. */
+static void draw_sizes(test_case *c) {
     static const uint32_t grains[] = {1, 1, 2, 3, 7, 32, 100};
     qn__program *p = &c->program;
     do {
@@ -173,8 +159,7 @@ static void draw_sizes(test_case *c)
         p->grain = p->batch;
 }
 
-static void draw_numbers(test_case *c)
-{
+static void draw_numbers(test_case *c) {
     static const uint32_t units[] = {0, 20, 38, 42, 44, 44, 44, 46, 47, 48};
     qn__program *p = &c->program;
     p->optimizer = (qn__optimizer)below(c, 4);
@@ -193,8 +178,7 @@ static void draw_numbers(test_case *c)
     c->rate = below(c, 4) == 0 ? 1.0f : 0.05f;
 }
 
-static void draw_data(test_case *c)
-{
+static void draw_data(test_case *c) {
     qn__program *p = &c->program;
     const uint32_t features = c->layer[0].in, classes = c->layer[p->layers - 1].out;
     const uint32_t items = 2 * p->batch + below(c, p->batch) + 1, rows = items + 3;
@@ -223,8 +207,7 @@ static void draw_data(test_case *c)
     p->inverse = numbers(c, features, c->feed.bytes ? 0.02f : 1.0f);
 }
 
-static void draw_state(test_case *c)
-{
+static void draw_state(test_case *c) {
     const qn__program *p = &c->program;
     c->state.parameters = cut(c, p->parameters, sizeof(float));
     for (uint32_t i = 0; i < p->layers; ++i) {
@@ -242,24 +225,22 @@ static void draw_state(test_case *c)
 }
 
 /* Two full batches and a shorter one behind them. */
-static void draw_batches(test_case *c)
-{
+static void draw_batches(test_case *c) {
     const int ordered = below(c, 4) != 0;
     const uint32_t epoch = below(c, 3);
     qn__permutation_begin(&c->order, c->feed.items, c->program.seed, 2, epoch);
     for (uint32_t b = 0; b < CASE_BATCHES; ++b) {
         const uint64_t first = (uint64_t)b * c->program.batch, left = c->feed.items - first;
-        c->batch[b] = (qn__batch){
-            .feed = &c->feed,
-            .order = ordered ? &c->order : NULL,
-            .first = first,
-            .items = left < c->program.batch ? (uint32_t)left : c->program.batch,
-            .epoch = epoch};
+        c->batch[b] =
+            (qn__batch){.feed = &c->feed,
+                        .order = ordered ? &c->order : NULL,
+                        .first = first,
+                        .items = left < c->program.batch ? (uint32_t)left : c->program.batch,
+                        .epoch = epoch};
     }
 }
 
-static void describe_case(test_case *c)
-{
+static void describe_case(test_case *c) {
     static const char *const activations[] = {"none", "relu", "tanh", "sigmoid", "softmax"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw"};
     static const char *const scales[] = {"none", "unit", "standard"};
@@ -278,8 +259,7 @@ static void describe_case(test_case *c)
 }
 
 /* Makes the case of a seed. `c` may be used again and again; case_end at the end. */
-static void case_begin(test_case *c, uint64_t seed)
-{
+static void case_begin(test_case *c, uint64_t seed) {
     char *room = c->room ? c->room : qn__alloc(CASE_ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed, .room = room};
     c->kind = (flavour)below(c, 2 * FLAVOURS);
@@ -292,8 +272,7 @@ static void case_begin(test_case *c, uint64_t seed)
     describe_case(c);
 }
 
-static void case_end(test_case *c)
-{
+static void case_end(test_case *c) {
     qn__free(c->room);
     c->room = NULL;
 }

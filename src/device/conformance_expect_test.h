@@ -1,4 +1,5 @@
-/* What a case must give, computed with num/reference.h. Static functions for the conformance suite. */
+/* What a case must give, computed with num/reference.h. Static functions for the conformance suite.
+ */
 #ifndef QN_DEVICE_CONFORMANCE_EXPECT_TEST_H
 #define QN_DEVICE_CONFORMANCE_EXPECT_TEST_H
 
@@ -17,33 +18,31 @@ typedef struct expected_step {
 
 typedef struct expected {
     expected_step step[CASE_BATCHES];
-    uint32_t steps;    /* those that can be reached: up to and with the first that fails */
+    uint32_t steps; /* those that can be reached: up to and with the first that fails */
     /* apply of the first batch's items by position, with the first state. */
-    int apply_fails;   /* an output is not finite */
-    int loss_fails;    /* or a loss leaves its range */
+    int apply_fails; /* an output is not finite */
+    int loss_fails;  /* or a loss leaves its range */
     int32_t *classes;
     float *scores, *outputs;
     qn__tally tally;
     uint32_t items;
 } expected;
 
-static qn__reference_item item_of(const qn__batch *batch, uint32_t index)
-{
+static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
     const qn__feed *feed = batch->feed;
     const uint64_t position = batch->first + index;
     const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
     const uint64_t row = feed->rows ? feed->rows[item] : item;
-    return (qn__reference_item){
-        .bytes = feed->bytes,
-        .values = (const char *)feed->values + row * feed->features * (feed->bytes ? 1 : 4),
-        .number = item,
-        .label = (uint32_t)feed->labels[item]};
+    return (qn__reference_item){.bytes = feed->bytes,
+                                .values = (const char *)feed->values +
+                                          row * feed->features * (feed->bytes ? 1 : 4),
+                                .number = item,
+                                .label = (uint32_t)feed->labels[item]};
 }
 
 /* The greatest partial of the batch, so that a limit can be put at its edge. */
 static float sum_batch(const test_case *c, qn__reference *r, const float *parameters,
-                       const qn__batch *batch, expected_step *e)
-{
+                       const qn__batch *batch, expected_step *e) {
     const uint32_t grain = c->program.grain;
     float greatest = 0.0f;
     for (uint32_t first = 0; first < batch->items; first += grain) {
@@ -60,8 +59,7 @@ static float sum_batch(const test_case *c, qn__reference *r, const float *parame
     return greatest;
 }
 
-static void apply_update(const test_case *c, const qn__state *before, expected_step *e)
-{
+static void apply_update(const test_case *c, const qn__state *before, expected_step *e) {
     const qn__program *p = &c->program;
     const uint32_t slots = qn__optimizer_slots(p->optimizer);
     const size_t size = p->parameters * sizeof(float);
@@ -70,13 +68,14 @@ static void apply_update(const test_case *c, const qn__state *before, expected_s
         memcpy(e->after.slot[s], before->slot[s], size);
     for (uint32_t l = 0; l < p->layers; ++l)
         for (uint64_t i = p->layer[l].weights; i < p->layer[l].biases + p->layer[l].out; ++i)
-            qn__update_one(p, &e->update, i < p->layer[l].biases, e->sums[i],
-                           &e->after.parameters[i], slots > 0 ? &e->after.slot[0][i] : NULL,
+            qn__update_one(p, &e->update,
+                           i<p->layer[l].biases, e->sums[i], &e->after.parameters[i], slots> 0
+                               ? &e->after.slot[0][i]
+                               : NULL,
                            slots > 1 ? &e->after.slot[1][i] : NULL);
 }
 
-static void expect_steps(test_case *c, qn__reference *r, expected *e)
-{
+static void expect_steps(test_case *c, qn__reference *r, expected *e) {
     const uint64_t n = c->program.parameters;
     const qn__state *before = &c->state;
     qn__adam_powers powers = {1.0f, 1.0f};
@@ -99,18 +98,15 @@ static void expect_steps(test_case *c, qn__reference *r, expected *e)
 }
 
 /* Puts the limit of partials where the first batch's greatest one just fails or just passes. */
-static void put_limit_at_edge(test_case *c, qn__reference *r)
-{
+static void put_limit_at_edge(test_case *c, qn__reference *r) {
     expected_step trial = {.sums = cut(c, c->program.parameters, sizeof(int64_t))};
     memset(trial.sums, 0, c->program.parameters * sizeof *trial.sums);
-    const float greatest =
-        sum_batch(c, r, c->state.parameters, &c->batch[0], &trial);
+    const float greatest = sum_batch(c, r, c->state.parameters, &c->batch[0], &trial);
     if (greatest > 0.0f && greatest < c->program.partial_limit)
         c->program.partial_limit = below(c, 2) ? greatest : nextafterf(greatest, INFINITY);
 }
 
-static void expect_apply(test_case *c, qn__reference *r, expected *e)
-{
+static void expect_apply(test_case *c, qn__reference *r, expected *e) {
     const uint32_t outputs = c->layer[c->program.layers - 1].out, grain = c->program.grain;
     const qn__batch batch = {.feed = &c->feed, .first = 1, .items = c->program.batch};
     float loss = 0.0f;
@@ -139,8 +135,7 @@ static void expect_apply(test_case *c, qn__reference *r, expected *e)
 }
 
 /* Fills `e`, whose arrays belong to the case. Returns 0 when memory was short. */
-static int expect(test_case *c, expected *e)
-{
+static int expect(test_case *c, expected *e) {
     qn__reference *r;
     memset(e, 0, sizeof *e);
     if (qn__reference_create(&c->program, &r, NULL) != QN_OK)

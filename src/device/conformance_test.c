@@ -1,6 +1,6 @@
-/* Conformance: every backend, every instruction set that this machine has, and several numbers of threads give
- * the reference's bytes, over random programs. QN_TEST_SEED and QN_TEST_CASES choose other cases than the usual ones;
- * a failure names its seed. */
+/* Conformance: every backend, every instruction set that this machine has, and several numbers of
+ * threads give the reference's bytes, over random programs. QN_TEST_SEED and QN_TEST_CASES choose
+ * other cases than the usual ones; a failure names its seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,16 +28,14 @@ typedef struct subject {
 } subject;
 
 /* Where the run of the suite stands, to be said when a check fails. */
-static void complain(const subject *s, const char *what, uint64_t at, const char *detail)
-{
+static void complain(const subject *s, const char *what, uint64_t at, const char *detail) {
     fail_msg("%s %s, %d threads: %s differs first at %llu: %s\n  case: %s", s->device->name, s->isa,
              s->threads, what, (unsigned long long)at, detail, s->c->text);
 }
 
 /* Floats by their bits; where a number is no number its payload means nothing. */
 static void same_floats(const subject *s, const char *what, const float *got, const float *want,
-                        uint64_t count)
-{
+                        uint64_t count) {
     char detail[96];
     if (memcmp(got, want, count * sizeof *got) == 0)
         return;
@@ -51,8 +49,7 @@ static void same_floats(const subject *s, const char *what, const float *got, co
 }
 
 static void same_sums(const subject *s, const char *what, const int64_t *got, const int64_t *want,
-                      uint64_t count)
-{
+                      uint64_t count) {
     char detail[96];
     for (uint64_t i = 0; i < count; ++i) {
         if (got[i] == want[i])
@@ -64,15 +61,13 @@ static void same_sums(const subject *s, const char *what, const int64_t *got, co
 }
 
 static void same_tally(const subject *s, const char *what, const qn__tally *got,
-                       const qn__tally *want)
-{
+                       const qn__tally *want) {
     const int64_t g[] = {got->loss, (int64_t)got->correct, (int64_t)got->items};
     const int64_t w[] = {want->loss, (int64_t)want->correct, (int64_t)want->items};
     same_sums(s, what, g, w, 3);
 }
 
-static void same_state(subject *s, const char *what, const qn__state *want)
-{
+static void same_state(subject *s, const char *what, const qn__state *want) {
     char name[96];
     const uint64_t n = s->c->program.parameters;
     assert_int_equal(s->device->save(s->worker, &s->state, &s->err), QN_OK);
@@ -83,22 +78,19 @@ static void same_state(subject *s, const char *what, const qn__state *want)
     }
 }
 
-static void expect_status(const subject *s, const char *what, qn_status got, qn_status want)
-{
+static void expect_status(const subject *s, const char *what, qn_status got, qn_status want) {
     if (got != want)
         fail_msg("%s %s, %d threads: %s gave \"%s\" (%s), expected \"%s\"\n  case: %s",
                  s->device->name, s->isa, s->threads, what, qn_status_name(got),
                  got == QN_OK ? "" : s->err.what, qn_status_name(want), s->c->text);
 }
 
-static void load(subject *s)
-{
+static void load(subject *s) {
     expect_status(s, "load", s->device->load(s->worker, &s->c->state, &s->err), QN_OK);
 }
 
 /* All grains of a batch in random chunks, the first ones last. */
-static qn_status train_in_chunks(subject *s, const qn__batch *batch)
-{
+static qn_status train_in_chunks(subject *s, const qn__batch *batch) {
     const uint32_t grain = s->c->program.grain, grains = (batch->items + grain - 1) / grain;
     qn_status status = QN_OK;
     for (uint32_t end = grains; status == QN_OK && end > 0;) {
@@ -110,8 +102,7 @@ static qn_status train_in_chunks(subject *s, const qn__batch *batch)
 }
 
 /* The shared way: grains, sums, update, for every step that the case has. */
-static void check_shared(subject *s)
-{
+static void check_shared(subject *s) {
     const uint64_t n = s->c->program.parameters;
     load(s);
     for (uint32_t i = 0; i < s->e->steps; ++i) {
@@ -146,21 +137,20 @@ static void check_shared(subject *s)
 }
 
 /* The lone way: whole steps, each told of the next one; sometimes of a batch that does not come. */
-static void check_steps(subject *s)
-{
+static void check_steps(subject *s) {
     if (!s->device->train_step)
         return;
     load(s);
     for (uint32_t i = 0; i < s->e->steps; ++i) {
         const expected_step *want = &s->e->step[i];
         const uint32_t luck = below(s->c, 4);
-        const qn__batch *next = luck == 0                ? NULL
-                                : luck == 1              ? &s->c->batch[0]
+        const qn__batch *next = luck == 0              ? NULL
+                                : luck == 1            ? &s->c->batch[0]
                                 : i + 1 < CASE_BATCHES ? &s->c->batch[i + 1]
-                                                         : NULL;
+                                                       : NULL;
         qn__tally tally = {0};
-        const qn_status status = s->device->train_step(s->worker, &s->c->batch[i], next,
-                                                       &want->update, &tally, &s->err);
+        const qn_status status =
+            s->device->train_step(s->worker, &s->c->batch[i], next, &want->update, &tally, &s->err);
         expect_status(s, "train_step", status, want->fails ? QN_NUMERIC : QN_OK);
         if (want->fails)
             return;
@@ -169,8 +159,7 @@ static void check_steps(subject *s)
     }
 }
 
-static void check_applied(subject *s, const qn__applied *got)
-{
+static void check_applied(subject *s, const qn__applied *got) {
     const uint32_t outputs = s->c->layer[s->c->program.layers - 1].out, n = s->e->items;
     for (uint32_t i = 0; i < n; ++i)
         if (got->classes[i] != s->e->classes[i])
@@ -179,8 +168,7 @@ static void check_applied(subject *s, const qn__applied *got)
     same_floats(s, "outputs", got->outputs, s->e->outputs, (uint64_t)n * outputs);
 }
 
-static void check_apply(subject *s)
-{
+static void check_apply(subject *s) {
     const uint32_t outputs = s->c->layer[s->c->program.layers - 1].out, n = s->e->items;
     qn__feed unlabelled = s->c->feed;
     qn__batch batch = {.feed = &s->c->feed, .first = 1, .items = n};
@@ -210,8 +198,7 @@ static void check_apply(subject *s)
     same_state(s, "parameters after apply", &s->c->state);
 }
 
-static void check_subject(subject *s)
-{
+static void check_subject(subject *s) {
     const qn_compute compute = {.threads = s->threads, .isa = s->isa[0] ? s->isa : NULL};
     const qn__program *p = &s->c->program;
     const size_t used = s->c->used;
@@ -234,9 +221,9 @@ static void check_subject(subject *s)
     s->c->used = used;
 }
 
-/* Every instruction set of a device, with all numbers of threads; the slow scalar one with one number. */
-static void check_device(const qn__device_table *device, test_case *c, const expected *e)
-{
+/* Every instruction set of a device, with all numbers of threads; the slow scalar one with one
+ * number. */
+static void check_device(const qn__device_table *device, test_case *c, const expected *e) {
     static const int threads[] = {1, 2, 3, 7};
     enum { COUNTS = sizeof threads / sizeof *threads };
     qn_device_info info;
@@ -260,14 +247,12 @@ static void check_device(const qn__device_table *device, test_case *c, const exp
     }
 }
 
-static uint64_t setting(const char *name, uint64_t otherwise)
-{
+static uint64_t setting(const char *name, uint64_t otherwise) {
     const char *text = getenv(name);
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static void test_every_backend_gives_the_reference_bytes(void **state)
-{
+static void test_every_backend_gives_the_reference_bytes(void **state) {
     (void)state;
     const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 150);
     uint32_t steps = 0, failing = 0, kinds[FLAVOURS] = {0};
@@ -288,15 +273,16 @@ static void test_every_backend_gives_the_reference_bytes(void **state)
     case_end(&c);
     qn__fake_set(NULL);
     print_message("seeds %llu..%llu: %u steps, %u cases that leave the range\n",
-                  (unsigned long long)first, (unsigned long long)(first + cases - 1), steps, failing);
+                  (unsigned long long)first, (unsigned long long)(first + cases - 1), steps,
+                  failing);
     for (int k = 0; k < FLAVOURS; ++k)
         print_message("  %-9s %u cases\n", flavour_names[k], kinds[k]);
 }
 
-/* Panels are padded to 16, and sigmoid gives 1/2 in the padding, which dropout makes 5. Here all real partials of the last
- * layer's weights are tiny and the errors of a grain cancel, so nothing but padding comes near the limit. */
-static void test_padding_does_not_decide(void **state)
-{
+/* Panels are padded to 16, and sigmoid gives 1/2 in the padding, which dropout makes 5. Here all
+ * real partials of the last layer's weights are tiny and the errors of a grain cancel, so nothing
+ * but padding comes near the limit. */
+static void test_padding_does_not_decide(void **state) {
     (void)state;
     static test_case c;
     static expected e;
@@ -333,8 +319,7 @@ static void test_padding_does_not_decide(void **state)
     case_end(&c);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_every_backend_gives_the_reference_bytes),

@@ -1,5 +1,5 @@
-/* The order of items: a bijection for every n, equal to values computed in Python from docs/exactness.md 4.3, and with no
- * pattern that a sum over neighbours would show. */
+/* The order of items: a bijection for every n, equal to values computed in Python from
+ * docs/exactness.md 4.3, and with no pattern that a sum over neighbours would show. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,9 @@ static void check_bijection(uint64_t n, uint64_t seed, uint32_t epoch, uint8_t *
     for (uint64_t i = 0; i < n; ++i) {
         const uint64_t image = qn__permutation_at(&p, i);
         if (image >= n || seen[image]++)
-            fail_msg("n %llu, seed %llu: position %llu has the image %llu, %s", (unsigned long long)n,
-                     (unsigned long long)seed, (unsigned long long)i, (unsigned long long)image,
+            fail_msg("n %llu, seed %llu: position %llu has the image %llu, %s",
+                     (unsigned long long)n, (unsigned long long)seed, (unsigned long long)i,
+                     (unsigned long long)image,
                      image >= n ? "which is too great" : "as another one has");
     }
 }
@@ -49,7 +50,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Too many to mark: the images of positions at both ends, in the middle and spread out are all different and in range. */
+/* Too many to mark: the images of positions at both ends, in the middle and spread out are all
+ * different and in range. */
 static void test_large_n_sampled(void **state) {
     (void)state;
     enum { SAMPLE = 4000 };
@@ -84,9 +86,16 @@ static void test_known_values(void **state) {
         uint64_t images[4]; /* of 0, 1, n / 2, n - 1 */
     } known[] = {
         {60000, 7, 2, 3, {44887, 42508, 36280, 30659}},
-        {281474976710656u, 0x123456789abcdef0u, 4, 0,
+        {281474976710656u,
+         0x123456789abcdef0u,
+         4,
+         0,
          {23487821982714u, 21118894552574u, 10638035738226u, 152668796993574u}},
-        {8589934593u, UINT64_MAX, 2, UINT32_MAX, {6066176403u, 5712520250u, 2891432118u, 43823055u}},
+        {8589934593u,
+         UINT64_MAX,
+         2,
+         UINT32_MAX,
+         {6066176403u, 5712520250u, 2891432118u, 43823055u}},
     };
     qn__permutation p;
     for (uint32_t epoch = 0; epoch < 2; ++epoch) {
@@ -102,7 +111,8 @@ static void test_known_values(void **state) {
     }
 }
 
-/* The correlation of position and image over 10,000 items is that of a random order: 1/sqrt(n), here within 4 of these. */
+/* The correlation of position and image over 10,000 items is that of a random order: 1/sqrt(n),
+ * here within 4 of these. */
 static void test_no_correlation(void **state) {
     (void)state;
     const uint64_t n = 10000;

@@ -1,5 +1,5 @@
-/* Philox against the known answers that its authors publish (Random123, kat_vectors), and the layout of the counter against
- * docs/exactness.md 3.2. */
+/* Philox against the known answers that its authors publish (Random123, kat_vectors), and the
+ * layout of the counter against docs/exactness.md 3.2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* The reference against what does not come from its text: numbers worked out by hand, and derivatives taken
- * numerically from a forward pass in double. (tests/oracle/ is a whole second implementation.) */
+/* The reference against what does not come from its text: numbers worked out by hand, and
+ * derivatives taken numerically from a forward pass in double. (tests/oracle/ is a whole second
+ * implementation.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,8 @@ static qn__reference *reference_of(const qn__program *program) {
 
 static void test_a_step_by_hand(void **state) {
     (void)state;
-    const qn__layer layer = {.in = 2, .out = 2, .activation = QN__ACT_NONE, .weights = 0, .biases = 4};
+    const qn__layer layer = {
+        .in = 2, .out = 2, .activation = QN__ACT_NONE, .weights = 0, .biases = 4};
     const qn__program program = {.layers = 1,
                                  .layer = &layer,
                                  .parameters = 6,
@@ -64,9 +66,14 @@ static void test_a_step_by_hand(void **state) {
 
 static void test_the_first_of_equals_is_the_class(void **state) {
     (void)state;
-    const qn__layer layer = {.in = 1, .out = 4, .activation = QN__ACT_RELU, .weights = 0, .biases = 4};
-    const qn__program program = {
-        .layers = 1, .layer = &layer, .parameters = 8, .loss = QN__LOSS_MSE, .batch = 1, .grain = 1};
+    const qn__layer layer = {
+        .in = 1, .out = 4, .activation = QN__ACT_RELU, .weights = 0, .biases = 4};
+    const qn__program program = {.layers = 1,
+                                 .layer = &layer,
+                                 .parameters = 8,
+                                 .loss = QN__LOSS_MSE,
+                                 .batch = 1,
+                                 .grain = 1};
     const float parameters[8] = {0, 0, 0, 0, -1.0f, 2.0f, 2.0f, 1.0f};
     const uint8_t value = 1;
     const qn__reference_item item = {1, &value, 0, 0};
@@ -226,11 +233,11 @@ static void test_gradients_are_derivatives(void **state) {
         for (int last = QN__ACT_NONE; last <= QN__ACT_SOFTMAX; ++last)
             for (int loss = 0; loss < (last == QN__ACT_SOFTMAX ? 2 : 1); ++loss)
                 for (int dropout = 0; dropout < 2; ++dropout) {
-                    network n = make((qn__activation)hidden, (qn__activation)last,
-                                     loss ? QN__LOSS_CROSS_ENTROPY : QN__LOSS_MSE,
-                                     dropout ? 0.4f : 0.0f);
-                    snprintf(name, sizeof name, "activations %d and %d, loss %d, dropout %d", hidden,
-                             last, loss, dropout);
+                    network n =
+                        make((qn__activation)hidden, (qn__activation)last,
+                             loss ? QN__LOSS_CROSS_ENTROPY : QN__LOSS_MSE, dropout ? 0.4f : 0.0f);
+                    snprintf(name, sizeof name, "activations %d and %d, loss %d, dropout %d",
+                             hidden, last, loss, dropout);
                     check_gradient(&n, name);
                 }
 }
@@ -239,7 +246,8 @@ static void test_gradients_are_derivatives(void **state) {
 
 static void test_out_of_range(void **state) {
     (void)state;
-    const qn__layer layer = {.in = 1, .out = 1, .activation = QN__ACT_NONE, .weights = 0, .biases = 1};
+    const qn__layer layer = {
+        .in = 1, .out = 1, .activation = QN__ACT_NONE, .weights = 0, .biases = 1};
     qn__program program = {.layers = 1,
                            .layer = &layer,
                            .parameters = 2,
@@ -252,12 +260,11 @@ static void test_out_of_range(void **state) {
         float weight;
         qn__grain_end end;
     } known[] = {
-        {3.0f, QN__GRAIN_FINE},           /* d = 2: partials of 4 */
-        {5.0f, QN__GRAIN_GRADIENT},       /* d = 4: partials of 8 */
-        {-3.0f, QN__GRAIN_GRADIENT},      /* d = -4: partials of -8 */
-        {0x1.7p14f, QN__GRAIN_LOSS},      /* d * d is just above 2^29 */
-        {NAN, QN__GRAIN_LOSS},
-        {INFINITY, QN__GRAIN_LOSS},
+        {3.0f, QN__GRAIN_FINE},      /* d = 2: partials of 4 */
+        {5.0f, QN__GRAIN_GRADIENT},  /* d = 4: partials of 8 */
+        {-3.0f, QN__GRAIN_GRADIENT}, /* d = -4: partials of -8 */
+        {0x1.7p14f, QN__GRAIN_LOSS}, /* d * d is just above 2^29 */
+        {NAN, QN__GRAIN_LOSS},       {INFINITY, QN__GRAIN_LOSS},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
         const float parameters[2] = {known[i].weight, 0.0f}, one = 1.0f;

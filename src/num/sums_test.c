@@ -49,12 +49,12 @@ static void test_from_units_rounds_once(void **state) {
         {0, 0.0f},
         {1, 1.0f},
         {-16777215, -16777215.0f},
-        {16777217, 16777216.0f},            /* tie, down to even */
-        {16777219, 16777220.0f},            /* tie, up to even */
+        {16777217, 16777216.0f}, /* tie, down to even */
+        {16777219, 16777220.0f}, /* tie, up to even */
         {-16777217, -16777216.0f},
-        {(1ll << 54) + (1ll << 30), 0x1p54f},                  /* tie */
-        {(1ll << 54) + (1ll << 30) + 1, 0x1.000002p54f},       /* no tie, but one in double */
-        {(1ll << 54) + (3ll << 30) - 1, 0x1.000002p54f},       /* the same from above */
+        {(1ll << 54) + (1ll << 30), 0x1p54f},            /* tie */
+        {(1ll << 54) + (1ll << 30) + 1, 0x1.000002p54f}, /* no tie, but one in double */
+        {(1ll << 54) + (3ll << 30) - 1, 0x1.000002p54f}, /* the same from above */
         {-((1ll << 54) + (1ll << 30) + 1), -0x1.000002p54f},
         {INT64_MAX, 0x1p63f},
         {INT64_MIN, -0x1p63f},

@@ -7,7 +7,8 @@
 
 /* A new measurement counts this much against the past. */
 #define RATE_WEIGHT 0.3
-/* A worker leaves a grain to others only when they end this much sooner; the fastest one that is free therefore never does. */
+/* A worker leaves a grain to others only when they end this much sooner; the fastest one that is
+ * free therefore never does. */
 #define CLEARLY_SOONER 0.9
 /* Steps without a grain after which a worker is tried again, since its speed may have changed. */
 enum { TRY_AGAIN = 32 };
@@ -84,8 +85,8 @@ static double all_rates(const qn__queue *q) {
     return sum;
 }
 
-/* 1 when the other workers, from when they are free, could finish all that is left clearly before this one could
- * finish a single grain. Then it would only be waited for. */
+/* 1 when the other workers, from when they are free, could finish all that is left clearly before
+ * this one could finish a single grain. Then it would only be waited for. */
 static int others_sooner(const qn__queue *q, uint32_t worker) {
     const double within = CLEARLY_SOONER / q->rate[worker], now = qn__now();
     double grains = 0;
@@ -124,7 +125,8 @@ int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
             break;
         /* Grains may be left without a range when memory was short for bringing them back. */
         size = q->ranges ? size_for(q, worker) : 0;
-        /* Whoever is left out waits: those who are faster come for the rest, or are lost and say so. */
+        /* Whoever is left out waits: those who are faster come for the rest, or are lost and say
+         * so. */
         if (size || (!q->ranges && !anyone_busy(q)))
             break;
         pthread_cond_wait(&q->changed, &q->lock);

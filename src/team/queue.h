@@ -24,10 +24,10 @@ typedef struct qn__queue {
     uint32_t workers;
     double rate[QN__MAX_WORKERS]; /* grains a second, measured; 0: not yet known */
     int lost[QN__MAX_WORKERS];
-    int busy[QN__MAX_WORKERS]; /* a chunk is out with this worker */
+    int busy[QN__MAX_WORKERS];         /* a chunk is out with this worker */
     double until[QN__MAX_WORKERS];     /* moment (qn__now) at which it should be back */
     uint32_t skipped[QN__MAX_WORKERS]; /* steps since this worker had a grain */
-    qn__chunk *free;           /* ranges that nobody has taken; `ranges` of them */
+    qn__chunk *free;                   /* ranges that nobody has taken; `ranges` of them */
     uint32_t ranges, room;
     qn__chunk *taken[QN__MAX_WORKERS]; /* what each worker took in this step */
     uint32_t takings[QN__MAX_WORKERS], taking_room[QN__MAX_WORKERS];

@@ -1,5 +1,6 @@
-/* The queue of grains: sizes that follow measured speeds, lost grains, slow workers, and many threads at once. Speeds
- * are told to the queue, so nothing here depends on how fast the machine is. */
+/* The queue of grains: sizes that follow measured speeds, lost grains, slow workers, and many
+ * threads at once. Speeds are told to the queue, so nothing here depends on how fast the machine
+ * is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +58,7 @@ static void test_a_new_speed_counts_in_part(void **state) {
     begin(&q, 1, rates);
     assert_int_equal(qn__queue_fill(&q, 50), 0);
     assert_int_equal(qn__queue_take(&q, 0, &chunk), 1);
-    assert_int_equal(chunk.count, 50); /* alone: everything */
+    assert_int_equal(chunk.count, 50);  /* alone: everything */
     qn__queue_done(&q, 0, chunk, 0.25); /* 200 a second */
     assert_true(q.rate[0] > 125 && q.rate[0] < 135);
     assert_int_equal(qn__queue_take(&q, 0, &chunk), 0);

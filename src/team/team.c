@@ -16,7 +16,7 @@ typedef struct member {
     uint64_t grains, items;
     double busy;     /* seconds, as the team saw them */
     double training; /* those of them in steps */
-    double *cores; /* for the report */
+    double *cores;   /* for the report */
     qn_error error;
 } member;
 
@@ -91,7 +91,7 @@ qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
 void qn__team_destroy(qn__team *t) {
     if (!t)
         return;
-    for (uint32_t i = 0; i < t->count; ++i) {
+    for (uint32_t i = 0; t->member && i < t->count; ++i) {
         if (t->member[i].worker)
             t->member[i].device->close(t->member[i].worker);
         qn__free(t->member[i].cores);
@@ -181,7 +181,8 @@ qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
         m->error.status = QN_OK;
         if (m->device->save(m->worker, state, &m->error) == QN_OK)
             return QN_OK;
-        const qn_status status = settle(t, err); /* a lost worker: the next one has the same state */
+        const qn_status status =
+            settle(t, err); /* a lost worker: the next one has the same state */
         if (status != QN_OK)
             return status;
     }
@@ -255,8 +256,8 @@ static qn_status shared_step(qn__team *t, qn__tally *tally, qn_error *err) {
     uint32_t before;
     if (!t->sums && !(t->sums = qn__alloc(t->program->parameters, sizeof *t->sums, err)))
         return QN_MEMORY;
-    /* A worker that is lost when its sums are fetched takes its grains along. By then the sums of all the others are
-     * cleared, so the step begins again. */
+    /* A worker that is lost when its sums are fetched takes its grains along. By then the sums of
+     * all the others are cleared, so the step begins again. */
     do {
         status = share_grains(t, err);
         before = qn__team_workers(t);

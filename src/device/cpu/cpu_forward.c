@@ -22,9 +22,8 @@ static uint32_t input_bound(qn__scale scale, int bytes) {
 }
 
 static void fetch_one(const qn__worker *w, const qn__feed *feed, uint64_t item, float *to,
-                      uint32_t *greatest) {
+                      size_t stride, uint32_t *greatest) {
     const qn__program *p = w->program;
-    const size_t stride = w->room * QN__PANEL;
     const uint64_t row = feed->rows ? feed->rows[item] : item;
     const uint32_t bound = input_bound(p->scale, feed->bytes);
     if (feed->bytes)
@@ -46,7 +45,7 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, float *inpu
         const uint32_t first = task * FETCH_ITEMS;
         for (uint32_t i = first; i < first + FETCH_ITEMS && i < batch->items; ++i)
             fetch_one(w, batch->feed, qn__cpu_item(batch, i), inputs + (size_t)i * QN__PANEL,
-                      greatest);
+                      qn__cpu_stride(batch->items), greatest);
     }
 }
 
@@ -88,7 +87,7 @@ static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, 
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t stride = w->room * QN__PANEL;
+    const size_t stride = pass->stride;
     const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const uint32_t blocks = (pass->items + FORWARD_ITEMS - 1) / FORWARD_ITEMS;
     const uint32_t width = w->kernels->panels;

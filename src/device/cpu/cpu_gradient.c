@@ -87,7 +87,7 @@ static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_
 static void sum_narrow(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
                        uint32_t flush_every, sums *s) {
     const qn__worker *w = pass->worker;
-    const size_t stride = w->room * QN__PANEL, count = (size_t)panels * BLOCK;
+    const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
     const uint32_t grain = w->program->grain;
     uint32_t held = 0;
     s->kind = QN__SUMS_DOUBLE;
@@ -119,7 +119,7 @@ static void sum_narrow(const qn__cpu_pass *pass, const float *a, const float *d,
 static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
                     uint32_t rows, sums *s) {
     const qn__worker *w = pass->worker;
-    const size_t stride = w->room * QN__PANEL, count = (size_t)panels * BLOCK;
+    const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
     const uint32_t grain = w->program->grain;
     int bad = 0;
     s->kind = QN__SUMS_INT64;
@@ -154,7 +154,7 @@ static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, u
                         uint32_t out, uint32_t panels) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t stride = w->room * QN__PANEL;
+    const size_t stride = pass->stride;
     const float *a = (layer ? l->input : w->inputs[w->current]) + in * stride;
     const float *d = l->error + out * stride;
     const uint32_t left = l->layer->in - in * QN__PANEL;
@@ -176,7 +176,7 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     qn__worker *w = pass->worker;
     const qn__program *p = w->program;
     const qn__cpu_layer *l = &w->layer[layer];
-    const float *d = l->error + out * w->room * QN__PANEL;
+    const float *d = l->error + out * pass->stride;
     sums s;
     int bad = 0;
     s.kind = QN__SUMS_INT64;

@@ -86,7 +86,7 @@ void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t item) {
     const uint32_t last = w->program->layers - 1;
     const qn__cpu_layer *l = &w->layer[last];
     const uint32_t out = l->layer->out;
-    const size_t padded = (size_t)l->out_panels * QN__PANEL, stride = w->room * QN__PANEL;
+    const size_t padded = (size_t)l->out_panels * QN__PANEL, stride = pass->stride;
     const qn__feed *feed = pass->batch->feed;
     float *row = core->row, *delta = core->row + padded, max = 0.0f, sum = 1.0f, at_label = 0.0f;
     uint32_t label = 0;
@@ -124,7 +124,7 @@ void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer
                     const float *transposed, uint32_t first, uint32_t rows) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
-    const size_t stride = w->room * QN__PANEL, at = panel * stride + (size_t)first * QN__PANEL;
+    const size_t stride = pass->stride, at = panel * stride + (size_t)first * QN__PANEL;
     const size_t count = (size_t)rows * QN__PANEL;
     float *error = below->error + at;
     w->kernels->matmul(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, stride,
@@ -142,7 +142,7 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__cpu_core *core = &w->core[thread];
     const uint32_t last = w->program->layers - 1;
     const qn__cpu_layer *l = &w->layer[last];
-    const size_t stride = w->room * QN__PANEL;
+    const size_t stride = pass->stride;
     const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const float *input = last == 0        ? w->inputs[w->current]
                          : pass->training ? l->input

@@ -48,7 +48,7 @@ static void forget(qn__worker *w, qn__cpu_core *core) {
 static void inspect(const qn__cpu_pass *pass, int thread) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
-    const size_t stride = w->room * QN__PANEL;
+    const size_t stride = pass->stride;
     w->core[thread].bad_position = UINT64_MAX;
     for (uint32_t i = (uint32_t)thread; i < pass->items; i += (uint32_t)w->threads) {
         for (uint32_t o = 0; o < l->layer->out; ++o) {
@@ -158,6 +158,7 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     for (uint32_t i = 0; i < counters; ++i)
         atomic_store_explicit(&w->counter[i].taken, 0, memory_order_relaxed);
     pass->items = pass->batch->items;
+    pass->stride = qn__cpu_stride(pass->items);
     if (same_batch(&w->fetched, pass->batch))
         w->current = 1 - w->current;
     else

@@ -123,6 +123,7 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
     w->room = qn__apply_room(program);
     if (program->batch > w->room)
         w->room = program->batch;
+    ++w->room; /* for the row that keeps panels apart */
     status = qn__pool_create(w->threads, 0, &w->pool, err);
     if (status == QN_OK)
         status = allocate(w, err);

@@ -13,7 +13,8 @@ enum {
         64 /* last layers up to this width go back through their weights in the task of the loss */
 };
 
-/* One layer's arrays, all in panels (cpu_kernels.h). `items` is the worker's room for items. */
+/* One layer's arrays, all in panels (cpu_kernels.h). Those of a batch have an item to a row, their
+ * panels qn__cpu_stride apart. */
 typedef struct qn__cpu_layer {
     const qn__layer *layer;
     uint32_t in_panels, out_panels;
@@ -21,8 +22,8 @@ typedef struct qn__cpu_layer {
     float *bias;    /* out_panels x 16 */
     float *weight_slot[2], *bias_slot[2];
     int64_t *weight_sums, *bias_sums; /* made when train_grains is first used */
-    const float *input; /* in_panels x items x 16: the outputs of the layer below, or the inputs */
-    float *output;      /* out_panels x items x 16, before dropout */
+    const float *input; /* in_panels x rows x 16: the outputs of the layer below, or the inputs */
+    float *output;      /* out_panels x rows x 16, before dropout */
     float *dropped;     /* the same after dropout; NULL without */
     float *error;       /* delta of 8.2 - 8.5 */
 } qn__cpu_layer;
@@ -59,7 +60,7 @@ struct qn__worker {
     qn__pool *pool;
     int threads;
     uint32_t slots;
-    size_t room; /* items that the arrays hold */
+    size_t room; /* rows that a panel of the batch's arrays holds at most */
     qn__cpu_layer *layer;
     float *inputs[2];      /* in panels; the next batch's are fetched into the other one */
     int current;           /* which of the two the step uses */
@@ -82,7 +83,15 @@ typedef struct qn__cpu_pass {
     qn__applied *applied;     /* apply only */
     int training;
     uint32_t items;
+    size_t stride; /* qn__cpu_stride(items) */
 } qn__cpu_pass;
+
+/* Floats between two panels of a batch of `items`: as close as they can lie, but never a multiple
+ * of 2 KiB apart, where the same rows of all panels would fall into the same few places of a cache.
+ */
+static inline size_t qn__cpu_stride(uint32_t items) {
+    return ((size_t)items + (items % 32 == 0)) * QN__PANEL;
+}
 
 /* The next task of a phase for a thread; 0 when none is left. */
 int qn__cpu_take(qn__worker *worker, int thread, uint32_t phase, qn__cpu_grid grid,

@@ -1,5 +1,6 @@
-/* Each kernel of each instruction set of this machine against plain loops, over all tails. Every array ends where a page
- * begins that may not be touched, and starts behind another one, so an access outside ends the test. */
+/* Each kernel of each instruction set of this machine against plain loops, over all tails. Every
+ * array ends where a page begins that may not be touched, and starts behind another one, so an
+ * access outside ends the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,11 +28,11 @@ static uint32_t word(void) {
     return (uint32_t)((z ^ (z >> 31)) >> 32);
 }
 
-/* Mostly ordinary numbers; quarters, so that halves come up in sums; zeros of both signs; and, when asked for, all the
- * strange ones. */
+/* Mostly ordinary numbers; quarters, so that halves come up in sums; zeros of both signs; and, when
+ * asked for, all the strange ones. */
 static float number(int strange) {
-    static const float odd[] = {NAN,        INFINITY,    -INFINITY,    0x1.fffffep127f, -0x1p-149f,
-                                0x1p-126f, -0x1p-127f, 0x1.62e43p6f, -104.0f,          1e30f};
+    static const float odd[] = {NAN,       INFINITY,   -INFINITY,    0x1.fffffep127f, -0x1p-149f,
+                                0x1p-126f, -0x1p-127f, 0x1.62e43p6f, -104.0f,         1e30f};
     const uint32_t luck = word() % 16;
     if (strange && luck < 4)
         return odd[word() % (sizeof odd / sizeof *odd)];
@@ -119,7 +120,8 @@ static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth
     const float *b = guarded_numbers((panels - 1) * b_stride + depth * 16, 0);
     const float *start = guarded_numbers(panels * 16, 0);
     float *c = guarded_numbers(c_count, 0), *want = copy_of(c, c_count);
-    snprintf(how, sizeof how, "rows %u, k %u, panels %u, start %d", rows, depth, panels, with_start);
+    snprintf(how, sizeof how, "rows %u, k %u, panels %u, start %d", rows, depth, panels,
+             with_start);
     for (uint32_t i = 0; i < rows; ++i) /* the padding of a is never looked at */
         for (uint32_t t = depth; t < a_panels * 16; ++t)
             a[t / 16 * a_stride + i * 16 + t % 16] = NAN;
@@ -132,7 +134,8 @@ static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth
                                acc);
                 want[p * c_stride + i * 16 + o] = acc;
             }
-    k->matmul(rows, depth, a, a_stride, b, b_stride, c, c_stride, with_start ? start : NULL, panels);
+    k->matmul(rows, depth, a, a_stride, b, b_stride, c, c_stride, with_start ? start : NULL,
+              panels);
     same(k, "matmul", c, want, c_count); /* the gaps too: nothing may be written there */
     release();
 }
@@ -155,8 +158,10 @@ static void test_matmul(void **state) {
 
 /* ---- partial gradients */
 
-/* What a partial becomes, in either kind of array. Zeros are equal whatever their sign: they stand for an integer. */
-static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels, qn__partial kind) {
+/* What a partial becomes, in either kind of array. Zeros are equal whatever their sign: they stand
+ * for an integer. */
+static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels,
+                        qn__partial kind) {
     const int doubles = kind == QN__PARTIAL_FIRST || kind == QN__PARTIAL_ADD;
     const size_t d_stride = items * 16 + 32, count = panels * 256u;
     const float *a = guarded_numbers(items * 16, 0);
@@ -204,7 +209,8 @@ static void bias_body(const qn__cpu_kernels *k) {
 }
 
 static void flush_body(const qn__cpu_kernels *k) {
-    static const double edges[] = {0.0, -0.0, 1.0, -1.0, 0x1p51 - 1, -(0x1p51 - 1), 0x1p50, -0x1p32};
+    static const double edges[] = {0.0,        -0.0,          1.0,    -1.0,
+                                   0x1p51 - 1, -(0x1p51 - 1), 0x1p50, -0x1p32};
     for (size_t count = 16; count <= 256; count += 16) {
         double *narrow = guard(count * sizeof *narrow);
         int64_t *wide = guard(count * sizeof *wide), want[256];
@@ -238,7 +244,8 @@ static void test_flush(void **state) {
 
 /* ---- the update */
 
-/* A sum that the kind of array can hold, in that array. Zeros get either sign: both are the integer 0. */
+/* A sum that the kind of array can hold, in that array. Zeros get either sign: both are the integer
+ * 0. */
 static int64_t put_sum(qn__sums kind, void *sums, size_t i) {
     int64_t sum = ((int64_t)word() << 31 ^ word()) >> word() % 60;
     if (word() % 4 == 0)
@@ -273,8 +280,8 @@ static void check_update(const qn__cpu_kernels *k, const qn__program *program, q
         qn__update_one(program, &u, is_weight, put_sum(kind, sums, i), &want[i],
                        want0 ? &want0[i] : NULL, want1 ? &want1[i] : NULL);
     k->update(program, &u, is_weight, count, kind, sums, w, s0, s1);
-    snprintf(how, sizeof how, "optimizer %d, sums %d, weight %d, count %zu", (int)program->optimizer,
-             (int)kind, is_weight, count);
+    snprintf(how, sizeof how, "optimizer %d, sums %d, weight %d, count %zu",
+             (int)program->optimizer, (int)kind, is_weight, count);
     same(k, "update", w, want, count);
     if (s0)
         same(k, "update, first state", s0, want0, count);
@@ -442,11 +449,15 @@ static void test_find(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul),       cmocka_unit_test(test_outer),
-        cmocka_unit_test(test_bias_partial), cmocka_unit_test(test_flush),
-        cmocka_unit_test(test_update),       cmocka_unit_test(test_input),
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_outer),
+        cmocka_unit_test(test_bias_partial),
+        cmocka_unit_test(test_flush),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_input),
         cmocka_unit_test(test_activate_and_derive),
-        cmocka_unit_test(test_exp),          cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_greatest),
         cmocka_unit_test(test_find),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

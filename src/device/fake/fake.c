@@ -1,6 +1,6 @@
-/* The device table over num/reference.h, with the behaviour of a plan laid over it. A worker computes for real,
- * then sleeps until the time has passed that its rate asks for. It has no train_step, so that a team of one fake
- * device goes through the queue like any other team. */
+/* The device table over num/reference.h, with the behaviour of a plan laid over it. A worker
+ * computes for real, then sleeps until the time has passed that its rate asks for. It has no
+ * train_step, so that a team of one fake device goes through the queue like any other team. */
 #include "device/fake/fake.h"
 
 #include "base/clock.h"
@@ -29,20 +29,15 @@ struct qn__worker {
     double busy;
 };
 
-void qn__fake_set(const qn__fake_plan *wanted)
-{
+void qn__fake_set(const qn__fake_plan *wanted) {
     plan = wanted ? *wanted : (qn__fake_plan){0};
     if (plan.count > QN__FAKE_DEVICES)
         plan.count = QN__FAKE_DEVICES;
 }
 
-static uint32_t count(void)
-{
-    return plan.count;
-}
+static uint32_t count(void) { return plan.count; }
 
-static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err)
-{
+static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     if (index >= plan.count)
         return qn__fail(err, QN_USAGE, "there is no fake device %u", index);
     memset(info, 0, sizeof *info);
@@ -54,13 +49,9 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err)
     return QN_OK;
 }
 
-static int supports(const qn__program *program)
-{
-    return program->arith == QN__ARITH_F32;
-}
+static int supports(const qn__program *program) { return program->arith == QN__ARITH_F32; }
 
-static void wait_seconds(double seconds)
-{
+static void wait_seconds(double seconds) {
     if (seconds <= 0)
         return;
     const double whole = floor(seconds);
@@ -69,8 +60,7 @@ static void wait_seconds(double seconds)
         ;
 }
 
-static void close_worker(qn__worker *w)
-{
+static void close_worker(qn__worker *w) {
     if (!w)
         return;
     qn__reference_destroy(w->reference);
@@ -81,8 +71,7 @@ static void close_worker(qn__worker *w)
     qn__free(w);
 }
 
-static qn_status allocate(qn__worker *w, qn_error *err)
-{
+static qn_status allocate(qn__worker *w, qn_error *err) {
     const uint64_t n = w->program->parameters;
     w->parameters = qn__alloc(n, sizeof *w->parameters, err);
     w->sums = qn__alloc(n, sizeof *w->sums, err);
@@ -95,8 +84,7 @@ static qn_status allocate(qn__worker *w, qn_error *err)
 }
 
 static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn__program *program,
-                             qn__worker **out, qn_error *err)
-{
+                             qn__worker **out, qn_error *err) {
     (void)compute; /* one thread, one way of computing */
     *out = NULL;
     if (index >= plan.count)
@@ -118,15 +106,13 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
     return QN_OK;
 }
 
-static qn_status fail(qn__worker *w, qn_error *err)
-{
+static qn_status fail(qn__worker *w, qn_error *err) {
     w->failed = 1;
     return qn__fail(err, QN_DEVICE, "fake device %u failed at grain %llu, as planned", w->index,
                     (unsigned long long)w->grains);
 }
 
-static qn_status load(qn__worker *w, const qn__state *state, qn_error *err)
-{
+static qn_status load(qn__worker *w, const qn__state *state, qn_error *err) {
     const uint64_t n = w->program->parameters;
     if (w->failed)
         return fail(w, err);
@@ -139,8 +125,7 @@ static qn_status load(qn__worker *w, const qn__state *state, qn_error *err)
     return QN_OK;
 }
 
-static qn_status save(qn__worker *w, qn__state *state, qn_error *err)
-{
+static qn_status save(qn__worker *w, qn__state *state, qn_error *err) {
     const uint64_t n = w->program->parameters;
     if (w->failed)
         return fail(w, err);
@@ -151,8 +136,7 @@ static qn_status save(qn__worker *w, qn__state *state, qn_error *err)
     return QN_OK;
 }
 
-static qn__reference_item item_at(const qn__batch *batch, uint32_t index)
-{
+static qn__reference_item item_at(const qn__batch *batch, uint32_t index) {
     const qn__feed *feed = batch->feed;
     const uint64_t position = batch->first + index;
     const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
@@ -165,8 +149,7 @@ static qn__reference_item item_at(const qn__batch *batch, uint32_t index)
 }
 
 /* What the plan says before a grain: stall, change of speed, failure. */
-static qn_status before_grain(qn__worker *w, qn_error *err)
-{
+static qn_status before_grain(qn__worker *w, qn_error *err) {
     const qn__fake_behaviour *b = &w->behaviour;
     ++w->grains;
     if (w->grains == b->stall_at)
@@ -179,8 +162,7 @@ static qn_status before_grain(qn__worker *w, qn_error *err)
 }
 
 /* Sleeps until `items` items have taken as long as the rate says, give or take the noise. */
-static void keep_pace(qn__worker *w, double begun, uint64_t items)
-{
+static void keep_pace(qn__worker *w, double begun, uint64_t items) {
     const qn__fake_behaviour *b = &w->behaviour;
     uint32_t word[4];
     if (b->rate > 0) {
@@ -192,8 +174,7 @@ static void keep_pace(qn__worker *w, double begun, uint64_t items)
 }
 
 static qn_status one_grain(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t items,
-                           qn_error *err)
-{
+                           qn_error *err) {
     qn__reference_grain_begin(w->reference);
     for (uint32_t i = first; i < first + items; ++i) {
         const qn__reference_item item = item_at(batch, i);
@@ -211,8 +192,7 @@ static qn_status one_grain(qn__worker *w, const qn__batch *batch, uint32_t first
 }
 
 static qn_status train_grains(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t many,
-                              qn_error *err)
-{
+                              qn_error *err) {
     const double begun = qn__now();
     const uint32_t grain = w->program->grain;
     uint64_t items = 0;
@@ -229,8 +209,7 @@ static qn_status train_grains(qn__worker *w, const qn__batch *batch, uint32_t fi
     return status;
 }
 
-static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err)
-{
+static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
     if (w->failed || ++w->collects == w->behaviour.fail_collect)
         return fail(w, err);
     for (uint64_t i = 0; i < w->program->parameters; ++i) {
@@ -245,15 +224,14 @@ static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_erro
 }
 
 static void update_range(qn__worker *w, const qn__update *update, int is_weight, uint64_t first,
-                         uint64_t many, const int64_t *sums)
-{
+                         uint64_t many, const int64_t *sums) {
     for (uint64_t i = first; i < first + many; ++i)
         qn__update_one(w->program, update, is_weight, sums[i], &w->parameters[i],
                        w->slots > 0 ? &w->slot[0][i] : NULL, w->slots > 1 ? &w->slot[1][i] : NULL);
 }
 
-static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t *sums, qn_error *err)
-{
+static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
+                        qn_error *err) {
     if (w->failed || ++w->updates == w->behaviour.fail_update)
         return fail(w, err);
     for (uint32_t l = 0; l < w->program->layers; ++l) {
@@ -266,8 +244,8 @@ static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t 
 
 /* One item of apply: its results, and its share of the loss of its grain. */
 static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t index,
-                            const qn__applied *applied, float *loss, qn__tally *tally, qn_error *err)
-{
+                            const qn__applied *applied, float *loss, qn__tally *tally,
+                            qn_error *err) {
     const uint32_t outputs = w->program->layer[w->program->layers - 1].out;
     const qn__reference_item item = item_at(batch, index);
     const float *y = qn__reference_apply(w->reference, w->parameters, &item);
@@ -284,15 +262,14 @@ static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t inde
         applied->scores[index] = y[class];
     if (tally && batch->feed->labels) {
         *loss = *loss + qn__reference_loss(w->reference, item.label);
-        tally->correct += (uint32_t)class == item.label;
+        tally->correct += (uint32_t) class == item.label;
         tally->items += 1;
     }
     return QN_OK;
 }
 
 static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
-                       qn__tally *tally, qn_error *err)
-{
+                       qn__tally *tally, qn_error *err) {
     const double begun = qn__now();
     const uint32_t grain = w->program->grain;
     if (w->failed)
@@ -314,8 +291,7 @@ static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *appli
     return QN_OK;
 }
 
-static int busy(const qn__worker *w, double *seconds, int room)
-{
+static int busy(const qn__worker *w, double *seconds, int room) {
     if (room > 0)
         seconds[0] = w->busy;
     return 1;
