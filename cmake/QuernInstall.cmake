@@ -31,9 +31,18 @@ install(FILES "${PROJECT_BINARY_DIR}/quernConfig.cmake"
 # The prefix is found from the place of the file itself, so that the tree can be moved.
 file(RELATIVE_PATH QUERN_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/+$" "" QUERN_PC_PREFIX "${QUERN_PC_PREFIX}")
+# A static library needs the rest named to everybody, not only to those who think of --static.
+set(_private "")
+if(BUILD_SHARED_LIBS)
+    set(_private _PRIVATE)
+endif()
+set(QUERN_PC_LIBS "")
+set(QUERN_PC_LIBS_PRIVATE "")
 set(QUERN_PC_REQUIRES "")
+set(QUERN_PC_REQUIRES_PRIVATE "")
+set(QUERN_PC_LIBS${_private} " -lm -pthread")
 if(ZLIB::ZLIB IN_LIST QUERN_FEATURE_LIBRARIES)
-    set(QUERN_PC_REQUIRES zlib)
+    set(QUERN_PC_REQUIRES${_private} zlib)
 endif()
 configure_file(cmake/quern.pc.in quern.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/quern.pc"

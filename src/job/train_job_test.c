@@ -1,5 +1,5 @@
-/* The training job below the public functions: its steps against the reference, the state on its way in and out,
- * sets that do not fit. */
+/* The training job below the public functions: its steps against the reference, the state on its
+ * way in and out, sets that do not fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,9 +33,9 @@ static qn_data *draw_data(uint32_t items, uint32_t features, int labelled) {
                 (uint8_t)((word >> 26) + (f % CLASSES == i % CLASSES ? 150u : 0u));
         }
     }
-    assert_int_equal(qn_data_from_arrays(QN_U8, items, features, values, labelled ? labels : NULL,
-                                         &data, NULL),
-                     QN_OK);
+    assert_int_equal(
+        qn_data_from_arrays(QN_U8, items, features, values, labelled ? labels : NULL, &data, NULL),
+        QN_OK);
     free(values);
     free(labels);
     return data;
@@ -62,8 +62,8 @@ static void make_job(qn__train_job *job, const qn_train_options *o, const qn_dat
     assert_int_equal(qn__train_job_create(job, &recipe, data, &compute, NULL, 0, &err), QN_OK);
 }
 
-/* One step as docs/exactness.md says it, item by item, with the reference. The order, batches and grains are made here
- * anew from their definitions, not with the job's own code. */
+/* One step as docs/exactness.md says it, item by item, with the reference. The order, batches and
+ * grains are made here anew from their definitions, not with the job's own code. */
 static void reference_step(const qn__train_job *job, const qn_data *data, uint64_t step,
                            qn__state *state, qn__adam_powers *powers, qn__tally *tally) {
     const qn__program *p = &job->program;
@@ -80,11 +80,11 @@ static void reference_step(const qn__train_job *job, const qn_data *data, uint64
         qn__reference_grain_begin(r);
         for (uint32_t i = g; i < g + 4 && i < batch; ++i) {
             const uint64_t item = qn__permutation_at(&order, first + i);
-            const qn__reference_item one = {
-                .bytes = 1,
-                .values = (const uint8_t *)qn_data_values(data) + item * FEATURES,
-                .number = item,
-                .label = (uint32_t)qn_data_labels(data)[item]};
+            const qn__reference_item one = {.bytes = 1,
+                                            .values = (const uint8_t *)qn_data_values(data) +
+                                                      item * FEATURES,
+                                            .number = item,
+                                            .label = (uint32_t)qn_data_labels(data)[item]};
             qn__reference_grain_item(r, state->parameters, &one, epoch);
         }
         assert_int_equal(qn__reference_grain_end(r, sums, tally), QN__GRAIN_FINE);
@@ -128,7 +128,8 @@ static void test_steps_are_those_of_the_contract(void **unused) {
     qn_data_close(data);
 }
 
-/* The state taken out in the middle of an epoch and put into a new job goes on as if nothing had been. */
+/* The state taken out in the middle of an epoch and put into a new job goes on as if nothing had
+ * been. */
 static void test_state_travels(void **unused) {
     (void)unused;
     qn_data *data = draw_data(ITEMS, FEATURES, 1);
@@ -167,7 +168,8 @@ static void test_state_travels(void **unused) {
     qn_data_close(data);
 }
 
-/* Sizes at the border of what a recipe may say: more than there is to train on, and grains of one. */
+/* Sizes at the border of what a recipe may say: more than there is to train on, and grains of one.
+ */
 static void test_sizes_at_the_border(void **unused) {
     (void)unused;
     static const struct {

@@ -90,8 +90,8 @@ static void test_results_do_not_depend_on_the_run(void **unused) {
     for (int threads = 1; threads <= 5; threads += 2) {
         const qn_compute compute = {.threads = threads, .isa = threads == 3 ? "scalar" : "auto"};
         memset(again, 0xff, sizeof again);
-        assert_int_equal(
-            qn_predict(all.model, all.bare, &compute, again, scores_again, NULL, NULL), QN_OK);
+        assert_int_equal(qn_predict(all.model, all.bare, &compute, again, scores_again, NULL, NULL),
+                         QN_OK);
         assert_memory_equal(again, classes, sizeof classes);
         assert_memory_equal(scores_again, scores, sizeof scores);
     }
@@ -182,7 +182,8 @@ static void test_refusals_touch_nothing(void **unused) {
     qn_data_close(narrow);
 }
 
-/* Labels that the network cannot give are no hindrance to predicting; nor is a grain greater than all data. */
+/* Labels that the network cannot give are no hindrance to predicting; nor is a grain greater than
+ * all data. */
 static void test_labels_beyond_the_outputs(void **unused) {
     (void)unused;
     enum { N = 40 };
@@ -219,12 +220,11 @@ static void test_labels_beyond_the_outputs(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prediction_is_what_training_measured),
-        cmocka_unit_test(test_results_do_not_depend_on_the_run),
-        cmocka_unit_test(test_a_model_survives_its_file),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_refusals_touch_nothing),
-        cmocka_unit_test(test_labels_beyond_the_outputs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_prediction_is_what_training_measured),
+                                       cmocka_unit_test(test_results_do_not_depend_on_the_run),
+                                       cmocka_unit_test(test_a_model_survives_its_file),
+                                       cmocka_unit_test(test_csv),
+                                       cmocka_unit_test(test_refusals_touch_nothing),
+                                       cmocka_unit_test(test_labels_beyond_the_outputs)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -27,6 +27,7 @@ struct qn_train {
     const qn_data *valid, *test;
     qn__checkpoints *checkpoints;
     qn__record *record;
+    qn_error unrecorded; /* why the record is incomplete; status QN_OK: it is not */
     atomic_int stop;
     qn_status failed;          /* of the step that failed; the workers' state is undefined then */
     double opened, first_step; /* moments; 0: not yet */
@@ -266,7 +267,8 @@ static qn_status check_finite(const qn_train *t, qn_error *err) {
     for (uint64_t i = 0; i < t->job.program.parameters; ++i) {
         if (isfinite(parameter[i]))
             continue;
-        qn__fail(err, QN_NUMERIC, "a parameter became %s", isnan(parameter[i]) ? "NaN" : "infinite");
+        qn__fail(err, QN_NUMERIC, "a parameter became %s",
+                 isnan(parameter[i]) ? "NaN" : "infinite");
         qn__at(err, "step %llu", (unsigned long long)t->job.step);
         return qn__remedy(err, QN_NUMERIC, "a lower --lr or a warm-up usually helps");
     }
@@ -363,9 +365,20 @@ static qn_status score_sets(qn_train *t, qn_error *err) {
     return status;
 }
 
+/* A record that cannot be written is no reason to lose a training: it ends there, which is told now
+ * and by qn_train_report_get. */
+static void record_epoch(qn_train *t, const qn_epoch_event *event) {
+    char text[1200];
+    if (!t->record || t->unrecorded.status != QN_OK ||
+        qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK)
+        return;
+    snprintf(text, sizeof text, "%s; the training goes on without its record", t->unrecorded.what);
+    tell(t, text);
+}
+
 static qn_status end_epoch(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
-    qn_status status = score_sets(t, err);
+    const qn_status status = score_sets(t, err);
     if (status != QN_OK)
         return status;
     /* The speed of the last moments is that of steps. */
@@ -383,11 +396,10 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
                                   .test = t->test_score};
     t->epoch_training = 0;
     t->epoch_items = 0;
-    if (t->record)
-        status = qn__record_epoch(t->record, &event, err);
+    record_epoch(t, &event);
     if (t->options.on_epoch)
         t->options.on_epoch(t->options.user, &event);
-    return status;
+    return QN_OK;
 }
 
 static qn_status one_step(qn_train *t, qn_error *err) {
@@ -458,6 +470,11 @@ static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error
     if (status == QN_OK)
         status = qn__record_end(t->record, report, qn_model_digest(model), "finished", err);
     qn_model_free(model);
+    if (status == QN_OK && t->unrecorded.status != QN_OK) {
+        status = t->unrecorded.status;
+        if (err)
+            *err = t->unrecorded;
+    }
     return status;
 }
 

@@ -1,4 +1,5 @@
-/* The public training from C: equal bytes whoever works and however often it stops, refusals, and the report. */
+/* The public training from C: equal bytes whoever works and however often it stops, refusals, and
+ * the report. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -163,8 +164,8 @@ static void test_threads_do_not_matter(void **unused) {
 /* Stops at random steps until it is done; the epochs and the model must be those of one go. */
 static void test_stops_and_resumes(void **unused) {
     (void)unused;
-    unsigned seed = getenv("QN_TEST_SEED") ? (unsigned)atoi(getenv("QN_TEST_SEED"))
-                                           : (unsigned)time(NULL);
+    unsigned seed =
+        getenv("QN_TEST_SEED") ? (unsigned)atoi(getenv("QN_TEST_SEED")) : (unsigned)time(NULL);
     watch straight = {0};
     qn_train_options o = options_for(&straight);
     char want[65], digest[65];
@@ -329,7 +330,8 @@ static void test_fraction_and_file_agree(void **unused) {
     free(values);
 }
 
-/* A loss that leaves the numbers: the step is named, nothing can be had from the run, the checkpoints stay. */
+/* A loss that leaves the numbers: the step is named, nothing can be had from the run, the
+ * checkpoints stay. */
 static void test_divergence_is_named(void **unused) {
     (void)unused;
     watch w = {0};

@@ -37,15 +37,30 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, uint64_t item, 
         raise_to(greatest, w->kernels->greatest(QN__PANEL, to + panel * stride));
 }
 
+/* Calls an item's values to the caches: they lie anywhere in a table that is larger than these. */
+static void call_for_item(const qn__feed *feed, uint64_t item) {
+    const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
+    const char *from = (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
+    for (size_t i = 0; i < size; i += 64)
+        __builtin_prefetch(from + i);
+}
+
 void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, float *inputs, int thread,
                    uint32_t phase, uint32_t *greatest) {
     qn__worker *w = pass->worker;
     const qn__cpu_grid grid = {(batch->items + FETCH_ITEMS - 1) / FETCH_ITEMS, 1, 1};
+    const size_t stride = qn__cpu_stride(batch->items);
     for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
         const uint32_t first = task * FETCH_ITEMS;
-        for (uint32_t i = first; i < first + FETCH_ITEMS && i < batch->items; ++i)
-            fetch_one(w, batch->feed, qn__cpu_item(batch, i), inputs + (size_t)i * QN__PANEL,
-                      qn__cpu_stride(batch->items), greatest);
+        const uint32_t left = batch->items - first, n = left < FETCH_ITEMS ? left : FETCH_ITEMS;
+        uint64_t item[FETCH_ITEMS];
+        for (uint32_t i = 0; i < n; ++i) {
+            item[i] = qn__cpu_item(batch, first + i);
+            call_for_item(batch->feed, item[i]);
+        }
+        for (uint32_t i = 0; i < n; ++i)
+            fetch_one(w, batch->feed, item[i], inputs + (size_t)(first + i) * QN__PANEL, stride,
+                      greatest);
     }
 }
 
