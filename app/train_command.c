@@ -130,33 +130,38 @@ static int tell_how_to_go_on(session *s, const train_flags *f, const qn_error *s
     return code;
 }
 
+/* The last lines: what was written. `report` is NULL where it could not be had. */
+static void tell_model(const train_flags *f, const qn_model *model, const qn_train_report *report) {
+    char number[32];
+    if (f->json && report) {
+        json_begin("end");
+        json_text("file", f->out);
+        json_text("digest", qn_model_digest(model));
+        report_fields(report);
+        json_end();
+    }
+    if (f->json)
+        return;
+    if (!f->quiet)
+        printf("\n%s parameters; the model file's SHA-256:\n",
+               format_count(qn_model_parameters(model), number));
+    printf("%s  %s\n", qn_model_digest(model), f->out);
+}
+
+/* The model comes first: whatever else fails, hours of training are safe then. */
 static int save(session *s, const train_flags *f) {
     qn_train_report report;
     qn_model *model = NULL;
     qn_error err;
-    char number[32];
-    int code = session_report(s, &report);
-    if (code >= 0)
-        return code;
     if (qn_train_model(s->train, &model, &err) != QN_OK ||
         qn_model_save(model, f->out, &err) != QN_OK) {
         qn_model_free(model);
         return message_error(&err);
     }
-    if (f->json) {
-        json_begin("end");
-        json_text("file", f->out);
-        json_text("digest", qn_model_digest(model));
-        report_fields(&report);
-        json_end();
-    } else {
-        if (!f->quiet)
-            printf("\n%s parameters; the model file's SHA-256:\n",
-                   format_count(qn_model_parameters(model), number));
-        printf("%s  %s\n", qn_model_digest(model), f->out);
-    }
+    int code = session_report(s, &report);
+    tell_model(f, model, code < 0 ? &report : NULL);
     qn_model_free(model);
-    return EXIT_DONE;
+    return code < 0 ? EXIT_DONE : code;
 }
 
 /* Everything is open: train, then save, or tell how to go on. */

@@ -34,3 +34,6 @@ foreach(_source IN LISTS _tests)
     set_tests_properties("${_name}" PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
         ENVIRONMENT "QN_SOURCE_DIR=${PROJECT_SOURCE_DIR};QUERN=${PROJECT_BINARY_DIR}/quern")
 endforeach()
+
+# The AVX-512 kernels, run through plain C on machines that lack AVX-512.
+add_subdirectory("${PROJECT_SOURCE_DIR}/tests/avx512_emulated" avx512_emulated)

@@ -21,6 +21,7 @@ ninja           | ninja-build           | builds
 '
 [ "$what" = build ] || needed+='
 @cmocka.h       | libcmocka-dev         | the C tests
+@simde/x86/avx512.h | libsimde-dev          | runs the AVX-512 kernels where there is no AVX-512
 @mpfr.h         | libmpfr-dev           | the reference for the elementary functions
 g++             | g++                   | public headers are tried from C++ too
 clang           | clang                 | the second compiler of the matrix

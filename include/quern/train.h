@@ -103,7 +103,8 @@ qn_status qn_train_open(const qn_train_options *options, const qn_data *train, c
                         const qn_data *test, qn_train **out, qn_error *err);
 
 /* Trains to the end, or until qn_train_stop: then QN_INTERRUPTED, after a checkpoint where a folder
- * was given. QN_NUMERIC names the step at which a loss or a gradient left the range. */
+ * was given, and a further call goes on. QN_NUMERIC names the step at which a loss or a gradient
+ * left the range; after such a failure there is no model and no checkpoint to be had. */
 qn_status qn_train_run(qn_train *train, qn_error *err);
 
 /* Asks the run to stop at the end of its step. May be called from a signal handler or another
@@ -138,10 +139,14 @@ typedef struct qn_train_report {
     const qn_worker_report *worker;
     qn_score train, valid, test; /* at the end; train: running, of the last epoch */
     uint32_t classes;
-    const uint64_t *confusion; /* classes x classes of the test set: [label][class], or NULL */
+    /* classes x classes of the test set: [label][class]; NULL without one, or with more than 1024
+     * classes. */
+    const uint64_t *confusion;
 } qn_train_report;
 
-/* Evaluates the test set if there is one and reports. After qn_train_run. */
+/* Evaluates the sets, unless that was done after the last step, and reports. After qn_train_run. A
+ * record in run_dir that could not be kept is a failure only here, and the report is complete even
+ * so. */
 qn_status qn_train_report_get(qn_train *train, qn_train_report *report, qn_error *err);
 
 void qn_train_close(qn_train *train);

@@ -295,11 +295,12 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
     for (uint64_t i = 0; i < r->program->parameters; ++i)
         if (!(fabsf(r->partial[i]) < r->program->partial_limit))
             return QN__GRAIN_GRADIENT;
+    const qn__tally grain = {
+        .loss = qn__to_units(r->loss * QN__LOSS_UNIT), .correct = r->correct, .items = r->items};
+    if (qn__tally_add(tally, &grain) != 0)
+        return QN__GRAIN_LOSS;
     for (uint64_t i = 0; i < r->program->parameters; ++i)
         sums[i] += qn__to_units(r->partial[i]);
-    tally->loss += qn__to_units(r->loss * QN__LOSS_UNIT);
-    tally->correct += r->correct;
-    tally->items += r->items;
     return QN__GRAIN_FINE;
 }
 

@@ -15,6 +15,10 @@ int64_t qn__to_units(float x);
 /* RN(S): the nearest float, ties to even. */
 float qn__from_units(int64_t sum);
 
+/* Adds a tally to another. Returns 0, or -1 (with *to unchanged) when the sum of the losses does
+ * not fit 64 bits. */
+int qn__tally_add(qn__tally *to, const qn__tally *more);
+
 /* The greatest power of two that a partial may not reach, for batches of `grains` grains: 2^(62 -
  * max(h, 1)). */
 float qn__partial_limit(uint64_t grains);

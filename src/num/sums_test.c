@@ -92,12 +92,24 @@ static void test_no_sum_can_overflow(void **state) {
     }
 }
 
+static void test_tallies_do_not_wrap(void **state) {
+    (void)state;
+    qn__tally tally = {.loss = INT64_MAX - 5, .correct = 1, .items = 2};
+    const qn__tally more = {.loss = 6, .correct = 3, .items = 4},
+                    less = {.loss = 5, .correct = 3, .items = 4};
+    assert_int_equal(qn__tally_add(&tally, &more), -1);
+    assert_true(tally.loss == INT64_MAX - 5 && tally.correct == 1 && tally.items == 2);
+    assert_int_equal(qn__tally_add(&tally, &less), 0);
+    assert_true(tally.loss == INT64_MAX && tally.correct == 4 && tally.items == 6);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_to_units_rounds_ties_to_even),
         cmocka_unit_test(test_from_units_rounds_once),
         cmocka_unit_test(test_partial_limit),
         cmocka_unit_test(test_no_sum_can_overflow),
+        cmocka_unit_test(test_tallies_do_not_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,254 +1,20 @@
-/* The public training: a job, its checkpoints, its record, and what a person is told. */
-#include "run/trainer.h"
-
+/* The public training under way: steps, evaluations, checkpoints, what a person is told, the
+ * report. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
-#include "job/train_job.h"
-#include "model/recipe_options.h"
-#include "run/checkpoint.h"
-#include "run/record.h"
+#include "run/trainer_state.h"
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Speeds shown to a person are taken over about this many seconds. */
 #define RECENT_SECONDS 1.0
-/* Confusions are counted for at most this many outputs: the table has their square. */
-enum { CONFUSION_OUTPUTS = 1024 };
-/* No step: nothing was saved or scored yet. */
-#define NO_STEP UINT64_MAX
-
-struct qn_train {
-    qn_train_options options; /* its texts are the caller's and may be gone */
-    char *checkpoint_dir;     /* a copy, or NULL */
-    qn__train_job job;
-    const qn_data *valid, *test;
-    qn__checkpoints *checkpoints;
-    qn__record *record;
-    qn_error unrecorded; /* why the record is incomplete; status QN_OK: it is not */
-    atomic_int stop;
-    qn_status failed;          /* of the step that failed; the workers' state is undefined then */
-    double opened, first_step; /* moments; 0: not yet */
-    double seconds;            /* T, of all calls of qn_train_run together */
-    double training;           /* seconds in steps, of this run and of this epoch */
-    double epoch_training;
-    double last_checkpoint;
-    double recent_moment, recent_rate; /* for items_per_second */
-    uint64_t recent_items;
-    uint64_t items, epoch_items, steps, resumed_from;
-    uint64_t saved_step;  /* that the last checkpoint is of, written or resumed from */
-    uint64_t scored_step; /* after which the scores below were taken */
-    qn_score train_score, valid_score, test_score;
-    uint64_t *confusion; /* of the test set, outputs x outputs; NULL without or with too many */
-};
-
-void qn_train_options_init(qn_train_options *options) {
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->loss = "cross-entropy";
-    options->init = "auto";
-    options->scale = "unit";
-    options->schedule = "constant";
-    options->rate = 0.1f;
-    options->beta1 = 0.9f;
-    options->beta2 = 0.999f;
-    options->epsilon = 1e-8f;
-    options->lr_gamma = 0.1f;
-    options->batch = 64;
-    options->grain = 32;
-    options->epochs = 10;
-    options->seed = 1;
-    options->unit = 44;
-}
-
-qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
-                                      qn_train_options *options, qn_error *err) {
-    const qn__recipe *recipe = qn__model_recipe_of(model);
-    if (strcmp(recipe->data, qn_data_digest(data)) != 0) {
-        qn__fail(err, QN_MISMATCH, "the data is not what the model was made from");
-        qn__at(err, "digest of the data %s, in the recipe %s", qn_data_digest(data), recipe->data);
-        return qn__remedy(
-            err, QN_MISMATCH,
-            "give the training data as it was: the same items in the same order, with the "
-            "same --label");
-    }
-    qn__recipe_to_options(recipe, qn__model_text(model), options);
-    return QN_OK;
-}
-
-static void tell(const qn_train *t, const char *text) {
-    if (t->options.on_note)
-        t->options.on_note(t->options.user, text);
-}
 
 static qn_score score_of(const qn__tally *tally) {
     const double items = (double)tally->items;
     return (qn_score){.items = tally->items,
                       .correct = tally->correct,
                       .loss = tally->items ? (double)tally->loss * 0x1p-32 / items : NAN};
-}
-
-static qn__snapshot snapshot_of(qn_train *t) {
-    qn__train_job *job = &t->job;
-    return (qn__snapshot){.recipe_json = job->recipe_json,
-                          .step = job->step,
-                          .running = job->running,
-                          .powers = job->powers,
-                          .parameters = job->program.parameters,
-                          .slots = qn__optimizer_slots(job->program.optimizer),
-                          .parameter = job->state.parameters,
-                          .slot = {job->state.slot[0], job->state.slot[1]}};
-}
-
-static qn_status resume(qn_train *t, qn_error *err) {
-    qn__snapshot snapshot = snapshot_of(t);
-    char text[128];
-    int found = 0;
-    qn_status status = qn__checkpoints_last(t->checkpoints, &snapshot, &found, t->options.on_note,
-                                            t->options.user, err);
-    if (status != QN_OK)
-        return status;
-    if (!found) {
-        tell(t, "the checkpoint folder is empty: starting from the beginning");
-        return QN_OK;
-    }
-    t->job.step = snapshot.step;
-    t->job.running = snapshot.running;
-    t->job.powers = snapshot.powers;
-    t->resumed_from = t->saved_step = snapshot.step;
-    snprintf(text, sizeof text, "resumed at step %llu of %llu", (unsigned long long)t->job.step,
-             (unsigned long long)t->job.steps);
-    tell(t, text);
-    return qn__train_job_push(&t->job, err);
-}
-
-static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
-    uint64_t there = 0;
-    if (!(t->checkpoint_dir = qn__copy_text(dir, err)))
-        return QN_MEMORY;
-    qn_status status = qn__checkpoints_open(dir, &t->checkpoints, err);
-    if (status == QN_OK && t->options.resume)
-        return resume(t, err);
-    if (status == QN_OK)
-        status = qn__checkpoints_count(t->checkpoints, &there, err);
-    if (status == QN_OK && there > 0) {
-        qn__fail(err, QN_USAGE, "the folder %s holds checkpoints of an earlier run", dir);
-        return qn__remedy(err, QN_USAGE, "add --resume to go on from them, or name another folder");
-    }
-    return status;
-}
-
-static qn_status open_record(qn_train *t, const qn_train_options *options, qn_error *err) {
-    const int threads = options->compute.threads ? options->compute.threads : qn__cores();
-    const qn__record_start start = {.recipe_json = t->job.recipe_json,
-                                    .isa = options->compute.isa ? options->compute.isa : "auto",
-                                    .threads = threads,
-                                    .arguments = options->command_line ? 1 : 0,
-                                    .argument = &options->command_line,
-                                    .epochs_done = t->job.step / t->job.steps_per_epoch};
-    return qn__record_open(options->run_dir, &start, &t->record, err);
-}
-
-/* What is wrong with the options before any data is looked at. */
-static qn_status check_options(const qn_train_options *o, const qn_data *valid, qn_error *err) {
-    if (o->size != sizeof *o) {
-        qn__fail(err, QN_USAGE, "the options are of another version of the library");
-        return qn__remedy(err, QN_USAGE, "fill them with qn_train_options_init first");
-    }
-    if (o->valid_fraction > 0 && valid) {
-        qn__fail(err, QN_USAGE, "a validation set and a validation fraction exclude each other");
-        return qn__remedy(err, QN_USAGE, "give --valid once");
-    }
-    if (o->resume && !o->checkpoint_dir) {
-        qn__fail(err, QN_USAGE, "there is no folder of checkpoints to resume from");
-        return qn__remedy(err, QN_USAGE, "name it with --checkpoint");
-    }
-    return qn_compute_check(&o->compute, err);
-}
-
-static qn_status check_labels(const qn_data *train, qn_error *err) {
-    if (qn_data_labels(train))
-        return QN_OK;
-    qn__fail(err, QN_INPUT, "the training data has no labels");
-    return qn__remedy(err, QN_INPUT,
-                      "IDX: give the file of labels too (--labels); CSV: --label says which column "
-                      "holds them");
-}
-
-/* Room for the confusions, made now so that a long run cannot fail for it at its end. */
-static qn_status make_confusion(qn_train *t, qn_error *err) {
-    const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
-    if (!t->test || outputs > CONFUSION_OUTPUTS)
-        return QN_OK;
-    t->confusion = qn__alloc(outputs * outputs, sizeof *t->confusion, err);
-    return t->confusion ? QN_OK : QN_MEMORY;
-}
-
-static qn_status check_sets(const qn_train *t, qn_error *err) {
-    qn_status status = QN_OK;
-    if (t->valid)
-        status = qn__train_job_fits(&t->job, t->valid, "the validation set", err);
-    if (status == QN_OK && t->test)
-        status = qn__train_job_fits(&t->job, t->test, "the test set", err);
-    return status;
-}
-
-qn_status qn__train_open_on(const qn_train_options *options, const qn_data *train,
-                            const qn_data *valid, const qn_data *test, const qn__member *members,
-                            uint32_t count, qn_train **out, qn_error *err) {
-    const double opened = qn__now();
-    qn__recipe recipe;
-    *out = NULL;
-    qn_status status = check_options(options, valid, err);
-    if (status == QN_OK)
-        status = check_labels(train, err);
-    if (status == QN_OK)
-        status = qn__recipe_from_options(options, train, &recipe, err);
-    if (status != QN_OK)
-        return status;
-    qn_train *t = qn__alloc(1, sizeof *t, err);
-    if (!t)
-        return QN_MEMORY;
-    t->options = *options;
-    t->opened = opened;
-    t->test = test;
-    t->saved_step = t->scored_step = NO_STEP;
-    status = qn__train_job_create(&t->job, &recipe, train, &options->compute, members, count, err);
-    if (status == QN_OK) {
-        t->valid = valid ? valid : t->job.split[1];
-        qn__team_notes(t->job.team, options->on_note, options->user);
-        status = check_sets(t, err);
-    }
-    if (status == QN_OK)
-        status = make_confusion(t, err);
-    if (status == QN_OK && options->checkpoint_dir)
-        status = open_checkpoints(t, options->checkpoint_dir, err);
-    if (status == QN_OK && options->run_dir)
-        status = open_record(t, options, err);
-    if (status != QN_OK) {
-        qn_train_close(t);
-        return status;
-    }
-    *out = t;
-    return QN_OK;
-}
-
-qn_status qn_train_open(const qn_train_options *options, const qn_data *train, const qn_data *valid,
-                        const qn_data *test, qn_train **out, qn_error *err) {
-    return qn__train_open_on(options, train, valid, test, NULL, 0, out, err);
-}
-
-void qn_train_close(qn_train *t) {
-    if (!t)
-        return;
-    qn__record_close(t->record);
-    qn__checkpoints_close(t->checkpoints);
-    qn__train_job_destroy(&t->job);
-    qn__free(t->confusion);
-    qn__free(t->checkpoint_dir);
-    qn__free(t);
 }
 
 void qn_train_stop(qn_train *t) { atomic_store(&t->stop, 1); }
@@ -283,7 +49,7 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
         status = check_finite(t, err);
     if (status != QN_OK)
         return status;
-    const qn__snapshot snapshot = snapshot_of(t);
+    const qn__snapshot snapshot = qn__train_snapshot(t);
     status = qn__checkpoints_write(to, &snapshot, err);
     t->last_checkpoint = qn__now();
     if (status == QN_OK && to == t->checkpoints)
@@ -373,7 +139,7 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
         qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK)
         return;
     snprintf(text, sizeof text, "%s; the training goes on without its record", t->unrecorded.what);
-    tell(t, text);
+    qn__train_tell(t, text);
 }
 
 static qn_status end_epoch(qn_train *t, qn_error *err) {
@@ -445,7 +211,7 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     if (t->record && status != QN_OK)
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
                        NULL);
-    if (!t->first_step)
+    if (t->first_step <= 0)
         t->first_step = begun;
     atomic_store(&t->stop, 0);
     return status;

@@ -16,7 +16,7 @@
 #include <dirent.h>
 #include <math.h>
 #include <quern/quern.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { ITEMS = 230, TESTS = 90, EPOCHS = 4, MOST_EPOCHS = 8 };
@@ -27,7 +27,8 @@ static char folder[32];
 /* What the callbacks of one run see, and at which step they stop it. */
 typedef struct watch {
     qn_train *train;
-    uint64_t stop_at; /* 0: never */
+    uint64_t stop_at;    /* 0: never */
+    uint32_t full_after; /* epoch after which no file may grow; 0: none */
     uint32_t epochs;
     qn_epoch_event epoch[MOST_EPOCHS];
     uint64_t steps, last_step;
@@ -44,10 +45,20 @@ static void on_step(void *user, const qn_step_event *e) {
         qn_train_stop(w->train);
 }
 
+/* The greatest size of a file that this process may write; a full disk without one. */
+static void limit_files(rlim_t bytes) {
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
 static void on_epoch(void *user, const qn_epoch_event *e) {
     watch *w = user;
     assert_true(w->epochs < MOST_EPOCHS);
     w->epoch[w->epochs++] = *e;
+    if (e->epoch == w->full_after)
+        limit_files(1);
 }
 
 static void on_note(void *user, const char *text) {
@@ -537,6 +548,32 @@ static void test_record_of_a_resumed_run(void **unused) {
     remove_folder();
 }
 
+/* The record of a run cannot be written any more: the training goes on, and its report says so. */
+static void test_a_full_disk_costs_the_record_only(void **unused) {
+    (void)unused;
+    watch w = {.full_after = 2};
+    qn_train_options o = options_for(&w);
+    qn_train *t;
+    qn_train_report report;
+    qn_error err;
+    char want[65], digest[65];
+    o.run_dir = new_folder();
+    assert_int_equal(go(&o, &w, NULL, &t), QN_OK);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(w.epochs, EPOCHS);
+    assert_non_null(strstr(w.notes, "metrics.csv"));
+    assert_int_equal(qn_train_report_get(t, &report, &err), QN_IO);
+    assert_non_null(strstr(err.what, "metrics.csv"));
+    assert_int_equal(report.test.items, TESTS);
+    digest_of(t, digest);
+    qn_train_close(t);
+    remove_folder();
+    w = (watch){0};
+    o.run_dir = NULL;
+    train_once(&o, &w, want);
+    assert_string_equal(digest, want);
+}
+
 static int set_up(void **unused) {
     (void)unused;
     return qn_data_synth_digits(3, 0, ITEMS, &digits, NULL) != QN_OK ||
@@ -560,6 +597,7 @@ int main(void) {
                                        cmocka_unit_test(test_report),
                                        cmocka_unit_test(test_options_are_checked),
                                        cmocka_unit_test(test_replay),
-                                       cmocka_unit_test(test_record_of_a_resumed_run)};
+                                       cmocka_unit_test(test_record_of_a_resumed_run),
+                                       cmocka_unit_test(test_a_full_disk_costs_the_record_only)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "num/sums.h"
 #include "team/queue.h"
 #include <stdio.h>
 #include <string.h>
@@ -268,9 +269,8 @@ static qn_status shared_step(qn__team *t, qn__tally *tally, qn_error *err) {
         status = t->transport->add_up(t->sums, t->program->parameters, &step, err);
     if (status != QN_OK)
         return status;
-    tally->loss += step.loss;
-    tally->correct += step.correct;
-    tally->items += step.items;
+    if (qn__tally_add(tally, &step) != 0)
+        return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
     everyone(t, update_body);
     return settle(t, err);
 }
@@ -309,11 +309,8 @@ qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *appli
         const double begun = qn__now();
         m->device->apply(m->worker, batch, applied, tally ? &part : NULL, &m->error);
         m->busy += qn__now() - begun;
-        if (m->error.status == QN_OK && tally) {
-            tally->loss += part.loss;
-            tally->correct += part.correct;
-            tally->items += part.items;
-        }
+        if (m->error.status == QN_OK && tally && qn__tally_add(tally, &part) != 0)
+            return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
         if (m->error.status == QN_OK)
             return QN_OK;
         const qn_status status = settle(t, err); /* a lost worker: the next one tries */

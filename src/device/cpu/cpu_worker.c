@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "device/cpu/cpu_table.h"
+#include "num/sums.h"
 #include <string.h>
 
 /* A cursor over the worker's one block of memory. With base NULL it only counts. */
@@ -254,11 +255,9 @@ qn_status qn__cpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_err
             biases[o] += l->bias_sums[o];
         }
     }
-    tally->loss += w->tally.loss;
-    tally->correct += w->tally.correct;
-    tally->items += w->tally.items;
+    const int failed = qn__tally_add(tally, &w->tally);
     clear_sums(w);
-    return QN_OK;
+    return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
 qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t *sums,

@@ -17,9 +17,13 @@ static inline vf v_load_bytes(const uint8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
 
+/* Without optimisation the intrinsic is a macro that hands on a full mask as a signed number. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 static inline vf v_whole(vf x) {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+#pragma GCC diagnostic pop
 
 static inline void v_widen(double *s, vf x, int add) {
     const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));

@@ -216,11 +216,9 @@ static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_erro
         sums[i] += w->sums[i];
         w->sums[i] = 0;
     }
-    tally->loss += w->tally.loss;
-    tally->correct += w->tally.correct;
-    tally->items += w->tally.items;
+    const int failed = qn__tally_add(tally, &w->tally);
     memset(&w->tally, 0, sizeof w->tally);
-    return QN_OK;
+    return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
 static void update_range(qn__worker *w, const qn__update *update, int is_weight, uint64_t first,
