@@ -54,7 +54,7 @@ def run_quern(quern):
     Fails the test when the exit status is not `status` (None: any), showing what was printed.
     """
 
-    def run(*args, status=0, timeout=300, **kwargs):
+    def run(*args, status=0, timeout=600, **kwargs):
         kwargs.setdefault("text", True)
         done = subprocess.run([quern, *map(str, args)], capture_output=True, timeout=timeout,
                               **kwargs)

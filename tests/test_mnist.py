@@ -1,0 +1,76 @@
+"""The standing job on the real MNIST, as the README writes it, where the data is at hand.
+
+The folder is $QUERN_MNIST, or shared/data/mnist beside the repository; without it these tests are
+skipped. The files are the original IDX files, gzipped; the CSV files are made of them here.
+"""
+
+import csv
+import gzip
+import os
+from pathlib import Path
+
+import numpy
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = Path(os.environ.get("QUERN_MNIST", ROOT.parent / "shared" / "data" / "mnist"))
+FILES = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k")
+         for kind in ("images-idx3", "labels-idx1")]
+
+# The SHA-256 of digits.safetensors after the standing job. It moves only with the contract.
+STANDING = "077c4a38b0c4d2a93ff408e751dce1fb5d3fd6aa2a206f704f36007c3a989e90"
+
+pytestmark = pytest.mark.skipif(not all((FOLDER / name).exists() for name in FILES),
+                                reason=f"MNIST is not in {FOLDER} (set QUERN_MNIST)")
+
+
+def read(part):
+    with gzip.open(FOLDER / f"{part}-images-idx3-ubyte.gz") as file:
+        images = numpy.frombuffer(file.read()[16:], numpy.uint8).reshape(-1, 784)
+    with gzip.open(FOLDER / f"{part}-labels-idx1-ubyte.gz") as file:
+        labels = numpy.frombuffer(file.read()[8:], numpy.uint8)
+    return images, labels
+
+
+def write_csv(path, images, labels):
+    words = [str(value) for value in range(256)]
+    with open(path, "w") as file:
+        file.write("label," + ",".join(f"p{i}" for i in range(784)) + "\n")
+        for label, image in zip(labels.tolist(), images):
+            file.write(f"{label}," + ",".join([words[v] for v in image.tolist()]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("mnist")
+    for part, name in (("train", "mnist_train.csv"), ("t10k", "mnist_test.csv")):
+        write_csv(made / name, *read(part))
+    return made
+
+
+def test_standing_job(run_quern, folder):
+    """Trained from CSV, applied, made again; the bytes and the accuracy are the committed ones."""
+    sets = ["--data", "mnist_train.csv", "--test", "mnist_test.csv"]
+    run_quern("train", *sets, "--model", "dense 500 tanh; dense 10 softmax", "--loss", "mse",
+              "--batch", "64", "--lr", "0.1", "--momentum", "0.9", "--epochs", "10", "--seed", "1",
+              "-o", "digits.safetensors", cwd=folder)
+    run_quern("predict", "digits.safetensors", "--data", "mnist_test.csv", "-o", "predictions.csv",
+              cwd=folder)
+    with open(folder / "predictions.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    predictions = numpy.array([int(row["prediction"]) for row in rows])
+    accuracy = float((predictions == read("t10k")[1]).mean())
+    assert accuracy >= 0.97
+    replay = run_quern("replay", "digits.safetensors", *sets, cwd=folder)
+    assert STANDING in replay.stdout and "identical" in replay.stdout
+
+
+def test_gzipped_idx_gives_the_same_model(run_quern, folder):
+    """One epoch from the original files and from CSV: one model."""
+    recipe = ["--model", "dense 500 tanh; dense 10 softmax", "--loss", "cross-entropy", "--batch",
+              "128", "--lr", "0.1", "--momentum", "0.9", "--epochs", "1", "--quiet"]
+    run_quern("train", "--data", "mnist_train.csv", *recipe, "-o", "csv.safetensors", cwd=folder)
+    run_quern("train", "--data", FOLDER / "train-images-idx3-ubyte.gz", "--labels",
+              FOLDER / "train-labels-idx1-ubyte.gz", *recipe, "-o", "idx.safetensors", cwd=folder)
+    one, other = ((folder / f"{name}.safetensors").read_bytes() for name in ("csv", "idx"))
+    assert one == other
