@@ -148,7 +148,7 @@ const option train_options[] = {
      AT(batch),
      .value = "N",
      .low = 1,
-     .high = UINT32_MAX,
+     .high = 1 << 24,
      .help = "items of one step",
      .fallback = "64"},
     {.name = "epochs",

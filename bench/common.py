@@ -62,6 +62,14 @@ def data(scratch):
     return files, "SYNTHETIC bytes of MNIST's shape (set QUERN_MNIST to the folder with MNIST)"
 
 
+def fill_zeros(files):
+    """Turns every pixel of 0 into 1, for the speed on data that holds no zeros: nearly the same
+    images to learn from, but none of their inputs can be left out."""
+    for key in ("train-images", "test-images"):
+        raw = bytearray(files[key].read_bytes())
+        files[key].write_bytes(bytes(raw[:16]) + bytes(raw[16:]).replace(b"\0", b"\1"))
+
+
 def synthetic(images_path, labels_path, items, seed):
     """Ten fixed patterns, of which each image keeps three quarters, under specks.
 

@@ -118,6 +118,8 @@ def section(rows, batch, threads, peaks):
 def main():
     parser = common.options(__doc__.splitlines()[0])
     parser.add_argument("--batches", type=common.numbers, default=[32, 128, 1024])
+    parser.add_argument("--no-zeros", action="store_true",
+                        help="make every pixel of 0 a 1: Quern leaves zeros out, 81 %% of MNIST")
     parser.add_argument("--epochs", type=int, default=2, help="timed epochs of one turn")
     words = "more words for quern train, as one: --extra='--grain 64'"
     parser.add_argument("--extra", type=str.split, default=[], help=words)
@@ -133,6 +135,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
         files, facts["data"] = common.data(scratch)
+        if chosen.no_zeros:
+            common.fill_zeros(files)
+            facts["data"] += ", every pixel of 0 made 1"
         for threads in chosen.threads:
             for batch in chosen.batches:
                 rows = contest(files, batch, threads, chosen, scratch, digests)

@@ -11,6 +11,7 @@
 
 #include "device/conformance_case_test.h"
 #include "device/conformance_expect_test.h"
+#include "device/conformance_zeros_test.h"
 #include "device/fake/fake.h"
 
 /* What is being tested, for messages and for the helpers below. */
@@ -279,6 +280,42 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
         print_message("  %-9s %u cases\n", flavour_names[k], kinds[k]);
 }
 
+/* Outputs of +0 and of -0 that the reference gives, so that cases about them have some. */
+static void count_zeros(const test_case *c, const expected *e, uint32_t found[2]) {
+    const size_t outputs = (size_t)e->items * c->layer[c->program.layers - 1].out;
+    for (size_t i = 0; i < outputs; ++i)
+        if (e->outputs[i] == 0.0f)
+            ++found[signbit(e->outputs[i]) != 0];
+}
+
+/* Inputs that are zero may be left out, but the sign of a zero in the end tells of them. */
+static void test_zeros_change_nothing(void **state) {
+    (void)state;
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 150);
+    uint32_t kinds[ZEROS] = {0}, found[2] = {0, 0}, steps = 0, failing = 0;
+    static test_case c;
+    static expected e;
+    for (uint64_t seed = first; seed < first + cases; ++seed) {
+        const zeros how = zeros_begin(&c, seed);
+        assert_true(expect(&c, &e));
+        ++kinds[how];
+        steps += e.steps;
+        failing += e.step[e.steps - 1].fails != 0;
+        if (how == UNDERFLOW)
+            count_zeros(&c, &e, found);
+        for (int i = 0; qn__devices[i]; ++i)
+            if (qn__devices[i]->count() > 0)
+                check_device(qn__devices[i], &c, &e);
+    }
+    case_end(&c);
+    print_message("%u steps, %u cases that leave the range\n", steps, failing);
+    for (int k = 0; k < ZEROS; ++k)
+        print_message("  %-11s %u cases\n", zeros_names[k], kinds[k]);
+    print_message("  outputs of underflow: %u times +0, %u times -0\n", found[0], found[1]);
+    if (kinds[UNDERFLOW] >= 10)
+        assert_true(found[0] && found[1]);
+}
+
 /* Panels are padded to 16, and sigmoid gives 1/2 in the padding, which dropout makes 5. Here all
  * real partials of the last layer's weights are tiny and the errors of a grain cancel, so nothing
  * but padding comes near the limit. */
@@ -322,6 +359,7 @@ static void test_padding_does_not_decide(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
+        cmocka_unit_test(test_zeros_change_nothing),
         cmocka_unit_test(test_every_backend_gives_the_reference_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

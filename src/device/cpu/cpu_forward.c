@@ -1,8 +1,7 @@
 /* Fetching inputs, the forward pass, and dropout. */
 #include "device/cpu/cpu_worker.h"
 #include "num/philox.h"
-
-enum { FETCH_ITEMS = 8, FORWARD_ITEMS = 96 };
+#include <string.h>
 
 uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index) {
     const uint64_t position = batch->first + index;
@@ -45,23 +44,36 @@ static void call_for_item(const qn__feed *feed, uint64_t item) {
         __builtin_prefetch(from + i);
 }
 
-void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, float *inputs, int thread,
+void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, int thread,
                    uint32_t phase, uint32_t *greatest) {
     qn__worker *w = pass->worker;
-    const qn__cpu_grid grid = {(batch->items + FETCH_ITEMS - 1) / FETCH_ITEMS, 1, 1};
+    const uint32_t height = w->kernels->rows;
+    const qn__cpu_grid grid = {qn__cpu_tiles(batch->items, height), 1, 1};
     const size_t stride = qn__cpu_stride(batch->items);
-    for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
-        const uint32_t first = task * FETCH_ITEMS;
-        const uint32_t left = batch->items - first, n = left < FETCH_ITEMS ? left : FETCH_ITEMS;
-        uint64_t item[FETCH_ITEMS];
-        for (uint32_t i = 0; i < n; ++i) {
-            item[i] = qn__cpu_item(batch, first + i);
+    float *inputs = w->inputs[into];
+    for (uint32_t tile, row; qn__cpu_take(w, thread, phase, grid, &tile, &row);) {
+        const qn__cpu_tile at = qn__cpu_tile_at(batch->items, height, tile);
+        uint64_t item[QN__TILE_ROWS];
+        for (uint32_t i = 0; i < at.items; ++i) {
+            item[i] = qn__cpu_item(batch, at.first + i);
             call_for_item(batch->feed, item[i]);
         }
-        for (uint32_t i = 0; i < n; ++i)
-            fetch_one(w, batch->feed, item[i], inputs + (size_t)(first + i) * QN__PANEL, stride,
+        for (uint32_t i = 0; i < at.items; ++i)
+            fetch_one(w, batch->feed, item[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
                       greatest);
+        qn__cpu_note_zeros(w, &w->zeros[into], tile, at, inputs, stride);
     }
+}
+
+/* Counts of tiles are complete before any core begins with the batch: behind a barrier, or since
+ * the last pass. */
+int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    const uint32_t tiles = qn__cpu_tiles(pass->items, w->kernels->rows);
+    uint64_t listed = 0;
+    for (uint32_t t = 0; t < tiles; ++t)
+        listed += w->zeros[w->current].count[t];
+    return listed * 3 < (uint64_t)tiles * w->layer[0].layer->in * 2;
 }
 
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
@@ -99,27 +111,77 @@ static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     raise_to(&w->core[thread].greatest_input[layer + 1], w->kernels->greatest(count, result));
 }
 
+static int has_minus_zero(size_t count, const float *x) {
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        found |= bits == 0x80000000u;
+    }
+    return found != 0;
+}
+
+/* The first layer's product over the tiles of a block, without the inputs that are zero. */
+static void product_some(const qn__cpu_pass *pass, uint32_t block, uint32_t panel,
+                         uint32_t panels) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[0];
+    const qn__cpu_zeros *zeros = &w->zeros[w->current];
+    const size_t stride = pass->stride, weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const uint32_t height = w->kernels->rows, whole = QN__BLOCK_ITEMS / height;
+    const float *b = l->weights + panel * weights, *start = l->bias + panel * QN__PANEL;
+    for (uint32_t tile = block * whole; tile < (block + 1) * whole; ++tile) {
+        const qn__cpu_tile at = qn__cpu_tile_at(pass->items, height, tile);
+        const float *a = w->inputs[w->current] + (size_t)at.first * QN__PANEL;
+        float *c = l->output + panel * stride + (size_t)at.first * QN__PANEL;
+        int redo = 0;
+        if (at.items == 0)
+            break;
+        w->kernels->matmul_some(at.items, zeros->count[tile],
+                                zeros->list + (size_t)tile * l->in_panels * QN__PANEL, a, stride, b,
+                                weights, c, stride, start, panels);
+        for (uint32_t p = 0; p < panels; ++p)
+            redo |= has_minus_zero((size_t)at.items * QN__PANEL, c + p * stride);
+        if (redo)
+            w->kernels->matmul(at.items, l->layer->in, a, stride, b, weights, c, stride, start,
+                               panels);
+    }
+}
+
+/* The product of one task: the rows of a block by some panels. */
+static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t block,
+                    uint32_t rows, uint32_t panel, uint32_t panels) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t stride = pass->stride, first = (size_t)block * QN__BLOCK_ITEMS * QN__PANEL;
+    const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const float *input = layer ? l->input : w->inputs[w->current];
+    if (some) {
+        product_some(pass, block, panel, panels);
+        return;
+    }
+    if (layer && !pass->training)
+        input = w->layer[layer - 1].output;
+    w->kernels->matmul(rows, l->layer->in, input + first, stride, l->weights + panel * weights,
+                       weights, l->output + panel * stride + first, stride,
+                       l->bias + panel * QN__PANEL, panels);
+}
+
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t stride = pass->stride;
-    const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
-    const uint32_t blocks = (pass->items + FORWARD_ITEMS - 1) / FORWARD_ITEMS;
+    const uint32_t blocks = (pass->items + QN__BLOCK_ITEMS - 1) / QN__BLOCK_ITEMS;
     const uint32_t width = w->kernels->panels;
     const qn__cpu_grid grid = {(l->out_panels + width - 1) / width, blocks, 0};
-    const float *input = layer ? l->input : w->inputs[w->current];
-    if (layer && !pass->training)
-        input = w->layer[layer - 1].output;
+    const int some = layer == 0 && qn__cpu_mostly_zero(pass);
     for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
-        const uint32_t panel = group * width, first = block * FORWARD_ITEMS;
-        const uint32_t rows =
-            pass->items - first < FORWARD_ITEMS ? pass->items - first : FORWARD_ITEMS;
+        const uint32_t panel = group * width, first = block * QN__BLOCK_ITEMS;
+        const uint32_t left = pass->items - first;
+        const uint32_t rows = left < QN__BLOCK_ITEMS ? left : QN__BLOCK_ITEMS;
         const uint32_t panels = l->out_panels - panel < width ? l->out_panels - panel : width;
-        float *out = l->output + panel * stride + (size_t)first * QN__PANEL;
-        w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
-                           l->weights + panel * weights, weights, out, stride,
-                           l->bias + panel * QN__PANEL, panels);
+        float *out = l->output + panel * pass->stride + (size_t)first * QN__PANEL;
+        product(pass, layer, some, block, rows, panel, panels);
         for (uint32_t p = 0; p < panels; ++p)
-            after_product(pass, thread, layer, panel + p, first, rows, out + p * stride);
+            after_product(pass, thread, layer, panel + p, first, rows, out + p * pass->stride);
     }
 }

@@ -13,6 +13,7 @@ enum { BLOCK = QN__PANEL * QN__PANEL };
 typedef struct summing {
     int narrow;
     uint32_t flush_every; /* grains */
+    int some;             /* leave out inputs that are zero */
 } summing;
 
 static float greatest_of(const qn__worker *w, uint32_t layer, int errors) {
@@ -33,9 +34,9 @@ static summing choose(const qn__worker *w, uint32_t layer) {
     const float largest = greatest_of(w, layer, 0) + greatest_of(w, layer, 1);
     /* A NaN fails the first comparison, an infinity too. */
     if (!(largest < INFINITY) || !(bound < 0x1p51) || !(bound < p->partial_limit))
-        return (summing){0, 1};
+        return (summing){0, 1, 0};
     const double grains = 0x1p51 / bound;
-    return (summing){1, grains > 0x1p20 ? 1u << 20 : (uint32_t)grains};
+    return (summing){1, grains > 0x1p20 ? 1u << 20 : (uint32_t)grains, 0};
 }
 
 /* A grain's partials, one by one: the way that is always right. */
@@ -84,8 +85,8 @@ static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_
 
 /* Partials of all grains, summed where nothing needs to be looked at: in doubles, emptied into
  * integers in time. A single grain's partials stay floats. */
-static void sum_narrow(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
-                       uint32_t flush_every, sums *s) {
+static void sum_narrow(const qn__cpu_pass *pass, const float *a, const uint16_t *some,
+                       const float *d, uint32_t panels, uint32_t flush_every, sums *s) {
     const qn__worker *w = pass->worker;
     const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
     const uint32_t grain = w->program->grain;
@@ -93,7 +94,7 @@ static void sum_narrow(const qn__cpu_pass *pass, const float *a, const float *d,
     s->kind = QN__SUMS_DOUBLE;
     if (pass->items <= grain) {
         s->kind = QN__SUMS_FLOAT;
-        w->kernels->outer(pass->items, a, d, stride, QN__PARTIAL_ONLY, s->partial, panels);
+        w->kernels->outer(pass->items, a, some, d, stride, QN__PARTIAL_ONLY, s->partial, panels);
         return;
     }
     if ((pass->items + grain - 1) / grain > flush_every) {
@@ -106,7 +107,8 @@ static void sum_narrow(const qn__cpu_pass *pass, const float *a, const float *d,
             w->kernels->flush(count, s->narrow, s->wide);
             held = 0;
         }
-        w->kernels->outer(n, a + (size_t)i * QN__PANEL, d + (size_t)i * QN__PANEL, stride,
+        w->kernels->outer(n, a + (size_t)i * QN__PANEL, some ? some + i : NULL,
+                          d + (size_t)i * QN__PANEL, stride,
                           held++ ? QN__PARTIAL_ADD : QN__PARTIAL_FIRST, s->narrow, panels);
     }
     if (s->kind == QN__SUMS_INT64)
@@ -126,7 +128,7 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
     memset(s->wide, 0, count * sizeof *s->wide);
     for (uint32_t i = 0; i < pass->items; i += grain) {
         const uint32_t n = pass->items - i < grain ? pass->items - i : grain;
-        w->kernels->outer(n, a + (size_t)i * QN__PANEL, d + (size_t)i * QN__PANEL, stride,
+        w->kernels->outer(n, a + (size_t)i * QN__PANEL, NULL, d + (size_t)i * QN__PANEL, stride,
                           QN__PARTIAL_RAW, s->partial, panels);
         for (size_t at = 0; at < count; at += BLOCK)
             bad |= add_wide((size_t)rows * QN__PANEL, s->partial + at, w->program->partial_limit,
@@ -163,7 +165,8 @@ static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, u
     if (pass->update)
         call_for_block(l, in, out, panels, w->slots);
     if (how.narrow)
-        sum_narrow(pass, a, d, panels, how.flush_every, &s);
+        sum_narrow(pass, a, how.some ? w->zeros[w->current].some + in * w->room : NULL, d, panels,
+                   how.flush_every, &s);
     else if (sum_wide(pass, a, d, panels, rows, &s))
         return 1;
     for (uint32_t g = 0; g < panels; ++g)
@@ -194,7 +197,8 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const summing how = choose(w, layer);
+    summing how = choose(w, layer);
+    how.some = layer == 0 && qn__cpu_mostly_zero(pass);
     const uint32_t groups = (l->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
     /* Groups outside, inputs inside: the errors of a group stay in the cache while the inputs pass
      * by. */

@@ -35,7 +35,8 @@ typedef enum qn__partial {
 
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
-    uint32_t panels;  /* of a tile of matmul: it does best with a multiple of them */
+    uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
+    uint32_t panels;  /* that matmul and matmul_some like to be given at a time */
 
     /* c[i][0..15] = chain over t = 0..k-1 of fma(a(i, t), b[t][0..15]) from start[0..15] (from +0
      * when start is NULL), for `rows` rows and `panels` panels of c. a(i, t) = a[(t / 16) *
@@ -44,12 +45,25 @@ typedef struct qn__cpu_kernels {
     void (*matmul)(uint32_t rows, uint32_t k, const float *a, size_t a_stride, const float *b,
                    size_t b_stride, float *c, size_t c_stride, const float *start, uint32_t panels);
 
+    /* The same chains over the `count` values of t in `list` (ascending) instead of all: what
+     * matmul gives when every a(i, t) that is left out is +0 and the weights are finite, except
+     * that an element may be -0 where matmul gives +0. At most `rows` rows (of a tile) and `panels`
+     * panels. */
+    void (*matmul_some)(uint32_t rows, uint32_t count, const uint32_t *list, const float *a,
+                        size_t a_stride, const float *b, size_t b_stride, float *c, size_t c_stride,
+                        const float *start, uint32_t panels);
+
+    /* Bit t: the bits of x[t] are not those of +0. */
+    uint32_t (*nonzero)(const float x[QN__PANEL]);
+
     /* Partial gradients of one grain for `panels` blocks of 16 x 16: for each k, o: the chain over
      * i of fma(d[i][o], a[i][k]) from +0, i < items. a and d are rows of 16. Block p of d lies p *
      * d_stride floats on. `how` says what becomes of the partial in out[p][k][o], an array of
-     * floats or of doubles. */
-    void (*outer)(uint32_t items, const float *a, const float *d, size_t d_stride, qn__partial how,
-                  void *out, uint32_t panels);
+     * floats or of doubles. `some`, when not NULL, holds for each item what `nonzero` gives for
+     * a[i]; an item that would add nothing but zeros to a tile is left out of it (not in
+     * QN__PARTIAL_RAW). Whole numbers do not know the sign of a zero, so nothing changes. */
+    void (*outer)(uint32_t items, const float *a, const uint16_t *some, const float *d,
+                  size_t d_stride, qn__partial how, void *out, uint32_t panels);
 
     /* The same for biases: partial[o] = chain of additions of d[i][o] from +0. */
     void (*bias_partial)(uint32_t items, const float *d, float partial[QN__PANEL]);

@@ -80,8 +80,7 @@ static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase
         qn__cpu_gradient(pass, thread, l, phase++);
     if (pass->next) {
         w->core[thread].next_input = 0;
-        qn__cpu_fetch(pass, pass->next, w->inputs[1 - w->current], thread, phase,
-                      &w->core[thread].next_input);
+        qn__cpu_fetch(pass, pass->next, 1 - w->current, thread, phase, &w->core[thread].next_input);
     }
 }
 
@@ -95,8 +94,7 @@ static void phases(void *context, int thread) {
     forget(w, core);
     if (w->fetched.items == 0) {
         core->greatest_input[0] = 0;
-        qn__cpu_fetch(pass, pass->batch, w->inputs[w->current], thread, phase,
-                      &core->greatest_input[0]);
+        qn__cpu_fetch(pass, pass->batch, w->current, thread, phase, &core->greatest_input[0]);
         barrier(w, thread);
     } else {
         core->greatest_input[0] = core->next_input;

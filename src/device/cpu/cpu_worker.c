@@ -52,8 +52,13 @@ static void carve_all(arena *a, qn__worker *w) {
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
     for (uint32_t l = 0; l < layers; ++l)
         carve_layer(a, w, l);
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < 2; ++i) {
+        const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
         w->inputs[i] = carve(a, inputs * w->room, sizeof(float));
+        w->zeros[i].some = carve(a, (size_t)w->layer[0].in_panels * w->room, sizeof(uint16_t));
+        w->zeros[i].list = carve(a, tiles * inputs, sizeof(uint32_t));
+        w->zeros[i].count = carve(a, tiles, sizeof(uint32_t));
+    }
     w->mean = carve(a, inputs, sizeof(float));
     w->inverse = carve(a, inputs, sizeof(float));
     w->loss = carve(a, w->room, sizeof(float));

@@ -4,6 +4,7 @@
 
 #include "base/threads.h"
 #include "device/cpu/cpu_kernels.h"
+#include "device/cpu/cpu_zeros.h"
 #include "device/device.h"
 #include <stdatomic.h>
 
@@ -62,12 +63,13 @@ struct qn__worker {
     uint32_t slots;
     size_t room; /* rows that a panel of the batch's arrays holds at most */
     qn__cpu_layer *layer;
-    float *inputs[2];      /* in panels; the next batch's are fetched into the other one */
-    int current;           /* which of the two the step uses */
-    qn__batch fetched;     /* what stands in inputs[1 - current]; items 0: nothing */
-    float *mean, *inverse; /* padded with zeros */
-    float *loss;           /* of each item */
-    int32_t *chosen;       /* class of each item */
+    float *inputs[2];       /* in panels; the next batch's are fetched into the other one */
+    qn__cpu_zeros zeros[2]; /* of each of them */
+    int current;            /* which of the two the step uses */
+    qn__batch fetched;      /* what stands in inputs[1 - current]; items 0: nothing */
+    float *mean, *inverse;  /* padded with zeros */
+    float *loss;            /* of each item */
+    int32_t *chosen;        /* class of each item */
     qn__tally tally;
     qn__cpu_core *core;
     qn__cpu_counter *counter; /* of the tasks of each phase: phase * threads + thread */
@@ -98,7 +100,7 @@ int qn__cpu_take(qn__worker *worker, int thread, uint32_t phase, qn__cpu_grid gr
                  uint32_t *column, uint32_t *row);
 
 /* Phases, each a loop over tasks; called by every core, with a barrier between two of them. */
-void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, float *inputs, int thread,
+void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, int thread,
                    uint32_t phase, uint32_t *greatest);
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
@@ -122,6 +124,9 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
 
 /* The item at a position of a batch. */
 uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index);
+
+/* Whether so many inputs of the current batch are zero that leaving them out pays. */
+int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 
 /* Runs a pass: all phases on all cores. Adds to the tally; QN_NUMERIC as the device table says. */
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);

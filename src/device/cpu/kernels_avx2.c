@@ -33,4 +33,9 @@ static inline vf v_round_sums(const double *s) {
                            _mm256_cvtpd_ps(_mm256_loadu_pd(s)));
 }
 
+static inline uint32_t v_nonzero(vf x) {
+    const __m256i zero = _mm256_cmpeq_epi32(v_bits(x), _mm256_setzero_si256());
+    return ~(uint32_t)_mm256_movemask_ps(v_float(zero)) & 0xffu;
+}
+
 #include "device/cpu/table.inc"

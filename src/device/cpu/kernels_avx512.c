@@ -37,4 +37,6 @@ static inline vf v_round_sums(const double *s) {
                               _mm512_cvtpd_ps(_mm512_loadu_pd(s + 8)), 1);
 }
 
+static inline uint32_t v_nonzero(vf x) { return _mm512_test_epi32_mask(v_bits(x), v_bits(x)); }
+
 #include "device/cpu/table.inc"

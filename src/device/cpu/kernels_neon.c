@@ -32,4 +32,9 @@ static inline vf v_round_sums(const double *s) {
     return vcvt_high_f32_f64(vcvt_f32_f64(vld1q_f64(s)), vld1q_f64(s + 2));
 }
 
+static inline uint32_t v_nonzero(vf x) {
+    const uint32x4_t bits = {1, 2, 4, 8};
+    return vaddvq_u32(vandq_u32(vtstq_s32(v_bits(x), v_bits(x)), bits));
+}
+
 #include "device/cpu/table.inc"

@@ -22,4 +22,6 @@ static inline void v_widen(double *s, vf x, int add) { *s = add ? *s + (double)x
 
 static inline vf v_round_sums(const double *s) { return (float)*s; }
 
+static inline uint32_t v_nonzero(vf x) { return v_bits(x) != 0; }
+
 #include "device/cpu/table.inc"

@@ -156,22 +156,181 @@ static void test_matmul(void **state) {
     every_isa(matmul_body);
 }
 
+/* ---- products without the inputs that are zero */
+
+/* `density` of 100 values of t below depth, ascending, in a guarded list. */
+static const uint32_t *draw_list(uint32_t depth, uint32_t density, uint32_t *count) {
+    uint32_t chosen[320];
+    *count = 0;
+    for (uint32_t t = 0; t < depth; ++t)
+        if (word() % 100 < density)
+            chosen[(*count)++] = t;
+    return memcpy(guard(*count * sizeof *chosen), chosen, *count * sizeof *chosen);
+}
+
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* What stands in c after chains over the list, written in plain loops. */
+static void plain_some(uint32_t rows, uint32_t count, const uint32_t *list, const float *a,
+                       size_t a_stride, const float *b, size_t b_stride, float *c, size_t c_stride,
+                       const float *start, uint32_t panels) {
+    for (uint32_t p = 0; p < panels; ++p)
+        for (uint32_t i = 0; i < rows; ++i)
+            for (uint32_t o = 0; o < 16; ++o) {
+                float acc = start ? start[p * 16 + o] : 0.0f;
+                for (uint32_t n = 0; n < count; ++n) {
+                    const uint32_t t = list[n];
+                    acc = fmaf(a[t / 16 * a_stride + i * 16 + t % 16], b[p * b_stride + t * 16 + o],
+                               acc);
+                }
+                c[p * c_stride + i * 16 + o] = acc;
+            }
+}
+
+/* Where matmul and matmul_some may differ: the first has +0, the second -0. Returns how often. */
+static uint32_t same_but_zeros(const qn__cpu_kernels *k, const float *some, const float *all,
+                               size_t count) {
+    uint32_t differ = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (bits_of(some[i]) == bits_of(all[i]))
+            continue;
+        if (bits_of(some[i]) != 0x80000000u || bits_of(all[i]) != 0)
+            fail_msg("%s matmul_some, %s: element %zu is %a, matmul gives %a", k->name, how, i,
+                     (double)some[i], (double)all[i]);
+        ++differ;
+    }
+    return differ;
+}
+
+/* First with NaN in all that is left out, which nobody may look at; then with +0 there, against
+ * matmul. Returns how many zeros have the other sign. */
+static uint32_t check_matmul_some(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth,
+                                  uint32_t panels, uint32_t density, int with_start) {
+    const size_t gap = rows % 2 ? 16 : 0, a_stride = rows * 16 + gap, b_stride = depth * 16 + gap;
+    const size_t a_count = ((depth + 15) / 16 - 1) * a_stride + rows * 16;
+    const size_t b_count = (panels - 1) * b_stride + depth * 16, c_stride = rows * 16 + gap;
+    const size_t c_count = (panels - 1) * c_stride + rows * 16;
+    float *a = guarded_numbers(a_count, 0), *b = guarded_numbers(b_count, 0);
+    float *a_nan = guard(a_count * sizeof *a), *b_nan = guard(b_count * sizeof *b);
+    float *c = guarded_numbers(c_count, 0), *want = copy_of(c, c_count), *all = copy_of(c, c_count);
+    const float *start = with_start ? guarded_numbers(panels * 16, 0) : NULL;
+    uint32_t count;
+    const uint32_t *list = draw_list(depth, density, &count);
+    for (size_t i = 0; i < a_count; ++i)
+        a_nan[i] = NAN;
+    for (size_t i = 0; i < b_count; ++i)
+        b_nan[i] = NAN;
+    for (uint32_t t = 0, n = 0; t < depth; ++t) {
+        const int listed = n < count && list[n] == t;
+        n += (uint32_t)listed;
+        for (uint32_t i = 0; i < rows; ++i) {
+            float *x = &a[t / 16 * a_stride + i * 16 + t % 16];
+            *x = listed ? *x : 0.0f;
+            a_nan[t / 16 * a_stride + i * 16 + t % 16] = listed ? *x : NAN;
+        }
+        for (uint32_t p = 0; listed && p < panels; ++p)
+            memcpy(b_nan + p * b_stride + t * 16, b + p * b_stride + t * 16, 16 * sizeof *b);
+    }
+    snprintf(how, sizeof how, "rows %u, %u of k %u, panels %u, start %d", rows, count, depth,
+             panels, with_start);
+    plain_some(rows, count, list, a, a_stride, b, b_stride, want, c_stride, start, panels);
+    k->matmul_some(rows, count, list, a_nan, a_stride, b_nan, b_stride, c, c_stride, start, panels);
+    same(k, "matmul_some", c, want, c_count); /* the gaps too */
+    k->matmul_some(rows, count, list, a, a_stride, b, b_stride, c, c_stride, start, panels);
+    k->matmul(rows, depth, a, a_stride, b, b_stride, all, c_stride, start, panels);
+    const uint32_t differ = same_but_zeros(k, c, all, c_count);
+    release();
+    return differ;
+}
+
+static void matmul_some_body(const qn__cpu_kernels *k) {
+    static const uint32_t depths[] = {1, 15, 16, 17, 33, 70, 257, 300};
+    static const uint32_t densities[] = {0, 10, 50, 100};
+    uint32_t differ = 0;
+    assert_in_range(k->rows, 1, 12);
+    for (uint32_t rows = 1; rows <= k->rows; ++rows)
+        for (uint32_t panels = 1; panels <= k->panels; ++panels)
+            for (int d = 0; d < 8; ++d)
+                for (int kind = 0; kind < 8; ++kind)
+                    differ += check_matmul_some(k, rows, depths[d], panels, densities[kind / 2],
+                                                kind % 2);
+    assert_true(differ > 0); /* or the sign of zeros was never put to the test */
+}
+
+static void test_matmul_some(void **state) {
+    (void)state;
+    every_isa(matmul_some_body);
+}
+
+/* Every kind of number in every lane, beside zeros and beside all others. */
+static void nonzero_body(const qn__cpu_kernels *k) {
+    static const uint32_t kinds[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff,
+                                     0x807fffff, 0x00400000, 0x00800000, 0x80800000, 0x3f800000,
+                                     0xbf800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+                                     0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x00010000};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    float *x = guard(16 * sizeof *x);
+    for (uint32_t round = 0; round < 16 * KINDS + 2000; ++round) {
+        const int alone = round < 16 * KINDS;
+        uint32_t want = 0;
+        for (uint32_t t = 0; t < 16; ++t) {
+            const uint32_t kind = alone ? (t == round % 16 ? round / 16 : 0) : word() % KINDS;
+            const uint32_t bits = alone || word() % 2 ? kinds[kind] : 0;
+            memcpy(&x[t], &bits, sizeof bits);
+            want |= (uint32_t)(bits != 0) << t;
+        }
+        if (k->nonzero(x) != want)
+            fail_msg("%s nonzero, round %u: %04x, want %04x", k->name, round, k->nonzero(x), want);
+    }
+    release();
+}
+
+static void test_nonzero(void **state) {
+    (void)state;
+    every_isa(nonzero_body);
+}
+
 /* ---- partial gradients */
+
+/* What `nonzero` gives for each item, in plain loops. */
+static const uint16_t *masks_of(const float *a, uint32_t items) {
+    uint16_t *some = guard(items * sizeof *some);
+    for (uint32_t i = 0; i < items; ++i) {
+        some[i] = 0;
+        for (uint32_t t = 0; t < 16; ++t)
+            if (bits_of(a[i * 16 + t]) != 0)
+                some[i] = (uint16_t)(some[i] | 1u << t);
+    }
+    return some;
+}
+
+/* Makes all but `density` of 100 values +0; every fifth item altogether. */
+static void thin_out(float *a, uint32_t items, uint32_t density) {
+    for (uint32_t i = 0; i < items * 16; ++i)
+        if (word() % 100 >= density || (density < 100 && i / 16 % 5 == 4))
+            a[i] = 0.0f;
+}
 
 /* What a partial becomes, in either kind of array. Zeros are equal whatever their sign: they stand
  * for an integer. */
-static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels,
-                        qn__partial kind) {
+static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels, qn__partial kind,
+                        int with_some, uint32_t density) {
     const int doubles = kind == QN__PARTIAL_FIRST || kind == QN__PARTIAL_ADD;
     const size_t d_stride = items * 16 + 32, count = panels * 256u;
-    const float *a = guarded_numbers(items * 16, 0);
+    float *a = guarded_numbers(items * 16, 0);
     const float *d = guarded_numbers((panels - 1) * d_stride + items * 16, 0);
     float *floats = doubles ? NULL : guard(count * sizeof *floats);
     double *sums = doubles ? guard(count * sizeof *sums) : NULL;
     double before[5 * 256];
+    thin_out(a, items, density);
+    const uint16_t *some = with_some ? masks_of(a, items) : NULL;
     for (size_t i = 0; doubles && i < count; ++i)
         before[i] = sums[i] = (double)(int32_t)word();
-    k->outer(items, a, d, d_stride, kind, doubles ? (void *)sums : (void *)floats, panels);
+    k->outer(items, a, some, d, d_stride, kind, doubles ? (void *)sums : (void *)floats, panels);
     for (uint32_t p = 0; p < panels; ++p)
         for (uint32_t at = 0; at < 256; ++at) {
             float acc = 0.0f;
@@ -181,8 +340,9 @@ static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panel
             want += kind == QN__PARTIAL_ADD ? before[p * 256 + at] : 0.0;
             const double got = doubles ? sums[p * 256 + at] : (double)floats[p * 256 + at];
             if (got != want)
-                fail_msg("%s outer, kind %d, %u items, panel %u of %u, element %u: %a, want %a",
-                         k->name, (int)kind, items, p, panels, at, got, want);
+                fail_msg("%s outer, kind %d, %u items, density %u, some %d, panel %u of %u, "
+                         "element %u: %a, want %a",
+                         k->name, (int)kind, items, density, with_some, p, panels, at, got, want);
         }
     release();
 }
@@ -192,7 +352,17 @@ static void outer_body(const qn__cpu_kernels *k) {
                                         QN__PARTIAL_ADD};
     for (uint32_t items = 1; items <= 35; ++items)
         for (int kind = 0; kind < 4; ++kind)
-            check_outer(k, items, 1 + (items + (uint32_t)kind) % 5, kinds[kind]);
+            check_outer(k, items, 1 + (items + (uint32_t)kind) % 5, kinds[kind], 0, 100);
+}
+
+/* Items around the room of a list, which is 256. */
+static void outer_some_body(const qn__cpu_kernels *k) {
+    static const uint32_t densities[] = {0, 10, 50, 100}, many[] = {255, 256, 257, 300};
+    for (uint32_t n = 1; n <= 74; ++n)
+        for (int kind = QN__PARTIAL_RAW; kind <= QN__PARTIAL_ADD; ++kind)
+            for (uint32_t density = 0; density < 4; ++density)
+                check_outer(k, n <= 70 ? n : many[n - 71], 1 + (n + (uint32_t)kind + density) % 5,
+                            (qn__partial)kind, 1, densities[density]);
 }
 
 static void bias_body(const qn__cpu_kernels *k) {
@@ -230,6 +400,11 @@ static void flush_body(const qn__cpu_kernels *k) {
 static void test_outer(void **state) {
     (void)state;
     every_isa(outer_body);
+}
+
+static void test_outer_some(void **state) {
+    (void)state;
+    every_isa(outer_some_body);
 }
 
 static void test_bias_partial(void **state) {
@@ -449,15 +624,12 @@ static void test_find(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_outer),
-        cmocka_unit_test(test_bias_partial),
-        cmocka_unit_test(test_flush),
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_input),
-        cmocka_unit_test(test_activate_and_derive),
-        cmocka_unit_test(test_exp),
-        cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_matmul),     cmocka_unit_test(test_matmul_some),
+        cmocka_unit_test(test_nonzero),    cmocka_unit_test(test_outer),
+        cmocka_unit_test(test_outer_some), cmocka_unit_test(test_bias_partial),
+        cmocka_unit_test(test_flush),      cmocka_unit_test(test_update),
+        cmocka_unit_test(test_input),      cmocka_unit_test(test_activate_and_derive),
+        cmocka_unit_test(test_exp),        cmocka_unit_test(test_greatest),
         cmocka_unit_test(test_find),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
