@@ -5,7 +5,9 @@
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
-	@cmake --preset release --log-level=WARNING
+	@if [ -f build/CMakeCache.txt ]; then :; \
+	elif command -v ninja >/dev/null; then cmake --preset release --log-level=WARNING >/dev/null; \
+	else cmake -S . -B build --log-level=WARNING; fi
 	@cmake --build build
 
 demo: build/quern ## train on synthetic digits three times over and compare the bytes

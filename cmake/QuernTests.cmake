@@ -6,7 +6,7 @@ file(GLOB _more CONFIGURE_DEPENDS tests/*_test.c)
 list(APPEND _tests ${_more})
 
 if(_tests AND NOT TARGET quern_CMOCKA)
-    message(WARNING "cmocka was not found, so the C tests are left out. "
+    message(STATUS "cmocka was not found, so the C tests are left out. "
         "Install it (Debian: libcmocka-dev) and configure again.")
     set(_tests "")
 endif()

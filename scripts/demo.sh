@@ -14,8 +14,14 @@ quern=../quern
 
 say() { printf '\n== %s\n' "$*"; }
 show() { # runs a command after printing it, as one would type it
+    local word
     printf '$'
-    printf ' %q' "$@"
+    for word in "$@"; do
+        case $word in
+        *[!A-Za-z0-9_./=,:+-]*) printf ' "%s"' "$word" ;;
+        *) printf ' %s' "$word" ;;
+        esac
+    done
     printf '\n'
     "$@"
 }

@@ -68,8 +68,8 @@ if [ ${#missing[@]} -gt 0 ]; then
         echo "setup: there is no apt-get here; install the above in this system's own way." >&2
         status=1
     elif [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
-        echo "setup: not root, and sudo wants a password. To install them:" >&2
-        echo "  sudo apt-get update && sudo apt-get install -y ${missing[*]}" >&2
+        echo "setup: not root, and no sudo that asks for no password. To install them, as root:" >&2
+        echo "  apt-get update && apt-get install -y ${missing[*]}" >&2
         status=1
     else
         echo "setup: installing ${missing[*]}"
