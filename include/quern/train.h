@@ -78,6 +78,7 @@ typedef struct qn_train_options {
     int resume;                 /* 1: go on from the last whole checkpoint, if there is one */
     const char *run_dir;        /* folder that keeps metrics and a record of the run; NULL: none */
     const char *command_line;   /* for that record: how the run was started; NULL: unknown */
+    const char *trace;          /* file for a trace of the run (Chrome, Perfetto); NULL: none */
 
     void *user; /* handed to the callbacks, which run on the thread that called qn_train_run */
     void (*on_step)(void *user, const qn_step_event *event);
@@ -119,10 +120,18 @@ qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error *err);
 
 /* How the run went. Pointers are owned by the qn_train. */
 typedef struct qn_worker_report {
-    char name[64];   /* "cpu" */
-    uint64_t grains; /* computed in training */
-    double rate;     /* items a second, measured */
-    double busy;     /* share of T in which it computed, 0..1 */
+    char name[64];    /* "cpu", "cuda:0" */
+    char device[128]; /* the device's own name */
+    uint64_t grains;  /* computed in training */
+    uint64_t items;   /* of these grains */
+    uint64_t steps;   /* in which it took part */
+    double rate;      /* items a second, measured */
+    double busy;      /* share of T in which it computed, 0..1 */
+    int lost;         /* 1: it failed on the way */
+    char note[160];   /* why it was left out of steps, or how it was lost; may be empty */
+    uint64_t bytes_up, bytes_down;   /* sent to the device and fetched from it */
+    double seconds_up, seconds_down; /* spent on that */
+    double joules; /* that the whole device used in this run, others' use included; NaN: unknown */
     int cores;
     const double *core_busy; /* one share for each core */
 } qn_worker_report;

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 /* Version of this table's layout; a backend of another version is not registered. */
-enum { QN__DEVICE_VERSION = 1 };
+enum { QN__DEVICE_VERSION = 2 };
 
 /* Items to read from; owned by the caller, unchanged as long as a worker is open. */
 typedef struct qn__feed {
@@ -59,20 +59,31 @@ typedef struct qn__applied {
     float *outputs; /* items x outputs of the last layer */
 } qn__applied;
 
+/* What crossed the border between host and device, since the worker was opened. */
+typedef struct qn__traffic {
+    uint64_t bytes_up, bytes_down;   /* to the device, from it */
+    double seconds_up, seconds_down; /* as the host or the device's own clock saw it */
+} qn__traffic;
+
 typedef struct qn__worker qn__worker; /* defined by each backend */
 
 typedef struct qn__device_table {
     uint32_t version; /* QN__DEVICE_VERSION */
     const char *name; /* "cpu" */
 
-    /* Devices of this kind here, and what they are. */
+    /* Devices of this kind here, and what they are. count looks for them at its first call. */
     uint32_t (*count)(void);
     qn_status (*describe)(uint32_t index, qn_device_info *info, qn_error *err);
 
     /* 1 when the program's operations are all there in exact form. */
     int (*supports)(const qn__program *program);
 
-    /* Makes a worker. The program must outlive the worker. */
+    /* Optional. Why there is no device of this kind, with a remedy; "" when there is one. */
+    const char *(*absence)(void);
+
+    /* Makes a worker. The program must outlive the worker. QN_UNSUPPORTED when the device does not
+     * keep the contract (its self-test runs here), QN_DEVICE when it cannot be used otherwise, out
+     * of memory included; both name the device and say why. */
     qn_status (*open)(uint32_t index, const qn_compute *compute, const qn__program *program,
                       qn__worker **out, qn_error *err);
     void (*close)(qn__worker *worker);
@@ -97,9 +108,15 @@ typedef struct qn__device_table {
 
     /* Optional. All grains of the batch, and the update, in one pass; adds to *tally. `next`, when
      * not NULL, is the batch that will follow, so that its items can be fetched meanwhile. After a
-     * failure the state is undefined. */
+     * failure the state is undefined. A worker with `flush` may return before the step is over: its
+     * tally or its failure then comes with a later call, and a QN_NUMERIC that belongs to an
+     * earlier step has the step (update->step) in err->where. */
     qn_status (*train_step)(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
                             const qn__update *update, qn__tally *tally, qn_error *err);
+
+    /* Optional. Waits for all steps under way and adds what they still owe to *tally. The team
+     * calls it before any other function follows train_step. */
+    qn_status (*flush)(qn__worker *worker, qn__tally *tally, qn_error *err);
 
     /* Forward without dropout. With labels in the feed, and `tally` not NULL, adds loss, right
      * answers and items. QN_NUMERIC names the first item with an output that is not finite. */
@@ -109,6 +126,17 @@ typedef struct qn__device_table {
     /* Optional. Seconds that each of the worker's cores has computed since open; returns their
      * number. */
     int (*busy)(const qn__worker *worker, double *seconds, int room);
+
+    /* Optional. */
+    void (*traffic)(const qn__worker *worker, qn__traffic *traffic);
+
+    /* Optional. Short measurements of the device, self-test included. */
+    qn_status (*measure)(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
+                         qn_error *err);
+
+    /* Optional. Reads the device's energy counter in joules; 0 when it has none that can be read. A
+     * difference of two readings is what the device used in between. */
+    int (*energy)(uint32_t index, double *joules);
 } qn__device_table;
 
 /* The registered backends in a fixed order; ends with NULL. */

@@ -68,6 +68,7 @@ typedef struct qn__update {
     float rate;           /* lr */
     float gradient;       /* c: what a sum is multiplied with */
     float adam_a, adam_r; /* A and R of 9.5 */
+    uint64_t step;        /* of the run, from 1; only for messages */
 } qn__update;
 
 /* State arrays that an optimiser keeps for each parameter: 0, 1 or 2. */

@@ -441,7 +441,7 @@ static int64_t put_sum(qn__sums kind, void *sums, size_t i) {
 
 static void check_update(const qn__cpu_kernels *k, const qn__program *program, qn__sums kind,
                          int is_weight, size_t count) {
-    const qn__update u = {0.01f, ldexpf(1.0f / 37, -44), 0.3f, 7.0f};
+    const qn__update u = {0.01f, ldexpf(1.0f / 37, -44), 0.3f, 7.0f, 1};
     const uint32_t slots = qn__optimizer_slots(program->optimizer);
     void *sums = guard(count * (kind == QN__SUMS_FLOAT ? 4 : 8));
     float *w = guarded_numbers(count, 0), *want = copy_of(w, count);

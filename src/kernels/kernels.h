@@ -1,0 +1,125 @@
+/* The kernels of the GPU backends: their text, their names, their grids.
+ *
+ * One text serves an OpenCL C 1.2 compiler, NVRTC and (for tests) the C compiler; a prelude for
+ * each language defines the few words in which they differ. The text lies in files of its own
+ * beside this header and is built into the library. Whatever a kernel computes is defined by
+ * docs/exactness.md, so the variants of a kernel, and the devices, differ in speed alone.
+ *
+ * Arrays as the kernels see them. `ld(n)` is n rounded up to a multiple of QN_LD, the distance of
+ * two rows in floats; what lies behind column n of a row is +0 and stays so.
+ *
+ *   parameters   one array of floats: for each layer the weights *by input*, W[in][ld(out)], then
+ *                the biases [ld(out)]; qn__kernel_layer tells where. Slots of the optimiser and
+ *                sums (int64) lie alike.
+ *   batch arrays [rows][ld(n)], an item to a row: inputs, outputs, outputs after dropout, errors
+ *   step         one qn_step (kernels/step.h), the first argument of every kernel that needs it
+ *   status       one qn_status_words (kernels/step.h): what a step reports
+ *
+ * Kernels of several variants have the same arguments. Lanes are those of a group (OpenCL's work
+ * items, CUDA's threads); tiles are what one group computes: rows x columns of the result. */
+#ifndef QN_KERNELS_KERNELS_H
+#define QN_KERNELS_KERNELS_H
+
+#include "base/error.h"
+#include <stdint.h>
+
+enum { QN_LD = 16 }; /* also in the text, kernels/step.h */
+
+typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
+
+/* The kernels. Arguments stand behind each: M memory, u uint32, U uint64, f float, i int32.
+ *
+ * FETCH        step M, values M, rows M, labels M, unit M, mean M, inverse M, X M, numbers M,
+ *              targets M, features u, bytes u, scale u, flags u
+ *              One group to an item of the batch. Finds its number by the permutation of the step,
+ *              its row through `rows` (uint64) with QN_FETCH_ROWS in flags (with
+ *              QN_FETCH_GATHERED the row is the item's place in the batch instead), its label with
+ *              QN_FETCH_LABELS; writes numbers (uint64), targets (int32) and the scaled inputs X
+ *              (5.1). unit: 256 floats, RN(v / 255). Columns behind `features` become +0. Memory
+ *              that a call does not need is any memory (never NULL).
+ * FORWARD_*    step M, A M, parameters M, weights U, biases U, Y M, D M, numbers M, in u, out u,
+ *              layer u, activation u, threshold u, keep f, seed U
+ *              Y[items][ld(out)] = activation(chain over in of A * W from the bias), 6.3, 6.4
+ *              (softmax: none, LOSS does it); with threshold, D = Y after dropout, 6.5 (else D is
+ *              not touched). weights, biases: places in `parameters`, in floats.
+ * LOSS         step M, Y M, targets M, loss M, classes M, scores M, finite M, E M, out u,
+ *              activation u, kind u, factor f, flags u
+ *              For each item: softmax where asked (in place), class, score, finite = 1 when all
+ *              outputs are, with QN_LOSS_LABELS the loss, with QN_LOSS_TRAIN the errors E (8.2,
+ *              8.3); factor is 2^u.
+ * ERRORS_*     step M, E M, parameters M, weights U, Y M, B M, numbers M, in u, out u, layer u,
+ *              activation u, threshold u, keep f, seed U
+ *              B[items][ld(in)] = errors of the layer below (8.4, 8.5), from E[items][ld(out)];
+ *              `layer`, `activation`, `threshold`, `keep` are those of the layer below, Y its
+ *              outputs before dropout.
+ * GRADIENT_*   step M, A M, E M, sums M, status M, weights U, in u, out u, layer u, limit f,
+ *              slices u, flags u
+ *              sums[k][o] (+)= over all grains of the step the integer nearest to the grain's chain
+ *              (8.6, 8.7). Without QN_GRADIENT_ADD the sums are overwritten. slices > 1: the grains
+ *              are parted among so many groups in the third direction of the grid, which add with
+ *              atomics to sums that were cleared before (QN_GRADIENT_ADD must be set).
+ * BIAS         step M, E M, sums M, status M, biases U, out u, layer u, limit f, flags u
+ * UPDATE       step M, parameters M, slot0 M, slot1 M, sums M, begin U, count U, optimizer u,
+ *              momentum f, beta1 f, beta2 f, one_minus_beta1 f, one_minus_beta2 f, epsilon f,
+ *              decay f
+ *              9.1 - 9.6 for parameters begin .. begin+count-1; decay is 0 for biases; with adamw
+ *              it is RN(lr * decay), made by the kernel from the step's rate.
+ * TALLY        step M, loss M, classes M, targets M, finite M, status M, flags u
+ *              One group. Losses of grains (7.4) and right answers with QN_LOSS_LABELS, first item
+ *              whose outputs are not finite; adds to `status`.
+ * SUMS_OUT     sums M, canonical M, weights U, in u, out u, offset U
+ *              canonical[offset ..] (int64, W[out][in] then biases) = the layer's sums
+ * SUMS_IN      the same arguments, the other way
+ * MAP          in M, out M, count U, op u
+ *              out[i] = op(in[i]), floats; op is a qn_map_op. What the self-test, the tests over
+ * all 2^32 arguments and the measurements run. TRIAL        a M, b M, c M, out M, count U, op u
+ *              out[i] (uint64) = op(a[i], b[i], c[i]), of uint32 words; op is a qn_trial_op: what
+ *              the self-test asks of the device's arithmetic.
+ */
+typedef enum qn__kernel {
+    QN__K_FETCH,
+    QN__K_FORWARD_LARGE,  /* 128 x 128 tiles */
+    QN__K_FORWARD_SMALL,  /* 32 x 32 */
+    QN__K_FORWARD_VECTOR, /* for devices that are CPUs */
+    QN__K_LOSS,
+    QN__K_ERRORS_LARGE,
+    QN__K_ERRORS_SMALL,
+    QN__K_ERRORS_VECTOR,
+    QN__K_GRADIENT_LARGE,
+    QN__K_GRADIENT_SMALL,
+    QN__K_GRADIENT_VECTOR,
+    QN__K_BIAS,
+    QN__K_UPDATE,
+    QN__K_TALLY,
+    QN__K_SUMS_OUT,
+    QN__K_SUMS_IN,
+    QN__K_MAP,
+    QN__K_TRIAL,
+    QN__KERNELS
+} qn__kernel;
+
+/* How a kernel is launched. */
+typedef struct qn__kernel_shape {
+    const char *name;                 /* "qn_forward_large" */
+    const char *arguments;            /* a letter each, as above: "MMMUUMMMuuuuufU" */
+    uint32_t lanes[2];                /* of a group, in both directions; 1, 1 for vector kernels */
+    uint32_t tile_rows, tile_columns; /* of the result that a group computes; 0: not a product.
+                                         Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
+                                         columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
+                                         Direction 0 of the grid walks columns, 1 rows, 2 slices. */
+    int opencl_only;                  /* 1: a vector kernel, not in the CUDA text */
+} qn__kernel_shape;
+
+const qn__kernel_shape *qn__kernel_shape_of(qn__kernel kernel);
+
+/* The program's text for a language: prelude, then all files, to be given to its compiler as it
+ * is. Static, NUL-terminated. */
+const char *qn__kernel_text(qn__language language);
+
+/* SHA-256 of that text in hexadecimal (64 characters and a NUL): a part of a cache's key. */
+const char *qn__kernel_digest(qn__language language);
+
+/* Options that the compiler must be given beside those for the device; separated by spaces. */
+const char *qn__kernel_options(qn__language language);
+
+#endif

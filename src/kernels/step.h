@@ -1,0 +1,89 @@
+/* What host and kernels both know of a step: included by C as it is, and part of the kernel text
+ * in every language. Only words that all three languages share, or that their preludes define. */
+#ifndef QN_KERNELS_STEP_H
+#define QN_KERNELS_STEP_H
+
+#ifndef QN_KERNEL_TEXT
+#include <stdint.h>
+typedef uint64_t qn_u64;
+typedef int64_t qn_i64;
+typedef uint32_t qn_u32;
+typedef int32_t qn_i32;
+#endif
+
+/* A pass over consecutive positions; of 8-byte members first, without holes. */
+typedef struct qn_step {
+    qn_u64 first;       /* position of the first item */
+    qn_u64 domain;      /* n of the permutation (4.3); 0: the item is the position */
+    qn_u32 keys[8];     /* of the permutation */
+    qn_u32 left, right; /* l and r of 4.3 */
+    qn_u32 items;       /* of this pass; rows of the batch arrays that hold something */
+    qn_u32 grain;       /* G */
+    qn_u32 epoch;
+    float rate; /* the numbers of qn__update */
+    float gradient;
+    float adam_a, adam_r;
+    qn_u32 unused;
+} qn_step;
+
+/* Added to by the kernels, read and cleared by the host. Sums of losses are kept in two halves,
+ * since they may leave 64 bits: loss = high * 2^32 + low. */
+typedef struct qn_status_words {
+    qn_i64 loss_high; /* sum of floor(loss / 2^32) */
+    qn_u64 loss_low;  /* sum of loss mod 2^32 */
+    qn_u64 correct;
+    qn_u64 items;
+    qn_u32
+        bad_item; /* 2^32-1 - the first place in the batch whose outputs are not finite; 0: none */
+    qn_u32 bad_loss;  /* 1: the loss of a grain is a NaN, 2: too large, 3: both were seen */
+    qn_u32 bad_layer; /* layer + 1 of a partial gradient that left its range; 0: none */
+    qn_u32 unused;
+} qn_status_words;
+
+#define QN_FETCH_ROWS 1u
+#define QN_FETCH_GATHERED 2u
+#define QN_FETCH_LABELS 4u
+#define QN_LOSS_LABELS 1u
+#define QN_LOSS_TRAIN 2u
+#define QN_GRADIENT_ADD 1u
+
+/* Numbers of num/program.h; kernels_test.c compares them. */
+#define QN_ACT_NONE 0u
+#define QN_ACT_RELU 1u
+#define QN_ACT_TANH 2u
+#define QN_ACT_SIGMOID 3u
+#define QN_ACT_SOFTMAX 4u
+#define QN_LOSS_CROSS_ENTROPY 0u
+#define QN_LOSS_MSE 1u
+#define QN_OPT_SGD 0u
+#define QN_OPT_MOMENTUM 1u
+#define QN_OPT_ADAM 2u
+#define QN_OPT_ADAMW 3u
+#define QN_SCALE_NONE 0u
+#define QN_SCALE_UNIT 1u
+#define QN_SCALE_STANDARD 2u
+
+/* Of the kernel MAP. */
+#define QN_MAP_COPY 0u
+#define QN_MAP_EXP 1u
+#define QN_MAP_LOG 2u
+#define QN_MAP_TANH 3u
+#define QN_MAP_SIGMOID 4u
+#define QN_MAP_COSPI 5u
+#define QN_MAP_SQRT 6u
+
+/* Of the kernel TRIAL: floats are given and returned as their 32 bits. */
+#define QN_TRIAL_ADD 0u
+#define QN_TRIAL_MUL 1u
+#define QN_TRIAL_FMA 2u
+#define QN_TRIAL_MUL_ADD 3u /* a * b + c in two roundings: must not be contracted */
+#define QN_TRIAL_DIV 4u
+#define QN_TRIAL_SQRT 5u
+#define QN_TRIAL_TO_UNITS 6u /* the int64 nearest to a, ties to even */
+#define QN_TRIAL_FROM_SUM 7u /* RN of the int64 with low word a, high word b */
+#define QN_TRIAL_LESS 8u     /* a < b, as 0 or 1 */
+#define QN_TRIAL_PRODUCT 9u  /* uint64 product of two uint32 */
+#define QN_TRIAL_ADD64 10u   /* (a, b) + (c, a) as int64 with low word first */
+#define QN_TRIAL_SHIFT64 11u /* arithmetic shift right of (a, b) by c mod 64 */
+
+#endif
