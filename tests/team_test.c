@@ -125,11 +125,11 @@ static uint32_t draw_team(qn__fake_plan *plan, qn__member members[]) {
     for (uint32_t i = 0; i < plan->count; ++i)
         plan->device[i] = draw_behaviour();
     if (below(4) != 0)
-        members[count++] = (qn__member){qn__device_find("cpu"), 0};
+        members[count++] = (qn__member){.device = qn__device_find("cpu")};
     else
         plan->device[0].fail_at = plan->device[0].fail_update = plan->device[0].fail_collect = 0;
     for (uint32_t i = 0; i < plan->count; ++i)
-        members[count++] = (qn__member){&qn__fake_device, i};
+        members[count++] = (qn__member){.device = &qn__fake_device, .index = i};
     for (uint32_t i = count - 1; i > 0; --i) {
         const uint32_t j = below(i + 1);
         const qn__member other = members[i];
@@ -180,7 +180,8 @@ static void test_every_team_gives_the_same_model(void **state) {
 static void test_all_workers_lost(void **state) {
     (void)state;
     const qn__fake_plan plan = {.count = 2, .device = {{.fail_update = 6}, {.fail_update = 4}}};
-    const qn__member members[] = {{&qn__fake_device, 0}, {&qn__fake_device, 1}};
+    const qn__member members[] = {{.device = &qn__fake_device, .index = 0},
+                                  {.device = &qn__fake_device, .index = 1}};
     char digest[65];
     heard h = {0};
     qn_error err;
@@ -199,7 +200,8 @@ static void test_a_lost_worker_is_named(void **state) {
     (void)state;
     /* Every worker makes every update, whereas nobody knows how many grains it gets. */
     const qn__fake_plan plan = {.count = 2, .device = {{.fail_update = 3}, {0}}};
-    const qn__member members[] = {{&qn__fake_device, 1}, {&qn__fake_device, 0}};
+    const qn__member members[] = {{.device = &qn__fake_device, .index = 1},
+                                  {.device = &qn__fake_device, .index = 0}};
     char digest[65];
     heard h = {0};
     qn_error err;
@@ -215,7 +217,7 @@ static void test_a_lost_worker_is_named(void **state) {
 /* A device that is not there, and one that fails before the first step. */
 static void test_teams_that_cannot_be(void **state) {
     (void)state;
-    const qn__member absent[] = {{&qn__fake_device, 0}};
+    const qn__member absent[] = {{.device = &qn__fake_device, .index = 0}};
     char digest[65];
     heard h = {0};
     qn_error err;

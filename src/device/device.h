@@ -145,4 +145,7 @@ extern const qn__device_table *const qn__devices[];
 /* A backend by name, or NULL. */
 const qn__device_table *qn__device_find(const char *name);
 
+/* What qn_compute_check checks of the CPU: threads and instruction set. */
+qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err);
+
 #endif

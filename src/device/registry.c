@@ -14,6 +14,22 @@ const qn__device_table *qn__device_find(const char *name) {
     return NULL;
 }
 
+/* The backend and its own index of device `index` of all; NULL when there is none. */
+static const qn__device_table *locate(uint32_t *index) {
+    for (int i = 0; qn__devices[i]; ++i) {
+        const uint32_t own = qn__devices[i]->count();
+        if (*index < own)
+            return qn__devices[i];
+        *index -= own;
+    }
+    return NULL;
+}
+
+static qn_status no_device(uint32_t index, qn_error *err) {
+    qn__fail(err, QN_USAGE, "there is no device %u", index);
+    return qn__remedy(err, QN_USAGE, "this machine has %u, counted from 0", qn_device_count());
+}
+
 uint32_t qn_device_count(void) {
     uint32_t devices = 0;
     for (int i = 0; qn__devices[i]; ++i)
@@ -22,16 +38,33 @@ uint32_t qn_device_count(void) {
 }
 
 qn_status qn_device_get(uint32_t index, qn_device_info *info, qn_error *err) {
-    uint32_t before = 0;
-    for (int i = 0; qn__devices[i]; ++i) {
-        const uint32_t own = qn__devices[i]->count();
-        if (index - before < own)
-            return qn__devices[i]->describe(index - before, info, err);
-        before += own;
-    }
-    return qn__fail(err, QN_USAGE, "there is no device %u; this machine has %u", index, before);
+    uint32_t own = index;
+    const qn__device_table *device = locate(&own);
+    return device ? device->describe(own, info, err) : no_device(index, err);
 }
 
-qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {
+qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
+                            qn_error *err) {
+    const qn_compute all = {0};
+    uint32_t own = index;
+    const qn__device_table *device = locate(&own);
+    memset(rates, 0, sizeof *rates);
+    if (!device)
+        return no_device(index, err);
+    if (!device->measure) {
+        qn__fail(err, QN_UNSUPPORTED, "devices of the kind %s cannot be measured", device->name);
+        return qn__remedy(err, QN_UNSUPPORTED, "measure a training instead");
+    }
+    return device->measure(own, compute ? compute : &all, rates, err);
+}
+
+const char *qn_device_absence(const char *kind) {
+    const qn__device_table *device = qn__device_find(kind);
+    if (!device)
+        return "this build of Quern has no such kind of device";
+    return device->absence ? device->absence() : "";
+}
+
+qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err) {
     return qn__cpu_check(compute, err);
 }

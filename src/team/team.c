@@ -56,7 +56,7 @@ static qn_status open_member(qn__team *t, const qn_compute *compute, const qn__m
 qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
                           const qn__member *members, uint32_t count, qn__team **out,
                           qn_error *err) {
-    const qn__member cpu = {qn__device_find("cpu"), 0};
+    const qn__member cpu = {.device = qn__device_find("cpu")};
     *out = NULL;
     if (!members) {
         members = &cpu;

@@ -15,6 +15,9 @@ typedef struct qn__team qn__team;
 typedef struct qn__member {
     const qn__device_table *device;
     uint32_t index; /* which of the backend's devices */
+    int threads;    /* CPU: its cores, 0: what compute->threads says */
+    double share;   /* fixed part of every step's grains (compute->shares); 0: by measured speed */
+    int optional;   /* 1: not named by itself; when it cannot be opened the others go on without */
 } qn__member;
 
 /* Opens a worker on each of the members (1 .. 64). The program must outlive the team. When

@@ -123,7 +123,10 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     (void)index;
     (void)err;
     memset(info, 0, sizeof *info);
+    snprintf(info->id, sizeof info->id, "cpu");
     snprintf(info->kind, sizeof info->kind, "cpu");
+    snprintf(info->type, sizeof info->type, "CPU");
+    info->automatic = 1;
     processor_name(info->name, sizeof info->name);
     snprintf(info->isa, sizeof info->isa, "%s", qn__cpu_kernels_find(NULL)->name);
     list_isas(info->isas, sizeof info->isas);

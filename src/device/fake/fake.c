@@ -41,7 +41,9 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     if (index >= plan.count)
         return qn__fail(err, QN_USAGE, "there is no fake device %u", index);
     memset(info, 0, sizeof *info);
+    snprintf(info->id, sizeof info->id, "fake:%u", index);
     snprintf(info->kind, sizeof info->kind, "fake");
+    snprintf(info->type, sizeof info->type, "fake");
     snprintf(info->name, sizeof info->name, "a fake device for tests");
     snprintf(info->isa, sizeof info->isa, "reference");
     snprintf(info->isas, sizeof info->isas, "reference");

@@ -1,0 +1,276 @@
+#include "team/members.h"
+
+#include "base/text.h"
+#include "team/queue.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a list of devices is made of; the remedy of every slip in one. */
+#define FORMS "write auto, or a list of cpu, cpu:4 (cores), KIND:0 or KIND:all, as in cpu,cuda:0"
+
+/* Longest words of a list that are read at all. */
+enum { WORD = 64, NAMES = 320 };
+
+typedef struct list {
+    const char *text; /* as the user wrote it */
+    qn__member *members;
+    uint32_t room, count;
+} list;
+
+/* How many devices of the kind there are; test devices count while a plan makes some. */
+static uint32_t devices_of(const qn__device_table *kind) {
+    return kind->version == QN__DEVICE_VERSION ? kind->count() : 0;
+}
+
+static int is_cpu(const qn__device_table *kind) { return strcmp(kind->name, "cpu") == 0; }
+
+static void id_of(const qn__device_table *kind, uint32_t index, char id[WORD]) {
+    if (is_cpu(kind))
+        snprintf(id, WORD, "%s", kind->name);
+    else
+        snprintf(id, WORD, "%s:%u", kind->name, index);
+}
+
+/* "cpu, opencl:0, opencl:1": what is there, for who asked for something else. */
+static void names_here(char names[NAMES]) {
+    size_t used = 0;
+    names[0] = 0;
+    for (int k = 0; qn__devices[k]; ++k)
+        for (uint32_t i = 0; i < devices_of(qn__devices[k]); ++i) {
+            char id[WORD];
+            id_of(qn__devices[k], i, id);
+            if (used + strlen(id) + 8 > NAMES) {
+                snprintf(names + used, NAMES - used, ", ...");
+                return;
+            }
+            used += (size_t)snprintf(names + used, NAMES - used, "%s%s", used ? ", " : "", id);
+        }
+}
+
+static qn_status bad_list(const list *l, qn_error *err, const char *what) {
+    qn__fail(err, QN_USAGE, "%s", what);
+    qn__at(err, "--devices \"%s\"", l->text);
+    return qn__remedy(err, QN_USAGE, FORMS);
+}
+
+static qn_status unknown_kind(const list *l, const char *kind, qn_error *err) {
+    const char *kinds[16];
+    char what[WORD + 64], names[NAMES];
+    int known = 0;
+    for (int k = 0; qn__devices[k] && known < 14; ++k)
+        if (devices_of(qn__devices[k]) > 0 || qn__devices[k]->absence)
+            kinds[known++] = qn__devices[k]->name;
+    kinds[known++] = "auto";
+    kinds[known] = NULL;
+    snprintf(what, sizeof what, "there is no kind of device \"%s\"", kind);
+    bad_list(l, err, what);
+    const char *near = qn__nearest(kind, kinds);
+    names_here(names);
+    if (near)
+        return qn__remedy(err, QN_USAGE, "did you mean \"%s\"? this machine has %s", near, names);
+    return qn__remedy(err, QN_USAGE, "this machine has %s; " FORMS, names);
+}
+
+static qn_status not_there(const list *l, const qn__device_table *kind, const char *word,
+                           qn_error *err) {
+    char names[NAMES];
+    const char *why = kind->absence ? kind->absence() : "";
+    names_here(names);
+    qn__fail(err, QN_UNSUPPORTED, "there is no device \"%s\"", word);
+    qn__at(err, "--devices \"%s\"", l->text);
+    if (devices_of(kind) == 0 && *why)
+        return qn__remedy(err, QN_UNSUPPORTED, "%s; this machine has %s", why, names);
+    return qn__remedy(err, QN_UNSUPPORTED, "this machine has %s; \"quern devices\" describes them",
+                      names);
+}
+
+static qn_status add(list *l, qn__member member, qn_error *err) {
+    char id[WORD], what[WORD + 64];
+    for (uint32_t i = 0; i < l->count; ++i) {
+        if (l->members[i].device != member.device || l->members[i].index != member.index)
+            continue;
+        id_of(member.device, member.index, id);
+        snprintf(what, sizeof what, "%s is in the list of devices twice", id);
+        return bad_list(l, err, what);
+    }
+    if (l->count == l->room) {
+        snprintf(what, sizeof what, "a run takes at most %u devices", l->room);
+        return bad_list(l, err, what);
+    }
+    l->members[l->count++] = member;
+    return QN_OK;
+}
+
+/* One device by number. */
+static qn_status add_one(list *l, const qn__device_table *kind, uint32_t index, qn_error *err) {
+    qn_device_info info;
+    char id[WORD];
+    const qn_status status = kind->describe(index, &info, err);
+    if (status != QN_OK)
+        return status;
+    if (!info.refused)
+        return add(l, (qn__member){.device = kind, .index = index}, err);
+    id_of(kind, index, id);
+    qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: %s", id, info.reason);
+    qn__at(err, "%s", info.name);
+    return qn__remedy(err, QN_UNSUPPORTED, "leave %s out of --devices", id);
+}
+
+/* All of a kind, those left out that cannot be used: who asks for all means those that work. */
+static qn_status add_all(list *l, const qn__device_table *kind, qn_error *err) {
+    const uint32_t before = l->count;
+    qn_status status = devices_of(kind) > 0 ? QN_OK : not_there(l, kind, kind->name, err);
+    for (uint32_t i = 0; status == QN_OK && i < devices_of(kind); ++i) {
+        qn_device_info info;
+        status = kind->describe(i, &info, err);
+        if (status == QN_OK && !info.refused)
+            status = add(l, (qn__member){.device = kind, .index = i, .optional = 1}, err);
+    }
+    /* When all are refused, the first says why. */
+    return status == QN_OK && l->count == before ? add_one(l, kind, 0, err) : status;
+}
+
+/* "cpu", "cpu:4", "cpu:all". */
+static qn_status add_cpu(list *l, const qn__device_table *cpu, const char *cores, qn_error *err) {
+    char what[WORD + 96];
+    uint64_t threads = 0;
+    if (cores && strcmp(cores, "all") != 0 &&
+        (!qn__parse_u64(cores, strlen(cores), &threads) || threads < 1 || threads > 4096)) {
+        snprintf(what, sizeof what, "\"cpu:%s\" names no number of cores from 1 to 4096", cores);
+        return bad_list(l, err, what);
+    }
+    return add(l, (qn__member){.device = cpu, .threads = (int)threads}, err);
+}
+
+/* One word of the list: KIND, KIND:N or KIND:all. */
+static qn_status add_word(list *l, char *word, qn_error *err) {
+    char what[WORD + 64], whole[WORD];
+    uint64_t index;
+    snprintf(whole, sizeof whole, "%s", word);
+    char *number = strchr(word, ':');
+    if (number)
+        *number++ = 0;
+    if (!*word)
+        return bad_list(l, err,
+                        number ? "a device without its kind is in the list"
+                               : "an empty place is in the list of devices");
+    if (strcmp(word, "none") == 0 || strcmp(word, "auto") == 0) {
+        snprintf(what, sizeof what, "\"%s\" stands alone, not in a list", word);
+        return bad_list(l, err, what);
+    }
+    const qn__device_table *kind = qn__device_find(word);
+    if (!kind || (!kind->absence && devices_of(kind) == 0))
+        return unknown_kind(l, word, err);
+    if (is_cpu(kind))
+        return add_cpu(l, kind, number, err);
+    if (!number || strcmp(number, "all") == 0)
+        return add_all(l, kind, err);
+    if (!qn__parse_u64(number, strlen(number), &index)) {
+        snprintf(what, sizeof what, "\"%s\" names no device", whole);
+        return bad_list(l, err, what);
+    }
+    if (index >= devices_of(kind))
+        return not_there(l, kind, whole, err);
+    return add_one(l, kind, (uint32_t)index, err);
+}
+
+static qn_status add_words(list *l, qn_error *err) {
+    qn_status status = QN_OK;
+    const char *at = l->text;
+    while (status == QN_OK) {
+        char word[WORD];
+        const size_t size = strcspn(at, ",");
+        if (size >= WORD)
+            return bad_list(l, err, "a word of the list of devices is far too long");
+        memcpy(word, at, size);
+        word[size] = 0;
+        status = add_word(l, word, err);
+        if (!at[size])
+            break;
+        at += size + 1;
+    }
+    return status;
+}
+
+/* Devices that cannot be described are left out here: nobody asked for them by name. */
+static qn_status add_automatic(list *l, qn_error *err) {
+    qn_status status = QN_OK;
+    for (int k = 0; qn__devices[k] && status == QN_OK; ++k)
+        for (uint32_t i = 0; i < devices_of(qn__devices[k]) && status == QN_OK; ++i) {
+            qn_device_info info;
+            if (l->count < l->room && qn__devices[k]->describe(i, &info, NULL) == QN_OK &&
+                info.automatic && !info.refused)
+                status = add(l,
+                             (qn__member){.device = qn__devices[k],
+                                          .index = i,
+                                          .optional = !is_cpu(qn__devices[k])},
+                             err);
+        }
+    return status;
+}
+
+/* "3,1": a positive number for each member, in their order. */
+static qn_status read_shares(const char *shares, list *l, qn_error *err) {
+    uint32_t count = 0;
+    for (const char *at = shares;; ++at) {
+        const size_t size = strcspn(at, ",");
+        float share;
+        if (!qn__parse_float(at, size, &share) || !(share > 0)) {
+            qn__fail(err, QN_USAGE, "\"%.*s\" is no share of the work",
+                     (int)(size < 40 ? size : 40), at);
+            qn__at(err, "--shares \"%s\"", shares);
+            return qn__remedy(err, QN_USAGE,
+                              "write a number greater than 0 for each device of --devices, as in "
+                              "--devices cpu,cuda:0 --shares 1,3");
+        }
+        if (count < l->count)
+            l->members[count].share = (double)share;
+        ++count;
+        at += size;
+        if (!*at)
+            break;
+    }
+    if (count == l->count)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "%u share%s of the work for %u device%s", count, count == 1 ? "" : "s",
+             l->count, l->count == 1 ? "" : "s");
+    qn__at(err, "--shares \"%s\"", shares);
+    return qn__remedy(err, QN_USAGE, "write one number for each device of --devices");
+}
+
+qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_t room,
+                         uint32_t *count, qn_error *err) {
+    list l = {
+        .text = compute->devices ? compute->devices : "auto", .members = members, .room = room};
+    qn_status status;
+    *count = 0;
+    if (strcmp(l.text, "none") == 0) {
+        qn__fail(err, QN_USAGE, "no device is left to compute with");
+        qn__at(err, "--devices \"none\"");
+        return qn__remedy(err, QN_USAGE, FORMS);
+    }
+    status = strcmp(l.text, "auto") == 0 ? add_automatic(&l, err) : add_words(&l, err);
+    if (status == QN_OK && compute->shares)
+        status = read_shares(compute->shares, &l, err);
+    if (status == QN_OK)
+        *count = l.count;
+    return status;
+}
+
+qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {
+    qn__member members[QN__MAX_WORKERS];
+    uint32_t count;
+    qn_status status = qn__cpu_compute_check(compute, err);
+    if (status != QN_OK)
+        return status;
+    if (!(compute->device_timeout >= 0 && compute->device_timeout <= 86400)) {
+        qn__fail(err, QN_USAGE, "a device cannot be given %g seconds to answer",
+                 compute->device_timeout);
+        return qn__remedy(err, QN_USAGE, "--device-timeout takes 1 to 86400 seconds");
+    }
+    /* What "auto" finds is always right; looking for it here would only take time. */
+    if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))
+        return QN_OK;
+    return qn__members_of(compute, members, QN__MAX_WORKERS, &count, err);
+}
