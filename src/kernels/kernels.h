@@ -107,7 +107,13 @@ typedef struct qn__kernel_shape {
                                          Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
                                          columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
                                          Direction 0 of the grid walks columns, 1 rows, 2 slices. */
-    int opencl_only;                  /* 1: a vector kernel, not in the CUDA text */
+    uint32_t share;  /* of a kernel that is no product: pieces of work that one group does, so that
+                        the grid has work / share groups, rounded up, in direction 0. 0: one group,
+                        whatever the work. The pieces are items (FETCH, LOSS), outputs (BIAS),
+                        parameters (UPDATE: `count`), weights and biases with their padding (SUMS_*:
+                        (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
+                        nothing. */
+    int opencl_only; /* 1: a vector kernel, not in the CUDA text */
 } qn__kernel_shape;
 
 const qn__kernel_shape *qn__kernel_shape_of(qn__kernel kernel);
