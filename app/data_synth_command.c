@@ -70,8 +70,8 @@ static int check_flags(const synth_flags *f) {
                              "the name \"%s\" does not tell the format", f->out);
     if (f->labels && strcmp(f->labels, f->out) == 0)
         return message_usage("name two files", "--labels and -o name the same file");
-    int code = outfile_check(f->out, NULL, 0);
-    return code < 0 && f->labels ? outfile_check(f->labels, &f->out, 1) : code;
+    int code = outfile_check(f->out, "-o", NULL, 0);
+    return code < 0 && f->labels ? outfile_check(f->labels, "--labels", &f->out, 1) : code;
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -67,8 +67,9 @@ static int store_count(const option *o, const char *text, void *at) {
 }
 
 /* Writes one value to its place. Returns -1, or an exit code after a message. */
-static int store(const option *o, const char *text, void *values) {
-    void *at = (char *)values + o->place;
+static int store(const option_row *row, const char *text, void *values) {
+    const option *o = row->option;
+    void *at = (char *)values + row->base + o->place;
     switch (o->kind) {
     case OPTION_FLAG:
         *(int *)at = 1;
@@ -90,25 +91,44 @@ static int store(const option *o, const char *text, void *values) {
     }
 }
 
-/* The entry that `word` names ("--data", "--data=x", "-o"), or NULL. */
-static const option *find(const option *table, const char *word) {
+int options_row(const option *table, int index, option_row *row) {
+    for (const option *o = table; o->name || o->more; o++) {
+        if (!o->more && index-- == 0) {
+            *row = (option_row){.option = o, .heading = o->heading};
+            return 1;
+        }
+        for (const option *m = o->more; m && m->name; m++)
+            if (index-- == 0) {
+                *row = (option_row){.option = m,
+                                    .base = o->place,
+                                    .heading = m == o->more ? o->heading : m->heading};
+                return 1;
+            }
+    }
+    return 0;
+}
+
+/* The index of the option that `word` names ("--data", "--data=x", "-o"), or -1. */
+static int find(const option *table, const char *word, option_row *row) {
     size_t length = strcspn(word + 2, "=");
-    for (const option *o = table; o->name; o++) {
+    for (int i = 0; options_row(table, i, row); i++) {
+        const option *o = row->option;
         int by_letter = o->letter && word[1] == o->letter && word[2] == '\0';
         int by_name =
             word[1] == '-' && strlen(o->name) == length && strncmp(o->name, word + 2, length) == 0;
         if (by_letter || by_name)
-            return o;
+            return i;
     }
-    return NULL;
+    return -1;
 }
 
 static int unknown(const command *self, const char *word) {
     const char *names[MOST_OPTIONS];
     char typed[64], remedy[160];
     size_t count = 0, skip = word[1] == '-' ? 2 : 1;
-    for (const option *o = self->options; o->name && count + 1 < MOST_OPTIONS; o++)
-        names[count++] = o->name;
+    option_row row;
+    for (int i = 0; options_row(self->options, i, &row) && count + 1 < MOST_OPTIONS; i++)
+        names[count++] = row.option->name;
     names[count++] = "help";
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + skip, "="), word + skip);
     const char *near = suggest(typed, names, count);
@@ -124,10 +144,12 @@ static int unknown(const command *self, const char *word) {
 static int take_option(const command *self, int argc, char **argv, int *at, void *values,
                        arguments *out) {
     const char *word = argv[*at];
-    const option *o = find(self->options, word);
-    if (!o)
+    option_row row;
+    int index = find(self->options, word, &row);
+    if (index < 0)
         return unknown(self, word);
-    uint64_t bit = UINT64_C(1) << (o - self->options);
+    const option *o = row.option;
+    uint64_t bit = UINT64_C(1) << index;
     if (out->given & bit)
         return message_usage("leave one of them out", "--%s is there twice", o->name);
     out->given |= bit;
@@ -135,17 +157,17 @@ static int take_option(const command *self, int argc, char **argv, int *at, void
     if (o->kind == OPTION_FLAG) {
         if (equals)
             return message_usage("write it alone", "--%s takes no value", o->name);
-        return store(o, "", values);
+        return store(&row, "", values);
     }
     if (equals)
-        return store(o, equals + 1, values);
+        return store(&row, equals + 1, values);
     if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
         char remedy[160];
         snprintf(remedy, sizeof remedy, "write --%s %s", o->name,
                  o->choices ? o->choices : o->value);
         return message_usage(remedy, "--%s lacks its value", o->name);
     }
-    return store(o, argv[++*at], values);
+    return store(&row, argv[++*at], values);
 }
 
 static int take_operand(const command *self, const char *word, arguments *out) {
@@ -188,8 +210,9 @@ int options_read(const command *self, int argc, char **argv, void *values, argum
 }
 
 int options_given(const command *self, const arguments *words, const char *name) {
-    for (const option *o = self->options; o->name; o++)
-        if (strcmp(o->name, name) == 0)
-            return (words->given >> (o - self->options)) & 1;
+    option_row row;
+    for (int i = 0; options_row(self->options, i, &row); i++)
+        if (strcmp(row.option->name, name) == 0)
+            return (words->given >> i) & 1;
     return 0;
 }

@@ -4,6 +4,7 @@
  *     static const option table[] = {
  *         {.name = "data", .kind = OPTION_TEXT, .place = offsetof(flags, data), .value = "FILE",
  * ...},
+ *         {.more = compute_options, .place = offsetof(flags, compute)},   // shared with others
  *         {.name = NULL}};
  *     flags f = {.batch = 64};
  *     arguments given;
@@ -28,7 +29,10 @@ typedef enum option_kind {
     OPTION_FLOAT   /* float: the one nearest to the decimal number */
 } option_kind;
 
-typedef struct option {
+typedef struct option option;
+
+/* A row of a table: an option, or the place at which another table's rows stand (`more`). */
+struct option {
     const char *name; /* without its dashes */
     char letter;      /* 'o' for -o, or 0 */
     option_kind kind;
@@ -39,13 +43,25 @@ typedef struct option {
     const char *fallback; /* the default, for the help; NULL: none */
     const char *help;
     const char *heading; /* starts a group of options in the help, or NULL */
-} option;
+    const option *more;  /* a table without such rows; its places count from .place of this row */
+};
+
+/* An option of a table, wherever it is written down. */
+typedef struct option_row {
+    const option *option;
+    size_t base; /* what its place counts from */
+    const char *heading;
+} option_row;
+
+/* Option `index` of a table, the rows of other tables counted where they stand; 0 beyond the last.
+ */
+int options_row(const option *table, int index, option_row *row);
 
 enum { MOST_OPERANDS = 1 };
 
 /* Which options were there, and what stood without a name. */
 typedef struct arguments {
-    uint64_t given; /* bit i: the table's entry i was given */
+    uint64_t given; /* bit i: option i of the table was given */
     const char *operand[MOST_OPERANDS];
     int operands;
 } arguments;

@@ -66,12 +66,14 @@ void options_help(const command *self) {
     printf("usage: %s\n\n", self->usage);
     if (self->about)
         wrap(self->about, 0, 0);
-    for (const option *o = self->options; o->name; o++) {
-        if (o->heading)
-            printf("%s%s:\n", o == self->options && !self->about ? "" : "\n", o->heading);
-        print_option(o);
+    option_row row;
+    int count = 0;
+    for (; options_row(self->options, count, &row); count++) {
+        if (row.heading)
+            printf("%s%s:\n", count == 0 && !self->about ? "" : "\n", row.heading);
+        print_option(row.option);
     }
-    printf("%s  -h, --help               this text\n", self->options->name ? "" : "\nOptions:\n");
+    printf("%s  -h, --help               this text\n", count > 0 ? "" : "\nOptions:\n");
     if (self->examples)
         print_examples(self->examples);
     puts("\nExit codes: 0 done, 1 failed, 2 bad usage, 3 replay differs, 130 interrupted.");

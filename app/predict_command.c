@@ -1,6 +1,7 @@
 /* quern predict: a model applied to data. */
 
 #include "command.h"
+#include "compute.h"
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
@@ -18,8 +19,8 @@
 
 typedef struct predict_flags {
     source_flags from;
-    const char *out, *isa;
-    uint64_t threads;
+    compute_flags compute;
+    const char *out;
     int outputs, quiet, json;
 } predict_flags;
 
@@ -32,21 +33,8 @@ static const option predict_options[] = {
      AT(from.data),
      .value = "FILE",
      .help = "what to predict: CSV or IDX, plain or gzipped; must be given"},
-    {.name = "labels",
-     .kind = OPTION_TEXT,
-     AT(from.labels),
-     .value = "FILE",
-     .help = "IDX: the file of labels, for the accuracy"},
-    {.name = "label",
-     .kind = OPTION_TEXT,
-     AT(from.label),
-     .value = "COLUMN",
-     .help = "CSV: the column of labels, a name of the header, a number from 1, or last",
-     .fallback = "the first"},
-    {.name = "unlabelled",
-     .kind = OPTION_FLAG,
-     AT(from.unlabelled),
-     .help = "CSV: there is no column of labels"},
+    {.more = source_label_options, AT(from)},
+    {.more = source_unlabelled_options, AT(from)},
     {.letter = 'o',
      .name = "output",
      .kind = OPTION_TEXT,
@@ -58,19 +46,7 @@ static const option predict_options[] = {
      .kind = OPTION_FLAG,
      AT(outputs),
      .help = "add the network's outputs as columns p0, p1, ..."},
-    {.name = "threads",
-     .kind = OPTION_COUNT,
-     AT(threads),
-     .value = "N",
-     .high = 4096,
-     .help = "cores to use",
-     .fallback = "0: every core the process may use"},
-    {.name = "isa",
-     .kind = OPTION_CHOICE,
-     AT(isa),
-     .choices = "auto|scalar|avx2|avx512|neon",
-     .help = "the instruction set; refused where the machine lacks it",
-     .fallback = "auto"},
+    {.more = compute_options, AT(compute)},
     {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
     {.name = "json",
      .kind = OPTION_FLAG,
@@ -164,7 +140,7 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
 
 static int predict(const predict_flags *f, const char *model_path, const qn_model *model,
                    const qn_data *data) {
-    qn_compute compute = {.threads = (int)f->threads, .isa = f->isa};
+    qn_compute compute = compute_of(&f->compute);
     uint64_t correct = 0;
     qn_error err;
     int code = check_shape(f, model_path, model, data);
@@ -183,8 +159,6 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
 
 static int check_flags(const predict_flags *f, const char *model_path) {
     const char *inputs[] = {f->from.data, f->from.labels, model_path};
-    qn_compute compute = {.threads = (int)f->threads, .isa = f->isa};
-    qn_error err;
     if (!f->from.data)
         return message_usage("add --data FILE", "there is no --data to predict");
     if (f->json && to_stdout(f))
@@ -193,13 +167,14 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     if (f->from.unlabelled && (f->from.labels || f->from.label))
         return message_usage("leave one of them out",
                              "--unlabelled contradicts --labels and --label");
-    if (qn_compute_check(&compute, &err) != QN_OK)
-        return message_error(&err);
-    return to_stdout(f) ? -1 : outfile_check(f->out, inputs, sizeof inputs / sizeof *inputs);
+    int code = compute_check(&f->compute);
+    if (code >= 0 || to_stdout(f))
+        return code;
+    return outfile_check(f->out, "-o", inputs, sizeof inputs / sizeof *inputs);
 }
 
 static int run(const command *self, int argc, char **argv) {
-    predict_flags f = {.out = "-", .isa = "auto"};
+    predict_flags f = {.out = "-"};
     arguments given;
     qn_model *model = NULL;
     qn_data *data = NULL;
@@ -213,7 +188,7 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     if (qn_model_load(given.operand[0], &model, &err) != QN_OK)
         return message_error(&err);
-    code = source_open(f.from.data, f.from.labels, &f.from, f.threads, &data);
+    code = source_open(f.from.data, f.from.labels, &f.from, f.compute.threads, &data);
     if (code < 0)
         code = predict(&f, given.operand[0], model, data);
     qn_data_close(data);

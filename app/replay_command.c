@@ -1,6 +1,7 @@
 /* quern replay: trains again by the recipe in a model file and compares the bytes. */
 
 #include "command.h"
+#include "compute.h"
 #include "jsonline.h"
 #include "message.h"
 #include "outfile.h"
@@ -12,8 +13,8 @@
 
 typedef struct replay_flags {
     source_flags from;
-    const char *out, *isa;
-    uint64_t threads;
+    compute_flags compute;
+    const char *out, *trace;
     int quiet, json;
 } replay_flags;
 
@@ -27,46 +28,20 @@ static const option replay_options[] = {
      .value = "FILE",
      .help = "the data that the model was trained on, in any format",
      .fallback = "the built-in digits, where the recipe names them"},
-    {.name = "labels",
-     .kind = OPTION_TEXT,
-     AT(from.labels),
-     .value = "FILE",
-     .help = "IDX: the file of labels"},
-    {.name = "label",
-     .kind = OPTION_TEXT,
-     AT(from.label),
-     .value = "COLUMN",
-     .help = "CSV: the column of labels, a name of the header, a number from 1, or last",
-     .fallback = "the first"},
-    {.name = "test",
-     .kind = OPTION_TEXT,
-     AT(from.test),
-     .value = "FILE",
-     .help = "a test set, to be scored on the way"},
-    {.name = "test-labels",
-     .kind = OPTION_TEXT,
-     AT(from.test_labels),
-     .value = "FILE",
-     .help = "IDX: the test set's labels"},
+    {.more = source_label_options, AT(from)},
+    {.more = source_test_options, AT(from)},
     {.letter = 'o',
      .name = "output",
      .kind = OPTION_TEXT,
      AT(out),
      .value = "FILE",
      .help = "keep the replay's own model file"},
-    {.name = "threads",
-     .kind = OPTION_COUNT,
-     AT(threads),
-     .value = "N",
-     .high = 4096,
-     .help = "cores to use",
-     .fallback = "0: every core the process may use"},
-    {.name = "isa",
-     .kind = OPTION_CHOICE,
-     AT(isa),
-     .choices = "auto|scalar|avx2|avx512|neon",
-     .help = "the instruction set; refused where the machine lacks it",
-     .fallback = "auto"},
+    {.more = compute_options, AT(compute)},
+    {.name = "trace",
+     .kind = OPTION_TEXT,
+     AT(trace),
+     .value = "FILE",
+     .help = "write what every device did and when, for ui.perfetto.dev or chrome://tracing"},
     {.name = "quiet",
      .kind = OPTION_FLAG,
      AT(quiet),
@@ -213,7 +188,7 @@ static int replay(const replay_flags *f, const char *path, const qn_model *model
     qn_train_options options;
     qn_error err;
     sources from;
-    int code = sources_open(&f->from, f->threads, &from);
+    int code = sources_open(&f->from, f->compute.threads, &from);
     if (code >= 0)
         return code;
     session s = {.quiet = f->quiet, .json = f->json, .from = &from, .data_path = f->from.data};
@@ -223,7 +198,8 @@ static int replay(const replay_flags *f, const char *path, const qn_model *model
         code = message_error(&err);
     if (code < 0) {
         from.valid_fraction = options.valid_fraction;
-        options.compute = (qn_compute){.threads = (int)f->threads, .isa = f->isa};
+        options.compute = compute_of(&f->compute);
+        options.trace = f->trace;
         code = train_again(&s, f, path, model, &options);
     }
     session_close(&s);
@@ -232,7 +208,7 @@ static int replay(const replay_flags *f, const char *path, const qn_model *model
 }
 
 static int run(const command *self, int argc, char **argv) {
-    replay_flags f = {.isa = "auto"};
+    replay_flags f = {0};
     arguments given;
     qn_model *model = NULL;
     qn_error err;
@@ -242,11 +218,13 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, f.quiet, f.json);
     const char *path = given.operand[0];
     const char *inputs[] = {f.from.data, f.from.labels, f.from.test, f.from.test_labels, path};
-    qn_compute compute = {.threads = (int)f.threads, .isa = f.isa};
-    if (qn_compute_check(&compute, &err) != QN_OK)
-        return message_error(&err);
-    if (f.out)
-        code = outfile_check(f.out, inputs, sizeof inputs / sizeof *inputs);
+    code = compute_check(&f.compute);
+    if (code < 0 && f.out)
+        code = outfile_check(f.out, "-o", inputs, sizeof inputs / sizeof *inputs);
+    if (code < 0 && f.trace)
+        code = outfile_check(f.trace, "--trace", inputs, sizeof inputs / sizeof *inputs);
+    if (code < 0 && f.out && f.trace)
+        code = outfile_apart(f.trace, "--trace", f.out, "-o");
     if (code >= 0)
         return code;
     if (qn_model_load(path, &model, &err) != QN_OK)

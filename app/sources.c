@@ -1,7 +1,41 @@
 #include "sources.h"
 #include "message.h"
-#include "options.h"
 #include <stdio.h>
+
+#define AT(member) .place = offsetof(source_flags, member)
+
+const option source_label_options[] = {
+    {.name = "labels",
+     .kind = OPTION_TEXT,
+     AT(labels),
+     .value = "FILE",
+     .help = "IDX: the file of labels"},
+    {.name = "label",
+     .kind = OPTION_TEXT,
+     AT(label),
+     .value = "COLUMN",
+     .help = "CSV: the column of labels, a name of the header, a number from 1, or last",
+     .fallback = "the first"},
+    {.name = NULL}};
+
+const option source_unlabelled_options[] = {{.name = "unlabelled",
+                                             .kind = OPTION_FLAG,
+                                             AT(unlabelled),
+                                             .help = "CSV: there is no column of labels"},
+                                            {.name = NULL}};
+
+const option source_test_options[] = {
+    {.name = "test",
+     .kind = OPTION_TEXT,
+     AT(test),
+     .value = "FILE",
+     .help = "a test set, scored after each epoch; it never influences the model"},
+    {.name = "test-labels",
+     .kind = OPTION_TEXT,
+     AT(test_labels),
+     .value = "FILE",
+     .help = "IDX: the test set's labels"},
+    {.name = NULL}};
 
 int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
                 qn_data **out) {

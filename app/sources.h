@@ -2,6 +2,7 @@
 #ifndef APP_SOURCES_H
 #define APP_SOURCES_H
 
+#include "options.h"
 #include <quern/data.h>
 
 /* The embedded default: items 0.. of this seed to train on, the next ones to test with. */
@@ -15,6 +16,11 @@ typedef struct source_flags {
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
     int unlabelled;                   /* CSV: no column of labels (predict, data info) */
 } source_flags;
+
+/* Rows that the tables of several commands take in; their places are in a source_flags. */
+extern const option source_label_options[];      /* --labels, --label */
+extern const option source_unlabelled_options[]; /* --unlabelled */
+extern const option source_test_options[];       /* --test, --test-labels */
 
 typedef struct sources {
     qn_data *train, *valid, *test; /* NULL where there is none */

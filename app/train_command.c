@@ -90,7 +90,8 @@ static void fill_recipe(const train_flags *f, const arguments *given, const sour
 }
 
 static void fill_run(const train_flags *f, const char *command_line, qn_train_options *o) {
-    o->compute = (qn_compute){.threads = (int)f->threads, .isa = f->isa};
+    o->compute = compute_of(&f->compute);
+    o->trace = f->trace;
     o->checkpoint_dir = f->checkpoint;
     if (f->checkpoint)
         read_interval(f->checkpoint_every ? f->checkpoint_every : "30s", &o->checkpoint_seconds,
@@ -184,9 +185,13 @@ static int open_and_train(const train_flags *f, const arguments *given, int argc
     qn_train_options options;
     sources from;
     char model[64];
-    int code = outfile_check(f->out, inputs, sizeof inputs / sizeof *inputs);
+    int code = outfile_check(f->out, "-o", inputs, sizeof inputs / sizeof *inputs);
+    if (code < 0 && f->trace)
+        code = outfile_check(f->trace, "--trace", inputs, sizeof inputs / sizeof *inputs);
+    if (code < 0 && f->trace)
+        code = outfile_apart(f->trace, "--trace", f->out, "-o");
     if (code < 0)
-        code = sources_open(&f->from, f->threads, &from);
+        code = sources_open(&f->from, f->compute.threads, &from);
     if (code >= 0)
         return code;
     char *command_line = format_shell(argc, argv, NULL, 0);
@@ -215,20 +220,17 @@ static int run(const command *self, int argc, char **argv) {
                      .grain = 32,
                      .epochs = 10,
                      .seed = 1,
-                     .unit = 44,
-                     .isa = "auto"};
+                     .unit = 44};
     arguments given;
-    qn_error err;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code >= 0)
         return code;
     message_setup(self->name, f.quiet, f.json);
     code = check_flags(&f, &given);
+    if (code < 0)
+        code = compute_check(&f.compute);
     if (code >= 0)
         return code;
-    qn_compute compute = {.threads = (int)f.threads, .isa = f.isa};
-    if (qn_compute_check(&compute, &err) != QN_OK)
-        return message_error(&err);
     return open_and_train(&f, &given, argc, argv);
 }
 

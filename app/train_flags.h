@@ -2,6 +2,7 @@
 #ifndef APP_TRAIN_FLAGS_H
 #define APP_TRAIN_FLAGS_H
 
+#include "compute.h"
 #include "options.h"
 #include "sources.h"
 
@@ -10,8 +11,8 @@ typedef struct train_flags {
     const char *scale, *model, *loss, *optimizer, *init, *schedule;
     float rate, momentum, beta1, beta2, epsilon, weight_decay, lr_gamma;
     uint64_t lr_step, warmup, batch, grain, epochs, seed, unit;
-    uint64_t threads;
-    const char *isa, *checkpoint, *checkpoint_every, *run_dir, *out;
+    compute_flags compute;
+    const char *trace, *checkpoint, *checkpoint_every, *run_dir, *out;
     int resume, quiet, json;
 } train_flags;
 

@@ -81,7 +81,8 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     text = run_quern("train", "--help").stdout
     for name in """data labels label test test-labels valid valid-labels scale model loss optimizer
             momentum beta1 beta2 epsilon weight-decay lr schedule lr-step lr-gamma warmup batch
-            epochs seed grain init unit threads isa checkpoint checkpoint-every resume run-dir
+            epochs seed grain init unit devices threads isa shares device-timeout trace checkpoint
+            checkpoint-every resume run-dir
             quiet json output""".split():
         assert re.search(rf"^  (-o, )?--{name}( |$)", text, re.M), name
 
@@ -104,6 +105,22 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--checkpoint", "d", "--checkpoint-every", "5y"], "minutes (5m)"),
     (["train", "-o", "x", "--test", "t.csv"], "--test stands without --data"),
     (["train", "-o", "x", "--lr-step", "3"], "--schedule step"),
+    (["train", "-o", "x", "--devices", "cpu,cpu"], "cpu is in the list of devices twice"),
+    (["train", "-o", "x", "--devices", ""], "--devices was given nothing"),
+    (["train", "-o", "x", "--devices", ":"], "auto, or a list of cpu, cpu:4"),
+    (["train", "-o", "x", "--devices", "opencl:x"], "KIND:0 or KIND:all"),
+    (["train", "-o", "x", "--devices", "cpu:0"], "no number of cores from 1 to 4096"),
+    (["train", "-o", "x", "--devices", "cpu:99999"], "no number of cores from 1 to 4096"),
+    (["train", "-o", "x", "--devices", "none"], "no device is left to compute with"),
+    (["train", "-o", "x", "--devices", "gpu"], "this machine has cpu"),
+    (["train", "-o", "x", "--devices", "cpu", "--shares", "3,1"], "2 shares of the work for 1"),
+    (["train", "-o", "x", "--devices", "cpu", "--shares", "x"], '"x" is no share of the work'),
+    (["train", "-o", "x", "--device-timeout", "0"], "a number of seconds"),
+    (["train", "-o", "x", "--device-timeout", "1e9"], "1 to 86400 seconds"),
+    (["train", "-o", "x", "--trace", "x"], "name two files with -o and --trace"),
+    (["predict", "m", "--data", "d", "--devices", "cpu,"], "an empty place"),
+    (["replay", "m", "--devices", "auto,cpu"], '"auto" stands alone'),
+    (["replay", "m", "-o", "x", "--trace", "x"], "name two files with -o and --trace"),
     (["predict"], "MODEL is missing"),
     (["predict", "m"], "add --data FILE"),
     (["predict", "m", "--data", "d", "--json"], "-o predictions.csv"),
