@@ -28,6 +28,8 @@ void qn__bytes_release(qn__bytes *bytes);
  * After a failed add, further adds and commit do nothing and report the same failure. */
 typedef struct qn__writer qn__writer;
 qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err);
+/* The same for a file that only its owner may read and write, whatever the old one allowed. */
+qn_status qn__writer_create_private(const char *path, qn__writer **out, qn_error *err);
 qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_error *err);
 qn_status qn__writer_commit(qn__writer *writer, qn_error *err); /* frees the writer in every case */
 void qn__writer_drop(qn__writer *writer);                       /* accepts NULL */

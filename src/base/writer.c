@@ -19,6 +19,7 @@ enum { BUFFER = 1 << 16, WRITE_MOST = 1 << 30, TRIES = 100 };
 struct qn__writer {
     char *path;     /* as the caller gave it, for messages */
     char *target;   /* the same without symbolic links; NULL when bytes go straight to `path` */
+    int is_private; /* for its owner alone */
     int file;       /* what is written to, -1 when closed */
     int folder;     /* the folder of `target`, -1 when bytes go straight to `path` */
     char name[64];  /* of the temporary file in the folder; empty when there is none */
@@ -102,7 +103,8 @@ static qn_status open_beside(qn__writer *writer, const struct stat *old, qn_erro
         snprintf(writer->name, sizeof writer->name, ".quern-%ld-%u-%lx.tmp", (long)getpid(),
                  atomic_fetch_add(&counter, 1), (unsigned long)now.tv_nsec);
         writer->file = openat(writer->folder, writer->name,
-                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                              writer->is_private ? 0600 : 0666);
         if (writer->file >= 0 || errno != EEXIST)
             break;
     }
@@ -110,7 +112,7 @@ static qn_status open_beside(qn__writer *writer, const struct stat *old, qn_erro
         writer->name[0] = 0;
         return qn__fail_errno(err, "create a file beside", writer->path);
     }
-    if (old && fchmod(writer->file, old->st_mode & 0777) != 0)
+    if (old && !writer->is_private && fchmod(writer->file, old->st_mode & 0777) != 0)
         return qn__fail_errno(err, "set the permissions of a file beside", writer->path);
     return QN_OK;
 }
@@ -149,11 +151,12 @@ static qn_status open_target(qn__writer *writer, qn_error *err) {
     return open_replacement(writer, exists ? &info : NULL, err);
 }
 
-qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err) {
+static qn_status create(const char *path, int is_private, qn__writer **out, qn_error *err) {
     *out = NULL;
     qn__writer *writer = qn__alloc(1, sizeof *writer, err);
     if (!writer)
         return QN_MEMORY;
+    writer->is_private = is_private;
     writer->file = writer->folder = -1;
     writer->path = qn__copy_text(path, err);
     const qn_status status = writer->path ? open_target(writer, err) : QN_MEMORY;
@@ -163,6 +166,14 @@ qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err) {
     }
     *out = writer;
     return QN_OK;
+}
+
+qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err) {
+    return create(path, 0, out, err);
+}
+
+qn_status qn__writer_create_private(const char *path, qn__writer **out, qn_error *err) {
+    return create(path, 1, out, err);
 }
 
 /* Writing past a limit or into a pipe without a reader raises a signal that ends the program;
