@@ -4,8 +4,9 @@
  * operation on the first followed at once by the same on the second. An elementary function is a
  * chain of some 25 operations that wait for each other; two chains laid side by side in the
  * instruction stream keep a processor busy whose window of waiting instructions is too short to
- * reach the next iteration (AVX-512: 21 cycles for 16 tanh instead of 33). The values are those of
- * the single registers, lane by lane.
+ * reach the next iteration. Where the window is long they gain little: with AVX-512 on a Sapphire
+ * Rapids core at 3.9 GHz, 16 tanh take 22 cycles instead of 23. The values are those of the single
+ * registers, lane by lane.
  *
  * pair_load and pair_store move 2 * VL consecutive floats. v_load, v_store, v_zero, v_div and
  * v_sqrt keep their meaning for one register, whose type is then called `single`.
