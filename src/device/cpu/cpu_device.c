@@ -156,4 +156,6 @@ const qn__device_table qn__cpu_device = {
     .train_step = qn__cpu_train_step,
     .apply = qn__cpu_apply,
     .busy = qn__cpu_busy,
+    .measure = qn__cpu_measure,
+    .energy = qn__cpu_energy,
 };

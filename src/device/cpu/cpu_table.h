@@ -20,6 +20,9 @@ qn_status qn__cpu_train_step(qn__worker *worker, const qn__batch *batch, const q
 qn_status qn__cpu_apply(qn__worker *worker, const qn__batch *batch, qn__applied *applied,
                         qn__tally *tally, qn_error *err);
 int qn__cpu_busy(const qn__worker *worker, double *seconds, int room);
+qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
+                          qn_error *err);
+int qn__cpu_energy(uint32_t index, double *joules);
 
 extern const qn__device_table qn__cpu_device;
 
