@@ -64,6 +64,15 @@ char *format_bytes(uint64_t bytes, char *text) {
     return text;
 }
 
+char *format_joules(double joules, char *text) {
+    static const char *const units[] = {"J", "mJ", "uJ", "nJ"};
+    int unit = 0;
+    for (; joules < 0.9995 && unit < 3; unit++)
+        joules *= 1000;
+    snprintf(text, 32, "%.3g %s", joules, units[unit]);
+    return text;
+}
+
 /* Room that a word takes at most: quotes around it, and four bytes for each quote in it. */
 static size_t room_for(const char *word) {
     size_t room = 4;

@@ -15,6 +15,8 @@ char *format_rate(double value, char *text);
 char *format_duration(double seconds, char *text);
 /* 1590040 -> "1.5 MiB"; needs 24 bytes. */
 char *format_bytes(uint64_t bytes, char *text);
+/* 0.00062 -> "620 uJ"; needs 32 bytes. */
+char *format_joules(double joules, char *text);
 
 /* The words of a command line, quoted where a POSIX shell would ask for it, then `more`. The text
  * is the caller's to free; NULL when memory was short. */

@@ -78,6 +78,11 @@ void json_number(const char *key, double value) {
     fputs(isfinite(value) ? text : "null", stdout);
 }
 
+void json_flag(const char *key, int value) {
+    put_key(key);
+    fputs(value ? "true" : "false", stdout);
+}
+
 void json_open(const char *key, char bracket) {
     put_key(key);
     putchar(bracket);

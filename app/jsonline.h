@@ -17,7 +17,8 @@ void json_begin(const char *event);
 void json_text(const char *key, const char *value); /* a NULL value is null */
 void json_count(const char *key, uint64_t value);
 void json_number(const char *key,
-                 double value); /* NaN and infinities, which JSON lacks, are null */
+                 double value);             /* NaN and infinities, which JSON lacks, are null */
+void json_flag(const char *key, int value); /* true or false */
 void json_open(const char *key, char bracket);
 void json_close(char bracket);
 void json_end(void);

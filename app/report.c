@@ -86,10 +86,14 @@ static void print_mistakes(const uint64_t *confusion, uint32_t classes) {
                list[i].count);
 }
 
-static void print_worker(const qn_worker_report *w) {
-    char rate[16], grains[32];
-    printf("  %-12s %s items/s, %s grains, busy %.0f %%\n", w->name, format_rate(w->rate, rate),
-           format_count(w->grains, grains), 100 * w->busy);
+static uint64_t all_grains(const qn_train_report *r) {
+    uint64_t grains = 0;
+    for (uint32_t i = 0; i < r->workers; i++)
+        grains += r->worker[i].grains;
+    return grains;
+}
+
+static void print_cores(const qn_worker_report *w) {
     if (!w->core_busy || w->cores < 1)
         return;
     printf("  %-12s", w->cores == 1 ? "  its core" : "  its cores");
@@ -97,6 +101,45 @@ static void print_worker(const qn_worker_report *w) {
         printf("%s%3.0f %%", i > 0 && i % 12 == 0 ? "\n              " : " ",
                100 * w->core_busy[i]);
     putchar('\n');
+}
+
+static int knows_joules(const qn_worker_report *w) { return w->joules > 0; }
+
+static void print_worker(const qn_worker_report *w, uint64_t grains) {
+    char rate[16], up[24], down[24], joules[32], each[32];
+    printf("  %-12s ", w->name);
+    if (w->grains > 0)
+        printf("%.3g %% of the work at %s items/s, busy %.0f %%", percent(w->grains, grains),
+               format_rate(w->rate, rate), 100 * w->busy);
+    else
+        printf("no work");
+    if (w->lost)
+        printf(", lost");
+    printf("%s%s\n", *w->note ? "; " : "", w->note);
+    print_cores(w);
+    if (w->bytes_up > 0 || w->bytes_down > 0)
+        printf("  %-12s sent %s in %.3f s, fetched %s in %.3f s\n", "",
+               format_bytes(w->bytes_up, up), w->seconds_up, format_bytes(w->bytes_down, down),
+               w->seconds_down);
+    if (knows_joules(w) && w->items > 0)
+        printf("  %-12s %s, %s an item\n", "", format_joules(w->joules, joules),
+               format_joules(w->joules / (double)w->items, each));
+}
+
+/* Joules of all devices that tell them; NaN when none does. */
+static double all_joules(const qn_train_report *r) {
+    double sum = 0;
+    for (uint32_t i = 0; i < r->workers; i++)
+        sum += knows_joules(&r->worker[i]) ? r->worker[i].joules : 0;
+    return sum > 0 ? sum : (double)NAN;
+}
+
+static void print_energy(const qn_train_report *r) {
+    char joules[32], each[32];
+    double all = all_joules(r);
+    if (isfinite(all) && r->items > 0)
+        printf("energy %s, %s an item (whole devices, whoever used them)\n",
+               format_joules(all, joules), format_joules(all / (double)r->items, each));
 }
 
 void report_print(const qn_train_report *r) {
@@ -118,9 +161,10 @@ void report_print(const qn_train_report *r) {
     printf("\nbound %.3f s (work over the workers' summed rates), bound/T %.3f\n", r->bound,
            r->seconds > 0 ? r->bound / r->seconds : 0);
     printf("start to first step %.3f s\n", r->seconds_to_first_step);
+    print_energy(r);
     printf("workers\n");
     for (uint32_t i = 0; i < r->workers; i++)
-        print_worker(&r->worker[i]);
+        print_worker(&r->worker[i], all_grains(r));
 }
 
 static void confusion_field(const qn_train_report *r) {
@@ -138,12 +182,23 @@ static void confusion_field(const qn_train_report *r) {
     json_close(']');
 }
 
-static void worker_field(const qn_worker_report *w) {
+static void worker_field(const qn_worker_report *w, uint64_t grains) {
     json_open(NULL, '{');
     json_text("name", w->name);
+    json_text("device", w->device);
     json_count("grains", w->grains);
+    json_count("items", w->items);
+    json_count("steps", w->steps);
+    json_number("share", percent(w->grains, grains) / 100);
     json_number("items_per_s", w->rate);
     json_number("busy", w->busy);
+    json_count("bytes_up", w->bytes_up);
+    json_count("bytes_down", w->bytes_down);
+    json_number("seconds_up", w->seconds_up);
+    json_number("seconds_down", w->seconds_down);
+    json_number("joules", knows_joules(w) ? w->joules : (double)NAN);
+    json_flag("lost", w->lost);
+    json_text("note", w->note);
     json_open("core_busy", '[');
     for (int i = 0; w->core_busy && i < w->cores; i++)
         json_number(NULL, w->core_busy[i]);
@@ -163,6 +218,8 @@ void report_fields(const qn_train_report *r) {
     json_number("items_per_s",
                 r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0);
     json_number("bound", r->bound);
+    json_number("bound_over_T", r->seconds > 0 ? r->bound / r->seconds : 0);
+    json_number("joules", all_joules(r));
     json_text("accuracy_of", name);
     json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
     json_number("loss", s->items ? s->loss : (double)NAN);
@@ -173,6 +230,6 @@ void report_fields(const qn_train_report *r) {
     json_close(']');
     json_open("workers", '[');
     for (uint32_t i = 0; i < r->workers; i++)
-        worker_field(&r->worker[i]);
+        worker_field(&r->worker[i], all_grains(r));
     json_close(']');
 }

@@ -59,7 +59,9 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
 typedef struct facts {
     const qn_model *model;
     uint64_t items, steps, steps_of_epoch; /* items trained on, after the split */
-    int threads;
+    const qn_worker_report *worker;
+    uint32_t workers;
+    int threads; /* of the CPU's worker; 0: it takes no part */
     char isa[16], device[128];
 } facts;
 
@@ -75,9 +77,14 @@ static void gather(const session *s, const qn_train_options *o, facts *f) {
     f->items = items_left(s);
     f->steps_of_epoch = (f->items + o->batch - 1) / o->batch;
     f->steps = f->steps_of_epoch * o->epochs;
-    if (qn_device_get(0, &cpu, &err) != QN_OK)
-        memset(&cpu, 0, sizeof cpu);
-    f->threads = o->compute.threads > 0 ? o->compute.threads : cpu.cores;
+    f->worker = qn_train_workers(s->train, &f->workers);
+    f->threads = 0;
+    f->isa[0] = f->device[0] = '\0';
+    for (uint32_t i = 0; i < f->workers; i++)
+        if (strcmp(f->worker[i].name, "cpu") == 0)
+            f->threads = f->worker[i].cores;
+    if (f->threads == 0 || qn_device_get(0, &cpu, &err) != QN_OK)
+        return;
     int automatic = !o->compute.isa || strcmp(o->compute.isa, "auto") == 0;
     snprintf(f->isa, sizeof f->isa, "%s", automatic ? cpu.isa : o->compute.isa);
     snprintf(f->device, sizeof f->device, "%s", cpu.name);
@@ -98,6 +105,10 @@ static void start_event(const session *s, const qn_train_options *o, const facts
     json_close(']');
     json_count("epochs", o->epochs);
     json_count("steps", f->steps);
+    json_open("workers", '[');
+    for (uint32_t i = 0; i < f->workers; i++)
+        json_text(NULL, f->worker[i].name);
+    json_close(']');
     json_count("threads", (uint64_t)f->threads);
     json_text("isa", f->isa);
     json_text("device", f->device);
@@ -134,6 +145,24 @@ static const char *optimiser(const qn_train_options *o, char *text, size_t size)
     return text;
 }
 
+/* One line for the CPU alone, else one more for each device. */
+static void announce_run(const qn_train_options *o, const facts *f) {
+    char steps[32], cpu[192];
+    snprintf(cpu, sizeof cpu, "%d thread%s, %s on %s", f->threads, f->threads == 1 ? "" : "s",
+             f->isa, f->device);
+    format_count(f->steps_of_epoch, steps);
+    if (f->workers == 1 && f->threads > 0) {
+        message_note("run     %u epochs of %s steps, %s\n", o->epochs, steps, cpu);
+        return;
+    }
+    message_note("run     %u epochs of %s steps", o->epochs, steps);
+    for (uint32_t i = 0; i < f->workers; i++) {
+        const qn_worker_report *w = &f->worker[i];
+        message_note("        %-10s %s%s", w->name, strcmp(w->name, "cpu") == 0 ? cpu : w->device,
+                     i + 1 == f->workers ? "\n" : "");
+    }
+}
+
 static void announce(const session *s, const qn_train_options *o, const facts *f) {
     char layer[128], model[512] = "", number[32], how[48];
     for (uint32_t i = 0; i < qn_model_layers(f->model); i++) {
@@ -147,9 +176,7 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
     message_note("recipe  loss %s, %s, rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64,
                  o->loss, optimiser(o, how, sizeof how), (double)o->rate, o->batch, o->scale,
                  o->seed);
-    message_note("run     %u epochs of %s steps, %d thread%s, %s on %s\n", o->epochs,
-                 format_count(f->steps_of_epoch, number), f->threads, f->threads == 1 ? "" : "s",
-                 f->isa, f->device);
+    announce_run(o, f);
 }
 
 int session_open(session *s, qn_train_options *options) {

@@ -263,6 +263,13 @@ def test_json_stream(run_quern, digits, trained, tmp_path):
     assert end["accuracy"] == last["test_accuracy"]
     assert 0 < end["bound"] and 0 < end["seconds"] and end["seconds_to_first_step"] >= 0
     assert all(0 <= b <= 1.01 for b in end["busy"]) and end["steps"] == 30
+    assert abs(end["bound_over_T"] - end["bound"] / end["seconds"]) < 1e-9
+    assert [w["name"] for w in end["workers"]] == start["workers"] and "cpu" in start["workers"]
+    assert abs(sum(w["share"] for w in end["workers"]) - 1) < 1e-9
+    for key in "grains steps items_per_s busy bytes_up seconds_down".split():
+        assert all(isinstance(w[key], (int, float)) for w in end["workers"]), key
+    assert all(w["joules"] is None or w["joules"] > 0 for w in end["workers"])
+    assert not any(w["lost"] for w in end["workers"])
     assert done.stderr == ""
 
 

@@ -153,6 +153,11 @@ typedef struct qn_train_report {
     const uint64_t *confusion;
 } qn_train_report;
 
+/* The workers of the run: who they are from qn_train_open on, and what each did so far. Their
+ * number in *count. Belongs to the qn_train, until the next call with it. Not while qn_train_run is
+ * at work. */
+const qn_worker_report *qn_train_workers(qn_train *train, uint32_t *count);
+
 /* Evaluates the sets, unless that was done after the last step, and reports. After qn_train_run. A
  * record in run_dir that could not be kept is a failure only here, and the report is complete even
  * so. */

@@ -271,11 +271,31 @@ static void add_final(qn__text *t, const char *key, const qn_score *score) {
     qn__text_add(t, "}");
 }
 
+/* A number within a line. */
+static void add_field(qn__text *t, const char *key, double value) {
+    if (isfinite(value))
+        qn__text_add(t, ", \"%s\": %.6g", key, value);
+    else
+        qn__text_add(t, ", \"%s\": null", key);
+}
+
 static void add_worker(qn__text *t, const qn_worker_report *w) {
     qn__text_add(t, "{\"name\": ");
     qn__text_add_json(t, w->name);
-    qn__text_add(t, ", \"grains\": %" PRIu64 ", \"rate\": %.6g, \"busy\": %.6g, \"core_busy\": [",
-                 w->grains, isfinite(w->rate) ? w->rate : 0.0, isfinite(w->busy) ? w->busy : 0.0);
+    qn__text_add(t, ", \"device\": ");
+    qn__text_add_json(t, w->device);
+    qn__text_add(t, ", \"grains\": %" PRIu64 ", \"items\": %" PRIu64 ", \"steps\": %" PRIu64,
+                 w->grains, w->items, w->steps);
+    qn__text_add(t, ", \"lost\": %s, \"note\": ", w->lost ? "true" : "false");
+    qn__text_add_json(t, w->note);
+    qn__text_add(t, ", \"bytes_up\": %" PRIu64 ", \"bytes_down\": %" PRIu64, w->bytes_up,
+                 w->bytes_down);
+    add_field(t, "seconds_up", w->seconds_up);
+    add_field(t, "seconds_down", w->seconds_down);
+    add_field(t, "joules", w->joules > 0 ? w->joules : (double)NAN);
+    add_field(t, "rate", w->rate);
+    add_field(t, "busy", w->busy);
+    qn__text_add(t, ", \"core_busy\": [");
     for (int i = 0; i < w->cores && w->core_busy != NULL; ++i)
         qn__text_add(t, "%s%.6g", i > 0 ? ", " : "",
                      isfinite(w->core_busy[i]) ? w->core_busy[i] : 0.0);

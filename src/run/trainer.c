@@ -244,6 +244,11 @@ static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error
     return status;
 }
 
+const qn_worker_report *qn_train_workers(qn_train *t, uint32_t *count) {
+    double rate;
+    return qn__team_report(t->job.team, t->seconds, count, &rate);
+}
+
 qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
     double rate = 0;
     memset(report, 0, sizeof *report);
