@@ -8,15 +8,20 @@
  * Arrays as the kernels see them. `ld(n)` is n rounded up to a multiple of QN_LD, the distance of
  * two rows in floats; what lies behind column n of a row is +0 and stays so.
  *
- *   parameters   one array of floats: for each layer the weights *by input*, W[in][ld(out)], then
- *                the biases [ld(out)]; qn__kernel_layer tells where. Slots of the optimiser and
- *                sums (int64) lie alike.
+ *   parameters   one array of floats: for each layer the weights *by input*, W[in][ld(out)], and
+ *                directly behind them the biases [ld(out)]. Where a layer begins is the host's
+ *                choice, a multiple of QN_LD. Slots of the optimiser and sums (int64) lie alike.
  *   batch arrays [rows][ld(n)], an item to a row: inputs, outputs, outputs after dropout, errors
  *   step         one qn_step (kernels/step.h), the first argument of every kernel that needs it
  *   status       one qn_status_words (kernels/step.h): what a step reports
  *
  * Kernels of several variants have the same arguments. Lanes are those of a group (OpenCL's work
- * items, CUDA's threads); tiles are what one group computes: rows x columns of the result. */
+ * items, CUDA's threads); tiles are what one group computes: rows x columns of the result. Kernels
+ * without tiles are written for any number of groups in direction 0 (TALLY: one): FETCH and LOSS
+ * give an item, BIAS 16 columns, SUMS_* 16 x 16 sums, the others an element for each lane to a
+ * group, and go on at the distance of the grid until all is done. Groups of FORWARD and ERRORS
+ * whose rows all lie behind the items of the step end at once. Memories begin at multiples of 16
+ * bytes; loss, classes, scores, finite (uint32), targets and numbers have an element an item. */
 #ifndef QN_KERNELS_KERNELS_H
 #define QN_KERNELS_KERNELS_H
 

@@ -1,0 +1,39 @@
+# kernel_text.h: the kernel text for each language as an array of characters, made when configuring
+# from src/kernels/program.cl and the files that it names. An array, because compilers need not
+# take string literals of such a length.
+#
+# A line `#include "FOLDER/FILE"` of program.cl stands for the file; files themselves include
+# nothing, except that a header shared with C may name the system's, and such lines are left out.
+
+set(_kernels "${PROJECT_SOURCE_DIR}/src/kernels")
+
+# Sets `variable` to the hexadecimal bytes of a file, behind a line that tells compilers its name.
+function(quern_kernel_file file variable)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+        "${PROJECT_SOURCE_DIR}/src/${file}")
+    get_filename_component(name "${file}" NAME)
+    string(HEX "#line 1 \"${name}\"\n" line)
+    file(READ "${PROJECT_SOURCE_DIR}/src/${file}" text HEX)
+    # "#include", then anything but the end of the line.
+    string(REGEX REPLACE "23696e636c756465([1-9a-f][0-9a-f]|0[0-9b-f])*0a" "0a" text "${text}")
+    set(${variable} "${line}${text}" PARENT_SCOPE)
+endfunction()
+
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_kernels}/program.cl")
+file(STRINGS "${_kernels}/program.cl" _lines REGEX "^#include \"[a-z_/.]+\"$")
+set(_program "")
+foreach(_line IN LISTS _lines)
+    string(REGEX REPLACE "^#include \"(.*)\"$" "\\1" _file "${_line}")
+    quern_kernel_file("${_file}" _text)
+    string(APPEND _program "${_text}")
+endforeach()
+
+set(_header "/* Made by cmake/QuernKernels.cmake. */\n")
+foreach(_language opencl cuda)
+    quern_kernel_file("kernels/prelude_${_language}.cl" _text)
+    string(REGEX REPLACE "(..)" "0x\\1," _text "${_text}${_program}")
+    string(REGEX REPLACE "((0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,))" "\\1\n"
+        _text "${_text}")
+    string(APPEND _header "static const char qn__text_${_language}[] = {\n${_text}0};\n")
+endforeach()
+file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/kernel_text.h" CONTENT "${_header}")

@@ -1,0 +1,95 @@
+/* Division and square root, rounded once (1.2), by integers: for OpenCL devices that do not offer
+ * correctly rounded ones. A quotient or root is taken to two or three bits more than a float has,
+ * and its lowest bit is set when anything was left behind it, so that the one rounding that makes a
+ * float of it sees on which side of the half the true number lies. */
+#ifdef QN_DIVIDE_BY_INTEGERS
+
+/* A positive float: mantissa of 24 bits, value mantissa * 2^exponent. Subnormal numbers are
+ * shifted up. */
+QN_FN qn_u32 qn_mantissa(qn_u32 bits) {
+    qn_u32 m = bits & 0x7fffffu;
+    if (bits >> 23 != 0u)
+        return m | 0x800000u;
+    while (m < 0x800000u)
+        m <<= 1;
+    return m;
+}
+
+QN_FN qn_i32 qn_exponent(qn_u32 bits) {
+    qn_i32 e = (qn_i32)(bits >> 23);
+    qn_u32 m = bits & 0x7fffffu;
+    if (e != 0)
+        return e - 150;
+    for (e = -149; m < 0x800000u; m <<= 1)
+        --e;
+    return e;
+}
+
+/* RN(m * 2^e) of an integer m, 2^25 <= m < 2^27, whose lowest bit stands for all that lies below
+ * it; as bits, without a sign. */
+QN_FN qn_u32 qn_packed(qn_u32 m, qn_i32 e) {
+    qn_i32 drop = m >= 0x4000000u ? 3 : 2; /* to 24 bits */
+    if (e + drop < -149)
+        drop = -149 - e; /* to what a subnormal number keeps */
+    if (drop > 28)
+        return 0u; /* less than half of the smallest */
+    qn_u32 kept = m >> drop, rest = m & ((1u << drop) - 1u), half_way = 1u << (drop - 1);
+    if (rest > half_way || (rest == half_way && (kept & 1u) != 0u))
+        ++kept;
+    e += drop;
+    if (kept == 0x1000000u) {
+        kept >>= 1;
+        ++e;
+    }
+    if (kept < 0x800000u)
+        return kept; /* e is -149 */
+    if (e + 150 >= 255)
+        return 0x7f800000u;
+    return (qn_u32)(e + 150) << 23 | (kept & 0x7fffffu);
+}
+
+QN_FN float qn_div(float a, float b) {
+    const qn_u32 sign = (qn_as_u32(a) ^ qn_as_u32(b)) & 0x80000000u;
+    const qn_u32 x = qn_as_u32(a) & 0x7fffffffu, y = qn_as_u32(b) & 0x7fffffffu;
+    if (x > 0x7f800000u || y > 0x7f800000u || (x == y && (x == 0u || x == 0x7f800000u)))
+        return qn_as_float(0x7fc00000u);
+    if (x == 0x7f800000u || y == 0u)
+        return qn_as_float(sign | 0x7f800000u);
+    if (x == 0u || y == 0x7f800000u)
+        return qn_as_float(sign);
+    /* 2^25 < quotient < 2^27 */
+    const qn_u64 n = (qn_u64)qn_mantissa(x) << 26, d = qn_mantissa(y);
+    const qn_u64 q = n / d;
+    const qn_u32 m = (qn_u32)q | (q * d != n ? 1u : 0u);
+    return qn_as_float(sign | qn_packed(m, qn_exponent(x) - qn_exponent(y) - 26));
+}
+
+QN_FN float qn_sqrt(float a) {
+    const qn_u32 x = qn_as_u32(a);
+    if (x == 0u || x == 0x80000000u || x == 0x7f800000u)
+        return a;
+    if (x > 0x7f800000u)
+        return qn_as_float(0x7fc00000u); /* NaN, or less than zero */
+    qn_i32 e = qn_exponent(x);
+    qn_u64 n = (qn_u64)qn_mantissa(x) << 28;
+    if ((e & 1) != 0) {
+        n <<= 1; /* 2^51 <= n < 2^53 */
+        e -= 1;
+    }
+    qn_u64 root = 0u, rest = n;
+    for (qn_u64 bit = (qn_u64)1 << 52; bit != 0u; bit >>= 2) {
+        const qn_u64 t = root + bit;
+        root >>= 1;
+        if (rest >= t) {
+            rest -= t;
+            root += bit;
+        }
+    }
+    /* n is a * 2^(28 - e), so that the root, 2^25.5 <= root < 2^26.5, is sqrt(a) * 2^(14 - e/2). */
+    return qn_as_float(qn_packed((qn_u32)root | (rest != 0u ? 1u : 0u), e / 2 - 14));
+}
+
+#endif
+
+/* The comparison is false for a NaN, too. */
+QN_FN qn_u32 qn_leaves(float x, float limit) { return qn_abs(x) < limit ? 0u : 1u; }

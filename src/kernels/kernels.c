@@ -1,0 +1,57 @@
+#include "kernels/kernels.h"
+
+#include "base/sha256.h"
+#include "kernel_text.h"
+#include <pthread.h>
+#include <string.h>
+
+/* Lanes and tiles here are those of the text: tile_large.cl, tile_small.cl and the others. */
+static const qn__kernel_shape shapes[QN__KERNELS] = {
+    [QN__K_FETCH] = {"qn_fetch", "MMMMMMMMMMuuuu", {128, 1}, 0, 0, 0},
+    [QN__K_FORWARD_LARGE] = {"qn_forward_large", "MMMUUMMMuuuuufU", {256, 1}, 128, 128, 0},
+    [QN__K_FORWARD_SMALL] = {"qn_forward_small", "MMMUUMMMuuuuufU", {64, 1}, 32, 32, 0},
+    [QN__K_FORWARD_VECTOR] = {"qn_forward_vector", "MMMUUMMMuuuuufU", {1, 1}, 16, 64, 1},
+    [QN__K_LOSS] = {"qn_loss", "MMMMMMMMuuufu", {64, 1}, 0, 0, 0},
+    [QN__K_ERRORS_LARGE] = {"qn_errors_large", "MMMUMMMuuuuufU", {256, 1}, 128, 128, 0},
+    [QN__K_ERRORS_SMALL] = {"qn_errors_small", "MMMUMMMuuuuufU", {64, 1}, 32, 32, 0},
+    [QN__K_ERRORS_VECTOR] = {"qn_errors_vector", "MMMUMMMuuuuufU", {1, 1}, 16, 64, 1},
+    [QN__K_GRADIENT_LARGE] = {"qn_gradient_large", "MMMMMUuuufuu", {256, 1}, 128, 64, 0},
+    [QN__K_GRADIENT_SMALL] = {"qn_gradient_small", "MMMMMUuuufuu", {64, 1}, 32, 32, 0},
+    [QN__K_GRADIENT_VECTOR] = {"qn_gradient_vector", "MMMMMUuuufuu", {1, 1}, 16, 64, 1},
+    [QN__K_BIAS] = {"qn_bias", "MMMMUuufu", {256, 1}, 0, 0, 0},
+    [QN__K_UPDATE] = {"qn_update", "MMMMMUUufffffff", {256, 1}, 0, 0, 0},
+    [QN__K_TALLY] = {"qn_tally", "MMMMMMu", {256, 1}, 0, 0, 0},
+    [QN__K_SUMS_OUT] = {"qn_sums_out", "MMUuuU", {256, 1}, 0, 0, 0},
+    [QN__K_SUMS_IN] = {"qn_sums_in", "MMUuuU", {256, 1}, 0, 0, 0},
+    [QN__K_MAP] = {"qn_map", "MMUu", {256, 1}, 0, 0, 0},
+    [QN__K_TRIAL] = {"qn_trial", "MMMMUu", {256, 1}, 0, 0, 0},
+};
+
+const qn__kernel_shape *qn__kernel_shape_of(qn__kernel kernel) { return &shapes[kernel]; }
+
+const char *qn__kernel_text(qn__language language) {
+    return language == QN__CUDA_C ? qn__text_cuda : qn__text_opencl;
+}
+
+static pthread_once_t digests_once = PTHREAD_ONCE_INIT;
+static char digests[2][65];
+
+static void make_digests(void) {
+    for (int language = 0; language < 2; ++language) {
+        const char *text = qn__kernel_text((qn__language)language);
+        uint8_t raw[32];
+        qn__sha256_of(text, strlen(text), raw);
+        qn__hex(raw, digests[language]);
+    }
+}
+
+const char *qn__kernel_digest(qn__language language) {
+    pthread_once(&digests_once, make_digests);
+    return digests[language];
+}
+
+const char *qn__kernel_options(qn__language language) {
+    return language == QN__CUDA_C
+               ? "--std=c++17 --fmad=false --ftz=false --prec-div=true --prec-sqrt=true"
+               : "-cl-std=CL1.2";
+}

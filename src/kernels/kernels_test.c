@@ -1,0 +1,107 @@
+/* The kernel text and what the host believes of it. */
+#include "kernels/kernels.h"
+#include "kernels/step.h"
+#include "num/program.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void test_numbers(void **state) {
+    (void)state;
+    assert_int_equal(QN_ACT_NONE, QN__ACT_NONE);
+    assert_int_equal(QN_ACT_RELU, QN__ACT_RELU);
+    assert_int_equal(QN_ACT_TANH, QN__ACT_TANH);
+    assert_int_equal(QN_ACT_SIGMOID, QN__ACT_SIGMOID);
+    assert_int_equal(QN_ACT_SOFTMAX, QN__ACT_SOFTMAX);
+    assert_int_equal(QN_LOSS_CROSS_ENTROPY, QN__LOSS_CROSS_ENTROPY);
+    assert_int_equal(QN_LOSS_MSE, QN__LOSS_MSE);
+    assert_int_equal(QN_OPT_SGD, QN__OPT_SGD);
+    assert_int_equal(QN_OPT_MOMENTUM, QN__OPT_MOMENTUM);
+    assert_int_equal(QN_OPT_ADAM, QN__OPT_ADAM);
+    assert_int_equal(QN_OPT_ADAMW, QN__OPT_ADAMW);
+    assert_int_equal(QN_SCALE_NONE, QN__SCALE_NONE);
+    assert_int_equal(QN_SCALE_UNIT, QN__SCALE_UNIT);
+    assert_int_equal(QN_SCALE_STANDARD, QN__SCALE_STANDARD);
+}
+
+/* No compiler may find room for a hole, and so none may disagree with another. */
+static void test_structs(void **state) {
+    (void)state;
+    assert_int_equal(offsetof(qn_step, keys), 16);
+    assert_int_equal(offsetof(qn_step, left), 48);
+    assert_int_equal(offsetof(qn_step, unused), 84);
+    assert_int_equal(sizeof(qn_step), 88);
+    assert_int_equal(offsetof(qn_status_words, bad_item), 32);
+    assert_int_equal(offsetof(qn_status_words, unused), 44);
+    assert_int_equal(sizeof(qn_status_words), 48);
+}
+
+static void test_text(void **state) {
+    (void)state;
+    for (int language = 0; language < 2; ++language) {
+        const char *text = qn__kernel_text((qn__language)language);
+        assert_true(strlen(text) > 10000);
+        assert_null(strstr(text, "#include"));
+        for (const char *c = text; *c != '\0'; ++c)
+            assert_true(*c == '\n' || (*c >= ' ' && *c <= '~'));
+        assert_non_null(strstr(text, "qn_step;"));
+        assert_int_equal(strlen(qn__kernel_digest((qn__language)language)), 64);
+        assert_true(strlen(qn__kernel_options((qn__language)language)) > 0);
+    }
+    assert_string_not_equal(qn__kernel_digest(QN__OPENCL_C), qn__kernel_digest(QN__CUDA_C));
+}
+
+/* The number of arguments of a kernel, read off the text: commas between the brackets. */
+static size_t arguments_in_text(const char *text, const char *name) {
+    char begin[64];
+    snprintf(begin, sizeof begin, "%s(", name);
+    const char *at = strstr(text, begin);
+    while (at && !strstr(at, "QN_GLOBAL"))
+        at = NULL;
+    if (!at)
+        return 0;
+    size_t n = 1;
+    for (; *at != ')'; ++at)
+        n += *at == ',';
+    return n;
+}
+
+static void test_shapes(void **state) {
+    (void)state;
+    const char *text = qn__kernel_text(QN__OPENCL_C);
+    for (int k = 0; k < QN__KERNELS; ++k) {
+        const qn__kernel_shape *s = qn__kernel_shape_of((qn__kernel)k);
+        assert_non_null(s->name);
+        assert_true(strlen(s->arguments) >= 4);
+        assert_int_equal(strspn(s->arguments, "MuUfi"), strlen(s->arguments));
+        const uint32_t lanes = s->lanes[0] * s->lanes[1];
+        assert_true(lanes >= 1 && lanes <= 256);
+        assert_int_equal(s->opencl_only, (strstr(s->name, "_vector") != NULL));
+        if (s->opencl_only)
+            assert_int_equal(lanes, 1);
+        assert_int_equal((s->tile_rows == 0), (s->tile_columns == 0));
+        const char *variant = strrchr(s->name, '_');
+        if (s->tile_rows == 0) {
+            assert_int_equal(arguments_in_text(text, s->name), strlen(s->arguments));
+            continue;
+        }
+        /* Variants of one kernel follow each other, and differ by the end of their names. */
+        assert_true(s->tile_columns % QN_LD == 0);
+        if (strcmp(variant, "_large") != 0)
+            assert_string_equal(s->arguments, qn__kernel_shape_of((qn__kernel)(k - 1))->arguments);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_structs),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

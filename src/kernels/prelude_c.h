@@ -1,0 +1,74 @@
+/* The words of the kernel text in C17, for tests that run the kernels as C. The file that includes
+ * it goes on with
+ *
+ *     #include "kernels/program.cl"
+ *
+ * and defines the functions declared below; every kernel is then a function of its own name, with
+ * the arguments of kernels.h as pointers and numbers. A group's lanes are run by one thread, as
+ * coroutines that change at qn_barrier and nowhere else: local memory is a static array of the
+ * thread. Groups may run in several threads. */
+#ifndef QN_KERNELS_PRELUDE_C_H
+#define QN_KERNELS_PRELUDE_C_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Of the lane that runs. */
+uint32_t qn_lane(void);
+uint32_t qn_group(int direction);
+uint32_t qn_groups(int direction);
+/* All lanes of the group come here before one goes on. */
+void qn_barrier(void);
+
+typedef uint8_t qn_u8;
+typedef struct qn_float2 {
+    _Alignas(8) float x;
+    float y;
+} qn_float2;
+typedef struct qn_float4 {
+    _Alignas(16) float x;
+    float y, z, w;
+} qn_float4;
+
+#define QN_KERNEL(lanes) void
+#define QN_FN static inline
+#define QN_GLOBAL
+#define QN_LOCAL static _Thread_local
+#define QN_LOCAL_POINTER
+#define QN_RESTRICT restrict
+#define QN_UNROLL
+#define QN_ROLLED
+
+static inline uint32_t qn_as_u32(float x) {
+    uint32_t i;
+    memcpy(&i, &x, sizeof i);
+    return i;
+}
+static inline int32_t qn_as_i32(float x) { return (int32_t)qn_as_u32(x); }
+static inline float qn_as_float_bits(uint32_t i) {
+    float x;
+    memcpy(&x, &i, sizeof x);
+    return x;
+}
+#define qn_as_float(i) qn_as_float_bits((uint32_t)(i))
+#define qn_mul_high(a, b) ((uint32_t)((uint64_t)(a) * (b) >> 32))
+#define qn_fma(a, b, c) fmaf(a, b, c)
+#define qn_abs(x) fabsf(x)
+static inline int64_t qn_i64_of(float x) { return (int64_t)rintf(x); }
+static inline float qn_float_of(int64_t i) { return (float)i; }
+/* With QN_DIVIDE_BY_INTEGERS defined, exact.cl does both by integer arithmetic. */
+#ifndef QN_DIVIDE_BY_INTEGERS
+#define qn_div(a, b) ((a) / (b))
+#define qn_sqrt(a) sqrtf(a)
+#endif
+
+static inline void qn_atomic_max(uint32_t *p, uint32_t v) {
+    uint32_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
+    while (old < v &&
+           !__atomic_compare_exchange_n(p, &old, v, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+}
+#define qn_atomic_add64(p, v) ((void)__atomic_fetch_add(p, v, __ATOMIC_RELAXED))
+
+#endif

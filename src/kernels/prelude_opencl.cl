@@ -1,0 +1,58 @@
+/* The words of the kernel text in OpenCL C 1.2. The host adds options (kernels.h,
+ * qn__kernel_options) and defines:
+ *
+ *   QN_CORRECT_DIVIDE  the device rounds division and square root correctly, and was asked to
+ *   QN_ATOMICS64       it adds 64-bit integers atomically (cl_khr_int64_base_atomics)
+ *   QN_VECTORS         it is a CPU: the vector kernels belong to the program */
+#define QN_KERNEL_TEXT 1
+#define QN_OPENCL 1
+
+#pragma OPENCL FP_CONTRACT OFF
+#ifdef QN_ATOMICS64
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#endif
+
+typedef ulong qn_u64;
+typedef long qn_i64;
+typedef uint qn_u32;
+typedef int qn_i32;
+typedef uchar qn_u8;
+typedef float2 qn_float2;
+typedef float4 qn_float4;
+
+#define QN_KERNEL(lanes) __kernel __attribute__((reqd_work_group_size(lanes, 1, 1))) void
+#define QN_FN static inline
+#define QN_GLOBAL __global
+#define QN_LOCAL __local
+#define QN_LOCAL_POINTER __local
+#define QN_RESTRICT restrict
+#define QN_UNROLL _Pragma("unroll")
+#define QN_ROLLED _Pragma("nounroll")
+
+#define qn_lane() ((qn_u32)get_local_id(0))
+#define qn_group(d) ((qn_u32)get_group_id(d))
+#define qn_groups(d) ((qn_u32)get_num_groups(d))
+#define qn_barrier() barrier(CLK_LOCAL_MEM_FENCE)
+
+#define qn_as_u32(x) as_uint(x)
+#define qn_as_i32(x) as_int(x)
+#define qn_as_float(i) as_float(i)
+#define qn_mul_high(a, b) mul_hi((qn_u32)(a), (qn_u32)(b))
+#define qn_fma(a, b, c) fma(a, b, c)
+#define qn_abs(x) fabs(x)
+#define qn_rint(x) rint(x)
+#define qn_i64_of(x) convert_long(qn_rint(x))
+#define qn_float_of(i) convert_float_rte((qn_i64)(i))
+#ifdef QN_CORRECT_DIVIDE
+#define qn_div(a, b) ((a) / (b))
+#define qn_sqrt(a) sqrt(a)
+#else
+#define QN_DIVIDE_BY_INTEGERS 1
+#endif
+
+#define qn_atomic_max(p, v) ((void)atomic_max(p, v))
+#ifdef QN_ATOMICS64
+#define qn_atomic_add64(p, v) ((void)atom_add(p, v))
+#else
+#define qn_atomic_add64(p, v) ((void)(*(p) += (v)))
+#endif

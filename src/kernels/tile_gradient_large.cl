@@ -1,0 +1,13 @@
+/* Tiles of GRADIENT_LARGE. */
+#undef QN_TILE
+#undef QN_TILE_LANES
+#undef QN_TILE_ROWS
+#undef QN_TILE_COLUMNS
+#undef QN_LANE_ROWS
+#undef QN_LANE_COLUMNS
+#define QN_TILE(name) name##_gradient_large
+#define QN_TILE_LANES 256
+#define QN_TILE_ROWS 128u
+#define QN_TILE_COLUMNS 64u
+#define QN_LANE_ROWS 8u
+#define QN_LANE_COLUMNS 4u

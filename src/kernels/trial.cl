@@ -1,0 +1,61 @@
+/* What the self-test and the measurements run: one function over an array, with the stride of the
+ * grid. */
+QN_KERNEL(256)
+qn_map(QN_GLOBAL const float *in, QN_GLOBAL float *out, qn_u64 count, qn_u32 op) {
+    const qn_u64 lanes = (qn_u64)qn_groups(0) * 256u;
+    for (qn_u64 i = (qn_u64)qn_group(0) * 256u + qn_lane(); i < count; i += lanes) {
+        const float x = in[i];
+        float y = x;
+        if (op == QN_MAP_EXP)
+            y = qn_exp(x);
+        else if (op == QN_MAP_LOG)
+            y = qn_log(x);
+        else if (op == QN_MAP_TANH)
+            y = qn_tanh(x);
+        else if (op == QN_MAP_SIGMOID)
+            y = qn_sigmoid(x);
+        else if (op == QN_MAP_COSPI)
+            y = qn_cospi(x);
+        else if (op == QN_MAP_SQRT)
+            y = qn_sqrt(x);
+        out[i] = y;
+    }
+}
+
+QN_FN qn_u64 qn_trial_one(qn_u32 a, qn_u32 b, qn_u32 c, qn_u32 op) {
+    const float x = qn_as_float(a), y = qn_as_float(b), z = qn_as_float(c);
+    const qn_u64 pair = (qn_u64)b << 32 | a;
+    if (op == QN_TRIAL_ADD)
+        return qn_as_u32(x + y);
+    if (op == QN_TRIAL_MUL)
+        return qn_as_u32(x * y);
+    if (op == QN_TRIAL_FMA)
+        return qn_as_u32(qn_fma(x, y, z));
+    if (op == QN_TRIAL_MUL_ADD)
+        return qn_as_u32(x * y + z);
+    if (op == QN_TRIAL_DIV)
+        return qn_as_u32(qn_div(x, y));
+    if (op == QN_TRIAL_SQRT)
+        return qn_as_u32(qn_sqrt(x));
+    if (op == QN_TRIAL_TO_UNITS)
+        return (qn_u64)qn_i64_of(x);
+    if (op == QN_TRIAL_FROM_SUM)
+        return qn_as_u32(qn_float_of((qn_i64)pair));
+    if (op == QN_TRIAL_LESS)
+        return x < y ? 1u : 0u;
+    if (op == QN_TRIAL_PRODUCT)
+        return (qn_u64)a * b;
+    if (op == QN_TRIAL_ADD64)
+        return pair + ((qn_u64)a << 32 | c);
+    if (op == QN_TRIAL_SHIFT64)
+        return (qn_u64)((qn_i64)pair >> (c & 63u));
+    return 0u;
+}
+
+QN_KERNEL(256)
+qn_trial(QN_GLOBAL const qn_u32 *a, QN_GLOBAL const qn_u32 *b, QN_GLOBAL const qn_u32 *c,
+         QN_GLOBAL qn_u64 *out, qn_u64 count, qn_u32 op) {
+    const qn_u64 lanes = (qn_u64)qn_groups(0) * 256u;
+    for (qn_u64 i = (qn_u64)qn_group(0) * 256u + qn_lane(); i < count; i += lanes)
+        out[i] = qn_trial_one(a[i], b[i], c[i], op);
+}

@@ -1,0 +1,58 @@
+/* Random words (section 3) and the order of items (section 4). */
+typedef struct qn_four {
+    qn_u32 x, y, z, w;
+} qn_four;
+
+/* 3.1 */
+QN_FN qn_four qn_philox(qn_four c, qn_u32 k0, qn_u32 k1) {
+    QN_UNROLL
+    for (qn_u32 round = 0u; round < 10u; ++round) {
+        const qn_u32 h0 = qn_mul_high(0xD2511F53u, c.x), l0 = 0xD2511F53u * c.x;
+        const qn_u32 h1 = qn_mul_high(0xCD9E8D57u, c.z), l1 = 0xCD9E8D57u * c.z;
+        c.x = h1 ^ c.y ^ k0;
+        c.y = l1;
+        c.z = h0 ^ c.w ^ k1;
+        c.w = l0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return c;
+}
+
+/* 6.5: the words of the outputs 4*quad .. 4*quad+3 of an item, purpose 3. */
+QN_FN qn_four qn_dropout_words(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item, qn_u32 quad) {
+    qn_four c;
+    c.x = quad;
+    c.y = (qn_u32)item;
+    c.z = epoch;
+    c.w = (3u << 24) + (layer << 16) + (qn_u32)(item >> 32);
+    return qn_philox(c, (qn_u32)seed, (qn_u32)(seed >> 32));
+}
+
+/* 4.2 */
+QN_FN qn_u32 qn_mix(qn_u32 v, qn_u32 k) {
+    qn_u32 h = v + k;
+    h ^= h >> 16;
+    h *= 0x7FEB352Du;
+    h ^= h >> 15;
+    h *= 0x846CA68Bu;
+    h ^= h >> 16;
+    return h;
+}
+
+/* 4.3 */
+QN_FN qn_u64 qn_item_at(QN_GLOBAL const qn_step *step, qn_u64 position) {
+    if (step->domain == 0u)
+        return position;
+    const qn_u32 low_mask = (1u << step->right) - 1u, high_mask = (1u << step->left) - 1u;
+    qn_u64 x = position;
+    do {
+        qn_u32 high = (qn_u32)(x >> step->right), low = (qn_u32)x & low_mask;
+        for (qn_u32 round = 0u; round < 8u; round += 2u) {
+            high ^= qn_mix(low, step->keys[round]) & high_mask;
+            low ^= qn_mix(high, step->keys[round + 1u]) & low_mask;
+        }
+        x = (qn_u64)high << step->right | low;
+    } while (x >= step->domain);
+    return x;
+}
