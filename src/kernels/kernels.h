@@ -17,11 +17,10 @@
  *
  * Kernels of several variants have the same arguments. Lanes are those of a group (OpenCL's work
  * items, CUDA's threads); tiles are what one group computes: rows x columns of the result. Kernels
- * without tiles are written for any number of groups in direction 0 (TALLY: one): FETCH and LOSS
- * give an item, BIAS 16 columns, SUMS_* 16 x 16 sums, the others an element for each lane to a
- * group, and go on at the distance of the grid until all is done. Groups of FORWARD and ERRORS
- * whose rows all lie behind the items of the step end at once. Memories begin at multiples of 16
- * bytes; loss, classes, scores, finite (uint32), targets and numbers have an element an item. */
+ * without tiles (but TALLY) work with fewer groups than qn__kernel_shape.share asks for, too: a
+ * group goes on at the distance of the grid until all is done. Groups of FORWARD and ERRORS whose
+ * rows all lie behind the items of the step end at once. Memories begin at multiples of 16 bytes;
+ * loss, classes, scores, finite (uint32), targets and numbers have an element an item. */
 #ifndef QN_KERNELS_KERNELS_H
 #define QN_KERNELS_KERNELS_H
 

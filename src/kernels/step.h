@@ -47,7 +47,7 @@ typedef struct qn_status_words {
 #define QN_LOSS_TRAIN 2u
 #define QN_GRADIENT_ADD 1u
 
-/* Numbers of num/program.h; kernels_test.c compares them. */
+/* Numbers of num/program.h; kernel_text_test.c compares them. */
 #define QN_ACT_NONE 0u
 #define QN_ACT_RELU 1u
 #define QN_ACT_TANH 2u

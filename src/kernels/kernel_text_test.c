@@ -80,10 +80,11 @@ static void test_shapes(void **state) {
         assert_int_equal(strspn(s->arguments, "MuUfi"), strlen(s->arguments));
         const uint32_t lanes = s->lanes[0] * s->lanes[1];
         assert_true(lanes >= 1 && lanes <= 256);
-        assert_int_equal(s->opencl_only, (strstr(s->name, "_vector") != NULL));
+        assert_int_equal(s->opencl_only, strstr(s->name, "_vector") ? 1 : 0);
         if (s->opencl_only)
             assert_int_equal(lanes, 1);
         assert_int_equal((s->tile_rows == 0), (s->tile_columns == 0));
+        assert_true(s->tile_rows == 0 || s->share == 0);
         const char *variant = strrchr(s->name, '_');
         if (s->tile_rows == 0) {
             assert_int_equal(arguments_in_text(text, s->name), strlen(s->arguments));
