@@ -53,7 +53,8 @@ typedef struct qn__gpu_driver {
     void (*close)(qn__gpu *gpu);
     const qn__gpu_facts *(*facts)(const qn__gpu *gpu);
 
-    /* Memory; its content is undefined. release accepts a memory without bytes. */
+    /* Memory; its content is undefined. release accepts a memory without bytes, and may be called
+     * after a failure too. */
     qn_status (*allocate)(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_error *err);
     void (*release)(qn__gpu *gpu, qn__gpu_memory *memory);
 
