@@ -1,78 +1,326 @@
-/* quern devices: what this machine has to compute with. */
+/* quern devices: what this machine has to compute with, how fast it is, and what a run would take
+ * of it. */
 
 #include "command.h"
+#include "compute.h"
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
 #include <inttypes.h>
-#include <quern/device.h>
+#include <math.h>
+#include <quern/advise.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct devices_flags {
+    compute_flags compute;
+    const char *measure, *model;
+    uint64_t features, batch;
+    float seconds;
     int json;
 } devices_flags;
 
-static const option devices_options[] = {{.heading = "Options",
-                                          .name = "json",
-                                          .kind = OPTION_FLAG,
-                                          .place = offsetof(devices_flags, json),
-                                          .help = "one JSON object a line, one for each device"},
-                                         {.name = NULL}};
+#define AT(member) .place = offsetof(devices_flags, member)
 
-static void print_json(uint32_t index, const qn_device_info *d) {
+static const option devices_options[] = {
+    {.heading = "Options",
+     .name = "measure",
+     .kind = OPTION_CHOICE,
+     AT(measure),
+     .choices = "auto|all|none",
+     .help = "which devices to measure, for a second or less each; auto: those that a run tries "
+             "by itself. A device that is used for the first time takes longer",
+     .fallback = "auto"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     AT(json),
+     .help = "one JSON object a line: device, absence, advice, trial"},
+    {.heading = "Would a run use them",
+     .name = "model",
+     .kind = OPTION_TEXT,
+     AT(model),
+     .value = "TEXT",
+     .help = "try this network, as in train, on random items, and say which devices take part"},
+    {.name = "features",
+     .kind = OPTION_COUNT,
+     AT(features),
+     .value = "N",
+     .low = 1,
+     .high = 1 << 24,
+     .help = "bytes of an item",
+     .fallback = "784"},
+    {.name = "batch",
+     .kind = OPTION_COUNT,
+     AT(batch),
+     .value = "N",
+     .low = 1,
+     .high = 1 << 24,
+     .help = "items of one step",
+     .fallback = "64"},
+    {.name = "seconds",
+     .kind = OPTION_FLOAT,
+     AT(seconds),
+     .value = "X",
+     .help = "how long to try",
+     .fallback = "2"},
+    {.more = compute_options, AT(compute)},
+    {.name = NULL}};
+
+/* A device as it is shown. */
+typedef struct shown {
+    qn_device_info info;
+    qn_device_rates rates; /* 0: not measured */
+    char failure[640];     /* why measuring it failed; else empty */
+} shown;
+
+static void measure(uint32_t index, const devices_flags *f, shown *d) {
+    const qn_compute compute = compute_of(&f->compute);
+    int all = strcmp(f->measure, "all") == 0;
+    qn_error err;
+    if (strcmp(f->measure, "none") == 0 || d->info.refused || !(all || d->info.automatic))
+        return;
+    if (qn_device_measure(index, &compute, &d->rates, &err) == QN_OK)
+        return;
+    memset(&d->rates, 0, sizeof d->rates);
+    snprintf(d->failure, sizeof d->failure, "%s", err.what);
+    /* Found out by trying: from now on it is known to be of no use. */
+    d->info.refused |= err.status == QN_UNSUPPORTED;
+}
+
+static double known(double rate) { return rate > 0 ? rate : (double)NAN; }
+
+static void device_event(uint32_t index, const shown *d) {
+    const qn_device_info *i = &d->info;
     json_begin("device");
     json_count("index", index);
-    json_text("kind", d->kind);
-    json_text("name", d->name);
-    json_text("isa", d->isa);
-    json_text("isas", d->isas);
-    json_count("cores", (uint64_t)d->cores);
-    json_count("memory", d->memory);
+    json_text("id", i->id);
+    json_text("kind", i->kind);
+    json_text("type", i->type);
+    json_text("name", i->name);
+    json_text("platform", i->platform);
+    json_text("driver", i->driver);
+    json_text("isa", i->isa);
+    json_text("isas", i->isas);
+    json_count("cores", (uint64_t)i->cores);
+    json_count("memory", i->memory);
     json_open("cache", '[');
-    for (int i = 0; i < 3; i++)
-        json_count(NULL, d->cache[i]);
+    for (int level = 0; level < 3; level++)
+        json_count(NULL, i->cache[level]);
     json_close(']');
+    json_flag("automatic", i->automatic);
+    json_flag("refused", i->refused);
+    json_text("reason", *d->failure ? d->failure : i->reason);
+    json_number("matmul_flop_per_s", known(d->rates.matmul));
+    json_number("tanh_per_s", known(d->rates.tanh));
+    json_number("copy_bytes_per_s", known(d->rates.memory));
     json_end();
 }
 
-static void print_text(uint32_t index, const qn_device_info *d) {
-    char text[24];
-    printf("%-4" PRIu32 " %-7s %5d  %-9s %-22s %s\n", index, d->kind, d->cores,
-           format_bytes(d->memory, text), d->isas, d->name);
-    printf("     takes %s; cache", d->isa);
-    for (int i = 0; i < 3; i++)
-        if (d->cache[i] > 0)
-            printf(" L%d %s", i + 1, format_bytes(d->cache[i], text));
-    putchar('\n');
+/* "329 GFLOP/s"; a dash where it was not measured. */
+static char *rate_text(double rate, const char *unit, char text[32]) {
+    char number[16];
+    if (!(rate > 0))
+        return strcpy(text, "-");
+    format_rate(rate, number);
+    size_t n = strlen(number);
+    char prefix = n > 0 && !strchr("0123456789", number[n - 1]) ? number[n - 1] : '\0';
+    if (prefix)
+        number[n - 1] = '\0';
+    snprintf(text, 32, "%s %.1s%s", number, prefix ? &prefix : "", unit);
+    return text;
+}
+
+#define COLUMNS "%-10s %-11s %5s  %-9s  %-12s  %-8s  %-8s  %s\n"
+
+/* What stands under a device's line, in pieces with a semicolon between. */
+static void print_more(const char *format, const char *text, int *pieces) {
+    if (!*text)
+        return;
+    printf("%s", *pieces == 0 ? "           " : "; ");
+    printf(format, text);
+    ++*pieces;
+}
+
+static void print_caches(const qn_device_info *i, int *pieces) {
+    char text[160] = "", size[24];
+    for (int level = 0; level < 3; level++)
+        if (i->cache[level] > 0)
+            snprintf(text + strlen(text), sizeof text - strlen(text), " L%d %s", level + 1,
+                     format_bytes(i->cache[level], size));
+    print_more("caches%s", text, pieces);
+}
+
+static void print_device(const shown *d) {
+    char memory[24], units[16], matmul[32], tanh[32], copy[32];
+    const qn_device_info *i = &d->info;
+    int pieces = 0;
+    snprintf(units, sizeof units, "%d", i->cores);
+    printf(COLUMNS, i->id, i->type, units, format_bytes(i->memory, memory),
+           rate_text(d->rates.matmul, "FLOP/s", matmul), rate_text(d->rates.tanh, "/s", tanh),
+           rate_text(d->rates.memory, "B/s", copy), i->name);
+    print_more("takes %s", i->isa, &pieces);
+    print_more("has %s", *i->isa ? i->isas : "", &pieces);
+    print_caches(i, &pieces);
+    print_more("%s", i->platform, &pieces);
+    print_more("driver %s", i->driver, &pieces);
+    if (pieces > 0)
+        putchar('\n');
+    const char *reason = *d->failure ? d->failure : i->reason;
+    if (i->refused)
+        printf("           CANNOT BE USED: %s\n", reason);
+    else if (*d->failure)
+        printf("           could not be measured: %s\n", reason);
+    else if (!i->automatic)
+        printf("           only where --devices names it: %s\n", reason);
+}
+
+static const char *const kinds[] = {"cuda", "opencl"};
+
+static void tell_absence(const devices_flags *f, int devices) {
+    int told = 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const char *reason = qn_device_absence(kinds[k]);
+        if (!*reason)
+            continue;
+        if (f->json) {
+            json_begin("absence");
+            json_text("kind", kinds[k]);
+            json_text("reason", reason);
+            json_end();
+        } else {
+            printf("%sno %-7s  %s\n", told++ == 0 && devices ? "\n" : "", kinds[k], reason);
+        }
+    }
+}
+
+static int list(const devices_flags *f) {
+    shown d;
+    qn_error err;
+    if (!f->json)
+        printf(COLUMNS, "device", "type", "units", "memory", "matmul", "tanh", "copy", "name");
+    for (uint32_t i = 0; i < qn_device_count(); i++) {
+        memset(&d, 0, sizeof d);
+        if (qn_device_get(i, &d.info, &err) != QN_OK)
+            return message_error(&err);
+        measure(i, f, &d);
+        if (f->json)
+            device_event(i, &d);
+        else
+            print_device(&d);
+        fflush(stdout); /* each as it is known: measuring takes a moment */
+    }
+    tell_absence(f, 1);
+    return -1;
+}
+
+static void advice_event(const qn_advice *a) {
+    json_begin("advice");
+    json_text("id", a->id);
+    json_flag("used", a->used);
+    json_number("share", a->share);
+    json_number("items_per_s", known(a->rate));
+    json_text("why", a->why);
+    json_end();
+}
+
+static void print_advice(const qn_advice *a) {
+    char rate[16];
+    format_rate(a->rate, rate);
+    if (a->used)
+        printf("  %-10s takes part: %.0f %% of the work, at %s items/s\n", a->id, 100 * a->share,
+               rate);
+    else
+        printf("  %-10s takes no part: %s\n", a->id, a->why);
+}
+
+static void tell_trial(const devices_flags *f, const qn_advice *advice, uint32_t count,
+                       double rate) {
+    char text[16];
+    if (!f->json)
+        printf("\n%s, %" PRIu64 " features, batches of %" PRIu64 ", tried for %g s on random "
+               "items\n",
+               f->model, f->features, f->batch, (double)f->seconds);
+    for (uint32_t i = 0; i < count; i++) {
+        if (f->json)
+            advice_event(&advice[i]);
+        else
+            print_advice(&advice[i]);
+    }
+    if (!f->json) {
+        printf("  together   %s items/s\n", format_rate(rate, text));
+        return;
+    }
+    json_begin("trial");
+    json_text("model", f->model);
+    json_count("features", f->features);
+    json_count("batch", f->batch);
+    json_number("seconds", (double)f->seconds);
+    json_number("items_per_s", rate);
+    json_end();
+}
+
+static int try_model(const devices_flags *f) {
+    uint32_t room = qn_device_count(), count;
+    qn_train_options options;
+    qn_error err;
+    double rate;
+    int code = -1;
+    qn_advice *advice = calloc(room, sizeof *advice);
+    if (!advice)
+        return message_fail(QN_MEMORY, "out of memory", "", "");
+    qn_train_options_init(&options);
+    options.model = f->model;
+    options.batch = (uint32_t)f->batch;
+    options.compute = compute_of(&f->compute);
+    if (qn_advise(&options, (uint32_t)f->features, (double)f->seconds, advice, room, &count, &rate,
+                  &err) == QN_OK)
+        tell_trial(f, advice, count, rate);
+    else
+        code = message_error(&err);
+    free(advice);
+    return code;
+}
+
+static int check_flags(const devices_flags *f, const arguments *given) {
+    static const char *const theirs[] = {"features", "batch", "seconds"};
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs && !f->model; i++)
+        if (options_given(&devices_command, given, theirs[i]))
+            return message_usage("add --model TEXT, the network to try",
+                                 "--%s stands without --model", theirs[i]);
+    if (!(f->seconds >= 0.1f && f->seconds <= 3600))
+        return message_usage("it is a number of seconds from 0.1 to 3600", "--seconds cannot be %g",
+                             (double)f->seconds);
+    return compute_check(&f->compute);
 }
 
 static int run(const command *self, int argc, char **argv) {
-    devices_flags f = {0};
+    devices_flags f = {.measure = "auto", .features = 784, .batch = 64, .seconds = 2};
     arguments given;
-    qn_error err;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code >= 0)
         return code;
-    if (!f.json)
-        printf("%-4s %-7s %5s  %-9s %-22s %s\n", "#", "kind", "cores", "memory", "instruction sets",
-               "name");
-    for (uint32_t i = 0; i < qn_device_count(); i++) {
-        qn_device_info d;
-        if (qn_device_get(i, &d, &err) != QN_OK)
-            return message_error(&err);
-        if (f.json)
-            print_json(i, &d);
-        else
-            print_text(i, &d);
-    }
-    return EXIT_DONE;
+    message_setup(self->name, 0, f.json);
+    code = check_flags(&f, &given);
+    if (code < 0)
+        code = list(&f);
+    if (code < 0 && f.model)
+        code = try_model(&f);
+    return code < 0 ? EXIT_DONE : code;
 }
 
-const command devices_command = {.name = "devices",
-                                 .summary = "what this machine has to compute with",
-                                 .usage = "quern devices [--json]",
-                                 .about = "Lists the devices that a run can use, with the cores "
-                                          "and the memory that this process may have.",
-                                 .options = devices_options,
-                                 .examples = "quern devices\nquern devices --json",
-                                 .run = run};
+const command devices_command = {
+    .name = "devices",
+    .summary = "what this machine has to compute with, and how fast it is",
+    .usage = "quern devices [options]",
+    .about =
+        "Lists the devices of this machine under the names that --devices takes, with their cores "
+        "or compute units, their memory, and what they reach: operations of the exact matrix "
+        "product, values of tanh, and bytes copied within their memory, in a second. A device "
+        "that cannot keep the exactness contract is listed with the reason and never used.\n\n"
+        "With --model, trains that network for a moment and says which devices a run would use.",
+    .options = devices_options,
+    .examples = "quern devices\n"
+                "quern devices --measure none --json\n"
+                "quern devices --model \"dense 4096 relu; dense 10 softmax\" --batch 1024",
+    .run = run};

@@ -2,6 +2,7 @@
 #ifndef QUERN_QUERN_H
 #define QUERN_QUERN_H
 
+#include <quern/advise.h>
 #include <quern/data.h>
 #include <quern/device.h>
 #include <quern/model.h>

@@ -1,0 +1,192 @@
+/* Which devices a run would use: a short training of random items, judged by its own team. */
+#include <quern/advise.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "model/network.h"
+#include "num/philox.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Items of the trial: enough for several batches, at most about so many bytes. */
+enum {
+    LEAST_ITEMS = 4096,
+    LEAST_BATCHES = 8,
+    MOST_BYTES = 1 << 24,
+    LONGEST_TRIAL = 3600,
+    MOST_WORKERS = 64
+};
+
+typedef struct trial {
+    qn_train *train;
+    double until; /* moment at which it is stopped */
+} trial;
+
+static void stop_in_time(void *user, const qn_step_event *event) {
+    trial *t = user;
+    (void)event;
+    if (qn__now() >= t->until)
+        qn_train_stop(t->train);
+}
+
+static uint64_t items_of(uint32_t batch, uint32_t features) {
+    uint64_t items = (uint64_t)batch * LEAST_BATCHES;
+    if (items < LEAST_ITEMS)
+        items = LEAST_ITEMS;
+    if (items * features > MOST_BYTES)
+        items = MOST_BYTES / features;
+    return items < batch ? batch : items;
+}
+
+/* Random bytes, and each class in turn. */
+static qn_status random_data(uint64_t items, uint32_t features, uint32_t classes, qn_data **out,
+                             qn_error *err) {
+    const size_t size = (size_t)items * features;
+    uint8_t *values = qn__alloc(size + 16, 1, err);
+    int32_t *labels = values ? qn__alloc(items, sizeof *labels, err) : NULL;
+    qn_status status = labels ? QN_OK : QN_MEMORY;
+    for (size_t i = 0; status == QN_OK && i < size; i += 16) {
+        uint32_t word[4];
+        qn__words(1, QN__PURPOSE_ORDER, 0, 0, i, 0, word);
+        memcpy(values + i, word, sizeof word);
+    }
+    for (uint64_t i = 0; status == QN_OK && i < items; ++i)
+        labels[i] = (int32_t)(i % classes);
+    if (status == QN_OK)
+        status = qn_data_from_arrays(QN_U8, items, features, values, labels, out, err);
+    qn__free(values);
+    qn__free(labels);
+    return status;
+}
+
+/* The job whose steps are tried: of no use but for its times. The small rate keeps it from leaving
+ * the range, whatever the network. */
+static qn_train_options trial_options(const qn_train_options *options, trial *t) {
+    qn_train_options o;
+    qn_train_options_init(&o);
+    o.model = options->model;
+    o.loss = options->loss;
+    o.optimizer = options->optimizer;
+    o.momentum = options->momentum;
+    o.batch = options->batch;
+    o.grain = options->grain;
+    o.compute = options->compute;
+    o.rate = 1e-6f;
+    o.epochs = 100000; /* more than it ever gets to */
+    o.user = t;
+    o.on_step = stop_in_time;
+    return o;
+}
+
+static qn_status run_for(trial *t, double seconds, qn_error *err) {
+    t->until = qn__now() + seconds;
+    const qn_status status = qn_train_run(t->train, err);
+    return status == QN_INTERRUPTED ? QN_OK : status;
+}
+
+/* The worker of a device in a report, or NULL. */
+static const qn_worker_report *find(const qn_worker_report *worker, uint32_t workers,
+                                    const qn_device_info *info) {
+    for (uint32_t i = 0; i < workers; ++i)
+        if (strcmp(worker[i].name, info->id) == 0)
+            return &worker[i];
+    return NULL;
+}
+
+/* Items that each worker had done at some moment. */
+typedef struct done {
+    uint64_t items[MOST_WORKERS], all;
+} done;
+
+static done items_done(const qn_worker_report *worker, uint32_t workers) {
+    done d = {.all = 0};
+    for (uint32_t i = 0; i < workers && i < MOST_WORKERS; ++i)
+        d.all += d.items[i] = worker[i].items;
+    return d;
+}
+
+static void advise_one(const qn_device_info *info, const qn_worker_report *worker, uint32_t workers,
+                       const done *before, qn_advice *a) {
+    const qn_worker_report *w = find(worker, workers, info);
+    memset(a, 0, sizeof *a);
+    snprintf(a->id, sizeof a->id, "%s", info->id);
+    if (!w) {
+        snprintf(a->why, sizeof a->why, "%s",
+                 *info->reason ? info->reason : "it is not among the devices that may take part");
+        return;
+    }
+    const done now = items_done(worker, workers);
+    const uint64_t all = now.all - before->all;
+    a->rate = w->rate;
+    a->share = all ? (double)(w->items - before->items[w - worker]) / (double)all : 0;
+    a->used = !w->lost && !*w->note && a->share > 0;
+    if (!a->used)
+        snprintf(a->why, sizeof a->why, "%s", *w->note ? w->note : "its work went to the others");
+}
+
+/* The first half of the trial is for finding out, the second shows what was found. */
+static qn_status try_devices(trial *t, double seconds, qn_advice *advice, uint32_t count,
+                             double *rate, qn_error *err) {
+    uint32_t workers;
+    qn_status status = run_for(t, seconds / 2, err);
+    if (status != QN_OK)
+        return status;
+    const qn_worker_report *worker = qn_train_workers(t->train, &workers);
+    const done before = items_done(worker, workers);
+    const double begun = qn__now();
+    status = run_for(t, seconds / 2, err);
+    if (status != QN_OK)
+        return status;
+    const double taken = qn__now() - begun;
+    worker = qn_train_workers(t->train, &workers);
+    if (rate)
+        *rate = (double)(items_done(worker, workers).all - before.all) / taken;
+    for (uint32_t i = 0; status == QN_OK && i < count; ++i) {
+        qn_device_info info;
+        status = qn_device_get(i, &info, err);
+        if (status == QN_OK)
+            advise_one(&info, worker, workers, &before, &advice[i]);
+    }
+    return status;
+}
+
+static qn_status check(const qn_train_options *options, uint32_t features, double seconds,
+                       qn__network *network, qn_error *err) {
+    qn_status status = QN_OK;
+    if (options->size != sizeof *options)
+        status = qn__fail(err, QN_USAGE, "the options are of another version of the library");
+    else if (!options->model)
+        status = qn__fail(err, QN_USAGE, "there is no network to try");
+    else if (features < 1 || options->batch < 1)
+        status = qn__fail(err, QN_USAGE, "items have at least one feature, batches one item");
+    else if (!(seconds > 0 && seconds <= LONGEST_TRIAL))
+        status = qn__fail(err, QN_USAGE, "a trial cannot take %g seconds", seconds);
+    if (status != QN_OK)
+        return qn__remedy(err, status, "give --model, --features and --batch as for a training");
+    return qn__network_parse(options->model, network, err);
+}
+
+qn_status qn_advise(const qn_train_options *options, uint32_t features, double seconds,
+                    qn_advice *advice, uint32_t room, uint32_t *count, double *rate,
+                    qn_error *err) {
+    trial t = {0};
+    qn__network network;
+    qn_data *data = NULL;
+    *count = 0;
+    qn_status status = check(options, features, seconds, &network, err);
+    if (status == QN_OK)
+        status = random_data(items_of(options->batch, features), features,
+                             network.layer[network.layers - 1].out, &data, err);
+    if (status == QN_OK) {
+        const qn_train_options o = trial_options(options, &t);
+        status = qn_train_open(&o, data, NULL, NULL, &t.train, err);
+    }
+    const uint32_t devices = qn_device_count(), told = devices < room ? devices : room;
+    if (status == QN_OK)
+        status = try_devices(&t, seconds, advice, told, rate, err);
+    if (status == QN_OK)
+        *count = told;
+    qn_train_close(t.train);
+    qn_data_close(data);
+    return status;
+}
