@@ -88,6 +88,7 @@ static void expect_steps(test_case *c, qn__reference *r, expected *e) {
         for (uint32_t k = 0; k < qn__optimizer_slots(c->program.optimizer); ++k)
             s->after.slot[k] = cut(c, n, sizeof(float));
         qn__update_begin(&c->program, c->rate, batch->items, &powers, &s->update);
+        s->update.step = e->steps + 1;
         sum_batch(c, r, before->parameters, batch, s);
         if (s->fails) {
             ++e->steps;

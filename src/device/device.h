@@ -21,7 +21,9 @@
 /* Version of this table's layout; a backend of another version is not registered. */
 enum { QN__DEVICE_VERSION = 2 };
 
-/* Items to read from; owned by the caller, unchanged as long as a worker is open. */
+/* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
+ * stays as it is as long as the worker is open, so that it may be kept on a device; one of apply
+ * only until the call is back, and another may then lie at the same address. */
 typedef struct qn__feed {
     int bytes; /* 1: values are uint8_t, 0: float */
     uint32_t features;

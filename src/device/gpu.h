@@ -53,8 +53,9 @@ typedef struct qn__gpu_driver {
     void (*close)(qn__gpu *gpu);
     const qn__gpu_facts *(*facts)(const qn__gpu *gpu);
 
-    /* Memory; its content is undefined. release accepts a memory without bytes, and may be called
-     * after a failure too. */
+    /* Memory; its content is undefined. release accepts a memory without bytes, and memory that
+     * launches under way still use, and may be called after a failure too. An allocate that fails
+     * for want of memory leaves everything as it was: the worker may go on without. */
     qn_status (*allocate)(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_error *err);
     void (*release)(qn__gpu *gpu, qn__gpu_memory *memory);
 

@@ -1,0 +1,282 @@
+/* The kernels of a pass, with their arguments and grids, and the choice among their variants: the
+ * bytes are the same whichever is taken. */
+#include "device/gpu_call.h"
+#include "device/gpu_worker.h"
+#include <math.h>
+
+static void launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
+                   const qn__gpu_call *arguments) {
+    const qn__worker *w = pass->worker;
+    if (pass->status == QN_OK)
+        pass->status = w->driver->launch(w->gpu, kernel, groups, arguments->argument,
+                                         arguments->count, pass->err);
+}
+
+/* A kernel that is no product, over `work` pieces of work. */
+static void launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
+                        const qn__gpu_call *arguments) {
+    uint32_t groups[3];
+    qn__gpu_grid(kernel, work, groups);
+    launch(pass, kernel, groups, arguments);
+}
+
+/* A variant of a product and its grid. */
+typedef struct product {
+    qn__kernel kernel;
+    uint32_t groups[3];
+} product;
+
+static product product_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
+    product p = {.kernel = kernel};
+    qn__gpu_tiles(kernel, rows, columns, p.groups);
+    return p;
+}
+
+/* `large` is followed by its small and its vector variant. Large tiles do more arithmetic for each
+ * byte, small ones keep more of the device busy. */
+static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint64_t columns) {
+    if (w->facts->vectors)
+        return product_of((qn__kernel)(large + 2), rows, columns);
+    const product p = product_of(large, rows, columns);
+    if ((uint64_t)p.groups[0] * p.groups[1] >= w->facts->units)
+        return p;
+    return product_of((qn__kernel)(large + 1), rows, columns);
+}
+
+void qn__gpu_clear_status(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    if (pass->status == QN_OK)
+        pass->status = w->driver->clear(w->gpu, &w->status, 0, sizeof(qn_status_words), pass->err);
+}
+
+void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_source *source = pass->source;
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, source->values);
+    qn__give_memory(&c, source->rows);
+    qn__give_memory(&c, source->labels);
+    qn__give_memory(&c, &w->unit);
+    qn__give_memory(&c, w->mean.bytes ? &w->mean : &w->step);
+    qn__give_memory(&c, w->inverse.bytes ? &w->inverse : &w->step);
+    qn__give_memory(&c, &w->inputs);
+    qn__give_memory(&c, &w->numbers);
+    qn__give_memory(&c, &w->targets);
+    qn__give(&c, w->program->layer[0].in);
+    qn__give(&c, source->bytes);
+    qn__give(&c, (uint32_t)w->program->scale);
+    qn__give(&c, source->flags);
+    launch_over(pass, QN__K_FETCH, pass->items, &c);
+}
+
+/* What layer `l` reads: in training after dropout. */
+static const qn__gpu_memory *input_of(const qn__gpu_pass *pass, uint32_t l) {
+    const qn__worker *w = pass->worker;
+    if (l == 0)
+        return &w->inputs;
+    return pass->training && w->layer[l - 1].dropped.bytes ? &w->layer[l - 1].dropped
+                                                           : &w->layer[l - 1].output;
+}
+
+void qn__gpu_launch_forward(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__gpu_layer *l = &w->layer[i];
+        const int drops = pass->training && l->dropped.bytes;
+        const product p = choose(w, QN__K_FORWARD_LARGE, pass->items, l->layer->out);
+        qn__gpu_call c = {0};
+        qn__give_memory(&c, &w->step);
+        qn__give_memory(&c, input_of(pass, i));
+        qn__give_memory(&c, &w->parameters);
+        qn__give_wide(&c, l->weights);
+        qn__give_wide(&c, l->biases);
+        qn__give_memory(&c, &l->output);
+        qn__give_memory(&c, drops ? &l->dropped : &w->step);
+        qn__give_memory(&c, &w->numbers);
+        qn__give(&c, l->layer->in);
+        qn__give(&c, l->layer->out);
+        qn__give(&c, i);
+        qn__give(&c, (uint32_t)l->layer->activation);
+        qn__give(&c, drops ? l->layer->drop_threshold : 0);
+        qn__give_float(&c, l->layer->drop_keep);
+        qn__give_wide(&c, w->program->seed);
+        launch(pass, p.kernel, p.groups, &c);
+    }
+}
+
+/* Errors of a layer: two arrays in turn, since those of a layer are used up when the layer below
+ * has its own. */
+static const qn__gpu_memory *errors_of(const qn__worker *w, uint32_t l) {
+    return &w->errors[(w->program->layers - 1 - l) % 2];
+}
+
+void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    const qn__layer *l = w->layer[last].layer;
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, &w->layer[last].output);
+    qn__give_memory(&c, &w->targets);
+    qn__give_memory(&c, &w->loss);
+    qn__give_memory(&c, &w->classes);
+    qn__give_memory(&c, &w->scores);
+    qn__give_memory(&c, &w->finite);
+    qn__give_memory(&c, errors_of(w, last));
+    qn__give(&c, l->out);
+    qn__give(&c, (uint32_t)l->activation);
+    qn__give(&c, (uint32_t)w->program->loss);
+    qn__give_float(&c, ldexpf(1.0f, (int)w->program->unit));
+    qn__give(&c, flags);
+    launch_over(pass, QN__K_LOSS, pass->items, &c);
+}
+
+/* 8.4, 8.5: from the errors of layer i to those of the layer below. */
+static void launch_errors(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i], *below = l - 1;
+    const product p = choose(w, QN__K_ERRORS_LARGE, pass->items, l->layer->in);
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, errors_of(w, i));
+    qn__give_memory(&c, &w->parameters);
+    qn__give_wide(&c, l->weights);
+    qn__give_memory(&c, &below->output);
+    qn__give_memory(&c, errors_of(w, i - 1));
+    qn__give_memory(&c, &w->numbers);
+    qn__give(&c, l->layer->in);
+    qn__give(&c, l->layer->out);
+    qn__give(&c, i - 1);
+    qn__give(&c, (uint32_t)below->layer->activation);
+    qn__give(&c, below->layer->drop_threshold);
+    qn__give_float(&c, below->layer->drop_keep);
+    qn__give_wide(&c, w->program->seed);
+    launch(pass, p.kernel, p.groups, &c);
+}
+
+/* Where the tiles of a gradient are too few for the device, its grains are parted among several
+ * groups for each tile. */
+static void slice(const qn__gpu_pass *pass, product *p) {
+    const qn__worker *w = pass->worker;
+    const uint64_t tiles = (uint64_t)p->groups[0] * p->groups[1];
+    const uint64_t grains = qn__gpu_pieces(pass->items, w->program->grain);
+    if (!w->facts->atomics || w->facts->vectors || tiles * 2 > w->facts->units)
+        return;
+    const uint64_t wanted = w->facts->units / tiles;
+    p->groups[2] = (uint32_t)(wanted < grains ? wanted : grains);
+}
+
+static void launch_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    product p = choose(w, QN__K_GRADIENT_LARGE, l->layer->in, l->layer->out);
+    slice(pass, &p);
+    if (p.groups[2] > 1 && !add && pass->status == QN_OK)
+        pass->status =
+            w->driver->clear(w->gpu, &w->sums, (size_t)l->weights * sizeof(int64_t),
+                             (size_t)(l->biases - l->weights) * sizeof(int64_t), pass->err);
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, input_of(pass, i));
+    qn__give_memory(&c, errors_of(w, i));
+    qn__give_memory(&c, &w->sums);
+    qn__give_memory(&c, &w->status);
+    qn__give_wide(&c, l->weights);
+    qn__give(&c, l->layer->in);
+    qn__give(&c, l->layer->out);
+    qn__give(&c, i);
+    qn__give_float(&c, w->program->partial_limit);
+    qn__give(&c, p.groups[2]);
+    qn__give(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
+    launch(pass, p.kernel, p.groups, &c);
+}
+
+static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, errors_of(w, i));
+    qn__give_memory(&c, &w->sums);
+    qn__give_memory(&c, &w->status);
+    qn__give_wide(&c, l->biases);
+    qn__give(&c, l->layer->out);
+    qn__give(&c, i);
+    qn__give_float(&c, w->program->partial_limit);
+    qn__give(&c, add ? QN_GRADIENT_ADD : 0);
+    launch_over(pass, QN__K_BIAS, l->layer->out, &c);
+}
+
+void qn__gpu_launch_backward(qn__gpu_pass *pass, int add) {
+    for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
+        launch_gradient(pass, i, add);
+        launch_bias(pass, i, add);
+        if (i > 0)
+            launch_errors(pass, i);
+    }
+}
+
+static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay) {
+    const qn__worker *w = pass->worker;
+    const qn__program *p = w->program;
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, &w->parameters);
+    qn__give_memory(&c, w->slots > 0 ? &w->slot[0] : &w->step);
+    qn__give_memory(&c, w->slots > 1 ? &w->slot[1] : &w->step);
+    qn__give_memory(&c, &w->sums);
+    qn__give_wide(&c, begin);
+    qn__give_wide(&c, count);
+    qn__give(&c, (uint32_t)p->optimizer);
+    qn__give_float(&c, p->momentum);
+    qn__give_float(&c, p->beta1);
+    qn__give_float(&c, p->beta2);
+    qn__give_float(&c, 1.0f - p->beta1);
+    qn__give_float(&c, 1.0f - p->beta2);
+    qn__give_float(&c, p->epsilon);
+    qn__give_float(&c, decay);
+    launch_over(pass, QN__K_UPDATE, count, &c);
+}
+
+void qn__gpu_launch_update(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    const float decay = w->program->weight_decay;
+    if (decay == 0.0f) {
+        launch_update_of(pass, 0, w->padded, 0.0f);
+        return;
+    }
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__gpu_layer *l = &w->layer[i];
+        launch_update_of(pass, l->weights, l->biases - l->weights, decay);
+        launch_update_of(pass, l->biases, qn__gpu_ld(l->layer->out), 0.0f);
+    }
+}
+
+void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, &w->loss);
+    qn__give_memory(&c, &w->classes);
+    qn__give_memory(&c, &w->targets);
+    qn__give_memory(&c, &w->finite);
+    qn__give_memory(&c, &w->status);
+    qn__give(&c, flags);
+    launch_over(pass, QN__K_TALLY, pass->items, &c);
+}
+
+void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
+    const qn__worker *w = pass->worker;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__gpu_layer *l = &w->layer[i];
+        qn__gpu_call c = {0};
+        qn__give_memory(&c, &w->sums);
+        qn__give_memory(&c, &w->canonical);
+        qn__give_wide(&c, l->weights);
+        qn__give(&c, l->layer->in);
+        qn__give(&c, l->layer->out);
+        qn__give_wide(&c, l->layer->weights);
+        launch_over(pass, kernel, (l->layer->in + (uint64_t)1) * qn__gpu_ld(l->layer->out), &c);
+    }
+}
