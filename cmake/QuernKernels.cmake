@@ -1,8 +1,8 @@
 # kernel_text.h: the kernel text for each language as an array of characters, made when configuring
-# from src/kernels/program.cl and the files that it names. An array, because compilers need not
-# take string literals of such a length.
+# from src/kernels/program.cl and the files that it names, for OpenCL also program_opencl.cl. An
+# array, because compilers need not take string literals of such a length.
 #
-# A line `#include "FOLDER/FILE"` of program.cl stands for the file; files themselves include
+# A line `#include "FOLDER/FILE"` of these stands for the file; files themselves include
 # nothing, except that a header shared with C may name the system's, and such lines are left out.
 
 set(_kernels "${PROJECT_SOURCE_DIR}/src/kernels")
@@ -19,19 +19,27 @@ function(quern_kernel_file file variable)
     set(${variable} "${line}${text}" PARENT_SCOPE)
 endfunction()
 
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_kernels}/program.cl")
-file(STRINGS "${_kernels}/program.cl" _lines REGEX "^#include \"[a-z_/.]+\"$")
-set(_program "")
-foreach(_line IN LISTS _lines)
-    string(REGEX REPLACE "^#include \"(.*)\"$" "\\1" _file "${_line}")
-    quern_kernel_file("${_file}" _text)
-    string(APPEND _program "${_text}")
-endforeach()
+# Sets `variable` to the files that a list of them names, one behind the other.
+function(quern_kernel_files list variable)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_kernels}/${list}")
+    file(STRINGS "${_kernels}/${list}" lines REGEX "^#include \"[a-z_/.]+\"$")
+    set(all "")
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE "^#include \"(.*)\"$" "\\1" file "${line}")
+        quern_kernel_file("${file}" text)
+        string(APPEND all "${text}")
+    endforeach()
+    set(${variable} "${all}" PARENT_SCOPE)
+endfunction()
+
+quern_kernel_files(program.cl _program_cuda)
+quern_kernel_files(program_opencl.cl _program_opencl)
+set(_program_opencl "${_program_cuda}${_program_opencl}")
 
 set(_header "/* Made by cmake/QuernKernels.cmake. */\n")
 foreach(_language opencl cuda)
     quern_kernel_file("kernels/prelude_${_language}.cl" _text)
-    string(REGEX REPLACE "(..)" "0x\\1," _text "${_text}${_program}")
+    string(REGEX REPLACE "(..)" "0x\\1," _text "${_text}${_program_${_language}}")
     string(REGEX REPLACE "((0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,))" "\\1\n"
         _text "${_text}")
     string(APPEND _header "static const char qn__text_${_language}[] = {\n${_text}0};\n")

@@ -24,4 +24,3 @@
 #include "kernels/sums.cl"
 #include "kernels/update.cl"
 #include "kernels/trial.cl"
-#include "kernels/vector.cl"

@@ -1,0 +1,57 @@
+/* What is done to sixteen numbers of a row: 6.4, 6.5, 8.5, and the way to whole numbers, 8.7. */
+QN_INLINE vf qn_activate_lanes(qn_u32 activation, vf z) {
+    if (activation == QN_ACT_RELU)
+        return select(z, v_set(0.0f), z <= v_set(0.0f));
+    if (activation == QN_ACT_TANH)
+        return qn_tanh_lanes(z);
+    if (activation == QN_ACT_SIGMOID)
+        return qn_sigmoid_lanes(z);
+    return z;
+}
+
+QN_INLINE vf qn_derive_lanes(qn_u32 activation, vf y, vf e) {
+    if (activation == QN_ACT_RELU)
+        return v_sel_lt(v_set(0.0f), y, e, v_set(0.0f));
+    if (activation == QN_ACT_TANH)
+        return e * v_fnma(y, y, v_set(1.0f));
+    if (activation == QN_ACT_SIGMOID)
+        return e * (y * (v_set(1.0f) - y));
+    return e;
+}
+
+/* The dropout words of columns 4*quad .. 4*quad+15: Philox (3.1) in four lanes, a quad to each. */
+QN_INLINE uint16 qn_dropout_lanes(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item,
+                                  qn_u32 quad) {
+    uint4 x = (uint4)(quad) + (uint4)(0u, 1u, 2u, 3u), y = (uint4)((qn_u32)item);
+    uint4 z = (uint4)(epoch), w = (uint4)((3u << 24) + (layer << 16) + (qn_u32)(item >> 32));
+    qn_u32 k0 = (qn_u32)seed, k1 = (qn_u32)(seed >> 32);
+    for (qn_u32 round = 0u; round < 10u; ++round) {
+        const ulong4 p0 = convert_ulong4(x) * (ulong4)(0xD2511F53u);
+        const ulong4 p1 = convert_ulong4(z) * (ulong4)(0xCD9E8D57u);
+        x = convert_uint4(p1 >> 32) ^ y ^ (uint4)(k0);
+        z = convert_uint4(p0 >> 32) ^ w ^ (uint4)(k1);
+        y = convert_uint4(p1);
+        w = convert_uint4(p0);
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (uint16)(x.s0, y.s0, z.s0, w.s0, x.s1, y.s1, z.s1, w.s1, x.s2, y.s2, z.s2, w.s2, x.s3,
+                    y.s3, z.s3, w.s3);
+}
+
+QN_INLINE vf qn_dropped_lanes(uint16 words, qn_u32 threshold, float keep, vf y) {
+    return select(y * v_set(keep), v_set(0.0f), words < (uint16)(threshold));
+}
+
+/* +0 in the columns from `columns` on. */
+QN_INLINE vf qn_within(vf x, qn_u32 column, qn_u32 columns) {
+    const vi lane = (vi)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return select(v_set(0.0f), x, lane < (vi)((qn_i32)(columns - column)));
+}
+
+/* x rounded to whole numbers, ties to even: adding 2^23 with x's sign leaves no fraction; what is
+ * as large as that has none. The sign of a zero may get lost, which an integer does not have. */
+QN_INLINE vf qn_whole_lanes(vf x) {
+    const vf big = v_float((v_bits(x) & vi_set(-0x7fffffff - 1)) | vi_set(0x4b000000));
+    return v_sel_lt(fabs(x), v_set(0x1p23f), (x + big) - big, x);
+}
