@@ -140,12 +140,12 @@ def peak(program, threads):
     return rates
 
 
-def training(files, batch, threads, epochs, model, extra=()):
+def training(files, batch, threads, epochs, model, extra=(), network=MODEL, rate=0.1):
     """The words of the `quern train` that every benchmark times; `extra` are added to them."""
     return [
         quern_path(), "train", "--data", files["train-images"], "--labels", files["train-labels"],
-        "--scale", "unit", "--model", MODEL, "--loss", "cross-entropy", "--batch", batch,
-        "--lr", 0.1, "--momentum", 0.9, "--epochs", epochs, "--seed", 1, "--threads", threads,
+        "--scale", "unit", "--model", network, "--loss", "cross-entropy", "--batch", batch,
+        "--lr", rate, "--momentum", 0.9, "--epochs", epochs, "--seed", 1, "--threads", threads,
         "--json", "-o", model, *extra,
     ]  # fmt: skip
 
@@ -226,6 +226,9 @@ PEERS = {
     "torch-compile": "torch_compile_mlp.py",
     "scikit-learn": "sklearn_mlp.py",
 }
+# Those that compute on a GPU too, and what only a GPU can do.
+GPU_PEERS = {name: PEERS[name] for name in ("jax", "jax-step", "torch", "torch-compile")}
+GPU_PEERS["torch-graph"] = "torch_graph_mlp.py"
 
 
 # ---- numbers and tables
@@ -271,8 +274,8 @@ def options(description, **defaults):
     parser.add_argument(
         "--peers",
         type=lambda text: text.split(","),
-        default=list(PEERS),
-        help="which peers, of " + ",".join(PEERS),
+        default=list(defaults.get("peers", PEERS)),
+        help="which peers, of " + ",".join(defaults.get("peers", PEERS)),
     )
     parser.add_argument("--markdown", type=pathlib.Path, help="also write the report here")
     parser.add_argument("--json", type=pathlib.Path, help="also write every number here")

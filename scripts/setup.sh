@@ -32,6 +32,7 @@ shellcheck      | shellcheck            | lint
 aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu | the Arm build of the matrix
 @/usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross | the Arm build of the matrix
 qemu-aarch64    | qemu-user             | runs the Arm build
+@/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
 setarch         | util-linux            | runs the thread sanitizer with addresses in place
 python3         | python3               | the tests of the command
 @venv           | python3-venv          | their environment

@@ -24,6 +24,9 @@ NO_PROGRAM = {"test_house", "test_lint", "test_units"}
 def pytest_configure(config):
     # Worker processes inherit these, so all of them agree which builds are of this session.
     os.environ.setdefault("QUERN_TEST_SESSION", uuid.uuid4().hex)
+    # Programs for devices are built once for all tests, and nothing is left in the user's home.
+    os.environ.setdefault("POCL_CACHE_DIR", str(builds.CACHE / "pocl"))
+    os.environ.setdefault("QUERN_CACHE", str(builds.CACHE / "programs"))
     if "QUERN" not in os.environ:
         os.environ["QUERN"] = str(builds.directory("release") / "quern")
         os.environ["QUERN_TEST_BUILDS"] = "yes"

@@ -1,6 +1,7 @@
-"""JAX on the CPU: a whole epoch under one jit, the steps in a lax.scan."""
+"""JAX: a whole epoch under one jit, the steps in a lax.scan."""
 
 import functools
+import os
 
 import numpy as np
 
@@ -9,19 +10,29 @@ import peerlib
 
 class JaxScan(peerlib.Peer):
     name = "jax"
+    devices = ("cpu", "cuda")
 
     def __init__(self, threads):
         # XLA sizes its pool by the cores the process may use, so the caller's affinity holds it.
+        os.environ["JAX_PLATFORMS"] = self.device
         import jax
 
+        # Float32 as float32: no TF32 on the matrix units of a GPU.
+        jax.config.update("jax_default_matmul_precision", "highest")
+        try:
+            jax.devices()
+        except (AssertionError, RuntimeError):
+            raise RuntimeError(f"jax sees no {self.device} device") from None
         self.jax = jax
 
     def version(self):
         return f"jax {self.jax.__version__}, one jit an epoch (lax.scan)"
 
     def logits(self, parameters, images):
-        first, first_bias, second, second_bias = parameters
-        return self.jax.numpy.tanh(images @ first + first_bias) @ second + second_bias
+        *hidden, weights, biases = parameters
+        for layer in range(0, len(hidden), 2):
+            images = self.jax.numpy.tanh(images @ hidden[layer] + hidden[layer + 1])
+        return images @ weights + biases
 
     def mean_loss(self, parameters, images, labels):
         scores = self.jax.nn.log_softmax(self.logits(parameters, images))
@@ -32,7 +43,7 @@ class JaxScan(peerlib.Peer):
         parameters, velocities = state
         gradients = self.jax.grad(self.mean_loss)(parameters, images, labels)
         velocities = [peerlib.MOMENTUM * v + g for v, g in zip(velocities, gradients)]
-        parameters = [p - peerlib.RATE * v for p, v in zip(parameters, velocities)]
+        parameters = [p - self.rate * v for p, v in zip(parameters, velocities)]
         return parameters, velocities
 
     def begin(self, images, labels, batch, seed):
@@ -41,7 +52,7 @@ class JaxScan(peerlib.Peer):
         self.labels = jax.numpy.asarray(labels.astype(np.int32))
         self.batch, self.steps = batch, len(labels) // batch
         self.key = jax.random.PRNGKey(seed)
-        parameters = [jax.numpy.asarray(a) for a in peerlib.first_weights(seed)]
+        parameters = [jax.numpy.asarray(a) for a in peerlib.first_weights(seed, self.sizes)]
         self.state = parameters, [jax.numpy.zeros_like(p) for p in parameters]
         self.prepare()
 

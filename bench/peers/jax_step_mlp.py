@@ -1,4 +1,4 @@
-"""JAX on the CPU: one jit a step, the loop over steps in Python.
+"""JAX: one jit a step, the loop over steps in Python.
 
 XLA's CPU loops keep some thunks from running side by side, so that this form can be the faster
 one; the honest peer is the better of the two.

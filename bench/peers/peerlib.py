@@ -1,10 +1,11 @@
 """What every peer script shares: its arguments, the IDX reader, the clock, the one JSON line.
 
 A peer script defines a class with the methods named in `Peer` and ends with `run(TheClass)`.
-It is started by bench/train.py and bench/predict.py, in a process that already holds exactly
-the processor cores it may use, but works alone too:
+It is started by bench/train.py, predict.py and gpu_train.py, in a process that already holds
+exactly the processor cores it may use, but works alone too:
 
     python bench/peers/jax_mlp.py train --images IDX --labels IDX --batch 128 --threads 2
+    python bench/peers/torch_mlp.py train --images IDX --labels IDX --hidden 4096,4096 --device cuda
 
 This file imports nothing heavier than NumPy, because predict.py times the imports as well.
 """
@@ -17,14 +18,19 @@ import time
 
 import numpy as np
 
-INPUTS, HIDDEN, CLASSES = 784, 500, 10
-RATE, MOMENTUM = 0.1, 0.9
+MOMENTUM = 0.9
 
 
 class Peer:
-    """The methods a peer has. Only `epoch` and `predict` are ever timed inside the process."""
+    """The methods a peer has. Only `epoch` and `predict` are ever timed inside the process.
+
+    Before the first of them `run` sets what the command line says of the network (`sizes`, from the
+    inputs to the classes), the learning rate (`rate`) and where to compute (`device`, cpu or cuda).
+    """
 
     name = "peer"
+    devices = ("cpu",)
+    sizes, rate, device = (784, 500, 10), 0.1, "cpu"
 
     def __init__(self, threads):
         """Import the library and hold it to that many threads."""
@@ -71,11 +77,11 @@ def read_labels(path):
     return read_idx(path).ravel().astype(np.int64)
 
 
-def first_weights(seed):
+def first_weights(seed, sizes):
     """Glorot-uniform weights and zero biases, so that the peers begin alike."""
     random = np.random.default_rng(seed)
     arrays = []
-    for rows, columns in ((INPUTS, HIDDEN), (HIDDEN, CLASSES)):
+    for rows, columns in zip(sizes, sizes[1:]):
         bound = np.sqrt(6.0 / (rows + columns))
         arrays.append(random.uniform(-bound, bound, (rows, columns)).astype(np.float32))
         arrays.append(np.zeros(columns, np.float32))
@@ -161,6 +167,9 @@ def arguments():
     parser.add_argument("--out", help="where predict writes its CSV")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--hidden", default="500", help="units of the hidden layers, as 500,500")
+    parser.add_argument("--rate", type=float, default=0.1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--warmups", type=int, default=1, help="epochs before the clock")
     parser.add_argument("--epochs", type=int, default=5, help="timed epochs, a chunk each")
@@ -170,10 +179,15 @@ def arguments():
 def run(kind):
     """Do what the command line asks of this peer and print one JSON object on one line."""
     options = arguments()
+    if options.device not in kind.devices:
+        print(json.dumps({"peer": kind.name, "skip": f"does not compute on {options.device}"}))
+        return
+    kind.device, kind.rate = options.device, options.rate
+    kind.sizes = (784, *map(int, options.hidden.split(",")), 10)
     try:
         peer = kind(options.threads)
-    except (ImportError, OSError) as error:
-        print(json.dumps({"peer": kind.name, "skip": f"cannot be imported: {error}"}))
+    except (ImportError, OSError, RuntimeError) as error:
+        print(json.dumps({"peer": kind.name, "skip": f"cannot be used: {error}"}))
         return
     verb = {"train": train, "save": save, "speed": speed, "predict": predict}[options.verb]
     result = verb(peer, options)

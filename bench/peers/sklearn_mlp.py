@@ -28,19 +28,19 @@ class Sklearn(peerlib.Peer):
         self.images, self.labels = images, labels
         # The input is float32, so the whole estimator works in float32. No L2, no Nesterov.
         self.model = self.sklearn.neural_network.MLPClassifier(
-            hidden_layer_sizes=(peerlib.HIDDEN,),
+            hidden_layer_sizes=self.sizes[1:-1],
             activation="tanh",
             solver="sgd",
             alpha=0.0,
             batch_size=batch,
-            learning_rate_init=peerlib.RATE,
+            learning_rate_init=self.rate,
             momentum=peerlib.MOMENTUM,
             nesterovs_momentum=False,
             random_state=seed,
         )
         # The estimator makes its weights at its first call, which also learns the classes.
-        self.model.partial_fit(images[:batch], labels[:batch], classes=np.arange(peerlib.CLASSES))
-        for layer, weights in enumerate(peerlib.first_weights(seed)[::2]):
+        self.model.partial_fit(images[:batch], labels[:batch], classes=np.arange(self.sizes[-1]))
+        for layer, weights in enumerate(peerlib.first_weights(seed, self.sizes)[::2]):
             self.model.coefs_[layer][:] = weights
             self.model.intercepts_[layer][:] = 0
         for velocity in self.model._optimizer.velocities:
