@@ -129,7 +129,7 @@ def section(rows, batch, network, peak):
 
 def device_facts(device):
     """The device's own name and driver, as `quern devices --json` tells them."""
-    command = [common.quern_path(), "devices", "--json", "--no-measure"]
+    command = [common.quern_path(), "devices", "--json", "--measure", "none"]
     found = common.call(command, len(common.allowed_cores()))
     for row in common.json_lines(found.stdout):
         if row.get("id") == device:

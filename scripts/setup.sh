@@ -32,6 +32,7 @@ shellcheck      | shellcheck            | lint
 aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu | the Arm build of the matrix
 @/usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross | the Arm build of the matrix
 qemu-aarch64    | qemu-user             | runs the Arm build
+=libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
 setarch         | util-linux            | runs the thread sanitizer with addresses in place
 python3         | python3               | the tests of the command
@@ -42,6 +43,7 @@ is_there() {
     case $1 in
     @venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
     @/*) [ -e "${1#@}" ] ;;
+    =*) PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -q "[[:space:]]${1#=} " ;;
     @*) echo "#include <${1#@}>" | cc -E -x c - >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac
