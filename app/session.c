@@ -90,6 +90,9 @@ static void gather(const session *s, const qn_train_options *o, facts *f) {
     snprintf(f->device, sizeof f->device, "%s", cpu.name);
 }
 
+/* Before the first step only a device that could not be had has a note. */
+static int is_there(const qn_worker_report *w) { return !w->lost && !*w->note; }
+
 static void start_event(const session *s, const qn_train_options *o, const facts *f) {
     char text[128];
     json_begin("start");
@@ -107,7 +110,8 @@ static void start_event(const session *s, const qn_train_options *o, const facts
     json_count("steps", f->steps);
     json_open("workers", '[');
     for (uint32_t i = 0; i < f->workers; i++)
-        json_text(NULL, f->worker[i].name);
+        if (is_there(&f->worker[i]))
+            json_text(NULL, f->worker[i].name);
     json_close(']');
     json_count("threads", (uint64_t)f->threads);
     json_text("isa", f->isa);
@@ -158,7 +162,8 @@ static void announce_run(const qn_train_options *o, const facts *f) {
     message_note("run     %u epochs of %s steps", o->epochs, steps);
     for (uint32_t i = 0; i < f->workers; i++) {
         const qn_worker_report *w = &f->worker[i];
-        message_note("        %-10s %s%s", w->name, strcmp(w->name, "cpu") == 0 ? cpu : w->device,
+        const char *what = strcmp(w->name, "cpu") == 0 ? cpu : w->device;
+        message_note("        %-10s %s%s", w->name, is_there(w) ? what : w->note,
                      i + 1 == f->workers ? "\n" : "");
     }
 }
