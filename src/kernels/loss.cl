@@ -1,65 +1,36 @@
 /* LOSS: a group takes an item at a time. What the contract wants as a chain (the sum of softmax,
- * the loss of mse) is run by the first lane over pieces that all lanes prepare in local memory;
- * the rest is done by all. */
-#define QN_PIECE 256u
+ * the loss of mse) is run by one lane; the rest is done by all. */
 #define QN_LOSS_LANES 64u
 
-/* The greatest of y[0..n-1], the first among equals (6.6), and where it is; y[0] when that is a
- * NaN. All lanes get it. */
-QN_FN float qn_greatest(QN_GLOBAL const float *y, qn_u32 n, QN_LOCAL_POINTER float *value,
-                        QN_LOCAL_POINTER qn_u32 *place) {
-    const qn_u32 lane = qn_lane();
+/* The greatest of y[0..n-1] and where it is: the first among equals (6.6); y[0] when that is a NaN.
+ * Each lane leaves the greatest of its own in local memory, and the first lane, behind a barrier,
+ * the greatest of all in front. */
+QN_FN void qn_greatest_own(QN_GLOBAL const float *y, qn_u32 n, QN_LOCAL_POINTER float *value,
+                           QN_LOCAL_POINTER qn_u32 *place) {
     float best = y[0];
     qn_u32 where = 0u;
-    for (qn_u32 j = lane; j < n; j += QN_LOSS_LANES) {
+    for (qn_u32 j = qn_lane(); j < n; j += QN_LOSS_LANES) {
         if (y[j] > best) {
             best = y[j];
             where = j;
         }
     }
-    value[lane] = best;
-    place[lane] = where;
-    qn_barrier();
-    for (qn_u32 other = QN_LOSS_LANES / 2u; other > 0u; other /= 2u) {
-        if (lane < other) {
-            const float v = value[lane + other];
-            const qn_u32 w = place[lane + other];
-            if (v > value[lane] || (v == value[lane] && w < place[lane])) {
-                value[lane] = v;
-                place[lane] = w;
-            }
-        }
-        qn_barrier();
-    }
-    return value[0];
+    value[qn_lane()] = best;
+    place[qn_lane()] = where;
 }
 
-/* Softmax of z in place (6.4); returns s. */
-QN_FN float qn_softmax(QN_GLOBAL float *z, qn_u32 n, float m, QN_LOCAL_POINTER float *piece,
-                       QN_LOCAL_POINTER float *result) {
-    float s = 0.0f;
-    for (qn_u32 base = 0u; base < n; base += QN_PIECE) {
-        for (qn_u32 j = base + qn_lane(); j < n && j < base + QN_PIECE; j += QN_LOSS_LANES) {
-            const float q = qn_exp(z[j] - m);
-            z[j] = q;
-            piece[j - base] = q;
+QN_FN void qn_greatest_all(qn_u32 n, QN_LOCAL_POINTER float *value,
+                           QN_LOCAL_POINTER qn_u32 *place) {
+    float best = value[0];
+    qn_u32 where = place[0];
+    for (qn_u32 l = 1u; l < QN_LOSS_LANES && l < n; ++l) {
+        if (value[l] > best || (value[l] == best && place[l] < where)) {
+            best = value[l];
+            where = place[l];
         }
-        qn_barrier();
-        if (qn_lane() == 0u) {
-            const qn_u32 count = n - base < QN_PIECE ? n - base : QN_PIECE;
-            qn_u32 j = 0u;
-            if (base == 0u)
-                s = piece[j++];
-            for (; j < count; ++j)
-                s = s + piece[j];
-            result[0] = s;
-        }
-        qn_barrier();
     }
-    s = result[0];
-    for (qn_u32 j = qn_lane(); j < n; j += QN_LOSS_LANES)
-        z[j] = qn_div(z[j], s);
-    return s;
+    value[0] = best;
+    place[0] = where;
 }
 
 /* 7.1 */
@@ -71,89 +42,100 @@ QN_FN float qn_first_error(qn_u32 kind, float y, float target, float factor) {
     return kind == QN_LOSS_CROSS_ENTROPY ? d * factor : (2.0f * d) * factor;
 }
 
-/* The chains of mse: its loss (7.3), or c of 8.3. */
-QN_FN float qn_mse_chain(QN_GLOBAL const float *y, qn_u32 n, qn_u32 label, const qn_u32 errors,
-                         float factor, QN_LOCAL_POINTER float *piece,
-                         QN_LOCAL_POINTER float *result) {
-    float acc = 0.0f;
-    for (qn_u32 base = 0u; base < n; base += QN_PIECE) {
-        for (qn_u32 j = base + qn_lane(); j < n && j < base + QN_PIECE; j += QN_LOSS_LANES) {
-            const float d = y[j] - qn_target(j, label);
-            piece[j - base] = errors != 0u ? (2.0f * d) * factor : d;
-        }
-        qn_barrier();
-        if (qn_lane() == 0u) {
-            const qn_u32 count = n - base < QN_PIECE ? n - base : QN_PIECE;
-            for (qn_u32 j = 0u; j < count; ++j)
-                acc = qn_fma(piece[j], errors != 0u ? y[base + j] : piece[j], acc);
-            result[0] = acc;
-        }
-        qn_barrier();
-    }
-    return result[0];
+/* The chains, run by one lane: s of softmax (6.4), the loss of mse (7.3), c of 8.3. */
+QN_FN float qn_softmax_sum(QN_GLOBAL const float *q, qn_u32 n) {
+    float s = q[0];
+    for (qn_u32 j = 1u; j < n; ++j)
+        s = s + q[j];
+    return s;
 }
 
+QN_FN float qn_mse_loss(QN_GLOBAL const float *y, qn_u32 n, qn_u32 label) {
+    float acc = 0.0f;
+    for (qn_u32 j = 0u; j < n; ++j) {
+        const float d = y[j] - qn_target(j, label);
+        acc = qn_fma(d, d, acc);
+    }
+    return acc;
+}
+
+QN_FN float qn_mse_inner(QN_GLOBAL const float *y, qn_u32 n, qn_u32 label, float factor) {
+    float acc = 0.0f;
+    for (qn_u32 j = 0u; j < n; ++j)
+        acc = qn_fma(qn_first_error(QN_LOSS_MSE, y[j], qn_target(j, label), factor), y[j], acc);
+    return acc;
+}
+
+/* Barriers stand outside of all conditions: some compilers for CPUs lose their way otherwise. */
 QN_KERNEL(64)
 qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i32 *targets,
         QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes, QN_GLOBAL float *scores,
         QN_GLOBAL qn_u32 *finite, QN_GLOBAL float *E, qn_u32 out, qn_u32 activation, qn_u32 kind,
         float factor, qn_u32 flags) {
-    QN_LOCAL float piece[QN_PIECE];
     QN_LOCAL float value[QN_LOSS_LANES];
     QN_LOCAL qn_u32 place[QN_LOSS_LANES];
-    QN_LOCAL float result[1];
+    QN_LOCAL qn_u32 wrong[QN_LOSS_LANES];
+    QN_LOCAL float result[3]; /* s, z of the label, c */
     const qn_u32 ld = qn_ld(out), lane = qn_lane();
+    const qn_u32 softmax = activation == QN_ACT_SOFTMAX ? 1u : 0u;
+    const qn_u32 labels = flags & QN_LOSS_LABELS, train = flags & QN_LOSS_TRAIN;
     for (qn_u32 item = qn_group(0); item < step->items; item += qn_groups(0)) {
         QN_GLOBAL float *y = Y + (qn_u64)item * ld;
-        const qn_u32 label = (flags & QN_LOSS_LABELS) != 0u ? (qn_u32)targets[item] : 0xffffffffu;
-        float m = 0.0f, s = 0.0f, z_label = 0.0f;
-        if (activation == QN_ACT_SOFTMAX) {
-            m = qn_greatest(y, out, value, place);
-            z_label = label < out ? y[label] : 0.0f;
-            qn_barrier();
-            s = qn_softmax(y, out, m, piece, result);
-            qn_barrier();
-        }
-        const float score = qn_greatest(y, out, value, place);
-        const qn_u32 best = place[0];
-        qn_barrier();
-        qn_u32 wrong = 0u;
-        for (qn_u32 j = lane; j < out; j += QN_LOSS_LANES)
-            wrong |= (qn_as_u32(y[j]) & 0x7fffffffu) < 0x7f800000u ? 0u : 1u;
-        place[lane] = wrong;
-        qn_barrier();
+        QN_GLOBAL float *e = E + (qn_u64)item * ld;
+        const qn_u32 label = labels != 0u ? (qn_u32)targets[item] : 0xffffffffu;
+
+        qn_greatest_own(y, out, value, place);
+        qn_barrier_global();
         if (lane == 0u) {
+            qn_greatest_all(out, value, place);
+            result[1] = label < out ? y[label] : 0.0f;
+        }
+        qn_barrier_global();
+        const float m = value[0];
+        for (qn_u32 j = lane; j < out && softmax != 0u; j += QN_LOSS_LANES)
+            y[j] = qn_exp(y[j] - m);
+        qn_barrier_global();
+        if (lane == 0u)
+            result[0] = softmax != 0u ? qn_softmax_sum(y, out) : 1.0f;
+        qn_barrier_global();
+        const float s = result[0];
+        qn_u32 out_of_range = 0u;
+        for (qn_u32 j = lane; j < out; j += QN_LOSS_LANES) {
+            const float output = softmax != 0u ? qn_div(y[j], s) : y[j];
+            out_of_range |= (qn_as_u32(output) & 0x7fffffffu) < 0x7f800000u ? 0u : 1u;
+            if (softmax != 0u)
+                y[j] = output;
+        }
+        wrong[lane] = out_of_range;
+        qn_barrier_global();
+        qn_greatest_own(y, out, value, place);
+        qn_barrier_global();
+        if (lane == 0u) {
+            qn_greatest_all(out, value, place);
             for (qn_u32 l = 1u; l < QN_LOSS_LANES; ++l)
-                wrong |= place[l];
-            finite[item] = wrong == 0u ? 1u : 0u;
-            classes[item] = (qn_i32)best;
-            scores[item] = score;
+                out_of_range |= wrong[l];
+            finite[item] = out_of_range == 0u ? 1u : 0u;
+            classes[item] = (qn_i32)place[0];
+            scores[item] = value[0];
+            if (labels != 0u)
+                loss[item] = kind == QN_LOSS_MSE ? qn_mse_loss(y, out, label)
+                                                 : qn_log(s) - (result[1] - m);
         }
-        if ((flags & QN_LOSS_LABELS) != 0u) {
-            float l = qn_log(s) - (z_label - m);
-            if (kind == QN_LOSS_MSE)
-                l = qn_mse_chain(y, out, label, 0u, factor, piece, result);
-            if (lane == 0u)
-                loss[item] = l;
-        }
-        qn_barrier();
-        if ((flags & QN_LOSS_TRAIN) != 0u) {
-            QN_GLOBAL float *e = E + (qn_u64)item * ld;
-            const qn_u32 inner = kind == QN_LOSS_MSE && activation == QN_ACT_SOFTMAX ? 1u : 0u;
-            float c = 0.0f;
+        const qn_u32 inner = train != 0u && kind == QN_LOSS_MSE && softmax != 0u ? 1u : 0u;
+        if (lane == QN_LOSS_LANES / 2u)
+            result[2] = inner != 0u ? qn_mse_inner(y, out, label, factor) : 0.0f;
+        qn_barrier_global();
+        const float c = result[2];
+        for (qn_u32 j = lane; j < ld && train != 0u; j += QN_LOSS_LANES) {
+            const float output = j < out ? y[j] : 0.0f;
+            float delta = qn_first_error(kind, output, qn_target(j, label), factor);
             if (inner != 0u)
-                c = qn_mse_chain(y, out, label, 1u, factor, piece, result);
-            for (qn_u32 j = lane; j < ld; j += QN_LOSS_LANES) {
-                const float output = j < out ? y[j] : 0.0f;
-                float delta = qn_first_error(kind, output, qn_target(j, label), factor);
-                if (inner != 0u)
-                    delta = output * (delta - c);
-                else if (kind == QN_LOSS_MSE)
-                    delta = qn_derive(activation, output, delta);
-                e[j] = j < out ? delta : 0.0f;
-            }
+                delta = output * (delta - c);
+            else if (kind == QN_LOSS_MSE)
+                delta = qn_derive(activation, output, delta);
+            e[j] = j < out ? delta : 0.0f;
         }
-        qn_barrier();
+        qn_barrier_global();
     }
 }
 

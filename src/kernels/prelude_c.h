@@ -20,6 +20,7 @@ uint32_t qn_group(int direction);
 uint32_t qn_groups(int direction);
 /* All lanes of the group come here before one goes on. */
 void qn_barrier(void);
+#define qn_barrier_global() qn_barrier()
 
 typedef uint8_t qn_u8;
 typedef struct qn_float2 {

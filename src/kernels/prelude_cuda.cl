@@ -24,6 +24,7 @@ typedef float4 qn_float4;
 #define qn_group(d) ((qn_u32)((d) == 0 ? blockIdx.x : (d) == 1 ? blockIdx.y : blockIdx.z))
 #define qn_groups(d) ((qn_u32)((d) == 0 ? gridDim.x : (d) == 1 ? gridDim.y : gridDim.z))
 #define qn_barrier() __syncthreads()
+#define qn_barrier_global() __syncthreads()
 
 #define qn_as_u32(x) __float_as_uint(x)
 #define qn_as_i32(x) __float_as_int(x)

@@ -33,6 +33,7 @@ typedef float4 qn_float4;
 #define qn_group(d) ((qn_u32)get_group_id(d))
 #define qn_groups(d) ((qn_u32)get_num_groups(d))
 #define qn_barrier() barrier(CLK_LOCAL_MEM_FENCE)
+#define qn_barrier_global() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
 #define qn_as_u32(x) as_uint(x)
 #define qn_as_i32(x) as_int(x)
