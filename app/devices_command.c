@@ -35,7 +35,7 @@ static const option devices_options[] = {
     {.name = "json",
      .kind = OPTION_FLAG,
      AT(json),
-     .help = "one JSON object a line: device, absence, advice, trial"},
+     .help = "one JSON object a line: device, absence, advice, trial, note"},
     {.heading = "Would a run use them",
      .name = "model",
      .kind = OPTION_TEXT,
@@ -86,6 +86,19 @@ static void measure(uint32_t index, const devices_flags *f, shown *d) {
     snprintf(d->failure, sizeof d->failure, "%s", err.what);
     /* Found out by trying: from now on it is known to be of no use. */
     d->info.refused |= err.status == QN_UNSUPPORTED;
+}
+
+/* What the libraries found worth telling, on stderr or as an event of its own. */
+static void tell_notes(const devices_flags *f) {
+    char text[512];
+    while (qn_device_note(text, sizeof text)) {
+        if (f->json) {
+            json_begin("note");
+            json_text("text", text);
+            json_end();
+        }
+        message_note("note: %s", text);
+    }
 }
 
 static double known(double rate) { return rate > 0 ? rate : (double)NAN; }
@@ -211,6 +224,7 @@ static int list(const devices_flags *f) {
         fflush(stdout); /* each as it is known: measuring takes a moment */
     }
     tell_absence(f, 1);
+    tell_notes(f);
     return -1;
 }
 
@@ -278,6 +292,7 @@ static int try_model(const devices_flags *f) {
         tell_trial(f, advice, count, rate);
     else
         code = message_error(&err);
+    tell_notes(f);
     free(advice);
     return code;
 }

@@ -36,7 +36,9 @@ static void long_help(void) {
          "\nEnvironment:\n"
          "  NO_COLOR  when set, no colours\n"
          "  LC_ALL, LC_CTYPE, LANG  a UTF-8 locale gets a smoother bar\n"
-         "  TMPDIR    where predict -o - keeps its output until it is whole");
+         "  TMPDIR    where predict -o - keeps its output until it is whole\n"
+         "  QUERN_CACHE, XDG_CACHE_HOME\n"
+         "            the folder of programs built for GPUs [~/.cache/quern]");
 }
 
 /* "quern help train": what "quern train --help" prints. argv is NULL for `quern` alone. */

@@ -146,11 +146,14 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     int code = check_shape(f, model_path, model, data);
     if (code >= 0)
         return code;
+    char text[512];
     double start = now();
     if (to_stdout(f))
         code = predict_to_stdout(f, model, data, &compute, &correct);
     else if (qn_predict_csv(model, data, &compute, f->out, f->outputs, &correct, &err) != QN_OK)
         code = message_error(&err);
+    while (qn_device_note(text, sizeof text))
+        message_note("note: %s", text);
     if (code >= 0)
         return code;
     summary(f, data, correct, now() - start);

@@ -66,6 +66,11 @@ qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device
  * library, a library without devices, a driver too old. Empty when some are there. */
 const char *qn_device_absence(const char *kind);
 
+/* Something that opening or measuring a device found worth telling a person though nothing failed,
+ * such as a broken cache of programs: the oldest that nobody asked for yet, in at most `room`
+ * bytes. Returns 0 when there is none. Each text is told once in a process. */
+int qn_device_note(char *text, size_t room);
+
 /* Checks a qn_compute: QN_UNSUPPORTED when this machine lacks the instruction set or a device of
  * the list (the message says which it has), QN_USAGE for an unknown name, a list that is none, or a
  * thread count out of 0..4096. */

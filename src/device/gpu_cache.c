@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "device/gpu.h"
+#include "device/notes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,8 @@ static void digest_of(const char *key, size_t key_bytes, const void *program, si
 
 /* The note for a failure: what, and in which place. */
 static void note_error(char *note, const qn_error *err) {
-    snprintf(note, NOTE, "programs are not cached: %.*s", NOTE - 32, err->what);
+    snprintf(note, NOTE, "programs are not cached: %.*s; QUERN_CACHE names another folder",
+             NOTE - 80, err->what);
 }
 
 /* A folder of the environment: "" when the variable says nothing. */
@@ -183,7 +185,7 @@ static void *read_program(int file, const char *path, const char *key, size_t *b
     return all;
 }
 
-void qn__gpu_cache_load(const char *key, void **program, size_t *bytes, char *note) {
+static void load(const char *key, void **program, size_t *bytes, char *note) {
     char path[PATH_MAX];
     qn_error err = {0};
     *program = NULL;
@@ -201,10 +203,16 @@ void qn__gpu_cache_load(const char *key, void **program, size_t *bytes, char *no
     if (file >= 0)
         close(file);
     if (!*program)
-        snprintf(note, NOTE, "a cached program was ignored: %.*s", NOTE - 32, err.what);
+        snprintf(note, NOTE, "a cached program was ignored and is built again: %.*s", NOTE - 50,
+                 err.what);
 }
 
-void qn__gpu_cache_store(const char *key, const void *program, size_t bytes, char *note) {
+void qn__gpu_cache_load(const char *key, void **program, size_t *bytes, char *note) {
+    load(key, program, bytes, note);
+    qn__device_tell(note);
+}
+
+static void store(const char *key, const void *program, size_t bytes, char *note) {
     char path[PATH_MAX];
     qn_error err = {0};
     struct stat old;
@@ -233,4 +241,9 @@ void qn__gpu_cache_store(const char *key, const void *program, size_t bytes, cha
     }
     if (status != QN_OK)
         note_error(note, &err);
+}
+
+void qn__gpu_cache_store(const char *key, const void *program, size_t bytes, char *note) {
+    store(key, program, bytes, note);
+    qn__device_tell(note);
 }

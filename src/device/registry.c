@@ -2,6 +2,7 @@
 #include "device/cpu/cpu_table.h"
 #include "device/device.h"
 #include "device/fake/fake.h"
+#include "device/notes.h"
 #include <string.h>
 
 const qn__device_table *const qn__devices[] = {&qn__cpu_device, &qn__fake_device, NULL};
@@ -64,6 +65,8 @@ const char *qn_device_absence(const char *kind) {
         return "this build of Quern has no such kind of device";
     return device->absence ? device->absence() : "";
 }
+
+int qn_device_note(char *text, size_t room) { return qn__device_told(text, room); }
 
 qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err) {
     return qn__cpu_check(compute, err);

@@ -50,6 +50,13 @@ void qn__train_tell(const qn_train *t, const char *text) {
         t->options.on_note(t->options.user, text);
 }
 
+/* What opening the devices found; kept for another where nobody listens. */
+static void tell_of_devices(const qn_train *t) {
+    char text[512];
+    while (t->options.on_note && qn_device_note(text, sizeof text))
+        qn__train_tell(t, text);
+}
+
 qn__snapshot qn__train_snapshot(qn_train *t) {
     qn__train_job *job = &t->job;
     return (qn__snapshot){.recipe_json = job->recipe_json,
@@ -179,6 +186,7 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
     if (status == QN_OK) {
         t->valid = valid ? valid : t->job.split[1];
         qn__team_notes(t->job.team, options->on_note, options->user);
+        tell_of_devices(t);
         status = check_sets(t, err);
     }
     if (status == QN_OK)
