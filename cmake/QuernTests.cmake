@@ -11,6 +11,9 @@ if(_tests AND NOT TARGET quern_CMOCKA)
     set(_tests "")
 endif()
 
+# GPUs for machines that have none; any test may run the kernels in them.
+add_subdirectory("${PROJECT_SOURCE_DIR}/tests/emulated_gpu" emulated_gpu)
+
 foreach(_source IN LISTS _tests)
     file(RELATIVE_PATH _name "${PROJECT_SOURCE_DIR}" "${_source}")
     string(REGEX REPLACE "^src/|_test\\.c$" "" _name "${_name}")
@@ -24,7 +27,8 @@ foreach(_source IN LISTS _tests)
     target_include_directories(${_target} PRIVATE "${PROJECT_SOURCE_DIR}/src"
         "${PROJECT_SOURCE_DIR}/tests" "${QUERN_GENERATED_DIR}")
     target_compile_definitions(${_target} PRIVATE ${QUERN_FEATURE_DEFINITIONS})
-    target_link_libraries(${_target} PRIVATE quern quern_CMOCKA ${QUERN_FEATURE_LIBRARIES})
+    target_link_libraries(${_target} PRIVATE quern quern-emulated-gpu quern_CMOCKA
+        ${QUERN_FEATURE_LIBRARIES})
     quern_link_peers(${_target})
     set_target_properties(${_target} PROPERTIES OUTPUT_NAME "${_name}"
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")

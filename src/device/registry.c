@@ -1,11 +1,13 @@
 /* The backends, and the public view of the devices they find. */
 #include "device/cpu/cpu_table.h"
+#include "device/cuda/cuda_table.h"
 #include "device/device.h"
 #include "device/fake/fake.h"
 #include "device/notes.h"
 #include <string.h>
 
-const qn__device_table *const qn__devices[] = {&qn__cpu_device, &qn__fake_device, NULL};
+const qn__device_table *const qn__devices[] = {&qn__cpu_device, &qn__cuda_device, &qn__fake_device,
+                                               NULL};
 
 const qn__device_table *qn__device_find(const char *name) {
     for (int i = 0; qn__devices[i]; ++i)

@@ -1,0 +1,269 @@
+/* NVRTC. A version of it that the driver knows comes before a newer one, since a driver may refuse
+ * what a newer toolkit wrote. */
+#include "device/cuda/cuda_compile.h"
+
+#include "base/memory.h"
+#include "device/cuda/cuda_api.h"
+#include "device/gpu.h"
+#include "kernels/kernels.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct nvrtc_program nvrtc_program;
+
+typedef struct nvrtc {
+    int (*version)(int *major, int *minor);
+    const char *(*error_text)(int result);
+    int (*create)(nvrtc_program **program, const char *text, const char *name, int headers,
+                  const char *const *header, const char *const *header_name);
+    int (*compile)(nvrtc_program *program, int options, const char *const *option);
+    int (*destroy)(nvrtc_program **program);
+    int (*log_size)(nvrtc_program *program, size_t *bytes);
+    int (*log)(nvrtc_program *program, char *text);
+    int (*ptx_size)(nvrtc_program *program, size_t *bytes);
+    int (*ptx)(nvrtc_program *program, char *image);
+    /* Since CUDA 11.1 and 11.2. */
+    int (*cubin_size)(nvrtc_program *program, size_t *bytes);
+    int (*cubin)(nvrtc_program *program, char *image);
+    int (*archs)(int *count);
+    int (*arch_list)(int *archs);
+    int major, minor;
+} nvrtc;
+
+#define PLACE(member) offsetof(nvrtc, member)
+
+static const qn__cuda_symbol symbols[] = {
+    {"nvrtcVersion", PLACE(version), 0},
+    {"nvrtcGetErrorString", PLACE(error_text), 0},
+    {"nvrtcCreateProgram", PLACE(create), 0},
+    {"nvrtcCompileProgram", PLACE(compile), 0},
+    {"nvrtcDestroyProgram", PLACE(destroy), 0},
+    {"nvrtcGetProgramLogSize", PLACE(log_size), 0},
+    {"nvrtcGetProgramLog", PLACE(log), 0},
+    {"nvrtcGetPTXSize", PLACE(ptx_size), 0},
+    {"nvrtcGetPTX", PLACE(ptx), 0},
+    {"nvrtcGetCUBINSize", PLACE(cubin_size), 1},
+    {"nvrtcGetCUBIN", PLACE(cubin), 1},
+    {"nvrtcGetNumSupportedArchs", PLACE(archs), 1},
+    {"nvrtcGetSupportedArchs", PLACE(arch_list), 1},
+    {NULL, 0, 0},
+};
+
+enum { NAMES = 5, FOLDERS = 4, ROOM = 512, ARCHS = 64, OPTIONS = 16 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the two that follow */
+static nvrtc compiler;
+static int state; /* 0: not tried, 1: here, -1: not */
+static char reason[512];
+
+/* ---- finding the library */
+
+/* Library names, those of the driver's own CUDA and of older ones first. */
+static void order_names(int driver_version, const char *names[NAMES]) {
+    static const struct {
+        int version;
+        const char *name;
+    } known[NAMES] = {{13000, "libnvrtc.so.13"},
+                      {12000, "libnvrtc.so.12"},
+                      {11020, "libnvrtc.so.11.2"},
+                      {11010, "libnvrtc.so.11.1"},
+                      {11000, "libnvrtc.so.11.0"}};
+    int n = 0;
+    for (int newer = 0; newer < 2; ++newer)
+        for (int i = 0; i < NAMES; ++i)
+            if ((known[i].version > driver_version) == newer)
+                names[n++] = known[i].name;
+}
+
+/* The system's search path, then the places where toolkits lie. */
+static void *open_anywhere(int driver_version, char *why) {
+    const char *named = getenv("QUERN_NVRTC"), *home = getenv("CUDA_HOME");
+    const char *path = getenv("CUDA_PATH"), *names[NAMES];
+    char full[ROOM];
+    if (named && *named)
+        return qn__cuda_library_open((const char *const[]){named, NULL}, NULL, why);
+    const char *const folders[FOLDERS] = {"", home, path, "/usr/local/cuda"};
+    order_names(driver_version, names);
+    for (int f = 0; f < FOLDERS; ++f)
+        for (int i = 0; folders[f] && i <= NAMES; ++i) {
+            const char *name = i < NAMES ? names[i] : "libnvrtc.so";
+            const int size =
+                snprintf(full, sizeof full, "%s%s%s", folders[f], f ? "/lib64/" : "", name);
+            if (size < 0 || size >= ROOM)
+                continue;
+            void *library = qn__cuda_library_open((const char *const[]){full, NULL}, NULL, why);
+            if (library)
+                return library;
+        }
+    return NULL;
+}
+
+static void open_compiler(int driver_version) {
+    char why[256] = "";
+    void *library = open_anywhere(driver_version, why);
+    state = -1;
+    if (!library) {
+        const char *named = getenv("QUERN_NVRTC");
+        snprintf(reason, sizeof reason,
+                 "NVRTC, CUDA's run-time compiler, cannot be opened%s%s%s; install it (libnvrtc.so "
+                 "of CUDA 11, 12 or 13), or set CUDA_HOME to the toolkit's folder or QUERN_NVRTC "
+                 "to the library itself",
+                 named && *named ? " (" : "", named && *named ? why : "",
+                 named && *named ? ")" : "");
+        return;
+    }
+    const char *missing = qn__cuda_library_fill(library, symbols, &compiler);
+    if (missing) {
+        snprintf(reason, sizeof reason,
+                 "the NVRTC library found here has no function %s; install NVRTC of CUDA 11, 12 or "
+                 "13, or name its library in QUERN_NVRTC",
+                 missing);
+        return;
+    }
+    if (compiler.version(&compiler.major, &compiler.minor) != 0) {
+        snprintf(reason, sizeof reason, "NVRTC does not tell its version; install it anew");
+        return;
+    }
+    state = 1;
+}
+
+const char *qn__cuda_compiler_absence(int driver_version) {
+    pthread_mutex_lock(&lock);
+    if (state == 0)
+        open_compiler(driver_version);
+    pthread_mutex_unlock(&lock);
+    return reason;
+}
+
+/* ---- compiling */
+
+/* The newest architecture that NVRTC knows and that the device can run, as 90 for 9.0; 0: none. */
+static int choose_arch(int capability) {
+    static const int of_11_0[] = {35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80};
+    int list[ARCHS], count = 0, best = 0;
+    const int *archs = list;
+    if (compiler.archs && compiler.arch_list && compiler.archs(&count) == 0 && count > 0 &&
+        count <= ARCHS && compiler.arch_list(list) == 0) {
+    } else {
+        archs = of_11_0;
+        count = sizeof of_11_0 / sizeof *of_11_0;
+    }
+    for (int i = 0; i < count; ++i)
+        if (archs[i] <= capability && archs[i] > best)
+            best = archs[i];
+    return best;
+}
+
+/* Fails with the first error that NVRTC's log names. */
+static qn_status complain(nvrtc_program *program, int result, const char *device, qn_error *err) {
+    size_t size = 0;
+    char *log = NULL, line[200] = "";
+    if (compiler.log_size(program, &size) == 0 && size > 1 && size < ((size_t)1 << 24) &&
+        (log = qn__alloc(size + 1, 1, NULL)) && compiler.log(program, log) == 0) {
+        const char *first = strstr(log, "error");
+        while (first && first > log && first[-1] != '\n')
+            --first;
+        if (!first)
+            first = log;
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(first, "\n"), first);
+    }
+    qn__free(log);
+    qn__fail(err, QN_DEVICE, "NVRTC %d.%d cannot compile the kernels for %s: %s%s%s",
+             compiler.major, compiler.minor, device, compiler.error_text(result),
+             line[0] ? ": " : "", line);
+    return qn__remedy(err, QN_DEVICE,
+                      "this is a fault of Quern or of that NVRTC: install NVRTC of another CUDA "
+                      "version (11 to 13), and report it");
+}
+
+static qn_status take_image(nvrtc_program *program, int machine_code, const char *device,
+                            void **image, size_t *bytes, qn_error *err) {
+    size_t size = 0;
+    int result =
+        machine_code ? compiler.cubin_size(program, &size) : compiler.ptx_size(program, &size);
+    if (result != 0 || size == 0)
+        return complain(program, result, device, err);
+    char *data = qn__alloc(size + 1, 1, err);
+    if (!data)
+        return QN_MEMORY;
+    result = machine_code ? compiler.cubin(program, data) : compiler.ptx(program, data);
+    if (result != 0) {
+        qn__free(data);
+        return complain(program, result, device, err);
+    }
+    *image = data;
+    *bytes = size;
+    return QN_OK;
+}
+
+/* The words of `options` (changed in place) and one more. */
+static int split_options(char *options, const char *more, const char *option[OPTIONS]) {
+    int count = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(options, " ", &rest); word && count < OPTIONS - 1;
+         word = strtok_r(NULL, " ", &rest))
+        option[count++] = word;
+    option[count++] = more;
+    return count;
+}
+
+static qn_status compile(const char *arch, int machine_code, const char *device, void **image,
+                         size_t *bytes, qn_error *err) {
+    char more[64];
+    const char *option[OPTIONS];
+    nvrtc_program *program = NULL;
+    char *options = qn__copy_text(qn__kernel_options(QN__CUDA_C), err);
+    if (!options)
+        return QN_MEMORY;
+    snprintf(more, sizeof more, "--gpu-architecture=%s", arch);
+    const int count = split_options(options, more, option);
+    int result = compiler.create(&program, qn__kernel_text(QN__CUDA_C), "quern.cu", 0, NULL, NULL);
+    qn_status status;
+    if (result != 0)
+        status = qn__fail(err, QN_DEVICE, "NVRTC %d.%d does not start for %s: %s", compiler.major,
+                          compiler.minor, device, compiler.error_text(result));
+    else if ((result = compiler.compile(program, count, option)) != 0)
+        status = complain(program, result, device, err);
+    else
+        status = take_image(program, machine_code, device, image, bytes, err);
+    if (program)
+        compiler.destroy(&program);
+    qn__free(options);
+    return status;
+}
+
+qn_status qn__cuda_compile(int capability, int driver_version, int fresh, const char *device,
+                           void **image, size_t *bytes, qn_error *err) {
+    char arch[32], key[512], note[256];
+    *image = NULL;
+    *bytes = 0;
+    if (qn__cuda_compiler_absence(driver_version)[0]) {
+        qn__fail(err, QN_DEVICE, "%s cannot be used: the run-time compiler is missing", device);
+        return qn__remedy(err, QN_DEVICE, "%s", reason);
+    }
+    const int chosen = choose_arch(capability);
+    if (chosen == 0) {
+        qn__fail(err, QN_DEVICE,
+                 "NVRTC %d.%d knows no device as old as %s (compute capability "
+                 "%d.%d)",
+                 compiler.major, compiler.minor, device, capability / 10, capability % 10);
+        return qn__remedy(err, QN_DEVICE,
+                          "install NVRTC of an older CUDA version beside it and "
+                          "name its library in QUERN_NVRTC");
+    }
+    const int machine_code = chosen == capability && compiler.cubin_size && compiler.cubin;
+    snprintf(arch, sizeof arch, "%s_%d", machine_code ? "sm" : "compute", chosen);
+    snprintf(key, sizeof key, "quern cuda 1 text %s options %s nvrtc %d.%d arch %s driver %d",
+             qn__kernel_digest(QN__CUDA_C), qn__kernel_options(QN__CUDA_C), compiler.major,
+             compiler.minor, arch, driver_version);
+    if (!fresh)
+        qn__gpu_cache_load(key, image, bytes, note);
+    if (*bytes)
+        return QN_OK;
+    const qn_status status = compile(arch, machine_code, device, image, bytes, err);
+    if (status == QN_OK)
+        qn__gpu_cache_store(key, *image, *bytes, note);
+    return status;
+}

@@ -1,0 +1,40 @@
+/* The CUDA devices of this machine: looked for once, kept for the process. */
+#ifndef QN_DEVICE_CUDA_CUDA_DEVICES_H
+#define QN_DEVICE_CUDA_CUDA_DEVICES_H
+
+#include "device/cuda/cuda_api.h"
+#include "device/device.h"
+#include <pthread.h>
+
+enum { QN__CUDA_DEVICES = 64 };
+
+typedef struct qn__cuda_device_entry {
+    qn__cu_device device;
+    char name[128];
+    char pci[32];   /* "0000:1b:00.0", "" where unknown */
+    int capability; /* 90: 9.0 */
+    int multiprocessors;
+    int forbidden; /* 1: its compute mode keeps every process out */
+    uint64_t memory, cache;
+    /* What is kept from one opening to the next, under the lock: the program, and whether the
+     * device has passed its self-test with it. */
+    pthread_mutex_t lock;
+    void *image;
+    size_t image_bytes;
+    int tested;
+} qn__cuda_device_entry;
+
+/* NULL: there is no such device. */
+qn__cuda_device_entry *qn__cuda_device_get(uint32_t index);
+
+uint32_t qn__cuda_count(void);
+const char *qn__cuda_absence(void);
+qn_status qn__cuda_describe(uint32_t index, qn_device_info *info, qn_error *err);
+int qn__cuda_energy(uint32_t index, double *joules);
+
+/* NVML's reading of the energy counter of the device at that PCI place; 0 when there is none. */
+int qn__cuda_nvml_energy(const char *pci, double *joules);
+/* The driver's own version, such as "580.82.07"; 0 when NVML does not tell. */
+int qn__cuda_nvml_version(char *text, unsigned room);
+
+#endif

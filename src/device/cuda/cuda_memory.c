@@ -1,0 +1,168 @@
+/* Memory of the device, and the copies between it and the host: all through pinned memory, so that
+ * the host never waits for a copy up, and a copy down overlaps with emptying the one before. */
+#include "device/cuda/cuda_gpu.h"
+
+#include "base/clock.h"
+#include <string.h>
+
+/* Pieces in the staging buffer begin at multiples of this. */
+enum { ALIGN = 64 };
+
+#define MIB 1048576.0
+
+static qn__cu_address place(const qn__gpu_memory *memory, size_t offset) {
+    return (uintptr_t)memory->handle + offset;
+}
+
+/* Want of memory is no failure of the device: it is told and not kept. */
+static qn_status out_of_memory(const qn__gpu *gpu, size_t bytes, qn_error *err) {
+    size_t unused = 0, all = 0;
+    if (gpu->cu->memory_info(&unused, &all) != QN__CU_SUCCESS)
+        all = gpu->facts.memory;
+    qn__fail(err, QN_DEVICE,
+             "%s is out of memory: %.1f MiB were asked for, and %.1f of %.1f MiB "
+             "are unused",
+             gpu->facts.name, (double)bytes / MIB, (double)unused / MIB, (double)all / MIB);
+    return qn__remedy(err, QN_DEVICE,
+                      "end other programs on that GPU (nvidia-smi lists them), "
+                      "take smaller batches, or leave it out of the devices");
+}
+
+qn_status qn__cuda_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_error *err) {
+    qn__cu_address address = 0;
+    *out = (qn__gpu_memory){0};
+    const qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK || bytes == 0)
+        return status;
+    const qn__cu_result result = gpu->cu->memory_allocate(&address, bytes);
+    if (result == QN__CU_OUT_OF_MEMORY)
+        return out_of_memory(gpu, bytes, err);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "to give memory");
+    *out = (qn__gpu_memory){.handle = (void *)(uintptr_t)address, .bytes = bytes};
+    return QN_OK;
+}
+
+void qn__cuda_release(qn__gpu *gpu, qn__gpu_memory *memory) {
+    /* Freeing waits for the device, which a silent one never answers. */
+    if (memory->bytes && !gpu->silent && gpu->cu->context_set(gpu->context) == QN__CU_SUCCESS &&
+        (gpu->failed || qn__cuda_drain(gpu)))
+        gpu->cu->memory_free((uintptr_t)memory->handle);
+    *memory = (qn__gpu_memory){0};
+}
+
+/* Takes the other half, once the device has copied what lay in it. */
+static qn_status turn(qn__gpu *gpu, qn_error *err) {
+    qn__cuda_stage *up = &gpu->up;
+    qn_status status = qn__cuda_set(gpu, &up->mark[up->current], err);
+    if (status != QN_OK)
+        return status;
+    up->marked[up->current] = 1;
+    up->current ^= 1;
+    up->used = 0;
+    if (!up->marked[up->current])
+        return QN_OK;
+    up->marked[up->current] = 0;
+    return qn__cuda_wait(gpu, &up->mark[up->current], err);
+}
+
+qn_status qn__cuda_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, const void *from,
+                         size_t bytes, qn_error *err) {
+    const double begun = qn__now();
+    const uint8_t *source = from;
+    qn__cuda_stage *up = &gpu->up;
+    qn_status status = qn__cuda_enter(gpu, err);
+    gpu->traffic.bytes_up += bytes;
+    while (status == QN_OK && bytes > 0) {
+        if (up->used == QN__CUDA_STAGE && (status = turn(gpu, err)) != QN_OK)
+            break;
+        const size_t room = QN__CUDA_STAGE - up->used, piece = bytes < room ? bytes : room;
+        uint8_t *staged = up->half[up->current] + up->used;
+        memcpy(staged, source, piece);
+        if ((status = qn__cuda_begin(gpu, err)) != QN_OK)
+            break;
+        const qn__cu_result result =
+            gpu->cu->copy_up(place(to, offset), staged, piece, gpu->stream);
+        if (result != QN__CU_SUCCESS)
+            status = qn__cuda_fail(gpu, result, err, "to copy from the host");
+        const size_t taken = (piece + ALIGN - 1) / ALIGN * ALIGN;
+        up->used += taken;
+        source += piece;
+        offset += piece;
+        bytes -= piece;
+    }
+    gpu->traffic.seconds_up += qn__now() - begun;
+    return status;
+}
+
+qn_status qn__cuda_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, size_t bytes,
+                         qn_error *err) {
+    qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK || bytes == 0 || (status = qn__cuda_begin(gpu, err)) != QN_OK)
+        return status;
+    const qn__cu_result result = gpu->cu->clear(place(to, offset), 0, bytes, gpu->stream);
+    return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, "to clear memory");
+}
+
+/* Enqueues a copy down and a mark behind it. */
+static qn_status copy_down(qn__gpu *gpu, void *to, const qn__gpu_memory *from, size_t offset,
+                           size_t bytes, qn__cuda_mark *mark, qn_error *err) {
+    const qn_status status = qn__cuda_begin(gpu, err);
+    if (status != QN_OK)
+        return status;
+    const qn__cu_result result = gpu->cu->copy_down(to, place(from, offset), bytes, gpu->stream);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "to copy to the host");
+    gpu->traffic.bytes_down += bytes;
+    return qn__cuda_set(gpu, mark, err);
+}
+
+static size_t piece_at(size_t bytes, size_t done) {
+    return bytes - done < QN__CUDA_STAGE ? bytes - done : QN__CUDA_STAGE;
+}
+
+qn_status qn__cuda_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
+                        size_t bytes, qn_error *err) {
+    qn__cuda_stage *down = &gpu->down;
+    float milliseconds = 0;
+    qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK || bytes == 0)
+        return status;
+    qn__cu_result result = gpu->cu->event_record(gpu->copying, gpu->stream);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "setting an event");
+    status = copy_down(gpu, down->half[0], from, offset, piece_at(bytes, 0), &down->mark[0], err);
+    size_t done = 0;
+    int now = 0;
+    while (status == QN_OK && done < bytes) {
+        const size_t piece = piece_at(bytes, done), next = done + piece;
+        if (next < bytes)
+            status = copy_down(gpu, down->half[!now], from, offset + next, piece_at(bytes, next),
+                               &down->mark[!now], err);
+        if (status == QN_OK && (status = qn__cuda_wait(gpu, &down->mark[now], err)) == QN_OK)
+            memcpy((uint8_t *)to + done, down->half[now], piece);
+        done = next;
+        now = !now;
+    }
+    if (status == QN_OK && gpu->cu->event_elapsed(&milliseconds, gpu->copying,
+                                                  down->mark[!now].event) == QN__CU_SUCCESS)
+        gpu->traffic.seconds_down += (double)milliseconds * 1e-3;
+    return status;
+}
+
+qn_status qn__cuda_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
+                        qn_error *err) {
+    const qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK)
+        return status;
+    return copy_down(gpu, gpu->slots + (size_t)slot * QN__CUDA_WORDS, from, 0, bytes,
+                     &gpu->slot[slot], err);
+}
+
+qn_status qn__cuda_fetch(qn__gpu *gpu, uint32_t slot, const void **words, qn_error *err) {
+    qn_status status = qn__cuda_enter(gpu, err);
+    if (status == QN_OK)
+        status = qn__cuda_wait(gpu, &gpu->slot[slot], err);
+    *words = gpu->slots + (size_t)slot * QN__CUDA_WORDS;
+    return status;
+}

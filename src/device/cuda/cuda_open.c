@@ -1,0 +1,235 @@
+/* Opening and closing a CUDA device. */
+#include "device/cuda/cuda_gpu.h"
+
+#include "base/memory.h"
+#include "device/cuda/cuda_compile.h"
+#include <stdio.h>
+#include <string.h>
+
+#define USUAL_LIMIT 60.0
+
+static qn_status check(qn__gpu *gpu, qn__cu_result result, const char *doing, qn_error *err) {
+    return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, doing);
+}
+
+static qn_status make_mark(qn__gpu *gpu, qn__cuda_mark *mark, qn_error *err) {
+    return check(gpu, gpu->cu->event_create(&mark->event, 0), "to make an event", err);
+}
+
+static qn_status make_stage(qn__gpu *gpu, qn__cuda_stage *stage, qn_error *err) {
+    void *half = NULL;
+    qn_status status = QN_OK;
+    for (int i = 0; status == QN_OK && i < 2; ++i) {
+        status = check(gpu, gpu->cu->host_allocate(&half, QN__CUDA_STAGE, 0),
+                       "to pin memory of the host", err);
+        if (status == QN_OK) {
+            stage->half[i] = half;
+            status = make_mark(gpu, &stage->mark[i], err);
+        }
+    }
+    return status;
+}
+
+/* Context, stream, events and pinned memory. */
+static qn_status make_queue(qn__gpu *gpu, qn_error *err) {
+    const qn__cuda_driver *cu = gpu->cu;
+    void *slots = NULL;
+    qn_status status = check(gpu, cu->context_retain(&gpu->context, gpu->device->device),
+                             "to start (busy, or out of memory?)", err);
+    if (status != QN_OK || (status = qn__cuda_enter(gpu, err)) != QN_OK)
+        return status;
+    if ((status = check(gpu, cu->stream_create(&gpu->stream, QN__CU_STREAM_NON_BLOCKING),
+                        "to make a stream", err)) != QN_OK ||
+        (status = check(gpu, cu->event_create(&gpu->begun, 0), "to make an event", err)) != QN_OK ||
+        (status = check(gpu, cu->event_create(&gpu->copying, 0), "to make an event", err)) !=
+            QN_OK ||
+        (status = make_stage(gpu, &gpu->up, err)) != QN_OK ||
+        (status = make_stage(gpu, &gpu->down, err)) != QN_OK ||
+        (status = check(gpu, cu->host_allocate(&slots, (size_t)QN__CUDA_WORDS * QN__GPU_SLOTS, 0),
+                        "to pin memory of the host", err)) != QN_OK)
+        return status;
+    gpu->slots = slots;
+    for (int i = 0; status == QN_OK && i < QN__GPU_SLOTS; ++i)
+        status = make_mark(gpu, &gpu->slot[i], err);
+    return status;
+}
+
+/* Results with which a driver refuses an image that another driver may take. */
+static int refuses_image(qn__cu_result result) {
+    return result == QN__CU_INVALID_IMAGE || result == QN__CU_NO_BINARY_FOR_GPU ||
+           result == QN__CU_INVALID_PTX || result == QN__CU_UNSUPPORTED_PTX_VERSION;
+}
+
+/* The program of the device: kept from the last opening, from the cache, or compiled; one from the
+ * cache that the driver refuses is compiled anew. The device's lock is held. */
+static qn_status load_module(qn__gpu *gpu, qn_error *err) {
+    qn__cuda_device_entry *d = gpu->device;
+    qn__cu_result result = QN__CU_INVALID_IMAGE;
+    for (int fresh = 0; fresh < 2; ++fresh) {
+        if (!d->image) {
+            const qn_status status =
+                qn__cuda_compile(d->capability, gpu->cu->version, fresh, gpu->facts.name, &d->image,
+                                 &d->image_bytes, err);
+            if (status != QN_OK)
+                return status;
+        }
+        result = gpu->cu->module_load(&gpu->module, d->image, 0, NULL, NULL);
+        if (result == QN__CU_SUCCESS)
+            return QN_OK;
+        qn__free(d->image);
+        d->image = NULL;
+        if (!refuses_image(result))
+            break;
+    }
+    const qn_status status = qn__cuda_fail(gpu, result, err, "to load the compiled kernels");
+    return refuses_image(result)
+               ? qn__remedy(err, status,
+                            "update NVIDIA's driver, or install NVRTC of the CUDA version that "
+                            "nvidia-smi shows")
+               : status;
+}
+
+static qn_status find_kernels(qn__gpu *gpu, qn_error *err) {
+    char doing[96];
+    for (int k = 0; k < QN__KERNELS; ++k) {
+        const qn__kernel_shape *shape = qn__kernel_shape_of((qn__kernel)k);
+        if (shape->opencl_only)
+            continue;
+        const qn__cu_result result =
+            gpu->cu->module_function(&gpu->kernel[k], gpu->module, shape->name);
+        if (result != QN__CU_SUCCESS) {
+            snprintf(doing, sizeof doing, "to find the kernel %s", shape->name);
+            return qn__cuda_fail(gpu, result, err, doing);
+        }
+    }
+    return QN_OK;
+}
+
+/* The program and, once for each device, its self-test. */
+static qn_status make_program(qn__gpu *gpu, qn_error *err) {
+    pthread_mutex_lock(&gpu->device->lock);
+    qn_status status = load_module(gpu, err);
+    if (status == QN_OK)
+        status = find_kernels(gpu, err);
+    if (status == QN_OK && !gpu->device->tested &&
+        (status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err)) == QN_OK)
+        gpu->device->tested = 1;
+    pthread_mutex_unlock(&gpu->device->lock);
+    return status;
+}
+
+qn_status qn__cuda_open(uint32_t index, const qn_compute *compute, qn__gpu **out, qn_error *err) {
+    qn__cuda_device_entry *d = qn__cuda_device_get(index);
+    *out = NULL;
+    if (!d) {
+        qn__fail(err, QN_DEVICE, "there is no CUDA device %u; this machine has %u", index,
+                 qn__cuda_count());
+        return qn__remedy(err, QN_DEVICE, "%s", qn__cuda_absence());
+    }
+    qn__gpu *gpu = qn__alloc(1, sizeof *gpu, err);
+    if (!gpu)
+        return QN_MEMORY;
+    gpu->cu = qn__cuda_driver_get(NULL);
+    gpu->device = d;
+    gpu->capturing = -1;
+    gpu->limit = compute && compute->device_timeout > 0 ? compute->device_timeout : USUAL_LIMIT;
+    snprintf(gpu->facts.name, sizeof gpu->facts.name, "cuda:%u (%s)", index, d->name);
+    gpu->facts.units = d->multiprocessors > 0 ? (uint32_t)d->multiprocessors : 1;
+    gpu->facts.memory = gpu->facts.largest = d->memory;
+    gpu->facts.atomics = 1;
+    qn_status status = QN_OK;
+    if (d->forbidden) {
+        qn__fail(err, QN_DEVICE, "%s is closed to every process (compute mode \"prohibited\")",
+                 gpu->facts.name);
+        status = qn__remedy(err, QN_DEVICE, "nvidia-smi -c DEFAULT opens it");
+    }
+    if (status == QN_OK && (status = make_queue(gpu, err)) == QN_OK)
+        status = make_program(gpu, err);
+    if (status != QN_OK) {
+        qn__cuda_close(gpu);
+        return status;
+    }
+    *out = gpu;
+    return QN_OK;
+}
+
+static void drop_mark(const qn__gpu *gpu, const qn__cuda_mark *mark) {
+    if (mark->event)
+        gpu->cu->event_destroy(mark->event);
+}
+
+static void drop_stage(const qn__gpu *gpu, const qn__cuda_stage *stage) {
+    for (int i = 0; i < 2; ++i) {
+        drop_mark(gpu, &stage->mark[i]);
+        if (stage->half[i])
+            gpu->cu->host_free(stage->half[i]);
+    }
+}
+
+/* Gives everything back. On a failed device the calls fail too, and that is all. */
+static void drop_queue(const qn__gpu *gpu) {
+    const qn__cuda_driver *cu = gpu->cu;
+    for (int i = 0; i < QN__CUDA_RECORDINGS; ++i)
+        if (gpu->recording[i])
+            cu->graph_exec_destroy(gpu->recording[i]);
+    for (int i = 0; i < QN__GPU_SLOTS; ++i)
+        drop_mark(gpu, &gpu->slot[i]);
+    drop_stage(gpu, &gpu->up);
+    drop_stage(gpu, &gpu->down);
+    if (gpu->slots)
+        cu->host_free(gpu->slots);
+    if (gpu->begun)
+        cu->event_destroy(gpu->begun);
+    if (gpu->copying)
+        cu->event_destroy(gpu->copying);
+    if (gpu->module)
+        cu->module_unload(gpu->module);
+    if (gpu->stream)
+        cu->stream_destroy(gpu->stream);
+}
+
+void qn__cuda_close(qn__gpu *gpu) {
+    if (!gpu)
+        return;
+    qn__cu_graph *graph = NULL;
+    if (gpu->context && !gpu->silent && gpu->cu->context_set(gpu->context) == QN__CU_SUCCESS) {
+        if (gpu->capturing >= 0 &&
+            gpu->cu->stream_end_capture(gpu->stream, &graph) == QN__CU_SUCCESS && graph)
+            gpu->cu->graph_destroy(graph);
+        if (gpu->stream)
+            qn__cuda_drain(gpu);
+        /* What a silent device may still write to stays; the process ends with it. */
+        if (!gpu->silent)
+            drop_queue(gpu);
+        gpu->cu->context_set(NULL);
+    }
+    if (gpu->context && !gpu->silent)
+        gpu->cu->context_release(gpu->device->device);
+    qn__free(gpu);
+}
+
+static const qn__gpu_facts *facts(const qn__gpu *gpu) { return &gpu->facts; }
+
+static void traffic(const qn__gpu *gpu, qn__traffic *out) { *out = gpu->traffic; }
+
+static double busy(const qn__gpu *gpu) { return gpu->busy + gpu->busy_now; }
+
+const qn__gpu_driver qn__cuda_gpu_driver = {
+    .open = qn__cuda_open,
+    .close = qn__cuda_close,
+    .facts = facts,
+    .allocate = qn__cuda_allocate,
+    .release = qn__cuda_release,
+    .write = qn__cuda_write,
+    .clear = qn__cuda_clear,
+    .read = qn__cuda_read,
+    .post = qn__cuda_post,
+    .fetch = qn__cuda_fetch,
+    .launch = qn__cuda_launch,
+    .flush = qn__cuda_flush,
+    .record = qn__cuda_record,
+    .recorded = qn__cuda_recorded,
+    .replay = qn__cuda_replay,
+    .traffic = traffic,
+    .busy = busy,
+};

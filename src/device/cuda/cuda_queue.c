@@ -1,0 +1,217 @@
+/* The stream: kernels, recordings, waiting with a limit, and what goes wrong on the way. */
+#include "device/cuda/cuda_gpu.h"
+
+#include "base/clock.h"
+#include <stdio.h>
+#include <time.h>
+
+/* A wait asks again at once for so long, then sleeps in between: short, then a little longer. */
+#define SPIN 200e-6
+#define SHORT_WAIT 10e-3
+enum { SHORT_SLEEP = 20000, LONG_SLEEP = 200000 }; /* nanoseconds */
+
+enum { MOST_GROUPS = 65535, MOST_ARGUMENTS = 24 };
+
+/* ---- failures */
+
+static qn_status again(const qn__gpu *gpu, qn_error *err) {
+    if (err)
+        *err = gpu->error;
+    return gpu->error.status;
+}
+
+static qn_status keep(qn__gpu *gpu, qn_error *err) {
+    gpu->failed = 1;
+    return again(gpu, err);
+}
+
+qn_status qn__cuda_fail(qn__gpu *gpu, qn__cu_result result, qn_error *err, const char *doing) {
+    char said[160];
+    if (gpu->failed)
+        return again(gpu, err);
+    qn__cuda_result_text(gpu->cu, result, said);
+    qn__fail(&gpu->error, QN_DEVICE, "%s failed %s: %s", gpu->facts.name, doing, said);
+    if (result == QN__CU_OUT_OF_MEMORY)
+        qn__remedy(&gpu->error, QN_DEVICE,
+                   "end other programs on that GPU (nvidia-smi lists them), or leave it out of "
+                   "the devices");
+    else
+        qn__remedy(&gpu->error, QN_DEVICE,
+                   "the system's log (dmesg, lines with NVRM or Xid) may say why; leave the device "
+                   "out if it happens again");
+    return keep(gpu, err);
+}
+
+static qn_status fell_silent(qn__gpu *gpu, qn_error *err) {
+    gpu->silent = 1;
+    if (gpu->failed)
+        return again(gpu, err);
+    qn__fail(&gpu->error, QN_DEVICE, "%s did not end its work within %g s and is given up",
+             gpu->facts.name, gpu->limit);
+    qn__remedy(&gpu->error, QN_DEVICE,
+               "another program may hold it up, or it hangs (dmesg, lines with NVRM or Xid); a "
+               "longer time limit, or leaving the device out, may help");
+    return keep(gpu, err);
+}
+
+qn_status qn__cuda_enter(qn__gpu *gpu, qn_error *err) {
+    if (gpu->failed)
+        return again(gpu, err);
+    const qn__cu_result result = gpu->cu->context_set(gpu->context);
+    return result == QN__CU_SUCCESS ? QN_OK
+                                    : qn__cuda_fail(gpu, result, err, "when it was taken up");
+}
+
+/* ---- waiting */
+
+/* Asks until the answer is not "not ready" or the limit is over; that leaves "not ready". */
+static qn__cu_result wait_for(const qn__gpu *gpu, qn__cu_event *event) {
+    const double begun = qn__now();
+    for (;;) {
+        const qn__cu_result result =
+            event ? gpu->cu->event_query(event) : gpu->cu->stream_query(gpu->stream);
+        const double waited = qn__now() - begun;
+        if (result != QN__CU_NOT_READY || waited > gpu->limit)
+            return result;
+        if (waited > SPIN) {
+            const long sleep = waited > SHORT_WAIT ? LONG_SLEEP : SHORT_SLEEP;
+            nanosleep(&(struct timespec){.tv_nsec = sleep}, NULL);
+        }
+    }
+}
+
+/* A mark was reached: what the device's clock says of the work before it. */
+static void count_work(qn__gpu *gpu, const qn__cuda_mark *mark) {
+    float milliseconds = 0;
+    if (!gpu->working || mark->enqueued <= gpu->begun_at)
+        return;
+    if (gpu->cu->event_elapsed(&milliseconds, gpu->begun, mark->event) == QN__CU_SUCCESS &&
+        (double)milliseconds * 1e-3 > gpu->busy_now)
+        gpu->busy_now = (double)milliseconds * 1e-3;
+    if (mark->enqueued == gpu->enqueued) {
+        gpu->working = 0;
+        gpu->busy += gpu->busy_now;
+        gpu->busy_now = 0;
+    }
+}
+
+qn_status qn__cuda_begin(qn__gpu *gpu, qn_error *err) {
+    if (gpu->capturing >= 0)
+        return QN_OK;
+    if (!gpu->working) {
+        const qn__cu_result result = gpu->cu->event_record(gpu->begun, gpu->stream);
+        if (result != QN__CU_SUCCESS)
+            return qn__cuda_fail(gpu, result, err, "setting an event");
+        gpu->working = 1;
+        gpu->begun_at = gpu->enqueued;
+    }
+    ++gpu->enqueued;
+    return QN_OK;
+}
+
+qn_status qn__cuda_set(qn__gpu *gpu, qn__cuda_mark *mark, qn_error *err) {
+    const qn__cu_result result = gpu->cu->event_record(mark->event, gpu->stream);
+    mark->enqueued = gpu->enqueued;
+    return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, "setting an event");
+}
+
+qn_status qn__cuda_wait(qn__gpu *gpu, const qn__cuda_mark *mark, qn_error *err) {
+    const qn__cu_result result = wait_for(gpu, mark->event);
+    if (result == QN__CU_NOT_READY)
+        return fell_silent(gpu, err);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "in its work");
+    count_work(gpu, mark);
+    return QN_OK;
+}
+
+int qn__cuda_drain(qn__gpu *gpu) {
+    if (gpu->silent)
+        return 0;
+    const qn__cu_result result = wait_for(gpu, NULL);
+    if (result == QN__CU_NOT_READY)
+        fell_silent(gpu, NULL);
+    else if (result != QN__CU_SUCCESS)
+        qn__cuda_fail(gpu, result, NULL, "in its work");
+    return result == QN__CU_SUCCESS;
+}
+
+/* ---- work */
+
+qn_status qn__cuda_launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3],
+                          const qn__gpu_argument *arguments, uint32_t count, qn_error *err) {
+    const qn__kernel_shape *shape = qn__kernel_shape_of(kernel);
+    qn__cu_address address[MOST_ARGUMENTS];
+    void *value[MOST_ARGUMENTS];
+    char doing[96];
+    qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK || !groups[0] || !groups[1] || !groups[2])
+        return status;
+    if (count > MOST_ARGUMENTS || !gpu->kernel[kernel] || groups[0] > INT32_MAX ||
+        groups[1] > MOST_GROUPS || groups[2] > MOST_GROUPS) {
+        qn__fail(&gpu->error, QN_DEVICE, "%s cannot run the kernel %s over %u x %u x %u groups",
+                 gpu->facts.name, shape->name, groups[0], groups[1], groups[2]);
+        return keep(gpu, err);
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+        const qn__gpu_argument *a = &arguments[i];
+        if (a->kind == 'M')
+            address[i] = (uintptr_t)a->value.memory->handle;
+        value[i] = a->kind == 'M' ? (void *)&address[i] : (void *)(uintptr_t)&a->value;
+    }
+    if ((status = qn__cuda_begin(gpu, err)) != QN_OK)
+        return status;
+    const qn__cu_result result =
+        gpu->cu->launch(gpu->kernel[kernel], groups[0], groups[1], groups[2], shape->lanes[0],
+                        shape->lanes[1], 1, 0, gpu->stream, value, NULL);
+    if (result == QN__CU_SUCCESS)
+        return QN_OK;
+    snprintf(doing, sizeof doing, "to start the kernel %s", shape->name);
+    return qn__cuda_fail(gpu, result, err, doing);
+}
+
+/* A stream hands its work over by itself. */
+qn_status qn__cuda_flush(qn__gpu *gpu, qn_error *err) { return qn__cuda_enter(gpu, err); }
+
+qn_status qn__cuda_record(qn__gpu *gpu, uint32_t number, qn_error *err) {
+    const qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK)
+        return status;
+    const qn__cu_result result =
+        gpu->cu->stream_begin_capture(gpu->stream, QN__CU_CAPTURE_THREAD_LOCAL);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "to begin a recording");
+    gpu->capturing = (int)number;
+    return QN_OK;
+}
+
+qn_status qn__cuda_recorded(qn__gpu *gpu, uint32_t number, qn_error *err) {
+    const qn__cuda_driver *cu = gpu->cu;
+    const qn_status status = qn__cuda_enter(gpu, err);
+    qn__cu_graph *graph = NULL;
+    qn__cu_graph_exec *exec = NULL;
+    if (status != QN_OK)
+        return status;
+    gpu->capturing = -1;
+    qn__cu_result result = cu->stream_end_capture(gpu->stream, &graph);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "to end a recording");
+    result = cu->graph_ready ? cu->graph_ready(&exec, graph, 0)
+                             : cu->graph_ready_old(&exec, graph, NULL, NULL, 0);
+    cu->graph_destroy(graph);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "to make a recording ready");
+    if (gpu->recording[number])
+        cu->graph_exec_destroy(gpu->recording[number]);
+    gpu->recording[number] = exec;
+    return QN_OK;
+}
+
+qn_status qn__cuda_replay(qn__gpu *gpu, uint32_t number, qn_error *err) {
+    qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK || (status = qn__cuda_begin(gpu, err)) != QN_OK)
+        return status;
+    const qn__cu_result result = gpu->cu->graph_launch(gpu->recording[number], gpu->stream);
+    return result == QN__CU_SUCCESS ? QN_OK
+                                    : qn__cuda_fail(gpu, result, err, "to repeat a recording");
+}

@@ -1,0 +1,82 @@
+/* The kernel text as C, and its kernels by name. */
+#include "emulated_gpu.h"
+
+#include "kernels/prelude_c.h"
+
+uint32_t qn_lane(void) { return qn_emulated_now.lane; }
+uint32_t qn_group(int direction) { return qn_emulated_now.group[direction]; }
+uint32_t qn_groups(int direction) { return qn_emulated_now.groups[direction]; }
+void qn_barrier(void) { qn_emulated_barrier(); }
+
+#include "kernels/program.cl"
+
+/* The argument i as memory and as the numbers of kernels/kernels.h. */
+#define M(i) (*(void *const *)a[i])
+#define U(i) (*(const uint64_t *)a[i])
+#define u(i) (*(const uint32_t *)a[i])
+#define f(i) (*(const float *)a[i])
+
+static void fetch(void *const *a) {
+    qn_fetch(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), M(9), u(10), u(11), u(12),
+             u(13));
+}
+static void forward_large(void *const *a) {
+    qn_forward_large(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
+                     u(12), f(13), U(14));
+}
+static void forward_small(void *const *a) {
+    qn_forward_small(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
+                     u(12), f(13), U(14));
+}
+static void loss(void *const *a) {
+    qn_loss(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8), u(9), u(10), f(11), u(12));
+}
+static void errors_large(void *const *a) {
+    qn_errors_large(M(0), M(1), M(2), U(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11), f(12),
+                    U(13));
+}
+static void errors_small(void *const *a) {
+    qn_errors_small(M(0), M(1), M(2), U(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11), f(12),
+                    U(13));
+}
+static void gradient_large(void *const *a) {
+    qn_gradient_large(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), f(9), u(10), u(11));
+}
+static void gradient_small(void *const *a) {
+    qn_gradient_small(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), f(9), u(10), u(11));
+}
+static void bias(void *const *a) { qn_bias(M(0), M(1), M(2), M(3), U(4), u(5), u(6), f(7), u(8)); }
+static void update(void *const *a) {
+    qn_update(M(0), M(1), M(2), M(3), M(4), U(5), U(6), u(7), f(8), f(9), f(10), f(11), f(12),
+              f(13), f(14));
+}
+static void tally(void *const *a) { qn_tally(M(0), M(1), M(2), M(3), M(4), M(5), u(6)); }
+static void sums_out(void *const *a) { qn_sums_out(M(0), M(1), U(2), u(3), u(4), U(5)); }
+static void sums_in(void *const *a) { qn_sums_in(M(0), M(1), U(2), u(3), u(4), U(5)); }
+static void map(void *const *a) { qn_map(M(0), M(1), U(2), u(3)); }
+static void trial(void *const *a) { qn_trial(M(0), M(1), M(2), M(3), U(4), u(5)); }
+
+static const qn_emulated_kernel kernels[] = {
+    {"qn_fetch", "MMMMMMMMMMuuuu", fetch},
+    {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
+    {"qn_forward_small", "MMMUUMMMuuuuufU", forward_small},
+    {"qn_loss", "MMMMMMMMuuufu", loss},
+    {"qn_errors_large", "MMMUMMMuuuuufU", errors_large},
+    {"qn_errors_small", "MMMUMMMuuuuufU", errors_small},
+    {"qn_gradient_large", "MMMMMUuuufuu", gradient_large},
+    {"qn_gradient_small", "MMMMMUuuufuu", gradient_small},
+    {"qn_bias", "MMMMUuufu", bias},
+    {"qn_update", "MMMMMUUufffffff", update},
+    {"qn_tally", "MMMMMMu", tally},
+    {"qn_sums_out", "MMUuuU", sums_out},
+    {"qn_sums_in", "MMUuuU", sums_in},
+    {"qn_map", "MMUu", map},
+    {"qn_trial", "MMMMUu", trial},
+};
+
+const qn_emulated_kernel *qn_emulated_find(const char *name) {
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; ++i)
+        if (strcmp(kernels[i].name, name) == 0)
+            return &kernels[i];
+    return NULL;
+}

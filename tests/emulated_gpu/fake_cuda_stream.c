@@ -1,0 +1,141 @@
+/* Streams of the fake driver: queues of work, done at once or when asked for. */
+#include "fake_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void flush_subnormals(const op *o) {
+    /* The result of the self-test's arithmetic, as a device without subnormal numbers gives it. */
+    uint64_t *out = (uint64_t *)(uintptr_t)o->value[3];
+    const uint64_t count = o->value[4];
+    for (uint64_t i = 0; i < count; ++i)
+        if ((out[i] & 0x7f800000u) == 0 && out[i] <= 0xffffffffu)
+            out[i] &= 0x80000000u;
+}
+
+static void run_kernel(device_state *d, const op *o) {
+    void *arguments[MOST_ARGUMENTS];
+    const int ours = d->ordinal == the_plan.on;
+    ++d->launches;
+    if (ours && the_plan.hang && d->launches >= the_plan.hang) {
+        d->hung = 1;
+        return;
+    }
+    if (ours && the_plan.launch && d->launches >= the_plan.launch) {
+        d->sticky = the_plan.code;
+        return;
+    }
+    for (int i = 0; i < MOST_ARGUMENTS; ++i)
+        arguments[i] = (void *)(uintptr_t)&o->value[i];
+    qn_emulated_launch(o->kernel, o->groups, o->lanes, arguments);
+    if (ours && the_plan.flush && strcmp(o->kernel->name, "qn_trial") == 0)
+        flush_subnormals(o);
+    if (ours && the_plan.wrong && d->launches == the_plan.wrong)
+        for (int i = 1; o->kernel->arguments[i]; ++i)
+            if (o->kernel->arguments[i] == 'M')
+                *(unsigned char *)(uintptr_t)o->value[i] ^= 1;
+}
+
+static void perform(device_state *d, const op *o) {
+    switch (o->kind) {
+    case OP_LAUNCH:
+        run_kernel(d, o);
+        break;
+    case OP_UP:
+    case OP_DOWN:
+        memcpy(o->to, o->from, o->bytes);
+        break;
+    case OP_CLEAR:
+        memset(o->to, o->byte, o->bytes);
+        break;
+    case OP_EVENT:
+        if (o->event) {
+            o->event->when = seconds_now();
+            o->event->reached_serial = o->value[0];
+        }
+        break;
+    }
+}
+
+/* Does the first of the queue; 0 when the device hangs. */
+static int step(CUstream stream) {
+    op *o = stream->first;
+    if (stream->device->hung)
+        return 0;
+    if (!stream->device->sticky)
+        perform(stream->device, o);
+    if (stream->device->hung)
+        return 0;
+    stream->first = o->next;
+    if (!stream->first)
+        stream->last = &stream->first;
+    free(o);
+    stream->asked = 0;
+    return 1;
+}
+
+int drain(CUstream stream) {
+    while (stream->first)
+        if (!step(stream))
+            return 0;
+    return !stream->device->hung;
+}
+
+static void append(op ***last, const op *work) {
+    op *o = malloc(sizeof *o);
+    if (!o)
+        abort();
+    *o = *work;
+    o->next = NULL;
+    **last = o;
+    *last = &o->next;
+}
+
+CUresult enqueue(CUstream stream, const op *work) {
+    if (stream->device->sticky)
+        return stream->device->sticky;
+    if (stream->capture) {
+        if (work->kind != OP_LAUNCH && work->kind != OP_CLEAR)
+            return CAPTURE_UNSUPPORTED;
+        append(&stream->capture->last, work);
+        return DONE;
+    }
+    append(&stream->last, work);
+    if (!the_plan.late)
+        drain(stream);
+    return DONE;
+}
+
+/* Late work waits for two questions; the third finds one more piece of it done, and so on. */
+CUresult query(CUstream stream, CUevent event) {
+    device_state *d = stream->device;
+    if (d->sticky)
+        return d->sticky;
+    while (!d->hung && stream->first && (!event || event->reached_serial < event->serial)) {
+        if (the_plan.late && ++stream->asked < 2)
+            return NOT_READY;
+        if (!step(stream))
+            break;
+    }
+    if (d->sticky)
+        return d->sticky;
+    if (event)
+        return event->reached_serial < event->serial ? NOT_READY : DONE;
+    return stream->first || d->hung ? NOT_READY : DONE;
+}
+
+void drop_ops(op *first) {
+    while (first) {
+        op *next = first->next;
+        free(first);
+        first = next;
+    }
+}
