@@ -49,7 +49,6 @@ qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *appl
     qn__gpu_launch_fetch(&pass);
     if (counts && pass.status == QN_OK)
         pass.status = qn__gpu_send_targets(w, batch, err);
-    qn__gpu_clear_status(&pass);
     qn__gpu_launch_forward(&pass);
     qn__gpu_launch_loss(&pass, flags);
     qn__gpu_launch_tally(&pass, flags);

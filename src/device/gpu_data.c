@@ -241,5 +241,11 @@ qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu
         step.adam_a = update->adam_a;
         step.adam_r = update->adam_r;
     }
-    return w->driver->write(w->gpu, &w->step, 0, &step, sizeof step, err);
+    qn_status status = w->driver->write(w->gpu, &w->step, 0, &step, sizeof step, err);
+    if (status == QN_OK && w->stale && w->flights == 0) {
+        status = w->driver->clear(w->gpu, &w->status, 0, sizeof(qn_status_words), err);
+        w->seen = (qn_status_words){0};
+        w->stale = 0;
+    }
+    return status;
 }

@@ -43,12 +43,6 @@ static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint
     return product_of((qn__kernel)(large + 1), rows, columns);
 }
 
-void qn__gpu_clear_status(qn__gpu_pass *pass) {
-    const qn__worker *w = pass->worker;
-    if (pass->status == QN_OK)
-        pass->status = w->driver->clear(w->gpu, &w->status, 0, sizeof(qn_status_words), pass->err);
-}
-
 void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const qn__gpu_source *source = pass->source;

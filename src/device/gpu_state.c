@@ -64,9 +64,11 @@ qn_status qn__gpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
     qn_status status = QN_OK;
     /* Steps that are still under way belong to the state that is replaced. */
     for (; status == QN_OK && w->flights > 0; --w->flights) {
-        const void *words;
+        const void *posted;
         status = w->driver->fetch(
-            w->gpu, (w->slot_of_next + QN__GPU_SLOTS - w->flights) % QN__GPU_SLOTS, &words, err);
+            w->gpu, (w->slot_of_next + QN__GPU_SLOTS - w->flights) % QN__GPU_SLOTS, &posted, err);
+        if (status == QN_OK)
+            qn__gpu_since(w, posted);
     }
     if (status == QN_OK)
         status = move(w, &w->parameters, state->parameters, NULL, err);

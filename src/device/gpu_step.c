@@ -1,13 +1,28 @@
 /* Steps of training.
  *
  * A step that the worker has to itself costs, with L layers, 4L + 3 launches (FETCH, L FORWARD,
- * LOSS, TALLY, L GRADIENT, L BIAS, L - 1 ERRORS, UPDATE; with weight decay UPDATE takes 2L), one
- * clear of 48 bytes, 88 bytes up and 48 down, whatever the size of batch and model; a driver that
- * records takes launches and clear as one. Items of a feed that does not lie on the device come on
- * top of it: their values, and 4 bytes each for the labels. A shared step brings up the sums, 8
- * bytes a parameter, and brings them down once. */
+ * LOSS, TALLY, L GRADIENT, L BIAS, L - 1 ERRORS, UPDATE; with weight decay UPDATE takes 2L), 88
+ * bytes up and 48 down, whatever the size of batch and model; a driver that records takes the
+ * launches as one. Items of a feed that does not lie on the device come on top of it: their values,
+ * and 4 bytes each for the labels. A shared step brings up the sums, 8 bytes a parameter, and
+ * brings them down once. */
 #include "device/gpu_worker.h"
 #include "num/sums.h"
+
+/* Counts are told apart by their differences, which saves a clear in every step; what is bad stays
+ * bad until load. */
+qn_status_words qn__gpu_since(qn__worker *w, const qn_status_words *posted) {
+    const qn_status_words *seen = &w->seen;
+    qn_status_words since = *posted;
+    since.loss_high = (int64_t)((uint64_t)posted->loss_high - (uint64_t)seen->loss_high);
+    since.loss_low -= seen->loss_low;
+    since.correct -= seen->correct;
+    since.items -= seen->items;
+    w->seen = *posted;
+    if (posted->bad_item || posted->bad_loss || posted->bad_layer)
+        w->stale = 1;
+    return since;
+}
 
 qn_status qn__gpu_status(qn__worker *w, qn_status_words *words, qn_error *err) {
     const void *posted;
@@ -19,7 +34,7 @@ qn_status qn__gpu_status(qn__worker *w, qn_status_words *words, qn_error *err) {
     if (status == QN_OK)
         status = w->driver->fetch(w->gpu, slot, &posted, err);
     if (status == QN_OK)
-        *words = *(const qn_status_words *)posted;
+        *words = qn__gpu_since(w, posted);
     return status;
 }
 
@@ -55,7 +70,6 @@ static void fetch_items(qn__gpu_pass *pass, const qn__batch *batch) {
 
 /* Everything of a training pass behind its inputs. */
 static void compute(qn__gpu_pass *pass, int add, int update) {
-    qn__gpu_clear_status(pass);
     qn__gpu_launch_forward(pass);
     qn__gpu_launch_loss(pass, QN_LOSS_LABELS | QN_LOSS_TRAIN);
     qn__gpu_launch_tally(pass, QN_LOSS_LABELS);
@@ -142,14 +156,15 @@ static void enqueue_step(qn__gpu_pass *pass, const qn__batch *batch) {
 static qn_status land(qn__worker *w, qn__tally *tally, qn_error *err) {
     const qn__gpu_flight oldest = w->flight[0];
     const uint32_t slot = (w->slot_of_next + QN__GPU_SLOTS - w->flights) % QN__GPU_SLOTS;
-    const void *words;
-    qn_status status = w->driver->fetch(w->gpu, slot, &words, err);
+    const void *posted;
+    qn_status status = w->driver->fetch(w->gpu, slot, &posted, err);
     if (status != QN_OK)
         return status;
     --w->flights;
     for (uint32_t i = 0; i < w->flights; ++i)
         w->flight[i] = w->flight[i + 1];
-    status = judge(words, tally, err);
+    const qn_status_words words = qn__gpu_since(w, posted);
+    status = judge(&words, tally, err);
     if (status != QN_OK)
         qn__at(err, "step %llu, epoch %u", (unsigned long long)oldest.step, oldest.epoch + 1);
     return status;

@@ -73,6 +73,8 @@ struct qn__worker {
     qn__tally tally;
     qn__gpu_flight flight[QN__GPU_FLIGHTS + 1]; /* the oldest first */
     uint32_t flights, slot_of_next;             /* slots are used round and round */
+    qn_status_words seen; /* kernels only add to `status`; this much of it was told already */
+    int stale;            /* 1: it holds a failure, and is cleared before the next pass */
     qn__gpu_recording recording[QN__GPU_RECORDINGS];
     char *stage; /* stage_bytes on the host */
     size_t stage_bytes;
@@ -119,12 +121,11 @@ qn_status qn__gpu_source_once(qn__worker *worker, const qn__batch *batch, qn__gp
 /* Writes the batch's labels where FETCH would put them; behind FETCH, for sources that were sent.
  */
 qn_status qn__gpu_send_targets(qn__worker *worker, const qn__batch *batch, qn_error *err);
-/* Writes the step's record. `update` may be NULL. */
+/* Writes the step's record, and makes the status words fit to be added to. `update` may be NULL. */
 qn_status qn__gpu_send_step(qn__worker *worker, const qn__batch *batch,
                             const qn__gpu_source *source, const qn__update *update, qn_error *err);
 
 /* gpu_launch.c: each enqueues its kernel for all items of the pass. */
-void qn__gpu_clear_status(qn__gpu_pass *pass);
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);
 void qn__gpu_launch_forward(qn__gpu_pass *pass);
 void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags);
@@ -136,7 +137,9 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel);
 
 /* gpu_step.c */
 
-/* Posts the status words and waits for them. */
+/* What the passes since the last call reported, from the words as they were posted. */
+qn_status_words qn__gpu_since(qn__worker *worker, const qn_status_words *posted);
+/* Posts the status words, waits for them and tells what the pass reported. */
 qn_status qn__gpu_status(qn__worker *worker, qn_status_words *words, qn_error *err);
 /* Adds what the words say to the tally; QN_NUMERIC when a loss left its range. */
 qn_status qn__gpu_add_tally(const qn_status_words *words, qn__tally *tally, qn_error *err);
