@@ -139,7 +139,11 @@ typedef struct qn_worker_report {
 typedef struct qn_train_report {
     double seconds; /* T: from the beginning of the first step to the end, validation included */
     double seconds_training;      /* steps alone */
-    double bound;                 /* W/S: the training work over the summed rates of the workers */
+    double bound;                 /* W/S: the training work over the summed rates of the workers,
+                                     each counted for the part of the steps that it took part in */
+    double seconds_choosing;      /* of seconds_training: what finding out who should take part has
+                                     cost beyond the steps of those who were chosen */
+    uint64_t steps_repeated;      /* computed again after a worker was lost */
     double seconds_to_first_step; /* from qn_train_open to the first step */
     uint64_t items;               /* items trained on in this run */
     uint64_t steps;

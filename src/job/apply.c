@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include <string.h>
 
+enum { PIECES = 256 };
+
 qn__feed qn__feed_of(const qn_data *data) {
     return (qn__feed){.bytes = data->type == QN_U8,
                       .features = data->features,
@@ -21,13 +23,21 @@ static void count_classes(const qn__program *p, const qn__feed *feed, const qn__
     }
 }
 
+/* Items that the team is given at once: many pieces, so that its workers are seldom waited for,
+ * and few enough for the classes to be kept on the side. */
+static uint32_t window(const qn__program *program, uint64_t items) {
+    const uint32_t piece = qn__apply_room(program) / program->grain * program->grain;
+    const uint64_t pieces = piece < (1u << 16) ? PIECES : 1;
+    return (uint32_t)(items < pieces * piece ? (items > 0 ? items : 1) : pieces * piece);
+}
+
 qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_data *data,
                         const qn__apply_results *results, qn_error *err) {
     qn__feed feed = qn__feed_of(data);
     const uint32_t outputs = program->layer[program->layers - 1].out;
     /* Whole grains, so that the losses of a grain are summed in one place (docs/exactness.md 7.4).
      */
-    const uint32_t block = qn__apply_room(program) / program->grain * program->grain;
+    const uint32_t block = window(program, feed.items);
     /* Labels may lie beyond the network's outputs when nobody asks for losses. */
     if (!results->tally && !results->confusion)
         feed.labels = NULL;

@@ -6,6 +6,7 @@
 #include "model/schedule.h"
 #include "num/philox.h"
 #include "num/sums.h"
+#include <stdlib.h>
 #include <string.h>
 
 static qn_status make_program(qn__train_job *job, qn_error *err) {
@@ -124,13 +125,48 @@ static void begin_epoch(qn__train_job *job, uint64_t epoch) {
                           (uint32_t)epoch);
 }
 
+static qn__train_mark here(const qn__train_job *job) {
+    return (qn__train_mark){job->step, job->running, job->powers};
+}
+
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err) {
     begin_epoch(job, job->step / job->steps_per_epoch);
+    job->kept = here(job);
+    qn__team_expect(job->team, job->steps - job->step);
     return qn__team_load(job->team, &job->state, err);
 }
 
+void qn__train_job_salvage(qn__train_job *job) {
+    job->step = job->kept.step;
+    job->running = job->kept.running;
+    job->powers = job->kept.powers;
+}
+
+/* Says which step a QN_NUMERIC belongs to. Steps that a device does on its own tell late, and then
+ * which they are (device/device.h). */
+static qn_status name_step(qn__train_job *job, qn_status status, qn_error *err) {
+    unsigned long long step = job->step + 1;
+    if (status != QN_NUMERIC)
+        return status;
+    if (err && strncmp(err->where, "step ", 5) == 0)
+        step = strtoull(err->where + 5, NULL, 10);
+    if (step > 0 && step <= job->step)
+        job->step = step - 1;
+    qn__at(err, "step %llu, epoch %llu", step,
+           (unsigned long long)(job->step / job->steps_per_epoch + 1));
+    return qn__remedy(err, status,
+                      "a lower --lr, --scale standard or a warm-up usually helps; sums leave their "
+                      "range later with a smaller --unit");
+}
+
 qn_status qn__train_job_pull(qn__train_job *job, qn_error *err) {
-    return qn__team_save(job->team, &job->state, err);
+    qn_status status = qn__team_flush(job->team, &job->running, err);
+    if (status != QN_OK)
+        return name_step(job, status, err);
+    status = qn__team_save(job->team, &job->state, err);
+    if (status == QN_OK)
+        job->kept = here(job);
+    return status;
 }
 
 /* The batch of a step of the epoch under way. */
@@ -147,6 +183,11 @@ static qn__batch batch_at(const qn__train_job *job, uint64_t step) {
 qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
     const uint64_t in_epoch = job->step % job->steps_per_epoch;
     const int last_of_epoch = in_epoch + 1 == job->steps_per_epoch;
+    qn_status status = QN_OK;
+    if (qn__team_save_due(job->team))
+        status = qn__train_job_pull(job, err);
+    if (status != QN_OK)
+        return status;
     if (in_epoch == 0) {
         memset(&job->running, 0, sizeof job->running);
         begin_epoch(job, job->step / job->steps_per_epoch);
@@ -156,18 +197,14 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
     qn__update update;
     job->rate = qn__rate_at(&job->recipe, job->step, job->steps_per_epoch);
     qn__update_begin(&job->program, job->rate, batch.items, &job->powers, &update);
-    const qn_status status =
+    update.step = job->step + 1;
+    status =
         qn__team_step(job->team, &batch, last_of_epoch ? NULL : &next, &update, &job->running, err);
-    if (status == QN_NUMERIC) {
-        qn__at(err, "step %llu, epoch %u", (unsigned long long)(job->step + 1), batch.epoch + 1);
-        return qn__remedy(
-            err, status,
-            "a lower --lr, --scale standard or a warm-up usually helps; sums leave their "
-            "range later with a smaller --unit");
-    }
+    if (status == QN_OK && last_of_epoch)
+        status = qn__team_flush(job->team, &job->running, err);
     if (status == QN_OK)
         ++job->step;
-    return status;
+    return name_step(job, status, err);
 }
 
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,

@@ -9,6 +9,13 @@
 #include "num/optimise.h"
 #include "team/team.h"
 
+/* Where a run stands beside its state: what a checkpoint holds of it. */
+typedef struct qn__train_mark {
+    uint64_t step;
+    qn__tally running;
+    qn__adam_powers powers;
+} qn__train_mark;
+
 typedef struct qn__train_job {
     qn__recipe recipe;
     char *recipe_json;
@@ -18,7 +25,8 @@ typedef struct qn__train_job {
     qn_data *split[2];    /* views made for a fraction: training, validation; else NULL */
     qn__feed feed;
     float *mean, *deviation, *inverse; /* scaling "standard" */
-    qn__state state; /* in canonical order; current only after qn__train_job_pull */
+    qn__state state;                   /* in canonical order; as it was at `kept` */
+    qn__train_mark kept;               /* of the last qn__train_job_push or _pull */
     qn__team *team;
     uint64_t steps_per_epoch, steps; /* of the whole run */
     uint64_t step;                   /* done */
@@ -39,11 +47,16 @@ void qn__train_job_destroy(qn__train_job *job);
 /* Sends the host's state to the workers: after it was filled from a checkpoint, with `step`,
  * `running` and `powers`. */
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err);
-/* Fetches the workers' state. */
+/* Fetches the workers' state. When it fails, the state is as before. */
 qn_status qn__train_job_pull(qn__train_job *job, qn_error *err);
 
-/* One step. QN_NUMERIC names it. */
+/* One step; after the last of an epoch `running` is complete, before that the last few steps may
+ * be missing in it. QN_NUMERIC names the step that went wrong. */
 qn_status qn__train_job_step(qn__train_job *job, qn_error *err);
+
+/* After QN_DEVICE: goes back to where `state` was fetched last, which can be written as a
+ * checkpoint. No more steps can be done. */
+void qn__train_job_salvage(qn__train_job *job);
 
 /* Loss and right answers over a labelled set; `confusion` is outputs x outputs counts
  * [label][class] to add to, or NULL. */

@@ -191,6 +191,34 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     return status;
 }
 
+/* Every worker is lost. What the host still has is kept as a checkpoint where there is a folder for
+ * it. */
+static qn_status keep_what_is_left(qn_train *t, qn_error *err) {
+    const uint64_t reached = t->job.step;
+    qn_error failure;
+    t->failed = QN_DEVICE;
+    qn__train_job_salvage(&t->job);
+    if (!t->checkpoints)
+        return qn__remedy(err, QN_DEVICE,
+                          "begin again with other devices; with --checkpoint, such a loss costs "
+                          "seconds");
+    if (t->saved_step == NO_STEP || t->saved_step < t->job.step) {
+        const qn__snapshot snapshot = qn__train_snapshot(t);
+        qn_status status = check_finite(t, &failure);
+        if (status == QN_OK)
+            status = qn__checkpoints_write(t->checkpoints, &snapshot, &failure);
+        if (status == QN_OK)
+            t->saved_step = t->job.step;
+    }
+    if (t->saved_step == NO_STEP)
+        return qn__remedy(err, QN_DEVICE, "begin again with other devices");
+    return qn__remedy(
+        err, QN_DEVICE,
+        "start again with --resume and other devices: the checkpoint is of step %llu, "
+        "%llu steps were done",
+        (unsigned long long)t->saved_step, (unsigned long long)reached);
+}
+
 qn_status qn_train_run(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const double begun = qn__now();
@@ -207,6 +235,8 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     if (status == QN_OK && job->step < job->steps)
         status = qn__fail(err, QN_INTERRUPTED, "stopped after step %llu of %llu",
                           (unsigned long long)job->step, (unsigned long long)job->steps);
+    if (status == QN_DEVICE)
+        status = keep_what_is_left(t, err);
     /* The first failure is the one to tell of. */
     if (t->record && status != QN_OK)
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
@@ -262,6 +292,8 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
     if (status != QN_OK)
         return status;
     report->seconds_training = t->training;
+    report->seconds_choosing = qn__team_trial_seconds(t->job.team);
+    report->steps_repeated = qn__team_repeated(t->job.team);
     report->bound = rate > 0 ? (double)t->items / rate : 0;
     report->seconds_to_first_step = t->first_step - t->opened;
     report->items = t->items;

@@ -4,30 +4,34 @@
 #include "base/memory.h"
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
-/* A new measurement counts this much against the past. */
-#define RATE_WEIGHT 0.3
-/* A worker leaves a grain to others only when they end this much sooner; the fastest one that is
- * free therefore never does. */
-#define CLEARLY_SOONER 0.9
 /* Steps without a grain after which a worker is tried again, since its speed may have changed. */
 enum { TRY_AGAIN = 32 };
+/* Longest and shortest wait of a worker between two looks, in seconds. */
+#define LONGEST_LOOK 0.01
+#define SHORTEST_LOOK 0.00005
 
 int qn__queue_begin(qn__queue *q, uint32_t workers) {
+    pthread_condattr_t monotonic;
     memset(q, 0, sizeof *q);
     q->workers = workers;
     if (pthread_mutex_init(&q->lock, NULL) != 0)
         return -1;
-    if (pthread_cond_init(&q->changed, NULL) != 0) {
-        pthread_mutex_destroy(&q->lock);
-        return -1;
+    int failed = pthread_condattr_init(&monotonic);
+    if (!failed) {
+        failed = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) ||
+                 pthread_cond_init(&q->changed, &monotonic);
+        pthread_condattr_destroy(&monotonic);
     }
-    return 0;
+    if (failed)
+        pthread_mutex_destroy(&q->lock);
+    return failed ? -1 : 0;
 }
 
 void qn__queue_end(qn__queue *q) {
     for (uint32_t w = 0; w < q->workers; ++w)
-        qn__free(q->taken[w]);
+        qn__free(q->turn[w].taken);
     qn__free(q->free);
     pthread_cond_destroy(&q->changed);
     pthread_mutex_destroy(&q->lock);
@@ -50,131 +54,245 @@ static int push(qn__chunk **list, uint32_t *count, uint32_t *room, qn__chunk chu
     return 0;
 }
 
-int qn__queue_fill(qn__queue *q, uint32_t grains) {
+static int takes_part(const qn__queue *q, uint32_t worker, uint64_t set) {
+    return (set >> worker & 1) && !q->turn[worker].lost;
+}
+
+/* Cuts the step at the workers' weights. */
+static void plan(qn__queue *q, uint32_t grains, uint64_t set) {
+    double all = 0, before = 0;
+    uint32_t from = 0;
+    for (uint32_t w = 0; w < q->workers; ++w)
+        all += takes_part(q, w, set) ? q->turn[w].weight : 0;
+    for (uint32_t w = 0; w < q->workers && all > 0; ++w) {
+        if (!takes_part(q, w, set))
+            continue;
+        before += q->turn[w].weight;
+        uint32_t to = (uint32_t)floor(grains * (before / all) + 0.5);
+        to = to > grains ? grains : to;
+        q->turn[w].planned = (qn__chunk){from, to - from};
+        from = to;
+    }
+    if (from < grains)
+        push(&q->free, &q->ranges, &q->room, (qn__chunk){from, grains - from});
+}
+
+int qn__queue_fill(qn__queue *q, uint32_t grains, uint64_t set) {
+    int failed = 0;
     pthread_mutex_lock(&q->lock);
     q->ranges = 0;
-    for (uint32_t w = 0; w < q->workers; ++w)
-        q->skipped[w] += q->takings[w] == 0;
-    memset(q->takings, 0, sizeof q->takings);
-    memset(q->busy, 0, sizeof q->busy);
     q->left = grains;
-    const int failed = push(&q->free, &q->ranges, &q->room, (qn__chunk){0, grains});
+    for (uint32_t w = 0; w < q->workers; ++w) {
+        qn__turn *t = &q->turn[w];
+        t->here = takes_part(q, w, set);
+        t->skipped += t->here && t->takings == 0;
+        t->takings = 0;
+        t->busy = 0;
+        t->planned.count = 0;
+        qn__speed_fit(&t->speed);
+    }
+    if (q->sharing == QN__SHARE_FIXED)
+        plan(q, grains, set);
+    else
+        failed = push(&q->free, &q->ranges, &q->room, (qn__chunk){0, grains});
     pthread_mutex_unlock(&q->lock);
     return failed;
 }
 
-/* Rates of all that work; a worker not yet measured counts as the mean of the others. */
-static double rate_of(const qn__queue *q, uint32_t worker) {
-    double sum = 0;
-    uint32_t known = 0;
-    if (q->rate[worker] > 0)
-        return q->rate[worker];
+void qn__queue_again(qn__queue *q, uint64_t set) {
+    pthread_mutex_lock(&q->lock);
     for (uint32_t w = 0; w < q->workers; ++w)
-        if (!q->lost[w] && q->rate[w] > 0) {
-            sum += q->rate[w];
+        q->turn[w].here = takes_part(q, w, set);
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* Seconds a grain where a worker's speed is not known: the mean of the others' speeds. */
+static double usual_each(const qn__queue *q) {
+    double rates = 0;
+    uint32_t known = 0;
+    for (uint32_t w = 0; w < q->workers; ++w)
+        if (q->turn[w].here && q->turn[w].speed.each > 0) {
+            rates += 1 / q->turn[w].speed.each;
             ++known;
         }
-    return known ? sum / known : 1.0;
+    return known ? known / rates : 1.0;
 }
 
-static double all_rates(const qn__queue *q) {
-    double sum = 0;
-    for (uint32_t w = 0; w < q->workers; ++w)
-        if (!q->lost[w])
-            sum += rate_of(q, w);
-    return sum;
-}
+/* When each worker that is here could begin with a further grain, and what a grain takes it. */
+typedef struct outlook {
+    uint32_t count;
+    double begin[QN__MAX_WORKERS], each[QN__MAX_WORKERS];
+} outlook;
 
-/* 1 when the other workers, from when they are free, could finish all that is left clearly before
- * this one could finish a single grain. Then it would only be waited for. */
-static int others_sooner(const qn__queue *q, uint32_t worker) {
-    const double within = CLEARLY_SOONER / q->rate[worker], now = qn__now();
-    double grains = 0;
+static void look_ahead(const qn__queue *q, double now, outlook *o) {
+    const double usual = usual_each(q);
+    o->count = 0;
     for (uint32_t w = 0; w < q->workers; ++w) {
-        const double wait = q->busy[w] && q->until[w] > now ? q->until[w] - now : 0;
-        if (w != worker && !q->lost[w] && q->rate[w] > 0 && within > wait)
-            grains += floor((within - wait) * q->rate[w]);
+        const qn__turn *t = &q->turn[w];
+        if (!t->here)
+            continue;
+        /* One that is late is expected to be late as long again. */
+        const double late = t->busy && now > t->until ? now - t->until : 0;
+        const double free = t->busy && t->until > now ? t->until : now + late;
+        o->begin[o->count] = free + t->speed.start;
+        o->each[o->count++] = t->speed.each > 0 ? t->speed.each : usual;
     }
-    return grains >= q->left;
+}
+
+/* Whole grains that can be done between two moments. */
+static double grains_until(double begin, double each, double end) {
+    return end > begin ? floor((end - begin) / each + 1e-6) : 0;
+}
+
+static double all_until(const outlook *o, double end) {
+    double grains = 0;
+    for (uint32_t i = 0; i < o->count; ++i)
+        grains += grains_until(o->begin[i], o->each[i], end);
+    return grains;
+}
+
+/* The moment, to within a part of a thousand, at which all together could be done with `grains`. */
+static double common_end(const outlook *o, double now, double grains) {
+    double low = now, high = INFINITY;
+    for (uint32_t i = 0; i < o->count; ++i)
+        high = fmin(high, o->begin[i] + grains * o->each[i]);
+    for (int i = 0; i < 20 && high - low > 1e-3 * (high - now); ++i) {
+        const double middle = 0.5 * (low + high);
+        if (all_until(o, middle) >= grains)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
 }
 
 /* How many grains the worker should get now; 0 when they are better left to the others. */
-static uint32_t size_for(const qn__queue *q, uint32_t worker) {
-    const double own = rate_of(q, worker), all = all_rates(q), others = all - own;
-    if (q->rate[worker] > 0 && q->skipped[worker] < TRY_AGAIN && others_sooner(q, worker))
-        return 0;
-    if (q->skipped[worker] >= TRY_AGAIN)
+static uint32_t size_for(const qn__queue *q, uint32_t worker, double now) {
+    const qn__turn *t = &q->turn[worker];
+    if (q->sharing == QN__SHARE_CHUNKS)
+        return q->chunk < q->left ? q->chunk : q->left;
+    if (t->speed.each <= 0 || t->skipped >= TRY_AGAIN)
         return 1;
-    const double share = q->left * own / all / (others > 0 ? 2.0 : 1.0);
-    const uint32_t size = share < 1.0 ? 1 : (uint32_t)share;
+    outlook o;
+    look_ahead(q, now, &o);
+    if (o.count < 2)
+        return q->left;
+    const double end = common_end(&o, now, q->left);
+    const double due = grains_until(now + t->speed.start, t->speed.each, end);
+    if (due < 1)
+        return 0;
+    const double doubt = t->speed.spread * due * t->speed.each;
+    const double part = t->speed.start > doubt ? 1.0 : fmax(0.5, 1.0 - 2.0 * t->speed.spread);
+    const uint32_t size = (uint32_t)ceil(due * part);
     return size < q->left ? size : q->left;
 }
 
-static int anyone_busy(const qn__queue *q) {
-    for (uint32_t w = 0; w < q->workers; ++w)
-        if (q->busy[w] && !q->lost[w])
-            return 1;
+/* Hands `size` grains of the last free range to the worker. Returns 0 when memory is short. */
+static int hand_out(qn__queue *q, qn__turn *t, uint32_t size, double now, qn__chunk *chunk) {
+    if (t->planned.count) {
+        *chunk = t->planned;
+    } else {
+        const qn__chunk *range = &q->free[q->ranges - 1];
+        *chunk = (qn__chunk){range->first, size < range->count ? size : range->count};
+    }
+    if (push(&t->taken, &t->takings, &t->room, *chunk) != 0)
+        return 0;
+    if (t->planned.count) {
+        t->planned.count = 0;
+    } else {
+        qn__chunk *range = &q->free[q->ranges - 1];
+        range->first += chunk->count;
+        range->count -= chunk->count;
+        q->ranges -= range->count == 0;
+    }
+    q->left -= chunk->count;
+    t->busy = 1;
+    t->until =
+        now + t->speed.start + chunk->count * (t->speed.each > 0 ? t->speed.each : usual_each(q));
+    t->skipped = 0;
+    return 1;
+}
+
+static int look(qn__queue *q, uint32_t worker, double now, qn__chunk *chunk) {
+    qn__turn *t = &q->turn[worker];
+    if (!t->here || t->lost)
+        return 0;
+    if (!t->planned.count && !q->ranges) {
+        t->here = 0;
+        return 0;
+    }
+    const uint32_t size = t->planned.count ? t->planned.count : size_for(q, worker, now);
+    if (size == 0)
+        return -1;
+    if (hand_out(q, t, size, now, chunk))
+        return 1;
+    /* Memory is short. What this worker took before counts, but nobody may wait for it. */
+    t->lost = 1;
+    t->here = 0;
     return 0;
 }
 
-int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
-    uint32_t size = 0;
+int qn__queue_try(qn__queue *q, uint32_t worker, double now, qn__chunk *chunk) {
     pthread_mutex_lock(&q->lock);
-    for (;;) {
-        if (q->lost[worker])
-            break;
-        /* Grains may be left without a range when memory was short for bringing them back. */
-        size = q->ranges ? size_for(q, worker) : 0;
-        /* Whoever is left out waits: those who are faster come for the rest, or are lost and say
-         * so. */
-        if (size || (!q->ranges && !anyone_busy(q)))
-            break;
-        pthread_cond_wait(&q->changed, &q->lock);
-    }
-    if (size) {
-        qn__chunk *range = &q->free[q->ranges - 1];
-        *chunk = (qn__chunk){range->first, size < range->count ? size : range->count};
-        if (push(&q->taken[worker], &q->takings[worker], &q->taking_room[worker], *chunk) != 0) {
-            /* Memory is short. What this worker took before counts, but nobody may wait for it. */
-            q->lost[worker] = 1;
-            size = 0;
-        } else {
-            range->first += chunk->count;
-            range->count -= chunk->count;
-            q->ranges -= range->count == 0;
-            q->left -= chunk->count;
-            q->busy[worker] = 1;
-            q->until[worker] = qn__now() + chunk->count / rate_of(q, worker);
-            q->skipped[worker] = 0;
-        }
-    }
-    pthread_cond_broadcast(&q->changed);
+    const int found = look(q, worker, now, chunk);
     pthread_mutex_unlock(&q->lock);
-    return size > 0;
+    return found;
+}
+
+/* Sleeps until something changed, but not longer than until the worker might be wanted after all.
+ */
+static void wait_a_while(qn__queue *q, const qn__turn *t) {
+    const double a_while = fmin(LONGEST_LOOK, fmax(SHORTEST_LOOK, 0.25 * t->speed.each));
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += (long)(a_while * 1e9);
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&q->changed, &q->lock, &end);
+}
+
+int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
+    pthread_mutex_lock(&q->lock);
+    int found = look(q, worker, qn__now(), chunk);
+    if (found < 0)
+        pthread_cond_broadcast(&q->changed); /* those it is left to may be waiting */
+    for (; found < 0; found = look(q, worker, qn__now(), chunk))
+        wait_a_while(q, &q->turn[worker]);
+    if (!found || !q->ranges)
+        pthread_cond_broadcast(&q->changed);
+    pthread_mutex_unlock(&q->lock);
+    return found;
 }
 
 void qn__queue_done(qn__queue *q, uint32_t worker, qn__chunk chunk, double seconds) {
     pthread_mutex_lock(&q->lock);
-    q->busy[worker] = 0;
-    if (seconds > 0) {
-        const double rate = chunk.count / seconds;
-        q->rate[worker] =
-            q->rate[worker] > 0 ? q->rate[worker] * (1 - RATE_WEIGHT) + rate * RATE_WEIGHT : rate;
-    }
-    pthread_cond_broadcast(&q->changed);
+    qn__turn *t = &q->turn[worker];
+    t->busy = 0;
+    qn__speed_add(&t->speed, chunk.count, seconds);
+    if (t->speed.calls <= 3)
+        qn__speed_fit(&t->speed); /* the rest is done once a step */
+    if (q->keeps && t->takings > 0)
+        --t->takings;
+    if (q->ranges)
+        pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
 }
 
 void qn__queue_lose(qn__queue *q, uint32_t worker) {
     pthread_mutex_lock(&q->lock);
-    q->lost[worker] = 1;
-    q->busy[worker] = 0;
-    for (uint32_t i = 0; i < q->takings[worker]; ++i) {
-        /* Where memory is short the grains stay uncomputed, and qn__queue_left tells. */
-        push(&q->free, &q->ranges, &q->room, q->taken[worker][i]);
-        q->left += q->taken[worker][i].count;
+    qn__turn *t = &q->turn[worker];
+    t->lost = 1;
+    t->busy = t->here = 0;
+    if (t->planned.count) {
+        push(&q->free, &q->ranges, &q->room, t->planned);
+        t->planned.count = 0;
     }
-    q->takings[worker] = 0;
+    for (uint32_t i = 0; i < t->takings; ++i) {
+        /* Where memory is short the grains stay uncomputed, and qn__queue_left tells. */
+        push(&q->free, &q->ranges, &q->room, t->taken[i]);
+        q->left += t->taken[i].count;
+    }
+    t->takings = 0;
     pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
 }
@@ -184,4 +302,13 @@ uint32_t qn__queue_left(qn__queue *q) {
     const uint32_t left = q->left;
     pthread_mutex_unlock(&q->lock);
     return left;
+}
+
+void qn__queue_stop(qn__queue *q) {
+    pthread_mutex_lock(&q->lock);
+    q->ranges = 0;
+    for (uint32_t w = 0; w < q->workers; ++w)
+        q->turn[w].planned.count = 0;
+    pthread_cond_broadcast(&q->changed);
+    pthread_mutex_unlock(&q->lock);
 }

@@ -1,15 +1,18 @@
 /* The queue of a step's grains, pulled by workers of unequal speed.
  *
- * A worker asks for a chunk and gets one in proportion to its measured speed: a share of half of
- * what is left (adaptive weighted factoring), so chunks shrink towards the end and all finish
- * nearly together. A worker that would still be at a single grain when the others could have
- * finished all that is left gets none, but is tried again now and then. Grains that a lost worker
- * had taken in this step come back.
+ * For whoever asks, the queue works out when all workers could be done together with what is left,
+ * each finishing what it has, and gives the worker most of what it can do until then: all of it
+ * where a call's start is dear beside the doubt about its time, half of it where its speed is in
+ * doubt. So chunks shrink towards the end, and all finish nearly together. A worker that could do
+ * no grain until then gets none, but is tried again now and then. Grains that a lost worker had
+ * taken come back.
  *
- * Nothing in a result depends on who gets what. */
+ * Time is told to the queue, so that it also runs against a clock that somebody made up. Nothing
+ * in a result depends on who gets what. */
 #ifndef QN_TEAM_QUEUE_H
 #define QN_TEAM_QUEUE_H
 
+#include "team/speed.h"
 #include <pthread.h>
 #include <stdint.h>
 
@@ -19,31 +22,57 @@ typedef struct qn__chunk {
     uint32_t first, count; /* grains */
 } qn__chunk;
 
+/* How grains are shared out. All but the first are for experiments and comparison. */
+typedef enum qn__sharing {
+    QN__SHARE_MEASURED,
+    QN__SHARE_FIXED, /* by `weight`, one range each; what lost workers leave, by measured speed */
+    QN__SHARE_CHUNKS /* `chunk` grains to whoever asks */
+} qn__sharing;
+
+typedef struct qn__turn {
+    qn__speed speed;
+    qn__chunk *taken; /* in this step */
+    uint32_t takings, room;
+    qn__chunk planned; /* QN__SHARE_FIXED; count 0: none, or taken */
+    double until;      /* moment at which it should be back with its chunk */
+    uint32_t skipped;  /* steps of its own since it had a grain */
+    int here;          /* takes part in this step, and has not been told that it is over */
+    int busy;          /* a chunk is out with it */
+    int lost;
+    double weight; /* QN__SHARE_FIXED */
+} qn__turn;
+
 typedef struct qn__queue {
     pthread_mutex_t lock;
+    pthread_cond_t
+        changed; /* a chunk was finished or came back, or somebody may want another look */
     uint32_t workers;
-    double rate[QN__MAX_WORKERS]; /* grains a second, measured; 0: not yet known */
-    int lost[QN__MAX_WORKERS];
-    int busy[QN__MAX_WORKERS];         /* a chunk is out with this worker */
-    double until[QN__MAX_WORKERS];     /* moment (qn__now) at which it should be back */
-    uint32_t skipped[QN__MAX_WORKERS]; /* steps since this worker had a grain */
-    qn__chunk *free;                   /* ranges that nobody has taken; `ranges` of them */
+    qn__turn turn[QN__MAX_WORKERS];
+    qn__chunk *free; /* ranges that nobody has taken; `ranges` of them */
     uint32_t ranges, room;
-    qn__chunk *taken[QN__MAX_WORKERS]; /* what each worker took in this step */
-    uint32_t takings[QN__MAX_WORKERS], taking_room[QN__MAX_WORKERS];
-    uint32_t left;          /* grains not yet taken */
-    pthread_cond_t changed; /* a chunk was finished or came back */
+    uint32_t left; /* grains not yet taken */
+    qn__sharing sharing;
+    uint32_t chunk; /* QN__SHARE_CHUNKS */
+    int keeps;      /* 1: what a worker finished stays finished when it is lost */
 } qn__queue;
 
 /* 0 on success, else memory was short. */
 int qn__queue_begin(qn__queue *queue, uint32_t workers);
 void qn__queue_end(qn__queue *queue);
 
-/* A new step of `grains` grains. */
-int qn__queue_fill(qn__queue *queue, uint32_t grains);
+/* A new step of `grains` grains for the workers in `set`, a bit each. Returns 0, or -1 when memory
+ * was short. */
+int qn__queue_fill(qn__queue *queue, uint32_t grains, uint64_t set);
 
-/* The worker's next chunk; 0 when there is none for it and the step is complete or left to the
- * others. Waits while grains that are out with others might still come back. */
+/* The workers in `set` go on with grains that came back after they were told that there are no
+ * more. */
+void qn__queue_again(qn__queue *queue, uint64_t set);
+
+/* The worker's next chunk, at the moment `now`. 1: here it is; 0: there is none for it any more;
+ * -1: not now, the others should be sooner; ask again when something changed, or a while later. */
+int qn__queue_try(qn__queue *queue, uint32_t worker, double now, qn__chunk *chunk);
+
+/* The same by qn__now, and waiting where there is none now: 1 or 0. */
 int qn__queue_take(qn__queue *queue, uint32_t worker, qn__chunk *chunk);
 
 /* The chunk was computed in `seconds`: the worker's speed follows. */
@@ -52,7 +81,10 @@ void qn__queue_done(qn__queue *queue, uint32_t worker, qn__chunk chunk, double s
 /* The worker is lost: all that it took in this step must be computed by others. */
 void qn__queue_lose(qn__queue *queue, uint32_t worker);
 
-/* Grains that nobody computed: more than 0 after a step when every worker is lost. */
+/* Grains that nobody took. */
 uint32_t qn__queue_left(qn__queue *queue);
+
+/* Grains left are given up: nobody gets any of them. */
+void qn__queue_stop(qn__queue *queue);
 
 #endif

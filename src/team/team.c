@@ -1,66 +1,168 @@
+/* Making and ending a team, and losing its members. */
 #include "team/team.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
-#include "num/sums.h"
-#include "team/queue.h"
+#include "team/members.h"
+#include "team/team_state.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_CORES = 4096 };
+uint64_t qn__team_alive(const qn__team *t) {
+    uint64_t set = 0;
+    for (uint32_t i = 0; i < t->count; ++i)
+        set |= t->mate[i].worker ? QN__BIT(i) : 0;
+    return set;
+}
 
-typedef struct member {
-    const qn__device_table *device;
-    qn__worker *worker; /* NULL when it is lost */
-    char name[64];
-    uint64_t grains, items;
-    double busy;     /* seconds, as the team saw them */
-    double training; /* those of them in steps */
-    double *cores;   /* for the report */
-    qn_error error;
-} member;
+uint32_t qn__team_workers(const qn__team *t) {
+    return (uint32_t)__builtin_popcountll(qn__team_alive(t));
+}
 
-struct qn__team {
-    const qn__program *program;
-    const qn__transport *transport;
-    uint32_t count;
-    member *member;
-    qn__pool *drivers; /* one thread for each member; NULL for a team of one */
-    qn__queue queue;
-    int queue_begun;
-    int64_t *sums; /* program->parameters, made when a step is first shared */
-    qn_worker_report *report;
-    qn_note_fn note;
-    void *user;
-    /* Of the step under way. */
-    const qn__batch *batch;
-    const qn__update *update;
-    const qn__state *state;
-};
+qn_status qn__team_nobody(qn_error *err) {
+    qn__fail(err, QN_DEVICE, "no worker is left");
+    return qn__remedy(err, QN_DEVICE, "start again with --resume; the last checkpoint is whole");
+}
 
-static qn_status open_member(qn__team *t, const qn_compute *compute, const qn__member *from,
-                             member *m, qn_error *err) {
-    m->device = from->device;
-    if (from->device->count() > 1)
-        snprintf(m->name, sizeof m->name, "%s:%u", from->device->name, from->index);
+/* ---------------------------------------------------------------------------------- beginning */
+
+static void name_mate(qn__mate *m) {
+    qn_device_info info;
+    if (m->mortal)
+        snprintf(m->name, sizeof m->name, "%s:%u", m->device->name, m->index);
     else
-        snprintf(m->name, sizeof m->name, "%s", from->device->name);
-    if (!from->device->supports(t->program)) {
-        qn__fail(err, QN_UNSUPPORTED, "%s cannot compute this model exactly", m->name);
-        return qn__remedy(err, QN_UNSUPPORTED, "leave the device out");
+        snprintf(m->name, sizeof m->name, "%s", m->device->name);
+    if (m->device->describe(m->index, &info, NULL) == QN_OK)
+        memcpy(m->title, info.name, sizeof m->title);
+}
+
+typedef struct opening {
+    qn__team *team;
+    const qn_compute *compute;
+    const qn__member *members;
+} opening;
+
+static void open_body(void *context, int index) {
+    const opening *o = context;
+    qn__mate *m = &o->team->mate[index];
+    qn_compute compute = *o->compute;
+    const double begun = qn__now();
+    if (o->members[index].threads)
+        compute.threads = o->members[index].threads;
+    if (!m->device->supports(o->team->program)) {
+        qn__fail(&m->error, QN_UNSUPPORTED, "%s cannot compute this model exactly", m->name);
+        qn__remedy(&m->error, QN_UNSUPPORTED, "leave the device out");
+        return;
     }
-    return from->device->open(from->index, compute, t->program, &m->worker, err);
+    m->device->open(m->index, &compute, o->team->program, &m->worker, &m->error);
+    m->busy += m->worker ? 0 : qn__now() - begun;
+    m->energy = m->worker && m->device->energy && m->device->energy(m->index, &m->joules_before);
+}
+
+/* Members that could not be had: the team's failure where they were asked for by name, or where
+ * nobody else is there. */
+static qn_status settle_opening(qn__team *t, qn_error *err) {
+    const uint64_t alive = qn__team_alive(t);
+    for (uint32_t i = 0; i < t->count; ++i) {
+        qn__mate *m = &t->mate[i];
+        if (m->worker)
+            continue;
+        if (!m->optional || !alive) {
+            if (err)
+                *err = m->error;
+            return m->error.status;
+        }
+        snprintf(m->note, sizeof m->note, "left out: %.140s", m->error.what);
+    }
+    return QN_OK;
+}
+
+static qn_status open_all(qn__team *t, const qn_compute *compute, const qn__member *members,
+                          qn_error *err) {
+    opening o = {t, compute, members};
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < t->count; ++i) {
+        qn__mate *m = &t->mate[i];
+        m->device = members[i].device;
+        m->index = members[i].index;
+        m->mortal = m->device != qn__device_find("cpu");
+        m->optional = members[i].optional;
+        m->version = QN__NO_VERSION;
+        t->fixed |= members[i].share > 0;
+        own = m->mortal ? own : i;
+        name_mate(m);
+    }
+    const qn_status status = qn__drivers_create(t->count, own, &t->drivers, err);
+    if (status != QN_OK)
+        return status;
+    qn__drivers_run(t->drivers, t->count == 64 ? UINT64_MAX : QN__BIT(t->count) - 1, open_body, &o);
+    return settle_opening(t, err);
+}
+
+static qn_status begin_queues(qn__team *t, const qn__member *members, qn_error *err) {
+    if (qn__queue_begin(&t->queue, t->count) != 0)
+        return qn__fail(err, QN_MEMORY, "cannot make the queue of grains");
+    ++t->queues;
+    if (qn__queue_begin(&t->pieces, t->count) != 0)
+        return qn__fail(err, QN_MEMORY, "cannot make the queue of pieces");
+    ++t->queues;
+    t->pieces.keeps = 1;
+    if (t->fixed)
+        t->queue.sharing = QN__SHARE_FIXED;
+    for (uint32_t i = 0; i < t->count; ++i)
+        t->queue.turn[i].weight = members[i].share;
+    return QN_OK;
+}
+
+static void begin_choosing(qn__team *t) {
+    const qn__program *p = t->program;
+    uint64_t late = 0;
+    for (uint32_t i = 0; i < t->count; ++i)
+        if (t->mate[i].device->train_step && t->mate[i].device->flush)
+            late |= QN__BIT(i);
+    qn__chooser_begin(&t->chooser, &t->queue, qn__team_alive(t), late,
+                      (uint32_t)(((uint64_t)p->batch + p->grain - 1) / p->grain));
+}
+
+/* The log is there only where somebody can be lost. */
+static qn_status begin_log(qn__team *t, qn_error *err) {
+    t->log_room = 1;
+    for (uint32_t i = 0; i < t->count; ++i)
+        if (t->mate[i].mortal)
+            t->log_room = QN__LOG;
+    t->log = qn__alloc(t->log_room, sizeof *t->log, err);
+    return t->log ? QN_OK : QN_MEMORY;
+}
+
+static qn_status create(qn__team *t, const qn_compute *compute, const qn__member *members,
+                        uint32_t count, qn_error *err) {
+    t->transport = &qn__transport_alone;
+    t->host.version = t->spare.version = t->version = QN__NO_VERSION;
+    t->mate = qn__alloc(count, sizeof *t->mate, err);
+    t->report = qn__alloc(count, sizeof *t->report, err);
+    if (!t->mate || !t->report)
+        return QN_MEMORY;
+    t->count = count;
+    qn_status status = open_all(t, compute, members, err);
+    if (status == QN_OK)
+        status = begin_queues(t, members, err);
+    if (status == QN_OK)
+        status = begin_log(t, err);
+    if (status == QN_OK)
+        begin_choosing(t);
+    return status;
 }
 
 qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
                           const qn__member *members, uint32_t count, qn__team **out,
                           qn_error *err) {
-    const qn__member cpu = {.device = qn__device_find("cpu")};
+    qn__member found[QN__MAX_WORKERS];
     *out = NULL;
     if (!members) {
-        members = &cpu;
-        count = 1;
+        const qn_status status = qn__members_of(compute, found, QN__MAX_WORKERS, &count, err);
+        if (status != QN_OK)
+            return status;
+        members = found;
     }
     if (count < 1 || count > QN__MAX_WORKERS)
         return qn__fail(err, QN_USAGE, "a team has 1 to %d workers, not %u", QN__MAX_WORKERS,
@@ -69,18 +171,7 @@ qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
     if (!t)
         return QN_MEMORY;
     t->program = program;
-    t->transport = &qn__transport_alone;
-    t->member = qn__alloc(count, sizeof *t->member, err);
-    t->report = qn__alloc(count, sizeof *t->report, err);
-    qn_status status = t->member && t->report ? QN_OK : QN_MEMORY;
-    for (; status == QN_OK && t->count < count; ++t->count)
-        status = open_member(t, compute, &members[t->count], &t->member[t->count], err);
-    if (status == QN_OK && count > 1)
-        status = qn__pool_create((int)count, 0, &t->drivers, err);
-    if (status == QN_OK && qn__queue_begin(&t->queue, count) != 0)
-        status = qn__fail(err, QN_MEMORY, "cannot make the queue of grains");
-    else if (status == QN_OK)
-        t->queue_begun = 1;
+    const qn_status status = create(t, compute, members, count, err);
     if (status != QN_OK) {
         qn__team_destroy(t);
         return status;
@@ -92,257 +183,120 @@ qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
 void qn__team_destroy(qn__team *t) {
     if (!t)
         return;
-    for (uint32_t i = 0; t->member && i < t->count; ++i) {
-        if (t->member[i].worker)
-            t->member[i].device->close(t->member[i].worker);
-        qn__free(t->member[i].cores);
+    for (uint32_t i = 0; i < t->count; ++i) {
+        if (t->mate[i].worker)
+            t->mate[i].device->close(t->mate[i].worker);
+        qn__free(t->mate[i].cores);
+        qn__free(t->mate[i].sums);
     }
-    qn__pool_destroy(t->drivers);
-    if (t->queue_begun)
+    qn__drivers_destroy(t->drivers);
+    if (t->queues > 0)
         qn__queue_end(&t->queue);
-    qn__free(t->member);
+    if (t->queues > 1)
+        qn__queue_end(&t->pieces);
+    qn__free(t->spare.state.parameters);
+    qn__free(t->spare.state.slot[0]);
+    qn__free(t->spare.state.slot[1]);
+    qn__free(t->log);
+    qn__free(t->mate);
     qn__free(t->report);
-    qn__free(t->sums);
     qn__free(t);
 }
 
+/* ------------------------------------------------------------------------------------- settings */
+
+static void tell(const qn__team *t, const char *text) {
+    if (t->note)
+        t->note(t->user, text);
+}
+
 void qn__team_notes(qn__team *t, qn_note_fn note, void *user) {
+    char text[320];
     t->note = note;
     t->user = user;
-}
-
-uint32_t qn__team_workers(const qn__team *t) {
-    uint32_t working = 0;
-    for (uint32_t i = 0; i < t->count; ++i)
-        working += t->member[i].worker != NULL;
-    return working;
-}
-
-static void lose(qn__team *t, member *m) {
-    char text[640];
-    if (t->note) {
-        snprintf(text, sizeof text, "worker %s is lost: %s; the others take its grains", m->name,
-                 m->error.what);
-        t->note(t->user, text);
+    for (uint32_t i = 0; i < t->count; ++i) {
+        if (t->mate[i].worker || t->mate[i].lost)
+            continue;
+        snprintf(text, sizeof text, "%s is %s", t->mate[i].name, t->mate[i].note);
+        tell(t, text);
     }
+}
+
+void qn__team_trace(qn__team *t, qn__trace *trace) {
+    t->trace = trace;
+    t->track = qn__trace_track(trace, "team");
+    for (uint32_t i = 0; i < t->count; ++i)
+        t->mate[i].track = qn__trace_track(trace, t->mate[i].name);
+}
+
+void qn__team_pick(qn__team *t, uint64_t (*pick)(void *user, uint64_t step), void *user) {
+    t->pick = pick;
+    t->pick_user = user;
+}
+
+void qn__team_expect(qn__team *t, uint64_t steps) { qn__chooser_expect(&t->chooser, steps); }
+
+double qn__team_trial_seconds(const qn__team *t) { return t->chooser.cost; }
+
+uint64_t qn__team_repeated(const qn__team *t) { return t->repeated; }
+
+/* --------------------------------------------------------------------------------------- losses */
+
+static void last_words(qn__mate *m) {
+    if (m->device->traffic)
+        m->device->traffic(m->worker, &m->traffic);
+    if (m->energy)
+        m->device->energy(m->index, &m->joules);
+}
+
+static void lose(qn__team *t, uint32_t index) {
+    qn__mate *m = &t->mate[index];
+    char text[700];
+    const uint64_t left = qn__team_alive(t) & ~QN__BIT(index);
+    snprintf(text, sizeof text, "worker %s is lost: %s%s", m->name, m->error.what,
+             left ? "; the others take its grains" : "");
+    qn__trace_mark(t->trace, m->track, "lost", qn__now(), m->error.what);
+    snprintf(m->note, sizeof m->note, "lost: %.150s", m->error.what);
+    last_words(m);
     m->device->close(m->worker);
     m->worker = NULL;
-    qn__queue_lose(&t->queue, (uint32_t)(m - t->member)); /* nobody waits for it */
+    m->lost = 1;
+    m->owes = 0;
+    m->version = QN__NO_VERSION;
+    qn__queue_lose(&t->queue, index); /* nobody waits for it */
+    qn__queue_lose(&t->pieces, index);
+    qn__chooser_alive(&t->chooser, left);
+    tell(t, text);
 }
 
-/* After every worker did something: lost ones are taken out, another failure is the team's. */
-static qn_status settle(qn__team *t, qn_error *err) {
+qn_status qn__team_settle(qn__team *t, uint64_t set, qn_error *err) {
+    const qn__mate *first = NULL;
     for (uint32_t i = 0; i < t->count; ++i) {
-        member *m = &t->member[i];
-        if (!m->worker || m->error.status == QN_OK)
+        qn__mate *m = &t->mate[i];
+        if (!(set & QN__BIT(i)) || !m->worker || m->error.status == QN_OK)
             continue;
-        if (m->error.status != QN_DEVICE) {
-            if (err)
-                *err = m->error;
-            return m->error.status;
-        }
-        lose(t, m);
+        if (m->error.status == QN_DEVICE)
+            lose(t, i);
+        else if (!first || m->failed_at < first->failed_at)
+            first = m; /* whichever comes first in the batch: no matter who computed it */
     }
-    if (qn__team_workers(t) == 0) {
-        qn__fail(err, QN_DEVICE, "no worker is left");
-        return qn__remedy(err, QN_DEVICE,
-                          "start again with --resume; the last checkpoint is whole");
+    if (first) {
+        if (err)
+            *err = first->error;
+        return first->error.status;
     }
-    return QN_OK;
+    return qn__team_alive(t) ? QN_OK : qn__team_nobody(err);
 }
 
-/* Runs `body` for every member, at the same time when there are several. */
-static void everyone(qn__team *t, void (*body)(void *team, int index)) {
+qn_status qn__team_do(qn__team *t, uint64_t set, void (*body)(void *team, int member),
+                      qn_error *err) {
+    set &= qn__team_alive(t);
     for (uint32_t i = 0; i < t->count; ++i)
-        t->member[i].error.status = QN_OK;
-    if (t->drivers)
-        qn__pool_run(t->drivers, body, t);
-    else
-        body(t, 0);
-}
-
-static void load_body(void *context, int index) {
-    const qn__team *t = context;
-    member *m = &t->member[index];
-    if (m->worker)
-        m->device->load(m->worker, t->state, &m->error);
-}
-
-qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
-    t->state = state;
-    everyone(t, load_body);
-    return settle(t, err);
-}
-
-qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
-    for (uint32_t i = 0; i < t->count; ++i) {
-        member *m = &t->member[i];
-        if (!m->worker)
-            continue;
-        m->error.status = QN_OK;
-        if (m->device->save(m->worker, state, &m->error) == QN_OK)
-            return QN_OK;
-        const qn_status status =
-            settle(t, err); /* a lost worker: the next one has the same state */
-        if (status != QN_OK)
-            return status;
-    }
-    return qn__fail(err, QN_DEVICE, "no worker is left");
-}
-
-/* One worker in a shared step: pulls chunks until the step is complete. */
-static void grains_body(void *context, int index) {
-    qn__team *t = context;
-    member *m = &t->member[index];
-    qn__chunk chunk;
-    while (m->worker && m->error.status == QN_OK &&
-           qn__queue_take(&t->queue, (uint32_t)index, &chunk)) {
-        const double begun = qn__now();
-        if (m->device->train_grains(m->worker, t->batch, chunk.first, chunk.count, &m->error) !=
-            QN_OK) {
-            qn__queue_lose(&t->queue, (uint32_t)index);
-            return;
+        if (set & QN__BIT(i)) {
+            t->mate[i].error.status = QN_OK;
+            t->mate[i].error.where[0] = 0;
+            t->mate[i].failed_at = 0;
         }
-        const double seconds = qn__now() - begun;
-        m->grains += chunk.count;
-        m->items += (uint64_t)chunk.count * t->program->grain;
-        m->busy += seconds;
-        m->training += seconds;
-        qn__queue_done(&t->queue, (uint32_t)index, chunk, seconds);
-    }
-}
-
-static void update_body(void *context, int index) {
-    const qn__team *t = context;
-    member *m = &t->member[index];
-    const double begun = qn__now();
-    if (m->worker)
-        m->device->update(m->worker, t->update, t->sums, &m->error);
-    const double seconds = qn__now() - begun;
-    m->busy += seconds;
-    m->training += seconds;
-}
-
-/* All grains of the batch into the sums of the workers that are left. */
-static qn_status share_grains(qn__team *t, qn_error *err) {
-    const uint32_t grain = t->program->grain;
-    const uint32_t grains = (uint32_t)(((uint64_t)t->batch->items + grain - 1) / grain);
-    if (qn__queue_fill(&t->queue, grains) != 0)
-        return qn__fail_memory(err, 1, sizeof(qn__chunk));
-    everyone(t, grains_body);
-    const qn_status status = settle(t, err);
-    if (status != QN_OK)
-        return status;
-    if (qn__queue_left(&t->queue) != 0)
-        return qn__fail(err, QN_DEVICE, "some grains of the step could not be computed");
-    return QN_OK;
-}
-
-/* Adds up the workers' sums, one worker after the other, since they share one array. */
-static qn_status collect_all(qn__team *t, qn__tally *step, qn_error *err) {
-    memset(t->sums, 0, t->program->parameters * sizeof *t->sums);
-    *step = (qn__tally){0};
-    for (uint32_t i = 0; i < t->count; ++i) {
-        member *m = &t->member[i];
-        m->error.status = QN_OK;
-        if (m->worker)
-            m->device->collect(m->worker, t->sums, step, &m->error);
-    }
-    return settle(t, err);
-}
-
-static qn_status shared_step(qn__team *t, qn__tally *tally, qn_error *err) {
-    qn__tally step;
-    qn_status status;
-    uint32_t before;
-    if (!t->sums && !(t->sums = qn__alloc(t->program->parameters, sizeof *t->sums, err)))
-        return QN_MEMORY;
-    /* A worker that is lost when its sums are fetched takes its grains along. By then the sums of
-     * all the others are cleared, so the step begins again. */
-    do {
-        status = share_grains(t, err);
-        before = qn__team_workers(t);
-        if (status == QN_OK)
-            status = collect_all(t, &step, err);
-    } while (status == QN_OK && qn__team_workers(t) < before);
-    if (status == QN_OK)
-        status = t->transport->add_up(t->sums, t->program->parameters, &step, err);
-    if (status != QN_OK)
-        return status;
-    if (qn__tally_add(tally, &step) != 0)
-        return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
-    everyone(t, update_body);
-    return settle(t, err);
-}
-
-/* A worker with the whole step to itself. */
-static qn_status lone_step(qn__team *t, const qn__batch *next, qn__tally *tally, qn_error *err) {
-    member *m = &t->member[0];
-    const double begun = qn__now();
-    qn_status status = m->device->train_step(m->worker, t->batch, next, t->update, tally, err);
-    const double seconds = qn__now() - begun;
-    m->busy += seconds;
-    m->training += seconds;
-    m->grains += ((uint64_t)t->batch->items + t->program->grain - 1) / t->program->grain;
-    m->items += t->batch->items;
-    return status;
-}
-
-qn_status qn__team_step(qn__team *t, const qn__batch *batch, const qn__batch *next,
-                        const qn__update *update, qn__tally *tally, qn_error *err) {
-    t->batch = batch;
-    t->update = update;
-    if (t->count == 1 && t->member[0].worker && t->member[0].device->train_step &&
-        t->transport->ranks() == 1)
-        return lone_step(t, next, tally, err);
-    return shared_step(t, tally, err);
-}
-
-qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *applied,
-                         qn__tally *tally, qn_error *err) {
-    for (uint32_t i = 0; i < t->count; ++i) {
-        member *m = &t->member[i];
-        qn__tally part = {0};
-        if (!m->worker)
-            continue;
-        m->error.status = QN_OK;
-        const double begun = qn__now();
-        m->device->apply(m->worker, batch, applied, tally ? &part : NULL, &m->error);
-        m->busy += qn__now() - begun;
-        if (m->error.status == QN_OK && tally && qn__tally_add(tally, &part) != 0)
-            return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
-        if (m->error.status == QN_OK)
-            return QN_OK;
-        const qn_status status = settle(t, err); /* a lost worker: the next one tries */
-        if (status != QN_OK)
-            return status;
-    }
-    return qn__fail(err, QN_DEVICE, "no worker is left");
-}
-
-static void report_one(member *m, double seconds, qn_worker_report *r) {
-    memset(r, 0, sizeof *r);
-    memcpy(r->name, m->name, sizeof r->name);
-    r->grains = m->grains;
-    r->rate = m->training > 0 ? (double)m->items / m->training : 0;
-    r->busy = seconds > 0 ? m->busy / seconds : 0;
-    if (!m->worker || !m->device->busy)
-        return;
-    if (!m->cores && !(m->cores = qn__alloc(MAX_CORES, sizeof *m->cores, NULL)))
-        return;
-    r->cores = m->device->busy(m->worker, m->cores, MAX_CORES);
-    for (int c = 0; c < r->cores && c < MAX_CORES; ++c)
-        m->cores[c] = seconds > 0 ? m->cores[c] / seconds : 0;
-    r->core_busy = m->cores;
-}
-
-const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *count,
-                                        double *bound_rate) {
-    *bound_rate = 0;
-    for (uint32_t i = 0; i < t->count; ++i) {
-        report_one(&t->member[i], seconds, &t->report[i]);
-        *bound_rate += t->report[i].rate;
-    }
-    *count = t->count;
-    return t->report;
+    qn__drivers_run(t->drivers, set, body, t);
+    return qn__team_settle(t, set, err);
 }

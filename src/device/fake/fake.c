@@ -1,6 +1,7 @@
 /* The device table over num/reference.h, with the behaviour of a plan laid over it. A worker
- * computes for real, then sleeps until the time has passed that its rate asks for. It has no
- * train_step, so that a team of one fake device goes through the queue like any other team. */
+ * computes for real, then sleeps until the time has passed that its rate asks for. The registered
+ * table has no train_step, so that a team of one fake device goes through the queue like any other
+ * team; two more tables have one. */
 #include "device/fake/fake.h"
 
 #include "base/clock.h"
@@ -12,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 static qn__fake_plan plan;
@@ -22,11 +24,13 @@ struct qn__worker {
     uint32_t index, slots;
     qn__fake_behaviour behaviour;
     int failed;
-    uint64_t grains, updates, collects, calls;
+    uint64_t grains, updates, collects, steps, flushes, applies, loads, saves, calls;
     float *parameters, *slot[2]; /* canonical, program->parameters each */
     int64_t *sums;
     qn__tally tally;
-    double busy;
+    qn__tally owed; /* of late steps */
+    qn_error late;  /* their failure */
+    double busy, first_grain;
 };
 
 void qn__fake_set(const qn__fake_plan *wanted) {
@@ -56,6 +60,7 @@ static int supports(const qn__program *program) { return program->arith == QN__A
 static void wait_seconds(double seconds) {
     if (seconds <= 0)
         return;
+    prctl(PR_SET_TIMERSLACK, 1); /* sleeps end when they should */
     const double whole = floor(seconds);
     struct timespec left = {.tv_sec = (time_t)whole, .tv_nsec = (long)((seconds - whole) * 1e9)};
     while (nanosleep(&left, &left) != 0)
@@ -91,6 +96,8 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
     *out = NULL;
     if (index >= plan.count)
         return qn__fail(err, QN_USAGE, "there is no fake device %u", index);
+    if (plan.device[index].refuse)
+        return qn__fail(err, QN_UNSUPPORTED, "fake device %u cannot be used, as planned", index);
     qn__worker *w = qn__alloc(1, sizeof *w, err);
     if (!w)
         return QN_MEMORY;
@@ -108,15 +115,22 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
     return QN_OK;
 }
 
+/* What it has from now on is worth nothing, and nobody shall get it. */
 static qn_status fail(qn__worker *w, qn_error *err) {
     w->failed = 1;
+    memset(w->parameters, 0xff, w->program->parameters * sizeof *w->parameters);
     return qn__fail(err, QN_DEVICE, "fake device %u failed at grain %llu, as planned", w->index,
                     (unsigned long long)w->grains);
 }
 
+/* Counts a call; 1 when it is the one that fails, or one after that. */
+static int fails(const qn__worker *w, uint64_t *calls, uint64_t at) {
+    return w->failed || ++*calls == at;
+}
+
 static qn_status load(qn__worker *w, const qn__state *state, qn_error *err) {
     const uint64_t n = w->program->parameters;
-    if (w->failed)
+    if (fails(w, &w->loads, w->behaviour.fail_load))
         return fail(w, err);
     memcpy(w->parameters, state->parameters, n * sizeof *w->parameters);
     for (uint32_t s = 0; s < w->slots; ++s)
@@ -127,11 +141,13 @@ static qn_status load(qn__worker *w, const qn__state *state, qn_error *err) {
     return QN_OK;
 }
 
+/* Fails half-way. */
 static qn_status save(qn__worker *w, qn__state *state, qn_error *err) {
     const uint64_t n = w->program->parameters;
-    if (w->failed)
+    const int broken = fails(w, &w->saves, w->behaviour.fail_save);
+    memcpy(state->parameters, w->parameters, (broken ? n / 2 : n) * sizeof *w->parameters);
+    if (broken)
         return fail(w, err);
-    memcpy(state->parameters, w->parameters, n * sizeof *w->parameters);
     for (uint32_t s = 0; s < w->slots; ++s)
         if (state->slot[s])
             memcpy(state->slot[s], w->slot[s], n * sizeof *w->slot[s]);
@@ -156,7 +172,10 @@ static qn_status before_grain(qn__worker *w, qn_error *err) {
     ++w->grains;
     if (w->grains == b->stall_at)
         wait_seconds(b->stall);
-    if (w->grains == b->change_at)
+    if (w->first_grain <= 0)
+        w->first_grain = qn__now();
+    if (w->grains == b->change_at ||
+        (b->change_after > 0 && qn__now() - w->first_grain >= b->change_after))
         w->behaviour.rate = b->change_rate;
     if (w->failed || w->grains == b->fail_at)
         return fail(w, err);
@@ -167,16 +186,21 @@ static qn_status before_grain(qn__worker *w, qn_error *err) {
 static void keep_pace(qn__worker *w, double begun, uint64_t items) {
     const qn__fake_behaviour *b = &w->behaviour;
     uint32_t word[4];
-    if (b->rate > 0) {
+    if (b->rate > 0 || b->call > 0) {
         qn__words(w->index, 0, 0, 0, w->calls++, 0, word);
         const double beside = b->noise * (word[0] * 0x1p-31 - 1.0);
-        wait_seconds(begun + (double)items / b->rate * (1.0 + beside) - qn__now());
+        const double seconds = b->call + (b->rate > 0 ? (double)items / b->rate : 0);
+        wait_seconds(begun + seconds * (1.0 + beside) - qn__now());
     }
     w->busy += qn__now() - begun;
 }
 
 static qn_status one_grain(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t items,
                            qn_error *err) {
+    if (w->behaviour.idle) {
+        w->tally.items += items;
+        return QN_OK;
+    }
     qn__reference_grain_begin(w->reference);
     for (uint32_t i = first; i < first + items; ++i) {
         const qn__reference_item item = item_at(batch, i);
@@ -212,9 +236,9 @@ static qn_status train_grains(qn__worker *w, const qn__batch *batch, uint32_t fi
 }
 
 static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
-    if (w->failed || ++w->collects == w->behaviour.fail_collect)
+    if (fails(w, &w->collects, w->behaviour.fail_collect))
         return fail(w, err);
-    for (uint64_t i = 0; i < w->program->parameters; ++i) {
+    for (uint64_t i = 0; i < w->program->parameters && !w->behaviour.idle; ++i) {
         sums[i] += w->sums[i];
         w->sums[i] = 0;
     }
@@ -232,9 +256,9 @@ static void update_range(qn__worker *w, const qn__update *update, int is_weight,
 
 static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
                         qn_error *err) {
-    if (w->failed || ++w->updates == w->behaviour.fail_update)
+    if (fails(w, &w->updates, w->behaviour.fail_update))
         return fail(w, err);
-    for (uint32_t l = 0; l < w->program->layers; ++l) {
+    for (uint32_t l = 0; l < w->program->layers && !w->behaviour.idle; ++l) {
         const qn__layer *layer = &w->program->layer[l];
         update_range(w, numbers, 1, layer->weights, (uint64_t)layer->in * layer->out, sums);
         update_range(w, numbers, 0, layer->biases, layer->out, sums);
@@ -242,11 +266,66 @@ static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t 
     return QN_OK;
 }
 
+static qn_status whole_step(qn__worker *w, const qn__batch *batch, const qn__update *numbers,
+                            qn__tally *tally, qn_error *err) {
+    const uint32_t grain = w->program->grain;
+    const uint32_t grains = (uint32_t)(((uint64_t)batch->items + grain - 1) / grain);
+    if (fails(w, &w->steps, w->behaviour.fail_step))
+        return fail(w, err);
+    qn_status status = train_grains(w, batch, 0, grains, err);
+    if (status == QN_OK)
+        status = update(w, numbers, w->sums, err);
+    if (status != QN_OK)
+        return status;
+    memset(w->sums, 0, w->program->parameters * sizeof *w->sums);
+    const int failed = qn__tally_add(tally, &w->tally);
+    memset(&w->tally, 0, sizeof w->tally);
+    return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
+}
+
+static qn_status train_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,
+                            const qn__update *numbers, qn__tally *tally, qn_error *err) {
+    (void)next;
+    return whole_step(w, batch, numbers, tally, err);
+}
+
+/* What earlier steps still owe. */
+static qn_status pay(qn__worker *w, qn__tally *tally, qn_error *err) {
+    if (w->late.status != QN_OK) {
+        if (err)
+            *err = w->late;
+        return w->late.status;
+    }
+    const int failed = qn__tally_add(tally, &w->owed);
+    memset(&w->owed, 0, sizeof w->owed);
+    return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
+}
+
+/* Tells of every other step at once, and of what went wrong with the next call. */
+static qn_status late_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,
+                           const qn__update *numbers, qn__tally *tally, qn_error *err) {
+    (void)next;
+    const qn_status status = w->steps % 2 ? pay(w, tally, err) : w->late.status;
+    if (status != QN_OK)
+        return pay(w, tally, err);
+    if (whole_step(w, batch, numbers, &w->owed, &w->late) == QN_NUMERIC)
+        qn__at(&w->late, "step %llu", (unsigned long long)numbers->step);
+    return QN_OK;
+}
+
+static qn_status flush(qn__worker *w, qn__tally *tally, qn_error *err) {
+    if (fails(w, &w->flushes, w->behaviour.fail_flush))
+        return fail(w, err);
+    return pay(w, tally, err);
+}
+
 /* One item of apply: its results, and its share of the loss of its grain. */
 static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t index,
                             const qn__applied *applied, float *loss, qn__tally *tally,
                             qn_error *err) {
     const uint32_t outputs = w->program->layer[w->program->layers - 1].out;
+    if (w->behaviour.idle)
+        return QN_OK;
     const qn__reference_item item = item_at(batch, index);
     const float *y = qn__reference_apply(w->reference, w->parameters, &item);
     const int32_t class = qn__reference_class(w->reference);
@@ -272,7 +351,7 @@ static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *appli
                        qn__tally *tally, qn_error *err) {
     const double begun = qn__now();
     const uint32_t grain = w->program->grain;
-    if (w->failed)
+    if (fails(w, &w->applies, w->behaviour.fail_apply))
         return fail(w, err);
     for (uint32_t first = 0; first < batch->items; first += grain) {
         const uint32_t n = batch->items - first < grain ? batch->items - first : grain;
@@ -297,19 +376,13 @@ static int busy(const qn__worker *w, double *seconds, int room) {
     return 1;
 }
 
-const qn__device_table qn__fake_device = {
-    .version = QN__DEVICE_VERSION,
-    .name = "fake",
-    .count = count,
-    .describe = describe,
-    .supports = supports,
-    .open = open_worker,
-    .close = close_worker,
-    .load = load,
-    .save = save,
-    .train_grains = train_grains,
-    .collect = collect,
-    .update = update,
-    .apply = apply,
-    .busy = busy,
-};
+/* What the three tables have in common. */
+#define ENTRIES                                                                                    \
+    .version = QN__DEVICE_VERSION, .name = "fake", .count = count, .describe = describe,           \
+    .supports = supports, .open = open_worker, .close = close_worker, .load = load, .save = save,  \
+    .train_grains = train_grains, .collect = collect, .update = update, .apply = apply,            \
+    .busy = busy
+
+const qn__device_table qn__fake_device = {ENTRIES};
+const qn__device_table qn__fake_lone_device = {ENTRIES, .train_step = train_step};
+const qn__device_table qn__fake_late_device = {ENTRIES, .train_step = late_step, .flush = flush};

@@ -7,18 +7,26 @@
 
 enum { QN__FAKE_DEVICES = 8 };
 
-/* How one fake device behaves. Grains are counted from 1 over the life of a worker; 0 means never.
- */
+/* How one fake device behaves. Grains and calls are counted from 1 over the life of a worker; 0
+ * means never. A device that failed fails at every call from then on. */
 typedef struct qn__fake_behaviour {
-    double rate;           /* items a second that it pretends to compute; 0: as fast as it can */
-    double start;          /* seconds that opening takes */
-    double noise;          /* 0.1: each call's time lies up to 10 % beside what the rate says */
-    uint64_t fail_at;      /* QN_DEVICE at this grain, and at every call from then on */
-    uint64_t fail_update;  /* the same at this update */
-    uint64_t fail_collect; /* the same when sums are fetched for this time */
-    uint64_t stall_at;     /* waits `stall` seconds before this grain */
+    double rate;          /* items a second that it pretends to compute; 0: as fast as it can */
+    double call;          /* seconds that each call takes before its first item, as a launch does */
+    double start;         /* seconds that opening takes */
+    double noise;         /* 0.1: each call's time lies up to 10 % beside what the rate says */
+    int idle;             /* 1: computes nothing, only takes its time; for benchmarks */
+    int refuse;           /* 1: cannot be opened */
+    uint64_t fail_at;     /* QN_DEVICE at this grain */
+    uint64_t fail_update; /* at this update */
+    uint64_t fail_collect; /* when sums are fetched for this time */
+    uint64_t fail_step;    /* at this step of its own; the late device tells with a later call */
+    uint64_t fail_flush;   /* when it is waited for this time */
+    uint64_t fail_apply;   /* at this call of apply */
+    uint64_t fail_load, fail_save;
+    uint64_t stall_at; /* waits `stall` seconds before this grain */
     double stall;
-    uint64_t change_at; /* from this grain on the rate is `change_rate` */
+    uint64_t change_at;  /* from this grain on the rate is `change_rate` */
+    double change_after; /* or from so many seconds after the first grain on; 0: never */
     double change_rate;
 } qn__fake_behaviour;
 
@@ -32,5 +40,9 @@ typedef struct qn__fake_plan {
 void qn__fake_set(const qn__fake_plan *plan);
 
 extern const qn__device_table qn__fake_device;
+
+/* The same devices, not registered: with steps of their own (train_step), which are over when the
+ * call is back, or which are told of late (flush). */
+extern const qn__device_table qn__fake_lone_device, qn__fake_late_device;
 
 #endif

@@ -1,0 +1,202 @@
+#include "base/trace.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 1 << 18, TRACKS = 128, TEXTS = 4096, TEXT = 160, NO_TEXT = UINT16_MAX };
+
+typedef struct record {
+    const char *name;
+    double begun, seconds; /* from the trace's beginning */
+    qn__trace_value value[2];
+    uint16_t track, text;
+    uint8_t mark;
+} record;
+
+struct qn__trace {
+    double begun;
+    size_t room;
+    atomic_size_t records; /* asked for; more than room when some were dropped */
+    atomic_uint texts;
+    uint32_t tracks;
+    char track[TRACKS][64];
+    char (*text)[TEXT];
+    record *record;
+};
+
+qn_status qn__trace_create(size_t room, qn__trace **out, qn_error *err) {
+    *out = NULL;
+    qn__trace *t = qn__alloc(1, sizeof *t, err);
+    if (!t)
+        return QN_MEMORY;
+    t->room = room ? room : ROOM;
+    t->begun = qn__now();
+    t->record = qn__alloc(t->room, sizeof *t->record, err);
+    t->text = qn__alloc(TEXTS, sizeof *t->text, err);
+    if (!t->record || !t->text) {
+        qn__trace_free(t);
+        return QN_MEMORY;
+    }
+    *out = t;
+    return QN_OK;
+}
+
+void qn__trace_free(qn__trace *t) {
+    if (!t)
+        return;
+    qn__free(t->record);
+    qn__free(t->text);
+    qn__free(t);
+}
+
+uint32_t qn__trace_track(qn__trace *t, const char *name) {
+    if (!t)
+        return 0;
+    const uint32_t track = t->tracks < TRACKS ? t->tracks++ : TRACKS - 1;
+    snprintf(t->track[track], sizeof t->track[track], "%s", name);
+    return track;
+}
+
+static record *new_record(qn__trace *t) {
+    const size_t at = atomic_fetch_add_explicit(&t->records, 1, memory_order_relaxed);
+    return at < t->room ? &t->record[at] : NULL;
+}
+
+void qn__trace_span(qn__trace *t, uint32_t track, const char *name, double begun, double ended,
+                    qn__trace_value first, qn__trace_value second) {
+    record *r = t ? new_record(t) : NULL;
+    if (!r)
+        return;
+    *r = (record){.name = name,
+                  .begun = begun - t->begun,
+                  .seconds = ended - begun,
+                  .value = {first, second},
+                  .track = (uint16_t)track,
+                  .text = NO_TEXT};
+}
+
+void qn__trace_mark(qn__trace *t, uint32_t track, const char *name, double moment,
+                    const char *text) {
+    record *r = t ? new_record(t) : NULL;
+    if (!r)
+        return;
+    *r = (record){.name = name,
+                  .begun = moment - t->begun,
+                  .track = (uint16_t)track,
+                  .text = NO_TEXT,
+                  .mark = 1};
+    const uint32_t at = text ? atomic_fetch_add(&t->texts, 1) : TEXTS;
+    if (at >= TEXTS)
+        return;
+    snprintf(t->text[at], TEXT, "%s", text);
+    r->text = (uint16_t)at;
+}
+
+/* By moment; of those that begin together the longest first, which holds the others. */
+static int earlier(const void *a, const void *b) {
+    const record *p = *(const record *const *)a, *q = *(const record *const *)b;
+    if (p->begun != q->begun)
+        return p->begun < q->begun ? -1 : 1;
+    if (p->seconds != q->seconds)
+        return p->seconds > q->seconds ? -1 : 1;
+    return 0;
+}
+
+static void add_header(qn__text *text, const qn__trace *t, size_t dropped) {
+    qn__text_add(text,
+                 "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"dropped\":%zu},"
+                 "\"traceEvents\":[\n",
+                 dropped);
+    qn__text_add(text, "{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":"
+                       "{\"name\":\"quern\"}}");
+    for (uint32_t i = 0; i < t->tracks; ++i) {
+        qn__text_add(text,
+                     ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\","
+                     "\"args\":{\"name\":",
+                     i + 1);
+        qn__text_add_json(text, t->track[i]);
+        qn__text_add(text,
+                     "}},\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_sort_index\","
+                     "\"args\":{\"sort_index\":%u}}",
+                     i + 1, i);
+    }
+}
+
+/* Moments are written in whole nanoseconds, as microseconds, so that spans that touch still touch
+ * after rounding. */
+static void add_record(qn__text *text, const qn__trace *t, const record *r) {
+    const int64_t begun = (int64_t)(r->begun * 1e9),
+                  ended = (int64_t)((r->begun + r->seconds) * 1e9);
+    qn__text_add(text, ",\n{\"ph\":\"%s\",\"pid\":1,\"tid\":%u,\"name\":", r->mark ? "i" : "X",
+                 r->track + 1u);
+    qn__text_add_json(text, r->name);
+    qn__text_add(text, ",\"ts\":%" PRId64 ".%03d", begun / 1000, (int)(begun % 1000));
+    if (r->mark)
+        qn__text_add(text, ",\"s\":\"t\"");
+    else
+        qn__text_add(text, ",\"dur\":%" PRId64 ".%03d", (ended - begun) / 1000,
+                     (int)((ended - begun) % 1000));
+    qn__text_add(text, ",\"args\":{");
+    int some = 0;
+    for (int i = 0; i < 2; ++i)
+        if (r->value[i].key) {
+            qn__text_add(text, "%s\"%s\":%" PRIu64, some ? "," : "", r->value[i].key,
+                         r->value[i].value);
+            some = 1;
+        }
+    if (r->text != NO_TEXT) {
+        qn__text_add(text, "\"text\":");
+        qn__text_add_json(text, t->text[r->text]);
+    }
+    qn__text_add(text, "}}");
+}
+
+static qn_status write_records(const qn__trace *t, const record *const *order, size_t count,
+                               size_t dropped, qn__writer *writer, qn_error *err) {
+    qn__text text = {0};
+    qn_status status = QN_OK;
+    add_header(&text, t, dropped);
+    for (size_t i = 0; i < count && status == QN_OK; ++i) {
+        add_record(&text, t, order[i]);
+        if (text.failed)
+            status = qn__fail_memory(err, text.size, 1);
+        else if (text.size > 1 << 16) {
+            status = qn__writer_add(writer, text.data, text.size, err);
+            text.size = 0;
+        }
+    }
+    qn__text_add(&text, "\n]}\n");
+    if (status == QN_OK)
+        status = text.failed ? qn__fail_memory(err, text.size, 1)
+                             : qn__writer_add(writer, text.data, text.size, err);
+    qn__text_release(&text);
+    return status;
+}
+
+qn_status qn__trace_write(const qn__trace *t, const char *path, qn_error *err) {
+    const size_t asked = atomic_load(&t->records), count = asked < t->room ? asked : t->room;
+    const record **order = qn__alloc(count, sizeof *order, err);
+    qn__writer *writer = NULL;
+    if (!order)
+        return QN_MEMORY;
+    for (size_t i = 0; i < count; ++i)
+        order[i] = &t->record[i];
+    qsort(order, count, sizeof *order, earlier);
+    qn_status status = qn__writer_create(path, &writer, err);
+    if (status == QN_OK) {
+        status = write_records(t, order, count, asked - count, writer, err);
+        if (status == QN_OK)
+            status = qn__writer_commit(writer, err);
+        else
+            qn__writer_drop(writer);
+    }
+    qn__free(order);
+    return status;
+}

@@ -1,0 +1,42 @@
+/* A record of what happened when, as a Chrome trace (chrome://tracing, Perfetto): spans and marks
+ * on tracks, one for each worker and so on.
+ *
+ * Any thread may record at any time, without waiting; what is recorded takes 64 bytes. When the
+ * room is used up, later records are dropped and counted. Every function accepts a NULL trace and
+ * does nothing, which is how tracing is off. Names and keys are texts that stay (literals). */
+#ifndef QN_BASE_TRACE_H
+#define QN_BASE_TRACE_H
+
+#include "base/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct qn__trace qn__trace;
+
+/* A number told with a span; key NULL: none. */
+typedef struct qn__trace_value {
+    const char *key;
+    uint64_t value;
+} qn__trace_value;
+
+/* Room for `room` records (0: a quarter of a million); memory is taken only as it is used. Moments
+ * count from here. */
+qn_status qn__trace_create(size_t room, qn__trace **out, qn_error *err);
+void qn__trace_free(qn__trace *trace);
+
+/* A further track (at most 128; later ones are the last again), named in the picture. The name is
+ * copied. Returns its number. Not while others record. */
+uint32_t qn__trace_track(qn__trace *trace, const char *name);
+
+/* A span of the track, between two moments of qn__now; spans of a track nest or lie apart. */
+void qn__trace_span(qn__trace *trace, uint32_t track, const char *name, double begun, double ended,
+                    qn__trace_value first, qn__trace_value second);
+
+/* A mark at a moment, with a text (copied, up to 160 bytes; at most some thousand texts). */
+void qn__trace_mark(qn__trace *trace, uint32_t track, const char *name, double moment,
+                    const char *text);
+
+/* Writes the file (base/file.h: beside its place, then renamed). Not while others record. */
+qn_status qn__trace_write(const qn__trace *trace, const char *path, qn_error *err);
+
+#endif

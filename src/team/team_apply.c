@@ -1,0 +1,142 @@
+/* Forward over many items: pieces of whole grains, pulled by the workers. A piece's results go to
+ * places of their own and its tally is an integer sum, so nothing depends on who took it. */
+#include "base/clock.h"
+#include "team/team_state.h"
+
+static uint32_t pieces_of(const qn__team *t) {
+    return (uint32_t)(((uint64_t)t->batch->items + t->piece - 1) / t->piece);
+}
+
+/* The piece's batch, and where its results go. */
+static qn__batch piece_at(const qn__team *t, uint32_t piece, qn__applied *applied) {
+    const uint32_t first = piece * t->piece, left = t->batch->items - first;
+    const uint32_t outputs = t->program->layer[t->program->layers - 1].out;
+    qn__batch batch = *t->batch;
+    batch.first += first;
+    batch.items = left < t->piece ? left : t->piece;
+    *applied = (qn__applied){0};
+    if (t->applied && t->applied->classes)
+        applied->classes = t->applied->classes + first;
+    if (t->applied && t->applied->scores)
+        applied->scores = t->applied->scores + first;
+    if (t->applied && t->applied->outputs)
+        applied->outputs = t->applied->outputs + (size_t)first * outputs;
+    return batch;
+}
+
+/* A piece failed: those behind it are of no interest any more. */
+static void note_bad(qn__team *t, qn__mate *m, uint32_t piece) {
+    unsigned before = atomic_load(&t->bad_piece);
+    m->failed_at = piece;
+    while (piece < before && !atomic_compare_exchange_weak(&t->bad_piece, &before, piece))
+        ;
+    qn__queue_stop(&t->pieces);
+}
+
+static void apply_chunk(qn__team *t, qn__mate *m, qn__chunk chunk) {
+    qn__tally sum = {0};
+    for (uint32_t p = chunk.first; p < chunk.first + chunk.count; ++p) {
+        qn__applied applied;
+        if (p > atomic_load_explicit(&t->bad_piece, memory_order_relaxed))
+            break;
+        const qn__batch batch = piece_at(t, p, &applied);
+        m->device->apply(m->worker, &batch, &applied, t->tallied ? &sum : NULL, &m->error);
+        if (m->error.status == QN_DEVICE)
+            return;
+        if (m->error.status != QN_OK) {
+            note_bad(t, m, p);
+            return;
+        }
+    }
+    if (qn__tally_add(&m->part, &sum) != 0) {
+        qn__fail(&m->error, QN_NUMERIC, "the sum of the losses became too large");
+        m->failed_at = UINT32_MAX;
+    }
+}
+
+static void apply_body(void *context, int index) {
+    qn__team *t = context;
+    qn__mate *m = &t->mate[index];
+    qn__chunk chunk;
+    while (m->error.status == QN_OK && qn__queue_take(&t->pieces, (uint32_t)index, &chunk)) {
+        const double begun = qn__now();
+        apply_chunk(t, m, chunk);
+        const double ended = qn__now();
+        m->busy += ended - begun;
+        qn__trace_span(t->trace, m->track, "apply", begun, ended,
+                       (qn__trace_value){"first", chunk.first},
+                       (qn__trace_value){"pieces", chunk.count});
+        if (m->error.status == QN_OK)
+            qn__queue_done(&t->pieces, (uint32_t)index, chunk, ended - begun);
+        else if (m->error.status == QN_DEVICE)
+            qn__queue_lose(&t->pieces, (uint32_t)index);
+    }
+}
+
+/* Who takes part: those that take part in steps; of them one where there is a single piece. */
+static uint64_t who(const qn__team *t) {
+    const uint64_t alive = qn__team_alive(t);
+    uint64_t set = alive;
+    if (t->pick)
+        set = t->pick(t->pick_user, t->top);
+    else if (!t->fixed && t->chooser.stage == QN__CHOOSE_STAY)
+        set = qn__chooser_set(&t->chooser);
+    set = set & alive ? set & alive : alive;
+    if (pieces_of(t) > 1 || !qn__many(set))
+        return set;
+    uint32_t best = (uint32_t)__builtin_ctzll(set);
+    for (uint32_t i = best; i < t->count; ++i) {
+        const double each = t->pieces.turn[i].speed.each;
+        if ((set & QN__BIT(i)) && each > 0 && !(t->pieces.turn[best].speed.each <= each))
+            best = i;
+    }
+    return QN__BIT(best);
+}
+
+/* All pieces, once. QN_DEVICE when somebody was lost with whom what is there is not certain. */
+static qn_status attempt(qn__team *t, qn_error *err) {
+    uint64_t set = who(t);
+    qn_status status = qn__team_wait(t, 0, err);
+    if (status == QN_OK)
+        status = qn__team_freshen(t, set, err);
+    if (status != QN_OK)
+        return status;
+    for (uint32_t i = 0; i < t->count; ++i)
+        t->mate[i].part = (qn__tally){0};
+    atomic_store(&t->bad_piece, UINT32_MAX);
+    if (qn__queue_fill(&t->pieces, pieces_of(t), set) != 0)
+        return qn__fail_memory(err, 1, sizeof(qn__chunk));
+    for (;;) {
+        const uint64_t before = set & qn__team_alive(t);
+        status = qn__team_do(t, before, apply_body, err);
+        set &= qn__team_alive(t);
+        /* What a lost one had may hold a failure that comes earlier. */
+        if (status != QN_OK)
+            return set != before && qn__team_alive(t) ? QN_DEVICE : status;
+        if (qn__queue_left(&t->pieces) == 0)
+            return QN_OK;
+        if (!set)
+            return QN_DEVICE;
+        if (set == before)
+            return qn__fail(err, QN_MEMORY, "some items could not be handed out");
+        qn__queue_again(&t->pieces, set);
+    }
+}
+
+qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *applied,
+                         qn__tally *tally, qn_error *err) {
+    qn_status status;
+    t->piece = qn__apply_room(t->program) / t->program->grain * t->program->grain;
+    t->applied = applied;
+    t->tallied = tally != NULL;
+    do {
+        status = qn__team_reach(t, t->top, err);
+        t->batch = batch; /* steps that were done again had their own */
+        if (status == QN_OK)
+            status = attempt(t, err);
+    } while (status == QN_DEVICE && qn__team_alive(t));
+    for (uint32_t i = 0; status == QN_OK && tally && i < t->count; ++i)
+        if (qn__tally_add(tally, &t->mate[i].part) != 0)
+            status = qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+    return status;
+}

@@ -1,0 +1,308 @@
+/* Who has which state: bringing members up to date, saving, and going back after a loss. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "num/optimise.h"
+#include "team/team_state.h"
+#include <string.h>
+
+/* The newest state is copied to the host this often, in seconds; more seldom where copying takes
+ * more than the hundredth part of it. */
+#define SAVE_EVERY 2.0
+#define SAVE_PART 100.0
+
+/* ------------------------------------------------------------------------------------ tallies */
+
+qn_status qn__team_add(qn__team *t, const qn__tally *part, qn_error *err) {
+    if (qn__tally_add(&t->account.sum, part) == 0)
+        return QN_OK;
+    return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+}
+
+qn_status qn__team_tell(qn__team *t, qn__tally *tally, qn_error *err) {
+    const qn__tally *now = &t->account.sum, *before = &t->told.sum;
+    const qn__tally more = {.loss = now->loss - before->loss,
+                            .correct = now->correct - before->correct,
+                            .items = now->items - before->items};
+    if (qn__tally_add(tally, &more) != 0)
+        return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+    t->told = t->account;
+    return QN_OK;
+}
+
+static void wait_body(void *context, int index) {
+    qn__team *t = context;
+    qn__mate *m = &t->mate[index];
+    const double begun = qn__now();
+    m->part = (qn__tally){0};
+    m->device->flush(m->worker, &m->part, &m->error);
+    const double ended = qn__now();
+    m->busy += ended - begun;
+    m->training += ended - begun;
+    qn__trace_span(t->trace, m->track, "flush", begun, ended, (qn__trace_value){0},
+                   (qn__trace_value){0});
+}
+
+qn_status qn__team_wait(qn__team *t, uint64_t but, qn_error *err) {
+    uint64_t set = 0;
+    for (uint32_t i = 0; i < t->count; ++i)
+        if (t->mate[i].worker && t->mate[i].owes && !(but & QN__BIT(i)))
+            set |= QN__BIT(i);
+    if (!set)
+        return QN_OK;
+    qn_status status = qn__team_do(t, set, wait_body, err);
+    for (uint32_t i = 0; i < t->count && status == QN_OK; ++i)
+        if (set & qn__team_alive(t) & QN__BIT(i)) {
+            t->mate[i].owes = 0;
+            status = qn__team_add(t, &t->mate[i].part, err);
+        }
+    for (uint32_t i = 0; i < t->count && status == QN_OK; ++i)
+        if (t->mate[i].worker && t->mate[i].version == t->version)
+            t->mate[i].account = t->account;
+    if (status == QN_OK && (set & ~qn__team_alive(t)))
+        status = QN_DEVICE;
+    return status;
+}
+
+qn_status qn__team_flush(qn__team *t, qn__tally *tally, qn_error *err) {
+    for (;;) {
+        qn_status status = qn__team_reach(t, t->top, err);
+        if (status == QN_OK)
+            status = qn__team_wait(t, 0, err);
+        if (status == QN_OK)
+            return qn__team_tell(t, tally, err);
+        if (status != QN_DEVICE || !qn__team_alive(t))
+            return status;
+    }
+}
+
+/* ---------------------------------------------------------------------------------- up to date */
+
+static int slots_of(const qn__team *t) {
+    int slots = 0;
+    while (slots < (int)qn__optimizer_slots(t->program->optimizer) && t->host.state.slot[slots])
+        ++slots;
+    return slots;
+}
+
+static qn_status make_spare(qn__team *t, qn_error *err) {
+    qn__state *s = &t->spare.state;
+    const uint64_t n = t->program->parameters;
+    if (!s->parameters && !(s->parameters = qn__alloc(n, sizeof(float), err)))
+        return QN_MEMORY;
+    for (int i = 0; i < slots_of(t); ++i)
+        if (!s->slot[i] && !(s->slot[i] = qn__alloc(n, sizeof(float), err)))
+            return QN_MEMORY;
+    return QN_OK;
+}
+
+static void copy_state(const qn__team *t, const qn__state *from, qn__state *to) {
+    const size_t bytes = t->program->parameters * sizeof(float);
+    memcpy(to->parameters, from->parameters, bytes);
+    for (int i = 0; i < 2; ++i)
+        if (from->slot[i] && to->slot[i])
+            memcpy(to->slot[i], from->slot[i], bytes);
+}
+
+/* Saves the team's version from whoever has it. QN_DEVICE when that failed. */
+static qn_status save_from(qn__team *t, qn__state *state, qn_error *err) {
+    for (uint32_t i = 0; i < t->count; ++i) {
+        qn__mate *m = &t->mate[i];
+        if (!m->worker || m->version != t->version)
+            continue;
+        const double begun = qn__now();
+        m->error.status = QN_OK;
+        m->error.where[0] = 0;
+        m->device->save(m->worker, state, &m->error);
+        m->busy += qn__now() - begun;
+        qn__trace_span(t->trace, m->track, "save", begun, qn__now(), (qn__trace_value){0},
+                       (qn__trace_value){0});
+        const qn_status status = qn__team_settle(t, QN__BIT(i), err);
+        if (status != QN_OK || m->worker)
+            return status;
+    }
+    return QN_DEVICE;
+}
+
+/* The team's version into the spare copy. */
+static qn_status fill_spare(qn__team *t, qn_error *err) {
+    qn_status status = make_spare(t, err);
+    if (status == QN_OK)
+        status = qn__team_wait(t, 0, err);
+    if (status != QN_OK)
+        return status;
+    t->spare.version = QN__NO_VERSION; /* while it is half there */
+    status = save_from(t, &t->spare.state, err);
+    if (status == QN_OK) {
+        t->spare.version = t->version;
+        t->spare.account = t->account;
+    }
+    return status;
+}
+
+static void load_body(void *context, int index) {
+    qn__team *t = context;
+    qn__mate *m = &t->mate[index];
+    const double begun = qn__now();
+    m->version = QN__NO_VERSION;
+    m->device->load(m->worker, t->state, &m->error);
+    m->busy += qn__now() - begun;
+    qn__trace_span(t->trace, m->track, "load", begun, qn__now(), (qn__trace_value){0},
+                   (qn__trace_value){0});
+}
+
+qn_status qn__team_freshen(qn__team *t, uint64_t set, qn_error *err) {
+    uint64_t stale = 0;
+    for (uint32_t i = 0; i < t->count; ++i)
+        if ((set & QN__BIT(i)) && t->mate[i].worker && t->mate[i].version != t->version)
+            stale |= QN__BIT(i);
+    if (!stale)
+        return QN_OK;
+    qn_status status = QN_OK;
+    if (t->host.version != t->version && t->spare.version != t->version)
+        status = fill_spare(t, err);
+    if (status != QN_OK)
+        return status;
+    t->state = t->host.version == t->version ? &t->host.state : &t->spare.state;
+    status = qn__team_do(t, stale, load_body, err);
+    if (status != QN_OK)
+        return status;
+    for (uint32_t i = 0; i < t->count; ++i)
+        if (stale & qn__team_alive(t) & QN__BIT(i)) {
+            t->mate[i].version = t->version;
+            t->mate[i].account = t->account;
+        }
+    return (stale & ~qn__team_alive(t)) ? QN_DEVICE : QN_OK;
+}
+
+/* ------------------------------------------------------------------------------- load and save */
+
+qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
+    /* What is under way belongs to a state that nobody wants any more. */
+    qn_status status = qn__team_wait(t, 0, NULL);
+    if (status != QN_OK && !qn__team_alive(t))
+        return qn__team_nobody(err);
+    for (uint32_t i = 0; i < t->count; ++i)
+        t->mate[i].version = QN__NO_VERSION;
+    t->top = t->version = t->done = 0;
+    t->account = t->told = (qn__account){0};
+    t->host = (qn__copy){.state = *state};
+    t->spare.version = QN__NO_VERSION;
+    t->kept_at = qn__now();
+    if (qn__many(qn__team_alive(t)))
+        return QN_OK; /* each when it first takes part */
+    status = qn__team_freshen(t, qn__team_alive(t), err);
+    return status == QN_DEVICE ? qn__team_nobody(err) : status;
+}
+
+static int somebody_mortal(const qn__team *t) { return t->log_room > 1; }
+
+static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
+    const int kept = state->parameters == t->host.state.parameters;
+    qn_status status = qn__team_reach(t, t->top, err);
+    if (status == QN_OK)
+        status = qn__team_wait(t, 0, err);
+    if (status != QN_OK)
+        return status;
+    if (t->host.version == t->version) {
+        if (!kept)
+            copy_state(t, &t->host.state, state);
+        return QN_OK;
+    }
+    if (!somebody_mortal(t)) {
+        status = save_from(t, state, err);
+    } else {
+        if (t->spare.version != t->version)
+            status = fill_spare(t, err);
+        if (status == QN_OK)
+            copy_state(t, &t->spare.state, state);
+    }
+    if (status == QN_OK && kept) {
+        t->host.version = t->version;
+        t->host.account = t->account;
+    }
+    return status;
+}
+
+qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
+    const double begun = qn__now();
+    qn_status status;
+    do
+        status = save_once(t, state, err);
+    while (status == QN_DEVICE && qn__team_alive(t));
+    t->kept_at = qn__now();
+    t->save_seconds = t->kept_at - begun;
+    return status;
+}
+
+/* The newest version that no device can take along. */
+static uint64_t safe_version(const qn__team *t) {
+    uint64_t safe = t->host.version;
+    for (uint32_t i = 0; i < t->count; ++i) {
+        const qn__mate *m = &t->mate[i];
+        if (m->worker && !m->mortal && m->version != QN__NO_VERSION &&
+            (safe == QN__NO_VERSION || m->version > safe))
+            safe = m->version;
+    }
+    return safe;
+}
+
+int qn__team_save_due(const qn__team *t) {
+    const uint64_t safe = safe_version(t);
+    if (!somebody_mortal(t) || safe == t->top)
+        return 0;
+    if (t->top - safe + 1 >= t->log_room)
+        return 1;
+    const double every = SAVE_PART * t->save_seconds;
+    return qn__now() - t->kept_at >= (every > SAVE_EVERY ? every : SAVE_EVERY);
+}
+
+/* --------------------------------------------------------------------------------- going back */
+
+int qn__team_has_version(const qn__team *t) {
+    if (t->version == QN__NO_VERSION)
+        return 0;
+    for (uint32_t i = 0; i < t->count; ++i)
+        if (t->mate[i].worker && t->mate[i].version == t->version)
+            return 1;
+    return t->host.version == t->version || t->spare.version == t->version;
+}
+
+static void better(uint64_t version, const qn__account *account, uint64_t *best,
+                   const qn__account **with) {
+    if (version == QN__NO_VERSION || (*best != QN__NO_VERSION && version <= *best))
+        return;
+    *best = version;
+    *with = account;
+}
+
+qn_status qn__team_rewind(qn__team *t, qn_error *err) {
+    const qn__account *account = NULL;
+    uint64_t best = QN__NO_VERSION;
+    better(t->host.version, &t->host.account, &best, &account);
+    better(t->spare.version, &t->spare.account, &best, &account);
+    for (uint32_t i = 0; i < t->count; ++i)
+        if (t->mate[i].worker)
+            better(t->mate[i].version, &t->mate[i].account, &best, &account);
+    if (!account || t->top - best > t->log_room) {
+        qn__fail(err, QN_DEVICE, "the newest state was lost with the worker that had it");
+        return qn__remedy(err, QN_DEVICE,
+                          "start again with --resume; the last checkpoint is whole");
+    }
+    t->version = best;
+    t->account = *account;
+    return QN_OK;
+}
+
+void qn__team_log(qn__team *t, const qn__batch *batch, const qn__update *update) {
+    qn__logged *to = &t->log[t->top % t->log_room];
+    to->batch = *batch;
+    to->update = *update;
+    if (batch->order) {
+        to->order = *batch->order;
+        to->batch.order = &to->order;
+    }
+}
+
+const qn__logged *qn__team_logged(const qn__team *t, uint64_t version) {
+    return &t->log[version % t->log_room];
+}

@@ -1,0 +1,64 @@
+/* What each worker did. */
+#include "base/memory.h"
+#include "team/team_state.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_CORES = 4096 };
+
+static void add_cores(qn__mate *m, double seconds, qn_worker_report *r) {
+    if (m->worker && m->device->busy) {
+        if (!m->cores && !(m->cores = qn__alloc(MAX_CORES, sizeof *m->cores, NULL)))
+            return;
+        m->core_count = m->device->busy(m->worker, m->cores, MAX_CORES);
+        m->core_count = m->core_count < MAX_CORES ? m->core_count : MAX_CORES;
+        for (int c = 0; c < m->core_count; ++c)
+            m->cores[c] = seconds > 0 ? m->cores[c] / seconds : 0;
+    }
+    r->cores = m->core_count;
+    r->core_busy = m->cores;
+}
+
+static void report_one(qn__team *t, uint32_t index, double seconds, qn_worker_report *r) {
+    qn__mate *m = &t->mate[index];
+    memset(r, 0, sizeof *r);
+    memcpy(r->name, m->name, sizeof r->name);
+    memcpy(r->device, m->title, sizeof r->device);
+    r->grains = m->grains;
+    r->items = m->items;
+    r->steps = m->steps;
+    r->rate = m->training > 0 ? (double)m->items / m->training : 0;
+    r->busy = seconds > 0 ? m->busy / seconds : 0;
+    r->lost = m->lost;
+    if (m->worker && m->device->traffic)
+        m->device->traffic(m->worker, &m->traffic);
+    r->bytes_up = m->traffic.bytes_up;
+    r->bytes_down = m->traffic.bytes_down;
+    r->seconds_up = m->traffic.seconds_up;
+    r->seconds_down = m->traffic.seconds_down;
+    if (m->worker && m->energy)
+        m->device->energy(m->index, &m->joules);
+    r->joules = m->energy ? m->joules - m->joules_before : NAN;
+    add_cores(m, seconds, r);
+    /* A device that works while nobody waits for it is as busy as its own clock says. */
+    if (m->device->flush && r->cores == 1)
+        r->busy = r->core_busy[0];
+    memcpy(r->note, m->note, sizeof r->note);
+    if (m->worker && !t->pick && !t->fixed)
+        qn__chooser_reason(&t->chooser, index, r->note, sizeof r->note);
+}
+
+const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *count,
+                                        double *bound_rate) {
+    uint64_t steps = 0;
+    *bound_rate = 0;
+    for (uint32_t i = 0; i < t->count; ++i) {
+        report_one(t, i, seconds, &t->report[i]);
+        steps = steps > t->mate[i].steps ? steps : t->mate[i].steps;
+    }
+    steps = steps > t->top ? steps : t->top;
+    for (uint32_t i = 0; i < t->count && steps > 0; ++i)
+        *bound_rate += t->report[i].rate * ((double)t->report[i].steps / (double)steps);
+    *count = t->count;
+    return t->report;
+}

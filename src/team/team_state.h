@@ -1,0 +1,148 @@
+/* What a team is made of: for the files of src/team alone.
+ *
+ * Steps are counted from the last load. A *version* of the state is the number of steps that it has
+ * seen; `top` is that of the job, and everything that holds a state says which version it is. A
+ * member at an older version than a step needs is brought up to date from one that has it, by way
+ * of `spare`. When nobody has the newest version any more, the team goes back to the newest that
+ * there is and does the steps from there again, which it keeps a log of. */
+#ifndef QN_TEAM_TEAM_STATE_H
+#define QN_TEAM_TEAM_STATE_H
+
+#include "num/sums.h"
+#include "team/chooser.h"
+#include "team/drivers.h"
+#include "team/team.h"
+#include <stdatomic.h>
+
+#define QN__NO_VERSION UINT64_MAX
+#define QN__BIT(member) (UINT64_C(1) << (member))
+
+/* Steps that can be done again. */
+enum { QN__LOG = 16384 };
+
+/* Loss and right answers of an epoch up to a version. */
+typedef struct qn__account {
+    qn__tally sum;
+    uint32_t epoch;
+    int open; /* 0: no step of any epoch yet */
+} qn__account;
+
+/* A state in the host's memory. */
+typedef struct qn__copy {
+    qn__state state;
+    uint64_t version;
+    qn__account account;
+} qn__copy;
+
+typedef struct qn__logged {
+    qn__batch batch;
+    qn__permutation order; /* batch.order points here, or is NULL */
+    qn__update update;
+} qn__logged;
+
+typedef struct qn__mate {
+    const qn__device_table *device;
+    uint32_t index;
+    qn__worker *worker; /* NULL: lost, or never there */
+    char name[64], title[128], note[160];
+    int mortal; /* it can be lost; the CPU cannot */
+    int lost, optional;
+    uint64_t version;
+    qn__account account;
+    int owes; /* steps may be under way: flush before anything else */
+    qn_error error;
+    uint32_t failed_at; /* first grain or piece of the call that failed */
+    int64_t *sums;      /* of a shared step; made when first needed */
+    int has_sums;       /* something was collected into them in this step */
+    qn__tally part;     /* what goes with them; in apply the tally of its pieces */
+    /* For the report. */
+    uint64_t grains, items, steps;
+    double busy, training; /* seconds in calls: all, and those in steps */
+    double *cores;
+    int core_count;
+    qn__traffic traffic;
+    double joules_before, joules;
+    int energy;
+    uint32_t track;
+} qn__mate;
+
+struct qn__team {
+    const qn__program *program;
+    const qn__transport *transport;
+    uint32_t count;
+    qn__mate *mate;
+    qn__drivers *drivers;
+    qn__queue queue, pieces; /* of a step's grains, of apply's pieces */
+    int queues;              /* that were begun */
+    qn__chooser chooser;
+    int fixed; /* by given shares: everybody takes part */
+    uint64_t (*pick)(void *user, uint64_t step);
+    void *pick_user;
+
+    uint64_t top;     /* steps asked for */
+    uint64_t version; /* of the state that the next step begins on; QN__NO_VERSION: nobody has it */
+    uint64_t done;    /* the newest version that there was */
+    qn__account account; /* up to `version` */
+    qn__account told;    /* what the caller was told of the epoch */
+    qn__copy host;       /* the caller's arrays */
+    qn__copy spare;      /* the team's own; made when first needed */
+    qn__logged *log;     /* ring of log_room; that of version v at v % log_room */
+    uint32_t log_room;
+    double kept_at;      /* moment at which the newest state was last safe */
+    double save_seconds; /* that a save takes, as far as is known */
+    uint64_t repeated;
+
+    qn_worker_report *report;
+    qn_note_fn note;
+    void *user;
+    qn__trace *trace;
+    uint32_t track;
+
+    /* Of the call under way. */
+    const qn__batch *asked, *asked_next; /* by the caller, in its own memory */
+    const qn__batch *batch, *next;
+    const qn__update *update;
+    const qn__state *state;
+    int64_t *into;   /* the sums of all */
+    uint64_t adding; /* who adds them up */
+    qn__applied *applied;
+    uint32_t piece; /* items of a piece of apply */
+    int tallied;
+    atomic_uint bad_piece; /* the first that failed */
+};
+
+static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }
+
+/* Members that work. */
+uint64_t qn__team_alive(const qn__team *team);
+
+qn_status qn__team_nobody(qn_error *err);
+
+/* Runs `body` for the members of the set, their errors cleared before, and settles. */
+qn_status qn__team_do(qn__team *team, uint64_t set, void (*body)(void *team, int member),
+                      qn_error *err);
+
+/* After members did something: those whose device failed are lost, which is QN_OK as long as one
+ * works; another failure is the team's. */
+qn_status qn__team_settle(qn__team *team, uint64_t set, qn_error *err);
+
+/* team_step.c: does steps, again where they were lost, until the state is of version `wanted`. */
+qn_status qn__team_reach(qn__team *team, uint64_t wanted, qn_error *err);
+
+/* team_keep.c */
+/* Waits for the steps of all members but those in `but`. QN_DEVICE when one was lost. */
+qn_status qn__team_wait(qn__team *team, uint64_t but, qn_error *err);
+/* Brings the members of the set to the team's version. QN_DEVICE when one was lost. */
+qn_status qn__team_freshen(qn__team *team, uint64_t set, qn_error *err);
+/* Whether somebody, or a copy, has the team's version. */
+int qn__team_has_version(const qn__team *team);
+/* Goes back to the newest version that there is. */
+qn_status qn__team_rewind(qn__team *team, qn_error *err);
+/* Notes the next step in the log. */
+void qn__team_log(qn__team *team, const qn__batch *batch, const qn__update *update);
+const qn__logged *qn__team_logged(const qn__team *team, uint64_t version);
+/* Adds to *tally what of the epoch's account the caller was not told yet. */
+qn_status qn__team_tell(qn__team *team, qn__tally *tally, qn_error *err);
+qn_status qn__team_add(qn__team *team, const qn__tally *part, qn_error *err);
+
+#endif

@@ -1,0 +1,336 @@
+/* One step: who takes part, their grains, their sums, the update; again where it was lost. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "team/team_state.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Fewer parameters than this are added up by one thread: waking others takes longer. */
+enum { ADD_ALONE = 1 << 16 };
+
+static const qn__trace_value none = {0};
+
+static uint32_t grains_of(const qn__team *t) {
+    const uint32_t grain = t->program->grain;
+    return (uint32_t)(((uint64_t)t->batch->items + grain - 1) / grain);
+}
+
+/* ------------------------------------------------------------------------------------- grains */
+
+static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
+    const uint64_t grain = t->program->grain, end = (chunk.first + (uint64_t)chunk.count) * grain;
+    return (end < t->batch->items ? end : t->batch->items) - chunk.first * grain;
+}
+
+/* Fetches the member's sums into its own array: others do the same meanwhile, and nothing of a
+ * member that is lost on the way is among what the others have. */
+static void collect(qn__team *t, qn__mate *m) {
+    const uint64_t n = t->program->parameters;
+    const double begun = qn__now();
+    if (!m->sums && !(m->sums = qn__alloc(n, sizeof *m->sums, &m->error)))
+        return;
+    if (!m->has_sums) {
+        memset(m->sums, 0, n * sizeof *m->sums);
+        m->part = (qn__tally){0};
+    }
+    m->has_sums = 1;
+    m->device->collect(m->worker, m->sums, &m->part, &m->error);
+    const double seconds = qn__now() - begun;
+    m->busy += seconds;
+    m->training += seconds;
+    qn__trace_span(t->trace, m->track, "collect", begun, begun + seconds, none, none);
+}
+
+/* One worker in a shared step: pulls chunks until there are none, then fetches its sums. */
+static void grains_body(void *context, int index) {
+    qn__team *t = context;
+    qn__mate *m = &t->mate[index];
+    qn__chunk chunk;
+    int some = 0;
+    double waiting = qn__now();
+    while (m->error.status == QN_OK && qn__queue_take(&t->queue, (uint32_t)index, &chunk)) {
+        const double begun = qn__now();
+        if (some)
+            qn__trace_span(t->trace, m->track, "wait", waiting, begun, none, none);
+        some = 1;
+        m->device->train_grains(m->worker, t->batch, chunk.first, chunk.count, &m->error);
+        waiting = qn__now();
+        qn__trace_span(t->trace, m->track, "grains", begun, waiting,
+                       (qn__trace_value){"first", chunk.first},
+                       (qn__trace_value){"grains", chunk.count});
+        m->failed_at = chunk.first;
+        m->busy += waiting - begun;
+        m->training += waiting - begun;
+        if (m->error.status != QN_OK)
+            break;
+        m->grains += chunk.count;
+        m->items += items_in(t, chunk);
+        qn__queue_done(&t->queue, (uint32_t)index, chunk, waiting - begun);
+    }
+    if (some && m->error.status == QN_OK)
+        collect(t, m);
+    if (m->error.status == QN_DEVICE)
+        qn__queue_lose(&t->queue, (uint32_t)index);
+    else if (m->error.status != QN_OK)
+        qn__queue_stop(&t->queue); /* the step has failed: nobody need go on */
+}
+
+/* All grains of the batch into the sums of members of the set. QN_DEVICE when all of them were
+ * lost. */
+static qn_status share_grains(qn__team *t, uint64_t set, qn_error *err) {
+    for (uint32_t i = 0; i < t->count; ++i)
+        t->mate[i].has_sums = 0;
+    if (qn__queue_fill(&t->queue, grains_of(t), set) != 0)
+        return qn__fail_memory(err, 1, sizeof(qn__chunk));
+    for (;;) {
+        const uint64_t before = set & qn__team_alive(t);
+        const qn_status status = qn__team_do(t, before, grains_body, err);
+        if (status != QN_OK)
+            return status;
+        if (qn__queue_left(&t->queue) == 0)
+            return QN_OK;
+        set &= qn__team_alive(t);
+        if (!set)
+            return QN_DEVICE;
+        if (set == before)
+            return qn__fail(err, QN_MEMORY, "some grains of the step could not be handed out");
+        qn__queue_again(&t->queue, set); /* with what the lost ones had taken */
+    }
+}
+
+/* --------------------------------------------------------------------------------------- sums */
+
+/* Adds the other members' sums to the first one's, a slice for each of those that are at it. */
+static void add_slice(qn__team *t, uint32_t slice, uint32_t slices) {
+    const uint64_t n = t->program->parameters;
+    const uint64_t first = n * slice / slices, end = n * (slice + 1) / slices;
+    for (uint32_t i = 0; i < t->count; ++i) {
+        const int64_t *more = t->mate[i].sums;
+        if (!t->mate[i].worker || !t->mate[i].has_sums || more == t->into)
+            continue;
+        for (uint64_t p = first; p < end; ++p)
+            t->into[p] += more[p];
+    }
+}
+
+static void add_body(void *context, int index) {
+    qn__team *t = context;
+    const uint64_t set = t->adding;
+    const uint32_t slice = (uint32_t)__builtin_popcountll(set & (QN__BIT(index) - 1));
+    add_slice(t, slice, (uint32_t)__builtin_popcountll(set));
+}
+
+/* The sums and the tally of all members that have some. */
+static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
+    uint32_t parts = 0;
+    t->into = NULL;
+    *step = (qn__tally){0};
+    for (uint32_t i = 0; i < t->count; ++i) {
+        qn__mate *m = &t->mate[i];
+        if (!m->worker || !m->has_sums)
+            continue;
+        ++parts;
+        t->into = t->into ? t->into : m->sums;
+        if (qn__tally_add(step, &m->part) != 0)
+            return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+    }
+    if (!t->into)
+        return qn__fail(err, QN_MEMORY, "nobody has the sums of the step");
+    const double begun = qn__now();
+    t->adding = set & qn__team_alive(t);
+    if (parts > 1 && t->program->parameters < ADD_ALONE)
+        add_slice(t, 0, 1);
+    else if (parts > 1)
+        qn__drivers_run(t->drivers, t->adding, add_body, t);
+    if (parts > 1)
+        qn__trace_span(t->trace, t->track, "add up", begun, qn__now(), none, none);
+    return t->transport->add_up(t->into, t->program->parameters, step, err);
+}
+
+static void update_body(void *context, int index) {
+    qn__team *t = context;
+    qn__mate *m = &t->mate[index];
+    const double begun = qn__now();
+    m->device->update(m->worker, t->update, t->into, &m->error);
+    const double seconds = qn__now() - begun;
+    m->busy += seconds;
+    m->training += seconds;
+    qn__trace_span(t->trace, m->track, "update", begun, begun + seconds,
+                   (qn__trace_value){"step", t->update->step}, none);
+}
+
+static qn_status shared_step(qn__team *t, uint64_t set, qn_error *err) {
+    qn__tally step;
+    qn_status status = share_grains(t, set, err);
+    if (status == QN_OK)
+        status = add_up(t, set, &step, err);
+    if (status == QN_OK)
+        status = qn__team_add(t, &step, err);
+    if (status == QN_OK)
+        status = qn__team_do(t, set, update_body, err);
+    if (status == QN_OK && !(set & qn__team_alive(t)))
+        status = QN_DEVICE; /* nobody made the update */
+    return status;
+}
+
+/* A worker with the whole step to itself. */
+static qn_status lone_step(qn__team *t, uint32_t index, qn_error *err) {
+    qn__mate *m = &t->mate[index];
+    const double begun = qn__now();
+    m->error.status = QN_OK;
+    m->error.where[0] = 0;
+    m->part = (qn__tally){0};
+    m->owes = m->device->flush != NULL;
+    m->device->train_step(m->worker, t->batch, t->next, t->update, &m->part, &m->error);
+    const double seconds = qn__now() - begun;
+    m->busy += seconds;
+    m->training += seconds;
+    qn__trace_span(t->trace, m->track, "step", begun, begun + seconds,
+                   (qn__trace_value){"step", t->update->step},
+                   (qn__trace_value){"grains", grains_of(t)});
+    const qn_status status = qn__team_settle(t, QN__BIT(index), err);
+    if (status != QN_OK)
+        return status;
+    if (!m->worker)
+        return QN_DEVICE;
+    m->grains += grains_of(t);
+    m->items += t->batch->items;
+    return qn__team_add(t, &m->part, err);
+}
+
+/* ------------------------------------------------------------------------------ the whole step */
+
+static uint64_t who(const qn__team *t) {
+    const uint64_t alive = qn__team_alive(t);
+    uint64_t set = alive;
+    if (t->pick)
+        set = t->pick(t->pick_user, t->update->step);
+    else if (!t->fixed)
+        set = qn__chooser_set(&t->chooser);
+    return set & alive ? set & alive : alive;
+}
+
+/* Who did the step has its version now. */
+static void done(qn__team *t, uint64_t set) {
+    for (uint32_t i = 0; i < t->count; ++i) {
+        qn__mate *m = &t->mate[i];
+        if (!(set & QN__BIT(i)) || !m->worker)
+            continue;
+        m->version = t->version + 1;
+        m->account = t->account;
+        ++m->steps;
+        if (!m->mortal)
+            t->kept_at = qn__now();
+    }
+}
+
+static void choose(qn__team *t, uint64_t set, double begun) {
+    const double now = qn__now();
+    char text[96];
+    if (t->pick || t->fixed || set != qn__chooser_set(&t->chooser) ||
+        !qn__chooser_step(&t->chooser, now - begun, t->batch->items == t->program->batch, now) ||
+        !t->trace)
+        return;
+    size_t used = (size_t)snprintf(text, sizeof text, "%s:",
+                                   t->chooser.stage == QN__CHOOSE_STAY  ? "chosen"
+                                   : t->chooser.stage == QN__CHOOSE_TRY ? "trying"
+                                                                        : "looking");
+    for (uint32_t i = 0; i < t->count && used < sizeof text; ++i)
+        if (qn__chooser_set(&t->chooser) & QN__BIT(i))
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s", t->mate[i].name);
+    qn__trace_mark(t->trace, t->track, "who", now, text);
+}
+
+/* The epoch's account begins with its first step. */
+static qn_status open_account(qn__team *t, qn_error *err) {
+    if (t->account.open && t->account.epoch == t->batch->epoch)
+        return QN_OK;
+    const qn_status status = qn__team_wait(t, 0, err);
+    if (status == QN_OK)
+        t->account = (qn__account){.epoch = t->batch->epoch, .open = 1};
+    return status;
+}
+
+/* The step on the team's version. QN_DEVICE when somebody was lost and it has to be tried again. */
+static qn_status attempt(qn__team *t, qn_error *err) {
+    const uint64_t set = who(t);
+    const uint32_t first = (uint32_t)__builtin_ctzll(set);
+    const int lone =
+        !qn__many(set) && t->mate[first].device->train_step && t->transport->ranks() == 1;
+    qn_status status = open_account(t, err);
+    if (status == QN_OK)
+        status = qn__team_wait(t, lone ? set : 0, err);
+    if (status == QN_OK)
+        status = qn__team_freshen(t, set, err);
+    if (status != QN_OK)
+        return status;
+    const double begun = qn__now();
+    status = lone ? lone_step(t, first, err) : shared_step(t, set, err);
+    if (status != QN_OK)
+        return status;
+    const int waits = lone && !t->pick && !t->fixed && qn__chooser_waits(&t->chooser);
+    done(t, set);
+    if (waits) {
+        /* The version counts already, for who owes has it. */
+        ++t->version;
+        status = qn__team_wait(t, 0, err);
+        --t->version;
+    }
+    if (status == QN_OK)
+        choose(t, set, begun);
+    return status;
+}
+
+/* The step of the version, from the log unless it is the one that was asked for just now. */
+static void set_step(qn__team *t) {
+    const qn__logged *logged = qn__team_logged(t, t->version);
+    const int newest = t->asked && t->version + 1 == t->top;
+    t->batch = newest ? t->asked : &logged->batch;
+    t->next = newest ? t->asked_next : NULL;
+    t->update = &logged->update;
+}
+
+qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
+    for (;;) {
+        if (!qn__team_alive(t))
+            return qn__team_nobody(err);
+        if (!qn__team_has_version(t)) {
+            const qn_status status = qn__team_rewind(t, err);
+            if (status != QN_OK)
+                return status;
+        }
+        if (t->version == wanted)
+            return QN_OK;
+        set_step(t);
+        const int again = t->version < t->done;
+        const qn_status status = attempt(t, err);
+        if (status == QN_OK) {
+            ++t->version;
+            t->repeated += (uint64_t)again;
+            t->done = t->version > t->done ? t->version : t->done;
+        } else if (status != QN_DEVICE) {
+            if (status == QN_NUMERIC && err && !err->where[0])
+                qn__at(err, "step %llu", (unsigned long long)t->update->step);
+            return status;
+        } else {
+            t->version = QN__NO_VERSION; /* somebody was lost: from the newest that is left */
+        }
+    }
+}
+
+qn_status qn__team_step(qn__team *t, const qn__batch *batch, const qn__batch *next,
+                        const qn__update *update, qn__tally *tally, qn_error *err) {
+    if (!t->told.open || t->told.epoch != batch->epoch) {
+        const qn_status status = t->told.open ? qn__team_flush(t, tally, err) : QN_OK;
+        if (status != QN_OK)
+            return status;
+        t->told = (qn__account){.epoch = batch->epoch, .open = 1};
+    }
+    qn__team_log(t, batch, update);
+    t->asked = batch;
+    t->asked_next = next;
+    ++t->top;
+    const qn_status status = qn__team_reach(t, t->top, err);
+    t->asked = NULL;
+    return status == QN_OK ? qn__team_tell(t, tally, err) : status;
+}
