@@ -1,0 +1,288 @@
+/* The worker of the GPU backends over an emulated device: what the conformance suite cannot ask of
+ * a real one, such as a memory that is too small. QN_TEST_SEED and QN_TEST_CASES as there. */
+#include "device/conformance_subject_test.h"
+#include "device/conformance_zeros_test.h"
+#include "gpu_emulated_test.h"
+#include "device/gpu_worker.h"
+
+static const qn__gpu_driver *driver = &one_by_one;
+
+static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn__program *program,
+                             qn__worker **out, qn_error *err) {
+    return qn__gpu_open(driver, index, compute, program, out, err);
+}
+
+static const qn__device_table device = {
+    .version = QN__DEVICE_VERSION,
+    .name = "emulated",
+    .supports = qn__gpu_supports,
+    .open = open_worker,
+    .close = qn__gpu_close,
+    .load = qn__gpu_load,
+    .save = qn__gpu_save,
+    .train_grains = qn__gpu_train_grains,
+    .collect = qn__gpu_collect,
+    .update = qn__gpu_update,
+    .train_step = qn__gpu_train_step,
+    .flush = qn__gpu_flush,
+    .apply = qn__gpu_apply,
+    .busy = qn__gpu_busy,
+    .traffic = qn__gpu_traffic,
+};
+
+static uint64_t setting(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static int begin(void **state) {
+    (void)state;
+    plan = (emulated_plan){.memory = 1 << 30, .largest = 1 << 30, .units = 8, .atomics = 1};
+    counts = (emulated_counts){0};
+    driver = &one_by_one;
+    return 0;
+}
+
+/* Bytes that a worker for the case takes for itself. */
+static uint64_t needs_of(const test_case *c) {
+    qn__worker *w;
+    uint64_t largest;
+    assert_int_equal(open_worker(0, &(qn_compute){0}, &c->program, &w, NULL), QN_OK);
+    const uint64_t needs = qn__gpu_needs(w, &largest);
+    assert_int_equal(needs, counts.allocated);
+    qn__gpu_close(w);
+    assert_int_equal(counts.allocated, 0);
+    return needs;
+}
+
+/* A memory in which the worker and its sums find room, and `left` bytes of items. */
+static uint64_t memory_for(const test_case *c, uint64_t left) {
+    const uint64_t bytes = needs_of(c) + c->program.parameters * sizeof(int64_t) + left;
+    return bytes + bytes / 15 + 1;
+}
+
+/* Tiles of all sizes, sums in slices, recordings, items that lie on the device and items that do
+ * not: nothing of that is seen in the results. */
+static void test_every_way_gives_the_reference_bytes(void **state) {
+    (void)state;
+    static const uint32_t units[] = {1, 2, 8, 60, 1000};
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 80);
+    static test_case c;
+    static expected e;
+    uint32_t in_pieces = 0, recorded = 0;
+    for (uint64_t seed = first; seed < first + cases; ++seed) {
+        subject s = {.device = &device, .threads = 1, .c = &c, .e = &e};
+        begin(NULL);
+        if (seed % 2)
+            case_begin(&c, seed);
+        else
+            zeros_begin(&c, seed);
+        assert_true(expect(&c, &e));
+        driver = below(&c, 2) ? &recording : &one_by_one;
+        plan.units = one_of(&c, units, sizeof units / sizeof *units);
+        plan.atomics = below(&c, 2) != 0;
+        const uint32_t luck = below(&c, 3);
+        if (luck == 0)
+            plan.memory = memory_for(&c, below(&c, 64));
+        if (luck == 1) /* what holds no worker holds no data set either */
+            plan.refuse = needs_of(&c);
+        in_pieces += luck == 0;
+        recorded += driver == &recording;
+        check_subject(&s);
+        assert_int_equal(counts.allocated, 0);
+    }
+    case_end(&c);
+    print_message("%llu cases, %u of them in pieces, %u recorded\n", (unsigned long long)cases,
+                  in_pieces, recorded);
+}
+
+/* A program of two layers, its items and one step. */
+static void small_case(test_case *c, expected *e) {
+    uint64_t seed = 1;
+    do {
+        case_begin(c, seed++);
+    } while (c->kind != PLAIN || c->program.layers != 2 || c->program.weight_decay != 0.0f ||
+             !c->batch[0].order || c->program.batch < 8);
+    assert_true(expect(c, e));
+    assert_int_equal(e->steps, CASE_BATCHES);
+    assert_false(e->step[2].fails);
+}
+
+static qn__worker *open_loaded(const test_case *c) {
+    qn__worker *w = NULL;
+    assert_int_equal(open_worker(0, &(qn_compute){0}, &c->program, &w, NULL), QN_OK);
+    assert_int_equal(qn__gpu_load(w, &c->state, NULL), QN_OK);
+    return w;
+}
+
+static void step(qn__worker *w, const test_case *c, const expected *e, uint32_t i,
+                 qn__tally *tally) {
+    assert_int_equal(qn__gpu_train_step(w, &c->batch[i], NULL, &e->step[i].update, tally, NULL),
+                     QN_OK);
+}
+
+/* The numbers in gpu_step.c. */
+static void test_a_step_costs_what_is_said(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    qn__tally tally = {0};
+    small_case(&c, &e);
+    plan.atomics = 0;
+    qn__worker *w = open_loaded(&c);
+    step(w, &c, &e, 0, &tally); /* brings the items up */
+    emulated_counts before = counts;
+    step(w, &c, &e, 1, &tally);
+    assert_int_equal(counts.launches - before.launches, 4 * 2 + 3);
+    assert_int_equal(counts.clears - before.clears, 0);
+    assert_int_equal(counts.bytes_up - before.bytes_up, 88);
+    assert_int_equal(counts.bytes_down - before.bytes_down, 48);
+    assert_int_equal(qn__gpu_flush(w, &tally, NULL), QN_OK);
+    qn__gpu_close(w);
+    /* A recorded step: the second one of a size is recorded, from then on it is one call. */
+    driver = &recording;
+    w = open_loaded(&c);
+    before = counts;
+    for (int i = 0; i < 5; ++i)
+        step(w, &c, &e, (uint32_t)i % 2, &tally);
+    assert_int_equal(counts.recordings - before.recordings, 1);
+    assert_int_equal(counts.replays - before.replays, 4);
+    assert_int_equal(qn__gpu_flush(w, &tally, NULL), QN_OK);
+    qn__gpu_close(w);
+    /* A shared step: sums come down once and go up once. */
+    w = open_loaded(&c);
+    assert_int_equal(qn__gpu_train_grains(w, &c.batch[0], 0, 1, NULL), QN_OK);
+    int64_t *sums = qn__alloc(c.program.parameters, sizeof *sums, NULL);
+    before = counts;
+    assert_int_equal(qn__gpu_collect(w, sums, &tally, NULL), QN_OK);
+    assert_int_equal(counts.bytes_down - before.bytes_down, c.program.parameters * 8);
+    assert_int_equal(counts.bytes_up - before.bytes_up, 0);
+    before = counts;
+    assert_int_equal(qn__gpu_update(w, &e.step[0].update, sums, NULL), QN_OK);
+    assert_int_equal(counts.bytes_up - before.bytes_up, c.program.parameters * 8 + 88);
+    assert_int_equal(counts.bytes_down - before.bytes_down, 0);
+    /* Nothing was summed since, and nothing comes down. */
+    assert_int_equal(qn__gpu_collect(w, sums, &tally, NULL), QN_OK);
+    assert_int_equal(counts.bytes_down - before.bytes_down, 0);
+    qn__free(sums);
+    qn__gpu_close(w);
+    case_end(&c);
+}
+
+static void test_too_small_a_device_is_told_before_anything_goes_up(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    qn__worker *w;
+    qn_error err;
+    small_case(&c, &e);
+    const uint64_t needs = needs_of(&c);
+    const emulated_counts before = counts;
+    plan.memory = needs;
+    assert_int_equal(open_worker(3, &(qn_compute){0}, &c.program, &w, &err), QN_DEVICE);
+    assert_null(w);
+    assert_non_null(strstr(err.what, "emulated:3"));
+    assert_non_null(strstr(err.what, "MiB"));
+    assert_non_null(strstr(err.remedy, "smaller batch"));
+    plan.memory = 1 << 30;
+    plan.largest = 4096;
+    assert_int_equal(open_worker(3, &(qn_compute){0}, &c.program, &w, &err), QN_DEVICE);
+    assert_non_null(strstr(err.what, "piece"));
+    assert_int_equal(counts.bytes_up, before.bytes_up);
+    assert_int_equal(counts.allocated, 0);
+    /* What is said to fit is refused by the device. */
+    plan.largest = 1 << 30;
+    plan.refuse = 4096;
+    assert_int_equal(open_worker(3, &(qn_compute){0}, &c.program, &w, &err), QN_DEVICE);
+    assert_non_null(strstr(err.what, "out of memory"));
+    assert_int_equal(counts.allocated, 0);
+    case_end(&c);
+}
+
+/* Items of a training feed go up once, however often it is left for another one, while there is
+ * room; the one that was not used for the longest time makes place. */
+static void test_feeds_stay_while_they_fit(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    small_case(&c, &e);
+    const size_t item = c.feed.features * (c.feed.bytes ? 1u : 4u);
+    const uint64_t bytes = (c.feed.items + 3) * item + c.feed.items * 12;
+    qn__feed feeds[3] = {c.feed, c.feed, c.feed};
+    qn__batch batches[3] = {c.batch[0], c.batch[0], c.batch[0]};
+    qn__tally tally = {0};
+    for (int i = 0; i < 3; ++i) {
+        int32_t *labels = cut(&c, c.feed.items, sizeof *labels);
+        memcpy(labels, c.feed.labels, c.feed.items * sizeof *labels);
+        feeds[i].labels = labels;
+        batches[i].feed = &feeds[i];
+    }
+    plan.memory = memory_for(&c, 2 * bytes);
+    qn__worker *w = open_loaded(&c);
+    static const struct {
+        int feed, goes_up;
+    } order[] = {{0, 1}, {1, 1}, {0, 0}, {1, 0}, {0, 0}, {2, 1}, {0, 0}, {1, 1}, {1, 0}, {2, 1}};
+    for (size_t i = 0; i < sizeof order / sizeof *order; ++i) {
+        const uint64_t before = counts.bytes_up;
+        assert_int_equal(
+            qn__gpu_train_step(w, &batches[order[i].feed], NULL, &e.step[0].update, &tally, NULL),
+            QN_OK);
+        assert_int_equal(counts.bytes_up - before > 88, order[i].goes_up);
+    }
+    qn__gpu_close(w);
+    case_end(&c);
+}
+
+/* The feed of an apply may be another one at the same address. */
+static void test_apply_sees_what_the_feed_holds_now(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    small_case(&c, &e);
+    const uint32_t items = c.program.batch, outputs = c.layer[1].out;
+    const size_t item = c.feed.features * (c.feed.bytes ? 1u : 4u);
+    char *values = cut(&c, c.feed.items + 3, item);
+    qn__feed feed = c.feed;
+    const qn__batch batch = {.feed = &feed, .items = items};
+    float *got[2];
+    feed.values = values;
+    feed.rows = NULL;
+    qn__worker *w = open_loaded(&c);
+    for (int i = 0; i < 2; ++i) {
+        qn__tally tally = {0};
+        got[i] = cut(&c, (size_t)items * outputs, sizeof(float));
+        memcpy(values, (const char *)c.feed.values + (size_t)i * item, items * item);
+        assert_int_equal(qn__gpu_apply(w, &batch, &(qn__applied){.outputs = got[i]}, &tally, NULL),
+                         QN_OK);
+        assert_int_equal(tally.items, items);
+    }
+    /* The second time all items had moved by one place. */
+    assert_memory_equal(got[0] + outputs, got[1], (items - 1) * outputs * sizeof(float));
+    assert_memory_not_equal(got[0], got[1], items * outputs * sizeof(float));
+    /* Rows of a table that was trained on are not sent again: numbers of rows and labels are. */
+    qn__tally tally = {0};
+    step(w, &c, &e, 0, &tally);
+    assert_int_equal(qn__gpu_flush(w, &tally, NULL), QN_OK);
+    uint64_t *rows = cut(&c, items, sizeof *rows);
+    for (uint32_t i = 0; i < items; ++i)
+        rows[i] = c.feed.rows ? c.feed.rows[i] : i;
+    feed = c.feed;
+    feed.rows = rows;
+    feed.items = items;
+    const uint64_t before = counts.bytes_up;
+    assert_int_equal(qn__gpu_apply(w, &batch, NULL, &tally, NULL), QN_OK);
+    assert_int_equal(counts.bytes_up - before, 88 + items * 12);
+    qn__gpu_close(w);
+    case_end(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_a_step_costs_what_is_said, begin),
+        cmocka_unit_test_setup(test_too_small_a_device_is_told_before_anything_goes_up, begin),
+        cmocka_unit_test_setup(test_feeds_stay_while_they_fit, begin),
+        cmocka_unit_test_setup(test_apply_sees_what_the_feed_holds_now, begin),
+        cmocka_unit_test_setup(test_every_way_gives_the_reference_bytes, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
