@@ -93,3 +93,6 @@ QN_FN float qn_sqrt(float a) {
 
 /* The comparison is false for a NaN, too. */
 QN_FN qn_u32 qn_leaves(float x, float limit) { return qn_abs(x) < limit ? 0u : 1u; }
+
+/* A sum of partials. One that left its range (8.7) may wrap here, and is never used. */
+QN_FN qn_i64 qn_plus(qn_i64 a, qn_i64 b) { return (qn_i64)((qn_u64)a + (qn_u64)b); }

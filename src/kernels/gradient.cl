@@ -44,7 +44,7 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
             QN_UNROLL
             for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
                 bad |= qn_leaves(acc[i][j], limit);
-                total[i][j] += qn_i64_of(acc[i][j]);
+                total[i][j] = qn_plus(total[i][j], qn_i64_of(acc[i][j]));
             }
         }
     }
@@ -61,7 +61,7 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
             if (slices > 1u)
                 qn_atomic_add64(to, total[i][j]);
             else if ((flags & QN_GRADIENT_ADD) != 0u)
-                *to += total[i][j];
+                *to = qn_plus(*to, total[i][j]);
             else
                 *to = total[i][j];
         }

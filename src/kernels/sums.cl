@@ -20,15 +20,15 @@ qn_bias(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i6
             for (qn_u32 item = g * grain; item < end; ++item)
                 acc = acc + E[(qn_u64)item * ld + o];
             bad |= qn_leaves(acc, limit);
-            total += qn_i64_of(acc);
+            total = qn_plus(total, qn_i64_of(acc));
         }
         part[qn_lane()] = total;
         qn_barrier();
         if (turn == 0u) {
             for (qn_u32 t = 1u; t < 16u; ++t)
-                total += part[t * 16u + qn_lane()];
+                total = qn_plus(total, part[t * 16u + qn_lane()]);
             if ((flags & QN_GRADIENT_ADD) != 0u)
-                total += sums[biases + o];
+                total = qn_plus(total, sums[biases + o]);
             sums[biases + o] = total;
         }
         qn_barrier();

@@ -234,9 +234,10 @@ CUresult cuMemGetInfo_v2(size_t *unused, size_t *all) {
 static char *add_piece(piece **list, size_t bytes) {
     piece *p = malloc(sizeof *p);
     const size_t rounded = (bytes + 255) / 256 * 256;
-    char *block = aligned_alloc(256, (FENCE ? rounded : bytes) + 2 * (size_t)FENCE);
-    if (!p || !block)
+    void *memory = NULL;
+    if (!p || posix_memalign(&memory, 256, (FENCE ? rounded : bytes) + 2 * (size_t)FENCE) != 0)
         abort();
+    char *block = memory;
     memset(block, FENCE_BYTE, FENCE);
     memset(block + FENCE, NEW_BYTE, bytes);
     if (FENCE)
