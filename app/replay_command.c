@@ -126,7 +126,7 @@ static int differs(const qn_model *file, const qn_model *again, const char *path
                  *first ? first : "not in its tensors, but in the header of the file");
     return message_fail(QN_DIFFERS, what, path,
                         "either the file was changed after it was trained, or the contract was "
-                        "broken: \"quern replay --isa scalar --threads 1\" decides");
+                        "broken: \"quern replay --devices cpu --isa scalar --threads 1\" decides");
 }
 
 static int conclude(session *s, const replay_flags *f, const char *path, const qn_model *file,
