@@ -71,7 +71,7 @@ static const option devices_options[] = {
 typedef struct shown {
     qn_device_info info;
     qn_device_rates rates; /* 0: not measured */
-    char failure[640];     /* why measuring it failed; else empty */
+    char failure[1100];    /* why measuring it failed, and what to do; else empty */
 } shown;
 
 static void measure(uint32_t index, const devices_flags *f, shown *d) {
@@ -83,7 +83,8 @@ static void measure(uint32_t index, const devices_flags *f, shown *d) {
     if (qn_device_measure(index, &compute, &d->rates, &err) == QN_OK)
         return;
     memset(&d->rates, 0, sizeof d->rates);
-    snprintf(d->failure, sizeof d->failure, "%s", err.what);
+    snprintf(d->failure, sizeof d->failure, "%s%s%s", err.what, *err.remedy ? "; " : "",
+             err.remedy);
     /* Found out by trying: from now on it is known to be of no use. */
     d->info.refused |= err.status == QN_UNSUPPORTED;
 }
@@ -179,13 +180,12 @@ static void print_device(const shown *d) {
     print_more("driver %s", i->driver, &pieces);
     if (pieces > 0)
         putchar('\n');
-    const char *reason = *d->failure ? d->failure : i->reason;
-    if (i->refused)
-        printf("           CANNOT BE USED: %s\n", reason);
-    else if (*d->failure)
-        printf("           could not be measured: %s\n", reason);
+    if (*d->failure)
+        printf("           failed: %s\n", d->failure);
+    else if (i->refused)
+        printf("           cannot be used: %s\n", i->reason);
     else if (!i->automatic)
-        printf("           only where --devices names it: %s\n", reason);
+        printf("           only where --devices names it: %s\n", i->reason);
 }
 
 static const char *const kinds[] = {"cuda", "opencl"};

@@ -4,6 +4,7 @@ that compute. Libraries that a machine lacks or has are stood in for by fakes wh
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,28 @@ def events(text):
 
 def of(kind, listed):
     return [e for e in listed if e["event"] == kind]
+
+
+@pytest.fixture(scope="session")
+def fake_gpu(quern):
+    """fake_gpu("devices=2,alloc=3") -> the environment in which the program finds a CUDA driver
+    that computes with the kernel text compiled as C (tests/emulated_gpu), set up so."""
+    folder = Path(quern).parent / "fake_gpu"
+    if not (folder / "libcuda.so.1").exists():
+        pytest.skip("the build has no fake CUDA driver: it was configured without tests")
+
+    def environment(plan="", part=""):
+        paths = [str(folder / part)] * bool(part) + [str(folder)]
+        return dict(os.environ, LD_LIBRARY_PATH=":".join(paths), QN_FAKE_CUDA=plan)
+
+    return environment
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of programs of the test's own."""
+    monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 # ---------------------------------------------------------------- the list
@@ -48,6 +71,73 @@ def test_the_table_is_readable(run_quern):
         absent = [a for a in of("absence", listed) if a["kind"] == kind]
         assert bool(here) != bool(absent)
         assert bool(absent) == bool(re.search(rf"^no {kind} +\S.{{20,}}", text, re.M))
+
+
+def test_a_gpu_is_measured(run_quern, fake_gpu, cache):
+    listed = events(run_quern("devices", "--json", env=fake_gpu("devices=2")).stdout)
+    gpus = [d for d in of("device", listed) if d["kind"] == "cuda"]
+    assert [g["id"] for g in gpus] == ["cuda:0", "cuda:1"]
+    for gpu in gpus:
+        assert gpu["type"] == "GPU" and gpu["automatic"] is True and gpu["refused"] is False
+        assert gpu["cores"] > 0 and gpu["memory"] == 1 << 30 and gpu["driver"] and gpu["platform"]
+        assert min(gpu["matmul_flop_per_s"], gpu["tanh_per_s"], gpu["copy_bytes_per_s"]) > 1e4
+    assert "cuda" not in [a["kind"] for a in of("absence", listed)]
+
+
+# What the list says where something is wrong with a device or its libraries, and words of the
+# remedy. The messages of `train` are further down.
+@pytest.mark.parametrize("plan, part, says, remedy", [
+    ("devices=0", "", "sees no NVIDIA GPU", "nvidia-smi"),
+    ("driver=10020", "", "driver is too old: it knows CUDA 10.2", "install driver 450"),
+    ("init=803", "", "does not fit the kernel's NVIDIA driver", "start the machine again"),
+    ("init=999", "", "the CUDA driver does not start", "nvidia-smi"),
+    ("", "bare", "is too old or no CUDA driver", "install NVIDIA's driver"),
+])
+def test_absence_is_explained(run_quern, fake_gpu, plan, part, says, remedy):
+    env = fake_gpu(plan, part)
+    listed = events(run_quern("devices", "--json", "--measure", "none", env=env).stdout)
+    assert not [d for d in of("device", listed) if d["kind"] == "cuda"]
+    reason = [a["reason"] for a in of("absence", listed) if a["kind"] == "cuda"][0]
+    assert says in reason and remedy in reason
+    assert f"no cuda     {reason}\n" in run_quern("devices", "--measure", "none", env=env).stdout
+
+
+@pytest.mark.parametrize("plan, refused, says, remedy", [
+    ("prohibited=1", True, 'compute mode is "prohibited"', "nvidia-smi -c DEFAULT"),
+    ("flush=1", True, "flushes subnormal numbers to zero", "--devices"),
+    ("retain=2", False, "busy, or out of memory", "nvidia-smi"),
+    ("alloc=3", False, "is out of memory", "end other programs on that GPU"),
+    ("hang=2", False, "did not end its work within 1 s", "a longer time limit"),
+    ("capability=30", False, "knows no device as old as", "NVRTC of an older CUDA version"),
+])
+def test_a_device_that_fails_is_explained(run_quern, fake_gpu, cache, plan, refused, says, remedy):
+    env = fake_gpu(plan)
+    done = run_quern("devices", "--json", "--device-timeout", 1, env=env)
+    gpu = [d for d in of("device", events(done.stdout)) if d["id"] == "cuda:0"][0]
+    assert gpu["refused"] is refused and gpu["matmul_flop_per_s"] is None
+    assert says in gpu["reason"] and remedy in gpu["reason"]
+    text = run_quern("devices", "--device-timeout", 1, env=env).stdout
+    assert re.search(rf"^ +(failed|cannot be used): .*{re.escape(says)}", text, re.M)
+
+
+def test_a_broken_cache_is_told_and_mended(run_quern, fake_gpu, cache):
+    def notes():
+        done = run_quern("devices", "--json", env=fake_gpu())
+        listed = events(done.stdout)
+        assert [d for d in of("device", listed) if d["id"] == "cuda:0"][0]["tanh_per_s"]
+        return [n["text"] for n in of("note", listed)]
+
+    assert notes() == []
+    files = [f for f in cache.iterdir() if f.is_file()]
+    assert files
+    assert notes() == []
+    for f in files:
+        f.write_bytes(f.read_bytes()[:-1] + b"?")
+    told = notes()
+    assert len(told) == len(files) and "ignored and is built again" in told[0], told
+    assert notes() == []
+    cache.chmod(0o777)
+    assert "others may write" in notes()[0]
 
 
 # ---------------------------------------------------------------- would a run use them

@@ -72,12 +72,13 @@ static qn_status unknown_kind(const list *l, const char *kind, qn_error *err) {
     return qn__remedy(err, QN_USAGE, "this machine has %s; " FORMS, names);
 }
 
-static qn_status not_there(const list *l, const qn__device_table *kind, const char *word,
+/* `word` names a device or, with `all`, a kind. */
+static qn_status not_there(const list *l, const qn__device_table *kind, const char *word, int all,
                            qn_error *err) {
     char names[NAMES];
     const char *why = kind->absence ? kind->absence() : "";
     names_here(names);
-    qn__fail(err, QN_UNSUPPORTED, "there is no device \"%s\"", word);
+    qn__fail(err, QN_UNSUPPORTED, "there is no device %s\"%s\"", all ? "of the kind " : "", word);
     qn__at(err, "--devices \"%s\"", l->text);
     if (devices_of(kind) == 0 && *why)
         return qn__remedy(err, QN_UNSUPPORTED, "%s; this machine has %s", why, names);
@@ -120,7 +121,7 @@ static qn_status add_one(list *l, const qn__device_table *kind, uint32_t index, 
 /* All of a kind, those left out that cannot be used: who asks for all means those that work. */
 static qn_status add_all(list *l, const qn__device_table *kind, qn_error *err) {
     const uint32_t before = l->count;
-    qn_status status = devices_of(kind) > 0 ? QN_OK : not_there(l, kind, kind->name, err);
+    qn_status status = devices_of(kind) > 0 ? QN_OK : not_there(l, kind, kind->name, 1, err);
     for (uint32_t i = 0; status == QN_OK && i < devices_of(kind); ++i) {
         qn_device_info info;
         status = kind->describe(i, &info, err);
@@ -171,7 +172,7 @@ static qn_status add_word(list *l, char *word, qn_error *err) {
         return bad_list(l, err, what);
     }
     if (index >= devices_of(kind))
-        return not_there(l, kind, whole, err);
+        return not_there(l, kind, whole, 0, err);
     return add_one(l, kind, (uint32_t)index, err);
 }
 
