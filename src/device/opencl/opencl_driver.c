@@ -1,0 +1,293 @@
+/* Opening, closing and driving an OpenCL device: the table that device/gpu.h asks for. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "device/opencl/opencl_gpu.h"
+#include "device/opencl/opencl_table.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* A waiting thread asks the driver in a tight loop for so long, then sleeps between questions. On a
+ * device that is a CPU it sleeps at once: the core is better used by the device. */
+static const double spin_seconds = 100e-6;
+
+/* ---------------------------------------------------------------- failures and waiting */
+
+qn_status qn__cl_fail(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err) {
+    if (gpu->health == QN__CL_WELL)
+        gpu->health = QN__CL_FAILED;
+    gpu->failure = code;
+    qn__fail(err, QN_DEVICE, "%s failed to %s: %s", gpu->entry->label, doing,
+             qn__cl_error_name(code));
+    return qn__remedy(err, QN_DEVICE, "%s", qn__cl_error_remedy(code));
+}
+
+static qn_status fail_hanging(qn__gpu *gpu, const char *doing, qn_error *err) {
+    gpu->health = QN__CL_HANGS;
+    qn__fail(err, QN_DEVICE, "%s hangs: it was given %g seconds to %s", gpu->entry->label,
+             gpu->timeout, doing);
+    return qn__remedy(err, QN_DEVICE,
+                      "leave it out of --devices; if it only was slow, --device-timeout gives it "
+                      "more time");
+}
+
+qn_status qn__cl_usable(qn__gpu *gpu, qn_error *err) {
+    if (gpu->health == QN__CL_WELL)
+        return QN_OK;
+    if (gpu->health == QN__CL_HANGS)
+        return fail_hanging(gpu, "compute", err);
+    return qn__cl_fail(gpu, gpu->failure, "compute", err);
+}
+
+/* Sleeps after the n-th question, 20 microseconds at first, a millisecond at most. */
+static void rest(uint32_t n) {
+    const long most = 1000000, length = n < 8 ? 20000 : 20000L * (long)(n / 4);
+    const struct timespec pause = {.tv_nsec = length < most ? length : most};
+    nanosleep(&pause, NULL);
+}
+
+qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_error *err) {
+    const double begun = qn__now();
+    uint32_t rests = 0;
+    int32_t code = gpu->cl->flush(gpu->queue);
+    if (code != QN__CL_SUCCESS)
+        return qn__cl_fail(gpu, code, doing, err);
+    for (;;) {
+        int32_t state = 0; /* 3 to 1: on its way; 0: complete; negative: an error */
+        code = gpu->cl->get_event_info(event, QN__CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state,
+                                       &state, NULL);
+        if (code != QN__CL_SUCCESS || state < 0)
+            return qn__cl_fail(gpu, code != QN__CL_SUCCESS ? code : state, doing, err);
+        if (state == 0)
+            return QN_OK;
+        const double waited = qn__now() - begun;
+        if (waited > gpu->timeout)
+            return fail_hanging(gpu, doing, err);
+        if (gpu->facts.vectors || waited > spin_seconds)
+            rest(rests++);
+    }
+}
+
+double qn__cl_seconds(const qn__gpu *gpu, qn__cl_event from, qn__cl_event to) {
+    uint64_t start = 0, end = 0;
+    if (gpu->cl->get_profile(from, QN__CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) !=
+            QN__CL_SUCCESS ||
+        gpu->cl->get_profile(to, QN__CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) !=
+            QN__CL_SUCCESS)
+        return 0.0;
+    return end > start ? (double)(end - start) * 1e-9 : 0.0;
+}
+
+void qn__cl_drop(const qn__gpu *gpu, qn__cl_event *event) {
+    if (*event)
+        gpu->cl->release_event(*event);
+    *event = NULL;
+}
+
+/* ---------------------------------------------------------------- closing */
+
+/* Devices that hang. Their drivers may still write to the memory for copies, so it stays. */
+static pthread_mutex_t abandoned_lock = PTHREAD_MUTEX_INITIALIZER;
+static qn__gpu *abandoned;
+
+static void abandon(qn__gpu *gpu) {
+    pthread_mutex_lock(&abandoned_lock);
+    gpu->next_abandoned = abandoned;
+    abandoned = gpu;
+    pthread_mutex_unlock(&abandoned_lock);
+}
+
+static void drop_events(qn__gpu *gpu) {
+    for (int i = 0; i < QN__CL_UP_PIECES; ++i)
+        qn__cl_drop(gpu, &gpu->up[i].event);
+    for (int i = 0; i < QN__CL_DOWN_PIECES; ++i) {
+        qn__cl_drop(gpu, &gpu->down[i].event);
+        qn__cl_drop(gpu, &gpu->down[i].window);
+    }
+    for (int i = 0; i < QN__GPU_SLOTS; ++i) {
+        qn__cl_drop(gpu, &gpu->slot[i].event);
+        qn__cl_drop(gpu, &gpu->slot[i].window);
+    }
+    qn__cl_drop(gpu, &gpu->window);
+}
+
+static void drop_staging(qn__gpu *gpu, qn__cl_staging *staging) {
+    if (staging->host)
+        gpu->cl->enqueue_unmap(gpu->queue, staging->memory, staging->host, 0, NULL, NULL);
+    if (staging->memory)
+        gpu->cl->release_memory(staging->memory);
+}
+
+/* Releasing a queue waits for what is in it, for ever with some drivers; so the end is awaited
+ * here first, with the time limit. */
+static void drain(qn__gpu *gpu) {
+    qn__cl_event end = NULL;
+    if (!gpu->queue || gpu->cl->enqueue_marker(gpu->queue, 0, NULL, &end) != QN__CL_SUCCESS)
+        return;
+    qn__cl_wait(gpu, end, "end", NULL);
+    if (gpu->health != QN__CL_HANGS)
+        qn__cl_drop(gpu, &end);
+}
+
+static void close_gpu(qn__gpu *gpu) {
+    if (!gpu)
+        return;
+    if (gpu->health != QN__CL_HANGS)
+        drain(gpu);
+    if (gpu->health == QN__CL_HANGS) {
+        abandon(gpu);
+        return;
+    }
+    drop_events(gpu);
+    if (gpu->queue) {
+        drop_staging(gpu, &gpu->up_memory);
+        drop_staging(gpu, &gpu->down_memory);
+    }
+    for (int k = 0; k < QN__KERNELS; ++k)
+        if (gpu->kernel[k])
+            gpu->cl->release_kernel(gpu->kernel[k]);
+    if (gpu->program)
+        gpu->cl->release_program(gpu->program);
+    if (gpu->queue)
+        gpu->cl->release_queue(gpu->queue);
+    if (gpu->context)
+        gpu->cl->release_context(gpu->context);
+    qn__free(gpu);
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static void state_facts(qn__gpu *gpu) {
+    const qn__cl_entry *const e = gpu->entry;
+    qn__gpu_facts *const f = &gpu->facts;
+    snprintf(f->name, sizeof f->name, "%s", e->label);
+    f->vectors = e->is_cpu;
+    f->units = e->info.cores > 0 ? (uint32_t)e->info.cores : 1;
+    f->memory = e->info.memory;
+    f->largest = e->largest;
+    f->atomics = e->atomics;
+}
+
+static qn_status open_queue(qn__gpu *gpu, qn_error *err) {
+    int32_t code = QN__CL_SUCCESS;
+    gpu->context = gpu->cl->create_context(NULL, 1, &gpu->entry->device, NULL, NULL, &code);
+    if (code == QN__CL_SUCCESS)
+        gpu->queue = gpu->cl->create_queue(gpu->context, gpu->entry->device,
+                                           QN__CL_QUEUE_PROFILING_ENABLE, &code);
+    return code == QN__CL_SUCCESS ? QN_OK : qn__cl_fail(gpu, code, "open", err);
+}
+
+static qn_status open_gpu(uint32_t index, const qn_compute *compute, qn__gpu **out, qn_error *err) {
+    const qn__cl_api *cl;
+    const qn__cl_entry *const entry = qn__cl_entry_at(index, &cl);
+    *out = NULL;
+    if (!entry)
+        return qn__fail(err, QN_DEVICE, "there is no device opencl:%u", index);
+    if (entry->info.refused) {
+        qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: %s", entry->label, entry->info.reason);
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out of --devices");
+    }
+    qn__gpu *const gpu = qn__alloc(1, sizeof *gpu, err);
+    if (!gpu)
+        return QN_MEMORY;
+    gpu->cl = cl;
+    gpu->entry = entry;
+    gpu->timeout = compute && compute->device_timeout > 0.0 ? compute->device_timeout : 60.0;
+    state_facts(gpu);
+    qn_status status = open_queue(gpu, err);
+    if (status == QN_OK)
+        status = qn__cl_stage(gpu, err);
+    if (status == QN_OK)
+        status = qn__cl_build(gpu, err);
+    if (status == QN_OK)
+        status = qn__gpu_selftest(&qn__opencl_driver, gpu, err);
+    if (status == QN_OK) {
+        *out = gpu;
+        gpu->traffic = (qn__traffic){0};
+        gpu->busy = 0.0;
+        return QN_OK;
+    }
+    close_gpu(gpu);
+    return status;
+}
+
+/* ---------------------------------------------------------------- launching */
+
+/* Sets an argument that is not what it was. */
+static int32_t set_argument(qn__gpu *gpu, qn__kernel kernel, uint32_t i,
+                            const qn__gpu_argument *argument) {
+    uint64_t value = 0;
+    size_t size = sizeof(uint32_t);
+    switch (argument->kind) {
+    case 'M':
+        size = sizeof argument->value.memory->handle;
+        memcpy(&value, &argument->value.memory->handle, size);
+        break;
+    case 'U':
+        size = sizeof argument->value.U;
+        memcpy(&value, &argument->value.U, size);
+        break;
+    case 'f':
+        memcpy(&value, &argument->value.f, size);
+        break;
+    default:
+        memcpy(&value, &argument->value.u, size);
+    }
+    if (gpu->set[kernel][i].is_set && gpu->set[kernel][i].value == value)
+        return QN__CL_SUCCESS;
+    gpu->set[kernel][i].value = value;
+    gpu->set[kernel][i].is_set = 1;
+    return gpu->cl->set_argument(gpu->kernel[kernel], i, size, &value);
+}
+
+static qn_status launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3],
+                        const qn__gpu_argument *arguments, uint32_t count, qn_error *err) {
+    const qn__kernel_shape *const shape = qn__kernel_shape_of(kernel);
+    int32_t code = QN__CL_SUCCESS;
+    const qn_status status = qn__cl_usable(gpu, err);
+    if (status != QN_OK || groups[0] == 0 || groups[1] == 0 || groups[2] == 0)
+        return status;
+    if (!gpu->kernel[kernel] || count > QN__CL_ARGUMENTS)
+        return qn__fail(err, QN_DEVICE, "%s has no kernel %s", gpu->entry->label, shape->name);
+    for (uint32_t i = 0; code == QN__CL_SUCCESS && i < count; ++i)
+        code = set_argument(gpu, kernel, i, &arguments[i]);
+    const size_t local[3] = {shape->lanes[0], shape->lanes[1], 1},
+                 global[3] = {groups[0] * local[0], groups[1] * local[1], groups[2]};
+    if (code == QN__CL_SUCCESS)
+        code = gpu->cl->enqueue_kernel(gpu->queue, gpu->kernel[kernel], 3, NULL, global, local, 0,
+                                       NULL, gpu->window ? NULL : &gpu->window);
+    if (code == QN__CL_SUCCESS)
+        return QN_OK;
+    char doing[64];
+    snprintf(doing, sizeof doing, "run %s", shape->name);
+    return qn__cl_fail(gpu, code, doing, err);
+}
+
+static qn_status flush(qn__gpu *gpu, qn_error *err) {
+    const qn_status status = qn__cl_usable(gpu, err);
+    const int32_t code = status == QN_OK ? gpu->cl->flush(gpu->queue) : QN__CL_SUCCESS;
+    return code == QN__CL_SUCCESS ? status : qn__cl_fail(gpu, code, "begin", err);
+}
+
+static const qn__gpu_facts *facts(const qn__gpu *gpu) { return &gpu->facts; }
+static void traffic(const qn__gpu *gpu, qn__traffic *out) { *out = gpu->traffic; }
+static double busy(const qn__gpu *gpu) { return gpu->busy; }
+
+const qn__gpu_driver qn__opencl_driver = {
+    .open = open_gpu,
+    .close = close_gpu,
+    .facts = facts,
+    .allocate = qn__cl_allocate,
+    .release = qn__cl_release,
+    .write = qn__cl_write,
+    .clear = qn__cl_clear,
+    .read = qn__cl_read,
+    .post = qn__cl_post,
+    .fetch = qn__cl_fetch,
+    .launch = launch,
+    .flush = flush,
+    .traffic = traffic,
+    .busy = busy,
+};

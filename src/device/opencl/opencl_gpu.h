@@ -1,0 +1,101 @@
+/* An opened OpenCL device, shared by the files that drive it. */
+#ifndef QN_DEVICE_OPENCL_OPENCL_GPU_H
+#define QN_DEVICE_OPENCL_OPENCL_GPU_H
+
+#include "device/gpu.h"
+#include "device/opencl/opencl_list.h"
+
+enum {
+    QN__CL_ARGUMENTS = 24, /* at most, of a kernel */
+    QN__CL_SLOT = 256,     /* bytes of a post */
+    QN__CL_UP_PIECES = 4,
+    QN__CL_UP_BYTES = 1 << 20,
+    QN__CL_DOWN_PIECES = 2,
+    QN__CL_DOWN_BYTES = 2 << 20
+};
+
+/* Memory of the host that the device copies from and to; pinned where the driver does that. */
+typedef struct qn__cl_staging {
+    qn__cl_memory memory;
+    void *host;
+} qn__cl_staging;
+
+/* A part of it. While a copy is under way its event stands here. */
+typedef struct qn__cl_piece {
+    char *host;
+    size_t used;         /* going up: bytes that are taken */
+    qn__cl_event event;  /* NULL: free */
+    int timed;           /* 1: the event is that of a copy, whose time counts */
+    size_t bytes;        /* going down */
+    qn__cl_event window; /* a slot: the first launch before it, whose start counts for busy */
+} qn__cl_piece;
+
+typedef enum qn__cl_health {
+    QN__CL_WELL,
+    QN__CL_FAILED, /* a call or a command failed; nothing more is enqueued */
+    QN__CL_HANGS   /* a command did not end in time; nothing of the device is touched again */
+} qn__cl_health;
+
+struct qn__gpu {
+    const qn__cl_api *cl;
+    const qn__cl_entry *entry;
+    qn__gpu_facts facts;
+    double timeout;
+    qn__cl_health health;
+    int32_t failure; /* of a device that failed: the code */
+
+    qn__cl_context context;
+    qn__cl_queue queue;
+    qn__cl_program program;
+    qn__cl_kernel kernel[QN__KERNELS]; /* NULL: not part of this device's program */
+    /* What each argument was last set to. Forgotten when memory is released, since another may get
+     * the same handle. */
+    struct {
+        uint64_t value;
+        int is_set;
+    } set[QN__KERNELS][QN__CL_ARGUMENTS];
+
+    qn__cl_staging up_memory, down_memory;
+    qn__cl_piece up[QN__CL_UP_PIECES], down[QN__CL_DOWN_PIECES], slot[QN__GPU_SLOTS];
+    uint32_t up_now; /* the piece that small writes go to */
+
+    qn__cl_event window; /* the first launch since the last word came down, or NULL */
+    qn__traffic traffic;
+    double busy;
+    struct qn__gpu *next_abandoned;
+};
+
+/* Fails with the device's label, an OpenCL code and what was being done; marks the device failed.
+ * Returns QN_DEVICE. */
+qn_status qn__cl_fail(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err);
+/* QN_OK, or the failure that an earlier call met. */
+qn_status qn__cl_usable(qn__gpu *gpu, qn_error *err);
+/* Waits for an event, not longer than the time limit. */
+qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_error *err);
+/* Seconds from the start of one command to the end of another by the device's clock; 0 when it
+ * does not tell. */
+double qn__cl_seconds(const qn__gpu *gpu, qn__cl_event from, qn__cl_event to);
+/* Releases an event that may be NULL, and forgets it. */
+void qn__cl_drop(const qn__gpu *gpu, qn__cl_event *event);
+
+/* Builds the program, or takes it from the cache, and makes its kernels. QN_UNSUPPORTED, with the
+ * first lines of the compiler's log, when it cannot be built. */
+qn_status qn__cl_build(qn__gpu *gpu, qn_error *err);
+
+/* The staging memory, and its pieces. */
+qn_status qn__cl_stage(qn__gpu *gpu, qn_error *err);
+
+/* Entries of the driver (device/gpu.h). */
+qn_status qn__cl_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_error *err);
+void qn__cl_release(qn__gpu *gpu, qn__gpu_memory *memory);
+qn_status qn__cl_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, const void *from,
+                       size_t bytes, qn_error *err);
+qn_status qn__cl_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, size_t bytes,
+                       qn_error *err);
+qn_status qn__cl_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
+                      size_t bytes, qn_error *err);
+qn_status qn__cl_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
+                      qn_error *err);
+qn_status qn__cl_fetch(qn__gpu *gpu, uint32_t slot, const void **words, qn_error *err);
+
+#endif

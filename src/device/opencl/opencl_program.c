@@ -1,0 +1,177 @@
+/* The program of an OpenCL device: from the cache where it has been built before, else from the
+ * kernel text. */
+#include "base/memory.h"
+#include "device/notes.h"
+#include "device/opencl/opencl_gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OPTIONS = 256, KEY = 1024, LOG = 1 << 16 };
+
+static void options_of(const qn__cl_entry *e, char options[OPTIONS]) {
+    snprintf(options, OPTIONS, "%s%s%s%s", qn__kernel_options(QN__OPENCL_C),
+             e->correct_divide ? " -cl-fp32-correctly-rounded-divide-sqrt -DQN_CORRECT_DIVIDE=1"
+                               : "",
+             e->atomics ? " -DQN_ATOMICS64=1" : "", e->is_cpu ? " -DQN_VECTORS=1" : "");
+}
+
+/* Everything that a built program depends on. */
+static void key_of(const qn__cl_entry *e, const char *options, char key[KEY]) {
+    snprintf(key, KEY,
+             "opencl program 1\ntext %s\noptions %s\nplatform %s, %s\ndevice %s, %s\ndriver %s\n",
+             qn__kernel_digest(QN__OPENCL_C), options, e->info.platform, e->base_version,
+             e->info.name, e->version, e->info.driver);
+}
+
+static void drop_program(qn__gpu *gpu) {
+    for (int k = 0; k < QN__KERNELS; ++k)
+        if (gpu->kernel[k])
+            gpu->cl->release_kernel(gpu->kernel[k]);
+    memset(gpu->kernel, 0, sizeof gpu->kernel);
+    if (gpu->program)
+        gpu->cl->release_program(gpu->program);
+    gpu->program = NULL;
+}
+
+/* The kernels of a built program; returns the code of the first that cannot be had, and its name.
+ */
+static int32_t make_kernels(qn__gpu *gpu, const char **name) {
+    for (int k = 0; k < QN__KERNELS; ++k) {
+        const qn__kernel_shape *const shape = qn__kernel_shape_of((qn__kernel)k);
+        int32_t code = QN__CL_SUCCESS;
+        if (shape->opencl_only && !gpu->entry->is_cpu)
+            continue;
+        *name = shape->name;
+        gpu->kernel[k] = gpu->cl->create_kernel(gpu->program, shape->name, &code);
+        if (code != QN__CL_SUCCESS) {
+            gpu->kernel[k] = NULL;
+            return code;
+        }
+    }
+    return QN__CL_SUCCESS;
+}
+
+/* Whether the cache's program can be used; nothing is left behind when it cannot. */
+static int take_cached(qn__gpu *gpu, const char *key) {
+    char note[256];
+    const char *name;
+    void *binary;
+    size_t bytes;
+    int32_t each = QN__CL_SUCCESS, code = QN__CL_SUCCESS;
+    qn__gpu_cache_load(key, &binary, &bytes, note);
+    qn__device_tell(note);
+    if (bytes == 0)
+        return 0;
+    const unsigned char *const from = binary;
+    gpu->program =
+        gpu->cl->create_with_binary(gpu->context, 1, &gpu->entry->device, &bytes,
+                                    (const unsigned char **)(uintptr_t)&from, &each, &code);
+    if (code != QN__CL_SUCCESS)
+        gpu->program = NULL;
+    if (code == QN__CL_SUCCESS)
+        code = each;
+    if (code == QN__CL_SUCCESS)
+        code = gpu->cl->build_program(gpu->program, 1, &gpu->entry->device, "", NULL, NULL);
+    if (code == QN__CL_SUCCESS)
+        code = make_kernels(gpu, &name);
+    if (code != QN__CL_SUCCESS)
+        drop_program(gpu);
+    qn__free(binary);
+    return code == QN__CL_SUCCESS;
+}
+
+/* Keeps the built program. That it cannot be had or stored is no failure: the next run builds. */
+static void keep(const qn__gpu *gpu, const char *key) {
+    char note[256] = "";
+    size_t bytes = 0;
+    if (gpu->cl->get_program_info(gpu->program, QN__CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes,
+                                  NULL) != QN__CL_SUCCESS ||
+        bytes == 0)
+        return;
+    unsigned char *binary = qn__alloc(bytes, 1, NULL);
+    if (binary && gpu->cl->get_program_info(gpu->program, QN__CL_PROGRAM_BINARIES, sizeof binary,
+                                            &binary, NULL) == QN__CL_SUCCESS)
+        qn__gpu_cache_store(key, binary, bytes, note);
+    qn__device_tell(note);
+    qn__free(binary);
+}
+
+/* The first lines of a text that say something, in one line. */
+static void first_lines(const char *text, char *to, size_t room) {
+    size_t used = 0;
+    int lines = 0;
+    to[0] = '\0';
+    while (*text && lines < 3 && used + 1 < room) {
+        const size_t length = strcspn(text, "\r\n");
+        if (strspn(text, " \t") < length) {
+            used += (size_t)snprintf(to + used, room - used, "%s%.*s", lines ? " / " : "",
+                                     (int)length, text);
+            ++lines;
+        }
+        text += length;
+        text += strspn(text, "\r\n");
+    }
+}
+
+static qn_status fail_build(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err) {
+    char lines[400] = "";
+    char *const log = qn__alloc(1, LOG, NULL);
+    if (log && gpu->program &&
+        gpu->cl->get_build_info(gpu->program, gpu->entry->device, QN__CL_PROGRAM_BUILD_LOG, LOG - 1,
+                                log, NULL) == QN__CL_SUCCESS)
+        first_lines(log, lines, sizeof lines);
+    qn__free(log);
+    drop_program(gpu);
+    qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: its compiler failed to %s: %s",
+             gpu->entry->label, doing, qn__cl_error_name(code));
+    if (lines[0])
+        qn__at(err, "%s", lines);
+    return qn__remedy(err, QN_UNSUPPORTED, "%s", qn__cl_error_remedy(-11));
+}
+
+/* A device whose groups are smaller than the kernels' is of no use. */
+static qn_status check_groups(qn__gpu *gpu, qn_error *err) {
+    for (int k = 0; k < QN__KERNELS; ++k) {
+        const qn__kernel_shape *const shape = qn__kernel_shape_of((qn__kernel)k);
+        const size_t lanes = (size_t)shape->lanes[0] * shape->lanes[1];
+        size_t most = lanes;
+        if (!gpu->kernel[k] ||
+            gpu->cl->get_group_info(gpu->kernel[k], gpu->entry->device,
+                                    QN__CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most,
+                                    NULL) != QN__CL_SUCCESS ||
+            most >= lanes)
+            continue;
+        qn__fail(err, QN_UNSUPPORTED,
+                 "%s cannot be used: it runs %s in groups of at most %zu, and %zu are needed",
+                 gpu->entry->label, shape->name, most, lanes);
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out of --devices");
+    }
+    return QN_OK;
+}
+
+qn_status qn__cl_build(qn__gpu *gpu, qn_error *err) {
+    char options[OPTIONS], key[KEY];
+    const char *text = qn__kernel_text(QN__OPENCL_C), *name = "";
+    int32_t code = QN__CL_SUCCESS;
+    options_of(gpu->entry, options);
+    key_of(gpu->entry, options, key);
+    if (take_cached(gpu, key))
+        return check_groups(gpu, err);
+    gpu->program = gpu->cl->create_with_source(gpu->context, 1, &text, NULL, &code);
+    if (code != QN__CL_SUCCESS) {
+        gpu->program = NULL;
+        return fail_build(gpu, code, "take the kernels", err);
+    }
+    code = gpu->cl->build_program(gpu->program, 1, &gpu->entry->device, options, NULL, NULL);
+    if (code != QN__CL_SUCCESS)
+        return fail_build(gpu, code, "build the kernels", err);
+    code = make_kernels(gpu, &name);
+    if (code != QN__CL_SUCCESS) {
+        char doing[64];
+        snprintf(doing, sizeof doing, "give the kernel %s", name);
+        return fail_build(gpu, code, doing, err);
+    }
+    keep(gpu, key);
+    return check_groups(gpu, err);
+}
