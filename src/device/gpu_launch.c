@@ -16,6 +16,8 @@ static void launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[
 static void launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
                         const qn__gpu_call *arguments) {
     uint32_t groups[3];
+    if (pass->worker->facts->vectors)
+        kernel = qn__kernel_vector(kernel);
     qn__gpu_grid(kernel, work, groups);
     launch(pass, kernel, groups, arguments);
 }

@@ -8,10 +8,12 @@
 /* Lanes and tiles here are those of the text: tile_large.cl, tile_small.cl and the others. */
 static const qn__kernel_shape shapes[QN__KERNELS] = {
     [QN__K_FETCH] = {"qn_fetch", "MMMMMMMMMMuuuu", {128, 1}, 0, 0, 1, 0},
+    [QN__K_FETCH_VECTOR] = {"qn_fetch_vector", "MMMMMMMMMMuuuu", {1, 1}, 0, 0, 4, 1},
     [QN__K_FORWARD_LARGE] = {"qn_forward_large", "MMMUUMMMuuuuufU", {256, 1}, 128, 128, 0, 0},
     [QN__K_FORWARD_SMALL] = {"qn_forward_small", "MMMUUMMMuuuuufU", {64, 1}, 32, 32, 0, 0},
     [QN__K_FORWARD_VECTOR] = {"qn_forward_vector", "MMMUUMMMuuuuufU", {1, 1}, 96, 32, 0, 1},
     [QN__K_LOSS] = {"qn_loss", "MMMMMMMMuuufu", {64, 1}, 0, 0, 1, 0},
+    [QN__K_LOSS_VECTOR] = {"qn_loss_vector", "MMMMMMMMuuufu", {1, 1}, 0, 0, 16, 1},
     [QN__K_ERRORS_LARGE] = {"qn_errors_large", "MMMUMMMuuuuufU", {256, 1}, 128, 128, 0, 0},
     [QN__K_ERRORS_SMALL] = {"qn_errors_small", "MMMUMMMuuuuufU", {64, 1}, 32, 32, 0, 0},
     [QN__K_ERRORS_VECTOR] = {"qn_errors_vector", "MMMUMMMuuuuufU", {1, 1}, 96, 32, 0, 1},
@@ -19,7 +21,9 @@ static const qn__kernel_shape shapes[QN__KERNELS] = {
     [QN__K_GRADIENT_SMALL] = {"qn_gradient_small", "MMMMMUuuufuu", {64, 1}, 32, 32, 0, 0},
     [QN__K_GRADIENT_VECTOR] = {"qn_gradient_vector", "MMMMMUuuufuu", {1, 1}, 48, 64, 0, 1},
     [QN__K_BIAS] = {"qn_bias", "MMMMUuufu", {256, 1}, 0, 0, 16, 0},
+    [QN__K_BIAS_VECTOR] = {"qn_bias_vector", "MMMMUuufu", {1, 1}, 0, 0, 64, 1},
     [QN__K_UPDATE] = {"qn_update", "MMMMMUUufffffff", {256, 1}, 0, 0, 256, 0},
+    [QN__K_UPDATE_VECTOR] = {"qn_update_vector", "MMMMMUUufffffff", {1, 1}, 0, 0, 4096, 1},
     [QN__K_TALLY] = {"qn_tally", "MMMMMMu", {256, 1}, 0, 0, 0, 0},
     [QN__K_SUMS_OUT] = {"qn_sums_out", "MMUuuU", {256, 1}, 0, 0, 256, 0},
     [QN__K_SUMS_IN] = {"qn_sums_in", "MMUuuU", {256, 1}, 0, 0, 256, 0},
@@ -28,6 +32,21 @@ static const qn__kernel_shape shapes[QN__KERNELS] = {
 };
 
 const qn__kernel_shape *qn__kernel_shape_of(qn__kernel kernel) { return &shapes[kernel]; }
+
+qn__kernel qn__kernel_vector(qn__kernel kernel) {
+    switch (kernel) {
+    case QN__K_FETCH:
+        return QN__K_FETCH_VECTOR;
+    case QN__K_LOSS:
+        return QN__K_LOSS_VECTOR;
+    case QN__K_BIAS:
+        return QN__K_BIAS_VECTOR;
+    case QN__K_UPDATE:
+        return QN__K_UPDATE_VECTOR;
+    default:
+        return kernel;
+    }
+}
 
 const char *qn__kernel_text(qn__language language) {
     return language == QN__CUDA_C ? qn__text_cuda : qn__text_opencl;

@@ -66,7 +66,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * UPDATE       step M, parameters M, slot0 M, slot1 M, sums M, begin U, count U, optimizer u,
  *              momentum f, beta1 f, beta2 f, one_minus_beta1 f, one_minus_beta2 f, epsilon f,
  *              decay f
- *              9.1 - 9.6 for parameters begin .. begin+count-1; decay is 0 for biases; with adamw
+ *              9.1 - 9.6 for parameters begin .. begin+count-1, both multiples of QN_LD; decay is 0 for biases; with adamw
  *              it is RN(lr * decay), made by the kernel from the step's rate.
  * TALLY        step M, loss M, classes M, targets M, finite M, status M, flags u
  *              One group. Losses of grains (7.4) and right answers with QN_LOSS_LABELS, first item
@@ -82,10 +82,12 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  */
 typedef enum qn__kernel {
     QN__K_FETCH,
+    QN__K_FETCH_VECTOR,
     QN__K_FORWARD_LARGE,  /* 128 x 128 tiles */
     QN__K_FORWARD_SMALL,  /* 32 x 32 */
     QN__K_FORWARD_VECTOR, /* for devices that are CPUs */
     QN__K_LOSS,
+    QN__K_LOSS_VECTOR,
     QN__K_ERRORS_LARGE,
     QN__K_ERRORS_SMALL,
     QN__K_ERRORS_VECTOR,
@@ -93,7 +95,9 @@ typedef enum qn__kernel {
     QN__K_GRADIENT_SMALL,
     QN__K_GRADIENT_VECTOR,
     QN__K_BIAS,
+    QN__K_BIAS_VECTOR,
     QN__K_UPDATE,
+    QN__K_UPDATE_VECTOR,
     QN__K_TALLY,
     QN__K_SUMS_OUT,
     QN__K_SUMS_IN,
@@ -121,6 +125,10 @@ typedef struct qn__kernel_shape {
 } qn__kernel_shape;
 
 const qn__kernel_shape *qn__kernel_shape_of(qn__kernel kernel);
+
+/* The variant for devices that are CPUs of a kernel that is no product; the kernel itself where it
+ * has none. */
+qn__kernel qn__kernel_vector(qn__kernel kernel);
 
 /* The program's text for a language: prelude, then all files, to be given to its compiler as it
  * is. Static, NUL-terminated. */

@@ -49,9 +49,63 @@ QN_INLINE vf qn_within(vf x, qn_u32 column, qn_u32 columns) {
     return select(v_set(0.0f), x, lane < (vi)((qn_i32)(columns - column)));
 }
 
-/* x rounded to whole numbers, ties to even: adding 2^23 with x's sign leaves no fraction; what is
- * as large as that has none. The sign of a zero may get lost, which an integer does not have. */
+/* x rounded to whole numbers, ties to even. In float32: adding 2^23 with x's sign leaves no
+ * fraction, and what is as large as that has none. The sign of a zero may get lost, which an
+ * integer does not have. */
+#ifdef __AVX512F__
+#define QN_HAS_ROUND __has_builtin(__builtin_elementwise_roundeven)
+#else
+#define QN_HAS_ROUND 0
+#endif
+#if QN_HAS_ROUND
+QN_INLINE vf qn_whole_lanes(vf x) { return __builtin_elementwise_roundeven(x); }
+#else
 QN_INLINE vf qn_whole_lanes(vf x) {
     const vf big = v_float((v_bits(x) & vi_set(-0x7fffffff - 1)) | vi_set(0x4b000000));
     return v_sel_lt(fabs(x), v_set(0x1p23f), (x + big) - big, x);
+}
+#endif
+
+/* Division and square root, rounded once. */
+#ifdef QN_CORRECT_DIVIDE
+#define qn_div_lanes(a, b) ((a) / (b))
+#define qn_sqrt_lanes(a) sqrt(a)
+#else
+QN_INLINE vf qn_div_lanes(vf a, vf b) {
+    float x[16], y[16];
+    vstore16(a, 0, x);
+    vstore16(b, 0, y);
+    for (qn_u32 i = 0u; i < 16u; ++i)
+        x[i] = qn_div(x[i], y[i]);
+    return vload16(0, x);
+}
+QN_INLINE vf qn_sqrt_lanes(vf a) {
+    float x[16];
+    vstore16(a, 0, x);
+    for (qn_u32 i = 0u; i < 16u; ++i)
+        x[i] = qn_sqrt(x[i]);
+    return vload16(0, x);
+}
+#endif
+
+QN_INLINE vf qn_read(QN_GLOBAL const float *p) { return *(QN_GLOBAL const vf *)p; }
+QN_INLINE void qn_write(QN_GLOBAL float *p, vf x) { *(QN_GLOBAL vf *)p = x; }
+
+/* 16 x 16 numbers turned over: four times, each vector is interleaved with the one 8 places on. */
+QN_INLINE void qn_turn(vf x[16]) {
+    QN_FULL
+    for (qn_u32 round = 0u; round < 4u; ++round) {
+        vf y[16];
+        QN_FULL
+        for (qn_u32 i = 0u; i < 8u; ++i) {
+            const vf a = x[i], b = x[i + 8u];
+            y[2u * i] = (vf)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5,
+                             a.s6, b.s6, a.s7, b.s7);
+            y[2u * i + 1u] = (vf)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd,
+                                  b.sd, a.se, b.se, a.sf, b.sf);
+        }
+        QN_FULL
+        for (qn_u32 i = 0u; i < 16u; ++i)
+            x[i] = y[i];
+    }
 }

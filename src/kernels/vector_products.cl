@@ -15,9 +15,6 @@
 #define QN_BEGIN_BIAS 1
 #define QN_BEGIN_CARRY 2
 
-QN_INLINE vf qn_read(QN_GLOBAL const float *p) { return *(QN_GLOBAL const vf *)p; }
-QN_INLINE void qn_write(QN_GLOBAL float *p, vf x) { *(QN_GLOBAL vf *)p = x; }
-
 /* Row r of a tile; only a tile of 4 may lack some, and has its last row instead. */
 QN_INLINE qn_u64 qn_row(const qn_u32 height, qn_u32 rows, const qn_u32 r) {
     return height > 4u || r < rows ? r : rows - 1u;
@@ -93,25 +90,6 @@ QN_INLINE void qn_block_rows(const qn_u32 width, const qn_i32 begin, qn_u32 rows
 QN_INLINE qn_u32 qn_group_rows(qn_u32 items) {
     const qn_u32 groups = (items + QN_GROUP_ITEMS - 1u) / QN_GROUP_ITEMS;
     return groups == 0u ? QN_GROUP_ITEMS : ((items + groups - 1u) / groups + 3u) / 4u * 4u;
-}
-
-/* 16 x 16 numbers turned over: four times, each vector is interleaved with the one 8 places on. */
-QN_INLINE void qn_turn(vf x[16]) {
-    QN_FULL
-    for (qn_u32 round = 0u; round < 4u; ++round) {
-        vf y[16];
-        QN_FULL
-        for (qn_u32 i = 0u; i < 8u; ++i) {
-            const vf a = x[i], b = x[i + 8u];
-            y[2u * i] = (vf)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5,
-                             a.s6, b.s6, a.s7, b.s7);
-            y[2u * i + 1u] = (vf)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd,
-                                  b.sd, a.se, b.se, a.sf, b.sf);
-        }
-        QN_FULL
-        for (qn_u32 i = 0u; i < 16u; ++i)
-            x[i] = y[i];
-    }
 }
 
 QN_KERNEL(1)

@@ -1,0 +1,136 @@
+/* FETCH, BIAS, UPDATE and MAP for devices that are CPUs: the twins of fetch.cl, sums.cl, update.cl
+ * and trial.cl. */
+#define QN_FETCH_SHARE 4u
+#define QN_UPDATE_SHARE 4096u
+#define QN_BIAS_SHARE 64u
+
+/* RN(v / 255) of whole numbers 0 .. 255: the quotient by multiplication, then one step of
+ * correction by the remainder, as on the CPU. */
+QN_INLINE vf qn_unit_lanes(vf v) {
+    const vf r = v_set(1.0f / 255.0f), q = v * r;
+    return v_fma(v_fnma(q, v_set(255.0f), v), r, q);
+}
+
+QN_INLINE vf qn_scaled_lanes(vf v, qn_u32 k, qn_u32 bytes, qn_u32 scale,
+                             QN_GLOBAL const float *mean, QN_GLOBAL const float *inverse) {
+    if (scale == QN_SCALE_UNIT)
+        return bytes != 0u ? qn_unit_lanes(v) : qn_div_lanes(v, v_set(255.0f));
+    if (scale == QN_SCALE_STANDARD)
+        return (v - vload16(0, mean + k)) * vload16(0, inverse + k);
+    return v;
+}
+
+/* Columns k .. k+15 of a row as floats; what lies behind its end is not read. */
+QN_INLINE vf qn_row_lanes(QN_GLOBAL const void *values, qn_u64 from, qn_u32 k, qn_u32 features,
+                          qn_u32 bytes) {
+    QN_GLOBAL const qn_u8 *small = (QN_GLOBAL const qn_u8 *)values + from + k;
+    QN_GLOBAL const float *wide = (QN_GLOBAL const float *)values + from + k;
+    if (features - k >= 16u)
+        return bytes != 0u ? convert_float16(vload16(0, small)) : vload16(0, wide);
+    float last[16] = {0.0f};
+    for (qn_u32 i = 0u; k + i < features; ++i)
+        last[i] = bytes != 0u ? (float)small[i] : wide[i];
+    return vload16(0, last);
+}
+
+QN_KERNEL(1)
+qn_fetch_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values,
+                QN_GLOBAL const qn_u64 *rows, QN_GLOBAL const qn_i32 *labels,
+                QN_GLOBAL const float *unit, QN_GLOBAL const float *mean,
+                QN_GLOBAL const float *inverse, QN_GLOBAL float *X, QN_GLOBAL qn_u64 *numbers,
+                QN_GLOBAL qn_i32 *targets, qn_u32 features, qn_u32 bytes, qn_u32 scale,
+                qn_u32 flags) {
+    const qn_u32 ld = qn_ld(features), first = qn_group(0) * QN_FETCH_SHARE;
+    const qn_u32 end = first + QN_FETCH_SHARE < step->items ? first + QN_FETCH_SHARE : step->items;
+    for (qn_u32 place = first; place < end; ++place) {
+        const qn_u64 number = qn_item_at(step, step->first + place);
+        numbers[place] = number;
+        if ((flags & QN_FETCH_LABELS) != 0u)
+            targets[place] = labels[number];
+        qn_u64 row = (flags & QN_FETCH_ROWS) != 0u ? rows[number] : number;
+        if ((flags & QN_FETCH_GATHERED) != 0u)
+            row = place;
+        for (qn_u32 k = 0u; k < ld; k += 16u) {
+            vf v = qn_row_lanes(values, row * features, k, features, bytes);
+            if (features - k >= 16u || scale != QN_SCALE_STANDARD) {
+                v = qn_scaled_lanes(v, k, bytes, scale, mean, inverse);
+            } else {
+                float last[16];
+                vstore16(v, 0, last);
+                for (qn_u32 i = 0u; k + i < features; ++i)
+                    last[i] = (last[i] - mean[k + i]) * inverse[k + i];
+                v = vload16(0, last);
+            }
+            qn_write(X + (qn_u64)place * ld + k, v);
+        }
+    }
+}
+
+QN_KERNEL(1)
+qn_bias_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums,
+               QN_GLOBAL qn_status_words *status, qn_u64 biases, qn_u32 out, qn_u32 layer,
+               float limit, qn_u32 flags) {
+    const qn_u32 items = step->items, grain = step->grain, ld = qn_ld(out);
+    vi outside = vi_set(0);
+    for (qn_u32 n = 0u; n < QN_BIAS_SHARE; n += 16u) {
+        const qn_u32 column = qn_group(0) * QN_BIAS_SHARE + n;
+        if (column >= ld)
+            break;
+        long16 total = (long16)(0);
+        for (qn_u32 item = 0u; item < items;) {
+            const qn_u32 end = items - item < grain ? items : item + grain;
+            vf acc = v_set(0.0f);
+            for (; item < end; ++item)
+                acc = acc + qn_read(E + (qn_u64)item * ld + column);
+            outside |= ~(fabs(acc) < v_set(limit));
+            total += convert_long16(qn_whole_lanes(acc));
+        }
+        QN_GLOBAL long16 *to = (QN_GLOBAL long16 *)(sums + biases + column);
+        if ((flags & QN_GRADIENT_ADD) != 0u)
+            total += *to;
+        *to = total;
+    }
+    if (any(outside))
+        qn_atomic_max(&status->bad_layer, layer + 1u);
+}
+
+/* Section 9 for sixteen parameters from i on. */
+QN_INLINE void qn_update_lanes(QN_GLOBAL const qn_step *step, QN_GLOBAL float *parameters,
+                               QN_GLOBAL float *slot0, QN_GLOBAL float *slot1,
+                               QN_GLOBAL const qn_i64 *sums, qn_u64 i, const qn_u32 optimizer,
+                               float momentum, float beta1, float beta2, float one_minus_beta1,
+                               float one_minus_beta2, float epsilon, float decay) {
+    vf w = qn_read(parameters + i);
+    vf g = convert_float16(*(QN_GLOBAL const long16 *)(sums + i)) * v_set(step->gradient);
+    if (decay != 0.0f && optimizer != QN_OPT_ADAMW)
+        g = v_fma(v_set(decay), w, g);
+    if (optimizer == QN_OPT_SGD) {
+        w = v_fma(v_set(-step->rate), g, w);
+    } else if (optimizer == QN_OPT_MOMENTUM) {
+        const vf v = v_fma(v_set(momentum), qn_read(slot0 + i), g);
+        qn_write(slot0 + i, v);
+        w = v_fma(v_set(-step->rate), v, w);
+    } else {
+        if (decay != 0.0f && optimizer == QN_OPT_ADAMW)
+            w = v_fma(v_set(-(step->rate * decay)), w, w);
+        const vf m = v_fma(v_set(beta1), qn_read(slot0 + i), v_set(one_minus_beta1) * g);
+        const vf v = v_fma(v_set(beta2), qn_read(slot1 + i), (v_set(one_minus_beta2) * g) * g);
+        qn_write(slot0 + i, m);
+        qn_write(slot1 + i, v);
+        const vf d = qn_sqrt_lanes(v * v_set(step->adam_r)) + v_set(epsilon);
+        w = w - qn_div_lanes(v_set(step->adam_a) * m, d);
+    }
+    qn_write(parameters + i, w);
+}
+
+QN_KERNEL(1)
+qn_update_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *parameters, QN_GLOBAL float *slot0,
+                 QN_GLOBAL float *slot1, QN_GLOBAL const qn_i64 *sums, qn_u64 begin, qn_u64 count,
+                 qn_u32 optimizer, float momentum, float beta1, float beta2, float one_minus_beta1,
+                 float one_minus_beta2, float epsilon, float decay) {
+    const qn_u64 first = (qn_u64)qn_group(0) * QN_UPDATE_SHARE;
+    const qn_u64 end = first + QN_UPDATE_SHARE < count ? first + QN_UPDATE_SHARE : count;
+    for (qn_u64 n = first; n < end; n += 16u)
+        qn_update_lanes(step, parameters, slot0, slot1, sums, begin + n, optimizer, momentum, beta1,
+                        beta2, one_minus_beta1, one_minus_beta2, epsilon, decay);
+}

@@ -1,0 +1,173 @@
+/* LOSS for devices that are CPUs. A group has sixteen items, one to each lane of a vector: blocks
+ * of 16 outputs are turned over, and every chain over the outputs runs through the vectors in
+ * order. */
+typedef struct qn_items {
+    qn_u32 first, rows; /* items; lanes from `rows` on repeat the last and are not written */
+    qn_u32 ld, out;
+} qn_items;
+
+/* Outputs j .. j+15 of the items, turned: x[i] holds output j + i of each. */
+QN_INLINE void qn_turned_in(const qn_items *items, QN_GLOBAL const float *y, qn_u32 j, vf x[16]) {
+    QN_FULL
+    for (qn_u32 r = 0u; r < 16u; ++r) {
+        const qn_u32 row = items->first + (r < items->rows ? r : items->rows - 1u);
+        x[r] = qn_read(y + (qn_u64)row * items->ld + j);
+    }
+    qn_turn(x);
+}
+
+/* And back, with +0 behind the last output. */
+QN_INLINE void qn_turned_out(const qn_items *items, QN_GLOBAL float *y, qn_u32 j, vf x[16]) {
+    QN_FULL
+    for (qn_u32 i = 0u; i < 16u; ++i)
+        x[i] = j + i < items->out ? x[i] : v_set(0.0f);
+    qn_turn(x);
+    QN_FULL
+    for (qn_u32 r = 0u; r < 16u; ++r)
+        if (r < items->rows)
+            qn_write(y + (qn_u64)(items->first + r) * items->ld + j, x[r]);
+}
+
+/* The class (6.6), the greatest output, and -1 where an output is not finite. */
+typedef struct qn_seen {
+    vf greatest, label; /* output of the label, +0 without one */
+    vi class, wrong;
+} qn_seen;
+
+QN_INLINE qn_seen qn_look(const qn_items *items, QN_GLOBAL const float *y, vi label) {
+    qn_seen s;
+    s.greatest = s.label = v_set(0.0f);
+    s.class = s.wrong = vi_set(0);
+    for (qn_u32 j = 0u; j < items->out; j += 16u) {
+        vf x[16];
+        qn_turned_in(items, y, j, x);
+        QN_FULL
+        for (qn_u32 i = 0u; i < 16u; ++i) {
+            if (j + i >= items->out)
+                continue;
+            const vi greater = j + i == 0u ? vi_set(-1) : x[i] > s.greatest;
+            s.greatest = select(s.greatest, x[i], greater);
+            s.class = select(s.class, vi_set((qn_i32)(j + i)), greater);
+            s.label = select(s.label, x[i], label == vi_set((qn_i32)(j + i)));
+            s.wrong |= ~(fabs(x[i]) < v_set(INFINITY));
+        }
+    }
+    return s;
+}
+
+/* Softmax in place (6.4); returns s. */
+QN_INLINE vf qn_softmax_lanes(const qn_items *items, QN_GLOBAL float *y, vf m) {
+    vf sum = v_set(0.0f);
+    for (qn_u32 j = 0u; j < items->out; j += 16u) {
+        vf x[16];
+        qn_turned_in(items, y, j, x);
+        QN_FULL
+        for (qn_u32 i = 0u; i < 16u; ++i) {
+            x[i] = qn_exp_lanes(x[i] - m);
+            if (j + i < items->out)
+                sum = j + i == 0u ? x[i] : sum + x[i];
+        }
+        qn_turned_out(items, y, j, x);
+    }
+    for (qn_u32 j = 0u; j < items->out; j += 16u) {
+        vf x[16];
+        qn_turned_in(items, y, j, x);
+        QN_FULL
+        for (qn_u32 i = 0u; i < 16u; ++i)
+            x[i] = qn_div_lanes(x[i], sum);
+        qn_turned_out(items, y, j, x);
+    }
+    return sum;
+}
+
+/* 7.1 */
+QN_INLINE vf qn_target_lanes(qn_u32 j, vi label) {
+    return select(v_set(0.0f), v_set(1.0f), label == vi_set((qn_i32)j));
+}
+
+/* The chains of mse: its loss (7.3), or c of 8.3. */
+QN_INLINE vf qn_mse_lanes(const qn_items *items, QN_GLOBAL const float *y, vi label,
+                          const qn_u32 errors, float factor) {
+    vf acc = v_set(0.0f);
+    for (qn_u32 j = 0u; j < items->out; j += 16u) {
+        vf x[16];
+        qn_turned_in(items, y, j, x);
+        QN_FULL
+        for (qn_u32 i = 0u; i < 16u; ++i) {
+            const vf d = x[i] - qn_target_lanes(j + i, label);
+            const vf g = (v_set(2.0f) * d) * v_set(factor);
+            if (j + i < items->out)
+                acc = errors != 0u ? v_fma(g, x[i], acc) : v_fma(d, d, acc);
+        }
+    }
+    return acc;
+}
+
+/* 8.2, 8.3 */
+QN_INLINE void qn_errors_lanes(const qn_items *items, QN_GLOBAL const float *y, QN_GLOBAL float *e,
+                               vi label, qn_u32 activation, qn_u32 kind, float factor) {
+    const qn_u32 mse = kind == QN_LOSS_MSE ? 1u : 0u;
+    const qn_u32 inner = mse != 0u && activation == QN_ACT_SOFTMAX ? 1u : 0u;
+    const vf c = inner != 0u ? qn_mse_lanes(items, y, label, 1u, factor) : v_set(0.0f);
+    for (qn_u32 j = 0u; j < items->out; j += 16u) {
+        vf x[16];
+        qn_turned_in(items, y, j, x);
+        QN_FULL
+        for (qn_u32 i = 0u; i < 16u; ++i) {
+            const vf d = x[i] - qn_target_lanes(j + i, label);
+            const vf g = (mse != 0u ? v_set(2.0f) * d : d) * v_set(factor);
+            if (inner != 0u)
+                x[i] = x[i] * (g - c);
+            else
+                x[i] = mse != 0u ? qn_derive_lanes(activation, x[i], g) : g;
+        }
+        qn_turned_out(items, e, j, x);
+    }
+}
+
+QN_KERNEL(1)
+qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i32 *targets,
+               QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes, QN_GLOBAL float *scores,
+               QN_GLOBAL qn_u32 *finite, QN_GLOBAL float *E, qn_u32 out, qn_u32 activation,
+               qn_u32 kind, float factor, qn_u32 flags) {
+    qn_items items;
+    items.first = qn_group(0) * 16u;
+    if (items.first >= step->items)
+        return;
+    items.rows = step->items - items.first < 16u ? step->items - items.first : 16u;
+    items.ld = qn_ld(out);
+    items.out = out;
+    qn_i32 numbers[16];
+    for (qn_u32 r = 0u; r < 16u; ++r)
+        numbers[r] =
+            (flags & QN_LOSS_LABELS) != 0u && r < items.rows ? targets[items.first + r] : -1;
+    const vi label = vload16(0, numbers);
+
+    qn_seen before = qn_look(&items, Y, label), seen = before;
+    vf sum = v_set(0.0f);
+    if (activation == QN_ACT_SOFTMAX) {
+        sum = qn_softmax_lanes(&items, Y, before.greatest);
+        seen = qn_look(&items, Y, label);
+    }
+    vf lost = v_set(0.0f);
+    if ((flags & QN_LOSS_LABELS) != 0u && kind == QN_LOSS_MSE)
+        lost = qn_mse_lanes(&items, Y, label, 0u, factor);
+    else if ((flags & QN_LOSS_LABELS) != 0u)
+        lost = qn_log_lanes(sum) - (before.label - before.greatest);
+    qn_i32 class[16], wrong[16];
+    float greatest[16], losses[16];
+    vstore16(seen.class, 0, class);
+    vstore16(seen.wrong, 0, wrong);
+    vstore16(seen.greatest, 0, greatest);
+    vstore16(lost, 0, losses);
+    for (qn_u32 r = 0u; r < items.rows; ++r) {
+        classes[items.first + r] = class[r];
+        scores[items.first + r] = greatest[r];
+        finite[items.first + r] = wrong[r] == 0 ? 1u : 0u;
+        if ((flags & QN_LOSS_LABELS) != 0u)
+            loss[items.first + r] = losses[r];
+    }
+    if ((flags & QN_LOSS_TRAIN) != 0u)
+        qn_errors_lanes(&items, Y, E, label, activation, kind, factor);
+}
+#endif
