@@ -142,6 +142,16 @@ static void print_energy(const qn_train_report *r) {
                format_joules(all, joules), format_joules(all / (double)r->items, each));
 }
 
+/* What several workers cost beyond the work itself. */
+static void print_team(const qn_train_report *r) {
+    if (r->workers > 1)
+        printf("finding out who takes part cost %.3f s", r->seconds_choosing);
+    if (r->steps_repeated > 0)
+        printf("; %" PRIu64 " steps done again after losses", r->steps_repeated);
+    if (r->workers > 1)
+        putchar('\n');
+}
+
 void report_print(const qn_train_report *r) {
     const char *name;
     const qn_score *s = best_score(r, &name);
@@ -161,6 +171,7 @@ void report_print(const qn_train_report *r) {
     printf("\nbound %.3f s (work over the workers' summed rates), bound/T %.3f\n", r->bound,
            r->seconds > 0 ? r->bound / r->seconds : 0);
     printf("start to first step %.3f s\n", r->seconds_to_first_step);
+    print_team(r);
     print_energy(r);
     printf("workers\n");
     for (uint32_t i = 0; i < r->workers; i++)
@@ -219,6 +230,8 @@ void report_fields(const qn_train_report *r) {
                 r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0);
     json_number("bound", r->bound);
     json_number("bound_over_T", r->seconds > 0 ? r->bound / r->seconds : 0);
+    json_number("seconds_choosing", r->seconds_choosing);
+    json_count("steps_repeated", r->steps_repeated);
     json_number("joules", all_joules(r));
     json_text("accuracy_of", name);
     json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);

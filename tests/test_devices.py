@@ -74,9 +74,9 @@ def test_the_table_is_readable(run_quern):
 
 
 def test_a_gpu_is_measured(run_quern, fake_gpu, cache):
-    listed = events(run_quern("devices", "--json", env=fake_gpu("devices=2")).stdout)
+    listed = events(run_quern("devices", "--json", env=fake_gpu()).stdout)
     gpus = [d for d in of("device", listed) if d["kind"] == "cuda"]
-    assert [g["id"] for g in gpus] == ["cuda:0", "cuda:1"]
+    assert [g["id"] for g in gpus] == ["cuda:0"]
     for gpu in gpus:
         assert gpu["type"] == "GPU" and gpu["automatic"] is True and gpu["refused"] is False
         assert gpu["cores"] > 0 and gpu["memory"] == 1 << 30 and gpu["driver"] and gpu["platform"]
@@ -120,11 +120,21 @@ def test_a_device_that_fails_is_explained(run_quern, fake_gpu, cache, plan, refu
     assert re.search(rf"^ +(failed|cannot be used): .*{re.escape(says)}", text, re.M)
 
 
-def test_a_broken_cache_is_told_and_mended(run_quern, fake_gpu, cache):
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Words that train a tiny network on a tiny table."""
+    table = tmp_path_factory.mktemp("tiny") / "tiny.csv"
+    table.write_text("label,a,b\n" + "".join(f"{i % 3},{i * 7 % 11},{i}\n" for i in range(24)))
+    return ["--data", table, "--model", "dense 4 tanh; dense 3 softmax", "--epochs", "2",
+            "--batch", "8", "--grain", "2"]
+
+
+def test_a_broken_cache_is_told_and_mended(run_quern, fake_gpu, cache, tiny, tmp_path):
     def notes():
-        done = run_quern("devices", "--json", env=fake_gpu())
+        done = run_quern("train", *tiny, "--devices", "cuda:0", "--json", "-o", tmp_path / "m",
+                         env=fake_gpu())
         listed = events(done.stdout)
-        assert [d for d in of("device", listed) if d["id"] == "cuda:0"][0]["tanh_per_s"]
+        assert [w["name"] for w in of("end", listed)[0]["workers"]] == ["cuda:0"]
         return [n["text"] for n in of("note", listed)]
 
     assert notes() == []
@@ -141,6 +151,24 @@ def test_a_broken_cache_is_told_and_mended(run_quern, fake_gpu, cache):
 
 
 # ---------------------------------------------------------------- would a run use them
+
+TRIAL = ["--model", "dense 20 tanh; dense 4 softmax", "--features", "30", "--batch", "16",
+         "--seconds", "0.3", "--measure", "none"]
+
+
+def test_advice_on_the_cpu_alone(run_quern):
+    listed = events(run_quern("devices", "--json", "--devices", "cpu", *TRIAL).stdout)
+    advice = {a["id"]: a for a in of("advice", listed)}
+    assert set(advice) == {d["id"] for d in of("device", listed)}
+    assert advice["cpu"]["used"] is True and advice["cpu"]["share"] == 1
+    assert advice["cpu"]["items_per_s"] > 0 and advice["cpu"]["why"] == ""
+    others = [a for a in advice.values() if a["id"] != "cpu"]
+    assert all(a["used"] is False and a["why"] and a["share"] == 0 for a in others)
+    trial = of("trial", listed)[0]
+    assert trial["features"] == 30 and trial["batch"] == 16 and trial["items_per_s"] > 0
+    text = run_quern("devices", "--devices", "cpu", *TRIAL).stdout
+    assert re.search(r"^  cpu +takes part: 100 % of the work, at [\d.]+[kM]? items/s$", text, re.M)
+
 
 @pytest.mark.parametrize("words, says", [
     (["--features", "3"], "--features stands without --model"),
@@ -171,3 +199,9 @@ def test_who_computes_does_not_matter(run_quern, tmp_path, how):
     run_quern("train", *SMALL, *how, "-o", other)
     assert plain.read_bytes() == other.read_bytes()
     assert b"devices" not in other.read_bytes()[:4096]
+
+
+def test_cores_of_the_list_count_before_threads(run_quern, tmp_path):
+    done = run_quern("train", *SMALL[:-1], "--json", "--devices", "cpu:3", "--threads", 1,
+                     "-o", tmp_path / "m")
+    assert of("start", events(done.stdout))[0]["threads"] == 3

@@ -307,6 +307,8 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     add_number(t, "seconds_training", report->seconds_training);
     add_number(t, "seconds_to_first_step", report->seconds_to_first_step);
     add_number(t, "bound", report->bound);
+    add_number(t, "seconds_choosing", report->seconds_choosing);
+    qn__text_add(t, ",\n  \"steps_repeated\": %" PRIu64, report->steps_repeated);
     qn__text_add(t, ",\n  \"items\": %" PRIu64 ",\n  \"steps\": %" PRIu64, report->items,
                  report->steps);
     qn__text_add(t, ",\n  \"resumed_from\": %" PRIu64, report->resumed_from);

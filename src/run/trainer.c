@@ -9,6 +9,8 @@
 
 /* Speeds shown to a person are taken over about this many seconds. */
 #define RECENT_SECONDS 1.0
+/* Energy counters are read so often, since they begin again after some minutes of hard work. */
+#define METER_SECONDS 60.0
 
 static qn_score score_of(const qn__tally *tally) {
     const double items = (double)tally->items;
@@ -84,6 +86,10 @@ static void report_step(qn_train *t, double now) {
             t->recent_rate = (double)(t->items - t->recent_items) / (now - t->recent_moment);
         t->recent_moment = now;
         t->recent_items = t->items;
+        if (now - t->last_meter >= METER_SECONDS) {
+            qn__team_meter(job->team, 0);
+            t->last_meter = now;
+        }
     }
     if (!t->options.on_step)
         return;
@@ -225,11 +231,13 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     qn_status status = check_failed(t, err);
     if (status != QN_OK)
         return status;
-    t->last_checkpoint = t->recent_moment = begun;
+    qn__team_meter(job->team, 1);
+    t->last_checkpoint = t->recent_moment = t->last_meter = begun;
     t->recent_items = t->items;
     while (status == QN_OK && job->step < job->steps && !atomic_load(&t->stop))
         status = one_step(t, err);
     t->seconds += qn__now() - begun;
+    qn__team_meter(job->team, 0);
     if (status == QN_OK && t->checkpoints && t->saved_step != job->step)
         status = write_checkpoint(t, t->checkpoints, err);
     if (status == QN_OK && job->step < job->steps)

@@ -25,7 +25,7 @@ struct qn_train {
     double seconds;            /* T, of all calls of qn_train_run together */
     double training;           /* seconds in steps, of this run and of this epoch */
     double epoch_training;
-    double last_checkpoint;
+    double last_checkpoint, last_meter;
     double recent_moment, recent_rate; /* for items_per_second */
     uint64_t recent_items;
     uint64_t items, epoch_items, steps, resumed_from;

@@ -56,7 +56,6 @@ static void open_body(void *context, int index) {
     }
     m->device->open(m->index, &compute, o->team->program, &m->worker, &m->error);
     m->busy += m->worker ? 0 : qn__now() - begun;
-    m->energy = m->worker && m->device->energy && m->device->energy(m->index, &m->joules_before);
 }
 
 /* Members that could not be had: the team's failure where they were asked for by name, or where
@@ -245,8 +244,7 @@ uint64_t qn__team_repeated(const qn__team *t) { return t->repeated; }
 static void last_words(qn__mate *m) {
     if (m->device->traffic)
         m->device->traffic(m->worker, &m->traffic);
-    if (m->energy)
-        m->device->energy(m->index, &m->joules);
+    qn__meter_read(&m->meter, m->device, m->index);
 }
 
 static void lose(qn__team *t, uint32_t index) {

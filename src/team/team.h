@@ -81,6 +81,10 @@ void qn__team_trace(qn__team *team, qn__trace *trace);
  * measurements say. Members that are lost are left out; nobody means everybody. */
 void qn__team_pick(qn__team *team, uint64_t (*pick)(void *user, uint64_t step), void *user);
 
+/* Reads the energy counters of the members' devices, at the beginning of a stretch of the run whose
+ * energy counts (begin = 1), at its end, and every few minutes in between. */
+void qn__team_meter(qn__team *team, int begin);
+
 /* Members that still work. */
 uint32_t qn__team_workers(const qn__team *team);
 

@@ -1,7 +1,6 @@
 /* What each worker did. */
 #include "base/memory.h"
 #include "team/team_state.h"
-#include <math.h>
 #include <string.h>
 
 enum { MAX_CORES = 4096 };
@@ -28,7 +27,7 @@ static void report_one(qn__team *t, uint32_t index, double seconds, qn_worker_re
     r->items = m->items;
     r->steps = m->steps;
     r->rate = m->training > 0 ? (double)m->items / m->training : 0;
-    r->busy = seconds > 0 ? m->busy / seconds : 0;
+    r->busy = seconds > m->busy ? m->busy / seconds : m->busy > 0;
     r->lost = m->lost;
     if (m->worker && m->device->traffic)
         m->device->traffic(m->worker, &m->traffic);
@@ -36,9 +35,7 @@ static void report_one(qn__team *t, uint32_t index, double seconds, qn_worker_re
     r->bytes_down = m->traffic.bytes_down;
     r->seconds_up = m->traffic.seconds_up;
     r->seconds_down = m->traffic.seconds_down;
-    if (m->worker && m->energy)
-        m->device->energy(m->index, &m->joules);
-    r->joules = m->energy ? m->joules - m->joules_before : NAN;
+    r->joules = qn__meter_joules(&m->meter);
     add_cores(m, seconds, r);
     /* A device that works while nobody waits for it is as busy as its own clock says. */
     if (m->device->flush && r->cores == 1)
@@ -61,4 +58,16 @@ const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *c
         *bound_rate += t->report[i].rate * ((double)t->report[i].steps / (double)steps);
     *count = t->count;
     return t->report;
+}
+
+void qn__team_meter(qn__team *t, int begin) {
+    for (uint32_t i = 0; i < t->count; ++i) {
+        qn__mate *m = &t->mate[i];
+        if (!m->worker)
+            continue; /* what it used was read when it was lost */
+        if (begin)
+            qn__meter_begin(&m->meter, m->device, m->index);
+        else
+            qn__meter_read(&m->meter, m->device, m->index);
+    }
 }

@@ -11,6 +11,7 @@
 #include "num/sums.h"
 #include "team/chooser.h"
 #include "team/drivers.h"
+#include "team/meter.h"
 #include "team/team.h"
 #include <stdatomic.h>
 
@@ -61,8 +62,7 @@ typedef struct qn__mate {
     double *cores;
     int core_count;
     qn__traffic traffic;
-    double joules_before, joules;
-    int energy;
+    qn__meter meter;
     uint32_t track;
 } qn__mate;
 
