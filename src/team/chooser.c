@@ -16,11 +16,11 @@
 /* The steps of the chosen set changed when their median did by this part. */
 #define CHANGED 1.25
 /* Trials again after so many times what they cost: by themselves, and when something changed. */
-#define ROUND_EVERY 150.0
-#define ROUND_SOON 25.0
+#define ROUND_EVERY 200.0
+#define ROUND_SOON 100.0
 #define ROUND_SECONDS 15.0
 /* Without waiting, the time of a step can only be told over several. */
-enum { BLOCK_LEAST = 4, BLOCK_MOST = 32, LOOKS = 3, SHORT_JOB = 12 };
+enum { BLOCK_LEAST = 4, BLOCK_MOST = 32, LOOKS = 4, SHORT_JOB = 12 };
 #define BLOCK_SECONDS 0.003
 
 #define BIT(worker) (UINT64_C(1) << (worker))
@@ -53,9 +53,9 @@ static void begin_round(qn__chooser *c, uint32_t looks) {
     c->trial_seconds = 0;
     c->overhead = INFINITY;
     ++c->rounds;
-    /* What was known of those who did not take part is old. */
+    /* What was known of those who took no part in shared steps is old. */
     for (uint32_t w = 0; w < c->queue->workers; ++w)
-        if (!(c->set & BIT(w)))
+        if (!many(c->set) || !(c->set & BIT(w)))
             qn__speed_reset(&c->queue->turn[w].speed);
     use_set(c, c->alive);
 }
@@ -175,27 +175,6 @@ static int affordable(const qn__chooser *c, double seconds, double best) {
 
 /* ------------------------------------------------------------------------------- what to try */
 
-/* The worker not yet tried alone that the speeds say is fastest alone, as a set; 0: nobody. */
-static uint64_t next_alone(const qn__chooser *c) {
-    uint64_t best_set, set = 0;
-    double least = INFINITY, best = best_seconds(c, &best_set), hoped = INFINITY;
-    for (uint32_t w = 0; w < c->queue->workers; ++w) {
-        const double seconds = alone_seconds(c, w);
-        if (!(c->alive & BIT(w)))
-            continue;
-        hoped = seconds > 0 ? fmin(hoped, seconds) : hoped;
-        if (!trial_of(c, BIT(w)) && seconds < least) {
-            least = seconds;
-            set = BIT(w);
-        }
-    }
-    if (!isfinite(best))
-        return set;
-    if (least > WORTH_TRYING_ALONE * fmin(best, hoped) || !affordable(c, least, best))
-        return 0;
-    return set;
-}
-
 /* Workers of known speed by the speed of their grains, the fastest first. */
 static uint32_t in_order(const qn__chooser *c, uint32_t order[QN__MAX_WORKERS]) {
     uint32_t count = 0;
@@ -227,6 +206,28 @@ static uint64_t best_expected(const qn__chooser *c) {
     return best;
 }
 
+/* The worker not yet tried alone that the speeds say is fastest alone, as a set; 0: nobody that is
+ * worth it. */
+static uint64_t next_alone(const qn__chooser *c) {
+    uint64_t best_set, set = 0;
+    const uint64_t shared = best_expected(c);
+    const double best = best_seconds(c, &best_set);
+    double least = INFINITY, hoped = shared ? expected(c, shared) : INFINITY;
+    for (uint32_t w = 0; w < c->queue->workers; ++w) {
+        const double seconds = alone_seconds(c, w);
+        if (!(c->alive & BIT(w)))
+            continue;
+        hoped = seconds > 0 ? fmin(hoped, seconds) : hoped;
+        if (!trial_of(c, BIT(w)) && seconds < least) {
+            least = seconds;
+            set = BIT(w);
+        }
+    }
+    if (least > WORTH_TRYING_ALONE * fmin(best, hoped) || !affordable(c, least, best))
+        return 0;
+    return set;
+}
+
 static int worth(const qn__chooser *c, uint64_t set, double best) {
     if (!many(set) || trial_of(c, set))
         return 0;
@@ -238,9 +239,12 @@ static int worth(const qn__chooser *c, uint64_t set, double best) {
 static uint64_t neighbour(const qn__chooser *c, uint64_t set, double best) {
     uint32_t order[QN__MAX_WORKERS];
     const uint32_t count = in_order(c, order);
-    for (uint32_t i = 0; i < count; ++i)
-        if (!(set & BIT(order[i])) && worth(c, set | BIT(order[i]), best))
-            return set | BIT(order[i]);
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint64_t more = set | BIT(order[i]);
+        /* One whose single grain lasts longer than the step would get none. */
+        if (more != set && shared_seconds(c, more) < shared_seconds(c, set) && worth(c, more, best))
+            return more;
+    }
     for (uint32_t i = count; many(set) && i-- > 0;)
         if (set & BIT(order[i]))
             return worth(c, set & ~BIT(order[i]), best) ? set & ~BIT(order[i]) : 0;
@@ -258,10 +262,16 @@ static uint64_t next_trial(const qn__chooser *c) {
     set = best_expected(c);
     if (set && worth(c, set, best))
         return set;
-    return neighbour(c, best_set, best);
+    return best_set ? neighbour(c, best_set, best) : c->alive;
 }
 
 /* ------------------------------------------------------------------------------------ deciding */
+
+/* What a shared step takes beyond its grains. */
+static void learn_overhead(qn__chooser *c, double seconds) {
+    if (many(c->set))
+        c->overhead = fmin(c->overhead, fmax(0, seconds - shared_seconds(c, c->set)));
+}
 
 static void decide(qn__chooser *c, double now) {
     uint64_t set;
@@ -283,15 +293,9 @@ static void try_next(qn__chooser *c, double now) {
     use_set(c, set);
 }
 
-/* What a shared step takes beyond its grains. */
-static void learn_overhead(qn__chooser *c, double seconds) {
-    if (many(c->set))
-        c->overhead = fmin(c->overhead, fmax(0, seconds - shared_seconds(c, c->set)));
-}
-
 static int everybody_known(const qn__chooser *c) {
     for (uint32_t w = 0; w < c->queue->workers; ++w)
-        if ((c->alive & BIT(w)) && speed_of(c, w)->calls < 2)
+        if ((c->alive & BIT(w)) && speed_of(c, w)->calls < 4)
             return 0;
     return 1;
 }
@@ -317,7 +321,7 @@ static void add_sample(qn__chooser *c, double seconds, double now) {
 static int watch(qn__chooser *c, double seconds, double now) {
     c->watched[c->watches++ % QN__WATCHED] = seconds;
     int changed = 0;
-    if (c->watches >= QN__WATCHED && c->watches % QN__WATCHED == 0) {
+    if (c->watches >= QN__WATCHED) {
         double sorted[QN__WATCHED];
         memcpy(sorted, c->watched, sizeof sorted);
         const double median = qn__median(sorted, QN__WATCHED);
@@ -367,6 +371,8 @@ int qn__chooser_step(qn__chooser *c, double seconds, int full, double now) {
     if (stage == QN__CHOOSE_LOOK) {
         if (c->looks > 0)
             --c->looks;
+        if (c->trial_steps > 1)
+            learn_overhead(c, seconds);
         if (c->looks == 0 || (c->trial_steps > 1 && everybody_known(c)))
             try_next(c, now);
     } else {

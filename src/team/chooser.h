@@ -13,7 +13,7 @@
 
 #include "team/queue.h"
 
-enum { QN__TRIALS = 24, QN__TRIAL_SAMPLES = 5, QN__WATCHED = 7 };
+enum { QN__TRIALS = 24, QN__TRIAL_SAMPLES = 5, QN__WATCHED = 5 };
 
 typedef struct qn__trial {
     uint64_t set;

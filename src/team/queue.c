@@ -8,6 +8,9 @@
 
 /* Steps without a grain after which a worker is tried again, since its speed may have changed. */
 enum { TRY_AGAIN = 32 };
+/* First calls of a worker among others: their sizes are doubled, which soon tells what a call costs
+ * beside its grains. */
+enum { LEARNING = 6 };
 /* Longest and shortest wait of a worker between two looks, in seconds. */
 #define LONGEST_LOOK 0.01
 #define SHORTEST_LOOK 0.00005
@@ -183,7 +186,13 @@ static uint32_t size_for(const qn__queue *q, uint32_t worker, double now) {
         return 0;
     const double doubt = t->speed.spread * due * t->speed.each;
     const double part = t->speed.start > doubt ? 1.0 : fmax(0.5, 1.0 - 2.0 * t->speed.spread);
-    const uint32_t size = (uint32_t)ceil(due * part);
+    uint32_t size = (uint32_t)ceil(due * part);
+    if (t->speed.calls < LEARNING) {
+        const uint32_t wanted = qn__speed_wants(&t->speed);
+        const uint32_t most = 2 * t->speed.grains[t->speed.held - 1];
+        size = size > most ? most : size;
+        size = size > wanted ? size : wanted;
+    }
     return size < q->left ? size : q->left;
 }
 

@@ -22,7 +22,7 @@ static void begin(qn__queue *q, uint32_t workers, const double *rates) {
     assert_int_equal(qn__queue_begin(q, workers), 0);
     for (uint32_t w = 0; w < workers; ++w) {
         qn__speed *s = &q->turn[w].speed;
-        for (uint32_t n = 1; n <= 8; n *= 2)
+        for (uint32_t n = 1; n <= 32; n *= 2)
             qn__speed_add(s, n, n / rates[w]);
         qn__speed_fit(s);
         assert_true(fabs(s->each * rates[w] - 1) < 1e-6 && s->start < 1e-9 / rates[w]);
@@ -196,7 +196,7 @@ static double efficiency(virtual_worker *w, uint32_t workers, uint32_t steps, ui
     const double begun = *clock;
     assert_int_equal(qn__queue_begin(&q, workers), 0);
     for (uint32_t i = 0; i < steps; ++i)
-        virtual_step(&q, w, workers, grains, clock);
+        virtual_step(&q, w, workers, UINT64_MAX >> (64 - workers), grains, clock);
     qn__queue_end(&q);
     return virtual_bound(w, workers, (double)steps * grains, begun) / (*clock - begun);
 }
@@ -244,16 +244,16 @@ static void test_a_slow_worker_is_left_out(void **state) {
     qn__queue q;
     double clock = 1;
     assert_int_equal(qn__queue_begin(&q, 2), 0);
-    virtual_step(&q, w, 2, 50, &clock); /* in which nothing is known */
+    virtual_step(&q, w, 2, 3, 50, &clock); /* in which nothing is known */
     const uint64_t calls = w[0].calls;
     const double begun = clock;
     for (int i = 0; i < 30; ++i)
-        virtual_step(&q, w, 2, 50, &clock);
+        virtual_step(&q, w, 2, 3, 50, &clock);
     assert_int_equal(w[0].calls, calls);
     assert_true(clock - begun < 30 * 0.051);
     /* But it is tried again. */
     for (int i = 0; i < 70; ++i)
-        virtual_step(&q, w, 2, 50, &clock);
+        virtual_step(&q, w, 2, 3, 50, &clock);
     assert_in_range(w[0].calls, calls + 1, calls + 4);
     qn__queue_end(&q);
 }
@@ -265,11 +265,11 @@ static void test_shares_follow_a_change(void **state) {
     double clock = 1, begun = 0;
     assert_int_equal(qn__queue_begin(&q, 2), 0);
     for (int i = 0; i < 20; ++i)
-        virtual_step(&q, w, 2, 120, &clock);
+        virtual_step(&q, w, 2, 3, 120, &clock);
     w[1].rate = 500;
     for (int i = 0; i < 6; ++i) {
         begun = clock;
-        virtual_step(&q, w, 2, 120, &clock);
+        virtual_step(&q, w, 2, 3, 120, &clock);
     }
     assert_true(clock - begun < 0.085); /* 0.080 at best, 0.12 with the old shares */
     qn__queue_end(&q);

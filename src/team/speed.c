@@ -96,3 +96,12 @@ void qn__speed_fit(qn__speed *s) {
     }
     s->spread = s->held < 3 ? 0.25 : fmax(0.01, 1.5 * qn__median(value, s->held));
 }
+
+uint32_t qn__speed_wants(const qn__speed *s) {
+    uint32_t least = UINT32_MAX, most = 0;
+    for (uint32_t i = 0; i < s->held; ++i) {
+        least = s->grains[i] < least ? s->grains[i] : least;
+        most = s->grains[i] > most ? s->grains[i] : most;
+    }
+    return s->held > 0 && most < SIZES_DIFFER * least ? 2 * least : 0;
+}

@@ -34,6 +34,9 @@ void qn__speed_fit(qn__speed *speed);
 /* Seconds that a call over `grains` grains should take. */
 double qn__speed_of(const qn__speed *speed, double grains);
 
+/* Grains of a call that would tell start and each apart; 0: those that there were do. */
+uint32_t qn__speed_wants(const qn__speed *speed);
+
 /* Median of count values, at least 1, which it puts in order. */
 double qn__median(double *values, uint32_t count);
 

@@ -53,13 +53,13 @@ static void virtual_ask(qn__queue *q, virtual_worker *w, uint32_t worker, double
     }
 }
 
-/* One step of `grains` grains that all begin together at *clock, which then is the moment at which
- * the last one is done. */
-static void virtual_step(qn__queue *q, virtual_worker *w, uint32_t workers, uint32_t grains,
-                         double *clock) {
-    qn__queue_fill(q, grains, workers == 64 ? UINT64_MAX : (UINT64_C(1) << workers) - 1);
+/* One step of `grains` grains, shared by the workers of `set`, that all begin together at *clock,
+ * which then is the moment at which the last one is done. */
+static inline void virtual_step(qn__queue *q, virtual_worker *w, uint32_t workers, uint64_t set,
+                                uint32_t grains, double *clock) {
+    qn__queue_fill(q, grains, set);
     for (uint32_t i = 0; i < workers; ++i) {
-        w[i].state = VIRTUAL_ASKS;
+        w[i].state = set >> i & 1 ? VIRTUAL_ASKS : VIRTUAL_GONE;
         w[i].free_at = *clock;
     }
     for (;;) {
@@ -83,8 +83,8 @@ static void virtual_step(qn__queue *q, virtual_worker *w, uint32_t workers, uint
 
 /* Seconds that the work would take at least, if it could be cut as finely as one likes: all rates
  * together, from `begun` on. Starts of calls are part of what the queue has to deal with. */
-static double virtual_bound(const virtual_worker *w, uint32_t workers, double grains,
-                            double begun) {
+static inline double virtual_bound(const virtual_worker *w, uint32_t workers, double grains,
+                                   double begun) {
     double now = begun;
     for (;;) {
         double rate = 0, change = INFINITY;
