@@ -78,7 +78,8 @@ typedef struct qn_train_options {
     int resume;                 /* 1: go on from the last whole checkpoint, if there is one */
     const char *run_dir;        /* folder that keeps metrics and a record of the run; NULL: none */
     const char *command_line;   /* for that record: how the run was started; NULL: unknown */
-    const char *trace;          /* file for a trace of the run (Chrome, Perfetto); NULL: none */
+    const char *trace;          /* file for a trace of the run (Chrome, Perfetto), written whenever
+                                   qn_train_run returns; NULL: none */
 
     void *user; /* handed to the callbacks, which run on the thread that called qn_train_run */
     void (*on_step)(void *user, const qn_step_event *event);
@@ -163,8 +164,8 @@ typedef struct qn_train_report {
 const qn_worker_report *qn_train_workers(qn_train *train, uint32_t *count);
 
 /* Evaluates the sets, unless that was done after the last step, and reports. After qn_train_run. A
- * record in run_dir that could not be kept is a failure only here, and the report is complete even
- * so. */
+ * record in run_dir that could not be kept, or a trace that could not be written, is a failure only
+ * here, and the report is complete even so. */
 qn_status qn_train_report_get(qn_train *train, qn_train_report *report, qn_error *err);
 
 void qn_train_close(qn_train *train);

@@ -74,9 +74,10 @@ void qn__trace_span(qn__trace *t, uint32_t track, const char *name, double begun
     record *r = t ? new_record(t) : NULL;
     if (!r)
         return;
+    begun = begun > t->begun ? begun : t->begun;
     *r = (record){.name = name,
                   .begun = begun - t->begun,
-                  .seconds = ended - begun,
+                  .seconds = ended > begun ? ended - begun : 0,
                   .value = {first, second},
                   .track = (uint16_t)track,
                   .text = NO_TEXT};
@@ -88,7 +89,7 @@ void qn__trace_mark(qn__trace *t, uint32_t track, const char *name, double momen
     if (!r)
         return;
     *r = (record){.name = name,
-                  .begun = moment - t->begun,
+                  .begun = moment > t->begun ? moment - t->begun : 0,
                   .track = (uint16_t)track,
                   .text = NO_TEXT,
                   .mark = 1};

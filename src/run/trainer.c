@@ -19,6 +19,12 @@ static qn_score score_of(const qn__tally *tally) {
                       .loss = tally->items ? (double)tally->loss * 0x1p-32 / items : NAN};
 }
 
+/* Records what the job did since `begun`. */
+static void span(qn_train *t, const char *name, double begun) {
+    qn__trace_span(t->trace, t->track, name, begun, qn__now(),
+                   (qn__trace_value){"step", t->job.step}, (qn__trace_value){0});
+}
+
 void qn_train_stop(qn_train *t) { atomic_store(&t->stop, 1); }
 
 static qn_status check_failed(const qn_train *t, qn_error *err) {
@@ -44,6 +50,7 @@ static qn_status check_finite(const qn_train *t, qn_error *err) {
 }
 
 static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *err) {
+    const double begun = qn__now();
     qn_status status = check_failed(t, err);
     if (status == QN_OK)
         status = qn__train_job_pull(&t->job, err);
@@ -56,6 +63,7 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
     t->last_checkpoint = qn__now();
     if (status == QN_OK && to == t->checkpoints)
         t->saved_step = t->job.step;
+    span(t, "checkpoint", begun);
     return status;
 }
 
@@ -110,6 +118,7 @@ static void report_step(qn_train *t, double now) {
 /* The score of a set, or that of none where it is NULL. */
 static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, qn_score *score,
                           qn_error *err) {
+    const double begun = qn__now();
     qn__tally tally = {0};
     qn_status status = QN_OK;
     if (set)
@@ -118,6 +127,8 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
         qn__at(err, "evaluation after step %llu", (unsigned long long)t->job.step);
     if (status == QN_OK)
         *score = score_of(&tally);
+    if (set)
+        span(t, set == t->valid ? "validation" : "test", begun);
     return status;
 }
 
@@ -151,6 +162,8 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
 static qn_status end_epoch(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const qn_status status = score_sets(t, err);
+    span(t, "epoch", t->epoch_begun);
+    t->epoch_begun = 0;
     if (status != QN_OK)
         return status;
     /* The speed of the last moments is that of steps. */
@@ -178,6 +191,7 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
     const double begun = qn__now();
+    t->epoch_begun = t->epoch_begun > 0 ? t->epoch_begun : begun;
     qn_status status = t->failed = qn__train_job_step(job, err);
     if (status != QN_OK)
         return status;
@@ -225,6 +239,23 @@ static qn_status keep_what_is_left(qn_train *t, qn_error *err) {
         (unsigned long long)t->saved_step, (unsigned long long)reached);
 }
 
+/* A trace that cannot be written is no reason to lose a training either. */
+static void write_trace(qn_train *t) {
+    char text[1200];
+    qn_error failure;
+    if (!t->trace)
+        return;
+    if (t->epoch_begun > 0) /* which a further call goes on with */
+        span(t, "epoch", t->epoch_begun);
+    t->epoch_begun = 0;
+    if (qn__trace_write(t->trace, t->trace_path, &failure) == QN_OK)
+        return;
+    if (t->unrecorded.status == QN_OK)
+        t->unrecorded = failure;
+    snprintf(text, sizeof text, "%s; the run is without its trace", failure.what);
+    qn__train_tell(t, text);
+}
+
 qn_status qn_train_run(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const double begun = qn__now();
@@ -249,6 +280,7 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     if (t->record && status != QN_OK)
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
                        NULL);
+    write_trace(t);
     if (t->first_step <= 0)
         t->first_step = begun;
     atomic_store(&t->stop, 0);
@@ -274,12 +306,13 @@ static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error
     if (status == QN_OK)
         status = qn__record_end(t->record, report, qn_model_digest(model), "finished", err);
     qn_model_free(model);
-    if (status == QN_OK && t->unrecorded.status != QN_OK) {
-        status = t->unrecorded.status;
-        if (err)
-            *err = t->unrecorded;
-    }
     return status;
+}
+
+static qn_status tell_unrecorded(const qn_train *t, qn_error *err) {
+    if (err && t->unrecorded.status != QN_OK)
+        *err = t->unrecorded;
+    return t->unrecorded.status;
 }
 
 const qn_worker_report *qn_train_workers(qn_train *t, uint32_t *count) {
@@ -312,5 +345,6 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
     report->test = t->test_score;
     report->classes = t->job.layer[t->job.program.layers - 1].out;
     report->confusion = t->confusion;
-    return t->record ? end_record(t, report, err) : QN_OK;
+    status = t->record ? end_record(t, report, err) : QN_OK;
+    return status == QN_OK ? tell_unrecorded(t, err) : status;
 }

@@ -118,6 +118,17 @@ static qn_status open_record(qn_train *t, const qn_train_options *options, qn_er
     return qn__record_open(options->run_dir, &start, &t->record, err);
 }
 
+static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {
+    if (!(t->trace_path = qn__copy_text(path, err)))
+        return QN_MEMORY;
+    const qn_status status = qn__trace_create(0, &t->trace, err);
+    if (status != QN_OK)
+        return status;
+    t->track = qn__trace_track(t->trace, "job");
+    qn__team_trace(t->job.team, t->trace);
+    return QN_OK;
+}
+
 /* What is wrong with the options before any data is looked at. */
 static qn_status check_options(const qn_train_options *o, const qn_data *valid, qn_error *err) {
     if (o->size != sizeof *o) {
@@ -193,6 +204,8 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
         status = make_confusion(t, err);
     if (status == QN_OK && options->checkpoint_dir)
         status = open_checkpoints(t, options->checkpoint_dir, err);
+    if (status == QN_OK && options->trace)
+        status = open_trace(t, options->trace, err);
     if (status == QN_OK && options->run_dir)
         status = open_record(t, options, err);
     if (status != QN_OK) {
@@ -214,6 +227,8 @@ void qn_train_close(qn_train *t) {
     qn__record_close(t->record);
     qn__checkpoints_close(t->checkpoints);
     qn__train_job_destroy(&t->job);
+    qn__trace_free(t->trace);
+    qn__free(t->trace_path);
     qn__free(t->confusion);
     qn__free(t->checkpoint_dir);
     qn__free(t);

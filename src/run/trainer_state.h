@@ -18,7 +18,11 @@ struct qn_train {
     const qn_data *valid, *test;
     qn__checkpoints *checkpoints;
     qn__record *record;
-    qn_error unrecorded; /* why the record is incomplete; status QN_OK: it is not */
+    qn__trace *trace;
+    char *trace_path;    /* a copy, or NULL */
+    uint32_t track;      /* of the job in the trace */
+    double epoch_begun;  /* moment; 0: no epoch is under way */
+    qn_error unrecorded; /* why the record or the trace is incomplete; status QN_OK: it is not */
     atomic_int stop;
     qn_status failed;          /* of the step that failed; the workers' state is undefined then */
     double opened, first_step; /* moments; 0: not yet */

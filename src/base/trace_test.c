@@ -1,0 +1,146 @@
+/* The trace: what is recorded is written, in order, as JSON; what finds no room is counted; many
+ * threads record at once. tests/test_trace.py checks the format of a whole run's file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/trace.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const qn__trace_value none = {0};
+static char path[] = "/tmp/quern-trace-XXXXXX";
+
+/* Writes the trace and reads it back as JSON. */
+static qn__json *written(const qn__trace *trace) {
+    qn__json *json;
+    qn__bytes bytes;
+    qn_error err;
+    assert_int_equal(qn__trace_write(trace, path, &err), QN_OK);
+    assert_int_equal(qn__file_read(path, &bytes, &err), QN_OK);
+    assert_int_equal(qn__json_parse((const char *)bytes.data, bytes.size, &json, &err), QN_OK);
+    qn__bytes_release(&bytes);
+    return json;
+}
+
+static const qn__json_node *events(const qn__json *json) {
+    return qn__json_get(qn__json_root(json), "traceEvents");
+}
+
+static const char *text_of(const qn__json_node *list, size_t index, const char *key) {
+    const char *text = qn__json_string(qn__json_get(qn__json_at(list, index), key));
+    return text ? text : "";
+}
+
+static void test_spans_come_in_order(void **state) {
+    (void)state;
+    qn__trace *t;
+    assert_int_equal(qn__trace_create(0, &t, NULL), QN_OK);
+    const double now = qn__now();
+    const uint32_t one = qn__trace_track(t, "cpu \"quoted\""), two = qn__trace_track(t, "job");
+    assert_int_equal(one, 0);
+    assert_int_equal(two, 1);
+    qn__trace_span(t, one, "inner", now + 2, now + 3, (qn__trace_value){"grains", 7}, none);
+    qn__trace_mark(t, two, "who", now + 4, "chosen: a \"b\"\n");
+    qn__trace_span(t, two, "outer", now + 1, now + 5, none, (qn__trace_value){"step", 9});
+    qn__json *json = written(t);
+    const qn__json_node *list = events(json);
+    uint64_t value = 0;
+    assert_int_equal(qn__json_count(list), 1 + 2 * 2 + 3);
+    assert_string_equal(text_of(list, 5, "name"), "outer");
+    assert_string_equal(text_of(list, 6, "name"), "inner");
+    assert_string_equal(text_of(list, 7, "name"), "who");
+    assert_string_equal(text_of(list, 7, "ph"), "i");
+    assert_true(
+        qn__json_u64(qn__json_get(qn__json_get(qn__json_at(list, 6), "args"), "grains"), &value));
+    assert_int_equal(value, 7);
+    assert_string_equal(
+        qn__json_string(qn__json_get(qn__json_get(qn__json_at(list, 7), "args"), "text")),
+        "chosen: a \"b\"\n");
+    qn__json_free(json);
+    qn__trace_free(t);
+}
+
+static void test_what_has_no_room_is_counted(void **state) {
+    (void)state;
+    qn__trace *t;
+    uint64_t dropped = 0;
+    assert_int_equal(qn__trace_create(10, &t, NULL), QN_OK);
+    qn__trace_track(t, "a");
+    for (int i = 0; i < 25; ++i)
+        qn__trace_span(t, 0, "x", qn__now(), qn__now(), none, none);
+    qn__json *json = written(t);
+    assert_int_equal(qn__json_count(events(json)), 3 + 10);
+    assert_true(qn__json_u64(
+        qn__json_get(qn__json_get(qn__json_root(json), "otherData"), "dropped"), &dropped));
+    assert_int_equal(dropped, 15);
+    qn__json_free(json);
+    qn__trace_free(t);
+}
+
+static void test_off(void **state) {
+    (void)state;
+    assert_int_equal(qn__trace_track(NULL, "a"), 0);
+    qn__trace_span(NULL, 0, "x", 0, 1, none, none);
+    qn__trace_mark(NULL, 0, "x", 0, "y");
+    qn__trace_free(NULL);
+}
+
+enum { THREADS = 4, EACH = 20000 };
+
+static void *record(void *context) {
+    for (int i = 0; i < EACH; ++i) {
+        const double now = qn__now();
+        if (i % 10)
+            qn__trace_span(context, (uint32_t)i % THREADS, "x", now, now, none, none);
+        else
+            qn__trace_mark(context, 0, "m", now, "text");
+    }
+    return NULL;
+}
+
+static void test_many_threads(void **state) {
+    (void)state;
+    qn__trace *t;
+    pthread_t thread[THREADS];
+    assert_int_equal(qn__trace_create(0, &t, NULL), QN_OK);
+    for (int i = 0; i < THREADS; ++i)
+        qn__trace_track(t, "a");
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(pthread_create(&thread[i], NULL, record, t), 0);
+    for (int i = 0; i < THREADS; ++i)
+        pthread_join(thread[i], NULL);
+    qn__json *json = written(t);
+    assert_int_equal(qn__json_count(events(json)), 1 + 2 * THREADS + THREADS * EACH);
+    qn__json_free(json);
+    qn__trace_free(t);
+}
+
+static int begin(void **state) {
+    (void)state;
+    const int file = mkstemp(path);
+    return file < 0 ? -1 : close(file);
+}
+
+static int end(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spans_come_in_order),
+        cmocka_unit_test(test_what_has_no_room_is_counted),
+        cmocka_unit_test(test_off),
+        cmocka_unit_test(test_many_threads),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
