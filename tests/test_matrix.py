@@ -1,10 +1,13 @@
-"""The same bytes everywhere: small recipes in every build, instruction set and thread count.
+"""The same bytes everywhere: small recipes in every build, instruction set, number of threads, and
+on devices beside the processor or in its place.
 
 The models' digests must be those of tests/digests.txt, which were made once; so a compiler, an
 optimisation level, a processor or a number of threads that changes a bit is found. The sanitizer
 builds train a few of the recipes as well, which shows that whole runs are clean.
 """
 
+import itertools
+import json
 import platform
 import re
 import shlex
@@ -15,11 +18,14 @@ from pathlib import Path
 import pytest
 
 import builds
+import devices
 import recipes
 
 ALL = list(recipes.RECIPES)
 A_FEW = ["tanh-mse-sgd", "dropout", "adamw", "cosine-warmup", "batch-50-grain-7", "from-csv-gz",
          "decimals-standard"]
+# Those whose steps have grains enough for uneven shares: 8 and 300, the others have 2.
+MANY_GRAINS = ["batch-50-grain-7", "batch-300-grain-1"]
 
 # build: (recipes, thread counts). The sanitizers slow a program down by ten, the emulator more.
 BUILDS = {
@@ -82,6 +88,64 @@ def test_training(build, isa, name, files, tmp_path, monkeypatch):
         digest = recipes.train(builds.command(build, program), name, files, tmp_path / "model",
                                "--isa", isa, "--threads", str(threads))
         assert digest == expected, f"{threads} threads gave another model"
+
+
+def train_on(names, name, files, model, environment, *more, build="release"):
+    """Train a recipe on these devices; (SHA-256 of the model, grains that each of them took)."""
+    program = builds.ready(build) / "quern"
+    arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]
+    done = subprocess.run(
+        [*builds.command(build, program), "train", *arguments, "--devices", ",".join(names),
+         "--threads", "2", *more, "--json", "-o", str(model)],
+        capture_output=True, text=True, env=environment, timeout=600)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+    report = json.loads(done.stdout.splitlines()[-1])
+    return recipes.sha256(model), {w["name"]: w["grains"] for w in report["workers"]}
+
+
+def on_kinds(*lists):
+    """Every combination on each kind of device, by name: opencl-adamw, cuda-relu-1,5 and so on."""
+    return [pytest.param(*case, id="-".join(case))
+            for case in itertools.product(devices.KINDS, *lists)]
+
+
+@pytest.mark.parametrize("kind, name", on_kinds(ALL))
+def test_one_device(kind, name, files, tmp_path):
+    """A device alone gives every model: its grains, its sums, its updates."""
+    names, environment = devices.KINDS[kind]()
+    digest, grains = train_on(names, name, files, tmp_path / "model", environment)
+    assert digest == recipes.table()[name]
+    assert list(grains) == names and grains[names[0]] > 0
+
+
+@pytest.mark.parametrize("kind, name", on_kinds(A_FEW))
+def test_two_devices(kind, name, files, tmp_path):
+    names, environment = devices.KINDS[kind](2)
+    digest, grains = train_on(names, name, files, tmp_path / "model", environment,
+                              "--shares", "2,3")
+    assert digest == recipes.table()[name]
+    assert list(grains) == names and min(grains.values()) > 0
+
+
+@pytest.mark.parametrize("kind, name, shares", [
+    *on_kinds(A_FEW, ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"])])
+def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
+    """Both in every step, unevenly: what one computes the other goes on from."""
+    names, environment = devices.KINDS[kind]()
+    digest, grains = train_on(["cpu", *names], name, files, tmp_path / "model", environment,
+                              "--shares", shares)
+    assert digest == recipes.table()[name]
+    assert list(grains) == ["cpu", *names] and min(grains.values()) > 0
+
+
+@pytest.mark.parametrize("name", A_FEW[:2])
+def test_all_kinds_at_once(name, files, tmp_path):
+    """The processor, two OpenCL devices and two CUDA devices in one job, by measured speed."""
+    opencl, environment = devices.pocl(2)
+    cuda, environment = devices.emulated_cuda(2, environment=environment)
+    digest, grains = train_on(["cpu", *opencl, *cuda], name, files, tmp_path / "model", environment)
+    assert digest == recipes.table()[name]
+    assert list(grains) == ["cpu", *opencl, *cuda]
 
 
 @pytest.mark.parametrize("name", ALL)

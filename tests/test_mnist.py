@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy
 import pytest
 
+import devices
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path(os.environ.get("QUERN_MNIST", ROOT.parent / "shared" / "data" / "mnist"))
 FILES = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k")
@@ -65,12 +67,28 @@ def test_standing_job(run_quern, folder):
     assert STANDING in replay.stdout and "identical" in replay.stdout
 
 
+IMAGES = ["--data", FOLDER / "train-images-idx3-ubyte.gz",
+          "--labels", FOLDER / "train-labels-idx1-ubyte.gz"]
+ONE_EPOCH = ["--model", "dense 500 tanh; dense 10 softmax", "--loss", "cross-entropy", "--batch",
+             "128", "--lr", "0.1", "--momentum", "0.9", "--epochs", "1", "--quiet"]
+
+
 def test_gzipped_idx_gives_the_same_model(run_quern, folder):
     """One epoch from the original files and from CSV: one model."""
-    recipe = ["--model", "dense 500 tanh; dense 10 softmax", "--loss", "cross-entropy", "--batch",
-              "128", "--lr", "0.1", "--momentum", "0.9", "--epochs", "1", "--quiet"]
-    run_quern("train", "--data", "mnist_train.csv", *recipe, "-o", "csv.safetensors", cwd=folder)
-    run_quern("train", "--data", FOLDER / "train-images-idx3-ubyte.gz", "--labels",
-              FOLDER / "train-labels-idx1-ubyte.gz", *recipe, "-o", "idx.safetensors", cwd=folder)
+    run_quern("train", "--data", "mnist_train.csv", *ONE_EPOCH, "-o", "csv.safetensors",
+              cwd=folder)
+    run_quern("train", *IMAGES, *ONE_EPOCH, "-o", "idx.safetensors", cwd=folder)
     one, other = ((folder / f"{name}.safetensors").read_bytes() for name in ("csv", "idx"))
     assert one == other
+
+
+def test_devices_give_the_same_model(run_quern, tmp_path):
+    """One epoch on the processor, on an OpenCL device, on both by fixed and by measured shares."""
+    (opencl,), environment = devices.pocl()
+    ways = {"cpu": [], opencl: [], f"cpu,{opencl}": [], f"{opencl},cpu": ["--shares", "1,3"]}
+    models = []
+    for names, shares in ways.items():
+        run_quern("train", *IMAGES, *ONE_EPOCH, "--devices", names, *shares, "-o", "model",
+                  cwd=tmp_path, env=environment)
+        models.append((tmp_path / "model").read_bytes())
+    assert len(set(models)) == 1
