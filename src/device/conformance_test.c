@@ -13,6 +13,30 @@
 #include "device/conformance_zeros_test.h"
 #include "device/fake/fake.h"
 
+static uint32_t checked_gpus; /* workers of devices other than the CPU and the fake one */
+
+static uint64_t setting(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* A GPU's worker takes a while to open, and so it opens for one case in three, unless more are
+ * asked for. A device that the backend itself refuses has not passed, and nobody uses it. */
+static void check_gpus(subject *s, uint64_t seed) {
+    qn_device_info info;
+    if (!getenv("QN_TEST_CASES") && seed % 3 != 1)
+        return;
+    for (; s->index < s->device->count(); ++s->index) {
+        assert_int_equal(s->device->describe(s->index, &info, NULL), QN_OK);
+        if (info.refused) {
+            print_message("  SKIPPED: %s is refused: %s\n", info.id, info.reason);
+            continue;
+        }
+        check_subject(s);
+        ++checked_gpus;
+    }
+}
+
 /* Every device of a kind; of the CPU every instruction set with all numbers of threads, the slow
  * scalar one with one number. */
 static void check_device(const qn__device_table *device, test_case *c, const expected *e) {
@@ -20,9 +44,12 @@ static void check_device(const qn__device_table *device, test_case *c, const exp
     enum { COUNTS = sizeof threads / sizeof *threads };
     qn_device_info info;
     subject s = {.device = device, .threads = 1, .c = c, .e = e};
+    if (strcmp(device->name, "fake") == 0) {
+        check_subject(&s);
+        return;
+    }
     if (strcmp(device->name, "cpu") != 0) {
-        for (; s.index < device->count(); ++s.index)
-            check_subject(&s);
+        check_gpus(&s, c->seed);
         return;
     }
     assert_int_equal(device->describe(0, &info, NULL), QN_OK);
@@ -38,11 +65,6 @@ static void check_device(const qn__device_table *device, test_case *c, const exp
             check_subject(&s);
         }
     }
-}
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
 static void test_every_backend_gives_the_reference_bytes(void **state) {
@@ -148,11 +170,20 @@ static void test_padding_does_not_decide(void **state) {
     case_end(&c);
 }
 
+static int say_what_was_there(void **state) {
+    (void)state;
+    print_message("%u workers of OpenCL and CUDA devices were checked\n", checked_gpus);
+    for (int i = 0; qn__devices[i]; ++i)
+        if (qn__devices[i]->count() == 0 && qn__devices[i]->absence)
+            print_message("SKIPPED: %s: %s\n", qn__devices[i]->name, qn__devices[i]->absence());
+    return 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_zeros_change_nothing),
         cmocka_unit_test(test_every_backend_gives_the_reference_bytes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, say_what_was_there);
 }
