@@ -66,8 +66,9 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * UPDATE       step M, parameters M, slot0 M, slot1 M, sums M, begin U, count U, optimizer u,
  *              momentum f, beta1 f, beta2 f, one_minus_beta1 f, one_minus_beta2 f, epsilon f,
  *              decay f
- *              9.1 - 9.6 for parameters begin .. begin+count-1, both multiples of QN_LD; decay is 0 for biases; with adamw
- *              it is RN(lr * decay), made by the kernel from the step's rate.
+ *              9.1 - 9.6 for parameters begin .. begin+count-1, both multiples of QN_LD; decay
+ *              is 0 for biases; with adamw it is RN(lr * decay), made by the kernel from the
+ *              step's rate.
  * TALLY        step M, loss M, classes M, targets M, finite M, status M, flags u
  *              One group. Losses of grains (7.4) and right answers with QN_LOSS_LABELS, first item
  *              whose outputs are not finite; adds to `status`.
