@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { WIDEST_TABLE = 20, LONGEST_LIST = 20 };
 
@@ -94,7 +95,8 @@ static uint64_t all_grains(const qn_train_report *r) {
 }
 
 static void print_cores(const qn_worker_report *w) {
-    if (!w->core_busy || w->cores < 1)
+    int is_cpu = strcmp(w->name, "cpu") == 0; /* another's one core is the device, told already */
+    if (!w->core_busy || w->cores < 1 || (w->cores == 1 && !is_cpu))
         return;
     printf("  %-12s", w->cores == 1 ? "  its core" : "  its cores");
     for (int i = 0; i < w->cores; i++)
@@ -109,37 +111,43 @@ static void print_worker(const qn_worker_report *w, uint64_t grains) {
     char rate[16], up[24], down[24], joules[32], each[32];
     printf("  %-12s ", w->name);
     if (w->grains > 0)
-        printf("%.3g %% of the work at %s items/s, busy %.0f %%", percent(w->grains, grains),
+        printf("%.1f %% of the work at %s items/s, busy %.0f %%", percent(w->grains, grains),
                format_rate(w->rate, rate), 100 * w->busy);
     else
         printf("no work");
     if (w->lost)
         printf(", lost");
-    printf("%s%s\n", *w->note ? "; " : "", w->note);
+    putchar('\n');
+    if (*w->note)
+        printf("  %-12s %s\n", "", w->note);
     print_cores(w);
     if (w->bytes_up > 0 || w->bytes_down > 0)
-        printf("  %-12s sent %s in %.3f s, fetched %s in %.3f s\n", "",
+        printf("  %-12s sent %s in %.3g s, fetched %s in %.3g s\n", "",
                format_bytes(w->bytes_up, up), w->seconds_up, format_bytes(w->bytes_down, down),
                w->seconds_down);
     if (knows_joules(w) && w->items > 0)
-        printf("  %-12s %s, %s an item\n", "", format_joules(w->joules, joules),
+        printf("  %-12s used %s, %s an item\n", "", format_joules(w->joules, joules),
                format_joules(w->joules / (double)w->items, each));
 }
 
-/* Joules of all devices that tell them; NaN when none does. */
-static double all_joules(const qn_train_report *r) {
+/* Joules of all devices that tell them, and how many do; NaN when none does. */
+static double all_joules(const qn_train_report *r, int *devices) {
     double sum = 0;
-    for (uint32_t i = 0; i < r->workers; i++)
+    *devices = 0;
+    for (uint32_t i = 0; i < r->workers; i++) {
+        *devices += knows_joules(&r->worker[i]);
         sum += knows_joules(&r->worker[i]) ? r->worker[i].joules : 0;
+    }
     return sum > 0 ? sum : (double)NAN;
 }
 
 static void print_energy(const qn_train_report *r) {
     char joules[32], each[32];
-    double all = all_joules(r);
-    if (isfinite(all) && r->items > 0)
-        printf("energy %s, %s an item (whole devices, whoever used them)\n",
-               format_joules(all, joules), format_joules(all / (double)r->items, each));
+    int devices;
+    double all = all_joules(r, &devices);
+    if (devices > 1 && r->items > 0)
+        printf("energy %s, %s an item, of the %d devices that tell it\n",
+               format_joules(all, joules), format_joules(all / (double)r->items, each), devices);
 }
 
 /* What several workers cost beyond the work itself. */
@@ -220,6 +228,7 @@ static void worker_field(const qn_worker_report *w, uint64_t grains) {
 void report_fields(const qn_train_report *r) {
     const char *name;
     const qn_score *s = best_score(r, &name);
+    int devices;
     json_number("seconds", r->seconds);
     json_number("seconds_training", r->seconds_training);
     json_number("seconds_to_first_step", r->seconds_to_first_step);
@@ -232,7 +241,7 @@ void report_fields(const qn_train_report *r) {
     json_number("bound_over_T", r->seconds > 0 ? r->bound / r->seconds : 0);
     json_number("seconds_choosing", r->seconds_choosing);
     json_count("steps_repeated", r->steps_repeated);
-    json_number("joules", all_joules(r));
+    json_number("joules", all_joules(r, &devices));
     json_text("accuracy_of", name);
     json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
     json_number("loss", s->items ? s->loss : (double)NAN);
