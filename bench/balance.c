@@ -1,0 +1,315 @@
+/*
+ * balance: how well a step's grains are shared out among workers of unequal speed.
+ *
+ *     balance [--virtual] [STEPS]
+ *
+ * Devices with a set speed, start-up cost and noise (device/fake, which here computes nothing and
+ * only takes its time, asleep, so that eight of them fit two cores) train under four policies in
+ * one run, and a line for each says T, the bound W/S (the work over all speeds together, the change
+ * of a speed included), and T_bound/T:
+ *
+ *     measured    what Quern does
+ *     equal       every worker the same part
+ *     declared    parts in proportion to the speeds that the workers had at first
+ *     chunks      a queue that gives 1/64 of the step's grains, at least one, to whoever asks
+ *
+ * `equal` runs a fifth of the steps. T is the time of all steps, trials of who should take part and
+ * everything else included. The last team is the real CPU beside a device four times as fast; of
+ * both together no more can be had than the CPU's share of a step computed alone. With --virtual
+ * only the queue runs, against a clock that is made up: the same numbers on every machine.
+ *
+ * Targets: 0.95 for two workers 1:4, 0.9 for eight with speeds 1 to 16 of which one halves in
+ * mid-run, and less than 2 microseconds of the scheduler's time for a grain. Exit status 1 when
+ * `measured` misses one.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "device/fake/fake.h"
+#include "num/optimise.h"
+#include "num/sums.h"
+#include "team/team_state.h"
+#include "team/virtual_test.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 8, FEATURES = 784, ROWS = 8192 };
+
+typedef enum policy { MEASURED, EQUAL, DECLARED, CHUNKS, POLICIES } policy;
+
+static const char *const policies[] = {"measured", "equal", "declared", "chunks"};
+
+typedef struct scene {
+    const char *name;
+    uint32_t workers, grains; /* of a step */
+    virtual_worker worker[MOST];
+    int real_cpu; /* worker 0 is the CPU as it is, its speed measured */
+    double target;
+} scene;
+
+static int missed;
+
+static void fatal(const char *what, const qn_error *err) {
+    fprintf(stderr, "balance: %s: %s\n", what, err->what);
+    exit(1);
+}
+
+/* ---------------------------------------------------------------------------------- real time */
+
+/* A network: small for devices that only pretend, MNIST's usual one for the CPU. */
+typedef struct job {
+    qn__layer layer[2];
+    qn__program program;
+    qn__feed feed;
+    qn__state state;
+    qn__update update;
+} job;
+
+static void make_job(job *j, const scene *s) {
+    static uint8_t values[(size_t)ROWS * FEATURES];
+    static int32_t labels[ROWS];
+    const uint32_t features = s->real_cpu ? FEATURES : 4, hidden = s->real_cpu ? 500 : 4;
+    memset(j, 0, sizeof *j);
+    for (size_t i = 0; i < sizeof values; ++i)
+        values[i] = (uint8_t)(i * 2654435761u >> 24);
+    for (int i = 0; i < ROWS; ++i)
+        labels[i] = i % 4;
+    const uint64_t first = (uint64_t)hidden * features;
+    const uint32_t outputs = s->real_cpu ? 10 : 4;
+    j->layer[0] =
+        (qn__layer){.in = features, .out = hidden, .activation = QN__ACT_TANH, .biases = first};
+    j->layer[1] = (qn__layer){.in = hidden,
+                              .out = outputs,
+                              .activation = QN__ACT_SOFTMAX,
+                              .weights = first + hidden,
+                              .biases = first + hidden + (uint64_t)outputs * hidden};
+    const uint32_t grain = s->real_cpu ? 32 : 8;
+    j->program = (qn__program){.layers = 2,
+                               .layer = j->layer,
+                               .parameters = j->layer[1].biases + outputs,
+                               .scale = QN__SCALE_UNIT,
+                               .batch = s->grains * grain,
+                               .grain = grain,
+                               .seed = 1,
+                               .unit = 44,
+                               .partial_limit = qn__partial_limit(s->grains)};
+    j->feed = (qn__feed){
+        .bytes = 1, .features = features, .items = ROWS, .values = values, .labels = labels};
+    j->state.parameters = qn__alloc(j->program.parameters, sizeof(float), NULL);
+    qn__adam_powers powers = {1, 1};
+    qn__update_begin(&j->program, 0.01f, j->program.batch, &powers, &j->update);
+}
+
+static uint64_t everybody(void *user, uint64_t step) {
+    (void)step;
+    return *(const uint64_t *)user;
+}
+
+static void use_policy(qn__team *t, const scene *s, policy p, uint64_t *all) {
+    *all = (UINT64_C(1) << s->workers) - 1;
+    if (p == MEASURED)
+        return;
+    qn__team_pick(t, everybody, all);
+    t->queue.sharing = p == CHUNKS ? QN__SHARE_CHUNKS : QN__SHARE_FIXED;
+    t->queue.chunk = s->grains / 64 ? s->grains / 64 : 1;
+    for (uint32_t i = 0; i < s->workers; ++i)
+        t->queue.turn[i].weight = p == EQUAL ? 1 : s->worker[i].rate;
+}
+
+/* Seconds of `steps` steps. */
+static double run_steps(qn__team *t, job *j, uint32_t steps) {
+    qn__tally tally = {0};
+    qn_error err;
+    const uint32_t batches = ROWS / j->program.batch;
+    qn__team_expect(t, steps);
+    const double begun = qn__now();
+    for (uint32_t i = 0; i < steps; ++i) {
+        const qn__batch batch = {.feed = &j->feed,
+                                 .first = (uint64_t)(i % batches) * j->program.batch,
+                                 .items = j->program.batch};
+        j->update.step = i + 1;
+        if (qn__team_step(t, &batch, NULL, &j->update, &tally, &err) != QN_OK)
+            fatal("a step failed", &err);
+    }
+    if (qn__team_flush(t, &tally, &err) != QN_OK)
+        fatal("the last steps failed", &err);
+    return qn__now() - begun;
+}
+
+static qn__team *make_team(const scene *s, const job *j, double change_after) {
+    static const qn_compute one = {.threads = 1};
+    qn__fake_plan plan = {.count = s->workers};
+    qn__member members[MOST];
+    qn__team *team;
+    qn_error err;
+    for (uint32_t i = 0; i < s->workers; ++i) {
+        const virtual_worker *w = &s->worker[i];
+        members[i] = (qn__member){.device = &qn__fake_device, .index = i};
+        plan.device[i] = (qn__fake_behaviour){.idle = 1,
+                                              .rate = w->rate * j->program.grain,
+                                              .call = w->start,
+                                              .noise = w->noise,
+                                              .change_after = w->change_at > 0 ? change_after : 0,
+                                              .change_rate = w->change_rate * j->program.grain};
+    }
+    if (s->real_cpu)
+        members[0] = (qn__member){.device = qn__device_find("cpu")};
+    qn__fake_set(&plan);
+    if (qn__team_create(&j->program, &one, members, s->workers, &team, &err) != QN_OK ||
+        qn__team_load(team, &j->state, &err) != QN_OK)
+        fatal("the team cannot be made", &err);
+    return team;
+}
+
+/* The CPU's speed with one thread, in grains a second, when it has the steps to itself. */
+static double cpu_rate(const scene *s, job *j) {
+    const scene alone = {.workers = 1, .grains = s->grains, .real_cpu = 1};
+    qn__team *team = make_team(&alone, j, 0);
+    run_steps(team, j, 5);
+    const double rate = 20.0 * s->grains / run_steps(team, j, 20);
+    qn__team_destroy(team);
+    return rate;
+}
+
+static void print_line(const scene *s, policy p, double seconds, double bound, const char *more) {
+    const double reached = bound / seconds;
+    const int short_of = p == MEASURED && reached < s->target;
+    missed |= short_of;
+    printf("  %-10s T %8.3f s   bound %8.3f s   T_bound/T %.3f%s%s\n", policies[p], seconds, bound,
+           reached, short_of ? "   BELOW THE TARGET" : "", more);
+}
+
+static void real_scene(const scene *given, uint32_t steps) {
+    scene s = *given;
+    job j;
+    make_job(&j, &s);
+    if (s.real_cpu) {
+        s.worker[0].rate = cpu_rate(&s, &j);
+        s.worker[1].rate = 4 * s.worker[0].rate;
+    }
+    double all = 0;
+    for (uint32_t i = 0; i < s.workers; ++i)
+        all += s.worker[i].rate;
+    printf("%s; %u grains, %.1f ms a step at best, %u steps\n", s.name, s.grains,
+           1e3 * s.grains / all, steps);
+    for (policy p = MEASURED; p < POLICIES; ++p) {
+        char more[128];
+        uint64_t set;
+        const uint32_t count = p == EQUAL && steps >= 50 ? steps / 5 : steps; /* it is slow */
+        const double half = 0.5 * count * s.grains / all;
+        qn__team *team = make_team(&s, &j, half);
+        use_policy(team, &s, p, &set);
+        const double seconds = run_steps(team, &j, count);
+        for (uint32_t i = 0; i < s.workers; ++i)
+            s.worker[i].change_at = given->worker[i].change_at > 0 ? half : 0;
+        snprintf(more, sizeof more, p == MEASURED ? "   (trials %.3f s)" : "",
+                 qn__team_trial_seconds(team));
+        print_line(&s, p, seconds, virtual_bound(s.worker, s.workers, (double)count * s.grains, 0),
+                   more);
+        qn__team_destroy(team);
+    }
+    qn__fake_set(NULL);
+    qn__free(j.state.parameters);
+}
+
+/* -------------------------------------------------------------------------------- made-up time */
+
+static void virtual_scene(const scene *given, uint32_t steps) {
+    double all = 0;
+    for (uint32_t i = 0; i < given->workers; ++i)
+        all += given->worker[i].rate;
+    printf("%s; %u grains, %u steps\n", given->name, given->grains, steps);
+    for (policy p = MEASURED; p < POLICIES; ++p) {
+        scene s = *given;
+        qn__queue q;
+        double clock = 1;
+        if (qn__queue_begin(&q, s.workers) != 0)
+            exit(1);
+        q.sharing = p == MEASURED ? QN__SHARE_MEASURED
+                    : p == CHUNKS ? QN__SHARE_CHUNKS
+                                  : QN__SHARE_FIXED;
+        q.chunk = s.grains / 64 ? s.grains / 64 : 1;
+        for (uint32_t i = 0; i < s.workers; ++i) {
+            q.turn[i].weight = p == EQUAL ? 1 : s.worker[i].rate;
+            if (s.worker[i].change_at > 0)
+                s.worker[i].change_at = clock + 0.5 * steps * s.grains / all;
+        }
+        for (uint32_t i = 0; i < steps; ++i)
+            virtual_step(&q, s.worker, s.workers, (UINT64_C(1) << s.workers) - 1, s.grains, &clock);
+        print_line(&s, p, clock - 1,
+                   virtual_bound(s.worker, s.workers, (double)steps * s.grains, 1), "");
+        qn__queue_end(&q);
+    }
+}
+
+/* The scheduler's own time for a grain: everything between two calls of devices, without waiting
+ * and waking. */
+static void overhead(uint32_t workers, uint32_t grains) {
+    enum { STEPS = 2000 };
+    virtual_worker w[MOST] = {{0}};
+    qn__queue q;
+    double clock = 1;
+    if (qn__queue_begin(&q, workers) != 0)
+        exit(1);
+    for (uint32_t i = 0; i < workers; ++i)
+        w[i] = (virtual_worker){.rate = 1000.0 * (1 + 2 * i), .noise = 0.1};
+    for (int i = 0; i < 100; ++i)
+        virtual_step(&q, w, workers, (UINT64_C(1) << workers) - 1, grains, &clock);
+    const double begun = qn__now();
+    for (int i = 0; i < STEPS; ++i)
+        virtual_step(&q, w, workers, (UINT64_C(1) << workers) - 1, grains, &clock);
+    const double each = (qn__now() - begun) / STEPS / grains;
+    printf("  %u workers, %4u grains a step: %.3f microseconds a grain%s\n", workers, grains,
+           1e6 * each, each < 2e-6 ? "" : "   ABOVE THE TARGET");
+    missed |= each >= 2e-6;
+    qn__queue_end(&q);
+}
+
+int main(int count, char **argument) {
+    const int made_up = count > 1 && strcmp(argument[1], "--virtual") == 0;
+    const uint32_t steps =
+        count > 1 + made_up ? (uint32_t)strtoul(argument[1 + made_up], NULL, 10) : 200;
+    scene scenes[] = {
+        {.name = "two workers 1:4",
+         .workers = 2,
+         .grains = 64,
+         .worker = {{.rate = 1280, .noise = 0.02}, {.rate = 5120, .noise = 0.02}},
+         .target = 0.95},
+        {.name = "eight workers, speeds 1 to 16, the fastest halves in mid-run",
+         .workers = 8,
+         .grains = 512,
+         .target = 0.90},
+        {.name = "two workers 1:4, a call of the fast one costs a tenth of the step",
+         .workers = 2,
+         .grains = 256,
+         .worker = {{.rate = 2560, .noise = 0.02}, {.rate = 10240, .start = 0.002, .noise = 0.02}}},
+        {.name = "the CPU (one thread, 784-500-10) and a device four times as fast",
+         .workers = 2,
+         .grains = 64,
+         .worker = {{0}, {.start = 0.0002, .noise = 0.02}},
+         .real_cpu = 1},
+    };
+    static const double rates[] = {1, 2, 4, 6, 8, 11, 13, 16};
+    for (uint32_t i = 0; i < 8; ++i)
+        scenes[1].worker[i] = (virtual_worker){.rate = 420 * rates[i],
+                                               .noise = 0.05,
+                                               .change_at = i == 7 ? 1 : 0,
+                                               .change_rate = 420 * rates[i] / 2};
+    if (steps < 10) {
+        fprintf(stderr, "balance: give at least 10 steps\n");
+        return 2;
+    }
+    printf("balance, %s, %d cores\n", made_up ? "a made-up clock" : "real time", qn__cores());
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; ++i)
+        if (!made_up)
+            real_scene(&scenes[i], steps);
+        else if (!scenes[i].real_cpu)
+            virtual_scene(&scenes[i], steps);
+    printf("the scheduler's own time\n");
+    overhead(2, 4);
+    overhead(2, 64);
+    overhead(8, 64);
+    overhead(8, 512);
+    return missed;
+}
