@@ -77,6 +77,10 @@ typedef struct qn__device_table {
     uint32_t (*count)(void);
     qn_status (*describe)(uint32_t index, qn_device_info *info, qn_error *err);
 
+    /* Optional. 0: there can be no device of this kind that "auto" would take, so it does not call
+     * count, which may have to open large libraries. */
+    int (*likely)(void);
+
     /* 1 when the program's operations are all there in exact form. */
     int (*supports)(const qn__program *program);
 

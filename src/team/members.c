@@ -197,7 +197,9 @@ static qn_status add_words(list *l, qn_error *err) {
 /* Devices that cannot be described are left out here: nobody asked for them by name. */
 static qn_status add_automatic(list *l, qn_error *err) {
     qn_status status = QN_OK;
-    for (int k = 0; qn__devices[k] && status == QN_OK; ++k)
+    for (int k = 0; qn__devices[k] && status == QN_OK; ++k) {
+        if (qn__devices[k]->likely && !qn__devices[k]->likely())
+            continue;
         for (uint32_t i = 0; i < devices_of(qn__devices[k]) && status == QN_OK; ++i) {
             qn_device_info info;
             if (l->count < l->room && qn__devices[k]->describe(i, &info, NULL) == QN_OK &&
@@ -208,6 +210,7 @@ static qn_status add_automatic(list *l, qn_error *err) {
                                           .optional = !is_cpu(qn__devices[k])},
                              err);
         }
+    }
     return status;
 }
 

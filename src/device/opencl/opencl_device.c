@@ -1,5 +1,6 @@
 /* The OpenCL backend as a device table: a list of devices and a driver under the worker that all
  * GPU backends share. */
+#include "device/opencl/opencl_likely.h"
 #include "device/opencl/opencl_list.h"
 #include "device/opencl/opencl_table.h"
 
@@ -21,10 +22,13 @@ static qn_status measure(uint32_t index, const qn_compute *compute, qn_device_ra
     return qn__gpu_measure(&qn__opencl_driver, index, compute, rates, err);
 }
 
+static int likely(void) { return qn__cl_likely_in("/dev"); }
+
 const qn__device_table qn__opencl_device = {
     .version = QN__DEVICE_VERSION,
     .name = "opencl",
     .count = qn__cl_entries,
+    .likely = likely,
     .describe = describe,
     .supports = qn__gpu_supports,
     .absence = qn__cl_absence,

@@ -1,0 +1,8 @@
+/* Whether a machine may have an OpenCL device beside its processor, seen without the library. */
+#ifndef QN_DEVICE_OPENCL_OPENCL_LIKELY_H
+#define QN_DEVICE_OPENCL_OPENCL_LIKELY_H
+
+/* 1 when `folder` ("/dev") holds a device file of a GPU or an accelerator, or cannot be read. */
+int qn__cl_likely_in(const char *folder);
+
+#endif
