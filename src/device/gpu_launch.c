@@ -204,34 +204,53 @@ static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
     launch_over(pass, QN__K_BIAS, l->layer->out, &c);
 }
 
-void qn__gpu_launch_backward(qn__gpu_pass *pass, int add) {
-    for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
-        launch_gradient(pass, i, add);
-        launch_bias(pass, i, add);
-        if (i > 0)
-            launch_errors(pass, i);
-    }
+static void give_state(const qn__worker *w, qn__gpu_call *c) {
+    qn__give_memory(c, &w->parameters);
+    qn__give_memory(c, w->slots > 0 ? &w->slot[0] : &w->step);
+    qn__give_memory(c, w->slots > 1 ? &w->slot[1] : &w->step);
+}
+
+/* How parameters follow from sums. */
+static void give_rule(const qn__program *p, float decay, qn__gpu_call *c) {
+    qn__give(c, (uint32_t)p->optimizer);
+    qn__give_float(c, p->momentum);
+    qn__give_float(c, p->beta1);
+    qn__give_float(c, p->beta2);
+    qn__give_float(c, 1.0f - p->beta1);
+    qn__give_float(c, 1.0f - p->beta2);
+    qn__give_float(c, p->epsilon);
+    qn__give_float(c, decay);
+}
+
+/* Gradients, biases and update of a layer in one. */
+static void launch_learn(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const product p = product_of(QN__K_LEARN_VECTOR, l->layer->in, l->layer->out);
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, input_of(pass, i));
+    qn__give_memory(&c, errors_of(w, i));
+    give_state(w, &c);
+    qn__give_memory(&c, &w->status);
+    qn__give_wide(&c, l->weights);
+    qn__give(&c, l->layer->in);
+    qn__give(&c, l->layer->out);
+    qn__give(&c, i);
+    qn__give_float(&c, w->program->partial_limit);
+    give_rule(w->program, w->program->weight_decay, &c);
+    launch(pass, p.kernel, p.groups, &c);
 }
 
 static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay) {
     const qn__worker *w = pass->worker;
-    const qn__program *p = w->program;
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, &w->parameters);
-    qn__give_memory(&c, w->slots > 0 ? &w->slot[0] : &w->step);
-    qn__give_memory(&c, w->slots > 1 ? &w->slot[1] : &w->step);
+    give_state(w, &c);
     qn__give_memory(&c, &w->sums);
     qn__give_wide(&c, begin);
     qn__give_wide(&c, count);
-    qn__give(&c, (uint32_t)p->optimizer);
-    qn__give_float(&c, p->momentum);
-    qn__give_float(&c, p->beta1);
-    qn__give_float(&c, p->beta2);
-    qn__give_float(&c, 1.0f - p->beta1);
-    qn__give_float(&c, 1.0f - p->beta2);
-    qn__give_float(&c, p->epsilon);
-    qn__give_float(&c, decay);
+    give_rule(w->program, decay, &c);
     launch_over(pass, QN__K_UPDATE, count, &c);
 }
 
@@ -247,6 +266,23 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
         launch_update_of(pass, l->weights, l->biases - l->weights, decay);
         launch_update_of(pass, l->biases, qn__gpu_ld(l->layer->out), 0.0f);
     }
+}
+
+void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
+    /* A GPU has groups enough for each kernel; a CPU gains by what stays in its caches. */
+    const int fused = update && pass->worker->facts->vectors;
+    for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
+        if (i > 0)
+            launch_errors(pass, i);
+        if (fused) {
+            launch_learn(pass, i);
+        } else {
+            launch_gradient(pass, i, add);
+            launch_bias(pass, i, add);
+        }
+    }
+    if (update && !fused)
+        qn__gpu_launch_update(pass);
 }
 
 void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {

@@ -2,10 +2,10 @@
  *
  * A step that the worker has to itself costs, with L layers, 4L + 3 launches (FETCH, L FORWARD,
  * LOSS, TALLY, L GRADIENT, L BIAS, L - 1 ERRORS, UPDATE; with weight decay UPDATE takes 2L), 88
- * bytes up and 48 down, whatever the size of batch and model; a driver that records takes the
- * launches as one. Items of a feed that does not lie on the device come on top of it: their values,
- * and 4 bytes each for the labels. A shared step brings up the sums, 8 bytes a parameter, and
- * brings them down once. */
+ * bytes up and 48 down, whatever the size of batch and model; on a device that is a CPU LEARN takes
+ * the place of GRADIENT, BIAS and UPDATE. A driver that records takes the launches as one. Items of
+ * a feed that does not lie on the device come on top of it: their values, and 4 bytes each for the
+ * labels. A shared step brings up the sums, 8 bytes a parameter, and brings them down once. */
 #include "device/gpu_worker.h"
 #include "num/sums.h"
 
@@ -73,9 +73,7 @@ static void compute(qn__gpu_pass *pass, int add, int update) {
     qn__gpu_launch_forward(pass);
     qn__gpu_launch_loss(pass, QN_LOSS_LABELS | QN_LOSS_TRAIN);
     qn__gpu_launch_tally(pass, QN_LOSS_LABELS);
-    qn__gpu_launch_backward(pass, add);
-    if (update)
-        qn__gpu_launch_update(pass);
+    qn__gpu_launch_backward(pass, add, update);
 }
 
 qn_status qn__gpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t first,

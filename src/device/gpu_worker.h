@@ -129,8 +129,9 @@ qn_status qn__gpu_send_step(qn__worker *worker, const qn__batch *batch,
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);
 void qn__gpu_launch_forward(qn__gpu_pass *pass);
 void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags);
-/* Errors of all layers and the sums of their gradients; `add` 0: the sums are overwritten. */
-void qn__gpu_launch_backward(qn__gpu_pass *pass, int add);
+/* Errors of all layers and the sums of their gradients; `add` 0: the sums are overwritten. With
+ * `update` the parameters follow from them, and the sums are undefined. */
+void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update);
 void qn__gpu_launch_update(qn__gpu_pass *pass);
 void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags);
 void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel);

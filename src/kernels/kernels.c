@@ -20,6 +20,7 @@ static const qn__kernel_shape shapes[QN__KERNELS] = {
     [QN__K_GRADIENT_LARGE] = {"qn_gradient_large", "MMMMMUuuufuu", {256, 1}, 128, 64, 0, 0},
     [QN__K_GRADIENT_SMALL] = {"qn_gradient_small", "MMMMMUuuufuu", {64, 1}, 32, 32, 0, 0},
     [QN__K_GRADIENT_VECTOR] = {"qn_gradient_vector", "MMMMMUuuufuu", {1, 1}, 48, 64, 0, 1},
+    [QN__K_LEARN_VECTOR] = {"qn_learn_vector", "MMMMMMMUuuufufffffff", {1, 1}, 48, 64, 0, 1},
     [QN__K_BIAS] = {"qn_bias", "MMMMUuufu", {256, 1}, 0, 0, 16, 0},
     [QN__K_BIAS_VECTOR] = {"qn_bias_vector", "MMMMUuufu", {1, 1}, 0, 0, 64, 1},
     [QN__K_UPDATE] = {"qn_update", "MMMMMUUufffffff", {256, 1}, 0, 0, 256, 0},

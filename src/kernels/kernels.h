@@ -69,6 +69,12 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *              9.1 - 9.6 for parameters begin .. begin+count-1, both multiples of QN_LD; decay
  *              is 0 for biases; with adamw it is RN(lr * decay), made by the kernel from the
  *              step's rate.
+ * LEARN_VECTOR step M, A M, E M, parameters M, slot0 M, slot1 M, status M, weights U, in u, out u,
+ *              layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
+ *              one_minus_beta2 f, epsilon f, decay f
+ *              GRADIENT, BIAS and UPDATE of a layer in one, for a step that the device has to
+ *              itself and whose grains all lie in this pass; the sums are not touched. ERRORS of
+ *              the layer must come before it.
  * TALLY        step M, loss M, classes M, targets M, finite M, status M, flags u
  *              One group. Losses of grains (7.4) and right answers with QN_LOSS_LABELS, first item
  *              whose outputs are not finite; adds to `status`.
@@ -95,6 +101,7 @@ typedef enum qn__kernel {
     QN__K_GRADIENT_LARGE,
     QN__K_GRADIENT_SMALL,
     QN__K_GRADIENT_VECTOR,
+    QN__K_LEARN_VECTOR,
     QN__K_BIAS,
     QN__K_BIAS_VECTOR,
     QN__K_UPDATE,

@@ -16,6 +16,16 @@
 #define QN_END_OUT 3u     /* to the sums, which are overwritten */
 #define QN_END_OUT_ADD 4u /* to the sums */
 
+/* Where a group stands. */
+typedef struct qn_group_place {
+    qn_u32 row, rows, inputs; /* first input, those with padding, those without */
+    qn_u32 column, width;     /* first output, vectors of outputs */
+    qn_u32 lda, ld;           /* of inputs and outputs */
+    qn_u32 begin, end;        /* grains */
+    qn_u32 items, grain;
+    float limit;
+} qn_group_place;
+
 /* What is common to the tiles of a panel. */
 typedef struct qn_panel {
     QN_GLOBAL const float *a; /* [items][lda] */
@@ -101,72 +111,149 @@ QN_INLINE qn_u32 qn_gradient_columns(const qn_u32 width, const qn_panel *panel, 
     return bad;
 }
 
-QN_KERNEL(1)
-qn_gradient_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
-                   QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums,
-                   QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in, qn_u32 out,
-                   qn_u32 layer, float limit, qn_u32 slices, qn_u32 flags) {
+QN_INLINE qn_group_place qn_place_of(QN_GLOBAL const qn_step *step, qn_u32 in, qn_u32 out,
+                                     qn_u32 slices, float limit) {
+    qn_group_place p;
+    p.items = step->items;
+    p.grain = step->grain;
+    p.lda = qn_ld(in);
+    p.ld = qn_ld(out);
+    p.limit = limit;
+    p.row = qn_group(1) * QN_GROUP_INPUTS;
+    p.column = qn_group(0) * QN_GROUP_OUTPUTS;
+    p.rows = p.lda - p.row < QN_GROUP_INPUTS ? p.lda - p.row : QN_GROUP_INPUTS;
+    p.inputs = in - p.row < p.rows ? in - p.row : p.rows;
+    p.width = p.ld - p.column < QN_GROUP_OUTPUTS ? (p.ld - p.column) / 16u : QN_TILE_WIDTH;
+    const qn_u32 grains = (p.items + p.grain - 1u) / p.grain;
+    p.begin = (qn_u32)((qn_u64)grains * qn_group(2) / slices);
+    p.end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
+    return p;
+}
+
+/* The sums of the group's grains, in `total`; or, with `direct` one of QN_END_OUT and
+ * QN_END_OUT_ADD, in `sums`. 1 when a partial left its range. */
+QN_INLINE qn_u32 qn_group_sums(const qn_group_place *p, QN_GLOBAL const float *A,
+                               QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums, qn_u32 direct,
+                               long16 *total) {
     vf errors[QN_PANEL_ITEMS * QN_TILE_WIDTH], carry[QN_GROUP_INPUTS * QN_TILE_WIDTH];
-    long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
-    const qn_u32 row = qn_group(1) * QN_GROUP_INPUTS, column = qn_group(0) * QN_GROUP_OUTPUTS;
-    const qn_u32 items = step->items, grain = step->grain, ld = qn_ld(out), lda = qn_ld(in);
-    if (row >= in || column >= ld)
-        return;
-    const qn_u32 grains = (items + grain - 1u) / grain;
-    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / slices);
-    const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
-    const qn_u32 rows = lda - row < QN_GROUP_INPUTS ? lda - row : QN_GROUP_INPUTS;
-    const qn_u32 width = ld - column < QN_GROUP_OUTPUTS ? (ld - column) / 16u : QN_TILE_WIDTH;
-    const qn_u32 add = (flags & QN_GRADIENT_ADD) != 0u ? 1u : 0u;
-    const qn_u32 direct = slices == 1u && end - begin == 1u ? 1u : 0u;
     qn_u32 bad = 0u;
     qn_panel panel;
-    panel.lda = lda;
-    panel.ld = ld;
-    panel.limit = limit;
-    for (qn_u32 g = begin; g < end; ++g) {
-        const qn_u32 last = items - g * grain < grain ? items : (g + 1u) * grain;
-        const qn_u32 way = direct != 0u ? (add != 0u ? QN_END_OUT_ADD : QN_END_OUT)
-                           : g == begin ? QN_END_FIRST
-                                        : QN_END_ADD;
-        for (qn_u32 item = g * grain; item < last; item += QN_PANEL_ITEMS) {
+    panel.lda = p->lda;
+    panel.ld = p->ld;
+    panel.limit = p->limit;
+    for (qn_u32 g = p->begin; g < p->end; ++g) {
+        const qn_u32 first = g * p->grain;
+        const qn_u32 last = p->items - first < p->grain ? p->items : first + p->grain;
+        const qn_u32 way = direct != 0u ? direct : g == p->begin ? QN_END_FIRST : QN_END_ADD;
+        for (qn_u32 item = first; item < last; item += QN_PANEL_ITEMS) {
             panel.items = last - item < QN_PANEL_ITEMS ? last - item : QN_PANEL_ITEMS;
-            panel.begins = item == g * grain ? 1u : 0u;
+            panel.begins = item == first ? 1u : 0u;
             panel.end = item + panel.items == last ? way : QN_END_CARRY;
-            panel.a = A + (qn_u64)item * lda + row;
-            for (qn_u32 c = 0u; c < width;) {
-                QN_GLOBAL const float *e = E + (qn_u64)item * ld + column + 16u * c;
-                panel.sums = sums + weights + (qn_u64)row * ld + column + 16u * c;
-                if (width - c >= 4u) {
-                    bad |= qn_gradient_columns(4u, &panel, rows, in - row, e, errors, carry + c,
+            panel.a = A + (qn_u64)item * p->lda + p->row;
+            for (qn_u32 c = 0u; c < p->width;) {
+                QN_GLOBAL const float *e = E + (qn_u64)item * p->ld + p->column + 16u * c;
+                panel.sums = sums + (qn_u64)p->row * p->ld + p->column + 16u * c;
+                if (p->width - c >= 4u) {
+                    bad |= qn_gradient_columns(4u, &panel, p->rows, p->inputs, e, errors, carry + c,
                                                total + c);
                     c += 4u;
-                } else if (width - c >= 2u) {
-                    bad |= qn_gradient_columns(2u, &panel, rows, in - row, e, errors, carry + c,
+                } else if (p->width - c >= 2u) {
+                    bad |= qn_gradient_columns(2u, &panel, p->rows, p->inputs, e, errors, carry + c,
                                                total + c);
                     c += 2u;
                 } else {
-                    bad |= qn_gradient_columns(1u, &panel, rows, in - row, e, errors, carry + c,
+                    bad |= qn_gradient_columns(1u, &panel, p->rows, p->inputs, e, errors, carry + c,
                                                total + c);
                     c += 1u;
                 }
             }
         }
     }
-    for (qn_u32 r = 0u; direct == 0u && end > begin && r < rows && row + r < in; ++r) {
-        for (qn_u32 j = 0u; j < width; ++j) {
-            QN_GLOBAL long16 *to =
-                (QN_GLOBAL long16 *)(sums + weights + (qn_u64)(row + r) * ld + column + 16u * j);
+    return bad;
+}
+
+QN_KERNEL(1)
+qn_gradient_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
+                   QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums,
+                   QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in, qn_u32 out,
+                   qn_u32 layer, float limit, qn_u32 slices, qn_u32 flags) {
+    long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
+    const qn_group_place p = qn_place_of(step, in, out, slices, limit);
+    const qn_u32 add = (flags & QN_GRADIENT_ADD) != 0u ? 1u : 0u;
+    const qn_u32 direct = slices > 1u || p.end - p.begin != 1u ? 0u
+                          : add != 0u                          ? QN_END_OUT_ADD
+                                                               : QN_END_OUT;
+    if (qn_group_sums(&p, A, E, sums + weights, direct, total) != 0u)
+        qn_atomic_max(&status->bad_layer, layer + 1u);
+    if (direct != 0u || p.end == p.begin)
+        return;
+    for (qn_u32 r = 0u; r < p.inputs; ++r) {
+        for (qn_u32 j = 0u; j < p.width; ++j) {
+            QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)(p.row + r) * p.ld + p.column + 16u * j;
             const long16 units = total[r * QN_TILE_WIDTH + j];
             if (slices > 1u) {
                 const qn_i64 *from = (const qn_i64 *)(total + r * QN_TILE_WIDTH + j);
                 for (qn_u32 i = 0u; i < 16u; ++i)
-                    qn_atomic_add64((QN_GLOBAL qn_i64 *)to + i, from[i]);
+                    qn_atomic_add64(to + i, from[i]);
             } else if (add != 0u)
-                *to += units;
+                *(QN_GLOBAL long16 *)to += units;
             else
-                *to = units;
+                *(QN_GLOBAL long16 *)to = units;
         }
+    }
+}
+
+/* Sums of the errors of 16 columns (8.6, 8.7); `outside` gets the lanes that left their range. */
+QN_INLINE long16 qn_bias_lanes(QN_GLOBAL const float *e, qn_u32 ld, qn_u32 items, qn_u32 grain,
+                               float limit, vi *outside) {
+    long16 total = (long16)(0);
+    for (qn_u32 item = 0u; item < items;) {
+        const qn_u32 end = items - item < grain ? items : item + grain;
+        vf acc = v_set(0.0f);
+        for (; item < end; ++item)
+            acc = acc + qn_read(e + (qn_u64)item * ld);
+        *outside |= ~(fabs(acc) < v_set(limit));
+        total += convert_long16(qn_whole_lanes(acc));
+    }
+    return total;
+}
+
+/* LEARN: a layer's GRADIENT, BIAS and UPDATE in one pass, for a step that the device has to itself:
+ * the sums never leave the group. The biases go with the groups of the first inputs. */
+QN_KERNEL(1)
+qn_learn_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL const float *E,
+                QN_GLOBAL float *parameters, QN_GLOBAL float *slot0, QN_GLOBAL float *slot1,
+                QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in, qn_u32 out,
+                qn_u32 layer, float limit, qn_u32 optimizer, float momentum, float beta1,
+                float beta2, float one_minus_beta1, float one_minus_beta2, float epsilon,
+                float decay) {
+    long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
+    const qn_group_place p = qn_place_of(step, in, out, 1u, limit);
+    qn_update_rule rule;
+    rule.optimizer = optimizer;
+    rule.momentum = momentum;
+    rule.beta1 = beta1;
+    rule.beta2 = beta2;
+    rule.one_minus_beta1 = one_minus_beta1;
+    rule.one_minus_beta2 = one_minus_beta2;
+    rule.epsilon = epsilon;
+    rule.decay = decay;
+    qn_u32 bad = qn_group_sums(&p, A, E, (QN_GLOBAL qn_i64 *)0, 0u, total);
+    for (qn_u32 r = 0u; r < p.inputs; ++r)
+        for (qn_u32 j = 0u; j < p.width; ++j)
+            qn_update_lanes(step, &rule, parameters, slot0, slot1,
+                            weights + (qn_u64)(p.row + r) * p.ld + p.column + 16u * j,
+                            total[r * QN_TILE_WIDTH + j]);
+    if (p.row == 0u) {
+        vi outside = vi_set(0);
+        rule.decay = 0.0f;
+        for (qn_u32 j = 0u; j < p.width; ++j) {
+            const qn_u32 column = p.column + 16u * j;
+            const long16 sum = qn_bias_lanes(E + column, p.ld, p.items, p.grain, limit, &outside);
+            qn_update_lanes(step, &rule, parameters, slot0, slot1,
+                            weights + (qn_u64)in * p.ld + column, sum);
+        }
+        bad |= any(outside) ? 1u : 0u;
     }
     if (bad != 0u)
         qn_atomic_max(&status->bad_layer, layer + 1u);

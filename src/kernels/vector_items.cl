@@ -76,51 +76,12 @@ qn_bias_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBA
         const qn_u32 column = qn_group(0) * QN_BIAS_SHARE + n;
         if (column >= ld)
             break;
-        long16 total = (long16)(0);
-        for (qn_u32 item = 0u; item < items;) {
-            const qn_u32 end = items - item < grain ? items : item + grain;
-            vf acc = v_set(0.0f);
-            for (; item < end; ++item)
-                acc = acc + qn_read(E + (qn_u64)item * ld + column);
-            outside |= ~(fabs(acc) < v_set(limit));
-            total += convert_long16(qn_whole_lanes(acc));
-        }
         QN_GLOBAL long16 *to = (QN_GLOBAL long16 *)(sums + biases + column);
-        if ((flags & QN_GRADIENT_ADD) != 0u)
-            total += *to;
-        *to = total;
+        const long16 total = qn_bias_lanes(E + column, ld, items, grain, limit, &outside);
+        *to = (flags & QN_GRADIENT_ADD) != 0u ? *to + total : total;
     }
     if (any(outside))
         qn_atomic_max(&status->bad_layer, layer + 1u);
-}
-
-/* Section 9 for sixteen parameters from i on. */
-QN_INLINE void qn_update_lanes(QN_GLOBAL const qn_step *step, QN_GLOBAL float *parameters,
-                               QN_GLOBAL float *slot0, QN_GLOBAL float *slot1,
-                               QN_GLOBAL const qn_i64 *sums, qn_u64 i, const qn_u32 optimizer,
-                               float momentum, float beta1, float beta2, float one_minus_beta1,
-                               float one_minus_beta2, float epsilon, float decay) {
-    vf w = qn_read(parameters + i);
-    vf g = convert_float16(*(QN_GLOBAL const long16 *)(sums + i)) * v_set(step->gradient);
-    if (decay != 0.0f && optimizer != QN_OPT_ADAMW)
-        g = v_fma(v_set(decay), w, g);
-    if (optimizer == QN_OPT_SGD) {
-        w = v_fma(v_set(-step->rate), g, w);
-    } else if (optimizer == QN_OPT_MOMENTUM) {
-        const vf v = v_fma(v_set(momentum), qn_read(slot0 + i), g);
-        qn_write(slot0 + i, v);
-        w = v_fma(v_set(-step->rate), v, w);
-    } else {
-        if (decay != 0.0f && optimizer == QN_OPT_ADAMW)
-            w = v_fma(v_set(-(step->rate * decay)), w, w);
-        const vf m = v_fma(v_set(beta1), qn_read(slot0 + i), v_set(one_minus_beta1) * g);
-        const vf v = v_fma(v_set(beta2), qn_read(slot1 + i), (v_set(one_minus_beta2) * g) * g);
-        qn_write(slot0 + i, m);
-        qn_write(slot1 + i, v);
-        const vf d = qn_sqrt_lanes(v * v_set(step->adam_r)) + v_set(epsilon);
-        w = w - qn_div_lanes(v_set(step->adam_a) * m, d);
-    }
-    qn_write(parameters + i, w);
 }
 
 QN_KERNEL(1)
@@ -130,7 +91,16 @@ qn_update_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *parameters, QN_
                  float one_minus_beta2, float epsilon, float decay) {
     const qn_u64 first = (qn_u64)qn_group(0) * QN_UPDATE_SHARE;
     const qn_u64 end = first + QN_UPDATE_SHARE < count ? first + QN_UPDATE_SHARE : count;
+    qn_update_rule rule;
+    rule.optimizer = optimizer;
+    rule.momentum = momentum;
+    rule.beta1 = beta1;
+    rule.beta2 = beta2;
+    rule.one_minus_beta1 = one_minus_beta1;
+    rule.one_minus_beta2 = one_minus_beta2;
+    rule.epsilon = epsilon;
+    rule.decay = decay;
     for (qn_u64 n = first; n < end; n += 16u)
-        qn_update_lanes(step, parameters, slot0, slot1, sums, begin + n, optimizer, momentum, beta1,
-                        beta2, one_minus_beta1, one_minus_beta2, epsilon, decay);
+        qn_update_lanes(step, &rule, parameters, slot0, slot1, begin + n,
+                        *(QN_GLOBAL const long16 *)(sums + begin + n));
 }

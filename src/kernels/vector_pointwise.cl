@@ -109,3 +109,37 @@ QN_INLINE void qn_turn(vf x[16]) {
             x[i] = y[i];
     }
 }
+
+/* Section 9 for sixteen parameters from i on, of a weight or, without decay, a bias. */
+typedef struct qn_update_rule {
+    qn_u32 optimizer;
+    float momentum, beta1, beta2, one_minus_beta1, one_minus_beta2, epsilon, decay;
+} qn_update_rule;
+
+QN_INLINE void qn_update_lanes(QN_GLOBAL const qn_step *step, const qn_update_rule *rule,
+                               QN_GLOBAL float *parameters, QN_GLOBAL float *slot0,
+                               QN_GLOBAL float *slot1, qn_u64 i, long16 sum) {
+    vf w = qn_read(parameters + i);
+    vf g = convert_float16(sum) * v_set(step->gradient);
+    if (rule->decay != 0.0f && rule->optimizer != QN_OPT_ADAMW)
+        g = v_fma(v_set(rule->decay), w, g);
+    if (rule->optimizer == QN_OPT_SGD) {
+        w = v_fma(v_set(-step->rate), g, w);
+    } else if (rule->optimizer == QN_OPT_MOMENTUM) {
+        const vf v = v_fma(v_set(rule->momentum), qn_read(slot0 + i), g);
+        qn_write(slot0 + i, v);
+        w = v_fma(v_set(-step->rate), v, w);
+    } else {
+        if (rule->decay != 0.0f && rule->optimizer == QN_OPT_ADAMW)
+            w = v_fma(v_set(-(step->rate * rule->decay)), w, w);
+        const vf m =
+            v_fma(v_set(rule->beta1), qn_read(slot0 + i), v_set(rule->one_minus_beta1) * g);
+        const vf v =
+            v_fma(v_set(rule->beta2), qn_read(slot1 + i), (v_set(rule->one_minus_beta2) * g) * g);
+        qn_write(slot0 + i, m);
+        qn_write(slot1 + i, v);
+        const vf d = qn_sqrt_lanes(v * v_set(step->adam_r)) + v_set(rule->epsilon);
+        w = w - qn_div_lanes(v_set(step->adam_a) * m, d);
+    }
+    qn_write(parameters + i, w);
+}
