@@ -235,13 +235,16 @@ static qn_status train_grains(qn__worker *w, const qn__batch *batch, uint32_t fi
     return status;
 }
 
+/* Fails half-way. */
 static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
-    if (fails(w, &w->collects, w->behaviour.fail_collect))
-        return fail(w, err);
-    for (uint64_t i = 0; i < w->program->parameters && !w->behaviour.idle; ++i) {
+    const int broken = fails(w, &w->collects, w->behaviour.fail_collect);
+    const uint64_t n = w->behaviour.idle ? 0 : w->program->parameters;
+    for (uint64_t i = 0; i < (broken ? n / 2 : n); ++i) {
         sums[i] += w->sums[i];
         w->sums[i] = 0;
     }
+    if (broken)
+        return fail(w, err);
     const int failed = qn__tally_add(tally, &w->tally);
     memset(&w->tally, 0, sizeof w->tally);
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
