@@ -14,13 +14,15 @@
 /* What the next device is like; set by tests. */
 typedef struct emulated_plan {
     uint64_t memory, largest;
-    uint64_t refuse; /* allocations of at least so many bytes fail although they fit; 0: none */
+    uint64_t refuse;  /* allocations of at least so many bytes fail although they fit; 0: none */
+    uint64_t fail_at; /* the call, counted from 1, at which the device fails for good; 0: never */
     uint32_t units;
     int atomics;
 } emulated_plan;
 
 typedef struct emulated_counts {
     uint64_t launches, clears, writes, bytes_up, bytes_down, replays, recordings, allocated;
+    uint64_t calls; /* of all kinds that can fail */
 } emulated_counts;
 
 static emulated_plan plan = {.memory = 1 << 30, .largest = 1 << 30, .units = 8, .atomics = 1};
@@ -50,6 +52,14 @@ static void broken(const char *what) {
     abort();
 }
 
+/* Every call begins here. */
+static qn_status alive(const qn__gpu *gpu, qn_error *err) {
+    ++counts.calls;
+    if (plan.fail_at == 0 || counts.calls < plan.fail_at)
+        return QN_OK;
+    return qn__fail(err, QN_DEVICE, "%s fell off the bus", gpu->facts.name);
+}
+
 static qn_status emulated_open(uint32_t index, const qn_compute *compute, qn__gpu **out,
                                qn_error *err) {
     (void)compute;
@@ -74,6 +84,8 @@ static void emulated_close(qn__gpu *gpu) {
 static const qn__gpu_facts *emulated_facts(const qn__gpu *gpu) { return &gpu->facts; }
 
 static qn_status emulated_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_error *err) {
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     if (bytes == 0 || counts.allocated + bytes > gpu->facts.memory || bytes > gpu->facts.largest ||
         (plan.refuse && bytes >= plan.refuse))
         return qn__fail(err, QN_DEVICE, "%s: out of memory", gpu->facts.name);
@@ -101,7 +113,8 @@ static char *inside(const qn__gpu_memory *memory, size_t offset, size_t bytes) {
 
 static qn_status emulated_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset,
                                 const void *from, size_t bytes, qn_error *err) {
-    (void)err;
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     if (gpu->recording >= 0)
         broken("a write is recorded");
     memcpy(inside(to, offset, bytes), from, bytes);
@@ -119,7 +132,8 @@ static emulated_call *recorded_call(qn__gpu *gpu) {
 
 static qn_status emulated_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, size_t bytes,
                                 qn_error *err) {
-    (void)err;
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     inside(to, offset, bytes);
     if (gpu->recording >= 0) {
         *recorded_call(gpu) =
@@ -133,7 +147,8 @@ static qn_status emulated_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t o
 
 static qn_status emulated_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
                                size_t bytes, qn_error *err) {
-    (void)err;
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     if (gpu->recording >= 0)
         broken("a read is recorded");
     memcpy(to, inside(from, offset, bytes), bytes);
@@ -143,7 +158,8 @@ static qn_status emulated_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t 
 
 static qn_status emulated_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes,
                                uint32_t slot, qn_error *err) {
-    (void)err;
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     if (slot >= QN__GPU_SLOTS || bytes > sizeof gpu->slot[0] || gpu->posted[slot])
         broken("a post takes a slot that is not free");
     memcpy(gpu->slot[slot], inside(from, 0, bytes), bytes);
@@ -153,7 +169,8 @@ static qn_status emulated_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t 
 }
 
 static qn_status emulated_fetch(qn__gpu *gpu, uint32_t slot, const void **words, qn_error *err) {
-    (void)err;
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     if (slot >= QN__GPU_SLOTS || !gpu->posted[slot])
         broken("a fetch of what was not posted");
     gpu->posted[slot] = 0;
@@ -176,7 +193,8 @@ static qn_status emulated_do(qn__gpu *gpu, qn__kernel kernel, const uint32_t gro
                              const qn__gpu_argument *arguments, uint32_t count, qn_error *err) {
     const qn__kernel_shape *shape = qn__kernel_shape_of(kernel);
     emulated_call c = {.kernel = (int)kernel, .count = count};
-    (void)err;
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     memcpy(c.groups, groups, sizeof c.groups);
     if (count != strlen(shape->arguments) || groups[0] == 0 || groups[1] == 0 || groups[2] == 0)
         broken(shape->name);
@@ -197,13 +215,11 @@ static qn_status emulated_do(qn__gpu *gpu, qn__kernel kernel, const uint32_t gro
     return QN_OK;
 }
 
-static qn_status emulated_flush(qn__gpu *gpu, qn_error *err) {
-    (void)gpu;
-    (void)err;
-    return QN_OK;
-}
+static qn_status emulated_flush(qn__gpu *gpu, qn_error *err) { return alive(gpu, err); }
 
 static qn_status emulated_record(qn__gpu *gpu, uint32_t number, qn_error *err) {
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     if (number >= RECORDINGS || gpu->recording >= 0)
         broken("a recording is begun twice");
     if (!gpu->call[number] && !(gpu->call[number] = qn__alloc(CALLS, sizeof(emulated_call), err)))
@@ -215,7 +231,8 @@ static qn_status emulated_record(qn__gpu *gpu, uint32_t number, qn_error *err) {
 }
 
 static qn_status emulated_recorded(qn__gpu *gpu, uint32_t number, qn_error *err) {
-    (void)err;
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     if (gpu->recording != (int)number)
         broken("a recording ends that was not begun");
     gpu->recording = -1;
@@ -223,7 +240,8 @@ static qn_status emulated_recorded(qn__gpu *gpu, uint32_t number, qn_error *err)
 }
 
 static qn_status emulated_replay(qn__gpu *gpu, uint32_t number, qn_error *err) {
-    (void)err;
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
     if (number >= RECORDINGS || gpu->calls[number] == 0 || gpu->recording >= 0)
         broken("nothing is there to be replayed");
     for (uint32_t i = 0; i < gpu->calls[number]; ++i) {

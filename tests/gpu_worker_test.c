@@ -276,12 +276,77 @@ static void test_apply_sees_what_the_feed_holds_now(void **state) {
     case_end(&c);
 }
 
+/* All that a worker does, one thing after another; the status of the first that fails. */
+static qn_status everything(qn__worker *w, const test_case *c, const expected *e, int64_t *sums,
+                            qn__state *state, qn_error *err) {
+    const uint32_t n = c->program.batch;
+    qn__tally tally = {0};
+    qn__applied applied = {
+        .classes = cut((test_case *)(uintptr_t)c, n, sizeof(int32_t)),
+        .outputs = cut((test_case *)(uintptr_t)c, (size_t)n * c->layer[1].out, sizeof(float))};
+    qn_status status = qn__gpu_load(w, &c->state, err);
+    for (uint32_t i = 0; status == QN_OK && i < 4; ++i)
+        status = qn__gpu_train_step(w, &c->batch[i % 2], NULL, &e->step[i % 2].update, &tally, err);
+    if (status == QN_OK)
+        status = qn__gpu_flush(w, &tally, err);
+    if (status == QN_OK)
+        status = qn__gpu_train_grains(w, &c->batch[0], 0, 1, err);
+    if (status == QN_OK)
+        status = qn__gpu_collect(w, sums, &tally, err);
+    if (status == QN_OK)
+        status = qn__gpu_update(w, &e->step[0].update, sums, err);
+    if (status == QN_OK)
+        status =
+            qn__gpu_apply(w, &(qn__batch){.feed = &c->feed, .items = n}, &applied, &tally, err);
+    return status == QN_OK ? qn__gpu_save(w, state, err) : status;
+}
+
+/* A device that fails at any call whatever: the failure is told, and the worker can be closed. */
+static void test_a_device_may_fail_anywhere(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    uint64_t failures = 0;
+    small_case(&c, &e);
+    int64_t *sums = cut(&c, c.program.parameters, sizeof *sums);
+    qn__state after = {.parameters = cut(&c, c.program.parameters, sizeof(float))};
+    for (int s = 0; s < 2; ++s)
+        after.slot[s] = cut(&c, c.program.parameters, sizeof(float));
+    const size_t used = c.used;
+    for (int d = 0; d < 2; ++d) {
+        driver = d ? &recording : &one_by_one;
+        for (qn_status status = QN_DEVICE; status != QN_OK; ++plan.fail_at) {
+            qn_error err = {0};
+            qn__worker *w;
+            plan.fail_at += plan.fail_at == 0;
+            counts.calls = 0;
+            c.used = used;
+            status = open_worker(0, &(qn_compute){0}, &c.program, &w, &err);
+            if (status == QN_OK)
+                status = everything(w, &c, &e, sums, &after, &err);
+            qn__gpu_close(w);
+            assert_int_equal(counts.allocated, 0);
+            if (status == QN_OK)
+                break;
+            assert_int_equal(status, QN_DEVICE);
+            assert_int_equal(err.status, QN_DEVICE);
+            assert_non_null(strstr(err.what, "fell off the bus"));
+            ++failures;
+        }
+        assert_true(plan.fail_at > 80);
+        plan.fail_at = 0;
+    }
+    print_message("%llu failures\n", (unsigned long long)failures);
+    case_end(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_step_costs_what_is_said, begin),
         cmocka_unit_test_setup(test_too_small_a_device_is_told_before_anything_goes_up, begin),
         cmocka_unit_test_setup(test_feeds_stay_while_they_fit, begin),
         cmocka_unit_test_setup(test_apply_sees_what_the_feed_holds_now, begin),
+        cmocka_unit_test_setup(test_a_device_may_fail_anywhere, begin),
         cmocka_unit_test_setup(test_every_way_gives_the_reference_bytes, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
