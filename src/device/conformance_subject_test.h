@@ -272,6 +272,7 @@ static void check_subject(subject *s) {
     check_apply(s);
     check_steps(s);
     check_steps_under_way(s);
+    s->device->train_grains(s->worker, &s->c->batch[0], 0, 1, &s->err); /* load forgets it */
     check_shared(s); /* a failure or a prefetched batch leaves nothing behind */
     s->device->close(s->worker);
     s->c->used = used;
