@@ -1,60 +1,82 @@
 /* GRADIENT over the tiles of tile.cl: rows are inputs k, columns outputs o, links the items of a
  * grain. A chain begins at +0 with each grain and ends as an integer, which is added to the lane's
- * own sums; only these leave the group. */
-QN_KERNEL(QN_TILE_LANES)
+ * own sums; only these leave the group. Slices follow each other across the ends of grains; one
+ * that a grain ends in is cut short, and the next begins with the next grain. */
+QN_KERNEL_OF(QN_TILE_LANES, QN_TILE_GROUPS)
 QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL const float *E,
             QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in,
             qn_u32 out, qn_u32 layer, float limit, qn_u32 slices, qn_u32 flags) {
-    QN_LOCAL qn_float4 a_slice[QN_SLICE * QN_TILE_ROWS / 4u];
-    QN_LOCAL qn_float4 b_slice[QN_SLICE * QN_TILE_COLUMNS / 4u];
-    QN_LOCAL_POINTER float *a = (QN_LOCAL_POINTER float *)a_slice;
-    QN_LOCAL_POINTER float *b = (QN_LOCAL_POINTER float *)b_slice;
-    const qn_u32 items = step->items, grain = step->grain, ld = qn_ld(out);
+    QN_LOCAL qn_float4 room[2u * QN_SIDE / 4u];
+    QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)room;
+    const qn_u32 grain = step->grain, ld_a = qn_ld(in), ld = qn_ld(out);
     const qn_u32 row = qn_group(1) * QN_TILE_ROWS, column = qn_group(0) * QN_TILE_COLUMNS;
-    const qn_u32 grains = (items + grain - 1u) / grain;
-    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / slices);
-    const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
+    const qn_u32 grains = (step->items + grain - 1u) / grain;
+    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / slices) * grain;
+    const qn_u32 last = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
+    const qn_u32 end = last == grains ? step->items : last * grain;
 
     qn_i64 total[QN_LANE_ROWS][QN_LANE_COLUMNS];
+    float acc[QN_LANE_ROWS][QN_LANE_COLUMNS];
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i) {
         QN_UNROLL
-        for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j)
+        for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
             total[i][j] = 0;
+            acc[i][j] = 0.0f;
+        }
     }
-    qn_u32 bad = 0u;
-    for (qn_u32 g = begin; g < end; ++g) {
-        const qn_u32 last = items - g * grain < grain ? items : (g + 1u) * grain;
-        float acc[QN_LANE_ROWS][QN_LANE_COLUMNS];
-        QN_UNROLL
-        for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i) {
+    QN_TILE(qn_way)
+    a = QN_TILE(qn_way_straight)(tile, QN_TILE_ROWS, A + (qn_u64)begin * ld_a, ld_a, row);
+    QN_TILE(qn_way)
+    e = QN_TILE(qn_way_straight)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
+                                 E + (qn_u64)begin * ld, ld, column);
+    /* Items still to come, of all grains and of the one under way. */
+    qn_u32 rest = end - begin, left = grain;
+    qn_u32 side = 0u, bad = 0u;
+    QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
+    QN_TILE(qn_take)(&e, QN_TILE_COLUMNS, 0u, rest);
+    QN_TILE(qn_put)(&a, QN_TILE_ROWS, 0u, 0u);
+    QN_TILE(qn_put)(&e, QN_TILE_COLUMNS, 0u, 0u);
+    qn_barrier();
+    QN_ROLLED
+    while (rest > 0u) {
+        qn_u32 links = rest < QN_SLICE ? rest : QN_SLICE;
+        links = left < links ? left : links;
+        rest -= links;
+        QN_TILE(qn_advance)(&a, links, 0u);
+        QN_TILE(qn_advance)(&e, links, 0u);
+        QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
+        QN_TILE(qn_take)(&e, QN_TILE_COLUMNS, 0u, rest);
+        QN_TILE(qn_links)
+        (acc, tile + side, tile + side + QN_SLICE * QN_TILE_ROWS, links, 0u, 0u, 1u);
+        left -= links;
+        if (left == 0u || rest == 0u) {
+            qn_i32 inside = 1;
             QN_UNROLL
-            for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j)
-                acc[i][j] = 0.0f;
-        }
-        for (qn_u32 item = g * grain; item < last; item += QN_SLICE) {
-            QN_TILE(qn_load_straight)(a, QN_TILE_ROWS, A, qn_ld(in), row, last, item);
-            QN_TILE(qn_load_straight)(b, QN_TILE_COLUMNS, E, ld, column, last, item);
-            qn_barrier();
-            QN_TILE(qn_links)(acc, a, b, last - item, 0u, 0u);
-            qn_barrier();
-        }
-        QN_UNROLL
-        for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i) {
-            QN_UNROLL
-            for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
-                bad |= qn_leaves(acc[i][j], limit);
-                total[i][j] = qn_plus(total[i][j], qn_i64_of(acc[i][j]));
+            for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i) {
+                QN_UNROLL
+                for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
+                    inside = inside & (qn_abs(acc[i][j]) < limit ? 1 : 0);
+                    total[i][j] = qn_plus(total[i][j], qn_i64_of(acc[i][j]));
+                    acc[i][j] = 0.0f;
+                }
             }
+            bad |= inside != 0 ? 0u : 1u;
+            left = grain;
         }
+        side = QN_SIDE - side;
+        QN_TILE(qn_put)(&a, QN_TILE_ROWS, 0u, side);
+        QN_TILE(qn_put)(&e, QN_TILE_COLUMNS, 0u, side);
+        qn_barrier();
     }
 
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i) {
-        const qn_u32 k = row + QN_TILE(qn_row_run)(i / 4u) + i % 4u;
+        const qn_u32 k = row + QN_TILE(qn_row_run)(i / QN_ROW_RUN) + i % QN_ROW_RUN;
         QN_UNROLL
         for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
-            const qn_u32 o = column + QN_TILE(qn_column_run)(j / 4u) + j % 4u;
+            const qn_u32 o =
+                column + QN_TILE(qn_column_run)(j / QN_COLUMN_RUN) + j % QN_COLUMN_RUN;
             QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * ld + o;
             if (k >= in || o >= ld)
                 continue;

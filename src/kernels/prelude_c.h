@@ -33,6 +33,7 @@ typedef struct qn_float4 {
 } qn_float4;
 
 #define QN_KERNEL(lanes) void
+#define QN_KERNEL_OF(lanes, groups) void
 #define QN_FN static inline
 #define QN_GLOBAL
 #define QN_LOCAL static _Thread_local
@@ -56,7 +57,9 @@ static inline float qn_as_float_bits(uint32_t i) {
 #define qn_mul_high(a, b) ((uint32_t)((uint64_t)(a) * (b) >> 32))
 #define qn_fma(a, b, c) fmaf(a, b, c)
 #define qn_abs(x) fabsf(x)
+#ifndef QN_CONVERT_IN_THIRDS
 static inline int64_t qn_i64_of(float x) { return (int64_t)rintf(x); }
+#endif
 static inline float qn_float_of(int64_t i) { return (float)i; }
 /* With QN_DIVIDE_BY_INTEGERS defined, exact.cl does both by integer arithmetic. */
 #ifndef QN_DIVIDE_BY_INTEGERS

@@ -21,6 +21,7 @@ typedef float2 qn_float2;
 typedef float4 qn_float4;
 
 #define QN_KERNEL(lanes) __kernel __attribute__((reqd_work_group_size(lanes, 1, 1))) void
+#define QN_KERNEL_OF(lanes, groups) QN_KERNEL(lanes)
 #define QN_FN static inline
 #define QN_GLOBAL __global
 #define QN_LOCAL __local
@@ -42,7 +43,9 @@ typedef float4 qn_float4;
 #define qn_fma(a, b, c) fma(a, b, c)
 #define qn_abs(x) fabs(x)
 #define qn_rint(x) rint(x)
+#ifndef QN_CONVERT_IN_THIRDS
 #define qn_i64_of(x) convert_long(qn_rint(x))
+#endif
 #define qn_float_of(i) convert_float_rte((qn_i64)(i))
 #ifdef QN_CORRECT_DIVIDE
 #define qn_div(a, b) ((a) / (b))

@@ -1,88 +1,150 @@
 /* A tile: QN_TILE_ROWS x QN_TILE_COLUMNS chains of one group, QN_LANE_ROWS x QN_LANE_COLUMNS of
  * them in the registers of each lane. Slices of QN_SLICE links of both factors lie in local memory,
- * link after link, so that a lane reads its rows and columns of a link as a few vectors.
+ * link after link, twice: while the lanes work on one, the next is on its way through registers
+ * into the other, so that one barrier a slice is enough and no lane waits for memory.
  *
- * A lane's rows and columns are runs of four, the runs of one lane as far apart as all lanes' runs
- * together take: lanes beside each other then read neighbouring vectors. */
-#ifndef QN_SLICE
-#define QN_SLICE 16u
-#endif
+ * A lane's rows and columns are runs of QN_ROW_RUN and QN_COLUMN_RUN, the runs of one lane as far
+ * apart as all lanes' runs together take. 32 lanes beside each other have 4 runs of rows and 8 of
+ * columns, dealt so that lanes 0 and 1 share a column run, lanes 0 and 2 a row run: NVIDIA's
+ * processors then read such vectors for 16 lanes at once. */
 #undef QN_ACROSS
 #undef QN_DOWN
+#undef QN_STRIP
+#undef QN_VECTORS_OF
+#undef QN_UNITS
+#undef QN_SIDE
 #define QN_ACROSS (QN_TILE_COLUMNS / QN_LANE_COLUMNS)
 #define QN_DOWN (QN_TILE_ROWS / QN_LANE_ROWS)
+/* Links that are unrolled. */
+#define QN_STRIP (QN_SLICE < 16u ? QN_SLICE : 16u)
+/* Vectors of four of a slice, and how many of them a lane loads at most. */
+#define QN_VECTORS_OF(size) ((size) * (QN_SLICE / 4u))
+#define QN_UNITS(size) ((QN_VECTORS_OF(size) + QN_TILE_LANES - 1u) / QN_TILE_LANES)
+/* Floats of a slice of both factors. */
+#define QN_SIDE (QN_SLICE * (QN_TILE_ROWS + QN_TILE_COLUMNS))
 
 /* Where the run i of a lane's rows or columns begins in the tile. */
 QN_FN qn_u32 QN_TILE(qn_row_run)(qn_u32 i) {
-    return (i * QN_DOWN + qn_lane() / QN_ACROSS) * 4u;
+    const qn_u32 lane = qn_lane() % 32u, block = qn_lane() / 32u / (QN_ACROSS / 8u);
+    return (i * QN_DOWN + block * 4u + lane / 16u * 2u + lane % 2u) * QN_ROW_RUN;
 }
 QN_FN qn_u32 QN_TILE(qn_column_run)(qn_u32 i) {
-    return (i * QN_ACROSS + qn_lane() % QN_ACROSS) * 4u;
+    const qn_u32 lane = qn_lane() % 32u, block = qn_lane() / 32u % (QN_ACROSS / 8u);
+    return (i * QN_ACROSS + block * 8u + lane / 2u % 8u) * QN_COLUMN_RUN;
 }
 
-/* Loads a slice of a factor whose rows run along the links: rows first .. first+size-1 of `from`
- * become the columns of the slice. Rows from `rows` on count as zeros and are not read. Four links
- * of a row are read at once; their places are exchanged by eights (qn_turn), so that lanes that
- * write at the same time meet different banks. */
-QN_FN qn_u32 QN_TILE(qn_turn)(qn_u32 link) { return link / 4u * 8u; }
+/* The way of a factor into local memory, as one lane sees it: its vectors of the next slice. */
+typedef struct QN_TILE(qn_way) {
+    QN_GLOBAL const float *from; /* the first of them */
+    QN_LOCAL_POINTER float *to;  /* its place in the first slice */
+    qn_u32 link;                 /* the first link in it; beyond all where the lane loads nothing */
+    qn_u32 stride;               /* floats from a link to the next */
+    qn_float4 held[8];
+} QN_TILE(qn_way);
 
-QN_FN void QN_TILE(qn_load_turned)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
-                                   QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first,
-                                   qn_u32 rows, qn_u32 link) {
+/* A factor whose rows run along the links: its rows first .. first+size-1 become the columns of a
+ * slice. Four links of a row are a vector, and lanes beside each other take eight links. In slices
+ * of 32 columns and more, columns are exchanged by sixteens in every other four links (qn_turn), so
+ * that lanes that write at the same time meet different banks. */
+QN_FN qn_u32 QN_TILE(qn_turn)(const qn_u32 size, qn_u32 link) {
+    return size >= 32u ? link / 4u % 2u * 16u : 0u;
+}
+
+QN_FN QN_TILE(qn_way) QN_TILE(qn_way_turned)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
+                                             QN_GLOBAL const float *from, qn_u32 ld,
+                                             qn_u32 first, qn_u32 rows) {
+    QN_TILE(qn_way) way;
+    const qn_u32 u = qn_lane() / 2u, r = u % size, k = (u / size * 2u + qn_lane() % 2u) * 4u;
+    const qn_u32 inside = first + r < rows ? 1u : 0u;
+    way.from = from + (inside != 0u ? (qn_u64)(first + r) * ld + k : 0u);
+    way.to = slice + k * size + (r ^ QN_TILE(qn_turn)(size, k));
+    way.link = inside != 0u ? k : 0xf0000000u;
+    way.stride = 1u;
     QN_UNROLL
-    for (qn_u32 u = qn_lane(); u < size * (QN_SLICE / 4u); u += QN_TILE_LANES) {
-        const qn_u32 r = u / (QN_SLICE / 4u), q = u % (QN_SLICE / 4u);
-        qn_float4 v;
-        v.x = v.y = v.z = v.w = 0.0f;
-        if (first + r < rows)
-            v = *(QN_GLOBAL const qn_float4 *)(from + (qn_u64)(first + r) * ld + link + 4u * q);
-        QN_LOCAL_POINTER float *to = slice + 4u * q * size + (r ^ QN_TILE(qn_turn)(4u * q));
-        to[0] = v.x;
-        to[size] = v.y;
-        to[2u * size] = v.z;
-        to[3u * size] = v.w;
+    for (qn_u32 n = 0u; n < 8u; ++n)
+        way.held[n].x = way.held[n].y = way.held[n].z = way.held[n].w = 0.0f;
+    return way;
+}
+
+/* A factor whose rows are the links: columns first .. first+size-1. */
+QN_FN QN_TILE(qn_way) QN_TILE(qn_way_straight)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
+                                               QN_GLOBAL const float *from, qn_u32 ld,
+                                               qn_u32 first) {
+    QN_TILE(qn_way) way;
+    const qn_u32 k = qn_lane() / (size / 4u), c = qn_lane() % (size / 4u) * 4u;
+    const qn_u32 inside = first + c < ld && qn_lane() < QN_VECTORS_OF(size) ? 1u : 0u;
+    way.from = from + (inside != 0u ? (qn_u64)k * ld + first + c : 0u);
+    way.to = slice + qn_lane() * 4u;
+    way.link = inside != 0u ? k : 0xf0000000u;
+    way.stride = ld;
+    QN_UNROLL
+    for (qn_u32 n = 0u; n < 8u; ++n)
+        way.held[n].x = way.held[n].y = way.held[n].z = way.held[n].w = 0.0f;
+    return way;
+}
+
+/* Reads the lane's vectors of the slice that begins where the way stands, `left` links before the
+ * end. What lies behind the end is not read; what was held instead is not used, or zero. */
+QN_FN void QN_TILE(qn_take)(QN_TILE(qn_way) * way, const qn_u32 size, const qn_u32 turned,
+                            qn_u32 left) {
+    QN_UNROLL
+    for (qn_u32 n = 0u; n < QN_UNITS(size); ++n) {
+        const qn_u32 k = n * (turned != 0u ? QN_TILE_LANES / 2u / size * 8u
+                                           : QN_TILE_LANES / (size / 4u));
+        if (way->link + k < left)
+            way->held[n] =
+                *(QN_GLOBAL const qn_float4 *)(way->from +
+                                               (turned != 0u ? k : (qn_u64)k * way->stride));
     }
 }
 
-/* Loads a slice of a factor whose rows are the links: columns first .. first+size-1 of the rows
- * link .. link+QN_SLICE-1. Links from `links` on and columns from ld on count as zeros. */
-QN_FN void QN_TILE(qn_load_straight)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
-                                     QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first,
-                                     qn_u32 links, qn_u32 link) {
+QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_way) * way, qn_u32 links, const qn_u32 turned) {
+    way->from += turned != 0u ? links : (qn_u64)links * way->stride;
+}
+
+/* Writes what is held into the slice that lies `side` floats behind the first. */
+QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_way) * way, const qn_u32 size, const qn_u32 turned,
+                           qn_u32 side) {
     QN_UNROLL
-    for (qn_u32 u = qn_lane(); u < size / 4u * QN_SLICE; u += QN_TILE_LANES) {
-        const qn_u32 k = u / (size / 4u), c = u % (size / 4u) * 4u;
-        qn_float4 v;
-        v.x = v.y = v.z = v.w = 0.0f;
-        if (link + k < links && first + c < ld)
-            v = *(QN_GLOBAL const qn_float4 *)(from + (qn_u64)(link + k) * ld + first + c);
-        *(QN_LOCAL_POINTER qn_float4 *)(slice + k * size + c) = v;
+    for (qn_u32 n = 0u; n < QN_UNITS(size); ++n) {
+        if (turned != 0u) {
+            QN_LOCAL_POINTER float *to = way->to + side + n * (QN_TILE_LANES / 2u * 8u);
+            to[0] = way->held[n].x;
+            to[size] = way->held[n].y;
+            to[2u * size] = way->held[n].z;
+            to[3u * size] = way->held[n].w;
+        } else if (qn_lane() + n * QN_TILE_LANES < QN_VECTORS_OF(size)) {
+            *(QN_LOCAL_POINTER qn_float4 *)(way->to + side + n * QN_TILE_LANES * 4u) =
+                way->held[n];
+        }
+    }
+}
+
+/* A run of a link into registers. */
+QN_FN void QN_TILE(qn_run)(float *x, QN_LOCAL_POINTER const float *from, const qn_u32 length) {
+    if (length == 4u) {
+        const qn_float4 v = *(QN_LOCAL_POINTER const qn_float4 *)from;
+        x[0] = v.x;
+        x[1] = v.y;
+        x[2] = v.z;
+        x[3] = v.w;
+    } else {
+        const qn_float2 v = *(QN_LOCAL_POINTER const qn_float2 *)from;
+        x[0] = v.x;
+        x[1] = v.y;
     }
 }
 
 /* One link of all chains: acc[i][j] = fma(a[i], b[j], acc[i][j]). */
 QN_FN void QN_TILE(qn_link)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
-                            QN_LOCAL_POINTER const float *a, QN_LOCAL_POINTER const float *b,
-                            const qn_u32 a_turn, const qn_u32 b_turn) {
+                            QN_LOCAL_POINTER const float *a, QN_LOCAL_POINTER const float *b) {
     float x[QN_LANE_ROWS], y[QN_LANE_COLUMNS];
     QN_UNROLL
-    for (qn_u32 i = 0u; i < QN_LANE_ROWS / 4u; ++i) {
-        const qn_float4 v =
-            *(QN_LOCAL_POINTER const qn_float4 *)(a + (QN_TILE(qn_row_run)(i) ^ a_turn));
-        x[4u * i] = v.x;
-        x[4u * i + 1u] = v.y;
-        x[4u * i + 2u] = v.z;
-        x[4u * i + 3u] = v.w;
-    }
+    for (qn_u32 i = 0u; i < QN_LANE_ROWS; i += QN_ROW_RUN)
+        QN_TILE(qn_run)(x + i, a + i * QN_DOWN, QN_ROW_RUN);
     QN_UNROLL
-    for (qn_u32 j = 0u; j < QN_LANE_COLUMNS / 4u; ++j) {
-        const qn_float4 v =
-            *(QN_LOCAL_POINTER const qn_float4 *)(b + (QN_TILE(qn_column_run)(j) ^ b_turn));
-        y[4u * j] = v.x;
-        y[4u * j + 1u] = v.y;
-        y[4u * j + 2u] = v.z;
-        y[4u * j + 3u] = v.w;
-    }
+    for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; j += QN_COLUMN_RUN)
+        QN_TILE(qn_run)(y + j, b + j * QN_ACROSS, QN_COLUMN_RUN);
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i) {
         QN_UNROLL
@@ -91,21 +153,80 @@ QN_FN void QN_TILE(qn_link)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
     }
 }
 
-/* The first n links of the slices in local memory; a whole slice is unrolled. */
+/* n links of the slices a and b, where `strips` says that n may hold whole strips: those unrolled,
+ * the rest one after the other. */
 QN_FN void QN_TILE(qn_links)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
                              QN_LOCAL_POINTER const float *a, QN_LOCAL_POINTER const float *b,
-                             qn_u32 n, const qn_u32 a_turned, const qn_u32 b_turned) {
-    if (n >= QN_SLICE) {
+                             qn_u32 n, const qn_u32 a_turned, const qn_u32 b_turned,
+                             const qn_u32 strips) {
+    QN_LOCAL_POINTER const float *a0 = a + QN_TILE(qn_row_run)(0u);
+    QN_LOCAL_POINTER const float *b0 = b + QN_TILE(qn_column_run)(0u);
+    QN_LOCAL_POINTER const float *a1 = a + (QN_TILE(qn_row_run)(0u) ^ 16u);
+    QN_LOCAL_POINTER const float *b1 = b + (QN_TILE(qn_column_run)(0u) ^ 16u);
+    qn_u32 k = 0u;
+    QN_ROLLED
+    for (; strips != 0u && k + QN_STRIP <= n; k += QN_STRIP) {
         QN_UNROLL
-        for (qn_u32 k = 0u; k < QN_SLICE; ++k)
+        for (qn_u32 l = 0u; l < QN_STRIP; ++l)
             QN_TILE(qn_link)
-            (acc, a + k * QN_TILE_ROWS, b + k * QN_TILE_COLUMNS, a_turned * QN_TILE(qn_turn)(k),
-             b_turned * QN_TILE(qn_turn)(k));
-    } else {
-        QN_ROLLED
-        for (qn_u32 k = 0u; k < n; ++k)
-            QN_TILE(qn_link)
-            (acc, a + k * QN_TILE_ROWS, b + k * QN_TILE_COLUMNS, a_turned * QN_TILE(qn_turn)(k),
-             b_turned * QN_TILE(qn_turn)(k));
+            (acc,
+             (a_turned != 0u && QN_TILE(qn_turn)(QN_TILE_ROWS, l) != 0u ? a1 : a0) +
+                 (k + l) * QN_TILE_ROWS,
+             (b_turned != 0u && QN_TILE(qn_turn)(QN_TILE_COLUMNS, l) != 0u ? b1 : b0) +
+                 (k + l) * QN_TILE_COLUMNS);
     }
+    QN_ROLLED
+    for (; k < n; ++k)
+        QN_TILE(qn_link)
+        (acc,
+         (a_turned != 0u && QN_TILE(qn_turn)(QN_TILE_ROWS, k) != 0u ? a1 : a0) + k * QN_TILE_ROWS,
+         (b_turned != 0u && QN_TILE(qn_turn)(QN_TILE_COLUMNS, k) != 0u ? b1 : b0) +
+             k * QN_TILE_COLUMNS);
+}
+
+/* A whole slice: the next one, with `left` links behind it, is fetched meanwhile. `from` and `to`
+ * are where the two begin. */
+QN_FN void QN_TILE(qn_slice)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
+                             QN_LOCAL_POINTER float *slices, QN_TILE(qn_way) * a_way,
+                             QN_TILE(qn_way) * b_way, qn_u32 left, const qn_u32 a_turned,
+                             const qn_u32 b_turned, const qn_u32 from, const qn_u32 to) {
+    QN_TILE(qn_advance)(a_way, QN_SLICE, a_turned);
+    QN_TILE(qn_advance)(b_way, QN_SLICE, b_turned);
+    QN_TILE(qn_take)(a_way, QN_TILE_ROWS, a_turned, left);
+    QN_TILE(qn_take)(b_way, QN_TILE_COLUMNS, b_turned, left);
+    QN_TILE(qn_links)
+    (acc, slices + from, slices + from + QN_SLICE * QN_TILE_ROWS, QN_SLICE, a_turned, b_turned, 1u);
+    QN_TILE(qn_put)(a_way, QN_TILE_ROWS, a_turned, to);
+    QN_TILE(qn_put)(b_way, QN_TILE_COLUMNS, b_turned, to);
+    qn_barrier();
+}
+
+/* All chains over `links` links, slice by slice, from what acc holds on. `slices` has room for two
+ * sides of both factors, the ways stand at the first link. The sides are told apart in the code, so
+ * that places in local memory are constants. */
+QN_FN void QN_TILE(qn_chains)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
+                              QN_LOCAL_POINTER float *slices, QN_TILE(qn_way) * a_way,
+                              QN_TILE(qn_way) * b_way, qn_u32 links, const qn_u32 a_turned,
+                              const qn_u32 b_turned) {
+    qn_u32 side = 0u, left = links;
+    QN_TILE(qn_take)(a_way, QN_TILE_ROWS, a_turned, left);
+    QN_TILE(qn_take)(b_way, QN_TILE_COLUMNS, b_turned, left);
+    QN_TILE(qn_put)(a_way, QN_TILE_ROWS, a_turned, 0u);
+    QN_TILE(qn_put)(b_way, QN_TILE_COLUMNS, b_turned, 0u);
+    qn_barrier();
+    QN_ROLLED
+    while (left >= 2u * QN_SLICE) {
+        left -= 2u * QN_SLICE;
+        QN_TILE(qn_slice)
+        (acc, slices, a_way, b_way, left + QN_SLICE, a_turned, b_turned, 0u, QN_SIDE);
+        QN_TILE(qn_slice)(acc, slices, a_way, b_way, left, a_turned, b_turned, QN_SIDE, 0u);
+    }
+    if (left >= QN_SLICE) {
+        left -= QN_SLICE;
+        QN_TILE(qn_slice)(acc, slices, a_way, b_way, left, a_turned, b_turned, 0u, QN_SIDE);
+        side = QN_SIDE;
+    }
+    QN_TILE(qn_links)
+    (acc, slices + side, slices + side + QN_SLICE * QN_TILE_ROWS, left, a_turned, b_turned,
+     QN_STRIP < QN_SLICE ? 1u : 0u);
 }
