@@ -81,7 +81,8 @@ static qn_status not_there(const list *l, const qn__device_table *kind, const ch
     qn__fail(err, QN_UNSUPPORTED, "there is no device %s\"%s\"", all ? "of the kind " : "", word);
     qn__at(err, "--devices \"%s\"", l->text);
     if (devices_of(kind) == 0 && *why)
-        return qn__remedy(err, QN_UNSUPPORTED, "%s; this machine has %s", why, names);
+        return qn__remedy(err, QN_UNSUPPORTED, "%s%s this machine has %s", why,
+                          why[strlen(why) - 1] == '?' ? "" : ";", names);
     return qn__remedy(err, QN_UNSUPPORTED, "this machine has %s; \"quern devices\" describes them",
                       names);
 }
