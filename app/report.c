@@ -122,9 +122,9 @@ static void print_worker(const qn_worker_report *w, uint64_t grains) {
         printf("  %-12s %s\n", "", w->note);
     print_cores(w);
     if (w->bytes_up > 0 || w->bytes_down > 0)
-        printf("  %-12s sent %s in %.3g s, fetched %s in %.3g s\n", "",
-               format_bytes(w->bytes_up, up), w->seconds_up, format_bytes(w->bytes_down, down),
-               w->seconds_down);
+        printf("  %-12s sent %s in %.1f ms, fetched %s in %.1f ms\n", "",
+               format_bytes(w->bytes_up, up), 1e3 * w->seconds_up,
+               format_bytes(w->bytes_down, down), 1e3 * w->seconds_down);
     if (knows_joules(w) && w->items > 0)
         printf("  %-12s used %s, %s an item\n", "", format_joules(w->joules, joules),
                format_joules(w->joules / (double)w->items, each));

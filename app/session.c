@@ -149,22 +149,25 @@ static const char *optimiser(const qn_train_options *o, char *text, size_t size)
     return text;
 }
 
-/* One line for the CPU alone, else one more for each device. */
+/* One line for the CPU alone, else one more for each device that is there. */
 static void announce_run(const qn_train_options *o, const facts *f) {
     char steps[32], cpu[192];
     snprintf(cpu, sizeof cpu, "%d thread%s, %s on %s", f->threads, f->threads == 1 ? "" : "s",
              f->isa, f->device);
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < f->workers; i++)
+        there += (uint32_t)is_there(&f->worker[i]); /* of others a note has told already */
     format_count(f->steps_of_epoch, steps);
-    if (f->workers == 1 && f->threads > 0) {
+    if (there == 1 && f->threads > 0) {
         message_note("run     %u epochs of %s steps, %s\n", o->epochs, steps, cpu);
         return;
     }
     message_note("run     %u epochs of %s steps", o->epochs, steps);
     for (uint32_t i = 0; i < f->workers; i++) {
         const qn_worker_report *w = &f->worker[i];
-        const char *what = strcmp(w->name, "cpu") == 0 ? cpu : w->device;
-        message_note("        %-10s %s%s", w->name, is_there(w) ? what : w->note,
-                     i + 1 == f->workers ? "\n" : "");
+        if (is_there(w))
+            message_note("        %-10s %s%s", w->name,
+                         strcmp(w->name, "cpu") == 0 ? cpu : w->device, --there ? "" : "\n");
     }
 }
 

@@ -205,3 +205,116 @@ def test_cores_of_the_list_count_before_threads(run_quern, tmp_path):
     done = run_quern("train", *SMALL[:-1], "--json", "--devices", "cpu:3", "--threads", 1,
                      "-o", tmp_path / "m")
     assert of("start", events(done.stdout))[0]["threads"] == 3
+
+
+# ---------------------------------------------------------------- lists, and devices that fail at
+# the start of a run or in the middle of it
+
+@pytest.fixture(scope="module")
+def plain(run_quern, tiny, tmp_path_factory):
+    """The bytes that the CPU alone writes."""
+    out = tmp_path_factory.mktemp("plain") / "m"
+    run_quern("train", *tiny, "--devices", "cpu", "--quiet", "-o", out)
+    return out.read_bytes()
+
+
+def refused(run_quern, tiny, tmp_path, devices, env, status=1):
+    """The message, of which every part is there; nothing was written."""
+    done = run_quern("train", *tiny, "--devices", devices, "--device-timeout", 1, "--json",
+                     "-o", tmp_path / "m", env=env, status=status)
+    assert not (tmp_path / "m").exists()
+    error = of("error", events(done.stdout))[0]
+    assert error["what"] and error["remedy"]
+    return error
+
+
+@pytest.mark.parametrize("devices", ["cuda:1", "cpu,cuda:7", "cuda:0,cuda:1"])
+def test_a_list_names_what_is_not_there(run_quern, fake_gpu, tiny, tmp_path, devices):
+    error = refused(run_quern, tiny, tmp_path, devices, fake_gpu())
+    assert error["what"] == f'there is no device "{devices.split(",")[-1]}"'
+    assert error["where"] == f'--devices "{devices}"'
+    assert re.match(r'this machine has cpu, cuda:0[,;]', error["remedy"])
+
+
+@pytest.mark.parametrize("plan, part, remedy", [
+    ("devices=0", "", "nvidia-smi"), ("driver=10020", "", "install driver 450"),
+    ("", "bare", "install NVIDIA's driver 450")])
+@pytest.mark.parametrize("devices", ["cuda:0", "cuda:all", "cpu,cuda"])
+def test_a_list_names_a_kind_that_is_absent(run_quern, fake_gpu, tiny, tmp_path, devices, plan,
+                                            part, remedy):
+    error = refused(run_quern, tiny, tmp_path, devices, fake_gpu(plan, part))
+    assert "there is no device" in error["what"] and "cuda" in error["what"]
+    assert remedy in error["remedy"] and "this machine has cpu" in error["remedy"]
+
+
+@pytest.mark.parametrize("broken, says", [
+    ({"library": "not a library"}, "libOpenCL.so.1"),
+    ({"OCL_ICD_VENDORS": "/nowhere", "OCL_ICD_FILENAMES": ""}, "platform"),
+])
+def test_opencl_is_not_there(run_quern, tiny, tmp_path, broken, says):
+    env = dict(os.environ, **{k: v for k, v in broken.items() if k != "library"})
+    if "library" in broken:
+        (tmp_path / "libOpenCL.so.1").write_text(broken["library"])
+        (tmp_path / "libOpenCL.so").write_text(broken["library"])
+        env["LD_LIBRARY_PATH"] = str(tmp_path)
+    listed = events(run_quern("devices", "--json", "--measure", "none", env=env).stdout)
+    absent = [a["reason"] for a in of("absence", listed) if a["kind"] == "opencl"]
+    if not absent:
+        pytest.skip("this OpenCL loader finds its drivers in another way")
+    if "platform" in says and "no OpenCL library" in absent[0]:
+        pytest.skip("there is no OpenCL library on this machine")
+    assert says in absent[0] and "install" in absent[0]
+    error = refused(run_quern, tiny, tmp_path, "opencl:0", env)
+    assert error["what"] == 'there is no device "opencl:0"' and absent[0] in error["remedy"]
+    # What nobody asked for by name is no reason to stop.
+    run_quern("train", *tiny, "--quiet", "-o", tmp_path / "m", env=env)
+
+
+@pytest.mark.parametrize("plan, says, remedy", [
+    ("retain=2", "busy, or out of memory", "end other programs on that GPU"),
+    ("alloc=9", "is out of memory", "end other programs on that GPU"),
+    ("flush=1", "it flushes subnormal numbers to zero", "leave it out of --devices"),
+    ("prohibited=1", 'compute mode is "prohibited"', "leave cuda:0 out"),
+])
+def test_a_device_that_cannot_start(run_quern, fake_gpu, cache, tiny, plain, tmp_path, plan, says,
+                                    remedy):
+    """Asked for by name it ends the run before it begins; otherwise the others go on without."""
+    for devices in ("cuda:0", "cpu,cuda:0"):
+        error = refused(run_quern, tiny, tmp_path, devices, fake_gpu(plan))
+        assert says in error["what"] and remedy in error["remedy"]
+    done = run_quern("train", *tiny, "--json", "-o", tmp_path / "m", env=fake_gpu(plan))
+    assert (tmp_path / "m").read_bytes() == plain
+    listed = events(done.stdout)
+    assert of("start", listed)[0]["workers"] == ["cpu"]
+    if "prohibited" not in plan:  # that is known before anybody tries
+        assert any("cuda:0 is left out" in n["text"] and says in n["text"]
+                   for n in of("note", listed))
+        worker = [w for w in of("end", listed)[0]["workers"] if w["name"] == "cuda:0"][0]
+        assert worker["grains"] == 0 and says in worker["note"]
+
+
+@pytest.mark.parametrize("plan", ["launch=30", "hang=30"])
+def test_a_device_that_fails_on_the_way(run_quern, fake_gpu, cache, tiny, plain, tmp_path, plan):
+    out = tmp_path / "m"
+    how = ["--devices", "cpu,cuda:0", "--shares", "1,3", "--device-timeout", 1]
+    done = run_quern("train", *tiny, *how, "--json", "-o", out, env=fake_gpu(plan))
+    assert out.read_bytes() == plain
+    listed = events(done.stdout)
+    workers = {w["name"]: w for w in of("end", listed)[0]["workers"]}
+    if not workers["cuda:0"]["lost"]:
+        pytest.fail(f"{plan} did not happen: {workers['cuda:0']}")
+    assert "cuda:0" in workers["cuda:0"]["note"] and workers["cpu"]["grains"] > 0
+    assert any("worker cuda:0 is lost" in n["text"] for n in of("note", listed))
+    text = run_quern("train", *tiny, *how, "-o", out, env=fake_gpu(plan)).stdout
+    assert re.search(r"^  cuda:0 .*, lost\n +lost: ", text, re.M), text
+
+
+def test_no_worker_is_left(run_quern, fake_gpu, cache, tiny, plain, tmp_path):
+    error = refused(run_quern, tiny, tmp_path, "cuda:0", fake_gpu("launch=30"))
+    assert error["what"] == "no worker is left" and "--checkpoint" in error["remedy"]
+    state = ["--checkpoint", tmp_path / "state"]
+    done = run_quern("train", *tiny, *state, "--devices", "cuda:0", "-o", tmp_path / "m",
+                     env=fake_gpu("launch=30"), status=1)
+    assert "start again with --resume" in done.stderr
+    run_quern("train", *tiny, *state, "--resume", "--devices", "cpu", "-o", tmp_path / "m")
+    assert (tmp_path / "m").read_bytes() == plain

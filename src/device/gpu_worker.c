@@ -38,6 +38,8 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
         status = driver->open(index, compute, &w->gpu, err);
     if (status == QN_OK) {
         w->facts = driver->facts(w->gpu);
+        driver->traffic(w->gpu, &w->before);
+        w->busy_before = driver->busy(w->gpu);
         qn__gpu_place(w);
         status = qn__gpu_allocate(w, err);
     }
@@ -65,10 +67,14 @@ void qn__gpu_close(qn__worker *w) {
 
 int qn__gpu_busy(const qn__worker *w, double *seconds, int room) {
     if (room > 0)
-        seconds[0] = w->driver->busy(w->gpu);
+        seconds[0] = w->driver->busy(w->gpu) - w->busy_before;
     return 1;
 }
 
 void qn__gpu_traffic(const qn__worker *w, qn__traffic *traffic) {
     w->driver->traffic(w->gpu, traffic);
+    traffic->bytes_up -= w->before.bytes_up;
+    traffic->bytes_down -= w->before.bytes_down;
+    traffic->seconds_up -= w->before.seconds_up;
+    traffic->seconds_down -= w->before.seconds_down;
 }

@@ -57,6 +57,8 @@ struct qn__worker {
     qn__gpu *gpu;
     const qn__gpu_facts *facts;
     const qn__program *program;
+    qn__traffic before; /* what the self-test moved, and how long it took */
+    double busy_before;
     uint32_t slots;
     uint32_t room;   /* rows of the batch's arrays */
     uint64_t padded; /* floats of all parameters as they lie on the device */
