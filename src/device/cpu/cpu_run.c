@@ -166,8 +166,9 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     w->fetched.items = 0;
     if (pass->next)
         w->fetched = *pass->next;
-    qn_status status = QN_OK;
-    if (tally && pass->batch->feed->labels)
+    /* Outside training the first item that went wrong is of more use than the loss of its grain. */
+    qn_status status = pass->training ? QN_OK : check(pass, err);
+    if (status == QN_OK && tally && pass->batch->feed->labels)
         status = add_tally(pass, tally, err);
-    return status == QN_OK ? check(pass, err) : status;
+    return status == QN_OK && pass->training ? check(pass, err) : status;
 }
