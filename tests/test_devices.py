@@ -318,3 +318,26 @@ def test_no_worker_is_left(run_quern, fake_gpu, cache, tiny, plain, tmp_path):
     assert "start again with --resume" in done.stderr
     run_quern("train", *tiny, *state, "--resume", "--devices", "cpu", "-o", tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == plain
+
+
+def test_predict_on_devices(run_quern, fake_gpu, cache, tiny, tmp_path):
+    """The same table from every device; one that cannot be had is told and left out."""
+    model = tmp_path / "m"
+    run_quern("train", *tiny, "--devices", "cpu", "--quiet", "-o", model)
+    data = ["predict", model, *tiny[:2], "--outputs"]
+    expected = run_quern(*data, "--devices", "cpu").stdout
+    assert expected.startswith("item,")
+    for devices in ("cuda:0", "cpu,cuda:0"):
+        done = run_quern(*data, "--devices", devices, env=fake_gpu())
+        assert done.stdout == expected and "note:" not in done.stderr
+    done = run_quern(*data, env=fake_gpu("retain=2"))
+    assert done.stdout == expected and "note: cuda:0 is left out" in done.stderr
+    done = run_quern(*data, "--devices", "cuda:0", env=fake_gpu("retain=2"), status=1)
+    assert "busy, or out of memory" in done.stderr and done.stdout == ""
+
+
+def test_replay_on_devices(run_quern, fake_gpu, cache, tiny, tmp_path):
+    run_quern("train", *tiny, "--devices", "cpu", "--quiet", "-o", tmp_path / "m")
+    done = run_quern("replay", tmp_path / "m", *tiny[:2], "--devices", "cuda:0", env=fake_gpu())
+    assert "replay: identical" in done.stdout
+    assert re.search(r"^  cuda:0 +100.0 % of the work", done.stdout, re.M)

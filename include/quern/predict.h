@@ -13,7 +13,8 @@ extern "C" {
 /* Applies `model` to every item of `data`. Any of the results may be NULL; the caller owns the
  * arrays: classes[items], scores[items] (the output of the class), outputs[items x
  * qn_model_outputs]. Fails with QN_MISMATCH when the number of features differs, QN_NUMERIC when an
- * output is not finite (the item is named), QN_UNSUPPORTED, QN_MEMORY. */
+ * output is not finite (the item is named), QN_UNSUPPORTED, QN_MEMORY, QN_DEVICE when no device is
+ * left. One that was left out or lost is told by qn_device_note. */
 qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                      int32_t *classes, float *scores, float *outputs, qn_error *err);
 

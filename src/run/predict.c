@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "device/notes.h"
 #include "job/apply.h"
 #include "model/model.h"
 #include <stdio.h>
@@ -28,6 +29,12 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
     return QN_OK;
 }
 
+/* Of a device that was left out or lost: there is no callback to tell of it. */
+static void tell(void *user, const char *text) {
+    (void)user;
+    qn__device_tell(text);
+}
+
 /* Forward over the set; counts right answers where there are labels. */
 static qn_status apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
                        const qn__apply_results *results, qn_error *err) {
@@ -45,6 +52,7 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     program.batch = program.grain = 1;
     status = qn__team_create(&program, compute ? compute : &all, NULL, 0, &team, err);
     if (status == QN_OK) {
+        qn__team_notes(team, tell, NULL);
         /* load reads the arrays only. */
         const qn__state state = {.parameters = (float *)(uintptr_t)qn__model_parameters(model)};
         status = qn__team_load(team, &state, err);
