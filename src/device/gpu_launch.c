@@ -34,15 +34,26 @@ static product product_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
     return p;
 }
 
-/* `large` is followed by its small and its vector variant. Large tiles do more arithmetic for each
- * byte, small ones keep more of the device busy. */
+/* About how long a variant takes: the tiles that one processor has to work off, each its chains and
+ * what reading both factors costs beside them, more where a lane has few chains. */
+static uint64_t cost(const qn__worker *w, const product *p) {
+    const qn__kernel_shape *s = qn__kernel_shape_of(p->kernel);
+    const uint64_t tiles = (uint64_t)p->groups[0] * p->groups[1];
+    const uint64_t turns = (tiles + w->facts->units - 1) / w->facts->units;
+    return turns * ((uint64_t)s->tile_rows * s->tile_columns + (uint64_t)4 * s->lanes[0]);
+}
+
+/* `large` is followed by its other variants, the last of them for CPUs. Large tiles do more
+ * arithmetic for each byte, small ones keep more of the device busy. */
 static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint64_t columns) {
-    if (w->facts->vectors)
-        return product_of((qn__kernel)(large + 2), rows, columns);
-    const product p = product_of(large, rows, columns);
-    if ((uint64_t)p.groups[0] * p.groups[1] >= w->facts->units)
-        return p;
-    return product_of((qn__kernel)(large + 1), rows, columns);
+    product best = product_of(large, rows, columns);
+    int k = large + 1;
+    for (; !qn__kernel_shape_of((qn__kernel)k)->opencl_only; ++k) {
+        const product p = product_of((qn__kernel)k, rows, columns);
+        if (cost(w, &p) < cost(w, &best))
+            best = p;
+    }
+    return w->facts->vectors ? product_of((qn__kernel)k, rows, columns) : best;
 }
 
 void qn__gpu_launch_fetch(qn__gpu_pass *pass) {

@@ -90,12 +90,15 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
 typedef enum qn__kernel {
     QN__K_FETCH,
     QN__K_FETCH_VECTOR,
-    QN__K_FORWARD_LARGE,  /* 128 x 128 tiles */
-    QN__K_FORWARD_SMALL,  /* 32 x 32 */
-    QN__K_FORWARD_VECTOR, /* for devices that are CPUs */
+    /* Variants of a product follow each other, those for devices that are CPUs last. */
+    QN__K_FORWARD_LARGE,
+    QN__K_FORWARD_MEDIUM,
+    QN__K_FORWARD_SMALL,
+    QN__K_FORWARD_VECTOR,
     QN__K_LOSS,
     QN__K_LOSS_VECTOR,
     QN__K_ERRORS_LARGE,
+    QN__K_ERRORS_MEDIUM,
     QN__K_ERRORS_SMALL,
     QN__K_ERRORS_VECTOR,
     QN__K_GRADIENT_LARGE,

@@ -24,6 +24,10 @@ static void forward_large(void *const *a) {
     qn_forward_large(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
                      u(12), f(13), U(14));
 }
+static void forward_medium(void *const *a) {
+    qn_forward_medium(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
+                      u(12), f(13), U(14));
+}
 static void forward_small(void *const *a) {
     qn_forward_small(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
                      u(12), f(13), U(14));
@@ -34,6 +38,10 @@ static void loss(void *const *a) {
 static void errors_large(void *const *a) {
     qn_errors_large(M(0), M(1), M(2), U(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11), f(12),
                     U(13));
+}
+static void errors_medium(void *const *a) {
+    qn_errors_medium(M(0), M(1), M(2), U(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
+                     f(12), U(13));
 }
 static void errors_small(void *const *a) {
     qn_errors_small(M(0), M(1), M(2), U(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11), f(12),
@@ -59,9 +67,11 @@ static void trial(void *const *a) { qn_trial(M(0), M(1), M(2), M(3), U(4), u(5))
 static const qn_emulated_kernel kernels[] = {
     {"qn_fetch", "MMMMMMMMMMuuuu", fetch},
     {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
+    {"qn_forward_medium", "MMMUUMMMuuuuufU", forward_medium},
     {"qn_forward_small", "MMMUUMMMuuuuufU", forward_small},
     {"qn_loss", "MMMMMMMMuuufu", loss},
     {"qn_errors_large", "MMMUMMMuuuuufU", errors_large},
+    {"qn_errors_medium", "MMMUMMMuuuuufU", errors_medium},
     {"qn_errors_small", "MMMUMMMuuuuufU", errors_small},
     {"qn_gradient_large", "MMMMMUuuufuu", gradient_large},
     {"qn_gradient_small", "MMMMMUuuufuu", gradient_small},

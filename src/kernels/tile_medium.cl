@@ -1,0 +1,21 @@
+/* Tiles of FORWARD_MEDIUM and ERRORS_MEDIUM. */
+#undef QN_TILE
+#undef QN_TILE_LANES
+#undef QN_TILE_GROUPS
+#undef QN_TILE_ROWS
+#undef QN_TILE_COLUMNS
+#undef QN_LANE_ROWS
+#undef QN_LANE_COLUMNS
+#undef QN_ROW_RUN
+#undef QN_COLUMN_RUN
+#undef QN_SLICE
+#define QN_TILE(name) name##_medium
+#define QN_TILE_LANES 128
+#define QN_TILE_GROUPS 4 /* that a processor is to hold at the same time */
+#define QN_TILE_ROWS 64u
+#define QN_TILE_COLUMNS 64u
+#define QN_LANE_ROWS 8u
+#define QN_LANE_COLUMNS 4u
+#define QN_ROW_RUN 4u
+#define QN_COLUMN_RUN 4u
+#define QN_SLICE 16u
