@@ -138,6 +138,22 @@ def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     assert list(grains) == ["cpu", *names] and min(grains.values()) > 0
 
 
+# The thread sanitizer is left out of the emulated CUDA devices: each lane of a kernel is a stack of
+# its own there, and changing stacks under that sanitizer takes minutes for a few steps.
+@pytest.mark.parametrize("build, kind, name", [
+    pytest.param(build, kind, name, id=f"{build}-{kind}-{name}")
+    for build, kind in (("asan", "opencl"), ("tsan", "opencl"), ("asan", "cuda"))
+    for name in ("dropout", "batch-50-grain-7")])
+def test_device_in_sanitizer_builds(build, kind, name, files, tmp_path):
+    names, environment = devices.KINDS[kind](1, build, builds.environment(build))
+    for more in ([], ["--shares", "2,3"]):
+        taking = ["cpu", *names] if more else names
+        digest, grains = train_on(taking, name, files, tmp_path / "model", environment, *more,
+                                  build=build)
+        assert digest == recipes.table()[name]
+        assert list(grains) == taking and min(grains.values()) > 0
+
+
 @pytest.mark.parametrize("name", A_FEW[:2])
 def test_all_kinds_at_once(name, files, tmp_path):
     """The processor, two OpenCL devices and two CUDA devices in one job, by measured speed."""
