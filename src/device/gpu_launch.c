@@ -47,13 +47,13 @@ static uint64_t cost(const qn__worker *w, const product *p) {
  * arithmetic for each byte, small ones keep more of the device busy. */
 static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint64_t columns) {
     product best = product_of(large, rows, columns);
-    int k = large + 1;
-    for (; !qn__kernel_shape_of((qn__kernel)k)->opencl_only; ++k) {
-        const product p = product_of((qn__kernel)k, rows, columns);
+    qn__kernel k = (qn__kernel)(large + 1);
+    for (; !qn__kernel_shape_of(k)->opencl_only; k = (qn__kernel)(k + 1)) {
+        const product p = product_of(k, rows, columns);
         if (cost(w, &p) < cost(w, &best))
             best = p;
     }
-    return w->facts->vectors ? product_of((qn__kernel)k, rows, columns) : best;
+    return w->facts->vectors ? product_of(k, rows, columns) : best;
 }
 
 void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
