@@ -91,8 +91,12 @@ static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uin
 static qn_status measure_map(const qn__gpu_driver *driver, qn__gpu *gpu, uint64_t count,
                              uint32_t op, const qn__gpu_memory memory[3], double *rate,
                              qn_error *err) {
-    task t = {.driver = driver, .gpu = gpu, .kernel = QN__K_MAP, .result = &memory[2]};
-    qn__gpu_grid(QN__K_MAP, count, t.groups);
+    const int vectors = driver->facts(gpu)->vectors;
+    task t = {.driver = driver,
+              .gpu = gpu,
+              .kernel = vectors ? qn__kernel_vector(QN__K_MAP) : QN__K_MAP,
+              .result = &memory[2]};
+    qn__gpu_grid(t.kernel, count, t.groups);
     qn__give_memory(&t.call, &memory[0]);
     qn__give_memory(&t.call, &memory[2]);
     qn__give_wide(&t.call, count);

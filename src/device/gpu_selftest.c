@@ -351,12 +351,12 @@ static qn_status try_operation(bench *s, const struct operation *o, qn_error *er
     return status == QN_OK ? check_trial(s->t, o, s->driver->facts(s->gpu)->name, err) : status;
 }
 
-static qn_status try_function(bench *s, const struct function *f, qn_error *err) {
+static qn_status try_function(bench *s, qn__kernel map, const struct function *f, qn_error *err) {
     qn__gpu_argument arguments[] = {{'M', {.memory = &s->memory[X]}},
                                     {'M', {.memory = &s->memory[Y]}},
                                     {'U', {.U = MAPS}},
                                     {'u', {.u = f->op}}};
-    qn_status status = launch(s, QN__K_MAP, MAPS, arguments, 4, err);
+    qn_status status = launch(s, map, MAPS, arguments, 4, err);
     if (status == QN_OK)
         status = s->driver->read(s->gpu, &s->memory[Y], 0, s->t->y, sizeof s->t->y, err);
     return status == QN_OK ? check_map(s->t, f, s->driver->facts(s->gpu)->name, err) : status;
@@ -386,7 +386,10 @@ qn_status qn__gpu_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error 
     for (int i = 0; status == QN_OK && i < OPERATIONS; ++i)
         status = try_operation(&s, &operations[i], err);
     for (int i = 0; status == QN_OK && i < FUNCTIONS; ++i)
-        status = try_function(&s, &functions[i], err);
+        status = try_function(&s, QN__K_MAP, &functions[i], err);
+    /* The vector kernels have functions of their own. */
+    for (int i = 0; status == QN_OK && i < FUNCTIONS && driver->facts(gpu)->vectors; ++i)
+        status = try_function(&s, qn__kernel_vector(QN__K_MAP), &functions[i], err);
     for (int i = 0; i < MEMORIES; ++i)
         driver->release(gpu, &s.memory[i]);
     qn__free(s.t);

@@ -113,6 +113,7 @@ typedef enum qn__kernel {
     QN__K_SUMS_OUT,
     QN__K_SUMS_IN,
     QN__K_MAP,
+    QN__K_MAP_VECTOR,
     QN__K_TRIAL,
     QN__KERNELS
 } qn__kernel;

@@ -7,4 +7,5 @@
 #include "kernels/vector_products.cl"
 #include "kernels/vector_gradient.cl"
 #include "kernels/vector_items.cl"
+#include "kernels/vector_map.cl"
 #include "kernels/vector_loss.cl"

@@ -1,25 +1,26 @@
 /* What the self-test and the measurements run: one function over an array, with the stride of the
- * grid. */
+ * grid; and single operations. */
+QN_FN float qn_map_one(float x, qn_u32 op) {
+    if (op == QN_MAP_EXP)
+        return qn_exp(x);
+    if (op == QN_MAP_LOG)
+        return qn_log(x);
+    if (op == QN_MAP_TANH)
+        return qn_tanh(x);
+    if (op == QN_MAP_SIGMOID)
+        return qn_sigmoid(x);
+    if (op == QN_MAP_COSPI)
+        return qn_cospi(x);
+    if (op == QN_MAP_SQRT)
+        return qn_sqrt(x);
+    return x;
+}
+
 QN_KERNEL(256)
 qn_map(QN_GLOBAL const float *in, QN_GLOBAL float *out, qn_u64 count, qn_u32 op) {
     const qn_u64 lanes = (qn_u64)qn_groups(0) * 256u;
-    for (qn_u64 i = (qn_u64)qn_group(0) * 256u + qn_lane(); i < count; i += lanes) {
-        const float x = in[i];
-        float y = x;
-        if (op == QN_MAP_EXP)
-            y = qn_exp(x);
-        else if (op == QN_MAP_LOG)
-            y = qn_log(x);
-        else if (op == QN_MAP_TANH)
-            y = qn_tanh(x);
-        else if (op == QN_MAP_SIGMOID)
-            y = qn_sigmoid(x);
-        else if (op == QN_MAP_COSPI)
-            y = qn_cospi(x);
-        else if (op == QN_MAP_SQRT)
-            y = qn_sqrt(x);
-        out[i] = y;
-    }
+    for (qn_u64 i = (qn_u64)qn_group(0) * 256u + qn_lane(); i < count; i += lanes)
+        out[i] = qn_map_one(in[i], op);
 }
 
 QN_FN qn_u64 qn_trial_one(qn_u32 a, qn_u32 b, qn_u32 c, qn_u32 op) {

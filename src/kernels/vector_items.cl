@@ -1,5 +1,4 @@
-/* FETCH, BIAS, UPDATE and MAP for devices that are CPUs: the twins of fetch.cl, sums.cl, update.cl
- * and trial.cl. */
+/* FETCH, BIAS and UPDATE for devices that are CPUs: the twins of fetch.cl, sums.cl and update.cl. */
 #define QN_FETCH_SHARE 4u
 #define QN_UPDATE_SHARE 4096u
 #define QN_BIAS_SHARE 64u
