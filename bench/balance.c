@@ -1,7 +1,7 @@
 /*
  * balance: how well a step's grains are shared out among workers of unequal speed.
  *
- *     balance [--virtual] [STEPS]
+ *     balance [--virtual | --together] [STEPS]
  *
  * Devices with a set speed, start-up cost and noise (device/fake, which here computes nothing and
  * only takes its time, asleep, so that eight of them fit two cores) train under four policies in
@@ -17,6 +17,9 @@
  * everything else included. The last team is the real CPU beside a device four times as fast; of
  * both together no more can be had than the CPU's share of a step computed alone. With --virtual
  * only the queue runs, against a clock that is made up: the same numbers on every machine.
+ *
+ * "Together" trains by a CPU-like device, by one that tells late as a GPU does, and by both: both
+ * should be at most 2 % slower than the better one, trials included, over a job of so many steps.
  *
  * Targets: 0.95 for two workers 1:4, 0.9 for eight with speeds 1 to 16 of which one halves in
  * mid-run, and less than 2 microseconds of the scheduler's time for a grain. Exit status 1 when
@@ -213,6 +216,62 @@ static void real_scene(const scene *given, uint32_t steps) {
     qn__free(j.state.parameters);
 }
 
+/* ------------------------------------------------------------------------------------- together */
+
+/* Seconds of a job by the devices of the plan in `set`; sharing costs `seconds` more a step, in
+ * collecting and updating. */
+static double by(const qn__fake_plan *plan, uint64_t set, job *j, uint32_t steps, char *notes,
+                 size_t room) {
+    static const qn_compute one = {.threads = 1};
+    qn__member members[2];
+    uint32_t count = 0, workers;
+    double rate;
+    qn__team *team;
+    qn_error err;
+    if (set & 1)
+        members[count++] = (qn__member){.device = &qn__fake_lone_device, .index = 0};
+    if (set & 2)
+        members[count++] = (qn__member){.device = &qn__fake_late_device, .index = 1};
+    qn__fake_set(plan);
+    if (qn__team_create(&j->program, &one, members, count, &team, &err) != QN_OK ||
+        qn__team_load(team, &j->state, &err) != QN_OK)
+        fatal("the team cannot be made", &err);
+    const double seconds = run_steps(team, j, steps);
+    const qn_worker_report *report = qn__team_report(team, seconds, &workers, &rate);
+    notes[0] = 0;
+    for (uint32_t i = 0; i < workers && set == 3; ++i)
+        snprintf(notes + strlen(notes), room - strlen(notes), "  %s %.0f %% of the steps",
+                 report[i].name, 100.0 * (double)report[i].steps / steps);
+    qn__team_destroy(team);
+    return seconds;
+}
+
+static void together(double ratio, double sharing, uint32_t steps) {
+    const scene s = {.workers = 2, .grains = 64};
+    char notes[256];
+    job j;
+    make_job(&j, &s);
+    const double items = j.program.batch / 0.002; /* 2 ms a step alone */
+    const qn__fake_plan plan = {
+        .count = 2,
+        .device = {{.idle = 1, .rate = items, .noise = 0.02, .sharing = sharing / 2},
+                   {.idle = 1,
+                    .rate = items * ratio,
+                    .call = 0.0001,
+                    .noise = 0.02,
+                    .sharing = sharing / 2}}};
+    const double first = by(&plan, 1, &j, steps, notes, sizeof notes);
+    const double second = by(&plan, 2, &j, steps, notes, sizeof notes);
+    const double both = by(&plan, 3, &j, steps, notes, sizeof notes);
+    const double best = first < second ? first : second;
+    printf("  device %4.2f times the CPU, sharing a step costs %.1f ms: CPU %.3f s, device %.3f s, "
+           "both %.3f s (%+.1f %%)%s\n",
+           ratio, 1e3 * sharing, first, second, both, 100 * (both / best - 1), notes);
+    missed |= both > 1.02 * best;
+    qn__fake_set(NULL);
+    qn__free(j.state.parameters);
+}
+
 /* -------------------------------------------------------------------------------- made-up time */
 
 static void virtual_scene(const scene *given, uint32_t steps) {
@@ -268,8 +327,9 @@ static void overhead(uint32_t workers, uint32_t grains) {
 
 int main(int count, char **argument) {
     const int made_up = count > 1 && strcmp(argument[1], "--virtual") == 0;
-    const uint32_t steps =
-        count > 1 + made_up ? (uint32_t)strtoul(argument[1 + made_up], NULL, 10) : 200;
+    const int pair = count > 1 && strcmp(argument[1], "--together") == 0;
+    const int number = 1 + (made_up || pair);
+    const uint32_t steps = count > number ? (uint32_t)strtoul(argument[number], NULL, 10) : 200;
     scene scenes[] = {
         {.name = "two workers 1:4",
          .workers = 2,
@@ -301,11 +361,18 @@ int main(int count, char **argument) {
         return 2;
     }
     printf("balance, %s, %d cores\n", made_up ? "a made-up clock" : "real time", qn__cores());
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; ++i)
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes && !pair; ++i)
         if (!made_up)
             real_scene(&scenes[i], steps);
         else if (!scenes[i].real_cpu)
             virtual_scene(&scenes[i], steps);
+    if (!made_up) {
+        printf("together, %u steps\n", 10 * steps);
+        together(8, 0.001, 10 * steps);
+        together(0.3, 0.001, 10 * steps);
+        together(1, 0.0004, 10 * steps);
+        together(1, 0.0025, 10 * steps);
+    }
     printf("the scheduler's own time\n");
     overhead(2, 4);
     overhead(2, 64);

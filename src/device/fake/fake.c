@@ -245,6 +245,7 @@ static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_erro
     }
     if (broken)
         return fail(w, err);
+    wait_seconds(w->behaviour.sharing);
     const int failed = qn__tally_add(tally, &w->tally);
     memset(&w->tally, 0, sizeof w->tally);
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
@@ -257,8 +258,8 @@ static void update_range(qn__worker *w, const qn__update *update, int is_weight,
                        w->slots > 0 ? &w->slot[0][i] : NULL, w->slots > 1 ? &w->slot[1][i] : NULL);
 }
 
-static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
-                        qn_error *err) {
+static qn_status make_update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
+                             qn_error *err) {
     if (fails(w, &w->updates, w->behaviour.fail_update))
         return fail(w, err);
     for (uint32_t l = 0; l < w->program->layers && !w->behaviour.idle; ++l) {
@@ -269,6 +270,12 @@ static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t 
     return QN_OK;
 }
 
+static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
+                        qn_error *err) {
+    wait_seconds(w->behaviour.sharing);
+    return make_update(w, numbers, sums, err);
+}
+
 static qn_status whole_step(qn__worker *w, const qn__batch *batch, const qn__update *numbers,
                             qn__tally *tally, qn_error *err) {
     const uint32_t grain = w->program->grain;
@@ -277,7 +284,7 @@ static qn_status whole_step(qn__worker *w, const qn__batch *batch, const qn__upd
         return fail(w, err);
     qn_status status = train_grains(w, batch, 0, grains, err);
     if (status == QN_OK)
-        status = update(w, numbers, w->sums, err);
+        status = make_update(w, numbers, w->sums, err);
     if (status != QN_OK)
         return status;
     memset(w->sums, 0, w->program->parameters * sizeof *w->sums);

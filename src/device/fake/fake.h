@@ -13,6 +13,7 @@ typedef struct qn__fake_behaviour {
     double rate;          /* items a second that it pretends to compute; 0: as fast as it can */
     double call;          /* seconds that each call takes before its first item, as a launch does */
     double start;         /* seconds that opening takes */
+    double sharing;       /* seconds that collect takes, and update after it */
     double noise;         /* 0.1: each call's time lies up to 10 % beside what the rate says */
     int idle;             /* 1: computes nothing, only takes its time; for benchmarks */
     int refuse;           /* 1: cannot be opened */
