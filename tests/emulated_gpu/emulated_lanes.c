@@ -2,6 +2,7 @@
  * lanes are called one after another on the same stack. */
 #include "emulated_gpu.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,13 +132,12 @@ static void go(crew *c, fiber *f) {
 #endif
 }
 
-static void come_home(crew *c, fiber *f, int for_good) {
-    (void)for_good;
+static void come_home(crew *c, fiber *f) {
 #ifdef QN_TSAN
     __tsan_switch_to_fiber(c->home_tsan, 0);
 #endif
 #ifdef QN_ASAN
-    __sanitizer_start_switch_fiber(for_good ? NULL : &f->fake, c->home_stack, c->home_size);
+    __sanitizer_start_switch_fiber(&f->fake, c->home_stack, c->home_size);
 #endif
     change(&f->place, &c->home);
 #ifdef QN_ASAN
@@ -151,36 +151,59 @@ void qn_emulated_barrier(void) {
     if (c->done > 0 && f == &c->lane[0] && f->state == IDLE)
         die("some lanes end where others come to a barrier");
     f->state = WAITING;
-    come_home(c, f, 0);
+    come_home(c, f);
 }
 
-/* A lane's life. The first fiber goes on with the other lanes as long as no barrier comes. */
+/* A fiber's life: a lane of one group after another. The first fiber goes on with the other lanes
+ * of its group as long as no barrier comes. */
 static void live(void) {
     crew *c = the_crew;
     fiber *f = c->running;
 #ifdef QN_ASAN
     __sanitizer_finish_switch_fiber(NULL, &c->home_stack, &c->home_size);
 #endif
-    c->kernel->call(c->arguments);
-    if (f == &c->lane[0] && f->state == IDLE) {
-        const uint32_t first = qn_emulated_now.lane;
-        for (c->done = 1; c->done < c->lanes; ++c->done) {
-            qn_emulated_now.lane = first == 0 ? c->done : first - c->done;
-            c->kernel->call(c->arguments);
+    for (;;) {
+        c->kernel->call(c->arguments);
+        if (f == &c->lane[0] && f->state == IDLE) {
+            const uint32_t first = qn_emulated_now.lane;
+            for (c->done = 1; c->done < c->lanes; ++c->done) {
+                qn_emulated_now.lane = first == 0 ? c->done : first - c->done;
+                c->kernel->call(c->arguments);
+            }
         }
+        f->state = ENDED;
+        come_home(c, f);
     }
-    f->state = ENDED;
-    come_home(c, f, 1);
-    abort(); /* nobody wakes a lane that has ended */
 }
 
+static void drop_crew(void *memory) {
+    crew *c = memory;
+    for (int i = 0; i < MOST_LANES && c->lane[i].stack; ++i) {
+#ifdef QN_TSAN
+        __tsan_destroy_fiber(c->lane[i].tsan);
+#endif
+        munmap(c->lane[i].stack - GUARD, STACK + GUARD);
+    }
+    free(c);
+}
+
+static pthread_key_t crew_key;
+
+static void make_key(void) { pthread_key_create(&crew_key, drop_crew); }
+
 static crew *get_crew(void) {
-    if (!the_crew && !(the_crew = calloc(1, sizeof *the_crew)))
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_key);
+    if (!the_crew &&
+        (!(the_crew = calloc(1, sizeof *the_crew)) || pthread_setspecific(crew_key, the_crew) != 0))
         abort();
     return the_crew;
 }
 
-static void make_stack(fiber *f) {
+/* A fiber that will run a lane when it is next gone to. */
+static void begin_lane(crew *c, uint32_t i) {
+    fiber *f = &c->lane[i];
+    f->state = i == 0 ? IDLE : WAITING;
     if (f->stack)
         return;
     char *block = mmap(NULL, STACK + GUARD, PROT_READ | PROT_WRITE,
@@ -188,24 +211,9 @@ static void make_stack(fiber *f) {
     if (block == MAP_FAILED || mprotect(block, GUARD, PROT_NONE) != 0)
         abort();
     f->stack = block + GUARD;
-}
-
-static void begin_lane(crew *c, uint32_t i) {
-    fiber *f = &c->lane[i];
-    make_stack(f);
-    f->state = IDLE;
     prepare(&f->place, f->stack, live);
 #ifdef QN_TSAN
     f->tsan = __tsan_create_fiber(0);
-#else
-    (void)c;
-#endif
-}
-
-static void end_lane(fiber *f) {
-    (void)f;
-#ifdef QN_TSAN
-    __tsan_destroy_fiber(f->tsan);
 #endif
 }
 
@@ -217,16 +225,12 @@ static void run_group(crew *c, int turned) {
     c->done = 0;
     qn_emulated_now.lane = turned ? c->lanes - 1 : 0;
     go(c, &c->lane[0]);
-    if (c->lane[0].state == ENDED) {
-        end_lane(&c->lane[0]);
+    if (c->lane[0].state == ENDED)
         return;
-    }
     /* Fiber f runs the lane (first + f) or (first - f). */
     const uint32_t first = turned ? c->lanes - 1 : 0;
-    for (uint32_t f = 1; f < c->lanes; ++f) {
+    for (uint32_t f = 1; f < c->lanes; ++f)
         begin_lane(c, f);
-        c->lane[f].state = WAITING;
-    }
     for (int round = 0;; ++round) {
         uint32_t ended = 0;
         for (uint32_t i = 0; i < c->lanes; ++i) {
@@ -242,8 +246,6 @@ static void run_group(crew *c, int turned) {
         if (ended > 0)
             die("some lanes end where others come to a barrier");
     }
-    for (uint32_t f = 0; f < c->lanes; ++f)
-        end_lane(&c->lane[f]);
 }
 
 void qn_emulated_launch(const qn_emulated_kernel *kernel, const uint32_t groups[3], uint32_t lanes,

@@ -106,12 +106,16 @@ static void open_compiler(int driver_version) {
     state = -1;
     if (!library) {
         const char *named = getenv("QUERN_NVRTC");
-        snprintf(reason, sizeof reason,
-                 "NVRTC, CUDA's run-time compiler, cannot be opened%s%s%s; install it (libnvrtc.so "
-                 "of CUDA 11, 12 or 13), or set CUDA_HOME to the toolkit's folder or QUERN_NVRTC "
-                 "to the library itself",
-                 named && *named ? " (" : "", named && *named ? why : "",
-                 named && *named ? ")" : "");
+        if (named && *named)
+            snprintf(reason, sizeof reason,
+                     "NVRTC cannot be opened where QUERN_NVRTC says: correct it or take it out of "
+                     "the environment (%s)",
+                     why);
+        else
+            snprintf(reason, sizeof reason,
+                     "NVRTC, CUDA's run-time compiler, is not there; install libnvrtc of CUDA 11, "
+                     "12 or 13, or set CUDA_HOME to the toolkit's folder or QUERN_NVRTC to the "
+                     "library");
         return;
     }
     const char *missing = qn__cuda_library_fill(library, symbols, &compiler);

@@ -59,7 +59,8 @@ struct qn__gpu {
  * one. The begin of every call. */
 qn_status qn__cuda_enter(qn__gpu *gpu, qn_error *err);
 
-/* QN_DEVICE from a result: "cuda:0 (NAME) failed DOING: RESULT". Keeps it as the first failure. */
+/* QN_DEVICE from a result: "cuda:0 (NAME) failed at DOING: RESULT". Keeps it as the first failure.
+ */
 qn_status qn__cuda_fail(qn__gpu *gpu, qn__cu_result result, qn_error *err, const char *doing);
 
 /* Before something is handed to the stream: notes that the device has work. */

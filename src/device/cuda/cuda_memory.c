@@ -20,12 +20,11 @@ static qn_status out_of_memory(const qn__gpu *gpu, size_t bytes, qn_error *err) 
     if (gpu->cu->memory_info(&unused, &all) != QN__CU_SUCCESS)
         all = gpu->facts.memory;
     qn__fail(err, QN_DEVICE,
-             "%s is out of memory: %.1f MiB were asked for, and %.1f of %.1f MiB "
-             "are unused",
+             "%s is out of memory: %.6g MiB were asked for, %.6g of its %.6g MiB are unused",
              gpu->facts.name, (double)bytes / MIB, (double)unused / MIB, (double)all / MIB);
     return qn__remedy(err, QN_DEVICE,
-                      "end other programs on that GPU (nvidia-smi lists them), "
-                      "take smaller batches, or leave it out of the devices");
+                      "end other programs on that GPU (nvidia-smi lists them), take smaller "
+                      "batches, or leave it out of the devices");
 }
 
 qn_status qn__cuda_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_error *err) {
@@ -38,7 +37,7 @@ qn_status qn__cuda_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_
     if (result == QN__CU_OUT_OF_MEMORY)
         return out_of_memory(gpu, bytes, err);
     if (result != QN__CU_SUCCESS)
-        return qn__cuda_fail(gpu, result, err, "to give memory");
+        return qn__cuda_fail(gpu, result, err, "reserving memory");
     *out = (qn__gpu_memory){.handle = (void *)(uintptr_t)address, .bytes = bytes};
     return QN_OK;
 }
@@ -84,7 +83,7 @@ qn_status qn__cuda_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, 
         const qn__cu_result result =
             gpu->cu->copy_up(place(to, offset), staged, piece, gpu->stream);
         if (result != QN__CU_SUCCESS)
-            status = qn__cuda_fail(gpu, result, err, "to copy from the host");
+            status = qn__cuda_fail(gpu, result, err, "a copy from the host");
         const size_t taken = (piece + ALIGN - 1) / ALIGN * ALIGN;
         up->used += taken;
         source += piece;
@@ -101,7 +100,7 @@ qn_status qn__cuda_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, 
     if (status != QN_OK || bytes == 0 || (status = qn__cuda_begin(gpu, err)) != QN_OK)
         return status;
     const qn__cu_result result = gpu->cu->clear(place(to, offset), 0, bytes, gpu->stream);
-    return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, "to clear memory");
+    return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, "clearing memory");
 }
 
 /* Enqueues a copy down and a mark behind it. */
@@ -112,7 +111,7 @@ static qn_status copy_down(qn__gpu *gpu, void *to, const qn__gpu_memory *from, s
         return status;
     const qn__cu_result result = gpu->cu->copy_down(to, place(from, offset), bytes, gpu->stream);
     if (result != QN__CU_SUCCESS)
-        return qn__cuda_fail(gpu, result, err, "to copy to the host");
+        return qn__cuda_fail(gpu, result, err, "a copy to the host");
     gpu->traffic.bytes_down += bytes;
     return qn__cuda_set(gpu, mark, err);
 }

@@ -13,7 +13,7 @@ static qn_status check(qn__gpu *gpu, qn__cu_result result, const char *doing, qn
 }
 
 static qn_status make_mark(qn__gpu *gpu, qn__cuda_mark *mark, qn_error *err) {
-    return check(gpu, gpu->cu->event_create(&mark->event, 0), "to make an event", err);
+    return check(gpu, gpu->cu->event_create(&mark->event, 0), "making an event", err);
 }
 
 static qn_status make_stage(qn__gpu *gpu, qn__cuda_stage *stage, qn_error *err) {
@@ -21,7 +21,7 @@ static qn_status make_stage(qn__gpu *gpu, qn__cuda_stage *stage, qn_error *err) 
     qn_status status = QN_OK;
     for (int i = 0; status == QN_OK && i < 2; ++i) {
         status = check(gpu, gpu->cu->host_allocate(&half, QN__CUDA_STAGE, 0),
-                       "to pin memory of the host", err);
+                       "pinning memory of the host", err);
         if (status == QN_OK) {
             stage->half[i] = half;
             status = make_mark(gpu, &stage->mark[i], err);
@@ -35,18 +35,18 @@ static qn_status make_queue(qn__gpu *gpu, qn_error *err) {
     const qn__cuda_driver *cu = gpu->cu;
     void *slots = NULL;
     qn_status status = check(gpu, cu->context_retain(&gpu->context, gpu->device->device),
-                             "to start (busy, or out of memory?)", err);
+                             "making its context (is it busy, or full?)", err);
     if (status != QN_OK || (status = qn__cuda_enter(gpu, err)) != QN_OK)
         return status;
     if ((status = check(gpu, cu->stream_create(&gpu->stream, QN__CU_STREAM_NON_BLOCKING),
-                        "to make a stream", err)) != QN_OK ||
-        (status = check(gpu, cu->event_create(&gpu->begun, 0), "to make an event", err)) != QN_OK ||
-        (status = check(gpu, cu->event_create(&gpu->copying, 0), "to make an event", err)) !=
+                        "making a stream", err)) != QN_OK ||
+        (status = check(gpu, cu->event_create(&gpu->begun, 0), "making an event", err)) != QN_OK ||
+        (status = check(gpu, cu->event_create(&gpu->copying, 0), "making an event", err)) !=
             QN_OK ||
         (status = make_stage(gpu, &gpu->up, err)) != QN_OK ||
         (status = make_stage(gpu, &gpu->down, err)) != QN_OK ||
         (status = check(gpu, cu->host_allocate(&slots, (size_t)QN__CUDA_WORDS * QN__GPU_SLOTS, 0),
-                        "to pin memory of the host", err)) != QN_OK)
+                        "pinning memory of the host", err)) != QN_OK)
         return status;
     gpu->slots = slots;
     for (int i = 0; status == QN_OK && i < QN__GPU_SLOTS; ++i)
@@ -81,7 +81,7 @@ static qn_status load_module(qn__gpu *gpu, qn_error *err) {
         if (!refuses_image(result))
             break;
     }
-    const qn_status status = qn__cuda_fail(gpu, result, err, "to load the compiled kernels");
+    const qn_status status = qn__cuda_fail(gpu, result, err, "loading the compiled kernels");
     return refuses_image(result)
                ? qn__remedy(err, status,
                             "update NVIDIA's driver, or install NVRTC of the CUDA version that "
@@ -98,7 +98,7 @@ static qn_status find_kernels(qn__gpu *gpu, qn_error *err) {
         const qn__cu_result result =
             gpu->cu->module_function(&gpu->kernel[k], gpu->module, shape->name);
         if (result != QN__CU_SUCCESS) {
-            snprintf(doing, sizeof doing, "to find the kernel %s", shape->name);
+            snprintf(doing, sizeof doing, "finding the kernel %s", shape->name);
             return qn__cuda_fail(gpu, result, err, doing);
         }
     }
@@ -114,6 +114,9 @@ static qn_status make_program(qn__gpu *gpu, qn_error *err) {
     if (status == QN_OK && !gpu->device->tested &&
         (status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err)) == QN_OK)
         gpu->device->tested = 1;
+    /* The self-test is not among what the device did for the job. */
+    gpu->busy = gpu->busy_now = 0;
+    gpu->traffic = (qn__traffic){0};
     pthread_mutex_unlock(&gpu->device->lock);
     return status;
 }

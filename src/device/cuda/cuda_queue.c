@@ -30,7 +30,10 @@ qn_status qn__cuda_fail(qn__gpu *gpu, qn__cu_result result, qn_error *err, const
     if (gpu->failed)
         return again(gpu, err);
     qn__cuda_result_text(gpu->cu, result, said);
-    qn__fail(&gpu->error, QN_DEVICE, "%s failed %s: %s", gpu->facts.name, doing, said);
+    qn__fail(&gpu->error, QN_DEVICE, "%s failed at %s: %s%s", gpu->facts.name, doing, said,
+             result >= QN__CU_FIRST_OF_WORK && result <= QN__CU_LAST_OF_WORK
+                 ? "; the fault lies in work begun before"
+                 : "");
     if (result == QN__CU_OUT_OF_MEMORY)
         qn__remedy(&gpu->error, QN_DEVICE,
                    "end other programs on that GPU (nvidia-smi lists them), or leave it out of "
@@ -59,7 +62,7 @@ qn_status qn__cuda_enter(qn__gpu *gpu, qn_error *err) {
         return again(gpu, err);
     const qn__cu_result result = gpu->cu->context_set(gpu->context);
     return result == QN__CU_SUCCESS ? QN_OK
-                                    : qn__cuda_fail(gpu, result, err, "when it was taken up");
+                                    : qn__cuda_fail(gpu, result, err, "the beginning of a call");
 }
 
 /* ---- waiting */
@@ -120,7 +123,7 @@ qn_status qn__cuda_wait(qn__gpu *gpu, const qn__cuda_mark *mark, qn_error *err) 
     if (result == QN__CU_NOT_READY)
         return fell_silent(gpu, err);
     if (result != QN__CU_SUCCESS)
-        return qn__cuda_fail(gpu, result, err, "in its work");
+        return qn__cuda_fail(gpu, result, err, "the end of its work");
     count_work(gpu, mark);
     return QN_OK;
 }
@@ -132,7 +135,7 @@ int qn__cuda_drain(qn__gpu *gpu) {
     if (result == QN__CU_NOT_READY)
         fell_silent(gpu, NULL);
     else if (result != QN__CU_SUCCESS)
-        qn__cuda_fail(gpu, result, NULL, "in its work");
+        qn__cuda_fail(gpu, result, NULL, "the end of its work");
     return result == QN__CU_SUCCESS;
 }
 
@@ -166,7 +169,7 @@ qn_status qn__cuda_launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups
                         shape->lanes[1], 1, 0, gpu->stream, value, NULL);
     if (result == QN__CU_SUCCESS)
         return QN_OK;
-    snprintf(doing, sizeof doing, "to start the kernel %s", shape->name);
+    snprintf(doing, sizeof doing, "the start of the kernel %s", shape->name);
     return qn__cuda_fail(gpu, result, err, doing);
 }
 
@@ -180,7 +183,7 @@ qn_status qn__cuda_record(qn__gpu *gpu, uint32_t number, qn_error *err) {
     const qn__cu_result result =
         gpu->cu->stream_begin_capture(gpu->stream, QN__CU_CAPTURE_THREAD_LOCAL);
     if (result != QN__CU_SUCCESS)
-        return qn__cuda_fail(gpu, result, err, "to begin a recording");
+        return qn__cuda_fail(gpu, result, err, "the begin of a recording");
     gpu->capturing = (int)number;
     return QN_OK;
 }
@@ -195,12 +198,12 @@ qn_status qn__cuda_recorded(qn__gpu *gpu, uint32_t number, qn_error *err) {
     gpu->capturing = -1;
     qn__cu_result result = cu->stream_end_capture(gpu->stream, &graph);
     if (result != QN__CU_SUCCESS)
-        return qn__cuda_fail(gpu, result, err, "to end a recording");
+        return qn__cuda_fail(gpu, result, err, "the end of a recording");
     result = cu->graph_ready ? cu->graph_ready(&exec, graph, 0)
                              : cu->graph_ready_old(&exec, graph, NULL, NULL, 0);
     cu->graph_destroy(graph);
     if (result != QN__CU_SUCCESS)
-        return qn__cuda_fail(gpu, result, err, "to make a recording ready");
+        return qn__cuda_fail(gpu, result, err, "making a recording ready");
     if (gpu->recording[number])
         cu->graph_exec_destroy(gpu->recording[number]);
     gpu->recording[number] = exec;
@@ -213,5 +216,5 @@ qn_status qn__cuda_replay(qn__gpu *gpu, uint32_t number, qn_error *err) {
         return status;
     const qn__cu_result result = gpu->cu->graph_launch(gpu->recording[number], gpu->stream);
     return result == QN__CU_SUCCESS ? QN_OK
-                                    : qn__cuda_fail(gpu, result, err, "to repeat a recording");
+                                    : qn__cuda_fail(gpu, result, err, "repeating a recording");
 }

@@ -1,0 +1,311 @@
+"""The CUDA backend over a GPU that is not there.
+
+tests/emulated_gpu makes a libcuda.so.1, a libnvrtc.so.13 and a libnvidia-ml.so.1 that compute with
+the kernel text compiled as C. Found first, they are what `quern` runs on here: for real, late as a
+device is, and with everything going wrong that QN_FAKE_CUDA names (tests/emulated_gpu/fake_cuda.h).
+"""
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import builds
+import recipes
+
+NVRTC = "libnvrtc.so.13"
+
+
+@pytest.fixture(scope="session")
+def fakes(quern):
+    folder = Path(quern).parent / "fake_gpu"
+    if not (folder / "libcuda.so.1").exists():
+        pytest.skip(f"the build of {quern} has no fake GPU (tests/emulated_gpu)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def files(quern, tmp_path_factory):
+    return recipes.make_data([quern], tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def gpu(fakes, tmp_path, monkeypatch):
+    """gpu("devices=2", driver=folder, nvrtc=...) puts the fakes before every real library."""
+    monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "cache"))
+
+    def put(plan="", driver=None, nvrtc=None):
+        folders = [driver or fakes, fakes]
+        monkeypatch.setenv("LD_LIBRARY_PATH", ":".join(str(f) for f in folders))
+        monkeypatch.setenv("QN_FAKE_CUDA", plan)
+        if nvrtc is None:
+            monkeypatch.delenv("QN_FAKE_NVRTC", raising=False)
+        else:
+            monkeypatch.setenv("QN_FAKE_NVRTC", nvrtc)
+
+    put()
+    return put
+
+
+def listed(run_quern, *options):
+    lines = run_quern("devices", "--json", "--measure", "none", *options).stdout.splitlines()
+    return [e for e in map(json.loads, lines) if e.get("kind") == "cuda"]
+
+
+def absence(run_quern):
+    found = listed(run_quern)
+    assert [e["event"] for e in found] == ["absence"], found
+    return found[0]["reason"]
+
+
+# ---------------------------------------------------------------- the same bytes
+
+@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 12), ("capability=75", 25)])
+def test_conformance(fakes, gpu, plan, cases):
+    gpu(plan)
+    run_conformance(fakes.parent, "release", cases)
+
+
+def run_conformance(folder, preset, cases, status=0):
+    program = folder / "tests" / "device.conformance"
+    if not program.exists():
+        pytest.skip("cmocka not found when configuring, so no C test was built")
+    env = {**builds.environment(preset), "QN_TEST_CASES": str(cases)}
+    done = subprocess.run(builds.command(preset, program), env=env, capture_output=True, text=True,
+                          timeout=600)
+    output = done.stdout + done.stderr
+    assert (done.returncode == 0) == (status == 0), output[-6000:]
+    return output
+
+
+def test_conformance_finds_a_wrong_bit(fakes, gpu):
+    """The suite does run on the fake: one bit changed in one kernel of 1,000 makes it fail."""
+    gpu("wrong=1000")
+    assert "cuda:0" in run_conformance(fakes.parent, "release", 15, status=1)
+
+
+def test_conformance_sanitized(gpu, monkeypatch):
+    """The kernels themselves under the sanitizers: no element outside of its array, no arithmetic
+    that the languages leave open."""
+    folder = builds.ready("asan")
+    gpu("late=1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(folder / "fake_gpu"))
+    run_conformance(folder, "asan", 6)
+
+
+@pytest.mark.parametrize("preset, plan", [("asan", "devices=2,late=1"), ("tsan", "devices=2"),
+                                          ("asan", "devices=2,on=1,launch=70"),
+                                          ("tsan", "devices=2,on=1,hang=70")])
+def test_together_sanitized(preset, plan, gpu, files, tmp_path, monkeypatch):
+    folder = builds.ready(preset)
+    gpu(plan)
+    for variable, value in builds.environment(preset).items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(folder / "fake_gpu"))
+    digest = recipes.train(builds.command(preset, folder / "quern"), "dropout", files,
+                           tmp_path / "model", "--devices", "cpu,cuda", "--shares", "1,1,2",
+                           "--device-timeout", "2")
+    assert digest == recipes.table()["dropout"]
+
+
+@pytest.mark.parametrize("name", list(recipes.RECIPES))
+def test_training(quern, gpu, files, tmp_path, name):
+    gpu("devices=2")
+    digest = recipes.train([quern], name, files, tmp_path / "model", "--devices", "cuda:0")
+    assert digest == recipes.table()[name]
+
+
+@pytest.mark.parametrize("plan", ["devices=2", "devices=2,late=1", "devices=3,memory=24"])
+@pytest.mark.parametrize("devices, shares", [("cpu,cuda:all", None), ("cuda", None),
+                                             ("cpu,cuda:0,cuda:1", "1,5,2"), ("auto", None)])
+@pytest.mark.parametrize("name", ["dropout", "adamw", "batch-50-grain-7"])
+def test_together(quern, gpu, files, tmp_path, plan, devices, shares, name):
+    gpu(plan)
+    options = ["--devices", devices] + (["--shares", shares] if shares else [])
+    digest = recipes.train([quern], name, files, tmp_path / "model", *options)
+    assert digest == recipes.table()[name]
+
+
+def test_a_wrong_bit_changes_the_model(quern, gpu, files, tmp_path):
+    gpu("wrong=60")
+    digest = recipes.train([quern], "sigmoid", files, tmp_path / "model", "--devices", "cuda:0")
+    assert digest != recipes.table()["sigmoid"]
+
+
+@pytest.mark.parametrize("driver, nvrtc", [("old", None), (None, "old"), ("old", "old")])
+def test_older_libraries(quern, fakes, gpu, files, tmp_path, driver, nvrtc):
+    """A driver without today's way to make graphs ready; an NVRTC that writes PTX alone."""
+    gpu("driver=11000", driver=driver and fakes / driver, nvrtc=nvrtc)
+    digest = recipes.train([quern], "adam", files, tmp_path / "model", "--devices", "cuda:0")
+    assert digest == recipes.table()["adam"]
+
+
+# ---------------------------------------------------------------- what it says of itself
+
+def test_described(run_quern, gpu):
+    gpu("devices=2,memory=512")
+    first, second = listed(run_quern)
+    assert (first["id"], second["id"]) == ("cuda:0", "cuda:1")
+    assert first["type"] == "GPU" and first["name"] == "Emulated GPU 0"
+    assert first["platform"] == "compute capability 9.0"
+    assert first["driver"] == "580.00.01, CUDA 13.0"
+    assert first["memory"] == 512 << 20 and first["cores"] == 4
+    assert first["automatic"] is True and first["refused"] is False
+
+
+def test_measured(run_quern, gpu):
+    lines = run_quern("devices", "--json", "--devices", "cuda:0").stdout.splitlines()
+    found = [e for e in map(json.loads, lines) if e.get("id") == "cuda:0"][0]
+    for key in "matmul_flop_per_s tanh_per_s copy_bytes_per_s".split():
+        assert found[key] > 1e3, found
+
+
+def test_energy_and_traffic(run_quern, gpu, files, tmp_path):
+    """NVML's counter (100 W here) and the bytes that crossed the bus are in the report."""
+    text = run_quern("train", *words("sigmoid", files), "--devices", "cuda:0", "-o",
+                     tmp_path / "model").stdout
+    assert re.search(r"[\d.]+ J, [\d.]+ mJ an item", text), text
+    sent = re.search(r"sent ([\d.]+) (KiB|MiB) in", text)
+    assert sent and float(sent[1]) * {"KiB": 1, "MiB": 1024}[sent[2]] > 300 * 784 / 1024, text
+
+
+# ---------------------------------------------------------------- what is absent
+
+def test_no_library(run_quern, gpu, monkeypatch):
+    monkeypatch.delenv("LD_LIBRARY_PATH")
+    found = listed(run_quern)
+    if [e["event"] for e in found] != ["absence"]:
+        pytest.skip("this machine has a CUDA driver of its own")
+    assert "libcuda.so.1" in found[0]["reason"] and "driver" in found[0]["reason"]
+
+
+@pytest.mark.parametrize("plan, says", [
+    ("devices=0", "sees no NVIDIA GPU; nvidia-smi lists"),
+    ("driver=10020", "too old: it knows CUDA 10.2, and Quern needs 11.0; install driver 450"),
+    ("init=803", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH .*start the machine again"),
+    ("init=999", "does not start: error 999"),
+])
+def test_no_device(run_quern, gpu, plan, says):
+    gpu(plan)
+    assert re.search(says, absence(run_quern))
+
+
+def test_a_library_that_lacks_functions(run_quern, fakes, gpu):
+    gpu(driver=fakes / "bare")
+    reason = absence(run_quern)
+    assert "libcuda.so.1 has no function cuDriverGetVersion" in reason and "install" in reason
+
+
+def test_a_list_that_names_what_is_not_there(run_quern, gpu, files, tmp_path):
+    gpu("devices=2")
+    done = run_quern("train", *words("sigmoid", files), "--devices", "cuda:2", "-o",
+                     tmp_path / "model", status=None)
+    assert done.returncode != 0 and "cuda:1" in done.stderr, done.stderr
+    gpu("devices=0")
+    done = run_quern("train", *words("sigmoid", files), "--devices", "cuda:0", "-o",
+                     tmp_path / "model", status=None)
+    assert done.returncode != 0 and "NVIDIA GPU" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("library, says", [("nowhere/libnvrtc.so", "cannot be opened"),
+                                           ("bare", "has no function nvrtcGetErrorString")])
+def test_no_compiler(quern, run_quern, fakes, gpu, files, tmp_path, monkeypatch, library, says):
+    path = fakes / "bare" / NVRTC if library == "bare" else tmp_path / library
+    monkeypatch.setenv("QUERN_NVRTC", str(path))
+    found = listed(run_quern)
+    assert found[0]["refused"] is True and found[0]["automatic"] is False
+    assert says in found[0]["reason"] and "QUERN_NVRTC" in found[0]["reason"]
+    # auto goes on without it; asked for by name, it is refused with the same words.
+    digest = recipes.train([quern], "relu", files, tmp_path / "model")
+    assert digest == recipes.table()["relu"]
+    done = run_quern("train", *words("relu", files), "--devices", "cuda:0", "-o",
+                     tmp_path / "other", status=None)
+    assert done.returncode != 0 and says in done.stderr, done.stderr
+
+
+# ---------------------------------------------------------------- what cannot be opened
+
+def words(name, files):
+    return [w.format(**files) for w in shlex.split(recipes.RECIPES[name])]
+
+
+@pytest.mark.parametrize("plan, nvrtc, says", [
+    ("retain=2", None, "CUDA_ERROR_OUT_OF_MEMORY.*\n.*nvidia-smi"),
+    ("retain=46", None, "CUDA_ERROR_DEVICE_UNAVAILABLE"),
+    ("memory=1", None, "out of memory: .* MiB were asked for, .* of its 1 MiB are unused"),
+    ("prohibited=1", None, "compute mode"),
+    ("image=222", None, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION.*\n.*update NVIDIA's driver"),
+    ("capability=50", None, r"knows no device as old as .*5\.0.*\n.*QUERN_NVRTC"),
+    ("", "fail", r'quern\.cu\(12\): error: identifier "grain" is undefined'),
+    ("flush=1", None, "flushes subnormal numbers to zero"),
+    ("launch=2", None, "CUDA_ERROR_ILLEGAL_ADDRESS"),
+])
+def test_refused(quern, run_quern, gpu, files, tmp_path, plan, nvrtc, says):
+    """By name: a sentence and a remedy. With auto: the job goes on with what is left."""
+    gpu(plan, nvrtc=nvrtc)
+    done = run_quern("train", *words("relu", files), "--devices", "cuda:0", "-o",
+                     tmp_path / "model", status=None)
+    assert done.returncode not in (0, 2) and done.returncode > 0, done.stderr
+    assert re.search(says, done.stderr), done.stderr
+    assert "\n  " in done.stderr, "no remedy: " + done.stderr
+    assert not (tmp_path / "model").exists()
+    digest = recipes.train([quern], "relu", files, tmp_path / "model",
+                           "--devices", "auto")
+    assert digest == recipes.table()["relu"]
+
+
+# ---------------------------------------------------------------- what fails in mid-job
+
+@pytest.mark.parametrize("fault, says", [
+    ("launch={}", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+    ("launch={},code=46", "CUDA_ERROR_DEVICE_UNAVAILABLE"),
+    ("launch={},late=1", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+    ("hang={}", "did not end its work within 0.3 s"),
+    ("hang={},late=1", "did not end its work within 0.3 s"),
+])
+@pytest.mark.parametrize("at", [45, 52, 61, 83])
+def test_a_device_is_lost(run_quern, gpu, files, tmp_path, fault, says, at):
+    gpu("devices=2,on=1," + fault.format(at))
+    done = run_quern("train", *words("dropout", files), "--devices", "cpu,cuda:0,cuda:1",
+                     "--shares", "1,1,2", "--device-timeout", "0.3", "-o", tmp_path / "model")
+    assert recipes.sha256(tmp_path / "model") == recipes.table()["dropout"]
+    assert re.search(rf"cuda:1 is lost: .*{says}", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("fault", ["launch=60", "hang=60"])
+def test_the_last_device_is_lost(run_quern, gpu, files, tmp_path, fault):
+    gpu(fault)
+    done = run_quern("train", *words("adam", files), "--devices", "cuda:0", "--device-timeout",
+                     "0.3", "-o", tmp_path / "model", status=None)
+    assert done.returncode == 1 and "no worker is left" in done.stderr, done.stderr
+    assert not (tmp_path / "model").exists()
+
+
+# ---------------------------------------------------------------- the cache of programs
+
+def test_the_cache_is_used_and_mended(quern, gpu, files, tmp_path):
+    def train():
+        return recipes.train([quern], "sigmoid", files, tmp_path / "model", "--devices", "cuda:0")
+
+    wanted = recipes.table()["sigmoid"]
+    assert train() == wanted
+    cached = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
+    assert len(cached) == 1
+    whole = cached[0].read_bytes()
+    gpu(nvrtc="fail")  # nothing can be compiled, and nothing has to be
+    assert train() == wanted
+    gpu()
+    for broken in (b"", whole[:100], whole[:-1], whole[:-200] + b"x" + whole[-199:]):
+        cached[0].write_bytes(broken)
+        assert train() == wanted
+        assert cached[0].read_bytes() == whole
+
+
+def test_no_cache(quern, gpu, files, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "file" / "folder"))
+    digest = recipes.train([quern], "sigmoid", files, tmp_path / "model", "--devices", "cuda:0")
+    assert digest == recipes.table()["sigmoid"]
