@@ -159,10 +159,14 @@ static qn_status name_step(qn__train_job *job, qn_status status, qn_error *err) 
                       "range later with a smaller --unit");
 }
 
+qn_status qn__train_job_flush(qn__train_job *job, qn_error *err) {
+    return name_step(job, qn__team_flush(job->team, &job->running, err), err);
+}
+
 qn_status qn__train_job_pull(qn__train_job *job, qn_error *err) {
-    qn_status status = qn__team_flush(job->team, &job->running, err);
+    qn_status status = qn__train_job_flush(job, err);
     if (status != QN_OK)
-        return name_step(job, status, err);
+        return status;
     status = qn__team_save(job->team, &job->state, err);
     if (status == QN_OK)
         job->kept = here(job);

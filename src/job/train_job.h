@@ -54,6 +54,9 @@ qn_status qn__train_job_pull(qn__train_job *job, qn_error *err);
  * be missing in it. QN_NUMERIC names the step that went wrong. */
 qn_status qn__train_job_step(qn__train_job *job, qn_error *err);
 
+/* Waits for the last few steps, so that `running` is complete and nothing is under way. */
+qn_status qn__train_job_flush(qn__train_job *job, qn_error *err);
+
 /* After QN_DEVICE: goes back to where `state` was fetched last, which can be written as a
  * checkpoint. No more steps can be done. */
 void qn__train_job_salvage(qn__train_job *job);

@@ -267,6 +267,8 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     t->recent_items = t->items;
     while (status == QN_OK && job->step < job->steps && !atomic_load(&t->stop))
         status = one_step(t, err);
+    if (status == QN_OK)
+        status = t->failed = qn__train_job_flush(job, err); /* for who was stopped on the way */
     t->seconds += qn__now() - begun;
     qn__team_meter(job->team, 0);
     if (status == QN_OK && t->checkpoints && t->saved_step != job->step)

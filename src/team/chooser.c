@@ -278,6 +278,8 @@ static void decide(qn__chooser *c, double now) {
     c->seconds = best_seconds(c, &set);
     c->round_seconds = fmax(0, c->trial_seconds - c->trial_steps * c->seconds);
     c->cost += c->round_seconds;
+    c->round_seconds = fmax(0, c->round_seconds - c->first_seconds); /* never to be paid again */
+    c->first_seconds = 0;
     c->next_round = now + fmax(ROUND_SECONDS, ROUND_EVERY * c->round_seconds);
     stay(c, set);
 }
@@ -358,13 +360,14 @@ static double sample(qn__chooser *c, double seconds, int full) {
     return 0;
 }
 
-int qn__chooser_step(qn__chooser *c, double seconds, int full, double now) {
+int qn__chooser_step(qn__chooser *c, double seconds, double extra, int full, double now) {
     const uint64_t before = c->set;
     const qn__choosing stage = c->stage;
     c->steps_left -= c->steps_left > 0 && c->steps_left != UINT64_MAX;
     if (stage != QN__CHOOSE_STAY) {
+        c->first_seconds += c->rounds == 1 && c->trial_steps == 0 ? seconds + extra : 0;
         ++c->trial_steps;
-        c->trial_seconds += seconds;
+        c->trial_seconds += seconds + extra;
     } else if (!many(c->alive)) {
         return 0;
     }

@@ -48,6 +48,7 @@ typedef struct qn__chooser {
     double next_round;    /* moment */
     uint32_t trial_steps; /* of this round */
     double trial_seconds;
+    double first_seconds; /* of the very first step, which pays for what is made once */
 } qn__chooser;
 
 void qn__chooser_begin(qn__chooser *chooser, qn__queue *queue, uint64_t alive, uint64_t late,
@@ -65,9 +66,10 @@ uint64_t qn__chooser_set(const qn__chooser *chooser);
 /* 1 when the time of the coming step counts only if all is waited for at its end. */
 int qn__chooser_waits(const qn__chooser *chooser);
 
-/* The step that qn__chooser_set was asked for took `seconds` and ended at the moment `now`; `full`
- * is 0 for one of fewer items than others. Returns 1 when another choice was made. */
-int qn__chooser_step(qn__chooser *chooser, double seconds, int full, double now);
+/* The step that qn__chooser_set was asked for took `seconds`, `extra` more for bringing its workers
+ * up to date, and ended at the moment `now`; `full` is 0 for one of fewer items than others.
+ * Returns 1 when another choice was made. */
+int qn__chooser_step(qn__chooser *chooser, double seconds, double extra, int full, double now);
 
 /* Why the worker is not in the set, in at most `room` bytes; empty when it is, or nothing is known.
  */

@@ -53,7 +53,7 @@ static void step(world *v) {
     ++v->steps;
     if (set < 64)
         v->spent[set] += 1;
-    qn__chooser_step(&v->chooser, v->clock - begun, 1, v->clock);
+    qn__chooser_step(&v->chooser, v->clock - begun, 0, 1, v->clock);
 }
 
 static void steps(world *v, int count) {

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "num/optimise.h"
 #include "team/team_state.h"
+#include <stdio.h>
 #include <string.h>
 
 /* The newest state is copied to the host this often, in seconds; more seldom where copying takes
@@ -287,6 +288,14 @@ qn_status qn__team_rewind(qn__team *t, qn_error *err) {
         qn__fail(err, QN_DEVICE, "the newest state was lost with the worker that had it");
         return qn__remedy(err, QN_DEVICE,
                           "start again with --resume; the last checkpoint is whole");
+    }
+    if (t->done > best) {
+        char text[128];
+        snprintf(text, sizeof text, "the newest state went with it: %llu steps are done again",
+                 (unsigned long long)(t->done - best));
+        qn__trace_mark(t->trace, t->track, "back", qn__now(), text);
+        if (t->note)
+            t->note(t->user, text);
     }
     t->version = best;
     t->account = *account;

@@ -224,11 +224,12 @@ static void done(qn__team *t, uint64_t set) {
     }
 }
 
-static void choose(qn__team *t, uint64_t set, double begun) {
+static void choose(qn__team *t, uint64_t set, double asked, double begun) {
     const double now = qn__now();
     char text[96];
     if (t->pick || t->fixed || set != qn__chooser_set(&t->chooser) ||
-        !qn__chooser_step(&t->chooser, now - begun, t->batch->items == t->program->batch, now) ||
+        !qn__chooser_step(&t->chooser, now - begun, begun - asked,
+                          t->batch->items == t->program->batch, now) ||
         !t->trace)
         return;
     size_t used = (size_t)snprintf(text, sizeof text, "%s:",
@@ -253,6 +254,7 @@ static qn_status open_account(qn__team *t, qn_error *err) {
 
 /* The step on the team's version. QN_DEVICE when somebody was lost and it has to be tried again. */
 static qn_status attempt(qn__team *t, qn_error *err) {
+    const double asked = qn__now();
     const uint64_t set = who(t);
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
     const int lone =
@@ -277,7 +279,7 @@ static qn_status attempt(qn__team *t, qn_error *err) {
         --t->version;
     }
     if (status == QN_OK)
-        choose(t, set, begun);
+        choose(t, set, asked, begun);
     return status;
 }
 
