@@ -32,6 +32,9 @@ typedef struct qn_panel {
     QN_GLOBAL qn_i64 *sums;   /* [inputs][ld] */
     qn_u32 lda, ld, items, begins, end;
     float limit;
+    /* What is called to the cache meanwhile: [inputs][ld] each. */
+    QN_GLOBAL const float *ahead[3];
+    qn_u32 arrays;
 } qn_panel;
 
 /* Links of the chains of 4 inputs from input r on by 16 * width outputs. 1 when a partial left its
@@ -105,9 +108,14 @@ QN_INLINE qn_u32 qn_gradient_columns(const qn_u32 width, const qn_panel *panel, 
         for (qn_u32 j = 0u; j < width; ++j)
             errors[i * width + j] = qn_read(e + (qn_u64)i * panel->ld + 16u * j);
     }
-    for (qn_u32 k = 0u; k < rows; k += QN_TILE_INPUTS)
+    for (qn_u32 k = 0u; k < rows; k += QN_TILE_INPUTS) {
+        for (qn_u32 n = 0u; n < panel->arrays; ++n)
+            for (qn_u32 r = k; r < k + QN_TILE_INPUTS && r < inputs; ++r)
+                for (qn_u32 j = 0u; j < width; ++j)
+                    qn_call_for(panel->ahead[n] + (qn_u64)r * panel->ld + 16u * j);
         bad |= qn_gradient_tile(width, panel, k, inputs, errors, carry + k * QN_TILE_WIDTH,
                                 total + k * QN_TILE_WIDTH);
+    }
     return bad;
 }
 
@@ -134,7 +142,7 @@ QN_INLINE qn_group_place qn_place_of(QN_GLOBAL const qn_step *step, qn_u32 in, q
  * QN_END_OUT_ADD, in `sums`. 1 when a partial left its range. */
 QN_INLINE qn_u32 qn_group_sums(const qn_group_place *p, QN_GLOBAL const float *A,
                                QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums, qn_u32 direct,
-                               long16 *total) {
+                               long16 *total, QN_GLOBAL const float *const *ahead, qn_u32 arrays) {
     vf errors[QN_PANEL_ITEMS * QN_TILE_WIDTH], carry[QN_GROUP_INPUTS * QN_TILE_WIDTH];
     qn_u32 bad = 0u;
     qn_panel panel;
@@ -152,6 +160,9 @@ QN_INLINE qn_u32 qn_group_sums(const qn_group_place *p, QN_GLOBAL const float *A
             panel.a = A + (qn_u64)item * p->lda + p->row;
             for (qn_u32 c = 0u; c < p->width;) {
                 QN_GLOBAL const float *e = E + (qn_u64)item * p->ld + p->column + 16u * c;
+                panel.arrays = g == p->begin && item == first ? arrays : 0u;
+                for (qn_u32 n = 0u; n < panel.arrays; ++n)
+                    panel.ahead[n] = ahead[n] + (qn_u64)p->row * p->ld + p->column + 16u * c;
                 panel.sums = sums + (qn_u64)p->row * p->ld + p->column + 16u * c;
                 if (p->width - c >= 4u) {
                     bad |= qn_gradient_columns(4u, &panel, p->rows, p->inputs, e, errors, carry + c,
@@ -183,7 +194,7 @@ qn_gradient_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
     const qn_u32 direct = slices > 1u || p.end - p.begin != 1u ? 0u
                           : add != 0u                          ? QN_END_OUT_ADD
                                                                : QN_END_OUT;
-    if (qn_group_sums(&p, A, E, sums + weights, direct, total) != 0u)
+    if (qn_group_sums(&p, A, E, sums + weights, direct, total, 0, 0u) != 0u)
         qn_atomic_max(&status->bad_layer, layer + 1u);
     if (direct != 0u || p.end == p.begin)
         return;
@@ -238,7 +249,10 @@ qn_learn_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOB
     rule.one_minus_beta2 = one_minus_beta2;
     rule.epsilon = epsilon;
     rule.decay = decay;
-    qn_u32 bad = qn_group_sums(&p, A, E, (QN_GLOBAL qn_i64 *)0, 0u, total);
+    QN_GLOBAL const float *const ahead[3] = {parameters + weights, slot0 + weights,
+                                             slot1 + weights};
+    const qn_u32 arrays = optimizer == QN_OPT_SGD ? 1u : optimizer == QN_OPT_MOMENTUM ? 2u : 3u;
+    qn_u32 bad = qn_group_sums(&p, A, E, (QN_GLOBAL qn_i64 *)0, 0u, total, ahead, arrays);
     for (qn_u32 r = 0u; r < p.inputs; ++r)
         for (qn_u32 j = 0u; j < p.width; ++j)
             qn_update_lanes(step, &rule, parameters, slot0, slot1,

@@ -20,30 +20,44 @@ QN_INLINE qn_u64 qn_row(const qn_u32 height, qn_u32 rows, const qn_u32 r) {
     return height > 4u || r < rows ? r : rows - 1u;
 }
 
+/* Operands and result of a block: c += a * panel. While the tiles work, the lines of the next panel
+ * are called to the cache, one a link: `ahead` and every `stride` floats on. */
+typedef struct qn_block {
+    QN_GLOBAL const float *a, *bias, *ahead;
+    QN_GLOBAL float *c;
+    const vf *panel; /* [links][width] */
+    qn_u32 lda, ldc, links, stride;
+    qn_i32 begin;
+} qn_block;
+
 /* c[rows][16 * width] = chains of a * panel over `links`. height and width are constants where this
  * is inlined. Rows from `rows` on repeat the last and are not written. */
-QN_INLINE void qn_block_tile(const qn_u32 height, const qn_u32 width, const qn_i32 begin,
-                             qn_u32 rows, qn_u32 links, QN_GLOBAL const float *a, qn_u32 lda,
-                             const float *panel, QN_GLOBAL float *c, qn_u32 ldc,
-                             QN_GLOBAL const float *bias) {
+QN_INLINE void qn_block_tile(const qn_u32 height, const qn_u32 width, qn_u32 rows,
+                             const qn_block *block) {
+    const qn_u32 lda = block->lda, ldc = block->ldc, links = block->links;
+    const qn_u32 stride = block->stride;
+    QN_GLOBAL const float *a = block->a, *ahead = block->ahead;
+    QN_GLOBAL float *c = block->c;
+    const vf *panel = block->panel;
     vf acc[QN_TILE_HEIGHT][2];
     QN_FULL
     for (qn_u32 r = 0u; r < height; ++r) {
         QN_FULL
         for (qn_u32 j = 0u; j < width; ++j) {
             acc[r][j] = v_set(0.0f);
-            if (begin == QN_BEGIN_BIAS)
-                acc[r][j] = qn_read(bias + 16u * j);
-            if (begin == QN_BEGIN_CARRY)
+            if (block->begin == QN_BEGIN_BIAS)
+                acc[r][j] = qn_read(block->bias + 16u * j);
+            if (block->begin == QN_BEGIN_CARRY)
                 acc[r][j] = qn_read(c + qn_row(height, rows, r) * ldc + 16u * j);
         }
     }
     QN_ROLLED
-    for (qn_u32 k = 0u; k < links; ++k) {
+    for (qn_u32 k = 0u; k < links; ++k, ahead += stride) {
+        qn_call_for(ahead);
         vf b[2];
         QN_FULL
         for (qn_u32 j = 0u; j < width; ++j)
-            b[j] = *(const vf *)(panel + (k * width + j) * 16u);
+            b[j] = panel[k * width + j];
         QN_FULL
         for (qn_u32 r = 0u; r < height; ++r) {
             const vf x = v_set(a[qn_row(height, rows, r) * lda + k]);
@@ -61,27 +75,27 @@ QN_INLINE void qn_block_tile(const qn_u32 height, const qn_u32 width, const qn_i
     }
 }
 
+QN_INLINE void qn_block_on(qn_block *block, qn_u32 rows) {
+    block->a += (qn_u64)rows * block->lda;
+    block->c += (qn_u64)rows * block->ldc;
+    block->ahead += block->stride != 0u ? 16u : 0u;
+}
+
 /* All rows of the group, in tiles of 12, 8 and 4 rows. */
-QN_INLINE void qn_block_rows(const qn_u32 width, const qn_i32 begin, qn_u32 rows, qn_u32 links,
-                             QN_GLOBAL const float *a, qn_u32 lda, const float *panel,
-                             QN_GLOBAL float *c, qn_u32 ldc, QN_GLOBAL const float *bias) {
-    while (rows >= 12u) {
-        qn_block_tile(12u, width, begin, 12u, links, a, lda, panel, c, ldc, bias);
-        a += 12u * (qn_u64)lda;
-        c += 12u * (qn_u64)ldc;
-        rows -= 12u;
+QN_INLINE void qn_block_rows(const qn_u32 width, qn_u32 rows, qn_block block) {
+    for (; rows >= 12u; rows -= 12u) {
+        qn_block_tile(12u, width, 12u, &block);
+        qn_block_on(&block, 12u);
     }
     if (rows >= 8u) {
-        qn_block_tile(8u, width, begin, 8u, links, a, lda, panel, c, ldc, bias);
-        a += 8u * (qn_u64)lda;
-        c += 8u * (qn_u64)ldc;
+        qn_block_tile(8u, width, 8u, &block);
+        qn_block_on(&block, 8u);
         rows -= 8u;
     }
     while (rows > 0u) {
         const qn_u32 n = rows < 4u ? rows : 4u;
-        qn_block_tile(4u, width, begin, n, links, a, lda, panel, c, ldc, bias);
-        a += 4u * (qn_u64)lda;
-        c += 4u * (qn_u64)ldc;
+        qn_block_tile(4u, width, n, &block);
+        qn_block_on(&block, 4u);
         rows -= n;
     }
 }
@@ -106,22 +120,32 @@ qn_forward_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         return;
     const qn_u32 rows = items - row < share ? items - row : share;
     const qn_u32 width = ld - column >= 32u ? 2u : 1u;
-    QN_GLOBAL const float *a = A + (qn_u64)row * lda, *w = parameters + weights + column;
-    QN_GLOBAL const float *bias = parameters + biases + column;
+    QN_GLOBAL const float *w = parameters + weights + column;
     QN_GLOBAL float *y = Y + (qn_u64)row * ld + column;
+    qn_block block;
+    block.bias = parameters + biases + column;
+    block.c = y;
+    block.panel = panel;
+    block.lda = lda;
+    block.ldc = ld;
     for (qn_u32 k = 0u; k < in; k += QN_PANEL_LINKS) {
-        const qn_u32 links = in - k < QN_PANEL_LINKS ? in - k : QN_PANEL_LINKS;
-        const qn_i32 begin = k == 0u ? QN_BEGIN_BIAS : QN_BEGIN_CARRY;
+        block.links = in - k < QN_PANEL_LINKS ? in - k : QN_PANEL_LINKS;
+        block.begin = k == 0u ? QN_BEGIN_BIAS : QN_BEGIN_CARRY;
+        block.a = A + (qn_u64)row * lda + k;
+        /* What comes next: the links that follow, or the first ones of the next columns. */
+        const qn_u32 next = k + block.links < in ? k + block.links : 0u;
+        block.ahead = w + (qn_u64)next * ld + (next != 0u || column + 32u >= ld ? 0u : 32u);
+        block.stride = (next != 0u ? in - next : in) >= block.links ? ld : 0u;
         if (width == 2u) {
-            for (qn_u32 l = 0u; l < links; ++l) {
+            for (qn_u32 l = 0u; l < block.links; ++l) {
                 panel[2u * l] = qn_read(w + (qn_u64)(k + l) * ld);
                 panel[2u * l + 1u] = qn_read(w + (qn_u64)(k + l) * ld + 16u);
             }
-            qn_block_rows(2u, begin, rows, links, a + k, lda, (const float *)panel, y, ld, bias);
+            qn_block_rows(2u, rows, block);
         } else {
-            for (qn_u32 l = 0u; l < links; ++l)
+            for (qn_u32 l = 0u; l < block.links; ++l)
                 panel[l] = qn_read(w + (qn_u64)(k + l) * ld);
-            qn_block_rows(1u, begin, rows, links, a + k, lda, (const float *)panel, y, ld, bias);
+            qn_block_rows(1u, rows, block);
         }
     }
     const qn_u32 shaped = activation != QN_ACT_NONE && activation != QN_ACT_SOFTMAX ? 1u : 0u;
@@ -176,18 +200,26 @@ qn_errors_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
         return;
     const qn_u32 rows = items - row < share ? items - row : share;
     const qn_u32 width = ld - column >= 32u ? 2u : 1u;
-    QN_GLOBAL const float *a = E + (qn_u64)row * lde;
     QN_GLOBAL const float *w = parameters + weights + (qn_u64)column * lde;
     QN_GLOBAL float *b = B + (qn_u64)row * ld + column;
+    qn_block block;
+    block.bias = b;
+    block.c = b;
+    block.panel = panel;
+    block.lda = lde;
+    block.ldc = ld;
+    block.ahead = w;
+    block.stride = 0u;
     for (qn_u32 o = 0u; o < out; o += QN_PANEL_LINKS) {
-        const qn_u32 links = out - o < QN_PANEL_LINKS ? out - o : QN_PANEL_LINKS;
-        const qn_i32 begin = o == 0u ? QN_BEGIN_ZERO : QN_BEGIN_CARRY;
+        block.links = out - o < QN_PANEL_LINKS ? out - o : QN_PANEL_LINKS;
+        block.begin = o == 0u ? QN_BEGIN_ZERO : QN_BEGIN_CARRY;
+        block.a = E + (qn_u64)row * lde + o;
         if (width == 2u) {
-            qn_pack_turned(2u, w + o, lde, in - column, links, panel);
-            qn_block_rows(2u, begin, rows, links, a + o, lde, (const float *)panel, b, ld, b);
+            qn_pack_turned(2u, w + o, lde, in - column, block.links, panel);
+            qn_block_rows(2u, rows, block);
         } else {
-            qn_pack_turned(1u, w + o, lde, in - column, links, panel);
-            qn_block_rows(1u, begin, rows, links, a + o, lde, (const float *)panel, b, ld, b);
+            qn_pack_turned(1u, w + o, lde, in - column, block.links, panel);
+            qn_block_rows(1u, rows, block);
         }
     }
     for (qn_u32 r = 0u; r < rows; ++r) {

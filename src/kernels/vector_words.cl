@@ -8,6 +8,12 @@
 #else
 #define QN_FULL QN_UNROLL
 #endif
+/* Calls the 64 bytes at p to the second-level cache. */
+#ifdef __clang__
+#define qn_call_for(p) __builtin_prefetch((QN_GLOBAL const void *)(p), 0, 2)
+#else
+#define qn_call_for(p) prefetch(p, 1)
+#endif
 #define QN_INLINE static inline __attribute__((always_inline))
 
 #define vf float16
