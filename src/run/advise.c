@@ -99,7 +99,7 @@ typedef struct done {
 } done;
 
 static done items_done(const qn_worker_report *worker, uint32_t workers) {
-    done d = {.all = 0};
+    done d = {.items = {0}};
     for (uint32_t i = 0; i < workers && i < MOST_WORKERS; ++i)
         d.all += d.items[i] = worker[i].items;
     return d;
@@ -161,8 +161,10 @@ static qn_status check(const qn_train_options *options, uint32_t features, doubl
         status = qn__fail(err, QN_USAGE, "items have at least one feature, batches one item");
     else if (!(seconds > 0 && seconds <= LONGEST_TRIAL))
         status = qn__fail(err, QN_USAGE, "a trial cannot take %g seconds", seconds);
-    if (status != QN_OK)
-        return qn__remedy(err, status, "give --model, --features and --batch as for a training");
+    if (status != QN_OK) {
+        qn__remedy(err, status, "give --model, --features and --batch as for a training");
+        return status;
+    }
     return qn__network_parse(options->model, network, err);
 }
 
