@@ -20,8 +20,9 @@ typedef struct expected {
     expected_step step[CASE_BATCHES];
     uint32_t steps; /* those that can be reached: up to and with the first that fails */
     /* apply of the first batch's items by position, with the first state. */
-    int apply_fails; /* an output is not finite */
-    int loss_fails;  /* or a loss leaves its range */
+    int apply_fails;    /* an output is not finite */
+    uint64_t first_bad; /* the first item that has one */
+    int loss_fails;     /* or a loss leaves its range */
     int32_t *classes;
     float *scores, *outputs;
     qn__tally tally;
@@ -120,7 +121,10 @@ static void expect_apply(test_case *c, qn__reference *r, expected *e) {
         const float *y = qn__reference_apply(r, c->state.parameters, &item);
         memcpy(e->outputs + (size_t)i * outputs, y, outputs * sizeof *y);
         for (uint32_t j = 0; j < outputs; ++j)
-            e->apply_fails |= !isfinite(y[j]);
+            if (!isfinite(y[j]) && !e->apply_fails) {
+                e->apply_fails = 1;
+                e->first_bad = item.number;
+            }
         e->classes[i] = qn__reference_class(r);
         e->scores[i] = y[e->classes[i]];
         e->tally.correct += (uint32_t)e->classes[i] == item.label;

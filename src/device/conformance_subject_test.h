@@ -223,6 +223,17 @@ static void check_applied(subject *s, const qn__applied *got) {
     same_floats(s, "outputs", got->outputs, s->e->outputs, (uint64_t)n * outputs);
 }
 
+/* What could not be applied is told alike by all. */
+static void expect_told(const subject *s) {
+    char what[96] = "the loss became";
+    if (s->e->apply_fails)
+        snprintf(what, sizeof what, "the network gives no finite output for item %llu",
+                 (unsigned long long)s->e->first_bad);
+    if (strncmp(s->err.what, what, strlen(what)) != 0)
+        fail_msg("%s: \"%s\", expected \"%s\"\n  case: %s", s->device->name, s->err.what, what,
+                 s->c->text);
+}
+
 static void check_apply(subject *s) {
     const uint32_t outputs = s->c->layer[s->c->program.layers - 1].out, n = s->e->items;
     qn__feed unlabelled = s->c->feed;
@@ -238,6 +249,8 @@ static void check_apply(subject *s) {
     if (!fails) {
         check_applied(s, &got);
         same_tally(s, "tally of apply", &tally, &s->e->tally);
+    } else {
+        expect_told(s);
     }
     unlabelled.labels = NULL;
     batch.feed = &unlabelled;
