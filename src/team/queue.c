@@ -121,23 +121,24 @@ static double usual_each(const qn__queue *q) {
     return known ? known / rates : 1.0;
 }
 
-/* When each worker that is here could begin with a further grain, and what a grain takes it. */
+/* In how many seconds each worker that is here could begin with a further grain, and what a grain
+ * takes it. Counted from now: moments are large numbers, and grains may last nanoseconds. */
 typedef struct outlook {
-    uint32_t count;
+    uint32_t count, own; /* own: the place of the worker that asks */
     double begin[QN__MAX_WORKERS], each[QN__MAX_WORKERS];
 } outlook;
 
-static void look_ahead(const qn__queue *q, double now, outlook *o) {
+static void look_ahead(const qn__queue *q, uint32_t worker, double now, outlook *o) {
     const double usual = usual_each(q);
     o->count = 0;
     for (uint32_t w = 0; w < q->workers; ++w) {
         const qn__turn *t = &q->turn[w];
         if (!t->here)
             continue;
+        if (w == worker)
+            o->own = o->count;
         /* One that is late is expected to be late as long again. */
-        const double late = t->busy && now > t->until ? now - t->until : 0;
-        const double free = t->busy && t->until > now ? t->until : now + late;
-        o->begin[o->count] = free + t->speed.start;
+        o->begin[o->count] = (t->busy ? fabs(t->until - now) : 0) + t->speed.start;
         o->each[o->count++] = t->speed.each > 0 ? t->speed.each : usual;
     }
 }
@@ -154,12 +155,12 @@ static double all_until(const outlook *o, double end) {
     return grains;
 }
 
-/* The moment, to within a part of a thousand, at which all together could be done with `grains`. */
-static double common_end(const outlook *o, double now, double grains) {
-    double low = now, high = INFINITY;
+/* In how many seconds, to within a part of a thousand, all together could be done with `grains`. */
+static double common_end(const outlook *o, double grains) {
+    double low = 0, high = INFINITY;
     for (uint32_t i = 0; i < o->count; ++i)
         high = fmin(high, o->begin[i] + grains * o->each[i]);
-    for (int i = 0; i < 20 && high - low > 1e-3 * (high - now); ++i) {
+    for (int i = 0; i < 20 && high - low > 1e-3 * high; ++i) {
         const double middle = 0.5 * (low + high);
         if (all_until(o, middle) >= grains)
             high = middle;
@@ -167,6 +168,18 @@ static double common_end(const outlook *o, double now, double grains) {
             low = middle;
     }
     return high;
+}
+
+/* Grains that are due to the worker that asks, when all are to be done together. */
+static double due_now(const outlook *o, double left) {
+    const double due = grains_until(o->begin[o->own], o->each[o->own], common_end(o, left));
+    if (due >= 1)
+        return due;
+    /* Whoever would be first to be done with a single grain takes it, whatever was rounded. */
+    for (uint32_t i = 0; i < o->count; ++i)
+        if (o->begin[i] + o->each[i] < o->begin[o->own] + o->each[o->own])
+            return 0;
+    return 1;
 }
 
 /* How many grains the worker should get now; 0 when they are better left to the others. */
@@ -177,11 +190,10 @@ static uint32_t size_for(const qn__queue *q, uint32_t worker, double now) {
     if (t->speed.each <= 0 || t->skipped >= TRY_AGAIN)
         return 1;
     outlook o;
-    look_ahead(q, now, &o);
+    look_ahead(q, worker, now, &o);
     if (o.count < 2)
         return q->left;
-    const double end = common_end(&o, now, q->left);
-    const double due = grains_until(now + t->speed.start, t->speed.each, end);
+    const double due = due_now(&o, q->left);
     if (due < 1)
         return 0;
     const double doubt = t->speed.spread * due * t->speed.each;

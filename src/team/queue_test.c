@@ -187,6 +187,24 @@ static void test_fixed_shares(void **state) {
     qn__queue_end(&q);
 }
 
+/* Long after the clock began, and with grains of nanoseconds, somebody still takes the last one. */
+static void test_somebody_always_takes(void **state) {
+    (void)state;
+    for (int round = 0; round < 2000; ++round) {
+        const double rates[] = {1e9 / (1 + round % 7), 1e8 * (1 + round % 3)};
+        const double now = 1e5 * (1 + round) / 3;
+        qn__queue q;
+        qn__chunk chunk;
+        begin(&q, 2, rates);
+        assert_int_equal(qn__queue_fill(&q, 1 + (uint32_t)round % 3, 3), 0);
+        while (qn__queue_left(&q) > 0) {
+            const int got = qn__queue_try(&q, 0, now, &chunk) + qn__queue_try(&q, 1, now, &chunk);
+            assert_int_not_equal(got, -2);
+        }
+        qn__queue_end(&q);
+    }
+}
+
 /* ---------------------------------------------------------------------------- a made-up clock */
 
 /* T_bound / T over steps of `grains` grains. */
@@ -390,6 +408,7 @@ int main(void) {
         cmocka_unit_test(test_lost_grains_come_back),
         cmocka_unit_test(test_finished_pieces_can_stay),
         cmocka_unit_test(test_fixed_shares),
+        cmocka_unit_test(test_somebody_always_takes),
         cmocka_unit_test(test_two_workers_one_to_four),
         cmocka_unit_test(test_eight_workers_of_which_one_halves),
         cmocka_unit_test(test_a_start_is_paid_seldom),
