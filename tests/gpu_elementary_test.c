@@ -126,9 +126,9 @@ static void check_device(const qn__gpu_driver *driver, uint32_t index) {
     must(&r, driver->allocate(r.gpu, PIECE * sizeof *r.bits, &r.out, &r.err));
     r.bits = qn__alloc(PIECE, sizeof *r.bits, NULL);
     assert_non_null(r.bits);
-    check_kernel(&r, QN__K_MAP);
     if (driver->facts(r.gpu)->vectors)
         check_kernel(&r, qn__kernel_vector(QN__K_MAP));
+    check_kernel(&r, QN__K_MAP);
     qn__free(r.bits);
     driver->release(r.gpu, &r.in);
     driver->release(r.gpu, &r.out);
