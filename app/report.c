@@ -109,10 +109,11 @@ static int knows_joules(const qn_worker_report *w) { return w->joules > 0; }
 
 static void print_worker(const qn_worker_report *w, uint64_t grains) {
     char rate[16], up[24], down[24], joules[32], each[32];
+    double part = percent(w->grains, grains);
     printf("  %-12s ", w->name);
     if (w->grains > 0)
-        printf("%.1f %% of the work at %s items/s, busy %.0f %%", percent(w->grains, grains),
-               format_rate(w->rate, rate), 100 * w->busy);
+        printf("%s%.1f %% of the work at %s items/s, busy %.0f %%", part < 0.05 ? "under " : "",
+               part < 0.05 ? 0.1 : part, format_rate(w->rate, rate), 100 * w->busy);
     else
         printf("no work");
     if (w->lost)

@@ -105,7 +105,7 @@ def test_absence_is_explained(run_quern, fake_gpu, plan, part, says, remedy):
 @pytest.mark.parametrize("plan, refused, says, remedy", [
     ("prohibited=1", True, 'compute mode is "prohibited"', "nvidia-smi -c DEFAULT"),
     ("flush=1", True, "flushes subnormal numbers to zero", "--devices"),
-    ("retain=2", False, "busy, or out of memory", "nvidia-smi"),
+    ("retain=2", False, "CUDA_ERROR_OUT_OF_MEMORY", "nvidia-smi"),
     ("alloc=3", False, "is out of memory", "end other programs on that GPU"),
     ("hang=2", False, "did not end its work within 1 s", "a longer time limit"),
     ("capability=30", False, "knows no device as old as", "NVRTC of an older CUDA version"),
@@ -271,7 +271,7 @@ def test_opencl_is_not_there(run_quern, tiny, tmp_path, broken, says):
 
 
 @pytest.mark.parametrize("plan, says, remedy", [
-    ("retain=2", "busy, or out of memory", "end other programs on that GPU"),
+    ("retain=2", "CUDA_ERROR_OUT_OF_MEMORY", "end other programs on that GPU"),
     ("alloc=9", "is out of memory", "end other programs on that GPU"),
     ("flush=1", "it flushes subnormal numbers to zero", "leave it out of --devices"),
     ("prohibited=1", 'compute mode is "prohibited"', "leave cuda:0 out"),
@@ -333,7 +333,7 @@ def test_predict_on_devices(run_quern, fake_gpu, cache, tiny, tmp_path):
     done = run_quern(*data, env=fake_gpu("retain=2"))
     assert done.stdout == expected and "note: cuda:0 is left out" in done.stderr
     done = run_quern(*data, "--devices", "cuda:0", env=fake_gpu("retain=2"), status=1)
-    assert "busy, or out of memory" in done.stderr and done.stdout == ""
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in done.stderr and done.stdout == ""
 
 
 def test_replay_on_devices(run_quern, fake_gpu, cache, tiny, tmp_path):
