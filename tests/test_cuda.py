@@ -15,6 +15,7 @@ import pytest
 
 import builds
 import recipes
+import test_kernels_cuda
 
 NVRTC = "libnvrtc.so.13"
 
@@ -141,6 +142,18 @@ def test_older_libraries(quern, fakes, gpu, files, tmp_path, driver, nvrtc):
     gpu("driver=11000", driver=driver and fakes / driver, nvrtc=nvrtc)
     digest = recipes.train([quern], "adam", files, tmp_path / "model", "--devices", "cuda:0")
     assert digest == recipes.table()["adam"]
+
+
+@pytest.mark.parametrize("capability", [90, 129])
+def test_the_real_compiler(quern, gpu, files, tmp_path, monkeypatch, capability):
+    """NVRTC itself, where it is on the machine: machine code for an architecture that it knows, PTX
+    of its newest one for a GPU of tomorrow. The fake driver looks for the kernels in them."""
+    monkeypatch.setenv("QUERN_NVRTC", test_kernels_cuda.nvrtc()._name)
+    gpu(f"capability={capability}")
+    digest = recipes.train([quern], "adam", files, tmp_path / "model", "--devices", "cuda:0")
+    assert digest == recipes.table()["adam"]
+    cached = [f.read_bytes() for f in (tmp_path / "cache").rglob("*") if f.is_file()]
+    assert len(cached) == 1 and (b"\x7fELF" if capability == 90 else b".target sm_") in cached[0]
 
 
 # ---------------------------------------------------------------- what it says of itself

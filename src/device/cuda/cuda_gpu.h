@@ -53,6 +53,7 @@ struct qn__gpu {
     int working;                   /* 1: `begun` is set and the work behind it may go on */
     double busy, busy_now;         /* seconds of work over, and of the work since `begun` */
     qn__traffic traffic;
+    qn__gpu *next; /* in the list of those given up */
 };
 
 /* Makes the device's context the thread's own and gives the first failure again, if there was

@@ -191,22 +191,38 @@ static void drop_queue(const qn__gpu *gpu) {
         cu->stream_destroy(gpu->stream);
 }
 
+/* Devices that fell silent stay as they are until the process ends: they may still write to their
+ * pinned memory, and most calls that would give something back would wait for them. */
+static qn__gpu *given_up;
+static pthread_mutex_t given_up_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void give_up(qn__gpu *gpu) {
+    pthread_mutex_lock(&given_up_lock);
+    gpu->next = given_up;
+    given_up = gpu;
+    pthread_mutex_unlock(&given_up_lock);
+}
+
 void qn__cuda_close(qn__gpu *gpu) {
     if (!gpu)
         return;
     qn__cu_graph *graph = NULL;
-    if (gpu->context && !gpu->silent && gpu->cu->context_set(gpu->context) == QN__CU_SUCCESS) {
-        if (gpu->capturing >= 0 &&
-            gpu->cu->stream_end_capture(gpu->stream, &graph) == QN__CU_SUCCESS && graph)
-            gpu->cu->graph_destroy(graph);
-        if (gpu->stream)
-            qn__cuda_drain(gpu);
-        /* What a silent device may still write to stays; the process ends with it. */
-        if (!gpu->silent)
-            drop_queue(gpu);
+    const int entered =
+        gpu->context && !gpu->silent && gpu->cu->context_set(gpu->context) == QN__CU_SUCCESS;
+    if (entered && gpu->capturing >= 0 &&
+        gpu->cu->stream_end_capture(gpu->stream, &graph) == QN__CU_SUCCESS && graph)
+        gpu->cu->graph_destroy(graph);
+    if (entered && gpu->stream)
+        qn__cuda_drain(gpu);
+    if (gpu->silent) {
+        give_up(gpu);
+        return;
+    }
+    if (entered) {
+        drop_queue(gpu);
         gpu->cu->context_set(NULL);
     }
-    if (gpu->context && !gpu->silent)
+    if (gpu->context)
         gpu->cu->context_release(gpu->device->device);
     qn__free(gpu);
 }

@@ -1,0 +1,344 @@
+/* The driver of the CUDA backend, call by call, over the fake libraries of tests/emulated_gpu:
+ * copies longer than the staging buffers while the device is late, recordings, slots, time limits,
+ * devices that come back after a failure, one thread after another. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "device/cuda/cuda_gpu.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const qn__gpu_driver *const driver = &qn__cuda_gpu_driver;
+static void (*set_plan)(const char *text);
+static qn_error err;
+
+/* The libraries are found by their names from here on, because they are already there. */
+static void *load_fake(const char *name) {
+    char path[1024], full[1200];
+    const ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (size <= 0)
+        return NULL;
+    path[size] = '\0';
+    *strrchr(path, '/') = '\0';
+    snprintf(full, sizeof full, "%s/../fake_gpu/%s", path, name);
+    return dlopen(full, RTLD_NOW | RTLD_GLOBAL);
+}
+
+static int begin(void **state) {
+    (void)state;
+    void *cuda = load_fake("libcuda.so.1");
+    if (!cuda || !load_fake("libnvrtc.so.13") || !load_fake("libnvidia-ml.so.1")) {
+        print_message("the fake GPU was not built: %s\n", dlerror());
+        return -1;
+    }
+    void *found = dlsym(cuda, "qn_fake_cuda_plan");
+    memcpy(&set_plan, &found, sizeof found);
+    setenv("QUERN_CACHE", "/proc/self/none", 1); /* no cache */
+    set_plan("devices=3,late=1");
+    return qn__cuda_count() == 3 ? 0 : -1;
+}
+
+static qn__gpu *open_device(uint32_t index, double limit) {
+    const qn_compute compute = {.device_timeout = limit};
+    qn__gpu *gpu = NULL;
+    if (driver->open(index, &compute, &gpu, &err) != QN_OK)
+        fail_msg("%s", err.what);
+    assert_non_null(gpu);
+    return gpu;
+}
+
+static void fill(uint8_t *bytes, size_t count, uint32_t seed) {
+    for (size_t i = 0; i < count; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        bytes[i] = (uint8_t)(seed >> 24);
+    }
+}
+
+static qn_status good(qn_status status) {
+    if (status != QN_OK)
+        fail_msg("%s", err.what);
+    return status;
+}
+
+/* Many writes of all sizes, each from memory that changes as soon as the call is back, and reads of
+ * all sizes: what comes back is what went up. */
+static void test_copies(void **state) {
+    (void)state;
+    enum { SIZE = 7 << 20 };
+    static const size_t sizes[] = {1, 63, 64, 65, 4096, 2 << 20, (2 << 20) + 1, 5000001, 8, 1000};
+    qn__gpu *gpu = open_device(0, 0);
+    uint8_t *model = calloc(SIZE, 1), *piece = malloc(SIZE), *got = malloc(SIZE);
+    qn__gpu_memory memory;
+    qn__traffic before, after;
+    assert_true(model && piece && got);
+    good(driver->allocate(gpu, SIZE, &memory, &err));
+    driver->traffic(gpu, &before);
+    good(driver->clear(gpu, &memory, 0, SIZE, &err));
+    uint64_t sent = 0, at = 0;
+    for (uint32_t round = 0; round < 60; ++round) {
+        const size_t bytes = sizes[round % 10];
+        at = (at * 31 + 7919 * round) % (SIZE - bytes + 1);
+        fill(piece, bytes, round);
+        memcpy(model + at, piece, bytes);
+        good(driver->write(gpu, &memory, at, piece, bytes, &err));
+        memset(piece, 0xee, bytes);
+        sent += bytes;
+        if (round % 7 == 3) {
+            good(driver->clear(gpu, &memory, at + bytes / 2, bytes / 2, &err));
+            memset(model + at + bytes / 2, 0, bytes / 2);
+        }
+        if (round % 5 == 4) {
+            good(driver->read(gpu, &memory, at, got, bytes, &err));
+            assert_memory_equal(got, model + at, bytes);
+        }
+    }
+    good(driver->read(gpu, &memory, 0, got, SIZE, &err));
+    assert_memory_equal(got, model, SIZE);
+    driver->traffic(gpu, &after);
+    assert_int_equal(after.bytes_up - before.bytes_up, sent);
+    assert_true(after.bytes_down > SIZE && after.seconds_up > 0 && driver->busy(gpu) > 0);
+    driver->release(gpu, &memory);
+    driver->release(gpu, &memory); /* without bytes now */
+    driver->close(gpu);
+    free(model);
+    free(piece);
+    free(got);
+}
+
+/* out[i] = sqrt(in[i]) for `count` floats. */
+static void launch_roots(qn__gpu *gpu, const qn__gpu_memory *in, const qn__gpu_memory *out,
+                         uint64_t count) {
+    const uint32_t groups[3] = {2, 1, 1};
+    const qn__gpu_argument arguments[] = {{'M', {.memory = in}},
+                                          {'M', {.memory = out}},
+                                          {'U', {.U = count}},
+                                          {'u', {.u = QN_MAP_SQRT}}};
+    good(driver->launch(gpu, QN__K_MAP, groups, arguments, 4, &err));
+}
+
+/* A recording does nothing until it is repeated, and can be made anew under its number. */
+static void test_recordings_and_slots(void **state) {
+    (void)state;
+    enum { COUNT = 64 };
+    qn__gpu *gpu = open_device(1, 0);
+    qn__gpu_memory in, out;
+    float x[COUNT], want;
+    const void *words;
+    good(driver->allocate(gpu, sizeof x, &in, &err));
+    good(driver->allocate(gpu, sizeof x, &out, &err));
+    for (uint32_t turn = 0; turn < 2; ++turn) {
+        good(driver->clear(gpu, &out, 0, sizeof x, &err));
+        good(driver->record(gpu, 15, &err));
+        good(driver->clear(gpu, &out, sizeof x / 2, sizeof x / 2, &err));
+        launch_roots(gpu, &in, &out, turn ? COUNT / 2 : COUNT);
+        good(driver->recorded(gpu, 15, &err));
+        good(driver->read(gpu, &out, 0, x, sizeof x, &err));
+        for (int i = 0; i < COUNT; ++i)
+            assert_true(x[i] == 0.0f);
+        for (uint32_t slot = 0; slot < QN__GPU_SLOTS; ++slot) {
+            for (uint32_t i = 0; i < COUNT; ++i)
+                x[i] = (float)((slot + 1) * (slot + 1) * (i + 1) * (i + 1));
+            good(driver->write(gpu, &in, 0, x, sizeof x, &err));
+            good(driver->replay(gpu, 15, &err));
+            good(driver->post(gpu, &out, sizeof x, slot, &err));
+        }
+        for (uint32_t slot = QN__GPU_SLOTS; slot-- > 0;) {
+            good(driver->fetch(gpu, slot, &words, &err));
+            memcpy(x, words, sizeof x);
+            for (uint32_t i = 0; i < COUNT; ++i) {
+                want = turn && i >= COUNT / 2 ? 0.0f : (float)((slot + 1) * (i + 1));
+                assert_true(x[i] == want);
+            }
+        }
+    }
+    driver->release(gpu, &in);
+    driver->release(gpu, &out);
+    driver->close(gpu);
+}
+
+static void test_out_of_memory_is_no_failure(void **state) {
+    (void)state;
+    qn__gpu *gpu = open_device(0, 0);
+    qn__gpu_memory memory;
+    uint32_t word = 5, got = 0;
+    assert_int_equal(driver->allocate(gpu, (size_t)1 << 40, &memory, &err), QN_DEVICE);
+    assert_non_null(strstr(err.what, "out of memory: 1.04858e+06 MiB were asked for"));
+    assert_null(memory.handle);
+    good(driver->allocate(gpu, sizeof word, &memory, &err));
+    good(driver->write(gpu, &memory, 0, &word, sizeof word, &err));
+    good(driver->read(gpu, &memory, 0, &got, sizeof got, &err));
+    assert_int_equal(got, word);
+    driver->release(gpu, &memory);
+    driver->close(gpu);
+}
+
+/* The first failure is told by every later call; closed and opened again, the device works. */
+static void test_a_failed_device_comes_back(void **state) {
+    (void)state;
+    qn__gpu *gpu = open_device(2, 0);
+    qn__gpu_memory memory, more;
+    uint8_t bytes[256] = {0};
+    char first[sizeof err.what];
+    good(driver->allocate(gpu, sizeof bytes, &memory, &err));
+    good(driver->write(gpu, &memory, 0, bytes, sizeof bytes, &err));
+    set_plan("devices=3,late=1,on=2,launch=1");
+    launch_roots(gpu, &memory, &memory, 64);
+    assert_int_equal(driver->read(gpu, &memory, 0, bytes, sizeof bytes, &err), QN_DEVICE);
+    assert_non_null(strstr(err.what, "cuda:2 (Emulated GPU 2) failed at"));
+    assert_non_null(strstr(err.what, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    assert_non_null(strstr(err.what, "the fault lies in work begun before"));
+    assert_true(err.remedy[0] != '\0');
+    memcpy(first, err.what, sizeof first);
+    set_plan("devices=3,late=1");
+    assert_int_equal(driver->write(gpu, &memory, 0, bytes, 1, &err), QN_DEVICE);
+    assert_string_equal(err.what, first);
+    assert_int_equal(driver->allocate(gpu, 64, &more, &err), QN_DEVICE);
+    assert_int_equal(driver->record(gpu, 0, &err), QN_DEVICE);
+    assert_int_equal(driver->replay(gpu, 0, &err), QN_DEVICE);
+    assert_int_equal(driver->flush(gpu, &err), QN_DEVICE);
+    assert_string_equal(err.what, first);
+    driver->release(gpu, &memory);
+    driver->close(gpu);
+    test_out_of_memory_is_no_failure(NULL);
+    driver->close(open_device(2, 0));
+}
+
+/* A recording under way when the device fails is closed with it. */
+static void test_failure_while_recording(void **state) {
+    (void)state;
+    qn__gpu *gpu = open_device(2, 0);
+    qn__gpu_memory memory;
+    uint8_t byte;
+    good(driver->allocate(gpu, 64, &memory, &err));
+    set_plan("devices=3,late=1,on=2,launch=1");
+    launch_roots(gpu, &memory, &memory, 16);
+    good(driver->record(gpu, 3, &err));
+    launch_roots(gpu, &memory, &memory, 16);
+    assert_int_equal(driver->read(gpu, &memory, 0, &byte, 1, &err), QN_DEVICE);
+    driver->release(gpu, &memory);
+    driver->close(gpu);
+    set_plan("devices=3,late=1");
+    driver->close(open_device(2, 0));
+}
+
+static void check_silence(double begun, qn_status status) {
+    assert_int_equal(status, QN_DEVICE);
+    assert_non_null(strstr(err.what, "did not end its work within 0.2 s and is given up"));
+    assert_true(qn__now() - begun >= 0.2);
+}
+
+/* A device that hangs is given up after the limit, and nothing waits for it twice. The last of the
+ * tests that use device 1, which stays lost to the process. */
+static void test_a_device_that_hangs(void **state) {
+    (void)state;
+    qn__gpu *gpu = open_device(1, 0.2);
+    qn__gpu_memory memory;
+    uint8_t bytes[64] = {0};
+    const void *words;
+    good(driver->allocate(gpu, sizeof bytes, &memory, &err));
+    good(driver->write(gpu, &memory, 0, bytes, sizeof bytes, &err));
+    set_plan("devices=3,late=1,on=1,hang=1");
+    launch_roots(gpu, &memory, &memory, 16);
+    good(driver->post(gpu, &memory, sizeof bytes, 0, &err));
+    const double begun = qn__now();
+    check_silence(begun, driver->fetch(gpu, 0, &words, &err));
+    const double given_up = qn__now();
+    check_silence(begun, driver->read(gpu, &memory, 0, bytes, 1, &err));
+    driver->release(gpu, &memory);
+    driver->close(gpu);
+    assert_true(qn__now() - given_up < 0.2);
+    set_plan("devices=3,late=1");
+}
+
+typedef struct passage {
+    uint32_t index;
+    qn__gpu *gpu;
+    qn__gpu_memory memory;
+    uint32_t word;
+} passage;
+
+static void *second_thread(void *context) {
+    passage *p = context;
+    uint32_t got = 0;
+    if (driver->read(p->gpu, &p->memory, 0, &got, sizeof got, NULL) != QN_OK || got != p->word)
+        return p;
+    ++p->word;
+    if (driver->write(p->gpu, &p->memory, 0, &p->word, sizeof p->word, NULL) != QN_OK)
+        return p;
+    return NULL;
+}
+
+/* Devices go from thread to thread, each thread with the context that the call needs. */
+static void test_one_thread_after_another(void **state) {
+    (void)state;
+    passage p[2] = {{.index = 0, .word = 17}, {.index = 2, .word = 99}};
+    pthread_t thread[2];
+    uint32_t got;
+    for (int i = 0; i < 2; ++i) {
+        p[i].gpu = open_device(p[i].index, 0);
+        good(driver->allocate(p[i].gpu, sizeof got, &p[i].memory, &err));
+        good(driver->write(p[i].gpu, &p[i].memory, 0, &p[i].word, sizeof got, &err));
+    }
+    for (int i = 0; i < 2; ++i)
+        assert_int_equal(pthread_create(&thread[i], NULL, second_thread, &p[i]), 0);
+    for (int i = 0; i < 2; ++i) {
+        void *failed;
+        pthread_join(thread[i], &failed);
+        assert_null(failed);
+    }
+    for (int i = 0; i < 2; ++i) {
+        good(driver->read(p[i].gpu, &p[i].memory, 0, &got, sizeof got, &err));
+        assert_int_equal(got, i ? 100 : 18);
+        driver->release(p[i].gpu, &p[i].memory);
+        driver->close(p[i].gpu);
+    }
+}
+
+static void test_grids_that_no_device_takes(void **state) {
+    (void)state;
+    qn__gpu *gpu = open_device(0, 0);
+    qn__gpu_memory memory;
+    const uint32_t none[3] = {0, 1, 1}, tall[3] = {1, 65536, 1};
+    good(driver->allocate(gpu, 64, &memory, &err));
+    const qn__gpu_argument arguments[] = {
+        {'M', {.memory = &memory}}, {'M', {.memory = &memory}}, {'U', {.U = 16}}, {'u', {.u = 0}}};
+    good(driver->launch(gpu, QN__K_MAP, none, arguments, 4, &err)); /* nothing to do */
+    assert_int_equal(driver->launch(gpu, QN__K_MAP, tall, arguments, 4, &err), QN_DEVICE);
+    assert_non_null(strstr(err.what, "qn_map over 1 x 65536 x 1 groups"));
+    driver->release(gpu, &memory);
+    driver->close(gpu);
+}
+
+static void test_energy(void **state) {
+    (void)state;
+    double first, second;
+    assert_int_equal(qn__cuda_energy(0, &first), 1);
+    while (qn__cuda_energy(0, &second) && second <= first)
+        continue;
+    assert_true(second - first < 1000);
+    assert_int_equal(qn__cuda_energy(7, &first), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_recordings_and_slots),
+        cmocka_unit_test(test_out_of_memory_is_no_failure),
+        cmocka_unit_test(test_a_failed_device_comes_back),
+        cmocka_unit_test(test_failure_while_recording),
+        cmocka_unit_test(test_one_thread_after_another),
+        cmocka_unit_test(test_grids_that_no_device_takes),
+        cmocka_unit_test(test_energy),
+        cmocka_unit_test(test_a_device_that_hangs),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

@@ -1,0 +1,264 @@
+"""The kernel text as NVRTC and ptxas take it, on machines without a GPU.
+
+Compiled for several architectures with the options that the backend gives, then looked through:
+what is an operation of its own in the text must be one in PTX and in machine code, with its
+rounding; nothing is flushed to zero, contracted or done in double precision; no register spills.
+Where NVRTC, ptxas or nvdisasm is not on the machine, that part is skipped.
+"""
+
+import ctypes
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import builds
+
+ARCHS = [75, 80, 90, "newest"]
+
+# At most so many registers a lane: what lets two groups of 256 lanes share a processor for the
+# large tiles, and keeps the others from crowding it.
+MOST_REGISTERS = {"qn_forward": 128, "qn_errors": 128, "qn_gradient": 128, "": 64}
+
+# How many fma the text of a kernel writes, where they can be counted; and whether it converts to 64
+# bits, which takes CONVERSION more (kernels/exact.cl) where the processor's instruction is slow.
+WRITTEN_FMA = {"qn_fetch": (0, False), "qn_sums_out": (0, False), "qn_sums_in": (0, False),
+               "qn_tally": (0, True), "qn_bias": (0, True), "qn_trial": (1, True)}
+CONVERSION = 4
+
+
+# ---------------------------------------------------------------- tools
+
+def toolkits():
+    """Folders that may hold a CUDA toolkit."""
+    named = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    nvcc = shutil.which("nvcc")
+    if nvcc:
+        named.append(Path(nvcc).resolve().parent.parent)
+    named += sorted(Path("/usr/local").glob("cuda*"), reverse=True) + ["/opt/cuda", "/usr/lib/cuda"]
+    return [Path(p) for p in named if p and Path(p).is_dir()]
+
+
+def tool(name):
+    """The path of a program of the toolkit, or a skip."""
+    packages = Path(sysconfig.get_paths()["purelib"]) / "nvidia"
+    places = [p / "bin" / name for p in toolkits()] + sorted(packages.glob(f"*/bin/{name}"))
+    found = shutil.which(name) or next((str(p) for p in places if os.access(p, os.X_OK)), None)
+    if not found:
+        pytest.skip(f"{name} of the CUDA toolkit is not on this machine")
+    return found
+
+
+@functools.cache
+def open_nvrtc():
+    names = [f"libnvrtc.so.{version}" for version in ("13", "12", "11.2")] + ["libnvrtc.so"]
+    folders = ["lib64", "lib", "targets/x86_64-linux/lib"]
+    for path in names + [str(p / f / n) for p in toolkits() for f in folders for n in names]:
+        try:
+            return ctypes.CDLL(path)
+        except OSError:
+            continue
+    return None
+
+
+def nvrtc():
+    library = open_nvrtc()
+    if not library:
+        pytest.skip("NVRTC is not on this machine: install libnvrtc, or set CUDA_HOME")
+    return library
+
+
+def newest():
+    count = ctypes.c_int()
+    assert nvrtc().nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0
+    archs = (ctypes.c_int * count.value)()
+    assert nvrtc().nvrtcGetSupportedArchs(archs) == 0
+    return max(archs)
+
+
+# ---------------------------------------------------------------- compiling
+
+@functools.cache
+def text():
+    """The CUDA text that the release build has in it."""
+    header = (builds.ready("release") / "generated" / "kernel_text.h").read_text()
+    array = header[header.index("qn__text_cuda[]"):].split("}")[0]
+    return bytes(int(code, 16) for code in re.findall(r"0x(\w\w),", array))
+
+
+def options():
+    """The options that the library gives NVRTC."""
+    source = (builds.ROOT / "src" / "kernels" / "kernels.c").read_text()
+    return re.search(r'QN__CUDA_C\s*\?\s*"([^"]*)"', source)[1].split()
+
+
+@functools.cache
+def compiled(arch, changed=()):
+    """PTX of the text; `changed` maps options of the library to others, for tests of the tests."""
+    library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
+    arch = newest() if arch == "newest" else arch
+    given = [dict(changed).get(o, o) for o in options()] + [f"--gpu-architecture=compute_{arch}"]
+    words = (ctypes.c_char_p * len(given))(*(o.encode() for o in given))
+    assert library.nvrtcCreateProgram(ctypes.byref(program), text(), b"quern.cu", 0, None, None) == 0
+    result = library.nvrtcCompileProgram(program, len(given), words)
+    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    library.nvrtcGetProgramLog(program, log)
+    assert result == 0, log.value.decode(errors="replace")
+    assert "warning" not in log.value.decode(errors="replace")
+    assert library.nvrtcGetPTXSize(program, ctypes.byref(size)) == 0
+    ptx = ctypes.create_string_buffer(size.value)
+    assert library.nvrtcGetPTX(program, ptx) == 0
+    library.nvrtcDestroyProgram(ctypes.byref(program))
+    return ptx.value.decode()
+
+
+@functools.cache
+def assembled(arch, folder):
+    """(what ptxas says, path of the machine code)."""
+    ptxas = tool("ptxas")
+    arch = newest() if arch == "newest" else arch
+    source, code = Path(folder) / f"{arch}.ptx", Path(folder) / f"{arch}.cubin"
+    source.write_text(compiled(arch))
+    done = subprocess.run([ptxas, "-v", f"-arch=sm_{arch}", source, "-o", code],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr, code
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("cuda"))
+
+
+def kernels_of_the_host():
+    """Names of the kernels that the CUDA backend launches, from the table of shapes."""
+    source = (builds.ROOT / "src" / "kernels" / "kernels.c").read_text()
+    names = re.findall(r'\{"(qn_\w+)"', source)
+    return [n for n in names if not n.endswith("_vector")]
+
+
+def kernels_in(ptx):
+    """name -> the instructions of a kernel, predicates and operands left out."""
+    found = {}
+    for name, body in re.findall(r"\.entry (\w+)\((.*?)\n\}", ptx, re.DOTALL):
+        found[name] = re.findall(r"^\s*(?:@!?%p\d+\s+)?([a-z][\w.]*)\s", body, re.MULTILINE)
+    return found
+
+
+# ---------------------------------------------------------------- PTX
+
+def complaints(ptx):
+    """What in PTX breaks the contract."""
+    wrong = []
+    found = kernels_in(ptx)
+    for name, instructions in found.items():
+        for word in sorted(set(instructions)):
+            parts = word.split(".")
+            floats = "f32" in parts[1:]
+            if "ftz" in parts:
+                wrong.append(f"{name}: {word} flushes to zero")
+            if "f64" in parts:
+                wrong.append(f"{name}: {word} is double precision")
+            if "approx" in parts or "full" in parts:
+                wrong.append(f"{name}: {word} is no rounded operation")
+            if floats and parts[0] in ("add", "sub", "mul", "fma", "div", "sqrt") and \
+                    "rn" not in parts:
+                wrong.append(f"{name}: {word} leaves its rounding, or its contraction, open")
+            if floats and parts[0] == "mad":
+                wrong.append(f"{name}: {word} is contracted")
+    for name, (written, converts) in WRITTEN_FMA.items():
+        slow = converts and not any(w.startswith("cvt.rni.s64.f32") for w in found[name])
+        if found[name].count("fma.rn.f32") != written + CONVERSION * slow:
+            wrong.append(f"{name}: more or fewer fma than its text writes")
+    return wrong
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_ptx(arch):
+    ptx = compiled(arch)
+    found = kernels_in(ptx)
+    assert sorted(found) == sorted(kernels_of_the_host())
+    assert complaints(ptx) == []
+    for name in found:  # the rounding of each operation is there to be seen
+        if name.startswith(("qn_forward", "qn_errors", "qn_gradient")):
+            assert found[name].count("fma.rn.f32") >= 100, name
+    assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_trial"])
+    assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_update"])
+
+
+@pytest.mark.parametrize("option, other, says", [
+    ("--fmad=false", "--fmad=" "true", "qn_trial: more or fewer fma"),
+    ("--ftz=false", "--ftz=true", "flushes to zero"),
+])
+def test_ptx_refused(option, other, says):
+    """The checks above find a text compiled otherwise."""
+    wrong = complaints(compiled(80, ((option, other),)))
+    assert any(says in w for w in wrong), wrong
+
+
+@pytest.mark.parametrize("word, says", [
+    ("add.f32", "leaves its rounding"), ("mul.rn.f64", "double precision"),
+    ("div.full.f32", "no rounded operation"), ("sqrt.approx.f32", "no rounded operation"),
+    ("mad.rn.f32", "contracted"), ("fma.rn.ftz.f32", "flushes to zero"),
+])
+def test_words_refused(word, says):
+    body = "".join(f".entry {name}(\n)\n{{\n\t{word} %f1;\n}}\n" for name in WRITTEN_FMA)
+    assert any(says in w for w in complaints(body))
+
+
+# ---------------------------------------------------------------- registers and machine code
+
+def spoken(said):
+    """kernel -> (registers, bytes of stack, of spills) from what ptxas says."""
+    pattern = (r"Function properties for (\w+)\s+(\d+) bytes stack frame, (\d+) bytes spill stores, "
+               r"(\d+) bytes spill loads\s+ptxas info\s*: Used (\d+) registers")
+    return {m[0]: (int(m[4]), int(m[1]), int(m[2]) + int(m[3]))
+            for m in re.findall(pattern, said)}
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_registers(arch, folder):
+    found = spoken(assembled(arch, folder)[0])
+    assert sorted(found) == sorted(kernels_of_the_host())
+    print(f"sm_{arch}: " + ", ".join(f"{n[3:]} {r}" for n, (r, _, _) in sorted(found.items())))
+    for name, (registers, stack, spills) in found.items():
+        assert spills == 0 and stack == 0, f"{name}: {stack} bytes of stack, {spills} of spills"
+        bound = next(b for begin, b in MOST_REGISTERS.items() if name.startswith(begin))
+        assert registers <= bound, f"{name}: {registers} registers"
+
+
+def test_spills_are_seen():
+    said = ("ptxas info    : Function properties for qn_x\n    8 bytes stack frame, 4 bytes spill "
+            "stores, 12 bytes spill loads\nptxas info    : Used 255 registers, used 0 barriers\n")
+    assert spoken(said) == {"qn_x": (255, 8, 16)}
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_machine_code(arch, folder):
+    """What ptxas makes of it. It divides, takes roots and divides integers by sequences of its own,
+    with .FTZ in them where nothing is lost; kernels without these must be free of it."""
+    nvdisasm = tool("nvdisasm")
+    code = assembled(arch, folder)[1]
+    done = subprocess.run([nvdisasm, "-c", code], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"this nvdisasm does not know the architecture: {done.stderr.strip()[:80]}")
+    ptx = kernels_in(compiled(arch))
+    parts = re.split(r"^\.text\.(\w+):$", done.stdout, flags=re.MULTILINE)[1:]
+    found = dict(zip(parts[::2], parts[1::2]))
+    assert sorted(found) == sorted(kernels_of_the_host())
+    for name, body in found.items():
+        words = set(re.findall(r"\b(?:@!?U?P\d+\s+)?([A-Z][A-Z0-9]*(?:\.[A-Z0-9_]+)*)\s", body))
+        divides = any(w.startswith(("div.", "sqrt.", "rem.")) for w in ptx[name])
+        for word in sorted(words):
+            assert not re.match(r"D(ADD|MUL|FMA|SETP|MNMX)\b", word) and ".F64" not in word, \
+                f"{name}: {word}"
+            assert not word.startswith("FFMA.FTZ"), f"{name}: {word}"
+            assert divides or ".FTZ" not in word, f"{name}: {word}"
+        if name.startswith(("qn_forward", "qn_errors", "qn_gradient")):
+            assert "FFMA" in words, name
