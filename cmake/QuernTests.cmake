@@ -41,3 +41,8 @@ endforeach()
 
 # The AVX-512 kernels, run through plain C on machines that lack AVX-512.
 add_subdirectory("${PROJECT_SOURCE_DIR}/tests/avx512_emulated" avx512_emulated)
+
+# An OpenCL library with faults, where shared objects can be loaded.
+if(NOT CMAKE_CROSSCOMPILING)
+    add_subdirectory("${PROJECT_SOURCE_DIR}/tests/fake_opencl" fake_opencl_build)
+endif()

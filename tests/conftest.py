@@ -27,6 +27,11 @@ def pytest_configure(config):
     # Programs for devices are built once for all tests, and nothing is left in the user's home.
     os.environ.setdefault("POCL_CACHE_DIR", str(builds.CACHE / "pocl"))
     os.environ.setdefault("QUERN_CACHE", str(builds.CACHE / "programs"))
+    # Built programs of devices are kept from run to run, but not among the user's own.
+    for variable, folder in (("QUERN_CACHE", "programs"), ("POCL_CACHE_DIR", "pocl")):
+        if variable not in os.environ:
+            (builds.CACHE / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.environ[variable] = str(builds.CACHE / folder)
     if "QUERN" not in os.environ:
         os.environ["QUERN"] = str(builds.directory("release") / "quern")
         os.environ["QUERN_TEST_BUILDS"] = "yes"

@@ -72,13 +72,14 @@ static const char *refusal(const qn__cl_entry *e, const char *extensions) {
     const uint64_t floats = device_number(e->device, QN__CL_DEVICE_SINGLE_FP_CONFIG);
     device_text(e->device, QN__CL_DEVICE_PROFILE, profile, sizeof profile);
     if (is_older_than_1_2(e->version)) {
-        snprintf(text, sizeof text, "it has %.60s, and 1.2 is needed", e->version);
+        snprintf(text, sizeof text, "it has %.60s, and 1.2 is needed; a newer driver may have it",
+                 e->version);
         return text;
     }
     if (!device_number(e->device, QN__CL_DEVICE_AVAILABLE))
-        return "its driver says that it is not available; another program may hold it";
+        return "its driver says that it is not available; another program may hold it, try again";
     if (!device_number(e->device, QN__CL_DEVICE_COMPILER_AVAILABLE))
-        return "its driver has no compiler for OpenCL C";
+        return "its driver has no compiler for OpenCL C; install the driver as a whole";
     if (strcmp(profile, "FULL_PROFILE") != 0)
         return has_word(extensions, "cles_khr_int64")
                    ? "it has OpenCL's embedded profile alone, whose arithmetic may be less exact"

@@ -81,6 +81,12 @@ static int take_cached(qn__gpu *gpu, const char *key) {
     return code == QN__CL_SUCCESS;
 }
 
+/* PoCL compiles a kernel when it is launched first, and keeps what it compiled by itself; asking it
+ * for the program would compile every kernel, for half a minute. */
+static int keeps_its_own(const qn__cl_entry *e) {
+    return strcmp(e->info.platform, "Portable Computing Language") == 0;
+}
+
 /* Keeps the built program. That it cannot be had or stored is no failure: the next run builds. */
 static void keep(const qn__gpu *gpu, const char *key) {
     char note[256] = "";
@@ -115,7 +121,7 @@ static void first_lines(const char *text, char *to, size_t room) {
 }
 
 static qn_status fail_build(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err) {
-    char lines[400] = "";
+    char lines[300] = "";
     char *const log = qn__alloc(1, LOG, NULL);
     if (log && gpu->program &&
         gpu->cl->get_build_info(gpu->program, gpu->entry->device, QN__CL_PROGRAM_BUILD_LOG, LOG - 1,
@@ -123,10 +129,8 @@ static qn_status fail_build(qn__gpu *gpu, int32_t code, const char *doing, qn_er
         first_lines(log, lines, sizeof lines);
     qn__free(log);
     drop_program(gpu);
-    qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: its compiler failed to %s: %s",
-             gpu->entry->label, doing, qn__cl_error_name(code));
-    if (lines[0])
-        qn__at(err, "%s", lines);
+    qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: its compiler failed to %s: %s%s%s",
+             gpu->entry->label, doing, qn__cl_error_name(code), lines[0] ? ": " : "", lines);
     return qn__remedy(err, QN_UNSUPPORTED, "%s", qn__cl_error_remedy(-11));
 }
 
@@ -156,7 +160,7 @@ qn_status qn__cl_build(qn__gpu *gpu, qn_error *err) {
     int32_t code = QN__CL_SUCCESS;
     options_of(gpu->entry, options);
     key_of(gpu->entry, options, key);
-    if (take_cached(gpu, key))
+    if (!keeps_its_own(gpu->entry) && take_cached(gpu, key))
         return check_groups(gpu, err);
     gpu->program = gpu->cl->create_with_source(gpu->context, 1, &text, NULL, &code);
     if (code != QN__CL_SUCCESS) {
@@ -172,6 +176,7 @@ qn_status qn__cl_build(qn__gpu *gpu, qn_error *err) {
         snprintf(doing, sizeof doing, "give the kernel %s", name);
         return fail_build(gpu, code, doing, err);
     }
-    keep(gpu, key);
+    if (!keeps_its_own(gpu->entry))
+        keep(gpu, key);
     return check_groups(gpu, err);
 }

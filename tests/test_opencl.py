@@ -1,0 +1,303 @@
+"""OpenCL devices: PoCL, which makes one of any processor, and an OpenCL library with faults over
+it (tests/fake_opencl) for what a real device cannot be made to do. Without PoCL, the tests that
+compute are skipped."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import recipes
+
+NAME = r"opencl:0 \([^)]+.*\)"
+FEW = ["tanh-mse-sgd", "dropout", "adamw", "cosine-warmup", "batch-50-grain-7",
+       "decimals-standard"]
+
+
+def events(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def devices(listed, kind="opencl"):
+    return [e for e in listed if e["event"] == "device" and e["kind"] == kind]
+
+
+def absence(listed):
+    return [e["reason"] for e in listed if e["event"] == "absence" and e["kind"] == "opencl"][0]
+
+
+@pytest.fixture(scope="session")
+def real():
+    """The path of the real OpenCL library."""
+    path = os.environ["PATH"] + ":/sbin:/usr/sbin"
+    known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True,
+                           env=dict(os.environ, PATH=path)).stdout
+    found = re.findall(r"^\s*libOpenCL\.so\.1 .*=> (\S+)", known, re.M)
+    if not found:
+        pytest.skip("no libOpenCL.so.1 here; scripts/setup.sh says how to get it")
+    return found[0]
+
+
+@pytest.fixture(scope="session")
+def pocl(real, run_quern):
+    """Skips where PoCL is not installed."""
+    listed = events(run_quern("devices", "--json", "--measure", "none").stdout)
+    if "Portable Computing Language" not in [d["platform"] for d in devices(listed)]:
+        pytest.skip("PoCL is not installed; scripts/setup.sh says how to get it")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of programs of the test's own."""
+    monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def fake_folder(program):
+    folder = Path(program).parent / "fake_opencl"
+    if not (folder / "libOpenCL.so.1").exists():
+        pytest.skip("the build has no fake OpenCL library: it was configured without tests")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bare(quern):
+    """bare("platforms=0") -> the environment for faults that need nothing real under them."""
+    folder = fake_folder(quern)
+
+    def environment(plan="", part=""):
+        return dict(os.environ, LD_LIBRARY_PATH=str(folder / part), QN_FAKE_OPENCL=plan)
+
+    return environment
+
+
+@pytest.fixture
+def fake(bare, real, pocl):
+    """fake("launch=3") -> the environment for a fault over PoCL."""
+    return lambda plan="", **more: dict(bare(plan), QN_REAL_OPENCL=real, **more)
+
+
+# ---------------------------------------------------------------- what is there
+
+def test_pocl_is_listed(run_quern, pocl):
+    listed = events(run_quern("devices", "--json", "--measure", "all").stdout)
+    for i, device in enumerate(devices(listed)):
+        assert device["id"] == f"opencl:{i}" and device["cores"] > 0 and device["driver"]
+        assert device["memory"] > 1 << 20 and device["name"].strip() == device["name"] != ""
+    ours = [d for d in devices(listed) if d["platform"] == "Portable Computing Language"][0]
+    assert ours["type"] == "CPU" and ours["refused"] is False and ours["automatic"] is False
+    assert ours["reason"] == "the same cores as the device cpu"
+    assert min(ours["matmul_flop_per_s"], ours["tanh_per_s"], ours["copy_bytes_per_s"]) > 1e5
+
+
+@pytest.mark.parametrize("plan, part, says, remedy", [
+    ("platforms=0", "", "has no platform", "install the OpenCL driver"),
+    ("devices=0", "", "OpenCL is here (An empty platform), but no device", "group render"),
+    ("", "bare", "has no clGetPlatformInfo", "ocl-icd-libopencl1"),
+    ("", "broken", "there is no OpenCL library", "ocl-icd-libopencl1"),
+])
+def test_absence_is_explained(run_quern, bare, tmp_path, plan, part, says, remedy):
+    env = bare(plan, part)
+    listed = events(run_quern("devices", "--json", "--measure", "none", env=env).stdout)
+    assert not devices(listed)
+    assert says in absence(listed) and remedy in absence(listed)
+    done = run_quern("train", "--devices", "opencl:0", "-o", tmp_path / "model", env=env, status=None)
+    assert done.returncode not in (0, -6, -11) and says in done.stderr
+
+
+@pytest.mark.parametrize("plan, automatic, reason", [
+    ("gpu=1", True, ""),
+    ("accelerator=1", True, ""),
+    ("gpu=1,nvidia=1", True, ""),  # without CUDA, NVIDIA's OpenCL will do
+])
+def test_who_is_automatic(run_quern, fake, plan, automatic, reason):
+    listed = events(run_quern("devices", "--json", "--measure", "none", env=fake(plan)).stdout)
+    device = devices(listed)[0]
+    assert device["automatic"] is automatic and device["reason"] == reason
+
+
+def test_cuda_comes_first(run_quern, fake, quern):
+    cuda = Path(quern).parent / "fake_gpu"
+    if not (cuda / "libcuda.so.1").exists():
+        pytest.skip("the build has no fake CUDA driver")
+    env = fake("gpu=1,nvidia=1")
+    env["LD_LIBRARY_PATH"] += f":{cuda}"
+    listed = events(run_quern("devices", "--json", "--measure", "none", env=env).stdout)
+    assert devices(listed, "cuda")
+    assert devices(listed)[0]["automatic"] is False
+    assert devices(listed)[0]["reason"] == "a GPU of NVIDIA, which CUDA drives"
+
+
+@pytest.mark.parametrize("plan, says", [
+    ("version=11", "OpenCL 1.1 of the fake, and 1.2 is needed"),
+    ("available=0", "not available; another program may hold it"),
+    ("compiler=0", "no compiler for OpenCL C"),
+    ("embedded=1", "no 64-bit integers"),
+    ("embedded=2", "embedded profile alone"),
+    ("denormals=0", "flushes subnormal numbers to zero, as its driver says"),
+    ("endian=0", "its bytes have the other order"),
+])
+def test_refused_as_the_driver_says(run_quern, fake, tmp_path, plan, says):
+    env = fake("gpu=1," + plan)
+    listed = events(run_quern("devices", "--json", "--measure", "none", env=env).stdout)
+    device = devices(listed)[0]
+    assert device["refused"] is True and device["automatic"] is False
+    assert says in device["reason"]
+    done = run_quern("train", "--devices", "opencl:0", "-o", tmp_path / "model", env=env, status=None)
+    assert done.returncode not in (0, -6, -11) and says in done.stderr
+
+
+# What a driver does not say is found when the device is opened.
+@pytest.mark.parametrize("plan, says, remedy", [
+    ("flush=1", "it flushes subnormal numbers to zero", "newer driver"),
+    ("fma=0", "has no fma of its own or a wrong one: it rounds twice", "newer driver"),
+    ("wrong=1", "it rounds 64-bit integers to numbers wrongly", "newer driver"),
+    ("groups=32", "in groups of at most 32, and 128 are needed", "leave it out"),
+    ("build=1", "CL_BUILD_PROGRAM_FAILURE: program:7:1: error: the fake dislikes this",
+     "newer driver"),
+    ("kernel=1", "failed to give the kernel qn_", "newer driver"),
+    ("context=2", "failed to open: CL_DEVICE_NOT_AVAILABLE", "another program may hold it"),
+    ("context=6", "failed to open: CL_OUT_OF_HOST_MEMORY", "end other programs"),
+    ("alloc=1", "failed to make memory for copies: CL_MEM_OBJECT_ALLOCATION_FAILURE",
+     "end other programs"),
+    ("alloc=5", "has no room for", "end other programs"),
+    ("launch=2", "failed to run qn_trial: CL_OUT_OF_RESOURCES", "end other programs"),
+    ("read=3", "failed to copy from the device: CL_OUT_OF_RESOURCES", "end other programs"),
+    ("write=2", "failed to copy to the device: CL_OUT_OF_RESOURCES", "end other programs"),
+    ("event=3", "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", "update its driver"),
+    ("remove=3", "failed to", "leave it out"),
+    ("hang=4", "hangs: it was given 1 seconds", "--device-timeout"),
+])
+def test_what_fails_at_open_is_told(run_quern, fake, tmp_path, plan, says, remedy):
+    begun = time.monotonic()
+    limit = 1 if plan.startswith("hang") else 60
+    done = run_quern("train", "--devices", "opencl:0", "--device-timeout", limit,
+                     "-o", tmp_path / "model", env=fake(plan), status=None)
+    assert done.returncode not in (0, -6, -11)
+    text = done.stderr.replace("\n  ", " ")
+    assert re.search(NAME, text) and says in text and remedy in text, text
+    if plan.startswith("hang"):
+        assert time.monotonic() - begun < 30
+
+
+# ---------------------------------------------------------------- the cache of programs
+
+def measured(run_quern, env):
+    """The device's matmul rate, None when it failed; and what was noted."""
+    listed = events(run_quern("devices", "--json", "--measure", "all", env=env).stdout)
+    notes = [e["text"] for e in listed if e["event"] == "note"]
+    return devices(listed)[0]["matmul_flop_per_s"], notes
+
+
+def test_a_built_program_is_kept(run_quern, fake, cache):
+    assert measured(run_quern, fake("binaries=1,source=1"))[0] is None
+    rate, notes = measured(run_quern, fake("binaries=1"))
+    assert rate and not notes
+    kept = [f for f in cache.iterdir() if f.is_file()]
+    assert len(kept) == 1 and kept[0].stat().st_mode & 0o777 == 0o600
+    assert measured(run_quern, fake("binaries=1,source=1"))[0]  # the text is not needed any more
+    assert measured(run_quern, fake("binaries=1,atomics=0"))[0]  # other options, another program
+    assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.parametrize("plan", ["binary=1", "binary=2"])
+def test_a_binary_that_is_not_taken_is_built_again(run_quern, fake, cache, plan):
+    assert measured(run_quern, fake("binaries=1"))[0]
+    assert measured(run_quern, fake("binaries=1," + plan))[0]
+    assert measured(run_quern, fake("binaries=1,source=1"))[0]
+
+
+def test_a_broken_file_is_told_and_mended(run_quern, fake, cache):
+    env = fake("binaries=1")
+    assert measured(run_quern, env)[0]
+    kept = next(cache.iterdir())
+    data = bytearray(kept.read_bytes())
+    data[len(data) // 2] ^= 1
+    kept.write_bytes(data)
+    rate, notes = measured(run_quern, env)
+    assert rate and len(notes) == 1 and "ignored" in notes[0]
+    rate, notes = measured(run_quern, env)
+    assert rate and not notes
+
+
+def test_pocl_keeps_its_own(run_quern, fake, cache):
+    assert measured(run_quern, fake())[0]
+    assert not cache.exists()
+
+
+# ---------------------------------------------------------------- the same bytes
+
+@pytest.fixture(scope="session")
+def files(quern, tmp_path_factory):
+    return recipes.make_data([quern], tmp_path_factory.mktemp("data"))
+
+
+def train(run_quern, name, files, out, *more, **how):
+    words = [w.format(**files) for w in shlex.split(recipes.RECIPES[name])]
+    return run_quern("train", *words, *more, "-o", out, **how)
+
+
+def same_bytes(out, name):
+    assert hashlib.sha256(out.read_bytes()).hexdigest() == recipes.table()[name]
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("plan", ["", "gpu=1,divide=0,atomics=0,memory=64"])
+def test_a_device_alone(run_quern, fake, files, tmp_path, plan, name):
+    """The kernels for processors, and those for GPUs on one that lacks everything that they can do
+    without."""
+    out = tmp_path / "model"
+    train(run_quern, name, files, out, "--devices", "opencl:0", env=fake(plan))
+    same_bytes(out, name)
+
+
+@pytest.mark.parametrize("kinds", ["pthread pthread", "basic pthread"])
+@pytest.mark.parametrize("how", [["--devices", "opencl:all"],
+                                 ["--devices", "opencl:0,opencl:1", "--shares", "1,3"],
+                                 ["--devices", "cpu,opencl:all", "--shares", "1,2,1"]])
+def test_two_devices_at_once(run_quern, pocl, files, tmp_path, monkeypatch, kinds, how):
+    monkeypatch.setenv("POCL_DEVICES", kinds)
+    out = tmp_path / "model"
+    train(run_quern, "dropout", files, out, *how)
+    same_bytes(out, "dropout")
+
+
+# ---------------------------------------------------------------- failures in mid-job
+
+# The self-test launches 19 kernels; these faults come behind it, in the steps.
+@pytest.mark.parametrize("plan", ["launch=60", "launch=75", "read=40", "write=40", "event=60",
+                                  "remove=60", "hang=60"])
+def test_a_lost_device_changes_nothing(run_quern, fake, files, tmp_path, plan):
+    out = tmp_path / "model"
+    done = train(run_quern, "dropout", files, out, "--devices", "cpu,opencl:0", "--shares", "1,1",
+                 "--device-timeout", 2, env=fake(plan))
+    same_bytes(out, "dropout")
+    assert "worker opencl:0 is lost" in done.stderr, done.stderr
+    assert ("hangs" if plan.startswith("hang") else "CL_") in done.stderr
+
+
+def test_no_worker_is_left(run_quern, fake, files, tmp_path):
+    out = tmp_path / "model"
+    done = train(run_quern, "dropout", files, out, "--devices", "opencl:0", env=fake("launch=60"),
+                 status=None)
+    assert done.returncode not in (0, -6, -11)
+    assert "no worker is left" in done.stderr and not out.exists()
+
+
+# ---------------------------------------------------------------- the suite
+
+def test_conformance_without_what_may_lack(quern, fake):
+    """Over PoCL as it is the suite runs elsewhere; here over a device that neither divides
+    correctly nor adds 64-bit integers atomically."""
+    program = Path(quern).parent / "tests" / "device.conformance"
+    if not program.exists():
+        pytest.skip("cmocka not found when configuring, so no C test was built")
+    env = fake("gpu=1,divide=0,atomics=0", QN_TEST_CASES="15", QN_TEST_SEED="1000")
+    done = subprocess.run([program], env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
