@@ -29,7 +29,9 @@ static const qn__kernel_shape shapes[QN__KERNELS] = {
     [QN__K_UPDATE_VECTOR] = {"qn_update_vector", "MMMMMUUufffffff", {1, 1}, 0, 0, 4096, 1},
     [QN__K_TALLY] = {"qn_tally", "MMMMMMu", {256, 1}, 0, 0, 0, 0},
     [QN__K_SUMS_OUT] = {"qn_sums_out", "MMUuuU", {256, 1}, 0, 0, 256, 0},
+    [QN__K_SUMS_OUT_VECTOR] = {"qn_sums_out_vector", "MMUuuU", {1, 1}, 0, 0, 4096, 1},
     [QN__K_SUMS_IN] = {"qn_sums_in", "MMUuuU", {256, 1}, 0, 0, 256, 0},
+    [QN__K_SUMS_IN_VECTOR] = {"qn_sums_in_vector", "MMUuuU", {1, 1}, 0, 0, 4096, 1},
     [QN__K_MAP] = {"qn_map", "MMUu", {256, 1}, 0, 0, 256, 0},
     [QN__K_MAP_VECTOR] = {"qn_map_vector", "MMUu", {1, 1}, 0, 0, 4096, 1},
     [QN__K_TRIAL] = {"qn_trial", "MMMMUu", {256, 1}, 0, 0, 256, 0},
@@ -47,6 +49,10 @@ qn__kernel qn__kernel_vector(qn__kernel kernel) {
         return QN__K_BIAS_VECTOR;
     case QN__K_UPDATE:
         return QN__K_UPDATE_VECTOR;
+    case QN__K_SUMS_OUT:
+        return QN__K_SUMS_OUT_VECTOR;
+    case QN__K_SUMS_IN:
+        return QN__K_SUMS_IN_VECTOR;
     case QN__K_MAP:
         return QN__K_MAP_VECTOR;
     default:

@@ -8,4 +8,5 @@
 #include "kernels/vector_gradient.cl"
 #include "kernels/vector_items.cl"
 #include "kernels/vector_map.cl"
+#include "kernels/vector_sums.cl"
 #include "kernels/vector_loss.cl"
