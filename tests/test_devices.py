@@ -74,12 +74,12 @@ def test_the_table_is_readable(run_quern):
 
 
 def test_a_gpu_is_measured(run_quern, fake_gpu, cache):
-    listed = events(run_quern("devices", "--json", env=fake_gpu()).stdout)
+    listed = events(run_quern("devices", "--json", env=fake_gpu("memory=32")).stdout)
     gpus = [d for d in of("device", listed) if d["kind"] == "cuda"]
     assert [g["id"] for g in gpus] == ["cuda:0"]
     for gpu in gpus:
         assert gpu["type"] == "GPU" and gpu["automatic"] is True and gpu["refused"] is False
-        assert gpu["cores"] > 0 and gpu["memory"] == 1 << 30 and gpu["driver"] and gpu["platform"]
+        assert gpu["cores"] > 0 and gpu["memory"] == 32 << 20 and gpu["driver"] and gpu["platform"]
         assert min(gpu["matmul_flop_per_s"], gpu["tanh_per_s"], gpu["copy_bytes_per_s"]) > 1e4
     assert "cuda" not in [a["kind"] for a in of("absence", listed)]
 
@@ -168,6 +168,20 @@ def test_advice_on_the_cpu_alone(run_quern):
     assert trial["features"] == 30 and trial["batch"] == 16 and trial["items_per_s"] > 0
     text = run_quern("devices", "--devices", "cpu", *TRIAL).stdout
     assert re.search(r"^  cpu +takes part: 100 % of the work, at [\d.]+[kM]? items/s$", text, re.M)
+
+
+def test_advice_about_a_gpu(run_quern, fake_gpu, cache):
+    """One that computes with the kernel text in C is slower than any CPU; alone it has to do."""
+    def advice(devices):
+        listed = events(run_quern("devices", "--json", "--devices", devices, *TRIAL,
+                                  env=fake_gpu()).stdout)
+        return {a["id"]: a for a in of("advice", listed)}
+
+    both, alone = advice("cpu,cuda:0"), advice("cuda:0")
+    assert both["cpu"]["used"] is True and both["cuda:0"]["used"] is False
+    assert both["cuda:0"]["why"].startswith("left out: ")
+    assert alone["cuda:0"]["used"] is True and alone["cuda:0"]["share"] == 1
+    assert alone["cpu"]["used"] is False and alone["cpu"]["why"]
 
 
 @pytest.mark.parametrize("words, says", [
@@ -341,3 +355,5 @@ def test_replay_on_devices(run_quern, fake_gpu, cache, tiny, tmp_path):
     done = run_quern("replay", tmp_path / "m", *tiny[:2], "--devices", "cuda:0", env=fake_gpu())
     assert "replay: identical" in done.stdout
     assert re.search(r"^  cuda:0 +100.0 % of the work", done.stdout, re.M)
+    # The fake NVML counts joules.
+    assert re.search(r"^ +used [\d.]+ [mun]?J, [\d.e+]+ [mun]?J an item$", done.stdout, re.M)
