@@ -1,7 +1,25 @@
 /* GRADIENT over the tiles of tile.cl: rows are inputs k, columns outputs o, links the items of a
  * grain. A chain begins at +0 with each grain and ends as an integer, which is added to the lane's
- * own sums; only these leave the group. Slices follow each other across the ends of grains; one
- * that a grain ends in is cut short, and the next begins with the next grain. */
+ * own sums; only these leave the group. Slices follow each other across the ends of grains, in pairs,
+ * one from each side of local memory; what a grain has beyond its last whole pair is done from the
+ * first side alone, and a slice that the grain ends in is cut short. */
+
+/* The chains of a grain become integers in total, and begin anew; 1 when one left its range. */
+QN_FN qn_u32 QN_TILE(qn_end_grain)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
+                                   qn_i64 total[QN_LANE_ROWS][QN_LANE_COLUMNS], float limit) {
+    qn_i32 inside = 1;
+    QN_UNROLL
+    for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i) {
+        QN_UNROLL
+        for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
+            inside = inside & (qn_abs(acc[i][j]) < limit ? 1 : 0);
+            total[i][j] = qn_plus(total[i][j], qn_i64_of(acc[i][j]));
+            acc[i][j] = 0.0f;
+        }
+    }
+    return inside != 0 ? 0u : 1u;
+}
+
 QN_KERNEL_OF(QN_TILE_LANES, QN_TILE_GROUPS)
 QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL const float *E,
             QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in,
@@ -30,9 +48,7 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
     QN_TILE(qn_way)
     e = QN_TILE(qn_way_straight)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
                                  E + (qn_u64)begin * ld, ld, column);
-    /* Items still to come, of all grains and of the one under way. */
-    qn_u32 rest = end - begin, left = grain;
-    qn_u32 side = 0u, bad = 0u;
+    qn_u32 rest = end - begin, bad = 0u; /* rest: items still to come */
     QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
     QN_TILE(qn_take)(&e, QN_TILE_COLUMNS, 0u, rest);
     QN_TILE(qn_put)(&a, QN_TILE_ROWS, 0u, 0u);
@@ -40,34 +56,29 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
     qn_barrier();
     QN_ROLLED
     while (rest > 0u) {
-        qn_u32 links = rest < QN_SLICE ? rest : QN_SLICE;
-        links = left < links ? left : links;
-        rest -= links;
-        QN_TILE(qn_advance)(&a, links, 0u);
-        QN_TILE(qn_advance)(&e, links, 0u);
-        QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
-        QN_TILE(qn_take)(&e, QN_TILE_COLUMNS, 0u, rest);
-        QN_TILE(qn_links)
-        (acc, tile + side, tile + side + QN_SLICE * QN_TILE_ROWS, links, 0u, 0u, 1u);
-        left -= links;
-        if (left == 0u || rest == 0u) {
-            qn_i32 inside = 1;
-            QN_UNROLL
-            for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i) {
-                QN_UNROLL
-                for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
-                    inside = inside & (qn_abs(acc[i][j]) < limit ? 1 : 0);
-                    total[i][j] = qn_plus(total[i][j], qn_i64_of(acc[i][j]));
-                    acc[i][j] = 0.0f;
-                }
-            }
-            bad |= inside != 0 ? 0u : 1u;
-            left = grain;
+        qn_u32 left = rest < grain ? rest : grain; /* of the grain */
+        QN_ROLLED
+        for (; left >= 2u * QN_SLICE; left -= 2u * QN_SLICE) {
+            rest -= 2u * QN_SLICE;
+            QN_TILE(qn_slice)(acc, tile, &a, &e, rest + QN_SLICE, 0u, 0u, 0u, QN_SIDE);
+            QN_TILE(qn_slice)(acc, tile, &a, &e, rest, 0u, 0u, QN_SIDE, 0u);
         }
-        side = QN_SIDE - side;
-        QN_TILE(qn_put)(&a, QN_TILE_ROWS, 0u, side);
-        QN_TILE(qn_put)(&e, QN_TILE_COLUMNS, 0u, side);
-        qn_barrier();
+        QN_ROLLED
+        while (left > 0u) {
+            const qn_u32 links = left < QN_SLICE ? left : QN_SLICE;
+            rest -= links;
+            left -= links;
+            QN_TILE(qn_advance)(&a, links, 0u);
+            QN_TILE(qn_advance)(&e, links, 0u);
+            QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
+            QN_TILE(qn_take)(&e, QN_TILE_COLUMNS, 0u, rest);
+            QN_TILE(qn_links)(acc, tile, tile + QN_SLICE * QN_TILE_ROWS, links, 0u, 0u, 1u);
+            qn_barrier();
+            QN_TILE(qn_put)(&a, QN_TILE_ROWS, 0u, 0u);
+            QN_TILE(qn_put)(&e, QN_TILE_COLUMNS, 0u, 0u);
+            qn_barrier();
+        }
+        bad |= QN_TILE(qn_end_grain)(acc, total, limit);
     }
 
     QN_UNROLL

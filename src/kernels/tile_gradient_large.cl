@@ -10,12 +10,12 @@
 #undef QN_COLUMN_RUN
 #undef QN_SLICE
 #define QN_TILE(name) name##_gradient_large
-#define QN_TILE_LANES 256
-#define QN_TILE_GROUPS 2 /* that a processor is to hold at the same time */
-#define QN_TILE_ROWS 128u
+#define QN_TILE_LANES 128
+#define QN_TILE_GROUPS 3 /* that a processor is to hold at the same time */
+#define QN_TILE_ROWS 64u
 #define QN_TILE_COLUMNS 64u
 #define QN_LANE_ROWS 8u
 #define QN_LANE_COLUMNS 4u
 #define QN_ROW_RUN 4u
 #define QN_COLUMN_RUN 4u
-#define QN_SLICE 8u
+#define QN_SLICE 16u
