@@ -158,16 +158,16 @@ static void describe_entry(qn__cl_entry *e) {
     snprintf(info->reason, sizeof info->reason, "%s", why ? why : "");
 }
 
+static int rank_of(const qn__cl_entry *e) {
+    if (strcmp(e->info.type, "GPU") == 0)
+        return 0;
+    return strcmp(e->info.type, "accelerator") == 0 ? 1 : 2;
+}
+
 /* GPUs before accelerators before processors, platforms by name; else as the library has them. */
 static int comes_before(const qn__cl_entry *a, const qn__cl_entry *b) {
-    static const char *const order[] = {"GPU", "accelerator", "CPU"};
-    int rank[2] = {0, 0};
-    while (strcmp(a->info.type, order[rank[0]]) != 0)
-        ++rank[0];
-    while (strcmp(b->info.type, order[rank[1]]) != 0)
-        ++rank[1];
-    if (rank[0] != rank[1])
-        return rank[0] < rank[1];
+    if (rank_of(a) != rank_of(b))
+        return rank_of(a) < rank_of(b);
     return strcmp(a->info.platform, b->info.platform) < 0;
 }
 
