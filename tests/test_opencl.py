@@ -190,7 +190,8 @@ def test_what_fails_at_open_is_told(run_quern, fake, tmp_path, plan, says, remed
 
 def measured(run_quern, env):
     """The device's matmul rate, None when it failed; and what was noted."""
-    listed = events(run_quern("devices", "--json", "--measure", "all", env=env).stdout)
+    done = run_quern("devices", "--json", "--measure", "all", "--devices", "opencl:0", env=env)
+    listed = events(done.stdout)
     notes = [e["text"] for e in listed if e["event"] == "note"]
     return devices(listed)[0]["matmul_flop_per_s"], notes
 
