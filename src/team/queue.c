@@ -130,7 +130,7 @@ typedef struct outlook {
 
 static void look_ahead(const qn__queue *q, uint32_t worker, double now, outlook *o) {
     const double usual = usual_each(q);
-    o->count = 0;
+    o->count = o->own = 0;
     for (uint32_t w = 0; w < q->workers; ++w) {
         const qn__turn *t = &q->turn[w];
         if (!t->here)
