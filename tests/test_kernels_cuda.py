@@ -23,7 +23,7 @@ ARCHS = [75, 80, 90, "newest"]
 
 # At most so many registers a lane: what lets two groups of 256 lanes share a processor for the
 # large tiles, and keeps the others from crowding it.
-MOST_REGISTERS = {"qn_forward": 128, "qn_errors": 128, "qn_gradient": 128, "": 64}
+MOST_REGISTERS = {"qn_forward": 128, "qn_errors": 128, "qn_gradient": 168, "": 64}
 
 # How many fma the text of a kernel writes, where they can be counted; and whether it converts to 64
 # bits, which takes CONVERSION more (kernels/exact.cl) where the processor's instruction is slow.

@@ -1,4 +1,4 @@
-/* Tiles of GRADIENT_SMALL. */
+/* Tiles of GRADIENT_SMALL: a link is 16 fma a lane and 2 vectors of local memory. */
 #undef QN_TILE
 #undef QN_TILE_LANES
 #undef QN_TILE_GROUPS

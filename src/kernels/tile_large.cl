@@ -1,4 +1,6 @@
-/* Tiles of FORWARD_LARGE and ERRORS_LARGE. */
+/* Tiles of FORWARD_LARGE and ERRORS_LARGE. A link is 64 fma a lane and 4 vectors of local memory
+ * (8 of its cycles for 32 lanes: 32 for those that compute 64 at the same time); for a group 1 KB of memory for
+ * 16384 fma. 128 registers, so that two groups share a processor of 65536. */
 #undef QN_TILE
 #undef QN_TILE_LANES
 #undef QN_TILE_GROUPS

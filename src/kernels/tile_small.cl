@@ -1,4 +1,7 @@
-/* Tiles of FORWARD_SMALL and ERRORS_SMALL. */
+/* Tiles of FORWARD_SMALL and ERRORS_SMALL, for products that take microseconds: many groups, few
+ * chains in each lane, long slices because few lanes wait for memory together. A link is 4 fma a
+ * lane and 2 vectors of local memory, about 8 cycles of a processor with one group: 784 links of a
+ * layer of 500 outputs at 128 items are 128 groups and some 4 us at 1.7 GHz. */
 #undef QN_TILE
 #undef QN_TILE_LANES
 #undef QN_TILE_GROUPS
