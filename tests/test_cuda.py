@@ -148,7 +148,7 @@ def test_older_libraries(quern, fakes, gpu, files, tmp_path, driver, nvrtc):
 def test_the_real_compiler(quern, gpu, files, tmp_path, monkeypatch, capability):
     """NVRTC itself, where it is on the machine: machine code for an architecture that it knows, PTX
     of its newest one for a GPU of tomorrow. The fake driver looks for the kernels in them."""
-    monkeypatch.setenv("QUERN_NVRTC", test_kernels_cuda.nvrtc()._name)
+    monkeypatch.setenv("QUERN_NVRTC", test_kernels_cuda.nvrtc_path())
     gpu(f"capability={capability}")
     digest = recipes.train([quern], "adam", files, tmp_path / "model", "--devices", "cuda:0")
     assert digest == recipes.table()["adam"]

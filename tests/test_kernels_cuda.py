@@ -73,6 +73,13 @@ def nvrtc():
     return library
 
 
+def nvrtc_path():
+    """Where the library lies that nvrtc() opened."""
+    nvrtc()
+    maps = Path("/proc/self/maps").read_text()
+    return re.search(r"(/\S*/libnvrtc\.so\S*)", maps)[1]
+
+
 def newest():
     count = ctypes.c_int()
     assert nvrtc().nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0

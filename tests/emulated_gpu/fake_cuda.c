@@ -61,6 +61,15 @@ CUresult cuDriverGetVersion(int *version) {
     return DONE;
 }
 
+/* The real NVRTC asks the driver for a table of its own making, and takes no for an answer. */
+#ifndef QN_WITH_CUDA_H
+EXPORT CUresult cuGetExportTable(const void **table, const void *name);
+CUresult cuGetExportTable(const void **table, const void *name UNUSED) {
+    *table = NULL;
+    return NOT_FOUND;
+}
+#endif
+
 EXPORT CUresult cuGetErrorName(CUresult result, const char **text);
 EXPORT CUresult cuGetErrorString(CUresult result, const char **text);
 static const struct {
