@@ -1,7 +1,6 @@
 /* The program of an OpenCL device: from the cache where it has been built before, else from the
  * kernel text. */
 #include "base/memory.h"
-#include "device/notes.h"
 #include "device/opencl/opencl_gpu.h"
 
 #include <stdio.h>
@@ -60,7 +59,6 @@ static int take_cached(qn__gpu *gpu, const char *key) {
     size_t bytes;
     int32_t each = QN__CL_SUCCESS, code = QN__CL_SUCCESS;
     qn__gpu_cache_load(key, &binary, &bytes, note);
-    qn__device_tell(note);
     if (bytes == 0)
         return 0;
     const unsigned char *const from = binary;
@@ -99,7 +97,6 @@ static void keep(const qn__gpu *gpu, const char *key) {
     if (binary && gpu->cl->get_program_info(gpu->program, QN__CL_PROGRAM_BINARIES, sizeof binary,
                                             &binary, NULL) == QN__CL_SUCCESS)
         qn__gpu_cache_store(key, binary, bytes, note);
-    qn__device_tell(note);
     qn__free(binary);
 }
 
