@@ -131,9 +131,13 @@ def test_together(quern, gpu, files, tmp_path, plan, devices, shares, name):
 
 
 def test_a_wrong_bit_changes_the_model(quern, gpu, files, tmp_path):
-    gpu("wrong=60")
-    digest = recipes.train([quern], "sigmoid", files, tmp_path / "model", "--devices", "cuda:0")
-    assert digest != recipes.table()["sigmoid"]
+    """A bit in one of some kernels behind each other: what not all of them pass on, some do."""
+    found = set()
+    for at in range(54, 60):
+        gpu(f"wrong={at}")
+        found.add(recipes.train([quern], "sigmoid", files, tmp_path / "model", "--devices",
+                                "cuda:0"))
+    assert len(found - {recipes.table()["sigmoid"]}) >= 2
 
 
 @pytest.mark.parametrize("driver, nvrtc", [("old", None), (None, "old"), ("old", "old")])

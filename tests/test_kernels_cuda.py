@@ -21,8 +21,8 @@ import builds
 
 ARCHS = [75, 80, 90, "newest"]
 
-# At most so many registers a lane: what lets two groups of 256 lanes share a processor for the
-# large tiles, and keeps the others from crowding it.
+# At most so many registers a lane: what lets two groups of 256 lanes, of GRADIENT three of 128,
+# share a processor, and keeps the kernels that are no products from crowding it.
 MOST_REGISTERS = {"qn_forward": 128, "qn_errors": 128, "qn_gradient": 168, "": 64}
 
 # How many fma the text of a kernel writes, where they can be counted; and whether it converts to 64
