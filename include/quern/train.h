@@ -129,7 +129,7 @@ typedef struct qn_worker_report {
     double rate;      /* items a second, measured */
     double busy;      /* share of T in which it computed, 0..1 */
     int lost;         /* 1: it failed on the way */
-    char note[160];   /* why it was left out of steps, or how it was lost; may be empty */
+    char note[256];   /* why it was left out of steps, or how it was lost; may be empty */
     uint64_t bytes_up, bytes_down;   /* sent to the device and fetched from it */
     double seconds_up, seconds_down; /* spent on that */
     double joules; /* that the whole device used in this run, others' use included; NaN: unknown */

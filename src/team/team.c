@@ -71,7 +71,7 @@ static qn_status settle_opening(qn__team *t, qn_error *err) {
                 *err = m->error;
             return m->error.status;
         }
-        snprintf(m->note, sizeof m->note, "left out: %.140s", m->error.what);
+        snprintf(m->note, sizeof m->note, "left out: %.240s", m->error.what);
     }
     return QN_OK;
 }
@@ -210,7 +210,7 @@ static void tell(const qn__team *t, const char *text) {
 }
 
 void qn__team_notes(qn__team *t, qn_note_fn note, void *user) {
-    char text[320];
+    char text[400];
     t->note = note;
     t->user = user;
     for (uint32_t i = 0; i < t->count; ++i) {
@@ -254,7 +254,7 @@ static void lose(qn__team *t, uint32_t index) {
     snprintf(text, sizeof text, "worker %s is lost: %s%s", m->name, m->error.what,
              left ? "; the others take its grains" : "");
     qn__trace_mark(t->trace, m->track, "lost", qn__now(), m->error.what);
-    snprintf(m->note, sizeof m->note, "lost: %.150s", m->error.what);
+    snprintf(m->note, sizeof m->note, "lost: %.240s", m->error.what);
     last_words(m);
     m->device->close(m->worker);
     m->worker = NULL;

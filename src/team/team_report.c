@@ -39,7 +39,7 @@ static void report_one(qn__team *t, uint32_t index, double seconds, qn_worker_re
     add_cores(m, seconds, r);
     /* A device that works while nobody waits for it is as busy as its own clock says. */
     if (m->device->flush && r->cores == 1)
-        r->busy = r->core_busy[0];
+        r->busy = r->core_busy[0] < 1 ? r->core_busy[0] : 1;
     memcpy(r->note, m->note, sizeof r->note);
     if (m->worker && !t->pick && !t->fixed)
         qn__chooser_reason(&t->chooser, index, r->note, sizeof r->note);

@@ -45,7 +45,7 @@ typedef struct qn__mate {
     const qn__device_table *device;
     uint32_t index;
     qn__worker *worker; /* NULL: lost, or never there */
-    char name[64], title[128], note[160];
+    char name[64], title[128], note[256];
     int mortal; /* it can be lost; the CPU cannot */
     int lost, optional;
     uint64_t version;
