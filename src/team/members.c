@@ -272,7 +272,8 @@ qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {
     if (!(compute->device_timeout >= 0 && compute->device_timeout <= 86400)) {
         qn__fail(err, QN_USAGE, "a device cannot be given %g seconds to answer",
                  compute->device_timeout);
-        return qn__remedy(err, QN_USAGE, "--device-timeout takes 1 to 86400 seconds");
+        return qn__remedy(err, QN_USAGE,
+                          "--device-timeout takes seconds, at most 86400; 0 is the default of 60");
     }
     /* What "auto" finds is always right; looking for it here would only take time. */
     if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))
