@@ -34,12 +34,18 @@ static product product_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
     return p;
 }
 
+/* Groups in the second direction of a grid that CUDA takes at most. */
+enum { MOST_DOWN = 65535 };
+
 /* About how long a variant takes: the tiles that one processor has to work off, each its chains and
- * what reading both factors costs beside them, more where a lane has few chains. */
+ * what reading both factors costs beside them, more where a lane has few chains. One whose grid is
+ * too large takes for ever. */
 static uint64_t cost(const qn__worker *w, const product *p) {
     const qn__kernel_shape *s = qn__kernel_shape_of(p->kernel);
     const uint64_t tiles = (uint64_t)p->groups[0] * p->groups[1];
     const uint64_t turns = (tiles + w->facts->units - 1) / w->facts->units;
+    if (p->groups[1] > MOST_DOWN)
+        return UINT64_MAX;
     return turns * ((uint64_t)s->tile_rows * s->tile_columns + (uint64_t)4 * s->lanes[0]);
 }
 
