@@ -109,7 +109,12 @@ static void test_lanes_that_miss_a_barrier_are_found(void **state) {
     assert_true(dies(&kernel, 0));
     assert_true(dies(&kernel, 1));
     assert_true(dies(&kernel, LANES - 1));
-    assert_false(dies(&kernel, LANES)); /* nobody leaves */
+    /* Where nobody leaves, all is well. Not in a child: the thread sanitizer's children sometimes
+     * end badly for reasons of their own. */
+    const uint32_t groups[3] = {1, 1, 1};
+    uint32_t nobody = LANES;
+    void *const arguments[] = {&nobody};
+    qn_emulated_launch(&kernel, groups, LANES, arguments);
 }
 
 static void test_kernels_are_found_by_name(void **state) {

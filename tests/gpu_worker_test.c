@@ -1,5 +1,6 @@
 /* The worker of the GPU backends over an emulated device: what the conformance suite cannot ask of
- * a real one, such as a memory that is too small. QN_TEST_SEED and QN_TEST_CASES as there. */
+ * a real one, such as a memory that is too small. QN_TEST_SEED and QN_TEST_CASES as there;
+ * with QN_TEST_STRIDE=7 only every seventh call fails in its turn. */
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "gpu_emulated_test.h"
@@ -325,6 +326,7 @@ static void test_a_device_may_fail_anywhere(void **state) {
     static test_case c;
     static expected e;
     uint64_t failures = 0;
+    const uint64_t stride = setting("QN_TEST_STRIDE", 1);
     small_case(&c, &e);
     int64_t *sums = cut(&c, c.program.parameters, sizeof *sums);
     qn__state after = {.parameters = cut(&c, c.program.parameters, sizeof(float))};
@@ -333,7 +335,7 @@ static void test_a_device_may_fail_anywhere(void **state) {
     const size_t used = c.used;
     for (int d = 0; d < 2; ++d) {
         driver = d ? &recording : &one_by_one;
-        for (qn_status status = QN_DEVICE; status != QN_OK; ++plan.fail_at) {
+        for (qn_status status = QN_DEVICE; status != QN_OK; plan.fail_at += stride) {
             qn_error err = {0};
             qn__worker *w;
             plan.fail_at += plan.fail_at == 0;

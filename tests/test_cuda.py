@@ -94,7 +94,7 @@ def test_conformance_sanitized(gpu, monkeypatch):
     folder = builds.ready("asan")
     gpu("late=1")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(folder / "fake_gpu"))
-    run_conformance(folder, "asan", 6)
+    run_conformance(folder, "asan", 3)
 
 
 @pytest.mark.parametrize("preset, plan", [("asan", "devices=2,late=1"), ("tsan", "devices=2"),
