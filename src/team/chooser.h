@@ -3,7 +3,8 @@
  * Some steps shared by all tell roughly what a grain costs each. Then the sets of workers that can
  * win are tried for a few steps each: those that may be fastest alone, then the set that the
  * measured speeds say is best, and sets with one worker more or less as long as that helps. The
- * set with the shortest step stays, the smaller one where there is hardly a difference. It is
+ * set with the shortest step stays, the smaller one where there is hardly a difference; the others
+ * get a second chance first, at another moment. It is
  * watched: when its steps take lastingly longer or shorter, everybody is tried again, and also
  * after a while in any case, so rarely that the trials cost less than a hundredth of the time.
  *
