@@ -1,8 +1,6 @@
 /* The words of the kernel text in CUDA C++, as NVRTC takes it. Division, square root, fma and the
  * conversions are the intrinsics whose rounding is in their name. */
 #define QN_KERNEL_TEXT 1
-#define QN_CUDA 1
-
 typedef unsigned long long qn_u64;
 typedef long long qn_i64;
 typedef unsigned int qn_u32;

@@ -5,8 +5,6 @@
  *   QN_ATOMICS64       it adds 64-bit integers atomically (cl_khr_int64_base_atomics)
  *   QN_VECTORS         it is a CPU: the vector kernels belong to the program */
 #define QN_KERNEL_TEXT 1
-#define QN_OPENCL 1
-
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef QN_ATOMICS64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable

@@ -240,15 +240,8 @@ qn_learn_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOB
                 float decay) {
     long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
     const qn_group_place p = qn_place_of(step, in, out, 1u, limit);
-    qn_update_rule rule;
-    rule.optimizer = optimizer;
-    rule.momentum = momentum;
-    rule.beta1 = beta1;
-    rule.beta2 = beta2;
-    rule.one_minus_beta1 = one_minus_beta1;
-    rule.one_minus_beta2 = one_minus_beta2;
-    rule.epsilon = epsilon;
-    rule.decay = decay;
+    qn_update_rule rule = {optimizer,       momentum,        beta1,   beta2,
+                           one_minus_beta1, one_minus_beta2, epsilon, decay};
     QN_GLOBAL const float *const ahead[3] = {parameters + weights, slot0 + weights,
                                              slot1 + weights};
     const qn_u32 arrays = optimizer == QN_OPT_SGD ? 1u : optimizer == QN_OPT_MOMENTUM ? 2u : 3u;

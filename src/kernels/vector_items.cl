@@ -90,15 +90,8 @@ qn_update_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *parameters, QN_
                  float one_minus_beta2, float epsilon, float decay) {
     const qn_u64 first = (qn_u64)qn_group(0) * QN_UPDATE_SHARE;
     const qn_u64 end = first + QN_UPDATE_SHARE < count ? first + QN_UPDATE_SHARE : count;
-    qn_update_rule rule;
-    rule.optimizer = optimizer;
-    rule.momentum = momentum;
-    rule.beta1 = beta1;
-    rule.beta2 = beta2;
-    rule.one_minus_beta1 = one_minus_beta1;
-    rule.one_minus_beta2 = one_minus_beta2;
-    rule.epsilon = epsilon;
-    rule.decay = decay;
+    const qn_update_rule rule = {optimizer,       momentum,        beta1,   beta2,
+                                 one_minus_beta1, one_minus_beta2, epsilon, decay};
     for (qn_u64 n = first; n < end; n += 16u)
         qn_update_lanes(step, &rule, parameters, slot0, slot1, begin + n,
                         *(QN_GLOBAL const long16 *)(sums + begin + n));
