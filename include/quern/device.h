@@ -2,6 +2,7 @@
 #ifndef QUERN_DEVICE_H
 #define QUERN_DEVICE_H
 
+#include <quern/cluster.h>
 #include <quern/status.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@ typedef struct qn_compute {
      * list in these fixed proportions, all of them taking part; for experiments. */
     const char *shares;
     double device_timeout; /* seconds after which a silent device counts as lost; 0: 60 */
+    qn_cluster *cluster;   /* the other ranks that share the work; NULL: this process is alone */
 } qn_compute;
 
 typedef struct qn_device_info {

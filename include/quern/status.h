@@ -24,7 +24,8 @@ typedef enum qn_status {
     QN_BUSY,        /* somebody else holds it: a checkpoint folder, say */
     QN_DEVICE,      /* a device failed; its worker is lost */
     QN_INTERRUPTED, /* stopped on request, at a step's end */
-    QN_DIFFERS      /* a replay gave other bytes */
+    QN_DIFFERS,     /* a replay gave other bytes */
+    QN_CLUSTER      /* the ranks of a run could not meet, or go on without this one */
 } qn_status;
 
 /* What happened, where, and what to do about it: three NUL-terminated texts in UTF-8, `where` and
@@ -35,6 +36,9 @@ typedef struct qn_error {
     char where[512];
     char remedy[512];
 } qn_error;
+
+/* A plain message for a person: "resumed from step 1200", "worker fake:1 is lost". */
+typedef void (*qn_note_fn)(void *user, const char *text);
 
 /* The name of a status, such as "bad input". Never NULL. */
 const char *qn_status_name(qn_status status);

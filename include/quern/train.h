@@ -11,6 +11,7 @@
 #ifndef QUERN_TRAIN_H
 #define QUERN_TRAIN_H
 
+#include <quern/cluster.h>
 #include <quern/data.h>
 #include <quern/device.h>
 #include <quern/model.h>
@@ -46,9 +47,6 @@ typedef struct qn_epoch_event {
     qn_score train;       /* running: each batch before its update */
     qn_score valid, test; /* items 0 where there is no such set */
 } qn_epoch_event;
-
-/* A plain message for a person: "resumed from step 1200", "worker fake:1 is lost". */
-typedef void (*qn_note_fn)(void *user, const char *text);
 
 /* What to train and how. All that stands before `compute` is the recipe; what follows is the run.
  * Numbers are checked by qn_train_open; floats are the nearest float32 to what the user wrote. */

@@ -22,6 +22,7 @@ const char *qn_status_name(qn_status status) {
         [QN_DEVICE] = "device failure",
         [QN_INTERRUPTED] = "interrupted",
         [QN_DIFFERS] = "results differ",
+        [QN_CLUSTER] = "cluster failed",
     };
     const size_t index = (size_t)status;
     return index < sizeof names / sizeof *names ? names[index] : "unknown status";

@@ -85,12 +85,12 @@ static void test_messages_of_the_system(void **state) {
 
 static void test_every_status_has_a_name(void **state) {
     (void)state;
-    for (int a = QN_OK; a <= QN_DIFFERS; a++)
+    for (int a = QN_OK; a <= QN_CLUSTER; a++)
         for (int b = QN_OK; b < a; b++)
             assert_string_not_equal(qn_status_name((qn_status)a), qn_status_name((qn_status)b));
-    for (int a = QN_OK; a <= QN_DIFFERS; a++)
+    for (int a = QN_OK; a <= QN_CLUSTER; a++)
         assert_string_not_equal(qn_status_name((qn_status)a), "unknown status");
-    assert_string_equal(qn_status_name((qn_status)(QN_DIFFERS + 1)), "unknown status");
+    assert_string_equal(qn_status_name((qn_status)(QN_CLUSTER + 1)), "unknown status");
     assert_string_equal(qn_status_name((qn_status)-1), "unknown status");
 }
 

@@ -1,0 +1,100 @@
+/* Many processes that do one job together: the ranks of a cluster.
+ *
+ * Every rank makes the same calls in the same order on the same recipe and the same data, with
+ * `compute.cluster` set; each gets the whole result, the one that a single process would have
+ * got, byte for byte. Ranks may die or fall silent at any moment: those that are left go on.
+ *
+ *     qn_cluster_options o;
+ *     qn_cluster *c;
+ *     int code = 0;
+ *     qn_cluster_options_init(&o);
+ *     if (qn_cluster_join(&o, &c, &err) != QN_OK) ...     c is NULL where nobody else was started
+ *     options.compute.cluster = c;
+ *     ... qn_train_open, qn_train_run, qn_train_report_get: all ranks ...
+ *     while (!qn_cluster_over(c, &code))                  of those alive, one at a time gets here
+ *         code = write_the_files(), qn_cluster_finish(c, code);
+ *     qn_cluster_leave(c);
+ *
+ * A qn_cluster is used by one thread at a time, but for qn_cluster_stop. All functions but
+ * qn_cluster_join take NULL for a run of one process: rank 0 of 1, which speaks. */
+#ifndef QUERN_CLUSTER_H
+#define QUERN_CLUSTER_H
+
+#include <quern/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qn_cluster qn_cluster;
+
+typedef struct qn_cluster_options {
+    size_t size; /* sizeof(qn_cluster_options) */
+    /* How the ranks find one another.
+     *   NULL, "auto"  by what the launcher left in the environment: MPI's own library under mpirun,
+     *                 the list of nodes under srun; nobody where there is no launcher
+     *   "none"        alone, whatever the environment says
+     *   "HOST:PORT"   at this address, where rank 0 listens; `ranks` and `rank` say who there is */
+    const char *meet;
+    uint32_t ranks, rank;  /* with "HOST:PORT" */
+    const char *key;       /* with "HOST:PORT": a secret that all ranks know; NULL: none, and then
+                              HOST has to be an address of this machine alone */
+    const char *interface; /* network interface or address to listen on; NULL: all */
+    double meet_timeout;   /* seconds in which all have to be there; 0: 60 */
+    double rank_timeout;   /* seconds of silence after which a rank counts as dead; 0: 20 */
+    void *user;            /* handed to on_note */
+    qn_note_fn on_note;    /* told of lost ranks; on the thread that called */
+} qn_cluster_options;
+
+void qn_cluster_options_init(qn_cluster_options *options);
+
+/* Meets the others. *out is NULL, with QN_OK, where there are none. QN_USAGE for options that make
+ * no sense, QN_UNSUPPORTED when a launcher's library cannot be used (the message says which and
+ * what to do), QN_CLUSTER when the others did not come or are of another version of Quern or of
+ * the contract; the message names who. */
+qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, qn_error *err);
+
+/* Says goodbye and frees; no rank waits for another. Accepts NULL. */
+void qn_cluster_leave(qn_cluster *cluster);
+
+uint32_t qn_cluster_rank(const qn_cluster *cluster);  /* this one's number, from 0 */
+uint32_t qn_cluster_ranks(const qn_cluster *cluster); /* that the run was started with */
+uint32_t qn_cluster_alive(const qn_cluster *cluster); /* of them that are left */
+
+/* This rank's number among those of its machine, from 0, and how many these are. */
+void qn_cluster_local(const qn_cluster *cluster, uint32_t *index, uint32_t *count);
+
+/* Who a rank is, for messages: "rank 2 on host-b". Belongs to the cluster. */
+const char *qn_cluster_name(const qn_cluster *cluster, uint32_t rank);
+
+/* 1 when this rank writes files and talks to people: of those alive the one with the lowest number.
+ * It may become so at any moment. */
+int qn_cluster_speaks(const qn_cluster *cluster);
+
+/* For the rank that speaks: all that had to be written is written, with this exit code. */
+void qn_cluster_finish(qn_cluster *cluster, int code);
+
+/* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank speaks. */
+int qn_cluster_over(qn_cluster *cluster, int *code);
+
+/* Asks all ranks to stop at the end of a step, the same for all. Safe in a signal handler. */
+void qn_cluster_stop(qn_cluster *cluster);
+
+/* What could carry a run over several processes here. */
+typedef struct qn_cluster_library {
+    char name[128];    /* "Open MPI 5.0.11"; empty when none was found */
+    char path[256];    /* the file */
+    char launcher[64]; /* what it was started by: "mpirun (Open MPI)", "srun"; empty: nothing */
+    char deaths[256];  /* how its launcher has to be told to let others go on when a rank dies */
+    char reason[256];  /* why there is none, with a remedy */
+} qn_cluster_library;
+
+/* Looks for the MPI library; starts nothing. */
+void qn_cluster_library_get(qn_cluster_library *library);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,116 @@
+/* Rounds: how the ranks of a run add up integers, whoever dies meanwhile.
+ *
+ * All that ranks ever exchange is one thing: an array of int64, to which every rank adds the parts
+ * of some *units* (grains of a step, pieces of a validation), each unit counted exactly once, and
+ * whose total every rank gets. Results that are not sums, such as classes of items, go into places
+ * of their own that only one rank fills; the others add zero.
+ *
+ * All ranks hold the same rounds in the same order:
+ *
+ *     qn__round_begin(c, &round)             how many words, how many units
+ *     while (qn__round_units(c, &range))     this rank's share of the units
+ *         compute them; add to qn__round_part(c)
+ *     qn__round_add_up(c, &more, &total)     waits for the others; more: a rank died, and there
+ *                                            are further units for this one: go on above
+ *
+ * The total stays whole until this rank's second next qn__round_begin. Whoever has finished a round
+ * helps those that had not when somebody died, so at most the units of one round are computed
+ * again, and no state ever goes back.
+ *
+ * Once a rank has failed with anything but its own death (qn__cluster_fail), every rank gets that
+ * failure from its next call here: all stop alike. All calls are for one thread, the same always.
+ */
+#ifndef QN_CLUSTER_CLUSTER_H
+#define QN_CLUSTER_CLUSTER_H
+
+#include "base/error.h"
+#include <quern/cluster.h>
+
+enum { QN__MAX_RANKS = 1024 };
+
+/* What a round is about: each kind has speeds of its own. */
+typedef enum qn__round_kind { QN__ROUND_STEP, QN__ROUND_APPLY, QN__ROUND_OTHER } qn__round_kind;
+enum { QN__ROUND_KINDS = 3 };
+
+typedef struct qn__round {
+    qn__round_kind kind;
+    uint64_t words; /* int64s that are added up */
+    uint32_t units; /* 0: every rank that is alive adds something, nothing is shared out */
+} qn__round;
+
+typedef struct qn__units {
+    uint32_t first, count;
+} qn__units;
+
+/* What a rank's share costs it: a round of n units takes start + n * each seconds; each 0: not
+ * known. Told to all with the next total, and shares follow from it (shares.h). */
+typedef struct qn__cost {
+    double start, each;
+} qn__cost;
+
+/* Room for words of parts and totals, so that no round has to make it; all ranks alike. */
+qn_status qn__cluster_reserve(qn_cluster *c, uint64_t words, qn_error *err);
+
+/* QN_CLUSTER: this rank has to leave: the others go on without it, or cannot be reached by enough
+ * of them. It must write nothing any more. Every call below may return it. */
+qn_status qn__round_begin(qn_cluster *c, const qn__round *round, qn_error *err);
+/* The next of this rank's ranges: 1, or 0 when there is none (any more). */
+int qn__round_units(qn_cluster *c, qn__units *range);
+/* This rank's words, not cleared: the caller fills them by its add_up. */
+int64_t *qn__round_part(qn_cluster *c);
+/* Optional: words first .. first+count-1 of the part are as they will be unless further units come,
+ * so that they may travel while others are computed. */
+void qn__round_final(qn_cluster *c, uint64_t first, uint64_t count);
+/* 1 when some rank died in this round, or the total is here: who computes may look now and then,
+ * to come back early. */
+qn_status qn__round_add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err);
+
+/* Told with the next round. */
+void qn__cluster_cost(qn_cluster *c, qn__round_kind kind, qn__cost cost);
+
+/* 1 when some rank asked to stop (qn_cluster_stop): the same answer on all ranks after a round. */
+int qn__cluster_stopping(const qn_cluster *c);
+
+/* This rank cannot go on: all others fail alike, with a message that names rank and host. */
+void qn__cluster_fail(qn_cluster *c, const qn_error *why);
+
+/* ------------------------------------------------------------------------- built on rounds */
+
+/* Every rank's `bytes` bytes, those of rank r at all + r * bytes, zeros where a rank is dead; all
+ * ranks give the same number. */
+qn_status qn__cluster_gather(qn_cluster *c, const void *own, uint64_t bytes, void *all,
+                             qn_error *err);
+
+/* Memory that the ranks of this machine share, zeros at first; *first is 1 for the one rank of each
+ * machine that is to fill it. Unmapped by qn_cluster_leave. Followed by a round before anybody else
+ * reads it. Where ranks of one machine cannot share, each is `first` of its own. */
+qn_status qn__cluster_common(qn_cluster *c, uint64_t bytes, void **memory, int *first,
+                             qn_error *err);
+
+/* Copies the bytes of the lowest rank alive to all; the others' memory is overwritten. */
+qn_status qn__cluster_from_first(qn_cluster *c, void *memory, uint64_t bytes, qn_error *err);
+
+/* ------------------------------------------------------------------------------- for reports */
+
+typedef struct qn__rank_traffic {
+    uint64_t bytes_out, bytes_in; /* over the network */
+    uint64_t bytes_shared;        /* read from other ranks' memory on this machine */
+    uint64_t rounds;
+    double waiting;    /* seconds in qn__round_add_up, adding included */
+    double recovering; /* of them in which the ranks agreed on who is left */
+    uint32_t recoveries;
+    double longest; /* of these, seconds from the death's notice to going on */
+} qn__rank_traffic;
+
+void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic);
+
+const char *qn__cluster_host(const qn_cluster *c, uint32_t rank);
+int qn__cluster_is_alive(const qn_cluster *c, uint32_t rank);
+
+/* What to add to a moment of this rank's clock to have the same moment on `rank`'s. */
+double qn__cluster_clock(const qn_cluster *c, uint32_t rank);
+
+/* What a round of these words sends and receives over the network on this rank, by count. */
+void qn__cluster_count(const qn_cluster *c, uint64_t words, uint64_t *out, uint64_t *in);
+
+#endif

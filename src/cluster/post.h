@@ -1,0 +1,77 @@
+/* The post: messages between the ranks of a run, and the news of who is gone.
+ *
+ * Every two ranks hold one connection: a Unix socket on one machine, TCP between machines. A thread
+ * of the post's own sends, receives, answers and watches, so that a rank that computes for minutes
+ * is not taken for dead. Messages between two ranks arrive whole and in order, or the connection is
+ * gone. */
+#ifndef QN_CLUSTER_POST_H
+#define QN_CLUSTER_POST_H
+
+#include "base/error.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Head of a message, as it travels, in little-endian order. What the numbers mean is the receiver's
+ * affair. Types below 16 are the post's own. */
+typedef struct qn__head {
+    uint32_t type;
+    uint32_t extra;
+    uint64_t number[3];
+    uint64_t bytes; /* of the body that follows */
+} qn__head;
+
+/* A body, counted: whoever holds one may read it; the last to drop it gives it back to the pool of
+ * its post, so that a steady state allocates nothing. */
+typedef struct qn__parcel {
+    atomic_uint holders;
+    uint64_t bytes, room;
+    struct qn__post *post;
+    struct qn__parcel *next; /* in the pool */
+    _Alignas(64) unsigned char data[];
+} qn__parcel;
+
+typedef enum qn__going {
+    QN__GONE_DEAD,   /* the other process has certainly ended: its system closed the connection
+                        while it was heard from regularly */
+    QN__GONE_SILENT, /* not heard for rank_timeout, the connection failed otherwise, or this rank
+                        itself was asleep so long that it cannot tell: perhaps it still lives */
+    QN__GONE_LEFT    /* it said goodbye */
+} qn__going;
+
+/* What the post tells, all on its own thread, one at a time; none may block. */
+typedef struct qn__post_events {
+    void *user;
+    /* A message came. `body` (NULL for no bytes) is held for the callee, who drops it. */
+    void (*message)(void *user, uint32_t from, const qn__head *head, qn__parcel *body);
+    /* No message comes from that rank any more. Told once for each rank. */
+    void (*gone)(void *user, uint32_t rank, qn__going how);
+    /* Now and then, at least ten times a rank_timeout and whenever qn__post_wake was called. */
+    void (*tick)(void *user, double now);
+} qn__post_events;
+
+typedef struct qn__post qn__post;
+
+/* What a post has to be able to do: the real one, and the one of the tests, in which time and
+ * deaths are made up. */
+typedef struct qn__post_calls {
+    /* A parcel with room for `bytes`, held once; NULL when memory is short. */
+    qn__parcel *(*parcel)(qn__post *post, uint64_t bytes);
+    /* Queues a message, from any thread, never blocking; drops the caller's hold of `body` (which
+     * may be NULL). To a rank that is gone it is thrown away. */
+    void (*send)(qn__post *post, uint32_t to, const qn__head *head, qn__parcel *body);
+    /* Tells that rank that the others go on without it, then ends the connection. */
+    void (*expel)(qn__post *post, uint32_t rank, const char *why);
+    /* Makes tick come soon. */
+    void (*wake)(qn__post *post);
+    /* Seconds; of one clock for the whole rank. */
+    double (*now)(qn__post *post);
+} qn__post_calls;
+
+struct qn__post {
+    const qn__post_calls *calls;
+};
+
+/* Gives up a hold. Accepts NULL. */
+void qn__parcel_drop(qn__parcel *parcel);
+
+#endif
