@@ -11,6 +11,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* The longest body of a message. */
+#define QN__BODY_MOST (UINT64_C(1) << 32)
+
 /* Head of a message, as it travels, in little-endian order. What the numbers mean is the receiver's
  * affair. Types below 16 are the post's own. */
 typedef struct qn__head {
@@ -45,6 +48,9 @@ typedef struct qn__post_events {
     void (*message)(void *user, uint32_t from, const qn__head *head, qn__parcel *body);
     /* No message comes from that rank any more. Told once for each rank. */
     void (*gone)(void *user, uint32_t rank, qn__going how);
+    /* That rank says that the others go on without this one (its qn__post_calls.expel); gone(by,
+     * QN__GONE_SILENT) follows. `why` lives as long as the call. */
+    void (*expelled)(void *user, uint32_t by, const char *why);
     /* Now and then, at least ten times a rank_timeout and whenever qn__post_wake was called. */
     void (*tick)(void *user, double now);
 } qn__post_events;
@@ -65,13 +71,22 @@ typedef struct qn__post_calls {
     void (*wake)(qn__post *post);
     /* Seconds; of one clock for the whole rank. */
     double (*now)(qn__post *post);
+    /* Takes back a parcel that nobody holds any more; from any thread. NULL: it is freed. */
+    void (*recycle)(qn__post *post, qn__parcel *parcel);
 } qn__post_calls;
 
 struct qn__post {
     const qn__post_calls *calls;
 };
 
-/* Gives up a hold. Accepts NULL. */
+/* A new parcel of `post` (NULL: of none, freed with its last hold), held once, from no pool. NULL
+ * when memory is short or `bytes` is more than any message may have. */
+qn__parcel *qn__parcel_create(qn__post *post, uint64_t bytes);
+
+/* Gives up a hold. Accepts NULL. All holds are given up before the post ends. */
 void qn__parcel_drop(qn__parcel *parcel);
+
+/* One hold more. */
+qn__parcel *qn__parcel_hold(qn__parcel *parcel);
 
 #endif
