@@ -35,6 +35,9 @@ qemu-aarch64    | qemu-user             | runs the Arm build
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
 setarch         | util-linux            | runs the thread sanitizer with addresses in place
+mpirun.openmpi  | openmpi-bin           | ranks started by Open MPI 4.1
+mpiexec.mpich   | mpich                 | ranks started by MPICH
+ip              | iproute2              | hosts of the tests: network namespaces
 python3         | python3               | the tests of the command
 @venv           | python3-venv          | their environment
 '
