@@ -73,6 +73,8 @@ typedef struct qn_train_options {
     const char *checkpoint_dir; /* NULL: none */
     double checkpoint_seconds;  /* 0: not by time */
     uint64_t checkpoint_steps;  /* 0: not by steps */
+    double checkpoint_part;     /* as often as takes at most this part of the time, by what writing
+                                   one was measured to take: 0.01; 0: not by its cost */
     int resume;                 /* 1: go on from the last whole checkpoint, if there is one */
     const char *run_dir;        /* folder that keeps metrics and a record of the run; NULL: none */
     const char *command_line;   /* for that record: how the run was started; NULL: unknown */
@@ -119,6 +121,7 @@ qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error *err);
 
 /* How the run went. Pointers are owned by the qn_train. */
 typedef struct qn_worker_report {
+    uint32_t rank;    /* whose worker it is; 0 where one process did it all */
     char name[64];    /* "cpu", "cuda:0" */
     char device[128]; /* the device's own name */
     uint64_t grains;  /* computed in training */
@@ -135,11 +138,32 @@ typedef struct qn_worker_report {
     const double *core_busy; /* one share for each core */
 } qn_worker_report;
 
+/* What one rank did. Of a rank that was lost, `rate`, `items`, `busy` and `waiting` are what it
+ * said of itself at the end of the last epoch it saw, and the rest is zero. */
+typedef struct qn_rank_report {
+    uint32_t rank;
+    char host[64];
+    int lost;
+    uint32_t first_worker, workers;   /* which of qn_train_report.worker are its own */
+    char worker_names[128];           /* "cpu, cuda:0" */
+    uint64_t items;                   /* that its workers trained on */
+    double rate;                      /* items a second of all of them together, measured */
+    double busy;                      /* share of T in which they computed, by their rates */
+    double waiting;                   /* share of T in which it waited for other ranks */
+    uint64_t bytes_out, bytes_in;     /* over the network, all told */
+    uint64_t counted_out, counted_in; /* what steps and evaluations must send and receive, by count
+                                       */
+    uint64_t bytes_shared;            /* read from the memory of other ranks on its machine */
+    uint32_t recoveries;              /* times that the ranks agreed anew on who is left */
+    double longest_recovery;          /* seconds, from the notice of a loss to going on */
+} qn_rank_report;
+
 typedef struct qn_train_report {
     double seconds; /* T: from the beginning of the first step to the end, validation included */
     double seconds_training;      /* steps alone */
-    double bound;                 /* W/S: the training work over the summed rates of the workers,
-                                     each counted for the part of the steps that it took part in */
+    double bound;                 /* W/S: the training work over the summed rates of the workers of
+                                     all ranks, each counted for the part of the steps that it took
+                                     part in */
     double seconds_choosing;      /* of seconds_training: what finding out who should take part has
                                      cost beyond the steps of those who were chosen */
     uint64_t steps_repeated;      /* computed again after a worker was lost */
@@ -147,8 +171,10 @@ typedef struct qn_train_report {
     uint64_t items;               /* items trained on in this run */
     uint64_t steps;
     uint64_t resumed_from; /* step at which the run began */
-    uint32_t workers;
+    uint32_t workers;      /* of all ranks, in their order */
     const qn_worker_report *worker;
+    uint32_t ranks; /* that the run was started with; 1 where one process did it all */
+    const qn_rank_report *rank;
     qn_score train, valid, test; /* at the end; train: running, of the last epoch */
     uint32_t classes;
     /* classes x classes of the test set: [label][class]; NULL without one, or with more than 1024
@@ -156,7 +182,7 @@ typedef struct qn_train_report {
     const uint64_t *confusion;
 } qn_train_report;
 
-/* The workers of the run: who they are from qn_train_open on, and what each did so far. Their
+/* The workers of this rank: who they are from qn_train_open on, and what each did so far. Their
  * number in *count. Belongs to the qn_train, until the next call with it. Not while qn_train_run is
  * at work. */
 const qn_worker_report *qn_train_workers(qn_train *train, uint32_t *count);

@@ -280,7 +280,7 @@ static void add_field(qn__text *t, const char *key, double value) {
 }
 
 static void add_worker(qn__text *t, const qn_worker_report *w) {
-    qn__text_add(t, "{\"name\": ");
+    qn__text_add(t, "{\"rank\": %" PRIu32 ", \"name\": ", w->rank);
     qn__text_add_json(t, w->name);
     qn__text_add(t, ", \"device\": ");
     qn__text_add_json(t, w->device);
@@ -302,6 +302,24 @@ static void add_worker(qn__text *t, const qn_worker_report *w) {
     qn__text_add(t, "]}");
 }
 
+static void add_rank(qn__text *t, const qn_rank_report *r) {
+    qn__text_add(t, "{\"rank\": %" PRIu32 ", \"host\": ", r->rank);
+    qn__text_add_json(t, r->host);
+    qn__text_add(t, ", \"lost\": %s, \"workers\": ", r->lost ? "true" : "false");
+    qn__text_add_json(t, r->worker_names);
+    qn__text_add(t, ", \"items\": %" PRIu64, r->items);
+    add_field(t, "rate", r->rate);
+    add_field(t, "busy", r->busy);
+    add_field(t, "waiting", r->waiting);
+    qn__text_add(
+        t,
+        ", \"bytes_out\": %" PRIu64 ", \"bytes_in\": %" PRIu64 ", \"counted_out\": %" PRIu64
+        ", \"counted_in\": %" PRIu64 ", \"bytes_shared\": %" PRIu64 ", \"recoveries\": %" PRIu32,
+        r->bytes_out, r->bytes_in, r->counted_out, r->counted_in, r->bytes_shared, r->recoveries);
+    add_field(t, "longest_recovery", r->longest_recovery);
+    qn__text_add(t, "}");
+}
+
 static void add_report(qn__text *t, const qn_train_report *report) {
     add_number(t, "seconds", report->seconds);
     add_number(t, "seconds_training", report->seconds_training);
@@ -319,6 +337,11 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     for (uint32_t i = 0; i < report->workers; ++i) {
         qn__text_add(t, "%s", i > 0 ? ",\n    " : "\n    ");
         add_worker(t, &report->worker[i]);
+    }
+    qn__text_add(t, "],\n  \"ranks\": [");
+    for (uint32_t i = 0; i < report->ranks; ++i) {
+        qn__text_add(t, "%s", i > 0 ? ",\n    " : "\n    ");
+        add_rank(t, &report->rank[i]);
     }
     qn__text_add(t, "]");
 }

@@ -1,5 +1,4 @@
-/* The public training under way: steps, evaluations, checkpoints, what a person is told, the
- * report. */
+/* The public training under way: steps, evaluations, checkpoints, what a person is told. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "run/trainer_state.h"
@@ -11,6 +10,10 @@
 #define RECENT_SECONDS 1.0
 /* Energy counters are read so often, since they begin again after some minutes of hard work. */
 #define METER_SECONDS 60.0
+/* By their cost, checkpoints are written once in so many seconds at most; and the bytes a second
+ * that are expected of a disk that was not seen at work. */
+#define SOONEST 1.0
+#define SLOW_DISK 1e8
 
 static qn_score score_of(const qn__tally *tally) {
     const double items = (double)tally->items;
@@ -27,7 +30,7 @@ static void span(qn_train *t, const char *name, double begun) {
 
 void qn_train_stop(qn_train *t) { atomic_store(&t->stop, 1); }
 
-static qn_status check_failed(const qn_train *t, qn_error *err) {
+qn_status qn__train_failed(const qn_train *t, qn_error *err) {
     if (t->failed == QN_OK)
         return QN_OK;
     qn__fail(err, t->failed, "the training failed in step %llu: there is no state to go on from",
@@ -51,7 +54,7 @@ static qn_status check_finite(const qn_train *t, qn_error *err) {
 
 static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *err) {
     const double begun = qn__now();
-    qn_status status = check_failed(t, err);
+    qn_status status = qn__train_failed(t, err);
     if (status == QN_OK)
         status = qn__train_job_pull(&t->job, err);
     if (status == QN_OK)
@@ -61,6 +64,7 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
     const qn__snapshot snapshot = qn__train_snapshot(t);
     status = qn__checkpoints_write(to, &snapshot, err);
     t->last_checkpoint = qn__now();
+    t->checkpoint_cost = fmax(t->last_checkpoint - begun, 0.5 * t->checkpoint_cost);
     if (status == QN_OK && to == t->checkpoints)
         t->saved_step = t->job.step;
     span(t, "checkpoint", begun);
@@ -78,11 +82,22 @@ qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
     return status;
 }
 
+/* Seconds that a checkpoint takes: what the last ones did, or a guess from its size, on the high
+ * side, while there was none. */
+static double checkpoint_cost(const qn_train *t) {
+    const double bytes = (double)t->job.program.parameters * sizeof(float) *
+                         (1 + qn__optimizer_slots(t->job.program.optimizer));
+    return t->checkpoint_cost > 0 ? t->checkpoint_cost : 0.02 + bytes / SLOW_DISK;
+}
+
 static int checkpoint_due(const qn_train *t, double now) {
     const qn_train_options *o = &t->options;
     if (!t->checkpoints)
         return 0;
     if (o->checkpoint_steps && t->job.step % o->checkpoint_steps == 0)
+        return 1;
+    if (o->checkpoint_part > 0 &&
+        now - t->last_checkpoint >= fmax(SOONEST, checkpoint_cost(t) / o->checkpoint_part))
         return 1;
     return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
 }
@@ -132,8 +147,7 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
     return status;
 }
 
-/* Scores of the parameters as they are, unless they are known. */
-static qn_status score_sets(qn_train *t, qn_error *err) {
+qn_status qn__train_score(qn_train *t, qn_error *err) {
     const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
     t->train_score = score_of(&t->job.running);
     if (t->scored_step == t->job.step)
@@ -161,7 +175,7 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
 
 static qn_status end_epoch(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
-    const qn_status status = score_sets(t, err);
+    const qn_status status = qn__train_score(t, err);
     span(t, "epoch", t->epoch_begun);
     t->epoch_begun = 0;
     if (status != QN_OK)
@@ -259,7 +273,7 @@ static void write_trace(qn_train *t) {
 qn_status qn_train_run(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const double begun = qn__now();
-    qn_status status = check_failed(t, err);
+    qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
     qn__team_meter(job->team, 1);
@@ -293,60 +307,8 @@ qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
     /* Fetching the parameters changes nothing that a caller could see. */
     qn_train *mutable = (qn_train *)(uintptr_t)t;
     *out = NULL;
-    const qn_status status = check_failed(t, err);
+    const qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
     return qn__train_job_model(&mutable->job, out, err);
-}
-
-/* The end of run.json, for a report that is complete. */
-static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error *err) {
-    qn_model *model;
-    if (t->job.step < t->job.steps)
-        return qn__record_end(t->record, report, NULL, "interrupted", err);
-    qn_status status = qn_train_model(t, &model, err);
-    if (status == QN_OK)
-        status = qn__record_end(t->record, report, qn_model_digest(model), "finished", err);
-    qn_model_free(model);
-    return status;
-}
-
-static qn_status tell_unrecorded(const qn_train *t, qn_error *err) {
-    if (err && t->unrecorded.status != QN_OK)
-        *err = t->unrecorded;
-    return t->unrecorded.status;
-}
-
-const qn_worker_report *qn_train_workers(qn_train *t, uint32_t *count) {
-    double rate;
-    return qn__team_report(t->job.team, t->seconds, count, &rate);
-}
-
-qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
-    double rate = 0;
-    memset(report, 0, sizeof *report);
-    qn_status status = check_failed(t, err);
-    if (status != QN_OK)
-        return status;
-    report->seconds = t->seconds;
-    /* Before the scores, whose time is no part of T. */
-    report->worker = qn__team_report(t->job.team, t->seconds, &report->workers, &rate);
-    status = score_sets(t, err);
-    if (status != QN_OK)
-        return status;
-    report->seconds_training = t->training;
-    report->seconds_choosing = qn__team_trial_seconds(t->job.team);
-    report->steps_repeated = qn__team_repeated(t->job.team);
-    report->bound = rate > 0 ? (double)t->items / rate : 0;
-    report->seconds_to_first_step = t->first_step - t->opened;
-    report->items = t->items;
-    report->steps = t->steps;
-    report->resumed_from = t->resumed_from;
-    report->train = t->train_score;
-    report->valid = t->valid_score;
-    report->test = t->test_score;
-    report->classes = t->job.layer[t->job.program.layers - 1].out;
-    report->confusion = t->confusion;
-    status = t->record ? end_record(t, report, err) : QN_OK;
-    return status == QN_OK ? tell_unrecorded(t, err) : status;
 }

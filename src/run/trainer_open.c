@@ -143,6 +143,11 @@ static qn_status check_options(const qn_train_options *o, const qn_data *valid, 
         qn__fail(err, QN_USAGE, "there is no folder of checkpoints to resume from");
         return qn__remedy(err, QN_USAGE, "name it with --checkpoint");
     }
+    if (!(o->checkpoint_part >= 0 && o->checkpoint_part <= 1)) {
+        qn__fail(err, QN_USAGE, "checkpoints cannot take the part %g of the time",
+                 o->checkpoint_part);
+        return qn__remedy(err, QN_USAGE, "0.01 is a hundredth of the time; 0 is not by their cost");
+    }
     return qn_compute_check(&o->compute, err);
 }
 
@@ -155,9 +160,13 @@ static qn_status check_labels(const qn_data *train, qn_error *err) {
                       "holds them");
 }
 
-/* Room for the confusions, made now so that a long run cannot fail for it at its end. */
-static qn_status make_confusion(qn_train *t, qn_error *err) {
+/* Room for the confusions and what is said of the ranks, made now so that a long run cannot fail
+ * for it at its end. */
+static qn_status make_reports(qn_train *t, qn_error *err) {
     const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
+    t->ranks = qn__alloc(1, sizeof *t->ranks, err);
+    if (!t->ranks)
+        return QN_MEMORY;
     if (!t->test || outputs > CONFUSION_OUTPUTS)
         return QN_OK;
     t->confusion = qn__alloc(outputs * outputs, sizeof *t->confusion, err);
@@ -201,7 +210,7 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
         status = check_sets(t, err);
     }
     if (status == QN_OK)
-        status = make_confusion(t, err);
+        status = make_reports(t, err);
     if (status == QN_OK && options->checkpoint_dir)
         status = open_checkpoints(t, options->checkpoint_dir, err);
     if (status == QN_OK && options->trace)
@@ -230,6 +239,7 @@ void qn_train_close(qn_train *t) {
     qn__trace_free(t->trace);
     qn__free(t->trace_path);
     qn__free(t->confusion);
+    qn__free(t->ranks);
     qn__free(t->checkpoint_dir);
     qn__free(t);
 }

@@ -30,17 +30,25 @@ struct qn_train {
     double training;           /* seconds in steps, of this run and of this epoch */
     double epoch_training;
     double last_checkpoint, last_meter;
+    double checkpoint_cost;            /* seconds that writing one takes; 0: not known yet */
     double recent_moment, recent_rate; /* for items_per_second */
     uint64_t recent_items;
     uint64_t items, epoch_items, steps, resumed_from;
     uint64_t saved_step;  /* that the last checkpoint is of, written or resumed from */
     uint64_t scored_step; /* after which the scores below were taken */
     qn_score train_score, valid_score, test_score;
-    uint64_t *confusion; /* of the test set, outputs x outputs; NULL without or with too many */
+    qn_rank_report *ranks; /* for the report */
+    uint64_t *confusion;   /* of the test set, outputs x outputs; NULL without or with too many */
 };
 
 /* Says something to the caller's on_note. */
 void qn__train_tell(const qn_train *train, const char *text);
+
+/* Fails when a step did: there is no state then. */
+qn_status qn__train_failed(const qn_train *train, qn_error *err);
+
+/* Takes the scores of the parameters as they are, unless they are known. */
+qn_status qn__train_score(qn_train *train, qn_error *err);
 
 /* Where the state of the run stands, to be written as a checkpoint or filled from one. */
 qn__snapshot qn__train_snapshot(qn_train *train);

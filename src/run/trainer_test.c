@@ -29,11 +29,24 @@ typedef struct watch {
     qn_train *train;
     uint64_t stop_at;    /* 0: never */
     uint32_t full_after; /* epoch after which no file may grow; 0: none */
+    double pause;        /* seconds that a step is held up */
+    uint64_t saved_at;   /* the first step that began with a checkpoint in the folder */
     uint32_t epochs;
     qn_epoch_event epoch[MOST_EPOCHS];
     uint64_t steps, last_step;
     char notes[512];
 } watch;
+
+/* Whether there is a file in the folder beside its lock. */
+static int something_saved(void) {
+    DIR *d = opendir(folder);
+    int files = 0;
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;)
+        files += e->d_name[0] == 'c';
+    if (d)
+        closedir(d);
+    return files > 0;
+}
 
 static void on_step(void *user, const qn_step_event *e) {
     watch *w = user;
@@ -41,6 +54,10 @@ static void on_step(void *user, const qn_step_event *e) {
     assert_true(e->step > w->last_step && e->step <= e->steps);
     assert_true(e->items_done > 0 && e->items_done <= ITEMS && e->epoch < e->epochs);
     w->last_step = e->step;
+    if (!w->saved_at && w->pause > 0 && something_saved())
+        w->saved_at = e->step;
+    if (w->pause > 0)
+        usleep((useconds_t)(1e6 * w->pause));
     if (e->step == w->stop_at)
         qn_train_stop(w->train);
 }
@@ -409,6 +426,10 @@ static void test_report(void **unused) {
     assert_int_equal(r.worker[0].cores, 2);
     assert_int_equal(r.worker[0].grains, 4 * (9 * 3 + 2));
     assert_true(r.worker[0].busy > 0 && r.worker[0].busy <= 1.0);
+    assert_int_equal(r.ranks, 1);
+    assert_int_equal(r.rank[0].items, (uint64_t)ITEMS * EPOCHS);
+    assert_string_equal(r.rank[0].worker_names, "cpu");
+    assert_true(r.rank[0].busy == r.worker[0].busy && r.rank[0].rate == r.worker[0].rate);
     for (int c = 0; c < r.worker[0].cores; ++c)
         assert_true(r.worker[0].core_busy[c] >= 0 && r.worker[0].core_busy[c] <= 1.0);
     /* One worker: the work over its rate is its training time, which is less than T. */
@@ -471,6 +492,8 @@ static void test_options_are_checked(void **unused) {
     REFUSED(valid_fraction, 1, "validation");
     REFUSED(valid_fraction, NAN, "validation");
     REFUSED(valid_fraction, 1e-6f, "validation");
+    REFUSED(checkpoint_part, 1.5, "1.5");
+    REFUSED(checkpoint_part, NAN, "part");
     REFUSED(compute.threads, -1, "threads");
     REFUSED(compute.isa, "mmx", "mmx");
 #undef REFUSED
@@ -574,6 +597,25 @@ static void test_a_full_disk_costs_the_record_only(void **unused) {
     assert_string_equal(digest, want);
 }
 
+/* Checkpoints by their cost: where the whole time may be spent on them there is one within some
+ * steps that last long, where hardly any time may, there is none but the last. */
+static void test_checkpoints_by_their_cost(void **unused) {
+    (void)unused;
+    const double part[] = {1, 1e-6};
+    for (int round = 0; round < 2; ++round) {
+        watch w = {.pause = 0.3, .stop_at = 7};
+        qn_train_options o = options_for(&w);
+        qn_train *t;
+        o.checkpoint_dir = new_folder();
+        o.checkpoint_part = part[round];
+        assert_int_equal(go(&o, &w, NULL, &t), QN_INTERRUPTED);
+        assert_true(something_saved());
+        qn_train_close(t);
+        remove_folder();
+        assert_true(round ? w.saved_at == 0 : w.saved_at > 2 && w.saved_at < 7);
+    }
+}
+
 static int set_up(void **unused) {
     (void)unused;
     return qn_data_synth_digits(3, 0, ITEMS, &digits, NULL) != QN_OK ||
@@ -598,6 +640,7 @@ int main(void) {
                                        cmocka_unit_test(test_options_are_checked),
                                        cmocka_unit_test(test_replay),
                                        cmocka_unit_test(test_record_of_a_resumed_run),
-                                       cmocka_unit_test(test_a_full_disk_costs_the_record_only)};
+                                       cmocka_unit_test(test_a_full_disk_costs_the_record_only),
+                                       cmocka_unit_test(test_checkpoints_by_their_cost)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
