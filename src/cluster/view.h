@@ -31,12 +31,15 @@ typedef struct qn__view_calls {
     qn__parcel *(*plan)(void *user, const qn__ranks *members, qn__parcel *const *report);
     /* Decided: this is the new view and its plan. */
     void (*adopt)(void *user, uint64_t number, const qn__ranks *members, const qn__parcel *plan);
-    /* This rank has to leave. Told once. */
-    void (*outcast)(void *user, const char *why);
+    /* This rank has to leave; it hears of nothing more. Told once. others: 1 when the others are
+     * known to go on without it, 0 when it cannot reach enough of them. */
+    void (*outcast)(void *user, int others, const char *why);
 } qn__view_calls;
 
-/* View 0 of `ranks` ranks, this one being `rank`. NULL when memory is short. */
-qn__view *qn__view_create(qn__post *post, uint32_t ranks, uint32_t rank,
+/* View 0 of `ranks` ranks, this one being `rank`. `patience`: seconds (a rank_timeout) for which a
+ * change waits for a rank that does not report, or for news that would make those who did enough.
+ * NULL when memory is short. */
+qn__view *qn__view_create(qn__post *post, uint32_t ranks, uint32_t rank, double patience,
                           const qn__view_calls *calls);
 void qn__view_destroy(qn__view *view);
 
@@ -51,6 +54,7 @@ void qn__view_reported(qn__view *view, uint64_t ballot, qn__parcel *report);
 /* Events of the post, to be passed on: those messages that are of the view's types. */
 void qn__view_message(qn__view *view, uint32_t from, const qn__head *head, qn__parcel *body);
 void qn__view_gone(qn__view *view, uint32_t rank, qn__going how);
+void qn__view_expelled(qn__view *view, uint32_t by, const char *why);
 void qn__view_tick(qn__view *view, double now);
 
 #endif
