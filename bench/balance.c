@@ -32,7 +32,8 @@
 #include "num/optimise.h"
 #include "num/sums.h"
 #include "team/team_state.h"
-#include "team/virtual_test.h"
+#include "team/virtual.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static const char *const policies[] = {"measured", "equal", "declared", "chunks"
 typedef struct scene {
     const char *name;
     uint32_t workers, grains; /* of a step */
-    virtual_worker worker[MOST];
+    qn__virtual_worker worker[MOST];
     int real_cpu; /* worker 0 is the CPU as it is, its speed measured */
     double target;
 } scene;
@@ -147,7 +148,7 @@ static qn__team *make_team(const scene *s, const job *j, double change_after) {
     qn__team *team;
     qn_error err;
     for (uint32_t i = 0; i < s->workers; ++i) {
-        const virtual_worker *w = &s->worker[i];
+        const qn__virtual_worker *w = &s->worker[i];
         members[i] = (qn__member){.device = &qn__fake_device, .index = i};
         plan.device[i] = (qn__fake_behaviour){.idle = 1,
                                               .rate = w->rate * j->program.grain,
@@ -208,8 +209,8 @@ static void real_scene(const scene *given, uint32_t steps) {
             s.worker[i].change_at = given->worker[i].change_at > 0 ? half : 0;
         snprintf(more, sizeof more, p == MEASURED ? "   (trials %.3f s)" : "",
                  qn__team_trial_seconds(team));
-        print_line(&s, p, seconds, virtual_bound(s.worker, s.workers, (double)count * s.grains, 0),
-                   more);
+        print_line(&s, p, seconds,
+                   qn__virtual_bound(s.worker, s.workers, (double)count * s.grains, 0), more);
         qn__team_destroy(team);
     }
     qn__fake_set(NULL);
@@ -295,9 +296,10 @@ static void virtual_scene(const scene *given, uint32_t steps) {
                 s.worker[i].change_at = clock + 0.5 * steps * s.grains / all;
         }
         for (uint32_t i = 0; i < steps; ++i)
-            virtual_step(&q, s.worker, s.workers, (UINT64_C(1) << s.workers) - 1, s.grains, &clock);
+            qn__virtual_step(&q, s.worker, s.workers, (UINT64_C(1) << s.workers) - 1, s.grains,
+                             &clock);
         print_line(&s, p, clock - 1,
-                   virtual_bound(s.worker, s.workers, (double)steps * s.grains, 1), "");
+                   qn__virtual_bound(s.worker, s.workers, (double)steps * s.grains, 1), "");
         qn__queue_end(&q);
     }
 }
@@ -306,18 +308,18 @@ static void virtual_scene(const scene *given, uint32_t steps) {
  * and waking. */
 static void overhead(uint32_t workers, uint32_t grains) {
     enum { STEPS = 2000 };
-    virtual_worker w[MOST] = {{0}};
+    qn__virtual_worker w[MOST] = {{0}};
     qn__queue q;
     double clock = 1;
     if (qn__queue_begin(&q, workers) != 0)
         exit(1);
     for (uint32_t i = 0; i < workers; ++i)
-        w[i] = (virtual_worker){.rate = 1000.0 * (1 + 2 * i), .noise = 0.1};
+        w[i] = (qn__virtual_worker){.rate = 1000.0 * (1 + 2 * i), .noise = 0.1};
     for (int i = 0; i < 100; ++i)
-        virtual_step(&q, w, workers, (UINT64_C(1) << workers) - 1, grains, &clock);
+        qn__virtual_step(&q, w, workers, (UINT64_C(1) << workers) - 1, grains, &clock);
     const double begun = qn__now();
     for (int i = 0; i < STEPS; ++i)
-        virtual_step(&q, w, workers, (UINT64_C(1) << workers) - 1, grains, &clock);
+        qn__virtual_step(&q, w, workers, (UINT64_C(1) << workers) - 1, grains, &clock);
     const double each = (qn__now() - begun) / STEPS / grains;
     printf("  %u workers, %4u grains a step: %.3f microseconds a grain%s\n", workers, grains,
            1e6 * each, each < 2e-6 ? "" : "   ABOVE THE TARGET");
@@ -352,10 +354,10 @@ int main(int count, char **argument) {
     };
     static const double rates[] = {1, 2, 4, 6, 8, 11, 13, 16};
     for (uint32_t i = 0; i < 8; ++i)
-        scenes[1].worker[i] = (virtual_worker){.rate = 420 * rates[i],
-                                               .noise = 0.05,
-                                               .change_at = i == 7 ? 1 : 0,
-                                               .change_rate = 420 * rates[i] / 2};
+        scenes[1].worker[i] = (qn__virtual_worker){.rate = 420 * rates[i],
+                                                   .noise = 0.05,
+                                                   .change_at = i == 7 ? 1 : 0,
+                                                   .change_rate = 420 * rates[i] / 2};
     if (steps < 10) {
         fprintf(stderr, "balance: give at least 10 steps\n");
         return 2;

@@ -9,14 +9,16 @@
 #include <cmocka.h>
 
 #include "team/chooser.h"
-#include "team/virtual_test.h"
+#include "num/philox.h"
+#include "team/virtual.h"
+#include <math.h>
 #include <string.h>
 
 enum { GRAINS = 64, MOST = 8 };
 
 typedef struct world {
     uint32_t workers;
-    virtual_worker worker[MOST];
+    qn__virtual_worker worker[MOST];
     double alone[MOST]; /* seconds of a step alone, 0: as long as the grains shared by it alone */
     double sharing;     /* seconds that a shared step takes beyond the grains */
     double noise;
@@ -50,7 +52,7 @@ static void step(world *v) {
         v->disturbed -= disturbed;
         v->clock += v->alone[lone] * noise(v) * (disturbed ? 3.0 : 1.0);
     } else {
-        virtual_step(&v->queue, v->worker, v->workers, set, GRAINS, &v->clock);
+        qn__virtual_step(&v->queue, v->worker, v->workers, set, GRAINS, &v->clock);
         v->clock += v->sharing * noise(v);
     }
     ++v->steps;
@@ -156,7 +158,7 @@ static void test_eight_of_all_speeds(void **state) {
     static const double rates[] = {1, 2, 4, 6, 8, 11, 13, 16};
     world v = {.workers = 8, .sharing = 0.001, .noise = 0.03};
     for (int i = 0; i < 8; ++i)
-        v.worker[i] = (virtual_worker){.rate = 500 * rates[i], .noise = 0.03};
+        v.worker[i] = (qn__virtual_worker){.rate = 500 * rates[i], .noise = 0.03};
     begin(&v);
     const uint64_t set = settle(&v);
     print_message("eight workers: the set is %llx after %llu steps, %.2f s of %.2f s for trials\n",
@@ -182,11 +184,11 @@ static void test_a_lasting_change_is_seen(void **state) {
     steps(&v, 3000);
     assert_int_equal(qn__chooser_set(&v.chooser), 2);
     v.alone[1] = 0.010;
-    v.worker[1] = (virtual_worker){.rate = 8000, .start = 0.005};
+    v.worker[1] = (qn__virtual_worker){.rate = 8000, .start = 0.005};
     steps(&v, 400);
     assert_int_equal(settle(&v), 1);
     v.alone[1] = 0.0002;
-    v.worker[1] = (virtual_worker){.rate = 400000, .start = 0.0001};
+    v.worker[1] = (qn__virtual_worker){.rate = 400000, .start = 0.0001};
     while (v.clock < 100 + 60)
         step(&v);
     assert_int_equal(settle(&v), 2);

@@ -10,7 +10,8 @@
 
 #include "base/clock.h"
 #include "team/queue.h"
-#include "team/virtual_test.h"
+#include "team/virtual.h"
+#include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -208,20 +209,20 @@ static void test_somebody_always_takes(void **state) {
 /* ---------------------------------------------------------------------------- a made-up clock */
 
 /* T_bound / T over steps of `grains` grains. */
-static double efficiency(virtual_worker *w, uint32_t workers, uint32_t steps, uint32_t grains,
+static double efficiency(qn__virtual_worker *w, uint32_t workers, uint32_t steps, uint32_t grains,
                          double *clock) {
     qn__queue q;
     const double begun = *clock;
     assert_int_equal(qn__queue_begin(&q, workers), 0);
     for (uint32_t i = 0; i < steps; ++i)
-        virtual_step(&q, w, workers, UINT64_MAX >> (64 - workers), grains, clock);
+        qn__virtual_step(&q, w, workers, UINT64_MAX >> (64 - workers), grains, clock);
     qn__queue_end(&q);
-    return virtual_bound(w, workers, (double)steps * grains, begun) / (*clock - begun);
+    return qn__virtual_bound(w, workers, (double)steps * grains, begun) / (*clock - begun);
 }
 
 static void test_two_workers_one_to_four(void **state) {
     (void)state;
-    virtual_worker w[] = {{.rate = 1000, .noise = 0.02}, {.rate = 4000, .noise = 0.02}};
+    qn__virtual_worker w[] = {{.rate = 1000, .noise = 0.02}, {.rate = 4000, .noise = 0.02}};
     double clock = 1;
     const double reached = efficiency(w, 2, 200, 64, &clock);
     print_message("two workers 1:4, 64 grains a step: T_bound/T %.3f\n", reached);
@@ -231,10 +232,10 @@ static void test_two_workers_one_to_four(void **state) {
 static void test_eight_workers_of_which_one_halves(void **state) {
     (void)state;
     static const double rates[] = {1, 2, 4, 6, 8, 11, 13, 16};
-    virtual_worker w[8] = {0};
+    qn__virtual_worker w[8] = {0};
     double clock = 1, all = 0;
     for (int i = 0; i < 8; ++i) {
-        w[i] = (virtual_worker){.rate = rates[i] * 1000, .noise = 0.05};
+        w[i] = (qn__virtual_worker){.rate = rates[i] * 1000, .noise = 0.05};
         all += w[i].rate;
     }
     w[7].change_at = 1 + 100 * 512 / all; /* in the middle */
@@ -247,8 +248,8 @@ static void test_eight_workers_of_which_one_halves(void **state) {
 static void test_a_start_is_paid_seldom(void **state) {
     (void)state;
     /* A call of the second costs as much as 40 of its 400 grains. */
-    virtual_worker w[] = {{.rate = 1000, .noise = 0.02},
-                          {.rate = 4000, .start = 0.010, .noise = 0.02}};
+    qn__virtual_worker w[] = {{.rate = 1000, .noise = 0.02},
+                              {.rate = 4000, .start = 0.010, .noise = 0.02}};
     double clock = 1;
     const double reached = efficiency(w, 2, 100, 500, &clock);
     print_message("a start of a tenth of the step: T_bound/T %.3f, %.2f calls a step\n", reached,
@@ -258,36 +259,36 @@ static void test_a_start_is_paid_seldom(void **state) {
 
 static void test_a_slow_worker_is_left_out(void **state) {
     (void)state;
-    virtual_worker w[] = {{.rate = 1}, {.rate = 1000}};
+    qn__virtual_worker w[] = {{.rate = 1}, {.rate = 1000}};
     qn__queue q;
     double clock = 1;
     assert_int_equal(qn__queue_begin(&q, 2), 0);
-    virtual_step(&q, w, 2, 3, 50, &clock); /* in which nothing is known */
+    qn__virtual_step(&q, w, 2, 3, 50, &clock); /* in which nothing is known */
     const uint64_t calls = w[0].calls;
     const double begun = clock;
     for (int i = 0; i < 30; ++i)
-        virtual_step(&q, w, 2, 3, 50, &clock);
+        qn__virtual_step(&q, w, 2, 3, 50, &clock);
     assert_int_equal(w[0].calls, calls);
     assert_true(clock - begun < 30 * 0.051);
     /* But it is tried again. */
     for (int i = 0; i < 70; ++i)
-        virtual_step(&q, w, 2, 3, 50, &clock);
+        qn__virtual_step(&q, w, 2, 3, 50, &clock);
     assert_in_range(w[0].calls, calls + 1, calls + 4);
     qn__queue_end(&q);
 }
 
 static void test_shares_follow_a_change(void **state) {
     (void)state;
-    virtual_worker w[] = {{.rate = 1000}, {.rate = 1000}};
+    qn__virtual_worker w[] = {{.rate = 1000}, {.rate = 1000}};
     qn__queue q;
     double clock = 1, begun = 0;
     assert_int_equal(qn__queue_begin(&q, 2), 0);
     for (int i = 0; i < 20; ++i)
-        virtual_step(&q, w, 2, 3, 120, &clock);
+        qn__virtual_step(&q, w, 2, 3, 120, &clock);
     w[1].rate = 500;
     for (int i = 0; i < 6; ++i) {
         begun = clock;
-        virtual_step(&q, w, 2, 3, 120, &clock);
+        qn__virtual_step(&q, w, 2, 3, 120, &clock);
     }
     assert_true(clock - begun < 0.085); /* 0.080 at best, 0.12 with the old shares */
     qn__queue_end(&q);

@@ -1,0 +1,83 @@
+#include "team/virtual.h"
+
+#include "num/philox.h"
+#include <math.h>
+
+/* What a worker is doing in a step. */
+enum { ASKS, COMPUTES, WAITS, GONE };
+
+/* Seconds that a call over `grains` grains takes when it begins at `moment`. */
+static double call_seconds(qn__virtual_worker *w, uint32_t worker, double grains, double moment) {
+    uint32_t word[4];
+    double seconds = w->start + grains / w->rate;
+    if (w->change_at > 0 && moment >= w->change_at)
+        seconds = w->start + grains / w->change_rate;
+    else if (w->change_at > 0 && moment + seconds > w->change_at)
+        seconds =
+            w->change_at - moment + (moment + seconds - w->change_at) * w->rate / w->change_rate;
+    qn__words(w->number + worker, 0, 0, 0, w->calls++, 0, word);
+    return seconds * (1.0 + w->noise * (word[0] * 0x1p-31 - 1.0));
+}
+
+static void ask(qn__queue *q, qn__virtual_worker *w, uint32_t worker, double now) {
+    switch (qn__queue_try(q, worker, now, &w->chunk)) {
+    case 1:
+        w->call_seconds = call_seconds(w, worker, w->chunk.count, now);
+        w->free_at = now + w->call_seconds;
+        w->busy += w->call_seconds;
+        w->grains += w->chunk.count;
+        w->state = COMPUTES;
+        break;
+    case 0:
+        w->state = GONE;
+        break;
+    default: /* a look a while later, unless something changes before that */
+        w->state = WAITS;
+        w->free_at = now + 0.25 / w->rate;
+    }
+}
+
+int qn__virtual_step(qn__queue *q, qn__virtual_worker *w, uint32_t workers, uint64_t set,
+                     uint32_t grains, double *clock) {
+    if (qn__queue_fill(q, grains, set) != 0)
+        return -1;
+    for (uint32_t i = 0; i < workers; ++i) {
+        w[i].state = set >> i & 1 ? ASKS : GONE;
+        w[i].free_at = *clock;
+    }
+    for (;;) {
+        uint32_t next = workers;
+        for (uint32_t i = 0; i < workers; ++i)
+            if (w[i].state != GONE && (next == workers || w[i].free_at < w[next].free_at))
+                next = i;
+        if (next == workers)
+            return 0;
+        const double now = w[next].free_at;
+        if (w[next].state == COMPUTES) {
+            qn__queue_done(q, next, w[next].chunk, w[next].call_seconds);
+            *clock = fmax(*clock, now);
+            for (uint32_t i = 0; i < workers; ++i)
+                if (w[i].state == WAITS)
+                    w[i].free_at = now;
+        }
+        ask(q, &w[next], next, now);
+    }
+}
+
+double qn__virtual_bound(const qn__virtual_worker *w, uint32_t workers, double grains,
+                         double begun) {
+    double now = begun;
+    for (;;) {
+        double rate = 0, change = INFINITY;
+        for (uint32_t i = 0; i < workers; ++i) {
+            const int changed = w[i].change_at > 0 && now >= w[i].change_at;
+            rate += changed ? w[i].change_rate : w[i].rate;
+            if (w[i].change_at > now)
+                change = fmin(change, w[i].change_at);
+        }
+        if (now + grains / rate <= change)
+            return now + grains / rate - begun;
+        grains -= (change - now) * rate;
+        now = change;
+    }
+}
