@@ -1,0 +1,236 @@
+"""Several hosts on one machine: each has its own network, host name, /etc/hosts and a folder that
+the others do not see, joined by a switch whose cables can be pulled.
+
+    with hosts.Hosts(2) as net:
+        started = subprocess.Popen(net.on(0, ["hostname"]))   # runs on the first of them
+        net.unplug(1)                                         # nothing passes, nothing is told
+        net.plug(1)
+        net.lose(1)                                           # a power cut
+
+A host is a process that holds Linux namespaces (network, host name, mounts); whatever else runs on
+it has entered them. Process numbers are the machine's own, so a test can signal any process. When
+the tests end, however they end, the holders die with them, and with the holders what is on them.
+`net.folder` is seen by all hosts at the same place; `net.own` is a place of each host's own.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+NAMES = ["host-a", "host-b", "host-c", "host-d", "host-e"]
+PR_SET_PDEATHSIG = 1
+LINE = Path(__file__).with_name("long_line.py")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent():
+    """For Popen's preexec_fn: the process ends when the one that tests ends."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _ready():
+    """What this machine lacks for hosts, or None."""
+    missing = [p for p in ("unshare", "nsenter", "ip", "tc", "mount") if shutil.which(p) is None]
+    if missing:
+        return f"{', '.join(missing)} not installed"
+    if os.geteuid() != 0:
+        return "only root may make network namespaces"
+    tried = subprocess.run(["unshare", "--net", "--uts", "--mount", "ip", "link", "set", "lo", "up"],
+                           capture_output=True, text=True)
+    return tried.stderr.strip() or "no namespaces" if tried.returncode else None
+
+
+def processes():
+    """(pid, network namespace) of every process that still runs."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                if Path(entry.path, "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                    yield int(entry.name), os.readlink(f"{entry.path}/ns/net")
+            except OSError:
+                pass  # it ended meanwhile
+
+
+class Hosts:
+    def __init__(self, count, delay=0.0, own_size="64m"):
+        """`delay`: seconds that a frame takes between the first host and each other one."""
+        lacking = _ready()
+        if lacking:
+            pytest.skip(f"no hosts on this machine: {lacking}; see scripts/setup.sh")
+        self.names = NAMES[:count]
+        self.addresses = [f"10.77.0.{i + 1}" for i in range(count)]
+        self.folder = Path(tempfile.mkdtemp(prefix="quern-hosts-"))
+        self.own = self.folder / "own"
+        self.holders, self.spaces, self.relay = [], [], None
+        try:
+            self._make(count, delay, own_size)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _make(self, count, delay, own_size):
+        self.own.mkdir()
+        (self.folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
+            f"{a} {n}\n" for a, n in zip(self.addresses, self.names)))
+        self.switch = self._hold("ip link set lo up; ip link add name bridge type bridge;"
+                                 "ip link set bridge up")
+        for i, name in enumerate(self.names):
+            tmp = self.folder / f"tmp-{name}"
+            tmp.mkdir()
+            pid = self._hold(f"hostname {name}; mount --bind {self.folder}/hosts /etc/hosts;"
+                             f"mount -t tmpfs -o size={own_size} own {self.own}; ip link set lo up")
+            self._do(self.switch, f"ip link add name port{i} type veth peer name eth0 netns {pid};"
+                                  f"ip link set port{i} master bridge; ip link set port{i} up")
+            self._do(pid, f"ip address add {self.addresses[i]}/24 dev eth0; ip link set eth0 up")
+        if delay:
+            self.relay = Relay(self, delay)
+        self._write_agent()
+
+    def _hold(self, script):
+        """Makes namespaces in which a process sleeps; its number."""
+        command = ["unshare", "--net", "--uts", "--mount", "--propagation", "private", "sh", "-ec",
+                   f"{script}; echo ready; exec sleep 1000000"]
+        holder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  stdin=subprocess.DEVNULL, text=True, preexec_fn=die_with_parent)
+        self.holders.append(holder)
+        said = holder.stdout.readline()
+        assert said == "ready\n", f"a host could not be made: {said}{holder.stdout.read()}"
+        self.spaces.append(os.readlink(f"/proc/{holder.pid}/ns/net"))
+        return holder.pid
+
+    def _do(self, pid, script):
+        subprocess.run(["nsenter", "-t", str(pid), "-n", "sh", "-ec", script], check=True,
+                       timeout=30)
+
+    def _write_agent(self):
+        """What mpirun calls in place of ssh: AGENT [options] HOST COMMAND..."""
+        cases = "".join(f"    {n}|{a}) pid={self._pid(i)} tmp={self.folder}/tmp-{n} ;;\n"
+                        for i, (n, a) in enumerate(zip(self.names, self.addresses)))
+        self.agent = self.folder / "agent"
+        self.agent.write_text(textwrap.dedent("""\
+            #!/bin/sh
+            while [ "${1#-}" != "$1" ]; do shift; done
+            host=$1
+            shift
+            case $host in
+            CASES    *) echo "ssh: no host $host" >&2; exit 255 ;;
+            esac
+            # Where a login would have left us, and with nothing of the caller's environment.
+            exec nsenter -t "$pid" -n -u -m --wd=/ env -i PATH="$PATH" HOME="$HOME" \\
+                TMPDIR="$tmp" QUERN_TEST_RUN="$QUERN_TEST_RUN" sh -c "$*"
+            """).replace("CASES", cases))
+        self.agent.chmod(0o755)
+
+    def _pid(self, i):
+        return self.holders[1 + i].pid
+
+    def on(self, i, command, cwd="/"):
+        """The command, to be run on host i."""
+        return ["nsenter", "-t", str(self._pid(i)), "-n", "-u", "-m", f"--wd={cwd}", "--", "env",
+                f"TMPDIR={self.folder}/tmp-{self.names[i]}", *map(str, command)]
+
+    def run(self, i, *command, **options):
+        options = {"check": True, "capture_output": True, "text": True, "timeout": 60, **options}
+        return subprocess.run(self.on(i, command), **options)
+
+    def read(self, i, path):
+        """A file as host i sees it; None where there is none."""
+        done = subprocess.run(self.on(i, ["cat", path]), capture_output=True, timeout=30)
+        return done.stdout if done.returncode == 0 else None
+
+    def hostfile(self, slots, form="{} slots={}"):
+        """A file for mpirun: how many ranks each host takes; MPICH writes "{}:{}"."""
+        path = self.folder / "hostfile"
+        path.write_text("".join(form.format(n, s) + "\n" for n, s in zip(self.names, slots)))
+        return path
+
+    # ------------------------------------------------------------------ what goes wrong
+
+    def unplug(self, i):
+        """Pulls the cable at the switch: frames are lost, and nobody is told."""
+        self._do(self.switch, f"ip link set port{i} down")
+
+    def plug(self, i):
+        self._do(self.switch, f"ip link set port{i} up")
+
+    def rate(self, i, rate):
+        """How much passes to and from host i, as tc writes it: "100mbit"."""
+        shape = f"root tbf rate {rate} burst 64kb latency 200ms"
+        self._do(self.switch, f"tc qdisc replace dev port{i} {shape}")
+        self._do(self._pid(i), f"tc qdisc replace dev eth0 {shape}")
+
+    def processes_on(self, i):
+        return [pid for pid, space in processes()
+                if space == self.spaces[1 + i] and pid != self._pid(i)]
+
+    def kill_all(self, i):
+        """Ends everything that runs on host i at once; its system lives on and tells the others."""
+        for pid in self.processes_on(i):
+            _kill(pid)
+
+    def lose(self, i):
+        """A power cut: nothing more comes from host i, and nothing runs there."""
+        self.unplug(i)
+        self.kill_all(i)
+
+    def close(self):
+        if self.relay:
+            self.relay.close()
+        end = time.monotonic() + 20
+        mine = {h.pid for h in self.holders}
+        while time.monotonic() < end:
+            left = [pid for pid, space in processes() if space in self.spaces and pid not in mine]
+            for pid in left:
+                _kill(pid)
+            if not left:
+                break
+            time.sleep(0.02)
+        for holder in self.holders:
+            holder.kill()
+            holder.wait()
+            holder.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Relay:
+    """A long line: takes the first host's port off the switch's bridge and hands frames between it
+    and the bridge `delay` seconds late. The kernel here has nothing for it (netem)."""
+
+    def __init__(self, net, delay):
+        net._do(net.switch, "ip link add name far type bridge; ip link set far up;"
+                            "ip link set port0 master far")
+        self.program = subprocess.Popen(
+            ["nsenter", "-t", str(net.switch), "-n", sys.executable, LINE, str(delay)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+        assert self.program.stdout.readline() == "ready\n"
+        net._do(net.switch, "for end in near:bridge far0:far; do"
+                            "  ip link set ${end%:*} master ${end#*:}; ip link set ${end%:*} up;"
+                            "done")
+
+    def close(self):
+        self.program.kill()
+        self.program.wait()
+        self.program.stdin.close()
+        self.program.stdout.close()
