@@ -1,9 +1,10 @@
 /* The data set as the inside of the library sees it.
  *
- * A qn_data is either a table (it owns the values and labels) or a view of some of another's items
- * (made by qn__data_split; it owns an index list and its labels, and needs the table alive). Both
- * never change once made, so any number of threads may read them. Callers reach an item through
- * qn__data_item and a label through qn_data_labels, which are right for both. */
+ * A qn_data is either a table (it owns the values and labels, or they lie in an image) or a view of
+ * some of another's items (made by qn__data_split; it owns an index list and its labels, and needs
+ * the table alive). Both never change once made, so any number of threads may read them. Callers
+ * reach an item through qn__data_item and a label through qn_data_labels, which are right for both.
+ */
 #ifndef QN_DATA_DATA_H
 #define QN_DATA_DATA_H
 
@@ -29,7 +30,8 @@ struct qn_data {
     const uint8_t *values;  /* items x features elements; a view points into its table */
     int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
     uint64_t *index;        /* view: the table's row of each item; table: NULL */
-    void *memory;           /* what holds the values, or NULL in a view */
+    int mapped;             /* the values and labels are somebody else's (data_image.h) */
+    void *memory;           /* what holds the values, or NULL in a view and where they are mapped */
     void (*release)(void *memory);
 };
 

@@ -51,6 +51,7 @@ static qn_data *make_view(const qn_data *all, const uint64_t *marks, uint64_t ma
     view->items = count;
     view->memory = NULL;
     view->release = NULL;
+    view->mapped = 0; /* its labels are its own */
     view->labels = all->labels ? qn__alloc((size_t)count, sizeof *view->labels, err) : NULL;
     view->index = qn__alloc((size_t)count, sizeof *view->index, err);
     if (!view->index || (all->labels && !view->labels)) {

@@ -91,7 +91,8 @@ void qn_data_close(qn_data *data) {
         return;
     if (data->release)
         data->release(data->memory);
-    qn__free(data->labels);
+    if (!data->mapped)
+        qn__free(data->labels);
     qn__free(data->index);
     qn__free(data);
 }

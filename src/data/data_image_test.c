@@ -1,0 +1,134 @@
+/* Images of data sets: what comes back is what went in, and nothing else is believed. */
+#include "data/data_image.h"
+#include "base/memory.h"
+#include "data/testing.h"
+
+static void *image_of(const qn_data *data, uint64_t *bytes) {
+    *bytes = qn__data_image_bytes(data);
+    assert_true(*bytes > 0);
+    void *image = qn__alloc((size_t)*bytes, 1, NULL);
+    assert_non_null(image);
+    qn__data_image_write(data, image);
+    return image;
+}
+
+static void check_equal(const qn_data *a, const qn_data *b) {
+    uint32_t rows[2], columns[2];
+    assert_int_equal(qn_data_items(a), qn_data_items(b));
+    assert_int_equal(qn_data_features(a), qn_data_features(b));
+    assert_int_equal(qn_data_type_of(a), qn_data_type_of(b));
+    assert_int_equal(qn_data_classes(a), qn_data_classes(b));
+    assert_string_equal(qn_data_digest(a), qn_data_digest(b));
+    assert_string_equal(qn_data_format(a), qn_data_format(b));
+    qn_data_image_size(a, &rows[0], &columns[0]);
+    qn_data_image_size(b, &rows[1], &columns[1]);
+    assert_int_equal(rows[0], rows[1]);
+    assert_int_equal(columns[0], columns[1]);
+    assert_memory_equal(qn_data_values(a), qn_data_values(b),
+                        (size_t)qn_data_items(a) * qn__data_stride(a));
+    assert_int_equal(qn_data_labels(a) == NULL, qn_data_labels(b) == NULL);
+    if (qn_data_labels(a))
+        assert_memory_equal(qn_data_labels(a), qn_data_labels(b),
+                            (size_t)qn_data_items(a) * sizeof(int32_t));
+}
+
+static void check_round_trip(qn_data *data) {
+    uint64_t bytes;
+    char digest[65];
+    qn_data *again;
+    void *image = image_of(data, &bytes);
+    assert_int_equal(qn__data_image_map(image, bytes, &again, NULL), QN_OK);
+    check_equal(data, again);
+    assert_int_equal(qn__data_digest(again, NULL, digest, NULL), QN_OK);
+    assert_string_equal(digest, qn_data_digest(data));
+    if (qn_data_items(data) > 8) { /* a view of a mapped table owns its labels */
+        qn_data *train, *valid;
+        assert_int_equal(qn__data_split(again, 0.25f, 7, &train, &valid, NULL), QN_OK);
+        qn_data_close(train);
+        qn_data_close(valid);
+    }
+    qn_data_close(again);
+    qn__free(image);
+    qn_data_close(data);
+}
+
+static qn_data *digits(uint64_t items) {
+    qn_data *data;
+    assert_int_equal(qn_data_synth_digits(3, 0, items, &data, NULL), QN_OK);
+    return data;
+}
+
+static void test_round_trips(void **state) {
+    (void)state;
+    const float values[6] = {1.5f, -2, 3, 4, -0.0f, 1e-40f};
+    const int32_t labels[3] = {2, 0, 7};
+    qn_data *data;
+    check_round_trip(digits(37));
+    check_round_trip(digits(1));
+    assert_int_equal(qn_data_from_arrays(QN_F32, 3, 2, values, labels, &data, NULL), QN_OK);
+    check_round_trip(data);
+    assert_int_equal(qn_data_from_arrays(QN_F32, 2, 3, values, NULL, &data, NULL), QN_OK);
+    check_round_trip(data);
+}
+
+/* Every single byte of the head set to several others: refused, or a whole data set of the same
+ * size; never a read outside (the sanitizers look). */
+static void test_hostile_heads(void **state) {
+    (void)state;
+    static const uint8_t wrong[] = {0, 1, 2, 0x7f, 0x80, 0xff};
+    uint64_t bytes;
+    qn_data *data = digits(9), *again;
+    qn_error err;
+    uint8_t *image = image_of(data, &bytes);
+    int refused = 0;
+    for (size_t at = 0; at < 256; at++)
+        for (size_t w = 0; w < sizeof wrong; w++) {
+            const uint8_t before = image[at];
+            image[at] = wrong[w];
+            if (qn__data_image_map(image, bytes, &again, &err) == QN_OK) {
+                assert_int_equal(qn__data_image_bytes(again), bytes);
+                check_whole(again);
+                qn_data_close(again);
+            } else {
+                assert_int_equal(err.status, QN_FORMAT);
+                assert_null(again);
+                assert_true(strlen(err.remedy) > 0);
+                refused++;
+            }
+            image[at] = before;
+        }
+    print_message("%d changed heads refused\n", refused);
+    assert_true(refused > 500);
+    for (uint64_t size = 0; size < bytes; size += size < 400 ? 1 : 777)
+        assert_int_equal(qn__data_image_map(image, size, &again, NULL), QN_FORMAT);
+    assert_int_equal(qn__data_image_map(image, bytes + 64, &again, NULL), QN_FORMAT);
+    assert_int_equal(qn__data_image_map(image, bytes, &again, NULL), QN_OK);
+    qn_data_close(again);
+    qn__free(image);
+    qn_data_close(data);
+}
+
+static void test_negative_label(void **state) {
+    (void)state;
+    uint64_t bytes;
+    qn_data *data = digits(9), *again;
+    qn_error err;
+    uint8_t *image = image_of(data, &bytes);
+    /* Nine digits take 7,056 bytes behind the head; their labels follow the margin. */
+    const size_t labels = (size_t)bytes - ((9 * 4 + 64 + 63) / 64 * 64);
+    assert_int_equal(image[labels], qn_data_labels(data)[0]);
+    memset(image + labels + 8, 0xff, 4);
+    assert_int_equal(qn__data_image_map(image, bytes, &again, &err), QN_FORMAT);
+    assert_non_null(strstr(err.what, "negative"));
+    qn__free(image);
+    qn_data_close(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_hostile_heads),
+        cmocka_unit_test(test_negative_label),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
