@@ -73,10 +73,29 @@ const char *qn_cluster_name(const qn_cluster *cluster, uint32_t rank);
  * It may become so at any moment. */
 int qn_cluster_speaks(const qn_cluster *cluster);
 
+/* Something that all ranks have to hold alike. */
+typedef struct qn_agreement {
+    const char *name;   /* for messages: "training data", "--batch" */
+    const char *value;  /* what this rank holds, in a line that a person can read: texts are what is
+                           compared. Of recipes (qn_model_recipe) the keys that differ are told */
+    const char *remedy; /* where ranks differ; NULL: none */
+} qn_agreement;
+
+/* For all ranks together, before they work: whether each is ready and all hold the same. `own` is
+ * this rank's failure so far (NULL, or QN_OK in it: none); where some rank has one, all get it.
+ * Where values differ all get QN_MISMATCH, which names the ranks and hosts that are in the minority
+ * and how they differ, for the first such item. All ranks give the same items in the same order.
+ * With `cluster` NULL the answer is `own`. qn_train_open and qn_predict agree on recipes and data
+ * themselves. */
+qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
+                           uint32_t count, qn_error *err);
+
 /* For the rank that speaks: all that had to be written is written, with this exit code. */
 void qn_cluster_finish(qn_cluster *cluster, int code);
 
-/* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank speaks. */
+/* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank speaks. On a
+ * rank that had to leave (QN_CLUSTER), 1 at once: with 0 where the others go on without it, with 1
+ * where it could not reach enough of them. */
 int qn_cluster_over(qn_cluster *cluster, int *code);
 
 /* Asks all ranks to stop at the end of a step, the same for all. Safe in a signal handler. */

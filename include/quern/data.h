@@ -6,6 +6,7 @@
 #ifndef QUERN_DATA_H
 #define QUERN_DATA_H
 
+#include <quern/cluster.h>
 #include <quern/status.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,19 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
  * i` of a seed is the same wherever and however often it is drawn. */
 qn_status qn_data_synth_digits(uint64_t seed, uint64_t first, uint64_t items, qn_data **out,
                                qn_error *err);
+
+/* How a rank opens a data set; `user` is what qn_data_share was given. */
+typedef qn_status (*qn_data_opener)(void *user, qn_data **out, qn_error *err);
+
+/* One data set for all ranks of a cluster, which call this together. On each machine one rank calls
+ * `open`, and the others map what it got; with `from_first` the rank with the lowest number alone
+ * calls it and sends it to the other machines. Each rank owns its *out, and closes it before
+ * qn_cluster_leave. Where one rank cannot open it, all fail alike with that rank's message, its
+ * name before it. Whether all machines read the same is not compared here: qn_train_open and
+ * qn_predict do that. With `cluster` NULL it is a call of `open`. Fails as `open` does, or with
+ * QN_CLUSTER or QN_MEMORY. */
+qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open, void *user,
+                        qn_data **out, qn_error *err);
 
 void qn_data_close(qn_data *data);
 

@@ -2,6 +2,7 @@
 #ifndef QUERN_MODEL_H
 #define QUERN_MODEL_H
 
+#include <quern/cluster.h>
 #include <quern/status.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,12 @@ typedef struct qn_model qn_model;
 /* Reads a model file (safetensors, docs/formats.md). The file may come from anywhere: nothing in it
  * is believed before it is checked. Fails with QN_IO, QN_MEMORY, QN_FORMAT. */
 qn_status qn_model_load(const char *path, qn_model **out, qn_error *err);
+
+/* The same for all ranks of a cluster, which call this together: on each machine one rank reads the
+ * file; with `from_first` the rank with the lowest number alone reads it and sends it. Where one
+ * cannot, all fail alike, and the message names that rank. `cluster` may be NULL. */
+qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path, qn_model **out,
+                         qn_error *err);
 
 /* Writes the model beside `path`, syncs and renames it into place. */
 qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err);

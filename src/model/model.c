@@ -297,6 +297,18 @@ qn_status qn_model_load(const char *path, qn_model **out, qn_error *err) {
     return status;
 }
 
+qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
+                               qn_error *err) {
+    qn__tensors *file;
+    *out = NULL;
+    qn_status status = qn__tensors_from_bytes(bytes, size, name, &file, err);
+    if (status != QN_OK)
+        return status;
+    status = load_from(file, name, out, err);
+    qn__tensors_free(file);
+    return status;
+}
+
 qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err) {
     qn__tensor_note note[2];
     const qn__tensor_list list = list_of(model, note);

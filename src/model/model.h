@@ -11,6 +11,10 @@
 qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, const float *mean,
                            const float *deviation, qn_model **out, qn_error *err);
 
+/* qn_model_load from the bytes of a file; `name` stands in messages where the path would. */
+qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
+                               qn_error *err);
+
 const qn__recipe *qn__model_recipe_of(const qn_model *model);
 /* The model text of the recipe. */
 const char *qn__model_text(const qn_model *model);

@@ -1,0 +1,242 @@
+/* How the bytes get around. An attempt has four steps, each ended by a gathering, after which all
+ * ranks know the same and decide alike whether to go on, fail, or try again because somebody died:
+ *
+ *   1. on each machine one rank is chosen; it makes the bytes and tells their number
+ *   2. every machine makes common memory for them, which its chosen rank fills
+ *   3. (from_first) the maker's bytes travel through that memory, and are compared by SHA-256
+ *   4. every rank looks whether its machine's memory was filled to the end
+ */
+#include "cluster/blob.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Sent in pieces of so many bytes. */
+#define PIECE ((uint64_t)4 << 20)
+
+/* At the beginning of the common memory. */
+typedef struct front {
+    _Atomic uint64_t bytes;
+    atomic_uint filled;
+} front;
+enum { FRONT = 64 };
+
+/* What each rank tells after it made the bytes or failed to. */
+typedef struct word {
+    uint64_t bytes; /* 0: it made none */
+    uint32_t status;
+    uint8_t hash[32];
+    char what[512], where[512], remedy[512];
+} word;
+
+typedef struct blob {
+    qn_cluster *c;
+    int from_first, made, filler; /* filler: fills the common memory of its machine */
+    const qn__blob_maker *maker;
+    uint64_t bytes;   /* that this rank made */
+    word *told;       /* of each rank */
+    uint32_t maker_0; /* the lowest rank that made bytes */
+    uint64_t room;    /* the most that any made: what the memory has room for */
+    uint8_t *memory;
+} blob;
+
+void qn__cluster_name_error(const qn_cluster *c, uint32_t rank, qn_error *err) {
+    char what[sizeof err->what], where[sizeof err->where], remedy[sizeof err->remedy];
+    if (!err)
+        return;
+    memcpy(what, err->what, sizeof what);
+    memcpy(where, err->where, sizeof where);
+    memcpy(remedy, err->remedy, sizeof remedy);
+    const qn_status status = err->status;
+    qn__fail(err, status, "%s: %s", qn_cluster_name(c, rank), what);
+    if (*where)
+        qn__at(err, "%s", where);
+    if (*remedy)
+        qn__remedy(err, status, "%s", remedy);
+}
+
+/* A failure between two gatherings: the others must not wait for this rank. */
+static qn_status fail(blob *b, qn_error *err) {
+    qn__cluster_fail(b->c, err);
+    return err->status;
+}
+
+/* Step 1: makes the bytes where this rank is chosen. */
+static qn_status make(blob *b, word *own, qn_error *err) {
+    void *unused;
+    qn_error why = {0};
+    int first = 0;
+    /* The smallest piece of common memory tells who is the first of the machine. */
+    qn_status status = qn__cluster_common(b->c, FRONT, &unused, &first, err);
+    if (status != QN_OK)
+        return status;
+    if ((b->from_first ? qn_cluster_speaks(b->c) : first) && !b->made) {
+        own->status = b->maker->make(b->maker->user, &b->bytes, &why);
+        b->made = own->status == QN_OK;
+        memcpy(own->what, why.what, sizeof own->what);
+        memcpy(own->where, why.where, sizeof own->where);
+        memcpy(own->remedy, why.remedy, sizeof own->remedy);
+    }
+    own->bytes = b->made ? b->bytes : 0;
+    return QN_OK;
+}
+
+/* The bytes' digest, so that those who are sent them can compare; 0 when memory is short. */
+static int hash_own(const blob *b, uint8_t hash[32], qn_error *err) {
+    void *copy = qn__alloc((size_t)b->bytes, 1, err);
+    if (!copy)
+        return 0;
+    b->maker->write(b->maker->user, copy);
+    qn__sha256_of(copy, (size_t)b->bytes, hash);
+    qn__free(copy);
+    return 1;
+}
+
+/* What all have told: QN_OK, or the failure of the lowest rank that failed. */
+static qn_status listen(blob *b, qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(b->c);
+    b->maker_0 = ranks;
+    b->room = 0;
+    for (uint32_t r = 0; r < ranks; ++r) {
+        const word *w = &b->told[r];
+        if (w->status != QN_OK) {
+            qn__fail(err, (qn_status)w->status, "%.511s", w->what);
+            qn__at(err, "%.511s", w->where);
+            qn__remedy(err, (qn_status)w->status, "%.511s", w->remedy);
+            qn__cluster_name_error(b->c, r, err);
+            return (qn_status)w->status;
+        }
+        if (w->bytes > 0 && b->maker_0 == ranks)
+            b->maker_0 = r;
+        /* With from_first a rank that made bytes and was overtaken by a lower one does not count.
+         */
+        if (!b->from_first || b->maker_0 == r)
+            b->room = w->bytes > b->room ? w->bytes : b->room;
+    }
+    return QN_OK;
+}
+
+/* Step 3 of a rank: takes part in every piece's way, and keeps it where this rank fills the memory.
+ */
+static qn_status send_pieces(blob *b, qn_error *err) {
+    const int source = b->maker_0 == qn_cluster_rank(b->c);
+    uint8_t *to = b->memory + FRONT;
+    uint8_t *own = b->filler ? NULL : qn__alloc(source ? b->room : PIECE, 1, err);
+    if (!own && !b->filler)
+        return fail(b, err);
+    if (source)
+        b->maker->write(b->maker->user, own ? own : to);
+    qn_status status = QN_OK;
+    for (uint64_t at = 0; status == QN_OK && at < b->room; at += PIECE) {
+        const uint64_t size = b->room - at < PIECE ? b->room - at : PIECE;
+        uint8_t *piece = !own ? to + at : source ? own + at : own;
+        status = qn__cluster_from_first(b->c, piece, size, err);
+    }
+    qn__free(own);
+    return status;
+}
+
+/* Steps 2 and 3: fills the memory of this machine. *filled is 1 only where that was done whole. */
+static qn_status fill(blob *b, qn_error *err) {
+    void *memory;
+    qn_status status = qn__cluster_common(b->c, b->room + FRONT, &memory, &b->filler, err);
+    if (status != QN_OK)
+        return status;
+    b->memory = memory;
+    front *head = memory;
+    int whole = b->filler && b->made;
+    if (b->from_first) {
+        uint8_t hash[32];
+        status = send_pieces(b, err);
+        if (status != QN_OK)
+            return status;
+        if (b->filler)
+            qn__sha256_of(b->memory + FRONT, (size_t)b->room, hash);
+        /* The maker may have died on the way; what came then is somebody else's memory. */
+        whole = b->filler && memcmp(hash, b->told[b->maker_0].hash, sizeof hash) == 0;
+    } else if (whole) {
+        b->maker->write(b->maker->user, b->memory + FRONT);
+    }
+    if (whole) {
+        atomic_store(&head->bytes, b->from_first ? b->room : b->bytes);
+        atomic_store(&head->filled, 1);
+    }
+    return QN_OK;
+}
+
+/* Whether all ranks that are left answer 1; a dead rank's answer reads 0 and does not count. */
+static qn_status all_say(blob *b, int yes, int *all, qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(b->c);
+    enum { YES = 1, NO = 2 };
+    uint64_t own = yes ? YES : NO;
+    uint64_t *answers = qn__alloc(ranks, sizeof *answers, err);
+    if (!answers)
+        return fail(b, err);
+    const qn_status status = qn__cluster_gather(b->c, &own, sizeof own, answers, err);
+    *all = 1;
+    for (uint32_t r = 0; status == QN_OK && r < ranks; ++r)
+        *all &= answers[r] != NO;
+    qn__free(answers);
+    return status;
+}
+
+/* One attempt; *done stays 0 when somebody whose work was needed died. */
+static qn_status attempt(blob *b, int *done, qn_error *err) {
+    word own = {0};
+    qn_status status = make(b, &own, err);
+    if (status == QN_OK && b->from_first && own.bytes > 0 && !hash_own(b, own.hash, err))
+        return fail(b, err);
+    if (status == QN_OK)
+        status = qn__cluster_gather(b->c, &own, sizeof own, b->told, err);
+    if (status == QN_OK)
+        status = listen(b, err);
+    if (status != QN_OK || b->room == 0)
+        return status;
+    if (b->room > SIZE_MAX / 2) {
+        qn__fail_memory(err, SIZE_MAX, 2);
+        return fail(b, err);
+    }
+    status = fill(b, err);
+    int filled = 0; /* all ranks have come so far once the first answer is here */
+    if (status == QN_OK)
+        status = all_say(b, 1, &filled, err);
+    if (status == QN_OK)
+        status = all_say(b, (int)atomic_load(&((front *)(void *)b->memory)->filled), done, err);
+    return status;
+}
+
+qn_status qn__cluster_blob(qn_cluster *c, int from_first, const qn__blob_maker *maker,
+                           const void **memory, uint64_t *bytes, qn_error *err) {
+    blob b = {.c = c, .from_first = from_first, .maker = maker};
+    qn_error unwanted;
+    if (!err)
+        err = &unwanted;
+    *memory = NULL;
+    *bytes = 0;
+    b.told = qn__alloc(qn_cluster_ranks(c), sizeof *b.told, err);
+    if (!b.told)
+        return fail(&b, err);
+    qn_status status = QN_OK;
+    int done = 0;
+    /* Each attempt that came to nothing has cost a rank. */
+    for (uint32_t tries = 0; status == QN_OK && !done; ++tries) {
+        status = attempt(&b, &done, err);
+        if (status == QN_OK && !done && tries > qn_cluster_ranks(c))
+            status = qn__fail(err, QN_CLUSTER, "the ranks could not agree on what to share");
+    }
+    qn__free(b.told);
+    if (status != QN_OK)
+        return status;
+    *memory = b.memory + FRONT;
+    *bytes = atomic_load(&((front *)(void *)b.memory)->bytes);
+    /* Written by another process: a size beyond what is mapped is not believed. */
+    if (*bytes == 0 || *bytes > b.room) {
+        *memory = NULL;
+        qn__fail(err, QN_CLUSTER, "the memory that the ranks of this machine share was changed");
+        qn__cluster_fail(c, err);
+        return QN_CLUSTER;
+    }
+    return QN_OK;
+}

@@ -1,0 +1,49 @@
+/* One model for all ranks of a cluster: its file is read where it has to be. */
+#include "base/file.h"
+#include "cluster/blob.h"
+#include "model/model.h"
+#include <string.h>
+
+typedef struct sharing {
+    const char *path;
+    qn__bytes file;
+} sharing;
+
+/* A file that is no model is refused by its reader, so that the message names it. */
+static qn_status make(void *user, uint64_t *bytes, qn_error *err) {
+    sharing *s = user;
+    qn_model *model;
+    qn_status status = qn__file_read(s->path, &s->file, err);
+    if (status == QN_OK)
+        status = qn__model_from_bytes(s->file.data, s->file.size, s->path, &model, err);
+    if (status != QN_OK)
+        return status;
+    qn_model_free(model);
+    *bytes = s->file.size;
+    return QN_OK;
+}
+
+static void write_bytes(void *user, void *memory) {
+    const sharing *s = user;
+    memcpy(memory, s->file.data, s->file.size);
+}
+
+qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path, qn_model **out,
+                         qn_error *err) {
+    *out = NULL;
+    if (!cluster)
+        return qn_model_load(path, out, err);
+    sharing s = {.path = path};
+    const qn__blob_maker maker = {.user = &s, .make = make, .write = write_bytes};
+    const void *file;
+    uint64_t bytes;
+    qn_error why = {0};
+    qn_status status = qn__cluster_blob(cluster, from_first, &maker, &file, &bytes, &why);
+    qn__bytes_release(&s.file);
+    if (status == QN_OK &&
+        (status = qn__model_from_bytes(file, (size_t)bytes, path, out, &why)) != QN_OK)
+        qn__cluster_fail(cluster, &why);
+    if (status != QN_OK && err)
+        *err = why;
+    return status;
+}

@@ -1,0 +1,19 @@
+/* What the ranks of a run compare before its first step. */
+#ifndef QN_RUN_AGREE_H
+#define QN_RUN_AGREE_H
+
+#include "model/recipe.h"
+#include <quern/train.h>
+
+/* qn_cluster_agree on all that decides a training, and on what its checkpoints need. `status` is
+ * what this rank's own checks said, with `err` (not NULL) filled where it is not QN_OK; `recipe` is
+ * read only where it is. */
+qn_status qn__agree_to_train(const qn_train_options *options, const qn__recipe *recipe,
+                             const qn_data *train, const qn_data *valid, const qn_data *test,
+                             qn_status status, qn_error *err);
+
+/* The same for a prediction. */
+qn_status qn__agree_to_predict(qn_cluster *cluster, const char *model_digest, const qn_data *data,
+                               const char *results, qn_status status, qn_error *err);
+
+#endif
