@@ -148,7 +148,7 @@ static qn_status fill(blob *b, qn_error *err) {
     front *head = memory;
     int whole = b->filler && b->made;
     if (b->from_first) {
-        uint8_t hash[32];
+        uint8_t hash[32] = {0};
         status = send_pieces(b, err);
         if (status != QN_OK)
             return status;
