@@ -20,16 +20,22 @@ typedef struct qn__meeting {
     char launcher[64];
 } qn__meeting;
 
-/* Finds the others as `options` say. *ranks 0 afterwards: there are none, this process is alone.
+/* Finds the others as `options` say. meeting->ranks 0 afterwards: there are none, this process is
+ * alone. The meeting is empty after a failure.
  * Nothing is received before qn__meeting_listen. */
 qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meeting, qn_error *err);
 /* From now on events are told. */
-void qn__meeting_listen(qn__meeting *meeting, const qn__post_events *events);
-/* Says goodbye to all, waits for a bounded time until what was sent has left, ends the thread. */
+qn_status qn__meeting_listen(qn__meeting *meeting, const qn__post_events *events, qn_error *err);
+/* Says goodbye to all, waits for a bounded time until what was sent has left, ends the thread; no
+ * event is told after it. Releases the meeting, which may be one of no ranks. */
 void qn__meeting_end(qn__meeting *meeting);
 
-/* File descriptors to and from ranks of the same machine; -1 when there was none. The receiver
- * waits for at most `seconds`. */
+/* For tests: the ranks that this thread brings to meetings are on a machine of that name, so that
+ * threads or processes of one machine talk as if they were on several. NULL: the real one. */
+void qn__meeting_pretend(const char *machine);
+
+/* File descriptors to and from ranks of the same machine, while it is listened; -1 when there was
+ * none. The receiver waits for at most `seconds`; `file` stays the giver's. */
 qn_status qn__meeting_give(qn__meeting *meeting, uint32_t to, int file, qn_error *err);
 int qn__meeting_taken(qn__meeting *meeting, uint32_t from, double seconds);
 

@@ -1,0 +1,179 @@
+#include "cluster/meet.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cluster/meet_mesh.h"
+#include "cluster/meet_rendezvous.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double MEET_TIMEOUT = 60, RANK_TIMEOUT = 20;
+
+/* What stands between options and a post. */
+typedef struct gathering {
+    uint32_t ranks, rank;
+    qn__card *card;
+    qn__ears ears;
+    unsigned char key[32];
+    double until, rank_timeout;
+} gathering;
+
+/* --------------------------------------------------------------------------------- the options */
+
+static qn_status check_times(const qn_cluster_options *o, qn_error *err) {
+    const double meet = o->meet_timeout, rank = o->rank_timeout;
+    if (!(meet >= 0 && meet <= 1e6) || !(rank >= 0 && rank <= 1e6) || (rank > 0 && rank < 0.1)) {
+        qn__fail(err, QN_USAGE, "%g seconds to meet and %g seconds of silence make no sense", meet,
+                 rank);
+        return qn__remedy(
+            err, QN_USAGE,
+            "both are from 0, which stands for %g and %g, to 1000000; silence of less "
+            "than 0.1 seconds is nothing unusual",
+            MEET_TIMEOUT, RANK_TIMEOUT);
+    }
+    return QN_OK;
+}
+
+static qn_status check_place(const qn_cluster_options *o, qn__rendezvous *place, qn_error *err) {
+    if (o->ranks < 1 || o->ranks > QN__MAX_RANKS || o->rank >= o->ranks) {
+        qn__fail(err, QN_USAGE, "there is no rank %u of %u", o->rank, o->ranks);
+        return qn__remedy(err, QN_USAGE,
+                          "say how many ranks meet at %s (1 to %d) and which of them this is, from "
+                          "0",
+                          o->meet, QN__MAX_RANKS);
+    }
+    if (!o->key && o->ranks > 1 && !qn__rendezvous_is_loopback(place->host)) {
+        qn__fail(err, QN_USAGE, "without a key, ranks meet at an address of this machine alone");
+        return qn__remedy(err, QN_USAGE,
+                          "give all ranks the same secret key, or meet at 127.0.0.1:%u",
+                          place->port);
+    }
+    *place = (qn__rendezvous){.host = place->host,
+                              .port = place->port,
+                              .ranks = o->ranks,
+                              .rank = o->rank,
+                              .secret = o->key,
+                              .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------------------ finding the others
+ */
+
+static qn_status open_cards(gathering *g, const char *interface, int loopback, qn_error *err) {
+    g->card = qn__alloc(g->ranks, sizeof *g->card, err);
+    if (!g->card)
+        return QN_MEMORY;
+    return qn__card_own(interface, loopback, &g->card[g->rank], &g->ears, err);
+}
+
+static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *err) {
+    char host[256];
+    qn__rendezvous place = {.host = host};
+    qn_status status = qn__meet_parse(o->meet, host, &place.port, err);
+    if (status == QN_OK)
+        status = check_place(o, &place, err);
+    if (status != QN_OK || o->ranks == 1)
+        return status;
+    g->ranks = o->ranks;
+    g->rank = o->rank;
+    status = open_cards(g, o->interface, qn__rendezvous_is_loopback(host), err);
+    if (status == QN_OK)
+        status = qn__rendezvous_meet(&place, g->card, g->key, g->until, err);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------- what was found
+ */
+
+/* Machines are numbered by their first rank; all ranks find the same numbers. */
+static void number_machines(const gathering *g, qn__met *met) {
+    uint32_t machines = 0;
+    for (uint32_t r = 0; r < g->ranks; ++r) {
+        uint32_t first = 0, before = 0;
+        while (memcmp(g->card[first].machine, g->card[r].machine, 32) != 0)
+            ++first;
+        for (uint32_t other = first; other < r; ++other)
+            before += met[other].machine == met[first].machine;
+        met[r].machine = first == r ? machines++ : met[first].machine;
+        met[r].local = before;
+        memcpy(met[r].host, g->card[r].host, sizeof met[r].host);
+    }
+}
+
+static qn_status open_post(const gathering *g, qn__meeting *meeting, qn_error *err) {
+    qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
+    qn__met *met = link ? qn__alloc(g->ranks, sizeof *met, err) : NULL;
+    qn_status status = QN_MEMORY;
+    const qn__mesh mesh = {.ranks = g->ranks,
+                           .rank = g->rank,
+                           .card = g->card,
+                           .ears = &g->ears,
+                           .key = g->key,
+                           .until = g->until};
+    if (met)
+        status = qn__mesh_versions(g->card, g->ranks, err);
+    if (status == QN_OK)
+        status = qn__mesh_connect(&mesh, link, err);
+    if (status == QN_OK)
+        status = qn__post_open(g->ranks, g->rank, link, g->rank_timeout, &meeting->post, err);
+    if (status == QN_OK) {
+        number_machines(g, met);
+        meeting->ranks = g->ranks;
+        meeting->rank = g->rank;
+        meeting->met = met;
+    } else {
+        qn__free(met);
+    }
+    qn__free(link);
+    return status;
+}
+
+qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meeting,
+                            qn_error *err) {
+    const double meet = options->meet_timeout > 0 ? options->meet_timeout : MEET_TIMEOUT;
+    gathering g = {.ears = {-1, -1},
+                   .until = qn__now() + meet,
+                   .rank_timeout =
+                       options->rank_timeout > 0 ? options->rank_timeout : RANK_TIMEOUT};
+    memset(meeting, 0, sizeof *meeting);
+    qn_status status = check_times(options, err);
+    if (status != QN_OK)
+        return status;
+    if (options->meet && strcmp(options->meet, "auto") != 0 && strcmp(options->meet, "none") != 0)
+        status = gather_at(options, &g, err);
+    if (status == QN_OK && g.ranks > 1)
+        status = open_post(&g, meeting, err);
+    qn__ears_close(&g.ears);
+    qn__free(g.card);
+    return status;
+}
+
+qn_status qn__meeting_listen(qn__meeting *meeting, const qn__post_events *events, qn_error *err) {
+    return qn__post_listen(meeting->post, events, err);
+}
+
+void qn__meeting_end(qn__meeting *meeting) {
+    qn__post_close(meeting->post);
+    qn__free(meeting->met);
+    memset(meeting, 0, sizeof *meeting);
+}
+
+/* ------------------------------------------------------------------------------------- by name */
+
+qn_status qn__meeting_give(qn__meeting *meeting, uint32_t to, int file, qn_error *err) {
+    return qn__post_give(meeting->post, to, file, err);
+}
+
+int qn__meeting_taken(qn__meeting *meeting, uint32_t from, double seconds) {
+    return qn__post_taken(meeting->post, from, seconds);
+}
+
+void qn__meeting_bytes(const qn__meeting *meeting, uint64_t *out, uint64_t *in) {
+    qn__post_bytes(meeting->post, out, in);
+}
+
+double qn__meeting_clock(const qn__meeting *meeting, uint32_t rank) {
+    return qn__post_clock(meeting->post, rank);
+}

@@ -1,0 +1,24 @@
+/* A meeting at an address that all ranks know: rank 0 listens there, the others bring their cards
+ * and get those of all. */
+#ifndef QN_CLUSTER_MEET_RENDEZVOUS_H
+#define QN_CLUSTER_MEET_RENDEZVOUS_H
+
+#include "cluster/meet_card.h"
+
+typedef struct qn__rendezvous {
+    const char *host;
+    uint16_t port;
+    uint32_t ranks, rank;
+    const char *secret; /* NULL: none, and then the host must be this machine */
+    double timeout;
+} qn__rendezvous;
+
+/* Whether that name stands for addresses of this machine alone; 0 where it is not known. */
+int qn__rendezvous_is_loopback(const char *host);
+
+/* card[rank] is this rank's own; fills the others, and key with 32 bytes that only the ranks of
+ * this run know. `until`: when to stop. */
+qn_status qn__rendezvous_meet(const qn__rendezvous *place, qn__card *card, unsigned char key[32],
+                              double until, qn_error *err);
+
+#endif

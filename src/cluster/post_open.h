@@ -1,0 +1,32 @@
+/* The real post, over sockets that are connected already. */
+#ifndef QN_CLUSTER_POST_OPEN_H
+#define QN_CLUSTER_POST_OPEN_H
+
+#include "cluster/post.h"
+
+/* The connection to one rank. */
+typedef struct qn__link {
+    int file;  /* a stream socket; -1 for this rank itself */
+    int local; /* 1: a Unix socket, which can carry file descriptors */
+} qn__link;
+
+/* Takes the sockets, also when it fails (they are closed then). rank_timeout in seconds. */
+qn_status qn__post_open(uint32_t ranks, uint32_t rank, const qn__link *link, double rank_timeout,
+                        qn__post **out, qn_error *err);
+/* Starts the thread: from now on it is received, watched, and told. */
+qn_status qn__post_listen(qn__post *post, const qn__post_events *events, qn_error *err);
+/* Says goodbye to all, waits for a bounded time until what was sent has left, frees. No event is
+ * told any more once this has returned; those under way come to their end first. Accepts NULL. */
+void qn__post_close(qn__post *post);
+
+/* File descriptors over a link that is local. `file` stays the caller's, the one that is returned
+ * becomes its receiver's; -1 when none came within `seconds` or that rank is gone. */
+qn_status qn__post_give(qn__post *post, uint32_t to, int file, qn_error *err);
+int qn__post_taken(qn__post *post, uint32_t from, double seconds);
+
+/* Bytes of messages, with their heads, over links that are not local; without the post's own. */
+void qn__post_bytes(const qn__post *post, uint64_t *out, uint64_t *in);
+/* What to add to this rank's clock to have that one's; 0 as long as nothing is known. */
+double qn__post_clock(const qn__post *post, uint32_t rank);
+
+#endif

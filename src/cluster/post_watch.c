@@ -1,0 +1,97 @@
+/* Who is gone, and how surely. */
+#include "cluster/post_state.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9); }
+
+void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how) {
+    if (peer->gone)
+        return;
+    peer->gone = 1;
+    qn__mail_forget(post, peer);
+    pthread_mutex_lock(&post->taken_lock);
+    post->taken[peer->rank].gone = 1;
+    pthread_cond_broadcast(&post->taken_more);
+    pthread_mutex_unlock(&post->taken_lock);
+    if (!atomic_load(&post->ending) && post->events.gone)
+        post->events.gone(post->events.user, peer->rank, how);
+}
+
+void qn__watch_ended(qn__sockets_post *post, qn__peer *peer, int error, double now) {
+    pthread_mutex_lock(&peer->lock);
+    /* A send that failed has taken the error away from the socket. */
+    const int what = error ? error : peer->broken;
+    pthread_mutex_unlock(&peer->lock);
+    /* Only a system that lives closes a connection. But one that was just out of reach, or that
+     * this process has not listened to for a while, may have closed it for our own silence. */
+    const double half = post->rank_timeout / 2;
+    const int closed = what == 0 || what == ECONNRESET || what == EPIPE;
+    const int sure = closed && now - peer->heard <= half && now - post->slept > half;
+    qn__mail_close(post, peer);
+    qn__parcel_drop(peer->body);
+    peer->body = NULL;
+    qn__watch_gone(post, peer, sure ? QN__GONE_DEAD : QN__GONE_SILENT);
+}
+
+/* Seconds of a clock that goes on while the machine sleeps. */
+static double boot_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void qn__watch_self(qn__sockets_post *post, double now) {
+    const double awake = boot_clock(), half = post->rank_timeout / 2;
+    if (awake - post->looked > half) {
+        post->slept = now;
+        /* What they sent meanwhile is still to be read: nobody is silent yet. */
+        for (uint32_t r = 0; r < post->ranks; ++r)
+            if (post->peer[r].heard < now - half)
+                post->peer[r].heard = now - half;
+    }
+    post->looked = awake;
+}
+
+static void ping(qn__sockets_post *post, const qn__peer *peer) {
+    const qn__head head = {.type = QN__MAIL_PING, .number = {qn__watch_nanoseconds(qn__now())}};
+    qn__mail_queue(post, peer->rank, &head, NULL, -1);
+}
+
+void qn__watch_others(qn__sockets_post *post, double now) {
+    for (uint32_t r = 0; r < post->ranks; ++r) {
+        qn__peer *peer = &post->peer[r];
+        if (peer->file < 0)
+            continue;
+        pthread_mutex_lock(&peer->lock);
+        const int expelled = peer->expelled, idle = !peer->first;
+        pthread_mutex_unlock(&peer->lock);
+        if (expelled)
+            qn__watch_gone(post, peer, QN__GONE_SILENT);
+        if (expelled && idle)
+            shutdown(peer->file, SHUT_WR);
+        if (peer->gone)
+            continue;
+        if (now - peer->heard > post->rank_timeout)
+            qn__watch_gone(post, peer, QN__GONE_SILENT);
+        else if (idle) /* otherwise what waits in front of it is as good a sign of life */
+            ping(post, peer);
+    }
+}
+
+void qn__watch_pong(qn__peer *peer, const qn__head *head) {
+    const double now = qn__now(), sent = 1e-9 * (double)head->number[0];
+    const double there = 1e-9 * (double)head->number[1], trip = now - sent;
+    if (trip < 0)
+        return;
+    peer->best *= 1.01; /* clocks drift: after a while a newer answer counts for more */
+    if (peer->best > 0 && trip > peer->best)
+        return;
+    peer->best = trip;
+    atomic_store_explicit(&peer->ahead, there - (sent + now) / 2, memory_order_relaxed);
+}
