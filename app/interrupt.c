@@ -12,9 +12,11 @@ static atomic_int heard, speaks;
 static void on_signal(int number) {
     static const char text[] = "\nstopping at the end of this step; once more stops at once\n";
     qn_train *train = atomic_load(&watched);
-    if (!train || atomic_fetch_add(&heard, 1) > 0)
+    int before = atomic_fetch_add(&heard, 1);
+    if (train && before > 0 && number == SIGUSR1)
+        return;
+    if (!train || before > 0)
         _exit(EXIT_INTERRUPTED);
-    (void)number;
     qn_train_stop(train);
     if (atomic_load(&speaks)) {
         ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
@@ -23,7 +25,7 @@ static void on_signal(int number) {
 }
 
 void interrupt_watch(qn_train *train, int speak) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     struct sigaction action, before;
     atomic_store(&speaks, speak);
     atomic_store(&watched, train);

@@ -70,7 +70,8 @@ def until(condition, seconds=30):
 
 # ---------------------------------------------------------------- signals
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP,
+                                    signal.SIGUSR1],
                          ids=lambda n: n.name)
 @pytest.mark.parametrize("seed", range(3))
 def test_signal_then_the_command_it_prints(quern, job, tmp_path, seed, number):
@@ -92,6 +93,17 @@ def test_signal_then_the_command_it_prints(quern, job, tmp_path, seed, number):
     again = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
     assert again.returncode == 0, again.stderr
     assert digest(out) == wanted
+
+
+def test_a_notice_of_the_time_limit_may_come_often(quern, job, tmp_path):
+    """A launcher and a batch system may both pass SIGUSR1 on: the second does not end the run."""
+    _, args, _, _ = job
+    process = start(quern, *args[:-1], "100000", "-o", str(tmp_path / "m"), "--json")
+    assert '"start"' in process.stdout.readline()
+    for _ in range(5):
+        process.send_signal(signal.SIGUSR1)
+    _, stderr = wait_for(process)
+    assert process.returncode == 130 and "saved in" in stderr
 
 
 def test_signal_with_a_checkpoint_folder(quern, run_quern, job, tmp_path):
