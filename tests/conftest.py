@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import builds  # noqa: E402  (needs the line above)
 
 # These build for themselves what they need, or need no program.
-NO_PROGRAM = {"test_house", "test_lint", "test_units"}
+NO_PROGRAM = {"test_hosts", "test_house", "test_lint", "test_units"}
 
 
 def pytest_configure(config):
