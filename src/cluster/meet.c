@@ -2,7 +2,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cluster/meet_launcher.h"
 #include "cluster/meet_mesh.h"
+#include "cluster/meet_mpi.h"
 #include "cluster/meet_rendezvous.h"
 
 #include <stdio.h>
@@ -58,8 +60,7 @@ static qn_status check_place(const qn_cluster_options *o, qn__rendezvous *place,
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------------------ finding the others
- */
+/* --------------------------------------------------------------------------- finding the others */
 
 static qn_status open_cards(gathering *g, const char *interface, int loopback, qn_error *err) {
     g->card = qn__alloc(g->ranks, sizeof *g->card, err);
@@ -84,8 +85,33 @@ static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *
     return status;
 }
 
-/* -------------------------------------------------------------------------------- what was found
- */
+/* The launcher's library introduces the ranks. */
+static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *launcher,
+                               gathering *g, qn_error *err) {
+    qn__introduction in = {.ranks = 0};
+    qn_status status = qn__card_own(o->interface, 0, &in.own, &g->ears, err);
+    if (status == QN_OK)
+        status = qn__mpi_introduce(launcher, &in, g->until - qn__now(), err);
+    if (status != QN_OK)
+        return status;
+    g->ranks = in.ranks;
+    g->rank = in.rank;
+    g->card = in.card;
+    memcpy(g->key, in.key, sizeof g->key);
+    return QN_OK;
+}
+
+static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g, qn__meeting *meeting,
+                                    qn_error *err) {
+    qn__launcher launcher;
+    const qn_status status = qn__launcher_find(&launcher, err);
+    if (status != QN_OK || launcher.kind == QN__LAUNCHED_ALONE)
+        return status;
+    snprintf(meeting->launcher, sizeof meeting->launcher, "%s", launcher.name);
+    return gather_by_mpi(o, &launcher, g, err);
+}
+
+/* ------------------------------------------------------------------------------- what was found */
 
 /* Machines are numbered by their first rank; all ranks find the same numbers. */
 static void number_machines(const gathering *g, qn__met *met) {
@@ -141,12 +167,17 @@ qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meet
     qn_status status = check_times(options, err);
     if (status != QN_OK)
         return status;
-    if (options->meet && strcmp(options->meet, "auto") != 0 && strcmp(options->meet, "none") != 0)
+    const char *const place = options->meet ? options->meet : "auto";
+    if (strcmp(place, "auto") == 0)
+        status = gather_by_launcher(options, &g, meeting, err);
+    else if (strcmp(place, "none") != 0)
         status = gather_at(options, &g, err);
     if (status == QN_OK && g.ranks > 1)
         status = open_post(&g, meeting, err);
     qn__ears_close(&g.ears);
     qn__free(g.card);
+    if (status != QN_OK)
+        memset(meeting, 0, sizeof *meeting);
     return status;
 }
 

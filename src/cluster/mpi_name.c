@@ -1,0 +1,31 @@
+#include "cluster/mpi_library.h"
+#include <quern/cluster.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* What each launcher has to be told so that a death stays the death of one rank. Tried with these
+ * versions, see docs/cluster.md. */
+static const char *how_to_survive(const qn__mpi *mpi) {
+    if (mpi->abi == &qn__mpi_mpich)
+        return "mpiexec -disable-auto-cleanup";
+    return mpi->major > 4 ? "mpirun --with-ft ulfm" : "mpirun --enable-recovery";
+}
+
+void qn_cluster_library_get(qn_cluster_library *library) {
+    qn__launcher launcher;
+    qn__mpi mpi;
+    qn_error err;
+    memset(library, 0, sizeof *library);
+    if (qn__launcher_find(&launcher, &err) != QN_OK)
+        memset(&launcher, 0, sizeof launcher); /* qn_cluster_join says what is wrong with it */
+    snprintf(library->launcher, sizeof library->launcher, "%s", launcher.name);
+    if (qn__mpi_open(&launcher, &mpi, &err) != QN_OK) {
+        snprintf(library->reason, sizeof library->reason, "%.*s: %.*s", 120, err.what, 130,
+                 err.remedy);
+        return;
+    }
+    snprintf(library->name, sizeof library->name, "%s", mpi.name);
+    snprintf(library->path, sizeof library->path, "%s", mpi.path);
+    snprintf(library->deaths, sizeof library->deaths, "%s", how_to_survive(&mpi));
+}
