@@ -90,6 +90,7 @@ static void *post_main(void *argument) {
     double next = 0;
     while (!atomic_load(&post->ending)) {
         double now = qn__now();
+        qn__watch_self(post, now); /* before others are judged by how long they were not heard */
         if (now >= next) {
             qn__watch_others(post, now);
             tick(post, now);
@@ -118,6 +119,7 @@ static void expel(qn__post *base, uint32_t rank, const char *why) {
     qn__sockets_post *post = qn__sockets_of(base);
     if (rank >= post->ranks || rank == post->rank)
         return;
+    atomic_store(&post->peer[rank].expelled, 1);
     qn__mail_last(post, rank, QN__MAIL_EXPEL, why);
     wake(base);
 }
@@ -146,7 +148,9 @@ static void set_options(int file, int local, double rank_timeout) {
         return;
     }
     const int one = 1;
-    const unsigned silent = (unsigned)(rank_timeout * 1000) + 1000;
+    /* Later than this rank gives the other up, and tells it so. */
+    const unsigned silent =
+        rank_timeout < 1e6 ? (unsigned)(rank_timeout * 2000) + 1000 : 2000000000;
     setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
 }
@@ -338,7 +342,7 @@ void qn__post_bytes(const qn__post *base, uint64_t *out, uint64_t *in) {
 
 double qn__post_clock(const qn__post *base, uint32_t rank) {
     const qn__sockets_post *post = (const qn__sockets_post *)base;
-    if (rank >= post->ranks || rank == post->rank)
-        return 0;
+    if (rank >= post->ranks || rank == post->rank || post->peer[rank].local)
+        return 0; /* ranks of one machine look at the same clock */
     return atomic_load_explicit(&post->peer[rank].ahead, memory_order_relaxed);
 }

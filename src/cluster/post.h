@@ -65,7 +65,8 @@ typedef struct qn__post_calls {
     /* Queues a message, from any thread, never blocking; drops the caller's hold of `body` (which
      * may be NULL). To a rank that is gone it is thrown away. */
     void (*send)(qn__post *post, uint32_t to, const qn__head *head, qn__parcel *body);
-    /* Tells that rank that the others go on without it, then ends the connection. */
+    /* Tells that rank that the others go on without it, then ends the connection. No `gone` is told
+     * of it any more. */
     void (*expel)(qn__post *post, uint32_t rank, const char *why);
     /* Makes tick come soon. */
     void (*wake)(qn__post *post);

@@ -75,8 +75,11 @@ static void expelled(qn__sockets_post *post, qn__peer *peer, const qn__parcel *b
         memcpy(why, body->data, size);
         why[size] = 0;
     }
+    if (peer->ended)
+        return;
     peer->ended = 1;
-    if (!peer->gone && post->events.expelled)
+    /* Also when this rank had not heard that one for long: to be sure is better. */
+    if (!atomic_load(&post->ending) && !atomic_load(&peer->expelled))
         post->events.expelled(post->events.user, peer->rank, why);
     qn__watch_gone(post, peer, QN__GONE_SILENT);
 }
@@ -103,6 +106,9 @@ static void own_message(qn__sockets_post *post, qn__peer *peer, double now) {
     case QN__MAIL_EXPEL:
         expelled(post, peer, peer->body);
         break;
+    case QN__MAIL_DEAF:
+        qn__watch_gone(post, peer, QN__GONE_SILENT);
+        break;
     default:
         break; /* of a later version: nothing that must be understood */
     }
@@ -113,7 +119,7 @@ static void deliver(qn__sockets_post *post, qn__peer *peer, double now) {
     qn__parcel *body = peer->body;
     if (peer->head.type < QN__MAIL_OWN) {
         own_message(post, peer, now);
-    } else if (!peer->gone && !atomic_load(&post->ending)) {
+    } else if (!peer->gone && !atomic_load(&peer->expelled) && !atomic_load(&post->ending)) {
         if (!peer->local)
             atomic_fetch_add_explicit(&post->bytes_in, QN__HEAD_BYTES + peer->head.bytes,
                                       memory_order_relaxed);

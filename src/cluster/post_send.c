@@ -131,7 +131,7 @@ static void push(qn__sockets_post *post, qn__peer *peer) {
             return;
         } else if (errno != EINTR) {
             peer->broken = errno;
-            peer->shut = 1;
+            peer->state = QN__PEER_SHUT;
             drop_behind(post, peer, NULL);
         }
     }
@@ -179,7 +179,7 @@ int qn__mail_queue(qn__sockets_post *post, uint32_t to, const qn__head *head, qn
     if (to < post->ranks && to != post->rank) {
         qn__peer *peer = &post->peer[to];
         pthread_mutex_lock(&peer->lock);
-        taken = !peer->shut;
+        taken = peer->state == QN__PEER_OPEN;
         if (taken)
             append(post, peer, letter);
         pthread_mutex_unlock(&peer->lock);
@@ -206,15 +206,22 @@ int qn__mail_empty(qn__peer *peer) {
     return empty;
 }
 
+/* Under the peer's lock. */
+static void forget(qn__sockets_post *post, qn__peer *peer) {
+    drop_behind(post, peer, peer->first && peer->first->sent > 0 ? peer->first : NULL);
+    if (peer->state == QN__PEER_OPEN)
+        peer->state = QN__PEER_GONE;
+}
+
 void qn__mail_forget(qn__sockets_post *post, qn__peer *peer) {
     pthread_mutex_lock(&peer->lock);
-    drop_behind(post, peer, peer->first && peer->first->sent > 0 ? peer->first : NULL);
+    forget(post, peer);
     pthread_mutex_unlock(&peer->lock);
 }
 
 void qn__mail_close(qn__sockets_post *post, qn__peer *peer) {
     pthread_mutex_lock(&peer->lock);
-    peer->shut = 1;
+    peer->state = QN__PEER_SHUT;
     drop_behind(post, peer, NULL);
     if (peer->file >= 0)
         close(peer->file);
@@ -223,7 +230,7 @@ void qn__mail_close(qn__sockets_post *post, qn__peer *peer) {
 }
 
 void qn__mail_last(qn__sockets_post *post, uint32_t to, uint32_t type, const char *text) {
-    const size_t size = strlen(text);
+    const size_t size = strnlen(text, 1000);
     qn__parcel *body = size ? qn__pool_parcel(&post->base, size) : NULL;
     if (body)
         memcpy(body->data, text, size);
@@ -231,11 +238,14 @@ void qn__mail_last(qn__sockets_post *post, uint32_t to, uint32_t type, const cha
     qn__letter *letter = fill(post, &head, body, -1);
     qn__peer *peer = &post->peer[to];
     pthread_mutex_lock(&peer->lock);
-    const int taken = letter && !peer->shut;
+    const int taken = letter && (peer->state == QN__PEER_OPEN ||
+                                 (peer->state == QN__PEER_GONE && type == QN__MAIL_EXPEL));
+    if (taken && type != QN__MAIL_BYE)
+        forget(post, peer);
     if (taken)
         append(post, peer, letter);
-    peer->shut = 1;
-    peer->expelled |= type == QN__MAIL_EXPEL;
+    if (peer->state != QN__PEER_SHUT)
+        peer->state = type == QN__MAIL_DEAF ? QN__PEER_GONE : QN__PEER_SHUT;
     pthread_mutex_unlock(&peer->lock);
     if (letter && !taken)
         drop_letter(post, letter);

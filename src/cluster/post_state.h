@@ -21,6 +21,7 @@ enum {
     QN__MAIL_FILE,     /* with a file descriptor */
     QN__MAIL_BYE,
     QN__MAIL_EXPEL, /* body: why */
+    QN__MAIL_DEAF,  /* this sender has not heard the receiver for rank_timeout */
     QN__MAIL_OWN = 16
 };
 
@@ -39,15 +40,20 @@ typedef struct qn__peer {
 
     pthread_mutex_t lock; /* of this group */
     int file;             /* closed by the thread only; -1 from then on */
-    int shut;             /* nothing is queued any more */
-    int broken;           /* the errno that a send met */
-    int expelled;         /* the last letter says so */
-    int waiting;          /* the thread is told when the socket takes more */
+    enum {
+        QN__PEER_OPEN,
+        QN__PEER_GONE, /* nothing goes there but that it was expelled */
+        QN__PEER_SHUT  /* nothing at all */
+    } state;
+    int broken;  /* the errno that a send met */
+    int waiting; /* the thread is told when the socket takes more */
     qn__letter *first, *last;
 
+    atomic_int expelled; /* by this rank: nobody is told of it any more */
+
     /* The thread's alone. */
-    int gone;           /* told of, or about to be */
-    int ended;          /* the other side has closed, or said that it will */
+    int gone;           /* told of, or nobody wants to know */
+    int ended;          /* it has said its last word */
     double heard;       /* when bytes came last */
     double best;        /* seconds of the quickest ping so far */
     size_t stage_have;  /* bytes in stage */
@@ -105,11 +111,13 @@ int qn__mail_queue(qn__sockets_post *post, uint32_t to, const qn__head *head, qn
 void qn__mail_push(qn__sockets_post *post, qn__peer *peer);
 /* 1 when nothing waits to be sent to that rank. */
 int qn__mail_empty(qn__peer *peer);
-/* Throws away what is queued, but for the rest of a letter that has begun to leave. */
+/* Throws away what is queued, but for the rest of a letter that has begun to leave, and what comes
+ * later, but for an expulsion. */
 void qn__mail_forget(qn__sockets_post *post, qn__peer *peer);
 /* Closes the socket; nothing is sent any more. */
 void qn__mail_close(qn__sockets_post *post, qn__peer *peer);
-/* Says the last thing that is to be said; further messages are thrown away. */
+/* Says one of the last things to be said: that it is not heard, that it is expelled, or goodbye.
+ * Further messages are thrown away. */
 void qn__mail_last(qn__sockets_post *post, uint32_t to, uint32_t type, const char *text);
 
 /* post_receive.c: reads what is there; the thread's answer to EPOLLIN. */

@@ -10,16 +10,26 @@
 
 uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9); }
 
-void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how) {
-    if (peer->gone)
-        return;
+/* From now on nothing is taken from that rank. */
+static void give_up(qn__sockets_post *post, qn__peer *peer) {
     peer->gone = 1;
-    qn__mail_forget(post, peer);
     pthread_mutex_lock(&post->taken_lock);
     post->taken[peer->rank].gone = 1;
     pthread_cond_broadcast(&post->taken_more);
     pthread_mutex_unlock(&post->taken_lock);
-    if (!atomic_load(&post->ending) && post->events.gone)
+}
+
+void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how) {
+    if (peer->gone)
+        return;
+    give_up(post, peer);
+    /* It must not take this rank's end, when that comes, for a death that it has seen happen: it
+     * may be alive, and this rank go on without it. */
+    if (how == QN__GONE_SILENT && !peer->ended)
+        qn__mail_last(post, peer->rank, QN__MAIL_DEAF, "");
+    else
+        qn__mail_forget(post, peer);
+    if (!atomic_load(&post->ending) && !atomic_load(&peer->expelled))
         post->events.gone(post->events.user, peer->rank, how);
 }
 
@@ -63,23 +73,26 @@ static void ping(qn__sockets_post *post, const qn__peer *peer) {
     qn__mail_queue(post, peer->rank, &head, NULL, -1);
 }
 
+/* The connection of a rank that was expelled ends when it was told. */
+static void show_out(qn__sockets_post *post, qn__peer *peer) {
+    if (!peer->gone)
+        give_up(post, peer);
+    if (qn__mail_empty(peer))
+        shutdown(peer->file, SHUT_WR);
+}
+
 void qn__watch_others(qn__sockets_post *post, double now) {
     for (uint32_t r = 0; r < post->ranks; ++r) {
         qn__peer *peer = &post->peer[r];
         if (peer->file < 0)
             continue;
-        pthread_mutex_lock(&peer->lock);
-        const int expelled = peer->expelled, idle = !peer->first;
-        pthread_mutex_unlock(&peer->lock);
-        if (expelled)
-            qn__watch_gone(post, peer, QN__GONE_SILENT);
-        if (expelled && idle)
-            shutdown(peer->file, SHUT_WR);
+        if (atomic_load(&peer->expelled))
+            show_out(post, peer);
         if (peer->gone)
             continue;
         if (now - peer->heard > post->rank_timeout)
             qn__watch_gone(post, peer, QN__GONE_SILENT);
-        else if (idle) /* otherwise what waits in front of it is as good a sign of life */
+        else if (qn__mail_empty(peer)) /* what waits in front of a ping is as good a sign of life */
             ping(post, peer);
     }
 }
