@@ -6,15 +6,28 @@
 /* What a worker is doing in a step. */
 enum { ASKS, COMPUTES, WAITS, GONE };
 
+double qn__virtual_took(const qn__virtual_calls *c, double grains) {
+    uint32_t i = 1;
+    if (c->count < 2 || grains <= c->grains[0])
+        return grains * c->seconds[0] / c->grains[0];
+    while (i + 1 < c->count && grains > c->grains[i])
+        ++i;
+    const double slope = (c->seconds[i] - c->seconds[i - 1]) / (c->grains[i] - c->grains[i - 1]);
+    return c->seconds[i] + (grains - c->grains[i]) * slope;
+}
+
 /* Seconds that a call over `grains` grains takes when it begins at `moment`. */
 static double call_seconds(qn__virtual_worker *w, uint32_t worker, double grains, double moment) {
     uint32_t word[4];
-    double seconds = w->start + grains / w->rate;
+    const double whole =
+        w->calls_took ? qn__virtual_took(w->calls_took, grains) : w->start + grains / w->rate;
+    const double start = w->calls_took ? 0 : w->start;
+    double seconds = whole;
     if (w->change_at > 0 && moment >= w->change_at)
-        seconds = w->start + grains / w->change_rate;
-    else if (w->change_at > 0 && moment + seconds > w->change_at)
+        seconds = start + (whole - start) * w->rate / w->change_rate;
+    else if (w->change_at > 0 && moment + whole > w->change_at)
         seconds =
-            w->change_at - moment + (moment + seconds - w->change_at) * w->rate / w->change_rate;
+            w->change_at - moment + (moment + whole - w->change_at) * w->rate / w->change_rate;
     qn__words(w->number + worker, 0, 0, 0, w->calls++, 0, word);
     return seconds * (1.0 + w->noise * (word[0] * 0x1p-31 - 1.0));
 }

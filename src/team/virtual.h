@@ -6,10 +6,20 @@
 
 #include "team/queue.h"
 
+/* What calls of some sizes took, the smallest first. Between two sizes, and beyond the last, a call
+ * takes what a straight line says. */
+enum { QN__VIRTUAL_CALLS = 16 };
+typedef struct qn__virtual_calls {
+    uint32_t count; /* 0: not measured */
+    double grains[QN__VIRTUAL_CALLS], seconds[QN__VIRTUAL_CALLS];
+} qn__virtual_calls;
+
 typedef struct qn__virtual_worker {
-    double start, rate; /* seconds of a call beside its grains; grains a second */
-    double noise;       /* a call's time lies up to this part beside what they say */
-    double change_at;   /* moment at which the rate becomes change_rate; 0: never */
+    double start, rate;                  /* seconds of a call beside its grains; grains a second */
+    const qn__virtual_calls *calls_took; /* instead, where measured; `rate` then counts for bounds
+                                            and changes; NULL: not */
+    double noise;     /* a call's time lies up to this part beside what they say */
+    double change_at; /* moment at which the rate becomes change_rate; 0: never */
     double change_rate;
     uint32_t number; /* with the worker's place, what its noise is drawn by */
     uint64_t calls, grains;
@@ -26,6 +36,9 @@ typedef struct qn__virtual_worker {
  */
 int qn__virtual_step(qn__queue *queue, qn__virtual_worker *worker, uint32_t workers, uint64_t set,
                      uint32_t grains, double *clock);
+
+/* Seconds of a call over `grains` grains, by what was measured. */
+double qn__virtual_took(const qn__virtual_calls *calls, double grains);
 
 /* Seconds that the work would take at least, if it could be cut as finely as one likes: all rates
  * together, from `begun` on. Starts of calls are part of what the queue has to deal with. */

@@ -1,0 +1,294 @@
+#include "team/virtual_ranks.h"
+
+#include "base/memory.h"
+#include <math.h>
+
+/* Messages one after another until those that are left agree: the call for reports, the reports,
+ * the plan, its acceptance, the decision. */
+enum { AGREEING = 5 };
+/* As in a run: a rank without a share is hoped to be twice as fast after so many rounds. */
+enum { TRY_AGAIN = 32 };
+#define WORD sizeof(int64_t)
+
+/* ------------------------------------------------------------------------------------- the team */
+
+qn_status qn__virtual_team_create(uint32_t ranks, qn__virtual_team **out, qn_error *err) {
+    qn__virtual_team *t = qn__alloc(1, sizeof *t, err);
+    *out = NULL;
+    if (!t)
+        return QN_MEMORY;
+    t->rank = qn__alloc(ranks, sizeof *t->rank, err);
+    t->cost = qn__alloc(ranks, sizeof *t->cost, err);
+    t->has = qn__alloc(ranks, sizeof *t->has, err);
+    t->share = qn__alloc(ranks, sizeof *t->share, err);
+    if (!t->rank || !t->cost || !t->has || !t->share) {
+        qn__virtual_team_free(t);
+        return QN_MEMORY;
+    }
+    t->ranks = ranks;
+    *out = t;
+    return QN_OK;
+}
+
+static uint64_t everybody(const qn__virtual_rank *r) { return UINT64_MAX >> (64 - r->workers); }
+
+qn_status qn__virtual_team_ready(qn__virtual_team *t, uint32_t units, qn_error *err) {
+    for (uint32_t i = 0; i < t->ranks; ++i) {
+        qn__virtual_rank *r = &t->rank[i];
+        if (qn__queue_begin(&r->queue, r->workers) != 0)
+            return qn__fail_memory(err, 1, sizeof r->queue);
+        r->alive = 1;
+        for (uint32_t w = 0; w < r->workers; ++w)
+            r->worker[w].number = 64 * i;
+        qn__chooser_begin(&r->chooser, &r->queue, everybody(r), 0, units);
+    }
+    return QN_OK;
+}
+
+void qn__virtual_team_free(qn__virtual_team *t) {
+    if (!t)
+        return;
+    for (uint32_t i = 0; i < t->ranks; ++i)
+        if (t->rank[i].queue.workers)
+            qn__queue_end(&t->rank[i].queue);
+    qn__free(t->rank);
+    qn__free(t->cost);
+    qn__free(t->has);
+    qn__free(t->share);
+    qn__free(t);
+}
+
+/* ----------------------------------------------------------------------------------- adding up */
+
+/* Ranks of the machine that begins with rank `first`, and in *next where another one begins. */
+static uint32_t ranks_of_machine(const qn__virtual_team *t, uint32_t first, uint32_t *next) {
+    uint32_t count = 0, r = first;
+    for (; r < t->ranks && t->rank[r].machine == t->rank[first].machine; ++r)
+        count += (uint32_t)t->rank[r].alive;
+    *next = r;
+    return count;
+}
+
+static void count_alive(const qn__virtual_team *t, uint32_t *ranks, uint32_t *machines) {
+    *ranks = *machines = 0;
+    for (uint32_t first = 0, next; first < t->ranks; first = next) {
+        const uint32_t here = ranks_of_machine(t, first, &next);
+        *ranks += here;
+        *machines += here > 0;
+    }
+}
+
+/* The steps of adding up on one machine, in seconds and bytes. */
+typedef struct adding {
+    double parts;  /* its ranks' parts become the machine's */
+    double send;   /* these go to the owners of the slices */
+    double totals; /* owners add what came */
+    double tell;   /* the totals come back */
+    double bytes;  /* out of the machine */
+} adding;
+
+/* Of a machine with `here` of the ranks: each of them owns a slice of words / ranks. */
+static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t ranks, uint32_t machines,
+                     double memory) {
+    const double bytes = (double)WORD * (double)t->words, slice = bytes / ranks;
+    const double there = (double)(machines - 1);
+    const qn__virtual_network *n = &t->network;
+    adding a = {0};
+    if (here > 1)
+        a.parts = n->local + (bytes + bytes / here) / memory;
+    if (machines > 1) {
+        const double out = bytes * (ranks - here) / ranks, back = slice * here * there;
+        a.send = n->latency + there * n->message + out / n->bandwidth;
+        a.totals = slice * (there + 2) / memory;
+        a.tell = n->latency + there * n->message + back / n->bandwidth;
+        a.bytes = out + back;
+    }
+    if (here > 1)
+        a.tell += n->local;
+    return a;
+}
+
+/* The least memory speed among the machine's ranks. */
+static double memory_of(const qn__virtual_team *t, uint32_t first, uint32_t next) {
+    double memory = INFINITY;
+    for (uint32_t r = first; r < next; ++r)
+        if (t->rank[r].alive)
+            memory = fmin(memory, t->rank[r].memory);
+    return memory;
+}
+
+static int adds_up(const qn__virtual_team *t) { return t->ranks > 1 || !t->lone_steps; }
+
+double qn__virtual_exchange(const qn__virtual_team *t) {
+    uint32_t ranks, machines;
+    adding most = {0};
+    count_alive(t, &ranks, &machines);
+    if (!adds_up(t))
+        return 0;
+    for (uint32_t first = 0, next; first < t->ranks; first = next) {
+        const uint32_t here = ranks_of_machine(t, first, &next);
+        if (here == 0)
+            continue;
+        const adding a = add_up(t, here, ranks, machines, memory_of(t, first, next));
+        most.parts = fmax(most.parts, a.parts);
+        most.send = fmax(most.send, a.send);
+        most.totals = fmax(most.totals, a.totals);
+        most.tell = fmax(most.tell, a.tell);
+    }
+    return most.parts + most.send + most.totals + most.tell;
+}
+
+static void count_bytes(qn__virtual_team *t) {
+    uint32_t ranks, machines;
+    count_alive(t, &ranks, &machines);
+    for (uint32_t first = 0, next; first < t->ranks; first = next) {
+        const uint32_t here = ranks_of_machine(t, first, &next);
+        for (uint32_t r = first; r < next; ++r)
+            if (t->rank[r].alive)
+                t->rank[r].spent.bytes_out += add_up(t, here, ranks, machines, 1).bytes / here;
+    }
+}
+
+/* ----------------------------------------------------------------------------------- computing */
+
+static void share_out(qn__virtual_team *t, uint32_t units) {
+    static const qn__cost alike = {0, 1};
+    for (uint32_t r = 0; r < t->ranks; ++r) {
+        t->has[r] = (unsigned char)t->rank[r].alive;
+        t->cost[r] = t->equal ? alike : t->cost[r];
+    }
+    qn__shares(t->cost, t->has, t->ranks, units, t->share);
+}
+
+/* What the share cost, which the others hear with the total. */
+static qn__cost learn(qn__virtual_rank *r, uint64_t set, double seconds) {
+    if (set != r->set || (r->skipped >= TRY_AGAIN && r->share > 0))
+        qn__speed_reset(&r->speed);
+    r->set = set;
+    if (r->share > 0)
+        qn__speed_add(&r->speed, r->share, seconds);
+    r->skipped = r->share > 0 ? 0 : r->skipped + 1;
+    qn__speed_fit(&r->speed);
+    if (r->speed.each > 0)
+        r->known = (qn__cost){r->speed.start, r->speed.each};
+    const double hope = exp2(-(double)(r->skipped / TRY_AGAIN));
+    return (qn__cost){hope * (r->known.start + r->update), hope * r->known.each};
+}
+
+/* Seconds of `units` units by the rank, which begins at `moment`; -1 when memory was short. */
+static double compute(qn__virtual_rank *r, uint64_t set, uint32_t units, double moment) {
+    double clock = moment;
+    if (units > 0 && qn__virtual_step(&r->queue, r->worker, r->workers, set, units, &clock) != 0)
+        return -1;
+    r->spent.computing += clock - moment;
+    r->spent.units += units;
+    return clock - moment;
+}
+
+/* The rank's own share. */
+static int compute_share(qn__virtual_rank *r, qn__cost *cost, uint32_t units) {
+    const uint64_t set = r->workers > 1 ? qn__chooser_set(&r->chooser) : 1;
+    r->share = units;
+    const double seconds = compute(r, set, units, r->at);
+    if (seconds < 0)
+        return -1;
+    *cost = learn(r, set, seconds);
+    r->ready = r->at + seconds;
+    if (r->workers > 1 && units > 0) {
+        const double whole = seconds * r->chooser.grains / units + r->update;
+        const qn__choosing before = r->chooser.stage;
+        if (qn__chooser_step(&r->chooser, whole, 0, 1, r->ready) && before == QN__CHOOSE_STAY)
+            r->chooser.grains = units;
+    }
+    return 0;
+}
+
+/* -------------------------------------------------------------------------------------- deaths */
+
+static double last_ready(const qn__virtual_team *t) {
+    double last = 0;
+    for (uint32_t r = 0; r < t->ranks; ++r)
+        if (t->rank[r].alive)
+            last = fmax(last, t->rank[r].ready);
+    return last;
+}
+
+/* The first death before `moment`; 0: none. */
+static double next_death(const qn__virtual_team *t, double moment) {
+    double first = moment;
+    for (uint32_t r = 0; r < t->ranks; ++r)
+        if (t->rank[r].alive && t->rank[r].dies_at > 0)
+            first = fmin(first, t->rank[r].dies_at);
+    return first < moment ? first : 0;
+}
+
+/* All that die at that moment, and what they had of the round. */
+static uint32_t bury(qn__virtual_team *t, double moment) {
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < t->ranks; ++i) {
+        qn__virtual_rank *r = &t->rank[i];
+        if (!r->alive || !(r->dies_at > 0 && r->dies_at <= moment))
+            continue;
+        r->alive = 0;
+        lost += r->share;
+        ++t->deaths;
+    }
+    return lost;
+}
+
+/* The others hear of the death, agree how to go on, and compute what is lost. */
+static qn_status recover(qn__virtual_team *t, double death, qn_error *err) {
+    uint32_t ranks, machines;
+    const uint32_t lost = bury(t, death);
+    count_alive(t, &ranks, &machines);
+    const double message = machines > 1 ? t->network.latency : t->network.local;
+    const double agreed = death + (AGREEING + 1) * message;
+    share_out(t, lost);
+    t->units_again += lost;
+    for (uint32_t i = 0; i < t->ranks; ++i) {
+        qn__virtual_rank *r = &t->rank[i];
+        if (!r->alive)
+            continue;
+        const double begin = fmax(r->ready, agreed);
+        r->spent.recovering += begin - r->ready;
+        r->share += t->share[i];
+        const double seconds = compute(r, r->set, t->share[i], begin);
+        if (seconds < 0)
+            return qn__fail_memory(err, 1, sizeof(qn__chunk));
+        r->ready = begin + seconds;
+    }
+    return QN_OK;
+}
+
+/* ----------------------------------------------------------------------------------- the round */
+
+qn_status qn__virtual_round(qn__virtual_team *t, uint32_t units, qn_error *err) {
+    bury(t, t->now); /* between two rounds, or in an update: nothing is lost with them */
+    share_out(t, units);
+    for (uint32_t i = 0; i < t->ranks; ++i)
+        if (t->rank[i].alive && compute_share(&t->rank[i], &t->cost[i], t->share[i]) != 0)
+            return qn__fail_memory(err, 1, sizeof(qn__chunk));
+    double exchange = qn__virtual_exchange(t), done = last_ready(t);
+    for (double death; (death = next_death(t, done + exchange)) > 0;) {
+        const qn_status status = recover(t, death, err);
+        if (status != QN_OK)
+            return status;
+        exchange = qn__virtual_exchange(t);
+        done = last_ready(t);
+    }
+    if (done <= 0)
+        return qn__fail(err, QN_CLUSTER, "nobody is left after %.6g s", t->now);
+    if (adds_up(t))
+        count_bytes(t);
+    for (uint32_t i = 0; i < t->ranks; ++i) {
+        qn__virtual_rank *r = &t->rank[i];
+        if (!r->alive)
+            continue;
+        r->spent.waiting += done - r->ready;
+        r->spent.exchanging += exchange;
+        r->spent.updating += r->update;
+        r->at = done + exchange + r->update;
+        t->now = fmax(t->now, r->at);
+    }
+    return QN_OK;
+}
