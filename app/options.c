@@ -66,6 +66,21 @@ static int store_count(const option *o, const char *text, void *at) {
     return message_usage(remedy, "--%s cannot be \"%s\"", o->name, text);
 }
 
+static int store_text(const option *o, const char *text, void *at) {
+    if (!*text)
+        return message_usage("see --help", "--%s was given nothing", o->name);
+    if (o->kind == OPTION_TEXT) {
+        *(const char **)at = text;
+        return -1;
+    }
+    text_list *list = at;
+    if (list->count == MOST_TEXTS)
+        return message_usage("put several into one", "--%s is there more than %d times", o->name,
+                             MOST_TEXTS);
+    list->at[list->count++] = text;
+    return -1;
+}
+
 /* Writes one value to its place. Returns -1, or an exit code after a message. */
 static int store(const option_row *row, const char *text, void *values) {
     const option *o = row->option;
@@ -75,10 +90,8 @@ static int store(const option_row *row, const char *text, void *values) {
         *(int *)at = 1;
         return -1;
     case OPTION_TEXT:
-        if (!*text)
-            return message_usage("see --help", "--%s was given nothing", o->name);
-        *(const char **)at = text;
-        return -1;
+    case OPTION_TEXTS:
+        return store_text(o, text, at);
     case OPTION_CHOICE:
         return store_choice(o, text, at);
     case OPTION_COUNT:
@@ -150,7 +163,7 @@ static int take_option(const command *self, int argc, char **argv, int *at, void
         return unknown(self, word);
     const option *o = row.option;
     uint64_t bit = UINT64_C(1) << index;
-    if (out->given & bit)
+    if ((out->given & bit) && o->kind != OPTION_TEXTS)
         return message_usage("leave one of them out", "--%s is there twice", o->name);
     out->given |= bit;
     const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;

@@ -24,10 +24,18 @@ typedef struct command command;
 typedef enum option_kind {
     OPTION_FLAG,   /* int: becomes 1 */
     OPTION_TEXT,   /* const char * */
+    OPTION_TEXTS,  /* text_list: may be there several times */
     OPTION_CHOICE, /* const char *, one of the words in .choices */
     OPTION_COUNT,  /* uint64_t from .low to .high */
     OPTION_FLOAT   /* float: the one nearest to the decimal number */
 } option_kind;
+
+/* The values of an option that may be there several times. */
+enum { MOST_TEXTS = 64 };
+typedef struct text_list {
+    const char *at[MOST_TEXTS];
+    uint32_t count;
+} text_list;
 
 typedef struct option option;
 

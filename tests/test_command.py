@@ -20,7 +20,7 @@ import pytest
 
 from builds import ROOT
 
-COMMANDS = ["version", "devices", "data info", "data synth digits", "train", "predict", "replay",
+COMMANDS = ["version", "devices", "plan", "data info", "data synth digits", "train", "predict", "replay",
             "help"]
 SMALL = ["--model", "dense 24 tanh; dense 10 softmax", "--epochs", "3", "--momentum", "0.9"]
 HEX = re.compile(r"\b[0-9a-f]{64}\b")

@@ -7,6 +7,7 @@
 #include <quern/data.h>
 #include <quern/device.h>
 #include <quern/model.h>
+#include <quern/plan.h>
 #include <quern/predict.h>
 #include <quern/status.h>
 #include <quern/train.h>

@@ -91,6 +91,26 @@ void qn__at(qn_error *err, const char *format, ...) {
     va_end(arguments);
 }
 
+/* The field is written directly, because it has three lines: bytes that are not plain ASCII become
+ * '?' here, so that the caret stands right and nothing of a hostile text reaches a terminal. */
+void qn__point_at(qn_error *err, const char *name, const char *text, size_t at) {
+    enum { BEFORE = 48, AFTER = 40 };
+    const size_t first = at > BEFORE ? at - BEFORE : 0;
+    char shown[BEFORE + AFTER];
+    size_t used = 0;
+    if (!err)
+        return;
+    for (; used < sizeof shown && text[first + used] != '\0'; ++used) {
+        const char c = text[first + used];
+        const int is_space = c == ' ' || (c >= '\t' && c <= '\r');
+        shown[used] = (char)(is_space ? ' ' : c > ' ' && c <= '~' ? c : '?');
+    }
+    const char *before = first > 0 ? "..." : "";
+    const char *behind = text[first + used] != '\0' ? "..." : "";
+    snprintf(err->where, sizeof err->where, "%s, column %zu:\n  %s%.*s%s\n  %*s^", name, at + 1,
+             before, (int)used, shown, behind, (int)(strlen(before) + at - first), "");
+}
+
 qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...) {
     if (!err)
         return status;

@@ -18,6 +18,9 @@ qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Sets `where`. */
 void qn__at(qn_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets `where` to the text with a caret under byte `at`, below "NAME, column N:"; of a long text,
+ * the part around it. */
+void qn__point_at(qn_error *err, const char *name, const char *text, size_t at);
 /* Sets `remedy` and returns `status`, whatever stands in err (which may be NULL). */
 qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -45,25 +45,7 @@ static const char *quoted(const parser *p, char word[64]) {
     return word;
 }
 
-/* Shows the text with a caret under byte `at`; of a long text, the part around it. The field is
- * written directly, because it has three lines: bytes that are not plain ASCII become '?' here, so
- * that the caret stands right and nothing of a hostile text reaches a terminal. */
-static void point_at(const parser *p, size_t at) {
-    enum { BEFORE = 48, AFTER = 40 };
-    const size_t first = at > BEFORE ? at - BEFORE : 0;
-    char shown[BEFORE + AFTER];
-    size_t used = 0;
-    if (p->err == NULL)
-        return;
-    for (; used < sizeof shown && p->text[first + used] != '\0'; ++used) {
-        const char c = p->text[first + used];
-        shown[used] = (char)(is_space(c) ? ' ' : c > ' ' && c <= '~' ? c : '?');
-    }
-    const char *before = first > 0 ? "..." : "";
-    const char *behind = p->text[first + used] != '\0' ? "..." : "";
-    snprintf(p->err->where, sizeof p->err->where, "model, column %zu:\n  %s%.*s%s\n  %*s^", at + 1,
-             before, (int)used, shown, behind, (int)(strlen(before) + at - first), "");
-}
+static void point_at(const parser *p, size_t at) { qn__point_at(p->err, "model", p->text, at); }
 
 /* Fails at byte `at` with two fixed texts. */
 static qn_status fail_at(const parser *p, size_t at, const char *what, const char *remedy) {

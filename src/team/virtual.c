@@ -19,9 +19,13 @@ double qn__virtual_took(const qn__virtual_calls *c, double grains) {
 /* Seconds that a call over `grains` grains takes when it begins at `moment`. */
 static double call_seconds(qn__virtual_worker *w, uint32_t worker, double grains, double moment) {
     uint32_t word[4];
-    const double whole =
-        w->calls_took ? qn__virtual_took(w->calls_took, grains) : w->start + grains / w->rate;
-    const double start = w->calls_took ? 0 : w->start;
+    double whole = w->start + grains / w->rate;
+    const double start = w->took ? 0 : w->start;
+    if (w->took) {
+        const uint32_t last = w->took->count - 1;
+        whole = qn__virtual_took(w->took, grains) * w->took->grains[last] /
+                (w->took->seconds[last] * w->rate);
+    }
     double seconds = whole;
     if (w->change_at > 0 && moment >= w->change_at)
         seconds = start + (whole - start) * w->rate / w->change_rate;

@@ -15,11 +15,11 @@ typedef struct qn__virtual_calls {
 } qn__virtual_calls;
 
 typedef struct qn__virtual_worker {
-    double start, rate;                  /* seconds of a call beside its grains; grains a second */
-    const qn__virtual_calls *calls_took; /* instead, where measured; `rate` then counts for bounds
-                                            and changes; NULL: not */
-    double noise;     /* a call's time lies up to this part beside what they say */
-    double change_at; /* moment at which the rate becomes change_rate; 0: never */
+    double start, rate;            /* seconds of a call beside its grains; grains a second */
+    const qn__virtual_calls *took; /* what calls took, where that was measured: stretched so that
+                                      the longest goes at `rate`; NULL: start and rate */
+    double noise;                  /* a call's time lies up to this part beside what they say */
+    double change_at;              /* moment at which the rate becomes change_rate; 0: never */
     double change_rate;
     uint32_t number; /* with the worker's place, what its noise is drawn by */
     uint64_t calls, grains;

@@ -30,7 +30,9 @@ qn_status qn__virtual_team_create(uint32_t ranks, qn__virtual_team **out, qn_err
     return QN_OK;
 }
 
-static uint64_t everybody(const qn__virtual_rank *r) { return UINT64_MAX >> (64 - r->workers); }
+static uint64_t everybody(const qn__virtual_rank *r) {
+    return r->workers < 64 ? (UINT64_C(1) << r->workers) - 1 : UINT64_MAX;
+}
 
 qn_status qn__virtual_team_ready(qn__virtual_team *t, uint32_t units, qn_error *err) {
     for (uint32_t i = 0; i < t->ranks; ++i) {
@@ -48,7 +50,7 @@ qn_status qn__virtual_team_ready(qn__virtual_team *t, uint32_t units, qn_error *
 void qn__virtual_team_free(qn__virtual_team *t) {
     if (!t)
         return;
-    for (uint32_t i = 0; i < t->ranks; ++i)
+    for (uint32_t i = 0; t->rank && i < t->ranks; ++i)
         if (t->rank[i].queue.workers)
             qn__queue_end(&t->rank[i].queue);
     qn__free(t->rank);
@@ -171,7 +173,7 @@ static qn__cost learn(qn__virtual_rank *r, uint64_t set, double seconds) {
     qn__speed_fit(&r->speed);
     if (r->speed.each > 0)
         r->known = (qn__cost){r->speed.start, r->speed.each};
-    const double hope = exp2(-(double)(r->skipped / TRY_AGAIN));
+    const double hope = ldexp(1, -(int)(r->skipped / TRY_AGAIN));
     return (qn__cost){hope * (r->known.start + r->update), hope * r->known.each};
 }
 

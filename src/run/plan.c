@@ -1,0 +1,234 @@
+/* Plans: the public face. */
+#include <quern/plan.h>
+
+#include "base/memory.h"
+#include "model/recipe_options.h"
+#include "model/tables.h"
+#include "run/plan_run.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct qn_plan {
+    qn__plan_team team;
+    qn__plan_subject subject;
+    qn__plan_job job;
+    qn__text model; /* canonical */
+    qn_plan_report report;
+    qn_plan_rank *rank;
+};
+
+void qn_plan_options_init(qn_plan_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+}
+
+/* ---------------------------------------------------------------------------------------- the job
+ */
+
+static qn_status check_options(const qn_plan_options *o, qn_error *err) {
+    if (o->size != sizeof *o || !o->job || o->job->size != sizeof *o->job) {
+        qn__fail(err, QN_USAGE, "the options are of another version of the library");
+        return qn__remedy(err, QN_USAGE, "fill them with qn_plan_options_init first");
+    }
+    if (o->features < 1 || o->items < 1) {
+        qn__fail(err, QN_USAGE, "a plan needs at least one item of one feature");
+        return qn__remedy(err, QN_USAGE, "give --items and --features, or --data");
+    }
+    if (o->teams < 1 || !o->team) {
+        qn__fail(err, QN_USAGE, "there is no team to plan for");
+        return qn__remedy(err, QN_USAGE, "describe one, as in --team \"4*host(cpu 60k)\"");
+    }
+    return qn_compute_check(&o->job->compute, err);
+}
+
+/* The recipe of the options, checked as a training would: with one item of the right width. */
+static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_error *err) {
+    const int32_t label = 0;
+    qn_data *data = NULL;
+    uint8_t *values = qn__alloc(o->features, 1, err);
+    if (!values)
+        return QN_MEMORY;
+    qn_status status = qn_data_from_arrays(QN_U8, 1, o->features, values, &label, &data, err);
+    if (status == QN_OK)
+        status = qn__recipe_from_options(o->job, data, recipe, err);
+    qn_data_close(data);
+    qn__free(values);
+    return status;
+}
+
+static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    qn__recipe recipe;
+    qn_status status = recipe_of(o, &recipe, err);
+    if (status == QN_OK)
+        status = qn__network_program(&recipe.network, o->features, layer, &p->job.parameters, err);
+    if (status != QN_OK)
+        return status;
+    qn__network_text(&recipe.network, &p->model);
+    if (p->model.failed)
+        return qn__fail_memory(err, 1, QN__MAX_LAYERS);
+    const uint32_t batch = o->items < recipe.batch ? (uint32_t)o->items : recipe.batch;
+    p->job.grain = recipe.grain;
+    p->job.units = (uint32_t)(((uint64_t)batch + recipe.grain - 1) / recipe.grain);
+    p->job.steps = (double)recipe.epochs * (double)o->items / batch;
+    p->job.slots = qn__optimizer_slots(recipe.optimizer);
+    p->subject =
+        (qn__plan_subject){.model = p->model.data,
+                           .optimizer = qn__table_name(&qn__optimizers, (int)recipe.optimizer),
+                           .features = o->features,
+                           .batch = recipe.batch,
+                           .grain = recipe.grain};
+    return QN_OK;
+}
+
+static qn_status read_team(const qn_plan_options *o, qn_plan *p, qn_error *err) {
+    qn_status status = qn__plan_team_create(&p->team, err);
+    for (uint32_t i = 0; i < o->teams && status == QN_OK; ++i) {
+        const char *text = o->team[i];
+        const size_t size = strlen(text);
+        if (size > 5 && strcmp(text + size - 5, ".json") == 0)
+            status = qn__plan_team_measured(&p->team, text, 1, &p->subject, err);
+        else
+            status = qn__plan_team_read(&p->team, text, &p->subject, err);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- the report
+ */
+
+static double sum_of_units(const qn__plan_run *run) {
+    double units = 0;
+    for (uint32_t r = 0; r < run->team->ranks; ++r)
+        units += run->team->rank[r].spent.units;
+    return units;
+}
+
+static void report_rank(const qn__plan_run *run, uint32_t index, double units, uint32_t grain,
+                        qn_plan_rank *out) {
+    const qn__virtual_rank *r = &run->team->rank[index];
+    const double all = run->seconds;
+    *out = (qn_plan_rank){.host = run->host[index],
+                          .devices = r->workers,
+                          .share = r->spent.units / units,
+                          .rate = run->rate[index] * grain,
+                          .computing = r->spent.computing / all,
+                          .waiting = r->spent.waiting / all,
+                          .exchanging = r->spent.exchanging / all,
+                          .updating = r->spent.updating / all,
+                          .recovering = r->spent.recovering / all,
+                          .bytes_out = r->spent.bytes_out,
+                          .died = !r->alive};
+    memcpy(out->name, run->kind[index]->name, sizeof out->name);
+}
+
+static void add_means(qn_plan_report *r, const qn_plan_rank *rank) {
+    r->computing += rank->computing / r->ranks;
+    r->waiting += rank->waiting / r->ranks;
+    r->exchanging += rank->exchanging / r->ranks;
+    r->updating += rank->updating / r->ranks;
+    r->recovering += rank->recovering / r->ranks;
+    r->devices += rank->devices;
+}
+
+static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_error *err) {
+    qn_plan_report *r = &p->report;
+    const double units = sum_of_units(run);
+    r->ranks = run->team->ranks;
+    p->rank = qn__alloc(r->ranks, sizeof *p->rank, err);
+    if (!p->rank)
+        return QN_MEMORY;
+    r->rank = p->rank;
+    r->seconds = run->seconds;
+    r->bound = qn__plan_bound(&p->team, &p->job);
+    r->step = run->step;
+    r->exchange = qn__virtual_exchange(run->team);
+    r->items_per_second = items / run->seconds;
+    r->steps = (uint64_t)ceil(p->job.steps - 1e-9);
+    r->hosts = qn__plan_team_hosts(&p->team);
+    r->deaths = run->team->deaths;
+    r->parameters = (double)p->job.parameters;
+    r->items_again = run->team->units_again * p->job.grain;
+    for (uint32_t i = 0; i < r->ranks; ++i) {
+        report_rank(run, i, units, p->job.grain, &p->rank[i]);
+        add_means(r, &p->rank[i]);
+    }
+    return QN_OK;
+}
+
+/* T with equal shares, or with one host more; NaN when that cannot be. */
+static qn_status seconds_of(const qn_plan *p, uint32_t more, int equal, double *seconds,
+                            qn_error *err) {
+    qn__plan_run run;
+    const qn_status status = qn__plan_run_make(&p->team, &p->job, more, equal, &run, err);
+    *seconds = status == QN_OK ? run.seconds : (double)NAN;
+    if (status == QN_OK)
+        qn__plan_run_release(&run);
+    return status == QN_MEMORY ? status : QN_OK;
+}
+
+/* Whether a kind of hosts that looks the same was tried already. */
+static int is_tried(const qn_plan_report *r, const qn__plan_host *h) {
+    for (uint32_t i = 0; i < r->mores; ++i)
+        if (strcmp(r->more[i].name, h->name) == 0)
+            return 1;
+    return 0;
+}
+
+static qn_status try_more(qn_plan *p, qn_error *err) {
+    qn_plan_report *r = &p->report;
+    qn_status status = QN_OK;
+    /* Without a network there cannot be another host. */
+    for (uint32_t h = 0; h < p->team.hosts && status == QN_OK && p->team.bandwidth > 0; ++h) {
+        if (r->mores == QN_PLAN_KINDS || is_tried(r, &p->team.host[h]))
+            continue;
+        qn_plan_more *more = &r->more[r->mores++];
+        memcpy(more->name, p->team.host[h].name, sizeof more->name);
+        status = seconds_of(p, h, 0, &more->seconds, err);
+    }
+    return status;
+}
+
+static qn_status plan(const qn_plan_options *o, qn_plan *p, qn_error *err) {
+    qn__plan_run run;
+    qn_status status = read_job(o, p, err);
+    if (status == QN_OK)
+        status = read_team(o, p, err);
+    if (status == QN_OK)
+        status = qn__plan_run_make(&p->team, &p->job, UINT32_MAX, 0, &run, err);
+    if (status != QN_OK)
+        return status;
+    status = report(p, &run, (double)o->items * o->job->epochs, err);
+    qn__plan_run_release(&run);
+    if (status == QN_OK)
+        status = seconds_of(p, UINT32_MAX, 1, &p->report.equal, err);
+    return status == QN_OK ? try_more(p, err) : status;
+}
+
+qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err) {
+    *out = NULL;
+    qn_status status = check_options(options, err);
+    if (status != QN_OK)
+        return status;
+    qn_plan *p = qn__alloc(1, sizeof *p, err);
+    if (!p)
+        return QN_MEMORY;
+    status = plan(options, p, err);
+    if (status == QN_OK)
+        *out = p;
+    else
+        qn_plan_free(p);
+    return status;
+}
+
+const qn_plan_report *qn_plan_report_of(const qn_plan *plan) { return &plan->report; }
+
+void qn_plan_free(qn_plan *p) {
+    if (!p)
+        return;
+    qn__plan_team_release(&p->team);
+    qn__text_release(&p->model);
+    qn__free(p->rank);
+    qn__free(p);
+}

@@ -1,0 +1,347 @@
+/* Plans: descriptions that make sense and ones that do not, and what comes out of them. All on a
+ * virtual clock: every number is the same on every machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "run/plan_run.h"
+#include <math.h>
+#include <quern/plan.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char network[] = "dense 500 tanh; dense 10 softmax";
+
+static qn_status make(const char *team, uint32_t batch, uint64_t items, qn_plan **plan,
+                      qn_error *err) {
+    qn_train_options job;
+    qn_plan_options o;
+    qn_train_options_init(&job);
+    job.model = network;
+    job.batch = batch;
+    job.epochs = 1;
+    qn_plan_options_init(&o);
+    o.job = &job;
+    o.features = 784;
+    o.items = items;
+    o.team = &team;
+    o.teams = 1;
+    return qn_plan_make(&o, plan, err);
+}
+
+static qn_plan_report planned(const char *team, uint32_t batch, uint64_t items, qn_plan **plan) {
+    qn_error err;
+    if (make(team, batch, items, plan, &err) != QN_OK)
+        fail_msg("%s: %s\n%s", team, err.what, err.where);
+    return *qn_plan_report_of(*plan);
+}
+
+/* ------------------------------------------------------------------------------- what comes out */
+
+/* By hand: 640 steps of 64 items at 640 items/s, an update of 397,510 x 16 bytes at 1 GB/s. */
+static void test_one_device_alone(void **state) {
+    (void)state;
+    qn_plan *plan;
+    const qn_plan_report r = planned("host(cpu 640); memory 1GB/s", 64, 40960, &plan);
+    const double update = 397510 * 16.0 / 1e9;
+    assert_int_equal(r.steps, 640);
+    assert_int_equal(r.ranks, 1);
+    assert_true(fabs(r.seconds / (640 * (0.1 + update)) - 1) < 1e-6);
+    assert_true(fabs(r.bound / 64.0 - 1) < 1e-9);
+    assert_true(fabs(r.computing + r.updating - 1) < 1e-6);
+    assert_int_equal(r.mores, 0);
+    qn_plan_free(plan);
+}
+
+/* Two equal hosts over a slow wire: half the grains each, the sums there and back. */
+static void test_two_hosts(void **state) {
+    (void)state;
+    qn_plan *plan;
+    const qn_plan_report r =
+        planned("2*host(cpu 640); memory 1TB/s; net 1ms 100MB/s", 128, 128 * 500, &plan);
+    const double bytes = 397510 * 8.0;
+    const double exchange = 2 * (0.001 + bytes / 2 / 100e6);
+    assert_true(fabs(r.exchange / exchange - 1) < 0.01);
+    assert_true(fabs(r.step / (0.1 + exchange) - 1) < 0.01);
+    assert_true(fabs(r.rank[0].share - 0.5) < 1e-3);
+    assert_true(fabs(r.rank[1].bytes_out / (500 * bytes) - 1) < 1e-6);
+    assert_int_equal(r.mores, 1);
+    qn_plan_free(plan);
+}
+
+static void test_unequal_hosts(void **state) {
+    (void)state;
+    qn_plan *plan;
+    const qn_plan_report r = planned("host(a 1k) host(b 2k) host(c 4k); net 1us 100GB/s; "
+                                     "memory 1TB/s",
+                                     64 * 32, 64 * 32 * 1000, &plan);
+    assert_true(r.bound / r.seconds > 0.97);
+    assert_true(r.bound / r.equal < 0.43 && r.bound / r.equal > 0.40);
+    assert_true(fabs(r.rank[2].share - 4 / 7.0) < 0.02);
+    double sum = 0;
+    for (uint32_t i = 0; i < r.ranks; ++i) {
+        const qn_plan_rank *k = &r.rank[i];
+        sum += k->share;
+        assert_true(fabs(k->computing + k->waiting + k->exchanging + k->updating + k->recovering -
+                         1) < 1e-3);
+    }
+    assert_true(fabs(sum - 1) < 1e-9);
+    qn_plan_free(plan);
+}
+
+/* Leaps give what going step by step gives: a plan without any, and one a hundred times as long. */
+static void test_leaps_change_nothing(void **state) {
+    (void)state;
+    static const char team[] = "host(a 1k) host(b 2k + c 3k start 1ms); net 1us 100GB/s";
+    qn_plan *plan;
+    const qn_plan_report one = planned(team, 64 * 32, 64 * 32 * 40, &plan); /* no leap */
+    qn_plan_free(plan);
+    const qn_plan_report two = planned(team, 64 * 32, 64 * 32 * 4000, &plan);
+    qn_plan_free(plan);
+    assert_true(fabs(two.step / one.step - 1) < 0.02);
+    assert_true(fabs(two.seconds / (4000 * one.step) - 1) < 0.02);
+}
+
+static void test_slower_and_faster(void **state) {
+    (void)state;
+    qn_plan *plan;
+    /* Two of 1000 items/s; after 10 s one has half: 20,000 items done, 80,000 at 1500. */
+    const qn_plan_report r = planned("2*host(a 1k); net 1us 100GB/s; slow 1 at 10s x0.5; "
+                                     "memory 1TB/s",
+                                     64 * 32, 100000, &plan);
+    assert_true(fabs(r.bound - (10 + 80000 / 1500.0)) < 1e-6);
+    assert_true(r.bound / r.seconds > 0.95);
+    qn_plan_free(plan);
+    /* And back again. */
+    const qn_plan_report s = planned("2*host(a 1k); net 1us 100GB/s; slow 1 at 10s x0.5; "
+                                     "slow 1 at 20s x2; memory 1TB/s",
+                                     64 * 32, 100000, &plan);
+    assert_true(fabs(s.bound - (20 + 65000 / 2000.0)) < 1e-6);
+    assert_true(s.bound / s.seconds > 0.95);
+    qn_plan_free(plan);
+}
+
+static void test_deaths(void **state) {
+    (void)state;
+    qn_plan *plan;
+    const qn_plan_report r = planned("4*host(a 1k); net 10us 1GB/s; die 3 at 10s; die 0 at 12s; "
+                                     "memory 1TB/s",
+                                     64 * 32, 200000, &plan);
+    assert_int_equal(r.deaths, 2);
+    assert_true(r.rank[3].died && r.rank[0].died && !r.rank[1].died);
+    assert_true(fabs(r.bound - (12 + (200000 - 46000) / 2000.0)) < 1e-6);
+    assert_true(r.bound / r.seconds > 0.93);
+    assert_true(r.items_again > 0 && r.items_again <= 2 * 64 * 32);
+    qn_plan_free(plan);
+    qn_error err;
+    assert_int_equal(
+        make("2*host(a 1k); net 10us 1GB/s; die 0 at 5s; die 1 at 6s", 64, 100000, &plan, &err),
+        QN_CLUSTER);
+    assert_null(plan);
+    assert_non_null(strstr(err.what, "nobody is left"));
+}
+
+static void test_ranks_of_a_host_share_memory(void **state) {
+    (void)state;
+    qn_plan *plan;
+    const qn_plan_report r = planned("host(a 1k | a 1k)", 64, 6400, &plan);
+    assert_int_equal(r.hosts, 1);
+    assert_int_equal(r.ranks, 2);
+    assert_true(r.rank[0].bytes_out <= 0);
+    qn_plan_free(plan);
+}
+
+static void test_a_repeat_is_equal(void **state) {
+    (void)state;
+    static const char team[] = "7*host(a 1k noise 10% + b 5k start 1ms noise 20%); net 1us 1GB/s; "
+                               "slow 2 at 3s x0.3; die 5 at 7s";
+    qn_plan *plan;
+    double seconds[2];
+    for (int i = 0; i < 2; ++i) {
+        seconds[i] = planned(team, 2048, 200000, &plan).seconds;
+        qn_plan_free(plan);
+    }
+    assert_memory_equal(&seconds[0], &seconds[1], sizeof seconds[0]);
+}
+
+static void test_as_many_as_there_can_be(void **state) {
+    (void)state;
+    qn_plan *plan;
+    const qn_plan_report r = planned("1024*host(8*a 1k); net 10us 10GB/s", 1 << 20, 1 << 26, &plan);
+    assert_int_equal(r.devices, 8192);
+    assert_int_equal(r.mores, 1);
+    assert_true(isnan(r.more[0].seconds)); /* one more is one too many */
+    qn_plan_free(plan);
+}
+
+/* -------------------------------------------------------------------------------- what is refused
+ */
+
+/* The message, and the column that the caret stands in. */
+static void refused(const char *team, const char *what, int column) {
+    char place[32];
+    qn_plan *plan;
+    qn_error err;
+    if (make(team, 64, 1000, &plan, &err) != QN_USAGE)
+        fail_msg("%s was taken", team);
+    snprintf(place, sizeof place, "column %d:", column);
+    if (!strstr(err.what, what) || (column > 0 && !strstr(err.where, place)) || !*err.remedy)
+        fail_msg("%s: %s\n%s\n%s", team, err.what, err.where, err.remedy);
+}
+
+static void test_texts_that_make_no_sense(void **state) {
+    (void)state;
+    refused("", "a team is wanted", 1);
+    refused("cpu 60k", "a host, net, memory, slow or die", 1);
+    refused("host", "behind host stands a bracket", 5);
+    refused("host(", "a device is wanted", 6);
+    refused("host()", "a device is wanted", 6);
+    refused("host(cpu)", "rate", 9);
+    refused("host(cpu 60q)", "rate", 10);
+    refused("host(cpu 0)", "rate", 10);
+    refused("host(cpu -5)", "rate", 10);
+    refused("host(cpu 1e9999)", "rate", 10);
+    refused("host(cpu 9999999999G)", "rate", 10);
+    refused("host(cpu 60k", "after a device comes", 13);
+    refused("host(cpu 60k start)", "the start of a call is a time", 19);
+    refused("host(cpu 60k start 5)", "the start of a call is a time", 20);
+    refused("host(cpu 60k noise 5)", "noise is a part", 20);
+    refused("host(cpu 60k noise 95%)", "noise is at most", 14);
+    refused("host(cpu 60k + )", "a device is wanted", 16);
+    refused("4 host(cpu 60k)", "wants a star", 3);
+    refused("0*host(cpu 60k)", "no number of copies", 1);
+    refused("99999999999*host(cpu 60k)", "no number of copies", 1);
+    refused("1024*host(a 1|a 1); net 1us 1GB/s", "too many ranks", 1);
+    refused("host(65*a 1)", "so many devices", 6);
+    refused("host(64*a 1 + b 1)", "so many devices", 15);
+    refused("host(a 1k) x", "a host, net", 12);
+    refused("host(a 1k);; net 1us 1GB/s", "a host, net", 12);
+    refused("host(a 1k); net", "latency is a time", 16);
+    refused("host(a 1k); net 1us", "bandwidth", 20);
+    refused("host(a 1k); net 1us 1GB", "bandwidth", 21);
+    refused("host(a 1k); net 1us 0GB/s", "bandwidth", 21);
+    refused("host(a 1k); net 1us 1GB/s 5", "a semicolon", 27);
+    refused("host(a 1k); memory fast", "memory's speed", 20);
+    refused("host(a 1k); slow", "number of a host", 17);
+    refused("host(a 1k); slow -1 at 1s x2", "number of a host", 18);
+    refused("host(a 1k); slow 0 1s x2", "behind the host comes at", 20);
+    refused("host(a 1k); slow 0 at 1s", "change of speed", 25);
+    refused("host(a 1k); slow 0 at 1s 2", "change of speed", 26);
+    refused("host(a 1k); slow 0 at 1s x0", "change of speed", 26);
+    refused("host(a 1k); die 0 at 0s", "moment", 22);
+    refused("host(a 1k); die 1 at 5s", "no host 1", 0);
+    refused("2*host(a 1k)", "nothing is said of the network", 0);
+    refused("net 1us 1GB/s", "has no host", 0);
+    refused("host(a 1k); \x01\xff", "a host, net", 13);
+}
+
+/* A long text is shown around the place; nothing that came in reaches the message unseen. */
+static void test_a_long_text(void **state) {
+    (void)state;
+    char text[4000] = "host(a 1k";
+    qn_plan *plan;
+    qn_error err;
+    for (int i = 0; i < 60; ++i)
+        strcat(text, " + device 123k start 10us");
+    strcat(text, " + \x1b[31m)");
+    assert_int_equal(make(text, 64, 1000, &plan, &err), QN_USAGE);
+    assert_null(strchr(err.what, '\x1b'));
+    assert_null(strchr(err.where, '\x1b'));
+    assert_non_null(strstr(err.where, "..."));
+}
+
+/* -------------------------------------------------------------------------------- measured hosts
+ */
+
+#define COST(more)                                                                                 \
+    "{\"event\":\"cost\",\"rank\":0,\"ranks\":1,\"id\":\"cpu\",\"model\":"                         \
+    "\"dense 500 tanh; dense 10 softmax\",\"features\":784,\"batch\":128,\"grain\":32,"            \
+    "\"optimizer\":\"sgd\"" more "}\n"
+#define TOOK ",\"grains\":[1,2,4],\"seconds\":[0.1,0.15,0.25]"
+
+static const qn__plan_subject subject = {
+    .model = network, .optimizer = "sgd", .features = 784, .batch = 128, .grain = 32};
+
+static qn_status parse(const char *text, qn__plan_team *team, qn_error *err) {
+    assert_int_equal(qn__plan_team_create(team, NULL), QN_OK);
+    return qn__plan_team_parse(team, text, strlen(text), "a.json", 1, &subject, err);
+}
+
+static void test_a_measured_host(void **state) {
+    (void)state;
+    static const char text[] = "{\"event\":\"device\",\"id\":\"cpu\"}\n" COST(
+        TOOK ",\"update_s\":0.01,\"step_s\":0.2,\"add_bytes_per_s\":5e9,\"message_s\":1e-5");
+    const qn__plan_job job = {.steps = 100, .units = 4, .grain = 32, .parameters = 1000};
+    qn__plan_team team;
+    qn__plan_run run;
+    qn_error err;
+    assert_int_equal(parse(text, &team, &err), QN_OK);
+    assert_int_equal(team.hosts, 1);
+    assert_int_equal(team.devices, 1);
+    assert_true(fabs(team.device[0].rate / (4 * 32 / 0.25) - 1) < 1e-6);
+    /* Alone it makes its steps in one pass. */
+    assert_int_equal(qn__plan_run_make(&team, &job, UINT32_MAX, 0, &run, &err), QN_OK);
+    assert_true(fabs(run.seconds - 100 * 0.2) < 1e-4);
+    qn__plan_run_release(&run);
+    /* Two of them: two grains each, an update, and the network. */
+    team.latency = 0.001;
+    team.bandwidth = 1e12;
+    assert_int_equal(qn__plan_run_make(&team, &job, 0, 0, &run, &err), QN_OK);
+    assert_true(fabs(run.step - (0.15 + 0.01 + 0.002)) < 1e-4);
+    qn__plan_run_release(&run);
+    qn__plan_team_release(&team);
+}
+
+static void not_measured(const char *text, qn_status status, const char *what) {
+    qn__plan_team team;
+    qn_error err;
+    if (parse(text, &team, &err) != status)
+        fail_msg("%s: not %d", text, status);
+    if (!strstr(err.what, what) || !strstr(err.remedy, "quern devices --json"))
+        fail_msg("%s: %s\n%s\n%s", text, err.what, err.where, err.remedy);
+    qn__plan_team_release(&team);
+}
+
+static void test_files_that_are_none(void **state) {
+    (void)state;
+    not_measured("", QN_INPUT, "does not tell");
+    not_measured("{\"event\":\"device\"}\n", QN_INPUT, "does not tell");
+    not_measured("no json\n", QN_INPUT, "no line of JSON");
+    not_measured("{\"event\":\"cost\"}\n", QN_INPUT, "for which job");
+    not_measured(COST(""), QN_INPUT, "what calls took");
+    not_measured(COST(",\"grains\":[],\"seconds\":[]"), QN_INPUT, "what calls took");
+    not_measured(COST(",\"grains\":[2,1],\"seconds\":[1,1]"), QN_INPUT, "what calls took");
+    not_measured(COST(",\"grains\":[1,2],\"seconds\":[1]"), QN_INPUT, "what calls took");
+    not_measured(COST(",\"grains\":[1],\"seconds\":[-1]"), QN_INPUT, "what calls took");
+    not_measured(COST(",\"grains\":[0],\"seconds\":[1]"), QN_INPUT, "what calls took");
+    not_measured(COST(",\"grains\":7,\"seconds\":[1]"), QN_INPUT, "what calls took");
+    not_measured(COST(",\"grains\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17],\"seconds\":"
+                      "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"),
+                 QN_INPUT, "what calls took");
+    not_measured("{\"event\":\"cost\",\"model\":\"dense 5\"}", QN_MISMATCH, "dense 5");
+    not_measured("{\"event\":\"cost\",\"model\":\"dense 500 tanh; dense 10 softmax\","
+                 "\"optimizer\":\"sgd\",\"features\":784,\"batch\":64,\"grain\":32}",
+                 QN_MISMATCH, "batch 64");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_device_alone),
+        cmocka_unit_test(test_two_hosts),
+        cmocka_unit_test(test_unequal_hosts),
+        cmocka_unit_test(test_leaps_change_nothing),
+        cmocka_unit_test(test_slower_and_faster),
+        cmocka_unit_test(test_deaths),
+        cmocka_unit_test(test_ranks_of_a_host_share_memory),
+        cmocka_unit_test(test_a_repeat_is_equal),
+        cmocka_unit_test(test_as_many_as_there_can_be),
+        cmocka_unit_test(test_texts_that_make_no_sense),
+        cmocka_unit_test(test_a_long_text),
+        cmocka_unit_test(test_a_measured_host),
+        cmocka_unit_test(test_files_that_are_none),
+    };
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

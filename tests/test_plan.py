@@ -1,0 +1,137 @@
+"""`quern plan`: a training on a team that need not exist, on a clock that is made up."""
+
+import json
+import re
+import time
+
+import pytest
+
+HOSTS = "4*host(cpu 60k) 2*host(cpu 80k + gpu 400k start 50us)"
+NET = "net 10us 10GB/s"
+
+
+def events(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def plan(run_quern):
+    """plan("host(cpu 60k)", "--batch", 128) -> the plan, its ranks, and what one more would bring."""
+    def run(*words):
+        out = events(run_quern("plan", "--json", "--team", *map(str, words)).stdout)
+        (made,) = [e for e in out if e["event"] == "plan"]
+        return (made, [e for e in out if e["event"] == "rank"],
+                [e for e in out if e["event"] == "more"])
+    return run
+
+
+# ---------------------------------------------------------------- what comes out
+
+def test_shares_and_times(plan):
+    made, ranks, more = plan(f"{HOSTS}; {NET}", "--batch", 8192, "--items", 800000)
+    assert made["ranks"] == made["hosts"] == len(ranks) == 6 and made["devices"] == 8
+    assert made["bound_s"] < made["seconds"] < made["equal_s"]
+    assert abs(sum(r["share"] for r in ranks) - 1) < 1e-6
+    for r in ranks:
+        spent = sum(r[k] for k in "computing waiting exchanging updating recovering".split())
+        assert abs(spent - 1) < 0.01, r
+    assert ranks[5]["share"] > 5 * ranks[0]["share"]
+    assert {m["name"] for m in more} == {"host(cpu 60k)",
+                                         "host(cpu 80k + gpu 400k start 50us)"}
+
+
+def test_the_same_every_time(run_quern):
+    words = ["plan", "--json", "--batch", "8192", "--team",
+             f"{HOSTS}; slow 2 at 0.2s x0.5; die 3 at 1s; {NET}"]
+    assert run_quern(*words).stdout == run_quern(*words).stdout
+
+
+def test_deaths_and_changes(plan):
+    calm, _, _ = plan(f"{HOSTS}; {NET}", "--batch", 8192)
+    changed, ranks, _ = plan(f"{HOSTS}; die 3 at 0.1s; slow 4 at 0.1s x0.25; {NET}", "--batch",
+                             8192)
+    assert changed["deaths"] == 1 and [r["died"] for r in ranks] == [False] * 3 + [True] + [False] * 2
+    assert changed["bound_s"] > calm["bound_s"] and changed["seconds"] > calm["seconds"]
+
+
+def test_one_machine_more_brings_less_over_a_slow_wire(plan):
+    fast, _, (more,) = plan("4*host(cpu 60k); net 1us 100GB/s; memory 1TB/s", "--batch", 4096)
+    assert more["seconds"] < 0.85 * fast["seconds"]
+    slow, _, (more,) = plan("4*host(cpu 60k); net 1ms 10MB/s; memory 1TB/s", "--batch", 4096)
+    assert more["seconds"] > 0.95 * slow["seconds"]
+    assert slow["exchanging"] > 0.5
+
+
+def test_thousands_of_workers_in_seconds(plan):
+    begun = time.monotonic()
+    made, ranks, _ = plan("1000*host(cpu 60k + 4*gpu 400k start 50us); net 10us 10GB/s", "--batch",
+                          2 << 20, "--items", 1 << 27)
+    assert made["devices"] == 5000 and len(ranks) == 1000
+    assert time.monotonic() - begun < 60
+
+
+def test_the_text_for_a_person(run_quern):
+    text = run_quern("plan", "--team", f"{HOSTS}; die 3 at 0.1s; {NET}", "--batch", "8192").stdout
+    for pattern in (r"^T +\S+, \S+ items/s", r"^T_bound/T +0\.\d+", r"^equal shares", r"^where it goes",
+                    r"^deaths +1 ranks", r"^  0-2 +60\.0k .*host\(cpu 60k\)$", r"^  3 .*, died$",
+                    r"^one more host$"):
+        assert re.search(pattern, text, re.M), (pattern, text)
+
+
+def test_many_unlike_ranks_are_cut_short(run_quern):
+    team = " ".join(f"host(cpu {10 + n}k)" for n in range(40))
+    text = run_quern("plan", "--team", f"{team}; {NET}", "--batch", "65536").stdout
+    assert "more ranks, which --json lists" in text and text.count("host(cpu") < 40
+
+
+def test_data_says_how_many_items(run_quern, tmp_path):
+    file = tmp_path / "d.csv"
+    file.write_text("".join(f"{n % 3},{n},{n}\n" for n in range(300)))
+    text = run_quern("plan", "--team", "host(cpu 1k)", "--data", file).stdout
+    assert text.startswith("dense 500 tanh; dense 3 softmax: 3,003 parameters\n10 epochs of 300 items")
+
+
+# ---------------------------------------------------------------- what is refused
+
+@pytest.mark.parametrize("team, complaint, column", [
+    ("host(cpu 60q)", "rate", 10),
+    ("4 host(cpu 60k)", "wants a star", 3),
+    ("host(cpu 60k", "a closing bracket", 13),
+    ("host(cpu 60k); slow 0 at 1s 2", "change of speed", 29),
+])
+def test_nonsense_is_pointed_at(run_quern, team, complaint, column):
+    done = run_quern("plan", "--team", team, status=2)
+    assert complaint in done.stderr, done.stderr
+    line, caret = done.stderr.splitlines()[-3:-1] if "^" in done.stderr else ("", "")
+    assert f"column {column}" in done.stderr
+    assert caret.strip() == "^" and team[:9] in line
+
+
+@pytest.mark.parametrize("words, complaint", [
+    ([], "no --team"),
+    (["--team", ""], "given nothing"),
+    (["--team", "2*host(cpu 1k)"], "network"),
+    (["--team", "host(cpu 1k)", "--model", "dense 5 tan"], "tan"),
+    (["--team", "host(cpu 1k)", "--data", "x", "--items", "5"], "exclude"),
+    (["--team", "host(cpu 1k)", "--labels", "x"], "stands without --data"),
+    (["--team", "host(cpu 1k)"] * 65, "more than 64 times"),
+    (["--team", "host(cpu 1k)", "--batch", "0"], "--batch"),
+])
+def test_other_nonsense(run_quern, words, complaint):
+    assert complaint in run_quern("plan", *words, status=2).stderr
+
+
+@pytest.mark.parametrize("text, complaint", [
+    (None, "cannot open"),
+    ("", "does not tell"),
+    ("{}\n", "does not tell"),
+    ("[[[[", "no line of JSON"),
+    ('{"event":"cost","model":"dense 5"}\n', "measured with model dense 5"),
+])
+def test_files_that_are_none(run_quern, tmp_path, text, complaint):
+    file = tmp_path / "a.json"
+    if text is not None:
+        file.write_text(text)
+    for team in (str(file), f"2*host({file})"):
+        done = run_quern("plan", "--team", team, status=1)
+        assert complaint in done.stderr, done.stderr
