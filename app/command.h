@@ -30,6 +30,8 @@ extern const command train_command;
 extern const command predict_command;
 extern const command replay_command;
 extern const command plan_command;
+extern const command submit_command;
+extern const command jobs_command;
 extern const command help_command;
 
 /* The commands in the order of the help; ends with NULL. Defined in main.c. */

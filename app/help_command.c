@@ -38,7 +38,9 @@ static void long_help(void) {
          "  LC_ALL, LC_CTYPE, LANG  a UTF-8 locale gets a smoother bar\n"
          "  TMPDIR    where predict -o - keeps its output until it is whole\n"
          "  QUERN_CACHE, XDG_CACHE_HOME\n"
-         "            the folder of programs built for GPUs [~/.cache/quern]");
+         "            the folder of programs built for GPUs [~/.cache/quern]\n"
+         "  QUERN_JOBS, XDG_STATE_HOME\n"
+         "            the folder of submitted jobs [~/.local/state/quern/jobs]");
 }
 
 /* "quern help train": what "quern train --help" prints. argv is NULL for `quern` alone. */

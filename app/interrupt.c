@@ -13,7 +13,7 @@ static void on_signal(int number) {
     static const char text[] = "\nstopping at the end of this step; once more stops at once\n";
     qn_train *train = atomic_load(&watched);
     int before = atomic_fetch_add(&heard, 1);
-    if (train && before > 0 && number == SIGUSR1)
+    if (train && before > 0 && (number == SIGUSR1 || number == SIGUSR2))
         return;
     if (!train || before > 0)
         _exit(EXIT_INTERRUPTED);
@@ -25,7 +25,7 @@ static void on_signal(int number) {
 }
 
 void interrupt_watch(qn_train *train, int speak) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
     struct sigaction action, before;
     atomic_store(&speaks, speak);
     atomic_store(&watched, train);

@@ -96,12 +96,12 @@ def test_signal_then_the_command_it_prints(quern, job, tmp_path, seed, number):
 
 
 def test_a_notice_of_the_time_limit_may_come_often(quern, job, tmp_path):
-    """A launcher and a batch system may both pass SIGUSR1 on: the second does not end the run."""
+    """A launcher and a batch system may both pass it on: the second does not end the run."""
     _, args, _, _ = job
     process = start(quern, *args[:-1], "100000", "-o", str(tmp_path / "m"), "--json")
     assert '"start"' in process.stdout.readline()
-    for _ in range(5):
-        process.send_signal(signal.SIGUSR1)
+    for i in range(6):
+        process.send_signal((signal.SIGUSR1, signal.SIGUSR2)[i % 2])
     _, stderr = wait_for(process)
     assert process.returncode == 130 and "saved in" in stderr
 

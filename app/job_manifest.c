@@ -1,0 +1,159 @@
+/* The manifest of a job for Kubernetes: an MPIJob of the MPI operator (kubeflow.org/v2beta1) where
+ * there are several ranks, a plain Job for one. Texts are written as JSON strings, which YAML
+ * takes as they are, whatever is in them. */
+
+#include "job.h"
+#include <inttypes.h>
+#include <string.h>
+
+static void put_text(FILE *to, const char *text) {
+    fputc('"', to);
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            fprintf(to, "\\%c", *p);
+        else if (*p < 0x20 || *p == 0x7f)
+            fprintf(to, "\\u%04x", *p);
+        else
+            fputc(*p, to);
+    }
+    fputc('"', to);
+}
+
+/* A line `key: "text"` behind that many blanks. */
+static void put_line(FILE *to, int indent, const char *key, const char *text) {
+    fprintf(to, "%*s%s: ", indent, "", key);
+    put_text(to, text);
+    fputc('\n', to);
+}
+
+static void put_list(FILE *to, int indent, const char *key, const char *const *first,
+                     char *const *rest, int count) {
+    fprintf(to, "%*s%s:\n", indent, "", key);
+    for (; *first; first++) {
+        fprintf(to, "%*s- ", indent, "");
+        put_text(to, *first);
+        fputc('\n', to);
+    }
+    for (int i = 0; i < count; i++) {
+        fprintf(to, "%*s- ", indent, "");
+        put_text(to, rest[i]);
+        fputc('\n', to);
+    }
+}
+
+/* What a rank takes of its node. Requests and limits are equal, so that the pod is the last to be
+ * evicted. */
+static void put_resources(const job *j, FILE *to, int indent) {
+    static const char *const parts[] = {"requests", "limits"};
+    fprintf(to, "%*sresources:\n", indent, "");
+    for (int i = 0; i < 2; i++) {
+        fprintf(to, "%*s%s:\n", indent + 2, "", parts[i]);
+        fprintf(to, "%*scpu: %" PRIu64 "\n", indent + 4, "", j->cpus);
+        put_line(to, indent + 4, "memory", j->memory);
+        if (j->gpus)
+            fprintf(to, "%*snvidia.com/gpu: %" PRIu64 "\n", indent + 4, "", j->gpus);
+    }
+}
+
+/* The folder that all pods see. */
+static void put_mounts(const job *j, FILE *to, int indent) {
+    fprintf(to, "%*svolumeMounts:\n", indent, "");
+    fprintf(to, "%*s- name: data\n", indent, "");
+    put_line(to, indent + 2, "mountPath", j->mount);
+}
+
+static void put_volumes(const job *j, FILE *to, int indent) {
+    fprintf(to, "%*svolumes:\n", indent, "");
+    fprintf(to, "%*s- name: data\n", indent, "");
+    fprintf(to, "%*spersistentVolumeClaim:\n", indent + 2, "");
+    put_line(to, indent + 4, "claimName", j->claim);
+}
+
+static void put_head(const job *j, FILE *to, const char *version, const char *kind) {
+    fprintf(to, "apiVersion: %s\nkind: %s\nmetadata:\n", version, kind);
+    put_line(to, 2, "name", j->name);
+    if (j->space)
+        put_line(to, 2, "namespace", j->space);
+    fprintf(to, "  labels:\n    app.kubernetes.io/name: quern\n");
+}
+
+static void put_plain_job(const job *j, FILE *to) {
+    const char *command[] = {j->program, NULL};
+    put_head(j, to, "batch/v1", "Job");
+    fprintf(to, "spec:\n"
+                "  # A pod that dies is followed by another, which goes on from the checkpoint.\n"
+                "  backoffLimit: 20\n"
+                "  podFailurePolicy:\n"
+                "    rules:\n"
+                "    - action: FailJob # a wrong option stays wrong\n"
+                "      onExitCodes:\n"
+                "        operator: In\n"
+                "        values: [2]\n"
+                "    - action: Ignore # evicted, or its node was drained: counts as no failure\n"
+                "      onPodConditions:\n"
+                "      - type: DisruptionTarget\n"
+                "        status: \"True\"\n"
+                "  template:\n"
+                "    spec:\n"
+                "      restartPolicy: Never\n"
+                "      # Time to finish a step and write a checkpoint.\n"
+                "      terminationGracePeriodSeconds: 120\n"
+                "      containers:\n"
+                "      - name: quern\n");
+    put_line(to, 8, "image", j->image);
+    put_line(to, 8, "workingDir", j->mount);
+    put_list(to, 8, "command", command, NULL, 0);
+    put_list(to, 8, "args", (const char *const[]){NULL}, j->words, j->count);
+    put_resources(j, to, 8);
+    put_mounts(j, to, 8);
+    put_volumes(j, to, 6);
+}
+
+static void put_replica(const job *j, FILE *to, const char *role, uint64_t count,
+                        const char *policy) {
+    fprintf(to,
+            "    %s:\n"
+            "      replicas: %" PRIu64 "\n"
+            "      restartPolicy: %s\n"
+            "      template:\n"
+            "        spec:\n"
+            "          terminationGracePeriodSeconds: 120\n"
+            "          containers:\n"
+            "          - name: quern\n",
+            role, count, policy);
+    put_line(to, 12, "image", j->image);
+    put_line(to, 12, "workingDir", j->mount);
+}
+
+static void put_mpi_job(const job *j, FILE *to) {
+    const char *command[] = {"quern-launch", j->model, j->program, NULL};
+    put_head(j, to, "kubeflow.org/v2beta1", "MPIJob");
+    fprintf(to, "spec:\n"
+                "  slotsPerWorker: 1 # one rank a pod: it takes all cores and GPUs of the pod\n"
+                "  mpiImplementation: OpenMPI\n"
+                "  launcherCreationPolicy: WaitForWorkersReady\n"
+                "  runPolicy:\n"
+                "    cleanPodPolicy: Running\n"
+                "    backoffLimit: 20\n"
+                "  mpiReplicaSpecs:\n"
+                "    # mpirun. It ends when a worker's pod is lost, is started again, and the run "
+                "goes on\n"
+                "    # from its checkpoint as soon as the operator has brought the worker back.\n");
+    put_replica(j, to, "Launcher", 1, "OnFailure");
+    put_list(to, 12, "command", command, NULL, 0);
+    put_list(to, 12, "args", (const char *const[]){NULL}, j->words, j->count);
+    put_mounts(j, to, 12);
+    put_volumes(j, to, 10);
+    fprintf(to, "    # The ranks; the operator starts sshd in them, through which mpirun comes.\n");
+    put_replica(j, to, "Worker", j->ranks, "Never");
+    put_resources(j, to, 12);
+    put_mounts(j, to, 12);
+    put_volumes(j, to, 10);
+}
+
+void job_write_kubernetes(const job *j, FILE *to) {
+    if (j->ranks == 1)
+        put_plain_job(j, to);
+    else
+        put_mpi_job(j, to);
+}

@@ -1,0 +1,283 @@
+/* The scripts that run a job: what starts the ranks differs, what watches over them is the same.
+ *
+ * A job is done when its model file has been replaced. Exit codes cannot say so: launchers that let
+ * ranks live on after a death hide them (Open MPI 4.1 ends with 0 whatever became of the ranks) or
+ * exaggerate (MPICH ends with 9 although all is well). */
+
+#include "format.h"
+#include "job.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+char *job_text(const job *j, void (*write)(const job *j, FILE *to)) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    write(j, to);
+    int failed = ferror(to);
+    if (fclose(to) == 0 && !failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* name='value', quoted where a shell asks for it. */
+static void put_variable(FILE *to, const char *name, const char *value) {
+    char *quoted = format_shell(1, (char *[]){(char *)value}, NULL, 0);
+    fprintf(to, "%s=%s\n", name, quoted ? quoted : "''");
+    free(quoted);
+}
+
+static void put_command(const job *j, FILE *to) {
+    put_variable(to, "program", j->program);
+    fprintf(to, "arguments=(");
+    for (int i = 0; i < j->count; i++) {
+        char *quoted = format_shell(1, &j->words[i], NULL, 0);
+        int option = j->words[i][0] == '-' && j->words[i][1] != '\0';
+        fprintf(to, "%s%s", i == 0 ? "" : option ? "\n    " : " ", quoted ? quoted : "''");
+        free(quoted);
+    }
+    fprintf(to, ")\n");
+    put_variable(to, "model", j->model);
+    put_variable(to, "checkpoint", j->checkpoint);
+}
+
+static const char watching[] =
+    "\n"
+    "# The model file is replaced, never written into: its number and its time tell whether it is\n"
+    "# new. Launchers that let ranks outlive one another do not tell by their exit codes.\n"
+    "model_version() { stat -c '%i %y' -- \"$model\" 2>/dev/null; }\n"
+    "# The names of the checkpoints hold their steps.\n"
+    "progress() { printf '%s\\n' \"$checkpoint\"/checkpoint-*; }\n"
+    "\n"
+    "running=() stopping=\n"
+    "notice=USR2\n"
+    "# shellcheck disable=SC2317  # a trap calls it\n"
+    "stop_ranks() {\n"
+    "    stopping=yes\n"
+    "    [ ${#running[@]} = 0 ] || kill -s \"$notice\" \"${running[@]}\" 2>/dev/null\n"
+    "}\n"
+    "# A signal ends a wait early, so each process is waited for until it is gone.\n"
+    "await_ranks() {\n"
+    "    code=0\n"
+    "    for process in \"${running[@]}\"; do\n"
+    "        while :; do\n"
+    "            wait \"$process\"\n"
+    "            status=$?\n"
+    "            kill -0 \"$process\" 2>/dev/null || break\n"
+    "        done\n"
+    "        [ \"$status\" = 0 ] || code=$status\n"
+    "    done\n"
+    "    running=()\n"
+    "}\n";
+
+/* Ranks without MPI meet at an address; only who knows the key is let in. */
+static const char making_key[] = "    # Only those who can read this file are let in.\n"
+                                 "    key=$model.key\n"
+                                 "    rm -f -- \"$key\"\n"
+                                 "    (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr "
+                                 "-d ' \\n' >\"$key\") || exit 1\n"
+                                 "    trap 'rm -f -- \"$key\"' EXIT\n";
+
+static const char choosing_mpirun[] =
+    "    # Each launcher has its own word for letting the others live on when a rank dies, and "
+    "passes\n"
+    "    # on another signal. A rank takes all cores that it is given, so none is bound to one.\n"
+    "    local version launch\n"
+    "    version=$(mpirun --version 2>&1)\n"
+    "    case $version in\n"
+    "    *\"Open MPI) 4\"*) launch=(mpirun --bind-to none --map-by node --enable-recovery) ;;\n"
+    "    *\"Open MPI) \"*) launch=(mpirun --bind-to none --map-by node --with-ft ulfm) ;;\n"
+    "    *HYDRA*) launch=(mpirun -bind-to none -ppn 1 -disable-auto-cleanup) notice=USR1 ;;\n"
+    "    *)\n"
+    "        echo \"quern job: there is no mpirun that is known here: ${version%%$'\\n'*}\" >&2\n"
+    "        exit 2\n"
+    "        ;;\n"
+    "    esac\n";
+
+static void put_mpirun(FILE *to, const char *count, const char *hostfile) {
+    fprintf(to, "\nstart_ranks() {\n%s", choosing_mpirun);
+    if (hostfile) {
+        char *quoted = format_shell(1, (char *[]){(char *)hostfile}, NULL, 0);
+        fprintf(to, "    launch+=(-hostfile %s)\n", quoted ? quoted : "''");
+        free(quoted);
+    }
+    fprintf(to, "    \"${launch[@]}\" -n %s \"$program\" \"${arguments[@]}\" &\n", count);
+    fprintf(to, "    running=($!)\n}\n");
+}
+
+/* ---------------------------------------------------------------- Slurm */
+
+static void put_directives(const job *j, FILE *to) {
+    fprintf(to, "#SBATCH --job-name=%s\n", j->name);
+    fprintf(to, "#SBATCH --output=%s-%%j.log\n", j->name);
+    fprintf(to, "#SBATCH --nodes=%" PRIu64 "\n", j->ranks);
+    fprintf(to, "#SBATCH --ntasks=%" PRIu64 "\n", j->ranks);
+    fprintf(to,
+            "#SBATCH --ntasks-per-node=1    # one rank a node: it takes all that it is given\n");
+    if (j->cpus)
+        fprintf(to, "#SBATCH --cpus-per-task=%" PRIu64 "\n", j->cpus);
+    else
+        fprintf(to, "#SBATCH --exclusive            # whole nodes\n");
+    if (j->gpus)
+        fprintf(to, "#SBATCH --gpus-per-node=%" PRIu64 "\n", j->gpus);
+    if (j->memory)
+        fprintf(to, "#SBATCH --mem=%s\n", j->memory);
+    if (j->partition)
+        fprintf(to, "#SBATCH --partition=%s\n", j->partition);
+    if (j->account)
+        fprintf(to, "#SBATCH --account=%s\n", j->account);
+    if (j->time)
+        fprintf(to, "#SBATCH --time=%s\n", j->time);
+    fprintf(to, "#SBATCH --signal=B:USR1@120    # so many seconds before the time is up, stop\n"
+                "#SBATCH --requeue              # when a node fails, start again on others\n"
+                "#SBATCH --no-kill              # ... unless the ranks that are left can go on\n"
+                "#SBATCH --open-mode=append     # one log, however often it was started\n");
+    if (j->more)
+        fprintf(to, "#SBATCH %s\n", j->more);
+}
+
+static void put_srun(FILE *to) {
+    fprintf(
+        to,
+        "\n"
+        "# srun starts the ranks; they meet at the first node, without MPI.\n"
+        "start_ranks() {\n"
+        "    if [ \"$SLURM_NTASKS\" = 1 ]; then\n"
+        "        \"$program\" \"${arguments[@]}\" &\n"
+        "        running=($!)\n"
+        "        return\n"
+        "    fi\n"
+        "%s"
+        "    local meet=$SLURMD_NODENAME:$((20000 + SLURM_JOB_ID %% 20000))\n"
+        "    # What the job was given, a step does not get unasked.\n"
+        "    [ -z \"${SLURM_CPUS_PER_TASK:-}\" ] || export "
+        "SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\n"
+        "    # shellcheck disable=SC2016  # each rank reads its own number\n"
+        "    srun --kill-on-bad-exit=0 --wait=0 bash -c 'exec \"$@\" --rank \"$SLURM_PROCID\"' "
+        "rank \\\n"
+        "        \"$program\" \"${arguments[@]}\" --meet \"$meet\" --ranks \"$SLURM_NTASKS\" \\\n"
+        "        --key-file \"$key\" &\n"
+        "    running=($!)\n"
+        "}\n",
+        making_key);
+}
+
+static const char slurm_rest[] =
+    "\n"
+    "finish() {\n"
+    "    # For \"quern jobs\", after Slurm has forgotten the job.\n"
+    "    [ ! -d \"${QUERN_JOBS:-}\" ] || echo \"$1\" >\"$QUERN_JOBS/slurm-$SLURM_JOB_ID.ended\"\n"
+    "    exit \"$1\"\n"
+    "}\n"
+    "go_on_later() {\n"
+    "    echo \"quern job: $1; back into the queue, to go on from $checkpoint\"\n"
+    "    scontrol requeue \"$SLURM_JOB_ID\" || finish 1\n"
+    "    sleep 3600 # Slurm ends this start of the job meanwhile\n"
+    "}\n"
+    "\n"
+    "trap stop_ranks USR1\n"
+    "before=$(model_version) had=$(progress)\n"
+    "start_ranks\n"
+    "await_ranks\n"
+    "\n"
+    "[ \"$(model_version)\" = \"$before\" ] || finish 0\n"
+    "[ \"$code\" != 0 ] || code=1\n"
+    "starts=$((${SLURM_RESTART_COUNT:-0} + 1))\n"
+    "if [ \"$(progress)\" != \"$had\" ]; then\n"
+    "    [ -z \"$stopping\" ] || go_on_later \"the time is up\"\n"
+    "    [ \"$code\" = 130 ] || go_on_later \"the ranks ended with $code before they were done\"\n"
+    "elif [ \"$starts\" -lt 4 ] && [ \"$code\" -gt 128 ] && [ \"$code\" != 130 ]; then\n"
+    "    go_on_later \"the ranks were killed ($code)\"\n"
+    "fi\n"
+    "# Stopped on purpose, or for a reason that would be the same again: it stands in the log.\n"
+    "echo \"quern job: ended with $code\"\n"
+    "finish \"$code\"\n";
+
+void job_write_slurm(const job *j, FILE *to) {
+    fprintf(to,
+            "#!/bin/bash\n"
+            "# Trains with Quern on the nodes of this job, and goes on from the last checkpoint "
+            "however often it\n"
+            "# is stopped: by the time limit, by nodes that fail, by whoever needs them more.\n"
+            "#\n");
+    put_directives(j, to);
+    fprintf(to, "set -u\n\n");
+    put_command(j, to);
+    fputs(watching, to);
+    if (j->launcher[0] == 'm')
+        put_mpirun(to, "\"$SLURM_NTASKS\"", NULL);
+    else
+        put_srun(to);
+    fputs(slurm_rest, to);
+}
+
+/* ---------------------------------------------------------------- this machine */
+
+static void put_processes(const job *j, FILE *to) {
+    if (j->ranks == 1) {
+        fprintf(to, "\nstart_ranks() {\n"
+                    "    \"$program\" \"${arguments[@]}\" &\n"
+                    "    running=($!)\n"
+                    "}\n");
+        return;
+    }
+    fprintf(to,
+            "\n"
+            "start_ranks() {\n"
+            "%s"
+            "    for ((rank = 0; rank < %" PRIu64 "; rank++)); do\n"
+            "        \"$program\" \"${arguments[@]}\" --meet 127.0.0.1:%u --ranks %" PRIu64
+            " --rank \"$rank\" \\\n"
+            "            --key-file \"$key\" &\n"
+            "        running+=($!)\n"
+            "    done\n"
+            "}\n",
+            making_key, j->ranks, j->port, j->ranks);
+}
+
+static const char local_rest[] =
+    "\n"
+    "finish() {\n"
+    "    [ -z \"${QUERN_ENDED:-}\" ] || echo \"$1\" >\"$QUERN_ENDED\"\n"
+    "    exit \"$1\"\n"
+    "}\n"
+    "\n"
+    "trap stop_ranks TERM INT USR1\n"
+    "# Three starts in a row that brought no further checkpoint are enough.\n"
+    "for ((idle = 0; idle < 3; )); do\n"
+    "    before=$(model_version) had=$(progress)\n"
+    "    start_ranks\n"
+    "    await_ranks\n"
+    "    [ \"$(model_version)\" = \"$before\" ] || finish 0\n"
+    "    [ -z \"$stopping\" ] || finish 130\n"
+    "    [ \"$code\" != 0 ] || code=1\n"
+    "    [ \"$code\" != 2 ] || break\n"
+    "    if [ \"$(progress)\" = \"$had\" ]; then idle=$((idle + 1)); else idle=0; fi\n"
+    "    echo \"quern job: the ranks ended with $code before they were done\"\n"
+    "    sleep 1\n"
+    "done\n"
+    "echo \"quern job: given up\"\n"
+    "finish \"$code\"\n";
+
+void job_write_local(const job *j, FILE *to) {
+    fprintf(to, "#!/bin/bash\n"
+                "# Trains with Quern in the background and starts again from the last checkpoint "
+                "when it was killed.\n"
+                "set -u\n\n");
+    char *quoted = format_shell(1, (char *[]){(char *)j->directory}, NULL, 0);
+    fprintf(to, "cd -- %s || exit 1\n", quoted ? quoted : ".");
+    free(quoted);
+    put_command(j, to);
+    fputs(watching, to);
+    if (j->launcher[0] == 'm') {
+        char count[24];
+        snprintf(count, sizeof count, "%" PRIu64, j->ranks);
+        put_mpirun(to, count, j->hostfile);
+    } else {
+        put_processes(j, to);
+    }
+    fputs(local_rest, to);
+}

@@ -1,0 +1,579 @@
+/* quern submit: hands a training run to Slurm, to Kubernetes or to the background. */
+
+#include "command.h"
+#include "format.h"
+#include "job.h"
+#include "job_file.h"
+#include "jsonline.h"
+#include "message.h"
+#include "program.h"
+#include "train_flags.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct submit_flags {
+    int slurm, kubernetes, local, dry_run, json;
+    const char *name, *program, *launcher, *hostfile;
+    uint64_t ranks, cpus, gpus;
+    const char *memory, *time, *partition, *account, *sbatch;
+    const char *image, *claim, *mount, *space;
+} submit_flags;
+
+#define AT(member) .place = offsetof(submit_flags, member)
+
+static const option submit_options[] = {
+    {.heading = "Where",
+     .name = "slurm",
+     .kind = OPTION_FLAG,
+     AT(slurm),
+     .help = "a batch job, by sbatch"},
+    {.name = "kubernetes",
+     .kind = OPTION_FLAG,
+     AT(kubernetes),
+     .help = "a Job, or an MPIJob of the MPI operator for several ranks, by kubectl"},
+    {.name = "local", .kind = OPTION_FLAG, AT(local), .help = "this machine, in the background"},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     AT(dry_run),
+     .help = "print what would be submitted, and do nothing"},
+
+    {.heading = "What it takes",
+     .name = "ranks",
+     .kind = OPTION_COUNT,
+     AT(ranks),
+     .value = "N",
+     .low = 1,
+     .high = 1024,
+     .help = "processes: one a node, or N on this machine",
+     .fallback = "1"},
+    {.name = "cpus",
+     .kind = OPTION_COUNT,
+     AT(cpus),
+     .value = "N",
+     .low = 1,
+     .high = 1 << 16,
+     .help = "cores of each rank",
+     .fallback = "Slurm: whole nodes; Kubernetes: 4"},
+    {.name = "gpus",
+     .kind = OPTION_COUNT,
+     AT(gpus),
+     .value = "N",
+     .high = 1 << 10,
+     .help = "GPUs of each rank",
+     .fallback = "0"},
+    {.name = "memory",
+     .kind = OPTION_TEXT,
+     AT(memory),
+     .value = "SIZE",
+     .help = "memory of each rank, as the engine writes it: 8G, 8Gi",
+     .fallback = "Slurm: its own; Kubernetes: 4Gi"},
+    {.name = "time",
+     .kind = OPTION_TEXT,
+     AT(time),
+     .value = "LIMIT",
+     .help = "Slurm: minutes, or hours:minutes:seconds; the job stops before and queues again",
+     .fallback = "the partition's"},
+    {.name = "partition", .kind = OPTION_TEXT, AT(partition), .value = "NAME", .help = "Slurm"},
+    {.name = "account", .kind = OPTION_TEXT, AT(account), .value = "NAME", .help = "Slurm"},
+    {.name = "sbatch",
+     .kind = OPTION_TEXT,
+     AT(sbatch),
+     .value = "OPTIONS",
+     .help = "Slurm: further options, such as \"--constraint=avx512 --qos=long\""},
+    {.name = "image",
+     .kind = OPTION_TEXT,
+     AT(image),
+     .value = "NAME",
+     .help = "Kubernetes: the image, made by deploy/Containerfile"},
+    {.name = "claim",
+     .kind = OPTION_TEXT,
+     AT(claim),
+     .value = "NAME",
+     .help = "Kubernetes: the persistent volume claim with the data",
+     .fallback = "quern-data"},
+    {.name = "mount",
+     .kind = OPTION_TEXT,
+     AT(mount),
+     .value = "DIR",
+     .help = "Kubernetes: where pods see it; relative paths begin there",
+     .fallback = "/data"},
+    {.name = "namespace",
+     .kind = OPTION_TEXT,
+     AT(space),
+     .value = "NAME",
+     .help = "Kubernetes",
+     .fallback = "kubectl's"},
+
+    {.heading = "How",
+     .name = "name",
+     .kind = OPTION_TEXT,
+     AT(name),
+     .value = "NAME",
+     .help = "what to call it: small letters, digits and dashes",
+     .fallback = "that of the model file"},
+    {.name = "launcher",
+     .kind = OPTION_CHOICE,
+     AT(launcher),
+     .choices = "auto|srun|mpirun|none",
+     .help = "what starts the ranks; auto: srun under Slurm, mpirun with --hostfile, else nothing",
+     .fallback = "auto"},
+    {.name = "hostfile",
+     .kind = OPTION_TEXT,
+     AT(hostfile),
+     .value = "FILE",
+     .help = "--local: mpirun starts the ranks on the hosts in this file"},
+    {.name = "program",
+     .kind = OPTION_TEXT,
+     AT(program),
+     .value = "FILE",
+     .help = "the command quern, as the job finds it",
+     .fallback = "this one; Kubernetes: quern"},
+    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "one JSON object on stdout: submitted"},
+    {.name = NULL}};
+
+/* ---------------------------------------------------------------- the command line */
+
+/* The first word that is neither an option nor an option's value: "train". */
+static int find_train(int argc, char **argv) {
+    int i = 0;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        option_row row;
+        const char *word = argv[i];
+        if (strcmp(word, "--") == 0)
+            return i + 1;
+        if (strchr(word, '='))
+            continue;
+        for (int k = 0; options_row(submit_options, k, &row); k++)
+            if (word[1] == '-' && strcmp(word + 2, row.option->name) == 0 &&
+                row.option->kind != OPTION_FLAG)
+                i++;
+    }
+    return i < argc ? i : argc;
+}
+
+/* Only these, so that a name can stand in any engine's file as it is. */
+static int is_plain(const char *text, const char *also) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    char allowed[128];
+    snprintf(allowed, sizeof allowed, "%s%s", plain, also);
+    return strspn(text, allowed) == strlen(text);
+}
+
+static const char upper_and_signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.,:+@/=[]&*|!";
+
+/* A name made of the model file's: "Runs/My Digits.safetensors" is "my-digits". */
+static void name_of(const char *model, char name[48]) {
+    const char *slash = strrchr(model, '/'), *from = slash ? slash + 1 : model;
+    size_t n = 0;
+    for (; *from && *from != '.' && n < 40; from++) {
+        char c = *from >= 'A' && *from <= 'Z' ? (char)(*from + 32) : *from;
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            name[n++] = c;
+        else if (n > 0 && name[n - 1] != '-')
+            name[n++] = '-';
+    }
+    while (n > 0 && name[n - 1] == '-')
+        n--;
+    name[n] = '\0';
+    if (n == 0)
+        snprintf(name, 48, "quern");
+}
+
+static int check_texts(const submit_flags *f) {
+    const struct {
+        const char *flag, *text;
+    } plain[] = {{"memory", f->memory},
+                 {"time", f->time},
+                 {"partition", f->partition},
+                 {"account", f->account},
+                 {"namespace", f->space}};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (plain[i].text && !is_plain(plain[i].text, upper_and_signs))
+            return message_usage("write letters, digits and the signs of such values only",
+                                 "--%s cannot be \"%s\"", plain[i].flag, plain[i].text);
+    if (f->sbatch && strpbrk(f->sbatch, "\r\n"))
+        return message_usage("write them in one line", "--sbatch has a line break in it");
+    if (f->name && (!is_plain(f->name, "-") || *f->name == '-' || strlen(f->name) > 48 ||
+                    f->name[strlen(f->name) - 1] == '-'))
+        return message_usage("write at most 48 small letters, digits and dashes, none at the ends",
+                             "--name cannot be \"%s\"", f->name);
+    if (f->mount && *f->mount != '/')
+        return message_usage("write a path that begins with /", "--mount cannot be \"%s\"",
+                             f->mount);
+    return -1;
+}
+
+static const char *engine_of(const submit_flags *f) {
+    return f->slurm ? "slurm" : f->kubernetes ? "kubernetes" : "local";
+}
+
+/* Options of one engine under another would be lost without a word. */
+static int check_belonging(const command *self, const submit_flags *f, const arguments *given) {
+    static const struct {
+        const char *flag, *engine;
+    } theirs[] = {{"time", "slurm"},       {"partition", "slurm"},      {"account", "slurm"},
+                  {"sbatch", "slurm"},     {"image", "kubernetes"},     {"claim", "kubernetes"},
+                  {"mount", "kubernetes"}, {"namespace", "kubernetes"}, {"hostfile", "local"}};
+    const char *engine = engine_of(f);
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
+        if (options_given(self, given, theirs[i].flag) && strcmp(engine, theirs[i].engine) != 0)
+            return message_usage("leave it out", "--%s belongs to --%s, not to --%s",
+                                 theirs[i].flag, theirs[i].engine, engine);
+    if (f->local && (f->cpus || f->gpus || f->memory))
+        return message_usage("say it behind train: --threads, --devices",
+                             "--cpus, --gpus and --memory are for batch systems");
+    return -1;
+}
+
+static int check_flags(const command *self, const submit_flags *f, const arguments *given) {
+    if (f->slurm + f->kubernetes + f->local != 1)
+        return message_usage("add one of --slurm, --kubernetes and --local",
+                             "it is not said where the job should run");
+    int code = check_belonging(self, f, given);
+    if (code < 0)
+        code = check_texts(f);
+    if (code >= 0)
+        return code;
+    if (f->kubernetes && !f->image)
+        return message_usage("add --image NAME; deploy/Containerfile makes one",
+                             "--kubernetes needs an image");
+    if (f->launcher[0] != 'a' && f->kubernetes)
+        return message_usage("leave --launcher out", "on Kubernetes the operator brings mpirun");
+    if (strcmp(f->launcher, "srun") == 0 && !f->slurm)
+        return message_usage("use --launcher mpirun", "srun starts ranks under Slurm only");
+    if (strcmp(f->launcher, "none") == 0 && ((f->slurm && f->ranks > 1) || f->hostfile))
+        return message_usage("use --launcher mpirun", "somebody has to start the ranks on hosts");
+    return -1;
+}
+
+/* What train would say to its arguments it says now, not when the job has waited for a day. */
+static int check_train(char **words, int count, train_flags *t) {
+    static const char *const ours[] = {"meet", "ranks", "rank", "key-file", "alone"};
+    arguments given;
+    memset(t, 0, sizeof *t);
+    if (count == 0 || strcmp(words[0], "train") != 0)
+        return message_usage("write \"train\" and its options behind those of submit",
+                             count == 0 ? "there is nothing to submit"
+                                        : "only training runs can be submitted, not \"%.40s\"",
+                             count == 0 ? "" : words[0]);
+    int code = options_read(&train_command, count - 1, words + 1, t, &given);
+    if (code >= 0)
+        return code;
+    if (!t->out)
+        return message_usage("add -o model.safetensors", "there is no -o FILE to keep the model");
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (options_given(&train_command, &given, ours[i]))
+            return message_usage("leave it out; --ranks before \"train\" says how many",
+                                 "the job itself gives --%s to train", ours[i]);
+    return -1;
+}
+
+/* ---------------------------------------------------------------- the job */
+
+/* What has to be kept while a job is put together. */
+typedef struct making {
+    job j;
+    train_flags train;
+    char name[48], program[4096], directory[4096], checkpoint[4096];
+    char **words;
+} making;
+
+/* A port of this machine that nobody listens at. */
+static unsigned free_port(void) {
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t size = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    unsigned port = 0;
+    if (listener >= 0 && bind(listener, (struct sockaddr *)&at, sizeof at) == 0 &&
+        getsockname(listener, (struct sockaddr *)&at, &size) == 0)
+        port = ntohs(at.sin_port);
+    if (listener >= 0)
+        close(listener);
+    return port;
+}
+
+static const char *launcher_of(const submit_flags *f) {
+    if (f->launcher[0] != 'a')
+        return f->launcher;
+    return f->slurm ? "srun" : f->hostfile ? "mpirun" : "none";
+}
+
+/* The arguments of train, completed so that each start goes on where the last one was. */
+static int complete_words(making *m, char **words, int count) {
+    m->words = calloc((size_t)count + 3, sizeof *m->words);
+    if (!m->words)
+        return message_fail(QN_MEMORY, "out of memory", "", "");
+    memcpy(m->words, words, (size_t)count * sizeof *words);
+    if (!m->train.checkpoint) {
+        int n = snprintf(m->checkpoint, sizeof m->checkpoint, "%s.checkpoint", m->train.out);
+        if (n < 0 || (size_t)n >= sizeof m->checkpoint)
+            return message_usage("name a shorter one", "the name of the model file is too long");
+        m->words[count++] = (char *)"--checkpoint";
+        m->words[count++] = m->checkpoint;
+    }
+    if (!m->train.resume)
+        m->words[count++] = (char *)"--resume";
+    m->j.words = m->words;
+    m->j.count = count;
+    m->j.model = m->train.out;
+    m->j.checkpoint = m->train.checkpoint ? m->train.checkpoint : m->checkpoint;
+    return -1;
+}
+
+static int make_job(const submit_flags *f, char **words, int count, making *m) {
+    int code = check_train(words, count, &m->train);
+    if (code < 0)
+        code = complete_words(m, words, count);
+    if (code >= 0)
+        return code;
+    job *j = &m->j;
+    ssize_t n = readlink("/proc/self/exe", m->program, sizeof m->program - 1);
+    snprintf(m->program + (n > 0 ? n : 0), 8, "%s", n > 0 ? "" : "quern");
+    if (!getcwd(m->directory, sizeof m->directory))
+        return message_fail(QN_IO, strerror(errno), "the current folder", "go to another one");
+    name_of(m->train.out, m->name);
+    j->engine = engine_of(f);
+    j->name = f->name ? f->name : m->name;
+    j->program = f->program ? f->program : f->kubernetes ? "quern" : m->program;
+    j->directory = m->directory;
+    j->ranks = f->ranks;
+    j->cpus = f->cpus || !f->kubernetes ? f->cpus : 4;
+    j->gpus = f->gpus;
+    j->launcher = launcher_of(f);
+    j->hostfile = f->hostfile;
+    j->port = f->local && f->ranks > 1 && !f->hostfile ? free_port() : 0;
+    j->partition = f->partition;
+    j->account = f->account;
+    j->time = f->time;
+    j->memory = f->memory || !f->kubernetes ? f->memory : "4Gi";
+    j->more = f->sbatch;
+    j->image = f->image;
+    j->claim = f->claim;
+    j->mount = f->mount;
+    j->space = f->space;
+    return -1;
+}
+
+/* ---------------------------------------------------------------- handing it over */
+
+static int no_program(const char *program, const char *remedy) {
+    char what[128];
+    snprintf(what, sizeof what, "there is no command \"%s\" here", program);
+    return message_fail(QN_UNSUPPORTED, what, "", remedy);
+}
+
+/* Runs the engine's command on the file. Returns -1, or an exit code after a message. */
+static int hand_over(const char *const *argv, const char *remedy, program_result *r) {
+    char what[256];
+    program_run(argv, 120, r);
+    if (r->end == PROGRAM_ENDED && r->code == 0)
+        return -1;
+    if (r->end == PROGRAM_ABSENT)
+        return no_program(argv[0], remedy);
+    r->err[strcspn(r->err, "\n")] = '\0';
+    if (r->end == PROGRAM_SLOW)
+        snprintf(what, sizeof what, "%s did not answer within two minutes", argv[0]);
+    else
+        snprintf(what, sizeof what, "%s did not take the job (exit code %d)", argv[0], r->code);
+    return message_fail(QN_CLUSTER, what, r->err,
+                        "\"quern submit ... --dry-run\" shows what it got");
+}
+
+static void set(job_record *record, job_field field, const char *text) {
+    free(record->text[field]);
+    record->text[field] = text ? strdup(text) : NULL;
+}
+
+static int give_to_slurm(const char *file, const char *folder, const making *m, job_record *r) {
+    const char *argv[] = {"sbatch", "--parsable", file, NULL};
+    char log[4400];
+    program_result result;
+    if (setenv("QUERN_JOBS", folder, 1) != 0) /* the job leaves its exit code there */
+        return message_fail(QN_MEMORY, "out of memory", "", "");
+    int code = hand_over(argv, "Slurm's programs are not on the PATH; --local needs none of them",
+                         &result);
+    if (code >= 0)
+        return code;
+    result.out[strspn(result.out, "0123456789")] = '\0'; /* "12;cluster" */
+    set(r, JOB_ID, result.out);
+    snprintf(log, sizeof log, "%.4200s/%s-%.20s.log", m->directory, m->j.name, result.out);
+    set(r, JOB_LOG, log);
+    return -1;
+}
+
+static int give_to_kubernetes(const char *file, const making *m, job_record *r) {
+    const char *argv[] = {"kubectl", "create", "-f", file, NULL};
+    char text[256];
+    program_result result;
+    const job *j = &m->j;
+    int code = hand_over(argv, "kubectl is not on the PATH; --local needs nothing", &result);
+    if (code >= 0)
+        return code;
+    if (j->space)
+        snprintf(text, sizeof text, "%s/%s", j->space, j->name);
+    else
+        snprintf(text, sizeof text, "%s", j->name);
+    set(r, JOB_ID, text);
+    set(r, JOB_SPACE, j->space);
+    set(r, JOB_KIND, j->ranks == 1 ? "job" : "mpijob");
+    snprintf(text, sizeof text, "kubectl logs %s%s%sjob/%s%s", j->space ? "-n " : "",
+             j->space ? j->space : "", j->space ? " " : "", j->name,
+             j->ranks == 1 ? "" : "-launcher");
+    set(r, JOB_LOG, text);
+    return -1;
+}
+
+static int give_to_background(const char *file, const char *folder, job_record *r) {
+    char *log = job_path(folder, r, ".log"), *ended = job_path(folder, r, ".ended");
+    const char *argv[] = {"bash", file, NULL};
+    char number[32];
+    int code = -1;
+    if (!log || !ended || setenv("QUERN_ENDED", ended, 1) != 0) {
+        code = message_fail(QN_MEMORY, "out of memory", "", "");
+    } else {
+        pid_t process = program_leave(argv, log);
+        if (process < 0)
+            code = errno == ENOENT ? no_program("bash", "install it; the job's script needs it")
+                                   : message_fail(QN_IO, strerror(errno), log, "");
+        snprintf(number, sizeof number, "%ld", (long)process);
+        set(r, JOB_PROCESS, number);
+        snprintf(number, sizeof number, "%llu", program_began(process));
+        set(r, JOB_BEGAN, number);
+        set(r, JOB_LOG, log);
+    }
+    free(log);
+    free(ended);
+    return code;
+}
+
+static void tell(const making *m, const submit_flags *f, const job_record *r) {
+    if (f->json) {
+        json_begin("submitted");
+        for (int i = 0; i < JOB_FIELDS; i++)
+            if (r->text[i])
+                json_text(job_field_names[i], r->text[i]);
+        json_end();
+        return;
+    }
+    printf("submitted %s job %s (%s)\n", m->j.engine, r->text[JOB_ID], m->j.name);
+    printf("  writes   %s\n  log      %s\n", m->j.model, r->text[JOB_LOG]);
+    if (f->slurm)
+        printf("  end it   scancel %s\n", r->text[JOB_ID]);
+    else if (f->kubernetes)
+        printf("  end it   kubectl delete %s%s%s/%s\n", m->j.space ? "-n " : "",
+               m->j.space ? m->j.space : "", m->j.space ? " " : "", r->text[JOB_KIND]);
+    else
+        printf("  end it   kill %s\n", r->text[JOB_PROCESS]);
+    printf("\"quern jobs\" tells what has become of it.\n");
+}
+
+/* What was submitted is kept under the number that the engine gave it. A failure leaves it under
+ * the first, which harms nobody. */
+static void rename_file(const char *folder, const job_record *r, const char *file,
+                        const char *ending) {
+    char *last = job_path(folder, r, ending);
+    if (last && strcmp(last, file) != 0)
+        (void)rename(file, last);
+    free(last);
+}
+
+/* Writes the file, hands it over and remembers it. */
+static int submit(const submit_flags *f, const making *m, const char *text) {
+    job_record r = {{NULL}};
+    char stamp[40], first[64];
+    time_t t = time(NULL);
+    struct tm utc;
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
+    snprintf(first, sizeof first, "%lld-%ld", (long long)t, (long)getpid());
+    char *folder = job_folder();
+    if (!folder)
+        return EXIT_FAILED;
+    char *command_line = format_shell(m->j.count, m->j.words, NULL, 0);
+    set(&r, JOB_ENGINE, m->j.engine);
+    set(&r, JOB_ID, first);
+    set(&r, JOB_NAME, m->j.name);
+    set(&r, JOB_SUBMITTED, stamp);
+    set(&r, JOB_DIRECTORY, m->directory);
+    set(&r, JOB_MODEL, m->j.model);
+    set(&r, JOB_COMMAND, command_line);
+    char *file = job_path(folder, &r, f->kubernetes ? ".yaml" : ".sh");
+    int code = -1;
+    if (!file || job_write(file, text) != 0)
+        code = message_fail(QN_IO, strerror(errno), file ? file : "",
+                            "let QUERN_JOBS name a folder that can be written");
+    else if (f->slurm)
+        code = give_to_slurm(file, folder, m, &r);
+    else if (f->kubernetes)
+        code = give_to_kubernetes(file, m, &r);
+    else
+        code = give_to_background(file, folder, &r);
+    if (code >= 0 && file)
+        unlink(file);
+    if (code < 0)
+        rename_file(folder, &r, file, f->kubernetes ? ".yaml" : ".sh");
+    if (code < 0)
+        code = job_remember(folder, &r);
+    if (code < 0)
+        tell(m, f, &r);
+    job_record_free(&r);
+    free(command_line);
+    free(file);
+    free(folder);
+    return code < 0 ? EXIT_DONE : code;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    submit_flags f = {.ranks = 1, .launcher = "auto", .claim = "quern-data", .mount = "/data"};
+    arguments given;
+    making m = {.words = NULL};
+    int train = find_train(argc - 2, argv + 2);
+    int own =
+        train > 0 && train <= argc - 2 && strcmp(argv[1 + train], "--") == 0 ? train - 1 : train;
+    int code = options_read(self, own, argv + 2, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, 0, f.json);
+    code = check_flags(self, &f, &given);
+    if (code < 0)
+        code = make_job(&f, argv + 2 + train, argc - 2 - train, &m);
+    if (code < 0) {
+        char *text = job_text(&m.j, f.slurm        ? job_write_slurm
+                                    : f.kubernetes ? job_write_kubernetes
+                                                   : job_write_local);
+        if (!text)
+            code = message_fail(QN_MEMORY, "out of memory", "", "");
+        else if (f.dry_run)
+            fputs(text, stdout);
+        else
+            code = submit(&f, &m, text);
+        free(text);
+    }
+    free(m.words);
+    return code < 0 ? EXIT_DONE : code;
+}
+
+const command submit_command = {
+    .name = "submit",
+    .summary = "hand a training run to Slurm, to Kubernetes or to the background",
+    .usage = "quern submit --slurm|--kubernetes|--local [options] train ARGUMENTS",
+    .about = "Takes the command line of \"quern train\" and submits it as a job that goes on from "
+             "its last checkpoint whenever it was stopped: by a time limit, a node that failed, or "
+             "a kill. The model is the one that train itself would write, byte for byte. Unless "
+             "they are there, --checkpoint MODEL.checkpoint and --resume are added.\n\n"
+             "\"quern jobs\" lists what was submitted. docs/cluster.md tells more.",
+    .options = submit_options,
+    .examples =
+        "quern submit --local train --data train.csv -o m.safetensors\n"
+        "quern submit --slurm --ranks 4 --time 60 train --data train.csv -o m.safetensors\n"
+        "quern submit --kubernetes --ranks 4 --image quern train --data t.csv -o m.safetensors\n"
+        "quern submit --slurm --dry-run train -o m.safetensors",
+    .run = run};

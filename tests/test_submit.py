@@ -1,0 +1,365 @@
+"""quern submit and quern jobs: what they hand over, and what they tell of it afterwards.
+
+The batch systems here are small scripts that behave as the real ones do; test_slurm.py has a real
+Slurm. Jobs on this machine are real everywhere.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import builds
+
+EVIL = ["it's", 'a "quote"', "$(touch pwned)", "`touch pwned`", "back\\slash", "new\nline", "*", "-x y",
+        "; touch pwned #", "tab\there", "ümlaut", "${HOME}", "!!", "&& touch pwned"]
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def until(condition, seconds=40):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder to work in; what is submitted is remembered in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUERN_JOBS", str(tmp_path / "jobs"))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    yield tmp_path
+    for job in jobs_in(tmp_path):  # whatever a test left running
+        if "process" in job and job.get("began") == began(job["process"]):
+            os.killpg(int(job["process"]), signal.SIGKILL)
+
+
+def jobs_in(folder):
+    return [json.loads(f.read_text()) for f in sorted((folder / "jobs").glob("*-*.json"))]
+
+
+def began(process):
+    try:
+        with open(f"/proc/{process}/stat") as f:
+            return f.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return None
+
+
+@pytest.fixture
+def fake(here, monkeypatch):
+    """fake(name, script): a program of that name stands first on the PATH."""
+    folder = here / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def make(name, script):
+        path = folder / name
+        path.write_text("#!/bin/bash\n" + script)
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+def listed(run_quern, *more):
+    out = run_quern("jobs", "--json", *more).stdout
+    return [json.loads(line) for line in out.splitlines()]
+
+
+# ---------------------------------------------------------------- what is handed over
+
+ENGINES = {"slurm": ["--slurm"], "slurm-ranks": ["--slurm", "--ranks", "3"],
+           "slurm-mpirun": ["--slurm", "--ranks", "3", "--launcher", "mpirun"],
+           "local": ["--local"], "local-ranks": ["--local", "--ranks", "2"],
+           "local-hosts": ["--local", "--ranks", "2", "--hostfile", "my hosts"]}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_scripts_are_clean(run_quern, here, engine):
+    builds.require("shellcheck", "bash")
+    script = here / "job.sh"
+    script.write_text(run_quern("submit", *ENGINES[engine], "--dry-run", "train", "--data",
+                                "it's.csv", "-o", "m.safetensors").stdout)
+    done = subprocess.run(["shellcheck", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert not (here / "jobs").exists()
+
+
+@pytest.mark.parametrize("engine", ["local", "slurm"])
+def test_every_argument_arrives_as_it_was(run_quern, fake, here, engine):
+    """Whatever stands in it: the job's script is run with a program that notes what it got."""
+    builds.require("bash")
+    program = fake("noting", 'printf "%s\\0" "$@" >got; echo x >"my model"; mkdir -p state\n')
+    arguments = ["--data", EVIL[0]]
+    for option, value in zip(["--labels", "--test", "--test-labels", "--valid", "--valid-labels",
+                              "--model", "--label", "--trace", "--run-dir", "--devices", "--shares",
+                              "--device-timeout"], EVIL[1:]):
+        arguments += [f"{option}={value}"]
+    arguments += ["-o", "my model", "--checkpoint", "state"]
+    script = run_quern("submit", f"--{engine}", "--dry-run", "--program", program, "train",
+                       *arguments).stdout
+    env = {**os.environ, "SLURM_JOB_ID": "7", "SLURM_NTASKS": "1"}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr
+    got = (here / "got").read_bytes().decode().split("\0")[:-1]
+    assert got == ["train", *arguments, "--resume"]
+    assert not (here / "pwned").exists()
+
+
+def test_train_is_found_behind_values_that_look_like_it(run_quern, here):
+    out = run_quern("submit", "--slurm", "--partition", "train", "--name=train", "--dry-run", "--",
+                    "train", "-o", "m").stdout
+    assert "#SBATCH --partition=train\n" in out and "arguments=(train\n    -o m\n" in out
+
+
+def test_checkpoints_are_added_only_where_they_lack(run_quern, here):
+    given = ["train", "-o", "m", "--resume", "--checkpoint", "mine"]
+    out = run_quern("submit", "--local", "--dry-run", *given).stdout
+    assert out.count("--resume") == out.count("--checkpoint ") == 1 and "checkpoint=mine\n" in out
+    out = run_quern("submit", "--local", "--dry-run", "train", "-o", "a b").stdout
+    assert "--checkpoint 'a b.checkpoint'\n    --resume)" in out
+
+
+@pytest.mark.parametrize("words, message", [
+    (["train", "-o", "m"], "not said where"),
+    (["--local", "--slurm", "train", "-o", "m"], "not said where"),
+    (["--local"], "nothing to submit"),
+    (["--local", "predict", "m"], "only training runs can be submitted, not \"predict\""),
+    (["--local", "train"], "there is no -o FILE"),
+    (["--local", "train", "-o", "m", "--lrr", "1"], "did you mean --lr?"),
+    (["--local", "train", "-o", "m", "--batch", "0"], "--batch cannot be \"0\""),
+    (["--local", "--tiem", "3", "train", "-o", "m"], "did you mean --time?"),
+    (["--local", "--time", "3", "train", "-o", "m"], "--time belongs to --slurm"),
+    (["--slurm", "--image", "x", "train", "-o", "m"], "--image belongs to --kubernetes"),
+    (["--slurm", "--partition", "a b", "train", "-o", "m"], "--partition cannot be"),
+    (["--slurm", "--sbatch", "a\nb", "train", "-o", "m"], "line break"),
+    (["--slurm", "--ranks", "0", "train", "-o", "m"], "--ranks cannot be"),
+    (["--slurm", "--ranks", "2", "--launcher", "none", "train", "-o", "m"], "start the ranks"),
+    (["--slurm", "--name", "a;b", "train", "-o", "m"], "--name cannot be"),
+    (["--kubernetes", "train", "-o", "m"], "needs an image"),
+    (["--kubernetes", "--image", "x", "--launcher", "srun", "train", "-o", "m"], "leave --launcher"),
+    (["--local", "--cpus", "3", "train", "-o", "m"], "--threads"),
+])
+def test_refused_before_anything_is_submitted(run_quern, here, words, message):
+    done = run_quern("submit", *words, status=2)
+    assert message in done.stderr and not (here / "jobs").exists()
+
+
+# ---------------------------------------------------------------- engines that are not there
+
+@pytest.mark.parametrize("words, program", [(["--slurm"], "sbatch"),
+                                            (["--kubernetes", "--image", "i"], "kubectl")])
+def test_an_absent_engine_is_named_with_a_way_out(quern, here, words, program):
+    done = subprocess.run([quern, "submit", *words, "train", "-o", "m"], capture_output=True,
+                          text=True, env={**os.environ, "PATH": str(here)})
+    assert done.returncode == 1 and f'there is no command "{program}"' in done.stderr
+    assert "--local" in done.stderr and not jobs_in(here)
+    assert not list((here / "jobs").iterdir())
+
+
+def test_what_the_engine_complains_of_is_told(run_quern, fake, here):
+    fake("sbatch", "echo 'sbatch: error: invalid partition specified: fast' >&2; exit 1\n")
+    done = run_quern("submit", "--slurm", "train", "-o", "m", status=1)
+    assert "invalid partition specified: fast" in done.stderr and not jobs_in(here)
+
+
+def test_jobs_without_the_engine(run_quern, fake, here, monkeypatch):
+    sbatch = fake("sbatch", "echo 41\n")
+    run_quern("submit", "--slurm", "train", "-o", "m")
+    sbatch.unlink()
+    fake("squeue", "echo 'squeue: error: Unable to contact slurm controller' >&2; exit 1\n")
+    fake("sacct", "exit 1\n")
+    [job] = listed(run_quern)
+    assert job["state"] == "unknown" and "does not answer" in job["detail"]
+
+
+# ---------------------------------------------------------------- engines that answer
+
+SLURM = [("PENDING", "queued"), ("RUNNING", "running"), ("REQUEUED", "queued"),
+         ("COMPLETED", "done"), ("CANCELLED", "stopped"), ("TIMEOUT", "failed"),
+         ("NODE_FAIL", "failed"), ("OUT_OF_MEMORY", "failed")]
+
+
+@pytest.mark.parametrize("word, state", SLURM)
+def test_slurm_states(run_quern, fake, here, word, state):
+    fake("sbatch", 'cp "$2" given; echo "12;cluster"\n')
+    fake("squeue", f'[ "${{@: -1}}" = 12 ] && echo {word}\n')
+    out = run_quern("submit", "--slurm", "--json", "train", "-o", "m").stdout
+    assert json.loads(out)["id"] == "12"
+    assert (here / "given").read_text() == run_quern("submit", "--slurm", "--dry-run", "train", "-o",
+                                                     "m").stdout
+    [job] = listed(run_quern)
+    assert job["state"] == state and job["detail"] == word.lower() and job["model"] == "m"
+    assert "slurm 12" in run_quern("jobs").stdout
+
+
+def test_slurm_forgets_but_the_job_left_its_code(run_quern, fake, here):
+    fake("sbatch", "echo 12\n")
+    fake("squeue", "exit 1\n")
+    fake("sacct", "exit 1\n")
+    run_quern("submit", "--slurm", "train", "-o", "m")
+    (here / "jobs" / "slurm-12.ended").write_text("0\n")
+    assert listed(run_quern)[0]["state"] == "done"
+    (here / "jobs" / "slurm-12.ended").write_text("130\n")
+    assert listed(run_quern)[0]["state"] == "stopped"
+    fake("sacct", "echo 'CANCELLED by 0'\n")
+    (here / "jobs" / "slurm-12.ended").unlink()
+    assert listed(run_quern, "--forget")[0]["state"] == "stopped"
+    assert listed(run_quern) == [] and not list((here / "jobs").iterdir())
+    assert "nothing was submitted" in run_quern("jobs").stdout
+
+
+KUBERNETES = [("Created ", "queued"), ("Created Running ", "running"),
+              ("Created Succeeded ", "done"), ("Created Failed ", "failed")]
+
+
+@pytest.mark.parametrize("conditions, state", KUBERNETES)
+def test_kubernetes_states(run_quern, fake, here, conditions, state):
+    fake("kubectl", f"""echo "$@" >>asked
+if [ "$1" = create ]; then cp "$3" given; echo created; else printf '{conditions}'; fi
+""")
+    words = ["submit", "--kubernetes", "--ranks", "2", "--image", "i", "--namespace", "lab"]
+    run_quern(*words, "train", "-o", "My Model.safetensors")
+    [job] = listed(run_quern)
+    assert (job["state"], job["id"], job["kind"]) == (state, "lab/my-model", "mpijob")
+    asked = (here / "asked").read_text()
+    assert "get mpijob my-model -n lab" in asked
+    assert (here / "given").read_text() == (here / "jobs" / "kubernetes-lab.my-model.yaml").read_text()
+
+
+def test_a_slow_engine_is_not_waited_for_for_ever(run_quern, fake, here):
+    fake("sbatch", "echo 12\n")
+    fake("sacct", "exit 1\n")
+    run_quern("submit", "--slurm", "train", "-o", "m")
+    fake("squeue", "exec sleep 600\n")
+    start = time.monotonic()
+    assert listed(run_quern)[0]["state"] == "unknown"
+    assert 8 < time.monotonic() - start < 60
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", '{"engine":"local"}', '{"engine": 3, "id": "1"}',
+                                  '{"engine":"local","id":"1"', '{"engine":"\\ud800","id":"1"}',
+                                  "\0" * 100, "{" * 10000, '{"a":"' + "b" * 2000000 + '"}'])
+def test_files_that_are_no_jobs_are_left_out(run_quern, here, text):
+    (here / "jobs").mkdir()
+    (here / "jobs" / "x.json").write_text(text)
+    assert listed(run_quern) == []
+
+
+def test_texts_in_files_do_not_drive_the_terminal(run_quern, here):
+    (here / "jobs").mkdir()
+    (here / "jobs" / "x.json").write_text(
+        '{"engine":"other\\u001b[31m","id":"1","name":"\\u001b[2J","model":"m"}')
+    out = run_quern("jobs").stdout
+    assert "\x1b" not in out and "another version" in out
+
+
+# ---------------------------------------------------------------- this machine
+
+QUICK = ["train", "--model", "dense 30 tanh; dense 10 softmax", "--epochs", "3", "--quiet"]
+LONG = ["train", "--model", "dense 40 tanh; dense 10 softmax", "--epochs", "6", "--batch", "16",
+        "--checkpoint-every", "200", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def wanted(run_quern, tmp_path_factory):
+    """The bytes of the runs that are submitted below, from train itself."""
+    folder = tmp_path_factory.mktemp("wanted")
+    run_quern(*QUICK, "-o", folder / "quick")
+    args = [a for i, a in enumerate(LONG) if "checkpoint-every" not in (a + LONG[i - 1])]
+    run_quern(*args, "-o", folder / "long")
+    return {name: digest(folder / name) for name in ("quick", "long")}
+
+
+def state(run_quern):
+    return listed(run_quern)[0]["state"]
+
+
+def test_in_the_background(run_quern, here, wanted):
+    out = run_quern("submit", "--local", *QUICK, "-o", "my model").stdout
+    assert "submitted local job" in out
+    until(lambda: state(run_quern) == "done")
+    assert digest(here / "my model") == wanted["quick"]
+    assert wanted["quick"] in (here / "jobs" / f"local-{listed(run_quern)[0]['id']}.log").read_text()
+
+
+def children(process):
+    with open(f"/proc/{process}/task/{process}/children") as f:
+        return [int(c) for c in f.read().split()]
+
+
+def test_killed_it_starts_again_by_itself(run_quern, here, wanted):
+    """kill -9 on the run, twice: nobody does anything, the model is the same."""
+    run_quern("submit", "--local", *LONG, "-o", "m")
+    job = jobs_in(here)[0]
+    for kills in range(2):
+        until(lambda: len(list((here / "m.checkpoint").glob("checkpoint-*"))) > 0)
+        [run] = until(lambda: [c for c in children(job["process"])
+                               if "quern" in os.readlink(f"/proc/{c}/exe")])
+        os.kill(run, signal.SIGKILL)
+        until(lambda: run not in children(job["process"]))
+    until(lambda: state(run_quern) == "done")
+    assert digest(here / "m") == wanted["long"]
+    log = (here / "jobs" / f"local-{job['id']}.log").read_text()
+    assert log.count("ended with 137 before they were done") == 2
+
+
+def test_stopped_and_submitted_again(run_quern, here, wanted):
+    run_quern("submit", "--local", *LONG, "-o", "m")
+    job = jobs_in(here)[0]
+    until(lambda: list((here / "m.checkpoint").glob("checkpoint-*")))
+    os.kill(int(job["process"]), signal.SIGTERM)
+    until(lambda: state(run_quern) == "stopped")
+    assert not (here / "m").exists()
+    run_quern("submit", "--local", *LONG, "-o", "m")
+    until(lambda: listed(run_quern)[-1]["state"] == "done")
+    assert digest(here / "m") == wanted["long"]
+
+
+def test_given_up_when_nothing_moves(run_quern, here):
+    run_quern("submit", "--local", "train", "--data", "absent.csv", "-o", "m")
+    until(lambda: state(run_quern) == "failed")
+    log = next((here / "jobs").glob("*.log")).read_text()
+    assert log.count("absent.csv") >= 3 and "given up" in log
+    assert listed(run_quern)[0]["detail"] == "exit code 1"
+
+
+def test_lost_with_everything(run_quern, here):
+    run_quern("submit", "--local", *LONG, "-o", "m")
+    job = jobs_in(here)[0]
+    assert state(run_quern) == "running"
+    os.killpg(int(job["process"]), signal.SIGKILL)
+    until(lambda: began(job["process"]) is None)
+    assert state(run_quern) == "lost"
+
+
+def test_a_later_process_of_the_same_number_is_not_the_job(run_quern, here):
+    (here / "jobs").mkdir()
+    (here / "jobs" / "one.json").write_text(json.dumps(
+        {"engine": "local", "id": "1", "name": "n", "model": "m", "process": str(os.getpid()),
+         "began": str(int(began(os.getpid())) - 1)}))
+    assert state(run_quern) == "lost"
+
+
+def test_nowhere_to_remember(run_quern, here, monkeypatch):
+    (here / "file").write_text("")
+    monkeypatch.setenv("QUERN_JOBS", str(here / "file" / "jobs"))
+    done = run_quern("submit", "--local", *QUICK, "-o", "m", status=1)
+    assert "QUERN_JOBS" in done.stderr
+    monkeypatch.delenv("QUERN_JOBS")
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "state"))
+    run_quern("submit", "--local", *QUICK, "-o", "m")
+    until(lambda: state(run_quern) == "done")
+    assert len(list((here / "state" / "quern" / "jobs").glob("*.json"))) == 1
