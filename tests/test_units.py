@@ -24,6 +24,7 @@ def name_of(source):
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there; every one of
 # them runs in full in the release build.
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "25"},
+             "cluster.round": {"QN_TEST_CASES": "40"},
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
 
 

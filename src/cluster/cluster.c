@@ -1,0 +1,399 @@
+/* The cluster as its callers see it: joining, waiting, leaving. */
+#include "cluster/cluster_state.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A bell may ring unheard only if something is wrong; then this many seconds are lost. */
+static const double LOOK_AGAIN = 1.0;
+/* In which another rank of this machine hands over the memory they share. */
+static const double HAND_OVER = 10.0;
+
+int qn__cluster_apart;
+
+/* ------------------------------------------------------------------------------------------ notes
+ */
+
+/* The bell's keeper is the common memory that rounds use at the moment; only the caller changes it.
+ */
+static unsigned bell(qn_cluster *c) { return qn__common_bell(c->rounds.common); }
+
+static void wait(qn_cluster *c, unsigned seen) {
+    qn__common_wait(c->rounds.common, seen, LOOK_AGAIN);
+}
+
+/* Tells what happened meanwhile, on the caller's thread. */
+static void tell_notes(qn_cluster *c) {
+    char text[sizeof c->rounds.note];
+    pthread_mutex_lock(&c->rounds.lock);
+    memcpy(text, c->rounds.note, sizeof text);
+    c->rounds.note[0] = 0;
+    pthread_mutex_unlock(&c->rounds.lock);
+    if (text[0] && c->on_note)
+        c->on_note(c->user, text);
+}
+
+static qn_status failure(qn_cluster *c, qn_error *err) {
+    pthread_mutex_lock(&c->rounds.lock);
+    const qn_error why = c->rounds.error;
+    pthread_mutex_unlock(&c->rounds.lock);
+    if (err)
+        *err = why;
+    return why.status;
+}
+
+/* ----------------------------------------------------------------------------------------- rounds
+ */
+
+qn_status qn__round_begin(qn_cluster *c, const qn__round *round, qn_error *err) {
+    for (;;) {
+        const unsigned seen = bell(c);
+        const int begun = qn__rounds_begin(&c->rounds, round);
+        tell_notes(c);
+        if (begun > 0)
+            return QN_OK;
+        if (begun < 0)
+            return failure(c, err);
+        wait(c, seen);
+    }
+}
+
+int qn__round_units(qn_cluster *c, qn__units *range) { return qn__rounds_units(&c->rounds, range); }
+
+int64_t *qn__round_part(qn_cluster *c) { return qn__rounds_part(&c->rounds); }
+
+void qn__round_final(qn_cluster *c, uint64_t first, uint64_t count) {
+    qn__rounds_final(&c->rounds, first, count);
+}
+
+static qn_status add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err) {
+    for (;;) {
+        const unsigned seen = bell(c);
+        switch (qn__rounds_step(&c->rounds)) {
+        case QN__ROUND_AGAIN:
+            break;
+        case QN__ROUND_WAITS:
+            wait(c, seen);
+            break;
+        case QN__ROUND_MORE:
+            *more = 1;
+            return QN_OK;
+        case QN__ROUND_TOTAL:
+            *total = qn__rounds_total(&c->rounds);
+            return QN_OK;
+        case QN__ROUND_FAILED:
+            return failure(c, err);
+        }
+    }
+}
+
+qn_status qn__round_add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err) {
+    const double begun = qn__now();
+    *more = 0;
+    *total = NULL;
+    const qn_status status = add_up(c, more, total, err);
+    c->rounds.traffic.waiting += qn__now() - begun;
+    tell_notes(c);
+    return status;
+}
+
+qn_status qn__cluster_reserve(qn_cluster *c, uint64_t words, qn_error *err) {
+    qn__rounds *r = &c->rounds;
+    const uint64_t all = words + qn__rounds_trailer(r->ranks);
+    int fine = 1;
+    if (words <= c->reserved)
+        return QN_OK;
+    pthread_mutex_lock(&r->lock);
+    for (uint32_t i = 0; i < r->common->locals && fine; ++i)
+        fine = qn__common_part(r->common, i, all, err) != NULL;
+    for (int odd = 0; odd < 2 && fine; ++odd)
+        fine = qn__common_total(r->common, r->generation, odd, all, err) != NULL;
+    pthread_mutex_unlock(&r->lock);
+    if (fine)
+        c->reserved = words;
+    return fine ? QN_OK : QN_MEMORY;
+}
+
+void qn__cluster_cost(qn_cluster *c, qn__round_kind kind, qn__cost cost) {
+    c->rounds.own_cost[kind] = cost;
+}
+
+int qn__cluster_stopping(const qn_cluster *c) { return c && c->rounds.stopping; }
+
+void qn__cluster_fail(qn_cluster *c, const qn_error *why) { qn__rounds_fail(&c->rounds, why); }
+
+/* ------------------------------------------------------------------------------- joining, leaving
+ */
+
+void qn_cluster_options_init(qn_cluster_options *options) {
+    *options = (qn_cluster_options){.size = sizeof *options};
+}
+
+static void on_message(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+    qn_cluster *c = user;
+    qn__rounds_message(&c->rounds, from, head, body);
+}
+
+static void on_gone(void *user, uint32_t rank, qn__going how) {
+    qn_cluster *c = user;
+    qn__rounds_gone(&c->rounds, rank, how);
+}
+
+static void on_expelled(void *user, uint32_t by, const char *why) {
+    qn_cluster *c = user;
+    qn__rounds_expelled(&c->rounds, by, why);
+}
+
+static void on_tick(void *user, double now) {
+    qn_cluster *c = user;
+    qn__rounds_tick(&c->rounds, now);
+}
+
+static qn_status open_names(qn_cluster *c, qn_error *err) {
+    const uint32_t n = c->meeting.ranks;
+    c->machine = qn__alloc(n, sizeof *c->machine, err);
+    c->local = qn__alloc(n, sizeof *c->local, err);
+    c->name = qn__alloc(n, sizeof *c->name, err);
+    c->name_text = qn__alloc(n, sizeof *c->name_text, err);
+    if (!c->machine || !c->local || !c->name || !c->name_text)
+        return QN_MEMORY;
+    for (uint32_t i = 0; i < n; ++i) {
+        snprintf(c->name_text[i], sizeof *c->name_text, "rank %u on %s", i, c->meeting.met[i].host);
+        c->name[i] = c->name_text[i];
+    }
+    return QN_OK;
+}
+
+static uint32_t locals_of(const qn_cluster *c, uint32_t rank, uint32_t *index) {
+    uint32_t count = 0;
+    *index = 0;
+    for (uint32_t i = 0; i < c->meeting.ranks; ++i)
+        if (c->meeting.met[i].machine == c->meeting.met[rank].machine) {
+            *index += i < rank;
+            ++count;
+        }
+    return count;
+}
+
+static uint32_t lowest_beside(const qn_cluster *c, uint32_t rank) {
+    uint32_t i = 0;
+    while (c->meeting.met[i].machine != c->meeting.met[rank].machine)
+        ++i;
+    return i;
+}
+
+/* The file of this machine's common memory: made by its lowest rank. */
+static int common_file(qn_cluster *c) {
+    const uint32_t self = c->meeting.rank, lowest = lowest_beside(c, self);
+    if (qn__cluster_apart)
+        return -1;
+    if (lowest != self)
+        return qn__meeting_taken(&c->meeting, lowest, HAND_OVER);
+    const int file = qn__common_file();
+    for (uint32_t i = self + 1; i < c->meeting.ranks; ++i)
+        if (c->meeting.met[i].machine == c->meeting.met[self].machine)
+            qn__meeting_give(&c->meeting, i, file, NULL);
+    return file;
+}
+
+/* Opens the machine's common memory: 1 when this rank can use it. */
+static int open_common(qn_cluster *c) {
+    uint32_t index;
+    const uint32_t locals = locals_of(c, c->meeting.rank, &index);
+    const int file = locals > 1 ? common_file(c) : -1;
+    if (file < 0 || qn__common_open(&c->common[1], file, index, locals, NULL) != QN_OK)
+        return 0;
+    c->common[1].spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)locals;
+    return 1;
+}
+
+/* The first round: who shares memory. Ranks of a machine on which it failed for one of them are
+ * machines of their own. */
+static qn_status share_memory(qn_cluster *c, qn_error *err) {
+    enum { ABSENT, SHARES, SHARES_NOT };
+    const uint32_t n = c->meeting.ranks;
+    const qn__round round = {QN__ROUND_OTHER, n, 0};
+    const int64_t *total;
+    int more;
+    c->shared = open_common(c);
+    qn_status status = qn__round_begin(c, &round, err);
+    if (status != QN_OK)
+        return status;
+    memset(qn__round_part(c), 0, n * sizeof(int64_t));
+    qn__round_part(c)[c->meeting.rank] = c->shared ? SHARES : SHARES_NOT;
+    status = qn__round_add_up(c, &more, &total, err);
+    if (status != QN_OK)
+        return status;
+    for (uint32_t i = 0; i < n; ++i) {
+        c->machine[i] = lowest_beside(c, i);
+        locals_of(c, i, &c->local[i]);
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        for (uint32_t k = 0; k < n && total[i] == SHARES_NOT; ++k)
+            if (c->meeting.met[k].machine == c->meeting.met[i].machine)
+                c->machine[k] = k;
+    int alone = 1;
+    for (uint32_t i = 0; i < n; ++i)
+        alone &= i == c->meeting.rank || c->machine[i] != c->machine[c->meeting.rank];
+    if (alone) {
+        c->shared = 0;
+        c->local[c->meeting.rank] = 0;
+    }
+    qn__rounds_share(&c->rounds, c->machine, c->local, &c->common[c->shared]);
+    return QN_OK;
+}
+
+static qn_status open(qn_cluster *c, const qn_cluster_options *options, qn_error *err) {
+    const double patience = options->rank_timeout > 0 ? options->rank_timeout : 20;
+    qn_status status = open_names(c, err);
+    if (status == QN_OK)
+        status = qn__common_open(&c->common[0], -1, 0, 1, err);
+    if (status == QN_OK)
+        status = qn__rounds_open(&c->rounds, c->meeting.post, c->meeting.ranks, c->meeting.rank,
+                                 c->name, patience, &c->common[0], err);
+    return status;
+}
+
+qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
+    const qn__post_events events = {
+        .message = on_message, .gone = on_gone, .expelled = on_expelled, .tick = on_tick};
+    *out = NULL;
+    qn_cluster *c = qn__alloc(1, sizeof *c, err);
+    if (!c)
+        return QN_MEMORY;
+    c->user = options->user;
+    c->on_note = options->on_note;
+    c->common[0].file = c->common[1].file = -1;
+    qn_status status = qn__meeting_begin(options, &c->meeting, err);
+    if (status != QN_OK || c->meeting.ranks == 0) {
+        qn__free(c);
+        return status;
+    }
+    status = open(c, options, err);
+    if (status == QN_OK) {
+        qn__post_events own = events;
+        own.user = c;
+        status = qn__meeting_listen(&c->meeting, &own, err);
+    }
+    if (status == QN_OK)
+        status = share_memory(c, err);
+    if (status == QN_OK)
+        *out = c;
+    else
+        qn_cluster_leave(c);
+    return status;
+}
+
+void qn_cluster_leave(qn_cluster *c) {
+    if (!c)
+        return;
+    const int open = c->rounds.view != NULL;
+    if (open)
+        qn__rounds_shut(&c->rounds);
+    qn__meeting_end(&c->meeting);
+    if (open)
+        qn__rounds_close(&c->rounds);
+    qn__common_close(&c->common[0]);
+    qn__common_close(&c->common[1]);
+    qn__free(c->machine);
+    qn__free(c->local);
+    qn__free(c->name);
+    qn__free(c->name_text);
+    qn__free(c);
+}
+
+/* ------------------------------------------------------------------------------------ who is there
+ */
+
+static qn__ranks members(const qn_cluster *c) {
+    pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
+    pthread_mutex_lock(lock);
+    const qn__ranks set = c->rounds.members;
+    pthread_mutex_unlock(lock);
+    return set;
+}
+
+uint32_t qn_cluster_rank(const qn_cluster *c) { return c ? c->meeting.rank : 0; }
+
+uint32_t qn_cluster_ranks(const qn_cluster *c) { return c ? c->meeting.ranks : 1; }
+
+uint32_t qn_cluster_alive(const qn_cluster *c) {
+    const qn__ranks set = c ? members(c) : (qn__ranks){{1}};
+    return qn__ranks_count(&set);
+}
+
+void qn_cluster_local(const qn_cluster *c, uint32_t *index, uint32_t *count) {
+    *index = 0;
+    *count = 1;
+    if (c)
+        *count = locals_of(c, c->meeting.rank, index);
+}
+
+const char *qn_cluster_name(const qn_cluster *c, uint32_t rank) {
+    return c && rank < c->meeting.ranks ? c->name[rank] : "rank 0";
+}
+
+const char *qn__cluster_host(const qn_cluster *c, uint32_t rank) {
+    return c && rank < c->meeting.ranks ? c->meeting.met[rank].host : "";
+}
+
+int qn__cluster_is_alive(const qn_cluster *c, uint32_t rank) {
+    const qn__ranks set = c ? members(c) : (qn__ranks){{1}};
+    return rank < QN__MAX_RANKS && qn__ranks_has(&set, rank);
+}
+
+int qn_cluster_speaks(const qn_cluster *c) {
+    if (!c)
+        return 1;
+    pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
+    pthread_mutex_lock(lock);
+    const int speaks = !c->rounds.outcast && qn__ranks_first(&c->rounds.members) == c->meeting.rank;
+    pthread_mutex_unlock(lock);
+    return speaks;
+}
+
+/* ------------------------------------------------------------------------------------------ the
+ * end */
+
+void qn_cluster_finish(qn_cluster *c, int code) {
+    if (c)
+        qn__rounds_finish(&c->rounds, code);
+}
+
+int qn_cluster_over(qn_cluster *c, int *code) {
+    while (c) {
+        const unsigned seen = bell(c);
+        const int over = qn__rounds_over(&c->rounds, code);
+        tell_notes(c);
+        if (over >= 0)
+            return over;
+        wait(c, seen);
+    }
+    return 0;
+}
+
+void qn_cluster_stop(qn_cluster *c) {
+    if (c)
+        atomic_store(&c->rounds.wish, 1);
+}
+
+/* ------------------------------------------------------------------------------------- for reports
+ */
+
+void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic) {
+    pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
+    pthread_mutex_lock(lock);
+    *traffic = c->rounds.traffic;
+    pthread_mutex_unlock(lock);
+}
+
+double qn__cluster_clock(const qn_cluster *c, uint32_t rank) {
+    return qn__meeting_clock(&c->meeting, rank);
+}
+
+void qn__cluster_count(const qn_cluster *c, uint64_t words, uint64_t *out, uint64_t *in) {
+    qn__rounds_count((qn__rounds *)&c->rounds, words, out, in);
+}

@@ -1,0 +1,100 @@
+/* What is built on rounds: gathering, copying from the first rank, common memory. */
+#include "cluster/cluster_state.h"
+
+#include <string.h>
+
+/* Bytes that are copied in one round: enough for few rounds, little beside a network. */
+enum { COPIED_WORDS = 1 << 20 };
+
+static uint64_t words_for(uint64_t bytes) { return bytes / 8 + (bytes % 8 != 0); }
+
+qn_status qn__cluster_gather(qn_cluster *c, const void *own, uint64_t bytes, void *all,
+                             qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(c), rank = qn_cluster_rank(c);
+    const uint64_t each = words_for(bytes);
+    if (ranks == 1) {
+        memcpy(all, own, bytes);
+        return QN_OK;
+    }
+    if (each > UINT64_MAX / 16 / ranks)
+        return qn__fail_memory(err, bytes, ranks);
+    const int64_t *total;
+    int more;
+    qn_status status = qn__round_begin(
+        c, &(qn__round){.kind = QN__ROUND_OTHER, .words = each * ranks, .units = 0}, err);
+    if (status != QN_OK)
+        return status;
+    int64_t *part = qn__round_part(c);
+    memset(part, 0, each * ranks * sizeof *part);
+    memcpy(part + each * rank, own, bytes);
+    do
+        status = qn__round_add_up(c, &more, &total, err);
+    while (status == QN_OK && more);
+    for (uint32_t r = 0; r < ranks && status == QN_OK; ++r)
+        memcpy((char *)all + bytes * r, total + each * r, bytes);
+    return status;
+}
+
+/* One round of the copy: the words come from whoever is the lowest as the round begins, who says so
+ * in the first word; 0 there when that rank has died. */
+static qn_status copy_words(qn_cluster *c, unsigned char *memory, uint64_t bytes, uint32_t *from,
+                            qn_error *err) {
+    const uint64_t words = words_for(bytes);
+    const int64_t *total;
+    int more;
+    qn_status status = qn__round_begin(
+        c, &(qn__round){.kind = QN__ROUND_OTHER, .words = 1 + words, .units = 0}, err);
+    if (status != QN_OK)
+        return status;
+    int64_t *part = qn__round_part(c);
+    memset(part, 0, (1 + words) * sizeof *part);
+    if (qn_cluster_speaks(c)) {
+        part[0] = 1 + (int64_t)qn_cluster_rank(c);
+        memcpy(part + 1, memory, bytes);
+    }
+    do
+        status = qn__round_add_up(c, &more, &total, err);
+    while (status == QN_OK && more);
+    if (status != QN_OK)
+        return status;
+    *from = (uint32_t)total[0];
+    if (*from > 0 && *from != 1 + qn_cluster_rank(c))
+        memcpy(memory, total + 1, bytes);
+    return QN_OK;
+}
+
+qn_status qn__cluster_from_first(qn_cluster *c, void *memory, uint64_t bytes, qn_error *err) {
+    const uint64_t most = COPIED_WORDS * sizeof(int64_t);
+    uint32_t source = 0;
+    if (qn_cluster_ranks(c) == 1)
+        return QN_OK;
+    for (uint64_t at = 0; at < bytes;) {
+        const uint64_t n = bytes - at < most ? bytes - at : most;
+        uint32_t from;
+        const qn_status status = copy_words(c, (unsigned char *)memory + at, n, &from, err);
+        if (status != QN_OK)
+            return status;
+        /* Another rank has become the lowest: all bytes are to be its own. */
+        if (from == 0 || (source && from != source)) {
+            source = 0;
+            at = 0;
+        } else {
+            source = from;
+            at += n;
+        }
+    }
+    return QN_OK;
+}
+
+qn_status qn__cluster_common(qn_cluster *c, uint64_t bytes, void **memory, int *first,
+                             qn_error *err) {
+    qn__rounds *r = &c->rounds;
+    pthread_mutex_lock(&r->lock);
+    *memory = qn__common_heap(r->common, bytes, err);
+    *first = 1;
+    for (uint32_t i = 0; i < r->rank; ++i)
+        if (qn__ranks_has(&r->members, i) && r->machine[i] == r->machine[r->rank])
+            *first = 0;
+    pthread_mutex_unlock(&r->lock);
+    return *memory ? QN_OK : QN_MEMORY;
+}

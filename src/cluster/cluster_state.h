@@ -1,0 +1,25 @@
+/* What a qn_cluster is made of. */
+#ifndef QN_CLUSTER_CLUSTER_STATE_H
+#define QN_CLUSTER_CLUSTER_STATE_H
+
+#include "cluster/meet.h"
+#include "cluster/round.h"
+
+struct qn_cluster {
+    qn__meeting meeting;
+    qn__rounds rounds;
+    qn__common common[2]; /* private, in the first round; what this machine has in common */
+    int shared;           /* the second is in use */
+    uint32_t *machine, *local;
+    const char **name; /* of each rank: "rank 2 on host-b" */
+    char (*name_text)[96];
+    void *user;
+    qn_note_fn on_note;
+    uint64_t reserved;
+};
+
+/* 1: ranks of one machine do not share memory, as if the system had none to share. For tests;
+ * before they join. */
+extern int qn__cluster_apart;
+
+#endif

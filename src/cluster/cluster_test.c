@@ -1,0 +1,297 @@
+/* Ranks as threads and as processes of this machine, over the real post: sums, gathers, common
+ * memory, traffic by count. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "cluster/crew_test.h"
+#include <sched.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------------------------- the rounds
+ */
+
+enum { ROUNDS = 40 };
+
+/* Words and units of round k, the same on all ranks. */
+static qn__round round_of(uint32_t k) {
+    static const uint64_t words[] = {1, 7, 100, 3000, 70000, 200000};
+    static const uint32_t units[] = {0, 1, 3, 17, 64};
+    return (qn__round){.kind = (qn__round_kind)(k % QN__ROUND_KINDS),
+                       .words = words[k % 6],
+                       .units = units[k % 5]};
+}
+
+/* What unit u adds to word w in round k. */
+static int64_t value_of(uint32_t k, uint32_t u, uint64_t w) {
+    return (int64_t)((k + 1) * (uint64_t)(u + 3) * 0x9e3779b97f4a7c15u + w * 0xbf58476d1ce4e5b9u);
+}
+
+static void add_unit(int64_t *part, const qn__round *round, uint32_t k, uint32_t unit) {
+    for (uint64_t w = 0; w < round->words; ++w)
+        part[w] = (int64_t)((uint64_t)part[w] + (uint64_t)value_of(k, unit, w));
+}
+
+static qn_status add_up(qn_cluster *c, const qn__round *round, uint32_t k, const int64_t **total,
+                        qn_error *err) {
+    qn_status status = qn__round_begin(c, round, err);
+    int more = 1;
+    if (status != QN_OK)
+        return status;
+    int64_t *part = qn__round_part(c);
+    memset(part, 0, round->words * sizeof *part);
+    if (round->units == 0)
+        add_unit(part, round, k, qn_cluster_rank(c));
+    while (status == QN_OK && more) {
+        qn__units range;
+        while (qn__round_units(c, &range))
+            for (uint32_t u = 0; u < range.count; ++u)
+                add_unit(part, round, k, range.first + u);
+        qn__round_final(c, round->words / 2, round->words - round->words / 2);
+        qn__round_final(c, 0, round->words / 2);
+        status = qn__round_add_up(c, &more, total, err);
+    }
+    return status;
+}
+
+static int is_right(const int64_t *total, const qn__round *round, uint32_t k, uint32_t ranks) {
+    const uint32_t units = round->units ? round->units : ranks;
+    for (uint64_t w = 0; w < round->words; w += 1 + w / 13) {
+        uint64_t sum = 0;
+        for (uint32_t u = 0; u < units; ++u)
+            sum += (uint64_t)value_of(k, u, w);
+        if ((uint64_t)total[w] != sum)
+            return 0;
+    }
+    return 1;
+}
+
+static void sum_rounds(crew_member *m) {
+    for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
+        const qn__round round = round_of(k);
+        const int64_t *total = NULL;
+        m->status = add_up(m->cluster, &round, k, &total, &m->err);
+        m->result += m->status == QN_OK && is_right(total, &round, k, m->crew->count);
+    }
+}
+
+static void test_sums(void **state) {
+    (void)state;
+    static const char *const machines[] = {"AAAAA", "ABABA", "ABCDE", "AABBB"};
+    for (uint32_t ranks = 2; ranks <= 5; ++ranks)
+        for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
+            crew c;
+            crew_run(&c, ranks, machines[i], sum_rounds);
+            for (uint32_t r = 0; r < ranks; ++r)
+                assert_int_equal(c.member[r].result, ROUNDS);
+        }
+}
+
+/* ------------------------------------------------------------------------------------- the others
+ */
+
+static void gather(crew_member *m) {
+    const uint32_t ranks = m->crew->count, rank = qn_cluster_rank(m->cluster);
+    char own[13], all[13 * CREW_MOST], copy[5000];
+    memset(own, 'a' + (int)rank, sizeof own);
+    m->status = qn__cluster_gather(m->cluster, own, sizeof own, all, &m->err);
+    for (uint32_t i = 0; i < 13 * ranks; ++i)
+        m->result += all[i] == 'a' + (char)(i / 13);
+    memset(copy, 'A' + (int)rank, sizeof copy);
+    if (m->status == QN_OK)
+        m->status = qn__cluster_from_first(m->cluster, copy, sizeof copy, &m->err);
+    for (uint32_t i = 0; i < sizeof copy; ++i)
+        m->result += copy[i] == 'A';
+}
+
+static void test_gathering(void **state) {
+    (void)state;
+    crew c;
+    crew_run(&c, 4, "AABC", gather);
+    for (uint32_t r = 0; r < 4; ++r)
+        assert_int_equal(c.member[r].result, 4 * 13 + 5000);
+}
+
+static void fill_common(crew_member *m) {
+    const qn__round round = {QN__ROUND_OTHER, 1, 0};
+    const int64_t *total;
+    for (int i = 0; i < 3 && m->status == QN_OK; ++i) {
+        unsigned char *memory;
+        void *at;
+        int first;
+        m->status = qn__cluster_common(m->cluster, 100000, &at, &first, &m->err);
+        memory = at;
+        if (m->status == QN_OK && first)
+            memset(memory, 1 + i, 100000);
+        m->result += (uint64_t)first;
+        if (m->status == QN_OK)
+            m->status = add_up(m->cluster, &round, 0, &total, &m->err);
+        for (int k = 0; k < 100000 && m->status == QN_OK; ++k)
+            m->result += memory[k] == 1 + i ? 10 : 0;
+    }
+}
+
+static void test_common_memory(void **state) {
+    (void)state;
+    crew c;
+    crew_run(&c, 4, "ABAB", fill_common);
+    for (uint32_t r = 0; r < 4; ++r)
+        assert_int_equal(c.member[r].result, 3 * 100000 * 10 + (r < 2 ? 3 : 0));
+    /* Where nothing can be shared each has its own. */
+    qn__cluster_apart = 1;
+    crew_run(&c, 3, "AAA", fill_common);
+    qn__cluster_apart = 0;
+    for (uint32_t r = 0; r < 3; ++r)
+        assert_int_equal(c.member[r].result, 3 * 100000 * 10 + 3);
+}
+
+static void count_traffic(crew_member *m) {
+    for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
+        const qn__round round = round_of(k);
+        const int64_t *total;
+        qn__rank_traffic before, after;
+        uint64_t out, in;
+        qn__cluster_count(m->cluster, round.words, &out, &in);
+        qn__cluster_traffic(m->cluster, &before);
+        m->status = add_up(m->cluster, &round, k, &total, &m->err);
+        qn__cluster_traffic(m->cluster, &after);
+        m->result += after.bytes_out - before.bytes_out == out;
+        m->result += after.bytes_in - before.bytes_in == in;
+        m->result += after.rounds == before.rounds + 1;
+    }
+}
+
+static void test_traffic_is_what_counting_says(void **state) {
+    (void)state;
+    static const char *const machines[] = {"AAA", "AAB", "ABC", "ABBBB"};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
+        crew c;
+        crew_run(&c, (uint32_t)strlen(machines[i]), machines[i], count_traffic);
+        for (uint32_t r = 0; r < c.count; ++r)
+            assert_int_equal(c.member[r].result, 3 * ROUNDS);
+    }
+}
+
+static void stop_in_round_3(crew_member *m) {
+    for (uint32_t k = 0; k < 6 && m->status == QN_OK; ++k) {
+        const qn__round round = round_of(k);
+        const int64_t *total;
+        if (k == 3 && qn_cluster_rank(m->cluster) == 1)
+            qn_cluster_stop(m->cluster);
+        m->status = add_up(m->cluster, &round, k, &total, &m->err);
+        m->result |= (uint64_t)qn__cluster_stopping(m->cluster) << k;
+    }
+}
+
+static void test_all_stop_alike(void **state) {
+    (void)state;
+    crew c;
+    crew_run(&c, 3, "AAB", stop_in_round_3);
+    for (uint32_t r = 0; r < 3; ++r)
+        assert_int_equal(c.member[r].result, 8 + 16 + 32);
+}
+
+static void fail_in_round_3(crew_member *m) {
+    for (uint32_t k = 0; k < 6 && m->status == QN_OK; ++k) {
+        const qn__round round = round_of(k);
+        const int64_t *total;
+        if (k == 3 && qn_cluster_rank(m->cluster) == 2) {
+            qn_error why;
+            qn__fail(&why, QN_NUMERIC, "the loss is a NaN");
+            qn__at(&why, "step 7");
+            qn__cluster_fail(m->cluster, &why);
+        }
+        m->status = add_up(m->cluster, &round, k, &total, &m->err);
+        m->result += m->status == QN_OK;
+    }
+}
+
+static void test_all_fail_alike(void **state) {
+    (void)state;
+    crew c;
+    crew_prepare(&c, 3, "AAB", fail_in_round_3);
+    crew_work(&c);
+    for (uint32_t r = 0; r < 3; ++r) {
+        assert_int_equal(c.member[r].status, QN_NUMERIC);
+        assert_in_range(c.member[r].result, 2, 3); /* the news may overtake round 2 */
+        assert_non_null(strstr(c.member[r].err.what, "rank 2 on "));
+        assert_non_null(strstr(c.member[r].err.what, ": the loss is a NaN"));
+        assert_string_equal(c.member[r].err.where, "step 7");
+    }
+}
+
+static void do_something_else(crew_member *m) {
+    const uint32_t rank = qn_cluster_rank(m->cluster);
+    const qn__round round = {QN__ROUND_STEP, rank == 1 ? 1001 : 1000, 8};
+    const int64_t *total;
+    m->status = add_up(m->cluster, &round, 0, &total, &m->err);
+}
+
+static void test_different_rounds_are_named(void **state) {
+    (void)state;
+    static const char *const machines[] = {"AAA", "ABC", "AAB"};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
+        crew c;
+        crew_prepare(&c, 3, machines[i], do_something_else);
+        crew_work(&c);
+        for (uint32_t r = 0; r < 3; ++r) {
+            assert_int_equal(c.member[r].status, QN_MISMATCH);
+            assert_non_null(strstr(c.member[r].err.what, "rank 1 on "));
+        }
+    }
+}
+
+static void end_well(crew_member *m) {
+    int code = -1;
+    sum_rounds(m);
+    while (m->status == QN_OK && !qn_cluster_over(m->cluster, &code)) {
+        m->result += 1000;
+        qn_cluster_finish(m->cluster, 7);
+    }
+    m->result += (uint64_t)code;
+}
+
+static void test_one_speaks(void **state) {
+    (void)state;
+    crew c;
+    crew_run(&c, 4, "ABAB", end_well);
+    for (uint32_t r = 0; r < 4; ++r)
+        assert_int_equal(c.member[r].result, ROUNDS + 7 + (r == 0 ? 1000 : 0));
+}
+
+static void test_alone(void **state) {
+    (void)state;
+    uint32_t index, count;
+    int code = 5;
+    assert_int_equal(qn_cluster_rank(NULL), 0);
+    assert_int_equal(qn_cluster_ranks(NULL), 1);
+    assert_int_equal(qn_cluster_alive(NULL), 1);
+    qn_cluster_local(NULL, &index, &count);
+    assert_int_equal(index, 0);
+    assert_int_equal(count, 1);
+    assert_true(qn_cluster_speaks(NULL));
+    assert_false(qn_cluster_over(NULL, &code));
+    qn_cluster_finish(NULL, 0);
+    assert_int_equal(qn__cluster_stopping(NULL), 0);
+    qn_cluster_stop(NULL);
+    qn_cluster_leave(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_gathering),
+        cmocka_unit_test(test_common_memory),
+        cmocka_unit_test(test_traffic_is_what_counting_says),
+        cmocka_unit_test(test_all_stop_alike),
+        cmocka_unit_test(test_all_fail_alike),
+        cmocka_unit_test(test_different_rounds_are_named),
+        cmocka_unit_test(test_one_speaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

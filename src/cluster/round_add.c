@@ -1,0 +1,478 @@
+/* Adding up: pieces of the words pass from parts over machines' sums to totals. */
+#include "cluster/round.h"
+
+#include <string.h>
+
+/* Words that are added between two looks at the alarm; a fraction of a core's own cache. */
+enum { BLOCK = 4096, SUPPLY_WORDS = 1 << 20 };
+
+enum { PIECE_NEW, PIECE_ON_ITS_WAY, PIECE_OPEN, PIECE_DONE };
+
+static qn__desk *desk_of(const qn__rounds *r, uint32_t rank) {
+    return &r->common->desk[r->local[rank]];
+}
+
+/* This machine's members, of the layout that is made. */
+static uint32_t here(const qn__rounds *r, const uint32_t **rank) {
+    const qn__layout *l = &r->layout;
+    const uint32_t home = l->home[r->rank];
+    *rank = l->order + l->start[home];
+    return l->start[home + 1] - l->start[home];
+}
+
+static void ring_others(qn__rounds *r) {
+    const uint32_t *local, n = here(r, &local);
+    for (uint32_t i = 0; i < n; ++i)
+        if (local[i] != r->rank)
+            qn__common_ring(r->common, r->local[local[i]]);
+}
+
+/* ----------------------------------------------------------------------------------- preparations
+ */
+
+void qn__rounds_changed(qn__rounds *r) {
+    r->ready = r->arrived = r->done_here = 0;
+    r->final_from = r->words;
+    r->supplied = 0;
+}
+
+/* The layout for round `round` of so many words in this view. */
+static void lay_out(qn__rounds *r, uint64_t round) {
+    const uint64_t wanted = 2 * r->stamp + 2 + (round <= 1);
+    if (r->laid_for != wanted)
+        qn__layout_members(&r->layout, &r->members, qn__rounds_machines(r, round));
+    if (r->layout.words != r->words)
+        qn__layout_words(&r->layout, r->words);
+    r->laid_for = wanted;
+}
+
+static void forget_pieces(qn__rounds *r) {
+    for (uint32_t i = 0; i < r->pieces; ++i)
+        r->slot[r->piece[i].number] = 0;
+    r->pieces = 0;
+}
+
+static int prepare(qn__rounds *r) {
+    const uint32_t *local;
+    if (r->ready)
+        return 1;
+    forget_pieces(r);
+    lay_out(r, r->finished + 1);
+    r->pieces = qn__layout_pieces(&r->layout, r->rank, r->piece);
+    for (uint32_t i = 0; i < r->pieces; ++i)
+        r->slot[r->piece[i].number] = i + 1;
+    r->pieces_left = r->pieces;
+    r->into =
+        qn__common_total(r->common, r->generation, (r->finished + 1) & 1, r->words, &r->error);
+    if (!r->into)
+        return 0;
+    const uint32_t n = here(r, &local);
+    for (uint32_t i = 0; i < n; ++i)
+        if (!(r->source[i] = qn__common_part(r->common, r->local[local[i]], r->words, &r->error)))
+            return 0;
+    r->ready = 1;
+    return 1;
+}
+
+static void arrive(qn__rounds *r) {
+    static const double PICOSECONDS = 1e12, MOST = 9e18;
+    const qn__cost *cost = &r->own_cost[r->round.kind];
+    const double start = cost->start * PICOSECONDS, each = cost->each * PICOSECONDS;
+    qn__desk *desk = desk_of(r, r->rank);
+    memset(r->part, 0, qn__rounds_trailer(r->ranks) * sizeof *r->part);
+    r->part[0] = atomic_load(&r->wish);
+    if (start >= 0 && start < MOST && each >= 1 && each < MOST) {
+        r->part[1 + 2 * r->rank] = (int64_t)start;
+        r->part[2 + 2 * r->rank] = (int64_t)each;
+    }
+    r->arrived = 1;
+    atomic_store(&desk->signature, r->signature);
+    atomic_store(&desk->arrived, qn__rounds_tag(r));
+    ring_others(r);
+}
+
+/* -------------------------------------------------------------------------------------- the adding
+ */
+
+static void add_block(int64_t *into, const int64_t *more, uint64_t n) {
+    for (uint64_t i = 0; i < n; ++i)
+        into[i] = (int64_t)((uint64_t)into[i] + (uint64_t)more[i]);
+}
+
+static void add_two(int64_t *into, const int64_t *a, const int64_t *b, uint64_t n) {
+    for (uint64_t i = 0; i < n; ++i)
+        into[i] = (int64_t)((uint64_t)a[i] + (uint64_t)b[i]);
+}
+
+static int alarmed(qn__rounds *r) { return atomic_load_explicit(&r->alarm, memory_order_relaxed); }
+
+/* Adds the parts of this machine's ranks. 0: interrupted. */
+static int add_parts(qn__rounds *r, const qn__piece *piece, uint32_t parts, int64_t *into) {
+    for (uint64_t at = 0; at < piece->count; at += BLOCK) {
+        const uint64_t n = piece->count - at < BLOCK ? piece->count - at : BLOCK;
+        const uint64_t from = piece->first + at;
+        if (alarmed(r))
+            return 0;
+        if (parts == 1)
+            memcpy(into + at, r->source[0] + from, n * sizeof *into);
+        else
+            add_two(into + at, r->source[0] + from, r->source[1] + from, n);
+        for (uint32_t i = 2; i < parts; ++i)
+            add_block(into + at, r->source[i] + from, n);
+    }
+    return 1;
+}
+
+static void send(qn__rounds *r, uint32_t type, uint32_t to, const qn__piece *piece,
+                 qn__parcel *body) {
+    const qn__head head = {.type = type,
+                           .extra = r->signature,
+                           .number = {r->stamp, r->finished + 1, piece->number},
+                           .bytes = piece->count * sizeof(int64_t)};
+    r->post->calls->send(r->post, to, &head, body);
+    r->traffic.bytes_out += sizeof head + head.bytes;
+}
+
+/* The total of a piece of this rank's own goes to the other machines. */
+static int send_totals(qn__rounds *r, const qn__piece *piece) {
+    const qn__layout *l = &r->layout;
+    const uint64_t bytes = piece->count * sizeof(int64_t);
+    qn__parcel *body = r->post->calls->parcel(r->post, bytes);
+    if (!body)
+        return 0;
+    memcpy(body->data, r->into + piece->first, bytes);
+    for (uint32_t home = 0; home < l->machines; ++home)
+        if (home != l->home[r->rank])
+            send(r, QN__MAIL_TOTAL, qn__layout_delegate(l, home, r->rank), piece,
+                 qn__parcel_hold(body));
+    qn__parcel_drop(body);
+    return 1;
+}
+
+/* Work of the caller's, without the lock: what is changed meanwhile is only what the caller itself
+ * changes. The view cannot, for the caller has not reported. 0: memory is short. */
+static int sum_piece(qn__rounds *r, qn__piece *piece) {
+    const uint32_t *local, parts = here(r, &local);
+    r->traffic.bytes_shared += (parts - 1) * piece->count * sizeof(int64_t);
+    if (piece->owner != r->rank) {
+        qn__parcel *body = r->post->calls->parcel(r->post, piece->count * sizeof(int64_t));
+        if (!body)
+            return 0;
+        if (add_parts(r, piece, parts, (int64_t *)(void *)body->data)) {
+            send(r, QN__MAIL_PART, piece->owner, piece, body);
+            piece->state = PIECE_ON_ITS_WAY;
+        } else
+            qn__parcel_drop(body);
+        return 1;
+    }
+    if (!add_parts(r, piece, parts, r->into + piece->first))
+        return 1;
+    piece->state = r->layout.machines == 1 ? PIECE_DONE : PIECE_OPEN;
+    r->pieces_left -= piece->state == PIECE_DONE;
+    return 1;
+}
+
+static int take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) {
+    const int64_t *words = (const int64_t *)(const void *)mail->body->data;
+    r->traffic.bytes_in += sizeof mail->head + mail->body->bytes;
+    if (mail->head.type == QN__MAIL_TOTAL) {
+        memcpy(r->into + piece->first, words, piece->count * sizeof *words);
+        piece->state = PIECE_DONE;
+        --r->pieces_left;
+        return 1;
+    }
+    for (uint64_t at = 0; at < piece->count && !alarmed(r); at += BLOCK)
+        add_block(r->into + piece->first + at, words + at,
+                  piece->count - at < BLOCK ? piece->count - at : BLOCK);
+    if (alarmed(r) || ++piece->parts < r->layout.machines - 1)
+        return 1;
+    piece->state = PIECE_DONE;
+    --r->pieces_left;
+    return send_totals(r, piece);
+}
+
+/* -------------------------------------------------------------------------------- what is next */
+
+static void differ(qn__rounds *r, uint32_t other) {
+    qn_error why;
+    qn__fail(&why, QN_MISMATCH,
+             "%s does something else than %s, which adds up %llu words of %u units in round %llu",
+             r->name[other], r->name[r->rank], (unsigned long long)r->round.words, r->round.units,
+             (unsigned long long)(r->finished + 1));
+    qn__remedy(&why, QN_MISMATCH, "start all ranks with the same command on the same data");
+    qn__rounds_fail_all(r, &why);
+}
+
+/* Whether all ranks of this machine have the words from `first` on; -1: one does something else. */
+static int are_there(qn__rounds *r, uint64_t first) {
+    const unsigned long long tag = qn__rounds_tag(r);
+    const uint32_t *local, n = here(r, &local);
+    for (uint32_t i = 0; i < n; ++i) {
+        qn__desk *desk = desk_of(r, local[i]);
+        if (atomic_load(&desk->arrived) == tag) {
+            if (atomic_load(&desk->signature) == r->signature)
+                continue;
+            differ(r, local[i]);
+            return -1;
+        }
+        if (atomic_load(&desk->final_tag) != tag || atomic_load(&desk->final_from) > first)
+            return 0;
+        if (atomic_load(&desk->signature) != r->signature) {
+            differ(r, local[i]);
+            return -1;
+        }
+    }
+    return 1;
+}
+
+/* Takes out the next message that can be used, and its piece. */
+static qn__mail *next_mail(qn__rounds *r, qn__piece **piece) {
+    for (qn__mail **at = &r->mail; *at; at = &(*at)->next) {
+        qn__mail *mail = *at;
+        const qn__head *head = &mail->head;
+        if (head->number[0] != r->stamp || head->number[1] != r->finished + 1 ||
+            head->type == QN__MAIL_SUPPLY)
+            continue;
+        if (head->extra != r->signature) {
+            differ(r, mail->from);
+            return NULL;
+        }
+        const uint32_t most = qn__layout_most_pieces(r->ranks);
+        const uint32_t slot = head->number[2] < most ? r->slot[head->number[2]] : 0;
+        *piece = slot ? &r->piece[slot - 1] : NULL;
+        if (!slot || mail->body->bytes != (*piece)->count * sizeof(int64_t)) {
+            qn__rounds_set_error(r, QN_CLUSTER, "%s sent words that nobody asked for",
+                                 r->name[mail->from]);
+            return NULL;
+        }
+        if ((*piece)->state != (head->type == QN__MAIL_PART ? PIECE_OPEN : PIECE_ON_ITS_WAY))
+            continue;
+        *at = mail->next;
+        return mail;
+    }
+    return NULL;
+}
+
+static qn__piece *next_piece(qn__rounds *r) {
+    for (uint32_t i = 0; i < r->pieces; ++i)
+        if (r->piece[i].state == PIECE_NEW && are_there(r, r->piece[i].first) > 0)
+            return &r->piece[i];
+    return NULL;
+}
+
+/* One piece of work, if there is one: 1. */
+static int work(qn__rounds *r) {
+    qn__piece *piece = NULL;
+    qn__mail *mail = next_mail(r, &piece);
+    if (!mail && r->error.status == QN_OK)
+        piece = next_piece(r);
+    if (!piece || r->error.status != QN_OK)
+        return 0;
+    r->working = 1;
+    pthread_mutex_unlock(&r->lock);
+    const int fine = mail ? take_mail(r, piece, mail) : sum_piece(r, piece);
+    pthread_mutex_lock(&r->lock);
+    r->working = 0;
+    if (mail) {
+        mail->next = NULL;
+        qn__rounds_drop_mail(r, &mail);
+    }
+    if (!fine)
+        qn__fail_memory(&r->error, 1, piece->count * sizeof(int64_t));
+    if (r->owed)
+        qn__rounds_report(r);
+    return 1;
+}
+
+static int all_done(qn__rounds *r) {
+    const unsigned long long tag = qn__rounds_tag(r);
+    const uint32_t *local, n = here(r, &local);
+    for (uint32_t i = 0; i < n; ++i)
+        if (atomic_load(&desk_of(r, local[i])->done) != tag)
+            return 0;
+    return 1;
+}
+
+static qn__going_on step(qn__rounds *r) {
+    if (r->error.status != QN_OK)
+        return QN__ROUND_FAILED;
+    if (r->frozen)
+        return QN__ROUND_WAITS;
+    if (r->behind)
+        return qn__rounds_take_supply(r);
+    if (r->taken < r->ranges)
+        return QN__ROUND_MORE;
+    if (!prepare(r))
+        return QN__ROUND_FAILED;
+    if (!r->arrived)
+        arrive(r);
+    if (work(r))
+        return QN__ROUND_AGAIN;
+    if (r->error.status != QN_OK)
+        return QN__ROUND_FAILED;
+    if (r->pieces_left > 0)
+        return QN__ROUND_WAITS;
+    if (!r->done_here) {
+        /* Even with nothing to put there: what this rank says of one round must stand until the
+         * others, who may be a round behind, have seen it. */
+        const int there = are_there(r, 0);
+        if (there <= 0)
+            return there < 0 ? QN__ROUND_FAILED : QN__ROUND_WAITS;
+        r->done_here = 1;
+        atomic_store(&desk_of(r, r->rank)->done, qn__rounds_tag(r));
+        ring_others(r);
+    }
+    if (!all_done(r))
+        return QN__ROUND_WAITS;
+    qn__rounds_finished(r, r->into, r->generation);
+    return QN__ROUND_TOTAL;
+}
+
+/* The run is over and everybody else has gone: nothing comes any more. */
+static int is_left_behind(const qn__rounds *r) {
+    for (uint32_t i = 0; i < r->ranks; ++i)
+        if (i != r->rank && qn__ranks_has(&r->members, i) && !r->gone[i])
+            return 0;
+    return r->over;
+}
+
+qn__going_on qn__rounds_step(qn__rounds *r) {
+    pthread_mutex_lock(&r->lock);
+    qn__going_on how = step(r);
+    if (how == QN__ROUND_WAITS && is_left_behind(r)) {
+        qn__rounds_set_error(r, QN_CLUSTER, "the other ranks have ended the run");
+        how = QN__ROUND_FAILED;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return how;
+}
+
+void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count) {
+    pthread_mutex_lock(&r->lock);
+    first += qn__rounds_trailer(r->ranks);
+    const int counts = r->begun && !r->frozen && !r->behind && !r->arrived &&
+                       r->taken == r->ranges && r->error.status == QN_OK;
+    if (counts && first < r->final_from && first + count >= r->final_from && prepare(r)) {
+        qn__desk *desk = desk_of(r, r->rank);
+        r->final_from = first;
+        atomic_store(&desk->signature, r->signature);
+        atomic_store(&desk->final_from, first);
+        atomic_store(&desk->final_tag, qn__rounds_tag(r));
+        while (!r->frozen && work(r))
+            ;
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ----------------------------------------------------------------------- totals that some lack */
+
+static uint32_t lowest_here(const qn__layout *l, uint32_t home, const qn__ranks *has) {
+    for (uint32_t i = l->start[home]; i < l->start[home + 1]; ++i)
+        if (!has || qn__ranks_has(has, l->order[i]))
+            return l->order[i];
+    return QN__MAX_RANKS;
+}
+
+/* By a rank that has the total of the plan's `finished`: sends it to the machines that are this
+ * rank's to supply. On each, the lowest rank takes it in. */
+void qn__rounds_send_supplies(qn__rounds *r) {
+    const qn__held *held = &r->held[r->plan.finished & 1];
+    const uint32_t havers = qn__ranks_count(&r->plan.has);
+    uint32_t lacking = 0, own = 0;
+    for (uint32_t i = 0; i < r->rank; ++i)
+        own += (uint32_t)qn__ranks_has(&r->plan.has, i);
+    lay_out(r, r->plan.finished);
+    for (uint32_t home = 0; home < r->layout.machines; ++home) {
+        if (lowest_here(&r->layout, home, &r->plan.has) < QN__MAX_RANKS ||
+            lacking++ % havers != own)
+            continue;
+        const uint32_t to = lowest_here(&r->layout, home, NULL);
+        for (uint64_t at = 0; at < held->words; at += SUPPLY_WORDS) {
+            const uint64_t n = held->words - at < SUPPLY_WORDS ? held->words - at : SUPPLY_WORDS;
+            qn__parcel *body = r->post->calls->parcel(r->post, n * sizeof(int64_t));
+            if (!body) {
+                qn__fail_memory(&r->error, n, sizeof(int64_t));
+                return;
+            }
+            memcpy(body->data, held->total + at, n * sizeof(int64_t));
+            const qn__head head = {.type = QN__MAIL_SUPPLY,
+                                   .number = {r->stamp, held->round, at},
+                                   .bytes = n * sizeof(int64_t)};
+            r->post->calls->send(r->post, to, &head, body);
+        }
+    }
+}
+
+static void take_in(qn__rounds *r) {
+    for (qn__mail **at = &r->mail; *at;) {
+        const qn__mail *mail = *at;
+        const qn__head *head = &mail->head;
+        const uint64_t words = mail->body->bytes / sizeof(int64_t);
+        if (head->type != QN__MAIL_SUPPLY || head->number[0] != r->stamp ||
+            head->number[1] != r->finished + 1) {
+            at = &(*at)->next;
+            continue;
+        }
+        if (head->number[2] > r->words || words > r->words - head->number[2]) {
+            qn__rounds_set_error(r, QN_CLUSTER, "%s sent a total of another round",
+                                 r->name[mail->from]);
+            return;
+        }
+        memcpy(r->into + head->number[2], mail->body->data, words * sizeof(int64_t));
+        r->supplied += words;
+        qn__rounds_drop_mail(r, at);
+    }
+}
+
+qn__going_on qn__rounds_take_supply(qn__rounds *r) {
+    if (!prepare(r))
+        return QN__ROUND_FAILED;
+    const uint32_t home = r->layout.home[r->rank];
+    const uint32_t has = lowest_here(&r->layout, home, &r->plan.has);
+    const uint32_t takes = lowest_here(&r->layout, home, NULL);
+    if (has < QN__MAX_RANKS) {
+        const uint64_t generation = atomic_load(&desk_of(r, has)->finished_in);
+        int64_t *total =
+            qn__common_total(r->common, generation, (r->finished + 1) & 1, r->words, &r->error);
+        if (!total)
+            return QN__ROUND_FAILED;
+        qn__rounds_finished(r, total, generation);
+        return QN__ROUND_TOTAL;
+    }
+    if (takes == r->rank) {
+        take_in(r);
+        if (r->error.status != QN_OK)
+            return QN__ROUND_FAILED;
+        if (r->supplied < r->words)
+            return QN__ROUND_WAITS;
+        atomic_store(&desk_of(r, r->rank)->supplied, r->stamp);
+        ring_others(r);
+    } else if (atomic_load(&desk_of(r, takes)->supplied) != r->stamp)
+        return QN__ROUND_WAITS;
+    qn__rounds_finished(r, r->into, r->generation);
+    return QN__ROUND_TOTAL;
+}
+
+/* -------------------------------------------------------------------------------------- by count
+ */
+
+void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in) {
+    qn__layout *l = &r->layout;
+    *out = *in = 0;
+    pthread_mutex_lock(&r->lock);
+    if (!r->working && !r->begun) {
+        forget_pieces(r);
+        qn__layout_members(l, &r->members, qn__rounds_machines(r, r->finished + 1));
+        qn__layout_words(l, words + qn__rounds_trailer(r->ranks));
+        r->laid_for = 0;
+        const uint32_t pieces = qn__layout_pieces(l, r->rank, r->piece);
+        for (uint32_t i = 0; i < pieces; ++i) {
+            const uint64_t bytes = sizeof(qn__head) + r->piece[i].count * sizeof(int64_t);
+            const uint64_t times = r->piece[i].owner == r->rank ? l->machines - 1 : 1;
+            *out += times * bytes;
+            *in += times * bytes;
+        }
+        r->ready = 0;
+    }
+    pthread_mutex_unlock(&r->lock);
+}
