@@ -110,33 +110,34 @@ static int earlier(const void *a, const void *b) {
     return 0;
 }
 
-static void add_header(qn__text *text, const qn__trace *t, size_t dropped) {
+/* What the picture calls the process and its tracks; a list's first members, without a comma. */
+static void add_names(qn__text *text, const qn__trace *t, const qn__trace_process *process) {
     qn__text_add(text,
-                 "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"dropped\":%zu},"
-                 "\"traceEvents\":[\n",
-                 dropped);
-    qn__text_add(text, "{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\",\"args\":"
-                       "{\"name\":\"quern\"}}");
+                 "{\"ph\":\"M\",\"pid\":%u,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":",
+                 process->number);
+    qn__text_add_json(text, process->name);
+    qn__text_add(text, "}}");
     for (uint32_t i = 0; i < t->tracks; ++i) {
         qn__text_add(text,
-                     ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\","
+                     ",\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_name\","
                      "\"args\":{\"name\":",
-                     i + 1);
+                     process->number, i + 1);
         qn__text_add_json(text, t->track[i]);
         qn__text_add(text,
-                     "}},\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_sort_index\","
+                     "}},\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_sort_index\","
                      "\"args\":{\"sort_index\":%u}}",
-                     i + 1, i);
+                     process->number, i + 1, i);
     }
 }
 
 /* Moments are written in whole nanoseconds, as microseconds, so that spans that touch still touch
  * after rounding. */
-static void add_record(qn__text *text, const qn__trace *t, const record *r) {
-    const int64_t begun = (int64_t)(r->begun * 1e9),
-                  ended = (int64_t)((r->begun + r->seconds) * 1e9);
-    qn__text_add(text, ",\n{\"ph\":\"%s\",\"pid\":1,\"tid\":%u,\"name\":", r->mark ? "i" : "X",
-                 r->track + 1u);
+static void add_record(qn__text *text, const qn__trace *t, const qn__trace_process *process,
+                       const record *r) {
+    const double at = r->begun + process->later > 0 ? r->begun + process->later : 0;
+    const int64_t begun = (int64_t)(at * 1e9), ended = (int64_t)((at + r->seconds) * 1e9);
+    qn__text_add(text, ",\n{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", r->mark ? "i" : "X",
+                 process->number, r->track + 1u);
     qn__text_add_json(text, r->name);
     qn__text_add(text, ",\"ts\":%" PRId64 ".%03d", begun / 1000, (int)(begun % 1000));
     if (r->mark)
@@ -159,45 +160,94 @@ static void add_record(qn__text *text, const qn__trace *t, const record *r) {
     qn__text_add(text, "}}");
 }
 
-static qn_status write_records(const qn__trace *t, const record *const *order, size_t count,
-                               size_t dropped, qn__writer *writer, qn_error *err) {
-    qn__text text = {0};
-    qn_status status = QN_OK;
-    add_header(&text, t, dropped);
-    for (size_t i = 0; i < count && status == QN_OK; ++i) {
-        add_record(&text, t, order[i]);
-        if (text.failed)
-            status = qn__fail_memory(err, text.size, 1);
-        else if (text.size > 1 << 16) {
-            status = qn__writer_add(writer, text.data, text.size, err);
-            text.size = 0;
-        }
-    }
-    qn__text_add(&text, "\n]}\n");
-    if (status == QN_OK)
-        status = text.failed ? qn__fail_memory(err, text.size, 1)
-                             : qn__writer_add(writer, text.data, text.size, err);
-    qn__text_release(&text);
-    return status;
+/* ------------------------------------------------------------------------------------- writing */
+
+size_t qn__trace_dropped(const qn__trace *t) {
+    const size_t asked = t ? atomic_load(&t->records) : 0;
+    return asked > t->room ? asked - t->room : 0;
 }
 
-qn_status qn__trace_write(const qn__trace *t, const char *path, qn_error *err) {
+double qn__trace_begun(const qn__trace *t) { return t ? t->begun : 0; }
+
+/* All events into `text`, which is emptied into the writer, if there is one, when it is large. */
+static qn_status add_events(const qn__trace *t, const qn__trace_process *process, qn__text *text,
+                            qn__writer *writer, qn_error *err) {
     const size_t asked = atomic_load(&t->records), count = asked < t->room ? asked : t->room;
     const record **order = qn__alloc(count, sizeof *order, err);
-    qn__writer *writer = NULL;
+    qn_status status = QN_OK;
     if (!order)
         return QN_MEMORY;
     for (size_t i = 0; i < count; ++i)
         order[i] = &t->record[i];
     qsort(order, count, sizeof *order, earlier);
-    qn_status status = qn__writer_create(path, &writer, err);
-    if (status == QN_OK) {
-        status = write_records(t, order, count, asked - count, writer, err);
-        if (status == QN_OK)
-            status = qn__writer_commit(writer, err);
-        else
-            qn__writer_drop(writer);
+    add_names(text, t, process);
+    for (size_t i = 0; i < count && status == QN_OK && !text->failed; ++i) {
+        add_record(text, t, process, order[i]);
+        if (!writer || text->size <= 1 << 16)
+            continue;
+        status = qn__writer_add(writer, text->data, text->size, err);
+        text->size = 0;
     }
     qn__free(order);
+    return text->failed ? qn__fail_memory(err, text->size, 1) : status;
+}
+
+qn_status qn__trace_events(const qn__trace *t, const qn__trace_process *process, qn__text *text,
+                           qn_error *err) {
+    return add_events(t, process, text, NULL, err);
+}
+
+static void add_head(qn__text *text, size_t dropped) {
+    qn__text_add(text,
+                 "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"dropped\":%zu},"
+                 "\"traceEvents\":[\n",
+                 dropped);
+}
+
+/* Ends the list, and the file with it; frees the writer. */
+static qn_status end_file(qn__writer *writer, qn__text *text, qn_status status, qn_error *err) {
+    qn__text_add(text, "\n]}\n");
+    if (status == QN_OK)
+        status = text->failed ? qn__fail_memory(err, text->size, 1)
+                              : qn__writer_add(writer, text->data, text->size, err);
+    qn__text_release(text);
+    if (status == QN_OK)
+        return qn__writer_commit(writer, err);
+    qn__writer_drop(writer);
     return status;
+}
+
+qn_status qn__trace_write(const qn__trace *t, const char *path, qn_error *err) {
+    const qn__trace_process process = {.number = 1, .name = "quern"};
+    qn__writer *writer = NULL;
+    qn__text text = {0};
+    qn_status status = qn__writer_create(path, &writer, err);
+    if (status != QN_OK)
+        return status;
+    add_head(&text, qn__trace_dropped(t));
+    status = add_events(t, &process, &text, writer, err);
+    return end_file(writer, &text, status, err);
+}
+
+qn_status qn__trace_write_joined(const qn__trace_events_of *part, uint32_t parts, size_t dropped,
+                                 const char *path, qn_error *err) {
+    qn__writer *writer = NULL;
+    qn__text text = {0};
+    int some = 0;
+    qn_status status = qn__writer_create(path, &writer, err);
+    if (status != QN_OK)
+        return status;
+    add_head(&text, dropped);
+    for (uint32_t i = 0; i < parts && status == QN_OK; ++i) {
+        if (part[i].size == 0)
+            continue;
+        qn__text_add(&text, "%s", some ? ",\n" : "");
+        some = 1;
+        status = text.failed ? qn__fail_memory(err, text.size, 1)
+                             : qn__writer_add(writer, text.data, text.size, err);
+        text.size = 0;
+        if (status == QN_OK)
+            status = qn__writer_add(writer, part[i].text, part[i].size, err);
+    }
+    return end_file(writer, &text, status, err);
 }

@@ -8,6 +8,7 @@
 #define QN_BASE_TRACE_H
 
 #include "base/error.h"
+#include "base/text.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,5 +39,29 @@ void qn__trace_mark(qn__trace *trace, uint32_t track, const char *name, double m
 
 /* Writes the file (base/file.h: beside its place, then renamed). Not while others record. */
 qn_status qn__trace_write(const qn__trace *trace, const char *path, qn_error *err);
+
+/* For a trace of several processes: how this one is called, and what its moments, counted from the
+ * beginning of its trace, are later than those of the picture. */
+typedef struct qn__trace_process {
+    uint32_t number; /* from 1; processes stand in this order */
+    const char *name;
+    double later; /* seconds */
+} qn__trace_process;
+
+/* Moment of qn__now at which the trace began; records that found no room. */
+double qn__trace_begun(const qn__trace *trace);
+size_t qn__trace_dropped(const qn__trace *trace);
+
+/* Appends the events to `text`, as one process's part of a trace. */
+qn_status qn__trace_events(const qn__trace *trace, const qn__trace_process *process, qn__text *text,
+                           qn_error *err);
+
+/* Writes a file of the parts of several processes; those without bytes are left out. */
+typedef struct qn__trace_events_of {
+    const char *text;
+    size_t size;
+} qn__trace_events_of;
+qn_status qn__trace_write_joined(const qn__trace_events_of *part, uint32_t parts, size_t dropped,
+                                 const char *path, qn_error *err);
 
 #endif

@@ -19,16 +19,21 @@
 static const qn__trace_value none = {0};
 static char path[] = "/tmp/quern-trace-XXXXXX";
 
-/* Writes the trace and reads it back as JSON. */
-static qn__json *written(const qn__trace *trace) {
+/* The file as JSON. */
+static qn__json *read_back(void) {
     qn__json *json;
     qn__bytes bytes;
     qn_error err;
-    assert_int_equal(qn__trace_write(trace, path, &err), QN_OK);
     assert_int_equal(qn__file_read(path, &bytes, &err), QN_OK);
     assert_int_equal(qn__json_parse((const char *)bytes.data, bytes.size, &json, &err), QN_OK);
     qn__bytes_release(&bytes);
     return json;
+}
+
+static qn__json *written(const qn__trace *trace) {
+    qn_error err;
+    assert_int_equal(qn__trace_write(trace, path, &err), QN_OK);
+    return read_back();
 }
 
 static const qn__json_node *events(const qn__json *json) {
@@ -124,6 +129,44 @@ static void test_many_threads(void **state) {
     qn__trace_free(t);
 }
 
+/* Two processes and one that said nothing, on one time line. */
+static void test_processes_stand_side_by_side(void **state) {
+    (void)state;
+    qn__trace *t;
+    qn__text text[2] = {{0}};
+    const qn__trace_process process[2] = {{.number = 1, .name = "rank 0 on \"a\""},
+                                          {.number = 3, .name = "rank 2 on b", .later = 5}};
+    assert_int_equal(qn__trace_create(0, &t, NULL), QN_OK);
+    qn__trace_track(t, "cpu");
+    qn__trace_span(t, 0, "step", qn__trace_begun(t) + 1, qn__trace_begun(t) + 2, none, none);
+    for (int i = 0; i < 2; ++i)
+        assert_int_equal(qn__trace_events(t, &process[i], &text[i], NULL), QN_OK);
+    const qn__trace_events_of parts[3] = {
+        {text[0].data, text[0].size}, {NULL, 0}, {text[1].data, text[1].size}};
+    assert_int_equal(qn__trace_write_joined(parts, 3, 11, path, NULL), QN_OK);
+    qn__json *json = read_back();
+    const qn__json_node *list = events(json);
+    uint64_t number = 0;
+    float begun[2];
+    assert_int_equal(qn__json_count(list), 2 * (1 + 2 + 1));
+    for (size_t i = 0; i < 2; ++i) {
+        const qn__json_node *name = qn__json_at(list, 4 * i), *span = qn__json_at(list, 4 * i + 3);
+        assert_string_equal(qn__json_string(qn__json_get(qn__json_get(name, "args"), "name")),
+                            process[i].name);
+        assert_true(qn__json_u64(qn__json_get(span, "pid"), &number));
+        assert_int_equal(number, process[i].number);
+        assert_true(qn__json_float(qn__json_get(span, "ts"), &begun[i]));
+    }
+    assert_true(begun[0] == 1e6f && begun[1] == 6e6f); /* microseconds */
+    assert_true(qn__json_u64(
+        qn__json_get(qn__json_get(qn__json_root(json), "otherData"), "dropped"), &number));
+    assert_int_equal(number, 11);
+    qn__json_free(json);
+    qn__text_release(&text[0]);
+    qn__text_release(&text[1]);
+    qn__trace_free(t);
+}
+
 static int begin(void **state) {
     (void)state;
     const int file = mkstemp(path);
@@ -141,6 +184,7 @@ int main(void) {
         cmocka_unit_test(test_what_has_no_room_is_counted),
         cmocka_unit_test(test_off),
         cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_processes_stand_side_by_side),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
