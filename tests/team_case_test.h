@@ -47,18 +47,24 @@ typedef struct tiny {
     const char *checkpoints;
     int resume;
     float rate;
-    qn_train *train;  /* while it goes on */
-    uint32_t lost;    /* workers that were said to be */
-    char last[640];   /* note */
+    qn_cluster *cluster; /* NULL: no other ranks */
+    const char *run_dir, *trace, *devices;
+    uint64_t stop_at;                                        /* 0: never */
+    void (*on_step)(void *user, const qn_step_event *event); /* NULL: hear_step */
+    qn_train *train;                                         /* while it goes on */
+    uint32_t lost;                                           /* workers that were said to be */
+    char last[640];                                          /* note */
     char epochs[512]; /* what was told of each: right answers and losses, of training and validation
                        */
     char digest[65];  /* empty when the training failed */
     uint32_t at_work; /* workers that computed grains */
-    uint64_t repeated, resumed_from;
+    uint64_t repeated, resumed_from, steps;
+    qn_train_report report; /* its numbers; what it points to is gone */
+    qn_rank_report ranks[16];
     qn_error err;
 } tiny;
 
-static inline void listen(void *user, const char *text) {
+static inline void hear_note(void *user, const char *text) {
     tiny *h = user;
     h->lost += strstr(text, "is lost") != NULL;
     snprintf(h->last, sizeof h->last, "%s", text);
@@ -78,6 +84,9 @@ static inline void hear_step(void *user, const qn_step_event *e) {
     tiny *h = user;
     if (h->save_every && e->step % h->save_every == 0)
         h->train->job.team->kept_at = -1e9;
+    h->steps = e->step;
+    if (e->step == h->stop_at)
+        qn_train_stop(h->train);
 }
 
 static inline qn_train_options tiny_options(tiny *h) {
@@ -93,9 +102,13 @@ static inline qn_train_options tiny_options(tiny *h) {
     o.valid_fraction = 0.2f;
     o.checkpoint_dir = h->checkpoints;
     o.resume = h->resume;
-    o.on_note = listen;
+    o.run_dir = h->run_dir;
+    o.trace = h->trace;
+    o.compute.cluster = h->cluster;
+    o.compute.devices = h->devices;
+    o.on_note = hear_note;
     o.on_epoch = hear_epoch;
-    o.on_step = hear_step;
+    o.on_step = h->on_step ? h->on_step : hear_step;
     o.user = h;
     return o;
 }
@@ -113,6 +126,10 @@ static inline qn_status tiny_run(tiny *h, const qn_data *data) {
     status = qn_train_run(h->train, &h->err);
     if (status == QN_OK)
         status = qn_train_report_get(h->train, &report, &h->err);
+    for (uint32_t i = 0; status == QN_OK && i < report.ranks && i < 16; ++i)
+        h->ranks[i] = report.rank[i];
+    if (status == QN_OK)
+        h->report = report;
     for (uint32_t i = 0; status == QN_OK && i < report.workers; ++i)
         h->at_work += report.worker[i].grains > 0;
     if (status == QN_OK) {

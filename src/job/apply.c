@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include <string.h>
 
-enum { PIECES = 256 };
+enum { PIECES = 256, SHARED_BYTES = 1 << 24 };
 
 qn__feed qn__feed_of(const qn_data *data) {
     return (qn__feed){.bytes = data->type == QN_U8,
@@ -24,10 +24,18 @@ static void count_classes(const qn__program *p, const qn__feed *feed, const qn__
 }
 
 /* Items that the team is given at once: many pieces, so that its workers are seldom waited for,
- * and few enough for the classes to be kept on the side. */
-static uint32_t window(const qn__program *program, uint64_t items) {
+ * and few enough for the classes to be kept on the side; among ranks as many as have so many bytes
+ * of results that travel. */
+static uint32_t window(const qn__team *team, const qn__program *program, uint64_t items,
+                       const qn__apply_results *results) {
     const uint32_t piece = qn__apply_room(program) / program->grain * program->grain;
-    const uint64_t pieces = piece < (1u << 16) ? PIECES : 1;
+    uint64_t pieces = piece < (1u << 16) ? PIECES : 1;
+    const uint64_t words = (uint64_t)(results->classes || results->confusion) +
+                           (results->scores != NULL) +
+                           (results->outputs ? program->layer[program->layers - 1].out : 0);
+    const uint64_t bytes = words * sizeof(float) * piece;
+    if (qn__team_ranks(team) > 1 && pieces * bytes > SHARED_BYTES)
+        pieces = SHARED_BYTES / bytes > 0 ? SHARED_BYTES / bytes : 1;
     return (uint32_t)(items < pieces * piece ? (items > 0 ? items : 1) : pieces * piece);
 }
 
@@ -37,7 +45,7 @@ qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_dat
     const uint32_t outputs = program->layer[program->layers - 1].out;
     /* Whole grains, so that the losses of a grain are summed in one place (docs/exactness.md 7.4).
      */
-    const uint32_t block = window(program, feed.items);
+    const uint32_t block = window(team, program, feed.items, results);
     /* Labels may lie beyond the network's outputs when nobody asks for losses. */
     if (!results->tally && !results->confusion)
         feed.labels = NULL;
@@ -47,7 +55,7 @@ qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_dat
         const uint64_t left = feed.items - first;
         const qn__batch batch = {
             .feed = &feed, .first = first, .items = left < block ? (uint32_t)left : block};
-        qn__applied applied = {.classes = classes,
+        qn__applied applied = {.classes = results->classes || results->confusion ? classes : NULL,
                                .scores = results->scores ? results->scores + first : NULL,
                                .outputs =
                                    results->outputs ? results->outputs + first * outputs : NULL};

@@ -62,7 +62,7 @@ static int takes_part(const qn__queue *q, uint32_t worker, uint64_t set) {
 }
 
 /* Cuts the step at the workers' weights. */
-static void plan(qn__queue *q, uint32_t grains, uint64_t set) {
+static void plan(qn__queue *q, qn__chunk range, uint64_t set) {
     double all = 0, before = 0;
     uint32_t from = 0;
     for (uint32_t w = 0; w < q->workers; ++w)
@@ -71,20 +71,24 @@ static void plan(qn__queue *q, uint32_t grains, uint64_t set) {
         if (!takes_part(q, w, set))
             continue;
         before += q->turn[w].weight;
-        uint32_t to = (uint32_t)floor(grains * (before / all) + 0.5);
-        to = to > grains ? grains : to;
-        q->turn[w].planned = (qn__chunk){from, to - from};
+        uint32_t to = (uint32_t)floor(range.count * (before / all) + 0.5);
+        to = to > range.count ? range.count : to;
+        q->turn[w].planned = (qn__chunk){range.first + from, to - from};
         from = to;
     }
-    if (from < grains)
-        push(&q->free, &q->ranges, &q->room, (qn__chunk){from, grains - from});
+    if (from < range.count)
+        push(&q->free, &q->ranges, &q->room, (qn__chunk){range.first + from, range.count - from});
 }
 
 int qn__queue_fill(qn__queue *q, uint32_t grains, uint64_t set) {
+    return qn__queue_fill_range(q, (qn__chunk){0, grains}, set);
+}
+
+int qn__queue_fill_range(qn__queue *q, qn__chunk range, uint64_t set) {
     int failed = 0;
     pthread_mutex_lock(&q->lock);
     q->ranges = 0;
-    q->left = grains;
+    q->left = range.count;
     for (uint32_t w = 0; w < q->workers; ++w) {
         qn__turn *t = &q->turn[w];
         t->here = takes_part(q, w, set);
@@ -95,9 +99,9 @@ int qn__queue_fill(qn__queue *q, uint32_t grains, uint64_t set) {
         qn__speed_fit(&t->speed);
     }
     if (q->sharing == QN__SHARE_FIXED)
-        plan(q, grains, set);
-    else
-        failed = push(&q->free, &q->ranges, &q->room, (qn__chunk){0, grains});
+        plan(q, range, set);
+    else if (range.count > 0)
+        failed = push(&q->free, &q->ranges, &q->room, range);
     pthread_mutex_unlock(&q->lock);
     return failed;
 }

@@ -63,6 +63,8 @@ void qn__queue_end(qn__queue *queue);
 /* A new step of `grains` grains for the workers in `set`, a bit each. Returns 0, or -1 when memory
  * was short. */
 int qn__queue_fill(qn__queue *queue, uint32_t grains, uint64_t set);
+/* The same for a part of a step. */
+int qn__queue_fill_range(qn__queue *queue, qn__chunk range, uint64_t set);
 
 /* The workers in `set` go on with grains that came back after they were told that there are no
  * more. */

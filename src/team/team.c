@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "team/members.h"
-#include "team/team_state.h"
+#include "team/team_round.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -113,14 +113,17 @@ static qn_status begin_queues(qn__team *t, const qn__member *members, qn_error *
     return QN_OK;
 }
 
+/* Among ranks nobody has a step to itself, and a share of it is what counts. */
 static void begin_choosing(qn__team *t) {
     const qn__program *p = t->program;
+    const uint32_t ranks = t->cluster ? qn_cluster_alive(t->cluster) : 1;
+    const uint64_t grains = ((uint64_t)p->batch + p->grain - 1) / p->grain;
     uint64_t late = 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        if (t->mate[i].device->train_step && t->mate[i].device->flush)
+        if (t->mate[i].device->train_step && t->mate[i].device->flush && !t->cluster)
             late |= QN__BIT(i);
     qn__chooser_begin(&t->chooser, &t->queue, qn__team_alive(t), late,
-                      (uint32_t)(((uint64_t)p->batch + p->grain - 1) / p->grain));
+                      (uint32_t)((grains + ranks - 1) / ranks));
 }
 
 /* The log is there only where somebody can be lost. */
@@ -135,7 +138,6 @@ static qn_status begin_log(qn__team *t, qn_error *err) {
 
 static qn_status create(qn__team *t, const qn_compute *compute, const qn__member *members,
                         uint32_t count, qn_error *err) {
-    t->transport = &qn__transport_alone;
     t->host.version = t->spare.version = t->version = QN__NO_VERSION;
     t->mate = qn__alloc(count, sizeof *t->mate, err);
     t->report = qn__alloc(count, sizeof *t->report, err);
@@ -147,22 +149,15 @@ static qn_status create(qn__team *t, const qn_compute *compute, const qn__member
         status = begin_queues(t, members, err);
     if (status == QN_OK)
         status = begin_log(t, err);
+    if (status == QN_OK && t->cluster)
+        status = qn__cluster_reserve(t->cluster, QN__TALLY_WORDS + t->program->parameters, err);
     if (status == QN_OK)
         begin_choosing(t);
     return status;
 }
 
-qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
-                          const qn__member *members, uint32_t count, qn__team **out,
-                          qn_error *err) {
-    qn__member found[QN__MAX_WORKERS];
-    *out = NULL;
-    if (!members) {
-        const qn_status status = qn__members_of(compute, found, QN__MAX_WORKERS, &count, err);
-        if (status != QN_OK)
-            return status;
-        members = found;
-    }
+static qn_status make(const qn__program *program, const qn_compute *compute,
+                      const qn__member *members, uint32_t count, qn__team **out, qn_error *err) {
     if (count < 1 || count > QN__MAX_WORKERS)
         return qn__fail(err, QN_USAGE, "a team has 1 to %d workers, not %u", QN__MAX_WORKERS,
                         count);
@@ -170,6 +165,7 @@ qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
     if (!t)
         return QN_MEMORY;
     t->program = program;
+    t->cluster = qn_cluster_ranks(compute->cluster) > 1 ? compute->cluster : NULL;
     const qn_status status = create(t, compute, members, count, err);
     if (status != QN_OK) {
         qn__team_destroy(t);
@@ -177,6 +173,28 @@ qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
     }
     *out = t;
     return QN_OK;
+}
+
+qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
+                          const qn__member *members, uint32_t count, qn__team **out,
+                          qn_error *err) {
+    qn__member found[QN__MAX_WORKERS];
+    qn_compute own = *compute;
+    qn__portion portion = {0};
+    const int given = members != NULL;
+    qn_status status = QN_OK;
+    *out = NULL;
+    if (!given)
+        status = qn__members_of(compute, found, QN__MAX_WORKERS, &count, err);
+    if (status == QN_OK)
+        status = qn__portion_take(&own, given ? NULL : found, &count, &portion, err);
+    if (status == QN_OK)
+        status = make(program, &own, given ? members : found, count, out, err);
+    if (status == QN_OK)
+        (*out)->portion = portion;
+    else
+        qn__portion_give(&portion);
+    return status;
 }
 
 void qn__team_destroy(qn__team *t) {
@@ -196,6 +214,8 @@ void qn__team_destroy(qn__team *t) {
     qn__free(t->spare.state.parameters);
     qn__free(t->spare.state.slot[0]);
     qn__free(t->spare.state.slot[1]);
+    qn__portion_give(&t->portion);
+    qn__free(t->round.range);
     qn__free(t->log);
     qn__free(t->mate);
     qn__free(t->report);
@@ -234,6 +254,13 @@ void qn__team_pick(qn__team *t, uint64_t (*pick)(void *user, uint64_t step), voi
 }
 
 void qn__team_expect(qn__team *t, uint64_t steps) { qn__chooser_expect(&t->chooser, steps); }
+
+uint32_t qn__team_ranks(const qn__team *t) { return qn_cluster_ranks(t->cluster); }
+
+void qn__team_counted(const qn__team *t, uint64_t *out, uint64_t *in) {
+    *out = t->round.counted_out;
+    *in = t->round.counted_in;
+}
 
 double qn__team_trial_seconds(const qn__team *t) { return t->chooser.cost; }
 
@@ -279,6 +306,7 @@ qn_status qn__team_settle(qn__team *t, uint64_t set, qn_error *err) {
             first = m; /* whichever comes first in the batch: no matter who computed it */
     }
     if (first) {
+        t->failed_at = first->failed_at;
         if (err)
             *err = first->error;
         return first->error.status;

@@ -1,18 +1,22 @@
-/* The team: the workers of this rank, the queue they pull grains from, and the transport to the
- * other ranks.
+/* The team: the workers of this rank, the queue they pull grains from, and this rank's part in the
+ * rounds of a cluster.
  *
  * Above it a job says "do this step"; below it devices compute grains. Only here is known how many
  * workers there are, who takes part in a step, who has the newest state, and who was lost. A team
  * is used by one thread at a time.
  *
  * A device that fails loses its worker, nothing else: what only it had is computed again by the
- * others, from the last state that somebody still has, over the steps that the team remembers. */
+ * others, from the last state that somebody still has, over the steps that the team remembers. A
+ * rank without any worker fails with QN_DEVICE; the other ranks go on when it has left them.
+ *
+ * Among ranks qn__team_create, qn__team_step and qn__team_apply are rounds of all: every rank makes
+ * the same calls in the same order, with a state that is the same. QN_CLUSTER, and what
+ * qn__cluster_fail told of, come out of them. */
 #ifndef QN_TEAM_TEAM_H
 #define QN_TEAM_TEAM_H
 
 #include "base/trace.h"
 #include "device/device.h"
-#include "team/transport.h"
 #include <quern/train.h>
 
 typedef struct qn__team qn__team;
@@ -26,7 +30,8 @@ typedef struct qn__member {
 } qn__member;
 
 /* Opens a worker on each of the members (1 .. 64). The program must outlive the team. When
- * `members` is NULL they come from compute->devices (team/members.h). Fails with QN_UNSUPPORTED
+ * `members` is NULL they come from compute->devices (team/members.h), those of a machine with
+ * several ranks divided among them (team/portion.h). Fails with QN_UNSUPPORTED
  * when a device lacks an operation, or as the device's open does; an optional member that cannot
  * be had is left out, and the report says why, unless it is the last one. */
 qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
@@ -84,6 +89,11 @@ void qn__team_pick(qn__team *team, uint64_t (*pick)(void *user, uint64_t step), 
 /* Reads the energy counters of the members' devices, at the beginning of a stretch of the run whose
  * energy counts (begin = 1), at its end, and every few minutes in between. */
 void qn__team_meter(qn__team *team, int begin);
+
+/* Ranks that the run was started with, 1 for a process alone; and the bytes that rounds of this
+ * team had to send to other machines and receive from them, by count. */
+uint32_t qn__team_ranks(const qn__team *team);
+void qn__team_counted(const qn__team *team, uint64_t *out, uint64_t *in);
 
 /* Members that still work. */
 uint32_t qn__team_workers(const qn__team *team);

@@ -1,7 +1,13 @@
 /* Forward over many items: pieces of whole grains, pulled by the workers. A piece's results go to
- * places of their own and its tally is an integer sum, so nothing depends on who took it. */
+ * places of their own and its tally is an integer sum, so nothing depends on who took it. Among
+ * ranks these places are in the words of a round, behind the tally. */
 #include "base/clock.h"
-#include "team/team_state.h"
+#include "team/team_round.h"
+#include <string.h>
+
+/* Among ranks: pieces for each of them, so that shares can be what speeds are, of no fewer items
+ * than these. */
+enum { PIECES = 16, SMALL_PIECE = 128 };
 
 static uint32_t pieces_of(const qn__team *t) {
     return (uint32_t)(((uint64_t)t->batch->items + t->piece - 1) / t->piece);
@@ -93,18 +99,14 @@ static uint64_t who(const qn__team *t) {
     return QN__BIT(best);
 }
 
-/* All pieces, once. QN_DEVICE when somebody was lost with whom what is there is not certain. */
-static qn_status attempt(qn__team *t, qn_error *err) {
-    uint64_t set = who(t);
-    qn_status status = qn__team_wait(t, 0, err);
-    if (status == QN_OK)
-        status = qn__team_freshen(t, set, err);
-    if (status != QN_OK)
-        return status;
+/* The pieces of a range, each once. QN_DEVICE when somebody was lost with whom what is there is not
+ * certain. */
+static qn_status share_pieces(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
+    qn_status status;
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].part = (qn__tally){0};
     atomic_store(&t->bad_piece, UINT32_MAX);
-    if (qn__queue_fill(&t->pieces, pieces_of(t), set) != 0)
+    if (qn__queue_fill_range(&t->pieces, range, set) != 0)
         return qn__fail_memory(err, 1, sizeof(qn__chunk));
     for (;;) {
         const uint64_t before = set & qn__team_alive(t);
@@ -123,20 +125,114 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     }
 }
 
+static qn_status add_tallies(const qn__team *t, qn__tally *to, qn_error *err) {
+    for (uint32_t i = 0; i < t->count; ++i)
+        if (qn__tally_add(to, &t->mate[i].part) != 0)
+            return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+    return QN_OK;
+}
+
+/* ---------------------------------------------------------------------------------- among ranks */
+
+/* Words that so many bytes take. */
+static uint64_t words_of(uint64_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t); }
+
+/* Where results of the call lie in the words of its round, as far as they were asked for; returns
+ * the number of words. */
+static uint64_t lay_out(const qn__team *t, const qn__batch *batch, const qn__applied *asked,
+                        int64_t *words, qn__applied *places) {
+    const uint64_t outputs = t->program->layer[t->program->layers - 1].out, n = batch->items;
+    uint64_t used = QN__TALLY_WORDS;
+    *places = (qn__applied){0};
+    if (asked && asked->classes) {
+        places->classes = words ? (int32_t *)(void *)(words + used) : NULL;
+        used += words_of(n * sizeof *asked->classes);
+    }
+    if (asked && asked->scores) {
+        places->scores = words ? (float *)(void *)(words + used) : NULL;
+        used += words_of(n * sizeof *asked->scores);
+    }
+    if (asked && asked->outputs) {
+        places->outputs = words ? (float *)(void *)(words + used) : NULL;
+        used += words_of(n * outputs * sizeof *asked->outputs);
+    }
+    return used;
+}
+
+static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied *to) {
+    const uint64_t outputs = t->program->layer[t->program->layers - 1].out, n = batch->items;
+    qn__applied from;
+    /* Only read. */
+    lay_out(t, batch, to, (int64_t *)(uintptr_t)t->round.total, &from);
+    if (from.classes)
+        memcpy(to->classes, from.classes, n * sizeof *to->classes);
+    if (from.scores)
+        memcpy(to->scores, from.scores, n * sizeof *to->scores);
+    if (from.outputs)
+        memcpy(to->outputs, from.outputs, n * outputs * sizeof *to->outputs);
+}
+
+static qn_status range_of_pieces(qn__team *t, uint64_t set, qn__units range, qn_error *err) {
+    qn__applied places, *const asked = t->applied;
+    lay_out(t, t->batch, asked, t->round.part, &places);
+    t->applied = &places;
+    qn_status status = share_pieces(t, set, (qn__chunk){range.first, range.count}, err);
+    t->applied = asked;
+    return status == QN_OK ? add_tallies(t, &t->round.tally, err) : status;
+}
+
+static qn_status apply_among_ranks(qn__team *t, uint64_t set, qn__tally *tally, qn_error *err) {
+    qn__applied places;
+    const qn__round round = {.kind = QN__ROUND_APPLY,
+                             .words = lay_out(t, t->batch, t->applied, NULL, &places),
+                             .units = pieces_of(t)};
+    qn_status status = qn__team_round(t, &round, set, range_of_pieces, tally, err);
+    if (status == QN_OK && t->applied)
+        copy_results(t, t->batch, t->applied);
+    if (status == QN_OK)
+        qn__team_round_end(t);
+    return status;
+}
+
+static uint32_t smaller_piece(const qn__team *t, uint32_t room, uint32_t items) {
+    const uint32_t grain = t->program->grain;
+    const uint32_t wanted = items / (PIECES * qn_cluster_ranks(t->cluster));
+    uint32_t piece = wanted < SMALL_PIECE ? SMALL_PIECE : wanted;
+    piece = (piece < room ? piece : room) / grain * grain;
+    return piece > 0 ? piece : grain;
+}
+
+/* --------------------------------------------------------------------------------------- apply */
+
+/* QN_DEVICE when the state was lost on the way. */
+static qn_status attempt(qn__team *t, qn__tally *tally, qn_error *err) {
+    const uint64_t set = who(t);
+    qn_status status = qn__team_wait(t, 0, err);
+    if (status == QN_OK)
+        status = qn__team_freshen(t, set, err);
+    if (status == QN_OK && t->cluster)
+        return apply_among_ranks(t, set, tally, err);
+    if (status == QN_OK)
+        status = share_pieces(t, set, (qn__chunk){0, pieces_of(t)}, err);
+    return status == QN_OK ? add_tallies(t, tally, err) : status;
+}
+
 qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *applied,
                          qn__tally *tally, qn_error *err) {
+    const uint32_t room = qn__apply_room(t->program) / t->program->grain * t->program->grain;
+    qn__tally sum;
     qn_status status;
-    t->piece = qn__apply_room(t->program) / t->program->grain * t->program->grain;
+    t->piece = t->cluster ? smaller_piece(t, room, batch->items) : room;
     t->applied = applied;
     t->tallied = tally != NULL;
     do {
+        sum = (qn__tally){0};
         status = qn__team_reach(t, t->top, err);
         t->batch = batch; /* steps that were done again had their own */
         if (status == QN_OK)
-            status = attempt(t, err);
+            status = attempt(t, &sum, err);
     } while (status == QN_DEVICE && qn__team_alive(t));
-    for (uint32_t i = 0; status == QN_OK && tally && i < t->count; ++i)
-        if (qn__tally_add(tally, &t->mate[i].part) != 0)
-            status = qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+    if (status == QN_OK && tally && qn__tally_add(tally, &sum) != 0)
+        status = qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
     return status;
 }

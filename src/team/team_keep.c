@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "num/optimise.h"
-#include "team/team_state.h"
+#include "team/team_round.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -184,6 +184,7 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
         return qn__team_nobody(err);
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].version = QN__NO_VERSION;
+    qn__team_round_end(t);
     t->top = t->version = t->done = 0;
     t->account = t->told = (qn__account){0};
     t->host = (qn__copy){.state = *state};

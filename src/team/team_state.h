@@ -8,10 +8,12 @@
 #ifndef QN_TEAM_TEAM_STATE_H
 #define QN_TEAM_TEAM_STATE_H
 
+#include "cluster/cluster.h"
 #include "num/sums.h"
 #include "team/chooser.h"
 #include "team/drivers.h"
 #include "team/meter.h"
+#include "team/portion.h"
 #include "team/team.h"
 #include <stdatomic.h>
 
@@ -66,9 +68,39 @@ typedef struct qn__mate {
     uint32_t track;
 } qn__mate;
 
+/* What a rank's share of rounds of a kind costs it. */
+typedef struct qn__rank_cost {
+    qn__speed speed; /* of all workers together */
+    qn__cost known;
+    uint64_t set;     /* whose speed it is */
+    uint32_t skipped; /* rounds without a unit since the last one that had some */
+} qn__rank_cost;
+
+/* The round under way (team_round.h). */
+typedef struct qn__round_state {
+    int open; /* it was begun, and what came of it is not yet in the state */
+    qn__round_kind kind;
+    uint64_t words;
+    qn__units *range; /* this rank's so far */
+    uint32_t ranges, room;
+    int64_t *part;
+    qn__tally tally;      /* of the part */
+    const int64_t *total; /* NULL: not there yet */
+    qn_error failure;     /* of a unit of this rank */
+    uint32_t failed_at;   /* which */
+    int whole;            /* the share is computed in one go: its time counts */
+    uint32_t units;       /* of the last share, and its time; 0: it does not count */
+    double seconds;
+    double update_seconds;
+    qn__rank_cost cost[QN__ROUND_KINDS];
+    uint64_t counted_out, counted_in;
+} qn__round_state;
+
 struct qn__team {
     const qn__program *program;
-    const qn__transport *transport;
+    qn_cluster *cluster; /* NULL: no other ranks */
+    qn__round_state round;
+    qn__portion portion; /* of its machine that this rank took for its own */
     uint32_t count;
     qn__mate *mate;
     qn__drivers *drivers;
@@ -103,11 +135,14 @@ struct qn__team {
     const qn__batch *batch, *next;
     const qn__update *update;
     const qn__state *state;
-    int64_t *into;   /* the sums of all */
-    uint64_t adding; /* who adds them up */
+    const qn__mate *direct; /* collects into the round's part itself; NULL: nobody does */
+    int64_t *into;          /* the sums of all */
+    const int64_t *summed;  /* the same, or the total of all ranks */
+    uint64_t adding;        /* who adds them up */
     qn__applied *applied;
     uint32_t piece; /* items of a piece of apply */
     int tallied;
+    uint32_t failed_at;    /* first grain or piece of the call that failed, of all members */
     atomic_uint bad_piece; /* the first that failed */
 };
 

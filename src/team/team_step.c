@@ -1,7 +1,7 @@
 /* One step: who takes part, their grains, their sums, the update; again where it was lost. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "team/team_state.h"
+#include "team/team_round.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -27,14 +27,16 @@ static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
 static void collect(qn__team *t, qn__mate *m) {
     const uint64_t n = t->program->parameters;
     const double begun = qn__now();
-    if (!m->sums && !(m->sums = qn__alloc(n, sizeof *m->sums, &m->error)))
+    int64_t *to = m == t->direct ? t->into : m->sums;
+    if (!to && !(to = m->sums = qn__alloc(n, sizeof *m->sums, &m->error)))
         return;
     if (!m->has_sums) {
-        memset(m->sums, 0, n * sizeof *m->sums);
+        if (m != t->direct)
+            memset(to, 0, n * sizeof *to);
         m->part = (qn__tally){0};
     }
     m->has_sums = 1;
-    m->device->collect(m->worker, m->sums, &m->part, &m->error);
+    m->device->collect(m->worker, to, &m->part, &m->error);
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
@@ -75,12 +77,12 @@ static void grains_body(void *context, int index) {
         qn__queue_stop(&t->queue); /* the step has failed: nobody need go on */
 }
 
-/* All grains of the batch into the sums of members of the set. QN_DEVICE when all of them were
- * lost. */
-static qn_status share_grains(qn__team *t, uint64_t set, qn_error *err) {
+/* The grains of a range into the sums of members of the set. QN_DEVICE when all of them were lost.
+ */
+static qn_status share_grains(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].has_sums = 0;
-    if (qn__queue_fill(&t->queue, grains_of(t), set) != 0)
+    if (qn__queue_fill_range(&t->queue, range, set) != 0)
         return qn__fail_memory(err, 1, sizeof(qn__chunk));
     for (;;) {
         const uint64_t before = set & qn__team_alive(t);
@@ -100,13 +102,14 @@ static qn_status share_grains(qn__team *t, uint64_t set, qn_error *err) {
 
 /* --------------------------------------------------------------------------------------- sums */
 
-/* Adds the other members' sums to the first one's, a slice for each of those that are at it. */
+/* Adds the members' sums to those at `into`, a slice for each of those that are at it. */
 static void add_slice(qn__team *t, uint32_t slice, uint32_t slices) {
     const uint64_t n = t->program->parameters;
     const uint64_t first = n * slice / slices, end = n * (slice + 1) / slices;
     for (uint32_t i = 0; i < t->count; ++i) {
         const int64_t *more = t->mate[i].sums;
-        if (!t->mate[i].worker || !t->mate[i].has_sums || more == t->into)
+        if (!t->mate[i].worker || !t->mate[i].has_sums || more == t->into ||
+            &t->mate[i] == t->direct)
             continue;
         for (uint64_t p = first; p < end; ++p)
             t->into[p] += more[p];
@@ -120,17 +123,17 @@ static void add_body(void *context, int index) {
     add_slice(t, slice, (uint32_t)__builtin_popcountll(set));
 }
 
-/* The sums and the tally of all members that have some. */
+/* The sums of all members that have some, at team->into: where it is NULL, the first one's become
+ * it. The tally is added to *step. */
 static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
     uint32_t parts = 0;
-    t->into = NULL;
-    *step = (qn__tally){0};
     for (uint32_t i = 0; i < t->count; ++i) {
         qn__mate *m = &t->mate[i];
         if (!m->worker || !m->has_sums)
             continue;
-        ++parts;
-        t->into = t->into ? t->into : m->sums;
+        if (!t->into)
+            t->into = m->sums;
+        parts += m->sums != t->into && m != t->direct;
         if (qn__tally_add(step, &m->part) != 0)
             return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
     }
@@ -138,20 +141,20 @@ static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *er
         return qn__fail(err, QN_MEMORY, "nobody has the sums of the step");
     const double begun = qn__now();
     t->adding = set & qn__team_alive(t);
-    if (parts > 1 && t->program->parameters < ADD_ALONE)
+    if (parts > 0 && t->program->parameters < ADD_ALONE)
         add_slice(t, 0, 1);
-    else if (parts > 1)
+    else if (parts > 0)
         qn__drivers_run(t->drivers, t->adding, add_body, t);
-    if (parts > 1)
+    if (parts > 0)
         qn__trace_span(t->trace, t->track, "add up", begun, qn__now(), none, none);
-    return t->transport->add_up(t->into, t->program->parameters, step, err);
+    return QN_OK;
 }
 
 static void update_body(void *context, int index) {
     qn__team *t = context;
     qn__mate *m = &t->mate[index];
     const double begun = qn__now();
-    m->device->update(m->worker, t->update, t->into, &m->error);
+    m->device->update(m->worker, t->update, t->summed, &m->error);
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
@@ -159,17 +162,63 @@ static void update_body(void *context, int index) {
                    (qn__trace_value){"step", t->update->step}, none);
 }
 
-static qn_status shared_step(qn__team *t, uint64_t set, qn_error *err) {
-    qn__tally step;
-    qn_status status = share_grains(t, set, err);
+/* All grains of the step by this rank alone. */
+static qn_status sums_alone(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
+    t->direct = NULL;
+    t->into = NULL;
+    *step = (qn__tally){0};
+    qn_status status = share_grains(t, set, (qn__chunk){0, grains_of(t)}, err);
     if (status == QN_OK)
-        status = add_up(t, set, &step, err);
+        status = add_up(t, set, step, err);
+    t->summed = t->into;
+    return status;
+}
+
+/* Whose sums can go straight into the round's part: a worker's that cannot be lost, or, since the
+ * part is then made anew whenever it is lost, one's that is the only one. */
+static const qn__mate *direct_of(const qn__team *t, uint64_t set) {
+    if (!qn__many(set))
+        return &t->mate[__builtin_ctzll(set)];
+    for (uint32_t i = 0; i < t->count; ++i)
+        if ((set & QN__BIT(i)) && t->mate[i].worker && !t->mate[i].mortal)
+            return &t->mate[i];
+    return NULL;
+}
+
+static qn_status range_of_grains(qn__team *t, uint64_t set, qn__units range, qn_error *err) {
+    t->direct = direct_of(t, set);
+    t->into = t->round.part + QN__TALLY_WORDS;
+    qn_status status = share_grains(t, set, (qn__chunk){range.first, range.count}, err);
+    if (status == QN_OK)
+        status = add_up(t, set, &t->round.tally, err);
+    return status;
+}
+
+/* The grains of the step by all ranks. */
+static qn_status sums_of_ranks(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
+    const qn__round round = {.kind = QN__ROUND_STEP,
+                             .words = QN__TALLY_WORDS + t->program->parameters,
+                             .units = grains_of(t)};
+    const qn_status status = qn__team_round(t, &round, set, range_of_grains, step, err);
+    if (status == QN_OK)
+        t->summed = t->round.total + QN__TALLY_WORDS;
+    return status;
+}
+
+static qn_status shared_step(qn__team *t, uint64_t set, int alone, qn_error *err) {
+    qn__tally step;
+    qn_status status = alone ? sums_alone(t, set, &step, err) : sums_of_ranks(t, set, &step, err);
+    const double begun = qn__now();
     if (status == QN_OK)
         status = qn__team_add(t, &step, err);
     if (status == QN_OK)
         status = qn__team_do(t, set, update_body, err);
     if (status == QN_OK && !(set & qn__team_alive(t)))
         status = QN_DEVICE; /* nobody made the update */
+    if (status == QN_OK && !alone) {
+        qn__team_round_updated(t, qn__now() - begun);
+        qn__team_round_end(t);
+    }
     return status;
 }
 
@@ -224,13 +273,29 @@ static void done(qn__team *t, uint64_t set) {
     }
 }
 
+/* The seconds of the step for the chooser: among ranks what it took this one, as if its share were
+ * the one that it usually has. 0: they tell nothing. */
+static double own_seconds(const qn__team *t, double seconds) {
+    const qn__round_state *r = &t->round;
+    if (!t->cluster)
+        return seconds;
+    return r->seconds > 0 && r->units > 0
+               ? r->seconds * t->chooser.grains / r->units + r->update_seconds
+               : 0;
+}
+
 static void choose(qn__team *t, uint64_t set, double asked, double begun) {
-    const double now = qn__now();
+    const double now = qn__now(), seconds = own_seconds(t, now - begun);
+    const int full = t->batch->items == t->program->batch && seconds > 0;
+    const qn__choosing before = t->chooser.stage;
     char text[96];
     if (t->pick || t->fixed || set != qn__chooser_set(&t->chooser) ||
-        !qn__chooser_step(&t->chooser, now - begun, begun - asked,
-                          t->batch->items == t->program->batch, now) ||
-        !t->trace)
+        !qn__chooser_step(&t->chooser, seconds, begun - asked, full, now))
+        return;
+    /* A new round of trials goes by the share that the rank has now. */
+    if (t->cluster && before == QN__CHOOSE_STAY && t->round.units > 0)
+        t->chooser.grains = t->round.units;
+    if (!t->trace)
         return;
     size_t used = (size_t)snprintf(text, sizeof text, "%s:",
                                    t->chooser.stage == QN__CHOOSE_STAY  ? "chosen"
@@ -257,8 +322,9 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     const double asked = qn__now();
     const uint64_t set = who(t);
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
-    const int lone =
-        !qn__many(set) && t->mate[first].device->train_step && t->transport->ranks() == 1;
+    /* What was done before and lost again, this rank does by itself. */
+    const int alone = !t->cluster || t->version < t->done;
+    const int lone = !qn__many(set) && t->mate[first].device->train_step && alone;
     qn_status status = open_account(t, err);
     if (status == QN_OK)
         status = qn__team_wait(t, lone ? set : 0, err);
@@ -267,7 +333,7 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     if (status != QN_OK)
         return status;
     const double begun = qn__now();
-    status = lone ? lone_step(t, first, err) : shared_step(t, set, err);
+    status = lone ? lone_step(t, first, err) : shared_step(t, set, alone, err);
     if (status != QN_OK)
         return status;
     const int waits = lone && !t->pick && !t->fixed && qn__chooser_waits(&t->chooser);
@@ -278,7 +344,7 @@ static qn_status attempt(qn__team *t, qn_error *err) {
         status = qn__team_wait(t, 0, err);
         --t->version;
     }
-    if (status == QN_OK)
+    if (status == QN_OK && !(t->cluster && alone))
         choose(t, set, asked, begun);
     return status;
 }

@@ -1,0 +1,208 @@
+#include "team/team_round.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include <math.h>
+#include <string.h>
+
+/* A rank that got no units in so many rounds is told of as twice as fast, so that it is tried again
+ * some day: its speed may have changed. */
+enum { TRY_AGAIN = 32 };
+
+/* -------------------------------------------------------------------------------------- costs */
+
+/* Learns from this rank's share of the round under way, and tells the others. */
+static void tell_cost(qn__team *t, uint64_t set, double seconds) {
+    qn__round_state *r = &t->round;
+    qn__rank_cost *cost = &r->cost[r->kind];
+    uint32_t units = 0;
+    for (uint32_t i = 0; i < r->ranges; ++i)
+        units += r->range[i].count;
+    if (set != cost->set)
+        qn__speed_reset(&cost->speed);
+    cost->set = set;
+    if (r->whole && units > 0)
+        qn__speed_add(&cost->speed, units, seconds);
+    cost->skipped = units > 0 ? 0 : cost->skipped + 1;
+    qn__speed_fit(&cost->speed);
+    /* The first call of a set pays for what is made once. */
+    if (cost->speed.calls > 1 || cost->known.each <= 0)
+        cost->known = (qn__cost){cost->speed.start, cost->speed.each};
+    const double hope =
+        ldexp(1, -(int)(cost->skipped < 30 * TRY_AGAIN ? cost->skipped / TRY_AGAIN : 30));
+    const double update = r->kind == QN__ROUND_STEP ? r->update_seconds : 0;
+    qn__cluster_cost(t->cluster, r->kind,
+                     (qn__cost){hope * (cost->known.start + update), hope * cost->known.each});
+    r->units = units;
+    r->seconds = r->whole ? seconds : 0;
+}
+
+void qn__team_round_updated(qn__team *t, double seconds) {
+    double *known = &t->round.update_seconds;
+    *known = *known > 0 ? *known + 0.2 * (fmin(seconds, 2 * *known) - *known) : seconds;
+}
+
+/* ------------------------------------------------------------------------------------ failures */
+
+typedef struct failure {
+    uint32_t failed, at;
+    qn_error error;
+} failure;
+
+/* Some rank's unit could not be summed: the failure of the first such unit, the same on all. */
+static qn_status agree_on_failure(qn__team *t, qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(t->cluster);
+    failure *all = qn__alloc(ranks, sizeof *all, err);
+    const failure *first = NULL;
+    if (!all)
+        return QN_MEMORY;
+    const failure own = {.failed = t->round.failure.status != QN_OK,
+                         .at = t->round.failed_at,
+                         .error = t->round.failure};
+    qn_status status = qn__cluster_gather(t->cluster, &own, sizeof own, all, err);
+    for (uint32_t r = 0; r < ranks && status == QN_OK; ++r)
+        if (all[r].failed && (!first || all[r].at < first->at))
+            first = &all[r];
+    if (status == QN_OK && first) {
+        if (err)
+            *err = first->error;
+        status = first->error.status;
+    } else if (status == QN_OK) {
+        status = qn__fail(err, QN_NUMERIC, "a rank that is lost found a number out of range");
+    }
+    qn__free(all);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------- the round */
+
+static qn_status begin(qn__team *t, const qn__round *round, qn_error *err) {
+    qn__round_state *r = &t->round;
+    if (r->open)
+        return QN_OK;
+    const qn_status status = qn__round_begin(t->cluster, round, err);
+    if (status != QN_OK)
+        return status;
+    r->open = 1;
+    r->kind = round->kind;
+    r->words = round->words;
+    r->ranges = 0;
+    r->total = NULL;
+    r->failure.status = QN_OK;
+    return QN_OK;
+}
+
+/* Fetches this rank's ranges that were not known yet. */
+static qn_status fetch_ranges(qn__team *t, qn_error *err) {
+    qn__round_state *r = &t->round;
+    qn__units range;
+    while (qn__round_units(t->cluster, &range)) {
+        if (r->ranges == r->room) {
+            const uint32_t room = r->room ? 2 * r->room : 64;
+            qn__units *more = qn__alloc(room, sizeof *more, err);
+            if (!more)
+                return QN_MEMORY;
+            if (r->ranges)
+                memcpy(more, r->range, r->ranges * sizeof *more);
+            qn__free(r->range);
+            r->range = more;
+            r->room = room;
+        }
+        r->range[r->ranges++] = range;
+    }
+    return QN_OK;
+}
+
+static void put_tally(qn__round_state *r) {
+    const qn__tally_words words = {.loss_high = r->tally.loss >> 32,
+                                   .loss_low = r->tally.loss & UINT32_MAX,
+                                   .correct = (int64_t)r->tally.correct,
+                                   .items = (int64_t)r->tally.items,
+                                   .failed = r->failure.status != QN_OK};
+    memcpy(r->part, &words, sizeof words);
+}
+
+/* A failure that is everybody's: it is the job's, not this rank's. */
+static int concerns_all(qn_status status) { return status == QN_NUMERIC; }
+
+/* Computes the ranges from number `done` on; *done says how far the part is. */
+static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute, uint32_t *done,
+                                qn_error *err) {
+    qn__round_state *r = &t->round;
+    qn_error why = {0};
+    qn_status status = QN_OK;
+    for (; *done < r->ranges && r->failure.status == QN_OK && status == QN_OK; ++*done) {
+        status = compute(t, set, r->range[*done], &why);
+        if (concerns_all(status)) {
+            r->failure = why;
+            status = QN_OK;
+        }
+    }
+    if (status != QN_OK && err)
+        *err = why;
+    return status;
+}
+
+/* Takes the tally out of the total. */
+static qn_status take_total(qn__team *t, qn__tally *tally, qn_error *err) {
+    qn__tally_words words;
+    memcpy(&words, t->round.total, sizeof words);
+    if (words.failed)
+        return agree_on_failure(t, err);
+    int64_t loss = words.loss_high + (words.loss_low >> 32);
+    if (__builtin_mul_overflow(loss, INT64_C(1) << 32, &loss) ||
+        __builtin_add_overflow(loss, words.loss_low & UINT32_MAX, &loss))
+        return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+    *tally = (qn__tally){
+        .loss = loss, .correct = (uint64_t)words.correct, .items = (uint64_t)words.items};
+    return QN_OK;
+}
+
+/* Counts what the round had to send. */
+static void count_traffic(qn__team *t) {
+    uint64_t out = 0, in = 0;
+    qn__cluster_count(t->cluster, t->round.words, &out, &in);
+    t->round.counted_out += out;
+    t->round.counted_in += in;
+}
+
+qn_status qn__team_round(qn__team *t, const qn__round *round, uint64_t set, qn__range_fn compute,
+                         qn__tally *tally, qn_error *err) {
+    qn__round_state *r = &t->round;
+    qn_status status = begin(t, round, err);
+    if (status != QN_OK || r->total)
+        return status != QN_OK ? status : take_total(t, tally, err);
+    uint32_t done = 0;
+    int more = 1;
+    r->part = qn__round_part(t->cluster);
+    r->whole = 1;
+    r->failure.status = QN_OK;
+    r->tally = (qn__tally){0};
+    memset(r->part, 0, r->words * sizeof *r->part);
+    while (more) {
+        const double begun = qn__now();
+        status = fetch_ranges(t, err);
+        if (status == QN_OK)
+            status = compute_ranges(t, set, compute, &done, err);
+        if (status != QN_OK)
+            return status;
+        put_tally(r);
+        if (r->failure.status == QN_OK)
+            tell_cost(t, set, qn__now() - begun);
+        const double waiting = qn__now();
+        status = qn__round_add_up(t->cluster, &more, &r->total, err);
+        qn__trace_span(t->trace, t->track, "ranks", waiting, qn__now(), (qn__trace_value){0},
+                       (qn__trace_value){0});
+        if (status != QN_OK)
+            return status;
+        r->total = more ? NULL : r->total;
+        r->whole = 0; /* what follows is somebody else's share */
+    }
+    count_traffic(t);
+    return take_total(t, tally, err);
+}
+
+void qn__team_round_end(qn__team *t) {
+    t->round.open = 0;
+    t->round.total = NULL;
+}
