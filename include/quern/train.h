@@ -48,6 +48,15 @@ typedef struct qn_epoch_event {
     qn_score valid, test; /* items 0 where there is no such set */
 } qn_epoch_event;
 
+/* With compute.cluster the ranks of a run train one model together. Every rank calls qn_train_open,
+ * qn_train_run and qn_train_report_get alike, on the same recipe and the same data, and has the
+ * whole state, so that any may die: the others do its part and go on. Callbacks run on all ranks.
+ * Files (checkpoints, records, the trace) are written by the rank that speaks
+ * (qn_cluster_speaks), and go on when that becomes another; checkpoints are found by it, and what
+ * it found is everybody's beginning. A failure of one rank is everybody's, but QN_DEVICE (it has no
+ * worker left) and QN_CLUSTER (it has to leave): such a rank calls qn_cluster_leave, and writes
+ * nothing. */
+
 /* What to train and how. All that stands before `compute` is the recipe; what follows is the run.
  * Numbers are checked by qn_train_open; floats are the nearest float32 to what the user wrote. */
 typedef struct qn_train_options {
@@ -109,8 +118,8 @@ qn_status qn_train_open(const qn_train_options *options, const qn_data *train, c
  * left the range; after such a failure there is no model and no checkpoint to be had. */
 qn_status qn_train_run(qn_train *train, qn_error *err);
 
-/* Asks the run to stop at the end of its step. May be called from a signal handler or another
- * thread. */
+/* Asks the run to stop at the end of its step; among ranks all stop at the end of the same one. May
+ * be called from a signal handler or another thread. */
 void qn_train_stop(qn_train *train);
 
 /* Writes a checkpoint into `dir` now (not during qn_train_run). */

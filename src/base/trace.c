@@ -163,7 +163,9 @@ static void add_record(qn__text *text, const qn__trace *t, const qn__trace_proce
 /* ------------------------------------------------------------------------------------- writing */
 
 size_t qn__trace_dropped(const qn__trace *t) {
-    const size_t asked = t ? atomic_load(&t->records) : 0;
+    if (!t)
+        return 0;
+    const size_t asked = atomic_load(&t->records);
     return asked > t->room ? asked - t->room : 0;
 }
 

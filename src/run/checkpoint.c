@@ -21,7 +21,8 @@ enum { KEPT = 2 };
 
 struct qn__checkpoints {
     char *dir;
-    int lock; /* the open lock file */
+    int lock;    /* the open lock file */
+    int cleared; /* those of later steps were removed */
 };
 
 /* The steps of the checkpoints in the folder, the newest first. */
@@ -124,15 +125,16 @@ static void remove_leftovers(const char *dir) {
 }
 
 /* Removes what the whole checkpoint of `step` makes superfluous: those older than the KEPT newest,
- * and those of later steps, which are damaged or of a run that went further before it was begun
- * anew, and would be taken for the last. A file that cannot be removed does no harm, so nothing is
- * reported. */
-static void remove_others(const qn__checkpoints *c, uint64_t step) {
+ * and, the first time, those of later steps, which are damaged or of a run that went further before
+ * it was begun anew, and would be taken for the last. Later on such a file can only come from a
+ * rank that went on where this one was held up. A file that cannot be removed does no harm, so
+ * nothing is reported. */
+static void remove_others(qn__checkpoints *c, uint64_t step) {
     step_list list;
     size_t kept = 0;
     if (list_steps(c->dir, &list, NULL) == QN_OK)
         for (size_t i = 0; i < list.count; ++i) {
-            if (list.step[i] <= step && kept++ < KEPT)
+            if (list.step[i] <= step ? kept++ < KEPT : c->cleared)
                 continue;
             char *path = path_of_step(c->dir, list.step[i], NULL);
             if (path != NULL)
@@ -140,6 +142,7 @@ static void remove_others(const qn__checkpoints *c, uint64_t step) {
             qn__free(path);
         }
     qn__free(list.step);
+    c->cleared = 1;
 }
 
 /* ---------------------------------------------------------------------------------- the lock */

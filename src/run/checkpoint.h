@@ -32,8 +32,8 @@ typedef struct qn__snapshot {
 qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error *err);
 
 /* Writes a checkpoint. After a failure (QN_IO, QN_MEMORY) the earlier ones are as they were. After
- * success those of later steps are gone: a run that was not resumed asks qn__checkpoints_count
- * first. */
+ * the first success those of later steps are gone: a run that was not resumed asks
+ * qn__checkpoints_count first. */
 qn_status qn__checkpoints_write(qn__checkpoints *checkpoints, const qn__snapshot *snapshot,
                                 qn_error *err);
 

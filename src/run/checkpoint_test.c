@@ -185,6 +185,8 @@ static void test_other_files(void **state) {
     qn__checkpoints *c = open_folder();
     write_step(c, 900);
     write_step(c, 1000);
+    qn__checkpoints_close(c);
+    c = open_folder(); /* a run that begins anew */
     write_step(c, 10);
     write_step(c, 20);
     write_step(c, 30);
@@ -193,6 +195,19 @@ static void test_other_files(void **state) {
         assert_int_equal(unlink(in_folder(others[i])), 0);
     assert_string_equal(names(), "checkpoint-000000000020.safetensors "
                                  "checkpoint-000000000030.safetensors");
+    qn__checkpoints_close(c);
+}
+
+/* A rank that was held up comes late with a step that the others have long left behind. */
+static void test_what_others_wrote_later_stays(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    write_step(c, 40);
+    close(open(in_folder("checkpoint-000000000050.safetensors"), O_CREAT | O_WRONLY, 0600));
+    write_step(c, 41);
+    assert_string_equal(names(), "checkpoint-000000000040.safetensors "
+                                 "checkpoint-000000000041.safetensors "
+                                 "checkpoint-000000000050.safetensors");
     qn__checkpoints_close(c);
 }
 
@@ -472,6 +487,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_round_trip),
         TEST(test_other_files),
+        TEST(test_what_others_wrote_later_stays),
         TEST(test_no_folder),
         TEST(test_damaged_newest),
         TEST(test_all_damaged),

@@ -36,11 +36,10 @@ static char *path_in(const char *dir, const char *name, qn_error *err) {
     return path;
 }
 
-/* Now, as ISO 8601 in universal time. */
-static void now_text(char text[32]) {
-    const time_t now = time(NULL);
+/* As ISO 8601 in universal time. */
+static void time_text(time_t moment, char text[32]) {
     struct tm parts = {0};
-    gmtime_r(&now, &parts);
+    gmtime_r(&moment, &parts);
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
 }
 
@@ -76,7 +75,7 @@ static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
 
 static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_error *err) {
     r->threads = start->threads;
-    now_text(r->started);
+    time_text(start->begun ? start->begun : time(NULL), r->started);
     if (start->recipe_json != NULL && (r->recipe = qn__copy_text(start->recipe_json, err)) == NULL)
         return QN_MEMORY;
     if (start->isa != NULL && (r->isa = json_of_text(start->isa, err)) == NULL)
@@ -144,15 +143,16 @@ static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err
     return status;
 }
 
-static qn_status open_metrics(qn__record *r, const char *dir, uint64_t done, qn_error *err) {
+static qn_status open_metrics(qn__record *r, const char *dir, const qn__record_start *start,
+                              qn_error *err) {
     qn_status status = QN_OK;
-    if (done == 0) {
+    if (start->epochs_done == 0 && !start->takes_over) {
         status = set_aside(dir, "metrics.csv", "previous-metrics.csv", err);
         if (status == QN_OK)
             status = set_aside(dir, "run.json", "previous-run.json", err);
     }
     if (status == QN_OK)
-        status = begin_metrics(r, done, err);
+        status = begin_metrics(r, start->epochs_done, err);
     if (status != QN_OK)
         return status;
     r->file = open(r->metrics, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -172,7 +172,7 @@ qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__re
     r->json = r->metrics != NULL ? path_in(dir, "run.json", err) : NULL;
     qn_status status = r->json != NULL ? keep_facts(r, start, err) : QN_MEMORY;
     if (status == QN_OK)
-        status = open_metrics(r, dir, start->epochs_done, err);
+        status = open_metrics(r, dir, start, err);
     if (status != QN_OK) {
         qn__record_close(r);
         return status;
@@ -351,7 +351,7 @@ static void add_all(qn__text *t, const qn__record *r, const qn_train_report *rep
     char host[256] = "", ended[32];
     if (gethostname(host, sizeof host - 1) != 0)
         host[0] = '\0';
-    now_text(ended);
+    time_text(time(NULL), ended);
     qn__text_add(t, "{\n  \"state\": ");
     qn__text_add_json(t, state);
     add_text(t, "started", r->started);

@@ -6,6 +6,7 @@
 #include <quern/status.h>
 #include <quern/train.h>
 #include <stdint.h>
+#include <time.h>
 
 typedef struct qn__record qn__record;
 
@@ -17,6 +18,8 @@ typedef struct qn__record_start {
     int arguments; /* of the command line, 0: not known */
     const char *const *argument;
     uint64_t epochs_done; /* 0 for a run from the start; else its lines in metrics.csv are kept */
+    time_t begun;         /* 0: just now */
+    int takes_over;       /* 1: the record of this very run, which another rank began */
 } qn__record_start;
 
 /* Makes the folder when it is missing (not its parents) and begins metrics.csv. A run from the

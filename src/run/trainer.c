@@ -10,10 +10,6 @@
 #define RECENT_SECONDS 1.0
 /* Energy counters are read so often, since they begin again after some minutes of hard work. */
 #define METER_SECONDS 60.0
-/* By their cost, checkpoints are written once in so many seconds at most; and the bytes a second
- * that are expected of a disk that was not seen at work. */
-#define SOONEST 1.0
-#define SLOW_DISK 1e8
 
 static qn_score score_of(const qn__tally *tally) {
     const double items = (double)tally->items;
@@ -22,13 +18,21 @@ static qn_score score_of(const qn__tally *tally) {
                       .loss = tally->items ? (double)tally->loss * 0x1p-32 / items : NAN};
 }
 
-/* Records what the job did since `begun`. */
-static void span(qn_train *t, const char *name, double begun) {
+void qn__train_span(qn_train *t, const char *name, double begun) {
     qn__trace_span(t->trace, t->track, name, begun, qn__now(),
                    (qn__trace_value){"step", t->job.step}, (qn__trace_value){0});
 }
 
-void qn_train_stop(qn_train *t) { atomic_store(&t->stop, 1); }
+void qn_train_stop(qn_train *t) {
+    atomic_store(&t->stop, 1);
+    if (t->cluster)
+        qn_cluster_stop(t->cluster);
+}
+
+/* Among ranks all stop after the same step: what one was told counts when all know of it. */
+static int stopping(const qn_train *t) {
+    return t->cluster ? qn__cluster_stopping(t->cluster) : atomic_load(&t->stop);
+}
 
 qn_status qn__train_failed(const qn_train *t, qn_error *err) {
     if (t->failed == QN_OK)
@@ -36,70 +40,6 @@ qn_status qn__train_failed(const qn_train *t, qn_error *err) {
     qn__fail(err, t->failed, "the training failed in step %llu: there is no state to go on from",
              (unsigned long long)(t->job.step + 1));
     return qn__remedy(err, t->failed, "begin again, with resume where there is a checkpoint");
-}
-
-/* 8.7: what is not finite never reaches a file. */
-static qn_status check_finite(const qn_train *t, qn_error *err) {
-    const float *parameter = t->job.state.parameters;
-    for (uint64_t i = 0; i < t->job.program.parameters; ++i) {
-        if (isfinite(parameter[i]))
-            continue;
-        qn__fail(err, QN_NUMERIC, "a parameter became %s",
-                 isnan(parameter[i]) ? "NaN" : "infinite");
-        qn__at(err, "step %llu", (unsigned long long)t->job.step);
-        return qn__remedy(err, QN_NUMERIC, "a lower --lr or a warm-up usually helps");
-    }
-    return QN_OK;
-}
-
-static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *err) {
-    const double begun = qn__now();
-    qn_status status = qn__train_failed(t, err);
-    if (status == QN_OK)
-        status = qn__train_job_pull(&t->job, err);
-    if (status == QN_OK)
-        status = check_finite(t, err);
-    if (status != QN_OK)
-        return status;
-    const qn__snapshot snapshot = qn__train_snapshot(t);
-    status = qn__checkpoints_write(to, &snapshot, err);
-    t->last_checkpoint = qn__now();
-    t->checkpoint_cost = fmax(t->last_checkpoint - begun, 0.5 * t->checkpoint_cost);
-    if (status == QN_OK && to == t->checkpoints)
-        t->saved_step = t->job.step;
-    span(t, "checkpoint", begun);
-    return status;
-}
-
-qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
-    qn__checkpoints *there = NULL;
-    if (t->checkpoints && strcmp(dir, t->checkpoint_dir) == 0)
-        return write_checkpoint(t, t->checkpoints, err);
-    qn_status status = qn__checkpoints_open(dir, &there, err);
-    if (status == QN_OK)
-        status = write_checkpoint(t, there, err);
-    qn__checkpoints_close(there);
-    return status;
-}
-
-/* Seconds that a checkpoint takes: what the last ones did, or a guess from its size, on the high
- * side, while there was none. */
-static double checkpoint_cost(const qn_train *t) {
-    const double bytes = (double)t->job.program.parameters * sizeof(float) *
-                         (1 + qn__optimizer_slots(t->job.program.optimizer));
-    return t->checkpoint_cost > 0 ? t->checkpoint_cost : 0.02 + bytes / SLOW_DISK;
-}
-
-static int checkpoint_due(const qn_train *t, double now) {
-    const qn_train_options *o = &t->options;
-    if (!t->checkpoints)
-        return 0;
-    if (o->checkpoint_steps && t->job.step % o->checkpoint_steps == 0)
-        return 1;
-    if (o->checkpoint_part > 0 &&
-        now - t->last_checkpoint >= fmax(SOONEST, checkpoint_cost(t) / o->checkpoint_part))
-        return 1;
-    return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
 }
 
 static void report_step(qn_train *t, double now) {
@@ -143,7 +83,7 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
     if (status == QN_OK)
         *score = score_of(&tally);
     if (set)
-        span(t, set == t->valid ? "validation" : "test", begun);
+        qn__train_span(t, set == t->valid ? "validation" : "test", begun);
     return status;
 }
 
@@ -166,8 +106,9 @@ qn_status qn__train_score(qn_train *t, qn_error *err) {
  * and by qn_train_report_get. */
 static void record_epoch(qn_train *t, const qn_epoch_event *event) {
     char text[1200];
-    if (!t->record || t->unrecorded.status != QN_OK ||
-        qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK)
+    if (!t->run_dir || !qn__train_speaks(t) || t->unrecorded.status != QN_OK ||
+        (qn__train_take_record(t, event->epoch - 1, &t->unrecorded) == QN_OK &&
+         qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK))
         return;
     snprintf(text, sizeof text, "%s; the training goes on without its record", t->unrecorded.what);
     qn__train_tell(t, text);
@@ -175,8 +116,10 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
 
 static qn_status end_epoch(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
-    const qn_status status = qn__train_score(t, err);
-    span(t, "epoch", t->epoch_begun);
+    qn_status status = qn__train_score(t, err);
+    if (status == QN_OK)
+        status = qn__train_say(t, err);
+    qn__train_span(t, "epoch", t->epoch_begun);
     t->epoch_begun = 0;
     if (status != QN_OK)
         return status;
@@ -220,83 +163,59 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     report_step(t, now);
     if (job->step % job->steps_per_epoch == 0)
         status = end_epoch(t, err);
-    if (status == QN_OK && job->step < job->steps && checkpoint_due(t, now))
-        status = write_checkpoint(t, t->checkpoints, err);
+    if (status == QN_OK && job->step < job->steps)
+        status = qn__train_save_if_due(t, now, err);
     return status;
 }
 
-/* Every worker is lost. What the host still has is kept as a checkpoint where there is a folder for
- * it. */
-static qn_status keep_what_is_left(qn_train *t, qn_error *err) {
-    const uint64_t reached = t->job.step;
-    qn_error failure;
-    t->failed = QN_DEVICE;
-    qn__train_job_salvage(&t->job);
-    if (!t->checkpoints)
-        return qn__remedy(err, QN_DEVICE,
-                          "begin again with other devices; with --checkpoint, such a loss costs "
-                          "seconds");
-    if (t->saved_step == NO_STEP || t->saved_step < t->job.step) {
-        const qn__snapshot snapshot = qn__train_snapshot(t);
-        qn_status status = check_finite(t, &failure);
-        if (status == QN_OK)
-            status = qn__checkpoints_write(t->checkpoints, &snapshot, &failure);
-        if (status == QN_OK)
-            t->saved_step = t->job.step;
-    }
-    if (t->saved_step == NO_STEP)
-        return qn__remedy(err, QN_DEVICE, "begin again with other devices");
-    return qn__remedy(
-        err, QN_DEVICE,
-        "start again with --resume and other devices: the checkpoint is of step %llu, "
-        "%llu steps were done",
-        (unsigned long long)t->saved_step, (unsigned long long)reached);
+static void begin_stretch(qn_train *t, double begun) {
+    qn__team_meter(t->job.team, 1);
+    t->last_checkpoint = t->recent_moment = t->last_meter = t->run_begun = begun;
+    t->recent_items = t->items;
+    t->waiting_at = 0;
+    t->waiting_at = qn__train_waiting(t) - t->waited;
 }
 
-/* A trace that cannot be written is no reason to lose a training either. */
-static void write_trace(qn_train *t) {
-    char text[1200];
-    qn_error failure;
-    if (!t->trace)
-        return;
-    if (t->epoch_begun > 0) /* which a further call goes on with */
-        span(t, "epoch", t->epoch_begun);
-    t->epoch_begun = 0;
-    if (qn__trace_write(t->trace, t->trace_path, &failure) == QN_OK)
-        return;
-    if (t->unrecorded.status == QN_OK)
-        t->unrecorded = failure;
-    snprintf(text, sizeof text, "%s; the run is without its trace", failure.what);
-    qn__train_tell(t, text);
+static void end_stretch(qn_train *t) {
+    t->waited = qn__train_waiting(t);
+    t->seconds += qn__now() - t->run_begun;
+    t->run_begun = 0;
+    qn__team_meter(t->job.team, 0);
+}
+
+/* What is left to be done when the steps are over, for whatever reason. */
+static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
+    const qn__train_job *job = &t->job;
+    if (status == QN_OK && t->checkpoint_dir)
+        status = qn__by_speaker(t->cluster, qn__train_save_last, t, err);
+    if (status == QN_OK && job->step < job->steps)
+        status = qn__fail(err, QN_INTERRUPTED, "stopped after step %llu of %llu",
+                          (unsigned long long)job->step, (unsigned long long)job->steps);
+    if (status == QN_DEVICE)
+        status = qn__train_keep_what_is_left(t, err);
+    /* The first failure is the one to tell of. */
+    if (t->record && status != QN_OK)
+        qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
+                       NULL);
+    qn__train_write_trace(t, status == QN_OK || status == QN_INTERRUPTED);
+    return status;
 }
 
 qn_status qn_train_run(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const double begun = qn__now();
+    qn_error unheard;
+    err = err ? err : &unheard;
     qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
-    qn__team_meter(job->team, 1);
-    t->last_checkpoint = t->recent_moment = t->last_meter = begun;
-    t->recent_items = t->items;
-    while (status == QN_OK && job->step < job->steps && !atomic_load(&t->stop))
+    begin_stretch(t, begun);
+    while (status == QN_OK && job->step < job->steps && !stopping(t))
         status = one_step(t, err);
     if (status == QN_OK)
         status = t->failed = qn__train_job_flush(job, err); /* for who was stopped on the way */
-    t->seconds += qn__now() - begun;
-    qn__team_meter(job->team, 0);
-    if (status == QN_OK && t->checkpoints && t->saved_step != job->step)
-        status = write_checkpoint(t, t->checkpoints, err);
-    if (status == QN_OK && job->step < job->steps)
-        status = qn__fail(err, QN_INTERRUPTED, "stopped after step %llu of %llu",
-                          (unsigned long long)job->step, (unsigned long long)job->steps);
-    if (status == QN_DEVICE)
-        status = keep_what_is_left(t, err);
-    /* The first failure is the one to tell of. */
-    if (t->record && status != QN_OK)
-        qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
-                       NULL);
-    write_trace(t);
+    end_stretch(t);
+    status = end_run(t, status, err);
     if (t->first_step <= 0)
         t->first_step = begun;
     atomic_store(&t->stop, 0);

@@ -10,6 +10,8 @@
 
 /* Confusions are counted for at most this many outputs: the table has their square. */
 enum { CONFUSION_OUTPUTS = 1024 };
+/* Records of a trace of all ranks together, and the fewest of each. */
+enum { TRACE_RECORDS = 1 << 18, LEAST_RECORDS = 1 << 12 };
 
 void qn_train_options_init(qn_train_options *options) {
     memset(options, 0, sizeof *options);
@@ -69,59 +71,151 @@ qn__snapshot qn__train_snapshot(qn_train *t) {
                           .slot = {job->state.slot[0], job->state.slot[1]}};
 }
 
-static qn_status resume(qn_train *t, qn_error *err) {
+/* Fills the job from the last checkpoint, if there is one. */
+static qn_status load_last(qn_train *t, qn_error *err) {
     qn__snapshot snapshot = qn__train_snapshot(t);
-    char text[128];
     int found = 0;
-    qn_status status = qn__checkpoints_last(t->checkpoints, &snapshot, &found, t->options.on_note,
-                                            t->options.user, err);
-    if (status != QN_OK)
+    const qn_status status = qn__checkpoints_last(t->checkpoints, &snapshot, &found,
+                                                  t->options.on_note, t->options.user, err);
+    if (status != QN_OK || !found)
         return status;
-    if (!found) {
-        qn__train_tell(t, "the checkpoint folder is empty: starting from the beginning");
-        return QN_OK;
-    }
     t->job.step = snapshot.step;
     t->job.running = snapshot.running;
     t->job.powers = snapshot.powers;
-    t->resumed_from = t->saved_step = snapshot.step;
-    snprintf(text, sizeof text, "resumed at step %llu of %llu", (unsigned long long)t->job.step,
-             (unsigned long long)t->job.steps);
-    qn__train_tell(t, text);
-    return qn__train_job_push(&t->job, err);
+    t->saved_step = snapshot.step;
+    return QN_OK;
 }
 
-static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
+static qn_status look_into_folder(qn_train *t, qn_error *err) {
     uint64_t there = 0;
-    if (!(t->checkpoint_dir = qn__copy_text(dir, err)))
-        return QN_MEMORY;
-    qn_status status = qn__checkpoints_open(dir, &t->checkpoints, err);
+    qn_status status = qn__train_take_folder(t, 0, err);
     if (status == QN_OK && t->options.resume)
-        return resume(t, err);
+        return load_last(t, err);
     if (status == QN_OK)
         status = qn__checkpoints_count(t->checkpoints, &there, err);
     if (status == QN_OK && there > 0) {
-        qn__fail(err, QN_USAGE, "the folder %s holds checkpoints of an earlier run", dir);
+        qn__fail(err, QN_USAGE, "the folder %s holds checkpoints of an earlier run",
+                 t->checkpoint_dir);
         return qn__remedy(err, QN_USAGE, "add --resume to go on from them, or name another folder");
     }
     return status;
 }
 
-static qn_status open_record(qn_train *t, const qn_train_options *options, qn_error *err) {
-    const int threads = options->compute.threads ? options->compute.threads : qn__cores();
+/* Where the run stands, in front of the arrays of its state, as one rank hands it to the others. */
+typedef struct standing {
+    uint64_t looked; /* 1: the one who sends this has looked into the folder */
+    uint64_t step, saved_step;
+    qn__tally running;
+    qn__adam_powers powers;
+} standing;
+
+static uint64_t state_bytes(const qn_train *t) { return t->job.program.parameters * sizeof(float); }
+
+static void pack(const qn_train *t, int looked, unsigned char *bytes) {
+    const standing s = {.looked = (uint64_t)looked,
+                        .step = t->job.step,
+                        .saved_step = t->saved_step,
+                        .running = t->job.running,
+                        .powers = t->job.powers};
+    const float *const arrays[] = {t->job.state.parameters, t->job.state.slot[0],
+                                   t->job.state.slot[1]};
+    memcpy(bytes, &s, sizeof s);
+    bytes += sizeof s;
+    for (int i = 0; i < 3 && arrays[i]; ++i, bytes += state_bytes(t))
+        memcpy(bytes, arrays[i], state_bytes(t));
+}
+
+static void unpack(qn_train *t, const unsigned char *bytes) {
+    float *const arrays[] = {t->job.state.parameters, t->job.state.slot[0], t->job.state.slot[1]};
+    standing s;
+    memcpy(&s, bytes, sizeof s);
+    bytes += sizeof s;
+    t->job.step = s.step;
+    t->job.running = s.running;
+    t->job.powers = s.powers;
+    t->saved_step = s.saved_step;
+    for (int i = 0; i < 3 && arrays[i]; ++i, bytes += state_bytes(t))
+        memcpy(arrays[i], bytes, state_bytes(t));
+}
+
+/* The rank that speaks looks into its folder; all begin where that one does, so that no other rank
+ * has to see the folder. When it is lost meanwhile, the next one looks. */
+static qn_status look_together(qn_train *t, qn_error *err) {
+    const uint32_t slots = qn__optimizer_slots(t->job.program.optimizer);
+    const size_t size = sizeof(standing) + (1 + slots) * state_bytes(t);
+    unsigned char *bytes = qn__alloc(size, 1, err);
+    standing s = {0};
+    qn_status status = bytes ? QN_OK : QN_MEMORY;
+    while (status == QN_OK && !s.looked) {
+        const int looks = qn_cluster_speaks(t->cluster);
+        if (looks)
+            status = look_into_folder(t, err);
+        if (status != QN_OK)
+            break;
+        pack(t, looks, bytes);
+        status = qn__cluster_from_first(t->cluster, bytes, size, err);
+        memcpy(&s, bytes, sizeof s);
+    }
+    if (status == QN_OK)
+        unpack(t, bytes);
+    qn__free(bytes);
+    return status;
+}
+
+static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
+    char text[128];
+    if (!(t->checkpoint_dir = qn__copy_text(dir, err)))
+        return QN_MEMORY;
+    const qn_status status = t->cluster ? look_together(t, err) : look_into_folder(t, err);
+    if (status != QN_OK || !t->options.resume)
+        return status;
+    t->resumed_from = t->job.step;
+    snprintf(text, sizeof text, "resumed at step %llu of %llu", (unsigned long long)t->job.step,
+             (unsigned long long)t->job.steps);
+    if (qn__train_speaks(t))
+        qn__train_tell(t, t->saved_step == NO_STEP
+                              ? "the checkpoint folder is empty: starting from the beginning"
+                              : text);
+    return t->saved_step == NO_STEP ? QN_OK : qn__train_job_push(&t->job, err);
+}
+
+/* The rank that spoke before may have written lines of epochs that this one sees no end of: a
+ * record is gone on with from where it is whole. */
+qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err) {
+    const int threads = t->options.compute.threads ? t->options.compute.threads : qn__cores();
     const qn__record_start start = {.recipe_json = t->job.recipe_json,
-                                    .isa = options->compute.isa ? options->compute.isa : "auto",
+                                    .isa = t->isa,
                                     .threads = threads,
-                                    .arguments = options->command_line ? 1 : 0,
-                                    .argument = &options->command_line,
-                                    .epochs_done = t->job.step / t->job.steps_per_epoch};
-    return qn__record_open(options->run_dir, &start, &t->record, err);
+                                    .arguments = t->command_line ? 1 : 0,
+                                    .argument = (const char *const *)&t->command_line,
+                                    .epochs_done = epochs_done,
+                                    .begun = t->wall,
+                                    .takes_over = t->began_record};
+    t->began_record = 1;
+    return t->record ? QN_OK : qn__record_open(t->run_dir, &start, &t->record, err);
+}
+
+/* Every rank keeps what a record begins with, for it may have to go on with it. */
+static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *err) {
+    t->run_dir = qn__copy_text(o->run_dir, err);
+    t->isa = t->run_dir ? qn__copy_text(o->compute.isa ? o->compute.isa : "auto", err) : NULL;
+    if (!t->isa)
+        return QN_MEMORY;
+    if (o->command_line && !(t->command_line = qn__copy_text(o->command_line, err)))
+        return QN_MEMORY;
+    t->wall = time(NULL);
+    if (qn__train_speaks(t))
+        return qn__train_take_record(t, t->job.step / t->job.steps_per_epoch, err);
+    t->began_record = 1;
+    return QN_OK;
 }
 
 static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {
+    const size_t room = TRACE_RECORDS / qn_cluster_ranks(t->cluster);
     if (!(t->trace_path = qn__copy_text(path, err)))
         return QN_MEMORY;
-    const qn_status status = qn__trace_create(0, &t->trace, err);
+    const qn_status status =
+        qn__trace_create(room > LEAST_RECORDS ? room : LEAST_RECORDS, &t->trace, err);
     if (status != QN_OK)
         return status;
     t->track = qn__trace_track(t->trace, "job");
@@ -164,8 +258,10 @@ static qn_status check_labels(const qn_data *train, qn_error *err) {
  * for it at its end. */
 static qn_status make_reports(qn_train *t, qn_error *err) {
     const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
-    t->ranks = qn__alloc(1, sizeof *t->ranks, err);
-    if (!t->ranks)
+    const uint32_t ranks = qn_cluster_ranks(t->cluster);
+    t->ranks = qn__alloc(ranks, sizeof *t->ranks, err);
+    t->said = qn__alloc(ranks, sizeof *t->said, err);
+    if (!t->ranks || !t->said)
         return QN_MEMORY;
     if (!t->test || outputs > CONFUSION_OUTPUTS)
         return QN_OK;
@@ -182,12 +278,34 @@ static qn_status check_sets(const qn_train *t, qn_error *err) {
     return status;
 }
 
-qn_status qn__train_open_on(const qn_train_options *options, const qn_data *train,
-                            const qn_data *valid, const qn_data *test, const qn__member *members,
-                            uint32_t count, qn_train **out, qn_error *err) {
+/* Everything but the options' own checks. */
+static qn_status prepare(qn_train *t, const qn_train_options *options, const qn__recipe *recipe,
+                         const qn_data *train, const qn_data *valid, const qn__member *members,
+                         uint32_t count, qn_error *err) {
+    qn_status status =
+        qn__train_job_create(&t->job, recipe, train, &options->compute, members, count, err);
+    if (status != QN_OK)
+        return status;
+    t->valid = valid ? valid : t->job.split[1];
+    qn__team_notes(t->job.team, options->on_note, options->user);
+    tell_of_devices(t);
+    status = check_sets(t, err);
+    if (status == QN_OK)
+        status = make_reports(t, err);
+    if (status == QN_OK && options->checkpoint_dir)
+        status = open_checkpoints(t, options->checkpoint_dir, err);
+    if (status == QN_OK && options->trace)
+        status = open_trace(t, options->trace, err);
+    if (status == QN_OK && options->run_dir)
+        status = open_record(t, options, err);
+    return status;
+}
+
+static qn_status open_on(const qn_train_options *options, const qn_data *train,
+                         const qn_data *valid, const qn_data *test, const qn__member *members,
+                         uint32_t count, qn_train **out, qn_error *err) {
     const double opened = qn__now();
     qn__recipe recipe;
-    *out = NULL;
     qn_status status = check_options(options, valid, err);
     if (status == QN_OK)
         status = check_labels(train, err);
@@ -202,27 +320,28 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
     t->opened = opened;
     t->test = test;
     t->saved_step = t->scored_step = NO_STEP;
-    status = qn__train_job_create(&t->job, &recipe, train, &options->compute, members, count, err);
-    if (status == QN_OK) {
-        t->valid = valid ? valid : t->job.split[1];
-        qn__team_notes(t->job.team, options->on_note, options->user);
-        tell_of_devices(t);
-        status = check_sets(t, err);
-    }
+    if (qn_cluster_ranks(options->compute.cluster) > 1)
+        t->cluster = options->compute.cluster;
+    status = prepare(t, options, &recipe, train, valid, members, count, err);
     if (status == QN_OK)
-        status = make_reports(t, err);
-    if (status == QN_OK && options->checkpoint_dir)
-        status = open_checkpoints(t, options->checkpoint_dir, err);
-    if (status == QN_OK && options->trace)
-        status = open_trace(t, options->trace, err);
-    if (status == QN_OK && options->run_dir)
-        status = open_record(t, options, err);
-    if (status != QN_OK) {
+        *out = t;
+    else
         qn_train_close(t);
-        return status;
-    }
-    *out = t;
-    return QN_OK;
+    return status;
+}
+
+qn_status qn__train_open_on(const qn_train_options *options, const qn_data *train,
+                            const qn_data *valid, const qn_data *test, const qn__member *members,
+                            uint32_t count, qn_train **out, qn_error *err) {
+    qn_error unheard;
+    *out = NULL;
+    err = err ? err : &unheard;
+    const qn_status status = open_on(options, train, valid, test, members, count, out, err);
+    /* No rank begins without the others. */
+    if (status != QN_OK && status != QN_CLUSTER && options->size == sizeof *options &&
+        qn_cluster_ranks(options->compute.cluster) > 1)
+        qn__cluster_fail(options->compute.cluster, err);
+    return status;
 }
 
 qn_status qn_train_open(const qn_train_options *options, const qn_data *train, const qn_data *valid,
@@ -240,6 +359,12 @@ void qn_train_close(qn_train *t) {
     qn__free(t->trace_path);
     qn__free(t->confusion);
     qn__free(t->ranks);
+    qn__free(t->said);
+    qn__free(t->worker);
+    qn__parts_release(&t->parts);
     qn__free(t->checkpoint_dir);
+    qn__free(t->run_dir);
+    qn__free(t->isa);
+    qn__free(t->command_line);
     qn__free(t);
 }

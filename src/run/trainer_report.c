@@ -1,4 +1,6 @@
 /* What a training reports of itself. */
+#include "base/clock.h"
+#include "base/memory.h"
 #include "run/trainer_state.h"
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +29,16 @@ const qn_worker_report *qn_train_workers(qn_train *t, uint32_t *count) {
     return qn__team_report(t->job.team, t->seconds, count, &rate);
 }
 
+double qn__train_waiting(const qn_train *t) {
+    qn__rank_traffic traffic;
+    if (!t->cluster || t->run_begun <= 0)
+        return t->waited;
+    qn__cluster_traffic(t->cluster, &traffic);
+    return traffic.waiting - t->waiting_at;
+}
+
+/* -------------------------------------------------------------------------------- of this rank */
+
 /* ", " between names; what does not fit is left out. */
 static void add_name(qn_rank_report *r, const char *name) {
     const size_t used = strlen(r->worker_names), room = sizeof r->worker_names - used;
@@ -34,22 +46,189 @@ static void add_name(qn_rank_report *r, const char *name) {
         snprintf(r->worker_names + used, room, "%s%s", used ? ", " : "", name);
 }
 
-/* What this rank says of itself; `rate` is that of its workers together. */
-static void describe_rank(const qn_train_report *report, double rate, qn_rank_report *r) {
+static void describe_traffic(const qn_train *t, qn_rank_report *r) {
+    qn__rank_traffic traffic;
+    if (!t->cluster)
+        return;
+    qn__cluster_traffic(t->cluster, &traffic);
+    r->bytes_out = traffic.bytes_out;
+    r->bytes_in = traffic.bytes_in;
+    r->bytes_shared = traffic.bytes_shared;
+    r->recoveries = traffic.recoveries;
+    r->longest_recovery = traffic.longest;
+    qn__team_counted(t->job.team, &r->counted_out, &r->counted_in);
+}
+
+/* What this rank says of itself and of its workers, `seconds` into the run. */
+static const qn_worker_report *describe_rank(const qn_train *t, double seconds, qn_rank_report *r) {
     double weighted = 0, weights = 0;
     memset(r, 0, sizeof *r);
-    if (gethostname(r->host, sizeof r->host - 1) != 0)
+    const qn_worker_report *w = qn__team_report(t->job.team, seconds, &r->workers, &r->rate);
+    r->rank = qn_cluster_rank(t->cluster);
+    if (t->cluster)
+        snprintf(r->host, sizeof r->host, "%s", qn__cluster_host(t->cluster, r->rank));
+    else if (gethostname(r->host, sizeof r->host - 1) != 0)
         r->host[0] = 0;
-    r->workers = report->workers;
-    r->rate = rate;
-    for (uint32_t i = 0; i < report->workers; ++i) {
-        const qn_worker_report *w = &report->worker[i];
-        add_name(r, w->name);
-        r->items += w->items;
-        weighted += w->rate * w->busy;
-        weights += w->rate;
+    for (uint32_t i = 0; i < r->workers; ++i) {
+        add_name(r, w[i].name);
+        r->items += w[i].items;
+        weighted += w[i].rate * w[i].busy;
+        weights += w[i].rate;
     }
     r->busy = weights > 0 ? weighted / weights : 0;
+    r->waiting = seconds > 0 ? qn__train_waiting(t) / seconds : 0;
+    describe_traffic(t, r);
+    return w;
+}
+
+qn_status qn__train_say(qn_train *t, qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(t->cluster);
+    qn_rank_report r;
+    if (!t->cluster)
+        return QN_OK;
+    qn__said *all = qn__alloc(ranks, sizeof *all, err);
+    if (!all)
+        return QN_MEMORY;
+    describe_rank(t, t->seconds + (t->run_begun > 0 ? qn__now() - t->run_begun : 0), &r);
+    const qn__said own = {
+        .items = r.items, .steps = t->steps, .rate = r.rate, .busy = r.busy, .waiting = r.waiting};
+    const qn_status status = qn__cluster_gather(t->cluster, &own, sizeof own, all, err);
+    for (uint32_t i = 0; i < ranks && status == QN_OK; ++i)
+        if (all[i].steps > 0)
+            t->said[i] = all[i];
+    qn__free(all);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------- of all ranks */
+
+/* A rank's report as it travels: this, its workers, the busy shares of their cores. */
+typedef struct letter {
+    qn_rank_report rank;
+    uint64_t repeated;
+} letter;
+
+enum { MOST_WORKERS = 64, MOST_CORES = 4096 };
+
+static uint64_t letter_size(const qn_worker_report *w, uint32_t workers) {
+    uint64_t size = sizeof(letter) + workers * sizeof *w;
+    for (uint32_t i = 0; i < workers; ++i)
+        size += (uint64_t)w[i].cores * sizeof(double);
+    return size;
+}
+
+static qn_status exchange(qn_train *t, double seconds, qn_error *err) {
+    letter head;
+    const qn_worker_report *w = describe_rank(t, seconds, &head.rank);
+    const uint64_t size = letter_size(w, head.rank.workers);
+    head.repeated = qn__team_repeated(t->job.team);
+    unsigned char *own = qn__alloc(size, 1, err), *at = own;
+    if (!own)
+        return QN_MEMORY;
+    memcpy(at, &head, sizeof head);
+    memcpy(at += sizeof head, w, head.rank.workers * sizeof *w);
+    at += head.rank.workers * sizeof *w;
+    for (uint32_t i = 0; i < head.rank.workers; ++i) {
+        if (w[i].cores > 0)
+            memcpy(at, w[i].core_busy, (size_t)w[i].cores * sizeof(double));
+        at += (size_t)w[i].cores * sizeof(double);
+    }
+    qn__parts_release(&t->parts);
+    const qn_status status = qn__parts_gather(t->cluster, own, size, &t->parts, err);
+    qn__free(own);
+    return status;
+}
+
+/* 1 when the bytes of a rank are a letter. */
+static int is_letter(const void *bytes, uint64_t size) {
+    if (!bytes || size < sizeof(letter))
+        return 0;
+    const letter *head = bytes;
+    const qn_worker_report *w = (const void *)(head + 1);
+    if (head->rank.workers > MOST_WORKERS || size < sizeof *head + head->rank.workers * sizeof *w)
+        return 0;
+    for (uint32_t i = 0; i < head->rank.workers; ++i)
+        if (w[i].cores < 0 || w[i].cores > MOST_CORES)
+            return 0;
+    return letter_size(w, head->rank.workers) == size;
+}
+
+static void open_letter(qn_train *t, uint32_t rank, qn_train_report *report) {
+    const letter *head = (const void *)t->parts.part[rank].bytes;
+    qn_rank_report *r = &t->ranks[rank];
+    const qn_worker_report *w = (const void *)(head + 1);
+    const double *busy = (const void *)(w + head->rank.workers);
+    *r = head->rank;
+    r->rank = rank;
+    r->first_worker = report->workers;
+    r->host[sizeof r->host - 1] = r->worker_names[sizeof r->worker_names - 1] = 0;
+    report->steps_repeated += head->repeated;
+    for (uint32_t i = 0; i < r->workers; ++i) {
+        qn_worker_report *to = &t->worker[report->workers++];
+        *to = w[i];
+        to->rank = rank;
+        to->name[sizeof to->name - 1] = to->device[sizeof to->device - 1] = 0;
+        to->note[sizeof to->note - 1] = 0;
+        to->core_busy = to->cores > 0 ? busy : NULL;
+        busy += to->cores;
+    }
+}
+
+/* Of a rank that is lost there is what it said last. */
+static void describe_lost(qn_train *t, uint32_t rank) {
+    qn_rank_report *r = &t->ranks[rank];
+    const qn__said *said = &t->said[rank];
+    memset(r, 0, sizeof *r);
+    r->rank = rank;
+    r->lost = 1;
+    if (t->cluster)
+        snprintf(r->host, sizeof r->host, "%s", qn__cluster_host(t->cluster, rank));
+    r->items = said->items;
+    r->rate = said->rate;
+    r->busy = said->busy;
+    r->waiting = said->waiting;
+}
+
+/* Workers and ranks; *rate: items a second of all of them, each counted for its part of the steps.
+ */
+static qn_status report_ranks(qn_train *t, qn_train_report *report, double *rate, qn_error *err) {
+    qn_status status = exchange(t, t->seconds, err);
+    if (status != QN_OK)
+        return status;
+    qn__free(t->worker);
+    t->worker = qn__alloc((size_t)t->parts.ranks * MOST_WORKERS, sizeof *t->worker, err);
+    if (!t->worker)
+        return QN_MEMORY;
+    *rate = 0;
+    for (uint32_t r = 0; r < t->parts.ranks; ++r) {
+        if (is_letter(t->parts.part[r].bytes, t->parts.part[r].size)) {
+            open_letter(t, r, report);
+            *rate += t->ranks[r].rate;
+            continue;
+        }
+        describe_lost(t, r);
+        if (t->steps > 0)
+            *rate += t->said[r].rate * ((double)t->said[r].steps / (double)t->steps);
+    }
+    report->worker = t->worker;
+    report->ranks = t->parts.ranks;
+    report->rank = t->ranks;
+    return QN_OK;
+}
+
+typedef struct ending {
+    qn_train *train;
+    const qn_train_report *report;
+} ending;
+
+static qn_status end_record_of(void *context, qn_error *err) {
+    const ending *e = context;
+    qn_train *t = e->train;
+    const uint64_t epochs = t->job.step / t->job.steps_per_epoch;
+    if (t->unrecorded.status != QN_OK && !t->record)
+        return QN_OK; /* it ended before */
+    const qn_status status = qn__train_take_record(t, epochs, err);
+    return status == QN_OK ? end_record(t, e->report, err) : status;
 }
 
 qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
@@ -60,16 +239,13 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
         return status;
     report->seconds = t->seconds;
     /* Before the scores, whose time is no part of T. */
-    report->worker = qn__team_report(t->job.team, t->seconds, &report->workers, &rate);
-    describe_rank(report, rate, t->ranks);
-    report->ranks = 1;
-    report->rank = t->ranks;
-    status = qn__train_score(t, err);
+    status = report_ranks(t, report, &rate, err);
+    if (status == QN_OK)
+        status = qn__train_score(t, err);
     if (status != QN_OK)
         return status;
     report->seconds_training = t->training;
     report->seconds_choosing = qn__team_trial_seconds(t->job.team);
-    report->steps_repeated = qn__team_repeated(t->job.team);
     report->bound = rate > 0 ? (double)t->items / rate : 0;
     report->seconds_to_first_step = t->first_step - t->opened;
     report->items = t->items;
@@ -80,6 +256,8 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
     report->test = t->test_score;
     report->classes = t->job.layer[t->job.program.layers - 1].out;
     report->confusion = t->confusion;
-    status = t->record ? end_record(t, report, err) : QN_OK;
+    ending end = {t, report};
+    if (t->run_dir)
+        status = qn__by_speaker(t->cluster, end_record_of, &end, err);
     return status == QN_OK ? tell_unrecorded(t, err) : status;
 }

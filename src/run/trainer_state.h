@@ -5,15 +5,27 @@
 #include "job/train_job.h"
 #include "run/checkpoint.h"
 #include "run/record.h"
+#include "run/together.h"
 #include <quern/train.h>
 #include <stdatomic.h>
+#include <time.h>
 
 /* No step: nothing was saved or scored yet. */
 #define NO_STEP UINT64_MAX
 
+/* What a rank said of itself at the end of an epoch. */
+typedef struct qn__said {
+    uint64_t items, steps;
+    double rate, busy, waiting;
+} qn__said;
+
 struct qn_train {
     qn_train_options options; /* its texts are the caller's and may be gone */
+    qn_cluster *cluster;      /* NULL: no other ranks */
     char *checkpoint_dir;     /* a copy, or NULL */
+    char *run_dir, *isa, *command_line;
+    time_t wall;      /* of the beginning */
+    int began_record; /* by this rank or an earlier one */
     qn__train_job job;
     const qn_data *valid, *test;
     qn__checkpoints *checkpoints;
@@ -27,6 +39,9 @@ struct qn_train {
     qn_status failed;          /* of the step that failed; the workers' state is undefined then */
     double opened, first_step; /* moments; 0: not yet */
     double seconds;            /* T, of all calls of qn_train_run together */
+    double run_begun;          /* moment; 0: no call is under way */
+    double waited, waiting_at; /* seconds spent on other ranks: before this call, and what the
+                                  cluster said when it began */
     double training;           /* seconds in steps, of this run and of this epoch */
     double epoch_training;
     double last_checkpoint, last_meter;
@@ -37,8 +52,11 @@ struct qn_train {
     uint64_t saved_step;  /* that the last checkpoint is of, written or resumed from */
     uint64_t scored_step; /* after which the scores below were taken */
     qn_score train_score, valid_score, test_score;
-    qn_rank_report *ranks; /* for the report */
-    uint64_t *confusion;   /* of the test set, outputs x outputs; NULL without or with too many */
+    qn__said *said;           /* of each rank */
+    qn_rank_report *ranks;    /* for the report */
+    qn_worker_report *worker; /* the same, of all ranks: made when first asked for */
+    qn__parts parts;          /* and what they point to */
+    uint64_t *confusion; /* of the test set, outputs x outputs; NULL without or with too many */
 };
 
 /* Says something to the caller's on_note. */
@@ -49,6 +67,34 @@ qn_status qn__train_failed(const qn_train *train, qn_error *err);
 
 /* Takes the scores of the parameters as they are, unless they are known. */
 qn_status qn__train_score(qn_train *train, qn_error *err);
+
+/* 1 on the rank that writes files, and where there are no others. */
+int qn__train_speaks(const qn_train *train);
+
+/* Makes `err` the failure of all ranks. Returns its status. */
+qn_status qn__train_fail_all(qn_train *train, qn_status status, const qn_error *err);
+
+/* trainer_save.c: writes a checkpoint when one is due; the last one of a call of qn_train_run (by
+ * qn__by_speaker); and what is left when this rank has no worker any more: fills err's remedy. */
+qn_status qn__train_save_if_due(qn_train *train, double now, qn_error *err);
+qn_status qn__train_save_last(void *train, qn_error *err);
+qn_status qn__train_keep_what_is_left(qn_train *train, qn_error *err);
+
+/* Opens what only the rank that speaks holds, when it does not hold it yet: the folder of
+ * checkpoints, waiting `seconds` for who held it before, and the record. */
+qn_status qn__train_take_folder(qn_train *train, double seconds, qn_error *err);
+qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error *err);
+
+/* trainer_report.c: seconds so far that this rank waited for others; and what all ranks say of
+ * themselves, kept for when one of them is lost. */
+double qn__train_waiting(const qn_train *train);
+qn_status qn__train_say(qn_train *train, qn_error *err);
+
+/* trainer_trace.c: writes the trace of all ranks, when `together`, or of this one. */
+void qn__train_write_trace(qn_train *train, int together);
+
+/* Records what the job did since `begun`. */
+void qn__train_span(qn_train *train, const char *name, double begun);
 
 /* Where the state of the run stands, to be written as a checkpoint or filled from one. */
 qn__snapshot qn__train_snapshot(qn_train *train);

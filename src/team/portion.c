@@ -78,7 +78,7 @@ void qn__portion_deal(const qn__claim *claims, uint32_t ranks, uint32_t rank, qn
 
 void qn__portion_cores(uint32_t cores, uint32_t same, uint32_t place, uint32_t *first,
                        uint32_t *count) {
-    if (cores < same) {
+    if (cores < same || same == 0) {
         *first = cores ? place % cores : 0;
         *count = cores ? 1 : 0;
         return;
@@ -103,12 +103,14 @@ static uint32_t of_kind(const qn__member *members, uint32_t count, uint32_t inde
 
 void qn__portion_members(const qn__dealt *dealt, qn__member *members, uint32_t *count) {
     qn__member kept[64], wrapped = members[0];
+    const uint32_t same = dealt->same_devices > 0 ? dealt->same_devices : 1;
     uint32_t left = 0;
     for (uint32_t i = 0; i < *count; ++i) {
-        uint32_t number, all = of_kind(members, *count, i, &number);
-        if (!members[i].optional || number % dealt->same_devices == dealt->device_place)
+        uint32_t number;
+        const uint32_t all = of_kind(members, *count, i, &number);
+        if (!members[i].optional || number % same == dealt->device_place)
             kept[left++] = members[i];
-        else if (number == dealt->device_place % all)
+        else if (all > 0 && number == dealt->device_place % all)
             wrapped = members[i];
     }
     if (left == 0)
@@ -178,10 +180,11 @@ static void take_cores(const qn__dealt *dealt, qn_compute *compute, int asked,
                                      topology((int)c, "core_id"), (int)c};
     qsort(cores, count, sizeof *cores, in_order);
     qn__portion_cores(count, dealt->same_cores, dealt->core_place, &first, &own);
-    const int quota = qn__quota_cores(groups, mount) / (int)dealt->same_quota;
+    const int all = qn__quota_cores(groups, mount);
+    const int quota = dealt->same_quota > 0 ? all / (int)dealt->same_quota : all;
     if (!asked && (dealt->same_cores > 1 || dealt->same_quota > 1)) {
         compute->threads = (int)own;
-        if (qn__quota_cores(groups, mount) > 0 && quota < (int)own)
+        if (all > 0 && quota < (int)own)
             compute->threads = quota > 1 ? quota : 1;
     }
     if (dealt->same_cores > 1 && asked <= (int)own && own > 0) {

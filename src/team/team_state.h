@@ -140,6 +140,7 @@ struct qn__team {
     const int64_t *summed;  /* the same, or the total of all ranks */
     uint64_t adding;        /* who adds them up */
     qn__applied *applied;
+    qn__applied places; /* among ranks: in the words of the round */
     uint32_t piece; /* items of a piece of apply */
     int tallied;
     uint32_t failed_at;    /* first grain or piece of the call that failed, of all members */

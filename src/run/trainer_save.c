@@ -1,0 +1,169 @@
+/* What a training leaves behind in its folder of checkpoints. Among ranks the one that speaks
+ * writes; when it is lost, the next one takes the folder over. */
+#include "base/clock.h"
+#include "run/trainer_state.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* By their cost, checkpoints are written once in so many seconds at most; and the bytes a second
+ * that are expected of a disk that was not seen at work. */
+#define SOONEST 1.0
+#define SLOW_DISK 1e8
+/* Seconds in which a folder has to be given back by a rank that died, in the middle of the run and
+ * at its end; and microseconds between two looks. */
+#define SHORT_WAIT 0.2
+#define LONG_WAIT 5.0
+enum { LOOK_AGAIN = 10000 };
+
+/* 8.7: what is not finite never reaches a file. */
+static qn_status check_finite(const qn_train *t, qn_error *err) {
+    const float *parameter = t->job.state.parameters;
+    for (uint64_t i = 0; i < t->job.program.parameters; ++i) {
+        if (isfinite(parameter[i]))
+            continue;
+        qn__fail(err, QN_NUMERIC, "a parameter became %s",
+                 isnan(parameter[i]) ? "NaN" : "infinite");
+        qn__at(err, "step %llu", (unsigned long long)t->job.step);
+        return qn__remedy(err, QN_NUMERIC, "a lower --lr or a warm-up usually helps");
+    }
+    return QN_OK;
+}
+
+static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *err) {
+    const double begun = qn__now();
+    qn_status status = qn__train_failed(t, err);
+    if (status == QN_OK)
+        status = qn__train_job_pull(&t->job, err);
+    if (status == QN_OK)
+        status = check_finite(t, err);
+    if (status != QN_OK)
+        return status;
+    const qn__snapshot snapshot = qn__train_snapshot(t);
+    status = qn__checkpoints_write(to, &snapshot, err);
+    t->last_checkpoint = qn__now();
+    t->checkpoint_cost = fmax(t->last_checkpoint - begun, 0.5 * t->checkpoint_cost);
+    if (status == QN_OK && to == t->checkpoints)
+        t->saved_step = t->job.step;
+    qn__train_span(t, "checkpoint", begun);
+    return status;
+}
+
+qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
+    qn__checkpoints *there = NULL;
+    if (t->checkpoints && strcmp(dir, t->checkpoint_dir) == 0)
+        return write_checkpoint(t, t->checkpoints, err);
+    qn_status status = qn__checkpoints_open(dir, &there, err);
+    if (status == QN_OK)
+        status = write_checkpoint(t, there, err);
+    qn__checkpoints_close(there);
+    return status;
+}
+
+int qn__train_speaks(const qn_train *t) { return !t->cluster || qn_cluster_speaks(t->cluster); }
+
+qn_status qn__train_fail_all(qn_train *t, qn_status status, const qn_error *err) {
+    /* What came from the cluster, or ends this rank alone, is no news for the others. */
+    if (t->cluster && status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE)
+        qn__cluster_fail(t->cluster, err);
+    return status;
+}
+
+qn_status qn__train_take_folder(qn_train *t, double seconds, qn_error *err) {
+    const double until = qn__now() + seconds;
+    if (t->checkpoints)
+        return QN_OK;
+    for (;;) {
+        const qn_status status = qn__checkpoints_open(t->checkpoint_dir, &t->checkpoints, err);
+        if (status != QN_BUSY || qn__now() >= until)
+            return status;
+        usleep(LOOK_AGAIN);
+    }
+}
+
+/* Seconds that a checkpoint takes: what the last ones did, or a guess from its size, on the high
+ * side, while there was none. */
+static double checkpoint_cost(const qn_train *t) {
+    const double bytes = (double)t->job.program.parameters * sizeof(float) *
+                         (1 + qn__optimizer_slots(t->job.program.optimizer));
+    return t->checkpoint_cost > 0 ? t->checkpoint_cost : 0.02 + bytes / SLOW_DISK;
+}
+
+static int checkpoint_due(const qn_train *t, double now) {
+    const qn_train_options *o = &t->options;
+    if (!t->checkpoint_dir)
+        return 0;
+    if (o->checkpoint_steps && t->job.step % o->checkpoint_steps == 0)
+        return 1;
+    if (o->checkpoint_part > 0 &&
+        now - t->last_checkpoint >= fmax(SOONEST, checkpoint_cost(t) / o->checkpoint_part))
+        return 1;
+    return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
+}
+
+/* Who spoke before may be held up and still hold the folder: the run goes on without a checkpoint
+ * then, until the next one is due. */
+static qn_status passed_over(qn_train *t, const qn_error *why) {
+    char text[1200];
+    snprintf(text, sizeof text, "%s; the run goes on without a checkpoint of step %llu", why->what,
+             (unsigned long long)t->job.step);
+    qn__train_tell(t, text);
+    t->last_checkpoint = qn__now();
+    return QN_OK;
+}
+
+qn_status qn__train_save_if_due(qn_train *t, double now, qn_error *err) {
+    if (!qn__train_speaks(t) || !checkpoint_due(t, now))
+        return QN_OK;
+    qn_status status = qn__train_take_folder(t, SHORT_WAIT, err);
+    if (status == QN_BUSY && t->cluster)
+        return passed_over(t, err);
+    if (status == QN_OK)
+        status = write_checkpoint(t, t->checkpoints, err);
+    return qn__train_fail_all(t, status, err);
+}
+
+qn_status qn__train_save_last(void *context, qn_error *err) {
+    qn_train *t = context;
+    if (t->saved_step == t->job.step)
+        return QN_OK;
+    qn_status status = qn__train_take_folder(t, LONG_WAIT, err);
+    if (status == QN_BUSY && t->cluster && t->job.step == t->job.steps)
+        return passed_over(t, err); /* the model is what matters now */
+    if (status == QN_OK)
+        status = write_checkpoint(t, t->checkpoints, err);
+    return qn__train_fail_all(t, status, err);
+}
+
+/* Every worker is lost. What the host still has is kept as a checkpoint where there is a folder for
+ * it. */
+qn_status qn__train_keep_what_is_left(qn_train *t, qn_error *err) {
+    const uint64_t reached = t->job.step;
+    qn_error failure;
+    t->failed = QN_DEVICE;
+    if (t->cluster && qn_cluster_alive(t->cluster) > 1)
+        return qn__remedy(err, QN_DEVICE, "the other ranks go on without this one");
+    qn__train_job_salvage(&t->job);
+    if (t->checkpoint_dir && qn__train_take_folder(t, LONG_WAIT, NULL) != QN_OK)
+        return qn__remedy(err, QN_DEVICE, "begin again with --resume and other devices");
+    if (!t->checkpoints)
+        return qn__remedy(err, QN_DEVICE,
+                          "begin again with other devices; with --checkpoint, such a loss costs "
+                          "seconds");
+    if (t->saved_step == NO_STEP || t->saved_step < t->job.step) {
+        const qn__snapshot snapshot = qn__train_snapshot(t);
+        qn_status status = check_finite(t, &failure);
+        if (status == QN_OK)
+            status = qn__checkpoints_write(t->checkpoints, &snapshot, &failure);
+        if (status == QN_OK)
+            t->saved_step = t->job.step;
+    }
+    if (t->saved_step == NO_STEP)
+        return qn__remedy(err, QN_DEVICE, "begin again with other devices");
+    return qn__remedy(
+        err, QN_DEVICE,
+        "start again with --resume and other devices: the checkpoint is of step %llu, "
+        "%llu steps were done",
+        (unsigned long long)t->saved_step, (unsigned long long)reached);
+}

@@ -1,0 +1,102 @@
+/* The trace of a training: of this process, or of all ranks on one time line. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "run/trainer_state.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a rank tells of its trace before its events. */
+typedef struct beginning {
+    double begun; /* by its own clock, then by that of the first rank that is left; 0: no rank */
+    uint64_t dropped;
+} beginning;
+
+/* A trace that cannot be written is no reason to lose a training either. */
+static void without_trace(qn_train *t, const qn_error *failure) {
+    char text[1200];
+    if (t->unrecorded.status == QN_OK)
+        t->unrecorded = *failure;
+    snprintf(text, sizeof text, "%s; the run is without its trace", failure->what);
+    qn__train_tell(t, text);
+}
+
+/* Where all ranks' traces begin, by the clock of the first rank that is left; *later: by how much
+ * this one's begins later than the first of all; *dropped: records of all that found no room. */
+static qn_status bring_together(qn_train *t, double *later, size_t *dropped, qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(t->cluster), own = qn_cluster_rank(t->cluster);
+    beginning mine = {qn__trace_begun(t->trace), qn__trace_dropped(t->trace)};
+    beginning *all = qn__alloc(ranks, sizeof *all, err);
+    double first = INFINITY;
+    uint32_t clock = 0;
+    *later = 0;
+    *dropped = 0;
+    if (!all)
+        return QN_MEMORY;
+    qn_status status = qn__cluster_gather(t->cluster, &mine, sizeof mine, all, err);
+    if (status == QN_OK) {
+        while (clock + 1 < ranks && !(all[clock].begun > 0))
+            ++clock;
+        mine.begun += clock == own ? 0 : qn__cluster_clock(t->cluster, clock);
+        status = qn__cluster_gather(t->cluster, &mine, sizeof mine, all, err);
+    }
+    for (uint32_t r = 0; r < ranks && status == QN_OK; ++r) {
+        *dropped += all[r].dropped;
+        if (all[r].begun > 0)
+            first = fmin(first, all[r].begun);
+    }
+    if (isfinite(first))
+        *later = fmax(0, mine.begun - first);
+    qn__free(all);
+    return status;
+}
+
+static qn_status write_joined(const qn_train *t, const qn__parts *parts, size_t dropped,
+                              qn_error *err) {
+    qn__trace_events_of *events = qn__alloc(parts->ranks, sizeof *events, err);
+    if (!events)
+        return QN_MEMORY;
+    for (uint32_t r = 0; r < parts->ranks; ++r)
+        events[r] = (qn__trace_events_of){(const char *)parts->part[r].bytes, parts->part[r].size};
+    const qn_status status =
+        qn__trace_write_joined(events, parts->ranks, dropped, t->trace_path, err);
+    qn__free(events);
+    return status;
+}
+
+/* The events of all ranks, to all; the one that speaks writes them. */
+static void write_together(qn_train *t) {
+    const uint32_t own = qn_cluster_rank(t->cluster);
+    qn__text text = {0};
+    qn__parts parts = {0};
+    qn_error failure;
+    size_t dropped;
+    qn__trace_process process = {.number = own + 1, .name = qn_cluster_name(t->cluster, own)};
+    qn_status status = bring_together(t, &process.later, &dropped, &failure);
+    if (status != QN_OK)
+        return; /* the other ranks are gone, or all have failed: that is told elsewhere */
+    status = qn__trace_events(t->trace, &process, &text, &failure);
+    if (qn__parts_gather(t->cluster, text.data, status == QN_OK ? text.size : 0, &parts, NULL) ==
+            QN_OK &&
+        qn__train_speaks(t)) {
+        if (status == QN_OK)
+            status = write_joined(t, &parts, dropped, &failure);
+        if (status != QN_OK)
+            without_trace(t, &failure);
+    }
+    qn__parts_release(&parts);
+    qn__text_release(&text);
+}
+
+void qn__train_write_trace(qn_train *t, int together) {
+    qn_error failure;
+    if (!t->trace)
+        return;
+    if (t->epoch_begun > 0) /* which a further call goes on with */
+        qn__train_span(t, "epoch", t->epoch_begun);
+    t->epoch_begun = 0;
+    if (t->cluster && together)
+        write_together(t);
+    else if (qn__train_speaks(t) && qn__trace_write(t->trace, t->trace_path, &failure) != QN_OK)
+        without_trace(t, &failure);
+}
