@@ -11,10 +11,11 @@
  * that are expected of a disk that was not seen at work. */
 #define SOONEST 1.0
 #define SLOW_DISK 1e8
-/* Seconds in which a folder has to be given back by a rank that died, in the middle of the run and
- * at its end; and microseconds between two looks. */
-#define SHORT_WAIT 0.2
+/* A rank that died has given its folder back at once, one that is held up keeps it: seconds that an
+ * interrupted run waits for it, whose last checkpoint is all that is left of it, and one that is
+ * complete; and microseconds between two looks. */
 #define LONG_WAIT 5.0
+#define SHORT_WAIT 0.2
 enum { LOOK_AGAIN = 10000 };
 
 /* 8.7: what is not finite never reaches a file. */
@@ -108,7 +109,9 @@ static qn_status passed_over(qn_train *t, const qn_error *why) {
     char text[1200];
     snprintf(text, sizeof text, "%s; the run goes on without a checkpoint of step %llu", why->what,
              (unsigned long long)t->job.step);
-    qn__train_tell(t, text);
+    if (!t->passed_over)
+        qn__train_tell(t, text);
+    t->passed_over = 1;
     t->last_checkpoint = qn__now();
     return QN_OK;
 }
@@ -116,7 +119,7 @@ static qn_status passed_over(qn_train *t, const qn_error *why) {
 qn_status qn__train_save_if_due(qn_train *t, double now, qn_error *err) {
     if (!qn__train_speaks(t) || !checkpoint_due(t, now))
         return QN_OK;
-    qn_status status = qn__train_take_folder(t, SHORT_WAIT, err);
+    qn_status status = qn__train_take_folder(t, 0, err);
     if (status == QN_BUSY && t->cluster)
         return passed_over(t, err);
     if (status == QN_OK)
@@ -128,8 +131,9 @@ qn_status qn__train_save_last(void *context, qn_error *err) {
     qn_train *t = context;
     if (t->saved_step == t->job.step)
         return QN_OK;
-    qn_status status = qn__train_take_folder(t, LONG_WAIT, err);
-    if (status == QN_BUSY && t->cluster && t->job.step == t->job.steps)
+    const int complete = t->job.step == t->job.steps;
+    qn_status status = qn__train_take_folder(t, complete ? SHORT_WAIT : LONG_WAIT, err);
+    if (status == QN_BUSY && t->cluster && complete)
         return passed_over(t, err); /* the model is what matters now */
     if (status == QN_OK)
         status = write_checkpoint(t, t->checkpoints, err);
