@@ -156,7 +156,8 @@ class Hosts:
     def hostfile(self, slots, form="{} slots={}"):
         """A file for mpirun: how many ranks each host takes; MPICH writes "{}:{}"."""
         path = self.folder / "hostfile"
-        path.write_text("".join(form.format(n, s) + "\n" for n, s in zip(self.names, slots)))
+        path.write_text("".join(form.format(n, s) + "\n"
+                                for n, s in zip(self.names, slots) if s))
         return path
 
     # ------------------------------------------------------------------ what goes wrong

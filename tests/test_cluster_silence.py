@@ -1,0 +1,161 @@
+"""Ranks that stop without dying, hosts that are cut off, hosts that are lost.
+
+Silence means death only after a stated time (--rank-timeout). Of two parts that cannot reach each
+other at most one goes on, and whoever is left behind writes nothing.
+"""
+
+import signal
+import time
+
+import pytest
+
+import hosts
+import launch
+from cluster_job import Job
+
+TIMEOUT = 1.5  # seconds of silence, in the tests where they count
+
+
+@pytest.fixture(scope="module")
+def job(quern, tmp_path_factory):
+    return Job(quern, tmp_path_factory.mktemp("job"))
+
+
+@pytest.fixture(scope="module")
+def long_job(quern, tmp_path_factory):
+    return Job(quern, tmp_path_factory.mktemp("long"), epochs=150)
+
+
+def signature(path):
+    """Changes whenever the file is written, even with the same bytes."""
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+# ---------------------------------------------------------------- one rank
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_stopped_rank(rank, job, tmp_path):
+    """SIGSTOP: noticed, named, treated as dead; when it wakes it leaves and touches nothing."""
+    out = tmp_path / "model"
+    words = job.train(out, "--rank-timeout", TIMEOUT, "--checkpoint", tmp_path / "checkpoints",
+                      "--checkpoint-every", 5)
+    with launch.Run(job.quern, "meet", 3, words) as run:
+        run.until('"epoch":2,')
+        assert run.kill(rank, signal.SIGSTOP)
+        stopped = time.monotonic()
+        others = [r for r in range(3) if r != rank]
+        run.until(lambda: all(run.processes[r].poll() is not None for r in others), 30)
+        assert time.monotonic() - stopped > 0.5 * TIMEOUT
+        assert [run.processes[r].returncode for r in others] == [0, 0], run.story()
+        assert job.made(out)
+        assert f"rank {rank} on" in run.text(), run.story()
+        before = {path: signature(path) for path in tmp_path.rglob("*")}
+        assert run.kill(rank, signal.SIGCONT)
+        codes = run.wait(20)
+        assert codes[rank] == 0, run.story()
+        assert {path: signature(path) for path in tmp_path.rglob("*")} == before
+
+
+def test_rank_that_is_slow_to_answer(job, tmp_path):
+    """Stopped for less than the time limit: nobody is lost."""
+    with launch.Run(job.quern, "meet", 3, job.train(tmp_path / "model")) as run:  # 20 s
+        run.until('"epoch":2,')
+        run.kill(1, signal.SIGSTOP)
+        time.sleep(0.7)
+        run.kill(1, signal.SIGCONT)
+        assert run.wait(60) == [0, 0, 0], run.story()
+        assert not any(row["lost"] for row in run.events("end")[0]["ranks"])
+    assert job.made(tmp_path / "model")
+
+
+# ---------------------------------------------------------------- two hosts, a cable
+
+@pytest.mark.parametrize("slots, goes_on", [([2, 2], 0), ([1, 2], 1), ([2, 1], 0)])
+def test_hosts_cut_apart(slots, goes_on, job, tmp_path):
+    """Half with the lowest rank, or more than half, goes on; the others say why and write nothing,
+    also when they can be reached again."""
+    with hosts.Hosts(2) as net:
+        out = net.own / "model"
+        words = job.train(out, "--rank-timeout", TIMEOUT)
+        with launch.Run(job.quern, "meet", sum(slots), words, net=net, slots=slots) as run:
+            run.until('"epoch":2,')
+            net.unplug(1)
+            place = [0] * slots[0] + [1] * slots[1]
+            codes = run.wait(60)
+            net.plug(1)
+            assert codes == [0 if here == goes_on else 1 for here in place], run.story()
+            left = [run.outputs[r].read_text() for r, here in enumerate(place) if here != goes_on]
+            assert all("cannot be reached" in text or "reach" in text for text in left), run.story()
+        assert net.read(1 - goes_on, out) is None
+        net.run(goes_on, "cp", out, tmp_path / "model")
+        assert job.made(tmp_path / "model")
+
+
+def test_short_cut(job, tmp_path):
+    """A cable pulled for less than the time limit: nothing happens."""
+    with hosts.Hosts(2) as net:
+        words = job.train(tmp_path / "model", "--rank-timeout", 6)
+        with launch.Run(job.quern, "meet", 3, words, net=net, slots=[1, 2]) as run:
+            run.until('"epoch":2,')
+            net.unplug(1)
+            time.sleep(1.0)
+            assert not run.over()
+            net.plug(1)
+            assert run.wait(60) == [0, 0, 0], run.story()
+            assert not any(row["lost"] for row in run.events("end")[0]["ranks"])
+    assert job.made(tmp_path / "model")
+
+
+@pytest.mark.parametrize("line", ["slow", "long"])
+def test_poor_line(line, job, tmp_path):
+    """Little passes between the hosts, or it takes long: the run takes longer, and that is all."""
+    with hosts.Hosts(2, delay=0.002 if line == "long" else 0) as net:
+        if line == "slow":
+            net.rate(1, "100mbit")
+        words = job.train(tmp_path / "model")
+        with launch.Run(job.quern, "meet", 3, words, net=net, slots=[1, 2]) as run:
+            assert run.wait(90) == [0, 0, 0], run.story()
+            assert {row["host"] for row in run.events("end")[0]["ranks"]} == {"host-a", "host-b"}
+    assert job.made(tmp_path / "model")
+
+
+# ---------------------------------------------------------------- a host that is lost
+
+@pytest.mark.parametrize("how", ["killed", "power cut"])
+def test_host_lost_by_hand(how, job, tmp_path):
+    """Without a launcher that ends everything, the hosts that are left go on."""
+    with hosts.Hosts(3) as net:
+        words = job.train(tmp_path / "model", "--rank-timeout", TIMEOUT)
+        with launch.Run(job.quern, "meet", 4, words, net=net, slots=[1, 2, 1]) as run:
+            run.until('"epoch":2,')
+            (net.kill_all if how == "killed" else net.lose)(1)
+            assert run.wait(60) == [0, -9, -9, 0], run.story()
+            lost = [row["rank"] for row in run.events("end")[0]["ranks"] if row["lost"]]
+            assert lost == [1, 2]
+    assert job.made(tmp_path / "model")
+
+
+@pytest.mark.parametrize("launcher, how", [
+    ("openmpi5", "killed"), ("openmpi5", "power cut"), ("openmpi4", "power cut"),
+    ("mpich", "killed")])
+def test_host_lost_with_its_daemon(launcher, how, long_job, tmp_path):
+    """mpirun's daemon dies with its host. Whatever the launcher then does (Open MPI 5 leaves at once
+    with 0, and some ranks may go on without it), it ends, the ranks end, and if there is no model
+    then the same command, started on what is left, goes on to it."""
+    launch.need(launcher)
+    out, checkpoints = tmp_path / "model", tmp_path / "checkpoints"
+    words = long_job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 50,
+                           "--rank-timeout", TIMEOUT)
+    with hosts.Hosts(3) as net:
+        with launch.Run(long_job.quern, launcher, 5, words, net=net, slots=[2, 2, 1],
+                        deaths=True) as run:
+            run.until(lambda: any(checkpoints.glob("checkpoint-*.safetensors")))
+            (net.kill_all if how == "killed" else net.lose)(1)
+            run.wait(60)
+            run.until(lambda: not run.pids(), 30)
+        assert not out.exists() or long_job.made(out)
+        with launch.Run(long_job.quern, launcher, 2, [*words, "--resume"], net=net,
+                        slots=[1, 0, 1]) as run:
+            assert run.wait(60) == [0], run.story()
+    assert long_job.made(out)
