@@ -74,7 +74,7 @@ int qn__cluster_stopping(const qn_cluster *c);
 /* This rank cannot go on: all others fail alike, with a message that names rank and host. */
 void qn__cluster_fail(qn_cluster *c, const qn_error *why);
 
-/* ------------------------------------------------------------------------- built on rounds */
+/* --------------------------------------------------------------------------- built on rounds */
 
 /* Every rank's `bytes` bytes, those of rank r at all + r * bytes, zeros where a rank is dead; all
  * ranks give the same number. */

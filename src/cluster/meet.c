@@ -6,6 +6,7 @@
 #include "cluster/meet_mesh.h"
 #include "cluster/meet_mpi.h"
 #include "cluster/meet_rendezvous.h"
+#include "cluster/meet_slurm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,7 @@ typedef struct gathering {
     double until, rank_timeout;
 } gathering;
 
-/* --------------------------------------------------------------------------------- the options */
+/* ------------------------------------------------------------------------------- the options */
 
 static qn_status check_times(const qn_cluster_options *o, qn_error *err) {
     const double meet = o->meet_timeout, rank = o->rank_timeout;
@@ -60,7 +61,7 @@ static qn_status check_place(const qn_cluster_options *o, qn__rendezvous *place,
     return QN_OK;
 }
 
-/* --------------------------------------------------------------------------- finding the others */
+/* ------------------------------------------------------------------------ finding the others */
 
 static qn_status open_cards(gathering *g, const char *interface, int loopback, qn_error *err) {
     g->card = qn__alloc(g->ranks, sizeof *g->card, err);
@@ -79,7 +80,10 @@ static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *
         return status;
     g->ranks = o->ranks;
     g->rank = o->rank;
-    status = open_cards(g, o->interface, qn__rendezvous_is_loopback(host), err);
+    const int loopback = qn__rendezvous_is_loopback(host);
+    const int named = !qn__meet_is_address(host) && strcmp(host, "localhost") != 0;
+    place.everywhere = loopback && named && o->key;
+    status = open_cards(g, o->interface, loopback && !place.everywhere, err);
     if (status == QN_OK)
         status = qn__rendezvous_meet(&place, g->card, g->key, g->until, err);
     return status;
@@ -101,6 +105,30 @@ static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *
     return QN_OK;
 }
 
+/* srun tells each rank where the first is. */
+static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher *launcher,
+                                 gathering *g, qn_error *err) {
+    char host[256], run[64];
+    qn__rendezvous place = {.host = host,
+                            .run = run,
+                            .ranks = launcher->ranks,
+                            .rank = launcher->rank,
+                            .secret = o->key,
+                            .munge = o->key == NULL,
+                            .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
+    qn_status status = qn__slurm_place(host, &place.port, err);
+    qn__slurm_run(run);
+    const int one_node = strcmp(host, "127.0.0.1") == 0;
+    place.everywhere = !one_node; /* a host's own name often stands for an address of its own */
+    g->ranks = place.ranks;
+    g->rank = place.rank;
+    if (status == QN_OK)
+        status = open_cards(g, o->interface, one_node, err);
+    if (status == QN_OK)
+        status = qn__rendezvous_meet(&place, g->card, g->key, g->until, err);
+    return status;
+}
+
 static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g, qn__meeting *meeting,
                                     qn_error *err) {
     qn__launcher launcher;
@@ -108,10 +136,11 @@ static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g, q
     if (status != QN_OK || launcher.kind == QN__LAUNCHED_ALONE)
         return status;
     snprintf(meeting->launcher, sizeof meeting->launcher, "%s", launcher.name);
-    return gather_by_mpi(o, &launcher, g, err);
+    return launcher.kind == QN__LAUNCHED_SLURM ? gather_by_slurm(o, &launcher, g, err)
+                                               : gather_by_mpi(o, &launcher, g, err);
 }
 
-/* ------------------------------------------------------------------------------- what was found */
+/* ---------------------------------------------------------------------------- what was found */
 
 /* Machines are numbered by their first rank; all ranks find the same numbers. */
 static void number_machines(const gathering *g, qn__met *met) {
@@ -191,7 +220,7 @@ void qn__meeting_end(qn__meeting *meeting) {
     memset(meeting, 0, sizeof *meeting);
 }
 
-/* ------------------------------------------------------------------------------------- by name */
+/* ----------------------------------------------------------------------------------- by name */
 
 qn_status qn__meeting_give(qn__meeting *meeting, uint32_t to, int file, qn_error *err) {
     return qn__post_give(meeting->post, to, file, err);

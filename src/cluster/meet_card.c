@@ -38,7 +38,7 @@ void qn__card_text(char *to, size_t room, const char *from, size_t size) {
     to[i] = 0;
 }
 
-/* ------------------------------------------------------------------------- which machine it is */
+/* ----------------------------------------------------------------------- which machine it is */
 
 static void add_file(qn__sha256 *hash, const char *path) {
     char text[64] = "";
@@ -136,7 +136,7 @@ void qn__ears_close(qn__ears *ears) {
     *ears = (qn__ears){-1, -1};
 }
 
-/* ------------------------------------------------------------------------------- how it travels */
+/* ---------------------------------------------------------------------------- how it travels */
 
 static unsigned char *write_address(unsigned char *at, const qn__address *address) {
     qn__put_u32(at, address->kind);

@@ -64,6 +64,7 @@ static void let_in(qn__door *door, double now) {
             place->since = now;
             place->local = local;
             qn__shake_begin(&place->shake, file, 0, &door->own, door->key);
+            place->shake.greeting = door->greeting;
         }
     }
 }

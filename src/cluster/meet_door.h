@@ -20,17 +20,19 @@ typedef struct qn__door {
     const qn__ears *ears;
     qn__hello own;
     const unsigned char *key;
+    const char *greeting; /* NULL, or a credential to hand to every guest */
     void *user;
     /* A guest holds the key: NULL to let it in, or why not. */
     const char *(*decide)(void *user, const qn__hello *other);
     /* It is in; the socket is the callee's. */
     void (*joined)(void *user, const qn__hello *other, int file, int local);
+
     uint32_t wrong_keys;    /* guests that held another key */
     qn__address wrong_from; /* the last of them */
     qn__guest guest[QN__GUESTS];
 } qn__door;
 
-/* `door`, with its first six fields set, made ready. */
+/* Makes ready a door whose fields up to `joined` are set. */
 void qn__door_open(qn__door *door);
 /* What to wait for; returns the number of entries, at most QN__DOOR_POLLS. */
 size_t qn__door_polls(const qn__door *door, struct pollfd *list);

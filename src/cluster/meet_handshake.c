@@ -13,7 +13,7 @@
 
 static const char MAGIC[8] = {'q', 'u', 'e', 'r', 'n', 0, '\r', '\n'};
 
-/* ------------------------------------------------------------------------------------ the proof */
+/* --------------------------------------------------------------------------------- the proof */
 
 void qn__hmac(const void *key, size_t key_size, const void *first, size_t first_size,
               const void *second, size_t second_size, unsigned char mac[32]) {
@@ -55,7 +55,7 @@ static void prove(const qn__shake *s, int dialler, unsigned char mac[32]) {
     qn__hmac(s->key, 32, who, strlen(who), both, sizeof both, mac);
 }
 
-/* ------------------------------------------------------------------------------------ the hello */
+/* --------------------------------------------------------------------------------- the hello */
 
 void qn__hello_fill(qn__hello *hello, qn__purpose purpose, uint32_t from, uint32_t to,
                     uint32_t ranks) {
@@ -104,13 +104,24 @@ static int read_hello(const unsigned char from[QN__HELLO_BYTES], qn__hello *hell
     return 1;
 }
 
-/* ----------------------------------------------------------------------------------- the stages */
+/* -------------------------------------------------------------------------------- the stages */
 
 /* What is sent and received, one after the other. */
-enum { SEND_HELLO, GET_HELLO, SEND_PROOF, GET_PROOF, DECIDE, SEND_VERDICT, GET_VERDICT, END };
+enum {
+    SEND_GREETING,
+    SEND_HELLO,
+    GET_HELLO,
+    SEND_PROOF,
+    GET_PROOF,
+    DECIDE,
+    SEND_VERDICT,
+    GET_VERDICT,
+    END
+};
 
 static const int DIALLER[] = {SEND_HELLO, GET_HELLO, SEND_PROOF, GET_VERDICT, END};
-static const int DIALLED[] = {GET_HELLO, SEND_HELLO, GET_PROOF, DECIDE, SEND_VERDICT, END};
+static const int DIALLED[] = {SEND_GREETING, GET_HELLO,    SEND_HELLO, GET_PROOF,
+                              DECIDE,        SEND_VERDICT, END};
 
 static int stage_of(const qn__shake *s) { return (s->dialled ? DIALLER : DIALLED)[s->stage]; }
 
@@ -125,7 +136,8 @@ void qn__shake_begin(qn__shake *s, int file, int dialled, const qn__hello *own,
 }
 
 /* Sends or receives `size` bytes: 1 when all have gone or come. */
-static int transfer(qn__shake *s, unsigned char *bytes, size_t size, int out) {
+static int transfer(qn__shake *s, void *memory, size_t size, int out) {
+    unsigned char *const bytes = memory;
     while (s->have < size) {
         const ssize_t n =
             out ? send(s->file, bytes + s->have, size - s->have, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -207,7 +219,11 @@ qn__shake_state qn__shake_go(qn__shake *s) {
             s->state = QN__SHAKE_ASK;
             return s->state;
         }
-        if (stage == SEND_HELLO || stage == GET_HELLO)
+        if (stage == SEND_GREETING && s->greeting)
+            whole = transfer(s, (void *)s->greeting, QN__CREDENTIAL_BYTES, 1);
+        else if (stage == SEND_GREETING)
+            whole = 1;
+        else if (stage == SEND_HELLO || stage == GET_HELLO)
             whole = transfer(s, stage == SEND_HELLO ? s->own_hello : s->other_hello,
                              QN__HELLO_BYTES, stage == SEND_HELLO);
         else if (stage == SEND_PROOF || stage == GET_PROOF)

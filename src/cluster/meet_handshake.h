@@ -9,6 +9,7 @@
 #define QN_CLUSTER_MEET_HANDSHAKE_H
 
 #include "base/error.h"
+#include "cluster/meet_munge.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,7 @@ typedef struct qn__shake {
     size_t have; /* bytes of this stage that have been sent or received */
     qn__shake_state state;
     const unsigned char *key; /* 32 bytes; belongs to the caller */
+    const char *greeting;     /* NULL, or a credential that who was dialled sends first */
     qn__hello other;
     unsigned char own_hello[QN__HELLO_BYTES], other_hello[QN__HELLO_BYTES];
     unsigned char proof[32], verdict[QN__VERDICT_BYTES];
@@ -54,7 +56,7 @@ typedef struct qn__shake {
 
 void qn__shake_begin(qn__shake *shake, int file, int dialled, const qn__hello *own,
                      const unsigned char key[32]);
-/* As far as it goes without waiting. */
+/* With s->greeting set in between. As far as it goes without waiting. */
 qn__shake_state qn__shake_go(qn__shake *shake);
 /* The answer to QN__SHAKE_ASK: `refusal` NULL to accept. */
 qn__shake_state qn__shake_decide(qn__shake *shake, const char *refusal);

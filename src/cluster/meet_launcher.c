@@ -52,7 +52,7 @@ static qn_status who(qn__launcher *l, const char *ranks, const char *rank, qn_er
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------------------------ Open MPI */
+/* ---------------------------------------------------------------------------------- Open MPI */
 
 /* Whether somebody listens at the IPv4 address of a PMIx server, "...;tcp4://127.0.0.1:33831". A
  * launcher that has ended leaves the address in the environment, and the MPI library would end this
@@ -110,7 +110,7 @@ static qn_status find_open_mpi(qn__launcher *l, qn_error *err) {
     return QN_OK;
 }
 
-/* --------------------------------------------------------------------------------------- MPICH */
+/* ------------------------------------------------------------------------------------- MPICH */
 
 static qn_status find_mpich(qn__launcher *l, qn_error *err) {
     uint64_t file = 0;
@@ -131,7 +131,7 @@ static qn_status find_mpich(qn__launcher *l, qn_error *err) {
     return QN_OK;
 }
 
-/* --------------------------------------------------------------------------------------- Slurm */
+/* ------------------------------------------------------------------------------------- Slurm */
 
 /* Only what srun started: in a batch script the step's variables are not set. */
 static qn_status find_slurm(qn__launcher *l, qn_error *err) {

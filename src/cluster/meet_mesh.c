@@ -115,7 +115,7 @@ static void go_on(weaving *w, uint32_t other, double now) {
     }
 }
 
-/* ------------------------------------------------------------------------------- all together */
+/* ------------------------------------------------------------------------------ all together */
 
 static void wait_for_news(weaving *w, double now) {
     size_t count = qn__door_polls(w->door, w->poll);
@@ -216,6 +216,7 @@ static qn_status connect_all(weaving *w, qn_error *err) {
     }
     w->door->ears = m->ears;
     w->door->key = m->key;
+    w->door->greeting = NULL;
     w->door->user = w;
     w->door->decide = decide;
     w->door->joined = joined;
@@ -255,17 +256,22 @@ qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) 
     return status;
 }
 
+qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *version,
+                                 uint32_t contract, uint32_t wire, const qn__card *first,
+                                 qn_error *err) {
+    qn__fail(err, QN_CLUSTER,
+             "rank %u on %s runs Quern %s (contract %u, wire %u), rank 0 on %s runs Quern %s "
+             "(contract %u, wire %u)",
+             rank, host, version, contract, wire, first->host, first->version, first->contract,
+             first->wire);
+    return qn__remedy(err, QN_CLUSTER, "install the same version of Quern on all machines");
+}
+
 qn_status qn__mesh_versions(const qn__card *card, uint32_t ranks, qn_error *err) {
-    for (uint32_t r = 1; r < ranks; ++r) {
-        if (card[r].wire == card[0].wire && card[r].contract == card[0].contract &&
-            strcmp(card[r].version, card[0].version) == 0)
-            continue;
-        qn__fail(err, QN_CLUSTER,
-                 "rank %u on %s runs Quern %s (contract %u, wire %u), rank 0 on %s runs Quern %s "
-                 "(contract %u, wire %u)",
-                 r, card[r].host, card[r].version, card[r].contract, card[r].wire, card[0].host,
-                 card[0].version, card[0].contract, card[0].wire);
-        return qn__remedy(err, QN_CLUSTER, "install the same version of Quern on all machines");
-    }
+    for (uint32_t r = 1; r < ranks; ++r)
+        if (card[r].wire != card[0].wire || card[r].contract != card[0].contract ||
+            strcmp(card[r].version, card[0].version) != 0)
+            return qn__mesh_other_version(r, card[r].host, card[r].version, card[r].contract,
+                                          card[r].wire, &card[0], err);
     return QN_OK;
 }

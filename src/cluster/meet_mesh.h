@@ -18,6 +18,11 @@ typedef struct qn__mesh {
  * fail then, with the message of the first. */
 qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err);
 
+/* Says which rank runs another version than rank 0, whose card that is. */
+qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *version,
+                                 uint32_t contract, uint32_t wire, const qn__card *first,
+                                 qn_error *err);
+
 /* Compares the versions of all ranks with those of rank 0. */
 qn_status qn__mesh_versions(const qn__card *card, uint32_t ranks, qn_error *err);
 

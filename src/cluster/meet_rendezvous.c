@@ -15,6 +15,10 @@ enum { PLACES = 8, SESSION_BYTES = 32 };
 
 /* How much longer the others wait for rank 0's word than it waits itself. */
 static const double GRACE = 5;
+/* After a failure, for those that are still to come and hear of it. */
+static const double LATE = 3;
+/* How long a credential is handed out; MUNGE's are good for 300 seconds as a rule. */
+static const double RENEWED = 60;
 
 int qn__rendezvous_is_loopback(const char *host) {
     qn__address list[PLACES];
@@ -26,10 +30,15 @@ int qn__rendezvous_is_loopback(const char *host) {
 }
 
 /* What proves that a rank belongs here. */
-static void secret_key(const char *secret, unsigned char key[32]) {
+static void key_of_secret(const char *secret, unsigned char key[32]) {
     static const char label[] = "quern rendezvous";
     const char *text = secret ? secret : "";
     qn__hmac(text, strlen(text), label, sizeof label, "", 0, key);
+}
+
+/* The same of a secret that MUNGE has brought: another run's ranks cannot come in by mistake. */
+static void key_of_munge(const unsigned char secret[32], const char *run, unsigned char key[32]) {
+    qn__hmac(secret, 32, run, strlen(run), "", 0, key);
 }
 
 /* The key of this run's connections: of no use to another run with the same secret. */
@@ -39,7 +48,7 @@ static void run_key(const unsigned char secret[32], const unsigned char session[
     qn__hmac(secret, 32, label, sizeof label, session, SESSION_BYTES, key);
 }
 
-/* ------------------------------------------------------------------------------------- rank 0 */
+/* ------------------------------------------------------------------------------------ rank 0 */
 
 typedef struct host {
     const qn__rendezvous *place;
@@ -51,51 +60,60 @@ typedef struct host {
     struct pollfd *poll;
     qn__door *door;
     uint32_t missing;
-    int failed; /* a rank came that cannot take part */
-    qn_error why;
+    unsigned char sent[32]; /* the secret that MUNGE carries */
+    char credential[QN__CREDENTIAL_BYTES];
+    double sealed; /* when the credential was made */
+    double failed; /* when a rank came that cannot take part; 0: none did */
+    uint32_t refused;
+    qn_error why; /* of the first of them */
     char refusal[QN__VERDICT_TEXT];
 } host;
 
-static const char *refuse(host *h, int fatal) {
-    snprintf(h->refusal, sizeof h->refusal, "%.*s", QN__VERDICT_TEXT - 1, h->why.what);
-    h->failed |= fatal;
+/* What the guest is told; `fatal`: the run cannot be, and all are to hear why. */
+static const char *refuse(host *h, const qn_error *why, int fatal) {
+    snprintf(h->refusal, sizeof h->refusal, "%.*s", QN__VERDICT_TEXT - 1, why->what);
+    h->refused += fatal != 0;
+    if (fatal && h->failed == 0) {
+        h->failed = qn__now();
+        h->why = *why;
+    }
     return h->refusal;
+}
+
+/* 1 with a message when the other is of another version. */
+static int other_version(const host *h, const qn__hello *other, qn_error *why) {
+    const qn__card *own = &h->card[0];
+    if (own->wire == other->wire && own->contract == other->contract &&
+        strcmp(own->version, other->version) == 0)
+        return 0;
+    qn__mesh_other_version(other->from, other->host, other->version, other->contract, other->wire,
+                           own, why);
+    return 1;
 }
 
 static const char *decide(void *user, const qn__hello *other) {
     host *h = user;
-    qn__card pair[2] = {h->card[0], {.wire = other->wire, .contract = other->contract}};
-    memcpy(pair[1].version, other->version, sizeof other->version);
-    memcpy(pair[1].host, other->host, sizeof other->host);
-    if (qn__mesh_versions(pair, 2, NULL) != QN_OK) {
-        qn__fail(&h->why, QN_CLUSTER,
-                 "rank %u on %s runs Quern %s (contract %u, wire %u), rank 0 on %s runs Quern %s "
-                 "(contract %u, wire %u)",
-                 other->from, other->host, other->version, other->contract, other->wire,
-                 h->card[0].host, h->card[0].version, h->card[0].contract, h->card[0].wire);
-        qn__remedy(&h->why, QN_CLUSTER, "install the same version of Quern on all machines");
-        return refuse(h, 1);
-    }
+    qn_error why;
+    if (other_version(h, other, &why))
+        return refuse(h, &why, 1);
     if (other->purpose != QN__FOR_RENDEZVOUS)
         return "this is where ranks meet, not a rank's own post";
     if (other->ranks != h->place->ranks) {
-        qn__fail(&h->why, QN_CLUSTER,
+        qn__fail(&why, QN_CLUSTER,
                  "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
                  other->host, other->ranks, h->card[0].host, h->place->ranks);
-        qn__remedy(&h->why, QN_CLUSTER, "start all ranks with the same number of ranks");
-        return refuse(h, 1);
+        qn__remedy(&why, QN_CLUSTER, "start all ranks with the same number of ranks");
+        return refuse(h, &why, 1);
     }
     if (other->from == 0 || other->from >= h->place->ranks) {
-        qn__fail(&h->why, QN_CLUSTER,
-                 "there is no room for a further rank %u, on %s, in a run of %u", other->from,
-                 other->host, h->place->ranks);
-        return refuse(h, 0);
+        qn__fail(&why, QN_CLUSTER, "there is no room for a further rank %u, on %s, in a run of %u",
+                 other->from, other->host, h->place->ranks);
+        return refuse(h, &why, 0);
     }
     if (h->file[other->from] >= 0) {
-        qn__fail(&h->why, QN_CLUSTER, "rank %u is there already, on %s; another came from %s",
+        qn__fail(&why, QN_CLUSTER, "rank %u is there already, on %s; another came from %s",
                  other->from, h->card[other->from].host, other->host);
-        qn__remedy(&h->why, QN_CLUSTER, "give every rank a number of its own");
-        return refuse(h, 0);
+        return refuse(h, &why, 0);
     }
     return NULL;
 }
@@ -140,19 +158,35 @@ static void receive_card(host *h, uint32_t r) {
     h->missing--;
 }
 
+/* A credential is good for some minutes only. */
+static void renew(host *h, double now) {
+    if (!h->place->munge || (h->sealed > 0 && now - h->sealed < RENEWED))
+        return;
+    h->sealed = now;
+    if (qn__munge_seal(h->sent, h->credential, &h->why) != QN_OK)
+        h->failed = now - LATE; /* nobody can come */
+}
+
+/* Whether there is somebody to wait for: also after a failure, of which the others, who may just be
+ * on their way, would otherwise hear nothing. */
+static int waiting(const host *h, double now) {
+    return h->missing > h->refused && (h->failed == 0 || now - h->failed < LATE);
+}
+
 static void gather(host *h, double until) {
-    for (double now = qn__now(); h->missing > 0 && !h->failed && now < until; now = qn__now()) {
+    for (double now = qn__now(); waiting(h, now) && now < until; now = qn__now()) {
+        renew(h, now);
         qn__door_serve(h->door, now);
         for (uint32_t r = 1; r < h->place->ranks; ++r)
             if (h->file[r] >= 0)
                 receive_card(h, r);
-        if (h->missing == 0 || h->failed)
+        if (!waiting(h, now))
             break;
         size_t count = qn__door_polls(h->door, h->poll);
         for (uint32_t r = 1; r < h->place->ranks; ++r)
             if (h->file[r] >= 0)
                 h->poll[count++] = (struct pollfd){.fd = h->file[r], .events = POLLIN};
-        qn__meet_wait(h->poll, count, until - now < 0.5 ? until - now : 0.5);
+        qn__meet_wait(h->poll, count, until - now < 0.25 ? until - now : 0.25);
     }
 }
 
@@ -197,21 +231,21 @@ static void answer(const host *h, qn_status status, const qn_error *err,
     }
 }
 
-/* Where rank 0 listens: at the address itself, or, where the name stands for one that this machine
- * does not hold (a cluster's gateway, say) and a key guards it, at all. */
+/* Where rank 0 listens. Many systems give a machine's own name an address of the loopback, where
+ * nobody else comes. */
 static qn_status listen_at(const qn__rendezvous *p, int *file, qn_error *err) {
     qn__address list[PLACES];
     uint16_t port = p->port;
     const int count = qn__meet_resolve(p->host, list, PLACES);
     qn_status status = QN_CLUSTER;
+    if (p->everywhere)
+        return qn__meet_listen(NULL, &port, file, err);
     if (count == 0) {
         qn__fail(err, QN_CLUSTER, "there is no address for the name \"%s\"", p->host);
         return qn__remedy(err, QN_CLUSTER, "name the machine of rank 0, or write its address");
     }
     for (int i = 0; i < count && status != QN_OK; ++i)
         status = qn__meet_listen(&list[i], &port, file, err);
-    if (status != QN_OK && errno == EADDRNOTAVAIL && p->secret)
-        status = qn__meet_listen(NULL, &port, file, err);
     return status;
 }
 
@@ -222,14 +256,18 @@ static qn_status host_all(host *h, const unsigned char secret[32], double until,
     qn_status status = listen_at(h->place, &ears.tcp, err);
     if (status != QN_OK)
         return status;
-    *h->door =
-        (qn__door){.ears = &ears, .key = secret, .user = h, .decide = decide, .joined = joined};
+    *h->door = (qn__door){.ears = &ears,
+                          .key = secret,
+                          .greeting = h->place->munge ? h->credential : NULL,
+                          .user = h,
+                          .decide = decide,
+                          .joined = joined};
     qn__hello_fill(&h->door->own, QN__FOR_RENDEZVOUS, 0, UINT32_MAX, h->place->ranks);
     qn__door_open(h->door);
     gather(h, until);
-    if (h->failed) {
+    if (h->failed != 0) {
         own = h->why;
-        status = QN_CLUSTER;
+        status = own.status;
     } else if (h->missing > 0) {
         status = name_missing(h, &own);
     }
@@ -242,11 +280,14 @@ static qn_status host_all(host *h, const unsigned char secret[32], double until,
     return status;
 }
 
-static qn_status meet_as_host(const qn__rendezvous *place, qn__card *card,
-                              const unsigned char secret[32], unsigned char session[SESSION_BYTES],
-                              double until, qn_error *err) {
+static qn_status meet_as_host(const qn__rendezvous *place, qn__card *card, unsigned char secret[32],
+                              unsigned char session[SESSION_BYTES], double until, qn_error *err) {
     const uint32_t n = place->ranks;
     host h = {.place = place, .card = card, .missing = n - 1};
+    if (place->munge) {
+        qn__random_bytes(h.sent, sizeof h.sent);
+        key_of_munge(h.sent, place->run, secret);
+    }
     qn_status status = QN_MEMORY;
     h.file = qn__alloc(n, sizeof *h.file, err);
     h.have = h.file ? qn__alloc(n, sizeof *h.have, err) : NULL;
@@ -270,18 +311,40 @@ static qn_status meet_as_host(const qn__rendezvous *place, qn__card *card,
     return status;
 }
 
-/* --------------------------------------------------------------------------------- the others */
+/* -------------------------------------------------------------------------------- the others */
+
+/* Rank 0 greets with a credential that holds the key. */
+static qn_status take_key(const qn__rendezvous *p, int file, unsigned char secret[32], double until,
+                          qn_error *err) {
+    char credential[QN__CREDENTIAL_BYTES];
+    unsigned char sent[32];
+    if (qn__meet_transfer(file, credential, sizeof credential, 0, until) != 1)
+        return QN_BUSY;
+    const qn_status status = qn__munge_open(credential, sent, err);
+    if (status == QN_OK)
+        key_of_munge(sent, p->run, secret);
+    return status;
+}
 
 /* One attempt at one address. QN_OK with a connection whose other end is rank 0; QN_BUSY: nobody
  * was there, try again. */
 static qn_status knock(const qn__rendezvous *p, const qn__address *address,
-                       const unsigned char secret[32], double until, int *file, qn_error *err) {
+                       unsigned char secret[32], double until, int *file, qn_error *err) {
     qn__hello hello;
     qn__shake shake;
     const double begin = qn__now();
     *file = qn__meet_dial(address, p->port);
     if (*file < 0)
         return QN_BUSY;
+    if (p->munge) {
+        const qn_status status =
+            take_key(p, *file, secret, until < begin + 10 ? until : begin + 10, err);
+        if (status != QN_OK) {
+            close(*file);
+            *file = -1;
+            return status;
+        }
+    }
     qn__hello_fill(&hello, QN__FOR_RENDEZVOUS, p->rank, 0, p->ranks);
     qn__shake_begin(&shake, *file, 1, &hello, secret);
     while (qn__shake_go(&shake) < QN__SHAKE_ASK) {
@@ -308,7 +371,7 @@ static qn_status knock(const qn__rendezvous *p, const qn__address *address,
     return QN_BUSY;
 }
 
-static qn_status find_host(const qn__rendezvous *p, const unsigned char secret[32], double until,
+static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], double until,
                            int *file, qn_error *err) {
     double pause = 0.02;
     int known = 0;
@@ -360,7 +423,7 @@ static qn_status fetch_table(const qn__rendezvous *p, int file, qn__card *card,
 }
 
 static qn_status meet_as_guest(const qn__rendezvous *place, qn__card *card,
-                               const unsigned char secret[32], unsigned char session[SESSION_BYTES],
+                               unsigned char secret[32], unsigned char session[SESSION_BYTES],
                                double until, qn_error *err) {
     int file = -1;
     qn_status status = find_host(place, secret, until, &file, err);
@@ -374,7 +437,7 @@ static qn_status meet_as_guest(const qn__rendezvous *place, qn__card *card,
 qn_status qn__rendezvous_meet(const qn__rendezvous *place, qn__card *card, unsigned char key[32],
                               double until, qn_error *err) {
     unsigned char secret[32], session[SESSION_BYTES];
-    secret_key(place->secret, secret);
+    key_of_secret(place->secret, secret);
     const qn_status status = place->rank == 0
                                  ? meet_as_host(place, card, secret, session, until, err)
                                  : meet_as_guest(place, card, secret, session, until, err);

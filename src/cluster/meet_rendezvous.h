@@ -10,10 +10,14 @@ typedef struct qn__rendezvous {
     uint16_t port;
     uint32_t ranks, rank;
     const char *secret; /* NULL: none, and then the host must be this machine */
+    int munge;       /* without a secret: rank 0 makes one up and MUNGE brings it to the others */
+    const char *run; /* with munge: what tells this run from others of the same user */
+    int everywhere;  /* rank 0 listens at all its addresses */
     double timeout;
 } qn__rendezvous;
 
-/* Whether that name stands for addresses of this machine alone; 0 where it is not known. */
+/* Whether that host stands for this machine alone; 0 where it is not known. A machine's own name
+ * may do so on it and stand for another address elsewhere. */
 int qn__rendezvous_is_loopback(const char *host);
 
 /* card[rank] is this rank's own; fills the others, and key with 32 bytes that only the ranks of

@@ -141,6 +141,11 @@ static int walk_interfaces(const struct ifaddrs *all, const char *name, int loop
     return count;
 }
 
+int qn__meet_is_address(const char *text) {
+    qn__address address;
+    return parse_address(text, &address);
+}
+
 int qn__meet_own_addresses(const char *interface, qn__address *list, int most, qn_error *err) {
     struct ifaddrs *all = NULL;
     if (interface && parse_address(interface, list))

@@ -21,7 +21,7 @@ qn__mpi_function qn__mpi_symbol(const qn__mpi *mpi, const char *name) {
     return function;
 }
 
-/* ------------------------------------------------------------------------------ what a file is */
+/* ---------------------------------------------------------------------------- what a file is */
 
 static void read_version(qn__mpi *mpi) {
     char text[VERSION_BYTES] = "";
@@ -77,7 +77,7 @@ static int recognise(qn__mpi *mpi) {
     return 1;
 }
 
-/* ---------------------------------------------------------------------------------- the search */
+/* -------------------------------------------------------------------------------- the search */
 
 typedef struct search {
     const qn__launcher *launcher;

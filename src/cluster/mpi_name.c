@@ -20,6 +20,8 @@ void qn_cluster_library_get(qn_cluster_library *library) {
     if (qn__launcher_find(&launcher, &err) != QN_OK)
         memset(&launcher, 0, sizeof launcher); /* qn_cluster_join says what is wrong with it */
     snprintf(library->launcher, sizeof library->launcher, "%s", launcher.name);
+    if (launcher.kind == QN__LAUNCHED_SLURM) /* which needs none: what mpirun would use is told */
+        launcher = (qn__launcher){.kind = QN__LAUNCHED_ALONE};
     if (qn__mpi_open(&launcher, &mpi, &err) != QN_OK) {
         snprintf(library->reason, sizeof library->reason, "%.*s: %.*s", 120, err.what, 130,
                  err.remedy);

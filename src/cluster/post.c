@@ -22,7 +22,7 @@ enum { EVENTS_AT_ONCE = 64, WAKE = UINT32_MAX };
 /* After the last byte has left: for the others to close their ends as well. */
 static const double LINGER = 0.25;
 
-/* ------------------------------------------------------------------------------- the thread */
+/* -------------------------------------------------------------------------------- the thread */
 
 static void tick(qn__sockets_post *post, double now) {
     if (!atomic_load(&post->ending) && post->events.tick)
@@ -106,7 +106,7 @@ static void *post_main(void *argument) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------- the calls */
+/* --------------------------------------------------------------------------------- the calls */
 
 static void wake(qn__post *base) {
     qn__sockets_post *post = qn__sockets_of(base);
@@ -294,7 +294,7 @@ void qn__post_close(qn__post *base) {
     destroy(post);
 }
 
-/* ------------------------------------------------------------------------- file descriptors */
+/* -------------------------------------------------------------------------- file descriptors */
 
 qn_status qn__post_give(qn__post *base, uint32_t to, int file, qn_error *err) {
     qn__sockets_post *post = qn__sockets_of(base);
@@ -332,7 +332,7 @@ int qn__post_taken(qn__post *base, uint32_t from, double seconds) {
     return file;
 }
 
-/* ------------------------------------------------------------------------------ for reports */
+/* ------------------------------------------------------------------------------- for reports */
 
 void qn__post_bytes(const qn__post *base, uint64_t *out, uint64_t *in) {
     const qn__sockets_post *post = (const qn__sockets_post *)base;

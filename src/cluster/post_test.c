@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* ------------------------------------------------------------------------------------ messages */
+/* ---------------------------------------------------------------------------------- messages */
 
 /* machines: one, three, and two of which one holds two ranks. */
 static void test_messages_arrive_whole_and_in_order(void **state) {
@@ -132,7 +132,7 @@ static void test_ticks_and_wakes(void **state) {
     gang_end(&g);
 }
 
-/* ---------------------------------------------------------------------------- file descriptors */
+/* -------------------------------------------------------------------------- file descriptors */
 
 static void test_file_descriptors(void **state) {
     (void)state;
@@ -165,8 +165,7 @@ static void test_file_descriptors(void **state) {
     gang_end(&g);
 }
 
-/* ------------------------------------------------------------------------------ deaths and silence
- */
+/* ------------------------------------------------------------------------ deaths and silence */
 
 /* The last rank of a gang as a process of its own, which sends one message to all and then does
  * what `how` says. */
@@ -297,8 +296,7 @@ static void test_expelling_one_that_is_well(void **state) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------- cost
- */
+/* -------------------------------------------------------------------------------------- cost */
 
 static double cpu_seconds(void) {
     struct rusage u;

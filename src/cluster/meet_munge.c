@@ -1,0 +1,121 @@
+#include "cluster/meet_munge.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Ours, of the parts of libmunge.so.2 that are used. */
+enum { OPT_SOCKET = 8, OPT_UID_RESTRICTION = 9, SUCCESS = 0, REPLAYED = 17 };
+
+typedef struct munge {
+    void *(*create)(void);
+    void (*destroy)(void *context);
+    int (*set)(void *context, int option, ...);
+    int (*encode)(char **credential, void *context, const void *bytes, int size);
+    int (*decode)(const char *credential, void *context, void **bytes, int *size, uid_t *user,
+                  gid_t *group);
+    const char *(*text)(int error);
+    void *library, *context;
+} munge;
+
+static qn_status missing(const char *why, qn_error *err) {
+    qn__fail(
+        err, QN_UNSUPPORTED,
+        "srun gives its ranks no secret by which they know each other, and MUNGE, which could, "
+        "is not to be had: %s",
+        why);
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "give all ranks the same key, install libmunge, or start with mpirun");
+}
+
+static void end(munge *m) {
+    if (m->context)
+        m->destroy(m->context);
+    if (m->library)
+        dlclose(m->library);
+}
+
+static qn_status begin(munge *m, qn_error *err) {
+    static const char *const names[] = {"munge_ctx_create", "munge_ctx_destroy", "munge_ctx_set",
+                                        "munge_encode",     "munge_decode",      "munge_strerror"};
+    void *address[6];
+    int whole = 1;
+    memset(m, 0, sizeof *m);
+    m->library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!m->library)
+        return missing("there is no libmunge.so.2", err);
+    for (size_t i = 0; i < 6; ++i) {
+        address[i] = dlsym(m->library, names[i]);
+        whole &= address[i] != NULL;
+    }
+    /* As with every function that dlsym finds: its address comes in the wrong type. */
+    memcpy(&m->create, &address[0], sizeof address[0]);
+    memcpy(&m->destroy, &address[1], sizeof address[1]);
+    memcpy(&m->set, &address[2], sizeof address[2]);
+    memcpy(&m->encode, &address[3], sizeof address[3]);
+    memcpy(&m->decode, &address[4], sizeof address[4]);
+    memcpy(&m->text, &address[5], sizeof address[5]);
+    m->context = whole ? m->create() : NULL;
+    const char *const socket = getenv("QUERN_MUNGE_SOCKET");
+    if (m->context && socket && *socket)
+        m->set(m->context, OPT_SOCKET, socket);
+    if (m->context)
+        return QN_OK;
+    end(m);
+    return missing("libmunge.so.2 lacks functions", err);
+}
+
+qn_status qn__munge_seal(const unsigned char secret[32], char credential[QN__CREDENTIAL_BYTES],
+                         qn_error *err) {
+    munge m;
+    char *text = NULL;
+    qn_status status = begin(&m, err);
+    if (status != QN_OK)
+        return status;
+    memset(credential, 0, QN__CREDENTIAL_BYTES);
+    int code = m.set(m.context, OPT_UID_RESTRICTION, geteuid());
+    if (code == SUCCESS)
+        code = m.encode(&text, m.context, secret, 32);
+    if (code != SUCCESS)
+        status = missing(m.text(code), err);
+    else if (strlen(text) >= QN__CREDENTIAL_BYTES)
+        status = missing("its credentials are longer than any known", err);
+    else
+        memcpy(credential, text, strlen(text));
+    free(text);
+    end(&m);
+    return status;
+}
+
+qn_status qn__munge_open(const char credential[QN__CREDENTIAL_BYTES], unsigned char secret[32],
+                         qn_error *err) {
+    munge m;
+    void *bytes = NULL;
+    int size = 0;
+    uid_t user = 0;
+    gid_t group = 0;
+    char text[QN__CREDENTIAL_BYTES];
+    qn_status status = begin(&m, err);
+    if (status != QN_OK)
+        return status;
+    memcpy(text, credential, sizeof text);
+    text[sizeof text - 1] = 0;
+    const int code = m.decode(text, m.context, &bytes, &size, &user, &group);
+    /* Several ranks of a machine open the same one. */
+    if ((code != SUCCESS && code != REPLAYED) || !bytes)
+        status = qn__fail(err, QN_CLUSTER,
+                          "who listens in rank 0's place has no credential of this "
+                          "user: %s",
+                          m.text(code));
+    else if (size != 32 || user != geteuid())
+        status = qn__fail(err, QN_CLUSTER, "who listens in rank 0's place is another user");
+    else
+        memcpy(secret, bytes, 32);
+    if (bytes)
+        memset(bytes, 0, (size_t)size);
+    free(bytes);
+    end(&m);
+    return status;
+}
