@@ -37,27 +37,34 @@ static void end(munge *m) {
         dlclose(m->library);
 }
 
+typedef void (*function)(void);
+
+/* What dlsym returns is a function's address in the wrong type; C has no better way. */
+static function find(const munge *m, const char *name) {
+    void *const address = dlsym(m->library, name);
+    function found;
+    memcpy(&found, &address, sizeof found);
+    return found;
+}
+
+static int find_all(munge *m) {
+    m->create = (void *(*)(void))find(m, "munge_ctx_create");
+    m->destroy = (void (*)(void *))find(m, "munge_ctx_destroy");
+    m->set = (int (*)(void *, int, ...))find(m, "munge_ctx_set");
+    m->encode = (int (*)(char **, void *, const void *, int))find(m, "munge_encode");
+    m->decode =
+        (int (*)(const char *, void *, void **, int *, uid_t *, gid_t *))find(m, "munge_decode");
+    m->text = (const char *(*)(int))find(m, "munge_strerror");
+    return m->create && m->destroy && m->set && m->encode && m->decode && m->text;
+}
+
 static qn_status begin(munge *m, qn_error *err) {
-    static const char *const names[] = {"munge_ctx_create", "munge_ctx_destroy", "munge_ctx_set",
-                                        "munge_encode",     "munge_decode",      "munge_strerror"};
-    void *address[6];
-    int whole = 1;
     memset(m, 0, sizeof *m);
     m->library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!m->library)
         return missing("there is no libmunge.so.2", err);
-    for (size_t i = 0; i < 6; ++i) {
-        address[i] = dlsym(m->library, names[i]);
-        whole &= address[i] != NULL;
-    }
-    /* As with every function that dlsym finds: its address comes in the wrong type. */
-    memcpy(&m->create, &address[0], sizeof address[0]);
-    memcpy(&m->destroy, &address[1], sizeof address[1]);
-    memcpy(&m->set, &address[2], sizeof address[2]);
-    memcpy(&m->encode, &address[3], sizeof address[3]);
-    memcpy(&m->decode, &address[4], sizeof address[4]);
-    memcpy(&m->text, &address[5], sizeof address[5]);
-    m->context = whole ? m->create() : NULL;
+    if (find_all(m))
+        m->context = m->create();
     const char *const socket = getenv("QUERN_MUNGE_SOCKET");
     if (m->context && socket && *socket)
         m->set(m->context, OPT_SOCKET, socket);
@@ -74,7 +81,6 @@ qn_status qn__munge_seal(const unsigned char secret[32], char credential[QN__CRE
     qn_status status = begin(&m, err);
     if (status != QN_OK)
         return status;
-    memset(credential, 0, QN__CREDENTIAL_BYTES);
     int code = m.set(m.context, OPT_UID_RESTRICTION, geteuid());
     if (code == SUCCESS)
         code = m.encode(&text, m.context, secret, 32);
@@ -82,8 +88,8 @@ qn_status qn__munge_seal(const unsigned char secret[32], char credential[QN__CRE
         status = missing(m.text(code), err);
     else if (strlen(text) >= QN__CREDENTIAL_BYTES)
         status = missing("its credentials are longer than any known", err);
-    else
-        memcpy(credential, text, strlen(text));
+    else /* and fills up with NULs, as it has to be here */
+        strncpy(credential, text, QN__CREDENTIAL_BYTES);
     free(text);
     end(&m);
     return status;

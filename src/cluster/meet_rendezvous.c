@@ -375,7 +375,10 @@ static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], do
                            int *file, qn_error *err) {
     double pause = 0.02;
     int known = 0;
-    for (double now = qn__now(); now < until; now = qn__now()) {
+    for (;;) {
+        const double now = qn__now();
+        if (now >= until)
+            break;
         qn__address list[PLACES];
         const int count = qn__meet_resolve(p->host, list, PLACES);
         known |= count > 0;

@@ -131,7 +131,8 @@ static int walk_interfaces(const struct ifaddrs *all, const char *name, int loop
     for (uint32_t kind = 4; kind <= 6; kind += 2)
         for (const struct ifaddrs *i = all; i && count < most; i = i->ifa_next) {
             qn__address address;
-            if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || (name && strcmp(name, i->ifa_name)))
+            if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) ||
+                (name && strcmp(name, i->ifa_name) != 0))
                 continue;
             if (!from_socket(i->ifa_addr, &address) || address.kind != kind)
                 continue;

@@ -161,10 +161,10 @@ static qn__letter *fill(qn__sockets_post *post, const qn__head *head, qn__parcel
 /* Under the peer's lock. */
 static void append(qn__sockets_post *post, qn__peer *peer, qn__letter *letter) {
     const int alone = !peer->first;
-    if (alone)
-        peer->first = letter;
-    else
+    if (peer->last)
         peer->last->next = letter;
+    else
+        peer->first = letter;
     peer->last = letter;
     if (alone)
         push(post, peer);
