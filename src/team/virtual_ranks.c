@@ -85,25 +85,27 @@ typedef struct adding {
     double parts;  /* its ranks' parts become the machine's */
     double send;   /* these go to the owners of the slices */
     double totals; /* owners add what came */
-    double tell;   /* the totals come back */
+    double tell;   /* the totals come back, and are put in their places */
     double bytes;  /* out of the machine */
 } adding;
 
-/* Of a machine with `here` of the ranks: each of them owns a slice of words / ranks. */
-static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t ranks, uint32_t machines,
-                     double memory) {
-    const double bytes = (double)WORD * (double)t->words, slice = bytes / ranks;
-    const double there = (double)(machines - 1);
+/* Of a machine with `here` ranks: it owns one of as many slices as there are machines, and its
+ * ranks divide whatever it does. */
+static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines, double memory) {
+    const double bytes = (double)WORD * (double)t->words, slice = bytes / machines;
+    const double there = (double)(machines - 1), each = memory * here;
     const qn__virtual_network *n = &t->network;
     adding a = {0};
     if (here > 1)
-        a.parts = n->local + (bytes + bytes / here) / memory;
+        a.parts = n->local + bytes * (here + 1) / each;
     if (machines > 1) {
-        const double out = bytes * (ranks - here) / ranks, back = slice * here * there;
-        a.send = n->latency + there * n->message + out / n->bandwidth;
-        a.totals = slice * (there + 2) / memory;
-        a.tell = n->latency + there * n->message + back / n->bandwidth;
-        a.bytes = out + back;
+        const double travel = n->latency + there * n->message + slice * there / n->bandwidth;
+        if (here == 1)
+            a.parts = 2 * bytes / each; /* copied into the messages */
+        a.send = travel;
+        a.totals = 3 * slice * there / each;
+        a.tell = travel + 2 * slice * there / each;
+        a.bytes = 2 * slice * there;
     }
     if (here > 1)
         a.tell += n->local;
@@ -131,7 +133,7 @@ double qn__virtual_exchange(const qn__virtual_team *t) {
         const uint32_t here = ranks_of_machine(t, first, &next);
         if (here == 0)
             continue;
-        const adding a = add_up(t, here, ranks, machines, memory_of(t, first, next));
+        const adding a = add_up(t, here, machines, memory_of(t, first, next));
         most.parts = fmax(most.parts, a.parts);
         most.send = fmax(most.send, a.send);
         most.totals = fmax(most.totals, a.totals);
@@ -147,7 +149,7 @@ static void count_bytes(qn__virtual_team *t) {
         const uint32_t here = ranks_of_machine(t, first, &next);
         for (uint32_t r = first; r < next; ++r)
             if (t->rank[r].alive)
-                t->rank[r].spent.bytes_out += add_up(t, here, ranks, machines, 1).bytes / here;
+                t->rank[r].spent.bytes_out += add_up(t, here, machines, 1).bytes / here;
     }
 }
 
