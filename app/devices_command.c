@@ -6,9 +6,11 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "sources.h"
 #include <inttypes.h>
 #include <math.h>
 #include <quern/advise.h>
+#include <quern/plan.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +18,10 @@
 typedef struct devices_flags {
     compute_flags compute;
     const char *measure, *model;
-    uint64_t features, batch;
+    uint64_t features, batch, grain, ranks;
+    const char *optimizer, *data, *labels;
     float seconds;
-    int json;
+    int json, costs;
 } devices_flags;
 
 #define AT(member) .place = offsetof(devices_flags, member)
@@ -64,6 +67,44 @@ static const option devices_options[] = {
      .value = "X",
      .help = "how long to try",
      .fallback = "2"},
+    {.heading = "What calls of them take, for quern plan",
+     .name = "costs",
+     .kind = OPTION_FLAG,
+     AT(costs),
+     .help = "instead: measure what grains, updates and steps of --model take"},
+    {.name = "ranks",
+     .kind = OPTION_COUNT,
+     AT(ranks),
+     .value = "N",
+     .low = 1,
+     .high = 64,
+     .help = "as so many ranks would have the machine, all at work at once",
+     .fallback = "1"},
+    {.name = "grain",
+     .kind = OPTION_COUNT,
+     AT(grain),
+     .value = "N",
+     .low = 1,
+     .high = UINT32_MAX,
+     .help = "items of one grain",
+     .fallback = "32"},
+    {.name = "optimizer",
+     .kind = OPTION_CHOICE,
+     AT(optimizer),
+     .choices = "sgd|momentum|adam|adamw",
+     .help = "as in train",
+     .fallback = "sgd"},
+    {.name = "data",
+     .kind = OPTION_TEXT,
+     AT(data),
+     .value = "FILE",
+     .help = "items to measure with: zeros among them make a difference",
+     .fallback = "random bytes"},
+    {.name = "labels",
+     .kind = OPTION_TEXT,
+     AT(labels),
+     .value = "FILE",
+     .help = "IDX: the file of labels"},
     {.more = compute_options, AT(compute)},
     {.name = NULL}};
 
@@ -297,8 +338,90 @@ static int try_model(const devices_flags *f) {
     return code;
 }
 
+enum { MOST_COSTS = 256 };
+
+static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t features) {
+    json_begin("cost");
+    json_count("rank", c->rank);
+    json_count("ranks", f->ranks);
+    json_text("id", c->id);
+    json_text("model", f->model);
+    json_count("features", features);
+    json_count("batch", f->batch);
+    json_count("grain", f->grain);
+    json_text("optimizer", f->optimizer ? f->optimizer : "sgd");
+    json_open("grains", '[');
+    for (uint32_t i = 0; i < c->calls; i++)
+        json_count(NULL, c->grains[i]);
+    json_close(']');
+    json_open("seconds", '[');
+    for (uint32_t i = 0; i < c->calls; i++)
+        json_number(NULL, c->seconds[i]);
+    json_close(']');
+    json_number("update_s", c->update);
+    json_number("step_s", known(c->step));
+    json_number("add_bytes_per_s", known(c->adding));
+    json_end();
+}
+
+static void print_cost(const qn_plan_cost *c) {
+    char rate[32], adding[32];
+    const uint32_t last = c->calls - 1;
+    const double items = (double)c->grains[last] * c->grain;
+    printf("rank %" PRIu32 "  %-10s %s items/s in calls of %" PRIu32
+           " grains, one grain %.3g ms, an "
+           "update %.3g ms, adds at %s\n",
+           c->rank, c->id, format_rate(items / c->seconds[last], rate), c->grains[last],
+           1e3 * c->seconds[0], 1e3 * c->update, rate_text(c->adding, "B/s", adding));
+}
+
+static qn_train_options costs_job(const devices_flags *f) {
+    qn_train_options job;
+    qn_train_options_init(&job);
+    job.model = f->model;
+    job.optimizer = f->optimizer;
+    job.momentum = f->optimizer && strcmp(f->optimizer, "momentum") == 0 ? 0.9f : 0;
+    job.batch = (uint32_t)f->batch;
+    job.grain = (uint32_t)f->grain;
+    job.compute = compute_of(&f->compute);
+    return job;
+}
+
+/* Measures what calls take, and tells it as quern plan reads it. */
+static int tell_costs(const devices_flags *f) {
+    static qn_plan_cost cost[MOST_COSTS];
+    const qn_train_options job = costs_job(f);
+    const source_flags from = {.data = f->data, .labels = f->labels};
+    uint64_t features = f->features;
+    uint32_t count;
+    qn_data *data = NULL;
+    qn_error err;
+    int code = f->data ? source_open(f->data, f->labels, &from, f->compute.threads, &data) : -1;
+    if (code >= 0)
+        return code;
+    if (data)
+        features = qn_data_features(data);
+    if (qn_plan_measure(&job, data, (uint32_t)features, (uint32_t)f->ranks, (double)f->seconds,
+                        cost, MOST_COSTS, &count, &err) != QN_OK)
+        code = message_error(&err);
+    for (uint32_t i = 0; code < 0 && i < count; i++) {
+        if (f->json)
+            cost_event(f, &cost[i], features);
+        else
+            print_cost(&cost[i]);
+    }
+    tell_notes(f);
+    qn_data_close(data);
+    return code;
+}
+
 static int check_flags(const devices_flags *f, const arguments *given) {
-    static const char *const theirs[] = {"features", "batch", "seconds"};
+    static const char *const theirs[] = {"features", "batch", "seconds", "costs"};
+    static const char *const of_costs[] = {"ranks", "grain", "optimizer", "data", "labels"};
+    for (size_t i = 0; i < sizeof of_costs / sizeof *of_costs && !f->costs; i++)
+        if (options_given(&devices_command, given, of_costs[i]))
+            return message_usage("add --costs, or leave it out", "--%s stands without --costs",
+                                 of_costs[i]);
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs && !f->model; i++)
         if (options_given(&devices_command, given, theirs[i]))
             return message_usage("add --model TEXT, the network to try",
@@ -310,7 +433,8 @@ static int check_flags(const devices_flags *f, const arguments *given) {
 }
 
 static int run(const command *self, int argc, char **argv) {
-    devices_flags f = {.measure = "auto", .features = 784, .batch = 64, .seconds = 2};
+    devices_flags f = {
+        .measure = "auto", .features = 784, .batch = 64, .seconds = 2, .grain = 32, .ranks = 1};
     arguments given;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code >= 0)
@@ -318,8 +442,8 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, 0, f.json);
     code = check_flags(&f, &given);
     if (code < 0)
-        code = list(&f);
-    if (code < 0 && f.model)
+        code = f.costs ? tell_costs(&f) : list(&f);
+    if (code < 0 && f.model && !f.costs)
         code = try_model(&f);
     return code < 0 ? EXIT_DONE : code;
 }

@@ -343,8 +343,8 @@ const command plan_command = {
         "Only training is planned: no validation, no checkpoints, no reading of data. "
         "docs/cluster.md has the model of a step and what it was compared with.",
     .options = plan_options,
-    .examples =
-        "quern plan --team \"4*host(cpu 60k) host(gpu 400k start 50us); net 50us 1GB/s\"\n"
-        "quern devices --model \"dense 500 tanh; dense 10 softmax\" --batch 1024 --json > a.json\n"
-        "quern plan --batch 1024 --team a.json --team b.json --team \"net 20us 10Gbit/s\"",
+    .examples = "quern plan --team \"4*host(cpu 60k) host(gpu 400k start 50us); net 50us 1GB/s\"\n"
+                "quern devices --costs --model \"dense 500 tanh; dense 10 softmax\" --batch 1024 "
+                "--json > a.json\n"
+                "quern plan --batch 1024 --team a.json --team b.json --team \"net 20us 10Gbit/s\"",
     .run = run};

@@ -91,6 +91,22 @@ def test_data_says_how_many_items(run_quern, tmp_path):
     assert text.startswith("dense 500 tanh; dense 3 softmax: 3,003 parameters\n10 epochs of 300 items")
 
 
+def test_a_machine_as_it_was_measured(run_quern, tmp_path):
+    job = ["--model", "dense 24 tanh; dense 10 softmax", "--batch", "128"]
+    file = tmp_path / "here.json"
+    file.write_text(run_quern("devices", "--json", "--costs", "--devices", "cpu", "--seconds", "0.2",
+                              *job).stdout)
+    cost = json.loads(file.read_text())
+    assert cost["grains"] == [1, 2, 3, 4] and min(cost["seconds"]) > 0 and cost["update_s"] > 0
+    out = events(run_quern("plan", "--json", *job, "--team", file).stdout)
+    assert 0 < out[-1]["bound_s"] <= 1.01 * out[-1]["seconds"]
+    made = events(run_quern("plan", "--json", *job, "--team", f"3*host({file})", "--team",
+                            "net 10us 1GB/s").stdout)[-1]
+    assert made["ranks"] == 3 and made["seconds"] > 0
+    done = run_quern("plan", "--batch", "64", "--team", file, status=1)
+    assert "quern devices --json --costs" in done.stderr
+
+
 # ---------------------------------------------------------------- what is refused
 
 @pytest.mark.parametrize("team, complaint, column", [

@@ -1,8 +1,8 @@
 /* What a training would take on a team that need not exist: the scheduler of a run against a
  * virtual clock.
  *
- * A team is described by texts. Each is a file that `quern devices --model ... --json` wrote on a
- * machine, its name ending in ".json", or
+ * A team is described by texts. Each is a file that `quern devices --costs --model ... --json`
+ * wrote on a machine, its name ending in ".json", or
  *
  *     text   = clause { ";" clause }
  *     clause = host { host }
@@ -90,6 +90,31 @@ typedef struct qn_plan_report {
 qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err);
 const qn_plan_report *qn_plan_report_of(const qn_plan *plan);
 void qn_plan_free(qn_plan *plan);
+
+/* What a device of this machine costs a rank that has it: calls over some grains, an update. */
+enum { QN_PLAN_CALLS = 16 };
+typedef struct qn_plan_cost {
+    uint32_t rank;  /* of those that the machine was divided among */
+    char id[32];    /* as in qn_device_info */
+    uint32_t grain; /* items */
+    uint32_t calls; /* sizes of calls that were measured, ascending */
+    uint32_t grains[QN_PLAN_CALLS];
+    double seconds[QN_PLAN_CALLS]; /* a call's, each */
+    double update;                 /* seconds of an update with the sums of all */
+    double step;    /* seconds of a whole step of `batch` items by it alone; 0: not measured */
+    double adding;  /* bytes read and written a second when the rank adds sums up */
+    double message; /* seconds until a rank of this machine hears of another; 0: not measured */
+} qn_plan_cost;
+
+/* Measures the devices that job->compute lets take part, for about `seconds` each, as `ranks` ranks
+ * on this machine would have them: cores divided, other devices dealt round, all ranks at work at
+ * the same time. Of `job` the network, the loss, the optimiser, batch and grain count. The items
+ * are those of `data`, or, when that is NULL, random bytes, `features` of them each. Fills at most
+ * `room` costs, ranks one after another, their number in *count. Fails as qn_train_open does, and
+ * with QN_USAGE for more ranks than cores. */
+qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint32_t features,
+                          uint32_t ranks, double seconds, qn_plan_cost *cost, uint32_t room,
+                          uint32_t *count, qn_error *err);
 
 #ifdef __cplusplus
 }

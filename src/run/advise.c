@@ -2,20 +2,12 @@
 #include <quern/advise.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "model/network.h"
-#include "num/philox.h"
+#include "run/random_items.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Items of the trial: enough for several batches, at most about so many bytes. */
-enum {
-    LEAST_ITEMS = 4096,
-    LEAST_BATCHES = 8,
-    MOST_BYTES = 1 << 24,
-    LONGEST_TRIAL = 3600,
-    MOST_WORKERS = 64
-};
+enum { LONGEST_TRIAL = 3600, MOST_WORKERS = 64 };
 
 typedef struct trial {
     qn_train *train;
@@ -27,36 +19,6 @@ static void stop_in_time(void *user, const qn_step_event *event) {
     (void)event;
     if (qn__now() >= t->until)
         qn_train_stop(t->train);
-}
-
-static uint64_t items_of(uint32_t batch, uint32_t features) {
-    uint64_t items = (uint64_t)batch * LEAST_BATCHES;
-    if (items < LEAST_ITEMS)
-        items = LEAST_ITEMS;
-    if (items * features > MOST_BYTES)
-        items = MOST_BYTES / features;
-    return items < batch ? batch : items;
-}
-
-/* Random bytes, and each class in turn. */
-static qn_status random_data(uint64_t items, uint32_t features, uint32_t classes, qn_data **out,
-                             qn_error *err) {
-    const size_t size = (size_t)items * features;
-    uint8_t *values = qn__alloc(size + 16, 1, err);
-    int32_t *labels = values ? qn__alloc(items, sizeof *labels, err) : NULL;
-    qn_status status = labels ? QN_OK : QN_MEMORY;
-    for (size_t i = 0; status == QN_OK && i < size; i += 16) {
-        uint32_t word[4];
-        qn__words(1, QN__PURPOSE_ORDER, 0, 0, i, 0, word);
-        memcpy(values + i, word, sizeof word);
-    }
-    for (uint64_t i = 0; status == QN_OK && i < items; ++i)
-        labels[i] = (int32_t)(i % classes);
-    if (status == QN_OK)
-        status = qn_data_from_arrays(QN_U8, items, features, values, labels, out, err);
-    qn__free(values);
-    qn__free(labels);
-    return status;
 }
 
 /* The job whose steps are tried: of no use but for its times. The small rate keeps it from leaving
@@ -177,8 +139,8 @@ qn_status qn_advise(const qn_train_options *options, uint32_t features, double s
     *count = 0;
     qn_status status = check(options, features, seconds, &network, err);
     if (status == QN_OK)
-        status = random_data(items_of(options->batch, features), features,
-                             network.layer[network.layers - 1].out, &data, err);
+        status = qn__random_items(options->batch, features, network.layer[network.layers - 1].out,
+                                  &data, err);
     if (status == QN_OK) {
         const qn_train_options o = trial_options(options, &t);
         status = qn_train_open(&o, data, NULL, NULL, &t.train, err);

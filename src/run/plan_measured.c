@@ -1,5 +1,6 @@
-/* What `quern devices --model ... --json` measured of a machine: lines of JSON, of which those of
- * the event "cost" count, one for each device of each rank that the machine was divided among. */
+/* What `quern devices --costs --model ... --json` measured of a machine: lines of JSON, of which
+ * those of the event "cost" count, one for each device of each rank that the machine was divided
+ * among. */
 #include "run/plan_team.h"
 
 #include "base/file.h"
@@ -23,10 +24,11 @@ typedef struct reader {
 
 static qn_status measure_again(const reader *r, qn_status status) {
     const qn__plan_subject *s = r->subject;
-    return qn__remedy(r->err, status,
-                      "measure it with: quern devices --json --model \"%s\" --features %u --batch "
-                      "%u --grain %u --optimizer %s > %s",
-                      s->model, s->features, s->batch, s->grain, s->optimizer, r->name);
+    return qn__remedy(
+        r->err, status,
+        "measure it with: quern devices --json --costs --model \"%s\" --features %u --batch "
+        "%u --grain %u --optimizer %s > %s",
+        s->model, s->features, s->batch, s->grain, s->optimizer, r->name);
 }
 
 static qn_status bad(const reader *r, const char *what) {

@@ -217,6 +217,11 @@ static void set_changes(const qn__plan_team *t, qn__plan_run *run, double now) {
     }
 }
 
+/* The most that the device was seen to do: whole steps by it alone may be faster than shares. */
+static double best_rate(const qn__plan_job *j, const qn__plan_device *d) {
+    return d->step > 0 ? fmax(grains_a_second(j, d), j->units / d->step) : grains_a_second(j, d);
+}
+
 double qn__plan_bound(const qn__plan_team *t, const qn__plan_job *job) {
     double left = job->steps * job->units, now = 0;
     for (;;) {
@@ -226,7 +231,7 @@ double qn__plan_bound(const qn__plan_team *t, const qn__plan_job *job) {
             double one = 0;
             for (uint32_t r = t->host[h].first; r < t->host[h].first + t->host[h].count; ++r)
                 for (uint32_t d = 0; d < t->rank[r].count; ++d)
-                    one += grains_a_second(job, &t->device[t->rank[r].first + d]);
+                    one += best_rate(job, &t->device[t->rank[r].first + d]);
             for (uint32_t c = 0; c < t->host[h].copies; ++c, ++host)
                 rate += now < death_of(t, host) ? one * factor_at(t, host, now) : 0;
         }

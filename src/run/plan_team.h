@@ -1,5 +1,5 @@
 /* A team on paper, described by a text (include/quern/plan.h has the grammar) or by what machines
- * measured (`quern devices --model`). */
+ * measured (`quern devices --costs --model`). */
 #ifndef QN_RUN_PLAN_TEAM_H
 #define QN_RUN_PLAN_TEAM_H
 
@@ -68,8 +68,8 @@ void qn__plan_team_release(qn__plan_team *team);
 qn_status qn__plan_team_read(qn__plan_team *team, const char *text, const qn__plan_subject *subject,
                              qn_error *err);
 
-/* Adds a host as `quern devices --model ... --json` measured it. QN_INPUT for a file that is none,
- * QN_MISMATCH for one of another job, with the command that measures this one. */
+/* Adds a host as `quern devices --costs --model ... --json` measured it. QN_INPUT for a file that
+ * is none, QN_MISMATCH for one of another job, with the command that measures this one. */
 qn_status qn__plan_team_measured(qn__plan_team *team, const char *path, uint32_t copies,
                                  const qn__plan_subject *subject, qn_error *err);
 

@@ -300,7 +300,7 @@ static void not_measured(const char *text, qn_status status, const char *what) {
     qn_error err;
     if (parse(text, &team, &err) != status)
         fail_msg("%s: not %d", text, status);
-    if (!strstr(err.what, what) || !strstr(err.remedy, "quern devices --json"))
+    if (!strstr(err.what, what) || !strstr(err.remedy, "quern devices --json --costs"))
         fail_msg("%s: %s\n%s\n%s", text, err.what, err.where, err.remedy);
     qn__plan_team_release(&team);
 }

@@ -1,0 +1,11 @@
+/* Items that mean nothing, to measure with. */
+#ifndef QN_RUN_RANDOM_ITEMS_H
+#define QN_RUN_RANDOM_ITEMS_H
+
+#include <quern/data.h>
+
+/* Random bytes, and each class in turn: enough items for several batches. */
+qn_status qn__random_items(uint32_t batch, uint32_t features, uint32_t classes, qn_data **out,
+                           qn_error *err);
+
+#endif
