@@ -106,7 +106,8 @@ typedef struct qn_cluster_library {
     char name[128];    /* "Open MPI 5.0.11"; empty when none was found */
     char path[256];    /* the file */
     char launcher[64]; /* what it was started by: "mpirun (Open MPI)", "srun"; empty: nothing */
-    char deaths[256];  /* how its launcher has to be told to let others go on when a rank dies */
+    char deaths[256];  /* how its launcher has to be told to let others go on when a rank dies;
+                          empty: it cannot, start again from the checkpoint */
     char reason[256];  /* why there is none, with a remedy */
 } qn_cluster_library;
 

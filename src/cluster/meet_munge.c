@@ -61,8 +61,10 @@ static int find_all(munge *m) {
 static qn_status begin(munge *m, qn_error *err) {
     memset(m, 0, sizeof *m);
     m->library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (!m->library)
-        return missing("there is no libmunge.so.2", err);
+    if (!m->library) {
+        missing("there is no libmunge.so.2", err);
+        return QN_UNSUPPORTED;
+    }
     if (find_all(m))
         m->context = m->create();
     const char *const socket = getenv("QUERN_MUNGE_SOCKET");
@@ -71,7 +73,8 @@ static qn_status begin(munge *m, qn_error *err) {
     if (m->context)
         return QN_OK;
     end(m);
-    return missing("libmunge.so.2 lacks functions", err);
+    missing("libmunge.so.2 lacks functions", err);
+    return QN_UNSUPPORTED;
 }
 
 qn_status qn__munge_seal(const unsigned char secret[32], char credential[QN__CREDENTIAL_BYTES],
