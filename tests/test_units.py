@@ -25,6 +25,7 @@ def name_of(source):
 # them runs in full in the release build.
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "25"},
              "cluster.round": {"QN_TEST_CASES": "40"},
+             "cluster.death": {"QN_TEST_CASES": "8"},
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
 
 

@@ -216,7 +216,7 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
     enum { ABSENT, SHARES, SHARES_NOT };
     const uint32_t n = c->meeting.ranks;
     const qn__round round = {QN__ROUND_OTHER, n, 0};
-    const int64_t *total;
+    const int64_t *total = NULL;
     int more;
     c->shared = open_common(c);
     qn_status status = qn__round_begin(c, &round, err);
@@ -231,7 +231,7 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
         c->machine[i] = lowest_beside(c, i);
         locals_of(c, i, &c->local[i]);
     }
-    for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t i = 0; i < n && total; ++i)
         for (uint32_t k = 0; k < n && total[i] == SHARES_NOT; ++k)
             if (c->meeting.met[k].machine == c->meeting.met[i].machine)
                 c->machine[k] = k;
@@ -246,7 +246,7 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status open(qn_cluster *c, const qn_cluster_options *options, qn_error *err) {
+static qn_status open_rounds(qn_cluster *c, const qn_cluster_options *options, qn_error *err) {
     const double patience = options->rank_timeout > 0 ? options->rank_timeout : 20;
     qn_status status = open_names(c, err);
     if (status == QN_OK)
@@ -272,7 +272,7 @@ qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, q
         qn__free(c);
         return status;
     }
-    status = open(c, options, err);
+    status = open_rounds(c, options, err);
     if (status == QN_OK) {
         qn__post_events own = events;
         own.user = c;

@@ -307,7 +307,7 @@ static inline void pretend_truncate(pretend_net *net, uint32_t from, uint32_t to
     const uint32_t keep = pretend_pick(net, 2) ? letters : pretend_pick(net, letters + 1);
     kept = keep > kept ? keep : kept;
     pretend_letter **at = &link->first, *last = NULL;
-    for (uint32_t i = 0; i < kept; ++i)
+    for (uint32_t i = 0; i < kept && *at; ++i)
         last = *at, at = &(*at)->next;
     while (*at) {
         pretend_letter *l = *at;

@@ -1,0 +1,285 @@
+/* Ranks as processes that are killed for good: whoever is left goes on, with the right sums. And
+ * how long that takes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cluster/crew_test.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { MOST = 8 };
+
+/* What the processes tell the test, in memory that they share with it. */
+typedef struct told {
+    atomic_uint ready;
+    struct {
+        atomic_uint round, right, wrong, spoke, recoveries;
+        atomic_int status, over, code;
+        _Atomic double longest;
+        char what[256];
+    } rank[MOST];
+} told;
+
+typedef struct course {
+    uint32_t ranks, rounds;
+    uint64_t words;
+    const char *machines;
+    double pause; /* seconds of a unit's computing */
+    told *told;
+    char place[32];
+    pid_t process[MOST];
+    uint64_t seed;
+} course;
+
+enum { UNITS = 24 };
+
+static uint32_t draw(course *c) {
+    c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(c->seed >> 33);
+}
+
+static void nap(double seconds) {
+    const struct timespec time = {(time_t)seconds,
+                                  (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&time, NULL);
+}
+
+/* One word for each unit counts it; all others hold a sum over units. */
+static void compute(int64_t *part, uint64_t words, uint32_t round, qn__units range) {
+    for (uint32_t u = range.first; u < range.first + range.count; ++u) {
+        part[u] += 1;
+        for (uint64_t w = UNITS; w < words; ++w)
+            part[w] += (int64_t)((u + 1) * (w ^ round));
+    }
+}
+
+static int is_right(const int64_t *total, uint64_t words, uint32_t round) {
+    for (uint64_t w = 0; w < words; ++w)
+        if (total[w] != (w < UNITS ? 1 : (int64_t)((w ^ round) * (UNITS * (UNITS + 1) / 2))))
+            return 0;
+    return 1;
+}
+
+static qn_status one_round(const course *c, qn_cluster *cluster, uint32_t round,
+                           const int64_t **total, qn_error *err) {
+    const qn__round what = {QN__ROUND_STEP, c->words, UNITS};
+    qn_status status = qn__round_begin(cluster, &what, err);
+    int more = 1;
+    if (status != QN_OK)
+        return status;
+    int64_t *part = qn__round_part(cluster);
+    memset(part, 0, c->words * sizeof *part);
+    while (status == QN_OK && more) {
+        qn__units range;
+        while (qn__round_units(cluster, &range)) {
+            compute(part, c->words, round, range);
+            nap(c->pause * range.count);
+        }
+        qn__round_final(cluster, c->words / 2, c->words - c->words / 2);
+        status = qn__round_add_up(cluster, &more, total, err);
+    }
+    return status;
+}
+
+static qn_status all_rounds(course *c, uint32_t rank, qn_cluster *cluster, qn_error *err) {
+    told *t = c->told;
+    for (uint32_t round = 0; round < c->rounds; ++round) {
+        const int64_t *total;
+        atomic_store(&t->rank[rank].round, round);
+        const qn_status status = one_round(c, cluster, round, &total, err);
+        if (status != QN_OK)
+            return status;
+        if (is_right(total, c->words, round))
+            atomic_fetch_add(&t->rank[rank].right, 1);
+        else
+            atomic_fetch_add(&t->rank[rank].wrong, 1);
+    }
+    return QN_OK;
+}
+
+static void be_rank(course *c, uint32_t rank) {
+    told *t = c->told;
+    const char name[2] = {c->machines[rank], 0};
+    qn_cluster_options o;
+    qn_cluster *cluster;
+    qn_error err = {0};
+    qn__rank_traffic traffic;
+    int code = -1;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    qn_cluster_options_init(&o);
+    o.meet = c->place;
+    o.ranks = c->ranks;
+    o.rank = rank;
+    o.meet_timeout = 60;
+    o.rank_timeout = 5;
+    qn__meeting_pretend(name[0] == 'A' ? NULL : name);
+    qn_status status = qn_cluster_join(&o, &cluster, &err);
+    atomic_fetch_add(&t->ready, 1);
+    if (status == QN_OK)
+        status = all_rounds(c, rank, cluster, &err);
+    if (cluster) {
+        qn__cluster_traffic(cluster, &traffic);
+        atomic_store(&t->rank[rank].longest, traffic.longest);
+        atomic_store(&t->rank[rank].recoveries, traffic.recoveries);
+        while (!qn_cluster_over(cluster, &code)) {
+            atomic_fetch_add(&t->rank[rank].spoke, 1);
+            nap(c->pause);
+            qn_cluster_finish(cluster, 5);
+        }
+        atomic_store(&t->rank[rank].over, 1);
+    }
+    memcpy(t->rank[rank].what, err.what, sizeof t->rank[rank].what - 1);
+    atomic_store(&t->rank[rank].status, (int)status);
+    atomic_store(&t->rank[rank].code, code);
+    qn_cluster_leave(cluster);
+    _exit(0);
+}
+
+static void start(course *c) {
+    c->told =
+        mmap(NULL, sizeof *c->told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(c->told != MAP_FAILED);
+    snprintf(c->place, sizeof c->place, "127.0.0.1:%u", free_port());
+    for (uint32_t r = 0; r < c->ranks; ++r) {
+        c->process[r] = fork();
+        assert_true(c->process[r] >= 0);
+        if (c->process[r] == 0)
+            be_rank(c, r);
+    }
+    const double begun = qn__now();
+    while (atomic_load(&c->told->ready) < c->ranks && qn__now() - begun < 60)
+        nap(1e-3);
+    assert_int_equal(atomic_load(&c->told->ready), c->ranks);
+}
+
+static void print(const course *c) {
+    for (uint32_t r = 0; r < c->ranks; ++r)
+        print_error("rank %u: round %u, %u right, %u wrong, status %d, over %d, code %d: %s\n", r,
+                    c->told->rank[r].round, c->told->rank[r].right, c->told->rank[r].wrong,
+                    c->told->rank[r].status, c->told->rank[r].over, c->told->rank[r].code,
+                    c->told->rank[r].what);
+}
+
+/* Waits for those of `left`; all have to be done within a minute. */
+static void await_all(course *c, unsigned left) {
+    const double begun = qn__now();
+    for (uint32_t r = 0; r < c->ranks; ++r) {
+        int done = !c->process[r];
+        while (!done && qn__now() - begun < 60) {
+            done = waitpid(c->process[r], NULL, WNOHANG) == c->process[r];
+            if (!done)
+                nap(1e-3);
+        }
+        if (!done) {
+            print(c);
+            for (uint32_t k = 0; k < c->ranks; ++k)
+                if (c->process[k])
+                    kill(c->process[k], SIGKILL);
+            fail_msg("rank %u hangs", r);
+        }
+        c->process[r] = 0;
+    }
+    for (uint32_t r = 0; r < c->ranks; ++r)
+        if (left >> r & 1 && (c->told->rank[r].right != c->rounds || c->told->rank[r].wrong ||
+                              !c->told->rank[r].over || c->told->rank[r].code != 5)) {
+            print(c);
+            fail_msg("rank %u did not end well", r);
+        }
+}
+
+static void kill_rank(course *c, uint32_t rank) {
+    if (!c->process[rank])
+        return;
+    kill(c->process[rank], SIGKILL);
+    waitpid(c->process[rank], NULL, 0);
+    c->process[rank] = 0;
+}
+
+static uint32_t cases(uint32_t usual) {
+    const char *text = getenv("QN_TEST_CASES");
+    return text ? (uint32_t)strtoul(text, NULL, 10) : usual;
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void test_kills_at_any_moment(void **state) {
+    (void)state;
+    static const char *const machines[] = {"AAAA", "AABB", "ABCD", "ABAB", "AAAB"};
+    double longest[1000];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < cases(40); ++i) {
+        course c = {.rounds = 60,
+                    .words = i % 4 == 3 ? 150000 : 2000,
+                    .pause = 1e-4,
+                    .seed = i + 1,
+                    .machines = machines[i % 5]};
+        c.ranks = 2 + i % 3;
+        start(&c);
+        unsigned left = (1u << c.ranks) - 1;
+        const uint32_t deaths = 1 + draw(&c) % (c.ranks - 1);
+        for (uint32_t k = 0; k < deaths; ++k) {
+            const uint32_t who = draw(&c) % c.ranks;
+            nap(draw(&c) % 100 * 5e-4 / deaths);
+            if ((left & ~(1u << who)) == 0)
+                continue;
+            left &= ~(1u << who);
+            kill_rank(&c, who);
+        }
+        await_all(&c, left);
+        for (uint32_t r = 0; r < c.ranks && count < 1000; ++r)
+            if (left >> r & 1 && c.told->rank[r].recoveries)
+                longest[count++] = c.told->rank[r].longest;
+        munmap(c.told, sizeof *c.told);
+    }
+    qsort(longest, count, sizeof *longest, by_size);
+    if (count)
+        print_message("from the notice of a death to going on: median %.2f ms, longest %.2f ms\n",
+                      1e3 * longest[count / 2], 1e3 * longest[count - 1]);
+}
+
+/* A rank that is stopped is taken for dead after a while; when it wakes it leaves. */
+static void test_a_sleeper_leaves(void **state) {
+    (void)state;
+    for (uint32_t who = 0; who < 3; who += 2) {
+        course c = {.rounds = 3000, .words = 100000, .pause = 1e-4, .ranks = 3, .machines = "AAB"};
+        if (cases(40) < 40)
+            c.rounds = 300;
+        start(&c);
+        nap(0.05);
+        kill(c.process[who], SIGSTOP);
+        const double begun = qn__now();
+        const uint32_t other = who ? 0 : 1;
+        const uint32_t was = atomic_load(&c.told->rank[other].round);
+        while (atomic_load(&c.told->rank[other].round) < was + 3 && qn__now() - begun < 20)
+            nap(1e-3);
+        print_message("rank %u was missed for %.2f s\n", who, qn__now() - begun);
+        kill(c.process[who], SIGCONT);
+        await_all(&c, 7u & ~(1u << who));
+        assert_int_equal(c.told->rank[who].spoke, 0);
+        assert_int_equal(c.told->rank[who].status, QN_CLUSTER);
+        assert_int_equal(c.told->rank[who].code, 0);
+        munmap(c.told, sizeof *c.told);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kills_at_any_moment),
+        cmocka_unit_test(test_a_sleeper_leaves),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
