@@ -105,6 +105,8 @@ static int close_output(int code) {
 int main(int argc, char **argv) {
     /* Which characters the terminal shows; numbers stay as C writes them. */
     setlocale(LC_CTYPE, "");
+    /* Whole lines, so that those of several ranks behind one pipe do not mix. */
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
     /* A closed pipe and a limit on file sizes shall be errors of a write, not the end of a run. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

@@ -9,6 +9,8 @@
 static struct {
     char name[64];
     int quiet, json;
+    const char *speaker; /* NULL: there is but one */
+    qn_error *held;
 } voice;
 
 void message_setup(const char *name, int quiet, int json) {
@@ -16,6 +18,10 @@ void message_setup(const char *name, int quiet, int json) {
     voice.quiet = quiet;
     voice.json = json;
 }
+
+void message_speaker(const char *name) { voice.speaker = name; }
+
+void message_hold(qn_error *slot) { voice.held = slot; }
 
 int message_exit_code(qn_status status) {
     switch (status) {
@@ -48,10 +54,21 @@ static void print_clean(const char *before, const char *text) {
     fputc('\n', stderr);
 }
 
-int message_fail(qn_status status, const char *what, const char *where, const char *remedy) {
+/* The first line begins with the command and, where there are several, the rank. */
+static void make_head(char *head, size_t size, const char *speaker) {
+    snprintf(head, size, "quern%s: %.100s%s", voice.name, speaker ? speaker : "",
+             speaker ? ": " : "");
+}
+
+static int hold(qn_status status, const char *what, const char *where, const char *remedy) {
+    return message_exit_code(message_fill(voice.held, status, where, remedy, "%s", what));
+}
+
+static int print(const char *speaker, qn_status status, const char *what, const char *where,
+                 const char *remedy) {
     int code = message_exit_code(status);
-    char head[96];
-    snprintf(head, sizeof head, "quern%s: ", voice.name);
+    char head[192];
+    make_head(head, sizeof head, speaker);
     fflush(stdout);
     print_clean(head, what);
     print_clean("  at ", where);
@@ -62,14 +79,34 @@ int message_fail(qn_status status, const char *what, const char *where, const ch
         json_text("what", what);
         json_text("where", where);
         json_text("remedy", remedy);
+        if (speaker)
+            json_text("rank", speaker);
         json_count("exit", (uint64_t)code);
         json_end();
     }
     return code;
 }
 
+int message_fail(qn_status status, const char *what, const char *where, const char *remedy) {
+    if (voice.held)
+        return hold(status, what, where, remedy);
+    return print(voice.speaker, status, what, where, remedy);
+}
+
 int message_error(const qn_error *err) {
     return message_fail(err->status, err->what, err->where, err->remedy);
+}
+
+int message_common(const qn_error *err) {
+    return print(NULL, err->status, err->what, err->where, err->remedy);
+}
+
+void message_aside(const char *what) {
+    char head[192];
+    if (voice.quiet)
+        return;
+    make_head(head, sizeof head, voice.speaker);
+    print_clean(head, what);
 }
 
 int message_usage(const char *remedy, const char *format, ...) {

@@ -10,8 +10,18 @@
 /* Called once a command is known: its name, and how much to say. */
 void message_setup(const char *name, int quiet, int json);
 
+/* Among several ranks (ranks.h): who speaks here, such as "rank 2 on host-b", stands before errors
+ * and notes from now on; NULL: nothing does. The text stays the caller's. */
+void message_speaker(const char *name);
+
+/* While `slot` is not NULL errors go there instead of being printed: the ranks of a run agree on
+ * one first. The latest counts. */
+void message_hold(qn_error *slot);
+
 /* Prints `err` and returns the exit code for its status. */
 int message_error(const qn_error *err);
+/* The same for what all ranks have in common: no rank is named. */
+int message_common(const qn_error *err);
 /* The same from texts of any length; `where` and `remedy` may be empty. */
 int message_fail(qn_status status, const char *what, const char *where, const char *remedy);
 /* An error in the command line: QN_USAGE, the remedy first. */
@@ -20,6 +30,9 @@ int message_usage(const char *remedy, const char *format, ...)
 
 /* A line on stderr for a person. */
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line on stderr about this rank alone, unless quiet: "quern train: rank 2 on host-b: WHAT". */
+void message_aside(const char *what);
 
 /* Fills `err` as the library would; returns `status`. */
 qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,

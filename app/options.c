@@ -153,34 +153,41 @@ static int unknown(const command *self, const char *word) {
     return message_usage(remedy, "there is no option \"%.*s\"", (int)strcspn(word, "="), word);
 }
 
-/* Takes the option at argv[*at] and its value. Returns -1 or an exit code. */
-static int take_option(const command *self, int argc, char **argv, int *at, void *values,
-                       arguments *out) {
+/* Takes the value of option `index` of a table, which argv[*at] names. Returns -1 or an exit code.
+ */
+static int take_value(const option_row *row, int index, int argc, char **argv, int *at,
+                      void *values, uint64_t *given) {
     const char *word = argv[*at];
-    option_row row;
-    int index = find(self->options, word, &row);
-    if (index < 0)
-        return unknown(self, word);
-    const option *o = row.option;
+    const option *o = row->option;
     uint64_t bit = UINT64_C(1) << index;
-    if ((out->given & bit) && o->kind != OPTION_TEXTS)
+    if ((*given & bit) && o->kind != OPTION_TEXTS)
         return message_usage("leave one of them out", "--%s is there twice", o->name);
-    out->given |= bit;
+    *given |= bit;
     const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
     if (o->kind == OPTION_FLAG) {
         if (equals)
             return message_usage("write it alone", "--%s takes no value", o->name);
-        return store(&row, "", values);
+        return store(row, "", values);
     }
     if (equals)
-        return store(&row, equals + 1, values);
+        return store(row, equals + 1, values);
     if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
         char remedy[160];
         snprintf(remedy, sizeof remedy, "write --%s %s", o->name,
                  o->choices ? o->choices : o->value);
         return message_usage(remedy, "--%s lacks its value", o->name);
     }
-    return store(&row, argv[++*at], values);
+    return store(row, argv[++*at], values);
+}
+
+/* Takes the option at argv[*at] and its value. Returns -1 or an exit code. */
+static int take_option(const command *self, int argc, char **argv, int *at, void *values,
+                       arguments *out) {
+    option_row row;
+    int index = find(self->options, argv[*at], &row);
+    if (index < 0)
+        return unknown(self, argv[*at]);
+    return take_value(&row, index, argc, argv, at, values, &out->given);
 }
 
 static int take_operand(const command *self, const char *word, arguments *out) {
@@ -222,10 +229,25 @@ int options_read(const command *self, int argc, char **argv, void *values, argum
     return -1;
 }
 
-int options_given(const command *self, const arguments *words, const char *name) {
+int options_pick(const option *table, int argc, char **argv, void *values, uint64_t *given) {
     option_row row;
-    for (int i = 0; options_row(self->options, i, &row); i++)
+    int code = -1;
+    for (int i = 0; code < 0 && i < argc && strcmp(argv[i], "--") != 0; i++) {
+        int index = strncmp(argv[i], "--", 2) == 0 ? find(table, argv[i], &row) : -1;
+        if (index >= 0)
+            code = take_value(&row, index, argc, argv, &i, values, given);
+    }
+    return code;
+}
+
+int options_picked(const option *table, uint64_t given, const char *name) {
+    option_row row;
+    for (int i = 0; options_row(table, i, &row); i++)
         if (strcmp(row.option->name, name) == 0)
-            return (words->given >> i) & 1;
+            return (given >> i) & 1;
     return 0;
+}
+
+int options_given(const command *self, const arguments *words, const char *name) {
+    return options_picked(self->options, words->given, name);
 }

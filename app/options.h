@@ -81,6 +81,13 @@ int options_read(const command *self, int argc, char **argv, void *values, argum
 /* 1 when the option of that name was on the command line. */
 int options_given(const command *self, const arguments *words, const char *name);
 
+/* Takes only the options of `table` out of the words of a command line, wherever they stand among
+ * others, and leaves everything else to options_read. *given: bit i for option i. Returns -1, or an
+ * exit code after a message. */
+int options_pick(const option *table, int argc, char **argv, void *values, uint64_t *given);
+/* 1 when the option of that name was among them. */
+int options_picked(const option *table, uint64_t given, const char *name);
+
 /* The whole decimal text as a finite float, rounded once; 0 when it is no such number. */
 int read_float(const char *text, float *out);
 /* The whole text as a number of decimal digits; 0 when it is none, or too large. */

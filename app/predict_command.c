@@ -6,6 +6,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "outfile.h"
+#include "ranks.h"
 #include "sources.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 typedef struct predict_flags {
     source_flags from;
     compute_flags compute;
+    ranks_flags ranks;
     const char *out;
     int outputs, quiet, json;
 } predict_flags;
@@ -47,7 +49,12 @@ static const option predict_options[] = {
      AT(outputs),
      .help = "add the network's outputs as columns p0, p1, ..."},
     {.more = compute_options, AT(compute)},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
+    {.heading = "Output",
+     .name = "quiet",
+     .kind = OPTION_FLAG,
+     AT(quiet),
+     .help = "print errors only"},
     {.name = "json",
      .kind = OPTION_FLAG,
      AT(json),
@@ -70,8 +77,7 @@ static int copy_to_stdout(const char *path) {
 
 /* The library writes whole files. For the standard output it writes one into a folder of its own,
  * which is copied and removed: nobody reads half a table before an error. */
-static int predict_to_stdout(const predict_flags *f, const qn_model *model, const qn_data *data,
-                             const qn_compute *compute, uint64_t *correct) {
+static int write_to_stdout(const qn_predictions *predictions) {
     const char *base = getenv("TMPDIR");
     char folder[4096], path[4200];
     qn_error err;
@@ -80,7 +86,7 @@ static int predict_to_stdout(const predict_flags *f, const qn_model *model, cons
         return message_fail(QN_IO, "cannot make a folder for the output", base ? base : "/tmp",
                             "set TMPDIR, or name a file with -o");
     snprintf(path, sizeof path, "%s/predictions.csv", folder);
-    qn_status status = qn_predict_csv(model, data, compute, path, f->outputs, correct, &err);
+    qn_status status = qn_predictions_write(predictions, path, &err);
     int code = status == QN_OK ? copy_to_stdout(path) : message_error(&err);
     unlink(path);
     rmdir(folder);
@@ -138,26 +144,66 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
     return message_fail(QN_MISMATCH, what, where, remedy);
 }
 
-static int predict(const predict_flags *f, const char *model_path, const qn_model *model,
-                   const qn_data *data) {
-    qn_compute compute = compute_of(&f->compute);
-    uint64_t correct = 0;
+/* What the end of a prediction needs; among ranks any of them may have to come to it. */
+typedef struct ending {
+    const predict_flags *f;
+    const qn_data *data;
+    const qn_predictions *predictions;
+    double start;
+} ending;
+
+static int write_and_tell(void *user) {
+    const ending *e = user;
     qn_error err;
-    int code = check_shape(f, model_path, model, data);
-    if (code >= 0)
-        return code;
-    char text[512];
-    double start = now();
-    if (to_stdout(f))
-        code = predict_to_stdout(f, model, data, &compute, &correct);
-    else if (qn_predict_csv(model, data, &compute, f->out, f->outputs, &correct, &err) != QN_OK)
+    int code = -1;
+    if (to_stdout(e->f))
+        code = write_to_stdout(e->predictions);
+    else if (qn_predictions_write(e->predictions, e->f->out, &err) != QN_OK)
         code = message_error(&err);
-    while (qn_device_note(text, sizeof text))
-        message_note("note: %s", text);
     if (code >= 0)
         return code;
-    summary(f, data, correct, now() - start);
+    summary(e->f, e->data, qn_predictions_correct(e->predictions), now() - e->start);
     return EXIT_DONE;
+}
+
+static void tell_notes(void) {
+    const char *name = ranks_name();
+    char text[512];
+    while (qn_device_note(text, sizeof text))
+        message_note("note: %s%s%s", name ? name : "", name ? ": " : "", text);
+}
+
+static int predict(const predict_flags *f, const qn_model *model, const qn_data *data) {
+    qn_compute compute = compute_of(&f->compute);
+    qn_predictions *predictions = NULL;
+    ending e = {.f = f, .data = data, .start = now()};
+    qn_error err = {0};
+    compute.cluster = ranks_cluster();
+    qn_status status = qn_predictions_make(model, data, &compute, f->outputs, &predictions, &err);
+    tell_notes();
+    e.predictions = predictions;
+    int code = status == QN_OK ? ranks_conclude(&err, write_and_tell, &e) : ranks_failed(&err);
+    qn_predictions_free(predictions);
+    return code;
+}
+
+/* Model and data; each rank looks at what its own machine has read. */
+static int open_and_predict(const predict_flags *f, const char *model_path) {
+    qn_model *model = NULL;
+    qn_data *data = NULL;
+    qn_error err;
+    int code = -1;
+    if (qn_model_share(ranks_cluster(), ranks_data_from_first(), model_path, &model, &err) != QN_OK)
+        code = ranks_failed(&err);
+    if (code < 0)
+        code = source_open(f->from.data, f->from.labels, &f->from, f->compute.threads, &data);
+    if (code < 0)
+        code = ranks_agree(check_shape(f, model_path, model, data), NULL, 0, 0);
+    if (code < 0)
+        code = predict(f, model, data);
+    qn_data_close(data);
+    qn_model_free(model);
+    return code;
 }
 
 static int check_flags(const predict_flags *f, const char *model_path) {
@@ -170,8 +216,10 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     if (f->from.unlabelled && (f->from.labels || f->from.label))
         return message_usage("leave one of them out",
                              "--unlabelled contradicts --labels and --label");
-    int code = compute_check(&f->compute);
-    if (code >= 0 || to_stdout(f))
+    int code = sources_check(&f->from);
+    if (code < 0)
+        code = compute_check(&f->compute);
+    if (code >= 0 || to_stdout(f) || !ranks_speak())
         return code;
     return outfile_check(f->out, "-o", inputs, sizeof inputs / sizeof *inputs);
 }
@@ -179,24 +227,20 @@ static int check_flags(const predict_flags *f, const char *model_path) {
 static int run(const command *self, int argc, char **argv) {
     predict_flags f = {.out = "-"};
     arguments given;
-    qn_model *model = NULL;
-    qn_data *data = NULL;
-    qn_error err;
-    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    qn_agreement same[SOURCES_AGREED];
+    int code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)
         return code;
-    message_setup(self->name, f.quiet, f.json);
-    code = check_flags(&f, given.operand[0]);
-    if (code >= 0)
-        return code;
-    if (qn_model_load(given.operand[0], &model, &err) != QN_OK)
-        return message_error(&err);
-    code = source_open(f.from.data, f.from.labels, &f.from, f.compute.threads, &data);
+    code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code < 0) {
+        message_setup(self->name, f.quiet, f.json);
+        code = check_flags(&f, given.operand[0]);
+    }
+    sources_agreed(&f.from, self->name, same);
+    code = ranks_agree(code, same, SOURCES_AGREED, 1);
     if (code < 0)
-        code = predict(&f, given.operand[0], model, data);
-    qn_data_close(data);
-    qn_model_free(model);
-    return code;
+        code = open_and_predict(&f, given.operand[0]);
+    return ranks_leave(code);
 }
 
 const command predict_command = {

@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 static const double REDRAW = 0.125; /* seconds between two drawings */
+static const double RELINE = 30;    /* seconds between two lines where nothing can be drawn */
 enum { WIDEST_BAR = 30, NARROWEST_BAR = 6, ROOM = 512 };
+
+static progress *drawn; /* the bar that stands in the terminal's last line, or NULL */
 
 void progress_init(progress *p, int quiet) {
     const char *term = getenv("TERM"), *plain = getenv("NO_COLOR");
@@ -97,22 +100,40 @@ static void draw(progress *p, const qn_step_event *e) {
     fputs(line, stderr); /* one write, so that the line never appears half drawn */
     fflush(stderr);
     p->drawn = 1;
+    drawn = p;
+}
+
+/* For long epochs only: the clock of the lines begins anew with each. */
+static void print_line(const qn_step_event *e) {
+    char text[256];
+    facts(e, text, sizeof text);
+    fprintf(stderr, "  epoch %" PRIu32 "/%" PRIu32 "%s\n", e->epoch + 1, e->epochs, text);
+    fflush(stderr);
 }
 
 void progress_step(progress *p, const qn_step_event *event) {
-    if (!p->live)
+    if (p->quiet)
         return;
     double t = now();
-    if (p->last_draw >= 0 && t - p->last_draw < REDRAW)
+    if (p->last_draw >= 0 && t - p->last_draw < (p->live ? REDRAW : RELINE))
         return;
+    if (p->live)
+        draw(p, event);
+    else if (p->last_draw >= 0)
+        print_line(event);
     p->last_draw = t;
-    draw(p, event);
 }
 
 void progress_clear(progress *p) {
     if (p->drawn)
         fputs("\r\033[K", stderr);
     p->drawn = 0;
+    drawn = NULL;
+}
+
+void progress_make_way(void) {
+    if (drawn)
+        progress_clear(drawn);
 }
 
 static void print_score(const qn_score *s) {

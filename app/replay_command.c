@@ -5,6 +5,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "outfile.h"
+#include "ranks.h"
 #include "report.h"
 #include "session.h"
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 typedef struct replay_flags {
     source_flags from;
     compute_flags compute;
+    ranks_flags ranks;
     const char *out, *trace;
     int quiet, json;
 } replay_flags;
@@ -37,7 +39,9 @@ static const option replay_options[] = {
      .value = "FILE",
      .help = "keep the replay's own model file"},
     {.more = compute_options, AT(compute)},
-    {.name = "trace",
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
+    {.heading = "Output",
+     .name = "trace",
      .kind = OPTION_TEXT,
      AT(trace),
      .value = "FILE",
@@ -129,45 +133,70 @@ static int differs(const qn_model *file, const qn_model *again, const char *path
                         "broken: \"quern replay --devices cpu --isa scalar --threads 1\" decides");
 }
 
-static int conclude(session *s, const replay_flags *f, const char *path, const qn_model *file,
-                    const qn_model *again) {
+/* What the end of a replay needs; among ranks any of them may have to come to it. */
+typedef struct ending {
+    session *s;
+    const replay_flags *f;
+    const char *path;
+    const qn_model *file;
+    qn_model *again;
+    qn_status reported;
+    qn_error unreported; /* why there is no report */
     qn_train_report report;
-    int code = session_report(s, &report);
-    if (code >= 0)
-        return code;
-    int same = strcmp(qn_model_digest(file), qn_model_digest(again)) == 0;
-    if (f->json) {
+} ending;
+
+static int interrupted(void *user) {
+    (void)user;
+    return message_fail(QN_INTERRUPTED, "interrupted; nothing was written", "",
+                        "start the replay again");
+}
+
+static void tell(const ending *e, int same) {
+    const char *before = qn_model_digest(e->file), *now = qn_model_digest(e->again);
+    session_print(e->s, &e->report);
+    if (e->f->json) {
         json_begin("end");
         json_text("replay", same ? "identical" : "differs");
-        json_text("file", path);
-        json_text("digest", qn_model_digest(file));
-        json_text("replay_digest", qn_model_digest(again));
-        report_fields(&report);
+        json_text("file", e->path);
+        json_text("digest", before);
+        json_text("replay_digest", now);
+        report_fields(&e->report);
         json_end();
     } else {
-        printf("%sreplay: %s, %s%s%s\n", f->quiet ? "" : "\n", same ? "identical" : "differs",
-               qn_model_digest(file), same ? "" : " became ", same ? "" : qn_model_digest(again));
+        printf("%sreplay: %s, %s%s%s\n", e->f->quiet ? "" : "\n", same ? "identical" : "differs",
+               before, same ? "" : " became ", same ? "" : now);
     }
-    return same ? EXIT_DONE : differs(file, again, path);
+}
+
+static int save_and_compare(void *user) {
+    ending *e = user;
+    qn_error err;
+    if (!e->again && qn_train_model(e->s->train, &e->again, &err) != QN_OK)
+        return message_error(&err);
+    if (e->f->out && qn_model_save(e->again, e->f->out, &err) != QN_OK)
+        return message_error(&err);
+    if (e->reported != QN_OK)
+        return message_error(&e->unreported);
+    int same = strcmp(qn_model_digest(e->file), qn_model_digest(e->again)) == 0;
+    tell(e, same);
+    return same ? EXIT_DONE : differs(e->file, e->again, e->path);
 }
 
 static int train_again(session *s, const replay_flags *f, const char *path, const qn_model *file,
                        qn_train_options *options) {
+    ending e = {.s = s, .f = f, .path = path, .file = file};
     qn_error err;
-    qn_model *again = NULL;
     int code = session_open(s, options);
     if (code >= 0)
         return code;
     qn_status status = session_run(s, &err);
     if (status == QN_INTERRUPTED)
-        return message_fail(QN_INTERRUPTED, "interrupted; nothing was written", "",
-                            "start the replay again");
-    if (status == QN_OK)
-        status = qn_train_model(s->train, &again, &err);
-    if (status == QN_OK && f->out)
-        status = qn_model_save(again, f->out, &err);
-    code = status == QN_OK ? conclude(s, f, path, file, again) : message_error(&err);
-    qn_model_free(again);
+        return ranks_conclude(&err, interrupted, NULL);
+    if (status != QN_OK)
+        return ranks_failed(&err);
+    e.reported = session_report(s, &e.report, &e.unreported);
+    code = ranks_conclude(&e.unreported, save_and_compare, &e);
+    qn_model_free(e.again);
     return code;
 }
 
@@ -184,54 +213,81 @@ static int check_embedded(const qn_model *model, const sources *from, const char
                         "add --data FILE, what it was trained on (and --labels FILE for IDX)");
 }
 
-static int replay(const replay_flags *f, const char *path, const qn_model *model) {
+static int train_from(const replay_flags *f, const char *path, const qn_model *model,
+                      sources *from) {
     qn_train_options options;
     qn_error err;
-    sources from;
-    int code = sources_open(&f->from, f->compute.threads, &from);
-    if (code >= 0)
-        return code;
-    session s = {.quiet = f->quiet, .json = f->json, .from = &from, .data_path = f->from.data};
+    session s = {.quiet = f->quiet, .json = f->json, .from = from, .data_path = f->from.data};
     qn_train_options_init(&options);
-    code = check_embedded(model, &from, path);
-    if (code < 0 && qn_train_options_from_model(model, from.train, &options, &err) != QN_OK)
+    ranks_hold();
+    int code = check_embedded(model, from, path);
+    if (code < 0 && qn_train_options_from_model(model, from->train, &options, &err) != QN_OK)
         code = message_error(&err);
+    code = ranks_agree(code, NULL, 0, 0);
     if (code < 0) {
-        from.valid_fraction = options.valid_fraction;
+        from->valid_fraction = options.valid_fraction;
         options.compute = compute_of(&f->compute);
+        options.compute.cluster = ranks_cluster();
         options.trace = f->trace;
         code = train_again(&s, f, path, model, &options);
     }
     session_close(&s);
+    return code;
+}
+
+static int replay(const replay_flags *f, const char *path) {
+    qn_model *model = NULL;
+    sources from = {0};
+    qn_error err;
+    int code = -1;
+    if (qn_model_share(ranks_cluster(), ranks_data_from_first(), path, &model, &err) != QN_OK)
+        code = ranks_failed(&err);
+    if (code < 0)
+        code = sources_open(&f->from, f->compute.threads, &from);
+    if (code < 0)
+        code = train_from(f, path, model, &from);
     sources_close(&from);
+    qn_model_free(model);
+    return code;
+}
+
+/* Where the files will be written; among ranks by the one that speaks. */
+static int check_outputs(const replay_flags *f, const char *path) {
+    const char *inputs[] = {f->from.data, f->from.labels, f->from.test, f->from.test_labels, path};
+    const size_t count = sizeof inputs / sizeof *inputs;
+    int code = -1;
+    if (!ranks_speak())
+        return -1;
+    if (f->out)
+        code = outfile_check(f->out, "-o", inputs, count);
+    if (code < 0 && f->trace)
+        code = outfile_check(f->trace, "--trace", inputs, count);
+    if (code < 0 && f->out && f->trace)
+        code = outfile_apart(f->trace, "--trace", f->out, "-o");
     return code;
 }
 
 static int run(const command *self, int argc, char **argv) {
     replay_flags f = {0};
     arguments given;
-    qn_model *model = NULL;
-    qn_error err;
-    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    qn_agreement same[SOURCES_AGREED];
+    int code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)
         return code;
-    message_setup(self->name, f.quiet, f.json);
-    const char *path = given.operand[0];
-    const char *inputs[] = {f.from.data, f.from.labels, f.from.test, f.from.test_labels, path};
-    code = compute_check(&f.compute);
-    if (code < 0 && f.out)
-        code = outfile_check(f.out, "-o", inputs, sizeof inputs / sizeof *inputs);
-    if (code < 0 && f.trace)
-        code = outfile_check(f.trace, "--trace", inputs, sizeof inputs / sizeof *inputs);
-    if (code < 0 && f.out && f.trace)
-        code = outfile_apart(f.trace, "--trace", f.out, "-o");
-    if (code >= 0)
-        return code;
-    if (qn_model_load(path, &model, &err) != QN_OK)
-        return message_error(&err);
-    code = replay(&f, path, model);
-    qn_model_free(model);
-    return code;
+    code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code < 0) {
+        message_setup(self->name, f.quiet, f.json);
+        code = sources_check(&f.from);
+    }
+    if (code < 0)
+        code = compute_check(&f.compute);
+    if (code < 0)
+        code = check_outputs(&f, given.operand[0]);
+    sources_agreed(&f.from, self->name, same);
+    code = ranks_agree(code, same, SOURCES_AGREED, 1);
+    if (code < 0)
+        code = replay(&f, given.operand[0]);
+    return ranks_leave(code);
 }
 
 const command replay_command = {

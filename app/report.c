@@ -107,10 +107,13 @@ static void print_cores(const qn_worker_report *w) {
 
 static int knows_joules(const qn_worker_report *w) { return w->joules > 0; }
 
-static void print_worker(const qn_worker_report *w, uint64_t grains) {
-    char rate[16], up[24], down[24], joules[32], each[32];
+static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks) {
+    char rate[16], up[24], down[24], joules[32], each[32], name[96];
     double part = percent(w->grains, grains);
-    printf("  %-12s ", w->name);
+    snprintf(name, sizeof name, "%s", w->name);
+    if (ranks)
+        snprintf(name, sizeof name, "%" PRIu32 "/%s", w->rank, w->name);
+    printf("  %-12s ", name);
     if (w->grains > 0)
         printf("%s%.1f %% of the work at %s items/s, busy %.0f %%", part < 0.05 ? "under " : "",
                part < 0.05 ? 0.1 : part, format_rate(w->rate, rate), 100 * w->busy);
@@ -161,6 +164,42 @@ static void print_team(const qn_train_report *r) {
         putchar('\n');
 }
 
+/* What the network carried for this rank; alone on a machine with nobody else, nothing. */
+static void print_traffic(const qn_rank_report *k) {
+    char out[24], in[24], must_out[24], must_in[24], shared[24];
+    if (k->bytes_out > 0 || k->bytes_in > 0 || k->counted_out > 0 || k->counted_in > 0)
+        printf("    sent %s, fetched %s; the sums need %s and %s\n",
+               format_bytes(k->bytes_out, out), format_bytes(k->bytes_in, in),
+               format_bytes(k->counted_out, must_out), format_bytes(k->counted_in, must_in));
+    if (k->bytes_shared > 0)
+        printf("    read %s from the memory of other ranks\n",
+               format_bytes(k->bytes_shared, shared));
+    if (k->recoveries > 0)
+        printf("    agreed anew on who is left: %" PRIu32 " time%s, the longest took %.1f ms\n",
+               k->recoveries, k->recoveries == 1 ? "" : "s", 1e3 * k->longest_recovery);
+}
+
+/* The ranks, where there is more than one: who they are and how each spent its time. */
+static void print_ranks(const qn_train_report *r) {
+    char rate[16];
+    int width = 4;
+    if (r->ranks < 2)
+        return;
+    for (uint32_t i = 0; i < r->ranks; i++) {
+        int length = (int)strlen(r->rank[i].host);
+        width = length > width ? length : width;
+    }
+    printf("ranks\n  %4s  %-*s  %8s  %6s  %7s  %s\n", "rank", width, "host", "items/s", "busy",
+           "waiting", "workers");
+    for (uint32_t i = 0; i < r->ranks; i++) {
+        const qn_rank_report *k = &r->rank[i];
+        printf("  %4" PRIu32 "  %-*s  %8s  %4.0f %%  %5.0f %%  %s%s\n", k->rank, width, k->host,
+               format_rate(k->rate, rate), 100 * k->busy, 100 * k->waiting,
+               *k->worker_names ? k->worker_names : "-", k->lost ? ", lost" : "");
+        print_traffic(k);
+    }
+}
+
 void report_print(const qn_train_report *r) {
     const char *name;
     const qn_score *s = best_score(r, &name);
@@ -182,9 +221,10 @@ void report_print(const qn_train_report *r) {
     printf("start to first step %.3f s\n", r->seconds_to_first_step);
     print_team(r);
     print_energy(r);
+    print_ranks(r);
     printf("workers\n");
     for (uint32_t i = 0; i < r->workers; i++)
-        print_worker(&r->worker[i], all_grains(r));
+        print_worker(&r->worker[i], all_grains(r), r->ranks > 1);
 }
 
 static void confusion_field(const qn_train_report *r) {
@@ -204,6 +244,7 @@ static void confusion_field(const qn_train_report *r) {
 
 static void worker_field(const qn_worker_report *w, uint64_t grains) {
     json_open(NULL, '{');
+    json_count("rank", w->rank);
     json_text("name", w->name);
     json_text("device", w->device);
     json_count("grains", w->grains);
@@ -223,6 +264,28 @@ static void worker_field(const qn_worker_report *w, uint64_t grains) {
     for (int i = 0; w->core_busy && i < w->cores; i++)
         json_number(NULL, w->core_busy[i]);
     json_close(']');
+    json_close('}');
+}
+
+static void rank_field(const qn_rank_report *k) {
+    json_open(NULL, '{');
+    json_count("rank", k->rank);
+    json_text("host", k->host);
+    json_flag("lost", k->lost);
+    json_count("first_worker", k->first_worker);
+    json_count("workers", k->workers);
+    json_text("worker_names", k->worker_names);
+    json_count("items", k->items);
+    json_number("items_per_s", k->rate);
+    json_number("busy", k->busy);
+    json_number("waiting", k->waiting);
+    json_count("bytes_out", k->bytes_out);
+    json_count("bytes_in", k->bytes_in);
+    json_count("counted_out", k->counted_out);
+    json_count("counted_in", k->counted_in);
+    json_count("bytes_shared", k->bytes_shared);
+    json_count("recoveries", k->recoveries);
+    json_number("longest_recovery", k->longest_recovery);
     json_close('}');
 }
 
@@ -254,5 +317,9 @@ void report_fields(const qn_train_report *r) {
     json_open("workers", '[');
     for (uint32_t i = 0; i < r->workers; i++)
         worker_field(&r->worker[i], all_grains(r));
+    json_close(']');
+    json_open("ranks", '[');
+    for (uint32_t i = 0; i < r->ranks; i++)
+        rank_field(&r->rank[i]);
     json_close(']');
 }

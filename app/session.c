@@ -3,6 +3,7 @@
 #include "interrupt.h"
 #include "jsonline.h"
 #include "message.h"
+#include "ranks.h"
 #include "report.h"
 #include <inttypes.h>
 #include <math.h>
@@ -10,18 +11,26 @@
 #include <string.h>
 
 static void on_step(void *user, const qn_step_event *event) {
-    progress_step(&((session *)user)->bar, event);
+    if (ranks_speak())
+        progress_step(&((session *)user)->bar, event);
 }
 
 static void on_note(void *user, const char *text) {
     session *s = user;
+    const char *name = ranks_name();
     progress_clear(&s->bar);
+    if (s->json && !ranks_speak()) {
+        message_aside(text); /* the stream of events is another rank's */
+        return;
+    }
     if (s->json) {
         json_begin("note");
         json_text("text", text);
+        if (name)
+            json_text("rank", name);
         json_end();
     }
-    message_note("note: %s", text);
+    message_note("note: %s%s%s", name ? name : "", name ? ": " : "", text);
 }
 
 static double share(const qn_score *score) {
@@ -38,6 +47,8 @@ static void score_fields(const char *set, const qn_score *score) {
 
 static void on_epoch(void *user, const qn_epoch_event *e) {
     session *s = user;
+    if (!ranks_speak())
+        return;
     if (!s->json) {
         progress_epoch(&s->bar, e);
         return;
@@ -113,6 +124,10 @@ static void start_event(const session *s, const qn_train_options *o, const facts
         if (is_there(&f->worker[i]))
             json_text(NULL, f->worker[i].name);
     json_close(']');
+    json_open("ranks", '[');
+    for (uint32_t i = 0; i < qn_cluster_ranks(o->compute.cluster); i++)
+        json_text(NULL, qn_cluster_name(o->compute.cluster, i));
+    json_close(']');
     json_count("threads", (uint64_t)f->threads);
     json_text("isa", f->isa);
     json_text("device", f->device);
@@ -147,6 +162,18 @@ static const char *optimiser(const qn_train_options *o, char *text, size_t size)
     else
         snprintf(text, size, "%s", name);
     return text;
+}
+
+/* Who takes part, where it is not one process alone; of very many, those that fit a line. */
+static void announce_ranks(void) {
+    char list[256] = "";
+    uint32_t ranks = qn_cluster_ranks(ranks_cluster()), i = 0;
+    if (!ranks_cluster())
+        return;
+    for (size_t used = 0; i < ranks && used < 160; i++, used = strlen(list))
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                 qn_cluster_name(ranks_cluster(), i));
+    message_note("ranks   %" PRIu32 ": %s%s", ranks, list, i < ranks ? ", ..." : "");
 }
 
 /* One line for the CPU alone, else one more for each device that is there. */
@@ -184,6 +211,7 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
     message_note("recipe  loss %s, %s, rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64,
                  o->loss, optimiser(o, how, sizeof how), (double)o->rate, o->batch, o->scale,
                  o->seed);
+    announce_ranks();
     announce_run(o, f);
 }
 
@@ -198,9 +226,9 @@ int session_open(session *s, qn_train_options *options) {
     options->on_note = on_note;
     if (qn_train_open(options, s->from->train, s->from->valid, s->from->test, &s->train, &err) !=
         QN_OK)
-        return message_error(&err);
-    interrupt_watch(s->train, !s->quiet && !s->json);
-    if (s->quiet && !s->json)
+        return ranks_failed(&err);
+    interrupt_watch(s->train, !s->quiet && !s->json && ranks_speak());
+    if ((s->quiet && !s->json) || !ranks_speak())
         return -1;
     if (qn_train_model(s->train, &untrained, &err) != QN_OK)
         return message_error(&err);
@@ -220,13 +248,13 @@ qn_status session_run(session *s, qn_error *err) {
     return status;
 }
 
-int session_report(session *s, qn_train_report *report) {
-    qn_error err;
-    if (qn_train_report_get(s->train, report, &err) != QN_OK)
-        return message_error(&err);
+qn_status session_report(session *s, qn_train_report *report, qn_error *err) {
+    return qn_train_report_get(s->train, report, err);
+}
+
+void session_print(const session *s, const qn_train_report *report) {
     if (!s->quiet && !s->json)
         report_print(report);
-    return -1;
 }
 
 void session_close(session *s) {

@@ -15,7 +15,9 @@ typedef struct session {
     qn_train *train;
 } session;
 
-/* Opens the run and announces it. Sets the callbacks in `options`. Returns -1, or an exit code
+/* Among ranks all call these together; only the one that speaks shows anything.
+ *
+ * Opens the run and announces it. Sets the callbacks in `options`. Returns -1, or an exit code
  * after a message. `s` starts with quiet, json, from and data_path; session_close ends it in any
  * case. */
 int session_open(session *s, qn_train_options *options);
@@ -23,9 +25,12 @@ int session_open(session *s, qn_train_options *options);
 /* Trains. QN_INTERRUPTED after a signal. No failure has been printed yet when it returns. */
 qn_status session_run(session *s, qn_error *err);
 
-/* Fills the report, and prints it unless quiet or JSON was asked for; the "end" event is the
- * caller's. Returns -1, or an exit code after a message. */
-int session_report(session *s, qn_train_report *report);
+/* Fills the report; nothing has been printed when it returns. */
+qn_status session_report(session *s, qn_train_report *report, qn_error *err);
+
+/* For who speaks: prints the report, unless quiet or JSON was asked for; the "end" event is the
+ * caller's. */
+void session_print(const session *s, const qn_train_report *report);
 
 void session_close(session *s);
 

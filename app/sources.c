@@ -1,5 +1,6 @@
 #include "sources.h"
 #include "message.h"
+#include "ranks.h"
 #include <stdio.h>
 
 #define AT(member) .place = offsetof(source_flags, member)
@@ -37,21 +38,44 @@ const option source_test_options[] = {
      .help = "IDX: the test set's labels"},
     {.name = NULL}};
 
+/* What a rank opens when it is its turn to. */
+typedef struct request {
+    const char *path;
+    qn_data_options options;
+    uint64_t first, items; /* of the built-in digits */
+} request;
+
+static qn_status open_file(void *user, qn_data **out, qn_error *err) {
+    const request *r = user;
+    qn_status status = qn_data_open(r->path, &r->options, out, err);
+    if (status != QN_OK && !*err->where) /* whatever went wrong (memory, say), it was over this */
+        snprintf(err->where, sizeof err->where, "%s", r->path);
+    return status;
+}
+
+static qn_status draw_digits(void *user, qn_data **out, qn_error *err) {
+    const request *r = user;
+    return qn_data_synth_digits(EMBEDDED_SEED, r->first, r->items, out, err);
+}
+
+/* Once on each machine, or by the first rank for all. */
+static int share(qn_data_opener open, request *r, qn_data **out) {
+    qn_error err;
+    *out = NULL;
+    if (qn_data_share(ranks_cluster(), ranks_data_from_first(), open, r, out, &err) == QN_OK)
+        return -1;
+    return ranks_failed(&err);
+}
+
 int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
                 qn_data **out) {
-    qn_data_options options;
-    qn_error err;
-    qn_data_options_init(&options);
-    options.labels_path = labels;
-    options.label_column = flags->label;
-    options.unlabelled = flags->unlabelled;
-    options.threads = (int)threads;
-    *out = NULL;
-    if (qn_data_open(path, &options, out, &err) == QN_OK)
-        return -1;
-    if (!*err.where) /* whatever went wrong (memory, say), it was over this file */
-        snprintf(err.where, sizeof err.where, "%s", path);
-    return message_error(&err);
+    request r = {.path = path};
+    qn_data_options_init(&r.options);
+    r.options.labels_path = labels;
+    r.options.label_column = flags->label;
+    r.options.unlabelled = flags->unlabelled;
+    r.options.threads = (int)threads;
+    return share(open_file, &r, out);
 }
 
 /* Training and testing need to know what is right. */
@@ -63,20 +87,12 @@ static int need_labels(const qn_data *data, const char *path, const char *option
     return message_fail(QN_INPUT, "the data has no labels", path, remedy);
 }
 
-static int labelled(const char *path, const char *labels, const char *option_name,
-                    const source_flags *flags, uint64_t threads, qn_data **out) {
-    int code = source_open(path, labels, flags, threads, out);
-    return code >= 0 ? code : need_labels(*out, path, option_name);
-}
-
 static int draw_embedded(sources *out) {
-    qn_error err;
+    request train = {.items = EMBEDDED_TRAIN};
+    request test = {.first = EMBEDDED_TRAIN, .items = EMBEDDED_TEST};
     out->embedded = 1;
-    if (qn_data_synth_digits(EMBEDDED_SEED, 0, EMBEDDED_TRAIN, &out->train, &err) != QN_OK ||
-        qn_data_synth_digits(EMBEDDED_SEED, EMBEDDED_TRAIN, EMBEDDED_TEST, &out->test, &err) !=
-            QN_OK)
-        return message_error(&err);
-    return -1;
+    int code = share(draw_digits, &train, &out->train);
+    return code < 0 ? share(draw_digits, &test, &out->test) : code;
 }
 
 /* A file that is named beside one that is not would be forgotten silently. */
@@ -97,13 +113,22 @@ static int check_pairs(const source_flags *flags) {
     return -1;
 }
 
-static int open_valid(const source_flags *flags, uint64_t threads, sources *out) {
-    float fraction;
-    if (!flags->valid)
-        return -1;
-    if (!read_float(flags->valid, &fraction))
-        return labelled(flags->valid, flags->valid_labels, "valid-labels", flags, threads,
-                        &out->valid);
+/* What --valid says: a fraction (returned), or a file's name (0). */
+static float valid_fraction(const source_flags *flags) {
+    float fraction = 0;
+    return flags->valid && read_float(flags->valid, &fraction) ? fraction : 0;
+}
+
+static int is_number(const char *text) {
+    float number;
+    return read_float(text, &number);
+}
+
+int sources_check(const source_flags *flags) {
+    int code = check_pairs(flags);
+    if (code >= 0 || !flags->valid || !is_number(flags->valid))
+        return code;
+    float fraction = valid_fraction(flags);
     if (!(fraction > 0 && fraction < 1))
         return message_usage("a fraction lies between 0 and 1; a file whose name is a number is "
                              "written ./NAME",
@@ -111,24 +136,45 @@ static int open_valid(const source_flags *flags, uint64_t threads, sources *out)
     if (flags->valid_labels)
         return message_usage("leave --valid-labels out, or name a file with --valid",
                              "--valid is a fraction, so there is no file for --valid-labels");
-    out->valid_fraction = fraction;
     return -1;
 }
 
-static int open_all(const source_flags *flags, uint64_t threads, sources *out) {
-    int code = check_pairs(flags);
-    if (code < 0 && flags->data)
-        code = labelled(flags->data, flags->labels, "labels", flags, threads, &out->train);
-    else if (code < 0)
-        code = draw_embedded(out);
-    if (code < 0 && flags->test)
-        code = labelled(flags->test, flags->test_labels, "test-labels", flags, threads, &out->test);
-    return code < 0 ? open_valid(flags, threads, out) : code;
+void sources_agreed(const source_flags *flags, const char *what, qn_agreement *items) {
+    static const char remedy[] = "start all ranks with the same options";
+    const char *valid = !flags->valid ? "none" : is_number(flags->valid) ? "a fraction" : "a file";
+    items[0] = (qn_agreement){"the command", what, remedy};
+    items[1] = (qn_agreement){"--data", flags->data ? "a file" : "none", remedy};
+    items[2] = (qn_agreement){"--test", flags->test ? "a file" : "none", remedy};
+    items[3] = (qn_agreement){"--valid", valid, remedy};
+    items[4] = (qn_agreement){"--data-from-rank0", ranks_data_from_first() ? "given" : "not given",
+                              remedy};
+}
+
+static int open_all(const source_flags *f, uint64_t threads, sources *out) {
+    int code =
+        f->data ? source_open(f->data, f->labels, f, threads, &out->train) : draw_embedded(out);
+    if (code < 0 && f->test)
+        code = source_open(f->test, f->test_labels, f, threads, &out->test);
+    out->valid_fraction = valid_fraction(f);
+    if (code < 0 && f->valid && !is_number(f->valid))
+        code = source_open(f->valid, f->valid_labels, f, threads, &out->valid);
+    return code;
+}
+
+static int check_labels(const source_flags *f, const sources *from) {
+    int code = f->data ? need_labels(from->train, f->data, "labels") : -1;
+    if (code < 0 && f->test)
+        code = need_labels(from->test, f->test, "test-labels");
+    if (code < 0 && from->valid)
+        code = need_labels(from->valid, f->valid, "valid-labels");
+    return code;
 }
 
 int sources_open(const source_flags *flags, uint64_t threads, sources *out) {
     *out = (sources){0};
     int code = open_all(flags, threads, out);
+    if (code < 0) /* each looks at what its own machine has read */
+        code = ranks_agree(check_labels(flags, out), NULL, 0, 0);
     if (code >= 0)
         sources_close(out);
     return code;

@@ -3,6 +3,7 @@
 #define APP_SOURCES_H
 
 #include "options.h"
+#include <quern/cluster.h>
 #include <quern/data.h>
 
 /* The embedded default: items 0.. of this seed to train on, the next ones to test with. */
@@ -28,12 +29,23 @@ typedef struct sources {
     int embedded;                  /* the digits built into the program were taken */
 } sources;
 
-/* Opens all that the flags name, with `threads` cores (0: all). Returns -1, or an exit code after a
- * message; then nothing is left open. */
+/* What can be told before a file is opened: options that need one another. Returns -1, or an exit
+ * code after a message. */
+int sources_check(const source_flags *flags);
+
+/* Among ranks all have to open the same sets, for the same command (`what`): fills SOURCES_AGREED
+ * items. */
+enum { SOURCES_AGREED = 5 };
+void sources_agreed(const source_flags *flags, const char *what, qn_agreement *items);
+
+/* Opens all that the flags name, with `threads` cores (0: all). After sources_check;
+ * among ranks all together, errors being held (ranks.h), which ends here. Returns -1, or an exit
+ * code after a message; then nothing is left open. */
 int sources_open(const source_flags *flags, uint64_t threads, sources *out);
 void sources_close(sources *from);
 
-/* Opens one file with its labels. Returns -1 or an exit code after a message. */
+/* Opens one file with its labels, among ranks together. Returns -1 or an exit code after a message.
+ */
 int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
                 qn_data **out);
 

@@ -5,6 +5,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "outfile.h"
+#include "ranks.h"
 #include "report.h"
 #include "session.h"
 #include "train_flags.h"
@@ -36,6 +37,13 @@ static int read_interval(const char *text, double *seconds, uint64_t *steps) {
     return read_count(text, steps) && *steps > 0;
 }
 
+/* The part of the time that checkpoints may take where nobody says how often. */
+static const double CHECKPOINT_PART = 0.01;
+
+static int is_automatic(const train_flags *f) {
+    return !f->checkpoint_every || strcmp(f->checkpoint_every, "auto") == 0;
+}
+
 /* What the table cannot say: options that need one another. Returns -1 or an exit code. */
 static int check_flags(const train_flags *f, const arguments *given) {
     double seconds;
@@ -48,8 +56,8 @@ static int check_flags(const train_flags *f, const arguments *given) {
     if (f->checkpoint_every && !f->checkpoint)
         return message_usage("add --checkpoint DIR, the folder to write to",
                              "--checkpoint-every stands without --checkpoint");
-    if (f->checkpoint_every && !read_interval(f->checkpoint_every, &seconds, &steps))
-        return message_usage("write seconds (30s), minutes (5m), hours (1h) or steps (500)",
+    if (!is_automatic(f) && !read_interval(f->checkpoint_every, &seconds, &steps))
+        return message_usage("write auto, seconds (30s), minutes (5m), hours (1h) or steps (500)",
                              "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
     int stepwise = f->schedule && strcmp(f->schedule, "step") == 0;
     if (!stepwise && (options_given(&train_command, given, "lr-step") ||
@@ -91,43 +99,78 @@ static void fill_recipe(const train_flags *f, const arguments *given, const sour
 
 static void fill_run(const train_flags *f, const char *command_line, qn_train_options *o) {
     o->compute = compute_of(&f->compute);
+    o->compute.cluster = ranks_cluster();
     o->trace = f->trace;
     o->checkpoint_dir = f->checkpoint;
-    if (f->checkpoint)
-        read_interval(f->checkpoint_every ? f->checkpoint_every : "30s", &o->checkpoint_seconds,
-                      &o->checkpoint_steps);
+    if (f->checkpoint && is_automatic(f))
+        o->checkpoint_part = CHECKPOINT_PART;
+    else if (f->checkpoint)
+        read_interval(f->checkpoint_every, &o->checkpoint_seconds, &o->checkpoint_steps);
     o->resume = f->resume;
     o->run_dir = f->run_dir;
     o->command_line = command_line;
 }
 
-/* After Ctrl-C: the state is safe in a folder, and the command that goes on from it is told.
- * `stopped` says at which step. */
-static int tell_how_to_go_on(session *s, const train_flags *f, const qn_error *stopped, int argc,
-                             char **argv) {
-    char folder[4096], what[4400];
+/* What the end of a run needs; among ranks any of them may have to come to it. */
+typedef struct ending {
+    session *s;
+    const train_flags *f;
+    int argc;
+    char **argv;
+    qn_error stopped; /* why the training ended early, and where */
+    qn_model *model;
+    int saved; /* NOT_YET, -1: the model is in its file, else the exit code of the failure */
+    qn_status reported;
+    qn_error unreported; /* why there is no report */
+    qn_train_report report;
+} ending;
+enum { NOT_YET = -2 };
+
+/* The command line that goes on from a checkpoint: the caller's to free. Ranks that were started by
+ * hand each go on with their own. */
+static char *command_to_go_on(const ending *e, const char *folder) {
     const char *more[3];
     size_t count = 0;
-    qn_error err;
-    snprintf(folder, sizeof folder, "%s", f->checkpoint ? f->checkpoint : "");
-    if (!f->checkpoint) {
-        snprintf(folder, sizeof folder, "%.4000s.checkpoint", f->out);
-        if (qn_train_checkpoint(s->train, folder, &err) != QN_OK)
-            return message_error(&err);
+    if (!e->f->checkpoint) {
         more[count++] = "--checkpoint";
         more[count++] = folder;
     }
-    if (!f->resume)
+    if (!e->f->resume)
         more[count++] = "--resume";
-    char *command_line = format_shell(argc, argv, more, count);
-    snprintf(what, sizeof what, "interrupted: %s; saved in %.3800s", stopped->what, folder);
-    size_t size = strlen("go on with: ") + (command_line ? strlen(command_line) : 0) + 1;
+    return format_shell(e->argc, e->argv, more, count);
+}
+
+/* "go on with: ..." */
+static char *remedy_to_go_on(const ending *e, const char *folder) {
+    char *line = command_to_go_on(e, folder), how[160] = "";
+    if (ranks_cluster() && e->f->ranks.meet)
+        snprintf(how, sizeof how, ", and the other ranks likewise; fewer or more ranks will do");
+    else if (ranks_cluster())
+        snprintf(how, sizeof how, ", by the launcher as before; fewer or more ranks will do");
+    size_t size = 32 + (line ? strlen(line) : 0) + strlen(how);
     char *remedy = malloc(size);
     if (remedy)
-        snprintf(remedy, size, "go on with: %s", command_line ? command_line : "--resume");
+        snprintf(remedy, size, "go on with: %s%s", line ? line : "--resume", how);
+    free(line);
+    return remedy;
+}
+
+/* After Ctrl-C: the state is safe in a folder, and the command that goes on from it is told. */
+static int tell_how_to_go_on(void *user) {
+    const ending *e = user;
+    char folder[4096], what[4400];
+    qn_error err;
+    if (e->f->checkpoint) {
+        snprintf(folder, sizeof folder, "%s", e->f->checkpoint);
+    } else {
+        snprintf(folder, sizeof folder, "%.4000s.checkpoint", e->f->out);
+        if (qn_train_checkpoint(e->s->train, folder, &err) != QN_OK)
+            return message_error(&err);
+    }
+    char *remedy = remedy_to_go_on(e, folder);
+    snprintf(what, sizeof what, "interrupted: %s; saved in %.3800s", e->stopped.what, folder);
     int code = message_fail(QN_INTERRUPTED, what, "", remedy ? remedy : "go on with --resume");
     free(remedy);
-    free(command_line);
     return code;
 }
 
@@ -149,49 +192,80 @@ static void tell_model(const train_flags *f, const qn_model *model, const qn_tra
     printf("%s  %s\n", qn_model_digest(model), f->out);
 }
 
-/* The model comes first: whatever else fails, hours of training are safe then. */
-static int save(session *s, const train_flags *f) {
-    qn_train_report report;
-    qn_model *model = NULL;
+/* Writes the model file; e->saved says how that went. */
+static void save(ending *e) {
     qn_error err;
-    if (qn_train_model(s->train, &model, &err) != QN_OK ||
-        qn_model_save(model, f->out, &err) != QN_OK) {
-        qn_model_free(model);
-        return message_error(&err);
-    }
-    int code = session_report(s, &report);
-    tell_model(f, model, code < 0 ? &report : NULL);
-    qn_model_free(model);
-    return code < 0 ? EXIT_DONE : code;
+    if ((!e->model && qn_train_model(e->s->train, &e->model, &err) != QN_OK) ||
+        qn_model_save(e->model, e->f->out, &err) != QN_OK)
+        e->saved = message_error(&err);
+    else
+        e->saved = -1;
+}
+
+/* The end of a run that went well: the model, if it is not there yet, and the report. */
+static int save_and_tell(void *user) {
+    ending *e = user;
+    if (e->saved == NOT_YET)
+        save(e);
+    if (e->saved >= 0)
+        return e->saved;
+    int code = EXIT_DONE;
+    if (e->reported == QN_OK)
+        session_print(e->s, &e->report);
+    else
+        code = message_error(&e->unreported);
+    tell_model(e->f, e->model, e->reported == QN_OK ? &e->report : NULL);
+    return code;
+}
+
+/* The model comes first: whatever else fails, hours of training are safe then. Among ranks one
+ * writes it while the others go on to the report, in which all take part. */
+static int conclude(ending *e) {
+    e->saved = NOT_YET;
+    if (ranks_speak())
+        save(e);
+    if (e->saved >= 0 && !ranks_cluster())
+        return e->saved;
+    e->reported = session_report(e->s, &e->report, &e->unreported);
+    return ranks_conclude(&e->unreported, save_and_tell, e);
 }
 
 /* Everything is open: train, then save, or tell how to go on. */
 static int train_and_save(session *s, const train_flags *f, qn_train_options *options, int argc,
                           char **argv) {
-    qn_error err;
+    ending e = {.s = s, .f = f, .argc = argc, .argv = argv};
     int code = session_open(s, options);
     if (code >= 0)
         return code;
-    qn_status status = session_run(s, &err);
+    qn_status status = session_run(s, &e.stopped);
     if (status == QN_OK)
-        return save(s, f);
-    return status == QN_INTERRUPTED ? tell_how_to_go_on(s, f, &err, argc, argv)
-                                    : message_error(&err);
+        code = conclude(&e);
+    else if (status == QN_INTERRUPTED)
+        code = ranks_conclude(&e.stopped, tell_how_to_go_on, &e);
+    else
+        code = ranks_failed(&e.stopped);
+    qn_model_free(e.model);
+    return code;
+}
+
+/* Where the files will be written; among ranks by the one that speaks. */
+static int check_outputs(const train_flags *f) {
+    const char *inputs[] = {f->from.data,        f->from.labels, f->from.test,
+                            f->from.test_labels, f->from.valid,  f->from.valid_labels};
+    const size_t count = sizeof inputs / sizeof *inputs;
+    if (!ranks_speak())
+        return -1;
+    int code = outfile_check(f->out, "-o", inputs, count);
+    if (code < 0 && f->trace)
+        code = outfile_check(f->trace, "--trace", inputs, count);
+    return code < 0 && f->trace ? outfile_apart(f->trace, "--trace", f->out, "-o") : code;
 }
 
 static int open_and_train(const train_flags *f, const arguments *given, int argc, char **argv) {
-    const char *inputs[] = {f->from.data,        f->from.labels, f->from.test,
-                            f->from.test_labels, f->from.valid,  f->from.valid_labels};
     qn_train_options options;
     sources from;
     char model[64];
-    int code = outfile_check(f->out, "-o", inputs, sizeof inputs / sizeof *inputs);
-    if (code < 0 && f->trace)
-        code = outfile_check(f->trace, "--trace", inputs, sizeof inputs / sizeof *inputs);
-    if (code < 0 && f->trace)
-        code = outfile_apart(f->trace, "--trace", f->out, "-o");
-    if (code < 0)
-        code = sources_open(&f->from, f->compute.threads, &from);
+    int code = sources_open(&f->from, f->compute.threads, &from);
     if (code >= 0)
         return code;
     char *command_line = format_shell(argc, argv, NULL, 0);
@@ -204,6 +278,25 @@ static int open_and_train(const train_flags *f, const arguments *given, int argc
     sources_close(&from);
     free(command_line);
     return code;
+}
+
+/* Each rank for itself: its command line, what it names, and that all were given the same. */
+static int read_command_line(const command *self, int argc, char **argv, train_flags *f,
+                             arguments *given) {
+    qn_agreement same[SOURCES_AGREED];
+    int code = options_read(self, argc - 2, argv + 2, f, given);
+    if (code < 0) {
+        message_setup(self->name, f->quiet, f->json);
+        code = check_flags(f, given);
+    }
+    if (code < 0)
+        code = sources_check(&f->from);
+    if (code < 0)
+        code = compute_check(&f->compute);
+    if (code < 0)
+        code = check_outputs(f);
+    sources_agreed(&f->from, self->name, same);
+    return ranks_agree(code, same, SOURCES_AGREED, 1);
 }
 
 static int run(const command *self, int argc, char **argv) {
@@ -222,16 +315,13 @@ static int run(const command *self, int argc, char **argv) {
                      .seed = 1,
                      .unit = 44};
     arguments given;
-    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    int code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)
         return code;
-    message_setup(self->name, f.quiet, f.json);
-    code = check_flags(&f, &given);
+    code = read_command_line(self, argc, argv, &f, &given);
     if (code < 0)
-        code = compute_check(&f.compute);
-    if (code >= 0)
-        return code;
-    return open_and_train(&f, &given, argc, argv);
+        code = open_and_train(&f, &given, argc, argv);
+    return ranks_leave(code);
 }
 
 const command train_command = {

@@ -4,6 +4,7 @@
 
 #include "compute.h"
 #include "options.h"
+#include "ranks.h"
 #include "sources.h"
 
 typedef struct train_flags {
@@ -12,6 +13,7 @@ typedef struct train_flags {
     float rate, momentum, beta1, beta2, epsilon, weight_decay, lr_gamma;
     uint64_t lr_step, warmup, batch, grain, epochs, seed, unit;
     compute_flags compute;
+    ranks_flags ranks;
     const char *trace, *checkpoint, *checkpoint_every, *run_dir, *out;
     int resume, quiet, json;
 } train_flags;

@@ -179,9 +179,10 @@ const option train_options[] = {
     {.name = "checkpoint-every",
      .kind = OPTION_TEXT,
      AT(checkpoint_every),
-     .value = "30s|5m|N",
-     .help = "how often: seconds, minutes (5m), hours (1h) or steps (500)",
-     .fallback = "30s"},
+     .value = "auto|30s|5m|N",
+     .help = "how often: auto, as often as takes at most 1 % of the time, measured; seconds, "
+             "minutes (5m), hours (1h) or steps (500)",
+     .fallback = "auto"},
     {.name = "resume",
      .kind = OPTION_FLAG,
      AT(resume),
@@ -191,6 +192,8 @@ const option train_options[] = {
      AT(run_dir),
      .value = "DIR",
      .help = "keep metrics and a record of the run in this folder"},
+
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
 
     {.heading = "Output",
      .letter = 'o',

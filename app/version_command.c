@@ -1,10 +1,25 @@
 /* quern version: the program, the contract it keeps, and what was built in. */
 
 #include "command.h"
+#include <quern/cluster.h>
 #include <quern/version.h>
 #include <stdio.h>
 
 static const option version_options[] = {{.name = NULL}};
+
+/* What could carry a run over several processes here; one process alone needs nothing of it. */
+static void print_cluster(void) {
+    qn_cluster_library mpi;
+    qn_cluster_library_get(&mpi);
+    if (*mpi.name)
+        printf("MPI: %s, %s (for the start only; one process needs none)\n", mpi.name, mpi.path);
+    else
+        printf("MPI: none%s%s (one process needs none)\n", *mpi.reason ? ", " : "", mpi.reason);
+    if (*mpi.deaths)
+        printf("deaths of ranks: survived with %s\n", mpi.deaths);
+    if (*mpi.launcher)
+        printf("started by: %s\n", mpi.launcher);
+}
 
 static int run(const command *self, int argc, char **argv) {
     arguments given;
@@ -12,6 +27,7 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     printf("quern %s\nexactness contract: %d\n%s", qn_version(), QN_CONTRACT, qn_build_info());
+    print_cluster();
     return EXIT_DONE;
 }
 
@@ -19,7 +35,8 @@ const command version_command = {.name = "version",
                                  .summary = "the version and what was built in",
                                  .usage = "quern version",
                                  .about = "Prints the program's version, the version of the "
-                                          "exactness contract, and how it was built.",
+                                          "exactness contract, how it was built, and the MPI "
+                                          "library that ranks would be introduced by.",
                                  .options = version_options,
                                  .examples = "quern version",
                                  .run = run};

@@ -75,7 +75,7 @@ int qn_cluster_speaks(const qn_cluster *cluster);
 
 /* Something that all ranks have to hold alike. */
 typedef struct qn_agreement {
-    const char *name;   /* for messages: "training data", "--batch" */
+    const char *name;   /* for messages: "the training data", "--batch" */
     const char *value;  /* what this rank holds, in a line that a person can read: texts are what is
                            compared. Of recipes (qn_model_recipe) the keys that differ are told */
     const char *remedy; /* where ranks differ; NULL: none */

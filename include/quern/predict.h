@@ -18,10 +18,27 @@ extern "C" {
 qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                      int32_t *classes, float *scores, float *outputs, qn_error *err);
 
-/* Predicts and writes CSV: "item,prediction,score", with "label" after "item" where the data has
- * labels, and the columns "p0,p1,..." when all_outputs is 1. Written beside its place, synced,
- * renamed. *correct counts the items whose label was predicted (0 without labels); it may be NULL.
- */
+/* The results of one prediction, kept to be written. */
+typedef struct qn_predictions qn_predictions;
+
+/* Predicts; with `all_outputs` 1 the outputs are kept too. `model` and `data` must outlive *out,
+ * which the caller frees. Fails as qn_predict does. */
+qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                              int all_outputs, qn_predictions **out, qn_error *err);
+
+/* Writes them as CSV: "item,prediction,score", with "label" after "item" where the data has labels,
+ * and the columns "p0,p1,..." where outputs were kept. Written beside its place, synced, renamed.
+ * Among ranks all have the results, and any of them may write. */
+qn_status qn_predictions_write(const qn_predictions *predictions, const char *path, qn_error *err);
+
+/* The items whose label was predicted; 0 without labels. */
+uint64_t qn_predictions_correct(const qn_predictions *predictions);
+
+void qn_predictions_free(qn_predictions *predictions); /* accepts NULL */
+
+/* Predicts and writes in one call; among ranks the one that speaks writes, and nobody does if it
+ * dies meanwhile. *correct counts the items whose label was predicted (0 without labels); it may be
+ * NULL. */
 qn_status qn_predict_csv(const qn_model *model, const qn_data *data, const qn_compute *compute,
                          const char *path, int all_outputs, uint64_t *correct, qn_error *err);
 

@@ -166,11 +166,11 @@ static qn_status tell_difference(const texts *t, uint64_t item, uint32_t usual, 
     if (name && remedy && one && other) {
         if (*one == '{') {
             qn__recipe_differences(one, other, differences, sizeof differences);
-            qn__fail(err, QN_MISMATCH, "%s has another %s than %s: %s", who, name,
-                     qn_cluster_name(t->c, usual), differences);
+            qn__fail(err, QN_MISMATCH, "%s differs from %s in %s: %s", who,
+                     qn_cluster_name(t->c, usual), name, differences);
         } else {
-            qn__fail(err, QN_MISMATCH, "%s has another %s than %s: %.150s, not %.150s", who, name,
-                     qn_cluster_name(t->c, usual), one, other);
+            qn__fail(err, QN_MISMATCH, "%s differs from %s in %s: %.150s, not %.150s", who,
+                     qn_cluster_name(t->c, usual), name, one, other);
         }
         if (*remedy)
             qn__remedy(err, QN_MISMATCH, "%s", remedy);
@@ -310,12 +310,12 @@ qn_status qn__agree_to_train(const qn_train_options *o, const qn__recipe *recipe
     if (status == QN_OK)
         status = qn__recipe_json(recipe, &json, err);
     const qn_agreement items[] = {
-        {"version of Quern", qn_version(), other_version},
-        {"exactness contract", contract(version), other_version},
-        {"training data", describe(train, sets[0]), other_data},
-        {"validation set", describe(valid, sets[1]), other_data},
-        {"test set", describe(test, sets[2]), other_data},
-        {"recipe", json ? json : "", other_options},
+        {"the version of Quern", qn_version(), other_version},
+        {"the exactness contract", contract(version), other_version},
+        {"the training data", describe(train, sets[0]), other_data},
+        {"the validation set", describe(valid, sets[1]), other_data},
+        {"the test set", describe(test, sets[2]), other_data},
+        {"the recipe", json ? json : "", other_options},
         {"--checkpoint", o->checkpoint_dir ? "a folder" : "none", other_options},
         {"--resume", o->resume ? "given" : "not given", other_options},
         {"--trace", o->trace ? "a file" : "none", other_options},
@@ -334,11 +334,11 @@ qn_status qn__agree_to_predict(qn_cluster *cluster, const char *model_digest, co
     if (!cluster)
         return status;
     const qn_agreement items[] = {
-        {"version of Quern", qn_version(), other_version},
-        {"exactness contract", contract(version), other_version},
-        {"model", model_digest, "give every machine the same model file"},
-        {"data", describe(data, set), other_data},
-        {"choice of results", results, other_options},
+        {"the version of Quern", qn_version(), other_version},
+        {"the exactness contract", contract(version), other_version},
+        {"the model", model_digest, "give every machine the same model file"},
+        {"the data", describe(data, set), other_data},
+        {"the choice of results", results, other_options},
     };
     const qn_error own = status == QN_OK ? (qn_error){0} : *err;
     return qn_cluster_agree(cluster, &own, items, (uint32_t)(sizeof items / sizeof *items), err);

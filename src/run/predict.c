@@ -4,9 +4,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cluster/cluster.h"
 #include "device/notes.h"
 #include "job/apply.h"
 #include "model/model.h"
+#include "run/agree.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -35,22 +37,39 @@ static void tell(void *user, const char *text) {
     qn__device_tell(text);
 }
 
-/* Forward over the set; counts right answers where there are labels. */
+/* Which results a call wants, for ranks to compare. */
+static const char *wanted(const qn__apply_results *results) {
+    return results->outputs ? "classes, scores and outputs" : "classes and scores";
+}
+
+/* What has to be right before anybody computes; ranks compare what they hold. `status` is how it
+ * went so far. */
+static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                       const qn__apply_results *results, qn_status status, qn_error *err) {
+    if (status == QN_OK)
+        status = check_fit(model, data, err);
+    if (status == QN_OK)
+        status = qn_compute_check(compute, err);
+    return qn__agree_to_predict(compute->cluster, qn_model_digest(model), data, wanted(results),
+                                status, err);
+}
+
+/* Forward over the set, unless `status` says that something failed already. */
 static qn_status apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                       const qn__apply_results *results, qn_error *err) {
+                       const qn__apply_results *results, qn_status status, qn_error *err) {
     qn__program program;
     qn__team *team = NULL;
     const qn_compute all = {0};
-    qn_status status = check_fit(model, data, err);
-    if (status == QN_OK)
-        status = qn_compute_check(compute ? compute : &all, err);
+    if (!compute)
+        compute = &all;
+    status = check(model, data, compute, results, status, err);
     if (status != QN_OK)
         return status;
     qn__model_program(model, &program);
     /* Prediction keeps no optimiser state, and without losses it has no grains. */
     program.optimizer = QN__OPT_SGD;
     program.batch = program.grain = 1;
-    status = qn__team_create(&program, compute ? compute : &all, NULL, 0, &team, err);
+    status = qn__team_create(&program, compute, NULL, 0, &team, err);
     if (status == QN_OK) {
         qn__team_notes(team, tell, NULL);
         /* load reads the arrays only. */
@@ -59,6 +78,8 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     }
     if (status == QN_OK)
         status = qn__apply_all(team, &program, data, results, err);
+    if (status != QN_OK && compute->cluster)
+        qn__cluster_fail(compute->cluster, err);
     qn__team_destroy(team);
     return status;
 }
@@ -66,50 +87,51 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
 qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                      int32_t *classes, float *scores, float *outputs, qn_error *err) {
     const qn__apply_results results = {.classes = classes, .scores = scores, .outputs = outputs};
-    return apply(model, data, compute, &results, err);
+    qn_error unwanted;
+    return apply(model, data, compute, &results, QN_OK, err ? err : &unwanted);
 }
 
-typedef struct table {
+struct qn_predictions {
     const qn_data *data;
     uint32_t outputs;
-    int all;
+    uint64_t correct;
     int32_t *classes;
     float *scores;
-    float *output;
-} table;
+    float *output; /* items x outputs, or NULL where they are not wanted */
+};
 
-static void add_header(qn__text *text, const table *t) {
-    qn__text_add(text, "item,%sprediction,score", t->data->labels ? "label," : "");
-    for (uint32_t o = 0; t->all && o < t->outputs; ++o)
+static void add_header(qn__text *text, const qn_predictions *p) {
+    qn__text_add(text, "item,%sprediction,score", p->data->labels ? "label," : "");
+    for (uint32_t o = 0; p->output && o < p->outputs; ++o)
         qn__text_add(text, ",p%u", o);
     qn__text_add(text, "\n");
 }
 
-static void add_line(qn__text *text, const table *t, uint64_t item) {
+static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
     char number[32];
-    qn__float_text(t->scores[item], number);
-    if (t->data->labels)
-        qn__text_add(text, "%llu,%d,%d,%s", (unsigned long long)item, t->data->labels[item],
-                     t->classes[item], number);
+    qn__float_text(p->scores[item], number);
+    if (p->data->labels)
+        qn__text_add(text, "%llu,%d,%d,%s", (unsigned long long)item, p->data->labels[item],
+                     p->classes[item], number);
     else
-        qn__text_add(text, "%llu,%d,%s", (unsigned long long)item, t->classes[item], number);
-    for (uint32_t o = 0; t->all && o < t->outputs; ++o) {
-        qn__float_text(t->output[item * t->outputs + o], number);
+        qn__text_add(text, "%llu,%d,%s", (unsigned long long)item, p->classes[item], number);
+    for (uint32_t o = 0; p->output && o < p->outputs; ++o) {
+        qn__float_text(p->output[item * p->outputs + o], number);
         qn__text_add(text, ",%s", number);
     }
     qn__text_add(text, "\n");
 }
 
-static qn_status write_table(const table *t, const char *path, qn_error *err) {
+qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {
     qn__writer *writer = NULL;
     qn__text text = {0};
     qn_status status = qn__writer_create(path, &writer, err);
     if (status != QN_OK)
         return status;
-    add_header(&text, t);
-    for (uint64_t item = 0; status == QN_OK && item < t->data->items; ++item) {
-        add_line(&text, t, item);
-        if ((item + 1) % LINES && item + 1 < t->data->items)
+    add_header(&text, p);
+    for (uint64_t item = 0; status == QN_OK && item < p->data->items; ++item) {
+        add_line(&text, p, item);
+        if ((item + 1) % LINES && item + 1 < p->data->items)
             continue;
         status = text.failed ? qn__fail_memory(err, text.size, 1)
                              : qn__writer_add(writer, text.data, text.size, err);
@@ -122,29 +144,66 @@ static qn_status write_table(const table *t, const char *path, qn_error *err) {
     return status;
 }
 
+/* Room for the results. */
+static qn_status make_room(qn_predictions *p, int all_outputs, qn_error *err) {
+    const size_t items = (size_t)p->data->items;
+    size_t outputs;
+    if (__builtin_mul_overflow(items, (size_t)p->outputs, &outputs))
+        outputs = SIZE_MAX;
+    p->classes = qn__alloc(items, sizeof *p->classes, err);
+    p->scores = p->classes ? qn__alloc(items, sizeof *p->scores, err) : NULL;
+    if (p->scores && all_outputs)
+        p->output = qn__alloc(outputs, sizeof *p->output, err);
+    return p->scores && (p->output || !all_outputs) ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                              int all_outputs, qn_predictions **out, qn_error *err) {
+    qn_error unwanted;
+    *out = NULL;
+    err = err ? err : &unwanted;
+    qn_predictions *p = qn__alloc(1, sizeof *p, err);
+    qn_status status = QN_MEMORY;
+    if (p) {
+        p->data = data;
+        p->outputs = qn_model_outputs(model);
+        status = make_room(p, all_outputs, err);
+    }
+    const qn__apply_results results = {.classes = p ? p->classes : NULL,
+                                       .scores = p ? p->scores : NULL,
+                                       .outputs = p ? p->output : NULL};
+    status = apply(model, data, compute, &results, status, err);
+    if (status != QN_OK) {
+        qn_predictions_free(p);
+        return status;
+    }
+    for (uint64_t i = 0; data->labels && i < data->items; ++i)
+        p->correct += p->classes[i] == data->labels[i];
+    *out = p;
+    return QN_OK;
+}
+
+uint64_t qn_predictions_correct(const qn_predictions *p) { return p->correct; }
+
+void qn_predictions_free(qn_predictions *p) {
+    if (!p)
+        return;
+    qn__free(p->classes);
+    qn__free(p->scores);
+    qn__free(p->output);
+    qn__free(p);
+}
+
 qn_status qn_predict_csv(const qn_model *model, const qn_data *data, const qn_compute *compute,
                          const char *path, int all_outputs, uint64_t *correct, qn_error *err) {
-    table t = {.data = data, .outputs = qn_model_outputs(model), .all = all_outputs};
-    qn_status status = QN_MEMORY;
+    qn_predictions *p;
     if (correct)
         *correct = 0;
-    t.classes = qn__alloc(data->items, sizeof *t.classes, err);
-    t.scores = qn__alloc(data->items, sizeof *t.scores, err);
-    size_t outputs = 0;
-    if (all_outputs && __builtin_mul_overflow((size_t)data->items, (size_t)t.outputs, &outputs))
-        outputs = SIZE_MAX;
-    t.output = all_outputs ? qn__alloc(outputs, sizeof *t.output, err) : NULL;
-    if (t.classes && t.scores && (t.output || !all_outputs)) {
-        const qn__apply_results results = {
-            .classes = t.classes, .scores = t.scores, .outputs = t.output};
-        status = apply(model, data, compute, &results, err);
-    }
-    for (uint64_t i = 0; status == QN_OK && correct && data->labels && i < data->items; ++i)
-        *correct += t.classes[i] == data->labels[i];
-    if (status == QN_OK)
-        status = write_table(&t, path, err);
-    qn__free(t.classes);
-    qn__free(t.scores);
-    qn__free(t.output);
+    qn_status status = qn_predictions_make(model, data, compute, all_outputs, &p, err);
+    if (status == QN_OK && correct)
+        *correct = p->correct;
+    if (status == QN_OK && qn_cluster_speaks(compute ? compute->cluster : NULL))
+        status = qn_predictions_write(p, path, err);
+    qn_predictions_free(p);
     return status;
 }

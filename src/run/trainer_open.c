@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "model/recipe_options.h"
+#include "run/agree.h"
 #include "run/trainer.h"
 #include "run/trainer_state.h"
 #include <stdio.h>
@@ -311,6 +312,7 @@ static qn_status open_on(const qn_train_options *options, const qn_data *train,
         status = check_labels(train, err);
     if (status == QN_OK)
         status = qn__recipe_from_options(options, train, &recipe, err);
+    status = qn__agree_to_train(options, &recipe, train, valid, test, status, err);
     if (status != QN_OK)
         return status;
     qn_train *t = qn__alloc(1, sizeof *t, err);

@@ -1,0 +1,242 @@
+#include "ranks.h"
+#include "command.h"
+#include "jsonline.h"
+#include "message.h"
+#include "progress.h"
+#include "secret.h"
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) .place = offsetof(ranks_flags, member)
+
+const option ranks_options[] = {
+    {.name = "meet",
+     .kind = OPTION_TEXT,
+     AT(meet),
+     .value = "HOST:PORT",
+     .help = "where the ranks find one another: an address of rank 0, which listens there",
+     .fallback = "what the launcher says; alone without one"},
+    {.name = "ranks",
+     .kind = OPTION_COUNT,
+     AT(ranks),
+     .value = "N",
+     .low = 1,
+     .high = 1024,
+     .help = "with --meet: how many there are"},
+    {.name = "rank",
+     .kind = OPTION_COUNT,
+     AT(rank),
+     .value = "I",
+     .high = 1023,
+     .help = "with --meet: which of them this is, from 0"},
+    {.name = "key-file",
+     .kind = OPTION_TEXT,
+     AT(key_file),
+     .value = "FILE",
+     .help = "with --meet: a secret, the same for all ranks; only its owner may read the file"},
+    {.name = "interface",
+     .kind = OPTION_TEXT,
+     AT(interface),
+     .value = "NAME",
+     .help = "the network interface, or an address of this machine, for the ranks' connections",
+     .fallback = "all"},
+    {.name = "meet-timeout",
+     .kind = OPTION_TEXT,
+     AT(meet_timeout),
+     .value = "SECONDS",
+     .help = "how long to wait for the others at the start",
+     .fallback = "60"},
+    {.name = "rank-timeout",
+     .kind = OPTION_TEXT,
+     AT(rank_timeout),
+     .value = "SECONDS",
+     .help = "a rank that is silent for so long counts as dead; the others go on without it",
+     .fallback = "20"},
+    {.name = "data-from-rank0",
+     .kind = OPTION_FLAG,
+     AT(data_from_rank0),
+     .help = "rank 0 alone reads the files and sends them to the others",
+     .fallback = "each machine reads its own, once"},
+    {.name = "alone",
+     .kind = OPTION_FLAG,
+     AT(alone),
+     .help = "one process, whatever launcher started it"},
+    {.name = NULL}};
+
+/* The program is one rank of one run. */
+static struct {
+    qn_cluster *cluster;
+    int data_from_first;
+    int json;
+    qn_error held; /* this rank's own failure, until all have agreed on it */
+} us;
+
+qn_cluster *ranks_cluster(void) { return us.cluster; }
+
+const char *ranks_name(void) {
+    return us.cluster ? qn_cluster_name(us.cluster, qn_cluster_rank(us.cluster)) : NULL;
+}
+
+int ranks_data_from_first(void) { return us.data_from_first; }
+
+int ranks_speak(void) { return qn_cluster_speaks(us.cluster); }
+
+/* ------------------------------------------------------------------------------------- joining */
+
+/* Seconds as the library takes them; 0: its own default. Returns -1 or an exit code. */
+static int read_seconds(const char *text, const char *name, double *out) {
+    float seconds;
+    *out = 0;
+    if (!text)
+        return -1;
+    if (!read_float(text, &seconds) || !(seconds > 0))
+        return message_usage("it is a number of seconds, such as 60 or 0.5",
+                             "--%s cannot be \"%s\"", name, text);
+    *out = (double)seconds;
+    return -1;
+}
+
+/* What belongs to --meet. `ranks` is 0 where --ranks was not given. */
+static int check_meet(const ranks_flags *f, int has_rank) {
+    if (f->meet && f->alone)
+        return message_usage("leave one of them out", "--alone contradicts --meet");
+    if (f->meet && (f->ranks == 0 || !has_rank))
+        return message_usage("say how many ranks there are and which of them this is, such as "
+                             "--ranks 4 --rank 0",
+                             "--meet stands without --%s", f->ranks == 0 ? "ranks" : "rank");
+    if (!f->meet && (f->ranks > 0 || has_rank || f->key_file))
+        return message_usage("add --meet HOST:PORT; under mpirun and srun leave it out, they say "
+                             "who there is",
+                             "--%s stands without --meet",
+                             f->ranks > 0 ? "ranks"
+                             : has_rank   ? "rank"
+                                          : "key-file");
+    if (f->meet && f->rank >= f->ranks) {
+        char remedy[96];
+        snprintf(remedy, sizeof remedy, "ranks are numbered from 0: here 0 to %u",
+                 (unsigned)f->ranks - 1);
+        return message_usage(remedy, "there is no rank %u of %u", (unsigned)f->rank,
+                             (unsigned)f->ranks);
+    }
+    return -1;
+}
+
+/* News of the cluster, which all ranks hear: one tells it. */
+static void on_note(void *user, const char *text) {
+    (void)user;
+    if (!ranks_speak())
+        return;
+    progress_make_way();
+    if (us.json) {
+        json_begin("ranks");
+        json_text("text", text);
+        json_count("alive", qn_cluster_alive(us.cluster));
+        json_text("speaks", ranks_name());
+        json_end();
+    }
+    message_note("note: %s", text);
+}
+
+static int join(const ranks_flags *f, const char *key) {
+    qn_cluster_options options;
+    qn_error err;
+    qn_cluster_options_init(&options);
+    options.meet = f->alone ? "none" : f->meet;
+    options.ranks = (uint32_t)f->ranks;
+    options.rank = (uint32_t)f->rank;
+    options.key = key;
+    options.interface = f->interface;
+    options.on_note = on_note;
+    int code = read_seconds(f->meet_timeout, "meet-timeout", &options.meet_timeout);
+    if (code < 0)
+        code = read_seconds(f->rank_timeout, "rank-timeout", &options.rank_timeout);
+    if (code >= 0)
+        return code;
+    if (qn_cluster_join(&options, &us.cluster, &err) != QN_OK)
+        return message_error(&err);
+    if (!us.cluster)
+        return -1;
+    message_speaker(ranks_name());
+    ranks_hold();
+    return -1;
+}
+
+int ranks_join(int argc, char **argv) {
+    ranks_flags f = {0};
+    uint64_t given = 0;
+    char key[SECRET_ROOM];
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return -1;
+        us.json |= strcmp(argv[i], "--json") == 0;
+    }
+    int code = options_pick(ranks_options, argc, argv, &f, &given);
+    if (code < 0)
+        code = check_meet(&f, options_picked(ranks_options, given, "rank"));
+    if (code < 0 && f.key_file)
+        code = secret_read(f.key_file, key);
+    if (code < 0)
+        code = join(&f, f.key_file ? key : NULL);
+    us.data_from_first = f.data_from_rank0;
+    memset(key, 0, sizeof key);
+    return code;
+}
+
+/* -------------------------------------------------------------------------------- ending alike */
+
+void ranks_hold(void) {
+    us.held = (qn_error){0};
+    message_hold(us.cluster ? &us.held : NULL);
+}
+
+int ranks_agree(int code, const qn_agreement *item, uint32_t count, int more) {
+    qn_error verdict = {0};
+    if (!us.cluster)
+        return code;
+    if (code < 0)
+        us.held = (qn_error){0};
+    else if (us.held.status == QN_OK) /* ended without an error, as help does */
+        message_fill(&us.held, QN_USAGE, "", "start all ranks with the same command",
+                     "this rank has nothing to do");
+    qn_status status = qn_cluster_agree(us.cluster, &us.held, item, count, &verdict);
+    us.held = (qn_error){0};
+    if (!more || status != QN_OK)
+        message_hold(NULL);
+    return status == QN_OK ? -1 : ranks_failed(&verdict);
+}
+
+int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
+    int code = EXIT_FAILED, spoke = 0;
+    if (!us.cluster)
+        return last(user);
+    while (!qn_cluster_over(us.cluster, &code)) {
+        spoke = 1;
+        code = last(user);
+        fflush(stdout); /* what was said is said before the others may end the run */
+        qn_cluster_finish(us.cluster, code);
+    }
+    /* A rank that had to leave is the only one that knows why. */
+    if (!spoke && err->status == QN_CLUSTER)
+        message_aside(err->what);
+    return code;
+}
+
+static int print_common(void *user) { return message_common(user); }
+
+int ranks_failed(const qn_error *err) {
+    qn_error copy = *err;
+    if (!us.cluster)
+        return message_error(err);
+    message_hold(NULL);
+    return ranks_conclude(err, print_common, &copy);
+}
+
+int ranks_leave(int code) {
+    message_hold(NULL);
+    message_speaker(NULL);
+    qn_cluster_leave(us.cluster);
+    us.cluster = NULL;
+    return code;
+}

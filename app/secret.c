@@ -1,0 +1,62 @@
+#include "secret.h"
+#include "message.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SHORTEST = 16 };
+
+static const char make_one[] =
+    "make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE), and copy it to every "
+    "machine";
+
+/* Only a plain file that nobody else can read keeps a secret. */
+static int check(const char *path, int file) {
+    struct stat about;
+    char remedy[600];
+    if (fstat(file, &about) != 0)
+        return message_fail(QN_IO, strerror(errno), path, "");
+    if (!S_ISREG(about.st_mode))
+        return message_fail(QN_USAGE, "the key is no plain file", path, make_one);
+    if (about.st_mode & 077) {
+        snprintf(remedy, sizeof remedy, "chmod 600 %.500s", path);
+        return message_fail(QN_USAGE, "others than its owner may read or change the key", path,
+                            remedy);
+    }
+    return -1;
+}
+
+/* The line without its end; a longer one, or a second, is no key. */
+static int check_line(const char *path, char *key, size_t size) {
+    size_t length = strcspn(key, "\r\n");
+    size_t rest = length + strspn(key + length, "\r\n");
+    if (strlen(key) != size || rest != size || size >= SECRET_ROOM - 1)
+        return message_fail(QN_USAGE, "the key is not one line of at most 1,023 characters", path,
+                            make_one);
+    key[length] = '\0';
+    if (length < SHORTEST)
+        return message_fail(QN_USAGE, "the key has less than 16 characters", path, make_one);
+    return -1;
+}
+
+int secret_read(const char *path, char key[SECRET_ROOM]) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    size_t size = 0;
+    ssize_t got = 1;
+    if (file < 0)
+        return message_fail(QN_IO, strerror(errno), path,
+                            errno == ENOENT ? make_one : "name a key that you may read");
+    int code = check(path, file);
+    while (code < 0 && size < SECRET_ROOM - 1 && got > 0) {
+        got = read(file, key + size, SECRET_ROOM - 1 - size);
+        if (got < 0)
+            code = message_fail(QN_IO, strerror(errno), path, "");
+        size += got > 0 ? (size_t)got : 0;
+    }
+    close(file);
+    key[size] = '\0';
+    return code >= 0 ? code : check_line(path, key, size);
+}

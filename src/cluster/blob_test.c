@@ -1,0 +1,169 @@
+/* Bytes that few ranks make and all read: once a machine or once for all, whoever dies. */
+#include "cluster/blob.h"
+#include "base/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cluster/family_test.h"
+#include <sys/time.h>
+
+/* What the makers of a test do; set before the ranks are started. */
+static struct {
+    uint64_t bytes;
+    int from_first;
+    uint32_t fails, dies; /* ranks that fail to make, or die while they make; FAMILY_MOST: none */
+    int dies_writing;     /* the one that dies does so while it writes ... */
+    long dies_later;      /* ... or so many microseconds after it has */
+} plan;
+
+static uint8_t byte_at(uint64_t i) { return (uint8_t)(i * 2654435761u >> 11); }
+
+typedef struct hand {
+    uint32_t rank, made, written;
+} hand;
+
+static qn_status make(void *user, uint64_t *bytes, qn_error *err) {
+    hand *h = user;
+    h->made++;
+    if (h->rank == plan.dies && !plan.dies_writing)
+        raise(SIGKILL);
+    if (h->rank == plan.fails) {
+        qn__fail(err, QN_INPUT, "there is no such file");
+        qn__at(err, "a/b/c");
+        return qn__remedy(err, QN_INPUT, "copy it there");
+    }
+    *bytes = plan.bytes;
+    return QN_OK;
+}
+
+static void write_bytes(void *user, void *memory) {
+    hand *h = user;
+    uint8_t *to = memory;
+    for (uint64_t i = 0; i < plan.bytes; ++i) {
+        to[i] = byte_at(i);
+        if (i == plan.bytes / 2 && h->rank == plan.dies && !plan.dies_later)
+            raise(SIGKILL);
+    }
+    /* The first time is for the digest. Ended by SIGALRM. */
+    if (h->rank == plan.dies && h->written++ > 0)
+        setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = plan.dies_later}, NULL);
+}
+
+/* value: times that it made the bytes, bytes it got, and whether these were right. */
+static void body(qn_cluster *c, uint32_t rank, family_result *result) {
+    hand h = {.rank = rank};
+    const qn__blob_maker maker = {.user = &h, .make = make, .write = write_bytes};
+    const void *memory;
+    uint64_t wrong = 0;
+    result->status =
+        qn__cluster_blob(c, plan.from_first, &maker, &memory, &result->value[1], &result->err);
+    result->value[0] = h.made;
+    for (uint64_t i = 0; result->status == QN_OK && i < result->value[1]; ++i)
+        wrong += ((const uint8_t *)memory)[i] != byte_at(i);
+    result->value[2] = wrong == 0;
+}
+
+static const char *const one_each[] = {"a", "b", "c"}, *const two_and_one[] = {"a", "a", "b"};
+
+/* Makes made in all; checks that every rank that is left has the bytes. */
+static uint64_t run(uint32_t count, const char *const *machine) {
+    family c = {.count = count, .machine = machine, .body = body};
+    uint64_t made = 0;
+    family_run(&c);
+    for (uint32_t r = 0; r < count; ++r) {
+        if (r == plan.dies) {
+            assert_false(c.result[r].done);
+            continue;
+        }
+        if (c.result[r].joined != QN_OK || c.result[r].status != QN_OK)
+            fail_msg("rank %u: %s", r, c.result[r].err.what);
+        assert_true(c.result[r].done);
+        assert_int_equal(c.result[r].value[1], plan.bytes);
+        assert_int_equal(c.result[r].value[2], 1);
+        made += c.result[r].value[0];
+    }
+    family_end(&c);
+    return made;
+}
+
+static void set(uint64_t bytes, int from_first) {
+    memset(&plan, 0, sizeof plan);
+    plan.bytes = bytes;
+    plan.from_first = from_first;
+    plan.fails = plan.dies = FAMILY_MOST;
+}
+
+static void test_once_a_machine(void **state) {
+    (void)state;
+    set(1, 0);
+    assert_int_equal(run(3, NULL), 1);
+    set((5 << 20) + 3, 0);
+    assert_int_equal(run(3, two_and_one), 2);
+    assert_int_equal(run(3, one_each), 3);
+}
+
+static void test_once_for_all(void **state) {
+    (void)state;
+    set(1, 1);
+    assert_int_equal(run(3, NULL), 1);
+    set((9 << 20) + 5, 1); /* more than two pieces */
+    assert_int_equal(run(3, two_and_one), 1);
+    assert_int_equal(run(3, one_each), 1);
+}
+
+static void test_failure_is_everybodys(void **state) {
+    (void)state;
+    for (int from_first = 0; from_first < 2; ++from_first) {
+        set(1000, from_first);
+        plan.fails = from_first ? 0 : 2;
+        family c = {.count = 3, .machine = two_and_one, .body = body};
+        family_run(&c);
+        for (uint32_t r = 0; r < 3; ++r) {
+            const family_result *k = &c.result[r];
+            assert_int_equal(k->status, QN_INPUT);
+            assert_non_null(strstr(k->err.what, from_first ? "rank 0 on " : "rank 2 on "));
+            assert_non_null(strstr(k->err.what, ": there is no such file"));
+            assert_string_equal(k->err.where, "a/b/c");
+            assert_string_equal(k->err.remedy, "copy it there");
+        }
+        family_end(&c);
+    }
+}
+
+/* The maker dies before it has the bytes, or when half of them are in the common memory. */
+static void test_death_of_the_maker(void **state) {
+    (void)state;
+    for (int how = 0; how < 4; ++how) {
+        set((5 << 20) + 3, how & 1);
+        plan.dies = 0;
+        plan.dies_writing = how >> 1;
+        assert_true(run(3, two_and_one) >= 1);
+        assert_true(run(3, NULL) >= 1);
+    }
+}
+
+/* The rank that sends dies on the way: the next one's bytes go on, which are none. */
+static void test_death_while_sending(void **state) {
+    (void)state;
+    for (int turn = 0; turn < 3; ++turn) {
+        set(UINT64_C(40) << 20, 1);
+        plan.dies = 0;
+        plan.dies_writing = 1;
+        plan.dies_later = 1000 + 9000 * turn;
+        assert_int_equal(run(3, one_each), 1);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_once_a_machine),        cmocka_unit_test(test_once_for_all),
+        cmocka_unit_test(test_failure_is_everybodys), cmocka_unit_test(test_death_of_the_maker),
+        cmocka_unit_test(test_death_while_sending),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

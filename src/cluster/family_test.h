@@ -1,0 +1,93 @@
+/* A family: ranks of a run as processes of one test. Each does its body and leaves what it found
+ * out in memory that the test reads afterwards; a rank may kill itself on the way. */
+#ifndef QN_CLUSTER_FAMILY_TEST_H
+#define QN_CLUSTER_FAMILY_TEST_H
+
+#include "cluster/meet.h"
+#include <quern/cluster.h>
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FAMILY_MOST = 8, FAMILY_SECONDS = 60 };
+
+/* What a rank found out; the meaning of value and text is the test's. */
+typedef struct family_result {
+    int done; /* it came to its end */
+    qn_status joined, status;
+    qn_error err;
+    uint64_t value[4];
+    char text[256];
+} family_result;
+
+typedef struct family {
+    uint32_t count;
+    const char *const *machine; /* that each pretends to be on; NULL: all on this one */
+    void (*body)(qn_cluster *cluster, uint32_t rank, family_result *result);
+    family_result *result; /* of each rank; shared with them */
+} family;
+
+static inline uint16_t family_port(void) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (file < 0 || bind(file, (struct sockaddr *)&at, sizeof at) != 0 ||
+        getsockname(file, (struct sockaddr *)&at, &size) != 0)
+        abort();
+    close(file);
+    return ntohs(at.sin_port);
+}
+
+static inline void family_rank(const family *c, uint32_t rank, const char *meet) {
+    family_result *result = &c->result[rank];
+    qn_cluster_options options;
+    qn_cluster *cluster = NULL;
+    int code;
+    qn_cluster_options_init(&options);
+    options.meet = meet;
+    options.ranks = c->count;
+    options.rank = rank;
+    options.rank_timeout = 10;
+    if (c->machine)
+        qn__meeting_pretend(c->machine[rank]);
+    result->joined = qn_cluster_join(&options, &cluster, &result->err);
+    if (result->joined == QN_OK)
+        c->body(cluster, rank, result);
+    while (cluster && !qn_cluster_over(cluster, &code)) /* nobody leaves before all are through */
+        qn_cluster_finish(cluster, 0);
+    qn_cluster_leave(cluster);
+    result->done = 1;
+}
+
+/* Runs the body on all ranks, and waits for them: a minute at most, then they are killed. */
+static inline void family_run(family *c) {
+    char meet[32];
+    pid_t process[FAMILY_MOST];
+    const size_t size = sizeof(family_result) * FAMILY_MOST;
+    c->result = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (c->result == MAP_FAILED || c->count > FAMILY_MOST)
+        abort();
+    snprintf(meet, sizeof meet, "127.0.0.1:%u", family_port());
+    fflush(NULL);
+    for (uint32_t r = 0; r < c->count; ++r) {
+        process[r] = fork();
+        if (process[r] == 0) {
+            alarm(FAMILY_SECONDS); /* ends it */
+            family_rank(c, r, meet);
+            _exit(0);
+        }
+    }
+    for (uint32_t r = 0; r < c->count; ++r)
+        waitpid(process[r], NULL, 0);
+}
+
+static inline void family_end(family *c) { munmap(c->result, sizeof(family_result) * FAMILY_MOST); }
+
+#endif

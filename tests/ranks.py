@@ -1,0 +1,73 @@
+"""Starting the ranks of a run by hand, on this machine, and waiting for all of them."""
+
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def tail(text):
+    return text if len(text) < 4000 else "...\n" + text[-4000:]
+
+
+class Ranks:
+    """`count` ranks of one command; `own` adds words for some ranks: {1: ["--lr", "0.2"]}.
+
+    Use it with `with`: whatever happens, no rank outlives the block."""
+
+    def __init__(self, quern, count, *words, own=None, cwd=None, env=None, meet=None, wrap=None,
+                 timeout=120):
+        meet = meet or f"127.0.0.1:{free_port()}"
+        self.timeout = timeout
+        self.rank = []
+        for i in range(count):
+            command = [quern, *map(str, words), "--meet", meet, "--ranks", str(count), "--rank",
+                       str(i), *map(str, (own or {}).get(i, []))]
+            self.rank.append(subprocess.Popen(
+                (wrap(i) if wrap else []) + command, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env, cwd=cwd))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for p in self.rank:
+            if p.poll() is None:
+                p.kill()
+        for p in self.rank:
+            p.wait()
+
+    def wait(self):
+        """[(exit code, stdout, stderr)] of all ranks."""
+        deadline = time.monotonic() + self.timeout
+        done = []
+        for i, p in enumerate(self.rank):
+            try:
+                out, err = p.communicate(timeout=max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                for other in self.rank:
+                    other.kill()
+                said = "\n".join(f"--- rank {k}: {tail(''.join(o.communicate()))}"
+                                 for k, o in enumerate(self.rank) if k >= i)
+                pytest.fail(f"rank {i} did not end in {self.timeout} s\n{said}", pytrace=False)
+            done.append((p.returncode, out, err))
+        for k, (code, out, err) in enumerate(done):
+            print(f"--- rank {k} ended with {code}\n{tail(out)}{tail(err)}", file=sys.stderr)
+        return done
+
+
+def run(quern, count, *words, status=0, **more):
+    """Starts, waits, and checks that every rank ended with `status` (None: any)."""
+    with Ranks(quern, count, *words, **more) as ranks:
+        done = ranks.wait()
+    if status is not None:
+        assert [code for code, _, _ in done] == [status] * count
+    return done

@@ -1,0 +1,378 @@
+"""The command over several ranks, started by hand with --meet: the same bytes, one voice, one exit
+code, and plain words when something is wrong. Launchers, hosts and random deaths have tests of
+their own (test_cluster*.py)."""
+
+import hashlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+
+import pytest
+
+import hosts
+import ranks
+import recipes
+
+
+@pytest.fixture(scope="session")
+def files(quern, tmp_path_factory):
+    return recipes.make_data([quern], tmp_path_factory.mktemp("data"))
+
+
+def words_of(name, files):
+    return ["train", *(a.format(**files) for a in shlex.split(recipes.RECIPES[name])),
+            "--threads", "1"]
+
+
+SMALL = ["train", "--epochs", "1", "--batch", "512", "--model", "dense 10 softmax", "--threads", "1"]
+
+
+def said(done, *texts, at=0):
+    """All texts stand in what rank `at` printed on stderr, and no other rank printed anything."""
+    for text in texts:
+        assert text in done[at][2]
+    for i, (_, out, err) in enumerate(done):
+        if i != at:
+            assert (out, err) == ("", "")
+
+
+# ---------------------------------------------------------------- the same bytes, one voice
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", ["batch-50-grain-7", "adamw", "valid", "scale-standard"])
+def test_training(quern, files, tmp_path, count, name):
+    out = tmp_path / "m.safetensors"
+    done = ranks.run(quern, count, *words_of(name, files), "--quiet", "-o", out)
+    assert recipes.sha256(out) == recipes.table()[name]
+    assert done[0][1].split() == [recipes.table()[name], str(out)]
+    assert all(o == e == "" for _, o, e in done[1:])
+
+
+def test_report(quern, tmp_path):
+    """One report: its ranks are all there, and what they did adds up."""
+    done = ranks.run(quern, 3, *SMALL, "-o", tmp_path / "m", "--epochs", "2", "--json")
+    assert all(o == e == "" for _, o, e in done[1:])
+    events = [json.loads(line) for line in done[0][1].splitlines()]
+    assert [e["event"] for e in events] == ["start", "epoch", "epoch", "end"]
+    assert [n.split(" on ")[0] for n in events[0]["ranks"]] == ["rank 0", "rank 1", "rank 2"]
+    end = events[-1]
+    assert end["items"] == 40000 and [r["rank"] for r in end["ranks"]] == [0, 1, 2]
+    assert sum(r["items"] for r in end["ranks"]) == 40000
+    assert sum(w["items"] for w in end["workers"]) == 40000
+    assert [w["rank"] for w in end["workers"]] == [0, 1, 2]
+    for r in end["ranks"]:
+        assert r["lost"] is False and r["recoveries"] == 0
+        assert r["workers"] == 1 and r["worker_names"] == "cpu"
+        assert r["items_per_s"] > 0 and 0 < r["busy"] <= 1 and 0 <= r["waiting"] < 1
+    assert 0 < end["bound_over_T"] <= 1.05
+
+
+def test_report_for_people(quern, tmp_path):
+    done = ranks.run(quern, 2, *SMALL, "-o", tmp_path / "m")
+    said(done, "ranks   2: rank 0 on ")
+    text = done[0][1]
+    assert "\nranks\n" in text and "waiting" in text and "\n  0/cpu " in text
+    assert "\n  1/cpu " in text
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_prediction(quern, files, tmp_path, run_quern, count):
+    model = tmp_path / "m"
+    run_quern(*words_of("tanh-mse-sgd", files), "-o", model, "--quiet")
+    words = ["predict", model, "--data", files["images"], "--labels", files["labels"], "--outputs"]
+    run_quern(*words, "-o", tmp_path / "alone.csv")
+    done = ranks.run(quern, count, *words, "-o", tmp_path / "ranks.csv")
+    assert (tmp_path / "ranks.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+    assert "accuracy" in done[0][1] and all(o == "" for _, o, _ in done[1:])
+    done = ranks.run(quern, count, *words)
+    assert done[0][1] == (tmp_path / "alone.csv").read_text()
+    assert all(o == e == "" for _, o, e in done[1:])
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_replay(quern, files, tmp_path, run_quern, count):
+    model = tmp_path / "m"
+    run_quern(*words_of("tanh-mse-sgd", files), "-o", model, "--quiet")
+    words = ["replay", model, "--data", files["images"], "--labels", files["labels"]]
+    done = ranks.run(quern, count, *words, "--quiet", "-o", tmp_path / "again")
+    assert done[0][1].startswith("replay: identical, ")
+    assert (tmp_path / "again").read_bytes() == model.read_bytes()
+    changed = bytearray(model.read_bytes())
+    changed[-2] ^= 1
+    model.write_bytes(changed)
+    done = ranks.run(quern, count, *words, status=3)
+    said(done, "the replay differs: ")
+
+
+def test_more_ranks_than_grains(quern, files, tmp_path):
+    out = tmp_path / "m"
+    ranks.run(quern, 5, *words_of("batch-1", files), "--quiet", "-o", out)
+    assert recipes.sha256(out) == recipes.table()["batch-1"]
+
+
+# ---------------------------------------------------------------- what ranks must have in common
+
+def test_another_option_on_one_rank(quern, files, tmp_path):
+    words = words_of("tanh-mse-sgd", files)
+    done = ranks.run(quern, 3, *words, "-o", tmp_path / "m", own={1: ["--unit", "40"]}, status=1)
+    said(done, "rank 1 on ", "differs from rank 0 on ", "in the recipe: unit 40 and 44",
+         "start all ranks with the same options")
+    assert not (tmp_path / "m").exists()
+    # Two against one: rank 0 is the odd one, and says so.
+    done = ranks.run(quern, 3, *words, "-o", tmp_path / "m", own={0: ["--grain", "8"]}, status=1)
+    said(done, "rank 0 on ", "differs from rank 1 on ", "in the recipe: grain 8 and 32")
+
+
+@pytest.mark.parametrize("extra, says", [
+    (["--test", "{images}", "--test-labels", "{labels}"], " in --test: "),
+    (["--valid", "0.1"], " in --valid: "),
+    (["--checkpoint", "state"], " in --checkpoint: "),
+    (["--data-from-rank0"], " in --data-from-rank0: "),
+])
+def test_an_option_that_one_rank_lacks(quern, files, tmp_path, extra, says):
+    done = ranks.run(quern, 2, *words_of("tanh-mse-sgd", files), "-o", tmp_path / "m", status=1,
+                     own={1: [w.format(**files) for w in extra]}, cwd=tmp_path)
+    said(done, "rank 1 on ", says)
+
+
+@pytest.mark.parametrize("extra, status, says", [
+    (["--lerning-rate", "1"], 2, ['there is no option "--lerning-rate"']),
+    (["--devices", "cuda:77"], 1, ["cuda:77"]),
+    (["--checkpoint-every", "3"], 2, ["--checkpoint-every stands without --checkpoint"]),
+])
+def test_a_slip_on_one_rank(quern, tmp_path, extra, status, says):
+    done = ranks.run(quern, 3, *SMALL, "-o", tmp_path / "m", own={2: extra}, status=status)
+    said(done, "rank 2 on ", *says)
+
+
+@pytest.mark.parametrize("words, status, says", [
+    (["--lerning-rate", "1"], 2, 'there is no option "--lerning-rate"'),
+    (["--data", "missing.csv"], 1, "missing.csv"),
+    (["--model", "dense 3 cube"], 2, "cube"),
+])
+def test_a_slip_on_all_ranks_is_told_once(quern, tmp_path, words, status, says):
+    done = ranks.run(quern, 3, "train", *words, "-o", tmp_path / "m", status=status, cwd=tmp_path)
+    said(done, says)
+
+
+def test_failures_of_all_name_nobody(quern, tmp_path):
+    done = ranks.run(quern, 2, "train", "--batch", "0", "-o", tmp_path / "m", status=2)
+    said(done, "quern train: --batch cannot be \"0\"\n")
+
+
+def test_a_number_that_leaves_the_range(quern, files, tmp_path):
+    """The step is named once, by the rank that speaks, and no file is written."""
+    words = words_of("none", files)
+    words[words.index("--lr") + 1] = "1e30"
+    done = ranks.run(quern, 3, *words, "-o", tmp_path / "m", status=1)
+    assert "step" in done[0][2] and not (tmp_path / "m").exists()
+    assert all(o == e == "" for _, o, e in done[1:])
+
+
+def test_an_output_that_cannot_be_written(quern, tmp_path):
+    done = ranks.run(quern, 2, *SMALL, "-o", tmp_path / "no" / "m", status=1)
+    said(done, "rank 0 on ", "cannot write", "make the folder first")
+
+
+# ---------------------------------------------------------------- how ranks meet
+
+@pytest.mark.parametrize("words, status, says", [
+    (["--meet", "127.0.0.1:5000"], 2, "--meet stands without --ranks"),
+    (["--meet", "127.0.0.1:5000", "--ranks", "2"], 2, "--meet stands without --rank"),
+    (["--meet", "127.0.0.1:5000", "--ranks", "2", "--rank", "2"], 2, "there is no rank 2 of 2"),
+    (["--ranks", "2"], 2, "--ranks stands without --meet"),
+    (["--rank", "0"], 2, "--rank stands without --meet"),
+    (["--key-file", "key"], 2, "--key-file stands without --meet"),
+    (["--meet", "127.0.0.1:5000", "--alone"], 2, "--alone contradicts --meet"),
+    (["--meet", "127.0.0.1:5000", "--ranks", "2", "--rank", "x"], 2, "--rank cannot be"),
+    (["--rank-timeout", "-3"], 2, "--rank-timeout cannot be"),
+    (["--meet", "192.0.2.1:5000", "--ranks", "2", "--rank", "1"], 2, "key"),
+    (["--meet", "nonsense", "--ranks", "2", "--rank", "1"], 2, "nonsense"),
+])
+def test_wrong_words(run_quern, tmp_path, words, status, says):
+    start = time.monotonic()
+    done = run_quern(*SMALL, "-o", tmp_path / "m", *words, status=status, timeout=30)
+    assert says in done.stderr
+    assert time.monotonic() - start < 10
+
+
+def test_keys(quern, run_quern, tmp_path):
+    key = tmp_path / "key"
+    words = [*SMALL, "-o", tmp_path / "m", "--meet", "127.0.0.1:1", "--ranks", "2", "--rank", "1",
+             "--key-file", key]
+    assert "make one with" in run_quern(*words, status=1).stderr
+    key.write_text("0123456789abcdef\n")
+    key.chmod(0o640)
+    assert f"chmod 600 {key}" in run_quern(*words, status=2).stderr
+    key.chmod(0o600)
+    key.write_text("short\n")
+    assert "less than 16 characters" in run_quern(*words, status=2).stderr
+    key.write_text("0123456789abcdef\n" * 2)
+    assert "not one line" in run_quern(*words, status=2).stderr
+    key.write_bytes(b"0123456789\0abcdefghijkl\n")
+    assert "not one line" in run_quern(*words, status=2).stderr
+    key.write_text("0123456789abcdef" * 200)
+    assert "not one line" in run_quern(*words, status=2).stderr
+    key.write_text("0123456789abcdef\n")
+    done = ranks.run(quern, 2, *SMALL, "--quiet", "-o", tmp_path / "m", "--key-file", key)
+    assert done[0][1].endswith(f"{tmp_path / 'm'}\n")
+
+
+def test_the_wrong_key(quern, tmp_path):
+    for name, text in (("key", "0123456789abcdef"), ("other", "0123456789abcdeg")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
+    done = ranks.run(quern, 2, *SMALL, "-o", tmp_path / "m", "--meet-timeout", "3", status=1,
+                     own={0: ["--key-file", tmp_path / "key"], 1: ["--key-file", tmp_path / "other"]})
+    assert all(e.startswith("quern train: ") for _, _, e in done)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_rank_that_does_not_come(run_quern, tmp_path):
+    start = time.monotonic()
+    done = run_quern(*SMALL, "-o", tmp_path / "m", "--meet", f"127.0.0.1:{ranks.free_port()}",
+                     "--ranks", "3", "--rank", "0", "--meet-timeout", "1", status=1)
+    assert "ranks 1, 2 did not come" in done.stderr and time.monotonic() - start < 10
+
+
+def test_alone_whatever_the_launcher_says(run_quern, tmp_path):
+    env = dict(os.environ, OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="1", PMI_SIZE="4",
+               PMI_RANK="1")
+    run_quern(*SMALL, "--quiet", "-o", tmp_path / "m", "--alone", env=env)
+    assert (tmp_path / "m").exists()
+
+
+# ---------------------------------------------------------------- interruptions and deaths
+
+LONG = ["train", "--epochs", "1000", "--model", "dense 64 relu; dense 10 softmax", "--threads", "1"]
+
+
+def wait_for(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_an_interruption_of_one_stops_all(quern, run_quern, tmp_path, number):
+    words = [*LONG, "-o", "m", "--checkpoint", "state"]
+    with ranks.Ranks(quern, 3, *words, "--checkpoint-every", "10", cwd=tmp_path) as job:
+        wait_for(lambda: (tmp_path / "state").is_dir()
+                 and any(f.name.startswith("checkpoint-") for f in (tmp_path / "state").iterdir()))
+        job.rank[1].send_signal(number)
+        done = job.wait()
+    assert [code for code, _, _ in done] == [130] * 3
+    assert "interrupted: " in done[0][2] and "--resume" in done[0][2]
+    assert "saved in state" in done[0][2]
+    assert all("interrupted" not in e for _, _, e in done[1:])
+    assert not (tmp_path / "m").exists()
+
+
+def test_going_on_with_other_counts(quern, files, tmp_path):
+    """Stopped by steps' count on 3 ranks, gone on with on 2, then alone: the usual bytes."""
+    words = ["train", *(a.format(**files) for a in shlex.split(recipes.RECIPES["adam"])),
+             "--threads", "1", "-o", "m", "--checkpoint", "state", "--checkpoint-every", "1"]
+    with ranks.Ranks(quern, 3, *words, "--resume", cwd=tmp_path) as job:
+        wait_for(lambda: (tmp_path / "state").is_dir() and any(
+            f.name.startswith("checkpoint-") for f in (tmp_path / "state").iterdir()))
+        for r in job.rank:
+            r.kill()
+    ranks.run(quern, 2, *words, "--resume", "--quiet", cwd=tmp_path)
+    assert recipes.sha256(tmp_path / "m") == recipes.table()["adam"]
+
+
+def test_the_next_rank_speaks_when_the_first_dies(quern, run_quern, tmp_path):
+    words = ["train", "--epochs", "40", "--model", "dense 32 relu; dense 10 softmax", "--threads", "1",
+             "--batch", "512", "--json"]
+    run_quern(*words, "-o", tmp_path / "alone")
+    with ranks.Ranks(quern, 3, *words, "-o", tmp_path / "m") as job:
+        first = job.rank[0]
+        for line in first.stdout:
+            if json.loads(line)["event"] == "epoch":
+                break
+        first.kill()
+        done = job.wait()
+    assert [code for code, _, _ in done] == [-9, 0, 0]
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "alone").read_bytes()
+    events = [json.loads(line) for line in done[1][1].splitlines()]
+    assert events[0]["event"] == "ranks" and "rank 0 on " in events[0]["text"]
+    assert events[0]["alive"] == 2 and events[-1]["event"] == "end"
+    epochs = [e["epoch"] for e in events if e["event"] == "epoch"]
+    assert epochs == list(range(epochs[0], 41))
+    assert [r["lost"] for r in events[-1]["ranks"]] == [True, False, False]
+    assert max(r["recoveries"] for r in events[-1]["ranks"]) == 1
+    assert done[2][1] == ""
+
+
+def test_death_while_the_model_is_written(quern, run_quern, tmp_path):
+    """Rank 0 is killed as soon as its file appears beside the model's place; the next one writes
+    it, the same."""
+    words = ["train", "--epochs", "1", "--batch", "20000", "--model",
+             "dense 12000 relu; dense 10 softmax", "--threads", "1", "--unit", "30"]
+    alone, folder = tmp_path / "alone", tmp_path / "out"
+    folder.mkdir()
+    run_quern(*words, "-o", alone, "--quiet")
+    with ranks.Ranks(quern, 2, *words, "-o", folder / "m") as job:
+        wait_for(lambda: any(f.name.startswith(f".quern-{job.rank[0].pid}-")
+                             for f in folder.iterdir()))
+        job.rank[0].kill()
+        done = job.wait()
+    assert [code for code, _, _ in done] == [-9, 0]
+    assert (folder / "m").read_bytes() == alone.read_bytes()
+    digest = hashlib.sha256(alone.read_bytes()).hexdigest()
+    assert done[1][1].endswith(f"{digest}  {folder / 'm'}\n")
+
+
+# ---------------------------------------------------------------- several hosts
+
+@pytest.fixture
+def net():
+    with hosts.Hosts(2) as made:
+        yield made
+
+
+def over_hosts(net, quern, tmp_path, *words, **more):
+    key = net.folder / "key"
+    key.write_text("a secret of this test alone\n")
+    key.chmod(0o600)
+    return ranks.run(quern, 2, *words, "--key-file", key, wrap=lambda i: net.on(i, []),
+                     meet=f"{net.addresses[0]}:{ranks.free_port()}", **more)
+
+
+def give(net, host, files, names):
+    """Copies of those files into the host's own folder."""
+    for name in names:
+        subprocess.run(net.on(host, ["cp", str(files[name]), f"{net.own}/"]), check=True)
+
+
+def test_data_from_rank_0(net, quern, files, tmp_path):
+    """The files are on the first host alone; the second has neither data nor model."""
+    give(net, 0, files, ["images", "labels"])
+    own = {**files, "images": net.own / files["images"].name,
+           "labels": net.own / files["labels"].name}
+    words = words_of("valid", own)
+    out = net.own / "m"
+    done = over_hosts(net, quern, tmp_path, *words, "--quiet", "--data-from-rank0", "-o", out)
+    assert done[0][1].split()[0] == recipes.table()["valid"]
+    done = over_hosts(net, quern, tmp_path, "predict", out, "--data", own["images"], "--labels",
+                      own["labels"], "--data-from-rank0", "-o", net.own / "p.csv")
+    assert "accuracy" in done[0][1]
+    done = over_hosts(net, quern, tmp_path, *words, "-o", out, status=1)
+    said(done, "rank 1 on host-b: ", str(own["images"]))
+
+
+def test_other_data_on_one_host(net, quern, files, tmp_path):
+    give(net, 0, files, ["images", "labels"])
+    give(net, 1, files, ["images", "labels"])
+    label = net.own / files["labels"].name
+    other = (files["labels"].read_bytes()[20] + 1) % 10
+    subprocess.run(net.on(1, ["sh", "-c", f"printf '\\{other}' | dd of={label} bs=1 seek=20"
+                                          " conv=notrunc"]), check=True, capture_output=True)
+    own = {**files, "images": net.own / files["images"].name, "labels": label}
+    done = over_hosts(net, quern, tmp_path, *words_of("valid", own), "-o", net.own / "m", status=1)
+    said(done, "rank 1 on host-b differs from rank 0 on host-a in the training data: ", "digest",
+         "--data-from-rank0")
