@@ -289,8 +289,8 @@ static void take_ranges(qn__rounds *r, const qn__parcel *parcel) {
     if (!r->begun || r->finished != r->plan.finished)
         r->ranges = r->taken = 0; /* those of a round whose total is there, or coming */
     for (uint64_t i = 0; i < w[P_ENTRIES]; ++i) {
-        const uint64_t *entry = w + P_FULL_HEAD + 3 * i;
-        if (entry[0] == r->rank)
+        const uint64_t *entry = w + P_FULL_HEAD + 3 * i, units = r->plan.round.units;
+        if (entry[0] == r->rank && entry[1] <= units && entry[2] <= units - entry[1])
             qn__rounds_give(r, (uint32_t)entry[1], (uint32_t)entry[2]);
     }
 }

@@ -186,6 +186,11 @@ static void add(player *p) {
     wait_for(p, 1e-5);
 }
 
+static int is_there(const player *p) {
+    const pretend_rank *rank = &p->game->net.rank[p->number];
+    return !rank->ended && !rank->paused;
+}
+
 static void end(player *p) {
     int code = -1;
     switch (qn__rounds_over(&p->rounds, &code)) {
@@ -194,6 +199,11 @@ static void end(player *p) {
         check(p->game, p->rounds.outcast || code == 3, "the exit code is another", p->number);
         break;
     case 0:
+        for (uint32_t i = 0; i < p->game->ranks; ++i)
+            check(p->game,
+                  !is_there(&p->game->player[i]) || p->game->player[i].stage >= ENDED ||
+                      qn__ranks_has(&p->game->player[i].rounds.members, p->number),
+                  "a rank speaks that others go on without", p->number);
         /* Writing takes some time, in which it may die. */
         if (!p->spoke)
             p->until = p->game->net.now + 1e-3;
@@ -217,11 +227,6 @@ static void scribble(player *p) {
             if (r->piece[i].owner == p->number && r->piece[i].state == 0)
                 memset(r->into + r->piece[i].first, 0x55, r->piece[i].count * sizeof(int64_t));
     p->scribbles = 0;
-}
-
-static int is_there(const player *p) {
-    const pretend_rank *rank = &p->game->net.rank[p->number];
-    return !rank->ended && !rank->paused;
 }
 
 static void look(player *p) {
