@@ -227,10 +227,22 @@ static int print_common(void *user) { return message_common(user); }
 
 int ranks_failed(const qn_error *err) {
     qn_error copy = *err;
+    int code = EXIT_FAILED;
     if (!us.cluster)
         return message_error(err);
     message_hold(NULL);
-    return ranks_conclude(err, print_common, &copy);
+    if (err->status == QN_CLUSTER)
+        return ranks_conclude(err, print_common, &copy);
+    /* Where a rank has failed between two agreements the run is over for all at once, each knowing
+     * why; in all other cases the one that speaks says it. */
+    int over = qn_cluster_over(us.cluster, &code);
+    if (over && !ranks_speak())
+        return message_exit_code(err->status);
+    code = message_common(err);
+    fflush(stdout);
+    if (!over)
+        qn_cluster_finish(us.cluster, code);
+    return code;
 }
 
 int ranks_leave(int code) {

@@ -78,7 +78,10 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     }
     if (status == QN_OK)
         status = qn__apply_all(team, &program, data, results, err);
-    if (status != QN_OK && compute->cluster)
+    /* All fail where one does, but for one whose devices are lost: the others go on. What is wrong
+     * with an item all know already. */
+    if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE && status != QN_NUMERIC &&
+        compute->cluster)
         qn__cluster_fail(compute->cluster, err);
     qn__team_destroy(team);
     return status;

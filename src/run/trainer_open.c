@@ -302,19 +302,25 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     return status;
 }
 
-static qn_status open_on(const qn_train_options *options, const qn_data *train,
-                         const qn_data *valid, const qn_data *test, const qn__member *members,
-                         uint32_t count, qn_train **out, qn_error *err) {
-    const double opened = qn__now();
-    qn__recipe recipe;
+/* What has to be right before anything is made; among ranks they compare what they hold, and all
+ * fail alike. */
+static qn_status check_all(const qn_train_options *options, const qn_data *train,
+                           const qn_data *valid, const qn_data *test, qn__recipe *recipe,
+                           qn_error *err) {
     qn_status status = check_options(options, valid, err);
+    if (status != QN_OK && options->size != sizeof *options)
+        return status;
     if (status == QN_OK)
         status = check_labels(train, err);
     if (status == QN_OK)
-        status = qn__recipe_from_options(options, train, &recipe, err);
-    status = qn__agree_to_train(options, &recipe, train, valid, test, status, err);
-    if (status != QN_OK)
-        return status;
+        status = qn__recipe_from_options(options, train, recipe, err);
+    return qn__agree_to_train(options, recipe, train, valid, test, status, err);
+}
+
+static qn_status open_on(const qn_train_options *options, const qn__recipe *recipe,
+                         const qn_data *train, const qn_data *valid, const qn_data *test,
+                         const qn__member *members, uint32_t count, double opened, qn_train **out,
+                         qn_error *err) {
     qn_train *t = qn__alloc(1, sizeof *t, err);
     if (!t)
         return QN_MEMORY;
@@ -324,7 +330,7 @@ static qn_status open_on(const qn_train_options *options, const qn_data *train,
     t->saved_step = t->scored_step = NO_STEP;
     if (qn_cluster_ranks(options->compute.cluster) > 1)
         t->cluster = options->compute.cluster;
-    status = prepare(t, options, &recipe, train, valid, members, count, err);
+    const qn_status status = prepare(t, options, recipe, train, valid, members, count, err);
     if (status == QN_OK)
         *out = t;
     else
@@ -335,13 +341,17 @@ static qn_status open_on(const qn_train_options *options, const qn_data *train,
 qn_status qn__train_open_on(const qn_train_options *options, const qn_data *train,
                             const qn_data *valid, const qn_data *test, const qn__member *members,
                             uint32_t count, qn_train **out, qn_error *err) {
+    const double opened = qn__now();
+    qn__recipe recipe;
     qn_error unheard;
     *out = NULL;
     err = err ? err : &unheard;
-    const qn_status status = open_on(options, train, valid, test, members, count, out, err);
+    qn_status status = check_all(options, train, valid, test, &recipe, err);
+    if (status != QN_OK)
+        return status;
+    status = open_on(options, &recipe, train, valid, test, members, count, opened, out, err);
     /* No rank begins without the others. */
-    if (status != QN_OK && status != QN_CLUSTER && options->size == sizeof *options &&
-        qn_cluster_ranks(options->compute.cluster) > 1)
+    if (status != QN_OK && status != QN_CLUSTER && qn_cluster_ranks(options->compute.cluster) > 1)
         qn__cluster_fail(options->compute.cluster, err);
     return status;
 }
