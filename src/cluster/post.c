@@ -17,7 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS_AT_ONCE = 64, WAKE = UINT32_MAX };
+enum { EVENTS_AT_ONCE = 64 };
+
+/* What epoll tells in the place of a rank. */
+static const uint32_t WAKE = UINT32_MAX;
 
 /* After the last byte has left: for the others to close their ends as well. */
 static const double LINGER = 0.25;
