@@ -165,18 +165,18 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     qn_error unwanted;
     *out = NULL;
     err = err ? err : &unwanted;
+    qn__apply_results results = {0};
     qn_predictions *p = qn__alloc(1, sizeof *p, err);
     qn_status status = QN_MEMORY;
     if (p) {
         p->data = data;
         p->outputs = qn_model_outputs(model);
         status = make_room(p, all_outputs, err);
+        results =
+            (qn__apply_results){.classes = p->classes, .scores = p->scores, .outputs = p->output};
     }
-    const qn__apply_results results = {.classes = p ? p->classes : NULL,
-                                       .scores = p ? p->scores : NULL,
-                                       .outputs = p ? p->output : NULL};
     status = apply(model, data, compute, &results, status, err);
-    if (status != QN_OK) {
+    if (!p || status != QN_OK) {
         qn_predictions_free(p);
         return status;
     }
@@ -199,13 +199,13 @@ void qn_predictions_free(qn_predictions *p) {
 
 qn_status qn_predict_csv(const qn_model *model, const qn_data *data, const qn_compute *compute,
                          const char *path, int all_outputs, uint64_t *correct, qn_error *err) {
-    qn_predictions *p;
+    qn_predictions *p = NULL;
     if (correct)
         *correct = 0;
     qn_status status = qn_predictions_make(model, data, compute, all_outputs, &p, err);
-    if (status == QN_OK && correct)
+    if (p && correct)
         *correct = p->correct;
-    if (status == QN_OK && qn_cluster_speaks(compute ? compute->cluster : NULL))
+    if (p && qn_cluster_speaks(compute ? compute->cluster : NULL))
         status = qn_predictions_write(p, path, err);
     qn_predictions_free(p);
     return status;

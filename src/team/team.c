@@ -157,7 +157,8 @@ static qn_status create(qn__team *t, const qn_compute *compute, const qn__member
 }
 
 static qn_status make(const qn__program *program, const qn_compute *compute,
-                      const qn__member *members, uint32_t count, qn__team **out, qn_error *err) {
+                      const qn__member *members, uint32_t count, qn__portion *portion,
+                      qn__team **out, qn_error *err) {
     if (count < 1 || count > QN__MAX_WORKERS)
         return qn__fail(err, QN_USAGE, "a team has 1 to %d workers, not %u", QN__MAX_WORKERS,
                         count);
@@ -171,6 +172,7 @@ static qn_status make(const qn__program *program, const qn_compute *compute,
         qn__team_destroy(t);
         return status;
     }
+    t->portion = *portion;
     *out = t;
     return QN_OK;
 }
@@ -189,10 +191,8 @@ qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
     if (status == QN_OK)
         status = qn__portion_take(&own, given ? NULL : found, &count, &portion, err);
     if (status == QN_OK)
-        status = make(program, &own, given ? members : found, count, out, err);
-    if (status == QN_OK)
-        (*out)->portion = portion;
-    else
+        status = make(program, &own, given ? members : found, count, &portion, out, err);
+    if (status != QN_OK)
         qn__portion_give(&portion);
     return status;
 }

@@ -141,7 +141,7 @@ struct qn__team {
     uint64_t adding;        /* who adds them up */
     qn__applied *applied;
     qn__applied places; /* among ranks: in the words of the round */
-    uint32_t piece; /* items of a piece of apply */
+    uint32_t piece;     /* items of a piece of apply */
     int tallied;
     uint32_t failed_at;    /* first grain or piece of the call that failed, of all members */
     atomic_uint bad_piece; /* the first that failed */
