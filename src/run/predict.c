@@ -176,7 +176,7 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
             (qn__apply_results){.classes = p->classes, .scores = p->scores, .outputs = p->output};
     }
     status = apply(model, data, compute, &results, status, err);
-    if (!p || status != QN_OK) {
+    if (!p || !p->scores || status != QN_OK) {
         qn_predictions_free(p);
         return status;
     }
