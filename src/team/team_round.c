@@ -31,8 +31,10 @@ static void tell_cost(qn__team *t, uint64_t set, double seconds) {
     const double hope =
         ldexp(1, -(int)(cost->skipped < 30 * TRY_AGAIN ? cost->skipped / TRY_AGAIN : 30));
     const double update = r->kind == QN__ROUND_STEP ? r->update_seconds : 0;
-    qn__cluster_cost(t->cluster, r->kind,
-                     (qn__cost){hope * (cost->known.start + update), hope * cost->known.each});
+    qn__cost told = {hope * (cost->known.start + update), hope * cost->known.each};
+    if (r->alike)
+        told = (qn__cost){0, 1};
+    qn__cluster_cost(t->cluster, r->kind, told);
     r->units = units;
     r->seconds = r->whole ? seconds : 0;
 }

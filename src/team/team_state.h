@@ -92,6 +92,7 @@ typedef struct qn__round_state {
     uint32_t units;       /* of the last share, and its time; 0: it does not count */
     double seconds;
     double update_seconds;
+    int alike; /* for benchmarks: tells that all ranks cost the same, so that shares are equal */
     qn__rank_cost cost[QN__ROUND_KINDS];
     uint64_t counted_out, counted_in;
 } qn__round_state;

@@ -21,7 +21,6 @@ typedef struct qn__virtual_worker {
     double noise;                  /* a call's time lies up to this part beside what they say */
     double change_at;              /* moment at which the rate becomes change_rate; 0: never */
     double change_rate;
-    uint32_t number; /* with the worker's place, what its noise is drawn by */
     uint64_t calls, grains;
     double busy; /* seconds in calls, in all */
     /* Of the step under way. */
@@ -29,6 +28,7 @@ typedef struct qn__virtual_worker {
     qn__chunk chunk;
     double call_seconds;
     int state;
+    uint32_t number; /* with the worker's place, what its noise is drawn by */
 } qn__virtual_worker;
 
 /* One step of `grains` grains, shared by the workers of `set`, that all begin together at *clock,

@@ -1,0 +1,361 @@
+/*
+ * rank_balance: how well the grains of a step are shared out among ranks of unequal speed.
+ *
+ *     rank_balance [STEPS]
+ *
+ * Ranks are processes that meet as those of a run do and do STEPS steps (200) of 64 grains
+ * together. Three have one device each with a set speed (device/fake, which here computes nothing
+ * and only takes its time, asleep, so that they fit two cores): 1 to 2 to 4, once as they are,
+ * and once for each rank that halves in mid-run. Then two ranks train with the CPU itself,
+ * 784-500-10, a core each, and in mid-run another process begins to take its part of the second
+ * core. Each scene runs twice:
+ *
+ *     measured    what Quern does
+ *     equal       every rank the same part of each step, as data-parallel trainers have it
+ *
+ * A line says the shares, T, the bound (the work over all speeds together) and T_bound/T of all
+ * steps, the first ones included, and of those from ten steps after the change on; the bound goes
+ * by the speeds that were set, or, for the CPU, by items over the time in calls. "report" is
+ * T_bound/T of all steps as the report of a run has it. Target: 0.9 for `measured`, both; exit
+ * status 1 when one is missed. Needs two cores.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "device/fake/fake.h"
+#include "num/optimise.h"
+#include "num/sums.h"
+#include "team/team_state.h"
+#include "team/virtual.h"
+
+#include <arpa/inet.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 3, MOST_STEPS = 4000, GRAINS = 64, ROWS = 8192, LEARNING = 10, LIMIT = 120 };
+
+#define TARGET 0.9
+
+typedef struct scene {
+    const char *name;
+    uint32_t ranks;
+    double rate[MOST]; /* grains a second; 0: the CPU as it is */
+    int slows;         /* the rank that halves in mid-run; -1: none */
+} scene;
+
+/* What a rank had done at some moment. */
+typedef struct account {
+    double items, seconds;
+} account;
+
+/* Memory that the processes of a scene share. */
+typedef struct told {
+    atomic_int failed, over;
+    atomic_uint step; /* that rank 0 has done */
+    double begun, changed, end[MOST_STEPS];
+    account learnt[MOST], whole[MOST]; /* ten steps after the change; at the end */
+    uint32_t share[MOST];              /* grains of the last step */
+    double rate[MOST];                 /* as the report has it */
+} told;
+
+static int missed;
+
+/* ------------------------------------------------------------------------------------- the job */
+
+typedef struct job {
+    qn__layer layer[2];
+    qn__program program;
+    qn__feed feed;
+    qn__state state;
+    qn__update update;
+} job;
+
+/* Small for devices that only pretend, MNIST's usual network for the CPU. */
+static void make_job(job *j, int real) {
+    static uint8_t values[(size_t)ROWS * 784];
+    static int32_t labels[ROWS];
+    const uint32_t features = real ? 784 : 4, hidden = real ? 500 : 4, outputs = real ? 10 : 4;
+    const uint32_t grain = real ? 32 : 8;
+    memset(j, 0, sizeof *j);
+    for (size_t i = 0; i < sizeof values; ++i)
+        values[i] = (uint8_t)(i * 2654435761u >> 24);
+    for (int i = 0; i < ROWS; ++i)
+        labels[i] = i % 4;
+    const uint64_t first = (uint64_t)hidden * features;
+    j->layer[0] =
+        (qn__layer){.in = features, .out = hidden, .activation = QN__ACT_TANH, .biases = first};
+    j->layer[1] = (qn__layer){.in = hidden,
+                              .out = outputs,
+                              .activation = QN__ACT_SOFTMAX,
+                              .weights = first + hidden,
+                              .biases = first + hidden + (uint64_t)outputs * hidden};
+    j->program = (qn__program){.layers = 2,
+                               .layer = j->layer,
+                               .parameters = j->layer[1].biases + outputs,
+                               .scale = QN__SCALE_UNIT,
+                               .batch = GRAINS * grain,
+                               .grain = grain,
+                               .seed = 1,
+                               .unit = 44,
+                               .partial_limit = qn__partial_limit(GRAINS)};
+    j->feed = (qn__feed){
+        .bytes = 1, .features = features, .items = ROWS, .values = values, .labels = labels};
+    j->state.parameters = qn__alloc(j->program.parameters, sizeof(float), NULL);
+    qn__adam_powers powers = {1, 1};
+    qn__update_begin(&j->program, 0.01f, j->program.batch, &powers, &j->update);
+}
+
+/* -------------------------------------------------------------------------------------- a rank */
+
+static qn_status join(const char *place, const scene *s, uint32_t rank, qn_cluster **cluster,
+                      qn_error *err) {
+    qn_cluster_options o;
+    qn_cluster_options_init(&o);
+    o.meet = place;
+    o.ranks = s->ranks;
+    o.rank = rank;
+    return qn_cluster_join(&o, cluster, err);
+}
+
+static qn_status make_team(const scene *s, const job *j, uint32_t rank, double half,
+                           qn_cluster *cluster, qn__team **team, qn_error *err) {
+    const qn_compute one = {.threads = 1, .cluster = cluster};
+    const double items = s->rate[rank] * j->program.grain;
+    const qn__fake_plan plan = {.count = 1,
+                                .device = {{.idle = 1,
+                                            .rate = items,
+                                            .noise = 0.02,
+                                            .change_after = s->slows == (int)rank ? half : 0,
+                                            .change_rate = items / 2}}};
+    const qn__member fake = {.device = &qn__fake_device};
+    const qn__member cpu = {.device = qn__device_find("cpu")};
+    qn__fake_set(&plan);
+    qn_status status = qn__team_create(&j->program, &one, items > 0 ? &fake : &cpu, 1, team, err);
+    if (status == QN_OK)
+        status = qn__team_load(*team, &j->state, err);
+    return status;
+}
+
+static account account_of(const qn__team *t) {
+    return (account){(double)t->mate[0].items, t->mate[0].training};
+}
+
+static qn_status run_steps(qn__team *team, job *j, uint32_t rank, uint32_t steps, told *t,
+                           qn_error *err) {
+    const uint32_t batches = ROWS / j->program.batch;
+    qn__tally tally = {0};
+    if (rank == 0)
+        t->begun = qn__now();
+    for (uint32_t i = 0; i < steps; ++i) {
+        const qn__batch batch = {.feed = &j->feed,
+                                 .first = (uint64_t)(i % batches) * j->program.batch,
+                                 .items = j->program.batch};
+        j->update.step = i + 1;
+        const qn_status status = qn__team_step(team, &batch, NULL, &j->update, &tally, err);
+        if (status != QN_OK)
+            return status;
+        if (i == steps / 2 + LEARNING)
+            t->learnt[rank] = account_of(team);
+        if (rank == 0) {
+            t->end[i] = qn__now();
+            atomic_store(&t->step, i + 1);
+        }
+    }
+    t->whole[rank] = account_of(team);
+    t->share[rank] = team->round.units;
+    return QN_OK;
+}
+
+static void be_rank(const char *place, const scene *s, uint32_t rank, int equal, double half,
+                    uint32_t steps, told *t) {
+    job j;
+    qn_error err = {0};
+    qn_cluster *cluster;
+    qn__team *team;
+    uint32_t workers;
+    int code;
+    alarm(LIMIT); /* ends it */
+    make_job(&j, !(s->rate[rank] > 0));
+    qn_status status = join(place, s, rank, &cluster, &err);
+    if (status == QN_OK)
+        status = make_team(s, &j, rank, half, cluster, &team, &err);
+    if (status == QN_OK) {
+        team->round.alike = equal;
+        status = run_steps(team, &j, rank, steps, t, &err);
+    }
+    if (status != QN_OK) {
+        fprintf(stderr, "rank_balance: rank %u: %s\n", rank, err.what);
+        atomic_store(&t->failed, 1);
+        _exit(1);
+    }
+    qn__team_report(team, 1, &workers, &t->rate[rank]);
+    while (!qn_cluster_over(cluster, &code))
+        qn_cluster_finish(cluster, 0);
+    _exit(0);
+}
+
+/* --------------------------------------------------------------------------------- the processes
+ */
+
+/* Runs on one core of those that there are; -1: on any. */
+static void stay_on(int number) {
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    if (number < 0 || sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    for (size_t c = 0; c < CPU_SETSIZE; ++c)
+        if (CPU_ISSET(c, &all) && number-- == 0)
+            CPU_SET(c, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+/* Takes its part of a core from the middle of the run to its end. */
+static void be_neighbour(told *t, uint32_t steps, int core) {
+    alarm(LIMIT);
+    stay_on(core);
+    while (atomic_load(&t->step) < steps / 2 && !atomic_load(&t->over))
+        usleep(200);
+    t->changed = qn__now();
+    while (!atomic_load(&t->over))
+        ;
+    _exit(0);
+}
+
+static void free_place(char place[32]) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(file, (struct sockaddr *)&at, sizeof at) != 0 ||
+        getsockname(file, (struct sockaddr *)&at, &size) != 0)
+        exit(1);
+    close(file);
+    snprintf(place, 32, "127.0.0.1:%u", ntohs(at.sin_port));
+}
+
+static void run(const scene *s, int equal, double half, uint32_t steps, told *t) {
+    const int real = !(s->rate[0] > 0);
+    pid_t rank[MOST], neighbour = 0;
+    char place[32];
+    free_place(place);
+    fflush(NULL);
+    for (uint32_t r = 0; r < s->ranks; ++r)
+        if ((rank[r] = fork()) == 0) {
+            stay_on(real ? (int)r : -1);
+            be_rank(place, s, r, equal, half, steps, t);
+        }
+    if (real && s->slows >= 0 && (neighbour = fork()) == 0)
+        be_neighbour(t, steps, s->slows);
+    for (uint32_t r = 0; r < s->ranks; ++r)
+        if (waitpid(rank[r], NULL, 0) < 0)
+            atomic_store(&t->failed, 1);
+    atomic_store(&t->over, 1);
+    if (neighbour > 0)
+        waitpid(neighbour, NULL, 0);
+}
+
+/* ------------------------------------------------------------------------------------- the lines
+ */
+
+/* Seconds that the work of steps from number `first` on takes at least. */
+static double bound_of(const scene *s, const told *t, uint32_t first, uint32_t steps) {
+    qn__virtual_worker w[MOST] = {{0}};
+    const double begun = first > 0 ? t->end[first - 1] : t->begun;
+    double rate = 0;
+    for (uint32_t r = 0; r < s->ranks; ++r) {
+        const account from = first > 0 ? t->learnt[r] : (account){0, 0}, to = t->whole[r];
+        w[r].rate = s->rate[r];
+        w[r].change_at = s->slows == (int)r ? t->changed : 0;
+        w[r].change_rate = s->rate[r] / 2;
+        rate += (to.items - from.items) / (to.seconds - from.seconds);
+    }
+    const double grains = (double)(steps - first) * GRAINS;
+    return s->rate[0] > 0 ? qn__virtual_bound(w, s->ranks, grains, begun) : grains * 32 / rate;
+}
+
+/* The first step that begins LEARNING steps after the change, for which some began before it. */
+static uint32_t first_learnt(const scene *s, const told *t, uint32_t steps) {
+    uint32_t first = 0;
+    if (!(s->rate[0] > 0))
+        return s->slows >= 0 ? steps / 2 + LEARNING + 1 : LEARNING;
+    while (s->slows >= 0 && first < steps && (first == 0 || t->end[first - 1] < t->changed))
+        ++first;
+    return first + LEARNING;
+}
+
+static void print_line(const scene *s, const char *policy, const told *t, uint32_t steps,
+                       int counts) {
+    const uint32_t first = first_learnt(s, t, steps);
+    const double all = t->end[steps - 1] - t->begun, bound = bound_of(s, t, 0, steps);
+    double rate = 0, reached = bound / all, late = 0;
+    char shares[64] = "";
+    for (uint32_t r = 0; r < s->ranks; ++r) {
+        rate += t->rate[r];
+        snprintf(shares + strlen(shares), sizeof shares - strlen(shares), "%s%u", r ? ":" : "",
+                 t->share[r]);
+    }
+    if (first < steps)
+        late = bound_of(s, t, first, steps) / (t->end[steps - 1] - t->end[first - 1]);
+    const uint32_t grain = s->rate[0] > 0 ? 8 : 32;
+    const int below = counts && (reached < TARGET || late < TARGET);
+    missed |= below;
+    printf("  %-9s shares %-9s T %7.3f s   bound %7.3f s   T_bound/T %.3f, learnt %.3f, report "
+           "%.3f%s\n",
+           policy, shares, all, bound, reached, late, (double)steps * GRAINS * grain / rate / all,
+           below ? "   BELOW THE TARGET" : "");
+}
+
+static void play(const scene *s, uint32_t steps) {
+    double all = 0;
+    for (uint32_t r = 0; r < s->ranks; ++r)
+        all += s->rate[r];
+    if (all > 0)
+        printf("%s; %u grains, %.1f ms a step at best, %u steps\n", s->name, GRAINS,
+               1e3 * GRAINS / all, steps);
+    else
+        printf("%s; %u grains, %u steps\n", s->name, GRAINS, steps);
+    for (int equal = 0; equal < 2; ++equal) {
+        /* Half of the time that this policy will take. */
+        const double part = equal && all > 0 ? s->rate[0] * s->ranks / all : 1;
+        const double half = all > 0 ? 0.5 * steps * GRAINS / all / part : 0;
+        told *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (t == MAP_FAILED)
+            exit(1);
+        run(s, equal, half, steps, t);
+        if (all > 0)
+            t->changed = t->begun + half;
+        if (atomic_load(&t->failed) || atomic_load(&t->step) < steps)
+            missed = printf("  FAILED\n") > 0;
+        else
+            print_line(s, equal ? "equal" : "measured", t, steps, !equal);
+        munmap(t, sizeof *t);
+    }
+}
+
+int main(int count, char **argument) {
+    const uint32_t steps = count > 1 ? (uint32_t)strtoul(argument[1], NULL, 10) : 200;
+    static const scene scenes[] = {
+        {"three ranks 1:2:4", 3, {914, 1829, 3657}, -1},
+        {"three ranks 1:2:4, the slowest halves in mid-run", 3, {914, 1829, 3657}, 0},
+        {"three ranks 1:2:4, the middle one halves in mid-run", 3, {914, 1829, 3657}, 1},
+        {"three ranks 1:2:4, the fastest halves in mid-run", 3, {914, 1829, 3657}, 2},
+        {"two ranks of a core each, 784-500-10", 2, {0}, -1},
+        {"two ranks of a core each, the second shares its core from mid-run on", 2, {0}, 1},
+    };
+    if (steps < 4 * LEARNING || steps > MOST_STEPS) {
+        fprintf(stderr, "rank_balance: give %d to %d steps\n", 4 * LEARNING, MOST_STEPS);
+        return 2;
+    }
+    printf("rank_balance, %d cores\n", qn__cores());
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; ++i)
+        play(&scenes[i], steps);
+    return missed;
+}
