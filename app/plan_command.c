@@ -200,6 +200,14 @@ static void print_ranks(const qn_plan_report *r) {
     }
 }
 
+/* Short plans are compared by milliseconds. */
+static char *duration_of(double seconds, char text[24]) {
+    if (!(seconds < 99.5))
+        return format_duration(seconds, text);
+    snprintf(text, 24, "%#.3g s", seconds);
+    return text;
+}
+
 static void print_more(const qn_plan_report *r) {
     if (r->mores > 0)
         printf("\none more host\n");
@@ -207,11 +215,15 @@ static void print_more(const qn_plan_report *r) {
         char duration[24];
         const qn_plan_more *m = &r->more[i];
         if (m->seconds > 0)
-            printf("  T %-8s  %+6.1f %%  %s\n", format_duration(m->seconds, duration),
+            printf("  T %-8s  %+6.1f %%  %s\n", duration_of(m->seconds, duration),
                    100 * (m->seconds / r->seconds - 1), m->name);
         else
             printf("  cannot be      %s\n", m->name);
     }
+}
+
+static void print_many(uint32_t count, const char *what, const char *behind) {
+    printf("%" PRIu32 " %s%s%s", count, what, count == 1 ? "" : "s", behind);
 }
 
 static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
@@ -221,28 +233,33 @@ static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_p
            o->job->model, format_count((uint64_t)r->parameters, parameters), f->epochs,
            format_count(o->items, items), f->batch, format_count(r->steps, steps),
            (f->batch + f->grain - 1) / f->grain);
-    printf("%" PRIu32 " hosts, %" PRIu32 " ranks, %" PRIu32 " devices\n\n", r->hosts, r->ranks,
-           r->devices);
+    print_many(r->hosts, "host", ", ");
+    print_many(r->ranks, "rank", ", ");
+    print_many(r->devices, "device", "\n\n");
 }
 
 static void print_plan(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
     char duration[24], bound[24], rate[16], items[32];
     print_head(f, o, r);
     printf("T             %s, %s items/s, %.3g ms a step of which adding up %.3g\n",
-           format_duration(r->seconds, duration), format_rate(r->items_per_second, rate),
-           1e3 * r->step, 1e3 * r->exchange);
+           duration_of(r->seconds, duration), format_rate(r->items_per_second, rate), 1e3 * r->step,
+           1e3 * r->exchange);
     printf("T_bound/T     %.3f, the bound being %s\n", r->bound / r->seconds,
-           format_duration(r->bound, bound));
+           duration_of(r->bound, bound));
     if (r->equal > 0 && r->ranks > 1)
-        printf("equal shares  T %s, T_bound/T %.3f\n", format_duration(r->equal, duration),
+        printf("equal shares  T %s, T_bound/T %.3f\n", duration_of(r->equal, duration),
                r->bound / r->equal);
     printf("where it goes computing %.1f %%, waiting %.1f %%, adding up %.1f %%, updating %.1f %%, "
-           "recovering %.1f %%\n",
+           "recovering %.1f %%",
            100 * r->computing, 100 * r->waiting, 100 * r->exchanging, 100 * r->updating,
            100 * r->recovering);
     if (r->deaths > 0)
-        printf("deaths        %" PRIu32 " ranks, after which %s items were computed again\n",
-               r->deaths, format_count((uint64_t)r->items_again, items));
+        printf(", dead %.1f %%",
+               100 * (1 - r->computing - r->waiting - r->exchanging - r->updating - r->recovering));
+    printf("\n");
+    if (r->deaths > 0)
+        printf("deaths        %" PRIu32 " rank%s, after which %s items were computed again\n",
+               r->deaths, r->deaths == 1 ? "" : "s", format_count((uint64_t)r->items_again, items));
     print_ranks(r);
     print_more(r);
 }
@@ -337,7 +354,7 @@ const command plan_command = {
         "where 60k is what a device trains of this job, in items a second; + joins devices of a "
         "rank, | ranks of a host. Behind further semicolons may stand\n"
         "  slow 2 at 10s x0.5   host 2 (from 0) goes at half its speed from then on\n"
-        "  die 3 at 20s         the processes of host 3 end\n"
+        "  die 3 at 20s         the processes of host 3 end; die 3.1: those of its rank 1\n"
         "  memory 10GB/s        at which a rank adds sums up and updates\n"
         "A host may also be a machine as it was measured: host(a.json), or --team a.json.\n\n"
         "Only training is planned: no validation, no checkpoints, no reading of data. "

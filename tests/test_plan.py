@@ -72,8 +72,8 @@ def test_thousands_of_workers_in_seconds(plan):
 
 def test_the_text_for_a_person(run_quern):
     text = run_quern("plan", "--team", f"{HOSTS}; die 3 at 0.1s; {NET}", "--batch", "8192").stdout
-    for pattern in (r"^T +\S+, \S+ items/s", r"^T_bound/T +0\.\d+", r"^equal shares", r"^where it goes",
-                    r"^deaths +1 ranks", r"^  0-2 +60\.0k .*host\(cpu 60k\)$", r"^  3 .*, died$",
+    for pattern in (r"^T +\S+ s, \S+ items/s", r"^T_bound/T +0\.\d+", r"^equal shares", r"^where it goes .*, dead \d+\.\d %",
+                    r"^deaths +1 rank,", r"^  0-2 +60\.0k .*host\(cpu 60k\)$", r"^  3 .*, died$",
                     r"^one more host$"):
         assert re.search(pattern, text, re.M), (pattern, text)
 
@@ -114,6 +114,8 @@ def test_a_machine_as_it_was_measured(run_quern, tmp_path):
     ("4 host(cpu 60k)", "wants a star", 3),
     ("host(cpu 60k", "a closing bracket", 13),
     ("host(cpu 60k); slow 0 at 1s 2", "change of speed", 29),
+    ("host(cpu 60k); die 0.x at 1s", "number of a host", 20),
+    ("0*host(cpu 60k)", "number of copies", 1),
 ])
 def test_nonsense_is_pointed_at(run_quern, team, complaint, column):
     done = run_quern("plan", "--team", team, status=2)
@@ -131,6 +133,8 @@ def test_nonsense_is_pointed_at(run_quern, team, complaint, column):
     (["--team", "host(cpu 1k)", "--data", "x", "--items", "5"], "exclude"),
     (["--team", "host(cpu 1k)", "--labels", "x"], "stands without --data"),
     (["--team", "host(cpu 1k)"] * 65, "more than 64 times"),
+    (["--team", "host(cpu 1k); die 1 at 1s"], "no host 1"),
+    (["--team", "host(cpu 1k | cpu 1k); die 0.2 at 1s"], "host 0 has no rank 2"),
     (["--team", "host(cpu 1k)", "--batch", "0"], "--batch"),
 ])
 def test_other_nonsense(run_quern, words, complaint):

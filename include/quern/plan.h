@@ -8,8 +8,9 @@
  *     clause = host { host }
  *            | "net" TIME SPEED             latency and bandwidth between hosts; 50us 1GB/s
  *            | "memory" SPEED               at which a rank adds sums up and updates; 10GB/s
- *            | "slow" HOST "at" TIME xFACTOR    from then on its devices go at FACTOR the speed
- *            | "die" HOST "at" TIME         its processes end
+ *            | "slow" WHO "at" TIME xFACTOR     from then on its devices go at FACTOR the speed
+ *            | "die" WHO "at" TIME          its processes end
+ *     WHO    = HOST [ "." RANK ]            a host, or one of its ranks
  *     host   = [N "*"] "host" "(" rank { "|" rank } ")"
  *            | [N "*"] "host" "(" FILE.json ")"
  *     rank   = device { "+" device }
@@ -17,8 +18,8 @@
  *
  * RATE is items of this job a second, such as 60k; TIME has a unit (ns, us, ms, s, min, h), SPEED
  * too (B/s, kB/s, MB/s, GB/s, or bit/s and so on). `start` is what a call costs beside its items,
- * `noise` how far calls lie beside that. Hosts are counted from 0 in the order of all texts. For
- * example
+ * `noise` how far calls lie beside that. Hosts are counted from 0 in the order of all texts, the
+ * ranks of each from 0 too. For example
  *
  *     4*host(cpu 60k) 2*host(cpu 80k + gpu 400k start 50us | gpu 400k start 50us);
  *     slow 2 at 10s x0.5; die 3 at 20s; net 10us 1GB/s

@@ -88,8 +88,10 @@ static void make_rank(maker *m, const qn__plan_host *h, const qn__plan_rank *fro
 }
 
 static void make_host(maker *m, const qn__plan_host *h) {
-    for (uint32_t i = 0; i < h->count; ++i)
+    for (uint32_t i = 0; i < h->count; ++i) {
+        m->run->place[m->ranks] = i;
         make_rank(m, h, &m->described->rank[h->first + i]);
+    }
     ++m->hosts;
 }
 
@@ -98,6 +100,22 @@ static uint32_t workers_of(const qn__plan_team *t, const qn__plan_host *h) {
     for (uint32_t r = h->first; r < h->first + h->count; ++r)
         workers += t->rank[r].count;
     return workers;
+}
+
+static qn_status check_event(const qn__plan_team *t, const qn__plan_event *e, qn_error *err) {
+    const uint32_t hosts = qn__plan_team_hosts(t);
+    uint32_t h = 0;
+    if (e->host >= hosts) {
+        qn__fail(err, QN_USAGE, "there is no host %u to slow down or die", e->host);
+        return qn__remedy(err, QN_USAGE, "the hosts of the team are 0 to %u", hosts - 1);
+    }
+    for (uint32_t left = e->host; left >= t->host[h].copies; ++h)
+        left -= t->host[h].copies;
+    if (e->rank != QN__PLAN_ALL_RANKS && e->rank >= t->host[h].count) {
+        qn__fail(err, QN_USAGE, "host %u has no rank %u to slow down or die", e->host, e->rank);
+        return qn__remedy(err, QN_USAGE, "its ranks are 0 to %u", t->host[h].count - 1);
+    }
+    return QN_OK;
 }
 
 static qn_status check(const qn__plan_team *t, uint32_t ranks, uint32_t hosts, qn_error *err) {
@@ -115,11 +133,8 @@ static qn_status check(const qn__plan_team *t, uint32_t ranks, uint32_t hosts, q
                           "add its latency and bandwidth, as in --team \"net 50us 1GB/s\"");
     }
     for (uint32_t e = 0; e < t->events; ++e)
-        if (t->event[e].host >= qn__plan_team_hosts(t)) {
-            qn__fail(err, QN_USAGE, "there is no host %u to slow down or die", t->event[e].host);
-            return qn__remedy(err, QN_USAGE, "the team has %u hosts, counted from 0",
-                              qn__plan_team_hosts(t));
-        }
+        if (check_event(t, &t->event[e], err) != QN_OK)
+            return QN_USAGE;
     return QN_OK;
 }
 
@@ -140,9 +155,10 @@ static qn_status make_team(const qn__plan_team *t, const qn__plan_job *job, uint
     run->worker = qn__alloc(workers, sizeof *run->worker, err);
     run->base = qn__alloc(workers, sizeof *run->base, err);
     run->host = qn__alloc(m.all_ranks, sizeof *run->host, err);
+    run->place = qn__alloc(m.all_ranks, sizeof *run->place, err);
     run->kind = qn__alloc(m.all_ranks, sizeof(void *), err);
     run->rate = qn__alloc(m.all_ranks, sizeof *run->rate, err);
-    if (!run->worker || !run->base || !run->host || !run->kind || !run->rate)
+    if (!run->worker || !run->base || !run->host || !run->place || !run->kind || !run->rate)
         return QN_MEMORY;
     run->team->words = job->parameters;
     run->team->network = (qn__virtual_network){
@@ -164,6 +180,7 @@ void qn__plan_run_release(qn__plan_run *run) {
     qn__free(run->worker);
     qn__free(run->base);
     qn__free(run->host);
+    qn__free(run->place);
     qn__free(run->kind);
     qn__free(run->rate);
     memset(run, 0, sizeof *run);
@@ -180,20 +197,26 @@ static double next_event(const qn__plan_team *t, double now) {
     return next;
 }
 
-/* The speed of a host's devices, beside what they had at first, after all that happened by `now`.
- */
-static double factor_at(const qn__plan_team *t, uint32_t host, double now) {
+static int concerns(const qn__plan_event *e, qn__plan_event_kind kind, uint32_t host,
+                    uint32_t place) {
+    return e->kind == kind && e->host == host &&
+           (e->rank == QN__PLAN_ALL_RANKS || e->rank == place);
+}
+
+/* The speed of the devices of a rank (number `place` of its host), beside what they had at first,
+ * after all that happened by `now`. */
+static double factor_at(const qn__plan_team *t, uint32_t host, uint32_t place, double now) {
     double factor = 1;
     for (uint32_t e = 0; e < t->events; ++e)
-        if (t->event[e].kind == QN__PLAN_SLOW && t->event[e].host == host && t->event[e].at <= now)
+        if (concerns(&t->event[e], QN__PLAN_SLOW, host, place) && t->event[e].at <= now)
             factor *= t->event[e].factor;
     return factor;
 }
 
-static double death_of(const qn__plan_team *t, uint32_t host) {
+static double death_of(const qn__plan_team *t, uint32_t host, uint32_t place) {
     double death = INFINITY;
     for (uint32_t e = 0; e < t->events; ++e)
-        if (t->event[e].kind == QN__PLAN_DIE && t->event[e].host == host)
+        if (concerns(&t->event[e], QN__PLAN_DIE, host, place))
             death = fmin(death, t->event[e].at);
     return death;
 }
@@ -203,9 +226,9 @@ static void set_changes(const qn__plan_team *t, qn__plan_run *run, double now) {
     const double next = next_event(t, now);
     for (uint32_t i = 0; i < run->team->ranks; ++i) {
         qn__virtual_rank *r = &run->team->rank[i];
-        const double death = death_of(t, run->host[i]);
-        const double factor = factor_at(t, run->host[i], now);
-        const double then = factor_at(t, run->host[i], next);
+        const double death = death_of(t, run->host[i], run->place[i]);
+        const double factor = factor_at(t, run->host[i], run->place[i], now);
+        const double then = factor_at(t, run->host[i], run->place[i], next);
         r->dies_at = isfinite(death) ? death : 0;
         for (uint32_t w = 0; w < r->workers; ++w) {
             qn__virtual_worker *v = &r->worker[w];
@@ -222,19 +245,28 @@ static double best_rate(const qn__plan_job *j, const qn__plan_device *d) {
     return d->step > 0 ? fmax(grains_a_second(j, d), j->units / d->step) : grains_a_second(j, d);
 }
 
+/* Grains a second of the host with that number. */
+static double host_rate(const qn__plan_team *t, const qn__plan_job *job, const qn__plan_host *h,
+                        uint32_t number, double now) {
+    double rate = 0;
+    for (uint32_t r = 0; r < h->count; ++r) {
+        const qn__plan_rank *rank = &t->rank[h->first + r];
+        double one = 0;
+        for (uint32_t d = 0; d < rank->count; ++d)
+            one += best_rate(job, &t->device[rank->first + d]);
+        rate += now < death_of(t, number, r) ? one * factor_at(t, number, r, now) : 0;
+    }
+    return rate;
+}
+
 double qn__plan_bound(const qn__plan_team *t, const qn__plan_job *job) {
     double left = job->steps * job->units, now = 0;
     for (;;) {
         double rate = 0;
         const double next = next_event(t, now);
-        for (uint32_t h = 0, host = 0; h < t->hosts; ++h) {
-            double one = 0;
-            for (uint32_t r = t->host[h].first; r < t->host[h].first + t->host[h].count; ++r)
-                for (uint32_t d = 0; d < t->rank[r].count; ++d)
-                    one += best_rate(job, &t->device[t->rank[r].first + d]);
-            for (uint32_t c = 0; c < t->host[h].copies; ++c, ++host)
-                rate += now < death_of(t, host) ? one * factor_at(t, host, now) : 0;
-        }
+        for (uint32_t h = 0, number = 0; h < t->hosts; ++h)
+            for (uint32_t c = 0; c < t->host[h].copies; ++c)
+                rate += host_rate(t, job, &t->host[h], number++, now);
         if (!isfinite(next) || left <= (next - now) * rate)
             return rate > 0 ? now + left / rate : INFINITY;
         left -= (next - now) * rate;

@@ -19,6 +19,7 @@ typedef struct qn__plan_run {
     qn__virtual_worker *worker; /* of all ranks, one rank after another */
     double *base;               /* rates of the workers without any change */
     uint32_t *host;             /* of each rank, counted from 0 */
+    uint32_t *place;            /* of each rank on its host, counted from 0 */
     const qn__plan_host **kind; /* of each rank */
     double *rate;               /* of each rank at the beginning, grains a second */
     double step;                /* seconds of one, at the end */

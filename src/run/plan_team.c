@@ -195,7 +195,7 @@ static qn_status copies(parser *p, uint32_t *out) {
         return fail_at(p, "a number stands for copies and wants a star behind it",
                        "write it as in 4*host(cpu 60k)");
     if (!qn__parse_u64(p->text + at, size, &value) || value < 1 || value > MOST_COPIES)
-        return fail_back(p, at, size, "this is no number of copies",
+        return fail_back(p, at, size, "a number of copies is wanted here",
                          "it is a whole number from 1 to 1024");
     *out = (uint32_t)value;
     next_word(p);
@@ -346,12 +346,18 @@ static qn_status one_host(parser *p) {
 /* ------------------------------------------------------------------------------ what else there is
  */
 
+/* "3", or "3.1" for one rank of it. */
 static qn_status event_host(parser *p, qn__plan_event *e) {
-    uint64_t host;
-    if (!qn__parse_u64(p->text + p->at, p->size, &host) || host >= QN__PLAN_RANKS)
+    const char *word = p->text + p->at, *dot = memchr(word, '.', p->size);
+    const size_t size = dot ? (size_t)(dot - word) : p->size;
+    uint64_t host, rank = QN__PLAN_ALL_RANKS;
+    if (!qn__parse_u64(word, size, &host) || host >= QN__PLAN_RANKS ||
+        (dot && (!qn__parse_u64(dot + 1, p->size - size - 1, &rank) || rank >= QN__PLAN_RANKS)))
         return fail_at(p, "the number of a host is wanted here",
-                       "hosts are counted from 0, in the order of the description");
+                       "hosts are counted from 0, in the order of the description; 3.1 is rank 1 "
+                       "of host 3");
     e->host = (uint32_t)host;
+    e->rank = (uint32_t)rank;
     next_word(p);
     if (!take(p, "at"))
         return fail_at(p, "behind the host comes at and a time", "write it as in die 3 at 20s");

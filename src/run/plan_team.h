@@ -34,11 +34,14 @@ typedef struct qn__plan_host {
     double local;                  /* seconds of a message between its ranks; 0: not measured */
 } qn__plan_host;
 
+#define QN__PLAN_ALL_RANKS UINT32_MAX
+
 typedef enum qn__plan_event_kind { QN__PLAN_SLOW, QN__PLAN_DIE } qn__plan_event_kind;
 
 typedef struct qn__plan_event {
     qn__plan_event_kind kind;
     uint32_t host; /* counted from 0 in the order of the description, copies included */
+    uint32_t rank; /* of that host, counted from 0; QN__PLAN_ALL_RANKS: all of it */
     double at;     /* seconds from the beginning of training */
     double factor; /* of the speed: 0.5 is half as fast */
 } qn__plan_event;

@@ -144,6 +144,31 @@ static void test_deaths(void **state) {
     assert_non_null(strstr(err.what, "nobody is left"));
 }
 
+/* One rank of two: what it would have done is left to the other one. */
+static void test_one_rank_of_a_host(void **state) {
+    (void)state;
+    qn_plan *plan;
+    qn_error err;
+    const qn_plan_report r =
+        planned("host(a 1k | a 1k); die 0.1 at 10s; memory 1TB/s", 64 * 32, 200000, &plan);
+    assert_int_equal(r.deaths, 1);
+    assert_true(r.rank[1].died && !r.rank[0].died);
+    assert_true(fabs(r.bound - (10 + 180000 / 1000.0)) < 1e-6);
+    assert_true(r.bound / r.seconds > 0.98);
+    qn_plan_free(plan);
+    const qn_plan_report s =
+        planned("2*host(a 1k | a 1k); slow 1.0 at 10s x0.5; net 1us 100GB/s; memory 1TB/s", 64 * 32,
+                200000, &plan);
+    assert_true(fabs(s.bound - (10 + 160000 / 3500.0)) < 1e-6);
+    assert_true(s.rank[2].share < 0.8 * s.rank[3].share);
+    assert_true(s.rank[0].share > 0.9 * s.rank[3].share);
+    qn_plan_free(plan);
+    assert_int_equal(make("host(a 1k | a 1k); die 0.2 at 10s", 64, 100000, &plan, &err), QN_USAGE);
+    assert_non_null(strstr(err.what, "host 0 has no rank 2"));
+    assert_int_equal(make("host(a 1k); die 1.0 at 10s", 64, 100000, &plan, &err), QN_USAGE);
+    assert_int_equal(make("host(a 1k); die 0.x at 10s", 64, 100000, &plan, &err), QN_USAGE);
+}
+
 static void test_ranks_of_a_host_share_memory(void **state) {
     (void)state;
     qn_plan *plan;
@@ -212,8 +237,8 @@ static void test_texts_that_make_no_sense(void **state) {
     refused("host(cpu 60k noise 95%)", "noise is at most", 14);
     refused("host(cpu 60k + )", "a device is wanted", 16);
     refused("4 host(cpu 60k)", "wants a star", 3);
-    refused("0*host(cpu 60k)", "no number of copies", 1);
-    refused("99999999999*host(cpu 60k)", "no number of copies", 1);
+    refused("0*host(cpu 60k)", "a number of copies is wanted", 1);
+    refused("99999999999*host(cpu 60k)", "a number of copies is wanted", 1);
     refused("1024*host(a 1|a 1); net 1us 1GB/s", "too many ranks", 1);
     refused("host(65*a 1)", "so many devices", 6);
     refused("host(64*a 1 + b 1)", "so many devices", 15);
@@ -335,6 +360,7 @@ int main(void) {
         cmocka_unit_test(test_leaps_change_nothing),
         cmocka_unit_test(test_slower_and_faster),
         cmocka_unit_test(test_deaths),
+        cmocka_unit_test(test_one_rank_of_a_host),
         cmocka_unit_test(test_ranks_of_a_host_share_memory),
         cmocka_unit_test(test_a_repeat_is_equal),
         cmocka_unit_test(test_as_many_as_there_can_be),

@@ -226,6 +226,13 @@ static double next_death(const qn__virtual_team *t, double moment) {
     return first < moment ? first : 0;
 }
 
+static double last_death(const qn__virtual_team *t) {
+    double last = 0;
+    for (uint32_t r = 0; r < t->ranks; ++r)
+        last = fmax(last, t->rank[r].dies_at);
+    return last;
+}
+
 /* All that die at that moment, and what they had of the round. */
 static uint32_t bury(qn__virtual_team *t, double moment) {
     uint32_t lost = 0;
@@ -280,8 +287,10 @@ qn_status qn__virtual_round(qn__virtual_team *t, uint32_t units, qn_error *err) 
         exchange = qn__virtual_exchange(t);
         done = last_ready(t);
     }
-    if (done <= 0)
-        return qn__fail(err, QN_CLUSTER, "nobody is left after %.6g s", t->now);
+    if (done <= 0) {
+        qn__fail(err, QN_CLUSTER, "nobody is left after %.6g s", last_death(t));
+        return qn__remedy(err, QN_CLUSTER, "the run would have to start again from a checkpoint");
+    }
     if (adds_up(t))
         count_bytes(t);
     for (uint32_t i = 0; i < t->ranks; ++i) {

@@ -1,0 +1,157 @@
+"""`quern plan` beside real runs: does a training take as long as was planned?
+
+    python bench/plan.py --batches 128,1024 --markdown plan.md --json plan.json
+
+For each data set, batch and team, in turns: `quern devices --costs` measures what calls take (it
+trains nothing), `quern plan` says from that alone how long a training will take, and the training
+is done. Teams are one rank of two cores and two ranks of a core each, and two ranks of which one
+is killed half-way. What other processes of the machine took of its cores meanwhile is looked up
+in /proc/stat; a turn in which that was more than --quiet cores is done again.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import cluster
+import common
+
+TEAMS = {"1 rank, 2 cores": (1, 2, False), "2 ranks, a core each": (2, 1, False),
+         "2 ranks, one dies half-way": (2, 1, True)}  # fmt: skip
+LIMIT = 600  # seconds that a run may take
+TRIES = 20  # of one turn, until the machine was quiet
+
+
+def jiffies():
+    """Seconds that all cores together were at work since the machine was started."""
+    words = pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:]
+    user, nice, system, _, _, irq, soft = map(int, words[:7])
+    return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
+
+
+class Neighbours:
+    """Cores that other processes than this one's children took, in the mean."""
+
+    def __enter__(self):
+        self.begun, self.all, self.own = time.monotonic(), jiffies(), self.mine()
+        return self
+
+    def __exit__(self, *_):
+        seconds = time.monotonic() - self.begun
+        self.cores = (jiffies() - self.all - self.mine() + self.own) / seconds
+
+    @staticmethod
+    def mine():
+        told = os.times()
+        return told.user + told.system + told.children_user + told.children_system
+
+
+def job_words(data, batch, epochs=None):
+    words = ["--model", common.MODEL, "--batch", batch]
+    if data:
+        words += ["--data", data["train-images"], "--labels", data["train-labels"]]
+    return words + (["--epochs", epochs] if epochs else [])
+
+
+def measured(data, batch, ranks, chosen, file):
+    """What calls take here, as `quern plan` reads it; the file."""
+    words = [common.quern_path(), "devices", "--json", "--costs", "--devices", "cpu", "--threads", 2,
+             "--seconds", chosen.seconds, *job_words(data, batch)]  # fmt: skip
+    file.write_text(common.call(words + ["--ranks", ranks], 2).stdout)
+    return file
+
+
+def planned(data, batch, epochs, team):
+    words = [common.quern_path(), "plan", "--json", *job_words(data, batch, epochs), "--team", team]
+    return common.json_lines(common.call(words, 1).stdout)[-1]
+
+
+def trained(data, batch, epochs, ranks, threads, scratch, kill_at=None):
+    """Seconds of the training; rank 1 is killed so many seconds after the first epoch's news."""
+    words = [common.quern_path(), "train", *job_words(data, batch, epochs), "--threads", threads,
+             "--json", "-o", scratch / "m.safetensors"]  # fmt: skip
+    commands = [words] if ranks == 1 else cluster.by_hand(words, ranks, scratch)
+    running = [subprocess.Popen([str(w) for w in c], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True) for c in commands]  # fmt: skip
+    try:
+        out = ""
+        while kill_at is not None and '"start"' not in out:
+            line = running[0].stdout.readline()
+            out += line
+            if not line:
+                break
+        if kill_at is not None:
+            time.sleep(kill_at)
+            running[1].kill()
+        out += running[0].communicate(timeout=LIMIT)[0]
+        for process in running[1:]:
+            process.communicate(timeout=LIMIT)
+    finally:
+        for process in running:
+            process.kill()
+    if running[0].returncode != 0:
+        raise common.Failed(f"ended with {running[0].returncode}: {out[-600:]}")
+    return common.json_lines(out)[-1]
+
+
+def one_turn(data, batch, epochs, team, chosen, scratch):
+    """(planned, real) seconds of one turn."""
+    ranks, threads, dies = TEAMS[team]
+    file = measured(data, batch, ranks, chosen, scratch / "machine.json")
+    calm = planned(data, batch, epochs, f"host({file})")["seconds"]
+    if not dies:
+        return calm, trained(data, batch, epochs, ranks, threads, scratch)["seconds_training"]
+    at = 0.5 * calm
+    told = planned(data, batch, epochs, f"host({file}); die 0.1 at {at:.3f}s")["seconds"]
+    return told, trained(data, batch, epochs, ranks, threads, scratch, at)["seconds_training"]
+
+
+def quiet_turn(*words, chosen, **more):
+    for _ in range(TRIES):
+        with Neighbours() as neighbours:
+            turn = one_turn(*words, chosen=chosen, **more)
+        if neighbours.cores <= chosen.quiet:
+            return turn
+        print(f"again: others took {neighbours.cores:.2f} cores", file=sys.stderr)
+    raise common.Failed(f"the machine was not quiet in {TRIES} tries")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batches", type=common.numbers, default=[128, 1024])
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1, help="that measuring takes")
+    parser.add_argument("--quiet", type=float, default=0.1, help="cores that others may take")
+    parser.add_argument("--markdown", type=pathlib.Path, help="also write the report here")
+    parser.add_argument("--json", type=pathlib.Path, help="also write every number here")
+    chosen = parser.parse_args()
+    facts = common.hardware()
+    facts["quern"] = common.quern_version()
+    lines, rows = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        files, name = common.data(scratch)
+        every = {name.split(",")[0]: (files, 1), "built-in digits": (None, 3)}
+        for what, (data, times) in every.items():
+            for batch in chosen.batches:
+                for team in TEAMS:
+                    turns = [quiet_turn(data, batch, times * chosen.epochs, team, chosen=chosen,
+                                        scratch=scratch) for _ in range(chosen.rounds)]  # fmt: skip
+                    plan, real = (statistics.median(column) for column in zip(*turns))
+                    rows.append({"data": what, "batch": batch, "team": team, "turns": turns})
+                    lines.append([what, batch, team, f"{plan:.2f} s", f"{real:.2f} s",
+                                  f"{100 * (plan / real - 1):+.0f} %"])  # fmt: skip
+                    print(*lines[-1], file=sys.stderr, flush=True)
+    facts["load_at_end"] = round(os.getloadavg()[0], 2)
+    text = common.table(["data", "batch", "team", "planned T", "real T", "off by"], lines)
+    common.publish("Plans beside real runs", facts, [("T", text, rows)], chosen)
+
+
+if __name__ == "__main__":
+    main()
