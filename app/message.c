@@ -101,12 +101,13 @@ int message_common(const qn_error *err) {
     return print(NULL, err->status, err->what, err->where, err->remedy);
 }
 
-void message_aside(const char *what) {
+void message_aside(const char *what, const char *remedy) {
     char head[192];
     if (voice.quiet)
         return;
     make_head(head, sizeof head, voice.speaker);
     print_clean(head, what);
+    print_clean("  ", remedy);
 }
 
 int message_usage(const char *remedy, const char *format, ...) {

@@ -31,8 +31,9 @@ int message_usage(const char *remedy, const char *format, ...)
 /* A line on stderr for a person. */
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A line on stderr about this rank alone, unless quiet: "quern train: rank 2 on host-b: WHAT". */
-void message_aside(const char *what);
+/* A line on stderr about this rank alone, unless quiet: "quern train: rank 2 on host-b: WHAT", and
+ * the remedy below it, which may be empty. */
+void message_aside(const char *what, const char *remedy);
 
 /* Fills `err` as the library would; returns `status`. */
 qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,

@@ -218,8 +218,10 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
         qn_cluster_finish(us.cluster, code);
     }
     /* A rank that had to leave is the only one that knows why. */
-    if (!spoke && err->status == QN_CLUSTER)
-        message_aside(err->what);
+    if (!spoke && err->status == QN_DEVICE && code != EXIT_DONE)
+        message_error(err);
+    else if (!spoke && (err->status == QN_CLUSTER || err->status == QN_DEVICE))
+        message_aside(err->what, err->remedy);
     return code;
 }
 
@@ -231,7 +233,7 @@ int ranks_failed(const qn_error *err) {
     if (!us.cluster)
         return message_error(err);
     message_hold(NULL);
-    if (err->status == QN_CLUSTER)
+    if (err->status == QN_CLUSTER || err->status == QN_DEVICE)
         return ranks_conclude(err, print_common, &copy);
     /* Where a rank has failed between two agreements the run is over for all at once, each knowing
      * why; in all other cases the one that speaks says it. */

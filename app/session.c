@@ -20,7 +20,7 @@ static void on_note(void *user, const char *text) {
     const char *name = ranks_name();
     progress_clear(&s->bar);
     if (s->json && !ranks_speak()) {
-        message_aside(text); /* the stream of events is another rank's */
+        message_aside(text, ""); /* the stream of events is another rank's */
         return;
     }
     if (s->json) {

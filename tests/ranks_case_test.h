@@ -53,7 +53,7 @@ static inline void *hand_lives(void *argument) {
     if (h->status != QN_OK)
         return NULL;
     h->status = h->work ? h->work(h) : tiny_run(&h->run, h->data);
-    if (h->status == QN_OK)
+    if (h->status == QN_OK || h->status == QN_DEVICE)
         while (!qn_cluster_over(h->run.cluster, &h->code))
             qn_cluster_finish(h->run.cluster, 7);
     qn_cluster_leave(h->run.cluster);

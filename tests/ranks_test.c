@@ -124,6 +124,7 @@ static void test_a_rank_without_workers_leaves(void **state) {
             assert_int_equal(hands[who].status, QN_DEVICE);
             assert_non_null(strstr(hands[who].run.err.what, "no worker is left"));
             assert_non_null(strstr(hands[who].run.err.remedy, "other ranks"));
+            assert_int_equal(hands[who].code, 0);
             for (uint32_t r = 0; r < 3; ++r) {
                 if (r == who)
                     continue;
@@ -173,6 +174,48 @@ static void test_a_number_out_of_range(void **state) {
             assert_string_equal(hands[r].run.err.what, hands[0].run.err.what);
             assert_string_equal(hands[r].run.err.remedy, alone.err.remedy);
         }
+    }
+}
+
+/* All lose their only workers in the same step: nobody says that others go on, who are not there.
+ */
+static void test_all_ranks_lose_their_workers(void **state) {
+    (void)state;
+    const qn__fake_behaviour dies = {.fail_update = 3};
+    const qn__fake_plan plan = {.count = 3, .device = {dies, dies, dies}};
+    qn__member only[3];
+    hand hands[3] = {0};
+    qn__fake_set(&plan);
+    for (uint32_t r = 0; r < 3; ++r) {
+        only[r] = (qn__member){.device = &qn__fake_device, .index = r};
+        hands[r].run.members = &only[r];
+        hands[r].run.count = 1;
+    }
+    crew_run(hands, 3);
+    int failed = 0;
+    for (uint32_t r = 0; r < 3; ++r) {
+        assert_int_equal(hands[r].status, QN_DEVICE);
+        failed += hands[r].code == 1;
+    }
+    assert_true(failed > 0); /* which is the launcher's exit code then */
+    qn__fake_set(NULL);
+}
+
+/* Who was stopped goes on by another call, all ranks alike. */
+static void test_stop_and_call_again(void **state) {
+    (void)state;
+    tiny alone = {0};
+    alone_is(&alone);
+    for (uint32_t who = 0; who < 3; ++who) {
+        hand hands[3] = {0};
+        for (uint32_t r = 0; r < 3; ++r) {
+            hands[r].run.stop_at = r == who ? 4 : 0;
+            hands[r].run.calls = 9;
+        }
+        crew_run(hands, 3);
+        all_have(hands, 3, &alone);
+        for (uint32_t r = 0; r < 3; ++r)
+            assert_int_equal(hands[r].run.interrupted, 1);
     }
 }
 
@@ -297,6 +340,8 @@ int main(void) {
                                        cmocka_unit_test(test_a_rank_without_workers_leaves),
                                        cmocka_unit_test(test_steps_done_again_are_the_ranks_own),
                                        cmocka_unit_test(test_a_number_out_of_range),
+                                       cmocka_unit_test(test_all_ranks_lose_their_workers),
+                                       cmocka_unit_test(test_stop_and_call_again),
                                        cmocka_unit_test(test_stop_and_resume),
                                        cmocka_unit_test(test_a_folder_that_is_not_there),
                                        cmocka_unit_test(test_one_record_and_one_trace),

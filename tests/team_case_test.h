@@ -49,7 +49,8 @@ typedef struct tiny {
     float rate;
     qn_cluster *cluster; /* NULL: no other ranks */
     const char *run_dir, *trace, *devices;
-    uint64_t stop_at;                                        /* 0: never */
+    uint64_t stop_at; /* 0: never */
+    int calls;        /* of qn_train_run, at most, while it says that it was interrupted; 0: one */
     void (*on_step)(void *user, const qn_step_event *event); /* NULL: hear_step */
     qn_train *train;                                         /* while it goes on */
     uint32_t lost;                                           /* workers that were said to be */
@@ -58,6 +59,7 @@ typedef struct tiny {
                        */
     char digest[65];  /* empty when the training failed */
     uint32_t at_work; /* workers that computed grains */
+    int interrupted;  /* calls of qn_train_run */
     uint64_t repeated, resumed_from, steps;
     qn_train_report report; /* its numbers; what it points to is gone */
     qn_rank_report ranks[16];
@@ -123,7 +125,11 @@ static inline qn_status tiny_run(tiny *h, const qn_data *data) {
         return status;
     if (h->pick)
         qn__team_pick(h->train->job.team, h->pick, &h->seed);
-    status = qn_train_run(h->train, &h->err);
+    int calls = 0;
+    do
+        status = qn_train_run(h->train, &h->err);
+    while (status == QN_INTERRUPTED && ++calls < h->calls);
+    h->interrupted = calls;
     if (status == QN_OK)
         status = qn_train_report_get(h->train, &report, &h->err);
     for (uint32_t i = 0; status == QN_OK && i < report.ranks && i < 16; ++i)

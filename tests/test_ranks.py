@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import devices
 import hosts
 import ranks
 import recipes
@@ -307,6 +308,31 @@ def test_the_next_rank_speaks_when_the_first_dies(quern, run_quern, tmp_path):
     assert [r["lost"] for r in events[-1]["ranks"]] == [True, False, False]
     assert max(r["recoveries"] for r in events[-1]["ranks"]) == 1
     assert done[2][1] == ""
+
+
+@pytest.mark.parametrize("launch", [9, 40])
+@pytest.mark.parametrize("who", [0, 1])
+def test_a_rank_whose_device_fails_leaves(quern, run_quern, files, tmp_path, who, launch):
+    """While it is opened (9) or in a step; it says so and ends with 0, so that no launcher ends the
+    others, and they go on."""
+    def with_broken_device(rank, launch=2):
+        _, there = devices.emulated_cuda(environment=dict(os.environ))
+        path = there["LD_LIBRARY_PATH"]
+        return ["env", f"LD_LIBRARY_PATH={path}", f"QN_FAKE_CUDA=devices=1,launch={launch}"] \
+            if rank == who else []
+
+    out, own = tmp_path / "m", {who: ["--devices", "cuda:0"]}
+    done = ranks.run(quern, 3, *words_of("tanh-mse-sgd", files), "-o", out, own=own,
+                     wrap=lambda rank: with_broken_device(rank, launch))
+    assert recipes.sha256(out) == recipes.table()["tanh-mse-sgd"]
+    assert f"rank {who} on " in done[who][2]
+    assert "the other ranks go on without this one" in done[who][2]
+    assert recipes.table()["tanh-mse-sgd"] in done[0 if who else 1][1]
+    words = ["predict", out, "--data", files["images"], "-o"]
+    run_quern(*words, tmp_path / "alone.csv")
+    done = ranks.run(quern, 3, *words, tmp_path / "p.csv", own=own, wrap=with_broken_device)
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+    assert "the other ranks go on without this one" in done[who][2]
 
 
 def test_death_while_the_model_is_written(quern, run_quern, tmp_path):

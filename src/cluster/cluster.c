@@ -11,6 +11,8 @@
 static const double LOOK_AGAIN = 1.0;
 /* In which another rank of this machine hands over the memory they share. */
 static const double HAND_OVER = 10.0;
+/* In which those that lose their devices in the same step hear of one another. */
+static const double FAREWELL = 1.0;
 
 int qn__cluster_apart;
 
@@ -123,7 +125,22 @@ void qn__cluster_cost(qn_cluster *c, qn__round_kind kind, qn__cost cost) {
 
 int qn__cluster_stopping(const qn_cluster *c) { return c && c->rounds.stopping; }
 
+void qn__cluster_go_on(qn_cluster *c) {
+    if (c)
+        qn__rounds_go_on(&c->rounds);
+}
+
 void qn__cluster_fail(qn_cluster *c, const qn_error *why) { qn__rounds_fail(&c->rounds, why); }
+
+int qn__cluster_withdraw(qn_cluster *c) {
+    if (!c)
+        return 0;
+    const double until = qn__now() + (qn__rounds_withdraw(&c->rounds) ? FAREWELL : 0);
+    int deserted = 0;
+    while (!(deserted = qn__rounds_deserted(&c->rounds)) && qn__now() < until)
+        usleep(10000);
+    return !deserted;
+}
 
 /* ------------------------------------------------------------------------------- joining, leaving
  */

@@ -70,9 +70,17 @@ void qn__cluster_cost(qn_cluster *c, qn__round_kind kind, qn__cost cost);
 
 /* 1 when some rank asked to stop (qn_cluster_stop): the same answer on all ranks after a round. */
 int qn__cluster_stopping(const qn_cluster *c);
+/* For all ranks after the same round: they have stopped, and may begin anew. */
+void qn__cluster_go_on(qn_cluster *c);
 
 /* This rank cannot go on: all others fail alike, with a message that names rank and host. */
 void qn__cluster_fail(qn_cluster *c, const qn_error *why);
+
+/* This rank alone cannot go on (its devices are lost): the others are told at once and go on
+ * without it; every call here fails with QN_CLUSTER from now on, and qn_cluster_over returns at
+ * once. 1 when some others are left. All may lose their devices in the same step, so it looks for a
+ * second whether somebody is: 0, also of NULL, when nobody goes on. */
+int qn__cluster_withdraw(qn_cluster *c);
 
 /* --------------------------------------------------------------------------- built on rounds */
 

@@ -163,6 +163,8 @@ void qn__rounds_fail_all(qn__rounds *r, const qn_error *why) {
         told = *why;
     else
         qn__fail(&told, why->status, "%s: %s", r->name[r->rank], why->what);
+    if (told.status == QN_DEVICE)
+        told.status = QN_CLUSTER; /* nobody else shall take it for a loss of its own */
     memcpy(told.where, why->where, sizeof told.where);
     memcpy(told.remedy, why->remedy, sizeof told.remedy);
     set_failure(r, r->rank, &told);
@@ -426,9 +428,33 @@ void qn__rounds_tick(qn__rounds *r, double now) {
 /* ---------------------------------------------------------------------------------- the run's end
  */
 
+int qn__rounds_withdraw(qn__rounds *r) {
+    pthread_mutex_lock(&r->lock);
+    const int first = !r->over && r->error.status == QN_OK;
+    if (first)
+        qn__view_withdraw(r->view, "it cannot go on");
+    pthread_mutex_unlock(&r->lock);
+    return first;
+}
+
+int qn__rounds_deserted(qn__rounds *r) {
+    pthread_mutex_lock(&r->lock);
+    if (r->outcast == 1 && !r->over && qn__view_deserted(r->view))
+        r->outcast = 2;
+    const int deserted = !r->over && r->outcast != 1;
+    pthread_mutex_unlock(&r->lock);
+    return deserted;
+}
+
+void qn__rounds_go_on(qn__rounds *r) {
+    atomic_store(&r->wish, 0);
+    r->stopping = 0;
+}
+
 void qn__rounds_finish(qn__rounds *r, int code) {
     pthread_mutex_lock(&r->lock);
-    qn__rounds_done(r, code);
+    if (!r->outcast) /* else the run is the others' */
+        qn__rounds_done(r, code);
     pthread_mutex_unlock(&r->lock);
 }
 

@@ -156,6 +156,12 @@ int64_t *qn__rounds_part(qn__rounds *r);
 const int64_t *qn__rounds_total(qn__rounds *r);
 
 void qn__rounds_fail(qn__rounds *r, const qn_error *why);
+/* This rank takes no part any more, and tells the others so. 0: it took none before. */
+int qn__rounds_withdraw(qn__rounds *r);
+/* After that: 1 when no other rank can finish the run, as far as is known by now. */
+int qn__rounds_deserted(qn__rounds *r);
+/* Forgets what somebody wished. */
+void qn__rounds_go_on(qn__rounds *r);
 void qn__rounds_finish(qn__rounds *r, int code);
 /* -1: not decided; 1: over, or this rank has to leave; 0: this rank speaks, and all are there. */
 int qn__rounds_over(qn__rounds *r, int *code);

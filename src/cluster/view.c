@@ -336,12 +336,16 @@ static void on_message(qn__view *view, uint32_t from, const qn__head *head, qn__
 }
 
 void qn__view_message(qn__view *view, uint32_t from, const qn__head *head, qn__parcel *body) {
-    if (!view->out && from < view->ranks && from != view->rank)
+    if (view->out && head->type == QN__VIEW_OUT && from < view->ranks)
+        end_of(view, from);
+    else if (!view->out && from < view->ranks && from != view->rank)
         on_message(view, from, head, body);
     qn__parcel_drop(body);
 }
 
 void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
+    if (view->out && how == QN__GONE_DEAD && rank < view->ranks)
+        end_of(view, rank); /* who says goodbye has done its work */
     if (view->out || rank >= view->ranks || rank == view->rank)
         return;
     int news = 0;
@@ -359,6 +363,14 @@ void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
 void qn__view_expelled(qn__view *view, uint32_t by, const char *why) {
     if (by < view->ranks)
         qn__view_outcast(view, 1, why);
+}
+
+void qn__view_withdraw(qn__view *view, const char *why) { qn__view_outcast(view, 1, why); }
+
+int qn__view_deserted(const qn__view *view) {
+    qn__ranks others = qn__ranks_minus(&view->members, &view->certain);
+    qn__ranks_drop(&others, view->rank);
+    return qn__ranks_count(&others) == 0;
 }
 
 /* Whom this rank follows is silent in this matter for so long that it cannot be counted on; that

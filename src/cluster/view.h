@@ -57,4 +57,10 @@ void qn__view_gone(qn__view *view, uint32_t rank, qn__going how);
 void qn__view_expelled(qn__view *view, uint32_t by, const char *why);
 void qn__view_tick(qn__view *view, double now);
 
+/* This rank takes no part any more: `outcast` follows, and the others are told. */
+void qn__view_withdraw(qn__view *view, const char *why);
+/* Of a rank that takes no part any more: 1 when the others of its last view all have died or take no
+ * part either. */
+int qn__view_deserted(const qn__view *view);
+
 #endif

@@ -19,6 +19,8 @@ qn_status qn__by_speaker(qn_cluster *c, qn_status (*write)(void *context, qn_err
         uint64_t wrote = 0;
         if (qn_cluster_speaks(c)) {
             own = write(context, err);
+            if (own == QN_DEVICE)
+                break; /* the next one writes, once this rank has left */
             wrote = 1;
         }
         status = qn__cluster_gather(c, &wrote, sizeof wrote, written, own == QN_OK ? err : NULL);

@@ -193,6 +193,8 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
                           (unsigned long long)job->step, (unsigned long long)job->steps);
     if (status == QN_DEVICE)
         status = qn__train_keep_what_is_left(t, err);
+    else if (status != QN_INTERRUPTED && status != QN_NUMERIC)
+        qn__train_fail_all(t, status, err); /* of a number out of range all know already */
     /* The first failure is the one to tell of. */
     if (t->record && status != QN_OK)
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
@@ -219,6 +221,7 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     if (t->first_step <= 0)
         t->first_step = begun;
     atomic_store(&t->stop, 0);
+    qn__cluster_go_on(t->cluster);
     return status;
 }
 
@@ -226,8 +229,11 @@ qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
     /* Fetching the parameters changes nothing that a caller could see. */
     qn_train *mutable = (qn_train *)(uintptr_t)t;
     *out = NULL;
-    const qn_status status = qn__train_failed(t, err);
+    qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
-    return qn__train_job_model(&mutable->job, out, err);
+    status = qn__train_job_model(&mutable->job, out, err);
+    if (status == QN_DEVICE && t->cluster)
+        qn__cluster_withdraw(t->cluster); /* the next one has it */
+    return status;
 }

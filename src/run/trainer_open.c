@@ -350,8 +350,11 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
     if (status != QN_OK)
         return status;
     status = open_on(options, &recipe, train, valid, test, members, count, opened, out, err);
-    /* No rank begins without the others. */
-    if (status != QN_OK && status != QN_CLUSTER && qn_cluster_ranks(options->compute.cluster) > 1)
+    /* No rank begins without the others, but for those whose devices break at once. */
+    if (status == QN_DEVICE && qn__cluster_withdraw(options->compute.cluster))
+        qn__remedy(err, QN_DEVICE, "the other ranks go on without this one");
+    else if (status != QN_OK && status != QN_CLUSTER &&
+             qn_cluster_ranks(options->compute.cluster) > 1)
         qn__cluster_fail(options->compute.cluster, err);
     return status;
 }

@@ -243,7 +243,7 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
     if (status == QN_OK)
         status = qn__train_score(t, err);
     if (status != QN_OK)
-        return status;
+        return qn__train_fail_all(t, status, err);
     report->seconds_training = t->training;
     report->seconds_choosing = qn__team_trial_seconds(t->job.team);
     report->bound = rate > 0 ? (double)t->items / rate : 0;

@@ -65,8 +65,10 @@ qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
 int qn__train_speaks(const qn_train *t) { return !t->cluster || qn_cluster_speaks(t->cluster); }
 
 qn_status qn__train_fail_all(qn_train *t, qn_status status, const qn_error *err) {
-    /* What came from the cluster, or ends this rank alone, is no news for the others. */
-    if (t->cluster && status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE)
+    /* What came from the cluster is no news for the others. */
+    if (t->cluster && status == QN_DEVICE)
+        qn__cluster_withdraw(t->cluster);
+    else if (t->cluster && status != QN_OK && status != QN_CLUSTER)
         qn__cluster_fail(t->cluster, err);
     return status;
 }
@@ -146,7 +148,7 @@ qn_status qn__train_keep_what_is_left(qn_train *t, qn_error *err) {
     const uint64_t reached = t->job.step;
     qn_error failure;
     t->failed = QN_DEVICE;
-    if (t->cluster && qn_cluster_alive(t->cluster) > 1)
+    if (qn__cluster_withdraw(t->cluster))
         return qn__remedy(err, QN_DEVICE, "the other ranks go on without this one");
     qn__train_job_salvage(&t->job);
     if (t->checkpoint_dir && qn__train_take_folder(t, LONG_WAIT, NULL) != QN_OK)

@@ -72,7 +72,8 @@ qn_status qn__train_score(qn_train *train, qn_error *err);
 /* 1 on the rank that writes files, and where there are no others. */
 int qn__train_speaks(const qn_train *train);
 
-/* Makes `err` the failure of all ranks. Returns its status. */
+/* Makes `err` the failure of all ranks, unless its devices' end makes this one leave alone. Returns
+ * its status. */
 qn_status qn__train_fail_all(qn_train *train, qn_status status, const qn_error *err);
 
 /* trainer_save.c: writes a checkpoint when one is due; the last one of a call of qn_train_run (by
