@@ -155,11 +155,11 @@ static void put_srun(FILE *to) {
         "    # What the job was given, a step does not get unasked.\n"
         "    [ -z \"${SLURM_CPUS_PER_TASK:-}\" ] || export "
         "SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\n"
-        "    # shellcheck disable=SC2016  # each rank reads its own number\n"
-        "    srun --kill-on-bad-exit=0 --wait=0 bash -c 'exec \"$@\" --rank \"$SLURM_PROCID\"' "
-        "rank \\\n"
-        "        \"$program\" \"${arguments[@]}\" --meet \"$meet\" --ranks \"$SLURM_NTASKS\" \\\n"
-        "        --key-file \"$key\" &\n"
+        "    # The step outlives its tasks and its nodes, and each rank reads its own number.\n"
+        "    # shellcheck disable=SC2016\n"
+        "    srun --no-kill --kill-on-bad-exit=0 --wait=0 \\\n"
+        "        bash -c 'exec \"$@\" --rank \"$SLURM_PROCID\" --ranks \"$SLURM_NTASKS\"' rank \\\n"
+        "        \"$program\" \"${arguments[@]}\" --meet \"$meet\" --key-file \"$key\" &\n"
         "    running=($!)\n"
         "}\n",
         making_key);

@@ -38,6 +38,10 @@ setarch         | util-linux            | runs the thread sanitizer with address
 mpirun.openmpi  | openmpi-bin           | ranks started by Open MPI 4.1
 mpiexec.mpich   | mpich                 | ranks started by MPICH
 ip              | iproute2              | hosts of the tests: network namespaces
+munged          | munge                 | the Slurm of the tests
+slurmctld       | slurmctld             | the Slurm of the tests
+slurmd          | slurmd                | the Slurm of the tests
+srun            | slurm-client          | the Slurm of the tests
 python3         | python3               | the tests of the command
 @venv           | python3-venv          | their environment
 '
@@ -48,7 +52,7 @@ is_there() {
     @/*) [ -e "${1#@}" ] ;;
     =*) PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -q "[[:space:]]${1#=} " ;;
     @*) echo "#include <${1#@}>" | cc -E -x c - >/dev/null 2>&1 ;;
-    *) command -v "$1" >/dev/null 2>&1 ;;
+    *) PATH=$PATH:/usr/sbin command -v "$1" >/dev/null 2>&1 ;;
     esac
 }
 
@@ -80,6 +84,14 @@ if [ ${#missing[@]} -gt 0 ]; then
     else
         echo "setup: installing ${missing[*]}"
         log=$(mktemp)
+        # Debian starts the daemons that it installs unless this file says no; the tests start
+        # their own.
+        policy=/usr/sbin/policy-rc.d
+        if [ ! -e $policy ]; then
+            trap '"${as_root[@]}" rm -f $policy' EXIT
+            printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+            "${as_root[@]}" chmod 755 $policy
+        fi
         if ! { "${as_root[@]}" apt-get update -q && "${install[@]}"; } >"$log" 2>&1 </dev/null; then
             tail -n 15 "$log" >&2
             echo "setup: apt-get failed (no network, or another apt-get at work?). By hand:" >&2

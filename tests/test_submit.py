@@ -300,14 +300,21 @@ def children(process):
         return [int(c) for c in f.read().split()]
 
 
+def program_of(process):
+    """Its name, or "" when it has ended meanwhile."""
+    try:
+        return os.path.basename(os.readlink(f"/proc/{process}/exe"))
+    except OSError:
+        return ""
+
+
 def test_killed_it_starts_again_by_itself(run_quern, here, wanted):
     """kill -9 on the run, twice: nobody does anything, the model is the same."""
     run_quern("submit", "--local", *LONG, "-o", "m")
     job = jobs_in(here)[0]
     for kills in range(2):
         until(lambda: len(list((here / "m.checkpoint").glob("checkpoint-*"))) > 0)
-        [run] = until(lambda: [c for c in children(job["process"])
-                               if "quern" in os.readlink(f"/proc/{c}/exe")])
+        [run] = until(lambda: [c for c in children(job["process"]) if program_of(c) == "quern"])
         os.kill(run, signal.SIGKILL)
         until(lambda: run not in children(job["process"]))
     until(lambda: state(run_quern) == "done")

@@ -1,0 +1,321 @@
+"""Training runs as jobs of a real Slurm: stopped, requeued, robbed of their nodes, and the same bytes.
+
+What is in deploy/slurm is run as it stands, but for the program, its arguments and the size of the
+nodes.
+"""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import builds
+from builds import ROOT
+from slurm import NODES, Slurm
+
+DEPLOY = ROOT / "deploy" / "slurm"
+# Two to four seconds on a core, in small steps, with a checkpoint now and then.
+JOB = ["--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "3", "--threads",
+       "1", "--json"]
+OFTEN = ["--checkpoint-every", "200"]
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    with Slurm(tmp_path_factory.mktemp("slurm") / "s") as slurm:
+        yield slurm
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request):
+    """No job of a test that failed takes the nodes from the next one."""
+    yield
+    if "slurm" in request.fixturenames:
+        request.getfixturevalue("slurm").run("scancel", "--user=root")
+
+
+@pytest.fixture(scope="module")
+def wanted(run_quern, tmp_path_factory):
+    """The bytes of a seed's model, from a run that no batch system knows of."""
+    folder, known = tmp_path_factory.mktemp("wanted"), {}
+
+    def of(seed=1):
+        if seed not in known:
+            run_quern("train", *JOB, "--seed", seed, "-o", folder / "m")
+            known[seed] = digest(folder / "m")
+        return known[seed]
+
+    return of
+
+
+@pytest.fixture
+def script(quern, tmp_path):
+    """script(name, ...): a script of deploy/slurm in the test's folder, with our arguments.
+
+    `nodes`: how many, for each part of the job; a rank on each."""
+    def make(name, arguments=JOB + OFTEN, nodes=(1,), **changes):
+        text = (DEPLOY / name).read_text()
+        seed = "--seed" in text
+        words = ["train", *arguments] + (["--seed", '"$seed"'] if seed else [])
+        quoted = " ".join(f"'{w}'" if " " in w else w for w in words)
+        text, n = re.subn(r"arguments=\(.*?\)\n", f'arguments=({quoted} -o "$model" --checkpoint '
+                          '"$checkpoint" --resume)\n', text, flags=re.DOTALL)
+        assert n == 1
+        if not seed:  # they are used by the arguments now, so they come first
+            block = re.search(r"model=.*\ncheckpoint=.*\n", text)[0]
+            text = text.replace(block, "").replace("program=quern\n", f"program=quern\n{block}")
+        text = text.replace("program=quern\n", f"program={quern}\n")
+        text = re.sub(r"#SBATCH --exclusive.*\n", "#SBATCH --cpus-per-task=2\n", text)
+        parts = text.split("#SBATCH hetjob\n")
+        for i, count in enumerate(nodes):
+            parts[i] = re.sub(r"--(nodes|ntasks)=\d+", rf"--\1={count}", parts[i])
+        text = "#SBATCH hetjob\n".join(parts)
+        for old, new in {"--cpus-per-task=\\d+": "--cpus-per-task=2", "#SBATCH --gpus.*\n": "",
+                         **changes}.items():
+            text = re.sub(old, new, text)
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return make
+
+
+@pytest.fixture
+def until_checkpoint(tmp_path):
+    def wait(name="digits.safetensors", seconds=40):
+        end = time.monotonic() + seconds
+        while not list((tmp_path / f"{name}.checkpoint").glob("checkpoint-*")):
+            assert time.monotonic() < end, "there never was a checkpoint"
+            time.sleep(0.01)
+
+    return wait
+
+
+def log_of(folder):
+    return "\n".join(f.read_text(errors="replace") for f in folder.glob("*.log"))
+
+
+def went_on(folder):
+    """Whether a run in that folder began with a checkpoint."""
+    return re.search(r'"resumed_from":\s*[1-9]', log_of(folder))
+
+
+def start_now(slurm, job):
+    """Instead of waiting until Slurm lets a requeued job start.
+
+    A node takes no orders for a job that are of the same second as those that ended it."""
+    end = time.monotonic() + 40
+    while slurm.job(job).get("Restarts") == "0":
+        assert time.monotonic() < end, f"never queued again\n{slurm.logs()}"
+        time.sleep(0.1)
+    time.sleep(2)
+    slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+
+
+# ---------------------------------------------------------------- without a Slurm
+
+@pytest.mark.parametrize("name, more", [("train.sbatch", []),
+                                        ("train_mpirun.sbatch", ["--launcher", "mpirun"])])
+def test_the_scripts_are_what_submit_writes(run_quern, name, more):
+    out = run_quern("submit", "--slurm", *more, "--ranks", 4, "--time", "04:00:00", "--program",
+                    "quern", "--dry-run", "train", "--data", "train.csv", "--test", "test.csv",
+                    "--epochs", 100, "-o", "digits.safetensors").stdout
+    assert out == (DEPLOY / name).read_text()
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in DEPLOY.glob("*.sbatch")))
+def test_the_scripts_are_clean(name):
+    builds.require("shellcheck")
+    done = subprocess.run(["shellcheck", DEPLOY / name], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+# ---------------------------------------------------------------- one rank
+
+def test_submit_to_the_end(slurm, quern, wanted, tmp_path):
+    env = {"QUERN_JOBS": str(tmp_path / "jobs")}
+    out = slurm.ask(quern, "submit", "--slurm", "--cpus", "2", "--name", "mine", "--json", "train",
+                    *JOB, "-o", "it's a model", cwd=tmp_path, env=env)
+    job = json.loads(out)["id"]
+    slurm.until(job, "COMPLETED")
+    assert digest(tmp_path / "it's a model") == wanted()
+    listed = json.loads(slurm.ask(quern, "jobs", "--json", env=env))
+    assert listed["state"] == "done" and listed["id"] == job
+    assert wanted() in (tmp_path / f"mine-{job}.log").read_text()
+
+
+def test_a_notice_of_the_time_limit(slurm, script, wanted, tmp_path, until_checkpoint):
+    """Slurm's own notice: the run stops, the job queues itself again and ends with the same bytes.
+
+    A limit is at least a minute, and Slurm looks twice a minute; the run is halted meanwhile."""
+    job = slurm.submit(script("train.sbatch", **{"--time=.*": "--time=2", "USR1@120": "USR1@110"}),
+                       cwd=tmp_path)
+    until_checkpoint()
+    [run] = slurm.processes("quern")
+    os.kill(run, signal.SIGSTOP)
+
+    def noticed():
+        status = open(f"/proc/{run}/status").read()
+        return int(re.search(r"ShdPnd:\s*(\w+)", status)[1], 16) >> (signal.SIGUSR2 - 1) & 1
+
+    end = time.monotonic() + 70
+    while not noticed():
+        assert time.monotonic() < end, slurm.logs()
+        time.sleep(0.2)
+    os.kill(run, signal.SIGCONT)
+    start_now(slurm, job)
+    ended = slurm.until(job, "COMPLETED", seconds=60)
+    assert ended["Restarts"] == "1" and digest(tmp_path / "digits.safetensors") == wanted()
+    log = log_of(tmp_path)
+    assert "interrupted" in log and "the time is up; back into the queue" in log
+
+
+def test_requeued_by_hand(slurm, script, wanted, tmp_path, until_checkpoint):
+    job = slurm.submit(script("train.sbatch"), cwd=tmp_path)
+    until_checkpoint()
+    slurm.ask("scontrol", "requeue", job)
+    start_now(slurm, job)
+    assert slurm.until(job, "COMPLETED")["Restarts"] == "1"
+    assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
+
+
+def test_killed_and_queued_again(slurm, script, wanted, tmp_path, until_checkpoint):
+    """The process alone: the job's script sees that the model is not there."""
+    job = slurm.submit(script("train.sbatch"), cwd=tmp_path)
+    until_checkpoint()
+    [run] = slurm.processes("quern")
+    os.kill(run, signal.SIGKILL)
+    start_now(slurm, job)
+    assert slurm.until(job, "COMPLETED")["Restarts"] == "1"
+    assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
+    assert "ended with 137" in log_of(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["taken", "lost"])
+def test_its_node_goes(slurm, script, wanted, tmp_path, until_checkpoint, how):
+    """Taken by the administrator, or gone with all that ran on it: another node goes on."""
+    job = slurm.submit(script("train.sbatch"), cwd=tmp_path)
+    until_checkpoint()
+    node = slurm.job(job)["NodeList"]
+    if how == "lost":
+        slurm.lose_node(node)
+    slurm.ask("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+    try:
+        start_now(slurm, job)
+        ended = slurm.until(job, "COMPLETED")
+        assert ended["NodeList"] != node and ended["Restarts"] == "1" and went_on(tmp_path)
+        assert digest(tmp_path / "digits.safetensors") == wanted()
+    finally:
+        slurm.mend_node(node) if how == "lost" else slurm.ask(
+            "scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+
+def test_cancelled_it_stays_so(slurm, quern, script, tmp_path, until_checkpoint):
+    env = {"QUERN_JOBS": str(tmp_path / "jobs")}
+    args = [a if a != "3" else "400" for a in JOB]
+    out = slurm.ask(quern, "submit", "--slurm", "--cpus", "2", "--json", "train", *args, *OFTEN, "-o",
+                    "m", cwd=tmp_path, env=env)
+    job = json.loads(out)["id"]
+    until_checkpoint("m")
+    assert json.loads(slurm.ask(quern, "jobs", "--json", env=env))["state"] == "running"
+    slurm.ask("scancel", job)
+    slurm.until(job, "CANCELLED")
+    assert json.loads(slurm.ask(quern, "jobs", "--json", env=env))["state"] == "stopped"
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_wrong_option_is_not_tried_again(slurm, script, tmp_path):
+    job = slurm.submit(script("train.sbatch", ["--data", "absent.csv"]), cwd=tmp_path)
+    assert slurm.until(job, "FAILED")["ExitCode"] == "1:0"
+    assert "absent.csv" in log_of(tmp_path) and "Restarts=0" in slurm.ask("scontrol", "show", "job", job)
+
+
+def test_an_array_of_seeds(slurm, script, wanted, tmp_path):
+    job = slurm.submit(script("seeds.sbatch", **{"--array=.*": "--array=1-3%2"}), cwd=tmp_path)
+    for seed in (1, 2, 3):
+        slurm.until(f"{job}_{seed}", "COMPLETED")
+        assert digest(tmp_path / f"digits-{seed}.safetensors") == wanted(seed)
+
+
+# ---------------------------------------------------------------- several ranks
+
+@pytest.mark.parametrize("name", ["train.sbatch", "train_mpirun.sbatch"])
+def test_a_rank_dies_and_the_others_go_on(slurm, script, wanted, tmp_path, until_checkpoint, name):
+    job = slurm.submit(script(name, nodes=[3]), cwd=tmp_path)
+    until_checkpoint()
+    ranks = sorted(slurm.processes("quern"))
+    assert len(ranks) == 3
+    os.kill(ranks[-1], signal.SIGKILL)
+    assert slurm.until(job, "COMPLETED")["Restarts"] == "0"
+    assert digest(tmp_path / "digits.safetensors") == wanted()
+
+
+def test_a_node_of_several_goes_and_the_others_go_on(slurm, script, wanted, tmp_path, until_checkpoint):
+    """Not that of the job's script: Slurm's --no-kill leaves the rest of the job alone."""
+    job = slurm.submit(script("train.sbatch", nodes=[3]), cwd=tmp_path)
+    until_checkpoint()
+    node = next(n for n in NODES if n != slurm.job(job)["BatchHost"])
+    slurm.lose_node(node)
+    slurm.ask("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+    try:
+        assert slurm.until(job, "COMPLETED")["Restarts"] == "0"
+        assert digest(tmp_path / "digits.safetensors") == wanted()
+    finally:
+        slurm.mend_node(node)
+
+
+def test_stopped_and_started_on_fewer_nodes(slurm, script, wanted, tmp_path, until_checkpoint):
+    batch = script("train.sbatch", nodes=[3])
+    job = slurm.submit(batch, cwd=tmp_path)
+    until_checkpoint()
+    slurm.ask("scancel", job)
+    slurm.until(job, "CANCELLED")
+    assert not (tmp_path / "digits.safetensors").exists()
+    job = slurm.submit(batch, "--nodes=2", "--ntasks=2", cwd=tmp_path)
+    assert slurm.until(job, "COMPLETED")["NumNodes"] == "2"
+    assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
+
+
+def test_all_ranks_die(slurm, script, wanted, tmp_path, until_checkpoint):
+    job = slurm.submit(script("train.sbatch", nodes=[3]), cwd=tmp_path)
+    until_checkpoint()
+    for rank in slurm.processes("quern"):
+        os.kill(rank, signal.SIGKILL)
+    start_now(slurm, job)
+    assert slurm.until(job, "COMPLETED")["Restarts"] == "1"
+    assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
+
+
+def test_parts_of_a_heterogeneous_job(slurm, script, wanted, tmp_path):
+    """Two nodes of one kind, one of another."""
+    job = slurm.submit(script("heterogeneous.sbatch", nodes=[2, 1]), cwd=tmp_path)
+    slurm.until(job, "COMPLETED")
+    assert digest(tmp_path / "digits.safetensors") == wanted()
+
+
+def test_srun_alone(slurm, quern, wanted, tmp_path):
+    """No MPI, no place to meet, no key: what srun says, and a credential of MUNGE, are enough."""
+    slurm.ask("srun", "--nodes=3", "--ntasks=3", quern, "train", *JOB, "-o", "m", cwd=tmp_path, timeout=60,
+              env={"QUERN_MUNGE_SOCKET": str(slurm.folder / "munge" / "socket")})
+    assert digest(tmp_path / "m") == wanted()
+
+
+@pytest.mark.parametrize("name, nodes", [("train.sbatch", [3]), ("train_mpirun.sbatch", [3]),
+                                         ("heterogeneous.sbatch", [2, 1])])
+def test_ranks_are_given_notice(slurm, script, wanted, tmp_path, until_checkpoint, name, nodes):
+    """The signal that Slurm sends before the time limit, without waiting for the limit."""
+    job = slurm.submit(script(name, nodes=nodes), cwd=tmp_path)
+    until_checkpoint()
+    slurm.ask("scancel", "--batch", "--signal=USR1", job)
+    start_now(slurm, job)
+    assert slurm.until(job, "COMPLETED")["Restarts"] == "1"
+    assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
+    assert "the time is up; back into the queue" in log_of(tmp_path)
