@@ -11,7 +11,7 @@ from cluster_job import Job
 
 # Every kind of death twice with the ranks started by hand and by Open MPI 5, once by 4.1.
 TRIALS = [(launcher, seed) for launcher, seeds in (
-    ("meet", range(16)), ("openmpi5", range(16)), ("openmpi4", range(16, 24))) for seed in seeds]
+    ("meet", range(18)), ("openmpi5", range(18)), ("openmpi4", range(18, 27))) for seed in seeds]
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,7 @@ def job(quern, tmp_path_factory):
 def test_kill(launcher, seed, job, tmp_path):
     launch.need(launcher)
     trial = deaths.trial(job, tmp_path, launcher, seed)
+    print(trial)
     assert not trial.wrong, f"{trial}: {trial.wrong}"
 
 

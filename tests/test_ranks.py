@@ -291,7 +291,8 @@ def test_the_next_rank_speaks_when_the_first_dies(quern, run_quern, tmp_path):
     words = ["train", "--epochs", "40", "--model", "dense 32 relu; dense 10 softmax", "--threads", "1",
              "--batch", "512", "--json"]
     run_quern(*words, "-o", tmp_path / "alone")
-    with ranks.Ranks(quern, 3, *words, "-o", tmp_path / "m") as job:
+    trace = tmp_path / "trace.json"
+    with ranks.Ranks(quern, 3, *words, "-o", tmp_path / "m", "--trace", trace) as job:
         first = job.rank[0]
         for line in first.stdout:
             if json.loads(line)["event"] == "epoch":
@@ -308,6 +309,14 @@ def test_the_next_rank_speaks_when_the_first_dies(quern, run_quern, tmp_path):
     assert [r["lost"] for r in events[-1]["ranks"]] == [True, False, False]
     assert max(r["recoveries"] for r in events[-1]["ranks"]) == 1
     assert done[2][1] == ""
+    # When the others noticed and when the round was whole again, on the time line of both.
+    marks = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "i"]
+    lost, whole = ({e["pid"]: e["ts"] for e in marks if e["name"] == name}
+                   for name in ("loss", "made up"))
+    assert set(lost) == set(whole) == {2, 3}
+    for r in (1, 2):
+        seconds = events[-1]["ranks"][r]["longest_recovery"]
+        assert 0 < seconds <= 1e-6 * (whole[r + 1] - lost[r + 1]) + 1e-6
 
 
 @pytest.mark.parametrize("launch", [9, 40])

@@ -164,7 +164,9 @@ typedef struct qn_rank_report {
                                        */
     uint64_t bytes_shared;            /* read from the memory of other ranks on its machine */
     uint32_t recoveries;              /* times that the ranks agreed anew on who is left */
-    double longest_recovery;          /* seconds, from the notice of a loss to going on */
+    /* Seconds from the notice of a loss until the step that it hit, or the part of an evaluation,
+     * was whole again, what had to be computed once more included; the longest. */
+    double longest_recovery;
 } qn_rank_report;
 
 typedef struct qn_train_report {

@@ -199,11 +199,11 @@ qn_status qn__trace_events(const qn__trace *t, const qn__trace_process *process,
     return add_events(t, process, text, NULL, err);
 }
 
-static void add_head(qn__text *text, size_t dropped) {
+static void add_head(qn__text *text, size_t dropped, double begun) {
     qn__text_add(text,
-                 "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"dropped\":%zu},"
-                 "\"traceEvents\":[\n",
-                 dropped);
+                 "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"dropped\":%zu,"
+                 "\"begun_us\":%" PRId64 "},\"traceEvents\":[\n",
+                 dropped, (int64_t)(begun * 1e6));
 }
 
 /* Ends the list, and the file with it; frees the writer. */
@@ -226,20 +226,20 @@ qn_status qn__trace_write(const qn__trace *t, const char *path, qn_error *err) {
     qn_status status = qn__writer_create(path, &writer, err);
     if (status != QN_OK)
         return status;
-    add_head(&text, qn__trace_dropped(t));
+    add_head(&text, qn__trace_dropped(t), qn__trace_begun(t));
     status = add_events(t, &process, &text, writer, err);
     return end_file(writer, &text, status, err);
 }
 
 qn_status qn__trace_write_joined(const qn__trace_events_of *part, uint32_t parts, size_t dropped,
-                                 const char *path, qn_error *err) {
+                                 double begun, const char *path, qn_error *err) {
     qn__writer *writer = NULL;
     qn__text text = {0};
     int some = 0;
     qn_status status = qn__writer_create(path, &writer, err);
     if (status != QN_OK)
         return status;
-    add_head(&text, dropped);
+    add_head(&text, dropped, begun);
     for (uint32_t i = 0; i < parts && status == QN_OK; ++i) {
         if (part[i].size == 0)
             continue;

@@ -56,12 +56,13 @@ size_t qn__trace_dropped(const qn__trace *trace);
 qn_status qn__trace_events(const qn__trace *trace, const qn__trace_process *process, qn__text *text,
                            qn_error *err);
 
-/* Writes a file of the parts of several processes; those without bytes are left out. */
+/* Writes a file of the parts of several processes; those without bytes are left out. `begun`: the
+ * moment of qn__now from which the picture counts. Told as "begun_us", as with one process. */
 typedef struct qn__trace_events_of {
     const char *text;
     size_t size;
 } qn__trace_events_of;
 qn_status qn__trace_write_joined(const qn__trace_events_of *part, uint32_t parts, size_t dropped,
-                                 const char *path, qn_error *err);
+                                 double begun, const char *path, qn_error *err);
 
 #endif

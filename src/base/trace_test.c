@@ -143,7 +143,7 @@ static void test_processes_stand_side_by_side(void **state) {
         assert_int_equal(qn__trace_events(t, &process[i], &text[i], NULL), QN_OK);
     const qn__trace_events_of parts[3] = {
         {text[0].data, text[0].size}, {NULL, 0}, {text[1].data, text[1].size}};
-    assert_int_equal(qn__trace_write_joined(parts, 3, 11, path, NULL), QN_OK);
+    assert_int_equal(qn__trace_write_joined(parts, 3, 11, 2.5, path, NULL), QN_OK);
     qn__json *json = read_back();
     const qn__json_node *list = events(json);
     uint64_t number = 0;
@@ -158,6 +158,9 @@ static void test_processes_stand_side_by_side(void **state) {
         assert_true(qn__json_float(qn__json_get(span, "ts"), &begun[i]));
     }
     assert_true(begun[0] == 1e6f && begun[1] == 6e6f); /* microseconds */
+    assert_true(qn__json_u64(
+        qn__json_get(qn__json_get(qn__json_root(json), "otherData"), "begun_us"), &number));
+    assert_int_equal(number, 2500000);
     assert_true(qn__json_u64(
         qn__json_get(qn__json_get(qn__json_root(json), "otherData"), "dropped"), &number));
     assert_int_equal(number, 11);

@@ -107,7 +107,8 @@ typedef struct qn__rank_traffic {
     double waiting;    /* seconds in qn__round_add_up, adding included */
     double recovering; /* of them in which the ranks agreed on who is left */
     uint32_t recoveries;
-    double longest; /* of these, seconds from the death's notice to going on */
+    double longest; /* seconds from the notice of a loss to the total of the round that it hit */
+    double lost_at; /* moment of the last such notice */
 } qn__rank_traffic;
 
 void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic);

@@ -286,6 +286,16 @@ const int64_t *qn__rounds_total(qn__rounds *r) {
 
 static double seconds_of(int64_t word) { return (double)word / PICOSECONDS; }
 
+/* The round that a loss hit is whole. */
+static void made_up(qn__rounds *r) {
+    const double seconds = r->post->calls->now(r->post) - r->held_up;
+    if (r->held_up <= 0)
+        return;
+    r->traffic.lost_at = r->held_up;
+    r->traffic.longest = seconds > r->traffic.longest ? seconds : r->traffic.longest;
+    r->held_up = 0;
+}
+
 void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
     qn__cost *cost = r->cost[r->round.kind];
     ++r->finished;
@@ -297,6 +307,7 @@ void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
     r->begun = r->behind = 0;
     r->ranges = r->plan.known && r->plan.finished == r->finished ? r->ranges : 0;
     ++r->traffic.rounds;
+    made_up(r);
     qn__rounds_sort_mail(r);
 }
 

@@ -109,6 +109,7 @@ typedef struct qn__rounds {
     uint64_t ballot;
     atomic_int alarm; /* somebody waits for the caller to look up */
     double noticed;   /* when the first loss was; 0: nothing is under way */
+    double held_up;   /* when the first loss since the last total was; 0: there was none */
 
     qn__mail *mail, *spare;
 

@@ -306,9 +306,9 @@ static void note_losses(qn__rounds *r, const qn__ranks *members) {
 
 static void measure(qn__rounds *r) {
     const double seconds = r->noticed > 0 ? r->post->calls->now(r->post) - r->noticed : 0;
+    r->held_up = r->held_up > 0 ? r->held_up : r->noticed;
     r->noticed = 0;
     r->traffic.recovering += seconds;
-    r->traffic.longest = seconds > r->traffic.longest ? seconds : r->traffic.longest;
     ++r->traffic.recoveries;
 }
 

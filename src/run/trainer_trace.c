@@ -21,15 +21,16 @@ static void without_trace(qn_train *t, const qn_error *failure) {
     qn__train_tell(t, text);
 }
 
-/* Where all ranks' traces begin, by the clock of the first rank that is left; *later: by how much
- * this one's begins later than the first of all; *dropped: records of all that found no room. */
-static qn_status bring_together(qn_train *t, double *later, size_t *dropped, qn_error *err) {
+/* Where all ranks' traces begin, by the clock of the first rank that is left; *first: the first of
+ * all; *later: by how much this one's begins later; *dropped: records of all that found no room. */
+static qn_status bring_together(qn_train *t, double *first, double *later, size_t *dropped,
+                                qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(t->cluster), own = qn_cluster_rank(t->cluster);
     beginning mine = {qn__trace_begun(t->trace), qn__trace_dropped(t->trace)};
     beginning *all = qn__alloc(ranks, sizeof *all, err);
-    double first = INFINITY;
+    double earliest = INFINITY;
     uint32_t clock = 0;
-    *later = 0;
+    *first = *later = 0;
     *dropped = 0;
     if (!all)
         return QN_MEMORY;
@@ -43,23 +44,25 @@ static qn_status bring_together(qn_train *t, double *later, size_t *dropped, qn_
     for (uint32_t r = 0; r < ranks && status == QN_OK; ++r) {
         *dropped += all[r].dropped;
         if (all[r].begun > 0)
-            first = fmin(first, all[r].begun);
+            earliest = fmin(earliest, all[r].begun);
     }
-    if (isfinite(first))
-        *later = fmax(0, mine.begun - first);
+    if (isfinite(earliest)) {
+        *first = earliest;
+        *later = fmax(0, mine.begun - earliest);
+    }
     qn__free(all);
     return status;
 }
 
 static qn_status write_joined(const qn_train *t, const qn__parts *parts, size_t dropped,
-                              qn_error *err) {
+                              double begun, qn_error *err) {
     qn__trace_events_of *events = qn__alloc(parts->ranks, sizeof *events, err);
     if (!events)
         return QN_MEMORY;
     for (uint32_t r = 0; r < parts->ranks; ++r)
         events[r] = (qn__trace_events_of){(const char *)parts->part[r].bytes, parts->part[r].size};
     const qn_status status =
-        qn__trace_write_joined(events, parts->ranks, dropped, t->trace_path, err);
+        qn__trace_write_joined(events, parts->ranks, dropped, begun, t->trace_path, err);
     qn__free(events);
     return status;
 }
@@ -71,8 +74,9 @@ static void write_together(qn_train *t) {
     qn__parts parts = {0};
     qn_error failure;
     size_t dropped;
+    double begun;
     qn__trace_process process = {.number = own + 1, .name = qn_cluster_name(t->cluster, own)};
-    qn_status status = bring_together(t, &process.later, &dropped, &failure);
+    qn_status status = bring_together(t, &begun, &process.later, &dropped, &failure);
     if (status != QN_OK)
         return; /* the other ranks are gone, or all have failed: that is told elsewhere */
     status = qn__trace_events(t->trace, &process, &text, &failure);
@@ -80,7 +84,7 @@ static void write_together(qn_train *t) {
             QN_OK &&
         qn__train_speaks(t)) {
         if (status == QN_OK)
-            status = write_joined(t, &parts, dropped, &failure);
+            status = write_joined(t, &parts, dropped, begun, &failure);
         if (status != QN_OK)
             without_trace(t, &failure);
     }

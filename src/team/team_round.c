@@ -2,7 +2,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A rank that got no units in so many rounds is told of as twice as fast, so that it is tried again
@@ -160,6 +162,21 @@ static qn_status take_total(qn__team *t, qn__tally *tally, qn_error *err) {
     return QN_OK;
 }
 
+/* A loss that this round made up for, on the time line. */
+static void mark_loss(qn__team *t) {
+    qn__rank_traffic traffic;
+    char text[64];
+    if (!t->trace)
+        return;
+    qn__cluster_traffic(t->cluster, &traffic);
+    if (traffic.lost_at <= t->round.lost_at)
+        return;
+    t->round.lost_at = traffic.lost_at;
+    snprintf(text, sizeof text, "%" PRIu32 " ranks are left", qn_cluster_alive(t->cluster));
+    qn__trace_mark(t->trace, t->track, "loss", traffic.lost_at, text);
+    qn__trace_mark(t->trace, t->track, "made up", qn__now(), text);
+}
+
 /* Counts what the round had to send. */
 static void count_traffic(qn__team *t) {
     uint64_t out = 0, in = 0;
@@ -201,6 +218,7 @@ qn_status qn__team_round(qn__team *t, const qn__round *round, uint64_t set, qn__
         r->whole = 0; /* what follows is somebody else's share */
     }
     count_traffic(t);
+    mark_loss(t);
     return take_total(t, tally, err);
 }
 

@@ -95,6 +95,7 @@ typedef struct qn__round_state {
     int alike; /* for benchmarks: tells that all ranks cost the same, so that shares are equal */
     qn__rank_cost cost[QN__ROUND_KINDS];
     uint64_t counted_out, counted_in;
+    double lost_at; /* moment of the last loss that the trace tells of */
 } qn__round_state;
 
 struct qn__team {
