@@ -102,9 +102,8 @@ typedef struct qn_plan_cost {
     uint32_t grains[QN_PLAN_CALLS];
     double seconds[QN_PLAN_CALLS]; /* a call's, each */
     double update;                 /* seconds of an update with the sums of all */
-    double step;    /* seconds of a whole step of `batch` items by it alone; 0: not measured */
-    double adding;  /* bytes read and written a second when the rank adds sums up */
-    double message; /* seconds until a rank of this machine hears of another; 0: not measured */
+    double step;   /* seconds of a whole step of `batch` items by it alone; 0: not measured */
+    double adding; /* bytes read and written a second when the rank adds sums up */
 } qn_plan_cost;
 
 /* Measures the devices that job->compute lets take part, for about `seconds` each, as `ranks` ranks

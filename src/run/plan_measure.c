@@ -7,9 +7,11 @@
 #include "base/threads.h"
 #include "job/train_job.h"
 #include "model/recipe_options.h"
+#include "num/philox.h"
 #include "run/random_items.h"
 #include "team/members.h"
 #include "team/speed.h"
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +19,9 @@
 enum {
     MOST_RANKS = 64,
     MOST_SAMPLES = 512,
-    FEWEST = 3,    /* calls of a size */
-    TOGETHER = 16, /* whole steps that are timed as one: some devices return before they are over */
+    FEWEST = 3,     /* calls of a size */
+    TOGETHER = 16,  /* whole steps that are timed as one, fewer where they take long: some devices
+                       return before they are over */
     WARM_CALLS = 2, /* the first ones pay for what is made once */
     LONGEST = 3600
 };
@@ -38,6 +41,7 @@ typedef struct one_rank {
 
 typedef struct measuring {
     qn__train_job job;
+    qn__permutation order; /* items are taken from all over the memory, as a training takes them */
     const qn_compute *compute;
     double seconds; /* of each device */
     uint32_t ranks, most_members;
@@ -54,6 +58,7 @@ typedef struct bench {
     const measuring *all;
     one_rank *rank;
     uint64_t batches; /* done, for the next one's place */
+    int together;     /* steps */
     qn__adam_powers powers;
 } bench;
 
@@ -61,7 +66,10 @@ static qn__batch next_batch(bench *b) {
     const qn__program *p = &b->all->job.program;
     const qn__feed *feed = &b->all->job.feed;
     const uint64_t in_data = feed->items / p->batch;
-    return (qn__batch){.feed = feed, .first = b->batches++ % in_data * p->batch, .items = p->batch};
+    return (qn__batch){.feed = feed,
+                       .order = &b->all->order,
+                       .first = b->batches++ % in_data * p->batch,
+                       .items = p->batch};
 }
 
 /* A share as a rank computes it: cleared sums, grains, the sums fetched. */
@@ -99,7 +107,7 @@ static double one_step(bench *b, uint32_t unused) {
     qn__batch next = next_batch(b);
     (void)unused;
     const double begun = qn__now();
-    for (int i = 0; i < TOGETHER && b->rank->error.status == QN_OK; ++i) {
+    for (int i = 0; i < b->together && b->rank->error.status == QN_OK; ++i) {
         const qn__update update = small_update(b);
         const qn__batch batch = next;
         next = next_batch(b);
@@ -107,7 +115,7 @@ static double one_step(bench *b, uint32_t unused) {
     }
     if (b->device->flush && b->rank->error.status == QN_OK)
         b->device->flush(b->worker, &tally, &b->rank->error);
-    return (qn__now() - begun) / TOGETHER;
+    return (qn__now() - begun) / b->together;
 }
 
 /* Two sums become one, as when ranks add up: bytes a second. */
@@ -128,7 +136,10 @@ static double median_of(bench *b, double (*what)(bench *, uint32_t), uint32_t si
     double sample[MOST_SAMPLES];
     uint32_t count = 0;
     pthread_barrier_wait(&b->rank->all->together);
-    for (int i = 0; i < WARM_CALLS && b->worker && b->rank->error.status == QN_OK; ++i)
+    const double warm = qn__now() + seconds;
+    for (int i = 0; i < WARM_CALLS && (i == 0 || qn__now() < warm) && b->worker &&
+                    b->rank->error.status == QN_OK;
+         ++i)
         what(b, size);
     const double until = qn__now() + seconds;
     while (b->worker && b->rank->error.status == QN_OK && count < MOST_SAMPLES &&
@@ -166,6 +177,8 @@ static void measure_device(bench *b, qn_plan_cost *c) {
     c->update = median_of(b, one_update, 0, each);
     const double adding = median_of(b, one_adding, 0, each);
     c->adding = adding > 0 ? 3.0 * 8 * (double)p->parameters / adding : 0;
+    const double steps = each / fmax(c->seconds[count - 1], 1e-9);
+    b->together = steps < 2 ? 2 : steps < TOGETHER ? (int)steps : TOGETHER;
     if (b->all->ranks == 1 && b->device && b->device->train_step)
         c->step = median_of(b, one_step, 0, each);
 }
@@ -292,6 +305,8 @@ static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data
     qn_status status = qn__recipe_from_options(o, data, &recipe, err);
     if (status == QN_OK)
         status = qn__train_job_create(&m->job, &recipe, data, &alone, &cheap, 1, err);
+    if (status == QN_OK)
+        qn__permutation_begin(&m->order, m->job.feed.items, recipe.seed, QN__PURPOSE_ORDER, 0);
     return status;
 }
 

@@ -137,7 +137,6 @@ static qn_status read_cost(reader *r, const qn__json_node *o) {
     d->update = number_of(o, "update_s");
     d->step = number_of(o, "step_s");
     r->rank->memory = number_of(o, "add_bytes_per_s");
-    r->host->local = number_of(o, "message_s");
     return QN_OK;
 }
 

@@ -81,8 +81,6 @@ static void make_rank(maker *m, const qn__plan_host *h, const qn__plan_rank *fro
     }
     if (m->all_ranks == 1 && from->count == 1)
         make_lone(m, &m->described->device[from->first], r);
-    if (h->local > 0)
-        run->team->network.local = fmax(run->team->network.local, h->local);
     m->workers += from->count;
     ++m->ranks;
 }
@@ -161,8 +159,10 @@ static qn_status make_team(const qn__plan_team *t, const qn__plan_job *job, uint
     if (!run->worker || !run->base || !run->host || !run->place || !run->kind || !run->rate)
         return QN_MEMORY;
     run->team->words = job->parameters;
-    run->team->network = (qn__virtual_network){
-        .latency = t->latency, .bandwidth = t->bandwidth, .message = QN__PLAN_MESSAGE, .local = 0};
+    run->team->network = (qn__virtual_network){.latency = t->latency,
+                                               .bandwidth = t->bandwidth,
+                                               .message = QN__PLAN_MESSAGE,
+                                               .local = QN__PLAN_LOCAL};
     for (uint32_t h = 0; h < t->hosts; ++h)
         for (uint32_t c = 0; c < t->host[h].copies; ++c)
             make_host(&m, &t->host[h]);
@@ -170,8 +170,6 @@ static qn_status make_team(const qn__plan_team *t, const qn__plan_job *job, uint
         make_host(&m, &t->host[more]);
     for (uint32_t w = 0; w < workers; ++w)
         run->base[w] = run->worker[w].rate;
-    if (run->team->network.local <= 0)
-        run->team->network.local = QN__PLAN_LOCAL;
     return qn__virtual_team_ready(run->team, job->units, err);
 }
 

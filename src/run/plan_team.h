@@ -31,7 +31,6 @@ typedef struct qn__plan_rank {
 typedef struct qn__plan_host {
     char name[64];                 /* how it was written, or the file */
     uint32_t copies, first, count; /* of its ranks */
-    double local;                  /* seconds of a message between its ranks; 0: not measured */
 } qn__plan_host;
 
 #define QN__PLAN_ALL_RANKS UINT32_MAX
