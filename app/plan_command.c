@@ -29,9 +29,10 @@ static const option plan_options[] = {
      .kind = OPTION_TEXTS,
      AT(team),
      .value = "TEXT|FILE",
-     .help = "hosts, their network, what happens to them: a text as above, or what quern devices "
-             "--model ... --json wrote on a machine (a file that ends in .json); may be there "
-             "several times, and must be once"},
+     .help =
+         "hosts, their network, what happens to them: a text as above, or what quern devices "
+         "--costs --model ... --json wrote on a machine (a file that ends in .json); may be there "
+         "several times, and must be once"},
 
     {.heading = "Job",
      .name = "data",
@@ -202,9 +203,9 @@ static void print_ranks(const qn_plan_report *r) {
 
 /* Short plans are compared by milliseconds. */
 static char *duration_of(double seconds, char text[24]) {
-    if (!(seconds < 99.5))
+    if (seconds >= 99.5 && seconds < 1e9)
         return format_duration(seconds, text);
-    snprintf(text, 24, "%#.3g s", seconds);
+    snprintf(text, 24, seconds < 99.5 ? "%#.3g s" : "%.3g s", seconds);
     return text;
 }
 
@@ -228,11 +229,12 @@ static void print_many(uint32_t count, const char *what, const char *behind) {
 
 static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
     char parameters[32], items[32], steps[32];
+    const uint64_t batch = f->batch < o->items ? f->batch : o->items;
     printf("%s: %s parameters\n%" PRIu64 " epochs of %s items in batches of %" PRIu64
-           ": %s steps of %" PRIu64 " grains\n",
+           ": %s steps of %" PRIu64 " grain%s\n",
            o->job->model, format_count((uint64_t)r->parameters, parameters), f->epochs,
-           format_count(o->items, items), f->batch, format_count(r->steps, steps),
-           (f->batch + f->grain - 1) / f->grain);
+           format_count(o->items, items), batch, format_count(r->steps, steps),
+           (batch + f->grain - 1) / f->grain, batch > f->grain ? "s" : "");
     print_many(r->hosts, "host", ", ");
     print_many(r->ranks, "rank", ", ");
     print_many(r->devices, "device", "\n\n");

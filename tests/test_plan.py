@@ -103,6 +103,10 @@ def test_a_machine_as_it_was_measured(run_quern, tmp_path):
     made = events(run_quern("plan", "--json", *job, "--team", f"3*host({file})", "--team",
                             "net 10us 1GB/s").stdout)[-1]
     assert made["ranks"] == 3 and made["seconds"] > 0
+    spaced = ["--model", "dense  24 tanh;dense 10 softmax", *job[2:]]
+    assert events(run_quern("plan", "--json", *spaced, "--team", file).stdout)[-1] == out[-1]
+    file.write_text(file.read_text().replace("dense 24 tanh; dense", "dense  24 tanh;dense"))
+    assert events(run_quern("plan", "--json", *job, "--team", file).stdout)[-1] == out[-1]
     done = run_quern("plan", "--batch", "64", "--team", file, status=1)
     assert "quern devices --json --costs" in done.stderr
 

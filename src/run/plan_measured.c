@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "model/network.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -74,9 +75,22 @@ static qn_status same_count(const reader *r, const qn__json_node *o, const char 
     return differs(r, key, first, second);
 }
 
+/* However it was written: as texts for a person, networks may be alike and differ in spaces. */
+static qn_status same_model(const reader *r, const qn__json_node *o) {
+    const char *theirs = qn__json_string(qn__json_get(o, "model"));
+    qn__network network;
+    qn__text canonical = {0};
+    if (!theirs || qn__network_parse(theirs, &network, NULL) != QN_OK)
+        return same_text(r, o, "model", r->subject->model);
+    qn__network_text(&network, &canonical);
+    const int same = !canonical.failed && strcmp(canonical.data, r->subject->model) == 0;
+    qn__text_release(&canonical);
+    return same ? QN_OK : differs(r, "model", theirs, r->subject->model);
+}
+
 static qn_status same_job(const reader *r, const qn__json_node *o) {
     const qn__plan_subject *s = r->subject;
-    qn_status status = same_text(r, o, "model", s->model);
+    qn_status status = same_model(r, o);
     if (status == QN_OK)
         status = same_text(r, o, "optimizer", s->optimizer);
     if (status == QN_OK)

@@ -330,7 +330,8 @@ static qn_status one_host(parser *p) {
     if (!take(p, "host"))
         return fail_at(p, "a host, net, memory, slow or die is wanted here",
                        "write hosts as in 4*host(cpu 60k) and what else there is behind a "
-                       "semicolon, as in ; net 50us 1GB/s");
+                       "semicolon, as in ; net 50us 1GB/s; the name of a measured machine's file "
+                       "ends in .json");
     if (!take(p, "("))
         return fail_at(p, "behind host stands a bracket", "write it as in host(cpu 60k)");
     status = ends_with(p->text + p->at, p->size, ".json") ? host_of_file(p, count)
