@@ -10,12 +10,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const double MEET_TIMEOUT = 60, RANK_TIMEOUT = 20;
 
 /* What stands between options and a post. */
 typedef struct gathering {
     uint32_t ranks, rank;
+    uint32_t started; /* how many there are said to be */
     qn__card *card;
     qn__ears ears;
     unsigned char key[32];
@@ -78,7 +80,7 @@ static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *
         status = check_place(o, &place, err);
     if (status != QN_OK || o->ranks == 1)
         return status;
-    g->ranks = o->ranks;
+    g->started = g->ranks = o->ranks;
     g->rank = o->rank;
     const int loopback = qn__rendezvous_is_loopback(host);
     const int named = !qn__meet_is_address(host) && strcmp(host, "localhost") != 0;
@@ -133,6 +135,8 @@ static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g, q
                                     qn_error *err) {
     qn__launcher launcher;
     const qn_status status = qn__launcher_find(&launcher, err);
+    g->rank = launcher.rank;
+    g->started = launcher.ranks;
     if (status != QN_OK || launcher.kind == QN__LAUNCHED_ALONE)
         return status;
     snprintf(meeting->launcher, sizeof meeting->launcher, "%s", launcher.name);
@@ -185,6 +189,18 @@ static qn_status open_post(const gathering *g, qn__meeting *meeting, qn_error *e
     return status;
 }
 
+/* All ranks may fail, each in its own way: who speaks is told in front of what. */
+static void name_speaker(const gathering *g, qn_error *err) {
+    char host[64] = "", shown[64], what[sizeof err->what], own[128];
+    gethostname(host, sizeof host - 1);
+    qn__card_text(shown, sizeof shown, host[0] ? host : "?", sizeof host);
+    snprintf(own, sizeof own, "rank %u on %.63s", g->rank, shown);
+    if (err->status == QN_USAGE || strncmp(err->what, own, strlen(own)) == 0)
+        return;
+    snprintf(what, sizeof what, "%.380s", err->what);
+    snprintf(err->what, sizeof err->what, "%s: %.380s", own, what);
+}
+
 qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meeting,
                             qn_error *err) {
     const double meet = options->meet_timeout > 0 ? options->meet_timeout : MEET_TIMEOUT;
@@ -205,6 +221,8 @@ qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meet
         status = open_post(&g, meeting, err);
     qn__ears_close(&g.ears);
     qn__free(g.card);
+    if (status != QN_OK && err && g.started > 1)
+        name_speaker(&g, err);
     if (status != QN_OK)
         memset(meeting, 0, sizeof *meeting);
     return status;

@@ -29,8 +29,8 @@ static qn_status stale(const qn__launcher *l, const char *why, qn_error *err) {
              "the environment says that %s started this process as one of %u ranks (%s), but %s",
              l->name, l->ranks, l->evidence, why);
     return qn__remedy(err, QN_CLUSTER,
-                      "start it with the launcher; or unset its variables, or ask for no meeting "
-                      "(\"none\"), to run alone");
+                      "start it with the launcher; to run alone, say --alone (in C, meet \"none\") "
+                      "or unset its variables");
 }
 
 /* Fills ranks and rank from two variables. */
@@ -54,19 +54,18 @@ static qn_status who(qn__launcher *l, const char *ranks, const char *rank, qn_er
 
 /* ---------------------------------------------------------------------------------- Open MPI */
 
-/* Whether somebody listens at the IPv4 address of a PMIx server, "...;tcp4://127.0.0.1:33831". A
- * launcher that has ended leaves the address in the environment, and the MPI library would end this
- * process when it finds nobody there. 1 also where the text says nothing that is understood. */
-static int server_listens(const char *uri) {
-    const char *at = strstr(uri, "tcp4://");
+/* Whether somebody listens at an IPv4 address of a launcher, "127.0.0.1:33831". One that has ended
+ * leaves the address in the environment, and the MPI library would end this process when it finds
+ * nobody there. 1 also where the text says nothing that is understood. */
+static int server_listens(const char *at) {
     char host[64];
     qn__address address = {.kind = 4};
     uint64_t port = 0;
-    const char *colon = at ? strrchr(at, ':') : NULL;
-    if (!colon || (size_t)(colon - at) >= sizeof host || colon <= at + 7)
+    const char *colon = strrchr(at, ':');
+    if (!colon || (size_t)(colon - at) >= sizeof host)
         return 1;
-    memcpy(host, at + 7, (size_t)(colon - at) - 7);
-    host[colon - at - 7] = 0;
+    memcpy(host, at, (size_t)(colon - at));
+    host[colon - at] = 0;
     if (inet_pton(AF_INET, host, address.bytes) != 1 ||
         !qn__parse_u64(colon + 1, strlen(colon + 1), &port) || port == 0 || port > 65535)
         return 1;
@@ -80,6 +79,12 @@ static int server_listens(const char *uri) {
     const int known = getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &size) == 0;
     close(file);
     return known && error == 0 && (wait.revents & POLLOUT);
+}
+
+/* Of a PMIx server: "...;tcp4://127.0.0.1:33831". */
+static int pmix_listens(const char *uri) {
+    const char *const at = strstr(uri, "tcp4://");
+    return !at || server_listens(at + 7);
 }
 
 static qn_status find_open_mpi(qn__launcher *l, qn_error *err) {
@@ -105,7 +110,7 @@ static qn_status find_open_mpi(qn__launcher *l, qn_error *err) {
         uri = getenv(servers[i]);
     if (!uri || !getenv("PMIX_RANK"))
         return stale(l, "what such a launcher also sets is not there (PMIX_SERVER_URI)", err);
-    if (!server_listens(uri))
+    if (!pmix_listens(uri))
         return stale(l, "nobody listens at the launcher's address (PMIX_SERVER_URI)", err);
     return QN_OK;
 }
@@ -118,8 +123,12 @@ static qn_status find_mpich(qn__launcher *l, qn_error *err) {
     l->kind = QN__LAUNCHED_MPICH;
     snprintf(l->name, sizeof l->name, "mpiexec (MPICH)");
     status = who(l, "PMI_SIZE", "PMI_RANK", err);
-    if (status != QN_OK || l->ranks == 1 || getenv("PMI_PORT"))
+    if (status != QN_OK || l->ranks == 1)
         return status;
+    if (getenv("PMI_PORT"))
+        return server_listens(getenv("PMI_PORT"))
+                   ? QN_OK
+                   : stale(l, "nobody listens at the launcher's address (PMI_PORT)", err);
     const int told = number_of("PMI_FD", &file, &status, err);
     if (status != QN_OK)
         return status;

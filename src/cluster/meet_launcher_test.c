@@ -136,6 +136,9 @@ static void test_mpich(void **state) {
     close(file[1]);
     setenv("PMI_FD", "three", 1);
     found(QN_USAGE, "PMI_FD");
+    setenv("PMI_PORT", "127.0.0.1:1", 1); /* of a launcher that has ended */
+    found(QN_CLUSTER, "PMI_PORT");
+    unsetenv("PMI_PORT");
 }
 
 static void first(const char *list, const char *expected) {

@@ -5,6 +5,7 @@
 #include "cluster/mpi_library.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -25,8 +26,10 @@ typedef struct talk {
 } talk;
 
 static qn_status mpi_failed(talk *t, const char *function, int code) {
-    return qn__fail(&t->err, QN_CLUSTER, "%s of %s failed with code %d", function, t->mpi.name,
-                    code);
+    qn__fail(&t->err, QN_CLUSTER, "%s of %s (%s) failed with code %d", function, t->mpi.name,
+             t->mpi.path, code);
+    return qn__remedy(&t->err, QN_CLUSTER,
+                      "see what the launcher says; ranks can meet without MPI: --meet HOST:PORT");
 }
 
 /* Finds out who there is; t->all is made for them. */
@@ -54,6 +57,11 @@ static qn_status ask_who(talk *t) {
     return t->all ? QN_OK : QN_MEMORY;
 }
 
+static qn_status not_quern(talk *t, uint32_t rank) {
+    qn__fail(&t->err, QN_CLUSTER, "rank %u is another program, or another Quern", rank);
+    return qn__remedy(&t->err, QN_CLUSTER, "start one version of Quern on all hosts");
+}
+
 static qn_status exchange(talk *t) {
     const qn__mpi *mpi = &t->mpi;
     qn__random_bytes(t->result.key, sizeof t->result.key);
@@ -65,7 +73,7 @@ static qn_status exchange(talk *t) {
         return mpi_failed(t, "MPI_Allgather", code);
     for (uint32_t r = 0; r < t->result.ranks; ++r)
         if (!qn__card_read(t->all + (size_t)r * QN__CARD_BYTES, &t->result.card[r]))
-            return qn__fail(&t->err, QN_CLUSTER, "rank %u is another program, or another Quern", r);
+            return not_quern(t, r);
     return QN_OK;
 }
 
@@ -153,7 +161,7 @@ static qn_status conclude(talk *t, const qn__launcher *launcher, qn__introductio
                           double seconds, qn_error *err) {
     if (!t->done) {
         qn__fail(err, QN_CLUSTER, "%s did not bring the ranks together within %g seconds",
-                 t->mpi.name, seconds);
+                 t->mpi.name, ceil(seconds * 10) / 10);
         return qn__remedy(
             err, QN_CLUSTER,
             "look whether all ranks were started; a rank that ended before it met the "

@@ -391,11 +391,11 @@ static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], do
         pause = pause * 1.5 < 0.5 ? pause * 1.5 : 0.5;
     }
     if (known)
-        qn__fail(err, QN_CLUSTER, "rank %u found no rank 0 at %s:%u within %g seconds", p->rank,
-                 p->host, p->port, p->timeout);
+        qn__fail(err, QN_CLUSTER, "found no rank 0 at %s:%u within %g seconds", p->host, p->port,
+                 p->timeout);
     else
-        qn__fail(err, QN_CLUSTER, "rank %u found no address for the name \"%s\" within %g seconds",
-                 p->rank, p->host, p->timeout);
+        qn__fail(err, QN_CLUSTER, "found no address for the name \"%s\" within %g seconds", p->host,
+                 p->timeout);
     return qn__remedy(err, QN_CLUSTER,
                       "start rank 0 there, and let programs of this machine connect to it");
 }

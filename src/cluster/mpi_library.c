@@ -83,6 +83,7 @@ typedef struct search {
     const qn__launcher *launcher;
     qn__mpi *mpi;
     char unfit[400]; /* the last library that was found and does not fit */
+    int old;         /* because of its age */
 } search;
 
 static int wanted_kind(const search *s, const qn__mpi_abi *abi) {
@@ -91,13 +92,20 @@ static int wanted_kind(const search *s, const qn__mpi_abi *abi) {
                                                       : 1;
 }
 
+/* The first whose functions are as they are declared here: Open MPI 4.0, MPICH 3.1. */
+static int is_old(const qn__mpi *mpi) {
+    return mpi->major > 0 && mpi->major < (mpi->abi == &qn__mpi_open_mpi ? 4 : 3);
+}
+
 /* A library of another kind or generation than the launcher would not find it, and take every rank
  * for a run of its own. */
 static int fits(search *s, const qn__mpi *mpi) {
     const int wanted = s->launcher->major, generation = wanted > 4 ? 5 : 4;
     const int kind = wanted_kind(s, mpi->abi);
-    if (kind && (s->launcher->kind != QN__LAUNCHED_OPEN_MPI || wanted == 0 ||
-                 (mpi->major > 4 ? 5 : 4) == generation))
+    s->old = is_old(mpi);
+    if (!s->old && kind &&
+        (s->launcher->kind != QN__LAUNCHED_OPEN_MPI || wanted == 0 ||
+         (mpi->major > 4 ? 5 : 4) == generation))
         return 1;
     snprintf(s->unfit, sizeof s->unfit, "%s (%s)", mpi->name, mpi->path);
     return 0;
@@ -203,8 +211,8 @@ static qn_status named_file(search *s, const char *path, qn_error *err) {
     if (try_file(s, path))
         return QN_OK;
     if (s->unfit[0]) {
-        qn__fail(err, QN_UNSUPPORTED, "%s is %s, which does not go with %s", path, s->unfit,
-                 s->launcher->name);
+        qn__fail(err, QN_UNSUPPORTED, "QUERN_MPI is %s, which %s%s", s->unfit,
+                 s->old ? "is too old" : "does not go with ", s->old ? "" : s->launcher->name);
     } else {
         void *const handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         const char *const why = handle ? NULL : dlerror();
@@ -213,9 +221,10 @@ static qn_status named_file(search *s, const char *path, qn_error *err) {
         if (handle)
             dlclose(handle);
     }
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "let the environment variable QUERN_MPI name the launcher's own libmpi.so.40 "
-                      "or libmpich.so.12, or unset it");
+    return qn__remedy(
+        err, QN_UNSUPPORTED,
+        "let the environment variable QUERN_MPI name the launcher's own libmpi.so.40 "
+        "(Open MPI 4.0 or later) or libmpich.so.12 (MPICH 3.1 or later), or unset it");
 }
 
 qn_status qn__mpi_open(const qn__launcher *launcher, qn__mpi *mpi, qn_error *err) {
@@ -228,7 +237,8 @@ qn_status qn__mpi_open(const qn__launcher *launcher, qn__mpi *mpi, qn_error *err
         return QN_OK;
     const char *const by = launcher->name[0] ? launcher->name : "mpirun";
     if (s.unfit[0])
-        qn__fail(err, QN_UNSUPPORTED, "no MPI library goes with %s; found was %s", by, s.unfit);
+        qn__fail(err, QN_UNSUPPORTED, "no MPI library goes with %s; found was %s%s", by, s.unfit,
+                 s.old ? ", which is too old" : "");
     else
         qn__fail(err, QN_UNSUPPORTED, "there is no MPI library here that goes with %s", by);
     return qn__remedy(err, QN_UNSUPPORTED,
