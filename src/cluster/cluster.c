@@ -130,7 +130,7 @@ void qn__cluster_go_on(qn_cluster *c) {
         qn__rounds_go_on(&c->rounds);
 }
 
-void qn__cluster_fail(qn_cluster *c, const qn_error *why) { qn__rounds_fail(&c->rounds, why); }
+void qn__cluster_fail(qn_cluster *c, qn_error *why) { qn__rounds_fail(&c->rounds, why); }
 
 int qn__cluster_withdraw(qn_cluster *c) {
     if (!c)

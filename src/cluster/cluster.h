@@ -73,8 +73,9 @@ int qn__cluster_stopping(const qn_cluster *c);
 /* For all ranks after the same round: they have stopped, and may begin anew. */
 void qn__cluster_go_on(qn_cluster *c);
 
-/* This rank cannot go on: all others fail alike, with a message that names rank and host. */
-void qn__cluster_fail(qn_cluster *c, const qn_error *why);
+/* This rank cannot go on: all others fail alike, with a message that names rank and host, and that
+ * *why becomes too; if some rank has failed before, with that one's. */
+void qn__cluster_fail(qn_cluster *c, qn_error *why);
 
 /* This rank alone cannot go on (its devices are lost): the others are told at once and go on
  * without it; every call here fails with QN_CLUSTER from now on, and qn_cluster_over returns at

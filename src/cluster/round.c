@@ -157,20 +157,25 @@ static void set_failure(qn__rounds *r, uint32_t from, const qn_error *why) {
     qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_FAIL, .extra = from}, why, sizeof *why);
 }
 
-void qn__rounds_fail_all(qn__rounds *r, const qn_error *why) {
+void qn__rounds_fail_all(qn__rounds *r, qn_error *why) {
     qn_error told = {0};
+    if (r->error.status != QN_OK) { /* it may be the very one; all say the same in any case */
+        *why = r->error;
+        return;
+    }
     if (strncmp(why->what, r->name[r->rank], strlen(r->name[r->rank])) == 0)
         told = *why;
     else
         qn__fail(&told, why->status, "%s: %s", r->name[r->rank], why->what);
-    if (told.status == QN_DEVICE)
-        told.status = QN_CLUSTER; /* nobody else shall take it for a loss of its own */
     memcpy(told.where, why->where, sizeof told.where);
     memcpy(told.remedy, why->remedy, sizeof told.remedy);
+    *why = told;
+    if (told.status == QN_DEVICE)
+        told.status = QN_CLUSTER; /* nobody else shall take it for a loss of its own */
     set_failure(r, r->rank, &told);
 }
 
-void qn__rounds_fail(qn__rounds *r, const qn_error *why) {
+void qn__rounds_fail(qn__rounds *r, qn_error *why) {
     pthread_mutex_lock(&r->lock);
     qn__rounds_fail_all(r, why);
     pthread_mutex_unlock(&r->lock);
@@ -403,7 +408,10 @@ void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__
 void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how) {
     pthread_mutex_lock(&r->lock);
     r->gone[rank] = (unsigned char)(1 + how);
-    if (!r->over && !r->shut) {
+    /* Whoever ends after a failure changes nothing any more: who speaks of it is the same for all.
+     */
+    const int failed = r->error.status != QN_OK && !r->outcast;
+    if (!r->over && !r->shut && !failed) {
         if (r->noticed <= 0 && qn__ranks_has(&r->members, rank))
             r->noticed = r->post->calls->now(r->post);
         qn__view_gone(r->view, rank, how);

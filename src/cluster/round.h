@@ -156,7 +156,7 @@ qn__going_on qn__rounds_step(qn__rounds *r);
 int64_t *qn__rounds_part(qn__rounds *r);
 const int64_t *qn__rounds_total(qn__rounds *r);
 
-void qn__rounds_fail(qn__rounds *r, const qn_error *why);
+void qn__rounds_fail(qn__rounds *r, qn_error *why);
 /* This rank takes no part any more, and tells the others so. 0: it took none before. */
 int qn__rounds_withdraw(qn__rounds *r);
 /* After that: 1 when no other rank can finish the run, as far as is known by now. */
@@ -187,7 +187,7 @@ void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, .
     __attribute__((format(printf, 3, 4)));
 void qn__rounds_ring(qn__rounds *r);
 /* This rank's failure becomes everybody's. */
-void qn__rounds_fail_all(qn__rounds *r, const qn_error *why);
+void qn__rounds_fail_all(qn__rounds *r, qn_error *why);
 /* Sends a message to every other member. */
 void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes);
 void qn__rounds_done(qn__rounds *r, int code);

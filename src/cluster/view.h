@@ -59,8 +59,8 @@ void qn__view_tick(qn__view *view, double now);
 
 /* This rank takes no part any more: `outcast` follows, and the others are told. */
 void qn__view_withdraw(qn__view *view, const char *why);
-/* Of a rank that takes no part any more: 1 when the others of its last view all have died or take no
- * part either. */
+/* Of a rank that takes no part any more: 1 when the others of its last view all have died or take
+ * no part either. */
 int qn__view_deserted(const qn__view *view);
 
 #endif

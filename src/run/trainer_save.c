@@ -64,7 +64,7 @@ qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
 
 int qn__train_speaks(const qn_train *t) { return !t->cluster || qn_cluster_speaks(t->cluster); }
 
-qn_status qn__train_fail_all(qn_train *t, qn_status status, const qn_error *err) {
+qn_status qn__train_fail_all(qn_train *t, qn_status status, qn_error *err) {
     /* What came from the cluster is no news for the others. */
     if (t->cluster && status == QN_DEVICE)
         qn__cluster_withdraw(t->cluster);

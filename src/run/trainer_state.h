@@ -74,7 +74,7 @@ int qn__train_speaks(const qn_train *train);
 
 /* Makes `err` the failure of all ranks, unless its devices' end makes this one leave alone. Returns
  * its status. */
-qn_status qn__train_fail_all(qn_train *train, qn_status status, const qn_error *err);
+qn_status qn__train_fail_all(qn_train *train, qn_status status, qn_error *err);
 
 /* trainer_save.c: writes a checkpoint when one is due; the last one of a call of qn_train_run (by
  * qn__by_speaker); and what is left when this rank has no worker any more: fills err's remedy. */
