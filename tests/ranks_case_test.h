@@ -61,6 +61,18 @@ static inline void *hand_lives(void *argument) {
     return NULL;
 }
 
+static inline void alone_is(tiny *alone) {
+    qn_data *data = tiny_data();
+    assert_int_equal(tiny_run(alone, data), QN_OK);
+    qn_data_close(data);
+}
+
+static inline void remove_folder(const char *dir) {
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+}
+
 /* Runs the crew: what each rank does stands in hands[0 .. ranks-1]; their data is made here. */
 static inline void crew_run(hand *hands, uint32_t ranks) {
     char place[32];

@@ -21,6 +21,7 @@ enum { RANKS = 4, SECONDS = 60 };
 /* What the processes of a run share with the test. */
 typedef struct stage {
     atomic_uint met;      /* ranks that have begun */
+    atomic_uint dying;    /* ranks that ended themselves, a bit each */
     atomic_ulong steps;   /* the most that a rank has done */
     atomic_uint finished; /* 1 + the rank that had the last word */
     hand hands[RANKS];
@@ -42,12 +43,86 @@ static void note_step(void *user, const qn_step_event *e) {
         ;
 }
 
-/* A rank in a process of its own, whose worker takes its time. */
-static void live(stage *s, uint32_t rank) {
+/* ------------------------------------------------------------------- a death in a certain call */
+
+/* What a rank is at when it dies: computing grains of a step, fetching their sums, updating,
+ * computing a part of a validation, fetching the state for a checkpoint, telling that the files are
+ * written, or anything at all once another rank is dead. */
+typedef enum place {
+    NOWHERE,
+    IN_GRAINS,
+    IN_COLLECT,
+    IN_UPDATE,
+    IN_APPLY,
+    IN_SAVE,
+    AT_THE_END,
+    IN_RECOVERY,
+    PLACES
+} place;
+
+typedef struct doom {
+    place where;
+    uint32_t call; /* from 1 */
+    uint32_t rank;
+} doom;
+
+static doom own;      /* of a rank's own process */
+static uint32_t told; /* calls so far at that place */
+
+static void maybe_die(place at) {
+    const int now = own.where == IN_RECOVERY ? atomic_load(&here->dying) != 0 : own.where == at;
+    if (!now || ++told != own.call)
+        return;
+    atomic_fetch_or(&here->dying, 1u << own.rank);
+    raise(SIGKILL);
+}
+
+static qn_status grains(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t count,
+                        qn_error *err) {
+    maybe_die(IN_GRAINS);
+    return qn__fake_device.train_grains(w, batch, first, count, err);
+}
+
+static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
+    maybe_die(IN_COLLECT);
+    return qn__fake_device.collect(w, sums, tally, err);
+}
+
+static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
+                        qn_error *err) {
+    maybe_die(IN_UPDATE);
+    return qn__fake_device.update(w, numbers, sums, err);
+}
+
+static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
+                       qn__tally *tally, qn_error *err) {
+    maybe_die(IN_APPLY);
+    return qn__fake_device.apply(w, batch, applied, tally, err);
+}
+
+static qn_status save(qn__worker *w, qn__state *state, qn_error *err) {
+    maybe_die(IN_SAVE);
+    return qn__fake_device.save(w, state, err);
+}
+
+/* ------------------------------------------------------------------------------- ranks as
+ * processes
+ */
+
+/* A rank in a process of its own, whose worker takes its time; it dies as `doomed` says. */
+static void live(stage *s, uint32_t rank, doom doomed) {
     hand *h = &s->hands[rank];
     const qn__fake_plan plan = {.count = 1, .device = {{.rate = 500}}};
-    const qn__member member = {.device = &qn__fake_device};
+    qn__device_table mortal = qn__fake_device;
+    const qn__member member = {.device = &mortal};
+    mortal.train_grains = grains;
+    mortal.collect = collect;
+    mortal.update = update;
+    mortal.apply = apply;
+    mortal.save = save;
     here = s;
+    own = doomed;
+    own.rank = rank;
     qn__fake_set(&plan);
     h->run.members = &member;
     h->run.count = 1;
@@ -59,25 +134,27 @@ static void live(stage *s, uint32_t rank) {
         h->status = tiny_run(&h->run, h->data);
     while (h->status == QN_OK && !qn_cluster_over(h->run.cluster, &h->code)) {
         atomic_store(&s->finished, 1 + rank);
+        maybe_die(AT_THE_END);
         qn_cluster_finish(h->run.cluster, 7);
     }
     qn_cluster_leave(h->run.cluster);
     _exit(0);
 }
 
-static void start(stage *s, pid_t *process, char place[32]) {
-    free_place(place);
+/* `doomed`: of each rank; NULL: nobody. */
+static void start(stage *s, pid_t *process, char meet[32], const doom *doomed) {
+    free_place(meet);
     for (uint32_t r = 0; r < RANKS; ++r) {
         hand *h = &s->hands[r];
         h->rank = r;
         h->ranks = RANKS;
-        h->meet = place;
+        h->meet = meet;
         h->code = -1;
         h->status = QN_INTERRUPTED;
         process[r] = fork();
         assert_true(process[r] >= 0);
         if (process[r] == 0)
-            live(s, r);
+            live(s, r, doomed ? doomed[r] : (doom){0});
     }
 }
 
@@ -112,22 +189,36 @@ static uint32_t cases(uint32_t usual) {
     return given ? (uint32_t)strtoul(given, NULL, 10) : usual;
 }
 
+/* Those that are left have what a process alone has. */
+static void check_left(const stage *s, uint32_t dead, const tiny *alone, uint32_t trial) {
+    uint32_t alive = 0;
+    for (uint32_t r = 0; r < RANKS; ++r) {
+        const hand *h = &s->hands[r];
+        if (dead >> r & 1)
+            continue;
+        ++alive;
+        if (h->status != QN_OK || strcmp(h->run.digest, alone->digest) != 0 ||
+            strcmp(h->run.epochs, alone->epochs) != 0 || h->code != 7)
+            fail_msg("trial %u, dead %x, rank %u: %s, %s, code %d, %s", trial, dead, r,
+                     qn_status_name(h->status), h->run.err.what, h->code, h->run.epochs);
+    }
+    assert_true(alive > 0 && atomic_load(&s->finished) > 0);
+}
+
 /* One, two or three of four, at once or one after another. */
 static void test_any_rank_at_any_moment(void **state) {
     (void)state;
     tiny alone = {0};
-    qn_data *data = tiny_data();
-    assert_int_equal(tiny_run(&alone, data), QN_OK);
-    qn_data_close(data);
+    alone_is(&alone);
     const uint32_t seed = (uint32_t)time(NULL);
     print_message("seed %u\n", seed);
     random_state = seed;
     for (uint32_t trial = 0; trial < cases(40); ++trial) {
-        char place[32];
+        char meet[32];
         pid_t process[RANKS];
         stage *s = make_stage();
         const uint64_t mine = random_state; /* data is drawn from the same numbers */
-        start(s, process, place);
+        start(s, process, meet, NULL);
         random_state = mine;
         const double until = qn__now() + SECONDS;
         while (atomic_load(&s->met) < RANKS && qn__now() < until)
@@ -143,23 +234,50 @@ static void test_any_rank_at_any_moment(void **state) {
         if (!all_ended(process))
             fail_msg("trial %u: the ranks hang (dead: %x, steps %lu)", trial, dead,
                      atomic_load(&s->steps));
-        uint32_t alive = 0;
-        for (uint32_t r = 0; r < RANKS; ++r) {
-            const hand *h = &s->hands[r];
-            if (dead >> r & 1)
-                continue;
-            ++alive;
-            if (h->status != QN_OK || strcmp(h->run.digest, alone.digest) != 0 ||
-                strcmp(h->run.epochs, alone.epochs) != 0 || h->code != 7)
-                fail_msg("trial %u, dead %x, rank %u: %s, %s, code %d, %s", trial, dead, r,
-                         qn_status_name(h->status), h->run.err.what, h->code, h->run.epochs);
-        }
-        assert_true(alive > 0 && atomic_load(&s->finished) > 0);
+        check_left(s, dead, &alone, trial);
         munmap(s, sizeof *s);
     }
 }
 
+/* Every place in which a rank can be, the first rank and others; then with another rank that dies
+ * when it is at the same place, and with one that dies while the others recover. */
+static void test_every_place(void **state) {
+    (void)state;
+    static const uint32_t calls[PLACES][2] = {
+        [IN_GRAINS] = {1, 3}, [IN_COLLECT] = {1, 3}, [IN_UPDATE] = {1, 9},
+        [IN_APPLY] = {1, 1},  [IN_SAVE] = {1, 1},    [AT_THE_END] = {1, 1}};
+    tiny alone = {0};
+    alone_is(&alone);
+    for (place where = IN_GRAINS; where < IN_RECOVERY; ++where)
+        for (uint32_t k = 0; k < 4; ++k) {
+            char meet[32], dir[] = "/tmp/quern-deaths-XXXXXX";
+            pid_t process[RANKS];
+            /* The last places are those of the first rank that is left: all of the validation is
+             * one piece. */
+            const uint32_t who = where >= IN_APPLY ? 0 : k, next = (who + 1) % RANKS;
+            doom doomed[RANKS] = {0};
+            stage *s = make_stage();
+            doomed[who] = (doom){where, calls[where][k & 1], who};
+            if (k == 2)
+                doomed[next] = doomed[who];
+            if (k == 3)
+                doomed[next] = (doom){IN_RECOVERY, 1, next};
+            assert_non_null(mkdtemp(dir));
+            for (uint32_t r = 0; where == IN_SAVE && r < RANKS; ++r)
+                s->hands[r].run.checkpoints = dir;
+            start(s, process, meet, doomed);
+            if (!all_ended(process))
+                fail_msg("place %d, case %u: the ranks hang", where, k);
+            if (!(atomic_load(&s->dying) >> who & 1))
+                fail_msg("place %d, case %u: rank %u never came there", where, k, who);
+            check_left(s, atomic_load(&s->dying), &alone, 10 * where + k);
+            munmap(s, sizeof *s);
+            remove_folder(dir);
+        }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_any_rank_at_any_moment)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_place),
+                                       cmocka_unit_test(test_any_rank_at_any_moment)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

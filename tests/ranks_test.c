@@ -10,18 +10,6 @@
 #include "ranks_case_test.h"
 #include <sys/stat.h>
 
-static void alone_is(tiny *alone) {
-    qn_data *data = tiny_data();
-    assert_int_equal(tiny_run(alone, data), QN_OK);
-    qn_data_close(data);
-}
-
-static void remove_folder(const char *dir) {
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    assert_int_equal(system(command), 0);
-}
-
 /* 12 grains a step: also for more ranks than that. */
 static void test_counts_of_ranks(void **state) {
     (void)state;
