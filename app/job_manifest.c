@@ -145,7 +145,7 @@ static void put_mpi_job(const job *j, FILE *to) {
     put_mounts(j, to, 12);
     put_volumes(j, to, 10);
     fprintf(to, "    # The ranks; the operator starts sshd in them, through which mpirun comes.\n");
-    put_replica(j, to, "Worker", j->ranks, "Never");
+    put_replica(j, to, "Worker", j->ranks, "OnFailure");
     put_resources(j, to, 12);
     put_mounts(j, to, 12);
     put_volumes(j, to, 10);

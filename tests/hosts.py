@@ -61,12 +61,12 @@ def processes():
 
 
 class Hosts:
-    def __init__(self, count, delay=0.0, own_size="64m"):
+    def __init__(self, count, delay=0.0, own_size="64m", names=NAMES):
         """`delay`: seconds that a frame takes between the first host and each other one."""
         lacking = _ready()
         if lacking:
             pytest.skip(f"no hosts on this machine: {lacking}; see scripts/setup.sh")
-        self.names = NAMES[:count]
+        self.names = names[:count]
         self.addresses = [f"10.77.0.{i + 1}" for i in range(count)]
         self.folder = Path(tempfile.mkdtemp(prefix="quern-hosts-"))
         self.own = self.folder / "own"

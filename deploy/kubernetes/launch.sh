@@ -1,0 +1,49 @@
+#!/bin/bash
+# quern-launch MODEL PROGRAM ARGUMENTS...
+#
+# What the launcher's pod of an MPIJob runs: PROGRAM on every host that the operator lists, by
+# mpirun. Ends with 0 when the file MODEL has been replaced, and with another code otherwise, so
+# that the pod is started again and the run goes on from its checkpoint: launchers that let ranks
+# outlive one another do not tell by their exit codes.
+set -u
+
+if [ $# -lt 2 ]; then
+    echo "usage: quern-launch MODEL PROGRAM ARGUMENTS..." >&2
+    exit 2
+fi
+model=$1
+shift
+# The operator names the file with its hosts to mpirun of Open MPI 4; version 5 has another name for it.
+hosts=${OMPI_MCA_orte_default_hostfile:-/etc/mpi/hostfile}
+
+# Each has its own word for letting the others live on when a rank dies. A rank takes all cores of
+# its pod, so none is bound to one.
+version=$(mpirun --version 2>&1)
+case $version in
+*"Open MPI) 4"*) launch=(mpirun --bind-to none --enable-recovery --hostfile "$hosts") ;;
+*"Open MPI) "*) launch=(mpirun --bind-to none --with-ft ulfm --hostfile "$hosts") ;;
+*)
+    echo "quern-launch: there is no mpirun of Open MPI here: ${version%%$'\n'*}" >&2
+    exit 2
+    ;;
+esac
+
+# The model file is replaced, never written into: its number and its time tell whether it is new.
+model_version() { stat -c '%i %y' -- "$model" 2>/dev/null; }
+
+# Kubernetes sends TERM before it ends a pod; the ranks then stop with a checkpoint.
+running=
+trap '[ -z "$running" ] || kill -s USR2 "$running" 2>/dev/null' TERM INT
+
+before=$(model_version)
+"${launch[@]}" "$@" &
+running=$!
+while :; do
+    wait "$running"
+    code=$?
+    kill -0 "$running" 2>/dev/null || break
+done
+[ "$(model_version)" = "$before" ] || exit 0
+[ "$code" != 0 ] || code=1
+echo "quern-launch: the ranks ended ($code) before $model was written" >&2
+exit "$code"
