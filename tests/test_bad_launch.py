@@ -97,15 +97,14 @@ def test_a_launchers_variables_without_the_launcher(run_quern, tmp_path, variabl
     assert status == 0 or (says and not (tmp_path / "m").exists())
 
 
-@pytest.mark.parametrize("launcher", launch.MPIS)
+@pytest.mark.parametrize("launcher", ["openmpi5", "openmpi4"])
 def test_a_host_that_is_not_there(launcher, quern, tmp_path):
-    """The launcher says so, and nothing is written. MPICH's would wait for ever without a time
-    limit of its own."""
+    """The launcher says so and ends (MPICH's does not: it waits for ever), nothing is written."""
     mpi = launch.MPIS[launcher]
     hosts = tmp_path / "hosts"
     hosts.write_text(mpi["form"].format("no-such-host.invalid", 2) + "\n")
     with launch.Run(quern, launcher, 2, [*SMALL, "-o", tmp_path / "m"],
-                    options=[mpi["hostfile"], hosts], environment={"MPIEXEC_TIMEOUT": "5"}) as run:
+                    options=[mpi["hostfile"], hosts]) as run:
         assert 0 not in run.wait(60), run.story()
     assert not (tmp_path / "m").exists()
 
