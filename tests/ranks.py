@@ -19,17 +19,19 @@ def tail(text):
 
 
 class Ranks:
-    """`count` ranks of one command; `own` adds words for some ranks: {1: ["--lr", "0.2"]}.
+    """`count` ranks of one command; `own` adds words for some ranks: {1: ["--lr", "0.2"]};
+    `programs` names another program for some: {1: ["qemu-aarch64", "quern"]}.
 
     Use it with `with`: whatever happens, no rank outlives the block."""
 
     def __init__(self, quern, count, *words, own=None, cwd=None, env=None, meet=None, wrap=None,
-                 timeout=120):
+                 programs=None, timeout=120):
         meet = meet or f"127.0.0.1:{free_port()}"
         self.timeout = timeout
         self.rank = []
         for i in range(count):
-            command = [quern, *map(str, words), "--meet", meet, "--ranks", str(count), "--rank",
+            program = (programs or {}).get(i, [quern])
+            command = [*map(str, [*program, *words]), "--meet", meet, "--ranks", str(count), "--rank",
                        str(i), *map(str, (own or {}).get(i, []))]
             self.rank.append(subprocess.Popen(
                 (wrap(i) if wrap else []) + command, stdout=subprocess.PIPE,

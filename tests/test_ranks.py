@@ -13,6 +13,7 @@ import time
 import pytest
 
 import devices
+import builds
 import hosts
 import ranks
 import recipes
@@ -43,13 +44,33 @@ def said(done, *texts, at=0):
 # ---------------------------------------------------------------- the same bytes, one voice
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", ["batch-50-grain-7", "adamw", "valid", "scale-standard"])
+@pytest.mark.parametrize("name", recipes.RECIPES)
 def test_training(quern, files, tmp_path, count, name):
     out = tmp_path / "m.safetensors"
     done = ranks.run(quern, count, *words_of(name, files), "--quiet", "-o", out)
     assert recipes.sha256(out) == recipes.table()[name]
     assert done[0][1].split() == [recipes.table()[name], str(out)]
     assert all(o == e == "" for _, o, e in done[1:])
+
+
+@pytest.mark.parametrize("build", ["asan", "tsan"])
+def test_sanitizer_builds(build, files, tmp_path):
+    """Whole ranks are clean, from the meeting to the model."""
+    program = builds.command(build, builds.ready(build) / "quern")
+    ranks.run(None, 3, *words_of("batch-50-grain-7", files), "--quiet", "-o", tmp_path / "m",
+              programs={i: program for i in range(3)}, env=builds.environment(build))
+    assert recipes.sha256(tmp_path / "m") == recipes.table()["batch-50-grain-7"]
+
+
+@pytest.mark.parametrize("name", ["dropout", "batch-50-grain-7"])
+def test_arm_beside_intel(name, quern, files, tmp_path):
+    """Processors of two makes in one step, one of them emulated; they even share their memory."""
+    program = builds.command("aarch64", builds.ready("aarch64") / "quern")
+    done = ranks.run(quern, 3, *words_of(name, files), "--json", "-o", tmp_path / "m",
+                     programs={1: program})
+    assert recipes.sha256(tmp_path / "m") == recipes.table()[name]
+    end = json.loads(done[0][1].splitlines()[-1])
+    assert [r["rank"] for r in end["ranks"] if r["items"] > 0] == [0, 1, 2]
 
 
 def test_report(quern, tmp_path):
