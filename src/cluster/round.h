@@ -126,6 +126,8 @@ typedef struct qn__rounds {
     char note[512]; /* for on_note; empty: none */
 
     qn__rank_traffic traffic;
+    /* By count, of rounds of so many words in a view. */
+    uint64_t counted_stamp, counted_words, counted_out, counted_in;
 } qn__rounds;
 
 /* `common` is private; until qn__rounds_share, no two ranks share memory. */

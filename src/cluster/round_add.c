@@ -352,7 +352,9 @@ void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count) {
     first += qn__rounds_trailer(r->ranks);
     const int counts = r->begun && !r->frozen && !r->behind && !r->arrived &&
                        r->taken == r->ranges && r->error.status == QN_OK;
-    if (counts && first < r->final_from && first + count >= r->final_from && prepare(r)) {
+    /* On one machine nothing is on its way meanwhile: who adds early only comes later itself. */
+    if (counts && first < r->final_from && first + count >= r->final_from && prepare(r) &&
+        r->layout.machines > 1) {
         qn__desk *desk = desk_of(r, r->rank);
         r->final_from = first;
         atomic_store(&desk->signature, r->signature);
@@ -458,9 +460,12 @@ qn__going_on qn__rounds_take_supply(qn__rounds *r) {
 
 void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in) {
     qn__layout *l = &r->layout;
-    *out = *in = 0;
     pthread_mutex_lock(&r->lock);
-    if (!r->working && !r->begun) {
+    if (!r->working && !r->begun &&
+        (r->counted_stamp != r->stamp || r->counted_words != words || words == 0)) {
+        r->counted_stamp = r->stamp;
+        r->counted_words = words;
+        r->counted_out = r->counted_in = 0;
         forget_pieces(r);
         qn__layout_members(l, &r->members, qn__rounds_machines(r, r->finished + 1));
         qn__layout_words(l, words + qn__rounds_trailer(r->ranks));
@@ -469,10 +474,12 @@ void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in
         for (uint32_t i = 0; i < pieces; ++i) {
             const uint64_t bytes = sizeof(qn__head) + r->piece[i].count * sizeof(int64_t);
             const uint64_t times = r->piece[i].owner == r->rank ? l->machines - 1 : 1;
-            *out += times * bytes;
-            *in += times * bytes;
+            r->counted_out += times * bytes;
+            r->counted_in += times * bytes;
         }
         r->ready = 0;
     }
+    *out = r->counted_words == words ? r->counted_out : 0;
+    *in = r->counted_words == words ? r->counted_in : 0;
     pthread_mutex_unlock(&r->lock);
 }

@@ -139,6 +139,80 @@ static void check_shared(subject *s) {
     }
 }
 
+/* What train_share told of, as it was at that moment. */
+typedef struct early {
+    const int64_t *sums;
+    int64_t *seen;
+    uint64_t from; /* words behind it were told of */
+    int in_order;
+} early;
+
+static void take_early(void *user, uint64_t first, uint64_t words) {
+    early *e = user;
+    e->in_order &= words > 0 && first + words == e->from;
+    memcpy(e->seen + first, e->sums + first, words * sizeof *e->seen);
+    e->from = first;
+}
+
+/* A batch in shares, each written over what stood there; their sum goes to s->sums. */
+static qn_status train_in_shares(subject *s, const qn__batch *batch, int64_t *share, int64_t *seen,
+                                 qn__tally *tally) {
+    const uint32_t grain = s->c->program.grain, grains = (batch->items + grain - 1) / grain;
+    const uint64_t n = s->c->program.parameters;
+    memset(s->sums, 0, n * sizeof *s->sums);
+    for (uint32_t first = 0; first < grains;) {
+        const uint32_t count = 1 + below(s->c, grains - first);
+        early e = {share, seen, n, 1};
+        const qn__outlet outlet = {share, below(s->c, 4) ? take_early : NULL, &e};
+        memset(share, 0x5a, n * sizeof *share);
+        const qn_status status =
+            s->device->train_share(s->worker, batch, first, count, &outlet, tally, &s->err);
+        if (status != QN_OK)
+            return status;
+        if (!e.in_order)
+            complain(s, "words told of early", e.from, "not the end of all, or not what precedes");
+        same_sums(s, "words told of early", seen + e.from, share + e.from, n - e.from);
+        for (uint64_t i = 0; i < n; ++i)
+            s->sums[i] += share[i];
+        first += count;
+    }
+    return QN_OK;
+}
+
+/* A rank's way: shares that go straight to where ranks add them up. */
+static void check_shares(subject *s) {
+    const uint64_t n = s->c->program.parameters;
+    const size_t used = s->c->used;
+    if (!s->device->train_share)
+        return;
+    int64_t *share = cut(s->c, n, sizeof *share), *seen = cut(s->c, n, sizeof *seen);
+    load(s);
+    for (uint32_t i = 0; i < s->e->steps; ++i) {
+        const expected_step *want = &s->e->step[i];
+        qn__tally tally = {.loss = 5, .correct = 6, .items = 7};
+        qn_status status = train_in_shares(s, &s->c->batch[i], share, seen, &tally);
+        expect_status(s, "train_share", status, want->fails ? QN_NUMERIC : QN_OK);
+        if (want->fails)
+            break;
+        tally.loss -= 5;
+        tally.correct -= 6;
+        tally.items -= 7;
+        same_sums(s, "sums of shares", s->sums, want->sums, n);
+        same_tally(s, "tally of shares", &tally, &want->tally);
+        status = s->device->update(s->worker, &want->update, s->sums, &s->err);
+        expect_status(s, "update", status, QN_OK);
+        same_state(s, "parameters after shares", &want->after);
+        memset(s->sums, 0, n * sizeof *s->sums);
+        tally = (qn__tally){0};
+        expect_status(s, "collect", s->device->collect(s->worker, s->sums, &tally, &s->err), QN_OK);
+        for (uint64_t k = 0; k < n; ++k)
+            if (s->sums[k] != 0)
+                complain(s, "sums that were not to be touched", k, "not 0");
+        same_tally(s, "tally that was not to be touched", &tally, &(qn__tally){0});
+    }
+    s->c->used = used;
+}
+
 /* The batch that train_step is told will follow; sometimes none, or one that does not come. */
 static const qn__batch *next_of(const subject *s, uint32_t step) {
     const uint32_t luck = below(s->c, 4);
@@ -282,10 +356,12 @@ static void check_subject(subject *s) {
     load(s);
     same_state(s, "parameters loaded", &s->c->state);
     check_shared(s);
+    check_shares(s);
     check_apply(s);
     check_steps(s);
     check_steps_under_way(s);
     s->device->train_grains(s->worker, &s->c->batch[0], 0, 1, &s->err); /* load forgets it */
+    check_shares(s);
     check_shared(s); /* a failure or a prefetched batch leaves nothing behind */
     s->device->close(s->worker);
     s->c->used = used;

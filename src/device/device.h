@@ -6,9 +6,10 @@
  * num/program.h: for each layer the weights [out][in], then the biases [out].
  *
  * A step of training, seen from above: every worker computes some grains (train_grains), its sums
- * are added up (collect), and every worker applies the same update (update). A worker that has the
- * whole step to itself may do all three in one pass (train_step). Because grains and sums are
- * defined by docs/exactness.md, all ways give the same bytes. */
+ * are added up (collect), and every worker applies the same update (update). A worker that has a
+ * rank's whole share to itself may write its sums where ranks add them up (train_share), and one
+ * that has the whole step to itself may do all three in one pass (train_step). Because grains and
+ * sums are defined by docs/exactness.md, all ways give the same bytes. */
 #ifndef QN_DEVICE_DEVICE_H
 #define QN_DEVICE_DEVICE_H
 
@@ -19,7 +20,7 @@
 #include <stdint.h>
 
 /* Version of this table's layout; a backend of another version is not registered. */
-enum { QN__DEVICE_VERSION = 2 };
+enum { QN__DEVICE_VERSION = 3 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
  * stays as it is as long as the worker is open, so that it may be kept on a device; one of apply
@@ -67,6 +68,16 @@ typedef struct qn__traffic {
     double seconds_up, seconds_down; /* as the host or the device's own clock saw it */
 } qn__traffic;
 
+/* Where train_share puts its sums. */
+typedef struct qn__outlet {
+    int64_t *sums; /* parameters of them, written; what stood there does not matter */
+    /* May be NULL. Words first .. first+words-1 are as they will be, and so is all behind them: the
+     * last layers come first. Called by the thread that called train_share, while others may still
+     * compute; not all words need be told of. */
+    void (*ready)(void *user, uint64_t first, uint64_t words);
+    void *user;
+} qn__outlet;
+
 typedef struct qn__worker qn__worker; /* defined by each backend */
 
 typedef struct qn__device_table {
@@ -107,6 +118,13 @@ typedef struct qn__device_table {
 
     /* Adds the worker's sums to sums[parameters] and *tally and sets its own to zero. */
     qn_status (*collect)(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
+
+    /* Optional. What load, train_grains of these grains and collect would give, when no grains of
+     * the step came before: sums are written where they are to go, once, and the tally is added.
+     * The worker's own sums stay zero. After a failure what is in outlet->sums is undefined. */
+    qn_status (*train_share)(qn__worker *worker, const qn__batch *batch, uint32_t first,
+                             uint32_t count, const qn__outlet *outlet, qn__tally *tally,
+                             qn_error *err);
 
     /* Applies the optimiser with the combined sums of the step. */
     qn_status (*update)(qn__worker *worker, const qn__update *update, const int64_t *sums,

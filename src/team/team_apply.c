@@ -174,6 +174,7 @@ static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied 
 
 static qn_status range_of_pieces(qn__team *t, uint64_t set, qn__units range, qn_error *err) {
     qn__applied *const asked = t->applied;
+    qn__team_round_clear(t);
     lay_out(t, t->batch, asked, t->round.part, &t->places);
     t->applied = &t->places;
     qn_status status = share_pieces(t, set, (qn__chunk){range.first, range.count}, err);

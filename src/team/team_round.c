@@ -129,6 +129,13 @@ static void put_tally(qn__round_state *r) {
 /* A failure that is everybody's: it is the job's, not this rank's. */
 static int concerns_all(qn_status status) { return status == QN_NUMERIC; }
 
+void qn__team_round_clear(qn__team *t) {
+    qn__round_state *r = &t->round;
+    if (r->blank)
+        memset(r->part, 0, r->words * sizeof *r->part);
+    r->blank = 0;
+}
+
 /* Computes the ranges from number `done` on; *done says how far the part is. */
 static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute, uint32_t *done,
                                 qn_error *err) {
@@ -139,6 +146,7 @@ static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute,
         status = compute(t, set, r->range[*done], &why);
         if (concerns_all(status)) {
             r->failure = why;
+            r->failed_at = t->failed_at;
             status = QN_OK;
         }
     }
@@ -197,17 +205,19 @@ qn_status qn__team_round(qn__team *t, const qn__round *round, uint64_t set, qn__
     r->whole = 1;
     r->failure.status = QN_OK;
     r->tally = (qn__tally){0};
-    memset(r->part, 0, r->words * sizeof *r->part);
+    r->blank = 1;
     while (more) {
         const double begun = qn__now();
+        r->sending = 0;
         status = fetch_ranges(t, err);
         if (status == QN_OK)
             status = compute_ranges(t, set, compute, &done, err);
         if (status != QN_OK)
             return status;
+        qn__team_round_clear(t); /* where there was no range */
         put_tally(r);
         if (r->failure.status == QN_OK)
-            tell_cost(t, set, qn__now() - begun);
+            tell_cost(t, set, qn__now() - begun - r->sending);
         const double waiting = qn__now();
         status = qn__round_add_up(t->cluster, &more, &r->total, err);
         qn__trace_span(t->trace, t->track, "ranks", waiting, qn__now(), (qn__trace_value){0},

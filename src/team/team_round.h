@@ -13,11 +13,14 @@
  * sums cannot overflow; `failed` counts the ranks that found something that cannot be summed. */
 typedef struct qn__tally_words {
     int64_t loss_high, loss_low, correct, items, failed;
+    int64_t unused[3]; /* what follows begins a cache line */
 } qn__tally_words;
 enum { QN__TALLY_WORDS = sizeof(qn__tally_words) / sizeof(int64_t) };
 
 /* How the units of a round are computed: adds those of the range to what is at team->round.part,
- * and their tally to team->round.tally. QN_DEVICE: the state was lost. */
+ * and their tally to team->round.tally. Where team->round.blank is 1 the part is not cleared yet:
+ * qn__team_round_clear does that, or the sums are written over what stands there, and blank is set
+ * to 0. QN_DEVICE: the state was lost. */
 typedef qn_status (*qn__range_fn)(qn__team *team, uint64_t set, qn__units range, qn_error *err);
 
 /* This rank's share of the round, and the total of all: begins the round unless it is under way or
@@ -26,6 +29,9 @@ typedef qn_status (*qn__range_fn)(qn__team *team, uint64_t set, qn__units range,
  * failure of a unit, the first of all ranks', is everybody's. */
 qn_status qn__team_round(qn__team *team, const qn__round *round, uint64_t set, qn__range_fn compute,
                          qn__tally *tally, qn_error *err);
+
+/* Clears the part if it is still blank. */
+void qn__team_round_clear(qn__team *team);
 
 /* What was under way is over: the next round is another one. */
 void qn__team_round_end(qn__team *team);

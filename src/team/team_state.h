@@ -88,7 +88,9 @@ typedef struct qn__round_state {
     const int64_t *total; /* NULL: not there yet */
     qn_error failure;     /* of a unit of this rank */
     uint32_t failed_at;   /* which */
+    int blank;            /* the part holds what it held in an earlier round */
     int whole;            /* the share is computed in one go: its time counts */
+    double sending;       /* seconds of that in which sums left early */
     uint32_t units;       /* of the last share, and its time; 0: it does not count */
     double seconds;
     double update_seconds;
@@ -140,7 +142,8 @@ struct qn__team {
     const qn__mate *direct; /* collects into the round's part itself; NULL: nobody does */
     int64_t *into;          /* the sums of all */
     const int64_t *summed;  /* the same, or the total of all ranks */
-    uint64_t adding;        /* who adds them up */
+    uint64_t adding;        /* who takes part, and then adds them up */
+    qn__chunk range;        /* the grains that are being shared */
     qn__applied *applied;
     qn__applied places; /* among ranks: in the words of the round */
     uint32_t piece;     /* items of a piece of apply */

@@ -30,11 +30,12 @@ static void collect(qn__team *t, qn__mate *m) {
     int64_t *to = m == t->direct ? t->into : m->sums;
     if (!to && !(to = m->sums = qn__alloc(n, sizeof *m->sums, &m->error)))
         return;
-    if (!m->has_sums) {
-        if (m != t->direct)
-            memset(to, 0, n * sizeof *to);
+    if (!m->has_sums && m != t->direct)
+        memset(to, 0, n * sizeof *to);
+    else if (m == t->direct)
+        qn__team_round_clear(t);
+    if (!m->has_sums)
         m->part = (qn__tally){0};
-    }
     m->has_sums = 1;
     m->device->collect(m->worker, to, &m->part, &m->error);
     const double seconds = qn__now() - begun;
@@ -43,19 +44,45 @@ static void collect(qn__team *t, qn__mate *m) {
     qn__trace_span(t->trace, m->track, "collect", begun, begun + seconds, none, none);
 }
 
+/* Words of the sums that can travel while the device goes on. */
+static void ready(void *user, uint64_t first, uint64_t words) {
+    qn__team *t = user;
+    const double begun = qn__now();
+    qn__round_final(t->cluster, QN__TALLY_WORDS + first, words);
+    t->round.sending += qn__now() - begun;
+}
+
+/* Computes a chunk. 1: the sums are where they belong, for it was the whole of this rank's share;
+ * 0: they are with the worker. */
+static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
+    if (m != t->direct || !t->round.blank || chunk.count < t->range.count ||
+        !m->device->train_share) {
+        m->device->train_grains(m->worker, t->batch, chunk.first, chunk.count, &m->error);
+        return 0;
+    }
+    /* Rounds are for one thread, and only where nobody else takes part it is this one. */
+    const qn__outlet outlet = {t->into, qn__many(t->adding) ? NULL : ready, t};
+    t->round.blank = 0;
+    m->has_sums = 1;
+    m->part = (qn__tally){0};
+    m->device->train_share(m->worker, t->batch, chunk.first, chunk.count, &outlet, &m->part,
+                           &m->error);
+    return 1;
+}
+
 /* One worker in a shared step: pulls chunks until there are none, then fetches its sums. */
 static void grains_body(void *context, int index) {
     qn__team *t = context;
     qn__mate *m = &t->mate[index];
     qn__chunk chunk;
-    int some = 0;
+    int some = 0, owed = 0;
     double waiting = qn__now();
     while (m->error.status == QN_OK && qn__queue_take(&t->queue, (uint32_t)index, &chunk)) {
         const double begun = qn__now();
         if (some)
             qn__trace_span(t->trace, m->track, "wait", waiting, begun, none, none);
         some = 1;
-        m->device->train_grains(m->worker, t->batch, chunk.first, chunk.count, &m->error);
+        owed |= !compute(t, m, chunk);
         waiting = qn__now();
         qn__trace_span(t->trace, m->track, "grains", begun, waiting,
                        (qn__trace_value){"first", chunk.first},
@@ -69,7 +96,7 @@ static void grains_body(void *context, int index) {
         m->items += items_in(t, chunk);
         qn__queue_done(&t->queue, (uint32_t)index, chunk, waiting - begun);
     }
-    if (some && m->error.status == QN_OK)
+    if (owed && m->error.status == QN_OK)
         collect(t, m);
     if (m->error.status == QN_DEVICE)
         qn__queue_lose(&t->queue, (uint32_t)index);
@@ -82,6 +109,8 @@ static void grains_body(void *context, int index) {
 static qn_status share_grains(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].has_sums = 0;
+    t->range = range;
+    t->adding = set;
     if (qn__queue_fill_range(&t->queue, range, set) != 0)
         return qn__fail_memory(err, 1, sizeof(qn__chunk));
     for (;;) {
@@ -189,6 +218,7 @@ static qn_status range_of_grains(qn__team *t, uint64_t set, qn__units range, qn_
     t->direct = direct_of(t, set);
     t->into = t->round.part + QN__TALLY_WORDS;
     qn_status status = share_grains(t, set, (qn__chunk){range.first, range.count}, err);
+    qn__team_round_clear(t); /* unless somebody wrote there */
     if (status == QN_OK)
         status = add_up(t, set, &t->round.tally, err);
     return status;

@@ -47,6 +47,16 @@ static inline simde__m512i emulated_srai_epi32(simde__m512i a, unsigned shift) {
     return simde__m512i_from_private(x);
 }
 
+static inline simde__m512i emulated_shuffle_i64x2(simde__m512i a, simde__m512i b, int quarters) {
+    const simde__m512i_private x = simde__m512i_to_private(a), y = simde__m512i_to_private(b);
+    simde__m512i_private to;
+    for (int i = 0; i < 4; ++i)
+        to.m128i[i] = (i < 2 ? x : y).m128i[quarters >> 2 * i & 3];
+    return simde__m512i_from_private(to);
+}
+
+#undef _mm512_shuffle_i64x2
+#define _mm512_shuffle_i64x2(a, b, quarters) emulated_shuffle_i64x2(a, b, quarters)
 #undef _mm512_cvtps_pd
 #define _mm512_cvtps_pd(a) emulated_cvtps_pd(a)
 #undef _mm512_cvtpd_ps

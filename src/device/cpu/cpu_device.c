@@ -152,6 +152,7 @@ const qn__device_table qn__cpu_device = {
     .save = qn__cpu_save,
     .train_grains = qn__cpu_train_grains,
     .collect = qn__cpu_collect,
+    .train_share = qn__cpu_train_share,
     .update = qn__cpu_update,
     .train_step = qn__cpu_train_step,
     .apply = qn__cpu_apply,

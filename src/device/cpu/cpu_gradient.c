@@ -59,28 +59,48 @@ typedef struct sums {
     qn__sums kind; /* which of them holds the result */
 } sums;
 
-static int64_t integer(const sums *s, size_t i) {
-    return s->kind == QN__SUMS_INT64    ? s->wide[i]
-           : s->kind == QN__SUMS_DOUBLE ? (int64_t)s->narrow[i]
-                                        : (int64_t)s->partial[i];
+static const void *begin_of(const sums *s, size_t from) {
+    return s->kind == QN__SUMS_INT64    ? (const void *)(s->wide + from)
+           : s->kind == QN__SUMS_DOUBLE ? (const void *)(s->narrow + from)
+                                        : (const void *)(s->partial + from);
+}
+
+static const int64_t *integers_of(const qn__worker *w, sums *s, size_t from, size_t count) {
+    w->kernels->integers(count, s->kind, begin_of(s, from), s->wide + from);
+    return s->wide + from;
 }
 
 /* Applies or stores the sums of one block of 16 x 16 weights (or of 16 biases) of which `rows` are
  * real. They begin at element `from` of s, the parameters at element `at`. */
-static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at, const sums *s,
+static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at, sums *s,
                    size_t from, float *w, float *const slot[2], int64_t *total) {
     const size_t count = (size_t)rows * QN__PANEL;
-    const void *begin = s->kind == QN__SUMS_INT64    ? (const void *)(s->wide + from)
-                        : s->kind == QN__SUMS_DOUBLE ? (const void *)(s->narrow + from)
-                                                     : (const void *)(s->partial + from);
     if (pass->update) {
         pass->worker->kernels->update(pass->worker->program, pass->update, is_weight, count,
-                                      s->kind, begin, w + at, slot[0] ? slot[0] + at : NULL,
-                                      slot[1] ? slot[1] + at : NULL);
+                                      s->kind, begin_of(s, from), w + at,
+                                      slot[0] ? slot[0] + at : NULL, slot[1] ? slot[1] + at : NULL);
         return;
     }
+    const int64_t *more = integers_of(pass->worker, s, from, count);
     for (size_t i = 0; i < count; ++i)
-        total[at + i] += integer(s, from + i);
+        total[at + i] += more[i];
+}
+
+/* The sums of a block go where the outlet has them: a row of 16 inputs for each output. */
+static void put_weights(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t rows,
+                        uint32_t panel, sums *s, size_t from) {
+    const uint32_t out = panel * QN__PANEL, left = l->out - out;
+    int64_t *to = pass->outlet->sums + l->weights + (uint64_t)out * l->in + in * QN__PANEL;
+    const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
+    pass->worker->kernels->turn(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
+                                l->in);
+}
+
+static void put_biases(const qn__cpu_pass *pass, const qn__layer *l, uint32_t panel, sums *s) {
+    const uint32_t out = panel * QN__PANEL, left = l->out - out;
+    const int64_t *sum = integers_of(pass->worker, s, 0, QN__PANEL);
+    memcpy(pass->outlet->sums + l->biases + out, sum,
+           (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
 }
 
 /* Partials of all grains, summed where nothing needs to be looked at: in doubles, emptied into
@@ -150,6 +170,16 @@ static void call_for_block(const qn__cpu_layer *l, uint32_t in, uint32_t out, ui
     }
 }
 
+/* The same for the places of a block's sums. */
+static void call_for_outlet(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t out,
+                            uint32_t panels) {
+    const uint32_t end = (out + panels) * QN__PANEL < l->out ? (out + panels) * QN__PANEL : l->out;
+    const int64_t *to = pass->outlet->sums + l->weights + in * QN__PANEL;
+    for (uint64_t o = out * QN__PANEL; o < end; ++o)
+        for (uint32_t k = 0; k < QN__PANEL; k += 8)
+            __builtin_prefetch(to + o * l->in + k, 1);
+}
+
 /* Sums of the weights between the inputs of panel `in` and `panels` panels of outputs from `out`
  * on. */
 static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, uint32_t in,
@@ -164,14 +194,19 @@ static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, u
     sums s;
     if (pass->update)
         call_for_block(l, in, out, panels, w->slots);
+    else if (pass->outlet)
+        call_for_outlet(pass, l->layer, in, out, panels);
     if (how.narrow)
         sum_narrow(pass, a, how.some ? w->zeros[w->current].some + in * w->room : NULL, d, panels,
                    how.flush_every, &s);
     else if (sum_wide(pass, a, d, panels, rows, &s))
         return 1;
     for (uint32_t g = 0; g < panels; ++g)
-        finish(pass, 1, rows, ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK,
-               l->weights, l->weight_slot, l->weight_sums);
+        if (pass->outlet)
+            put_weights(pass, l->layer, in, rows, out + g, &s, g * BLOCK);
+        else
+            finish(pass, 1, rows, ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK,
+                   l->weights, l->weight_slot, l->weight_sums);
     return 0;
 }
 
@@ -189,28 +224,46 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
         w->kernels->bias_partial(n, d + (size_t)i * QN__PANEL, s.partial);
         bad |= add_wide(QN__PANEL, s.partial, p->partial_limit, s.wide);
     }
-    if (!bad)
+    if (!bad && pass->outlet)
+        put_biases(pass, l->layer, out, &s);
+    else if (!bad)
         finish(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot, l->bias_sums);
     return bad;
 }
 
+/* Groups of panels outside, inputs inside: the errors of a group stay in the cache while the inputs
+ * pass by. Sums that leave early do so from the end of all words, and there the biases of a layer
+ * stand behind its weights, so these then come group by group from the last one. */
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     summing how = choose(w, layer);
     how.some = layer == 0 && qn__cpu_mostly_zero(pass);
-    const uint32_t groups = (l->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
-    /* Groups outside, inputs inside: the errors of a group stay in the cache while the inputs pass
-     * by. */
+    const uint32_t groups = qn__cpu_groups(l);
     const qn__cpu_grid grid = {groups, l->in_panels, 1};
     for (uint32_t group, in; qn__cpu_take(w, thread, phase, grid, &group, &in);) {
+        if (pass->outlet)
+            group = groups - 1 - group;
         const uint32_t out = group * QN__OUT_GROUP;
         const uint32_t panels =
             l->out_panels - out < QN__OUT_GROUP ? l->out_panels - out : QN__OUT_GROUP;
         int bad = weights_task(pass, layer, how, in, out, panels);
-        for (uint32_t p = out; in == 0 && p < out + panels; ++p)
+        for (uint32_t p = out; in == 0 && p < out + panels && !pass->outlet; ++p)
             bad |= bias_task(pass, layer, p);
         if (bad)
             w->core[thread].failed_layer = (int)layer + 1;
+        if (pass->outlet)
+            qn__cpu_progress(pass, thread, layer, group);
+    }
+}
+
+void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_grid grid = {l->out_panels, 1, 1};
+    for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
+        if (bias_task(pass, layer, panel))
+            w->core[thread].failed_layer = (int)layer + 1;
+        qn__cpu_progress(pass, thread, layer, qn__cpu_groups(l));
     }
 }

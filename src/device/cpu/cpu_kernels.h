@@ -72,6 +72,15 @@ typedef struct qn__cpu_kernels {
      * narrow[i], narrow[i] = 0. */
     void (*flush)(size_t count, double *narrow, int64_t *wide);
 
+    /* to[i] = the integer that sums[i] stands for; doubles below 2^51 in magnitude. Integers need
+     * no copy, and none is made. */
+    void (*integers)(size_t count, qn__sums kind, const void *sums, int64_t *to);
+
+    /* to[c * to_stride + r] = from[r * from_stride + c] for r < rows, c < columns: between panels
+     * and the canonical order, either way. */
+    void (*turn)(uint32_t rows, uint32_t columns, const int64_t *from, size_t from_stride,
+                 int64_t *to, size_t to_stride);
+
     /* The optimiser over `count` (a multiple of 16) parameters; is_weight as in qn__update_one. */
     void (*update)(const qn__program *program, const qn__update *u, int is_weight, size_t count,
                    qn__sums kind, const void *sums, float *w, float *s0, float *s1);

@@ -76,8 +76,12 @@ static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase
         qn__cpu_backward(pass, thread, l, phase++);
         barrier(w, thread);
     }
-    for (uint32_t l = 0; l <= last; ++l)
+    for (uint32_t l = 0; l <= last && !pass->outlet; ++l)
         qn__cpu_gradient(pass, thread, l, phase++);
+    for (uint32_t l = last + 1; l-- > 0 && pass->outlet;) {
+        qn__cpu_biases(pass, thread, l, phase++);
+        qn__cpu_gradient(pass, thread, l, phase++);
+    }
     if (pass->next) {
         w->core[thread].next_input = 0;
         qn__cpu_fetch(pass, pass->next, 1 - w->current, thread, phase, &w->core[thread].next_input);
@@ -150,11 +154,15 @@ static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
     return QN_OK;
 }
 
+void qn__cpu_begin_phases(qn__worker *w) {
+    const size_t counters = qn__cpu_phases(w->program) * (size_t)w->threads;
+    for (size_t i = 0; i < counters; ++i)
+        atomic_store_explicit(&w->counter[i].taken, 0, memory_order_relaxed);
+}
+
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     qn__worker *w = pass->worker;
-    const uint32_t counters = (3 * w->program->layers + 4) * (uint32_t)w->threads;
-    for (uint32_t i = 0; i < counters; ++i)
-        atomic_store_explicit(&w->counter[i].taken, 0, memory_order_relaxed);
+    qn__cpu_begin_phases(w);
     pass->items = pass->batch->items;
     pass->stride = qn__cpu_stride(pass->items);
     if (same_batch(&w->fetched, pass->batch))

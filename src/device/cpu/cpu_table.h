@@ -12,6 +12,9 @@ qn_status qn__cpu_load(qn__worker *worker, const qn__state *state, qn_error *err
 qn_status qn__cpu_save(qn__worker *worker, qn__state *state, qn_error *err);
 qn_status qn__cpu_train_grains(qn__worker *worker, const qn__batch *batch, uint32_t first,
                                uint32_t count, qn_error *err);
+qn_status qn__cpu_train_share(qn__worker *worker, const qn__batch *batch, uint32_t first,
+                              uint32_t count, const qn__outlet *outlet, qn__tally *tally,
+                              qn_error *err);
 qn_status qn__cpu_collect(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
 qn_status qn__cpu_update(qn__worker *worker, const qn__update *update, const int64_t *sums,
                          qn_error *err);

@@ -90,15 +90,21 @@ static qn_status allocate(qn__worker *w, qn_error *err) {
     const qn__program *p = w->program;
     w->layer = qn__alloc(p->layers, sizeof *w->layer, err);
     w->core = qn__alloc((size_t)w->threads, sizeof *w->core, err);
-    w->counter =
-        qn__alloc((3 * (size_t)p->layers + 4) * (size_t)w->threads, sizeof *w->counter, err);
+    w->counter = qn__alloc(qn__cpu_phases(p) * (size_t)w->threads, sizeof *w->counter, err);
     if (!w->layer || !w->core || !w->counter)
         return QN_MEMORY;
+    size_t done = 0;
     for (uint32_t l = 0; l < p->layers; ++l) {
         w->layer[l].layer = &p->layer[l];
         w->layer[l].in_panels = (p->layer[l].in + QN__PANEL - 1) / QN__PANEL;
         w->layer[l].out_panels = (p->layer[l].out + QN__PANEL - 1) / QN__PANEL;
+        done += qn__cpu_groups(&w->layer[l]) + 1;
     }
+    w->done = qn__alloc(done, sizeof *w->done, err);
+    if (!w->done)
+        return QN_MEMORY;
+    for (uint32_t l = p->layers; l-- > 0;)
+        w->layer[l].done = w->done + (done -= qn__cpu_groups(&w->layer[l]) + 1);
     arena count = {0};
     carve_all(&count, w);
     if (count.overflow)
@@ -151,6 +157,7 @@ void qn__cpu_close(qn__worker *w) {
     }
     qn__free(w->block);
     qn__free(w->counter);
+    qn__free(w->done);
     qn__free(w->core);
     qn__free(w->layer);
     qn__free(w);
@@ -232,14 +239,21 @@ static qn_status need_sums(qn__worker *w, qn_error *err) {
     return QN_OK;
 }
 
-qn_status qn__cpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t first,
-                               uint32_t count, qn_error *err) {
+/* The items of some grains. */
+static qn__batch part_of(const qn__worker *w, const qn__batch *batch, uint32_t first,
+                         uint32_t count) {
     const uint32_t grain = w->program->grain, from = first * grain;
     const uint32_t to =
         batch->items - from < count * (uint64_t)grain ? batch->items : from + count * grain;
     qn__batch part = *batch;
     part.first += from;
     part.items = to - from;
+    return part;
+}
+
+qn_status qn__cpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t first,
+                               uint32_t count, qn_error *err) {
+    const qn__batch part = part_of(w, batch, first, count);
     qn_status status = need_sums(w, err);
     if (status != QN_OK)
         return status;
@@ -247,48 +261,12 @@ qn_status qn__cpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t f
     return qn__cpu_run(&pass, &w->tally, err);
 }
 
-qn_status qn__cpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
-    qn_status status = need_sums(w, err);
-    if (status != QN_OK)
-        return status;
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        const qn__cpu_layer *l = &w->layer[i];
-        int64_t *weights = sums + l->layer->weights, *biases = sums + l->layer->biases;
-        for (uint32_t o = 0; o < l->layer->out; ++o) {
-            for (uint32_t k = 0; k < l->layer->in; ++k)
-                weights[(size_t)o * l->layer->in + k] += l->weight_sums[place(l, o, k)];
-            biases[o] += l->bias_sums[o];
-        }
-    }
-    const int failed = qn__tally_add(tally, &w->tally);
-    clear_sums(w);
-    return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
-}
-
-qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t *sums,
-                         qn_error *err) {
-    qn_status status = need_sums(w, err);
-    if (status != QN_OK)
-        return status;
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        const qn__cpu_layer *l = &w->layer[i];
-        const size_t panel = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
-        for (uint32_t o = 0; o < l->layer->out; ++o) {
-            for (uint32_t k = 0; k < l->layer->in; ++k)
-                l->weight_sums[place(l, o, k)] =
-                    sums[l->layer->weights + (size_t)o * l->layer->in + k];
-            l->bias_sums[o] = sums[l->layer->biases + o];
-        }
-        for (uint32_t p = 0; p < l->out_panels; ++p)
-            w->kernels->update(w->program, update, 1, (size_t)l->layer->in * QN__PANEL,
-                               QN__SUMS_INT64, l->weight_sums + p * panel, l->weights + p * panel,
-                               w->slots > 0 ? l->weight_slot[0] + p * panel : NULL,
-                               w->slots > 1 ? l->weight_slot[1] + p * panel : NULL);
-        w->kernels->update(w->program, update, 0, (size_t)l->out_panels * QN__PANEL, QN__SUMS_INT64,
-                           l->bias_sums, l->bias, l->bias_slot[0], l->bias_slot[1]);
-    }
-    clear_sums(w);
-    return QN_OK;
+qn_status qn__cpu_train_share(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t count,
+                              const qn__outlet *outlet, qn__tally *tally, qn_error *err) {
+    const qn__batch part = part_of(w, batch, first, count);
+    qn__cpu_pass pass = {.worker = w, .batch = &part, .outlet = outlet, .training = 1};
+    qn__cpu_begin_progress(w);
+    return qn__cpu_run(&pass, tally, err);
 }
 
 qn_status qn__cpu_train_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,

@@ -27,6 +27,9 @@ typedef struct qn__cpu_layer {
     float *output;      /* out_panels x rows x 16, before dropout */
     float *dropped;     /* the same after dropout; NULL without */
     float *error;       /* delta of 8.2 - 8.5 */
+    /* Tasks of the gradient that are over, for each group of panels, behind them those of the
+     * biases: counted where somebody wants to be told. */
+    atomic_uint *done;
 } qn__cpu_layer;
 
 /* What one core needs for itself, on cache lines of its own. */
@@ -73,7 +76,12 @@ struct qn__worker {
     qn__tally tally;
     qn__cpu_core *core;
     qn__cpu_counter *counter; /* of the tasks of each phase: phase * threads + thread */
-    void *block;              /* the one allocation behind all arrays of floats */
+    atomic_uint *done;        /* those of all layers */
+    /* What thread 0 will tell of next: a layer (counted from 1; 0: nothing) and its group; words
+     * from `told` on were told of. */
+    uint32_t next_layer, next_group;
+    uint64_t told;
+    void *block; /* the one allocation behind all arrays of floats */
 };
 
 /* One pass of all cores over a batch. */
@@ -81,8 +89,11 @@ typedef struct qn__cpu_pass {
     qn__worker *worker;
     const qn__batch *batch;
     const qn__batch *next;    /* items to fetch meanwhile, or NULL */
-    const qn__update *update; /* NULL: add to the sums instead of updating */
-    qn__applied *applied;     /* apply only */
+    const qn__update *update; /* NULL: add to the sums, or write to the outlet */
+    const qn__outlet *outlet;
+    const int64_t *totals; /* of the step, for an update alone */
+    int64_t *into;         /* collect only */
+    qn__applied *applied;  /* apply only */
     int training;
     uint32_t items;
     size_t stride; /* qn__cpu_stride(items) */
@@ -95,6 +106,17 @@ static inline size_t qn__cpu_stride(uint32_t items) {
     return ((size_t)items + (items % 32 == 0)) * QN__PANEL;
 }
 
+/* Groups of panels of outputs: the columns of the gradient's grid. */
+static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
+    return (layer->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
+}
+
+/* Phases that a pass has at most. */
+static inline size_t qn__cpu_phases(const qn__program *program) {
+    return 4 * (size_t)program->layers + 4;
+}
+void qn__cpu_begin_phases(qn__worker *worker);
+
 /* The next task of a phase for a thread; 0 when none is left. */
 int qn__cpu_take(qn__worker *worker, int thread, uint32_t phase, qn__cpu_grid grid,
                  uint32_t *column, uint32_t *row);
@@ -106,6 +128,13 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+/* Those of a layer, into an outlet. */
+void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+
+void qn__cpu_begin_progress(qn__worker *worker);
+/* A task of the group, or of the biases (group qn__cpu_groups), has put its sums into the outlet:
+ * thread 0 tells of what is complete. */
+void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t group);
 
 /* Parts of the last phase. For the item in row `item`: from its outputs before the activation in
  * core->row, writes outputs, loss, class and (in training) delta. */

@@ -417,6 +417,61 @@ static void test_flush(void **state) {
     every_isa(flush_body);
 }
 
+/* ---- between panels and the canonical order */
+
+static void integers_body(const qn__cpu_kernels *k) {
+    float single[48];
+    double wide[48];
+    int64_t got[48], want[2][48];
+    for (int i = 0; i < 48; ++i) {
+        single[i] = i == 0 ? -0.0f : (float)((int64_t)word() * (int32_t)word() >> word() % 60);
+        wide[i] = i == 0 ? -0.0 : (double)((int64_t)word() * (int32_t)word() >> 13);
+        want[0][i] = (int64_t)single[i];
+        want[1][i] = (int64_t)wide[i];
+    }
+    wide[1] = 0x1p51 - 1;
+    want[1][1] = (INT64_C(1) << 51) - 1;
+    wide[2] = -wide[1];
+    want[1][2] = -want[1][1];
+    k->integers(48, QN__SUMS_FLOAT, single, got);
+    assert_memory_equal(got, want[0], sizeof got);
+    k->integers(48, QN__SUMS_DOUBLE, wide, got);
+    assert_memory_equal(got, want[1], sizeof got);
+    k->integers(48, QN__SUMS_INT64, got, got);
+    assert_memory_equal(got, want[1], sizeof got);
+}
+
+/* Rows on pages of their own: nothing beside the rectangle is read or written. */
+static void turn_body(const qn__cpu_kernels *k) {
+    for (uint32_t rows = 1; rows <= 17; ++rows)
+        for (uint32_t columns = 1; columns <= 17; ++columns) {
+            const size_t gap = word() % 5, from_stride = columns + gap, to_stride = rows + gap;
+            const size_t from_count = (rows - 1) * from_stride + columns;
+            const size_t to_count = (columns - 1) * to_stride + rows;
+            int64_t *from = guard(from_count * sizeof *from), *to = guard(to_count * sizeof *to);
+            for (size_t i = 0; i < from_count; ++i)
+                from[i] = (int64_t)word() << 32 ^ word();
+            for (size_t i = 0; i < to_count; ++i)
+                to[i] = -7;
+            k->turn(rows, columns, from, from_stride, to, to_stride);
+            for (size_t i = 0; i < to_count; ++i) {
+                const size_t c = i / to_stride, r = i % to_stride;
+                assert_true(to[i] == (r < rows ? from[r * from_stride + c] : -7));
+            }
+            release();
+        }
+}
+
+static void test_integers(void **state) {
+    (void)state;
+    every_isa(integers_body);
+}
+
+static void test_turn(void **state) {
+    (void)state;
+    every_isa(turn_body);
+}
+
 /* ---- the update */
 
 /* A sum that the kind of array can hold, in that array. Zeros get either sign: both are the integer
@@ -630,7 +685,8 @@ int main(void) {
         cmocka_unit_test(test_flush),      cmocka_unit_test(test_update),
         cmocka_unit_test(test_input),      cmocka_unit_test(test_activate_and_derive),
         cmocka_unit_test(test_exp),        cmocka_unit_test(test_greatest),
-        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_find),       cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
