@@ -42,6 +42,8 @@ munged          | munge                 | the Slurm of the tests
 slurmctld       | slurmctld             | the Slurm of the tests
 slurmd          | slurmd                | the Slurm of the tests
 srun            | slurm-client          | the Slurm of the tests
+buildah         | buildah               | builds deploy/Containerfile
+debootstrap     | debootstrap           | the Debian that it begins with there
 python3         | python3               | the tests of the command
 @venv           | python3-venv          | their environment
 '
