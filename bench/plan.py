@@ -4,12 +4,14 @@
 
 For each data set, batch and team, in turns: `quern devices --costs` measures what calls take (it
 trains nothing), `quern plan` says from that alone how long a training will take, and the training
-is done. Teams are one rank of two cores and two ranks of a core each, and two ranks of which one
-is killed half-way. What other processes of the machine took of its cores meanwhile is looked up
+is done. Teams are one rank of two cores, two ranks of a core each, two of which one is killed
+half-way, and two on hosts of their own with a wire of 1 Gbit/s between them (network namespaces,
+for which one has to be root). What other processes of the machine took of its cores meanwhile is looked up
 in /proc/stat; a turn in which that was more than --quiet cores is done again.
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import statistics
@@ -21,8 +23,13 @@ import time
 import cluster
 import common
 
-TEAMS = {"1 rank, 2 cores": (1, 2, False), "2 ranks, a core each": (2, 1, False),
-         "2 ranks, one dies half-way": (2, 1, True)}  # fmt: skip
+sys.path.insert(0, str(common.ROOT / "tests"))
+
+from hosts import Hosts  # noqa: E402  (needs the line above)
+
+ALONE, RANKS, DIES, HOSTS = "1 rank, 2 cores", "2 ranks", "2 ranks, one killed half-way", "2 hosts"
+TEAMS = (ALONE, RANKS, DIES, HOSTS)
+WIRE, NET = "1gbit", "net 50us 1Gbit/s"
 LIMIT = 600  # seconds that a run may take
 TRIES = 20  # of one turn, until the machine was quiet
 
@@ -71,11 +78,30 @@ def planned(data, batch, epochs, team):
     return common.json_lines(common.call(words, 1).stdout)[-1]
 
 
-def trained(data, batch, epochs, ranks, threads, scratch, kill_at=None):
-    """Seconds of the training; rank 1 is killed so many seconds after the first epoch's news."""
-    words = [common.quern_path(), "train", *job_words(data, batch, epochs), "--threads", threads,
-             "--json", "-o", scratch / "m.safetensors"]  # fmt: skip
-    commands = [words] if ranks == 1 else cluster.by_hand(words, ranks, scratch)
+def apart(file):
+    """The ranks that a file tells of as hosts of their own."""
+    places = []
+    for number, line in enumerate(file.read_text().splitlines()):
+        places.append(file.with_name(f"host{number}.json"))
+        places[-1].write_text(line + "\n")
+    return " ".join(f"host({place})" for place in places) + f"; {NET}"
+
+
+def commands_of(words, team, scratch, net):
+    if team == ALONE:
+        return [words]
+    commands = cluster.by_hand(words, 2, scratch)
+    if team == HOSTS:
+        commands = [net.on(host, [net.addresses[0] + ":7777" if "127.0.0.1:" in str(w) else w
+                                  for w in c]) for host, c in enumerate(commands)]  # fmt: skip
+    return commands
+
+
+def trained(data, batch, epochs, team, scratch, net, kill_at=None):
+    """Seconds of the training; rank 1 is killed so many seconds after the start."""
+    words = [common.quern_path(), "train", *job_words(data, batch, epochs), "--threads",
+             2 if team == ALONE else 1, "--json", "-o", scratch / "m.safetensors"]  # fmt: skip
+    commands = commands_of(words, team, scratch, net)
     running = [subprocess.Popen([str(w) for w in c], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True) for c in commands]  # fmt: skip
     try:
@@ -99,16 +125,15 @@ def trained(data, batch, epochs, ranks, threads, scratch, kill_at=None):
     return common.json_lines(out)[-1]
 
 
-def one_turn(data, batch, epochs, team, chosen, scratch):
+def one_turn(data, batch, epochs, team, chosen, scratch, net):
     """(planned, real) seconds of one turn."""
-    ranks, threads, dies = TEAMS[team]
-    file = measured(data, batch, ranks, chosen, scratch / "machine.json")
-    calm = planned(data, batch, epochs, f"host({file})")["seconds"]
-    if not dies:
-        return calm, trained(data, batch, epochs, ranks, threads, scratch)["seconds_training"]
-    at = 0.5 * calm
-    told = planned(data, batch, epochs, f"host({file}); die 0.1 at {at:.3f}s")["seconds"]
-    return told, trained(data, batch, epochs, ranks, threads, scratch, at)["seconds_training"]
+    file = measured(data, batch, 1 if team == ALONE else 2, chosen, scratch / "machine.json")
+    text = apart(file) if team == HOSTS else f"host({file})"
+    told = planned(data, batch, epochs, text)["seconds"]
+    kill_at = 0.5 * told if team == DIES else None
+    if kill_at:
+        told = planned(data, batch, epochs, f"{text}; die 0.1 at {kill_at:.3f}s")["seconds"]
+    return told, trained(data, batch, epochs, team, scratch, net, kill_at)["seconds_training"]
 
 
 def quiet_turn(*words, chosen, **more):
@@ -124,6 +149,7 @@ def quiet_turn(*words, chosen, **more):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batches", type=common.numbers, default=[128, 1024])
+    parser.add_argument("--teams", type=lambda text: text.split(":"), default=TEAMS)
     parser.add_argument("--rounds", type=int, default=3, help="turns of each")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1, help="that measuring takes")
@@ -134,15 +160,21 @@ def main():
     facts = common.hardware()
     facts["quern"] = common.quern_version()
     lines, rows = [], []
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.ExitStack() as stack:
+        net = stack.enter_context(Hosts(2))
+        net.rate(0, WIRE)
+        net.rate(1, WIRE)
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         scratch = pathlib.Path(folder)
         files, name = common.data(scratch)
         every = {name.split(",")[0]: (files, 1), "built-in digits": (None, 3)}
         for what, (data, times) in every.items():
             for batch in chosen.batches:
-                for team in TEAMS:
+                for team in chosen.teams:
+                    if team == HOSTS and batch < 512:
+                        continue  # half a minute of waiting for the wire
                     turns = [quiet_turn(data, batch, times * chosen.epochs, team, chosen=chosen,
-                                        scratch=scratch) for _ in range(chosen.rounds)]  # fmt: skip
+                                        scratch=scratch, net=net) for _ in range(chosen.rounds)]  # fmt: skip
                     plan, real = (statistics.median(column) for column in zip(*turns))
                     rows.append({"data": what, "batch": batch, "team": team, "turns": turns})
                     lines.append([what, batch, team, f"{plan:.2f} s", f"{real:.2f} s",
