@@ -263,6 +263,51 @@ static void test_one_speaks(void **state) {
         assert_int_equal(c.member[r].result, ROUNDS + 7 + (r == 0 ? 1000 : 0));
 }
 
+/* Ranks of this set leave the work to the others in the middle of it. */
+static unsigned quitters;
+
+static void withdraw_on_the_way(crew_member *m) {
+    const uint32_t rank = qn_cluster_rank(m->cluster);
+    const int quits = (int)(quitters >> rank & 1);
+    int code = -1;
+    for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
+        const int64_t *total = NULL;
+        qn__round round = round_of(k);
+        round.units = round.units ? round.units : 5;
+        if (quits && k == ROUNDS / 2)
+            qn__cluster_withdraw(m->cluster);
+        m->status = add_up(m->cluster, &round, k, &total, &m->err);
+        m->result += m->status == QN_OK && is_right(total, &round, k, m->crew->count);
+    }
+    while (!qn_cluster_over(m->cluster, &code))
+        qn_cluster_finish(m->cluster, 7);
+    m->code = code;
+}
+
+/* Those that are left have every total; who leaves does well, unless nobody is left. */
+static void test_withdrawing(void **state) {
+    (void)state;
+    static const char *const machines[] = {"AABB", "ABCD"};
+    static const unsigned sets[] = {1 << 0 | 1 << 1, 1 << 1 | 1 << 2 | 1 << 3, 15};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i)
+        for (size_t s = 0; s < sizeof sets / sizeof *sets; ++s) {
+            crew c;
+            quitters = sets[s];
+            crew_prepare(&c, 4, machines[i], withdraw_on_the_way);
+            crew_work(&c);
+            int lost = 0;
+            for (uint32_t r = 0; r < 4; ++r) {
+                const crew_member *m = &c.member[r];
+                const int quits = (int)(sets[s] >> r & 1);
+                lost += m->code == 1;
+                assert_int_equal(m->status, quits ? QN_CLUSTER : QN_OK);
+                assert_int_equal(m->result, quits ? ROUNDS / 2 : ROUNDS);
+                assert_int_equal(m->code, !quits ? 7 : sets[s] == 15 ? m->code & 1 : 0);
+            }
+            assert_int_equal(lost > 0, sets[s] == 15);
+        }
+}
+
 static void test_alone(void **state) {
     (void)state;
     uint32_t index, count;
@@ -292,6 +337,7 @@ int main(void) {
         cmocka_unit_test(test_all_fail_alike),
         cmocka_unit_test(test_different_rounds_are_named),
         cmocka_unit_test(test_one_speaks),
+        cmocka_unit_test(test_withdrawing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@ typedef struct crew_member {
     qn_status status;
     qn_error err;
     uint64_t result; /* the body's */
+    int code;        /* the same */
     char machine[8];
     char notes[256];
     pthread_t thread;

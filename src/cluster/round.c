@@ -112,7 +112,8 @@ void qn__rounds_close(qn__rounds *r) {
     qn__free(r->source);
     qn__free(r->own_cost);
     qn__free(r->cost[0]);
-    qn__free(r->range);
+    qn__free(r->own.range);
+    qn__free(r->ahead.range);
     pthread_mutex_destroy(&r->lock);
     *r = (qn__rounds){0};
 }
@@ -203,21 +204,21 @@ static uint32_t signature_of(const qn__round *round) {
     return (uint32_t)(h >> 32);
 }
 
-int qn__rounds_give(qn__rounds *r, uint32_t first, uint32_t count) {
+int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count) {
     if (count == 0)
         return 1;
-    if (r->ranges == r->range_room) {
-        const uint32_t room = r->range_room ? 2 * r->range_room : 16;
+    if (to->count == to->room) {
+        const uint32_t room = to->room ? 2 * to->room : 16;
         qn__units *grown = qn__alloc(room, sizeof *grown, &r->error);
         if (!grown)
             return 0;
-        if (r->ranges)
-            memcpy(grown, r->range, r->ranges * sizeof *grown);
-        qn__free(r->range);
-        r->range = grown;
-        r->range_room = room;
+        if (to->count)
+            memcpy(grown, to->range, to->count * sizeof *grown);
+        qn__free(to->range);
+        to->range = grown;
+        to->room = room;
     }
-    r->range[r->ranges++] = (qn__units){first, count};
+    to->range[to->count++] = (qn__units){first, count};
     return 1;
 }
 
@@ -225,13 +226,13 @@ int qn__rounds_give(qn__rounds *r, uint32_t first, uint32_t count) {
  * way have the same last total and the same view, and so the same shares. */
 static int share_out(qn__rounds *r) {
     uint32_t first = 0;
-    r->ranges = r->taken = 0;
+    r->own.count = r->taken = 0;
     if (r->round.units == 0)
         return 1;
     qn__shares(r->cost[r->round.kind], r->has, r->ranks, r->round.units, r->share);
     for (uint32_t i = 0; i < r->rank; ++i)
         first += r->share[i];
-    return qn__rounds_give(r, first, r->share[r->rank]);
+    return qn__rounds_give(r, &r->own, first, r->share[r->rank]);
 }
 
 static int same(const qn__round *a, const qn__round *b) {
@@ -273,9 +274,9 @@ int qn__rounds_begin(qn__rounds *r, const qn__round *round) {
 
 int qn__rounds_units(qn__rounds *r, qn__units *range) {
     pthread_mutex_lock(&r->lock);
-    const int some = r->begun && r->taken < r->ranges;
+    const int some = r->begun && r->taken < r->own.count;
     if (some)
-        *range = r->range[r->taken++];
+        *range = r->own.range[r->taken++];
     pthread_mutex_unlock(&r->lock);
     return some;
 }
@@ -310,7 +311,10 @@ void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
     for (uint32_t i = 0; i < r->ranks; ++i)
         cost[i] = (qn__cost){seconds_of(total[1 + 2 * i]), seconds_of(total[2 + 2 * i])};
     r->begun = r->behind = 0;
-    r->ranges = r->plan.known && r->plan.finished == r->finished ? r->ranges : 0;
+    const qn__ranges past = r->own;
+    r->own = r->ahead; /* nothing, unless this rank was behind */
+    r->ahead = past;
+    r->ahead.count = r->taken = 0;
     ++r->traffic.rounds;
     made_up(r);
     qn__rounds_sort_mail(r);
@@ -379,7 +383,8 @@ static void take_question(qn__rounds *r, uint32_t from, const qn__head *head) {
 
 void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body) {
     pthread_mutex_lock(&r->lock);
-    switch (r->shut ? 0 : head->type) {
+    const uint32_t type = r->shut ? 0 : head->type; /* 0: nobody's */
+    switch (type) {
     case QN__MAIL_PART:
     case QN__MAIL_TOTAL:
     case QN__MAIL_SUPPLY:
@@ -396,7 +401,7 @@ void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__
         take_question(r, from, head);
         break;
     default:
-        if (head->type >= QN__VIEW_FIRST_TYPE && head->type <= QN__VIEW_LAST_TYPE) {
+        if (type >= QN__VIEW_FIRST_TYPE && type <= QN__VIEW_LAST_TYPE) {
             qn__view_message(r->view, from, head, body);
             body = NULL;
         }

@@ -33,6 +33,11 @@ typedef enum qn__going_on {
     QN__ROUND_FAILED /* see `error` */
 } qn__going_on;
 
+typedef struct qn__ranges {
+    qn__units *range;
+    uint32_t count, room;
+} qn__ranges;
+
 /* A message that waits for the caller. */
 typedef struct qn__mail {
     struct qn__mail *next;
@@ -84,8 +89,10 @@ typedef struct qn__rounds {
     uint64_t words; /* with the trailer */
     uint32_t signature;
     int64_t *part;
-    qn__units *range; /* that this rank computes; the first `taken` have been handed out */
-    uint32_t ranges, taken, range_room;
+    qn__ranges own; /* that this rank computes; the first `taken` have been handed out */
+    uint32_t taken;
+    qn__ranges ahead; /* the same of the round behind this one, whose total is known elsewhere:
+                         those of this one stay, for whoever has that total may die */
     qn__plan plan;
     qn__held held[2]; /* by round & 1 */
     uint64_t generation;
@@ -182,8 +189,8 @@ void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in
 unsigned long long qn__rounds_tag(const qn__rounds *r); /* of the round in this view */
 const uint32_t *qn__rounds_machines(const qn__rounds *r, uint64_t round);
 void qn__rounds_changed(qn__rounds *r); /* adding begins anew */
-/* Adds to this rank's ranges. 0 when memory is short: `error` is set. */
-int qn__rounds_give(qn__rounds *r, uint32_t first, uint32_t count);
+/* Adds to ranges of this rank. 0 when memory is short: `error` is set. */
+int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count);
 void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation);
 void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -300,7 +300,7 @@ static qn__going_on step(qn__rounds *r) {
         return QN__ROUND_WAITS;
     if (r->behind)
         return qn__rounds_take_supply(r);
-    if (r->taken < r->ranges)
+    if (r->taken < r->own.count)
         return QN__ROUND_MORE;
     if (!prepare(r))
         return QN__ROUND_FAILED;
@@ -351,7 +351,7 @@ void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count) {
     pthread_mutex_lock(&r->lock);
     first += qn__rounds_trailer(r->ranks);
     const int counts = r->begun && !r->frozen && !r->behind && !r->arrived &&
-                       r->taken == r->ranges && r->error.status == QN_OK;
+                       r->taken == r->own.count && r->error.status == QN_OK;
     /* On one machine nothing is on its way meanwhile: who adds early only comes later itself. */
     if (counts && first < r->final_from && first + count >= r->final_from && prepare(r) &&
         r->layout.machines > 1) {

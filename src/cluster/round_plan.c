@@ -51,7 +51,7 @@ static const uint64_t *words_of(const qn__parcel *parcel) {
  */
 
 void qn__rounds_report(qn__rounds *r) {
-    const uint32_t ranges = r->begun ? r->ranges : 0;
+    const uint32_t ranges = r->begun ? r->own.count : 0;
     const uint64_t count = R_HEAD + 2 * (uint64_t)ranges;
     qn__parcel *parcel = r->post->calls->parcel(r->post, count * sizeof(uint64_t));
     r->owed = 0;
@@ -71,8 +71,8 @@ void qn__rounds_report(qn__rounds *r) {
     w[R_CODE] = (uint64_t)(uint32_t)r->code;
     w[R_RANGES] = ranges;
     for (uint32_t i = 0; i < ranges; ++i) {
-        w[R_HEAD + 2 * i] = r->range[i].first;
-        w[R_HEAD + 2 * i + 1] = r->range[i].count;
+        w[R_HEAD + 2 * i] = r->own.range[i].first;
+        w[R_HEAD + 2 * i + 1] = r->own.range[i].count;
     }
     qn__view_reported(r->view, r->ballot, parcel);
 }
@@ -286,12 +286,14 @@ static int read_plan(qn__rounds *r, const qn__parcel *parcel) {
 /* Ranges of round `finished` + 1 that the plan gives to this rank. */
 static void take_ranges(qn__rounds *r, const qn__parcel *parcel) {
     const uint64_t *w = words_of(parcel);
-    if (!r->begun || r->finished != r->plan.finished)
-        r->ranges = r->taken = 0; /* those of a round whose total is there, or coming */
+    qn__ranges *to = r->behind ? &r->ahead : &r->own;
+    r->ahead.count = 0;
+    if (!r->begun)
+        r->own.count = r->taken = 0; /* what an earlier plan gave, and nobody counted on */
     for (uint64_t i = 0; i < w[P_ENTRIES]; ++i) {
         const uint64_t *entry = w + P_FULL_HEAD + 3 * i, units = r->plan.round.units;
         if (entry[0] == r->rank && entry[1] <= units && entry[2] <= units - entry[1])
-            qn__rounds_give(r, (uint32_t)entry[1], (uint32_t)entry[2]);
+            qn__rounds_give(r, to, (uint32_t)entry[1], (uint32_t)entry[2]);
     }
 }
 

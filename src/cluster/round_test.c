@@ -44,7 +44,8 @@ typedef struct game {
     const char *name[MOST_RANKS];
     int file[MOST_RANKS]; /* of each machine */
     int certain;          /* nothing happens but deaths that are told */
-    uint32_t recomputed, supplied, further;
+    int hunted;           /* who alone has a total dies soon */
+    uint32_t recomputed, supplied, further, shot;
     player player[MOST_RANKS];
 } game;
 
@@ -376,11 +377,33 @@ static int is_over(const game *g) {
     return 1;
 }
 
+/* Kills, now and then, the only rank that has the total of a round. */
+static void hunt(game *g) {
+    uint32_t most = 0, holders = 0, others = 0, holder = 0;
+    for (uint32_t i = 0; i < g->ranks; ++i)
+        if (!g->net.rank[i].ended && g->player[i].rounds.finished > most)
+            most = (uint32_t)g->player[i].rounds.finished;
+    for (uint32_t i = 0; i < g->ranks; ++i) {
+        const int has = g->player[i].rounds.finished == most;
+        if (g->net.rank[i].ended)
+            continue;
+        holders += (uint32_t)has;
+        others += (uint32_t)!has;
+        holder = has ? i : holder;
+    }
+    if (holders != 1 || others == 0 || pretend_pick(&g->net, 8))
+        return;
+    pretend_kill(&g->net, holder);
+    ++g->shot;
+}
+
 /* The course of the game: after each event some ranks look, others a little later. */
 static void play(game *g, double seconds) {
     for (uint32_t i = 0; i < g->ranks; ++i)
         wait_for(&g->player[i], pretend_chance(&g->net) * 1e-3);
-    while (!is_over(g) && g->net.now < seconds && pretend_step(&g->net))
+    while (!is_over(g) && g->net.now < seconds && pretend_step(&g->net)) {
+        if (g->hunted)
+            hunt(g);
         for (uint32_t i = 0; i < g->ranks; ++i) {
             player *p = &g->player[i];
             if (g->net.rank[i].paused) {
@@ -393,6 +416,7 @@ static void play(game *g, double seconds) {
                     wait_for(p, pretend_chance(&g->net) * 1e-3);
             }
         }
+    }
     if (!is_over(g))
         for (uint32_t i = 0; i < g->ranks; ++i)
             print_error("rank %u: stage %d round %u ended %d frozen %d view %llu\n", i,
@@ -493,6 +517,25 @@ static void test_deaths(void **state) {
     assert_true(cases(500) < 500 || (supplied > 50 && further > 500));
 }
 
+/* A total that one rank alone has, which the others were promised when it dies: they have to add it
+ * up again, each unit once. */
+static void test_deaths_of_holders(void **state) {
+    (void)state;
+    static game g;
+    uint64_t shot = 0;
+    for (uint64_t seed = 0; seed < cases(400); ++seed) {
+        open_game(&g, 2000000 + seed, 0, 1);
+        g.hunted = 1;
+        play(&g, 1000);
+        for (uint32_t i = 0; i < g.ranks; ++i)
+            check(&g, g.net.rank[i].ended || g.player[i].stage == ENDED,
+                  "a rank that lives was cast out", i);
+        shot += g.shot;
+        assert_int_equal(close_game(&g), 0);
+    }
+    print_message("holders: %llu died\n", (unsigned long long)shot);
+}
+
 static void test_silence_and_cuts(void **state) {
     (void)state;
     static game g;
@@ -526,6 +569,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_happens),
         cmocka_unit_test(test_deaths),
+        cmocka_unit_test(test_deaths_of_holders),
         cmocka_unit_test(test_silence_and_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
