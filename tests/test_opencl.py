@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import ranks
 import recipes
 
 NAME = r"opencl:0 \([^)]+.*\)"
@@ -289,6 +290,19 @@ def test_no_worker_is_left(run_quern, fake, files, tmp_path):
                  status=None)
     assert done.returncode not in (0, -6, -11)
     assert "no worker is left" in done.stderr and not out.exists()
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_a_rank_without_a_worker_leaves(quern, fake, files, tmp_path, who):
+    """The others do all of it; the one that leaves says why, and keeps nobody waiting."""
+    out = tmp_path / "model"
+    words = [a.format(**files) for a in shlex.split(recipes.RECIPES["dropout"])]
+    own = {i: ["--devices", "opencl:0" if i == who else "cpu"] for i in range(3)}
+    done = ranks.run(quern, 3, "train", *words, "--threads", 1, "-o", out, own=own, timeout=60,
+                     env=fake("launch=60"))
+    same_bytes(out, "dropout")
+    assert f"rank {who} on" in done[who][2]
+    assert "no worker is left" in done[who][2] and "go on without this one" in done[who][2]
 
 
 # ---------------------------------------------------------------- the suite

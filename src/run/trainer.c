@@ -195,8 +195,9 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
         status = qn__train_keep_what_is_left(t, err);
     else if (status != QN_INTERRUPTED && status != QN_NUMERIC)
         qn__train_fail_all(t, status, err); /* of a number out of range all know already */
-    /* The first failure is the one to tell of. */
-    if (t->record && status != QN_OK)
+    /* The first failure is the one to tell of. A rank that had to leave writes nothing: the record
+     * is somebody else's now. */
+    if (t->record && status != QN_OK && qn__train_speaks(t))
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
                        NULL);
     qn__train_write_trace(t, status == QN_OK || status == QN_INTERRUPTED);
