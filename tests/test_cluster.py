@@ -4,6 +4,7 @@ The digests are those of tests/digests.txt. What one process of its own is told 
 in test_ranks.py; here are the launchers, several hosts, and mixed ranks.
 """
 
+import json
 import os
 import shlex
 import signal
@@ -72,6 +73,49 @@ def test_predict_and_replay(launcher, quern, run_quern, files, tmp_path):
     words = ["replay", model, "--data", files["images"], "--labels", files["labels"]]
     with launch.Run(quern, launcher, 2, words) as run:
         assert run.wait(60) == [0], run.story()
+
+
+@pytest.mark.parametrize("launcher, name", [("openmpi5", "Open MPI 5"), ("openmpi4", "Open MPI 4"),
+                                            ("mpich", "MPICH ")])
+def test_version_names_the_launchers_library(launcher, name, quern):
+    for ranks in (1, 2):
+        with launch.Run(quern, launcher, ranks, ["version"]) as run:
+            assert run.wait(30) == [0], run.story()
+            text = run.text()
+        assert text.count(f"MPI: {name}") == ranks and text.count("started by: ") == ranks
+        assert text.count("survived with mpirun") == (0 if launcher == "mpich" else ranks)
+
+
+# ---------------------------------------------------------------- one time line
+
+def spans(trace, name):
+    """[(begin, end)] of the spans of that name, in order, for each process of a trace."""
+    rows = {}
+    for e in trace:
+        if e.get("ph") == "X" and e["name"] == name:
+            rows.setdefault(e["pid"], []).append((e["ts"], e["ts"] + e["dur"]))
+    return {pid: sorted(row) for pid, row in rows.items()}
+
+
+@pytest.mark.parametrize("launcher", ["openmpi5", "meet"])
+def test_one_trace_of_all_ranks(launcher, quern, files, tmp_path):
+    """A row of spans for each rank; no rank has a round's total before the last has its part, within
+    the 5 ms by which clocks of two hosts may seem to differ where messages have to wait."""
+    out = tmp_path / "trace.json"
+    with hosts.Hosts(2) as net:
+        words = train("dropout", files, tmp_path / "model", "--trace", out)
+        with launch.Run(quern, launcher, 3, words, net=net, slots=[2, 1]) as run:
+            report = check(run, "dropout", tmp_path / "model")
+    trace = json.loads(out.read_text())["traceEvents"]
+    names = [e["args"]["name"] for e in trace if e["name"] == "process_name"]
+    assert names == ["rank 0 on host-a", "rank 1 on host-a", "rank 2 on host-b"]
+    rounds = list(spans(trace, "ranks").values())
+    assert len(rounds) == 3 and len({len(row) for row in rounds}) == 1
+    assert len(rounds[0]) >= report["steps"]
+    late = [k for k, of_all in enumerate(zip(*rounds))
+            if min(end for _, end in of_all) < max(begin for begin, _ in of_all) - 5000]
+    assert not late, f"rounds {late} end before they begin {rounds}"
+    assert {len(row) for row in spans(trace, "update").values()} == {report["steps"]}
 
 
 # ---------------------------------------------------------------- unequal ranks

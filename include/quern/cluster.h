@@ -108,7 +108,7 @@ typedef struct qn_cluster_library {
     char launcher[64]; /* what it was started by: "mpirun (Open MPI)", "srun"; empty: nothing */
     char deaths[256];  /* how its launcher has to be told to let others go on when a rank dies;
                           empty: it cannot, start again from the checkpoint */
-    char reason[256];  /* why there is none, with a remedy */
+    char reason[512];  /* why there is none, with a remedy */
 } qn_cluster_library;
 
 /* Looks for the MPI library; starts nothing. */

@@ -20,11 +20,15 @@ void qn_cluster_library_get(qn_cluster_library *library) {
     if (qn__launcher_find(&launcher, &err) != QN_OK)
         memset(&launcher, 0, sizeof launcher); /* qn_cluster_join says what is wrong with it */
     snprintf(library->launcher, sizeof library->launcher, "%s", launcher.name);
-    if (launcher.kind == QN__LAUNCHED_SLURM) /* which needs none: what mpirun would use is told */
+    /* One rank alone meets nobody, but is told what more of them would have. */
+    if (launcher.kind == QN__LAUNCHED_ALONE && strstr(launcher.name, "Open MPI"))
+        launcher.kind = QN__LAUNCHED_OPEN_MPI;
+    else if (launcher.kind == QN__LAUNCHED_ALONE && strstr(launcher.name, "MPICH"))
+        launcher.kind = QN__LAUNCHED_MPICH;
+    else if (launcher.kind == QN__LAUNCHED_SLURM) /* needs none: what mpirun would use is told */
         launcher = (qn__launcher){.kind = QN__LAUNCHED_ALONE};
     if (qn__mpi_open(&launcher, &mpi, &err) != QN_OK) {
-        snprintf(library->reason, sizeof library->reason, "%.*s: %.*s", 120, err.what, 130,
-                 err.remedy);
+        snprintf(library->reason, sizeof library->reason, "%.240s; %.240s", err.what, err.remedy);
         return;
     }
     snprintf(library->name, sizeof library->name, "%s", mpi.name);
