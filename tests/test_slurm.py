@@ -22,6 +22,7 @@ DEPLOY = ROOT / "deploy" / "slurm"
 # Two to four seconds on a core, in small steps, with a checkpoint now and then.
 JOB = ["--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "3", "--threads",
        "1", "--json"]
+LONGER = [a if a != "3" else "12" for a in JOB]
 OFTEN = ["--checkpoint-every", "200"]
 
 
@@ -48,11 +49,11 @@ def wanted(run_quern, tmp_path_factory):
     """The bytes of a seed's model, from a run that no batch system knows of."""
     folder, known = tmp_path_factory.mktemp("wanted"), {}
 
-    def of(seed=1):
-        if seed not in known:
-            run_quern("train", *JOB, "--seed", seed, "-o", folder / "m")
-            known[seed] = digest(folder / "m")
-        return known[seed]
+    def of(seed=1, job=JOB):
+        if (seed, *job) not in known:
+            run_quern("train", *job, "--seed", seed, "-o", folder / "m")
+            known[seed, *job] = digest(folder / "m")
+        return known[seed, *job]
 
     return of
 
@@ -106,6 +107,12 @@ def log_of(folder):
 def went_on(folder):
     """Whether a run in that folder began with a checkpoint."""
     return re.search(r'"resumed_from":\s*[1-9]', log_of(folder))
+
+
+def ranks_in(folder):
+    """How many ranks the first start had."""
+    event = next(json.loads(line) for line in log_of(folder).splitlines() if '"event":"start"' in line)
+    return len(event["ranks"])
 
 
 def start_now(slurm, job):
@@ -249,13 +256,14 @@ def test_an_array_of_seeds(slurm, script, wanted, tmp_path):
 
 @pytest.mark.parametrize("name", ["train.sbatch", "train_mpirun.sbatch"])
 def test_a_rank_dies_and_the_others_go_on(slurm, script, wanted, tmp_path, until_checkpoint, name):
-    job = slurm.submit(script(name, nodes=[3]), cwd=tmp_path)
+    job = slurm.submit(script(name, LONGER + OFTEN, nodes=[3]), cwd=tmp_path)
     until_checkpoint()
     ranks = sorted(slurm.processes("quern"))
     assert len(ranks) == 3
     os.kill(ranks[-1], signal.SIGKILL)
     assert slurm.until(job, "COMPLETED")["Restarts"] == "0"
-    assert digest(tmp_path / "digits.safetensors") == wanted()
+    assert "has died" in log_of(tmp_path)
+    assert digest(tmp_path / "digits.safetensors") == wanted(job=LONGER)
 
 
 def test_a_node_of_several_goes_and_the_others_go_on(slurm, script, wanted, tmp_path, until_checkpoint):
@@ -298,14 +306,15 @@ def test_parts_of_a_heterogeneous_job(slurm, script, wanted, tmp_path):
     """Two nodes of one kind, one of another."""
     job = slurm.submit(script("heterogeneous.sbatch", nodes=[2, 1]), cwd=tmp_path)
     slurm.until(job, "COMPLETED")
-    assert digest(tmp_path / "digits.safetensors") == wanted()
+    assert digest(tmp_path / "digits.safetensors") == wanted() and ranks_in(tmp_path) == 3
 
 
 def test_srun_alone(slurm, quern, wanted, tmp_path):
     """No MPI, no place to meet, no key: what srun says, and a credential of MUNGE, are enough."""
-    slurm.ask("srun", "--nodes=3", "--ntasks=3", quern, "train", *JOB, "-o", "m", cwd=tmp_path, timeout=60,
-              env={"QUERN_MUNGE_SOCKET": str(slurm.folder / "munge" / "socket")})
-    assert digest(tmp_path / "m") == wanted()
+    out = slurm.ask("srun", "--nodes=3", "--ntasks=3", quern, "train", *JOB, "-o", "m", cwd=tmp_path,
+                    timeout=60, env={"QUERN_MUNGE_SOCKET": str(slurm.folder / "munge" / "socket")})
+    (tmp_path / "srun.log").write_text(out)
+    assert digest(tmp_path / "m") == wanted() and ranks_in(tmp_path) == 3
 
 
 @pytest.mark.parametrize("name, nodes", [("train.sbatch", [3]), ("train_mpirun.sbatch", [3]),
