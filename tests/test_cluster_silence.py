@@ -32,7 +32,35 @@ def signature(path):
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
+def files_in(folder):
+    """All that somebody may read; not what a rank was writing and takes away when it leaves."""
+    return {path: signature(path) for path in folder.rglob("*")
+            if path.is_file() and not path.name.startswith(".quern-")}
+
+
 # ---------------------------------------------------------------- one rank
+
+def test_stopped_while_it_saves(job, tmp_path):
+    """The same in the middle of a checkpoint: neither is that put in its place, nor an older one
+    taken away."""
+    out, checkpoints = tmp_path / "model", tmp_path / "checkpoints"
+    words = job.train(out, "--rank-timeout", TIMEOUT, "--checkpoint", checkpoints,
+                      "--checkpoint-every", 1)
+    with launch.Run(job.quern, "meet", 3, words) as run:
+        run.until('"epoch":2,')
+        while not list(checkpoints.glob(f".quern-{run.pids()[0]}-*")):
+            assert run.kill(0, signal.SIGCONT)
+            time.sleep(0.0007)
+            assert run.kill(0, signal.SIGSTOP)
+        run.until(lambda: all(run.processes[r].poll() is not None for r in (1, 2)), 30)
+        assert [run.processes[r].returncode for r in (1, 2)] == [0, 0], run.story()
+        assert job.made(out)
+        before = files_in(tmp_path)
+        assert run.kill(0, signal.SIGCONT)
+        assert run.wait(20) == [0, 0, 0], run.story()
+        assert files_in(tmp_path) == before
+    assert not list(checkpoints.glob(".quern-*"))
+
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_stopped_rank(rank, job, tmp_path):
@@ -50,11 +78,11 @@ def test_stopped_rank(rank, job, tmp_path):
         assert [run.processes[r].returncode for r in others] == [0, 0], run.story()
         assert job.made(out)
         assert f"rank {rank} on" in run.text(), run.story()
-        before = {path: signature(path) for path in tmp_path.rglob("*")}
+        before = files_in(tmp_path)
         assert run.kill(rank, signal.SIGCONT)
         codes = run.wait(20)
         assert codes[rank] == 0, run.story()
-        assert {path: signature(path) for path in tmp_path.rglob("*")} == before
+        assert files_in(tmp_path) == before
 
 
 def test_rank_that_is_slow_to_answer(job, tmp_path):

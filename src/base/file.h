@@ -31,6 +31,9 @@ qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err);
 /* The same for a file that only its owner may read and write, whatever the old one allowed. */
 qn_status qn__writer_create_private(const char *path, qn__writer **out, qn_error *err);
 qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_error *err);
+/* Has commit ask, once all is synced and nothing is left but the renaming: 0 makes it fail with
+ * QN_BUSY, the old file untouched. */
+void qn__writer_ask(qn__writer *writer, int (*may)(void *user), void *user);
 qn_status qn__writer_commit(qn__writer *writer, qn_error *err); /* frees the writer in every case */
 void qn__writer_drop(qn__writer *writer);                       /* accepts NULL */
 

@@ -24,7 +24,9 @@ struct qn__writer {
     int folder;     /* the folder of `target`, -1 when bytes go straight to `path` */
     char name[64];  /* of the temporary file in the folder; empty when there is none */
     qn_error error; /* the first failure; nothing more is written after it */
-    size_t used;    /* bytes in the buffer */
+    int (*may)(void *user);
+    void *user;
+    size_t used; /* bytes in the buffer */
     uint8_t buffer[BUFFER];
 };
 
@@ -268,12 +270,20 @@ static void put_in_place(qn__writer *writer) {
         qn__fail_errno(&writer->error, "sync the folder of", writer->path);
 }
 
+void qn__writer_ask(qn__writer *writer, int (*may)(void *user), void *user) {
+    writer->may = may;
+    writer->user = user;
+}
+
 qn_status qn__writer_commit(qn__writer *writer, qn_error *err) {
     if (writer->error.status == QN_OK)
         flush(writer);
     if (writer->error.status == QN_OK)
         sync_file(writer);
     close_file(writer);
+    if (writer->error.status == QN_OK && writer->may && !writer->may(writer->user))
+        qn__fail(&writer->error, QN_BUSY, "%s is not this process's to write any more",
+                 writer->path);
     if (writer->error.status == QN_OK && writer->target)
         put_in_place(writer);
     const qn_status status = report(writer, err);

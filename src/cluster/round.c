@@ -63,7 +63,12 @@ qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_
                           const char *const *name, double patience, qn__common *common,
                           qn_error *err) {
     qn__view_calls calls = view_calls;
-    *r = (qn__rounds){.post = post, .common = common, .ranks = ranks, .rank = rank, .name = name};
+    *r = (qn__rounds){.post = post,
+                      .common = common,
+                      .ranks = ranks,
+                      .rank = rank,
+                      .name = name,
+                      .patience = patience};
     pthread_mutex_init(&r->lock, NULL);
     calls.user = r;
     qn_status status = open_arrays(r, err);
@@ -371,12 +376,12 @@ void qn__rounds_done(qn__rounds *r, int code) {
 
 static void take_question(qn__rounds *r, uint32_t from, const qn__head *head) {
     if (head->type == QN__MAIL_ANSWER) {
-        if (head->number[0] == r->stamp) {
+        if (head->number[0] == r->stamp && head->number[1] == r->asking) {
             qn__ranks_add(&r->answered, from);
             qn__rounds_ring(r);
         }
     } else if (head->number[0] == r->stamp && !r->frozen) {
-        const qn__head answer = {.type = QN__MAIL_ANSWER, .number = {r->stamp}};
+        const qn__head answer = {.type = QN__MAIL_ANSWER, .number = {r->stamp, head->number[1]}};
         r->post->calls->send(r->post, from, &answer, NULL);
     }
 }
@@ -435,7 +440,7 @@ void qn__rounds_expelled(qn__rounds *r, uint32_t by, const char *why) {
 static void ask(qn__rounds *r) {
     for (uint32_t to = 0; to < r->ranks; ++to)
         if (to != r->rank && qn__ranks_has(&r->members, to) && !qn__ranks_has(&r->answered, to)) {
-            const qn__head question = {.type = QN__MAIL_ASK, .number = {r->stamp}};
+            const qn__head question = {.type = QN__MAIL_ASK, .number = {r->stamp, r->asking}};
             r->post->calls->send(r->post, to, &question, NULL);
         }
 }
@@ -485,6 +490,7 @@ void qn__rounds_finish(qn__rounds *r, int code) {
 /* Before the rank that speaks writes, it makes sure that all others are still with it: one that is
  * cut off, or was expelled in its sleep, gets no answer. */
 static int over(qn__rounds *r, int *code) {
+    const double now = r->post->calls->now(r->post);
     if (r->over) {
         *code = r->code;
         return 1;
@@ -495,8 +501,12 @@ static int over(qn__rounds *r, int *code) {
     }
     if (r->frozen || qn__view_changing(r->view) || qn__ranks_first(&r->members) != r->rank)
         return -1;
-    if (r->asked != r->stamp + 1) {
+    /* Who answered gives this rank up no sooner than its patience later. Older answers may have
+     * lain here while this process slept. */
+    if (r->asked != r->stamp + 1 || now - r->asked_at > r->patience / 2) {
         r->asked = r->stamp + 1;
+        r->asked_at = now;
+        ++r->asking;
         r->answered = (qn__ranks){0};
         qn__ranks_add(&r->answered, r->rank);
         ask(r);

@@ -129,7 +129,9 @@ typedef struct qn__rounds {
     int outcast;    /* told to go: 1; cannot reach enough: 2 */
     int over, code, shut;
     qn__ranks answered;
-    uint64_t asked; /* stamp + 1 */
+    uint64_t asked;  /* stamp + 1 */
+    uint64_t asking; /* how many times so far, which an answer repeats */
+    double asked_at, patience;
     char note[512]; /* for on_note; empty: none */
 
     qn__rank_traffic traffic;

@@ -131,7 +131,7 @@ static void make_inverse(qn_model *m) {
 static qn__tensor_list list_of(const qn_model *m, qn__tensor_note note[2]) {
     note[0] = (qn__tensor_note){"format", FORMAT};
     note[1] = (qn__tensor_note){"recipe", m->recipe_json};
-    return (qn__tensor_list){2, note, m->tensors, m->tensor};
+    return (qn__tensor_list){.notes = 2, .note = note, .tensors = m->tensors, .tensor = m->tensor};
 }
 
 qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, const float *mean,

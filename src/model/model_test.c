@@ -178,7 +178,7 @@ static void forge(forged *f, const qn_model *m) {
                                     (uint64_t)parts[i].columns, f->number + parts[i].at};
     f->note[0] = (qn__tensor_note){"format", "quern-model-1"};
     f->note[1] = (qn__tensor_note){"recipe", qn_model_recipe(m)};
-    f->list = (qn__tensor_list){2, f->note, 6, f->tensor};
+    f->list = (qn__tensor_list){2, f->note, 6, f->tensor, NULL, NULL};
 }
 
 static void check_load(const forged *f, const char *what, const char *where) {

@@ -29,6 +29,9 @@ typedef struct qn__tensor_list {
     const qn__tensor_note *note;
     size_t tensors;
     const qn__tensor *tensor;
+    /* Asked before the file takes its place, see qn__writer_ask; may be NULL. */
+    int (*may)(void *user);
+    void *user;
 } qn__tensor_list;
 
 /* Writes the file beside `path`, syncs and renames it. `digest`, when not NULL, becomes the SHA-256

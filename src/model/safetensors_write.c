@@ -88,6 +88,7 @@ qn_status qn__tensors_write(const char *path, const qn__tensor_list *list, uint8
         qn__writer_drop(to.writer);
         return status;
     }
+    qn__writer_ask(to.writer, list->may, list->user);
     status = qn__writer_commit(to.writer, err);
     if (status == QN_OK && digest != NULL)
         qn__sha256_end(&to.hash, digest);

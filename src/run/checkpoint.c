@@ -228,7 +228,7 @@ qn_status qn__checkpoints_write(qn__checkpoints *checkpoints, const qn__snapshot
         return QN_MEMORY;
     const qn_status status = qn__checkpoint_write(path, snapshot, err);
     qn__free(path);
-    if (status == QN_OK)
+    if (status == QN_OK && (!snapshot->may || snapshot->may(snapshot->user)))
         remove_others(checkpoints, snapshot->step);
     return status;
 }

@@ -24,6 +24,10 @@ typedef struct qn__snapshot {
     uint32_t slots;   /* qn__optimizer_slots */
     float *parameter; /* parameters floats, in the flat order of num/program.h */
     float *slot[2];   /* the same for each slot */
+    /* Asked when all is written and nothing is left but to rename or remove a file: 0, and the
+     * folder stays as it is (QN_BUSY when not even the new file is in its place). NULL: yes. */
+    int (*may)(void *user);
+    void *user;
 } qn__snapshot;
 
 /* Opens the folder, makes it when it is missing (not its parents), takes it for this process and

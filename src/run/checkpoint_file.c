@@ -71,7 +71,8 @@ qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error
     qn__tensor tensor[3];
     for (uint32_t i = 0; i <= s->slots; ++i)
         tensor[i] = (qn__tensor){tensor_name[i], s->parameters, 0, array[i]};
-    const qn__tensor_list list = {sizeof note / sizeof note[0], note, 1 + s->slots, tensor};
+    const qn__tensor_list list = {
+        sizeof note / sizeof note[0], note, 1 + s->slots, tensor, s->may, s->user};
     return qn__tensors_write(path, &list, NULL, err);
 }
 

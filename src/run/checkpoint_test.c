@@ -445,6 +445,38 @@ static void test_full_disk(void **state) {
     qn__checkpoints_close(c);
 }
 
+/* Somebody who may not write any more changes nothing; who may not on the way removes nothing. */
+static int asked;
+static int so_often(void *user) { return asked++ < *(int *)user; }
+
+static void test_asked(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    for (uint64_t step = 10; step <= 30; step += 10)
+        write_step(c, step);
+    const char *before = strdup(names());
+    for (int times = 0; times <= 2; ++times) {
+        arrays a;
+        qn__snapshot s = state_of(40, &a);
+        s.may = so_often;
+        s.user = &times;
+        asked = 0;
+        assert_int_equal(qn__checkpoints_write(c, &s, NULL), times ? QN_OK : QN_BUSY);
+        if (times == 0)
+            assert_string_equal(names(), before);
+        if (times == 1) {
+            assert_int_equal(strncmp(names(), before, strlen(before)), 0);
+            assert_non_null(strstr(names(), "checkpoint-000000000040.safetensors"));
+        }
+        if (times == 2)
+            assert_string_not_equal(names(), before);
+    }
+    assert_null(strstr(names(), "checkpoint-000000000020.safetensors"));
+    check_last(c, 40);
+    free((void *)(uintptr_t)before);
+    qn__checkpoints_close(c);
+}
+
 /* A process killed at any moment of writing leaves a folder whose last checkpoint is whole. */
 static void test_killed(void **state) {
     (void)state;
@@ -497,6 +529,7 @@ int main(void) {
         TEST(test_lock_of_another_process),
         TEST(test_leftovers),
         TEST(test_full_disk),
+        TEST(test_asked),
         TEST(test_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
