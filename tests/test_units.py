@@ -26,6 +26,7 @@ def name_of(source):
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "25"},
              "cluster.round": {"QN_TEST_CASES": "40"},
              "cluster.death": {"QN_TEST_CASES": "8"},
+             "cluster.view": {"QN_TEST_CASES": "30"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
 
