@@ -83,6 +83,14 @@ int ranks_data_from_first(void) { return us.data_from_first; }
 
 int ranks_speak(void) { return qn_cluster_speaks(us.cluster); }
 
+int ranks_confirm(void) {
+    int code;
+    /* One that slept, or is cut off, is told here that it has to leave, and speaks no more. */
+    if (us.cluster && ranks_speak())
+        (void)qn_cluster_over(us.cluster, &code);
+    return ranks_speak();
+}
+
 /* ------------------------------------------------------------------------------------- joining */
 
 /* Seconds as the library takes them; 0: its own default. Returns -1 or an exit code. */

@@ -37,6 +37,9 @@ int ranks_data_from_first(void);
 /* 1 when this process writes files and talks to people. */
 int ranks_speak(void);
 
+/* The same, once the others have said that they still count on it: before it writes a result. */
+int ranks_confirm(void);
+
 /* Errors are held from now on, as after ranks_join. */
 void ranks_hold(void);
 

@@ -222,7 +222,7 @@ static int save_and_tell(void *user) {
  * writes it while the others go on to the report, in which all take part. */
 static int conclude(ending *e) {
     e->saved = NOT_YET;
-    if (ranks_speak())
+    if (ranks_confirm())
         save(e);
     if (e->saved >= 0 && !ranks_cluster())
         return e->saved;

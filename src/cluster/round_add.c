@@ -328,12 +328,16 @@ static qn__going_on step(qn__rounds *r) {
     return QN__ROUND_TOTAL;
 }
 
-/* The run is over and everybody else has gone: nothing comes any more. */
+/* The run is over, and everybody else has gone, or somebody has died, for whom nobody makes a plan
+ * any more: nothing comes. */
 static int is_left_behind(const qn__rounds *r) {
+    int here = 0, lost = 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
-        if (i != r->rank && qn__ranks_has(&r->members, i) && !r->gone[i])
-            return 0;
-    return r->over;
+        if (i != r->rank && qn__ranks_has(&r->members, i)) {
+            here |= !r->gone[i];
+            lost |= r->gone[i] && r->gone[i] != 1 + QN__GONE_LEFT;
+        }
+    return r->over && (!here || lost);
 }
 
 qn__going_on qn__rounds_step(qn__rounds *r) {
