@@ -188,7 +188,7 @@ int ranks_join(int argc, char **argv) {
     if (code < 0)
         code = join(&f, f.key_file ? key : NULL);
     us.data_from_first = f.data_from_rank0;
-    memset(key, 0, sizeof key);
+    explicit_bzero(key, sizeof key);
     return code;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 static const uint64_t SLOT = UINT64_C(1) << 40;
 static const uint64_t FIRST_PART = 1, FIRST_TOTAL = UINT64_C(1) << 12,
                       FIRST_HEAP = UINT64_C(1) << 21, SLOTS = UINT64_C(1) << 22;
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 enum { LOOKS = 64 }; /* at the bell, before the clock is read */
 
 /* Longer than most waits between ranks that have the same to do, and than two system calls. */
@@ -25,14 +27,22 @@ int qn__common_file(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
         return -1; /* making the file long would end the process */
-    const int file = memfd_create("quern", MFD_CLOEXEC);
+    const int file = memfd_create("quern", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)
         return -1;
-    if (ftruncate(file, (off_t)(SLOTS * SLOT)) != 0) {
+    if (ftruncate(file, (off_t)(SLOTS * SLOT)) != 0 || fcntl(file, F_ADD_SEALS, SEALS) != 0) {
         close(file);
         return -1;
     }
     return file;
+}
+
+/* A file that somebody else can make shorter would end this process at the next access. */
+static int is_sealed(int file) {
+    struct stat s;
+    const int seals = fcntl(file, F_GET_SEALS);
+    return seals >= 0 && (seals & SEALS) == SEALS && fstat(file, &s) == 0 &&
+           s.st_size == (off_t)(SLOTS * SLOT);
 }
 
 static void *map(const qn__common *c, uint64_t slot, uint64_t bytes) {
@@ -82,6 +92,12 @@ static void *slot_of(qn__common *c, uint64_t slot, uint64_t bytes, qn_error *err
 
 qn_status qn__common_open(qn__common *c, int file, uint32_t index, uint32_t locals, qn_error *err) {
     *c = (qn__common){.file = file, .locals = locals, .index = index};
+    if (file >= 0 && !is_sealed(file)) {
+        qn__common_close(c);
+        return qn__fail(err, QN_CLUSTER,
+                        "what another rank of this machine handed out is not the "
+                        "memory that ranks share");
+    }
     c->desk = slot_of(c, 0, locals * sizeof *c->desk, err);
     if (c->desk)
         return QN_OK;

@@ -39,10 +39,12 @@ typedef struct qn__common {
     int spins;     /* whether waiting in a loop can pay */
 } qn__common;
 
-/* The file of a machine: a descriptor, or -1 where the system has none to give. */
+/* The file of a machine, which nobody can make shorter or longer: a descriptor, or -1 where the
+ * system has none to give. */
 int qn__common_file(void);
 
-/* Takes over `file`, for rank `index` of `locals`. With -1 the memory is private, for one rank. */
+/* Takes over `file`, for rank `index` of `locals`. With -1 the memory is private, for one rank.
+ * QN_CLUSTER: the file is none of qn__common_file. */
 qn_status qn__common_open(qn__common *common, int file, uint32_t index, uint32_t locals,
                           qn_error *err);
 void qn__common_close(qn__common *common);

@@ -123,7 +123,7 @@ qn_status qn__munge_open(const char credential[QN__CREDENTIAL_BYTES], unsigned c
     else
         memcpy(secret, bytes, 32);
     if (bytes)
-        memset(bytes, 0, (size_t)size);
+        explicit_bzero(bytes, (size_t)size);
     free(bytes);
     end(&m);
     return status;
