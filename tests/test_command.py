@@ -10,14 +10,17 @@ import os
 import pty
 import re
 import select
+import shutil
 import struct
 import subprocess
 import termios
 import time
+import uuid
 from pathlib import Path
 
 import pytest
 
+import launch
 from builds import ROOT
 
 COMMANDS = ["version", "devices", "plan", "data info", "data synth digits", "train", "predict", "replay",
@@ -465,13 +468,29 @@ def what_must_agree(text):
     return HEX.findall(text) + re.findall(r"accuracy [\d.]+ % \(\d+ of \d+\)", text)
 
 
+def in_one_shell(commands, **how):
+    """[(exit code, what it printed)] of commands that one shell runs, as a reader's does."""
+    mark = f"---- {uuid.uuid4().hex}"
+    script = "".join(f"{c}\necho '{mark}' $?\n" for c in commands) + "wait\n"
+    done = subprocess.run(["bash", "-c", script], text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, **how)
+    parts = re.split(f"{mark} (\\d+)\n", done.stdout)
+    return list(zip(map(int, parts[1::2]), parts[0::2]))
+
+
 def test_tutorial(quern, tmp_path):
     steps = console_blocks(ROOT / "docs" / "tutorial.md")
     assert len(steps) >= 8
-    env = dict(os.environ, PATH=f"{os.path.dirname(quern)}:{os.environ['PATH']}")
-    for command, printed in steps:
-        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    mpirun = launch.MPIS["openmpi4"]["program"]
+    runs = [s for s in steps if shutil.which(mpirun) or not s[0].startswith("mpirun ")]
+    port = f"127.0.0.1:{launch.free_port()}"
+    commands = [re.sub("^mpirun ", f"{mpirun} ", command).replace("127.0.0.1:7777", port)
+                for command, printed in runs]
+    path = f"{os.path.dirname(quern)}:{os.environ['PATH']}"
+    did = in_one_shell(commands, cwd=tmp_path, env=launch.clean_environment(PATH=path))
+    for (command, printed), (code, told) in zip(runs, did, strict=True):
         said = re.search(r"\(exit code (\d+)\)", printed)
-        assert done.returncode == (int(said[1]) if said else 0), f"{command}\n{done.stdout}"
-        assert what_must_agree(printed) == what_must_agree(done.stdout), f"{command}\n{done.stdout}"
+        assert code == (int(said[1]) if said else 0), f"{command}\n{told}"
+        assert what_must_agree(printed) == what_must_agree(told), f"{command}\n{told}"
+    if runs != steps:
+        pytest.skip(f"all but {len(steps) - len(runs)} commands agree; no {mpirun} here")
