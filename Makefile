@@ -13,7 +13,7 @@ build/quern: ## the program and the library, release build (the default)
 demo: build/quern ## train on synthetic digits three times over and compare the bytes
 	@scripts/demo.sh
 
-test: ## every check, about a quarter of an hour on two cores
+test: ## every check, about 20 minutes on two cores
 	@scripts/test.sh
 
 setup: ## install what building and testing need
