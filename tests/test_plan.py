@@ -107,6 +107,15 @@ def test_a_machine_as_it_was_measured(run_quern, tmp_path):
     assert events(run_quern("plan", "--json", *spaced, "--team", file).stdout)[-1] == out[-1]
     file.write_text(file.read_text().replace("dense 24 tanh; dense", "dense  24 tanh;dense"))
     assert events(run_quern("plan", "--json", *job, "--team", file).stdout)[-1] == out[-1]
+    # Beside a machine that was measured as a third as fast, it gets three of the four grains.
+    cost |= {"seconds": [0.001, 0.002, 0.003, 0.004]}
+    file.write_text(json.dumps(cost))
+    slower = tmp_path / "there.json"
+    slower.write_text(json.dumps(cost | {"seconds": [3 * s for s in cost["seconds"]]}))
+    both = events(run_quern("plan", "--json", *job, "--team", file, "--team", slower,
+                            "--team", "net 1us 10GB/s").stdout)
+    shares = [e["share"] for e in both if e["event"] == "rank"]
+    assert shares == pytest.approx([0.75, 0.25], abs=0.001)
     done = run_quern("plan", "--batch", "64", "--team", file, status=1)
     assert "quern devices --json --costs" in done.stderr
 
