@@ -234,7 +234,11 @@ static int check_belonging(const command *self, const submit_flags *f, const arg
 }
 
 static int check_flags(const command *self, const submit_flags *f, const arguments *given) {
-    if (f->slurm + f->kubernetes + f->local != 1)
+    int places = f->slurm + f->kubernetes + f->local;
+    if (places > 1)
+        return message_usage("leave one of --slurm, --kubernetes and --local",
+                             "a job runs in one place, not in %d", places);
+    if (places < 1)
         return message_usage("add one of --slurm, --kubernetes and --local",
                              "it is not said where the job should run");
     int code = check_belonging(self, f, given);

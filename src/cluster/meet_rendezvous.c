@@ -203,8 +203,8 @@ static qn_status name_missing(const host *h, qn_error *err) {
     if (h->door->wrong_keys > 0) {
         char text[QN__ADDRESS_TEXT];
         qn__address_text(&h->door->wrong_from, 0, text);
-        qn__at(err, "%u came with another key, the last of them from %s", h->door->wrong_keys,
-               text);
+        qn__at(err, "%s:%u: %u came with another key, the last of them from %s", p->host, p->port,
+               h->door->wrong_keys, text);
     }
     return qn__remedy(err, QN_CLUSTER,
                       "look whether they were started and what they say; all need the same place "

@@ -347,7 +347,7 @@ void qn__rounds_outcast(void *user, int others, const char *why) {
     qn__rounds *r = user;
     r->outcast = others ? 1 : 2;
     r->frozen = r->owed = 0;
-    qn__rounds_set_error(r, QN_CLUSTER, "%s has to leave: %s", r->name[r->rank], why);
+    qn__rounds_set_error(r, QN_CLUSTER, "this rank has to leave: %s", why);
     atomic_store(&r->alarm, 0);
     qn__rounds_ring(r);
 }
