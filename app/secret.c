@@ -46,9 +46,12 @@ int secret_read(const char *path, char key[SECRET_ROOM]) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     size_t size = 0;
     ssize_t got = 1;
-    if (file < 0)
-        return message_fail(QN_IO, strerror(errno), path,
-                            errno == ENOENT ? make_one : "name a key that you may read");
+    if (file < 0) {
+        char what[128];
+        int absent = errno == ENOENT;
+        snprintf(what, sizeof what, "cannot open the file of the key: %.80s", strerror(errno));
+        return message_fail(QN_IO, what, path, absent ? make_one : "name a key that you may read");
+    }
     int code = check(path, file);
     while (code < 0 && size < SECRET_ROOM - 1 && got > 0) {
         got = read(file, key + size, SECRET_ROOM - 1 - size);

@@ -134,7 +134,7 @@ def test_checkpoints_are_added_only_where_they_lack(run_quern, here):
 
 @pytest.mark.parametrize("words, message", [
     (["train", "-o", "m"], "not said where"),
-    (["--local", "--slurm", "train", "-o", "m"], "not said where"),
+    (["--local", "--slurm", "train", "-o", "m"], "a job runs in one place, not in 2"),
     (["--local"], "nothing to submit"),
     (["--local", "predict", "m"], "only training runs can be submitted, not \"predict\""),
     (["--local", "train"], "there is no -o FILE"),
