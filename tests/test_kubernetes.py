@@ -262,14 +262,18 @@ def test_a_rank_dies_in_its_pod(operator, wanted):
 
 
 def test_a_pod_dies(operator, wanted):
-    """All that runs in it: the launcher fails, is started again, and goes on from the checkpoint."""
+    """All that runs in it: the launcher fails, is started again, and goes on from the checkpoint.
+    Where the others are done before the launcher has ended them, nothing is left to do again."""
     job = operator()
     process = job.start()
     until_checkpoint(job, process)
     job.net.kill_all(2)
-    assert job.wait(process) != 0 and not (job.folder / "m").exists()
-    assert job.wait(job.start()) == 0, job.log.read_text()
-    assert job.went_on() and digest(job.folder / "m") == wanted
+    assert job.wait(process) != 0, job.log.read_text()
+    finished = (job.folder / "m").exists()
+    if not finished:
+        assert job.wait(job.start()) == 0, job.log.read_text()
+    assert finished or job.went_on(), job.log.read_text()
+    assert digest(job.folder / "m") == wanted
 
 
 def test_the_launcher_is_evicted(operator, wanted):
