@@ -75,7 +75,7 @@ static const char watching[] =
 
 /* Ranks without MPI meet at an address; only who knows the key is let in. */
 static const char making_key[] = "    # Only those who can read this file are let in.\n"
-                                 "    key=$model.key\n"
+                                 "    key=$model.key.${SLURM_JOB_ID:-$$}\n"
                                  "    rm -f -- \"$key\"\n"
                                  "    (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr "
                                  "-d ' \\n' >\"$key\") || exit 1\n"

@@ -255,6 +255,9 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
         return message_usage("use --launcher mpirun", "srun starts ranks under Slurm only");
     if (strcmp(f->launcher, "none") == 0 && ((f->slurm && f->ranks > 1) || f->hostfile))
         return message_usage("use --launcher mpirun", "somebody has to start the ranks on hosts");
+    if (f->hostfile && !f->dry_run && access(f->hostfile, R_OK) != 0)
+        return message_usage("give the path of a file with the name of a host on each line",
+                             "cannot read the hostfile %s: %s", f->hostfile, strerror(errno));
     return -1;
 }
 

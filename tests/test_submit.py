@@ -151,6 +151,7 @@ def test_checkpoints_are_added_only_where_they_lack(run_quern, here):
     (["--kubernetes", "train", "-o", "m"], "needs an image"),
     (["--kubernetes", "--image", "x", "--launcher", "srun", "train", "-o", "m"], "leave --launcher"),
     (["--local", "--cpus", "3", "train", "-o", "m"], "--threads"),
+    (["--local", "--hostfile", "absent", "train", "-o", "m"], "cannot read the hostfile absent: No"),
 ])
 def test_refused_before_anything_is_submitted(run_quern, here, words, message):
     done = run_quern("submit", *words, status=2)
