@@ -87,7 +87,7 @@ static int write_to_stdout(const qn_predictions *predictions) {
                             "set TMPDIR, or name a file with -o");
     snprintf(path, sizeof path, "%s/predictions.csv", folder);
     qn_status status = qn_predictions_write(predictions, path, &err);
-    int code = status == QN_OK ? copy_to_stdout(path) : message_error(&err);
+    int code = status == QN_OK ? copy_to_stdout(path) : ranks_unwritten(&err);
     unlink(path);
     rmdir(folder);
     return code;
@@ -159,7 +159,7 @@ static int write_and_tell(void *user) {
     if (to_stdout(e->f))
         code = write_to_stdout(e->predictions);
     else if (qn_predictions_write(e->predictions, e->f->out, &err) != QN_OK)
-        code = message_error(&err);
+        code = ranks_unwritten(&err);
     if (code >= 0)
         return code;
     summary(e->f, e->data, qn_predictions_correct(e->predictions), now() - e->start);

@@ -71,6 +71,7 @@ static struct {
     int data_from_first;
     int json;
     qn_error held; /* this rank's own failure, until all have agreed on it */
+    qn_error left; /* why it had to leave while it wrote */
 } us;
 
 qn_cluster *ranks_cluster(void) { return us.cluster; }
@@ -82,14 +83,6 @@ const char *ranks_name(void) {
 int ranks_data_from_first(void) { return us.data_from_first; }
 
 int ranks_speak(void) { return qn_cluster_speaks(us.cluster); }
-
-int ranks_confirm(void) {
-    int code;
-    /* One that slept, or is cut off, is told here that it has to leave, and speaks no more. */
-    if (us.cluster && ranks_speak())
-        (void)qn_cluster_over(us.cluster, &code);
-    return ranks_speak();
-}
 
 /* ------------------------------------------------------------------------------------- joining */
 
@@ -221,16 +214,26 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
         return last(user);
     while (!qn_cluster_over(us.cluster, &code)) {
         spoke = 1;
+        us.left = (qn_error){0};
         code = last(user);
         fflush(stdout); /* what was said is said before the others may end the run */
         qn_cluster_finish(us.cluster, code);
     }
     /* A rank that had to leave is the only one that knows why. */
-    if (!spoke && err->status == QN_DEVICE && code != EXIT_DONE)
+    if (us.left.status != QN_OK)
+        message_aside(us.left.what, us.left.remedy);
+    else if (!spoke && err->status == QN_DEVICE && code != EXIT_DONE)
         message_error(err);
     else if (!spoke && (err->status == QN_CLUSTER || err->status == QN_DEVICE))
         message_aside(err->what, err->remedy);
     return code;
+}
+
+int ranks_unwritten(const qn_error *err) {
+    if (!us.cluster || err->status != QN_CLUSTER)
+        return message_error(err);
+    us.left = *err;
+    return message_exit_code(err->status);
 }
 
 static int print_common(void *user) { return message_common(user); }

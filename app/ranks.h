@@ -37,9 +37,6 @@ int ranks_data_from_first(void);
 /* 1 when this process writes files and talks to people. */
 int ranks_speak(void);
 
-/* The same, once the others have said that they still count on it: before it writes a result. */
-int ranks_confirm(void);
-
 /* Errors are held from now on, as after ranks_join. */
 void ranks_hold(void);
 
@@ -52,6 +49,10 @@ int ranks_agree(int code, const qn_agreement *item, uint32_t count, int more);
  * is called by the next one if that rank dies before it is through. `err` is why the work that all
  * did together has failed (QN_OK in it: it did not): of it, a rank that had to leave says why. */
 int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user);
+
+/* For `last`: a file could not be written, for which it returns the exit code. Why this rank had to
+ * leave while it wrote (QN_CLUSTER) is said by ranks_conclude. */
+int ranks_unwritten(const qn_error *err);
 
 /* The same where all there is to do is to print `err`. */
 int ranks_failed(const qn_error *err);

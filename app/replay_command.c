@@ -173,8 +173,8 @@ static int save_and_compare(void *user) {
     qn_error err;
     if (!e->again && qn_train_model(e->s->train, &e->again, &err) != QN_OK)
         return message_error(&err);
-    if (e->f->out && qn_model_save(e->again, e->f->out, &err) != QN_OK)
-        return message_error(&err);
+    if (e->f->out && qn_model_save_among(e->again, e->f->out, ranks_cluster(), &err) != QN_OK)
+        return ranks_unwritten(&err);
     if (e->reported != QN_OK)
         return message_error(&e->unreported);
     int same = strcmp(qn_model_digest(e->file), qn_model_digest(e->again)) == 0;

@@ -196,8 +196,8 @@ static void tell_model(const train_flags *f, const qn_model *model, const qn_tra
 static void save(ending *e) {
     qn_error err;
     if ((!e->model && qn_train_model(e->s->train, &e->model, &err) != QN_OK) ||
-        qn_model_save(e->model, e->f->out, &err) != QN_OK)
-        e->saved = message_error(&err);
+        qn_model_save_among(e->model, e->f->out, ranks_cluster(), &err) != QN_OK)
+        e->saved = ranks_unwritten(&err);
     else
         e->saved = -1;
 }
@@ -222,7 +222,7 @@ static int save_and_tell(void *user) {
  * writes it while the others go on to the report, in which all take part. */
 static int conclude(ending *e) {
     e->saved = NOT_YET;
-    if (ranks_confirm())
+    if (ranks_speak())
         save(e);
     if (e->saved >= 0 && !ranks_cluster())
         return e->saved;

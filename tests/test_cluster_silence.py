@@ -26,6 +26,13 @@ def long_job(quern, tmp_path_factory):
     return Job(quern, tmp_path_factory.mktemp("long"), epochs=150)
 
 
+@pytest.fixture(scope="module")
+def wide_job(quern, tmp_path_factory):
+    """One whose model takes a moment to be written."""
+    return Job(quern, tmp_path_factory.mktemp("wide"), items=100, epochs=1, batch=50,
+               network="dense 12000 relu; dense 10 softmax")
+
+
 def signature(path):
     """Changes whenever the file is written, even with the same bytes."""
     status = path.stat()
@@ -60,6 +67,48 @@ def test_stopped_while_it_saves(job, tmp_path):
         assert run.wait(20) == [0, 0, 0], run.story()
         assert files_in(tmp_path) == before
     assert not list(checkpoints.glob(".quern-*"))
+
+
+def stop_as_it_writes(run, folder):
+    """Stops rank 0 as soon as its new file appears, wakes it when the others have ended well, and
+    returns what the folder held in between."""
+    def writes():
+        return list(folder.glob(f".quern-{run.processes[0].pid}-*"))
+
+    run.until(writes, 60)
+    assert run.kill(0, signal.SIGSTOP) and writes(), "it was through already"
+    run.until(lambda: all(run.processes[r].poll() is not None for r in (1, 2)), 60)
+    assert [run.processes[r].returncode for r in (1, 2)] == [0, 0], run.story()
+    before = files_in(folder)
+    assert run.kill(0, signal.SIGCONT)
+    assert run.wait(20) == [0, 0, 0], run.story()
+    assert files_in(folder) == before
+    return before
+
+
+@pytest.mark.parametrize("command", ["train", "replay", "predict"])
+def test_stopped_while_it_writes_the_result(command, wide_job, run_quern, tmp_path):
+    """It wakes when the others have written the result in its stead: its own does not take the
+    place of theirs, though the bytes are the same, and nobody could tell by them."""
+    out, alone = tmp_path / "out" / "result", wide_job.folder / "alone"
+    words = wide_job.train(out)
+    if command == "replay":
+        words = ["replay", alone, *wide_job.data(), "-o", out]
+    elif command == "predict":
+        images, alone = tmp_path / "images.idx", tmp_path / "alone.csv"
+        run_quern("data", "synth", "digits", "--items", "30000", "--quiet", "-o", images,
+                  "--labels", tmp_path / "labels.idx")
+        run_quern("train", "--epochs", "1", "--quiet", "-o", tmp_path / "small")
+        words = ["predict", tmp_path / "small", "--data", images, "--outputs", "-o"]
+        run_quern(*words, alone, "--quiet")
+        words += [out]
+    out.parent.mkdir()
+    with launch.Run(wide_job.quern, "meet", 3, [*words, "--rank-timeout", TIMEOUT]) as run:
+        before = stop_as_it_writes(run, out.parent)
+        assert run.outputs[0].read_text().count("has to leave: ") == 1, run.story()
+    assert list(before) == [out]
+    assert out.read_bytes() == alone.read_bytes()
+    assert list(out.parent.iterdir()) == [out]
 
 
 @pytest.mark.parametrize("rank", [0, 1])

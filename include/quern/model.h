@@ -26,6 +26,12 @@ qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path, 
 /* Writes the model beside `path`, syncs and renames it into place. */
 qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err);
 
+/* The same for the rank of a cluster that speaks, which asks all others right before the renaming
+ * whether they still count on it: one that was stopped or cut off for too long while it wrote fails
+ * with QN_CLUSTER, and leaves alone what the others have put there. `cluster` may be NULL. */
+qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
+                              qn_error *err);
+
 void qn_model_free(qn_model *model);
 
 /* The recipe as JSON (docs/exactness.md 11.1); owned by the model. */

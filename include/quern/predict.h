@@ -21,14 +21,16 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
 /* The results of one prediction, kept to be written. */
 typedef struct qn_predictions qn_predictions;
 
-/* Predicts; with `all_outputs` 1 the outputs are kept too. `model` and `data` must outlive *out,
- * which the caller frees. Fails as qn_predict does. */
+/* Predicts; with `all_outputs` 1 the outputs are kept too. `model`, `data` and the cluster must
+ * outlive *out, which the caller frees. Fails as qn_predict does. */
 qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
                               int all_outputs, qn_predictions **out, qn_error *err);
 
 /* Writes them as CSV: "item,prediction,score", with "label" after "item" where the data has labels,
  * and the columns "p0,p1,..." where outputs were kept. Written beside its place, synced, renamed.
- * Among ranks all have the results, and any of them may write. */
+ * Among ranks all have the results, and the one that speaks writes: right before the renaming it
+ * asks all others whether they still count on it, and fails with QN_CLUSTER, the old file
+ * untouched, where it was held up for too long. */
 qn_status qn_predictions_write(const qn_predictions *predictions, const char *path, qn_error *err);
 
 /* The items whose label was predicted; 0 without labels. */

@@ -142,6 +142,24 @@ int qn__cluster_withdraw(qn_cluster *c) {
     return !deserted;
 }
 
+int qn__cluster_may_write(void *cluster) {
+    int code;
+    if (qn_cluster_speaks(cluster))
+        (void)qn_cluster_over(cluster, &code); /* one that has to leave speaks no more after it */
+    return qn_cluster_speaks(cluster);
+}
+
+qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err) {
+    pthread_mutex_lock(&c->rounds.lock);
+    const qn_error why = c->rounds.error;
+    pthread_mutex_unlock(&c->rounds.lock);
+    if (why.status != QN_CLUSTER)
+        return qn__fail(err, QN_CLUSTER, "another rank than this one writes what all have made");
+    if (err)
+        *err = why;
+    return QN_CLUSTER;
+}
+
 /* ------------------------------------------------------------------------------- joining, leaving
  */
 

@@ -83,6 +83,14 @@ void qn__cluster_fail(qn_cluster *c, qn_error *why);
  * second whether somebody is: 0, also of NULL, when nobody goes on. */
 int qn__cluster_withdraw(qn_cluster *c);
 
+/* For qn__writer_ask, of a qn_cluster or NULL: whether a file that this rank has written may take
+ * its place. 1 when it speaks and all others have just said that they count on it, for which it
+ * waits; where some rank has failed there is nobody left who would write instead. 0: it was held up
+ * meanwhile, and the place is the others'. */
+int qn__cluster_may_write(void *cluster);
+/* What a file that may not take its place fails with: QN_CLUSTER, and why. */
+qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err);
+
 /* --------------------------------------------------------------------------- built on rounds */
 
 /* Every rank's `bytes` bytes, those of rank r at all + r * bytes, zeros where a rank is dead; all

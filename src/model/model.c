@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "cluster/cluster.h"
 #include "model/safetensors.h"
 #include "num/sums.h"
 #include <math.h>
@@ -310,9 +311,17 @@ qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name,
 }
 
 qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err) {
+    return qn_model_save_among(model, path, NULL, err);
+}
+
+qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
+                              qn_error *err) {
     qn__tensor_note note[2];
-    const qn__tensor_list list = list_of(model, note);
-    return qn__tensors_write(path, &list, NULL, err);
+    qn__tensor_list list = list_of(model, note);
+    list.may = qn__cluster_may_write;
+    list.user = cluster;
+    const qn_status status = qn__tensors_write(path, &list, NULL, err);
+    return status == QN_BUSY && cluster ? qn__cluster_refuse(cluster, err) : status;
 }
 
 void qn_model_free(qn_model *model) {

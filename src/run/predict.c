@@ -98,6 +98,7 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
 
 struct qn_predictions {
     const qn_data *data;
+    qn_cluster *cluster;
     uint32_t outputs;
     uint64_t correct;
     int32_t *classes;
@@ -143,10 +144,13 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
         text.size = 0;
     }
     qn__text_release(&text);
-    if (status == QN_OK)
-        return qn__writer_commit(writer, err);
-    qn__writer_drop(writer);
-    return status;
+    if (status != QN_OK) {
+        qn__writer_drop(writer);
+        return status;
+    }
+    qn__writer_ask(writer, qn__cluster_may_write, p->cluster);
+    status = qn__writer_commit(writer, err);
+    return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
 }
 
 /* Room for the results. */
@@ -172,6 +176,7 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     qn_status status = QN_MEMORY;
     if (p) {
         p->data = data;
+        p->cluster = compute ? compute->cluster : NULL;
         p->outputs = qn_model_outputs(model);
         status = make_room(p, all_outputs, err);
         results =

@@ -32,14 +32,6 @@ static qn_status check_finite(const qn_train *t, qn_error *err) {
     return QN_OK;
 }
 
-/* A rank that was held up while it wrote may have been given up meanwhile: then the folder is the
- * others'. */
-static int still_counts(void *user) {
-    const qn_train *t = user;
-    int code;
-    return qn_cluster_speaks(t->cluster) && !qn_cluster_over(t->cluster, &code);
-}
-
 static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *err) {
     const double begun = qn__now();
     qn_status status = qn__train_failed(t, err);
@@ -50,8 +42,10 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
     if (status != QN_OK)
         return status;
     qn__snapshot snapshot = qn__train_snapshot(t);
-    snapshot.may = t->cluster && to == t->checkpoints ? still_counts : NULL;
-    snapshot.user = t;
+    /* A rank that was held up while it wrote may have been given up meanwhile: then the folder is
+     * the others'. */
+    snapshot.may = t->cluster && to == t->checkpoints ? qn__cluster_may_write : NULL;
+    snapshot.user = t->cluster;
     status = qn__checkpoints_write(to, &snapshot, err);
     if (status == QN_BUSY && t->cluster)
         return QN_OK; /* the next round says why */
