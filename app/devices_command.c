@@ -262,7 +262,7 @@ static int list(const devices_flags *f) {
             device_event(i, &d);
         else
             print_device(&d);
-        fflush(stdout); /* each as it is known: measuring takes a moment */
+        message_flush(); /* each as it is known: measuring takes a moment */
     }
     tell_absence(f, 1);
     tell_notes(f);

@@ -242,7 +242,7 @@ static int run(const command *self, int argc, char **argv) {
             job_event(&list[i], &s);
         else
             print_job(&list[i], &s);
-        fflush(stdout); /* each as it is known: engines take their time */
+        message_flush(); /* each as it is known: engines take their time */
         if (f.forget && has_ended(&s))
             forget(folder, &list[i]);
     }

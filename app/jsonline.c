@@ -1,4 +1,5 @@
 #include "jsonline.h"
+#include "message.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -96,5 +97,5 @@ void json_close(char bracket) {
 
 void json_end(void) {
     puts("}");
-    fflush(stdout);
+    message_flush();
 }

@@ -3,7 +3,6 @@
 #include "command.h"
 #include "message.h"
 #include "suggest.h"
-#include <errno.h>
 #include <locale.h>
 #include <quern/version.h>
 #include <signal.h>
@@ -91,17 +90,6 @@ static int dispatch(int argc, char **argv) {
     return c->run(c, argc, argv);
 }
 
-/* A full disk behind `>` is a failure like any other; a reader that left (`| head`) is none to
- * complain of. */
-static int close_output(int code) {
-    int failed = fflush(stdout) != 0, saved = errno;
-    if (!failed && !ferror(stdout))
-        return code;
-    if (failed && saved != EPIPE)
-        fprintf(stderr, "quern: cannot write to the standard output: %s\n", strerror(saved));
-    return code == EXIT_DONE ? EXIT_FAILED : code;
-}
-
 int main(int argc, char **argv) {
     /* Which characters the terminal shows; numbers stay as C writes them. */
     setlocale(LC_CTYPE, "");
@@ -110,5 +98,6 @@ int main(int argc, char **argv) {
     /* A closed pipe and a limit on file sizes shall be errors of a write, not the end of a run. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    return close_output(dispatch(argc, argv));
+    /* A full disk behind `>` is a failure like any other. */
+    return message_output(dispatch(argc, argv));
 }

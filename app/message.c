@@ -1,6 +1,7 @@
 #include "message.h"
 #include "command.h"
 #include "jsonline.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@ static struct {
     int quiet, json;
     const char *speaker; /* NULL: there is but one */
     qn_error *held;
+    int lost, told; /* the errno of the first write to stdout that failed; whether that was said */
 } voice;
 
 void message_setup(const char *name, int quiet, int json) {
@@ -69,7 +71,7 @@ static int print(const char *speaker, qn_status status, const char *what, const 
     int code = message_exit_code(status);
     char head[192];
     make_head(head, sizeof head, speaker);
-    fflush(stdout);
+    message_flush();
     print_clean(head, what);
     print_clean("  at ", where);
     print_clean("  ", remedy);
@@ -139,4 +141,30 @@ qn_status message_fill(qn_error *err, qn_status status, const char *where, const
     snprintf(err->where, sizeof err->where, "%s", where);
     snprintf(err->remedy, sizeof err->remedy, "%s", remedy);
     return status;
+}
+
+void message_lost(int why) {
+    if (!voice.lost)
+        voice.lost = why;
+}
+
+/* The stream itself remembers only that something failed, and forgets the bytes. */
+void message_flush(void) {
+    if (fflush(stdout) != 0)
+        message_lost(errno);
+}
+
+int message_output(int code) {
+    char head[192], what[256];
+    message_flush();
+    if (!voice.lost && !ferror(stdout))
+        return code;
+    if (voice.lost != EPIPE && !voice.told) {
+        make_head(head, sizeof head, voice.speaker);
+        snprintf(what, sizeof what, "cannot write to the standard output%s%s",
+                 voice.lost ? ": " : "", voice.lost ? strerror(voice.lost) : "");
+        print_clean(head, what);
+    }
+    voice.told = 1;
+    return code == EXIT_DONE ? EXIT_FAILED : code;
 }

@@ -35,6 +35,15 @@ void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)))
  * the remedy below it, which may be empty. */
 void message_aside(const char *what, const char *remedy);
 
+/* Sends on what was printed on stdout; why that failed first is kept for message_output. */
+void message_flush(void);
+/* The same from an errno, where a write itself has told it. */
+void message_lost(int why);
+/* The exit code of a command that would end with `code`: what it printed on stdout is sent on, and
+ * where any of it was lost the code is none of success, and a line on stderr says why, once. A
+ * reader that left (`| head`) is none to complain of. */
+int message_output(int code);
+
 /* Fills `err` as the library would; returns `status`. */
 qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,
                        const char *format, ...) __attribute__((format(printf, 5, 6)));

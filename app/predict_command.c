@@ -69,10 +69,13 @@ static int copy_to_stdout(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)
         return message_fail(QN_IO, strerror(errno), path, "");
-    while ((n = fread(block, 1, sizeof block, file)) > 0 && fwrite(block, 1, n, stdout) == n)
-        ;
+    while ((n = fread(block, 1, sizeof block, file)) > 0)
+        if (fwrite(block, 1, n, stdout) != n) {
+            message_lost(errno); /* told when the program ends */
+            break;
+        }
     fclose(file);
-    return -1; /* a failed write is found when the program ends */
+    return -1;
 }
 
 /* The library writes whole files. For the standard output it writes one into a folder of its own,

@@ -215,8 +215,8 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
     while (!qn_cluster_over(us.cluster, &code)) {
         spoke = 1;
         us.left = (qn_error){0};
-        code = last(user);
-        fflush(stdout); /* what was said is said before the others may end the run */
+        /* What was said is said before the others may end the run. */
+        code = message_output(last(user));
         qn_cluster_finish(us.cluster, code);
     }
     /* A rank that had to leave is the only one that knows why. */
@@ -251,8 +251,7 @@ int ranks_failed(const qn_error *err) {
     int over = qn_cluster_over(us.cluster, &code);
     if (over && !ranks_speak())
         return message_exit_code(err->status);
-    code = message_common(err);
-    fflush(stdout);
+    code = message_output(message_common(err));
     if (!over)
         qn_cluster_finish(us.cluster, code);
     return code;

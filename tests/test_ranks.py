@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import time
 
@@ -198,6 +199,38 @@ def test_a_number_that_leaves_the_range(quern, files, tmp_path):
 def test_an_output_that_cannot_be_written(quern, tmp_path):
     done = ranks.run(quern, 2, *SMALL, "-o", tmp_path / "no" / "m", status=1)
     said(done, "rank 0 on ", "cannot write", "make the folder first")
+
+
+@pytest.mark.parametrize("count", [None, 2])
+@pytest.mark.parametrize("words", [
+    SMALL, [*SMALL, "--json"], ["predict"], ["predict", "--outputs"], ["predict", "-o"]])
+def test_a_standard_output_that_is_full(words, count, quern, files, tmp_path, run_quern):
+    """The rank that speaks says so with its name and the reason; all end with 1. Its files are
+    written all the same."""
+    out = tmp_path / "m"
+    if words[0] == "predict":
+        many = tmp_path / "many.idx"  # a table of more than a block
+        run_quern("data", "synth", "digits", "--items", "4000", "-o", many, "--labels",
+                  tmp_path / "labels.idx", "--quiet")
+        words = [words[0], out, "--data", many, *words[1:]]
+        run_quern(*words_of("tanh-mse-sgd", files), "-o", out, "--quiet")
+        words += [tmp_path / "table"] if words[-1] == "-o" else []
+    else:
+        words = [*words, "-o", out]
+    name = f"rank 0 on {socket.gethostname()}: " if count else ""
+    says = f"quern {words[0]}: {name}cannot write to the standard output: No space left on device\n"
+    wrap = ["sh", "-c", 'exec "$@" >/dev/full', "sh"]
+    if count:
+        done = ranks.run(quern, count, *words, wrap=lambda i: wrap if i == 0 else [], status=1)
+        assert done[1][1:] == ("", "")
+        err = done[0][2]
+    else:
+        done = subprocess.run([*wrap, quern, *map(str, words)], capture_output=True, text=True,
+                              timeout=60)
+        assert done.returncode == 1
+        err = done.stderr
+    assert err.count("cannot write") == 1 and says in err
+    assert out.exists() and (words[-2] != "-o" or words[-1].exists())
 
 
 # ---------------------------------------------------------------- how ranks meet
