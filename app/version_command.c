@@ -17,6 +17,9 @@ static void print_cluster(void) {
         printf("MPI: none%s%s (one process needs none)\n", *mpi.reason ? ", " : "", mpi.reason);
     if (*mpi.deaths)
         printf("deaths of ranks: survived with %s\n", mpi.deaths);
+    else if (*mpi.name)
+        puts("deaths of ranks: end the run under this MPI's launcher; start it again from its "
+             "checkpoint (train --checkpoint DIR --resume)");
     if (*mpi.launcher)
         printf("started by: %s\n", mpi.launcher);
 }
