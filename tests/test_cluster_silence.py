@@ -5,6 +5,7 @@ other at most one goes on, and whoever is left behind writes nothing.
 """
 
 import signal
+import socket
 import time
 
 import pytest
@@ -113,17 +114,23 @@ def test_stopped_rank(rank, job, tmp_path):
         run.until('"epoch":2,')
         assert run.kill(rank, signal.SIGSTOP)
         stopped = time.monotonic()
+        lost = f"rank {rank} on {socket.gethostname()} was silent too long"
+        run.until(lambda: any(lost in row["text"] for row in run.events("ranks")), TIMEOUT + 10)
+        assert 0.5 * TIMEOUT < time.monotonic() - stopped < TIMEOUT + 10
         others = [r for r in range(3) if r != rank]
         run.until(lambda: all(run.processes[r].poll() is not None for r in others), 30)
-        assert time.monotonic() - stopped > 0.5 * TIMEOUT
         assert [run.processes[r].returncode for r in others] == [0, 0], run.story()
         assert job.made(out)
-        assert f"rank {rank} on" in run.text(), run.story()
         before = files_in(tmp_path)
         assert run.kill(rank, signal.SIGCONT)
         codes = run.wait(20)
         assert codes[rank] == 0, run.story()
         assert files_in(tmp_path) == before
+        # It says so, its name once.
+        leaves, = [line for line in run.outputs[rank].read_text().splitlines()
+                   if "has to leave: " in line]
+        assert f"rank {rank} on {socket.gethostname()}: this rank has to leave: " in leaves
+        assert leaves.count(f"rank {rank} on ") == 1
 
 
 def test_rank_that_is_slow_to_answer(job, tmp_path):
