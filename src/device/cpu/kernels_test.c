@@ -450,7 +450,7 @@ static void turn_body(const qn__cpu_kernels *k) {
             const size_t to_count = (columns - 1) * to_stride + rows;
             int64_t *from = guard(from_count * sizeof *from), *to = guard(to_count * sizeof *to);
             for (size_t i = 0; i < from_count; ++i)
-                from[i] = (int64_t)word() << 32 ^ word();
+                from[i] = (int64_t)((uint64_t)word() << 32 ^ word());
             for (size_t i = 0; i < to_count; ++i)
                 to[i] = -7;
             k->turn(rows, columns, from, from_stride, to, to_stride);
