@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from pathlib import Path
 import pytest
 
 import hosts
+from ranks import free_port
 
 # Where each is found, how it is told of ranks without a core of their own, of a host file, of what
 # starts processes elsewhere, and that the others live on when a rank dies. MPICH cannot be told:
@@ -51,12 +51,6 @@ def clean_environment(**more):
     """This process's, without what a launcher above it left there."""
     return {k: v for k, v in os.environ.items()
             if not re.match(r"OMPI_|PMI|PMIX_|PRTE_|SLURM_|MPI_|HYD", k)} | AS_ROOT | more
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @functools.cache

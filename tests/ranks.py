@@ -1,5 +1,6 @@
 """Starting the ranks of a run by hand, on this machine, and waiting for all of them."""
 
+import random
 import socket
 import subprocess
 import sys
@@ -9,9 +10,16 @@ import pytest
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Of loopback. Below 32768: from there on the system gives ports to connections of others,
+    also one that was free a moment ago."""
+    for port in random.SystemRandom().choices(range(10000, 30000), k=100):
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass  # somebody has it
+    raise OSError("no port is free")
 
 
 def tail(text):

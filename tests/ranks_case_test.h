@@ -2,11 +2,9 @@
 #ifndef QN_TESTS_RANKS_CASE_TEST_H
 #define QN_TESTS_RANKS_CASE_TEST_H
 
+#include "cluster/free_port_test.h"
 #include "team_case_test.h"
-#include <arpa/inet.h>
 #include <pthread.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { CREW = 16 };
 
@@ -22,18 +20,6 @@ typedef struct hand {
     int code; /* of qn_cluster_over; -1: this rank had left before */
     pthread_t thread;
 } hand;
-
-/* A place on loopback where nobody is at the moment. */
-static inline void free_place(char place[32]) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(file, (struct sockaddr *)&at, sizeof at) != 0 ||
-        getsockname(file, (struct sockaddr *)&at, &size) != 0)
-        at.sin_port = 0;
-    close(file);
-    snprintf(place, 32, "127.0.0.1:%u", ntohs(at.sin_port));
-}
 
 static inline qn_status hand_joins(hand *h) {
     qn_cluster_options o;
@@ -76,7 +62,7 @@ static inline void remove_folder(const char *dir) {
 /* Runs the crew: what each rank does stands in hands[0 .. ranks-1]; their data is made here. */
 static inline void crew_run(hand *hands, uint32_t ranks) {
     char place[32];
-    free_place(place);
+    snprintf(place, sizeof place, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < ranks; ++r) {
         hands[r].rank = r;
         hands[r].ranks = ranks;

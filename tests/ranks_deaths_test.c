@@ -143,7 +143,7 @@ static void live(stage *s, uint32_t rank, doom doomed) {
 
 /* `doomed`: of each rank; NULL: nobody. */
 static void start(stage *s, pid_t *process, char meet[32], const doom *doomed) {
-    free_place(meet);
+    snprintf(meet, 32, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < RANKS; ++r) {
         hand *h = &s->hands[r];
         h->rank = r;

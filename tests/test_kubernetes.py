@@ -263,14 +263,14 @@ def test_a_rank_dies_in_its_pod(operator, wanted):
 
 def test_a_pod_dies(operator, wanted):
     """All that runs in it: the launcher fails, is started again, and goes on from the checkpoint.
-    Where the others are done before the launcher has ended them, nothing is left to do again."""
+    Where the launcher lets the others finish, nothing is left to do again."""
     job = operator()
     process = job.start()
     until_checkpoint(job, process)
     job.net.kill_all(2)
-    assert job.wait(process) != 0, job.log.read_text()
-    finished = (job.folder / "m").exists()
+    code, finished = job.wait(process), (job.folder / "m").exists()
     if not finished:
+        assert code != 0, job.log.read_text()
         assert job.wait(job.start()) == 0, job.log.read_text()
     assert finished or job.went_on(), job.log.read_text()
     assert digest(job.folder / "m") == wanted

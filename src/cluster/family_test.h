@@ -3,10 +3,10 @@
 #ifndef QN_CLUSTER_FAMILY_TEST_H
 #define QN_CLUSTER_FAMILY_TEST_H
 
+#include "cluster/free_port_test.h"
 #include "cluster/meet.h"
 #include <quern/cluster.h>
 
-#include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,17 +33,6 @@ typedef struct family {
     void (*body)(qn_cluster *cluster, uint32_t rank, family_result *result);
     family_result *result; /* of each rank; shared with them */
 } family;
-
-static inline uint16_t family_port(void) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (file < 0 || bind(file, (struct sockaddr *)&at, sizeof at) != 0 ||
-        getsockname(file, (struct sockaddr *)&at, &size) != 0)
-        abort();
-    close(file);
-    return ntohs(at.sin_port);
-}
 
 static inline void family_rank(const family *c, uint32_t rank, const char *meet) {
     family_result *result = &c->result[rank];
@@ -74,7 +63,7 @@ static inline void family_run(family *c) {
     c->result = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (c->result == MAP_FAILED || c->count > FAMILY_MOST)
         abort();
-    snprintf(meet, sizeof meet, "127.0.0.1:%u", family_port());
+    snprintf(meet, sizeof meet, "127.0.0.1:%u", free_port());
     fflush(NULL);
     for (uint32_t r = 0; r < c->count; ++r) {
         process[r] = fork();

@@ -3,6 +3,7 @@
 #define QN_CLUSTER_MEETING_TEST_H
 
 #include "base/clock.h"
+#include "cluster/free_port_test.h"
 #include "cluster/meet.h"
 #include <quern/cluster.h>
 
@@ -36,17 +37,6 @@ typedef struct gang {
     char place[32];
     member member[GANG_MOST];
 } gang;
-
-/* A port of loopback that nobody holds at the moment. */
-static inline uint16_t free_port(void) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(file, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(getsockname(file, (struct sockaddr *)&at, &size), 0);
-    close(file);
-    return ntohs(at.sin_port);
-}
 
 static inline void *member_meets(void *argument) {
     member *m = argument;

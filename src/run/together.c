@@ -12,7 +12,7 @@ qn_status qn__by_speaker(qn_cluster *c, qn_status (*write)(void *context, qn_err
     uint64_t *written;
     if (ranks < 2)
         return write(context, err);
-    if (!(written = qn__alloc(ranks, sizeof *written, err)))
+    if (!(written = qn__alloc(2 * (size_t)ranks, sizeof *written, err)))
         return QN_MEMORY;
     qn_status status = QN_OK, own = QN_OK;
     for (int done = 0; !done && status == QN_OK;) {
@@ -27,6 +27,10 @@ qn_status qn__by_speaker(qn_cluster *c, qn_status (*write)(void *context, qn_err
         for (uint32_t r = 0; r < ranks; ++r)
             done |= written[r] != 0;
     }
+    /* Who leaves now takes its part of a round along that others have not finished, and the next
+     * one would write again: so all wait until all know. */
+    if (status == QN_OK && own == QN_OK)
+        status = qn__cluster_gather(c, written, sizeof *written, written + ranks, err);
     qn__free(written);
     return own != QN_OK ? own : status;
 }
