@@ -293,19 +293,26 @@ typedef struct making {
     char **words;
 } making;
 
-/* A port of this machine that nobody listens at. */
+/* A port of this machine that nobody listens at. Below 32768: from there on the system gives ports
+ * to connections that somebody else opens, also one that was free a moment ago. */
 static unsigned free_port(void) {
-    struct sockaddr_in at = {.sin_family = AF_INET};
-    socklen_t size = sizeof at;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    unsigned port = 0;
-    if (listener >= 0 && bind(listener, (struct sockaddr *)&at, sizeof at) == 0 &&
-        getsockname(listener, (struct sockaddr *)&at, &size) == 0)
-        port = ntohs(at.sin_port);
-    if (listener >= 0)
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint32_t drawn = (uint32_t)now.tv_nsec / 64 + (uint32_t)getpid() * 7919;
+    for (int tries = 0; tries < 1000; ++tries, drawn += 4099) {
+        const unsigned port = 10000 + drawn % 20000;
+        const struct sockaddr_in at = {.sin_family = AF_INET,
+                                       .sin_port = htons((uint16_t)port),
+                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (listener < 0)
+            return 0;
+        const int is_free = bind(listener, (const struct sockaddr *)&at, sizeof at) == 0;
         close(listener);
-    return port;
+        if (is_free)
+            return port;
+    }
+    return 0;
 }
 
 static const char *launcher_of(const submit_flags *f) {

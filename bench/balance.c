@@ -25,20 +25,17 @@
  * mid-run, and less than 2 microseconds of the scheduler's time for a grain. Exit status 1 when
  * `measured` misses one.
  */
+#include "balance_job.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/threads.h"
 #include "device/fake/fake.h"
-#include "num/optimise.h"
-#include "num/sums.h"
-#include "team/team_state.h"
 #include "team/virtual.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 8, FEATURES = 784, ROWS = 8192 };
+enum { MOST = 8 };
 
 typedef enum policy { MEASURED, EQUAL, DECLARED, CHUNKS, POLICIES } policy;
 
@@ -60,50 +57,6 @@ static void fatal(const char *what, const qn_error *err) {
 }
 
 /* ---------------------------------------------------------------------------------- real time */
-
-/* A network: small for devices that only pretend, MNIST's usual one for the CPU. */
-typedef struct job {
-    qn__layer layer[2];
-    qn__program program;
-    qn__feed feed;
-    qn__state state;
-    qn__update update;
-} job;
-
-static void make_job(job *j, const scene *s) {
-    static uint8_t values[(size_t)ROWS * FEATURES];
-    static int32_t labels[ROWS];
-    const uint32_t features = s->real_cpu ? FEATURES : 4, hidden = s->real_cpu ? 500 : 4;
-    memset(j, 0, sizeof *j);
-    for (size_t i = 0; i < sizeof values; ++i)
-        values[i] = (uint8_t)(i * 2654435761u >> 24);
-    for (int i = 0; i < ROWS; ++i)
-        labels[i] = i % 4;
-    const uint64_t first = (uint64_t)hidden * features;
-    const uint32_t outputs = s->real_cpu ? 10 : 4;
-    j->layer[0] =
-        (qn__layer){.in = features, .out = hidden, .activation = QN__ACT_TANH, .biases = first};
-    j->layer[1] = (qn__layer){.in = hidden,
-                              .out = outputs,
-                              .activation = QN__ACT_SOFTMAX,
-                              .weights = first + hidden,
-                              .biases = first + hidden + (uint64_t)outputs * hidden};
-    const uint32_t grain = s->real_cpu ? 32 : 8;
-    j->program = (qn__program){.layers = 2,
-                               .layer = j->layer,
-                               .parameters = j->layer[1].biases + outputs,
-                               .scale = QN__SCALE_UNIT,
-                               .batch = s->grains * grain,
-                               .grain = grain,
-                               .seed = 1,
-                               .unit = 44,
-                               .partial_limit = qn__partial_limit(s->grains)};
-    j->feed = (qn__feed){
-        .bytes = 1, .features = features, .items = ROWS, .values = values, .labels = labels};
-    j->state.parameters = qn__alloc(j->program.parameters, sizeof(float), NULL);
-    qn__adam_powers powers = {1, 1};
-    qn__update_begin(&j->program, 0.01f, j->program.batch, &powers, &j->update);
-}
 
 static uint64_t everybody(void *user, uint64_t step) {
     (void)step;
@@ -187,7 +140,7 @@ static void print_line(const scene *s, policy p, double seconds, double bound, c
 static void real_scene(const scene *given, uint32_t steps) {
     scene s = *given;
     job j;
-    make_job(&j, &s);
+    make_job(&j, s.real_cpu, s.grains);
     if (s.real_cpu) {
         s.worker[0].rate = cpu_rate(&s, &j);
         s.worker[1].rate = 4 * s.worker[0].rate;
@@ -251,7 +204,7 @@ static void together(double ratio, double sharing, uint32_t steps) {
     const scene s = {.workers = 2, .grains = 64};
     char notes[256];
     job j;
-    make_job(&j, &s);
+    make_job(&j, s.real_cpu, s.grains);
     const double items = j.program.batch / 0.002; /* 2 ms a step alone */
     const qn__fake_plan plan = {
         .count = 2,

@@ -21,16 +21,13 @@
  * system's slices of time are as long as a share), and plans within 15 %; exit status 1 when one is
  * missed. Needs two cores.
  */
+#include "balance_job.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/threads.h"
+#include "cluster/free_port_test.h"
 #include "device/fake/fake.h"
-#include "num/optimise.h"
-#include "num/sums.h"
-#include "team/team_state.h"
 #include "team/virtual.h"
 
-#include <arpa/inet.h>
 #include <math.h>
 #include <quern/plan.h>
 #include <sched.h>
@@ -44,7 +41,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST = 3, MOST_STEPS = 4000, GRAINS = 64, ROWS = 8192, LEARNING = 10, LIMIT = 120 };
+enum { MOST = 3, MOST_STEPS = 4000, GRAINS = 64, LEARNING = 10, LIMIT = 120 };
 
 #define TARGET 0.9
 #define PLANNED 0.15
@@ -73,51 +70,6 @@ typedef struct told {
 } told;
 
 static int missed;
-
-/* ------------------------------------------------------------------------------------- the job */
-
-typedef struct job {
-    qn__layer layer[2];
-    qn__program program;
-    qn__feed feed;
-    qn__state state;
-    qn__update update;
-} job;
-
-/* Small for devices that only pretend, MNIST's usual network for the CPU. */
-static void make_job(job *j, int real) {
-    static uint8_t values[(size_t)ROWS * 784];
-    static int32_t labels[ROWS];
-    const uint32_t features = real ? 784 : 4, hidden = real ? 500 : 4, outputs = real ? 10 : 4;
-    const uint32_t grain = real ? 32 : 8;
-    memset(j, 0, sizeof *j);
-    for (size_t i = 0; i < sizeof values; ++i)
-        values[i] = (uint8_t)(i * 2654435761u >> 24);
-    for (int i = 0; i < ROWS; ++i)
-        labels[i] = i % 4;
-    const uint64_t first = (uint64_t)hidden * features;
-    j->layer[0] =
-        (qn__layer){.in = features, .out = hidden, .activation = QN__ACT_TANH, .biases = first};
-    j->layer[1] = (qn__layer){.in = hidden,
-                              .out = outputs,
-                              .activation = QN__ACT_SOFTMAX,
-                              .weights = first + hidden,
-                              .biases = first + hidden + (uint64_t)outputs * hidden};
-    j->program = (qn__program){.layers = 2,
-                               .layer = j->layer,
-                               .parameters = j->layer[1].biases + outputs,
-                               .scale = QN__SCALE_UNIT,
-                               .batch = GRAINS * grain,
-                               .grain = grain,
-                               .seed = 1,
-                               .unit = 44,
-                               .partial_limit = qn__partial_limit(GRAINS)};
-    j->feed = (qn__feed){
-        .bytes = 1, .features = features, .items = ROWS, .values = values, .labels = labels};
-    j->state.parameters = qn__alloc(j->program.parameters, sizeof(float), NULL);
-    qn__adam_powers powers = {1, 1};
-    qn__update_begin(&j->program, 0.01f, j->program.batch, &powers, &j->update);
-}
 
 /* -------------------------------------------------------------------------------------- a rank */
 
@@ -189,7 +141,7 @@ static void be_rank(const char *place, const scene *s, uint32_t rank, int equal,
     uint32_t workers;
     int code;
     alarm(LIMIT); /* ends it */
-    make_job(&j, !(s->rate[rank] > 0));
+    make_job(&j, !(s->rate[rank] > 0), GRAINS);
     qn_status status = join(place, s, rank, &cluster, &err);
     if (status == QN_OK)
         status = make_team(s, &j, rank, half, cluster, &team, &err);
@@ -242,22 +194,11 @@ static void kill_later(const told *t, pid_t process, double half) {
     kill(process, SIGKILL);
 }
 
-static void free_place(char place[32]) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(file, (struct sockaddr *)&at, sizeof at) != 0 ||
-        getsockname(file, (struct sockaddr *)&at, &size) != 0)
-        exit(1);
-    close(file);
-    snprintf(place, 32, "127.0.0.1:%u", ntohs(at.sin_port));
-}
-
 static void run(const scene *s, int equal, double half, uint32_t steps, told *t) {
     const int real = !(s->rate[0] > 0);
     pid_t rank[MOST], neighbour = 0;
     char place[32];
-    free_place(place);
+    snprintf(place, sizeof place, "127.0.0.1:%u", free_port());
     fflush(NULL);
     for (uint32_t r = 0; r < s->ranks; ++r)
         if ((rank[r] = fork()) == 0) {

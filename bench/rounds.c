@@ -11,6 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cluster/free_port_test.h"
 #include "cluster/cluster_state.h"
 
 #include <arpa/inet.h>
@@ -41,17 +42,6 @@ static void print(const char *name, double *second, uint32_t rounds) {
     qsort(second, rounds, sizeof *second, by_size);
     printf("%-34s median %7.3f ms   least %7.3f   90 %% %7.3f\n", name, 1e3 * second[rounds / 2],
            1e3 * second[0], 1e3 * second[rounds * 9 / 10]);
-}
-
-static uint16_t free_port(void) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(file, (struct sockaddr *)&at, sizeof at) != 0 ||
-        getsockname(file, (struct sockaddr *)&at, &size) != 0)
-        exit(1);
-    close(file);
-    return ntohs(at.sin_port);
 }
 
 static int one_round(qn_cluster *c, uint64_t words, double *seconds, qn_error *err) {

@@ -375,11 +375,6 @@ const char *qn__cluster_host(const qn_cluster *c, uint32_t rank) {
     return c && rank < c->meeting.ranks ? c->meeting.met[rank].host : "";
 }
 
-int qn__cluster_is_alive(const qn_cluster *c, uint32_t rank) {
-    const qn__ranks set = c ? members(c) : (qn__ranks){{1}};
-    return rank < QN__MAX_RANKS && qn__ranks_has(&set, rank);
-}
-
 int qn_cluster_speaks(const qn_cluster *c) {
     if (!c)
         return 1;

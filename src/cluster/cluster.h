@@ -123,7 +123,6 @@ typedef struct qn__rank_traffic {
 void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic);
 
 const char *qn__cluster_host(const qn_cluster *c, uint32_t rank);
-int qn__cluster_is_alive(const qn_cluster *c, uint32_t rank);
 
 /* What to add to a moment of this rank's clock to have the same moment on `rank`'s. */
 double qn__cluster_clock(const qn_cluster *c, uint32_t rank);

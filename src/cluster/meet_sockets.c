@@ -74,10 +74,6 @@ int qn__address_is_loopback(const qn__address *address) {
            (address->kind == 6 && memcmp(address->bytes, one, 16) == 0);
 }
 
-int qn__address_same(const qn__address *a, const qn__address *b) {
-    return a->kind == b->kind && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
-}
-
 void qn__address_text(const qn__address *address, uint16_t port, char text[QN__ADDRESS_TEXT]) {
     char name[INET6_ADDRSTRLEN] = "an unknown address";
     if (address->kind == 4)

@@ -25,7 +25,6 @@ int qn__meet_resolve(const char *host, qn__address *list, int most);
 /* Whether the text is an address itself, not a name. */
 int qn__meet_is_address(const char *text);
 int qn__address_is_loopback(const qn__address *address);
-int qn__address_same(const qn__address *a, const qn__address *b);
 void qn__address_text(const qn__address *address, uint16_t port, char text[QN__ADDRESS_TEXT]);
 socklen_t qn__address_to_socket(const qn__address *address, uint16_t port,
                                 struct sockaddr_storage *to);

@@ -29,8 +29,9 @@ qn_status qn__by_speaker(qn_cluster *c, qn_status (*write)(void *context, qn_err
     }
     /* Who leaves now takes its part of a round along that others have not finished, and the next
      * one would write again: so all wait until all know. */
-    if (status == QN_OK && own == QN_OK)
-        status = qn__cluster_gather(c, written, sizeof *written, written + ranks, err);
+    if (status == QN_OK && own != QN_DEVICE)
+        status = qn__cluster_gather(c, written, sizeof *written, written + ranks,
+                                    own == QN_OK ? err : NULL);
     qn__free(written);
     return own != QN_OK ? own : status;
 }
