@@ -25,7 +25,9 @@ typedef enum qn__optimizer {
 
 typedef enum qn__scale { QN__SCALE_NONE, QN__SCALE_UNIT, QN__SCALE_STANDARD } qn__scale;
 
-typedef enum qn__arith { QN__ARITH_F32 } qn__arith;
+/* In what matrix products are computed: chains of float32, or exact integers of so many bits
+ * (docs/exactness.md 15). */
+typedef enum qn__arith { QN__ARITH_F32, QN__ARITH_I7, QN__ARITH_I14, QN__ARITH_I21 } qn__arith;
 
 enum { QN__MAX_LAYERS = 255 };
 

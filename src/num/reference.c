@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "num/elementary.h"
+#include "num/fixed.h"
 #include "num/philox.h"
 #include "num/sums.h"
 #include <math.h>
@@ -17,6 +18,9 @@ typedef struct made {
     float *next;      /* out: the next layer's input, after dropout */
     float *delta;     /* out: the error before the activation, in units (8) */
     uint8_t *dropped; /* out: 1 where dropout took the output away */
+    /* Integers only: the grain's items one after the other, which its end needs together (15.6). */
+    float *inputs, *deltas; /* in, out of each item */
+    int64_t *sums;          /* out */
 } made;
 
 struct qn__reference {
@@ -25,6 +29,7 @@ struct qn__reference {
     made made[QN__MAX_LAYERS];
     float max, sum; /* m and s of 6.4 */
     float *partial; /* of each parameter: the grain's partial gradient */
+    int64_t *units; /* the same as integers, at the grain's end */
     float loss;     /* of the grain */
     uint64_t correct, items;
 };
@@ -37,7 +42,8 @@ qn_status qn__reference_create(const qn__program *p, qn__reference **out, qn_err
     r->program = p;
     r->x = qn__alloc(p->layer[0].in, sizeof *r->x, err);
     r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
-    int whole = r->x && r->partial;
+    r->units = qn__alloc(p->parameters, sizeof *r->units, err);
+    int whole = r->x && r->partial && r->units;
     for (uint32_t l = 0; whole && l < p->layers; ++l) {
         made *m = &r->made[l];
         const uint32_t n = p->layer[l].out;
@@ -47,6 +53,12 @@ qn_status qn__reference_create(const qn__program *p, qn__reference **out, qn_err
         m->delta = qn__alloc(n, sizeof *m->delta, err);
         m->dropped = qn__alloc(n, sizeof *m->dropped, err);
         whole = m->z && m->y && m->next && m->delta && m->dropped;
+        if (!whole || qn__arith_bits(p->arith) == 0)
+            continue;
+        m->inputs = qn__alloc((uint64_t)p->grain * p->layer[l].in, sizeof *m->inputs, err);
+        m->deltas = qn__alloc((uint64_t)p->grain * n, sizeof *m->deltas, err);
+        m->sums = qn__alloc(n, sizeof *m->sums, err);
+        whole = m->inputs && m->deltas && m->sums;
     }
     if (!whole) {
         qn__reference_destroy(r);
@@ -65,9 +77,13 @@ void qn__reference_destroy(qn__reference *r) {
         qn__free(r->made[l].next);
         qn__free(r->made[l].delta);
         qn__free(r->made[l].dropped);
+        qn__free(r->made[l].inputs);
+        qn__free(r->made[l].deltas);
+        qn__free(r->made[l].sums);
     }
     qn__free(r->x);
     qn__free(r->partial);
+    qn__free(r->units);
     qn__free(r);
 }
 
@@ -164,7 +180,11 @@ static void forward(qn__reference *r, const float *parameters, const qn__referen
     qn__reference_input(p, item, r->x);
     for (uint32_t l = 0; l < p->layers; ++l) {
         made *m = &r->made[l];
-        product(&p->layer[l], parameters, input_of(r, l), m->z);
+        if (qn__arith_bits(p->arith))
+            qn__fixed_forward(qn__arith_bits(p->arith), &p->layer[l], parameters, input_of(r, l),
+                              m->z);
+        else
+            product(&p->layer[l], parameters, input_of(r, l), m->z);
         activate(r, &p->layer[l], m->z, m->y);
         drop(p, l, training ? item : NULL, epoch, m);
     }
@@ -241,29 +261,46 @@ static void last_error(qn__reference *r, uint32_t label) {
                                                     : derive(l->activation, y[j], delta[j]);
 }
 
-/* 8.4, 8.5: delta of the layer below `layer`. */
-static void error_below(qn__reference *r, const float *parameters, uint32_t layer) {
-    const qn__layer *l = &r->program->layer[layer], *below = l - 1;
-    const float *delta = r->made[layer].delta;
-    made *m = &r->made[layer - 1];
+/* 8.4 */
+static void errors(const qn__layer *l, const float *parameters, const float *delta, float *e) {
     for (uint32_t k = 0; k < l->in; ++k) {
-        float e = 0.0f;
+        e[k] = 0.0f;
         for (uint32_t o = 0; o < l->out; ++o)
-            e = fmaf(delta[o], parameters[l->weights + (size_t)o * l->in + k], e);
-        if (below->drop_threshold != 0)
-            e = m->dropped[k] ? 0.0f : e * below->drop_keep;
-        m->delta[k] = derive(below->activation, m->y[k], e);
+            e[k] = fmaf(delta[o], parameters[l->weights + (size_t)o * l->in + k], e[k]);
     }
 }
 
-/* 8.6: one more link of every chain of the grain. */
+/* 8.4, 8.5: delta of the layer below `layer`. */
+static void error_below(qn__reference *r, const float *parameters, uint32_t layer) {
+    const qn__layer *l = &r->program->layer[layer], *below = l - 1;
+    const int bits = qn__arith_bits(r->program->arith);
+    made *m = &r->made[layer - 1];
+    float *e = m->delta;
+    if (bits)
+        qn__fixed_backward(bits, l, parameters, r->made[layer].delta, m->sums, e);
+    else
+        errors(l, parameters, r->made[layer].delta, e);
+    for (uint32_t k = 0; k < l->in; ++k) {
+        if (below->drop_threshold != 0)
+            e[k] = m->dropped[k] ? 0.0f : e[k] * below->drop_keep;
+        e[k] = derive(below->activation, m->y[k], e[k]);
+    }
+}
+
+/* 8.6: one more link of every chain of the grain. With integers (15.6) only biases have chains;
+ * what the weights' partials are made of is kept. */
 static void add_partials(qn__reference *r, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer];
     const float *a = input_of(r, layer), *delta = r->made[layer].delta;
+    const int fixed = qn__arith_bits(r->program->arith) != 0;
+    if (fixed) {
+        memcpy(r->made[layer].inputs + r->items * l->in, a, l->in * sizeof *a);
+        memcpy(r->made[layer].deltas + r->items * l->out, delta, l->out * sizeof *delta);
+    }
     for (uint32_t o = 0; o < l->out; ++o) {
         float *weights = r->partial + l->weights + (size_t)o * l->in;
         float *bias = r->partial + l->biases + o;
-        for (uint32_t k = 0; k < l->in; ++k)
+        for (uint32_t k = 0; k < l->in && !fixed; ++k)
             weights[k] = fmaf(delta[o], a[k], weights[k]);
         *bias = *bias + delta[o];
     }
@@ -280,27 +317,42 @@ void qn__reference_grain_item(qn__reference *r, const float *parameters,
     forward(r, parameters, item, 1, epoch);
     r->loss = r->loss + qn__reference_loss(r, item->label); /* 7.4 */
     r->correct += (uint32_t)qn__reference_class(r) == item->label;
-    r->items += 1;
     last_error(r, item->label);
     for (uint32_t l = r->program->layers - 1; l > 0; --l)
         error_below(r, parameters, l);
     for (uint32_t l = 0; l < r->program->layers; ++l)
         add_partials(r, l);
+    r->items += 1;
+}
+
+/* 15.6: the weights of all layers, to `sums`. 0 when one of the partials is out of range. */
+static int fixed_partials(const qn__reference *r, int64_t *sums) {
+    const qn__program *p = r->program;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        if (!qn__fixed_gradient(qn__arith_bits(p->arith), &p->layer[l], r->items, r->made[l].inputs,
+                                r->made[l].deltas, p->partial_limit, sums + p->layer[l].weights))
+            return 0;
+    return 1;
 }
 
 /* 7.4, 8.7. The comparisons are written so that a NaN fails them. */
 qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally *tally) {
+    const uint64_t count = r->program->parameters;
     if (!(fabsf(r->loss) < QN__LOSS_LIMIT))
         return QN__GRAIN_LOSS;
-    for (uint64_t i = 0; i < r->program->parameters; ++i)
+    for (uint64_t i = 0; i < count; ++i) {
         if (!(fabsf(r->partial[i]) < r->program->partial_limit))
             return QN__GRAIN_GRADIENT;
+        r->units[i] = qn__to_units(r->partial[i]);
+    }
+    if (qn__arith_bits(r->program->arith) && !fixed_partials(r, r->units))
+        return QN__GRAIN_GRADIENT;
     const qn__tally grain = {
         .loss = qn__to_units(r->loss * QN__LOSS_UNIT), .correct = r->correct, .items = r->items};
     if (qn__tally_add(tally, &grain) != 0)
         return QN__GRAIN_LOSS;
-    for (uint64_t i = 0; i < r->program->parameters; ++i)
-        sums[i] += qn__to_units(r->partial[i]);
+    for (uint64_t i = 0; i < count; ++i)
+        sums[i] += r->units[i];
     return QN__GRAIN_FINE;
 }
 

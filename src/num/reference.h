@@ -1,4 +1,4 @@
-/* The reference: docs/exactness.md, sections 5 to 8, as plain loops over one item and one grain at
+/* The reference: docs/exactness.md, sections 5 to 8 and 15, as plain loops over one item and one grain at
  * a time.
  *
  * It is slow and easy to read, and every backend is compared with it byte for byte. Section 9, the
@@ -59,7 +59,8 @@ void qn__reference_grain_item(qn__reference *reference, const float *parameters,
                               const qn__reference_item *item, uint32_t epoch);
 qn__grain_end qn__reference_grain_end(qn__reference *reference, int64_t *sums, qn__tally *tally);
 
-/* The partial gradients of the grain so far, in units; they belong to the reference. */
+/* The partial gradients of the grain so far, in units, as the chains of float32 have them (with
+ * integers only those of biases); they belong to the reference. */
 const float *qn__reference_partials(const qn__reference *reference);
 
 #endif

@@ -1,0 +1,76 @@
+/* Products of integers (docs/exactness.md 15), one table for each instruction set that does them in
+ * its own way.
+ *
+ * Operands are packed once and multiplied often. A *left* operand comes in blocks of 16 rows, a
+ * *right* operand in panels of 16 columns; both are k deep. What a block or a panel looks like
+ * inside is each table's own affair; it takes size(bits, k) bytes, begins at a multiple of 64, and
+ * blocks or panels of one operand follow one another without gaps. Values come from arrays of
+ * floats in panels (cpu_kernels.h): element (row, column) of an array is at from[column / 16 *
+ * stride + row * 16 + column % 16]. A value v becomes the integer qn__fix(v, inverse) of
+ * num/fixed.h, with the inverse of its block; an inverse of 0 (a block that is not finite) may give
+ * any integers. What stands in columns beyond the last is not looked at and counts as 0. */
+#ifndef QN_DEVICE_CPU_INTEGERS_H
+#define QN_DEVICE_CPU_INTEGERS_H
+
+#include "device/cpu/cpu_kernels.h"
+#include "num/fixed.h"
+
+/* What becomes of the exact integers N of an outer product. */
+typedef enum qn__whole {
+    QN__WHOLE_FLOAT,  /* float: RN(N) */
+    QN__WHOLE_FIRST,  /* double: N * factor */
+    QN__WHOLE_ADD,    /* double: added to what is there */
+    QN__WHOLE_INTEGER /* int64_t: N */
+} qn__whole;
+
+typedef struct qn__cpu_integers {
+    const char *name;
+
+    /* Bytes of a block of 16 rows or of a panel of 16 columns. */
+    size_t (*size)(int bits, uint32_t k);
+
+    /* greatest[r] = bits of the greatest |from(r, c) * times[c]| over c < k (times NULL: of the
+     * value itself), for r < rows, rows <= 16. A NaN is greater than everything. */
+    void (*greatest)(uint32_t rows, uint32_t k, const float *from, size_t stride,
+                     const float *times, uint32_t *greatest);
+
+    /* One block of a left operand, from `rows` <= 16 rows: element (r, c) is RN(from(r, c) *
+     * times[c]), with inverse[r]. */
+    void (*left)(int bits, uint32_t rows, uint32_t k, const float *from, size_t stride,
+                 const float *times, const float *inverse, void *to);
+
+    /* One panel of a right operand, from one panel of an array: element (t, c) is from[t * 16 + c],
+     * t < k, with inverse[c] of its column. */
+    void (*right)(int bits, uint32_t k, const float *from, const float inverse[QN__PANEL],
+                  void *to);
+
+    /* One panel of a right operand, turned: element (t, c) is from(c, t), t < k, for c < columns
+     * <= 16, with inverse[t]; other columns are 0. */
+    void (*right_turned)(int bits, uint32_t columns, uint32_t k, const float *from, size_t stride,
+                         const float *inverse, void *to);
+
+    /* The same two operands for a sum over items: from one panel of an array with an item to a row.
+     * Depth t is item list[t], t < count, with inverse[t]. left_items: element (r, t) is
+     * from[list[t] * 16 + r]; right_items: element (t, c) is from[list[t] * 16 + c]. */
+    void (*left_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
+                       const float *from, void *to);
+    void (*right_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
+                        const float *from, void *to);
+
+    /* With N the exact products of `rows` rows of left (any number; blocks of 16) and `panels`
+     * panels of right: c[p * c_stride + i * 16 + j] =
+     *   fma(RN(N), RN(row[i] * column[p * 16 + j]), start[p * 16 + j])   where column is given,
+     *   RN(RN(N) * row[i])                                                where it is NULL. */
+    void (*product)(int bits, uint32_t rows, uint32_t k, const void *left, uint32_t panels,
+                    const void *right, const float *row, const float *column, const float *start,
+                    float *c, size_t c_stride);
+
+    /* One block of left by `panels` panels of right: out[p][r][c], blocks of 16 x 16. With doubles
+     * the caller has shown that all N * factor and their sums are exact. */
+    void (*outer)(int bits, uint32_t k, const void *left, uint32_t panels, const void *right,
+                  qn__whole how, double factor, void *out);
+} qn__cpu_integers;
+
+extern const qn__cpu_integers qn__cpu_integers_scalar;
+
+#endif
