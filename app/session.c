@@ -117,6 +117,7 @@ static void start_event(const session *s, const qn_train_options *o, const facts
         json_text(NULL, text);
     }
     json_close(']');
+    json_text("arith", o->arith);
     json_count("epochs", o->epochs);
     json_count("steps", f->steps);
     json_open("workers", '[');
@@ -208,9 +209,10 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
     announce_data(s, f);
     message_note("model   %s (%s parameters)", model,
                  format_count(qn_model_parameters(f->model), number));
-    message_note("recipe  loss %s, %s, rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64,
+    const int integers = strcmp(o->arith, "f32") != 0;
+    message_note("recipe  loss %s, %s, rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64 "%s%s",
                  o->loss, optimiser(o, how, sizeof how), (double)o->rate, o->batch, o->scale,
-                 o->seed);
+                 o->seed, integers ? ", arith " : "", integers ? o->arith : "");
     announce_ranks();
     announce_run(o, f);
 }

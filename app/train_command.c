@@ -74,6 +74,7 @@ static void fill_recipe(const train_flags *f, const arguments *given, const sour
     int momentum = f->optimizer && strcmp(f->optimizer, "momentum") == 0;
     snprintf(model, size, "dense 500 tanh; dense %u softmax", qn_data_classes(from->train));
     o->model = f->model ? f->model : model;
+    o->arith = f->arith;
     o->loss = f->loss;
     o->optimizer = f->optimizer;
     o->init = f->init;
@@ -300,7 +301,8 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
 }
 
 static int run(const command *self, int argc, char **argv) {
-    train_flags f = {.loss = "cross-entropy",
+    train_flags f = {.arith = "f32",
+                     .loss = "cross-entropy",
                      .init = "auto",
                      .schedule = "constant",
                      .rate = 0.1f,

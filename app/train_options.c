@@ -147,6 +147,13 @@ const option train_options[] = {
      .high = UINT64_MAX,
      .help = "of all that is random",
      .fallback = "1"},
+    {.name = "arith",
+     .kind = OPTION_CHOICE,
+     AT(arith),
+     .choices = "f32|i7|i14|i21",
+     .help = "products of float32, or exact ones of integers of 7, 14 or 21 bits, at the speed of "
+             "matrix units; part of the recipe",
+     .fallback = "f32"},
     {.name = "grain",
      .kind = OPTION_COUNT,
      AT(grain),

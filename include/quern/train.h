@@ -62,6 +62,7 @@ typedef struct qn_epoch_event {
 typedef struct qn_train_options {
     size_t size;           /* sizeof(qn_train_options) */
     const char *model;     /* "dense 500 tanh; dense 10 softmax" */
+    const char *arith;     /* of matrix products: "f32"; "i7", "i14", "i21": exact integers */
     const char *loss;      /* "cross-entropy", "mse" */
     const char *optimizer; /* "sgd", "momentum", "adam", "adamw"; NULL: momentum when it is not 0,
                               else sgd */
@@ -96,8 +97,8 @@ typedef struct qn_train_options {
     qn_note_fn on_note;
 } qn_train_options;
 
-/* Defaults: cross-entropy, auto optimiser and initialisation, scale "unit", rate 0.1, batch 64,
- * grain 32, 10 epochs, seed 1, unit 44, constant rate; no callbacks, no checkpoints. */
+/* Defaults: f32, cross-entropy, auto optimiser and initialisation, scale "unit", rate 0.1, batch
+ * 64, grain 32, 10 epochs, seed 1, unit 44, constant rate; no callbacks, no checkpoints. */
 void qn_train_options_init(qn_train_options *options);
 
 /* Fills the recipe part of `options` from a model's recipe, for a replay. Texts that `options`

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "model/tables.h"
+#include "num/fixed.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -163,6 +164,33 @@ static qn_status check_data(const qn__recipe *r, qn_error *err) {
     return check_range(&valid, err);
 }
 
+/* 15.1: sums of products have to fit 63 bits. */
+static qn_status check_arith(const qn__recipe *r, qn_error *err) {
+    static const char *const remedy =
+        "use --arith f32, which has no such limit, or make it smaller";
+    uint32_t in = r->features;
+    uint64_t grain = r->grain < r->batch ? r->grain : r->batch;
+    if (r->arith == QN__ARITH_F32)
+        return QN_OK;
+    grain = grain < r->items ? grain : r->items;
+    if (grain > QN__FIXED_LONGEST)
+        return refuse(err, "--grain", remedy,
+                      qn__fail(err, QN_USAGE,
+                               "a grain of %llu items is too large for integer arithmetic, which "
+                               "takes at most %u",
+                               (unsigned long long)grain, QN__FIXED_LONGEST));
+    for (uint32_t l = 0; l < r->network.layers; ++l) {
+        const uint32_t out = r->network.layer[l].out, most = in > out ? in : out;
+        if (most > QN__FIXED_LONGEST)
+            return refuse(err, "--model, --arith", remedy,
+                          qn__fail(err, QN_USAGE,
+                                   "layer %u has %u %s; integer arithmetic takes at most %u", l,
+                                   most, in > out ? "inputs" : "outputs", QN__FIXED_LONGEST));
+        in = out;
+    }
+    return QN_OK;
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = check_data(recipe, err);
     if (status == QN_OK)
@@ -173,6 +201,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_schedule(recipe, err);
     if (status == QN_OK)
         status = check_network(recipe, err);
+    if (status == QN_OK)
+        status = check_arith(recipe, err);
     return status;
 }
 
@@ -206,7 +236,9 @@ static void add_count(qn__text *text, const char *key, uint64_t value) {
 
 /* The keys in the order of 11.1, which is the order of the struct's members. */
 static void add_members(const qn__recipe *r, qn__text *text) {
-    qn__text_add(text, "{\"contract\":%u,\"arith\":\"f32\",\"data\":\"%s\"", r->contract, r->data);
+    qn__text_add(text, "{\"contract\":%u", r->contract);
+    add_name(text, "arith", &qn__arithmetics, (int)r->arith);
+    qn__text_add(text, ",\"data\":\"%s\"", r->data);
     add_count(text, "items", r->items);
     add_count(text, "features", r->features);
     add_float(text, "valid", r->valid);

@@ -12,8 +12,10 @@ static qn_status find(const qn__table *table, const char *name, int *value, qn_e
 }
 
 static qn_status find_names(const qn_train_options *o, qn__recipe *r, qn_error *err) {
-    int loss, optimizer, init, scale = QN__SCALE_UNIT, schedule;
-    qn_status status = find(&qn__losses, o->loss, &loss, err);
+    int arith, loss, optimizer, init, scale = QN__SCALE_UNIT, schedule;
+    qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
+    if (status == QN_OK)
+        status = find(&qn__losses, o->loss, &loss, err);
     if (status == QN_OK)
         status = find(&qn__optimizers, o->optimizer, &optimizer, err);
     if (status == QN_OK)
@@ -24,6 +26,7 @@ static qn_status find_names(const qn_train_options *o, qn__recipe *r, qn_error *
         status = find(&qn__schedules, o->schedule, &schedule, err);
     if (status != QN_OK)
         return status;
+    r->arith = (qn__arith)arith;
     r->loss = (qn__loss)loss;
     r->optimizer = (qn__optimizer)optimizer;
     r->init = (qn__init)init;
@@ -62,7 +65,7 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
 
 qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
                                   qn__recipe *out, qn_error *err) {
-    qn__recipe recipe = {.contract = QN_CONTRACT, .arith = QN__ARITH_F32};
+    qn__recipe recipe = {.contract = QN_CONTRACT};
     snprintf(recipe.data, sizeof recipe.data, "%s", qn_data_digest(data));
     recipe.items = qn_data_items(data);
     recipe.features = qn_data_features(data);
@@ -85,6 +88,7 @@ qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data
 
 void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train_options *o) {
     o->model = model_text;
+    o->arith = qn__table_name(&qn__arithmetics, (int)r->arith);
     o->loss = qn__table_name(&qn__losses, (int)r->loss);
     o->optimizer = qn__table_name(&qn__optimizers, (int)r->optimizer);
     o->init = qn__table_name(&qn__initialisations, (int)r->init);

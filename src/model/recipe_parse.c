@@ -94,9 +94,7 @@ static void check_keys(reader *r) {
 
 static void read_head(reader *r, qn__recipe *out) {
     out->contract = (uint32_t)read_count(r, "contract", QN_CONTRACT);
-    out->arith = QN__ARITH_F32;
-    if (strcmp(read_text(r, "arith"), "f32") != 0)
-        bad(r, "arith", "unknown arithmetic", NEWER);
+    out->arith = (qn__arith)read_name(r, "arith", &qn__arithmetics);
     const char *digest = read_text(r, "data");
     if (strlen(digest) != 64 || strspn(digest, "0123456789abcdef") != 64)
         bad(r, "data", "the value is no digest", REMADE);

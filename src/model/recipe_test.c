@@ -187,6 +187,46 @@ static void test_loss_and_layers(void **state) {
                         "make the last layer 11 wide, one output for each label from 0 to 10");
 }
 
+/* 15.1 */
+static void test_arithmetic(void **state) {
+    (void)state;
+    static const char *const names[] = {"f32", "i7", "i14", "i21"};
+    qn__recipe r = example(), back;
+    for (int a = QN__ARITH_F32; a <= QN__ARITH_I21; ++a) {
+        char *json, key[32];
+        r.arith = (qn__arith)a;
+        snprintf(key, sizeof key, "\"arith\":\"%s\"", names[a]);
+        assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+        assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+        assert_non_null(strstr(json, key));
+        assert_int_equal(qn__recipe_parse(json, strlen(json), &back, NULL), QN_OK);
+        assert_int_equal(back.arith, r.arith);
+        qn__free(json);
+    }
+    r.arith = QN__ARITH_I7;
+    r.items = r.batch = r.grain = 1u << 22;
+    r.features = 1u << 22;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    r.features += 1;
+    check_refused(&r, "layer 0 has 4194305 inputs; integer arithmetic takes at most 4194304",
+                  "--model, --arith");
+    r.features = 784;
+    assert_int_equal(
+        qn__network_parse("dense 4194304 tanh; dense 4194305 softmax", &r.network, NULL), QN_OK);
+    check_refused(&r, "layer 1 has 4194305 outputs; integer arithmetic takes at most 4194304",
+                  "--model, --arith");
+    r.network = example().network;
+    r.grain = r.batch = 1u << 23; /* of which 2^22 items fill the half */
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    r.items += 1;
+    check_refused(&r,
+                  "a grain of 4194305 items is too large for integer arithmetic, which takes at "
+                  "most 4194304",
+                  "--grain");
+    r.arith = QN__ARITH_F32;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+}
+
 static void test_tidy(void **state) {
     (void)state;
     qn__recipe r = example();
@@ -240,7 +280,7 @@ static void test_other_versions(void **state) {
                      "keeps version 2 of the contract; this is version 1", "contract", "newer");
     check_unreadable("\"contract\":1", "\"contract\":0", "version 0", "contract", "changed");
     check_unreadable("\"contract\":1,", "", "does not say which version", "contract", "changed");
-    check_unreadable("\"f32\"", "\"i14\"", "unknown arithmetic", "arith", "newer");
+    check_unreadable("\"f32\"", "\"i12\"", "unknown arithmetic \"i12\"", "arith", "newer");
     check_unreadable("\"unit\":44", "\"unit\":44,\"mesh\":1", "unknown key", "mesh", "newer");
     check_unreadable("\"adam\"", "\"lion\"", "unknown optimizer \"lion\"", "optimizer", "newer");
     check_unreadable("\"unit\",", "\"rank\",", "unknown scaling \"rank\"", "scale", "newer");
@@ -360,7 +400,7 @@ int main(void) {
         cmocka_unit_test(test_tidy),        cmocka_unit_test(test_other_versions),
         cmocka_unit_test(test_malformed),   cmocka_unit_test(test_other_forms),
         cmocka_unit_test(test_mutations),   cmocka_unit_test(test_truncations),
-        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_differences), cmocka_unit_test(test_arithmetic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,14 @@ static const qn__choice scalings[] = {
 };
 const qn__table qn__scalings = {"scaling", "--scale", ROWS(scalings)};
 
+static const qn__choice arithmetics[] = {
+    {"f32", QN__ARITH_F32, "products of float32, added up in a fixed order"},
+    {"i7", QN__ARITH_I7, "exact products of 7-bit integers"},
+    {"i14", QN__ARITH_I14, "exact products of 14-bit integers"},
+    {"i21", QN__ARITH_I21, "exact products of 21-bit integers"},
+};
+const qn__table qn__arithmetics = {"arithmetic", "--arith", ROWS(arithmetics)};
+
 static const qn__choice schedules[] = {
     {"constant", QN__SCHEDULE_CONSTANT, "the same rate throughout"},
     {"step", QN__SCHEDULE_STEP, "times --lr-gamma every --lr-step epochs"},

@@ -1,4 +1,5 @@
 /* What can be named in a recipe: activations, losses, optimisers, initialisations, scalings,
+ * arithmetics,
  * schedules. One table each; adding one means a row here and its arithmetic. */
 #ifndef QN_MODEL_TABLES_H
 #define QN_MODEL_TABLES_H
@@ -25,6 +26,7 @@ extern const qn__table qn__losses;          /* qn__loss */
 extern const qn__table qn__optimizers;      /* qn__optimizer */
 extern const qn__table qn__initialisations; /* qn__init of model/recipe.h */
 extern const qn__table qn__scalings;        /* qn__scale */
+extern const qn__table qn__arithmetics;     /* qn__arith */
 extern const qn__table qn__schedules;       /* qn__schedule of model/recipe.h */
 
 /* The row of `word` (letters of either case; `size` bytes, no NUL needed), or NULL. */

@@ -13,7 +13,8 @@
 #include <string.h>
 
 static const qn__table *const all[] = {&qn__activations,     &qn__losses,   &qn__optimizers,
-                                       &qn__initialisations, &qn__scalings, &qn__schedules};
+                                       &qn__initialisations, &qn__scalings, &qn__schedules,
+                                       &qn__arithmetics};
 enum { TABLES = sizeof all / sizeof all[0] };
 
 static void test_every_row_is_found(void **state) {
@@ -36,9 +37,9 @@ static void test_every_row_is_found(void **state) {
 
 static void test_values_are_all_there(void **state) {
     (void)state;
-    const size_t counts[TABLES] = {QN__ACT_SOFTMAX + 1,    QN__LOSS_MSE + 1,
-                                   QN__OPT_ADAMW + 1,      QN__INIT_LECUN + 1,
-                                   QN__SCALE_STANDARD + 1, QN__SCHEDULE_COSINE + 1};
+    const size_t counts[TABLES] = {
+        QN__ACT_SOFTMAX + 1,    QN__LOSS_MSE + 1,        QN__OPT_ADAMW + 1, QN__INIT_LECUN + 1,
+        QN__SCALE_STANDARD + 1, QN__SCHEDULE_COSINE + 1, QN__ARITH_I21 + 1};
     for (size_t t = 0; t < TABLES; ++t) {
         assert_int_equal(all[t]->count, counts[t]);
         for (size_t v = 0; v < counts[t]; ++v)

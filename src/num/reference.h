@@ -1,5 +1,5 @@
-/* The reference: docs/exactness.md, sections 5 to 8 and 15, as plain loops over one item and one grain at
- * a time.
+/* The reference: docs/exactness.md, sections 5 to 8 and 15, as plain loops over one item and one
+ * grain at a time.
  *
  * It is slow and easy to read, and every backend is compared with it byte for byte. Section 9, the
  * update, is qn__update_one in num/optimise.h. Parameters are in the canonical order of

@@ -27,6 +27,7 @@ static qn_train_options trial_options(const qn_train_options *options, trial *t)
     qn_train_options o;
     qn_train_options_init(&o);
     o.model = options->model;
+    o.arith = options->arith;
     o.loss = options->loss;
     o.optimizer = options->optimizer;
     o.momentum = options->momentum;

@@ -17,6 +17,7 @@ enum { TRACE_RECORDS = 1 << 18, LEAST_RECORDS = 1 << 12 };
 void qn_train_options_init(qn_train_options *options) {
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
+    options->arith = "f32";
     options->loss = "cross-entropy";
     options->init = "auto";
     options->scale = "unit";

@@ -55,7 +55,11 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     return QN_OK;
 }
 
-static int supports(const qn__program *program) { return program->arith == QN__ARITH_F32; }
+/* The reference computes in every arithmetic. */
+static int supports(const qn__program *program) {
+    (void)program;
+    return 1;
+}
 
 static void wait_seconds(double seconds) {
     if (seconds <= 0)
