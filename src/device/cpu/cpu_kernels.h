@@ -33,6 +33,8 @@ typedef enum qn__partial {
     QN__PARTIAL_ADD    /* double: rounded to a whole number and added */
 } qn__partial;
 
+struct qn__cpu_integers; /* cpu_integers.h */
+
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
@@ -102,6 +104,9 @@ typedef struct qn__cpu_kernels {
     /* The greatest |x|, by its bits, so that a NaN is greater than everything; count a multiple
      * of 16. */
     uint32_t (*greatest)(size_t count, const float *x);
+
+    /* Products of integers. */
+    const struct qn__cpu_integers *fixed;
 } qn__cpu_kernels;
 
 extern const qn__cpu_kernels qn__cpu_kernels_scalar;

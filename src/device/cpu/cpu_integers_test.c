@@ -1,0 +1,323 @@
+/* Products of integers (docs/exactness.md 15), by every table that this machine has: what is
+ * packed and multiplied must give the numbers of plain loops over the same values, for depths,
+ * rows and panels that are multiples of nothing, for blocks that are not finite, and for depths at
+ * which 32 bits no longer hold the sums of slices. */
+#include "device/cpu/cpu_integers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { P = QN__PANEL, DEEPEST = 131, MOST_ROWS = 37, MOST_PANELS = 5 };
+
+static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni", "amx", "neon", "dotprod"};
+static const int widths[] = {7, 14, 21};
+
+/* One case: values in both roles, their blocks, and room for what is packed. */
+typedef struct bench {
+    const qn__cpu_integers *table;
+    int bits;
+    uint32_t rows, k, panels;
+    size_t stride; /* of the arrays of values */
+    float *left, *right;
+    float left_inverse[MOST_ROWS + P], right_inverse[MOST_PANELS * P];
+    float row[MOST_ROWS + P], column[MOST_PANELS * P], start[MOST_PANELS * P];
+    void *packed_left, *packed_right;
+} bench;
+
+static uint64_t state;
+
+static uint32_t draw(void) {
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(state >> 33);
+}
+
+/* Values of every size up to 1, many zeros of both signs, and some that fill their block. */
+static float value(void) {
+    const uint32_t kind = draw() % 8;
+    const float unit = (float)(draw() % 20001) / 10000.0f - 1.0f;
+    if (kind == 0)
+        return draw() % 2 ? 0.0f : -0.0f;
+    if (kind == 1)
+        return draw() % 2 ? 1.0f : -1.0f;
+    return kind < 5 ? unit : ldexpf(unit, -(int)(draw() % 30));
+}
+
+static void *room(size_t bytes) {
+    void *at = NULL;
+    bytes = (bytes + 63) / 64 * 64;
+    if (posix_memalign(&at, 64, bytes ? bytes : 64) != 0)
+        fail_msg("no memory");
+    memset(at, 0x5a, bytes);
+    return at;
+}
+
+static float *values(size_t count) {
+    float *v = room(count * sizeof *v);
+    for (size_t i = 0; i < count; ++i)
+        v[i] = value();
+    return v;
+}
+
+static float at(const float *from, size_t stride, uint32_t row, uint32_t column) {
+    return from[column / P * stride + (size_t)row * P + column % P];
+}
+
+static int same(float a, float b) {
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static void block_of(const bench *b, uint32_t greatest, float *factor, float *inverse) {
+    const int32_t t = qn__block_exponent(b->bits, greatest);
+    *factor = qn__block_factor(t);
+    *inverse = qn__block_inverse(t);
+}
+
+static void begin(bench *b, const qn__cpu_integers *table, int bits, uint32_t rows, uint32_t k,
+                  uint32_t panels) {
+    *b = (bench){.table = table, .bits = bits, .rows = rows, .k = k, .panels = panels};
+    const size_t blocks = (rows + P - 1) / P, size = table->size(bits, k);
+    assert_int_equal(size % 64, 0);
+    b->packed_left = room(blocks * size);
+    b->packed_right = room(panels * size);
+    for (uint32_t i = 0; i < panels * P; ++i)
+        b->start[i] = value();
+}
+
+static void end(bench *b) {
+    free(b->left);
+    free(b->right);
+    free(b->packed_left);
+    free(b->packed_right);
+}
+
+/* Packs the rows of b->left, all of one block of 16 at a time, with `times` or NULL. */
+static void pack_left(bench *b, const float *times) {
+    const size_t size = b->table->size(b->bits, b->k);
+    for (uint32_t r = 0; r < b->rows; r += P) {
+        const uint32_t rows = b->rows - r < P ? b->rows - r : P;
+        uint32_t greatest[P];
+        b->table->greatest(rows, b->k, b->left + (size_t)r * P, b->stride, times, greatest);
+        for (uint32_t i = 0; i < rows; ++i) {
+            uint32_t expected = 0;
+            for (uint32_t c = 0; c < b->k; ++c) {
+                const float v = at(b->left, b->stride, r + i, c) * (times ? times[c] : 1.0f);
+                const uint32_t own = qn__greatest(1, &v, 1);
+                expected = own > expected ? own : expected;
+            }
+            assert_int_equal(greatest[i] > 0x7f800000u ? UINT32_MAX : greatest[i],
+                             expected > 0x7f800000u ? UINT32_MAX : expected);
+            block_of(b, greatest[i], b->row + r + i, b->left_inverse + r + i);
+        }
+        b->table->left(b->bits, rows, b->k, b->left + (size_t)r * P, b->stride, times,
+                       b->left_inverse + r, (char *)b->packed_left + r / P * size);
+    }
+}
+
+/* Every element of c against the sums of 15.4 or 15.5; q(t, column) of the right operand. */
+static void check_product(const bench *b, const float *times, int forward,
+                          int32_t (*q)(const bench *b, uint32_t t, uint32_t column)) {
+    const size_t stride = (size_t)(b->rows + 1) * P;
+    float *c = room(b->panels * stride * sizeof *c);
+    b->table->product(b->bits, b->rows, b->k, b->packed_left, b->panels, b->packed_right, b->row,
+                      forward ? b->column : NULL, forward ? b->start : NULL, c, stride);
+    for (uint32_t i = 0; i < b->rows; ++i)
+        for (uint32_t j = 0; j < b->panels * P; ++j) {
+            int64_t n = 0;
+            for (uint32_t t = 0; t < b->k; ++t) {
+                const float v = at(b->left, b->stride, i, t) * (times ? times[t] : 1.0f);
+                n += (int64_t)qn__fix(v, b->left_inverse[i]) * q(b, t, j);
+            }
+            const float expected = forward ? fmaf((float)n, b->row[i] * b->column[j], b->start[j])
+                                           : (float)n * b->row[i];
+            const float found = at(c, stride, i, j);
+            if (!same(found, expected))
+                fail_msg("%s, %d bits, %u x %u by %u panels: row %u, column %u: %a, not %a",
+                         b->table->name, b->bits, b->rows, b->k, b->panels, i, j, (double)found,
+                         (double)expected);
+        }
+    free(c);
+}
+
+static int32_t weight(const bench *b, uint32_t t, uint32_t column) {
+    const float v = b->right[((size_t)column / P * b->k + t) * P + column % P];
+    return qn__fix(v, b->right_inverse[column]);
+}
+
+/* 15.4: a panel of weights is k x 16 floats, each column a block. The first item is not finite in
+ * every third case. */
+static void forward_case(const qn__cpu_integers *table, int bits, uint32_t rows, uint32_t k,
+                         uint32_t panels) {
+    bench b;
+    begin(&b, table, bits, rows, k, panels);
+    b.stride = (size_t)(rows + 1) * P;
+    b.left = values((k + P - 1) / P * b.stride);
+    b.right = values((size_t)panels * k * P);
+    if (k % 3 == 0)
+        b.left[0] = k % 2 ? NAN : -INFINITY;
+    for (uint32_t j = 0; j < panels * P; ++j)
+        block_of(&b, qn__greatest(k, b.right + (size_t)j / P * k * P + j % P, P), b.column + j,
+                 b.right_inverse + j);
+    pack_left(&b, NULL);
+    for (uint32_t p = 0; p < panels; ++p)
+        table->right(bits, k, b.right + (size_t)p * k * P, b.right_inverse + (size_t)p * P,
+                     (char *)b.packed_right + p * table->size(bits, k));
+    check_product(&b, NULL, 1, weight);
+    end(&b);
+}
+
+/* 15.5: depth t is an output of an array of weights in panels, column j an input of it. The depth
+ * is at most MOST_PANELS panels here. */
+static int32_t turned_weight(const bench *b, uint32_t t, uint32_t column) {
+    const size_t inputs = (size_t)b->panels * P;
+    return column < inputs - 1 ? qn__fix(at(b->right, inputs * P, column, t), b->right_inverse[t])
+                               : 0;
+}
+
+static void backward_case(const qn__cpu_integers *table, int bits, uint32_t rows, uint32_t k,
+                          uint32_t panels) {
+    const size_t inputs = (size_t)panels * P;
+    bench b;
+    begin(&b, table, bits, rows, k, panels);
+    b.stride = (size_t)rows * P;
+    b.left = values((k + P - 1) / P * b.stride);
+    b.right = values((k + P - 1) / P * inputs * P);
+    for (uint32_t t = 0; t < k; ++t)
+        block_of(&b, qn__greatest(inputs, b.right + (size_t)t / P * inputs * P + t % P, P),
+                 b.column + t, b.right_inverse + t);
+    pack_left(&b, b.column);
+    /* All columns but the last are inputs. */
+    for (uint32_t p = 0; p < panels; ++p)
+        table->right_turned(bits, p + 1 < panels ? P : P - 1, k, b.right + (size_t)p * P * P,
+                            inputs * P, b.right_inverse,
+                            (char *)b.packed_right + p * table->size(bits, k));
+    check_product(&b, b.column, 0, turned_weight);
+    end(&b);
+}
+
+/* 15.6: items in a list of any order, each with its own block. */
+static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint32_t panels) {
+    uint32_t list[DEEPEST];
+    float left_inverse[DEEPEST], right_inverse[DEEPEST];
+    bench b;
+    begin(&b, table, bits, P, k, panels);
+    b.left = values((size_t)k * P);
+    b.right = values((size_t)panels * k * P);
+    for (uint32_t t = 0; t < k; ++t) {
+        list[t] = draw() % k;
+        left_inverse[t] = ldexpf(1.0f, bits - 2 - (int)(draw() % 3));
+        right_inverse[t] = ldexpf(1.0f, bits - 2 - (int)(draw() % 3));
+    }
+    const size_t size = table->size(bits, k), count = (size_t)panels * P * P;
+    table->left_items(bits, k, list, left_inverse, b.left, b.packed_left);
+    for (uint32_t p = 0; p < panels; ++p)
+        table->right_items(bits, k, list, right_inverse, b.right + (size_t)p * k * P,
+                           (char *)b.packed_right + p * size);
+    int64_t *whole = room(count * sizeof *whole);
+    double *sums = room(count * sizeof *sums);
+    float *rounded = room(count * sizeof *rounded);
+    table->outer(bits, k, b.packed_left, panels, b.packed_right, QN__WHOLE_INTEGER, 0, whole);
+    table->outer(bits, k, b.packed_left, panels, b.packed_right, QN__WHOLE_FIRST, 0x1p3, sums);
+    table->outer(bits, k, b.packed_left, panels, b.packed_right, QN__WHOLE_ADD, 0x1p-1, sums);
+    table->outer(bits, k, b.packed_left, panels, b.packed_right, QN__WHOLE_FLOAT, 1, rounded);
+    for (uint32_t p = 0; p < panels; ++p)
+        for (uint32_t r = 0; r < P; ++r)
+            for (uint32_t c = 0; c < P; ++c) {
+                const size_t i = ((size_t)p * P + r) * P + c;
+                int64_t n = 0;
+                for (uint32_t t = 0; t < k; ++t)
+                    n += (int64_t)qn__fix(b.left[(size_t)list[t] * P + r], left_inverse[t]) *
+                         qn__fix(b.right[((size_t)p * k + list[t]) * P + c], right_inverse[t]);
+                if (whole[i] != n || !same(rounded[i], (float)n) || sums[i] != (double)n * 8.5)
+                    fail_msg("%s, %d bits, %u items: panel %u, row %u, column %u: %lld, not %lld",
+                             table->name, bits, k, p, r, c, (long long)whole[i], (long long)n);
+            }
+    free(whole);
+    free(sums);
+    free(rounded);
+    end(&b);
+}
+
+/* The same value `k` times, such that slices and their sums are as large as they can be. */
+static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_t r, uint32_t k) {
+    const size_t size = table->size(bits, k);
+    void *left = room(size), *right = room(size);
+    uint32_t *list = room(k * sizeof *list);
+    float *inverse = room(k * sizeof *inverse), a[P], d[P];
+    int64_t out[P * P];
+    memset(list, 0, k * sizeof *list);
+    for (uint32_t t = 0; t < k; ++t)
+        inverse[t] = 1.0f;
+    for (uint32_t i = 0; i < P; ++i) {
+        a[i] = (float)(i % 2 ? q : -q);
+        d[i] = (float)(i % 3 ? r : -r);
+    }
+    table->left_items(bits, k, list, inverse, a, left);
+    table->right_items(bits, k, list, inverse, d, right);
+    table->outer(bits, k, left, 1, right, QN__WHOLE_INTEGER, 0, out);
+    for (uint32_t i = 0; i < P * P; ++i) {
+        const int64_t n = (int64_t)q * r * k * (i / P % 2 ? 1 : -1) * (i % P % 3 ? 1 : -1);
+        if (out[i] != n)
+            fail_msg("%s, %d bits, %u times %d * %d: %lld, not %lld", table->name, bits, k, q, r,
+                     (long long)out[i], (long long)n);
+    }
+    free(left);
+    free(right);
+    free(inverse);
+    free(list);
+}
+
+static void deep(const qn__cpu_integers *table) {
+    /* Slices of -64 and 64, and the greatest integers of each width. */
+    static const int32_t pairs[][3] = {{7, 63, 63},
+                                       {14, 8128, 8128},
+                                       {14, 8128, -8191},
+                                       {21, 1048512, 1040320},
+                                       {21, 1048575, 1048575}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i)
+        deep_case(table, pairs[i][0], pairs[i][1], pairs[i][2], (UINT32_C(1) << 19) + 4099);
+}
+
+static void conforms(const qn__cpu_integers *table) {
+    static const uint32_t depths[] = {1, 3, 4, 15, 17, 32, 63, 64, 65, 129, DEEPEST};
+    state = 20261121;
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; ++w)
+        for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d) {
+            const uint32_t rows = 1 + draw() % MOST_ROWS, panels = 1 + draw() % MOST_PANELS;
+            const uint32_t k = depths[d];
+            forward_case(table, widths[w], rows, k, panels);
+            backward_case(table, widths[w], rows, k < MOST_PANELS * P ? k : MOST_PANELS * P - 3,
+                          panels);
+            outer_case(table, widths[w], k, panels < 4 ? panels : 4);
+        }
+    if (table != &qn__cpu_integers_scalar)
+        deep(table);
+}
+
+static void each_table(void **unused) {
+    const qn__cpu_integers *seen[sizeof isas / sizeof *isas];
+    size_t tables = 0;
+    (void)unused;
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
+        const qn__cpu_kernels *kernels = qn__cpu_kernels_find(isas[i]);
+        int new = kernels != NULL;
+        for (size_t j = 0; new &&j < tables; ++j)
+            new = seen[j] != kernels->fixed;
+        if (!new)
+            continue;
+        seen[tables++] = kernels->fixed;
+        print_message("integers by %s\n", kernels->fixed->name);
+        conforms(kernels->fixed);
+    }
+    assert_true(tables > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_table)};
+    return cmocka_run_group_tests_name("cpu integers", tests, NULL, NULL);
+}
