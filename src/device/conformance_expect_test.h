@@ -99,8 +99,33 @@ static void expect_steps(test_case *c, qn__reference *r, expected *e) {
     }
 }
 
+/* Integers do not tell their greatest partial, but limits are powers of two (8.7): the one that
+ * just fails, or the next. */
+static void put_power_at_edge(test_case *c, qn__reference *r) {
+    const float usual = c->program.partial_limit;
+    const size_t used = c->used;
+    expected_step trial = {.sums = cut(c, c->program.parameters, sizeof(int64_t))};
+    int passes = ilogbf(usual), fails = -1; /* exponents; nothing is tried at these two */
+    while (passes - fails > 1) {
+        const int middle = (passes + fails) / 2;
+        c->program.partial_limit = ldexpf(1.0f, middle);
+        memset(trial.sums, 0, c->program.parameters * sizeof *trial.sums);
+        trial.tally = (qn__tally){0};
+        trial.fails = 0;
+        sum_batch(c, r, c->state.parameters, &c->batch[0], &trial);
+        passes = trial.fails ? passes : middle;
+        fails = trial.fails ? middle : fails;
+    }
+    c->program.partial_limit = ldexpf(1.0f, fails >= 0 && below(c, 2) ? fails : passes);
+    c->used = used;
+}
+
 /* Puts the limit of partials where the first batch's greatest one just fails or just passes. */
 static void put_limit_at_edge(test_case *c, qn__reference *r) {
+    if (c->program.arith != QN__ARITH_F32) {
+        put_power_at_edge(c, r);
+        return;
+    }
     expected_step trial = {.sums = cut(c, c->program.parameters, sizeof(int64_t))};
     memset(trial.sums, 0, c->program.parameters * sizeof *trial.sums);
     const float greatest = sum_batch(c, r, c->state.parameters, &c->batch[0], &trial);

@@ -340,7 +340,24 @@ static void check_apply(subject *s) {
     same_state(s, "parameters after apply", &s->c->state);
 }
 
-static void check_subject(subject *s) {
+/* Says once for each arithmetic that a device lacks it: a skip, which is no pass. */
+static void tell_of_lack(const subject *s) {
+    static const qn__device_table *told[8][QN__ARITH_I21 + 1];
+    const int bits = 7 * (int)s->c->program.arith;
+    for (int i = 0; i < 8; ++i) {
+        if (told[i][s->c->program.arith] == s->device)
+            return;
+        if (told[i][s->c->program.arith])
+            continue;
+        told[i][s->c->program.arith] = s->device;
+        print_message("  SKIPPED: %s does not compute with %s%d\n", s->device->name,
+                      bits ? "i" : "f", bits ? bits : 32);
+        return;
+    }
+}
+
+/* Returns 0 where the device does not support the program. */
+static int check_subject(subject *s) {
     const qn_compute compute = {.threads = s->threads, .isa = s->isa[0] ? s->isa : NULL};
     const qn__program *p = &s->c->program;
     const size_t used = s->c->used;
@@ -349,8 +366,9 @@ static void check_subject(subject *s) {
     for (uint32_t k = 0; k < qn__optimizer_slots(p->optimizer); ++k)
         s->state.slot[k] = cut(s->c, p->parameters, sizeof(float));
     if (!s->device->supports(p)) {
-        print_message("  %s does not support: %s\n", s->device->name, s->c->text);
-        return;
+        tell_of_lack(s);
+        s->c->used = used;
+        return 0;
     }
     expect_status(s, "open", s->device->open(s->index, &compute, p, &s->worker, &s->err), QN_OK);
     load(s);
@@ -365,6 +383,7 @@ static void check_subject(subject *s) {
     check_shared(s); /* a failure or a prefetched batch leaves nothing behind */
     s->device->close(s->worker);
     s->c->used = used;
+    return 1;
 }
 
 #endif

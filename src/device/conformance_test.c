@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "device/conformance_integers_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "device/fake/fake.h"
@@ -32,8 +33,7 @@ static void check_gpus(subject *s, uint64_t seed) {
             print_message("  SKIPPED: %s is refused: %s\n", info.id, info.reason);
             continue;
         }
-        check_subject(s);
-        ++checked_gpus;
+        checked_gpus += (uint32_t)check_subject(s);
     }
 }
 
@@ -130,6 +130,33 @@ static void test_zeros_change_nothing(void **state) {
         assert_true(found[0] && found[1]);
 }
 
+static void test_integers_give_the_reference_bytes(void **state) {
+    (void)state;
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 90);
+    uint32_t kinds[INTEGERS] = {0}, ariths[QN__ARITH_I21 + 1] = {0}, steps = 0, failing = 0;
+    const qn__fake_plan one_fake = {.count = 1};
+    static test_case c;
+    static expected e;
+    qn__fake_set(&one_fake);
+    for (uint64_t seed = first; seed < first + cases; ++seed) {
+        const integers how = integers_begin(&c, seed);
+        assert_true(expect(&c, &e));
+        ++kinds[how];
+        ++ariths[c.program.arith];
+        steps += e.steps;
+        failing += e.step[e.steps - 1].fails != 0;
+        for (int i = 0; qn__devices[i]; ++i)
+            if (qn__devices[i]->count() > 0)
+                check_device(qn__devices[i], &c, &e);
+    }
+    case_end(&c);
+    qn__fake_set(NULL);
+    print_message("%u steps, %u cases that leave the range; i7 %u, i14 %u, i21 %u cases\n", steps,
+                  failing, ariths[QN__ARITH_I7], ariths[QN__ARITH_I14], ariths[QN__ARITH_I21]);
+    for (int k = 0; k < INTEGERS; ++k)
+        print_message("  %-9s %u cases\n", integers_names[k], kinds[k]);
+}
+
 /* Panels are padded to 16, and sigmoid gives 1/2 in the padding, which dropout makes 5. Here all
  * real partials of the last layer's weights are tiny and the errors of a grain cancel, so nothing
  * but padding comes near the limit. */
@@ -184,6 +211,7 @@ int main(void) {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_zeros_change_nothing),
         cmocka_unit_test(test_every_backend_gives_the_reference_bytes),
+        cmocka_unit_test(test_integers_give_the_reference_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, say_what_was_there);
 }

@@ -1,0 +1,147 @@
+/* Cases in integer arithmetic (docs/exactness.md 15) for the conformance suite: numbers that make
+ * its blocks, its sums and its roundings hard. Static functions, since this belongs to one test
+ * program. */
+#ifndef QN_DEVICE_CONFORMANCE_INTEGERS_TEST_H
+#define QN_DEVICE_CONFORMANCE_INTEGERS_TEST_H
+
+#include "device/conformance_case_test.h"
+#include "num/fixed.h"
+
+/* What is hard about them. */
+typedef enum integers {
+    ANYTHING, /* any flavour of conformance_case_test.h */
+    GROUPS,   /* the grains of a batch have exponents of their own */
+    COARSE,   /* units so large that most of a partial is rounded away */
+    FULL,     /* integers as large as they get, and of one sign: the longest sums */
+    BORDER,   /* greatest values where a block's exponent changes */
+    HOLLOW,   /* items, outputs, inputs and whole batches of zeros */
+    INTEGERS
+} integers;
+
+static const char *const integers_names[] = {"anything", "groups", "coarse",
+                                             "full",     "border", "hollow"};
+
+/* The arrays are the case's own, cut from its room, although the feed shows them as constant. */
+static float *values_of(const test_case *c) { return (float *)(uintptr_t)c->feed.values; }
+
+static uint64_t rows_in(const test_case *c) { return c->feed.items + 3; }
+
+/* Data of floats that reach the network as they are. */
+static void take_plain_floats(test_case *c) {
+    const size_t values = rows_in(c) * c->feed.features;
+    c->feed.bytes = 0;
+    c->feed.values = numbers(c, values, 1.0f);
+    c->program.scale = QN__SCALE_NONE;
+}
+
+/* Items of very different size, a few of them alike. */
+static void make_groups(test_case *c) {
+    take_plain_floats(c);
+    for (uint64_t row = 0; row < rows_in(c); ++row) {
+        const int size = 3 * (int)below(c, 5) - 6;
+        for (uint32_t k = 0; k < c->feed.features; ++k)
+            values_of(c)[row * c->feed.features + k] *= ldexpf(1.0f, size);
+    }
+}
+
+/* Every value is as great as its block allows; signs are those of the item and of the output, now
+ * and then another one. */
+static void make_full(test_case *c) {
+    const float most = nextafterf(2.0f, 0.0f) - 0x1p-7f;
+    take_plain_floats(c);
+    for (uint64_t row = 0; row < rows_in(c); ++row) {
+        const float sign = below(c, 2) ? most : -most;
+        for (uint32_t k = 0; k < c->feed.features; ++k)
+            values_of(c)[row * c->feed.features + k] = below(c, 300) ? sign : -sign;
+    }
+    for (uint32_t l = 0; l < c->program.layers; ++l)
+        for (uint32_t o = 0; o < c->layer[l].out; ++o) {
+            const float sign = ldexpf(below(c, 2) ? most : -most, -(int)below(c, 9));
+            float *w = c->state.parameters + c->layer[l].weights + (size_t)o * c->layer[l].in;
+            for (uint32_t k = 0; k < c->layer[l].in; ++k)
+                w[k] = below(c, 300) ? sign : -sign;
+        }
+    c->program.unit = below(c, 16);
+}
+
+/* A value within two steps of where a block of `bits` takes the next exponent. */
+static float near_border(test_case *c, int bits) {
+    const float border = ldexpf(2.0f - ldexpf(1.0f, 1 - bits), (int)below(c, 3) - 1);
+    uint32_t pattern;
+    float value;
+    memcpy(&pattern, &border, sizeof pattern);
+    pattern += below(c, 5) - 2;
+    memcpy(&value, &pattern, sizeof value);
+    return below(c, 2) ? value : -value;
+}
+
+static void make_border(test_case *c) {
+    const int bits = qn__arith_bits(c->program.arith);
+    take_plain_floats(c);
+    for (uint64_t row = 0; row < rows_in(c); ++row)
+        values_of(c)[row * c->feed.features + below(c, c->feed.features)] = near_border(c, bits);
+    for (uint32_t l = 0; l < c->program.layers; ++l)
+        for (uint32_t o = 0; o < c->layer[l].out; ++o)
+            c->state.parameters[c->layer[l].weights + (size_t)o * c->layer[l].in +
+                                below(c, c->layer[l].in)] = near_border(c, bits);
+}
+
+static void make_hollow(test_case *c) {
+    take_plain_floats(c);
+    const uint32_t many = below(c, 5);
+    for (uint64_t row = 0; row < rows_in(c); ++row)
+        if (below(c, 4) < many)
+            for (uint32_t k = 0; k < c->feed.features; ++k)
+                values_of(c)[row * c->feed.features + k] = below(c, 2) ? 0.0f : -0.0f;
+    for (uint32_t l = 0; l < c->program.layers; ++l)
+        for (uint32_t o = 0; o < c->layer[l].out; ++o) {
+            float *w = c->state.parameters + c->layer[l].weights + (size_t)o * c->layer[l].in;
+            const int empty = below(c, 3) == 0;
+            for (uint32_t k = 0; k < c->layer[l].in; ++k)
+                w[k] = empty ? (below(c, 2) ? 0.0f : -0.0f) : w[k];
+            if (below(c, 3) == 0)
+                c->state.parameters[c->layer[l].biases + o] = -0.0f;
+        }
+}
+
+static void make_integers(test_case *c, integers how) {
+    static const uint32_t grains[] = {1, 2, 3, 7};
+    if (how == GROUPS && c->program.batch > 1) {
+        c->program.grain = one_of(c, grains, 4);
+        c->program.grain = c->program.grain < c->program.batch ? c->program.grain : 1;
+    }
+    if (how == GROUPS)
+        make_groups(c);
+    if (how == COARSE)
+        c->program.unit = below(c, 14);
+    if (how == FULL)
+        make_full(c);
+    if (how == BORDER)
+        make_border(c);
+    if (how == HOLLOW)
+        make_hollow(c);
+    c->program.partial_limit =
+        qn__partial_limit(((uint64_t)c->program.batch + c->program.grain - 1) / c->program.grain);
+}
+
+/* Makes the case of a seed, like case_begin. Returns what is hard about it. */
+static integers integers_begin(test_case *c, uint64_t seed) {
+    char *room = c->room ? c->room : qn__alloc(CASE_ROOM, 1, NULL);
+    *c = (test_case){.seed = seed, .random = seed ^ 0x15151515u, .room = room};
+    const integers how = (integers)below(c, INTEGERS);
+    c->kind = how == ANYTHING ? (flavour)below(c, FLAVOURS) : PLAIN;
+    draw_sizes(c);
+    draw_numbers(c);
+    c->program.arith = (qn__arith)(QN__ARITH_I7 + below(c, 3));
+    draw_data(c);
+    draw_state(c);
+    make_integers(c, how);
+    draw_batches(c);
+    describe_case(c);
+    const size_t at = strlen(c->text);
+    snprintf(c->text + at, sizeof c->text - at, "; arith i%d: %s", qn__arith_bits(c->program.arith),
+             integers_names[how]);
+    return how;
+}
+
+#endif
