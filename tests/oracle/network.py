@@ -16,7 +16,9 @@ import elementary
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
 from philox import DROPOUT, WEIGHTS, word
+from products import Chains, units_of
 
+CHAINS = Chains()
 ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax")
 
 
@@ -125,17 +127,15 @@ def keep_factor(layer):
     return ONE / (ONE - layer.dropout)
 
 
-def forward(layers, x, seed=None, epoch=None, items=None):
+def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS):
     """6.3 to 6.5: one Pass for each layer, for inputs x (items, F).
 
-    `items` are the indices of the items in training, which dropout asks for; None outside training.
+    `product` is the arithmetic, of products.py. `items` are the indices of the items in training, which dropout asks for; None outside training.
     """
     passes = []
     a = x
     for l, layer in enumerate(layers):
-        z = np.broadcast_to(layer.bias, (len(x), layer.outputs))
-        for k in range(layer.inputs):
-            z = fma(a[:, k, None], layer.weight[None, :, k], z)
+        z = product.forward(a, layer.weight, layer.bias)
         y = activate(layer.activation, z)
         passes.append(Pass(a, z, y))
         a = y
@@ -209,42 +209,34 @@ def last_delta(loss, layer, y, labels, unit):
     return y * (g - c[:, None])
 
 
-def deltas(loss, layers, passes, labels, unit):
+def deltas(loss, layers, passes, labels, unit, product=CHAINS):
     """8.2 to 8.5: delta (items, out) of every layer."""
     result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit)]
     for l in range(len(layers) - 1, 0, -1):
         below = passes[l - 1]
-        e = np.zeros(below.y.shape, dtype=np.float32)
-        for o in range(layers[l].outputs):
-            e = fma(result[0][:, o, None], layers[l].weight[None, o, :], e)
+        e = product.backward(result[0], layers[l].weight)
         if below.dropped is not None:
             e = np.where(below.dropped, ZERO, e * keep_factor(layers[l - 1]))
         result.insert(0, through(layers[l - 1].activation, e, below.y))
     return result
 
 
-def partials(delta, a):
-    """8.6: (weights, biases) of the partial gradient of one grain, its items in order."""
-    weight = np.zeros((delta.shape[1], a.shape[1]), dtype=np.float32)
+def bias_partials(delta):
+    """8.6: the partial gradient of the biases from one grain, its items in order."""
     bias = np.zeros(delta.shape[1], dtype=np.float32)
-    for i in range(len(delta)):
-        weight = fma(delta[i, :, None], a[i, None, :], weight)
-        bias = bias + delta[i]
-    return weight, bias
+    for one in delta:
+        bias = bias + one
+    return bias
 
 
-def sums(layers, passes, layer_deltas, grain, limit):
+def sums(layers, passes, layer_deltas, grain, limit, product=CHAINS):
     """8.7: for every layer the sums S of a batch, arrays (out, in) and (out) of int64."""
     result = []
     for layer, one, delta in zip(layers, passes, layer_deltas):
-        total = [
-            np.zeros((layer.outputs, layer.inputs), dtype=np.int64),
-            np.zeros(layer.outputs, dtype=np.int64),
-        ]
+        weight = np.zeros((layer.outputs, layer.inputs), dtype=np.int64)
+        bias = np.zeros(layer.outputs, dtype=np.int64)
         for begin, end in grains(len(delta), grain):
-            for t, partial in enumerate(partials(delta[begin:end], one.a[begin:end])):
-                if not (abs(partial) < limit).all():
-                    raise SystemExit("oracle: a partial gradient is out of range")
-                total[t] += np.rint(partial).astype(np.int64)
-        result.append(total)
+            weight += product.gradient(delta[begin:end], one.a[begin:end], limit)
+            bias += units_of(bias_partials(delta[begin:end]), limit)
+        result.append([weight, bias])
     return result

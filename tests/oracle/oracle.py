@@ -2,7 +2,7 @@
 
 A second program beside `quern train`, written from the text alone: see README.md in this folder.
 The modules follow the text: binary32 (1), data (2), philox (3), order (4), scale (5),
-network (6 to 8), optimise (9, 10), model_file (11, 12), elementary (13).
+network and products (6 to 8, 15), optimise (9, 10), model_file (11, 12), elementary (13).
 """
 
 import argparse
@@ -13,6 +13,7 @@ import numpy as np
 
 import data
 import network
+import products
 import scale
 from binary32 import ZERO, from_text
 from model_file import model_bytes, tensors_of
@@ -52,6 +53,7 @@ def arguments():
     p.add_argument("--seed", type=int, required=True)
     p.add_argument("--grain", type=int, required=True)
     p.add_argument("--unit", type=int, default=44)
+    p.add_argument("--arith", choices=("f32", *products.BITS), default="f32")
     p.add_argument("-o", "--output", required=True)
     return p.parse_args()
 
@@ -76,7 +78,7 @@ def recipe_of(args, table, labels, layers, settings):
     """11.1."""
     return {
         "contract": 1,
-        "arith": "f32",
+        "arith": args.arith,
         "data": data.digest(table, labels),
         "items": table.shape[0],
         "features": table.shape[1],
@@ -115,6 +117,7 @@ def train(args, layers, settings, x, labels):
     h = (full - 1).bit_length()  # 8.7: the smallest with 2^h >= full
     limit = np.float32(2.0 ** (62 - max(h, 1)))
 
+    product = products.of(args.arith)
     network.initialise(layers, args.seed, args.init)
     optimiser = Optimiser(settings, parameters_of(layers))
     is_weight = [True, False] * len(layers)
@@ -123,12 +126,12 @@ def train(args, layers, settings, x, labels):
         loss, right = 0, 0
         for s in range(steps):
             items = order[s * args.batch : (s + 1) * args.batch]
-            passes = network.forward(layers, x[items], args.seed, epoch, items)
+            passes = network.forward(layers, x[items], args.seed, epoch, items, product)
             values = network.losses(args.loss, passes, labels[items])
             loss += network.loss_units(values, args.grain)
             right += int((network.classes(passes) == labels[items]).sum())
-            deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit)
-            sums = network.sums(layers, passes, deltas, args.grain, limit)
+            deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product)
+            sums = network.sums(layers, passes, deltas, args.grain, limit, product)
             flat = [total for pair in sums for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
             new = optimiser.step(parameters_of(layers), flat, is_weight, len(items), args.unit, lr)
