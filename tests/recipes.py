@@ -87,6 +87,37 @@ RECIPES = {
     "from-csv-gz": SMALL + TWO + "--data {csv_gz} --label 1 --scale unit --loss mse"
                    " --optimizer sgd --lr 0.5",
 }
+# Products of integers (docs/exactness.md 15). Sizes are no multiples of what a kernel takes at once.
+WIDE = '--model "dense 70 relu; dense 10 softmax" --loss cross-entropy '
+INTEGERS = {
+    "i14-tanh-mse": IDX + SMALL + TWO + "--loss mse --optimizer sgd --lr 0.5",
+    "i14-relu-momentum": IDX + SMALL + WIDE + "--momentum 0.9 --lr 0.05",
+    "i14-deep-dropout": IDX + SMALL + '--model "dense 33 relu dropout 0.2; dense 17 tanh dropout'
+                        ' 0.5; dense 9 sigmoid; dense 10 softmax" --loss cross-entropy'
+                        " --optimizer adam --lr 0.003",
+    "i7-adamw": IDX + SMALL + WIDE + "--optimizer adamw --lr 0.002 --weight-decay 0.05",
+    "i21-none-mse": IDX + SMALL + '--model "dense 19 none; dense 10 none" --loss mse --lr 0.01',
+    "i7-one-layer": IDX + SMALL + '--model "dense 10 softmax" --loss cross-entropy --lr 0.1',
+    "i21-one-layer": IDX + SMALL + '--model "dense 10 softmax" --loss cross-entropy --lr 0.1',
+    # grains of one batch with exponents of their own, and steps of one item
+    "i14-batch-50-grain-7": IDX + TWO + "--loss mse --lr 0.2 --epochs 2 --seed 3 --batch 50"
+                            " --grain 7",
+    "i21-batch-300-grain-1": IDX + TWO + "--loss mse --lr 0.2 --epochs 2 --seed 3 --batch 300"
+                             " --grain 1",
+    "i14-batch-1": IDX + '--model "dense 10 softmax" --loss mse --lr 0.02 --epochs 1 --seed 3'
+                   " --batch 1",
+    # gradients that are rounded to units: partly, and nearly away
+    "i21-unit-20": IDX + SMALL + TWO + "--loss mse --lr 0.2 --unit 20",
+    "i14-unit-0": IDX + SMALL + TWO + "--loss mse --lr 0.2 --unit 0 --grain 64",
+    # features of every size in one block, and the same made equal
+    "i14-sizes-none": SMALL + '--model "dense 24 tanh; dense 10 sigmoid" --data {sizes} --scale'
+                      " none --loss mse --lr 0.01",
+    "i7-sizes-standard": SMALL + TWO + "--data {sizes} --scale standard --loss mse --lr 0.1",
+    "i14-bytes-none": SMALL + TWO + "--data {csv} --scale none --loss cross-entropy --lr 0.001"
+                      " --valid 0.2",
+}
+FLOATS = list(RECIPES)  # names of those above
+RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
 
 
@@ -110,7 +141,7 @@ def make_data(command, folder):
     size = rows * columns
     pixels = [raw[16 + i * size:16 + (i + 1) * size] for i in range(count)]
     files = {name: folder / f"digits.{name.replace('_', '.')}"
-             for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals")}
+             for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -123,6 +154,12 @@ def make_data(command, folder):
         writer.writerows([*(f"{(row[k] - 80) / 10:.2f}" if k % 3 else f"{row[k] / 7:.6e}"
                             for k in range(0, size, 16)), kind]
                          for kind, row in zip(kinds[8:], pixels))
+    # The same in sizes from 1e-7 to 1e5, and a feature that is tiny.
+    with open(files["sizes"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerows([kind, f"{(row[8] + 1) * 1e-30:.3e}",
+                          *(f"{row[k]}.5e{k // 16 % 11 - 7}"
+                            for k in range(0, size, 16))] for kind, row in zip(kinds[8:], pixels))
     for plain, packed in ((files["csv"], "csv_gz"), (images, "images_gz"), (labels, "labels_gz")):
         files[packed].write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
     return {**files, "images": images, "labels": labels}

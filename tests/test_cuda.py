@@ -112,7 +112,7 @@ def test_together_sanitized(preset, plan, gpu, files, tmp_path, monkeypatch):
     assert digest == recipes.table()["dropout"]
 
 
-@pytest.mark.parametrize("name", list(recipes.RECIPES))
+@pytest.mark.parametrize("name", recipes.FLOATS)
 def test_training(quern, gpu, files, tmp_path, name):
     gpu("devices=2")
     digest = recipes.train([quern], name, files, tmp_path / "model", "--devices", "cuda:0")

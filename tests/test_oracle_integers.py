@@ -93,7 +93,8 @@ def test_forward_and_backward_by_fractions(bits):
         c = [binary32.nearest(Fraction(float(d)) * units(t)) for d, t in zip(delta[i], tw[:, 0])]
         qc, tc, _ = product.block(np.array([c], F), 1)
         for k, n in enumerate(sum_of_products(qc, qw.T)[0]):
-            assert e[i, k] == binary32.nearest(Fraction(float(binary32.nearest(n))) * units(tc[0, 0]))
+            rounded = Fraction(float(binary32.nearest(n)))
+            assert e[i, k] == binary32.nearest(rounded * units(tc[0, 0]))
 
 
 @pytest.mark.parametrize("bits", EVERY_BITS)

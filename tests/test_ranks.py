@@ -45,7 +45,7 @@ def said(done, *texts, at=0):
 # ---------------------------------------------------------------- the same bytes, one voice
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", recipes.RECIPES)
+@pytest.mark.parametrize("name", recipes.FLOATS)
 def test_training(quern, files, tmp_path, count, name):
     out = tmp_path / "m.safetensors"
     done = ranks.run(quern, count, *words_of(name, files), "--quiet", "-o", out)

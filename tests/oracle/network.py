@@ -130,7 +130,8 @@ def keep_factor(layer):
 def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS):
     """6.3 to 6.5: one Pass for each layer, for inputs x (items, F).
 
-    `product` is the arithmetic, of products.py. `items` are the indices of the items in training, which dropout asks for; None outside training.
+    `items` are the indices of the items in training, which dropout asks for; None outside training.
+    `product` is the arithmetic, of products.py.
     """
     passes = []
     a = x

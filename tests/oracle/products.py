@@ -58,7 +58,7 @@ class Integers:
         self.bits = bits
 
     def block(self, values, axis):
-        """15.2, 15.3: (q, t, 2^t) of the blocks that lie along `axis`, of one block when it is None.
+        """15.2, 15.3: (q, t, 2^t) of the blocks along `axis`; None: of one block, the whole.
 
         The axis stays with length 1 in t and 2^t. Doubles hold v * 2^-t exactly, whatever t is.
         """
