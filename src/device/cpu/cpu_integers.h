@@ -18,8 +18,8 @@
 /* What becomes of the exact integers N of an outer product. */
 typedef enum qn__whole {
     QN__WHOLE_FLOAT,  /* float: RN(N) */
-    QN__WHOLE_FIRST,  /* double: N * factor */
-    QN__WHOLE_ADD,    /* double: added to what is there */
+    QN__WHOLE_FIRST,  /* double: N * factor, rounded to the nearest integer, ties to even */
+    QN__WHOLE_ADD,    /* double: the same, added to what is there */
     QN__WHOLE_INTEGER /* int64_t: N */
 } qn__whole;
 
@@ -66,7 +66,8 @@ typedef struct qn__cpu_integers {
                     float *c, size_t c_stride);
 
     /* One block of left by `panels` panels of right: out[p][r][c], blocks of 16 x 16. With doubles
-     * the caller has shown that all N * factor and their sums are exact. */
+     * `factor` is a power of two, and the caller has shown that N is exact as a double and that
+     * sums are. */
     void (*outer)(int bits, uint32_t k, const void *left, uint32_t panels, const void *right,
                   qn__whole how, double factor, void *out);
 } qn__cpu_integers;

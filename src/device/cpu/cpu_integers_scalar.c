@@ -104,10 +104,10 @@ static void put(qn__whole how, double factor, int64_t n, void *out, size_t at) {
         ((float *)out)[at] = (float)n;
         break;
     case QN__WHOLE_FIRST:
-        ((double *)out)[at] = (double)n * factor;
+        ((double *)out)[at] = rint((double)n * factor);
         break;
     case QN__WHOLE_ADD:
-        ((double *)out)[at] += (double)n * factor;
+        ((double *)out)[at] += rint((double)n * factor);
         break;
     case QN__WHOLE_INTEGER:
         ((int64_t *)out)[at] = n;

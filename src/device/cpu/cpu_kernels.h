@@ -104,6 +104,8 @@ typedef struct qn__cpu_kernels {
     /* The greatest |x|, by its bits, so that a NaN is greater than everything; count a multiple
      * of 16. */
     uint32_t (*greatest)(size_t count, const float *x);
+    /* The same for each column of a panel of `rows` rows: greatest[c] is raised to it. */
+    void (*greatest_columns)(size_t rows, const float *x, uint32_t greatest[QN__PANEL]);
 
     /* Products of integers. */
     const struct qn__cpu_integers *fixed;

@@ -640,13 +640,18 @@ static void greatest_body(const qn__cpu_kernels *k) {
     for (size_t count = 16; count <= 208; count += 16)
         for (int strange = 0; strange < 2; ++strange) {
             const float *x = guarded_numbers(count, strange);
-            uint32_t want = 0;
+            /* What stands in a column's place already counts too. */
+            uint32_t want = 0, columns[16] = {0, 0x7f000000u}, most[16] = {0, 0x7f000000u};
             for (size_t i = 0; i < count; ++i) {
                 uint32_t bits;
                 memcpy(&bits, &x[i], sizeof bits);
-                want = (bits & 0x7fffffffu) > want ? bits & 0x7fffffffu : want;
+                bits &= 0x7fffffffu;
+                want = bits > want ? bits : want;
+                most[i % 16] = bits > most[i % 16] ? bits : most[i % 16];
             }
             assert_int_equal(k->greatest(count, x), want);
+            k->greatest_columns(count / 16, x, columns);
+            assert_memory_equal(columns, most, sizeof most);
             release();
         }
 }
