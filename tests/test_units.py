@@ -11,6 +11,7 @@ import warnings
 import pytest
 
 import builds
+from test_matrix import instruction_sets
 
 SOURCES = sorted(builds.ROOT.glob("src/**/*_test.c")) + sorted(builds.ROOT.glob("tests/*_test.c"))
 
@@ -31,14 +32,22 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "25"},
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
 
 
-@pytest.mark.parametrize("name", [name_of(s) for s in SOURCES])
-@pytest.mark.parametrize("preset", ["release", "asan", "tsan"])
+# Where the processor has no AVX-512 its kernels are run through plain C; tests/avx512_emulated.
+EMULATED = [f"avx512_emulated.device.{name}" for name in ("cpu.map", "cpu.kernels", "conformance")
+            if dict(instruction_sets("release")).get("avx512")]
+
+
+@pytest.mark.parametrize("preset, name", [
+    *((preset, name_of(s)) for preset in ("release", "asan", "tsan") for s in SOURCES),
+    *(("release", name) for name in EMULATED)])
 def test_program(preset, name, tmp_path):
     folder = builds.ready(preset)
     program = folder / "tests" / name
     if not program.exists():
-        pytest.skip("cmocka not found when configuring, so no C test was built")
+        pytest.skip("not built: cmocka (or SIMDe) was not found when configuring")
     environment = builds.environment(preset)
+    if name in EMULATED:
+        environment |= {"QN_TEST_CASES": "60"}
     if preset != "release":
         environment |= SANITIZED.get(name, {})
     done = subprocess.run(builds.command(preset, program), cwd=tmp_path, timeout=600,
