@@ -95,7 +95,8 @@ INTEGERS = {
     "i14-deep-dropout": IDX + SMALL + '--model "dense 33 relu dropout 0.2; dense 17 tanh dropout'
                         ' 0.5; dense 9 sigmoid; dense 10 softmax" --loss cross-entropy'
                         " --optimizer adam --lr 0.003",
-    "i7-adamw": IDX + SMALL + WIDE + "--optimizer adamw --lr 0.002 --weight-decay 0.05",
+    "i7-adamw": IDX + SMALL + WIDE + "--optimizer adamw --lr 0.002 --weight-decay 0.05"
+                " --grain 9",
     "i21-none-mse": IDX + SMALL + '--model "dense 19 none; dense 10 none" --loss mse --lr 0.01',
     "i7-one-layer": IDX + SMALL + '--model "dense 10 softmax" --loss cross-entropy --lr 0.1',
     "i21-one-layer": IDX + SMALL + '--model "dense 10 softmax" --loss cross-entropy --lr 0.1',
