@@ -200,6 +200,35 @@ static void print_ranks(const qn_train_report *r) {
     }
 }
 
+/* ", name 1.2 %": a share of values that lost all bits; nothing where there are no such values. */
+static void print_lost(const char *name, double lost, int *told) {
+    if (isnan(lost))
+        return;
+    if (lost > 0 && lost < 5e-5)
+        printf("%s%s under 0.01 %%", (*told)++ ? ", " : "", name);
+    else
+        printf("%s%s %.2f %%", (*told)++ ? ", " : "", name, 100 * lost);
+}
+
+/* What integers of few bits cost. */
+static void print_rounding(const qn_rounding *r) {
+    int told = 0;
+    if (r->bits == 0)
+        return;
+    printf("rounded to 0 by i%d, of what was not 0 in %" PRIu32 " item%s\n  forward and backward: ",
+           r->bits, r->items, r->items == 1 ? "" : "s");
+    print_lost("inputs", r->inputs, &told);
+    print_lost("activations", r->activations, &told);
+    print_lost("weights", r->weights, &told);
+    print_lost("errors", r->errors, &told);
+    told = 0;
+    printf("\n  gradients of weights: ");
+    print_lost("inputs", r->grain_inputs, &told);
+    print_lost("activations", r->grain_activations, &told);
+    print_lost("errors", r->grain_errors, &told);
+    putchar('\n');
+}
+
 void report_print(const qn_train_report *r) {
     const char *name;
     const qn_score *s = best_score(r, &name);
@@ -220,6 +249,7 @@ void report_print(const qn_train_report *r) {
            r->seconds > 0 ? r->bound / r->seconds : 0);
     printf("start to first step %.3f s\n", r->seconds_to_first_step);
     print_team(r);
+    print_rounding(&r->rounding);
     print_energy(r);
     print_ranks(r);
     printf("workers\n");
@@ -240,6 +270,24 @@ static void confusion_field(const qn_train_report *r) {
         json_close(']');
     }
     json_close(']');
+}
+
+static void rounding_field(const qn_rounding *r) {
+    if (r->bits == 0) {
+        json_text("rounding", NULL);
+        return;
+    }
+    json_open("rounding", '{');
+    json_count("bits", (uint64_t)r->bits);
+    json_count("items", r->items);
+    json_number("inputs", r->inputs);
+    json_number("activations", r->activations);
+    json_number("weights", r->weights);
+    json_number("errors", r->errors);
+    json_number("grain_inputs", r->grain_inputs);
+    json_number("grain_activations", r->grain_activations);
+    json_number("grain_errors", r->grain_errors);
+    json_close('}');
 }
 
 static void worker_field(const qn_worker_report *w, uint64_t grains) {
@@ -310,6 +358,7 @@ void report_fields(const qn_train_report *r) {
     json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
     json_number("loss", s->items ? s->loss : (double)NAN);
     confusion_field(r);
+    rounding_field(&r->rounding);
     json_open("busy", '[');
     for (uint32_t i = 0; i < r->workers; i++)
         json_number(NULL, r->worker[i].busy);

@@ -80,6 +80,10 @@ void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
 /* What the data was read as: "csv", "idx", "csv.gz", "idx.gz", "array", "synth". */
 const char *qn_data_format(const qn_data *data);
 
+/* The name of feature k < features in the header of its CSV file; owned by the data set. NULL where
+ * there was none, and on a rank that was handed the data by another (qn_data_share). */
+const char *qn_data_feature_name(const qn_data *data, uint32_t k);
+
 /* Writes the data set as IDX (values QN_U8 only; labels_path may be NULL) or as CSV (label first,
  * header "label,f0,f1,..." or "label,r0c0,..."). The file is written beside its place, synced and
  * renamed. */

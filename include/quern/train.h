@@ -170,6 +170,20 @@ typedef struct qn_rank_report {
     double longest_recovery;
 } qn_rank_report;
 
+/* What integer arithmetic (docs/exactness.md 15) rounds away: shares, 0 to 1, of the values that
+ * are not zero but become 0 as integers of their block; NaN where there are no such values. They
+ * are taken from a few items at the end of the run and say how things stand; no result depends on
+ * them.
+ */
+typedef struct qn_rounding {
+    int bits;       /* 7, 14 or 21; 0: float32, and all else is 0 */
+    uint32_t items; /* looked at */
+    /* In products forward and backward. */
+    double inputs, activations, weights, errors;
+    /* In the gradients of weights, where all items of a grain share their scales. */
+    double grain_inputs, grain_activations, grain_errors;
+} qn_rounding;
+
 typedef struct qn_train_report {
     double seconds; /* T: from the beginning of the first step to the end, validation included */
     double seconds_training;      /* steps alone */
@@ -192,6 +206,7 @@ typedef struct qn_train_report {
     /* classes x classes of the test set: [label][class]; NULL without one, or with more than 1024
      * classes. */
     const uint64_t *confusion;
+    qn_rounding rounding;
 } qn_train_report;
 
 /* The workers of this rank: who they are from qn_train_open on, and what each did so far. Their

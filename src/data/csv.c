@@ -199,6 +199,8 @@ static qn_status read_contents(const qn__contents *contents, const char *path,
         status = fill(&t, pool, data, err);
     pthread_mutex_destroy(&t.lock);
     qn__free(t.first_row);
+    if (status == QN_OK)
+        data->names = qn__csv_header_take_names(&header);
     qn__csv_header_release(&header);
     return status;
 }

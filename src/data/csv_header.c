@@ -128,6 +128,17 @@ void qn__csv_header_release(qn__csv_header *header) {
     header->names = NULL;
 }
 
+char **qn__csv_header_take_names(qn__csv_header *header) {
+    char **names = header->names;
+    const uint64_t columns = header->shape.columns, label = header->shape.label;
+    if (names && label < columns) {
+        qn__free(names[label]);
+        memmove(names + label, names + label + 1, (columns - label) * sizeof *names);
+    }
+    header->names = NULL;
+    return names;
+}
+
 /* The column that a text names: a header's name goes before "last", and both before a number.
  * Returns the number of columns that bear the name; 0 leaves *out alone. */
 static uint64_t find_column(const qn__csv_header *header, const char *word, uint64_t *out) {

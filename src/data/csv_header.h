@@ -18,6 +18,9 @@ typedef struct qn__csv_header {
  * after QN_OK, before the text goes away. */
 qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
                               const qn_data_options *options, qn__csv_header *out, qn_error *err);
+/* Hands the names of the features to the caller, who frees each and the list, which NULL ends: all
+ * columns' but the label's. NULL when the first line is data. */
+char **qn__csv_header_take_names(qn__csv_header *header);
 void qn__csv_header_release(qn__csv_header *header);
 
 /* The message for a row that is wrong. Returns QN_INPUT. */

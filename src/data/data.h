@@ -29,6 +29,7 @@ struct qn_data {
     char digest[65];        /* of the whole table, in a view too */
     const uint8_t *values;  /* items x features elements; a view points into its table */
     int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
+    char **names;           /* of the features, then NULL; NULL: unknown. A view has its table's */
     uint64_t *index;        /* view: the table's row of each item; table: NULL */
     int mapped;             /* the values and labels are somebody else's (data_image.h) */
     void *memory;           /* what holds the values, or NULL in a view and where they are mapped */

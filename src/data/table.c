@@ -86,11 +86,19 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
     return QN_OK;
 }
 
+static void free_names(char **names) {
+    for (char **at = names; at && *at; ++at)
+        qn__free(*at);
+    qn__free(names);
+}
+
 void qn_data_close(qn_data *data) {
     if (!data)
         return;
-    if (data->release)
+    if (data->release) { /* a table, no view of one */
         data->release(data->memory);
+        free_names(data->names);
+    }
     if (!data->mapped)
         qn__free(data->labels);
     qn__free(data->index);
@@ -114,6 +122,10 @@ const char *qn_data_digest(const qn_data *data) { return data->digest; }
 void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
     *rows = data->rows;
     *columns = data->columns;
+}
+
+const char *qn_data_feature_name(const qn_data *data, uint32_t k) {
+    return data->names && k < data->features ? data->names[k] : NULL;
 }
 
 const char *qn_data_format(const qn_data *data) { return data->format; }

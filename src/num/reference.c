@@ -34,16 +34,19 @@ struct qn__reference {
     uint64_t correct, items;
 };
 
-qn_status qn__reference_create(const qn__program *p, qn__reference **out, qn_error *err) {
+static qn_status make(const qn__program *p, int gradients, qn__reference **out, qn_error *err) {
     *out = NULL;
     qn__reference *r = qn__alloc(1, sizeof *r, err);
     if (!r)
         return QN_MEMORY;
     r->program = p;
     r->x = qn__alloc(p->layer[0].in, sizeof *r->x, err);
-    r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
-    r->units = qn__alloc(p->parameters, sizeof *r->units, err);
-    int whole = r->x && r->partial && r->units;
+    int whole = r->x != NULL;
+    if (whole && gradients) {
+        r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
+        r->units = qn__alloc(p->parameters, sizeof *r->units, err);
+        whole = r->partial && r->units;
+    }
     for (uint32_t l = 0; whole && l < p->layers; ++l) {
         made *m = &r->made[l];
         const uint32_t n = p->layer[l].out;
@@ -66,6 +69,14 @@ qn_status qn__reference_create(const qn__program *p, qn__reference **out, qn_err
     }
     *out = r;
     return QN_OK;
+}
+
+qn_status qn__reference_create(const qn__program *p, qn__reference **out, qn_error *err) {
+    return make(p, 1, out, err);
+}
+
+qn_status qn__reference_watch(const qn__program *p, qn__reference **out, qn_error *err) {
+    return make(p, 0, out, err);
 }
 
 void qn__reference_destroy(qn__reference *r) {
@@ -297,7 +308,7 @@ static void add_partials(qn__reference *r, uint32_t layer) {
         memcpy(r->made[layer].inputs + r->items * l->in, a, l->in * sizeof *a);
         memcpy(r->made[layer].deltas + r->items * l->out, delta, l->out * sizeof *delta);
     }
-    for (uint32_t o = 0; o < l->out; ++o) {
+    for (uint32_t o = 0; r->partial && o < l->out; ++o) {
         float *weights = r->partial + l->weights + (size_t)o * l->in;
         float *bias = r->partial + l->biases + o;
         for (uint32_t k = 0; k < l->in && !fixed; ++k)
@@ -307,7 +318,8 @@ static void add_partials(qn__reference *r, uint32_t layer) {
 }
 
 void qn__reference_grain_begin(qn__reference *r) {
-    memset(r->partial, 0, r->program->parameters * sizeof *r->partial);
+    if (r->partial)
+        memset(r->partial, 0, r->program->parameters * sizeof *r->partial);
     r->loss = 0.0f;
     r->correct = r->items = 0;
 }
@@ -354,6 +366,37 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
     for (uint64_t i = 0; i < count; ++i)
         sums[i] += r->units[i];
     return QN__GRAIN_FINE;
+}
+
+/* The blocks of 15.4 to 15.6 of one layer. z is free to work in: what was made of it is there. */
+static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t layer,
+                          qn__losses *to) {
+    const qn__layer *l = &r->program->layer[layer];
+    const int bits = qn__arith_bits(r->program->arith);
+    const made *m = &r->made[layer];
+    const float *w = parameters + l->weights;
+    for (uint64_t i = 0; i < r->items; ++i)
+        qn__lost_block(bits, l->in, m->inputs + i * l->in, layer ? &to->activations : &to->inputs);
+    for (uint32_t o = 0; o < l->out; ++o, w += l->in) {
+        const float factor = qn__block_factor(qn__block_exponent(bits, qn__greatest(l->in, w, 1)));
+        qn__lost_block(bits, l->in, w, &to->weights);
+        m->z[o] = factor;
+    }
+    qn__lost_block(bits, r->items * l->in, m->inputs,
+                   layer ? &to->grain_activations : &to->grain_inputs);
+    qn__lost_block(bits, r->items * l->out, m->deltas, &to->grain_errors);
+    /* The lowest layer's errors go no further down. The kept ones are not needed any more. */
+    for (uint64_t i = 0; layer > 0 && i < r->items; ++i) {
+        float *c = m->deltas + i * l->out;
+        for (uint32_t o = 0; o < l->out; ++o)
+            c[o] = c[o] * m->z[o];
+        qn__lost_block(bits, l->out, c, &to->errors);
+    }
+}
+
+void qn__reference_lost(qn__reference *r, const float *parameters, qn__losses *losses) {
+    for (uint32_t l = 0; l < r->program->layers; ++l)
+        lost_in_layer(r, parameters, l, losses);
 }
 
 const float *qn__reference_partials(const qn__reference *r) { return r->partial; }

@@ -17,6 +17,7 @@
 #define QN_NUM_REFERENCE_H
 
 #include "base/error.h"
+#include "num/lost.h"
 #include "num/program.h"
 
 typedef struct qn__reference qn__reference;
@@ -39,6 +40,10 @@ typedef enum qn__grain_end {
 qn_status qn__reference_create(const qn__program *program, qn__reference **out, qn_error *err);
 void qn__reference_destroy(qn__reference *reference);
 
+/* The same for integers without room for gradients, which large networks need much of: only
+ * qn__reference_grain_begin and _item, qn__reference_lost and what asks one item may be called. */
+qn_status qn__reference_watch(const qn__program *program, qn__reference **out, qn_error *err);
+
 /* 5.1: x[0 .. in[0]-1] from the item's values. */
 void qn__reference_input(const qn__program *program, const qn__reference_item *item, float *x);
 
@@ -58,6 +63,10 @@ void qn__reference_grain_begin(qn__reference *reference);
 void qn__reference_grain_item(qn__reference *reference, const float *parameters,
                               const qn__reference_item *item, uint32_t epoch);
 qn__grain_end qn__reference_grain_end(qn__reference *reference, int64_t *sums, qn__tally *tally);
+
+/* Adds to `losses` what lost all bits in the grain's items so far, which are taken for the whole
+ * grain, and in the weights. Integers only; undoes the item that went forward last. */
+void qn__reference_lost(qn__reference *reference, const float *parameters, qn__losses *losses);
 
 /* The partial gradients of the grain so far, in units, as the chains of float32 have them (with
  * integers only those of biases); they belong to the reference. */

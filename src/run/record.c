@@ -279,6 +279,23 @@ static void add_field(qn__text *t, const char *key, double value) {
         qn__text_add(t, ", \"%s\": null", key);
 }
 
+/* Shares of values that lost all bits. */
+static void add_rounding(qn__text *t, const qn_rounding *r) {
+    if (r->bits == 0) {
+        add_member(t, "rounding", NULL);
+        return;
+    }
+    qn__text_add(t, ",\n  \"rounding\": {\"bits\": %d, \"items\": %" PRIu32, r->bits, r->items);
+    add_field(t, "inputs", r->inputs);
+    add_field(t, "activations", r->activations);
+    add_field(t, "weights", r->weights);
+    add_field(t, "errors", r->errors);
+    add_field(t, "grain_inputs", r->grain_inputs);
+    add_field(t, "grain_activations", r->grain_activations);
+    add_field(t, "grain_errors", r->grain_errors);
+    qn__text_add(t, "}");
+}
+
 static void add_worker(qn__text *t, const qn_worker_report *w) {
     qn__text_add(t, "{\"rank\": %" PRIu32 ", \"name\": ", w->rank);
     qn__text_add_json(t, w->name);
@@ -333,6 +350,7 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     add_final(t, "train", &report->train);
     add_final(t, "valid", &report->valid);
     add_final(t, "test", &report->test);
+    add_rounding(t, &report->rounding);
     qn__text_add(t, ",\n  \"workers\": [");
     for (uint32_t i = 0; i < report->workers; ++i) {
         qn__text_add(t, "%s", i > 0 ? ",\n    " : "\n    ");

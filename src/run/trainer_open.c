@@ -4,6 +4,7 @@
 #include "base/threads.h"
 #include "model/recipe_options.h"
 #include "run/agree.h"
+#include "run/precision.h"
 #include "run/trainer.h"
 #include "run/trainer_state.h"
 #include <stdio.h>
@@ -52,6 +53,17 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
 void qn__train_tell(const qn_train *t, const char *text) {
     if (t->options.on_note)
         t->options.on_note(t->options.user, text);
+}
+
+/* Features that integers of this few bits do badly. */
+static qn_status tell_of_features(const qn_train *t, qn_error *err) {
+    char text[640];
+    if (!t->options.on_note || !qn__train_speaks(t))
+        return QN_OK;
+    const qn_status status = qn__precision_warning(&t->job, text, sizeof text, err);
+    if (status == QN_OK && *text)
+        qn__train_tell(t, text);
+    return status;
 }
 
 /* What opening the devices found; kept for another where nobody listens. */
@@ -292,6 +304,8 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     qn__team_notes(t->job.team, options->on_note, options->user);
     tell_of_devices(t);
     status = check_sets(t, err);
+    if (status == QN_OK)
+        status = tell_of_features(t, err);
     if (status == QN_OK)
         status = make_reports(t, err);
     if (status == QN_OK && options->checkpoint_dir)

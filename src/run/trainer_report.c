@@ -1,6 +1,7 @@
 /* What a training reports of itself. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "run/precision.h"
 #include "run/trainer_state.h"
 #include <stdio.h>
 #include <string.h>
@@ -231,6 +232,18 @@ static qn_status end_record_of(void *context, qn_error *err) {
     return status == QN_OK ? end_record(t, e->report, err) : status;
 }
 
+/* Once for a step: the rank that speaks tells it. A device that broke leaves it untold. */
+static qn_status look_at_rounding(qn_train *t, qn_error *err) {
+    if (t->job.program.arith == QN__ARITH_F32 || !qn__train_speaks(t) ||
+        (t->rounding.bits && t->rounded_step == t->job.step))
+        return QN_OK;
+    qn_status status = t->job.kept.step == t->job.step ? QN_OK : qn__train_job_pull(&t->job, err);
+    if (status == QN_OK)
+        status = qn__precision_of(&t->job, &t->rounding, err);
+    t->rounded_step = t->job.step;
+    return status;
+}
+
 qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
     double rate = 0;
     memset(report, 0, sizeof *report);
@@ -242,6 +255,8 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
     status = report_ranks(t, report, &rate, err);
     if (status == QN_OK)
         status = qn__train_score(t, err);
+    if (status == QN_OK)
+        status = look_at_rounding(t, err);
     if (status != QN_OK)
         return qn__train_fail_all(t, status, err);
     report->seconds_training = t->training;
@@ -256,6 +271,7 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
     report->test = t->test_score;
     report->classes = t->job.layer[t->job.program.layers - 1].out;
     report->confusion = t->confusion;
+    report->rounding = t->rounding;
     ending end = {t, report};
     if (t->run_dir)
         status = qn__by_speaker(t->cluster, end_record_of, &end, err);

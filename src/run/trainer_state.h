@@ -57,6 +57,8 @@ struct qn_train {
     qn_rank_report *ranks;    /* for the report */
     qn_worker_report *worker; /* the same, of all ranks: made when first asked for */
     qn__parts parts;          /* and what they point to */
+    qn_rounding rounding;     /* bits 0: not known yet */
+    uint64_t rounded_step;    /* after which it was taken */
     uint64_t *confusion; /* of the test set, outputs x outputs; NULL without or with too many */
 };
 

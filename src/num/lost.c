@@ -1,0 +1,15 @@
+#include "num/lost.h"
+
+#include "num/fixed.h"
+
+void qn__lost_block(int bits, uint64_t count, const float *values, qn__lost *to) {
+    const int32_t t = qn__block_exponent(bits, qn__greatest(count, values, 1));
+    if (t == QN__NOT_FINITE)
+        return;
+    const float inverse = qn__block_inverse(t);
+    for (uint64_t i = 0; i < count; ++i) {
+        const int there = values[i] != 0.0f;
+        to->values += (uint64_t)there;
+        to->lost += (uint64_t)(there && qn__fix(values[i], inverse) == 0);
+    }
+}
