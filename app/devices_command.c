@@ -19,7 +19,7 @@ typedef struct devices_flags {
     compute_flags compute;
     const char *measure, *model;
     uint64_t features, batch, grain, ranks;
-    const char *optimizer, *data, *labels;
+    const char *optimizer, *arith, *data, *labels;
     float seconds;
     int json, costs;
 } devices_flags;
@@ -61,6 +61,12 @@ static const option devices_options[] = {
      .high = 1 << 24,
      .help = "items of one step",
      .fallback = "64"},
+    {.name = "arith",
+     .kind = OPTION_CHOICE,
+     AT(arith),
+     .choices = "f32|i7|i14|i21",
+     .help = "as in train",
+     .fallback = "f32"},
     {.name = "seconds",
      .kind = OPTION_FLOAT,
      AT(seconds),
@@ -308,6 +314,7 @@ static void tell_trial(const devices_flags *f, const qn_advice *advice, uint32_t
     }
     json_begin("trial");
     json_text("model", f->model);
+    json_text("arith", f->arith);
     json_count("features", f->features);
     json_count("batch", f->batch);
     json_number("seconds", (double)f->seconds);
@@ -326,6 +333,7 @@ static int try_model(const devices_flags *f) {
         return message_fail(QN_MEMORY, "out of memory", "", "");
     qn_train_options_init(&options);
     options.model = f->model;
+    options.arith = f->arith;
     options.batch = (uint32_t)f->batch;
     options.compute = compute_of(&f->compute);
     if (qn_advise(&options, (uint32_t)f->features, (double)f->seconds, advice, room, &count, &rate,
@@ -350,6 +358,7 @@ static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t f
     json_count("batch", f->batch);
     json_count("grain", f->grain);
     json_text("optimizer", f->optimizer ? f->optimizer : "sgd");
+    json_text("arith", f->arith);
     json_open("grains", '[');
     for (uint32_t i = 0; i < c->calls; i++)
         json_count(NULL, c->grains[i]);
@@ -379,6 +388,7 @@ static qn_train_options costs_job(const devices_flags *f) {
     qn_train_options job;
     qn_train_options_init(&job);
     job.model = f->model;
+    job.arith = f->arith;
     job.optimizer = f->optimizer;
     job.momentum = f->optimizer && strcmp(f->optimizer, "momentum") == 0 ? 0.9f : 0;
     job.batch = (uint32_t)f->batch;
@@ -416,7 +426,7 @@ static int tell_costs(const devices_flags *f) {
 }
 
 static int check_flags(const devices_flags *f, const arguments *given) {
-    static const char *const theirs[] = {"features", "batch", "seconds", "costs"};
+    static const char *const theirs[] = {"features", "batch", "arith", "seconds", "costs"};
     static const char *const of_costs[] = {"ranks", "grain", "optimizer", "data", "labels"};
     for (size_t i = 0; i < sizeof of_costs / sizeof *of_costs && !f->costs; i++)
         if (options_given(&devices_command, given, of_costs[i]))
@@ -433,8 +443,13 @@ static int check_flags(const devices_flags *f, const arguments *given) {
 }
 
 static int run(const command *self, int argc, char **argv) {
-    devices_flags f = {
-        .measure = "auto", .features = 784, .batch = 64, .seconds = 2, .grain = 32, .ranks = 1};
+    devices_flags f = {.measure = "auto",
+                       .arith = "f32",
+                       .features = 784,
+                       .batch = 64,
+                       .seconds = 2,
+                       .grain = 32,
+                       .ranks = 1};
     arguments given;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code >= 0)

@@ -16,7 +16,7 @@ enum { MOST_ROWS = 24, DIGIT_FEATURES = 784, DIGIT_CLASSES = 10 };
 typedef struct plan_flags {
     source_flags from;
     uint64_t items, features, classes, batch, grain, epochs;
-    const char *model, *optimizer;
+    const char *model, *optimizer, *arith;
     text_list team;
     int json;
 } plan_flags;
@@ -78,6 +78,12 @@ static const option plan_options[] = {
      .choices = "sgd|momentum|adam|adamw",
      .help = "as in train; it decides what an update takes",
      .fallback = "sgd"},
+    {.name = "arith",
+     .kind = OPTION_CHOICE,
+     AT(arith),
+     .choices = "f32|i7|i14|i21",
+     .help = "as in train; machines that were measured must have been measured with it",
+     .fallback = "f32"},
     {.name = "batch",
      .kind = OPTION_COUNT,
      AT(batch),
@@ -230,9 +236,11 @@ static void print_many(uint32_t count, const char *what, const char *behind) {
 static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
     char parameters[32], items[32], steps[32];
     const uint64_t batch = f->batch < o->items ? f->batch : o->items;
-    printf("%s: %s parameters\n%" PRIu64 " epochs of %s items in batches of %" PRIu64
+    const int integers = strcmp(f->arith, "f32") != 0;
+    printf("%s%s%s: %s parameters\n%" PRIu64 " epochs of %s items in batches of %" PRIu64
            ": %s steps of %" PRIu64 " grain%s\n",
-           o->job->model, format_count((uint64_t)r->parameters, parameters), f->epochs,
+           o->job->model, integers ? " in " : "", integers ? f->arith : "",
+           format_count((uint64_t)r->parameters, parameters), f->epochs,
            format_count(o->items, items), batch, format_count(r->steps, steps),
            (batch + f->grain - 1) / f->grain, batch > f->grain ? "s" : "");
     print_many(r->hosts, "host", ", ");
@@ -307,6 +315,7 @@ static int plan(plan_flags *f) {
     qn_train_options_init(&job);
     snprintf(model, sizeof model, "dense 500 tanh; dense %" PRIu64 " softmax", f->classes);
     job.model = f->model ? f->model : model;
+    job.arith = f->arith;
     job.optimizer = f->optimizer;
     job.momentum = f->optimizer && strcmp(f->optimizer, "momentum") == 0 ? 0.9f : 0;
     job.batch = (uint32_t)f->batch;
@@ -332,6 +341,7 @@ static int run(const command *self, int argc, char **argv) {
     plan_flags f = {.items = EMBEDDED_TRAIN,
                     .features = DIGIT_FEATURES,
                     .classes = DIGIT_CLASSES,
+                    .arith = "f32",
                     .batch = 64,
                     .grain = 32,
                     .epochs = 10};

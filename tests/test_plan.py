@@ -118,6 +118,13 @@ def test_a_machine_as_it_was_measured(run_quern, tmp_path):
     assert shares == pytest.approx([0.75, 0.25], abs=0.001)
     done = run_quern("plan", "--batch", "64", "--team", file, status=1)
     assert "quern devices --json --costs" in done.stderr
+    # What integers take is measured for itself.
+    done = run_quern("plan", *job, "--arith", "i14", "--team", file, status=1)
+    assert "measured with arith f32, the plan is for i14" in done.stderr
+    assert re.search("--costs .* --arith i14 > ", done.stderr)
+    file.write_text(json.dumps(cost | {"arith": "i14"}))
+    text = run_quern("plan", *job, "--arith", "i14", "--team", file).stdout
+    assert text.startswith("dense 24 tanh; dense 10 softmax in i14: ")
 
 
 # ---------------------------------------------------------------- what is refused

@@ -76,6 +76,7 @@ static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     p->subject =
         (qn__plan_subject){.model = p->model.data,
                            .optimizer = qn__table_name(&qn__optimizers, (int)recipe.optimizer),
+                           .arith = qn__table_name(&qn__arithmetics, (int)recipe.arith),
                            .features = o->features,
                            .batch = recipe.batch,
                            .grain = recipe.grain};

@@ -216,6 +216,24 @@ static void *rank_body(void *argument) {
     return NULL;
 }
 
+/* Those that cannot compute the job take no part in it where nobody asked for them by name. */
+static qn_status leave_out(const measuring *m, qn__member *member, uint32_t *members,
+                           qn_error *err) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *members; ++i) {
+        qn_device_info info = {.id = "the device"};
+        if (member[i].device->supports(&m->job.program)) {
+            member[kept++] = member[i];
+            continue;
+        }
+        member[i].device->describe(member[i].index, &info, NULL);
+        if (!member[i].optional)
+            return qn__member_lacks(info.id, &m->job.program, err);
+    }
+    *members = kept;
+    return QN_OK;
+}
+
 /* Cores in a row for each rank, and devices beside the CPU in turn. */
 static qn_status divide(measuring *m, qn_error *err) {
     qn__member member[QN_PLAN_CALLS * 4];
@@ -223,6 +241,8 @@ static qn_status divide(measuring *m, qn_error *err) {
     uint32_t members, dealt = 0;
     const int cores = m->compute->threads ? m->compute->threads : qn__cores();
     qn_status status = qn__members_of(m->compute, member, QN_PLAN_CALLS * 4, &members, err);
+    if (status == QN_OK)
+        status = leave_out(m, member, &members, err);
     if (status != QN_OK)
         return status;
     if ((uint32_t)cores < m->ranks || sched_getaffinity(0, sizeof mask, &mask) != 0) {

@@ -12,6 +12,9 @@
 /* A file larger than this is none of ours. */
 enum { MOST_BYTES = 1 << 22 };
 
+/* What is measured where a line does not say in which arithmetic. */
+static const char F32[] = "f32";
+
 typedef struct reader {
     qn__plan_team *team;
     const qn__plan_subject *subject;
@@ -25,11 +28,13 @@ typedef struct reader {
 
 static qn_status measure_again(const reader *r, qn_status status) {
     const qn__plan_subject *s = r->subject;
+    const int integers = strcmp(s->arith, F32) != 0;
     return qn__remedy(
         r->err, status,
         "measure it with: quern devices --json --costs --model \"%s\" --features %u --batch "
-        "%u --grain %u --optimizer %s > %s",
-        s->model, s->features, s->batch, s->grain, s->optimizer, r->name);
+        "%u --grain %u --optimizer %s%s%s > %s",
+        s->model, s->features, s->batch, s->grain, s->optimizer, integers ? " --arith " : "",
+        integers ? s->arith : "", r->name);
 }
 
 static qn_status bad(const reader *r, const char *what) {
@@ -93,6 +98,10 @@ static qn_status same_job(const reader *r, const qn__json_node *o) {
     qn_status status = same_model(r, o);
     if (status == QN_OK)
         status = same_text(r, o, "optimizer", s->optimizer);
+    const char *arith = qn__json_string(qn__json_get(o, "arith"));
+    arith = arith ? arith : F32;
+    if (status == QN_OK && strcmp(arith, s->arith) != 0)
+        status = differs(r, "arith", arith, s->arith);
     if (status == QN_OK)
         status = same_count(r, o, "features", s->features);
     if (status == QN_OK)

@@ -48,7 +48,7 @@ typedef struct qn__plan_event {
 /* What is measured or taken of a job, which a measured file must agree with. */
 typedef struct qn__plan_subject {
     const char *model; /* canonical text */
-    const char *optimizer;
+    const char *optimizer, *arith;
     uint32_t features, batch, grain;
 } qn__plan_subject;
 

@@ -287,8 +287,12 @@ static void test_a_long_text(void **state) {
     "\"optimizer\":\"sgd\"" more "}\n"
 #define TOOK ",\"grains\":[1,2,4],\"seconds\":[0.1,0.15,0.25]"
 
-static const qn__plan_subject subject = {
-    .model = network, .optimizer = "sgd", .features = 784, .batch = 128, .grain = 32};
+static const qn__plan_subject subject = {.model = network,
+                                         .optimizer = "sgd",
+                                         .arith = "f32",
+                                         .features = 784,
+                                         .batch = 128,
+                                         .grain = 32};
 
 static qn_status parse(const char *text, qn__plan_team *team, qn_error *err) {
     assert_int_equal(qn__plan_team_create(team, NULL), QN_OK);
@@ -346,6 +350,7 @@ static void test_files_that_are_none(void **state) {
     not_measured(COST(",\"grains\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17],\"seconds\":"
                       "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"),
                  QN_INPUT, "what calls took");
+    not_measured(COST(TOOK ",\"arith\":\"i14\""), QN_MISMATCH, "arith i14, the plan is for f32");
     not_measured("{\"event\":\"cost\",\"model\":\"dense 5\"}", QN_MISMATCH, "dense 5");
     not_measured("{\"event\":\"cost\",\"model\":\"dense 500 tanh; dense 10 softmax\","
                  "\"optimizer\":\"sgd\",\"features\":784,\"batch\":64,\"grain\":32}",

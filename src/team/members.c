@@ -1,6 +1,7 @@
 #include "team/members.h"
 
 #include "base/text.h"
+#include "num/fixed.h"
 #include "team/queue.h"
 #include <math.h>
 #include <stdio.h>
@@ -261,6 +262,24 @@ qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_
     if (status == QN_OK)
         *count = l.count;
     return status;
+}
+
+qn_status qn__member_lacks(const char *name, const qn__program *program, qn_error *err) {
+    char able[NAMES] = "";
+    const int bits = qn__arith_bits(program->arith);
+    qn__fail(err, QN_UNSUPPORTED, "%s cannot compute this model exactly", name);
+    if (bits == 0)
+        return qn__remedy(err, QN_UNSUPPORTED, "leave the device out");
+    for (int k = 0; qn__devices[k]; ++k) {
+        const size_t used = strlen(able);
+        if (devices_of(qn__devices[k]) > 0 && qn__devices[k]->supports(program))
+            snprintf(able + used, sizeof able - used, "%s%s", used ? " or " : "--devices ",
+                     qn__devices[k]->name);
+    }
+    qn__fail(err, QN_UNSUPPORTED, "%s does not compute with integers (--arith i%d)", name, bits);
+    if (!*able)
+        return qn__remedy(err, QN_UNSUPPORTED, "no device here does: use --arith f32");
+    return qn__remedy(err, QN_UNSUPPORTED, "use %s, which does, or --arith f32", able);
 }
 
 qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {

@@ -11,4 +11,8 @@
 qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_t room,
                          uint32_t *count, qn_error *err);
 
+/* Fails with QN_UNSUPPORTED: the device `name` does not support the program. The remedy names kinds
+ * of devices of this machine that do. */
+qn_status qn__member_lacks(const char *name, const qn__program *program, qn_error *err);
+
 #endif

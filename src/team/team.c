@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "num/fixed.h"
 #include "team/members.h"
 #include "team/team_round.h"
 #include <stdio.h>
@@ -37,30 +36,6 @@ static void name_mate(qn__mate *m) {
         memcpy(m->title, info.name, sizeof m->title);
 }
 
-/* What to do about a device without the program's arithmetic: the kinds here that have it. */
-static void unsupported(qn__mate *m, const qn__program *p) {
-    char able[160] = "";
-    const int bits = qn__arith_bits(p->arith);
-    if (bits == 0) {
-        qn__fail(&m->error, QN_UNSUPPORTED, "%s cannot compute this model exactly", m->name);
-        qn__remedy(&m->error, QN_UNSUPPORTED, "leave the device out");
-        return;
-    }
-    for (int k = 0; qn__devices[k]; ++k) {
-        const size_t used = strlen(able);
-        if (qn__devices[k]->version == QN__DEVICE_VERSION && qn__devices[k]->count() > 0 &&
-            qn__devices[k]->supports(p))
-            snprintf(able + used, sizeof able - used, "%s%s", used ? " or " : "--devices ",
-                     qn__devices[k]->name);
-    }
-    qn__fail(&m->error, QN_UNSUPPORTED, "%s does not compute with integers (--arith i%d)", m->name,
-             bits);
-    if (*able)
-        qn__remedy(&m->error, QN_UNSUPPORTED, "use %s, which does, or --arith f32", able);
-    else
-        qn__remedy(&m->error, QN_UNSUPPORTED, "no device here does: use --arith f32");
-}
-
 typedef struct opening {
     qn__team *team;
     const qn_compute *compute;
@@ -75,7 +50,7 @@ static void open_body(void *context, int index) {
     if (o->members[index].threads)
         compute.threads = o->members[index].threads;
     if (!m->device->supports(o->team->program)) {
-        unsupported(m, o->team->program);
+        qn__member_lacks(m->name, o->team->program, &m->error);
         return;
     }
     m->device->open(m->index, &compute, o->team->program, &m->worker, &m->error);
