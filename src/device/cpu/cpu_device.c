@@ -138,7 +138,10 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     return QN_OK;
 }
 
-static int supports(const qn__program *program) { return program->arith == QN__ARITH_F32; }
+static int supports(const qn__program *program) {
+    (void)program;
+    return 1;
+}
 
 const qn__device_table qn__cpu_device = {
     .version = QN__DEVICE_VERSION,

@@ -44,24 +44,37 @@ static void call_for_item(const qn__feed *feed, uint64_t item) {
         __builtin_prefetch(from + i);
 }
 
+/* Items at.first .. of a batch, with their zeros or as operands. */
+static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int into, uint32_t tile,
+                       qn__cpu_tile at, uint32_t *greatest) {
+    qn__worker *w = pass->worker;
+    const size_t stride = qn__cpu_stride(batch->items);
+    float *inputs = w->inputs[into];
+    uint64_t item[QN__PANEL];
+    for (uint32_t i = 0; i < at.items; ++i) {
+        item[i] = qn__cpu_item(batch, at.first + i);
+        call_for_item(batch->feed, item[i]);
+    }
+    for (uint32_t i = 0; i < at.items; ++i)
+        fetch_one(w, batch->feed, item[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
+                  greatest);
+    if (w->bits)
+        qn__cpu_whole_fetched(w, at.first, at.items, inputs, stride, &w->rows[into]);
+    else
+        qn__cpu_note_zeros(w, &w->zeros[into], tile, at, inputs, stride);
+}
+
 void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, int thread,
                    uint32_t phase, uint32_t *greatest) {
     qn__worker *w = pass->worker;
-    const uint32_t height = w->kernels->rows;
-    const qn__cpu_grid grid = {qn__cpu_tiles(batch->items, height), 1, 1};
-    const size_t stride = qn__cpu_stride(batch->items);
-    float *inputs = w->inputs[into];
+    const uint32_t height = w->bits ? QN__PANEL : w->kernels->rows;
+    const uint32_t blocks = (batch->items + QN__PANEL - 1) / QN__PANEL;
+    const qn__cpu_grid grid = {w->bits ? blocks : qn__cpu_tiles(batch->items, height), 1, 1};
     for (uint32_t tile, row; qn__cpu_take(w, thread, phase, grid, &tile, &row);) {
-        const qn__cpu_tile at = qn__cpu_tile_at(batch->items, height, tile);
-        uint64_t item[QN__TILE_ROWS];
-        for (uint32_t i = 0; i < at.items; ++i) {
-            item[i] = qn__cpu_item(batch, at.first + i);
-            call_for_item(batch->feed, item[i]);
-        }
-        for (uint32_t i = 0; i < at.items; ++i)
-            fetch_one(w, batch->feed, item[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
-                      greatest);
-        qn__cpu_note_zeros(w, &w->zeros[into], tile, at, inputs, stride);
+        const uint32_t first = tile * QN__PANEL, left = batch->items - first;
+        const qn__cpu_tile block = {first, left < QN__PANEL ? left : QN__PANEL};
+        fetch_tile(pass, batch, into, tile,
+                   w->bits ? block : qn__cpu_tile_at(batch->items, height, tile), greatest);
     }
 }
 
@@ -71,6 +84,8 @@ int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const uint32_t tiles = qn__cpu_tiles(pass->items, w->kernels->rows);
     uint64_t listed = 0;
+    if (w->bits)
+        return 0; /* zeros are not looked for */
     for (uint32_t t = 0; t < tiles; ++t)
         listed += w->zeros[w->current].count[t];
     return listed * 3 < (uint64_t)tiles * w->layer[0].layer->in * 2;
@@ -92,6 +107,13 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
     }
 }
 
+/* Columns behind the last output, where sigmoid(0) is 1/2: what stands there would be no integer of
+ * its block. */
+static void clear_padding(uint32_t columns, uint32_t rows, float *out) {
+    for (uint32_t i = 0; i < rows; ++i, out += QN__PANEL)
+        memset(out + columns, 0, (QN__PANEL - columns) * sizeof *out);
+}
+
 /* What follows the product in one panel of a layer's outputs: activation, dropout, the greatest of
  * them. */
 static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
@@ -101,6 +123,8 @@ static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     const size_t count = (size_t)rows * QN__PANEL;
     const float *result = out;
     w->kernels->activate(l->layer->activation, count, out);
+    if (w->bits && l->layer->activation == QN__ACT_SIGMOID && panel + 1 == l->out_panels)
+        clear_padding(l->layer->out - panel * QN__PANEL, rows, out);
     if (!pass->training)
         return;
     if (l->dropped) {
@@ -156,6 +180,10 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
     const size_t stride = pass->stride, first = (size_t)block * QN__BLOCK_ITEMS * QN__PANEL;
     const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const float *input = layer ? l->input : w->inputs[w->current];
+    if (w->bits) {
+        qn__cpu_whole_product(pass, layer, block * QN__BLOCK_ITEMS, rows, panel, panels);
+        return;
+    }
     if (some) {
         product_some(pass, block, panel, panels);
         return;
@@ -171,7 +199,7 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t blocks = (pass->items + QN__BLOCK_ITEMS - 1) / QN__BLOCK_ITEMS;
-    const uint32_t width = w->kernels->panels;
+    const uint32_t width = w->bits ? QN__OUT_GROUP : w->kernels->panels;
     const qn__cpu_grid grid = {(l->out_panels + width - 1) / width, blocks, 0};
     const int some = layer == 0 && qn__cpu_mostly_zero(pass);
     for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {

@@ -14,6 +14,9 @@ typedef struct summing {
     int narrow;
     uint32_t flush_every; /* grains */
     int some;             /* leave out inputs that are zero */
+    /* In integer arithmetic instead: the plan, and the update in its units. */
+    qn__cpu_plan plan;
+    qn__update update;
 } summing;
 
 static float greatest_of(const qn__worker *w, uint32_t layer, int errors) {
@@ -27,16 +30,28 @@ static float greatest_of(const qn__worker *w, uint32_t layer, int errors) {
     return value;
 }
 
-static summing choose(const qn__worker *w, uint32_t layer) {
+static summing choose(const qn__cpu_pass *pass, uint32_t layer) {
+    const qn__worker *w = pass->worker;
     const qn__program *p = w->program;
     const double input = fmax(greatest_of(w, layer, 0), 1.0), error = greatest_of(w, layer, 1);
     const double bound = p->grain * (1.0 + 1e-6 * p->grain) * input * error + 1.0;
     const float largest = greatest_of(w, layer, 0) + greatest_of(w, layer, 1);
     /* A NaN fails the first comparison, an infinity too. */
     if (!(largest < INFINITY) || !(bound < 0x1p51) || !(bound < p->partial_limit))
-        return (summing){0, 1, 0};
+        return (summing){.flush_every = 1};
     const double grains = 0x1p51 / bound;
-    return (summing){1, grains > 0x1p20 ? 1u << 20 : (uint32_t)grains, 0};
+    return (summing){.narrow = 1,
+                     .flush_every = grains > 0x1p20 ? 1u << 20 : (uint32_t)grains,
+                     .some = layer == 0 && qn__cpu_mostly_zero(pass)};
+}
+
+static summing choose_whole(const qn__cpu_pass *pass, int thread, uint32_t layer) {
+    summing how = {.plan = qn__cpu_plan_gradient(pass, &pass->worker->core[thread], layer)};
+    if (pass->update) {
+        how.update = *pass->update;
+        how.update.gradient = ldexpf(how.update.gradient, how.plan.shift);
+    }
+    return how;
 }
 
 /* A grain's partials, one by one: the way that is always right. */
@@ -57,6 +72,8 @@ typedef struct sums {
     _Alignas(64) int64_t wide[QN__OUT_GROUP * BLOCK];
     _Alignas(64) float partial[QN__OUT_GROUP * BLOCK];
     qn__sums kind; /* which of them holds the result */
+    int shift;     /* in units of 2^shift */
+    const qn__update *update;
 } sums;
 
 static const void *begin_of(const sums *s, size_t from) {
@@ -67,6 +84,8 @@ static const void *begin_of(const sums *s, size_t from) {
 
 static const int64_t *integers_of(const qn__worker *w, sums *s, size_t from, size_t count) {
     w->kernels->integers(count, s->kind, begin_of(s, from), s->wide + from);
+    for (size_t i = from; s->shift > 0 && i < from + count; ++i)
+        s->wide[i] *= INT64_C(1) << s->shift;
     return s->wide + from;
 }
 
@@ -76,9 +95,9 @@ static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_
                    size_t from, float *w, float *const slot[2], int64_t *total) {
     const size_t count = (size_t)rows * QN__PANEL;
     if (pass->update) {
-        pass->worker->kernels->update(pass->worker->program, pass->update, is_weight, count,
-                                      s->kind, begin_of(s, from), w + at,
-                                      slot[0] ? slot[0] + at : NULL, slot[1] ? slot[1] + at : NULL);
+        pass->worker->kernels->update(pass->worker->program, s->update, is_weight, count, s->kind,
+                                      begin_of(s, from), w + at, slot[0] ? slot[0] + at : NULL,
+                                      slot[1] ? slot[1] + at : NULL);
         return;
     }
     const int64_t *more = integers_of(pass->worker, s, from, count);
@@ -157,6 +176,43 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
     return bad;
 }
 
+/* The same by products of integers. */
+static int sum_whole(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_plan *plan,
+                     uint32_t layer, uint32_t in, uint32_t out, uint32_t panels, uint32_t rows,
+                     sums *s) {
+    const size_t count = (size_t)panels * BLOCK;
+    const float limit = pass->worker->program->partial_limit;
+    int64_t whole[QN__OUT_GROUP * BLOCK], units;
+    int bad = plan->bad;
+    s->kind = plan->kind;
+    s->shift = plan->shift;
+    if (plan->kind == QN__SUMS_INT64)
+        memset(s->wide, 0, count * sizeof *s->wide);
+    else if (plan->groups == 0)
+        memset(s->narrow, 0, count * sizeof *s->narrow);
+    for (uint32_t g = 0; g < plan->groups; ++g) {
+        if (plan->kind != QN__SUMS_INT64) {
+            const qn__whole how = plan->kind == QN__SUMS_FLOAT ? QN__WHOLE_FLOAT
+                                  : g == 0                     ? QN__WHOLE_FIRST
+                                                               : QN__WHOLE_ADD;
+            qn__cpu_whole_outer(pass, core, plan, layer, g, in, out, panels, how,
+                                plan->kind == QN__SUMS_FLOAT ? (void *)s->partial
+                                                             : (void *)s->narrow);
+            continue;
+        }
+        qn__cpu_whole_outer(pass, core, plan, layer, g, in, out, panels, QN__WHOLE_INTEGER, whole);
+        for (size_t i = 0; i < count; ++i) {
+            if (i % BLOCK >= (size_t)rows * QN__PANEL)
+                continue;
+            if (qn__fixed_units(whole[i], core->group[g].exponent, limit, &units))
+                s->wide[i] += units;
+            else
+                bad = 1;
+        }
+    }
+    return bad;
+}
+
 /* The update comes right behind the sums: its weights and state travel to the caches meanwhile. */
 static void call_for_block(const qn__cpu_layer *l, uint32_t in, uint32_t out, uint32_t panels,
                            uint32_t slots) {
@@ -182,8 +238,8 @@ static void call_for_outlet(const qn__cpu_pass *pass, const qn__layer *l, uint32
 
 /* Sums of the weights between the inputs of panel `in` and `panels` panels of outputs from `out`
  * on. */
-static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, uint32_t in,
-                        uint32_t out, uint32_t panels) {
+static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
+                        uint32_t in, uint32_t out, uint32_t panels) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const size_t stride = pass->stride;
@@ -192,13 +248,19 @@ static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, u
     const uint32_t left = l->layer->in - in * QN__PANEL;
     const uint32_t rows = left < QN__PANEL ? left : QN__PANEL;
     sums s;
+    s.shift = 0;
+    s.update = pass->update;
     if (pass->update)
         call_for_block(l, in, out, panels, w->slots);
     else if (pass->outlet)
         call_for_outlet(pass, l->layer, in, out, panels);
-    if (how.narrow)
-        sum_narrow(pass, a, how.some ? w->zeros[w->current].some + in * w->room : NULL, d, panels,
-                   how.flush_every, &s);
+    if (w->bits) {
+        s.update = &how->update;
+        if (sum_whole(pass, &w->core[thread], &how->plan, layer, in, out, panels, rows, &s))
+            return 1;
+    } else if (how->narrow)
+        sum_narrow(pass, a, how->some ? w->zeros[w->current].some + in * w->room : NULL, d, panels,
+                   how->flush_every, &s);
     else if (sum_wide(pass, a, d, panels, rows, &s))
         return 1;
     for (uint32_t g = 0; g < panels; ++g)
@@ -207,6 +269,8 @@ static int weights_task(const qn__cpu_pass *pass, uint32_t layer, summing how, u
         else
             finish(pass, 1, rows, ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK,
                    l->weights, l->weight_slot, l->weight_sums);
+    if (w->bits && pass->update)
+        qn__cpu_blocks_changed(w, layer, out, panels, in);
     return 0;
 }
 
@@ -218,6 +282,8 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     sums s;
     int bad = 0;
     s.kind = QN__SUMS_INT64;
+    s.shift = 0;
+    s.update = pass->update;
     memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
     for (uint32_t i = 0; i < pass->items; i += p->grain) {
         const uint32_t n = pass->items - i < p->grain ? pass->items - i : p->grain;
@@ -237,8 +303,7 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    summing how = choose(w, layer);
-    how.some = layer == 0 && qn__cpu_mostly_zero(pass);
+    const summing how = w->bits ? choose_whole(pass, thread, layer) : choose(pass, layer);
     const uint32_t groups = qn__cpu_groups(l);
     const qn__cpu_grid grid = {groups, l->in_panels, 1};
     for (uint32_t group, in; qn__cpu_take(w, thread, phase, grid, &group, &in);) {
@@ -247,7 +312,7 @@ void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
         const uint32_t out = group * QN__OUT_GROUP;
         const uint32_t panels =
             l->out_panels - out < QN__OUT_GROUP ? l->out_panels - out : QN__OUT_GROUP;
-        int bad = weights_task(pass, layer, how, in, out, panels);
+        int bad = weights_task(pass, thread, layer, &how, in, out, panels);
         for (uint32_t p = out; in == 0 && p < out + panels && !pass->outlet; ++p)
             bad |= bias_task(pass, layer, p);
         if (bad)

@@ -148,18 +148,30 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
                          : pass->training ? l->input
                                           : w->layer[last - 1].output;
     const int fused = pass->training && last > 0 && l->layer->out <= QN__FUSE_OUTPUTS;
-    const uint32_t block = last_block(pass->items, (uint32_t)w->threads);
+    /* The inputs of a first layer were packed when they were fetched, in blocks of 16. */
+    const uint32_t block =
+        w->bits && last == 0 ? QN__PANEL : last_block(pass->items, (uint32_t)w->threads);
     const qn__cpu_grid grid = {(pass->items + block - 1) / block, 1, 1};
     for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
         const uint32_t first = task * block;
         const uint32_t rows = pass->items - first < block ? pass->items - first : block;
-        w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
-                           l->weights, weights, l->output + (size_t)first * QN__PANEL, stride,
-                           l->bias, l->out_panels);
+        if (w->bits)
+            qn__cpu_whole_last(pass, core, first, rows, input);
+        else
+            w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
+                               l->weights, weights, l->output + (size_t)first * QN__PANEL, stride,
+                               l->bias, l->out_panels);
         for (uint32_t i = first; i < first + rows; ++i)
             qn__cpu_loss(pass, core, i);
         if (!pass->training)
             continue;
+        if (w->bits) {
+            w->kernels->fixed->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL,
+                                        stride, NULL, l->whole.error.greatest + first);
+            if (fused)
+                qn__cpu_whole_fused(pass, core, first, rows);
+            continue;
+        }
         for (uint32_t p = 0; p < l->out_panels; ++p) {
             const uint32_t bits = w->kernels->greatest(
                 (size_t)rows * QN__PANEL, l->error + p * stride + (size_t)first * QN__PANEL);

@@ -66,16 +66,50 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
     }
 }
 
-static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+static int is_fused(const qn__worker *w) {
+    return w->layer[w->program->layers - 1].layer->out <= QN__FUSE_OUTPUTS;
+}
+
+/* Errors down to the first layer. Returns the next phase. */
+static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
-    const int fused = w->layer[last].layer->out <= QN__FUSE_OUTPUTS;
     for (uint32_t l = last; l > 0; --l) {
-        if (l == last && fused)
+        if (l == last && is_fused(w))
             continue;
         qn__cpu_backward(pass, thread, l, phase++);
         barrier(w, thread);
     }
+    return phase;
+}
+
+/* The same in integer arithmetic, and then the operands of the gradients. */
+static uint32_t back_whole(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    for (uint32_t l = last; l > 0; --l) {
+        if (l == last && is_fused(w))
+            continue;
+        qn__cpu_pack_turned(pass, thread, l, phase++);
+        qn__cpu_pack_errors(pass, thread, l, phase++);
+        barrier(w, thread);
+        qn__cpu_whole_backward(pass, thread, l, phase++);
+        barrier(w, thread);
+    }
+    if (last > 1 || (last == 1 && !is_fused(w))) {
+        qn__cpu_pack_errors(pass, thread, 0, phase++);
+        barrier(w, thread);
+    }
+    for (uint32_t l = 0; l <= last; ++l, phase += 2)
+        qn__cpu_pack_operands(pass, thread, l, phase);
+    barrier(w, thread);
+    return phase;
+}
+
+static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    phase = w->bits ? back_whole(pass, thread, phase) : back(pass, thread, phase);
     for (uint32_t l = 0; l <= last && !pass->outlet; ++l)
         qn__cpu_gradient(pass, thread, l, phase++);
     for (uint32_t l = last + 1; l-- > 0 && pass->outlet;) {
@@ -105,6 +139,12 @@ static void phases(void *context, int thread) {
     }
     ++phase;
     for (uint32_t l = 0; l < last; ++l) {
+        if (w->bits && l > 0) {
+            qn__cpu_pack_inputs(pass, thread, l, phase++);
+            barrier(w, thread);
+        }
+        if (w->bits && pass->training && l + 1 == last && is_fused(w))
+            qn__cpu_pack_turned(pass, thread, last, phase++);
         qn__cpu_forward(pass, thread, l, phase++);
         barrier(w, thread);
     }
@@ -170,6 +210,7 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     else
         w->fetched.items = 0;
     w->layer[0].input = w->inputs[w->current];
+    w->layer[0].whole.input = w->rows[w->current];
     qn__pool_run(w->pool, phases, pass);
     w->fetched.items = 0;
     if (pass->next)

@@ -1,5 +1,5 @@
 /* Sums on their way out and back: what of a share is complete, fetching them, and the update by the
- * totals of all. */
+ * totals of all; and what follows when all weights are new. */
 #include "base/clock.h"
 #include "device/cpu/cpu_table.h"
 #include "device/cpu/cpu_worker.h"
@@ -124,6 +124,15 @@ static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
 /* ------------------------------------------------------------------------------------ all blocks
  */
 
+/* A block whose weights change or, without totals, were loaded. */
+static void new_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                      uint32_t in) {
+    if (pass->totals)
+        update_block(pass, l, panel, in);
+    if (pass->worker->bits)
+        qn__cpu_blocks_changed(pass->worker, (uint32_t)(l - pass->worker->layer), panel, 1, in);
+}
+
 static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                      uint32_t row) {
     const uint32_t first = row * TASK_PANELS;
@@ -133,10 +142,10 @@ static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t 
         if (pass->into)
             collect_block(pass, l, panel, in);
         else
-            update_block(pass, l, panel, in);
+            new_block(pass, l, panel, in);
     if (row == 0 && pass->into)
         collect_biases(pass, l, panel);
-    else if (row == 0)
+    else if (row == 0 && pass->totals)
         update_biases(pass, l, panel);
 }
 
@@ -178,4 +187,10 @@ qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t 
     (void)err;
     run(&pass);
     return QN_OK;
+}
+
+void qn__cpu_pack_weights(qn__worker *w) {
+    qn__cpu_pass pass = {.worker = w};
+    qn__cpu_begin_changes(w);
+    run(&pass);
 }

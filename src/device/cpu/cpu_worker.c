@@ -25,6 +25,36 @@ static void *carve(arena *a, size_t count, size_t size) {
     return at;
 }
 
+static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
+    const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
+    rows->left = carve(a, blocks, w->kernels->fixed->size(w->bits, k));
+    rows->factor = carve(a, w->room, sizeof(float));
+    rows->greatest = carve(a, w->room, sizeof(uint32_t));
+}
+
+/* The first layer's inputs are two, and the worker's. */
+static void carve_whole(arena *a, const qn__worker *w, uint32_t index) {
+    const qn__program *p = w->program;
+    const qn__cpu_integers *fixed = w->kernels->fixed;
+    qn__cpu_layer *l = &w->layer[index];
+    qn__cpu_whole *whole = &l->whole;
+    const size_t outputs = (size_t)l->out_panels * QN__PANEL;
+    whole->right_size = fixed->size(w->bits, l->layer->in);
+    whole->turned_size = fixed->size(w->bits, l->layer->out);
+    whole->right = carve(a, l->out_panels, whole->right_size);
+    whole->turned = index ? carve(a, l->in_panels, whole->turned_size) : NULL;
+    whole->factor = carve(a, outputs, sizeof(float));
+    whole->inverse = carve(a, outputs, sizeof(float));
+    whole->block_greatest = carve(a, outputs * l->in_panels, sizeof(uint32_t));
+    whole->changed = carve(a, qn__cpu_groups(l), sizeof(atomic_uint));
+    if (index)
+        carve_rows(a, w, l->layer->in, &whole->input);
+    carve_rows(a, w, l->layer->out, &whole->error);
+    whole->operands = qn__cpu_operands(fixed, w->bits, p->batch, p->grain);
+    whole->input_items = carve(a, l->in_panels, whole->operands);
+    whole->error_items = carve(a, l->out_panels, whole->operands);
+}
+
 static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     qn__cpu_layer *l = &w->layer[index];
     const size_t weights = (size_t)l->in_panels * l->out_panels * QN__PANEL * QN__PANEL;
@@ -35,6 +65,8 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
         l->weight_slot[s] = carve(a, weights, sizeof(float));
         l->bias_slot[s] = carve(a, outputs, sizeof(float));
     }
+    if (w->bits)
+        carve_whole(a, w, index);
     l->output = carve(a, outputs * w->room, sizeof(float));
     l->error = carve(a, outputs * w->room, sizeof(float));
     l->dropped = l->layer->drop_threshold ? carve(a, outputs * w->room, sizeof(float)) : NULL;
@@ -47,6 +79,26 @@ static size_t widest(const qn__worker *w) {
     return panels * QN__PANEL;
 }
 
+/* Room for one block of inputs or errors of the last layer, or for the operands of one group of
+ * grains; and for a plan of the gradient. */
+static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
+    const qn__program *p = w->program;
+    const qn__cpu_integers *fixed = w->kernels->fixed;
+    const qn__layer *last = &p->layer[p->layers - 1];
+    const uint32_t k = last->in > last->out ? last->in : last->out;
+    const size_t block = fixed->size(w->bits, k), items = p->batch;
+    const size_t operands = (1 + QN__OUT_GROUP) * fixed->size(w->bits, p->batch);
+    const size_t grains = (items + p->grain - 1) / p->grain;
+    core->operand = carve(a, block > operands ? block : operands, 1);
+    core->exponent = carve(a, grains, sizeof(int32_t));
+    core->grain_input = carve(a, grains, sizeof(float));
+    core->grain_error = carve(a, grains, sizeof(float));
+    core->group = carve(a, grains, sizeof(qn__cpu_grains));
+    core->list = carve(a, items, sizeof(uint32_t));
+    core->input_inverse = carve(a, items, sizeof(float));
+    core->error_inverse = carve(a, items, sizeof(float));
+}
+
 static void carve_all(arena *a, qn__worker *w) {
     const uint32_t layers = w->program->layers;
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
@@ -55,6 +107,10 @@ static void carve_all(arena *a, qn__worker *w) {
     for (int i = 0; i < 2; ++i) {
         const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
         w->inputs[i] = carve(a, inputs * w->room, sizeof(float));
+        if (w->bits) {
+            carve_rows(a, w, w->layer[0].layer->in, &w->rows[i]);
+            continue;
+        }
         w->zeros[i].some = carve(a, (size_t)w->layer[0].in_panels * w->room, sizeof(uint16_t));
         w->zeros[i].list = carve(a, tiles * inputs, sizeof(uint32_t));
         w->zeros[i].count = carve(a, tiles, sizeof(uint32_t));
@@ -69,6 +125,8 @@ static void carve_all(arena *a, qn__worker *w) {
         core.row = carve(a, 2 * widest(w), sizeof(float));
         core.greatest_input = carve(a, layers + 1, sizeof(uint32_t));
         core.greatest_error = carve(a, layers + 1, sizeof(uint32_t));
+        if (w->bits)
+            carve_lists(a, w, &core);
         if (a->base)
             w->core[t] = core;
     }
@@ -131,6 +189,7 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
     w->program = program;
     w->kernels = qn__cpu_kernels_find(compute->isa);
     w->threads = compute->threads ? compute->threads : qn__cores();
+    w->bits = qn__arith_bits(program->arith);
     w->slots = qn__optimizer_slots(program->optimizer);
     w->room = qn__apply_room(program);
     if (program->batch > w->room)
@@ -208,6 +267,8 @@ qn_status qn__cpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
                          l->bias_slot[s]);
     }
     clear_sums(w);
+    if (w->bits)
+        qn__cpu_pack_weights(w);
     return QN_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/threads.h"
 #include "device/cpu/cpu_kernels.h"
+#include "device/cpu/cpu_whole.h"
 #include "device/cpu/cpu_zeros.h"
 #include "device/device.h"
 #include <stdatomic.h>
@@ -30,6 +31,7 @@ typedef struct qn__cpu_layer {
     /* Tasks of the gradient that are over, for each group of panels, behind them those of the
      * biases: counted where somebody wants to be told. */
     atomic_uint *done;
+    qn__cpu_whole whole; /* in integer arithmetic only */
 } qn__cpu_layer;
 
 /* What one core needs for itself, on cache lines of its own. */
@@ -44,6 +46,14 @@ typedef struct qn__cpu_core {
     uint64_t
         bad_position; /* apply: first position with an output that is not finite, else UINT64_MAX */
     double busy, waited;
+    /* Integer arithmetic only: room for operands, the exponent and the inverses of each grain, and
+     * the list of items that a plan of the gradient makes of them. */
+    void *operand;
+    int32_t *exponent;
+    float *grain_input, *grain_error;
+    qn__cpu_grains *group;
+    uint32_t *list;
+    float *input_inverse, *error_inverse;
 } qn__cpu_core;
 
 /* How many tasks of a thread's range are taken, on a cache line of its own. */
@@ -63,11 +73,13 @@ struct qn__worker {
     const qn__cpu_kernels *kernels;
     qn__pool *pool;
     int threads;
+    int bits; /* of integer arithmetic; 0: float32 */
     uint32_t slots;
     size_t room; /* rows that a panel of the batch's arrays holds at most */
     qn__cpu_layer *layer;
     float *inputs[2];       /* in panels; the next batch's are fetched into the other one */
-    qn__cpu_zeros zeros[2]; /* of each of them */
+    qn__cpu_zeros zeros[2]; /* of each of them, in float32 */
+    qn__cpu_rows rows[2];   /* the same inputs as operands, in integer arithmetic */
     int current;            /* which of the two the step uses */
     qn__batch fetched;      /* what stands in inputs[1 - current]; items 0: nothing */
     float *mean, *inverse;  /* padded with zeros */
@@ -113,7 +125,7 @@ static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
 
 /* Phases that a pass has at most. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return 4 * (size_t)program->layers + 4;
+    return (program->arith == QN__ARITH_F32 ? 4 : 8) * ((size_t)program->layers + 1);
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 

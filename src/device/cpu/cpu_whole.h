@@ -1,0 +1,114 @@
+/* A step in integer arithmetic (docs/exactness.md 15): operands of products of integers, which the
+ * CPU worker keeps beside the arrays of floats, and the phases that make them.
+ *
+ * Activations, dropout, losses, biases and the optimiser see floats, in the same panels and by the
+ * same code as in float32. Before a product its operands are packed (cpu_integers.h): the inputs of
+ * a batch and the errors that go further down by items, 16 to a block; weights when the optimiser
+ * has made them; and inputs and errors once more for the gradient, where a block is a grain. */
+#ifndef QN_DEVICE_CPU_WHOLE_H
+#define QN_DEVICE_CPU_WHOLE_H
+
+#include "device/cpu/cpu_integers.h"
+#include "device/device.h"
+#include <stdatomic.h>
+
+struct qn__cpu_pass;
+struct qn__cpu_core;
+struct qn__cpu_layer;
+
+/* Rows of a batch, each a block, as left operands in blocks of 16. */
+typedef struct qn__cpu_rows {
+    void *left;
+    float *factor;      /* 2^t of each row of `left` */
+    uint32_t *greatest; /* of each item: bits of the greatest magnitude of its inputs or errors */
+} qn__cpu_rows;
+
+/* What one layer has beside its floats. */
+typedef struct qn__cpu_whole {
+    size_t right_size, turned_size; /* bytes of one panel */
+    void *right;                    /* weights: out_panels panels, as deep as there are inputs */
+    void *turned;            /* in_panels panels, as deep as there are outputs; not in layer 0 */
+    float *factor, *inverse; /* 2^tw and 2^-tw of each output */
+    uint32_t
+        *block_greatest;  /* out_panels x in_panels x 16: of each column of a block of 16 x 16 */
+    atomic_uint *changed; /* blocks of each group of panels that have new weights */
+    qn__cpu_rows input;   /* 15.4 */
+    qn__cpu_rows error;   /* 15.5: `left` is c, `greatest` of delta */
+    /* Operands of 15.6, a panel `operands` bytes behind the other: of inputs, of errors. */
+    size_t operands;
+    void *input_items, *error_items;
+} qn__cpu_whole;
+
+/* Grains with the same exponent, whose items are multiplied as one. */
+typedef struct qn__cpu_grains {
+    uint32_t first, count; /* in the core's list of items */
+    int32_t exponent;      /* ta + td */
+    size_t at;             /* of its operand in a panel's operands */
+} qn__cpu_grains;
+
+/* How the gradient of a layer is summed in a step. Sums come in units of 2^shift. */
+typedef struct qn__cpu_plan {
+    int bad; /* a block is not finite */
+    qn__sums kind;
+    int shift;
+    uint32_t groups;
+    int packed; /* operands have their place in the layer's; else each task packs for itself */
+} qn__cpu_plan;
+
+/* Bytes of the operands of a gradient in one panel. */
+size_t qn__cpu_operands(const qn__cpu_integers *fixed, int bits, uint32_t batch, uint32_t grain);
+
+/* factor[i] = 2^t, inverse[i] = 2^-t of blocks with these greatest magnitudes. */
+void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
+                          float *inverse);
+
+/* The blocks of weights (out .. out + panels - 1, in), all of one group, have new weights: who
+ * brings the last of a group packs it. */
+void qn__cpu_blocks_changed(qn__worker *worker, uint32_t layer, uint32_t out, uint32_t panels,
+                            uint32_t in);
+/* No block is counted as changed. */
+void qn__cpu_begin_changes(qn__worker *worker);
+/* All weights are new. */
+void qn__cpu_pack_weights(qn__worker *worker);
+
+/* Items first .. first + rows - 1 (at most 16) of the batch fetched last, in `inputs`. */
+void qn__cpu_whole_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
+                           const float *inputs, size_t stride, qn__cpu_rows *to);
+
+/* Phases (cpu_worker.h), with a barrier behind each. Inputs of a layer but the first: */
+void qn__cpu_pack_inputs(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                         uint32_t phase);
+/* Weights of a layer for the way back: */
+void qn__cpu_pack_turned(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                         uint32_t phase);
+/* Errors of a layer, on their way further down and for its gradient: */
+void qn__cpu_pack_errors(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                         uint32_t phase);
+/* Errors of the layer below: */
+void qn__cpu_whole_backward(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                            uint32_t phase);
+/* Operands of the gradient, in two phases of the counter: */
+void qn__cpu_pack_operands(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                           uint32_t phase);
+
+/* Products of the phases that are shared with float32: of a layer's forward pass, `rows` items from
+ * `first` (a multiple of 16) by `panels` panels; of the last layer, with at most 16 rows from any
+ * item; and from the last layer's errors to those below, for the same items. */
+void qn__cpu_whole_product(const struct qn__cpu_pass *pass, uint32_t layer, uint32_t first,
+                           uint32_t rows, uint32_t panel, uint32_t panels);
+void qn__cpu_whole_last(const struct qn__cpu_pass *pass, struct qn__cpu_core *core, uint32_t first,
+                        uint32_t rows, const float *input);
+void qn__cpu_whole_fused(const struct qn__cpu_pass *pass, struct qn__cpu_core *core, uint32_t first,
+                         uint32_t rows);
+
+/* The plan of a layer's gradient, behind the barrier after its errors; the core's list and groups
+ * are those of the plan until it makes another one. */
+qn__cpu_plan qn__cpu_plan_gradient(const struct qn__cpu_pass *pass, struct qn__cpu_core *core,
+                                   uint32_t layer);
+/* The products of one group of the plan: blocks of 16 x 16 between the inputs of panel `in` and
+ * `panels` panels of outputs from `out` on. */
+void qn__cpu_whole_outer(const struct qn__cpu_pass *pass, struct qn__cpu_core *core,
+                         const qn__cpu_plan *plan, uint32_t layer, uint32_t group, uint32_t in,
+                         uint32_t out, uint32_t panels, qn__whole how, void *to);
+
+#endif
