@@ -55,6 +55,21 @@ static inline simde__m512i emulated_shuffle_i64x2(simde__m512i a, simde__m512i b
     return simde__m512i_from_private(to);
 }
 
+static inline simde__m512i emulated_cvtps_epi32(simde__m512 a) {
+    const simde__m512_private from = simde__m512_to_private(a);
+    simde__m512i_private to;
+    for (int half = 0; half < 2; ++half)
+        to.m256i[half] = _mm256_cvtps_epi32(from.m256[half]);
+    return simde__m512i_from_private(to);
+}
+
+static inline simde__m512d emulated_cvtepi32_pd(__m256i a) {
+    simde__m512d_private to;
+    to.m256d[0] = _mm256_cvtepi32_pd(_mm256_castsi256_si128(a));
+    to.m256d[1] = _mm256_cvtepi32_pd(_mm256_extracti128_si256(a, 1));
+    return simde__m512d_from_private(to);
+}
+
 #undef _mm512_shuffle_i64x2
 #define _mm512_shuffle_i64x2(a, b, quarters) emulated_shuffle_i64x2(a, b, quarters)
 #undef _mm512_cvtps_pd
@@ -69,5 +84,12 @@ static inline simde__m512i emulated_shuffle_i64x2(simde__m512i a, simde__m512i b
 #define _mm512_cvtepi32_ps(a) emulated_cvtepi32_ps(a)
 #undef _mm512_cvtepu8_epi32
 #define _mm512_cvtepu8_epi32(a) emulated_cvtepu8_epi32(a)
+#undef _mm512_cvtps_epi32
+#define _mm512_cvtps_epi32(a) emulated_cvtps_epi32(a)
+#undef _mm512_cvtepi32_pd
+#define _mm512_cvtepi32_pd(a) emulated_cvtepi32_pd(a)
+/* SIMDe 0.7.4 has it, but gives the name to its masked form. */
+#undef _mm512_madd_epi16
+#define _mm512_madd_epi16(a, b) simde_mm512_madd_epi16(a, b)
 
 #endif

@@ -73,5 +73,12 @@ typedef struct qn__cpu_integers {
 } qn__cpu_integers;
 
 extern const qn__cpu_integers qn__cpu_integers_scalar;
+#if defined(__x86_64__)
+extern const qn__cpu_integers qn__cpu_integers_avx2;
+extern const qn__cpu_integers qn__cpu_integers_avx512;
+#endif
+#if defined(__aarch64__)
+extern const qn__cpu_integers qn__cpu_integers_neon;
+#endif
 
 #endif

@@ -8,6 +8,7 @@
 #define MAP(name) qn_cpu_map_##name##_f32_avx512
 #define KERNELS qn__cpu_kernels_avx512
 #define ISA_NAME "avx512"
+#define FIXED qn__cpu_integers_avx512
 #define MM_ROWS 12
 #define MM_PANELS 2
 #define OUT_ROWS 8

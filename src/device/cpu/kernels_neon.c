@@ -8,6 +8,7 @@
 #define MAP(name) qn_cpu_map_##name##_f32_neon
 #define KERNELS qn__cpu_kernels_neon
 #define ISA_NAME "neon"
+#define FIXED qn__cpu_integers_neon
 #define MM_ROWS 6
 #define MM_PANELS 1
 #define OUT_ROWS 4

@@ -1,0 +1,231 @@
+/*
+ * integers: products of integers beside those of float32, on one thread.
+ *
+ *     integers [ITEMS INPUTS OUTPUTS]      (128 784 512)
+ *
+ * For every instruction set of this machine: the float32 product and gradient, then those of i7,
+ * i14 and i21 in billions of operations a second (a product and its addition are two), and what it
+ * costs to pack, in nanoseconds for 1,000 values: rows of items, weights, weights turned, items of
+ * a gradient. Each table's product is compared with plain loops before it is timed. The figure is
+ * the best of several rounds.
+ */
+#include "device/cpu/cpu_integers.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { P = QN__PANEL, ROUNDS = 9 };
+
+static uint32_t items = 128, inputs = 784, outputs = 512;
+
+/* Operands as floats in panels, packed, and results. */
+static struct {
+    float *a, *w, *d, *c, *inverse, *factor, *start;
+    uint32_t *list;
+    char *left, *right, *turned, *rows, *columns;
+    double *sums;
+} m;
+
+static uint32_t panels_of(uint32_t n) { return (n + P - 1) / P; }
+
+static void *room(size_t bytes) {
+    void *at = NULL;
+    if (posix_memalign(&at, 64, (bytes + 63) / 64 * 64) != 0) {
+        fprintf(stderr, "integers: no memory\n");
+        exit(1);
+    }
+    memset(at, 0, (bytes + 63) / 64 * 64);
+    return at;
+}
+
+static float *numbers(size_t count) {
+    float *x = room(count * sizeof *x);
+    for (size_t i = 0; i < count; ++i)
+        x[i] = (float)(i * 2654435761u % 20011) / 10006.0f - 1.0f;
+    return x;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void make(void) {
+    const size_t in = panels_of(inputs), out = panels_of(outputs), deep = in * P;
+    const size_t values = (items + deep + out * P) * P;
+    m.a = numbers(in * items * P);
+    m.w = numbers(out * deep * P);
+    m.d = numbers(out * items * P);
+    m.c = room(out * items * P * sizeof *m.c);
+    m.start = numbers(out * P);
+    m.inverse = room(values * sizeof *m.inverse);
+    m.factor = room(values * sizeof *m.factor);
+    m.list = room(items * sizeof *m.list);
+    for (uint32_t i = 0; i < items; ++i)
+        m.list[i] = i;
+    /* Room enough for any table: 16 bytes a value. */
+    m.left = room((size_t)panels_of(items) * P * deep * 16);
+    m.right = room(out * P * deep * 16);
+    m.turned = room(out * P * deep * 16);
+    m.rows = room(in * P * (items + P) * 16);
+    m.columns = room(out * P * (items + P) * 16);
+    m.sums = room(out * P * P * sizeof *m.sums);
+}
+
+/* ---- what is timed */
+
+static const qn__cpu_kernels *kernels;
+static const qn__cpu_integers *table;
+static int bits;
+
+static void scale(int width) {
+    bits = width;
+    for (size_t i = 0; i < (size_t)panels_of(inputs) * P + outputs + items; ++i) {
+        m.inverse[i] = (float)(1 << (bits - 2));
+        m.factor[i] = 1.0f / m.inverse[i];
+    }
+}
+
+static void float_product(void) {
+    kernels->matmul(items, inputs, m.a, (size_t)items * P, m.w, (size_t)panels_of(inputs) * P * P,
+                    m.c, (size_t)items * P, m.start, panels_of(outputs));
+}
+
+static void float_outer(void) {
+    for (uint32_t i = 0; i < panels_of(inputs); ++i)
+        for (uint32_t t = 0; t < items; t += 32)
+            kernels->outer(items - t < 32 ? items - t : 32, m.a + ((size_t)i * items + t) * P, NULL,
+                           m.d + (size_t)t * P, (size_t)items * P,
+                           t ? QN__PARTIAL_ADD : QN__PARTIAL_FIRST, m.sums, panels_of(outputs));
+}
+
+static void left(void) {
+    for (uint32_t i = 0; i < items; i += P)
+        table->left(bits, items - i < P ? items - i : P, inputs, m.a + (size_t)i * P,
+                    (size_t)items * P, NULL, m.inverse, m.left + i / P * table->size(bits, inputs));
+}
+
+static void right(void) {
+    for (uint32_t p = 0; p < panels_of(outputs); ++p)
+        table->right(bits, inputs, m.w + (size_t)p * panels_of(inputs) * P * P, m.inverse,
+                     m.right + p * table->size(bits, inputs));
+}
+
+static void turned(void) {
+    for (uint32_t p = 0; p < panels_of(inputs); ++p)
+        table->right_turned(bits, P, outputs, m.w + (size_t)p * P * P,
+                            (size_t)panels_of(inputs) * P * P, m.inverse,
+                            m.turned + p * table->size(bits, outputs));
+}
+
+static void rows(void) {
+    for (uint32_t i = 0; i < panels_of(inputs); ++i)
+        table->left_items(bits, items, m.list, m.inverse, m.a + (size_t)i * items * P,
+                          m.rows + i * table->size(bits, items));
+}
+
+static void columns(void) {
+    for (uint32_t o = 0; o < panels_of(outputs); ++o)
+        table->right_items(bits, items, m.list, m.inverse, m.d + (size_t)o * items * P,
+                           m.columns + o * table->size(bits, items));
+}
+
+static void product(void) {
+    table->product(bits, items, inputs, m.left, panels_of(outputs), m.right, m.factor, m.factor,
+                   m.start, m.c, (size_t)items * P);
+}
+
+static void outer(void) {
+    for (uint32_t i = 0; i < panels_of(inputs); ++i)
+        table->outer(bits, items, m.rows + i * table->size(bits, items), panels_of(outputs),
+                     m.columns, QN__WHOLE_FLOAT, 1.0, m.sums);
+}
+
+/* Seconds of the fastest of several rounds, each long enough for the clock. */
+static double best(void (*work)(void)) {
+    double least = 1e9;
+    work();
+    for (int round = 0; round < ROUNDS; ++round) {
+        int times = 0;
+        const double begun = now();
+        double spent;
+        do {
+            work();
+            ++times;
+            spent = now() - begun;
+        } while (spent < 0.02);
+        least = spent / times < least ? spent / times : least;
+    }
+    return least;
+}
+
+/* The last item and the last output, whose tiles are the odd ones, and a few between. */
+static int right_answer(void) {
+    for (uint32_t i = 0; i < items; i += i + 7 < items ? 7 : 1)
+        for (uint32_t o = 0; o < outputs; o += o + 11 < outputs ? 11 : 1) {
+            int64_t n = 0;
+            for (uint32_t k = 0; k < inputs; ++k)
+                n += (int64_t)qn__fix(m.a[((size_t)k / P * items + i) * P + k % P], m.inverse[0]) *
+                     qn__fix(m.w[((size_t)o / P * panels_of(inputs) * P + k) * P + o % P],
+                             m.inverse[0]);
+            const float want = fmaf((float)n, m.factor[0] * m.factor[0], m.start[o]);
+            const float got = m.c[((size_t)o / P * items + i) * P + o % P];
+            if (memcmp(&want, &got, sizeof got) != 0)
+                return 0;
+        }
+    return 1;
+}
+
+static int measure(int width) {
+    const double work = 2e-9 * (double)items * inputs * outputs;
+    const double a = 1e-12 * (double)items * inputs, w = 1e-12 * (double)inputs * outputs;
+    const double d = 1e-12 * (double)items * outputs;
+    scale(width);
+    left();
+    right();
+    turned();
+    rows();
+    columns();
+    product();
+    if (!right_answer()) {
+        fprintf(stderr, "integers: %s, i%d: a wrong product\n", table->name, width);
+        return 1;
+    }
+    printf("%-8s i%-4d %9.1f %9.1f %9.0f %9.0f %9.0f %9.0f\n", table->name, width,
+           work / best(product), work / best(outer), best(left) / a, best(right) / w,
+           best(turned) / w, (best(rows) + best(columns)) / (a + d));
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni",
+                                       "amx",    "neon", "dotprod"};
+    if (argc == 4) {
+        items = (uint32_t)strtoul(argv[1], NULL, 10);
+        inputs = (uint32_t)strtoul(argv[2], NULL, 10);
+        outputs = (uint32_t)strtoul(argv[3], NULL, 10);
+    }
+    if ((argc != 1 && argc != 4) || !items || !inputs || !outputs) {
+        fprintf(stderr, "usage: integers [ITEMS INPUTS OUTPUTS]\n");
+        return 2;
+    }
+    make();
+    printf("%u items, %u inputs, %u outputs, one thread; Gop/s, then ns for 1,000 values\n", items,
+           inputs, outputs);
+    printf("isa      arith   product  gradient     items   weights    turned   by item\n");
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
+        const double work = 2e-9 * (double)items * inputs * outputs;
+        kernels = qn__cpu_kernels_find(isas[i]);
+        if (!kernels)
+            continue;
+        printf("%-8s f32   %9.1f %9.1f\n", isas[i], work / best(float_product),
+               work / best(float_outer));
+        table = kernels->fixed;
+        for (int width = 7; width <= 21; width += 7)
+            if (measure(width))
+                return 1;
+    }
+    return 0;
+}
