@@ -19,6 +19,15 @@ if(QUERN_ZLIB AND ZLIB_FOUND)
     list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_ZLIB=1)
 endif()
 
+# Not every compiler that knows AVX-512 knows AMX; without it that instruction set is left out.
+include(CheckCCompilerFlag)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+    check_c_compiler_flag("-mamx-int8" QUERN_COMPILER_HAS_AMX)
+endif()
+if(QUERN_COMPILER_HAS_AMX)
+    list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_AMX=1)
+endif()
+
 # The three that follow are for tests and benchmarks alone; the library never sees them.
 function(quern_find_tool_library name header)
     find_path(QUERN_${name}_INCLUDE ${header})

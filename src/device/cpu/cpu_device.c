@@ -1,6 +1,6 @@
 /* The CPU as a device: its table, its description, its instruction sets. */
 #include "base/threads.h"
-#include "device/cpu/cpu_kernels.h"
+#include "device/cpu/cpu_integers.h"
 #include "device/cpu/cpu_table.h"
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,15 @@ static int has_neon(void) {
 #endif
 }
 
+static int has_amx(void) { return has_avx512() && qn__cpu_has_amx(); }
+
 static int has_scalar(void) { return 1; }
+
+#if defined(QN_HAVE_AMX)
+#define AMX &qn__cpu_kernels_amx
+#else
+#define AMX NULL
+#endif
 
 /* From best to worst; kernels is NULL where this build has none. */
 static const struct isa {
@@ -40,14 +48,17 @@ static const struct isa {
     const qn__cpu_kernels *kernels;
 } isas[] = {
 #if defined(__x86_64__)
+    {"amx", has_amx, AMX},
     {"avx512", has_avx512, &qn__cpu_kernels_avx512},
     {"avx2", has_avx2, &qn__cpu_kernels_avx2},
     {"neon", has_neon, NULL},
 #elif defined(__aarch64__)
+    {"amx", has_amx, NULL},
     {"avx512", has_avx512, NULL},
     {"avx2", has_avx2, NULL},
     {"neon", has_neon, &qn__cpu_kernels_neon},
 #else
+    {"amx", has_amx, NULL},
     {"avx512", has_avx512, NULL},
     {"avx2", has_avx2, NULL},
     {"neon", has_neon, NULL},
@@ -92,8 +103,8 @@ qn_status qn__cpu_check(const qn_compute *compute, qn_error *err) {
     list_isas(here, sizeof here);
     if (!qn__cpu_isa_known(compute->isa)) {
         qn__fail(err, QN_USAGE, "unknown instruction set \"%s\"", compute->isa);
-        return qn__remedy(err, QN_USAGE, "--isa takes auto, scalar, avx2, avx512 or neon; here: %s",
-                          here);
+        return qn__remedy(err, QN_USAGE,
+                          "--isa takes auto, scalar, avx2, avx512, amx or neon; here: %s", here);
     }
     qn__fail(err, QN_UNSUPPORTED, "this machine lacks the instruction set %s", compute->isa);
     return qn__remedy(err, QN_UNSUPPORTED, "it has %s; --isa auto takes the best", here);

@@ -80,5 +80,15 @@ extern const qn__cpu_integers qn__cpu_integers_avx512;
 #if defined(__aarch64__)
 extern const qn__cpu_integers qn__cpu_integers_neon;
 #endif
+#if defined(QN_HAVE_AMX)
+extern const qn__cpu_integers qn__cpu_integers_amx;
+#endif
+
+/* 1 when a table's products are those of the scalar one, on a small example of each width. */
+int qn__cpu_integers_agree(const qn__cpu_integers *table);
+/* 1 when the processor has AMX's tiles of bytes and the kernel lets this process use them; asked
+ * once, from then on all its threads may. The second: and their products are right. */
+int qn__cpu_amx_granted(void);
+int qn__cpu_has_amx(void);
 
 #endif

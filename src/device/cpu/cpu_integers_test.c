@@ -251,6 +251,7 @@ static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_
     uint32_t *list = room(k * sizeof *list);
     float *inverse = room(k * sizeof *inverse), a[P], d[P];
     int64_t out[P * P];
+    float rounded[P * P];
     memset(list, 0, k * sizeof *list);
     for (uint32_t t = 0; t < k; ++t)
         inverse[t] = 1.0f;
@@ -261,9 +262,10 @@ static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_
     table->left_items(bits, k, list, inverse, a, left);
     table->right_items(bits, k, list, inverse, d, right);
     table->outer(bits, k, left, 1, right, QN__WHOLE_INTEGER, 0, out);
+    table->outer(bits, k, left, 1, right, QN__WHOLE_FLOAT, 0, rounded);
     for (uint32_t i = 0; i < P * P; ++i) {
         const int64_t n = (int64_t)q * r * k * (i / P % 2 ? 1 : -1) * (i % P % 3 ? 1 : -1);
-        if (out[i] != n)
+        if (out[i] != n || rounded[i] != (float)n)
             fail_msg("%s, %d bits, %u times %d * %d: %lld, not %lld", table->name, bits, k, q, r,
                      (long long)out[i], (long long)n);
     }
@@ -280,8 +282,10 @@ static void deep(const qn__cpu_integers *table) {
                                        {14, 8128, -8191},
                                        {21, 1048512, 1040320},
                                        {21, 1048575, 1048575}};
+    static const uint32_t depths[] = {4032, 4097, 5003, (UINT32_C(1) << 19) + 4099};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i)
-        deep_case(table, pairs[i][0], pairs[i][1], pairs[i][2], (UINT32_C(1) << 19) + 4099);
+        for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d)
+            deep_case(table, pairs[i][0], pairs[i][1], pairs[i][2], depths[d]);
 }
 
 static void conforms(const qn__cpu_integers *table) {
@@ -318,7 +322,16 @@ static void each_table(void **unused) {
     assert_true(tables > 0);
 }
 
+/* A unit that the kernel grants and whose products are wrong is not taken; here that is a fault. */
+static void what_is_granted_agrees(void **unused) {
+    (void)unused;
+    if (!qn__cpu_amx_granted())
+        skip();
+    assert_non_null(qn__cpu_kernels_find("amx"));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_table)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_table),
+                                       cmocka_unit_test(what_is_granted_agrees)};
     return cmocka_run_group_tests_name("cpu integers", tests, NULL, NULL);
 }

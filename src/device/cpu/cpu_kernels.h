@@ -36,7 +36,7 @@ typedef enum qn__partial {
 struct qn__cpu_integers; /* cpu_integers.h */
 
 typedef struct qn__cpu_kernels {
-    const char *name; /* "scalar", "avx2", "avx512", "neon" */
+    const char *name; /* "scalar", "avx2", "avx512", "amx", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
     uint32_t panels;  /* that matmul and matmul_some like to be given at a time */
 
@@ -115,6 +115,9 @@ extern const qn__cpu_kernels qn__cpu_kernels_scalar;
 #if defined(__x86_64__)
 extern const qn__cpu_kernels qn__cpu_kernels_avx2;
 extern const qn__cpu_kernels qn__cpu_kernels_avx512;
+#if defined(QN_HAVE_AMX)
+extern const qn__cpu_kernels qn__cpu_kernels_amx; /* avx512 with products of integers by AMX */
+#endif
 #endif
 #if defined(__aarch64__)
 extern const qn__cpu_kernels qn__cpu_kernels_neon;
@@ -123,7 +126,7 @@ extern const qn__cpu_kernels qn__cpu_kernels_neon;
 /* The table for an instruction set by name; "auto" or NULL: the best that this machine has. NULL
  * when the name is unknown or the machine lacks it. */
 const qn__cpu_kernels *qn__cpu_kernels_find(const char *isa);
-/* 1 when the name is one of the four, on whatever machine. */
+/* 1 when the name is one of these, on whatever machine. */
 int qn__cpu_isa_known(const char *isa);
 
 #endif

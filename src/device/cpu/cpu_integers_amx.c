@@ -1,0 +1,366 @@
+/* Products of integers by AMX: tdpbssd multiplies 16 rows of 64 signed bytes with 64 rows of 16
+ * and adds to 16 x 16 sums of 32 bits.
+ *
+ * An integer of B bits is B/7 slices, q = sum of slice[i] * 128^i with every slice from -64 to 64,
+ * and a product of two is the sum of the products of their slices: 1, 4 or 9 tile products, each
+ * added to the sums of its power of 128. 32 bits hold those up to a depth of LONGEST steps; beyond
+ * it they are brought together in 64 bits.
+ *
+ * A block or a panel is, for each 64 depths, a tile of each slice, the highest first (pack_amx.h).
+ *
+ * A product of tiles is begun every 16 cycles and ready after 52, so each of the four sums under
+ * way is given every fourth. A load takes 8; there is at most one for each product (two where there
+ * is one slice). */
+#include "device/cpu/cpu_integers.h"
+#include "device/cpu/pack_amx.h"
+
+enum {
+    CELLS = 256,    /* of a tile of sums */
+    PARTS = 5,      /* sums of a tile of results at most */
+    LONGEST = 2048, /* steps: 3 * 64 * 64 * 64 * LONGEST < 2^31 */
+    SHALLOW = 63    /* steps: 8191 * 8191 * 64 * SHALLOW < 2^24 * 2^14 */
+};
+
+/* What a tile of results is made of. Behind multiply_7 the parts are to be added; behind the others
+ * they count for 128 to the power of 2, 1, 1, 0 and of 4, 3, 2, 1, 0. */
+typedef struct sums {
+    int32_t part[PARTS][CELLS];
+    int64_t whole[CELLS]; /* deeper than LONGEST: all that was added */
+} sums;
+
+/* Palette 1: sixteen rows of 64 bytes in all eight tiles. */
+static const uint8_t configuration[64] __attribute__((aligned(64))) = {
+    [0] = 1,   [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64,
+    [26] = 64, [28] = 64, [30] = 64, [48] = 16, [49] = 16, [50] = 16,
+    [51] = 16, [52] = 16, [53] = 16, [54] = 16, [55] = 16};
+
+/* Between these two the thread has tiles; outside of them they are as at the start of the program,
+ * and nobody saves them with the thread's registers. What the tiles are loaded from is memory whose
+ * use the compiler does not see. */
+static void begin_tiles(void) {
+    __asm__ volatile("" ::: "memory");
+    _tile_loadconfig(configuration);
+}
+static void end_tiles(void) { _tile_release(); }
+
+static void multiply_7(uint32_t steps, const char *a, const char *b, sums *to) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (; steps >= 4; steps -= 4, a += 4 * TILE, b += 4 * TILE) {
+        _tile_loadd(4, a, 64);
+        _tile_loadd(5, b, 64);
+        _tile_dpbssd(0, 4, 5);
+        _tile_loadd(6, a + TILE, 64);
+        _tile_loadd(7, b + TILE, 64);
+        _tile_dpbssd(1, 6, 7);
+        _tile_loadd(4, a + 2 * TILE, 64);
+        _tile_loadd(5, b + 2 * TILE, 64);
+        _tile_dpbssd(2, 4, 5);
+        _tile_loadd(6, a + 3 * TILE, 64);
+        _tile_loadd(7, b + 3 * TILE, 64);
+        _tile_dpbssd(3, 6, 7);
+    }
+    for (; steps > 0; --steps, a += TILE, b += TILE) {
+        _tile_loadd(4, a, 64);
+        _tile_loadd(5, b, 64);
+        _tile_dpbssd(0, 4, 5);
+    }
+    _tile_stored(0, to->part[0], 64);
+    _tile_stored(1, to->part[1], 64);
+    _tile_stored(2, to->part[2], 64);
+    _tile_stored(3, to->part[3], 64);
+}
+
+static void multiply_14(uint32_t steps, const char *a, const char *b, sums *to) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (uint32_t s = 0; s < steps; ++s, a += 2 * TILE, b += 2 * TILE) {
+        _tile_loadd(4, a, 64);
+        _tile_loadd(6, b, 64);
+        _tile_dpbssd(0, 4, 6);
+        _tile_loadd(7, b + TILE, 64);
+        _tile_dpbssd(1, 4, 7);
+        _tile_loadd(5, a + TILE, 64);
+        _tile_dpbssd(2, 5, 6);
+        _tile_dpbssd(3, 5, 7);
+    }
+    _tile_stored(0, to->part[0], 64);
+    _tile_stored(1, to->part[1], 64);
+    _tile_stored(2, to->part[2], 64);
+    _tile_stored(3, to->part[3], 64);
+}
+
+/* Three tiles are left for the operands: two of the right one's three slices stay. */
+static void multiply_21(uint32_t steps, const char *a, const char *b, sums *to) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_zero(4);
+    for (uint32_t s = 0; s < steps; ++s, a += 3 * TILE, b += 3 * TILE) {
+        _tile_loadd(5, a, 64);
+        _tile_loadd(6, b, 64);
+        _tile_dpbssd(0, 5, 6);
+        _tile_loadd(7, b + TILE, 64);
+        _tile_dpbssd(1, 5, 7);
+        _tile_loadd(6, b + 2 * TILE, 64);
+        _tile_dpbssd(2, 5, 6);
+        _tile_loadd(5, a + TILE, 64);
+        _tile_dpbssd(3, 5, 6);
+        _tile_dpbssd(2, 5, 7);
+        _tile_loadd(6, b, 64);
+        _tile_dpbssd(1, 5, 6);
+        _tile_loadd(5, a + 2 * TILE, 64);
+        _tile_dpbssd(2, 5, 6);
+        _tile_dpbssd(3, 5, 7);
+        _tile_loadd(7, b + 2 * TILE, 64);
+        _tile_dpbssd(4, 5, 7);
+    }
+    _tile_stored(0, to->part[0], 64);
+    _tile_stored(1, to->part[1], 64);
+    _tile_stored(2, to->part[2], 64);
+    _tile_stored(3, to->part[3], 64);
+    _tile_stored(4, to->part[4], 64);
+}
+
+INLINE __m512i part_row(const sums *s, uint32_t part, uint32_t row) {
+    return _mm512_load_si512(s->part[part] + row * WIDE);
+}
+
+INLINE __m512i sum_7(const sums *s, uint32_t row) {
+    return _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), part_row(s, 1, row)),
+                            _mm512_add_epi32(part_row(s, 2, row), part_row(s, 3, row)));
+}
+
+/* high * 2^14 + low, low from 0 to 2^14 - 1. */
+INLINE void sum_14(const sums *s, uint32_t row, __m512i *high, __m512i *low) {
+    const __m512i middle = _mm512_add_epi32(part_row(s, 1, row), part_row(s, 2, row));
+    const __m512i carried = _mm512_and_si512(middle, _mm512_set1_epi32(127));
+    const __m512i rest = _mm512_add_epi32(_mm512_slli_epi32(carried, 7), part_row(s, 3, row));
+    *high = _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(middle, 7)),
+                             _mm512_srai_epi32(rest, 14));
+    *low = _mm512_and_si512(rest, _mm512_set1_epi32(0x3fff));
+}
+
+INLINE __m512i low_half(__m512i a) { return _mm512_cvtepi32_epi64(_mm512_castsi512_si256(a)); }
+INLINE __m512i high_half(__m512i a) {
+    return _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(a, 1));
+}
+
+/* The exact integers of a row, eight and eight. */
+INLINE void whole_row(const int bits, const int deep, const sums *s, uint32_t row, __m512i n[2]) {
+    if (deep) {
+        n[0] = _mm512_load_si512(s->whole + row * WIDE);
+        n[1] = _mm512_load_si512(s->whole + row * WIDE + 8);
+    } else if (bits == 7) {
+        const __m512i sum = sum_7(s, row);
+        n[0] = low_half(sum);
+        n[1] = high_half(sum);
+    } else if (bits == 14) {
+        __m512i high, low;
+        sum_14(s, row, &high, &low);
+        n[0] = _mm512_add_epi64(_mm512_slli_epi64(low_half(high), 14), low_half(low));
+        n[1] = _mm512_add_epi64(_mm512_slli_epi64(high_half(high), 14), high_half(low));
+    } else {
+        n[0] = n[1] = _mm512_setzero_si512();
+        for (uint32_t p = 0; p < PARTS; ++p) {
+            const __m512i part = part_row(s, p, row);
+            n[0] = _mm512_add_epi64(_mm512_slli_epi64(n[0], 7), low_half(part));
+            n[1] = _mm512_add_epi64(_mm512_slli_epi64(n[1], 7), high_half(part));
+        }
+    }
+}
+
+/* The same, rounded once. */
+INLINE __m512 float_row(const int bits, uint32_t steps, const int deep, const sums *s,
+                        uint32_t row) {
+    if (bits == 7 && !deep)
+        return _mm512_cvtepi32_ps(sum_7(s, row));
+    if (bits == 14 && steps <= SHALLOW) {
+        __m512i high, low;
+        sum_14(s, row, &high, &low);
+        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_set1_ps(0x1p14f),
+                               _mm512_cvtepi32_ps(low));
+    }
+    __m512i n[2];
+    whole_row(bits, deep, s, row, n);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtepi64_ps(n[0])),
+                              _mm512_cvtepi64_ps(n[1]), 1);
+}
+
+INLINE void multiply_steps(const int bits, uint32_t steps, const char *a, const char *b, sums *to) {
+    if (bits == 7)
+        multiply_7(steps, a, b, to);
+    else if (bits == 14)
+        multiply_14(steps, a, b, to);
+    else
+        multiply_21(steps, a, b, to);
+}
+
+/* All steps of a tile of results. Returns 1 when they are in to->whole. */
+INLINE int multiply(const int bits, uint32_t steps, const char *a, const char *b, sums *to) {
+    const size_t depth = (size_t)slices_of(bits) * TILE;
+    if (steps <= LONGEST) {
+        multiply_steps(bits, steps, a, b, to);
+        return 0;
+    }
+    for (uint32_t done = 0; done < steps; done += LONGEST) {
+        const uint32_t more = steps - done < LONGEST ? steps - done : LONGEST;
+        multiply_steps(bits, more, a + done * depth, b + done * depth, to);
+        for (uint32_t r = 0; r < WIDE; ++r) {
+            __m512i n[2], all[2];
+            whole_row(bits, 0, to, r, n);
+            whole_row(bits, 1, to, r, all);
+            for (int i = 0; i < 2; ++i)
+                _mm512_store_si512(to->whole + r * WIDE + 8 * i,
+                                   done ? _mm512_add_epi64(n[i], all[i]) : n[i]);
+        }
+    }
+    return 1;
+}
+
+/* A tile of qn__cpu_integers.product; `start` NULL: without column. */
+INLINE void finish_product(const int bits, uint32_t rows, uint32_t steps, const int deep,
+                           const sums *s, const float *row, const float *column, const float *start,
+                           float *c) {
+    const __m512 factors = column ? _mm512_loadu_ps(column) : _mm512_setzero_ps();
+    const __m512 added = column ? _mm512_loadu_ps(start) : _mm512_setzero_ps();
+    for (uint32_t r = 0; r < rows; ++r, c += WIDE) {
+        const __m512 n = float_row(bits, steps, deep, s, r), own = _mm512_set1_ps(row[r]);
+        _mm512_storeu_ps(c, column ? _mm512_fmadd_ps(n, _mm512_mul_ps(own, factors), added)
+                                   : _mm512_mul_ps(n, own));
+    }
+}
+
+INLINE void product(const int bits, uint32_t rows, uint32_t k, const char *left, uint32_t panels,
+                    const char *right, const float *row, const float *column, const float *start,
+                    float *c, size_t c_stride) {
+    const uint32_t steps = steps_of(k);
+    const size_t size = (size_t)steps * slices_of(bits) * TILE;
+    _Alignas(64) sums s;
+    for (uint32_t p = 0; p < panels; ++p, right += size)
+        for (uint32_t r = 0; r < rows; r += WIDE) {
+            const uint32_t height = rows - r < WIDE ? rows - r : WIDE;
+            const int deep = multiply(bits, steps, left + r / WIDE * size, right, &s);
+            finish_product(bits, height, steps, deep, &s, row + r,
+                           column ? column + p * WIDE : NULL, column ? start + p * WIDE : NULL,
+                           c + p * c_stride + (size_t)r * WIDE);
+        }
+}
+
+/* Without optimisation the intrinsic is a macro that hands on a full mask as a signed number. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+INLINE __m512d nearest(__m512d x) {
+    return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+#pragma GCC diagnostic pop
+
+/* A row of qn__cpu_integers.outer with doubles. */
+INLINE void put_doubles(const __m512i n[2], int add, __m512d factor, double *to) {
+    for (int i = 0; i < 2; ++i) {
+        __m512d v = nearest(_mm512_mul_pd(_mm512_cvtepi64_pd(n[i]), factor));
+        if (add)
+            v = _mm512_add_pd(v, _mm512_loadu_pd(to + 8 * i));
+        _mm512_storeu_pd(to + 8 * i, v);
+    }
+}
+
+/* A tile of qn__cpu_integers.outer, the cells from `at` on. */
+INLINE void finish_outer(const int bits, uint32_t steps, const int deep, const sums *s,
+                         qn__whole how, double factor, void *out, size_t at) {
+    for (uint32_t r = 0; r < WIDE; ++r, at += WIDE) {
+        __m512i n[2];
+        if (how == QN__WHOLE_FLOAT) {
+            _mm512_storeu_ps((float *)out + at, float_row(bits, steps, deep, s, r));
+            continue;
+        }
+        whole_row(bits, deep, s, r, n);
+        if (how == QN__WHOLE_INTEGER) {
+            _mm512_storeu_si512((int64_t *)out + at, n[0]);
+            _mm512_storeu_si512((int64_t *)out + at + 8, n[1]);
+        } else
+            put_doubles(n, how == QN__WHOLE_ADD, _mm512_set1_pd(factor), (double *)out + at);
+    }
+}
+
+INLINE void outer(const int bits, uint32_t k, const char *left, uint32_t panels, const char *right,
+                  qn__whole how, double factor, void *out) {
+    const uint32_t steps = steps_of(k);
+    const size_t size = (size_t)steps * slices_of(bits) * TILE;
+    _Alignas(64) sums s;
+    for (uint32_t p = 0; p < panels; ++p, right += size) {
+        const int deep = multiply(bits, steps, left, right, &s);
+        finish_outer(bits, steps, deep, &s, how, factor, out, (size_t)p * CELLS);
+    }
+}
+
+static size_t qn_cpu_size_int_amx(int bits, uint32_t k) {
+    return (size_t)steps_of(k) * slices_of(bits) * TILE;
+}
+
+static void qn_cpu_greatest_int_amx(uint32_t rows, uint32_t k, const float *from, size_t stride,
+                                    const float *times, uint32_t *greatest) {
+    if (times)
+        greatest_of(rows, k, from, stride, times, greatest);
+    else
+        greatest_of(rows, k, from, stride, NULL, greatest);
+}
+
+static void qn_cpu_left_int_amx(int bits, uint32_t rows, uint32_t k, const float *from,
+                                size_t stride, const float *times, const float *inverse, void *to) {
+    EACH_WIDTH(bits, pack_left, rows, k, from, stride, times, inverse, to);
+}
+
+static void qn_cpu_right_int_amx(int bits, uint32_t k, const float *from,
+                                 const float inverse[QN__PANEL], void *to) {
+    EACH_WIDTH(bits, pack_right, k, from, inverse, to);
+}
+
+static void qn_cpu_right_turned_int_amx(int bits, uint32_t columns, uint32_t k, const float *from,
+                                        size_t stride, const float *inverse, void *to) {
+    EACH_WIDTH(bits, pack_right_turned, columns, k, from, stride, inverse, to);
+}
+
+static void qn_cpu_left_items_int_amx(int bits, uint32_t count, const uint32_t *list,
+                                      const float *inverse, const float *from, void *to) {
+    EACH_WIDTH(bits, pack_items, count, list, inverse, from, 1, to);
+}
+
+static void qn_cpu_right_items_int_amx(int bits, uint32_t count, const uint32_t *list,
+                                       const float *inverse, const float *from, void *to) {
+    EACH_WIDTH(bits, pack_items, count, list, inverse, from, 0, to);
+}
+
+static void qn_cpu_product_int_amx(int bits, uint32_t rows, uint32_t k, const void *left,
+                                   uint32_t panels, const void *right, const float *row,
+                                   const float *column, const float *start, float *c,
+                                   size_t c_stride) {
+    begin_tiles();
+    EACH_WIDTH(bits, product, rows, k, left, panels, right, row, column, start, c, c_stride);
+    end_tiles();
+}
+
+static void qn_cpu_outer_int_amx(int bits, uint32_t k, const void *left, uint32_t panels,
+                                 const void *right, qn__whole how, double factor, void *out) {
+    begin_tiles();
+    EACH_WIDTH(bits, outer, k, left, panels, right, how, factor, out);
+    end_tiles();
+}
+
+const qn__cpu_integers qn__cpu_integers_amx = {
+    .name = "amx",
+    .size = qn_cpu_size_int_amx,
+    .greatest = qn_cpu_greatest_int_amx,
+    .left = qn_cpu_left_int_amx,
+    .right = qn_cpu_right_int_amx,
+    .right_turned = qn_cpu_right_turned_int_amx,
+    .left_items = qn_cpu_left_items_int_amx,
+    .right_items = qn_cpu_right_items_int_amx,
+    .product = qn_cpu_product_int_amx,
+    .outer = qn_cpu_outer_int_amx,
+};

@@ -1,0 +1,107 @@
+/* What a processor claims to have is not enough for its matrix units: the kernel has to let the
+ * process use them, and their products are looked at once before anybody relies on them. */
+#include "device/cpu/cpu_integers.h"
+#include <pthread.h>
+#include <string.h>
+#if defined(QN_HAVE_AMX)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+/* A step of a tile and a little more; rows and columns of a block each. */
+enum { DEPTH = 70, SIDE = QN__PANEL, CELLS = SIDE * SIDE, ROOM = DEPTH * SIDE * 8 };
+
+/* Both operands of a product, packed, and what comes of them. */
+typedef struct trial {
+    _Alignas(64) char left[ROOM], right[ROOM];
+    float product[CELLS];
+    int64_t outer[CELLS];
+} trial;
+
+/* Whole numbers that fill all slices of a width; the greatest and the smallest among them. */
+static void fill(int bits, uint32_t seed, float to[DEPTH * SIDE]) {
+    const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
+    for (uint32_t i = 0; i < DEPTH * SIDE; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        const int32_t drawn = (int32_t)(seed >> 8) % (2 * most + 1) - most;
+        to[i] = (float)(i % 11 == 0 ? most : i % 13 == 0 ? -most : drawn);
+    }
+}
+
+static void multiply(const qn__cpu_integers *table, int bits, const float *a, const float *b,
+                     trial *to) {
+    uint32_t list[DEPTH];
+    float ones[DEPTH], start[SIDE] = {0};
+    for (uint32_t i = 0; i < DEPTH; ++i) {
+        list[i] = i;
+        ones[i] = 1.0f;
+    }
+    table->left_items(bits, DEPTH, list, ones, a, to->left);
+    table->right(bits, DEPTH, b, ones, to->right);
+    table->product(bits, SIDE, DEPTH, to->left, 1, to->right, ones, ones, start, to->product,
+                   CELLS);
+    table->outer(bits, DEPTH, to->left, 1, to->right, QN__WHOLE_INTEGER, 1, to->outer);
+}
+
+int qn__cpu_integers_agree(const qn__cpu_integers *table) {
+    float a[DEPTH * SIDE], b[DEPTH * SIDE];
+    trial expected, found;
+    for (int bits = 7; bits <= 21; bits += 7) {
+        if (table->size(bits, DEPTH) > ROOM)
+            return 0;
+        fill(bits, 1, a);
+        fill(bits, 2, b);
+        multiply(&qn__cpu_integers_scalar, bits, a, b, &expected);
+        multiply(table, bits, a, b, &found);
+        if (memcmp(expected.product, found.product, sizeof found.product) != 0 ||
+            memcmp(expected.outer, found.outer, sizeof found.outer) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+#if defined(QN_HAVE_AMX)
+enum {
+    TILES = 1 << 24 | 1 << 25, /* cpuid 7, edx: tiles, products of bytes */
+    SAVED = 3 << 17,           /* XCR0: the kernel keeps tiles for each thread */
+    REQUEST = 0x1023,          /* ARCH_REQ_XCOMP_PERM */
+    TILE_DATA = 18
+};
+
+static int ask(void) {
+    uint32_t a, b, c, d, saved, high;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & TILES) != TILES)
+        return 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return 0;
+    __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+    if ((saved & SAVED) != SAVED)
+        return 0;
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+
+static int granted, right;
+
+static void look(void) {
+    granted = ask();
+    right = granted && qn__cpu_integers_agree(&qn__cpu_integers_amx);
+}
+
+static void look_once(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look);
+}
+
+int qn__cpu_amx_granted(void) {
+    look_once();
+    return granted;
+}
+int qn__cpu_has_amx(void) {
+    look_once();
+    return right;
+}
+#else
+int qn__cpu_amx_granted(void) { return 0; }
+int qn__cpu_has_amx(void) { return 0; }
+#endif

@@ -1,0 +1,238 @@
+/* Operands of integer products for AMX's tiles (cpu_integers_amx.c says what a tile is).
+ *
+ * A row of a tile holds sixteen dwords of four depths each. Which depth stands where is free as
+ * long as both operands agree, so dword j holds the depths j, 32 + j, 16 + j and 48 + j of the 64
+ * of a step: then four vectors of floats become one row by shifts alone, in an operand whose
+ * vectors lie along the depth and in one whose vectors lie across it. */
+#ifndef QN_DEVICE_CPU_PACK_AMX_H
+#define QN_DEVICE_CPU_PACK_AMX_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+    STEP = 64,   /* depths of a tile */
+    TILE = 1024, /* bytes of one */
+    WIDE = 16    /* rows of a tile, dwords of a row, floats of a vector */
+};
+
+/* A switch over the widths, so that the work behind it has them as constants. */
+#define EACH_WIDTH(bits, call, ...)                                                                \
+    do {                                                                                           \
+        if ((bits) == 7)                                                                           \
+            call(7, __VA_ARGS__);                                                                  \
+        else if ((bits) == 14)                                                                     \
+            call(14, __VA_ARGS__);                                                                 \
+        else                                                                                       \
+            call(21, __VA_ARGS__);                                                                 \
+    } while (0)
+
+INLINE uint32_t steps_of(uint32_t k) { return (k + STEP - 1) / STEP; }
+INLINE uint32_t slices_of(int bits) { return (uint32_t)bits / 7; }
+
+/* The lanes below `count` that are still to come. */
+INLINE __mmask16 lanes(uint32_t at, uint32_t count) {
+    const uint32_t more = at < count ? count - at : 0;
+    return (__mmask16)(more < WIDE ? (1u << more) - 1 : 0xffffu);
+}
+
+/* What makes the product with a block's inverse a whole number in the low bits of a float: the
+ * addition rounds to nearest even as rint does. 64 in the lower slices makes them 0 to 127. */
+INLINE __m512 magic(int bits) {
+    return _mm512_set1_ps(bits == 7 ? 0x1.8p23f : bits == 14 ? 0x1.8p23f + 64 : 0x1.8p23f + 8256);
+}
+INLINE __m512i fixed(const int bits, __m512 v, __m512 inverse) {
+    return _mm512_castps_si512(_mm512_fmadd_ps(v, inverse, magic(bits)));
+}
+
+/* b where the mask has ones, else a. */
+INLINE __m512i choose(uint32_t mask, __m512i b, __m512i a) {
+    return _mm512_ternarylogic_epi32(_mm512_set1_epi32((int32_t)mask), b, a, 0xca);
+}
+
+/* The low halves of two, and the low bytes of two pairs of halves. */
+INLINE __m512i halves(__m512i a, __m512i b) {
+    return choose(0xffff0000u, _mm512_slli_epi32(b, 16), a);
+}
+INLINE __m512i bytes(__m512i ab, __m512i cd) {
+    return choose(0xff00ff00u, _mm512_slli_epi32(cd, 8), ab);
+}
+
+/* A slice of 0 to 127, brought to -64 to 63. */
+INLINE __m512i centred(__m512i slice) {
+    return _mm512_sub_epi8(_mm512_and_si512(slice, _mm512_set1_epi8(127)), _mm512_set1_epi8(64));
+}
+
+/* The rows of all slices, highest first, from four vectors that `fixed` gave. */
+INLINE void slice(const int bits, const __m512i u[4], __m512i row[3]) {
+    const __m512i low = halves(u[0], u[1]), high = halves(u[2], u[3]);
+    if (bits == 7) {
+        row[0] = bytes(low, high);
+        return;
+    }
+    /* The seven bits above the lowest; of two slices, the eight that are left. */
+    const __m512i second =
+        choose(0xff00ff00u, _mm512_slli_epi32(high, 1), _mm512_srli_epi32(low, 7));
+    if (bits == 14) {
+        row[0] = second;
+        row[1] = centred(bytes(low, high));
+        return;
+    }
+    const __m512i above =
+        choose(0xffff0000u, _mm512_slli_epi32(u[1], 2), _mm512_srli_epi32(u[0], 14));
+    const __m512i more =
+        choose(0xffff0000u, _mm512_slli_epi32(u[3], 2), _mm512_srli_epi32(u[2], 14));
+    row[0] = bytes(above, more);
+    row[1] = centred(second);
+    row[2] = centred(bytes(low, high));
+}
+
+INLINE void put_row(const int bits, const __m512i row[3], char *to) {
+    for (uint32_t s = 0; s < slices_of(bits); ++s)
+        _mm512_store_si512(to + (size_t)s * TILE, row[s]);
+}
+
+/* 16 x 16 dwords at `at`, 64 bytes a row, turned. */
+INLINE void turn_tile(char *at) {
+    __m512i a[WIDE], b[WIDE];
+    for (int i = 0; i < WIDE; ++i)
+        a[i] = _mm512_load_si512(at + (size_t)i * 64);
+    for (int i = 0; i < WIDE; i += 2) {
+        b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+    }
+    /* Of rows 4g to 4g + 3: column 4q + i in quarter q of a[4g + i]. */
+    for (int i = 0; i < WIDE; i += 4) {
+        a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
+        a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
+        a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
+        a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
+    }
+    for (int i = 0; i < 4; ++i) {
+        const __m512i even_low = _mm512_shuffle_i32x4(a[i], a[4 + i], 0x88);
+        const __m512i odd_low = _mm512_shuffle_i32x4(a[i], a[4 + i], 0xdd);
+        const __m512i even_high = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0x88);
+        const __m512i odd_high = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0xdd);
+        _mm512_store_si512(at + (size_t)i * 64, _mm512_shuffle_i32x4(even_low, even_high, 0x88));
+        _mm512_store_si512(at + (size_t)(4 + i) * 64,
+                           _mm512_shuffle_i32x4(odd_low, odd_high, 0x88));
+        _mm512_store_si512(at + (size_t)(8 + i) * 64,
+                           _mm512_shuffle_i32x4(even_low, even_high, 0xdd));
+        _mm512_store_si512(at + (size_t)(12 + i) * 64,
+                           _mm512_shuffle_i32x4(odd_low, odd_high, 0xdd));
+    }
+}
+INLINE void turn_tiles(const int bits, char *to) {
+    for (uint32_t s = 0; s < slices_of(bits); ++s)
+        turn_tile(to + (size_t)s * TILE);
+}
+
+/* The rows of a step from an array whose vectors lie along the depth: `rows` of them, others 0.
+ * `inverse` has one for each row; `along`, where it is given instead, one for each depth. */
+INLINE void pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k, const float *from,
+                       size_t stride, const float *times, const float *inverse, const float *along,
+                       char *to) {
+    __m512 factor[4], shared[4];
+    __mmask16 mask[4];
+    for (uint32_t i = 0; i < 4; ++i) {
+        mask[i] = lanes(at + i * WIDE, k);
+        const __mmask16 own = mask[i];
+        const uint32_t t = at + i * WIDE;
+        factor[i] = times ? _mm512_maskz_loadu_ps(own, times + t) : _mm512_setzero_ps();
+        shared[i] = along ? _mm512_maskz_loadu_ps(own, along + t) : _mm512_setzero_ps();
+    }
+    const float *own = from + at / WIDE * stride;
+    for (uint32_t r = 0; r < rows; ++r, own += WIDE, to += 64) {
+        __m512i u[4], row[3];
+        for (uint32_t i = 0; i < 4; ++i) {
+            __m512 v = _mm512_maskz_loadu_ps(mask[i], own + i * stride);
+            if (times)
+                v = _mm512_mul_ps(v, factor[i]);
+            u[i] = fixed(bits, v, along ? shared[i] : _mm512_set1_ps(inverse[r]));
+        }
+        slice(bits, u, row);
+        put_row(bits, row, to);
+    }
+    const __m512i none[3] = {_mm512_setzero_si512(), _mm512_setzero_si512(),
+                             _mm512_setzero_si512()};
+    for (uint32_t r = rows; r < WIDE; ++r, to += 64)
+        put_row(bits, none, to);
+}
+
+INLINE void pack_left(const int bits, uint32_t rows, uint32_t k, const float *from, size_t stride,
+                      const float *times, const float *inverse, char *to) {
+    for (uint32_t at = 0; at < k; at += STEP, to += (size_t)slices_of(bits) * TILE) {
+        if (times)
+            pack_along(bits, rows, at, k, from, stride, times, inverse, NULL, to);
+        else
+            pack_along(bits, rows, at, k, from, stride, NULL, inverse, NULL, to);
+    }
+}
+
+INLINE void pack_right_turned(const int bits, uint32_t columns, uint32_t k, const float *from,
+                              size_t stride, const float *inverse, char *to) {
+    for (uint32_t at = 0; at < k; at += STEP, to += (size_t)slices_of(bits) * TILE) {
+        pack_along(bits, columns, at, k, from, stride, NULL, NULL, inverse, to);
+        turn_tiles(bits, to);
+    }
+}
+
+/* Vectors across the depth: depth t is the row t of a panel, or the row list[t]. `across` is the
+ * inverse of each column, or NULL: then depth t has inverse[t]. */
+INLINE void pack_across(const int bits, uint32_t at, uint32_t k, const uint32_t *list,
+                        const float *inverse, const __m512 *across, const float *from, char *to) {
+    for (uint32_t j = 0; j < WIDE; ++j, to += 64) {
+        __m512i u[4], row[3];
+        for (uint32_t i = 0; i < 4; ++i) {
+            const uint32_t t = at + i * WIDE + j;
+            u[i] = _mm512_castps_si512(magic(bits));
+            if (t < k)
+                u[i] = fixed(bits, _mm512_loadu_ps(from + (size_t)(list ? list[t] : t) * WIDE),
+                             across ? *across : _mm512_set1_ps(inverse[t]));
+        }
+        slice(bits, u, row);
+        put_row(bits, row, to);
+    }
+}
+
+INLINE void pack_right(const int bits, uint32_t k, const float *from, const float *inverse,
+                       char *to) {
+    const __m512 across = _mm512_loadu_ps(inverse);
+    for (uint32_t at = 0; at < k; at += STEP, to += (size_t)slices_of(bits) * TILE)
+        pack_across(bits, at, k, NULL, NULL, &across, from, to);
+}
+
+INLINE void pack_items(const int bits, uint32_t count, const uint32_t *list, const float *inverse,
+                       const float *from, const int turn, char *to) {
+    for (uint32_t at = 0; at < count; at += STEP, to += (size_t)slices_of(bits) * TILE) {
+        pack_across(bits, at, count, list, inverse, NULL, from, to);
+        if (turn)
+            turn_tiles(bits, to);
+    }
+}
+
+/* The greatest of the bits of |v| in each of `rows` rows. */
+INLINE void greatest_of(uint32_t rows, uint32_t k, const float *from, size_t stride,
+                        const float *times, uint32_t *greatest) {
+    const __m512i size = _mm512_set1_epi32(0x7fffffff);
+    __m512i most[WIDE];
+    for (uint32_t r = 0; r < rows; ++r)
+        most[r] = _mm512_setzero_si512();
+    for (uint32_t c = 0; c < k; c += WIDE, from += stride) {
+        const __mmask16 mask = lanes(c, k);
+        const __m512 factor = times ? _mm512_maskz_loadu_ps(mask, times + c) : _mm512_setzero_ps();
+        for (uint32_t r = 0; r < rows; ++r) {
+            __m512 v = _mm512_maskz_loadu_ps(mask, from + (size_t)r * WIDE);
+            if (times)
+                v = _mm512_mul_ps(v, factor);
+            most[r] = _mm512_max_epu32(most[r], _mm512_and_si512(_mm512_castps_si512(v), size));
+        }
+    }
+    for (uint32_t r = 0; r < rows; ++r)
+        greatest[r] = _mm512_reduce_max_epu32(most[r]);
+}
+
+#endif
