@@ -17,14 +17,15 @@ class Job:
     """The arguments of one recipe, the digest of its model, and the seconds one process takes."""
 
     def __init__(self, quern, folder, items=1000, epochs=30, batch=100, network=NETWORK, grain=10,
-                 valid="0.5", every=7):
+                 valid="0.5", every=7, arith="f32"):
         self.quern, self.folder = quern, Path(folder)
         self.images, self.labels = self.folder / "images.idx", self.folder / "labels.idx"
         self.batch, self.epochs, self.every = batch, epochs, every
         self._run("data", "synth", "digits", "--items", items, "--quiet", "-o", self.images,
                   "--labels", self.labels)
         self.recipe = ["--model", network, "--optimizer", "adam", "--schedule", "cosine",
-                       "--batch", batch, "--grain", grain, "--valid", valid, "--epochs", epochs]
+                       "--batch", batch, "--grain", grain, "--valid", valid, "--epochs", epochs,
+                       "--arith", arith]
         began = time.monotonic()
         self._run("train", *self.data(), *self.recipe, "--quiet", "-o", self.folder / "alone")
         self.seconds = time.monotonic() - began

@@ -245,7 +245,7 @@ def test_model_text(refuse, tmp_path, model, words):
     ("lr", "0"), ("lr", "fast"), ("lr", "0.1x"), ("momentum", "1"), ("momentum", "-0.5"),
     ("weight-decay", "-1"), ("seed", "18446744073709551616"), ("unit", "61"), ("threads", "4097"),
     ("isa", "mmx"), ("loss", "mes"), ("optimizer", "adma"), ("schedule", "cosin"),
-    ("init", "xavier"), ("scale", "units"), ("batc", "3"),
+    ("init", "xavier"), ("scale", "units"), ("arith", "i15"), ("batc", "3"),
 ])
 def test_option(refuse, tmp_path, option, value):
     (tmp_path / "good.csv").write_text(CSV)
@@ -272,10 +272,39 @@ def test_isa_that_the_machine_lacks(refuse, quern, tmp_path):
     refuse(["train", "--data", "good.csv", *NET, "--isa", lacking[0]], 1, lacking[0])
 
 
-def test_loss_becomes_nan(refuse, tmp_path):
+# ---------------------------------------------------------------- numbers out of range
+
+ARITHMETICS = ["f32", "i7", "i14", "i21"]
+# Grains of one item whose partial gradients of a weight are 2^61 and -2^61 or nearly so, one of
+# them too large; added they are small. Weights of so many inputs are small from the start.
+CANCELLING = "".join(f"1,{x}{',0' * 30}\n" for x in (2, -2))
+
+
+@pytest.mark.parametrize("arith", ARITHMETICS)
+def test_loss_becomes_nan(refuse, tmp_path, arith):
     (tmp_path / "good.csv").write_text(CSV)
     refuse(["train", "--data", "good.csv", "--model", "dense 3 none", "--loss", "mse", "--scale",
-            "none", "--lr", "1e30", "--batch", "10"], 1, "step")
+            "none", "--lr", "1e30", "--batch", "10", "--arith", arith], 1, "step", "--scale")
+
+
+@pytest.mark.parametrize("size, words", [("1e30", ["the loss became"]),
+                                         ("1e5", ["a gradient of layer 0"])])
+@pytest.mark.parametrize("arith", ARITHMETICS)
+def test_a_column_that_is_too_large(refuse, tmp_path, arith, size, words):
+    rows = [f"{i % 3},{i % 4},{(i + 1) * float(size)},{i % 5}" for i in range(30)]
+    (tmp_path / "large.csv").write_text("\n".join(rows) + "\n")
+    refuse(["train", "--data", "large.csv", "--model", "dense 3 softmax", "--scale", "none",
+            "--arith", arith], 1, "step 1", "--scale standard", *words)
+
+
+@pytest.mark.parametrize("arith", ARITHMETICS)
+def test_partials_out_of_range_that_cancel(refuse, run_quern, tmp_path, arith):
+    (tmp_path / "cancelling.csv").write_text(CANCELLING)
+    job = ["train", "--data", "cancelling.csv", "--model", "dense 2 none", "--loss", "mse",
+           "--scale", "none", "--batch", "2", "--grain", "1", "--epochs", "1", "--seed", "5",
+           "--arith", arith, "--unit"]
+    refuse([*job, "59"], 1, "gradient of layer 0", "step 1")
+    run_quern(*job, "58", "--quiet", "-o", tmp_path / "m", cwd=tmp_path)
 
 
 # ---------------------------------------------------------------- outputs

@@ -8,17 +8,16 @@ builds train a few of the recipes as well, which shows that whole runs are clean
 
 import itertools
 import json
-import platform
 import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import builds
 import devices
+import processor
 import recipes
 
 ALL = recipes.FLOATS
@@ -40,31 +39,32 @@ BUILDS = {
 }
 
 
-def instruction_sets(build):
-    """[(name, what this machine lacks for it or None)] for the programs of that build."""
-    if build == "aarch64" or platform.machine() in ("aarch64", "arm64"):
-        return [("scalar", None), ("neon", None)]
-    if platform.machine() not in ("x86_64", "AMD64"):
-        return [("scalar", None)]
-    info = Path("/proc/cpuinfo")
-    have = set(re.findall(r"\w+", info.read_text() if info.exists() else ""))
-    wants = {"avx2": {"avx2", "fma"},
-             "avx512": {"avx512f", "avx512dq", "avx512vl", "avx512bw"}}
-    return [("scalar", None)] + [(isa, ", ".join(sorted(flags - have)) or None)
-                                 for isa, flags in wants.items()]
+# The same for integers; threads share the panels of a product, and the grains of a gradient.
+FEW_INTEGERS = ["i14-relu-momentum", "i7-adamw", "i21-unit-20", "i14-batch-50-grain-7"]
+INTEGER_BUILDS = {
+    "release": (INTEGERS, [1, 3]),
+    "clang": (FEW_INTEGERS, [2]),
+    "debug": (FEW_INTEGERS, [5]),
+    "clang-debug": (FEW_INTEGERS[2:], [3]),
+    "aarch64": (FEW_INTEGERS, [3]),
+    "asan": (FEW_INTEGERS[2:], [3]),
+    "tsan": (FEW_INTEGERS[2:], [4]),
+}
 
 
 def cases():
-    """(build, instruction set, recipe); what is not on this machine is one skipped case."""
-    for build, (names, _) in BUILDS.items():
-        for isa, lacking in instruction_sets(build):
-            if lacking:
-                reason = f"this machine's processor has no {lacking}"
-                yield pytest.param(build, isa, None, marks=pytest.mark.skip(reason=reason),
-                                   id=f"{build}-{isa}-every-recipe")
-                continue
-            for name in names:
-                yield pytest.param(build, isa, name, id=f"{build}-{isa}-{name}")
+    """(build, instruction set, recipe, threads); what is not on this machine is one skipped case."""
+    for table, integers in ((BUILDS, False), (INTEGER_BUILDS, True)):
+        for build, (names, threads) in table.items():
+            for isa, lacking in processor.instruction_sets(build == "aarch64", integers):
+                if lacking:
+                    reason = f"this machine's processor has no {lacking}"
+                    kind = "integer" if integers else "float32"
+                    yield pytest.param(build, isa, None, None, marks=pytest.mark.skip(reason=reason),
+                                       id=f"{build}-{isa}-every-{kind}-recipe")
+                    continue
+                for name in names:
+                    yield pytest.param(build, isa, name, threads, id=f"{build}-{isa}-{name}")
 
 
 def has_zlib(build):
@@ -77,15 +77,15 @@ def files(quern, tmp_path_factory):
     return recipes.make_data([quern], tmp_path_factory.mktemp("data"))
 
 
-@pytest.mark.parametrize("build, isa, name", list(cases()))
-def test_training(build, isa, name, files, tmp_path, monkeypatch):
+@pytest.mark.parametrize("build, isa, name, counts", list(cases()))
+def test_training(build, isa, name, counts, files, tmp_path, monkeypatch):
     program = builds.ready(build) / "quern"
     if "_gz}" in recipes.RECIPES[name] and not has_zlib(build):
         pytest.skip(f"the build '{build}' found no zlib for its processor")
     for variable, value in builds.environment(build).items():
         monkeypatch.setenv(variable, value)
     expected = recipes.table()[name]
-    for threads in BUILDS[build][1]:
+    for threads in counts:
         digest = recipes.train(builds.command(build, program), name, files, tmp_path / "model",
                                "--isa", isa, "--threads", str(threads))
         assert digest == expected, f"{threads} threads gave another model"

@@ -1,0 +1,118 @@
+"""Runs in integer arithmetic (--arith i7, i14, i21): what one recipe in the matrix does not show.
+
+Instruction sets beside one another in one run, a run that is killed and goes on elsewhere, ranks
+that die, predictions, and what cannot be computed with integers.
+"""
+
+import csv
+import json
+import shlex
+import subprocess
+
+import pytest
+
+import deaths
+import processor
+import ranks
+import recipes
+from cluster_job import Job
+
+
+@pytest.fixture(scope="module")
+def files(quern, tmp_path_factory):
+    return recipes.make_data([quern], tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def job(quern, tmp_path_factory):
+    return Job(quern, tmp_path_factory.mktemp("job"), arith="i14")
+
+
+def words_of(name, files):
+    return ["train", *(a.format(**files) for a in shlex.split(recipes.RECIPES[name])),
+            "--threads", "1"]
+
+
+# ---------------------------------------------------------------- one run, many processors
+
+@pytest.mark.parametrize("name", ["i7-adamw", "i14-batch-50-grain-7", "i21-batch-300-grain-1"])
+def test_every_instruction_set_in_one_run(name, quern, files, tmp_path):
+    """A rank for each that this machine has: scalar beside VNNI beside AMX, in every step, which
+    has 8 grains or more."""
+    sets = processor.here(integers=True)
+    done = ranks.run(quern, len(sets), *words_of(name, files), "--json", "-o", tmp_path / "m",
+                     own={i: ["--isa", isa] for i, isa in enumerate(sets)})
+    assert recipes.sha256(tmp_path / "m") == recipes.table()[name]
+    end = json.loads(done[0][1].splitlines()[-1])
+    assert [r["items"] > 0 for r in end["ranks"]] == [True] * len(sets)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_ranks(count, quern, files, tmp_path):
+    ranks.run(quern, count, *words_of("i14-batch-50-grain-7", files), "--quiet", "-o",
+              tmp_path / "m")
+    assert recipes.sha256(tmp_path / "m") == recipes.table()["i14-batch-50-grain-7"]
+
+
+# ---------------------------------------------------------------- killed, and gone on elsewhere
+
+def test_killed_and_resumed_elsewhere(quern, run_quern, job, tmp_path):
+    """kill -9 again and again, each time to go on with another instruction set and other threads."""
+    state, out = tmp_path / "state", tmp_path / "m"
+    words = [*job.train(out), "--checkpoint", state, "--checkpoint-every", 1, "--resume"]
+    for threads, isa in enumerate(processor.here(integers=True), 1):
+        process = subprocess.Popen([quern, *map(str, words), "--isa", isa, "--threads",
+                                    str(threads)], stdout=subprocess.PIPE, text=True)
+        while '"epoch":' not in process.stdout.readline():
+            assert process.poll() is None
+        process.kill()
+        process.communicate()
+    assert any(state.glob("checkpoint-*.safetensors")) and not out.exists()
+    done = run_quern(*words)
+    assert json.loads(done.stdout.splitlines()[-1])["resumed_from"] > 0
+    assert job.made(out)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ranks_that_die(seed, job, tmp_path):
+    trial = deaths.trial(job, tmp_path, "meet", 100 + seed, kind=deaths.KINDS[seed])
+    assert not trial.wrong, f"{trial}: {trial.wrong}"
+
+
+# ---------------------------------------------------------------- replay and predictions
+
+def test_replay(quern, run_quern, files, tmp_path):
+    """By the slowest instruction set and by the fastest; with other bits it is another model."""
+    model, data = tmp_path / "m", ["--data", files["images"], "--labels", files["labels"]]
+    recipes.train([quern], "i14-relu-momentum", files, model)
+    for isa in ("scalar", "auto"):
+        assert "identical" in run_quern("replay", model, *data, "--isa", isa).stdout
+    assert model.read_bytes().count(b'"i14\\"') == 1
+    model.write_bytes(model.read_bytes().replace(b'"i14\\"', b'"i21\\"'))
+    assert "differs" in run_quern("replay", model, *data, status=3).stderr
+
+
+def rows_of(path):
+    with open(path, newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+def test_prediction_looks_at_no_neighbour(quern, run_quern, files, tmp_path):
+    """The scores of an item are the same alone, among others and in any order, on any processor:
+    in integers, too, what is rounded together is one item."""
+    model = tmp_path / "model"
+    recipes.train([quern], "i14-sizes-none", files, model)
+    lines = files["sizes"].read_text().splitlines()
+    far = ",".join(["3", *["3e37"] * (lines[0].count(","))])
+    orders = {"whole": lines, "turned": lines[::-1], "one": lines[7:8],
+              "beside the greatest": [far, *lines, far]}
+    scores = {}
+    for order, some in orders.items():
+        (tmp_path / "some.csv").write_text("\n".join(some) + "\n")
+        for way in (["--isa", "scalar"], ["--threads", "3"]):
+            run_quern("predict", model, "--data", tmp_path / "some.csv", "--outputs", *way, "-o",
+                      tmp_path / "scores.csv")
+            rows = rows_of(tmp_path / "scores.csv")
+            assert len(rows) == len(some)
+            for line, row in zip(some, rows):
+                assert scores.setdefault(line, row[1:]) == row[1:], (order, way)
