@@ -246,6 +246,13 @@ def test_what_is_in_the_recipe_does_matter(run_quern, digits, trained, tmp_path,
     assert sha256(out) != sha256(trained[0])
 
 
+def test_integers_name_the_layer_that_went_wrong(run_quern, digits, tmp_path):
+    done = run_quern("train", "--data", digits / "train.csv", "--arith", "i14", "--lr", "1e30",
+                     "--model", "dense 30 relu; dense 20 relu; dense 10 softmax", "--devices",
+                     "cpu", "-o", tmp_path / "m", status=1)
+    assert "became NaN: outputs of layer 1 are not finite\n  at step 2" in done.stderr
+
+
 def test_json_stream(run_quern, digits, trained, tmp_path):
     out = tmp_path / "m"
     done = run_quern("train", "--data", digits / "train.csv", "--test", digits / "test.csv",

@@ -157,6 +157,20 @@ static void phases(void *context, int thread) {
     core->busy += qn__now() - begun - core->waited;
 }
 
+/* What became of the loss. In integer arithmetic a block that is not finite makes NaN of all that
+ * is computed with it, so the first layer with such inputs tells where it began. */
+static qn_status fail_loss(const qn__cpu_pass *pass, float loss, qn_error *err) {
+    const qn__worker *w = pass->worker;
+    const char *what = isnan(loss) ? "NaN" : "too large to be summed";
+    const uint32_t bad = w->bits ? qn__cpu_not_finite(pass) : w->program->layers + 1;
+    if (bad > w->program->layers)
+        return qn__fail(err, QN_NUMERIC, "the loss became %s", what);
+    if (bad == 0)
+        return qn__fail(err, QN_NUMERIC, "the loss became %s: inputs are not finite", what);
+    return qn__fail(err, QN_NUMERIC, "the loss became %s: outputs of layer %u are not finite", what,
+                    bad - 1);
+}
+
 /* 7.4: the loss of each grain is a chain in the order of positions. */
 static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
@@ -168,8 +182,7 @@ static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error 
             tally->correct += w->chosen[i] == feed->labels[qn__cpu_item(pass->batch, i)];
         }
         if (!(fabsf(loss) < QN__LOSS_LIMIT))
-            return qn__fail(err, QN_NUMERIC, "the loss became %s",
-                            isnan(loss) ? "NaN" : "too large to be summed");
+            return fail_loss(pass, loss, err);
         if (__builtin_add_overflow(tally->loss, qn__to_units(loss * QN__LOSS_UNIT), &tally->loss))
             return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
         tally->items +=

@@ -145,6 +145,15 @@ void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     }
 }
 
+uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        for (uint32_t i = 0; i < pass->items; ++i)
+            if (w->layer[l].whole.input.greatest[i] >= 0x7f800000u)
+                return l;
+    return w->program->layers;
+}
+
 /* ----------------------------------------------------------------------------------- products */
 
 void qn__cpu_whole_product(const qn__cpu_pass *pass, uint32_t layer, uint32_t first, uint32_t rows,

@@ -101,6 +101,10 @@ void qn__cpu_whole_last(const struct qn__cpu_pass *pass, struct qn__cpu_core *co
 void qn__cpu_whole_fused(const struct qn__cpu_pass *pass, struct qn__cpu_core *core, uint32_t first,
                          uint32_t rows);
 
+/* Behind a pass: the first layer with inputs that are not finite; the number of layers when there
+ * is none, so that it can be the last one's outputs. */
+uint32_t qn__cpu_not_finite(const struct qn__cpu_pass *pass);
+
 /* The plan of a layer's gradient, behind the barrier after its errors; the core's list and groups
  * are those of the plan until it makes another one. */
 qn__cpu_plan qn__cpu_plan_gradient(const struct qn__cpu_pass *pass, struct qn__cpu_core *core,
