@@ -173,6 +173,9 @@ static void device_event(uint32_t index, const shown *d) {
     json_flag("refused", i->refused);
     json_text("reason", *d->failure ? d->failure : i->reason);
     json_number("matmul_flop_per_s", known(d->rates.matmul));
+    json_number("matmul_i7_op_per_s", known(d->rates.integers[0]));
+    json_number("matmul_i14_op_per_s", known(d->rates.integers[1]));
+    json_number("matmul_i21_op_per_s", known(d->rates.integers[2]));
     json_number("tanh_per_s", known(d->rates.tanh));
     json_number("copy_bytes_per_s", known(d->rates.memory));
     json_end();
@@ -212,6 +215,17 @@ static void print_caches(const qn_device_info *i, int *pieces) {
     print_more("caches%s", text, pieces);
 }
 
+/* The products of integers, where they were measured. */
+static void print_integers(const qn_device_rates *r) {
+    char text[32];
+    if (!(r->integers[0] > 0))
+        return;
+    printf("           matmul of integers:");
+    for (int i = 0; i < 3; i++)
+        printf("%s i%d %s", i > 0 ? "," : "", 7 * (i + 1), rate_text(r->integers[i], "op/s", text));
+    putchar('\n');
+}
+
 static void print_device(const shown *d) {
     char memory[24], units[16], matmul[32], tanh[32], copy[32];
     const qn_device_info *i = &d->info;
@@ -227,6 +241,7 @@ static void print_device(const shown *d) {
     print_more("driver %s", i->driver, &pieces);
     if (pieces > 0)
         putchar('\n');
+    print_integers(&d->rates);
     if (*d->failure)
         printf("           failed: %s\n", d->failure);
     else if (i->refused)
@@ -470,7 +485,8 @@ const command devices_command = {
     .about =
         "Lists the devices of this machine under the names that --devices takes, with their cores "
         "or compute units, their memory, and what they reach: operations of the exact matrix "
-        "product, values of tanh, and bytes copied within their memory, in a second. A device "
+        "product in float32 and in the integers of --arith, values of tanh, and bytes copied "
+        "within their memory, in a second. A device "
         "that cannot keep the exactness contract is listed with the reason and never used.\n\n"
         "With --model, trains that network for a moment and says which devices a run would use.",
     .options = devices_options,

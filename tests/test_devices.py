@@ -48,13 +48,15 @@ def test_the_cpu_is_measured(run_quern):
     assert 1 <= cpu["cores"] <= os.cpu_count() and cpu["memory"] > 1 << 20
     for key in "matmul_flop_per_s tanh_per_s copy_bytes_per_s".split():
         assert cpu[key] > 1e5, key
+    for key in "matmul_i7_op_per_s matmul_i14_op_per_s matmul_i21_op_per_s".split():
+        assert 1e5 < cpu[key] < 1e16, key
 
 
 def test_measured_or_not(run_quern):
     listed = of("device", events(run_quern("devices", "--json", "--measure", "none").stdout))
     for device in listed:
         assert device["matmul_flop_per_s"] is device["tanh_per_s"] is None
-        assert device["copy_bytes_per_s"] is None
+        assert device["copy_bytes_per_s"] is device["matmul_i14_op_per_s"] is None
     assert len({d["id"] for d in listed}) == len(listed)
 
 

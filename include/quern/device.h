@@ -52,6 +52,9 @@ typedef struct qn_device_rates {
     double matmul; /* operations a second of the exact float32 product, two for each fma */
     double tanh;   /* elements a second */
     double memory; /* bytes read and written a second in a copy too large for the caches */
+    /* Operations a second of the product of integers of 7, 14 and 21 bits, packed, two for each
+     * multiplication; 0 where the device has none, too. */
+    double integers[3];
 } qn_device_rates;
 
 /* Number of devices of this machine that Quern sees: at least 1, the CPU, which is the first. The

@@ -3,7 +3,7 @@
 #include "base/energy.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "device/cpu/cpu_kernels.h"
+#include "device/cpu/cpu_integers.h"
 #include "device/cpu/cpu_table.h"
 #include "device/cpu/map.h"
 #include <pthread.h>
@@ -11,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds of each measurement; there are four. */
+/* Seconds of each measurement; there are seven. */
 #define SPAN 0.12
 
 enum {
     ROWS = 48,     /* of a task, a multiple of most tiles */
+    WIDE = 8,      /* panels of a task with integers, as training takes them */
     MAPPED = 4096, /* elements of a call of tanh: both arrays stay in the first cache */
     LARGEST = 256  /* MiB that a copy reads, and as many that it writes */
 };
@@ -27,6 +28,9 @@ typedef struct bench {
     int threads;
     uint32_t m, k, n; /* the product: a is m x k, b k x n */
     float *a, *b, *c; /* in panels; stride of a and c: m rows, of b: k rows */
+    int bits;         /* of the integers, whose operands are these: */
+    char *left, *right;
+    float *factor;    /* of every block, max(m, n) of them */
     float *from, *to; /* of the copy */
     size_t bytes;     /* of each of the two */
     double begun;
@@ -86,6 +90,29 @@ static void multiply(void *context, int thread) {
                            x->c + (panel * x->m + row) * QN__PANEL, (size_t)x->m * QN__PANEL, NULL,
                            width);
         done += 2 * (uint64_t)ROWS * x->k * width * QN__PANEL;
+    } while (qn__now() - x->begun < SPAN);
+    finish(x, x->begun, done);
+}
+
+/* One task of the product of integers, or one panel of it. */
+static void multiply_whole(const bench *x, const qn__cpu_integers *fixed, size_t row, size_t panel,
+                           uint32_t panels, float *c, size_t stride) {
+    const size_t size = fixed->size(x->bits, x->k);
+    fixed->product(x->bits, ROWS, x->k, x->left + row / QN__PANEL * size, panels,
+                   x->right + panel * size, x->factor, x->factor, x->b, c, stride);
+}
+
+static void multiply_integers(void *context, int thread) {
+    bench *x = context;
+    const uint32_t groups = x->n / QN__PANEL / WIDE, blocks = x->m / ROWS;
+    uint64_t done = 0;
+    (void)thread;
+    do {
+        const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
+        const size_t panel = task / blocks * WIDE, row = task % blocks * ROWS;
+        multiply_whole(x, x->kernels->fixed, row, panel, WIDE,
+                       x->c + (panel * x->m + row) * QN__PANEL, (size_t)x->m * QN__PANEL);
+        done += 2 * (uint64_t)ROWS * x->k * WIDE * QN__PANEL;
     } while (qn__now() - x->begun < SPAN);
     finish(x, x->begun, done);
 }
@@ -166,6 +193,84 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
     return status;
 }
 
+/* Both operands as a table packs them; all values lie between -1 and 1, which makes one scale. */
+static void pack(const bench *x, const qn__cpu_integers *fixed, char *left, char *right) {
+    const size_t size = fixed->size(x->bits, x->k);
+    float inverse[QN__PANEL];
+    for (int i = 0; i < QN__PANEL; ++i)
+        inverse[i] = qn__block_inverse(qn__block_exponent(x->bits, 0x3f800000u));
+    for (uint32_t r = 0; r < x->m; r += QN__PANEL)
+        fixed->left(x->bits, QN__PANEL, x->k, x->a + (size_t)r * QN__PANEL,
+                    (size_t)x->m * QN__PANEL, NULL, inverse, left + r / QN__PANEL * size);
+    for (uint32_t p = 0; p < x->n / QN__PANEL; ++p)
+        fixed->right(x->bits, x->k, x->b + (size_t)p * x->k * QN__PANEL, inverse, right + p * size);
+}
+
+/* One tile against the scalar table, bit for bit. */
+static qn_status check_integers(bench *x, qn_error *err) {
+    const qn__cpu_integers *scalar = &qn__cpu_integers_scalar;
+    const size_t stride = (size_t)ROWS * QN__PANEL, size = scalar->size(x->bits, x->k);
+    bench y = *x;
+    y.m = ROWS;
+    y.n = QN__PANEL;
+    y.a = qn__alloc((size_t)ROWS * x->k, sizeof(float), err);
+    y.left = qn__alloc(ROWS / QN__PANEL, size, err);
+    y.right = qn__alloc(1, size, err);
+    y.c = qn__alloc(2 * stride, sizeof(float), err);
+    qn_status status = y.a && y.left && y.right && y.c ? QN_OK : QN_MEMORY;
+    if (status == QN_OK) {
+        for (uint32_t p = 0; p < x->k / QN__PANEL; ++p)
+            memcpy(y.a + p * stride, x->a + (size_t)p * x->m * QN__PANEL, stride * sizeof(float));
+        pack(&y, scalar, y.left, y.right);
+        multiply_whole(&y, scalar, 0, 0, 1, y.c, stride);
+        multiply_whole(x, x->kernels->fixed, 0, 0, 1, y.c + stride, stride);
+        if (memcmp(y.c, y.c + stride, stride * sizeof(float)) != 0) {
+            qn__fail(err, QN_UNSUPPORTED, "cpu computes a product of integers wrong with %s",
+                     x->kernels->name);
+            status =
+                qn__remedy(err, QN_UNSUPPORTED, "use --isa scalar; this machine may be broken");
+        }
+    }
+    qn__free(y.a);
+    qn__free(y.left);
+    qn__free(y.right);
+    qn__free(y.c);
+    return status;
+}
+
+/* Operations a second of products of so many bits; the operands stay in the caches. */
+static qn_status measure_integers(bench *x, int bits, double *rate, qn_error *err) {
+    const qn__cpu_integers *fixed = x->kernels->fixed;
+    x->m = x->n = x->k = 768; /* a multiple of ROWS and of WIDE panels */
+    x->bits = bits;
+    const size_t size = fixed->size(bits, x->k), cells = (size_t)x->m * x->n;
+    x->a = qn__alloc(cells, sizeof(float), err);
+    x->b = qn__alloc(cells, sizeof(float), err);
+    x->c = qn__alloc(cells, sizeof(float), err);
+    x->left = qn__alloc(x->m / QN__PANEL, size, err);
+    x->right = qn__alloc(x->n / QN__PANEL, size, err);
+    x->factor = qn__alloc(x->m, sizeof(float), err);
+    const int whole = x->a && x->b && x->c && x->left && x->right && x->factor;
+    qn_status status = whole ? QN_OK : QN_MEMORY;
+    if (status == QN_OK) {
+        fill(x->a, cells);
+        fill(x->b, cells);
+        for (uint32_t i = 0; i < x->m; ++i)
+            x->factor[i] = qn__block_factor(qn__block_exponent(bits, 0x3f800000u));
+        pack(x, fixed, x->left, x->right);
+        status = check_integers(x, err);
+    }
+    if (status == QN_OK)
+        *rate = rate_of(x, multiply_integers);
+    qn__free(x->a);
+    qn__free(x->b);
+    qn__free(x->c);
+    qn__free(x->left);
+    qn__free(x->right);
+    qn__free(x->factor);
+    return status;
+}
+
 /* Larger than the caches where that is not more than an eighth of the memory. */
 static qn_status measure_copy(bench *x, double *rate, qn_error *err) {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -204,6 +309,8 @@ qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_r
         rates->tanh = rate_of(&x, map_tanh);
         status = measure_copy(&x, &rates->memory, err);
     }
+    for (int i = 0; status == QN_OK && i < 3; ++i)
+        status = measure_integers(&x, 7 * (i + 1), &rates->integers[i], err);
     qn__pool_destroy(x.pool);
     return status;
 }

@@ -19,6 +19,10 @@ static void test_rates(void **state) {
                       computes[i].threads, rates.matmul, rates.tanh, rates.memory);
         /* Slower than an emulator, or faster than any machine: the counting is wrong. */
         assert_true(rates.matmul > 1e6 && rates.matmul < 1e15);
+        for (int b = 0; b < 3; ++b) {
+            print_message("  i%d: %.3g operations/s\n", 7 * (b + 1), rates.integers[b]);
+            assert_true(rates.integers[b] > 1e6 && rates.integers[b] < 1e16);
+        }
         assert_true(rates.tanh > 1e4 && rates.tanh < 1e14);
         assert_true(rates.memory > 1e7 && rates.memory < 1e14);
     }
@@ -26,11 +30,12 @@ static void test_rates(void **state) {
 
 static void test_refusals(void **state) {
     (void)state;
-    qn_device_rates rates = {1, 1, 1};
+    qn_device_rates rates = {1, 1, 1, {1, 1, 1}};
     qn_error err;
     assert_int_equal(qn__cpu_device.measure(0, &(qn_compute){.isa = "mmx"}, &rates, &err),
                      QN_USAGE);
     assert_true(rates.matmul == 0 && rates.tanh == 0 && rates.memory == 0);
+    assert_true(rates.integers[0] == 0 && rates.integers[2] == 0);
 }
 
 /* Whether there is a counter depends on the machine; that it never runs backwards does not. */
