@@ -19,12 +19,16 @@ if(QUERN_ZLIB AND ZLIB_FOUND)
     list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_ZLIB=1)
 endif()
 
-# Not every compiler that knows AVX-512 knows AMX; without it that instruction set is left out.
+# Not every compiler that knows AVX-512 knows VNNI and AMX; what it does not know is left out.
 include(CheckCCompilerFlag)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
-    check_c_compiler_flag("-mamx-int8" QUERN_COMPILER_HAS_AMX)
+    check_c_compiler_flag("-mavx512vnni" QUERN_COMPILER_HAS_vnni)
+    check_c_compiler_flag("-mamx-int8" QUERN_COMPILER_HAS_amx)
 endif()
-if(QUERN_COMPILER_HAS_AMX)
+if(QUERN_COMPILER_HAS_vnni)
+    list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_VNNI=1)
+endif()
+if(QUERN_COMPILER_HAS_amx)
     list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_AMX=1)
 endif()
 

@@ -31,10 +31,23 @@ static int has_neon(void) {
 #endif
 }
 
+static int has_vnni(void) {
+#if defined(__x86_64__)
+    return has_avx512() && __builtin_cpu_supports("avx512vnni");
+#else
+    return 0;
+#endif
+}
+
 static int has_amx(void) { return has_avx512() && qn__cpu_has_amx(); }
 
 static int has_scalar(void) { return 1; }
 
+#if defined(QN_HAVE_VNNI)
+#define VNNI &qn__cpu_kernels_vnni
+#else
+#define VNNI NULL
+#endif
 #if defined(QN_HAVE_AMX)
 #define AMX &qn__cpu_kernels_amx
 #else
@@ -49,16 +62,19 @@ static const struct isa {
 } isas[] = {
 #if defined(__x86_64__)
     {"amx", has_amx, AMX},
+    {"vnni", has_vnni, VNNI},
     {"avx512", has_avx512, &qn__cpu_kernels_avx512},
     {"avx2", has_avx2, &qn__cpu_kernels_avx2},
     {"neon", has_neon, NULL},
 #elif defined(__aarch64__)
     {"amx", has_amx, NULL},
+    {"vnni", has_vnni, NULL},
     {"avx512", has_avx512, NULL},
     {"avx2", has_avx2, NULL},
     {"neon", has_neon, &qn__cpu_kernels_neon},
 #else
     {"amx", has_amx, NULL},
+    {"vnni", has_vnni, NULL},
     {"avx512", has_avx512, NULL},
     {"avx2", has_avx2, NULL},
     {"neon", has_neon, NULL},
@@ -104,7 +120,8 @@ qn_status qn__cpu_check(const qn_compute *compute, qn_error *err) {
     if (!qn__cpu_isa_known(compute->isa)) {
         qn__fail(err, QN_USAGE, "unknown instruction set \"%s\"", compute->isa);
         return qn__remedy(err, QN_USAGE,
-                          "--isa takes auto, scalar, avx2, avx512, amx or neon; here: %s", here);
+                          "--isa takes auto, scalar, avx2, avx512, vnni, amx or neon; here: %s",
+                          here);
     }
     qn__fail(err, QN_UNSUPPORTED, "this machine lacks the instruction set %s", compute->isa);
     return qn__remedy(err, QN_UNSUPPORTED, "it has %s; --isa auto takes the best", here);

@@ -80,6 +80,9 @@ extern const qn__cpu_integers qn__cpu_integers_avx512;
 #if defined(__aarch64__)
 extern const qn__cpu_integers qn__cpu_integers_neon;
 #endif
+#if defined(QN_HAVE_VNNI)
+extern const qn__cpu_integers qn__cpu_integers_vnni;
+#endif
 #if defined(QN_HAVE_AMX)
 extern const qn__cpu_integers qn__cpu_integers_amx;
 #endif

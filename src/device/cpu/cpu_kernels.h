@@ -36,7 +36,7 @@ typedef enum qn__partial {
 struct qn__cpu_integers; /* cpu_integers.h */
 
 typedef struct qn__cpu_kernels {
-    const char *name; /* "scalar", "avx2", "avx512", "amx", "neon" */
+    const char *name; /* "scalar", "avx2", "avx512", "vnni", "amx", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
     uint32_t panels;  /* that matmul and matmul_some like to be given at a time */
 
@@ -115,8 +115,12 @@ extern const qn__cpu_kernels qn__cpu_kernels_scalar;
 #if defined(__x86_64__)
 extern const qn__cpu_kernels qn__cpu_kernels_avx2;
 extern const qn__cpu_kernels qn__cpu_kernels_avx512;
+/* avx512 with other products of integers */
+#if defined(QN_HAVE_VNNI)
+extern const qn__cpu_kernels qn__cpu_kernels_vnni;
+#endif
 #if defined(QN_HAVE_AMX)
-extern const qn__cpu_kernels qn__cpu_kernels_amx; /* avx512 with products of integers by AMX */
+extern const qn__cpu_kernels qn__cpu_kernels_amx;
 #endif
 #endif
 #if defined(__aarch64__)

@@ -49,7 +49,7 @@ static const qn__maps *maps_of(const char *isa) {
 #endif
         &qn__maps_scalar
     };
-    if (strcmp(isa, "amx") == 0)
+    if (strcmp(isa, "vnni") == 0 || strcmp(isa, "amx") == 0)
         isa = "avx512";
     for (size_t i = 0; i + 1 < sizeof all / sizeof *all; ++i)
         if (strcmp(all[i]->name, isa) == 0)

@@ -70,6 +70,9 @@ static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, 
 #include "device/cpu/table.inc"
 
 /* The same kernels beside products of integers that want more of the processor. */
+#if defined(QN_HAVE_VNNI)
+TABLE(qn__cpu_kernels_vnni, "vnni", qn__cpu_integers_vnni);
+#endif
 #if defined(QN_HAVE_AMX)
 TABLE(qn__cpu_kernels_amx, "amx", qn__cpu_integers_amx);
 #endif
