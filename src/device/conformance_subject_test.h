@@ -268,8 +268,10 @@ static void check_steps_under_way(subject *s) {
             status = s->device->train_step(s->worker, &s->c->batch[i], next_of(s, i),
                                            &s->e->step[i].update, &tally, &s->err);
             /* Losses of several rounds may leave 64 bits, which ends a job; nothing to compare. */
-            if (!s->e->step[i].fails && qn__tally_add(&want, &s->e->step[i].tally) != 0)
+            if (!s->e->step[i].fails && qn__tally_add(&want, &s->e->step[i].tally) != 0) {
+                load(s); /* forgets what is under way */
                 return;
+            }
         }
         /* Without a flush, load forgets what is under way. */
         if (round == 0 && !s->e->step[last].fails) {
