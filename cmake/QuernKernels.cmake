@@ -22,7 +22,7 @@ endfunction()
 # Sets `variable` to the files that a list of them names, one behind the other.
 function(quern_kernel_files list variable)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_kernels}/${list}")
-    file(STRINGS "${_kernels}/${list}" lines REGEX "^#include \"[a-z_/.]+\"$")
+    file(STRINGS "${_kernels}/${list}" lines REGEX "^#include \"[a-z0-9_/.]+\"$")
     set(all "")
     foreach(line IN LISTS lines)
         string(REGEX REPLACE "^#include \"(.*)\"$" "\\1" file "${line}")

@@ -2,6 +2,7 @@
  * are CPUs, for which the worker takes other kernels; here it is told that they are GPUs, small
  * ones and large ones in turn, so that every variant runs. QN_TEST_SEED and QN_TEST_CASES as in the
  * conformance suite. */
+#include "device/conformance_integers_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "device/gpu_worker.h"
@@ -35,12 +36,14 @@ static void check_cases(const qn__device_table *device, uint32_t index) {
     static expected e;
     for (uint64_t seed = first; seed < first + cases; ++seed) {
         subject s = {.device = device, .index = index, .threads = 1, .c = &c, .e = &e};
-        if (seed % 2)
+        if (seed % 3 == 0)
             case_begin(&c, seed);
-        else
+        else if (seed % 3 == 1)
             zeros_begin(&c, seed);
+        else
+            integers_begin(&c, seed);
         assert_true(expect(&c, &e));
-        told.units = units[seed % 3];
+        told.units = units[seed / 3 % 3];
         check_subject(&s);
     }
     case_end(&c);

@@ -1,6 +1,7 @@
 /* The worker of the GPU backends over an emulated device: what the conformance suite cannot ask of
  * a real one, such as a memory that is too small. QN_TEST_SEED and QN_TEST_CASES as there;
  * with QN_TEST_STRIDE=7 only every seventh call fails in its turn. */
+#include "device/conformance_integers_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "gpu_emulated_test.h"
@@ -74,10 +75,12 @@ static void test_every_way_gives_the_reference_bytes(void **state) {
     for (uint64_t seed = first; seed < first + cases; ++seed) {
         subject s = {.device = &device, .threads = 1, .c = &c, .e = &e};
         begin(NULL);
-        if (seed % 2)
+        if (seed % 3 == 0)
             case_begin(&c, seed);
-        else
+        else if (seed % 3 == 1)
             zeros_begin(&c, seed);
+        else
+            integers_begin(&c, seed);
         assert_true(expect(&c, &e));
         driver = below(&c, 2) ? &recording : &one_by_one;
         plan.units = one_of(&c, units, sizeof units / sizeof *units);
@@ -150,6 +153,21 @@ static void test_a_step_costs_what_is_said(void **state) {
     assert_int_equal(counts.replays - before.replays, 4);
     assert_int_equal(qn__gpu_flush(w, &tally, NULL), QN_OK);
     qn__gpu_close(w);
+    /* Products of integers: four launches more for operands, two for the weights of each layer. */
+    driver = &one_by_one;
+    c.program.arith = QN__ARITH_I14;
+    w = open_loaded(&c);
+    step(w, &c, &e, 0, &tally);
+    before = counts;
+    step(w, &c, &e, 1, &tally);
+    assert_int_equal(counts.launches - before.launches, (4 + 6) * 2 + 3);
+    assert_int_equal(counts.clears - before.clears, 2);
+    assert_int_equal(counts.bytes_up - before.bytes_up, 88);
+    assert_int_equal(counts.bytes_down - before.bytes_down, 48);
+    assert_int_equal(qn__gpu_flush(w, &tally, NULL), QN_OK);
+    qn__gpu_close(w);
+    c.program.arith = QN__ARITH_F32;
+    driver = &recording;
     /* A shared step: sums come down once and go up once. */
     w = open_loaded(&c);
     assert_int_equal(qn__gpu_train_grains(w, &c.batch[0], 0, 1, NULL), QN_OK);

@@ -22,8 +22,14 @@ import builds
 ARCHS = [75, 80, 90, "newest"]
 
 # At most so many registers a lane: what lets two groups of 256 lanes, of GRADIENT three of 128,
-# share a processor, and keeps the kernels that are no products from crowding it.
-MOST_REGISTERS = {"qn_forward": 128, "qn_errors": 128, "qn_gradient": 168, "": 64}
+# share a processor, and keeps the kernels that are no products from crowding it. Of the products of
+# integers those of one and two digits do so; the large ones of gradients fill a processor alone.
+MOST_REGISTERS = {"qn_forward": 128, "qn_errors": 128, "qn_gradient": 168,
+                  "qn_whole_gradient": 255, "qn_whole_forward_i21": 192, "qn_whole_errors_i21": 192,
+                  "qn_whole": 128, "": 64}
+
+# Digits of the integers of each arithmetic: a word of a tile is so many products of bytes, squared.
+DIGITS = {"i7": 1, "i14": 2, "i21": 3}
 
 # How many fma the text of a kernel writes, where they can be counted; and whether it converts to 64
 # bits, which takes CONVERSION more (kernels/exact.cl) where the processor's instruction is slow.
@@ -195,6 +201,11 @@ def test_ptx(arch):
     for name in found:  # the rounding of each operation is there to be seen
         if name.startswith(("qn_forward", "qn_errors", "qn_gradient")):
             assert found[name].count("fma.rn.f32") >= 100, name
+        if name.startswith("qn_whole"):
+            numbers = 16 if name.endswith("_large") else 4
+            digits = next(d for arith, d in DIGITS.items() if f"_{arith}_" in name)
+            assert found[name].count("dp4a.s32.s32") % (numbers * digits ** 2) == 0, name
+            assert found[name].count("dp4a.s32.s32") > 0, name
     assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_trial"])
     assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_update"])
 
@@ -269,3 +280,5 @@ def test_machine_code(arch, folder):
             assert divides or ".FTZ" not in word, f"{name}: {word}"
         if name.startswith(("qn_forward", "qn_errors", "qn_gradient")):
             assert "FFMA" in words, name
+        if name.startswith("qn_whole"):
+            assert any(w.startswith("IDP.4A.S8.S8") for w in words), name

@@ -259,6 +259,21 @@ def test_a_device_alone(run_quern, fake, files, tmp_path, plan, name):
     same_bytes(out, name)
 
 
+@pytest.mark.parametrize("plan, says", [("dots=1", "its compiler failed to build the kernels"),
+                                        ("dots=2", "it multiplies packed bytes wrongly"),
+                                        ("dots=3", "")])
+def test_products_of_bytes_are_tried(run_quern, fake, files, tmp_path, plan, says):
+    """A device that has them uses them; one that has them in name alone, or wrong ones, goes on
+    without and says so."""
+    out = tmp_path / "model"
+    done = train(run_quern, "i14-tanh-mse", files, out, "--devices", "opencl:0",
+                 env=fake("gpu=1," + plan))
+    same_bytes(out, "i14-tanh-mse")
+    text = done.stderr.replace("\n  ", " ")
+    assert ("goes on without cl_khr_integer_dot_product" in text) == bool(says), text
+    assert says in text
+
+
 @pytest.mark.parametrize("kinds", ["pthread pthread", "basic pthread"])
 @pytest.mark.parametrize("how", [["--devices", "opencl:all"],
                                  ["--devices", "opencl:0,opencl:1", "--shares", "1,3"],

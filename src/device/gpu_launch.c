@@ -37,16 +37,18 @@ static product product_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
 /* Groups in the second direction of a grid that CUDA takes at most. */
 enum { MOST_DOWN = 65535 };
 
-/* About how long a variant takes: the tiles that one processor has to work off, each its chains and
- * what reading both factors costs beside them, more where a lane has few chains. One whose grid is
- * too large takes for ever. */
-static uint64_t cost(const qn__worker *w, const product *p) {
-    const qn__kernel_shape *s = qn__kernel_shape_of(p->kernel);
-    const uint64_t tiles = (uint64_t)p->groups[0] * p->groups[1];
+/* The tiles that one processor has to work off, each its chains and what reading both factors costs
+ * beside them, more where a lane has few chains. One whose grid is too large takes for ever. */
+uint64_t qn__gpu_cost(const qn__worker *w, qn__kernel kernel, uint64_t tiles) {
+    const qn__kernel_shape *s = qn__kernel_shape_of(kernel);
     const uint64_t turns = (tiles + w->facts->units - 1) / w->facts->units;
+    return turns * ((uint64_t)s->tile_rows * s->tile_columns + (uint64_t)4 * s->lanes[0]);
+}
+
+static uint64_t cost(const qn__worker *w, const product *p) {
     if (p->groups[1] > MOST_DOWN)
         return UINT64_MAX;
-    return turns * ((uint64_t)s->tile_rows * s->tile_columns + (uint64_t)4 * s->lanes[0]);
+    return qn__gpu_cost(w, p->kernel, (uint64_t)p->groups[0] * p->groups[1]);
 }
 
 /* `large` is followed by its other variants, the last of them for CPUs. Large tiles do more
@@ -83,8 +85,7 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     launch_over(pass, QN__K_FETCH, pass->items, &c);
 }
 
-/* What layer `l` reads: in training after dropout. */
-static const qn__gpu_memory *input_of(const qn__gpu_pass *pass, uint32_t l) {
+const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t l) {
     const qn__worker *w = pass->worker;
     if (l == 0)
         return &w->inputs;
@@ -94,13 +95,17 @@ static const qn__gpu_memory *input_of(const qn__gpu_pass *pass, uint32_t l) {
 
 void qn__gpu_launch_forward(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
+    if (w->bits) {
+        qn__gpu_launch_whole_forward(pass);
+        return;
+    }
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
         const int drops = pass->training && l->dropped.bytes;
         const product p = choose(w, QN__K_FORWARD_LARGE, pass->items, l->layer->out);
         qn__gpu_call c = {0};
         qn__give_memory(&c, &w->step);
-        qn__give_memory(&c, input_of(pass, i));
+        qn__give_memory(&c, qn__gpu_input_of(pass, i));
         qn__give_memory(&c, &w->parameters);
         qn__give_wide(&c, l->weights);
         qn__give_wide(&c, l->biases);
@@ -118,9 +123,7 @@ void qn__gpu_launch_forward(qn__gpu_pass *pass) {
     }
 }
 
-/* Errors of a layer: two arrays in turn, since those of a layer are used up when the layer below
- * has its own. */
-static const qn__gpu_memory *errors_of(const qn__worker *w, uint32_t l) {
+const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *w, uint32_t l) {
     return &w->errors[(w->program->layers - 1 - l) % 2];
 }
 
@@ -136,7 +139,7 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__give_memory(&c, &w->classes);
     qn__give_memory(&c, &w->scores);
     qn__give_memory(&c, &w->finite);
-    qn__give_memory(&c, errors_of(w, last));
+    qn__give_memory(&c, qn__gpu_errors_of(w, last));
     qn__give(&c, l->out);
     qn__give(&c, (uint32_t)l->activation);
     qn__give(&c, (uint32_t)w->program->loss);
@@ -152,11 +155,11 @@ static void launch_errors(qn__gpu_pass *pass, uint32_t i) {
     const product p = choose(w, QN__K_ERRORS_LARGE, pass->items, l->layer->in);
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, errors_of(w, i));
+    qn__give_memory(&c, qn__gpu_errors_of(w, i));
     qn__give_memory(&c, &w->parameters);
     qn__give_wide(&c, l->weights);
     qn__give_memory(&c, &below->output);
-    qn__give_memory(&c, errors_of(w, i - 1));
+    qn__give_memory(&c, qn__gpu_errors_of(w, i - 1));
     qn__give_memory(&c, &w->numbers);
     qn__give(&c, l->layer->in);
     qn__give(&c, l->layer->out);
@@ -170,29 +173,28 @@ static void launch_errors(qn__gpu_pass *pass, uint32_t i) {
 
 /* Where the tiles of a gradient are too few for the device, its grains are parted among several
  * groups for each tile. */
-static void slice(const qn__gpu_pass *pass, product *p) {
+uint32_t qn__gpu_slices(const qn__gpu_pass *pass, uint64_t tiles) {
     const qn__worker *w = pass->worker;
-    const uint64_t tiles = (uint64_t)p->groups[0] * p->groups[1];
     const uint64_t grains = qn__gpu_pieces(pass->items, w->program->grain);
     if (!w->facts->atomics || w->facts->vectors || tiles * 2 > w->facts->units)
-        return;
+        return 1;
     const uint64_t wanted = w->facts->units / tiles;
-    p->groups[2] = (uint32_t)(wanted < grains ? wanted : grains);
+    return (uint32_t)(wanted < grains ? wanted : grains);
 }
 
 static void launch_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     product p = choose(w, QN__K_GRADIENT_LARGE, l->layer->in, l->layer->out);
-    slice(pass, &p);
+    p.groups[2] = qn__gpu_slices(pass, (uint64_t)p.groups[0] * p.groups[1]);
     if (p.groups[2] > 1 && !add && pass->status == QN_OK)
         pass->status =
             w->driver->clear(w->gpu, &w->sums, (size_t)l->weights * sizeof(int64_t),
                              (size_t)(l->biases - l->weights) * sizeof(int64_t), pass->err);
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, input_of(pass, i));
-    qn__give_memory(&c, errors_of(w, i));
+    qn__give_memory(&c, qn__gpu_input_of(pass, i));
+    qn__give_memory(&c, qn__gpu_errors_of(w, i));
     qn__give_memory(&c, &w->sums);
     qn__give_memory(&c, &w->status);
     qn__give_wide(&c, l->weights);
@@ -210,7 +212,7 @@ static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, errors_of(w, i));
+    qn__give_memory(&c, qn__gpu_errors_of(w, i));
     qn__give_memory(&c, &w->sums);
     qn__give_memory(&c, &w->status);
     qn__give_wide(&c, l->biases);
@@ -246,8 +248,8 @@ static void launch_learn(qn__gpu_pass *pass, uint32_t i) {
     const product p = product_of(QN__K_LEARN_VECTOR, l->layer->in, l->layer->out);
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, input_of(pass, i));
-    qn__give_memory(&c, errors_of(w, i));
+    qn__give_memory(&c, qn__gpu_input_of(pass, i));
+    qn__give_memory(&c, qn__gpu_errors_of(w, i));
     give_state(w, &c);
     qn__give_memory(&c, &w->status);
     qn__give_wide(&c, l->weights);
@@ -274,29 +276,34 @@ static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count,
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const float decay = w->program->weight_decay;
-    if (decay == 0.0f) {
+    if (decay == 0.0f)
         launch_update_of(pass, 0, w->padded, 0.0f);
-        return;
-    }
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
+    for (uint32_t i = 0; decay != 0.0f && i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
         launch_update_of(pass, l->weights, l->biases - l->weights, decay);
         launch_update_of(pass, l->biases, qn__gpu_ld(l->layer->out), 0.0f);
     }
+    qn__gpu_launch_weights(pass);
 }
 
 void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     /* A GPU has groups enough for each kernel; a CPU gains by what stays in its caches. */
-    const int fused = update && pass->worker->facts->vectors;
+    const int whole = pass->worker->bits != 0;
+    const int fused = update && pass->worker->facts->vectors && !whole;
     for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
-        if (i > 0)
+        if (whole)
+            qn__gpu_launch_whole_errors(pass, i);
+        else if (i > 0)
             launch_errors(pass, i);
         if (fused) {
             launch_learn(pass, i);
-        } else {
-            launch_gradient(pass, i, add);
-            launch_bias(pass, i, add);
+            continue;
         }
+        if (whole)
+            qn__gpu_launch_whole_gradient(pass, i, add);
+        else
+            launch_gradient(pass, i, add);
+        launch_bias(pass, i, add);
     }
     if (update && !fused)
         qn__gpu_launch_update(pass);

@@ -3,6 +3,7 @@
 #include "device/gpu_worker.h"
 
 void qn__gpu_place(qn__worker *w) {
+    uint64_t outputs = 0;
     w->padded = 0;
     for (uint32_t l = 0; l < w->program->layers; ++l) {
         const qn__layer *layer = &w->program->layer[l];
@@ -10,6 +11,8 @@ void qn__gpu_place(qn__worker *w) {
         w->layer[l].weights = w->padded;
         w->layer[l].biases = w->padded + layer->in * qn__gpu_ld(layer->out);
         w->padded = w->layer[l].biases + qn__gpu_ld(layer->out);
+        w->layer[l].output_place = (uint32_t)outputs;
+        outputs += qn__gpu_ld(layer->out);
     }
 }
 
@@ -19,7 +22,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 20 };
+enum { FIXED_PIECES = 20, WHOLE_PIECES = 6, LAYER_PIECES = 4 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->room * sizeof(float);
@@ -64,24 +67,59 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     return FIXED_PIECES;
 }
 
-static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[2]) {
+/* Bytes of `rows` rows of words of the program's digits. */
+static uint64_t words_bytes(const qn__worker *w, uint64_t rows, uint64_t words) {
+    return rows * words * (w->bits / 7) * sizeof(uint32_t);
+}
+
+/* Those of products of integers. */
+static uint32_t whole_pieces(qn__worker *w, piece *pieces) {
+    const qn__program *p = w->program;
+    if (!w->bits)
+        return 0;
+    const uint64_t along = qn__gpu_grain_words(p), grains = p->batch / p->grain + 1;
+    uint64_t outputs = 0, items = 0, inputs = 0;
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        const uint64_t in = p->layer[l].in, out = l > 0 ? p->layer[l].out : 0;
+        const uint64_t words = qn__gpu_words(in > out ? in : out);
+        outputs += qn__gpu_ld(p->layer[l].out);
+        items = words > items ? words : items;
+        inputs = in > inputs ? in : inputs;
+    }
+    const piece all[WHOLE_PIECES] = {
+        {&w->greatest_outputs, outputs * sizeof(uint32_t)},
+        {&w->greatest_items, w->room * sizeof(uint32_t)},
+        {&w->greatest_grains, 2 * p->layers * grains * sizeof(uint32_t)},
+        {&w->fixed_items, words_bytes(w, w->room, items)},
+        {&w->fixed_inputs, words_bytes(w, inputs, along)},
+        {&w->fixed_errors, words_bytes(w, widest(p), along)},
+    };
+    for (uint32_t i = 0; i < WHOLE_PIECES; ++i)
+        pieces[i] = all[i];
+    return WHOLE_PIECES;
+}
+
+static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECES]) {
     qn__gpu_layer *l = &w->layer[layer];
-    const uint64_t bytes = row_bytes(w, l->layer->out);
+    const uint64_t in = l->layer->in, out = l->layer->out, bytes = row_bytes(w, out);
     pieces[0] = (piece){&l->output, bytes};
     pieces[1] = (piece){&l->dropped, l->layer->drop_threshold ? bytes : 0};
+    pieces[2] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
+    pieces[3] = (piece){&l->by_input, layer > 0 ? words_bytes(w, in, qn__gpu_words(out)) : 0};
 }
 
 /* Calls `each` for all pieces; stops when it fails. */
 static qn_status walk(qn__worker *w, qn_status (*each)(qn__worker *, piece, void *, qn_error *),
                       void *context, qn_error *err) {
-    piece pieces[FIXED_PIECES];
-    const uint32_t fixed = fixed_pieces(w, pieces);
+    piece pieces[FIXED_PIECES + WHOLE_PIECES];
+    uint32_t fixed = fixed_pieces(w, pieces);
+    fixed += whole_pieces(w, pieces + fixed);
     qn_status status = QN_OK;
     for (uint32_t i = 0; status == QN_OK && i < fixed; ++i)
         status = each(w, pieces[i], context, err);
     for (uint32_t l = 0; status == QN_OK && l < w->program->layers; ++l) {
         layer_pieces(w, l, pieces);
-        for (uint32_t i = 0; status == QN_OK && i < 2; ++i)
+        for (uint32_t i = 0; status == QN_OK && i < LAYER_PIECES; ++i)
             status = each(w, pieces[i], context, err);
     }
     return status;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "device/gpu.h"
 #include "num/elementary.h"
+#include "num/fixed.h"
 #include "num/sums.h"
 
 #include <math.h>
@@ -124,13 +125,29 @@ static void fill_maps(trials *t) {
 
 /* Whether the contract says what comes out: conversion of what is far too large is nobody's. */
 static int is_defined(uint32_t op, uint32_t a) {
+    if (op == QN_TRIAL_WHOLE)
+        return fabsf(as_float(a)) < 0x1p30f;
     return op != QN_TRIAL_TO_UNITS || fabsf(as_float(a)) < 0x1p62f;
+}
+
+/* Shifts are spelled out: C leaves those of negative numbers open. */
+static int64_t shifted(uint64_t pair, uint32_t by) {
+    return (int64_t)(pair >> 63 ? ~(~pair >> by) : pair >> by);
+}
+
+/* c / 256 and the products of signed bytes. */
+static uint32_t dot(uint32_t a, uint32_t b, uint32_t c) {
+    int64_t sum = shifted((uint64_t)(int64_t)(int32_t)c, 8);
+    for (uint32_t i = 0; i < 32; i += 8)
+        sum += (int8_t)(uint8_t)(a >> i) * (int8_t)(uint8_t)(b >> i);
+    return (uint32_t)sum;
 }
 
 static uint64_t right(uint32_t op, uint32_t a, uint32_t b, uint32_t c) {
     const float x = as_float(a), y = as_float(b), z = as_float(c);
     const uint64_t pair = (uint64_t)b << 32 | a;
     const uint32_t shift = c & 63u;
+    int64_t units = 0;
     switch (op) {
     case QN_TRIAL_ADD:
         return as_bits(x + y);
@@ -154,8 +171,15 @@ static uint64_t right(uint32_t op, uint32_t a, uint32_t b, uint32_t c) {
         return (uint64_t)a * b;
     case QN_TRIAL_ADD64:
         return pair + ((uint64_t)a << 32 | c);
-    case QN_TRIAL_SHIFT64: /* spelled out: C leaves the shift of a negative number open */
-        return pair >> 63 ? ~(~pair >> shift) : pair >> shift;
+    case QN_TRIAL_SHIFT64:
+        return (uint64_t)shifted(pair, shift);
+    case QN_TRIAL_DOT:
+        return dot(a, b, c);
+    case QN_TRIAL_WHOLE:
+        return (uint32_t)qn__fix(x, 1.0f);
+    case QN_TRIAL_UNITS:
+        qn__fixed_units(shifted(pair, 2), -1 - (int64_t)shift, 0x1p61f, &units);
+        return (uint64_t)units;
     default:
         return 0;
     }
@@ -180,6 +204,9 @@ static const struct operation {
     {QN_TRIAL_PRODUCT, 0, 0, "a * b", "multiplies 32-bit integers to 64 bits wrongly"},
     {QN_TRIAL_ADD64, 0, 0, "ba + ac", "adds 64-bit integers wrongly"},
     {QN_TRIAL_SHIFT64, 0, 0, "ba >> c", "shifts 64-bit integers wrongly"},
+    {QN_TRIAL_WHOLE, 1, 0, "int32(a)", "rounds numbers to 32-bit integers wrongly"},
+    {QN_TRIAL_DOT, 0, 0, "bytes of a by those of b, + c / 256", "multiplies packed bytes wrongly"},
+    {QN_TRIAL_UNITS, 0, 0, "ba / 4 * 2^(-1 - c)", "rounds scaled 64-bit integers wrongly"},
 };
 
 enum { OPERATIONS = sizeof operations / sizeof *operations };

@@ -35,6 +35,10 @@ typedef enum defect {
     PRODUCT_OF_32_BITS,
     ADD_LOSES_CARRY,
     LESS_OR_EQUAL,
+    BYTES_WITHOUT_SIGN,
+    SUM_OF_BYTES_SATURATES,
+    WHOLE_CUT_OFF,
+    UNITS_TIES_UP,
     EXP_OF_LIBM,
     TANH_ONE_OFF,
     FAILS_TO_LAUNCH,
@@ -166,6 +170,32 @@ static float of_sum(defect d, uint64_t pair) {
     return d == SUMS_BY_DOUBLE ? (float)(double)(int64_t)pair : (float)(int64_t)pair;
 }
 
+static uint32_t dot(defect d, uint32_t a, uint32_t b, int32_t c) {
+    int32_t sum = c;
+    for (uint32_t i = 0; i < 32; i += 8) {
+        const uint8_t x = (uint8_t)(a >> i), y = (uint8_t)(b >> i);
+        /* As an instruction of the other kind has it: the second operand's bytes unsigned. */
+        sum += (int8_t)x * (d == BYTES_WITHOUT_SIGN ? (int32_t)y : (int32_t)(int8_t)y);
+    }
+    return (uint32_t)(d == SUM_OF_BYTES_SATURATES && sum > 0x7fffff ? 0x7fffff : sum);
+}
+
+/* n / 4 * 2^(-1 - by) */
+static uint64_t scaled(defect d, uint64_t pair, uint32_t by) {
+    const int64_t n = (int64_t)pair >> 2;
+    if (by >= 63)
+        return 0;
+    const int64_t whole = n >> by >> 1, rest = n - (int64_t)((uint64_t)whole << by << 1);
+    const int64_t half = INT64_C(1) << by;
+    return (uint64_t)(whole + (rest > half || (rest == half && (d == UNITS_TIES_UP || whole & 1))));
+}
+
+static uint32_t rounded(defect d, float x) {
+    if (!(fabsf(x) < 0x1p30f))
+        return 0x7654321u; /* nobody's business */
+    return (uint32_t)(int32_t)(d == WHOLE_CUT_OFF ? x : rintf(x));
+}
+
 static uint64_t trial(defect d, uint32_t op, uint32_t a, uint32_t b, uint32_t c) {
     const int in = d == FLUSHES_OPERANDS || d == FLUSHES_TO_PLUS_ZERO,
               out = in + (d == FLUSHES_RESULTS);
@@ -187,6 +217,12 @@ static uint64_t trial(defect d, uint32_t op, uint32_t a, uint32_t b, uint32_t c)
         return d == PRODUCT_OF_32_BITS ? a * b : (uint64_t)a * b;
     case QN_TRIAL_ADD64:
         return d == ADD_LOSES_CARRY ? (uint64_t)(b + a) << 32 | (uint32_t)(a + c) : sum;
+    case QN_TRIAL_DOT:
+        return dot(d, a, b, (int32_t)c >> 8);
+    case QN_TRIAL_WHOLE:
+        return rounded(d, x);
+    case QN_TRIAL_UNITS:
+        return scaled(d, pair, c & 63u);
     default:
         return shifted(d, pair, c & 63u);
     }
@@ -284,6 +320,10 @@ static void test_every_defect_is_named(void **state) {
         {PRODUCT_OF_32_BITS, "multiplies 32-bit integers to 64 bits wrongly"},
         {ADD_LOSES_CARRY, "adds 64-bit integers wrongly"},
         {LESS_OR_EQUAL, "compares wrongly"},
+        {BYTES_WITHOUT_SIGN, "multiplies packed bytes wrongly"},
+        {SUM_OF_BYTES_SATURATES, "multiplies packed bytes wrongly"},
+        {WHOLE_CUT_OFF, "rounds numbers to 32-bit integers wrongly"},
+        {UNITS_TIES_UP, "rounds scaled 64-bit integers wrongly"},
         {EXP_OF_LIBM, "its exp is not the contract's"},
         {TANH_ONE_OFF, "its tanh is not the contract's"},
     };

@@ -74,9 +74,11 @@ qn_status qn__gpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
         status = move(w, &w->parameters, state->parameters, NULL, err);
     for (uint32_t s = 0; status == QN_OK && s < w->slots && state->slot[s]; ++s)
         status = move(w, &w->slot[s], state->slot[s], NULL, err);
+    qn__gpu_pass pass = {.worker = w, .status = status, .err = err};
+    qn__gpu_launch_weights(&pass);
     w->sums_count = 0;
     w->tally = (qn__tally){0};
-    return status;
+    return pass.status;
 }
 
 qn_status qn__gpu_save(qn__worker *w, qn__state *state, qn_error *err) {

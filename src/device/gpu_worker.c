@@ -2,8 +2,9 @@
 #include "device/gpu_worker.h"
 
 #include "base/memory.h"
+#include "num/fixed.h"
 
-int qn__gpu_supports(const qn__program *program) { return program->arith == QN__ARITH_F32; }
+int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
 
 /* Numbers that never change: the scaled bytes, mean and inverse. */
 static qn_status fill(qn__worker *w, qn_error *err) {
@@ -29,6 +30,7 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     w->driver = driver;
     w->program = program;
     w->slots = qn__optimizer_slots(program->optimizer);
+    w->bits = (uint32_t)qn__arith_bits(program->arith);
     w->room = qn__apply_room(program);
     if (program->batch > w->room)
         w->room = program->batch;

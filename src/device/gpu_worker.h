@@ -17,6 +17,10 @@ typedef struct qn__gpu_layer {
     uint64_t weights, biases; /* in floats; the biases lie behind the weights like one more row */
     qn__gpu_memory output;    /* [rows][ld(out)], before dropout */
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
+    /* Of products of integers (docs/exactness.md 15): weights as words along the inputs and, but in
+     * the first layer, along the outputs; the place in greatest_outputs. */
+    qn__gpu_memory by_output, by_input;
+    uint32_t output_place;
 } qn__gpu_layer;
 
 /* A set of items that was trained on, which nobody changes while the worker is open. */
@@ -68,6 +72,12 @@ struct qn__worker {
     qn__gpu_memory canonical; /* sums on their way; made when the worker first shares a step */
     qn__gpu_memory unit, mean, inverse, inputs, errors[2];
     qn__gpu_memory numbers, targets, loss, classes, scores, finite; /* of each item */
+    /* Of products of integers: bits of the greatest magnitudes of the blocks (of each layer's
+     * outputs; of items; of each grain's inputs, layer after layer, then of its errors), and
+     * operands as words, of one product at a time. */
+    uint32_t bits; /* 0: products are chains of floats */
+    qn__gpu_memory greatest_outputs, greatest_items, greatest_grains;
+    qn__gpu_memory fixed_items, fixed_inputs, fixed_errors;
     qn__gpu_memory sent_values, sent_rows; /* of one batch, where a feed does not lie there */
     qn__gpu_feed feed[QN__GPU_FEEDS];
     uint64_t clock; /* counts uses of feeds and recordings, and the feeds themselves */
@@ -127,7 +137,19 @@ qn_status qn__gpu_send_targets(qn__worker *worker, const qn__batch *batch, qn_er
 qn_status qn__gpu_send_step(qn__worker *worker, const qn__batch *batch,
                             const qn__gpu_source *source, const qn__update *update, qn_error *err);
 
-/* gpu_launch.c: each enqueues its kernel for all items of the pass. */
+/* gpu_launch.c */
+
+/* What layer `layer` reads, in training after dropout. */
+const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t layer);
+/* Errors of a layer: two arrays in turn, since those of a layer are used up when the layer below
+ * has its own. */
+const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *worker, uint32_t layer);
+/* About how long a variant of a product takes that has so many tiles. */
+uint64_t qn__gpu_cost(const qn__worker *worker, qn__kernel kernel, uint64_t tiles);
+/* Among how many groups each of so many tiles of a gradient parts its grains. */
+uint32_t qn__gpu_slices(const qn__gpu_pass *pass, uint64_t tiles);
+
+/* Each enqueues its kernel for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);
 void qn__gpu_launch_forward(qn__gpu_pass *pass);
 void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags);
@@ -137,6 +159,15 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update);
 void qn__gpu_launch_update(qn__gpu_pass *pass);
 void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags);
 void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel);
+
+/* gpu_integers.c: the same for products of integers; layer by layer. */
+void qn__gpu_launch_weights(qn__gpu_pass *pass); /* all layers' words; after every change of them */
+void qn__gpu_launch_whole_forward(qn__gpu_pass *pass);
+void qn__gpu_launch_whole_errors(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_whole_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+/* Numbers of a row of words along n numbers, and along a batch of grains. */
+uint64_t qn__gpu_words(uint64_t n);
+uint64_t qn__gpu_grain_words(const qn__program *program);
 
 /* gpu_step.c */
 

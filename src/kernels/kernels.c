@@ -27,6 +27,46 @@ static const qn__kernel_shape shapes[QN__KERNELS] = {
     [QN__K_BIAS_VECTOR] = {"qn_bias_vector", "MMMMUuufu", {1, 1}, 0, 0, 64, 1},
     [QN__K_UPDATE] = {"qn_update", "MMMMMUUufffffff", {256, 1}, 0, 0, 256, 0},
     [QN__K_UPDATE_VECTOR] = {"qn_update_vector", "MMMMMUUufffffff", {1, 1}, 0, 0, 4096, 1},
+    [QN__K_FIX_ITEMS] = {"qn_fix_items", "MMMMMMuuuuu", {128, 1}, 0, 0, 1, 0},
+    [QN__K_FIX_GRAINS] = {"qn_fix_grains", "MMMMuuu", {256, 1}, 0, 0, 1, 0},
+    [QN__K_GREATEST] = {"qn_greatest", "MMUuuu", {256, 1}, 0, 0, 1, 0},
+    [QN__K_FIX_WEIGHTS] = {"qn_fix_weights", "MMMMUuuuuu", {256, 1}, 0, 0, 1, 0},
+    [QN__K_WHOLE_FORWARD_I7_LARGE] =
+        {"qn_whole_forward_i7_large", "MMMMMMUMMMuuuuuufU", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_FORWARD_I7_SMALL] =
+        {"qn_whole_forward_i7_small", "MMMMMMUMMMuuuuuufU", {128, 1}, 16, 32, 0, 0},
+    [QN__K_WHOLE_FORWARD_I14_LARGE] =
+        {"qn_whole_forward_i14_large", "MMMMMMUMMMuuuuuufU", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_FORWARD_I14_SMALL] =
+        {"qn_whole_forward_i14_small", "MMMMMMUMMMuuuuuufU", {128, 1}, 16, 32, 0, 0},
+    [QN__K_WHOLE_FORWARD_I21_LARGE] =
+        {"qn_whole_forward_i21_large", "MMMMMMUMMMuuuuuufU", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_FORWARD_I21_SMALL] =
+        {"qn_whole_forward_i21_small", "MMMMMMUMMMuuuuuufU", {128, 1}, 16, 32, 0, 0},
+    [QN__K_WHOLE_ERRORS_I7_LARGE] =
+        {"qn_whole_errors_i7_large", "MMMMMMMuuuuufU", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_ERRORS_I7_SMALL] =
+        {"qn_whole_errors_i7_small", "MMMMMMMuuuuufU", {128, 1}, 16, 32, 0, 0},
+    [QN__K_WHOLE_ERRORS_I14_LARGE] =
+        {"qn_whole_errors_i14_large", "MMMMMMMuuuuufU", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_ERRORS_I14_SMALL] =
+        {"qn_whole_errors_i14_small", "MMMMMMMuuuuufU", {128, 1}, 16, 32, 0, 0},
+    [QN__K_WHOLE_ERRORS_I21_LARGE] =
+        {"qn_whole_errors_i21_large", "MMMMMMMuuuuufU", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_ERRORS_I21_SMALL] =
+        {"qn_whole_errors_i21_small", "MMMMMMMuuuuufU", {128, 1}, 16, 32, 0, 0},
+    [QN__K_WHOLE_GRADIENT_I7_LARGE] =
+        {"qn_whole_gradient_i7_large", "MMMMMMUuuuuufuu", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_GRADIENT_I7_SMALL] =
+        {"qn_whole_gradient_i7_small", "MMMMMMUuuuuufuu", {128, 1}, 16, 32, 0, 0},
+    [QN__K_WHOLE_GRADIENT_I14_LARGE] =
+        {"qn_whole_gradient_i14_large", "MMMMMMUuuuuufuu", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_GRADIENT_I14_SMALL] =
+        {"qn_whole_gradient_i14_small", "MMMMMMUuuuuufuu", {128, 1}, 16, 32, 0, 0},
+    [QN__K_WHOLE_GRADIENT_I21_LARGE] =
+        {"qn_whole_gradient_i21_large", "MMMMMMUuuuuufuu", {256, 1}, 64, 64, 0, 0},
+    [QN__K_WHOLE_GRADIENT_I21_SMALL] =
+        {"qn_whole_gradient_i21_small", "MMMMMMUuuuuufuu", {128, 1}, 16, 32, 0, 0},
     [QN__K_TALLY] = {"qn_tally", "MMMMMMu", {256, 1}, 0, 0, 0, 0},
     [QN__K_SUMS_OUT] = {"qn_sums_out", "MMUuuU", {256, 1}, 0, 0, 256, 0},
     [QN__K_SUMS_OUT_VECTOR] = {"qn_sums_out_vector", "MMUuuU", {1, 1}, 0, 0, 4096, 1},

@@ -32,6 +32,15 @@ typedef struct qn_float4 {
     float y, z, w;
 } qn_float4;
 
+typedef struct qn_int2 {
+    _Alignas(8) int32_t x;
+    int32_t y;
+} qn_int2;
+typedef struct qn_int4 {
+    _Alignas(16) int32_t x;
+    int32_t y, z, w;
+} qn_int4;
+
 #define QN_KERNEL(lanes) void
 #define QN_KERNEL_OF(lanes, groups) void
 #define QN_FN static inline
@@ -61,6 +70,7 @@ static inline float qn_as_float_bits(uint32_t i) {
 static inline int64_t qn_i64_of(float x) { return (int64_t)rintf(x); }
 #endif
 static inline float qn_float_of(int64_t i) { return (float)i; }
+static inline int32_t qn_i32_of(float x) { return (int32_t)rintf(x); }
 /* With QN_DIVIDE_BY_INTEGERS defined, exact.cl does both by integer arithmetic. */
 #ifndef QN_DIVIDE_BY_INTEGERS
 #define qn_div(a, b) ((a) / (b))

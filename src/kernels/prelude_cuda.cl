@@ -8,6 +8,8 @@ typedef int qn_i32;
 typedef unsigned char qn_u8;
 typedef float2 qn_float2;
 typedef float4 qn_float4;
+typedef int2 qn_int2;
+typedef int4 qn_int4;
 
 #define QN_KERNEL(lanes) extern "C" __global__ void __launch_bounds__(lanes)
 #define QN_KERNEL_OF(lanes, groups) extern "C" __global__ void __launch_bounds__(lanes, groups)
@@ -39,6 +41,10 @@ typedef float4 qn_float4;
 #define QN_CONVERT_IN_THIRDS 1
 #endif
 #define qn_float_of(i) __ll2float_rn(i)
+#define qn_i32_of(x) __float2int_rn(x)
+#if __CUDA_ARCH__ >= 610
+#define qn_dot(a, b, c) __dp4a(a, b, c)
+#endif
 #define qn_div(a, b) __fdiv_rn(a, b)
 #define qn_sqrt(a) __fsqrt_rn(a)
 

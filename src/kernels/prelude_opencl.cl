@@ -3,6 +3,7 @@
  *
  *   QN_CORRECT_DIVIDE  the device rounds division and square root correctly, and was asked to
  *   QN_ATOMICS64       it adds 64-bit integers atomically (cl_khr_int64_base_atomics)
+ *   QN_DOT             it has products of packed bytes (cl_khr_integer_dot_product)
  *   QN_VECTORS         it is a CPU: the vector kernels belong to the program */
 #define QN_KERNEL_TEXT 1
 #pragma OPENCL FP_CONTRACT OFF
@@ -17,6 +18,8 @@ typedef int qn_i32;
 typedef uchar qn_u8;
 typedef float2 qn_float2;
 typedef float4 qn_float4;
+typedef int2 qn_int2;
+typedef int4 qn_int4;
 
 #define QN_KERNEL(lanes) __kernel __attribute__((reqd_work_group_size(lanes, 1, 1))) void
 #define QN_KERNEL_OF(lanes, groups) QN_KERNEL(lanes)
@@ -45,6 +48,10 @@ typedef float4 qn_float4;
 #define qn_i64_of(x) convert_long(qn_rint(x))
 #endif
 #define qn_float_of(i) convert_float_rte((qn_i64)(i))
+#define qn_i32_of(x) convert_int_rte(x)
+#ifdef QN_DOT
+#define qn_dot(a, b, c) ((c) + dot_4x8packed_ss_int((qn_u32)(a), (qn_u32)(b)))
+#endif
 #ifdef QN_CORRECT_DIVIDE
 #define qn_div(a, b) ((a) / (b))
 #define qn_sqrt(a) sqrt(a)

@@ -64,6 +64,87 @@ static void sums_in(void *const *a) { qn_sums_in(M(0), M(1), U(2), u(3), u(4), U
 static void map(void *const *a) { qn_map(M(0), M(1), U(2), u(3)); }
 static void trial(void *const *a) { qn_trial(M(0), M(1), M(2), M(3), U(4), u(5)); }
 
+static void whole_forward_i7_large(void *const *a) {
+    qn_whole_forward_i7_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
+                              u(11), u(12), u(13), u(14), u(15), f(16), U(17));
+}
+static void whole_forward_i7_small(void *const *a) {
+    qn_whole_forward_i7_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
+                              u(11), u(12), u(13), u(14), u(15), f(16), U(17));
+}
+static void whole_forward_i14_large(void *const *a) {
+    qn_whole_forward_i14_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
+                               u(11), u(12), u(13), u(14), u(15), f(16), U(17));
+}
+static void whole_forward_i14_small(void *const *a) {
+    qn_whole_forward_i14_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
+                               u(11), u(12), u(13), u(14), u(15), f(16), U(17));
+}
+static void whole_forward_i21_large(void *const *a) {
+    qn_whole_forward_i21_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
+                               u(11), u(12), u(13), u(14), u(15), f(16), U(17));
+}
+static void whole_forward_i21_small(void *const *a) {
+    qn_whole_forward_i21_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
+                               u(11), u(12), u(13), u(14), u(15), f(16), U(17));
+}
+static void whole_errors_i7_large(void *const *a) {
+    qn_whole_errors_i7_large(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
+                             u(11), f(12), U(13));
+}
+static void whole_errors_i7_small(void *const *a) {
+    qn_whole_errors_i7_small(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
+                             u(11), f(12), U(13));
+}
+static void whole_errors_i14_large(void *const *a) {
+    qn_whole_errors_i14_large(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
+                              u(11), f(12), U(13));
+}
+static void whole_errors_i14_small(void *const *a) {
+    qn_whole_errors_i14_small(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
+                              u(11), f(12), U(13));
+}
+static void whole_errors_i21_large(void *const *a) {
+    qn_whole_errors_i21_large(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
+                              u(11), f(12), U(13));
+}
+static void whole_errors_i21_small(void *const *a) {
+    qn_whole_errors_i21_small(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
+                              u(11), f(12), U(13));
+}
+static void whole_gradient_i7_large(void *const *a) {
+    qn_whole_gradient_i7_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
+                               u(11), f(12), u(13), u(14));
+}
+static void whole_gradient_i7_small(void *const *a) {
+    qn_whole_gradient_i7_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
+                               u(11), f(12), u(13), u(14));
+}
+static void whole_gradient_i14_large(void *const *a) {
+    qn_whole_gradient_i14_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
+                                u(11), f(12), u(13), u(14));
+}
+static void whole_gradient_i14_small(void *const *a) {
+    qn_whole_gradient_i14_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
+                                u(11), f(12), u(13), u(14));
+}
+static void whole_gradient_i21_large(void *const *a) {
+    qn_whole_gradient_i21_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
+                                u(11), f(12), u(13), u(14));
+}
+static void whole_gradient_i21_small(void *const *a) {
+    qn_whole_gradient_i21_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
+                                u(11), f(12), u(13), u(14));
+}
+static void fix_items(void *const *a) {
+    qn_fix_items(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10));
+}
+static void fix_grains(void *const *a) { qn_fix_grains(M(0), M(1), M(2), M(3), u(4), u(5), u(6)); }
+static void greatest(void *const *a) { qn_greatest(M(0), M(1), U(2), u(3), u(4), u(5)); }
+static void fix_weights(void *const *a) {
+    qn_fix_weights(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), u(9));
+}
+
 static const qn_emulated_kernel kernels[] = {
     {"qn_fetch", "MMMMMMMMMMuuuu", fetch},
     {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
@@ -81,6 +162,28 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_sums_out", "MMUuuU", sums_out},
     {"qn_sums_in", "MMUuuU", sums_in},
     {"qn_map", "MMUu", map},
+    {"qn_whole_forward_i7_large", "MMMMMMUMMMuuuuuufU", whole_forward_i7_large},
+    {"qn_whole_forward_i7_small", "MMMMMMUMMMuuuuuufU", whole_forward_i7_small},
+    {"qn_whole_forward_i14_large", "MMMMMMUMMMuuuuuufU", whole_forward_i14_large},
+    {"qn_whole_forward_i14_small", "MMMMMMUMMMuuuuuufU", whole_forward_i14_small},
+    {"qn_whole_forward_i21_large", "MMMMMMUMMMuuuuuufU", whole_forward_i21_large},
+    {"qn_whole_forward_i21_small", "MMMMMMUMMMuuuuuufU", whole_forward_i21_small},
+    {"qn_whole_errors_i7_large", "MMMMMMMuuuuufU", whole_errors_i7_large},
+    {"qn_whole_errors_i7_small", "MMMMMMMuuuuufU", whole_errors_i7_small},
+    {"qn_whole_errors_i14_large", "MMMMMMMuuuuufU", whole_errors_i14_large},
+    {"qn_whole_errors_i14_small", "MMMMMMMuuuuufU", whole_errors_i14_small},
+    {"qn_whole_errors_i21_large", "MMMMMMMuuuuufU", whole_errors_i21_large},
+    {"qn_whole_errors_i21_small", "MMMMMMMuuuuufU", whole_errors_i21_small},
+    {"qn_whole_gradient_i7_large", "MMMMMMUuuuuufuu", whole_gradient_i7_large},
+    {"qn_whole_gradient_i7_small", "MMMMMMUuuuuufuu", whole_gradient_i7_small},
+    {"qn_whole_gradient_i14_large", "MMMMMMUuuuuufuu", whole_gradient_i14_large},
+    {"qn_whole_gradient_i14_small", "MMMMMMUuuuuufuu", whole_gradient_i14_small},
+    {"qn_whole_gradient_i21_large", "MMMMMMUuuuuufuu", whole_gradient_i21_large},
+    {"qn_whole_gradient_i21_small", "MMMMMMUuuuuufuu", whole_gradient_i21_small},
+    {"qn_fix_items", "MMMMMMuuuuu", fix_items},
+    {"qn_fix_grains", "MMMMuuu", fix_grains},
+    {"qn_greatest", "MMUuuu", greatest},
+    {"qn_fix_weights", "MMMMUuuuuu", fix_weights},
     {"qn_trial", "MMMMUu", trial},
 };
 

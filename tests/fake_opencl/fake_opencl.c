@@ -142,6 +142,9 @@ EXPORT int32_t clGetDeviceInfo(qn__cl_device device, uint32_t name, size_t room,
             return answer_text(embedded == 2 ? "cles_khr_int64" : "", room, value, size);
         if (fake_plan("atomics", 1) == 0)
             return answer_text("cl_khr_fp64", room, value, size);
+        if (fake_plan("dots", 0))
+            return answer_text("cl_khr_int64_base_atomics cl_khr_integer_dot_product", room, value,
+                               size);
         break;
     case QN__CL_DEVICE_VERSION:
         if (fake_plan("version", 12) == 11)
@@ -204,6 +207,11 @@ EXPORT int32_t clReleaseMemObject(qn__cl_memory memory) {
 
 /* ---------------------------------------------------------------- programs */
 
+/* What a device with products of packed bytes computes. */
+static const char sum_of_bytes[] =
+    "(as_char4(a).s0 * as_char4(b).s0 + as_char4(a).s1 * as_char4(b).s1 + "
+    "as_char4(a).s2 * as_char4(b).s2 + as_char4(a).s3 * as_char4(b).s3)";
+
 /* The text with one piece of it replaced; the program ends when it has no such piece. */
 static char *changed(const char *text, const char *from, const char *to) {
     const char *at = strstr(text, from);
@@ -228,6 +236,9 @@ EXPORT qn__cl_program clCreateProgramWithSource(qn__cl_context context, uint32_t
         other = changed(*text, "qn_fma(a, b, c) fma(a, b, c)", "qn_fma(a, b, c) ((a) * (b) + (c))");
     if (fake_plan("wrong", 0))
         other = changed(*text, "convert_float_rte(", "convert_float_rtz(");
+    if (fake_plan("dots", 0) > 1)
+        other = changed(*text, "dot_4x8packed_ss_int((qn_u32)(a), (qn_u32)(b))",
+                        fake_plan("dots", 0) == 2 ? "(a) * (b)" : sum_of_bytes);
     const char *given = other ? other : *text;
     const qn__cl_program program = call(context, texts, &given, lengths, code);
     free(other);

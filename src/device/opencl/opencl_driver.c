@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/opencl/opencl_gpu.h"
+#include "device/notes.h"
 #include "device/opencl/opencl_table.h"
 
 #include <pthread.h>
@@ -179,6 +180,34 @@ static qn_status open_queue(qn__gpu *gpu, qn_error *err) {
     return code == QN__CL_SUCCESS ? QN_OK : qn__cl_fail(gpu, code, "open", err);
 }
 
+static qn_status build_and_test(qn__gpu *gpu, qn_error *err) {
+    const qn_status status = qn__cl_build(gpu, err);
+    return status == QN_OK ? qn__gpu_selftest(&qn__opencl_driver, gpu, err) : status;
+}
+
+/* A program that is refused is tried again without what the device may do without. */
+static qn_status make_program(qn__gpu *gpu, qn_error *err) {
+    qn_error first = {0};
+    char note[384];
+    gpu->dots = gpu->entry->dots;
+    qn_status status = build_and_test(gpu, gpu->dots ? &first : err);
+    if (status == QN_OK || !gpu->dots)
+        return status;
+    if (status != QN_UNSUPPORTED) {
+        if (err)
+            *err = first;
+        return status;
+    }
+    qn__cl_drop_program(gpu);
+    gpu->dots = 0;
+    status = build_and_test(gpu, err);
+    snprintf(note, sizeof note, "%s goes on without cl_khr_integer_dot_product: %.160s",
+             gpu->entry->label, first.what);
+    if (status == QN_OK)
+        qn__device_tell(note);
+    return status;
+}
+
 static qn_status open_gpu(uint32_t index, const qn_compute *compute, qn__gpu **out, qn_error *err) {
     const qn__cl_api *cl;
     const qn__cl_entry *const entry = qn__cl_entry_at(index, &cl);
@@ -200,9 +229,7 @@ static qn_status open_gpu(uint32_t index, const qn_compute *compute, qn__gpu **o
     if (status == QN_OK)
         status = qn__cl_stage(gpu, err);
     if (status == QN_OK)
-        status = qn__cl_build(gpu, err);
-    if (status == QN_OK)
-        status = qn__gpu_selftest(&qn__opencl_driver, gpu, err);
+        status = make_program(gpu, err);
     if (status == QN_OK) {
         *out = gpu;
         gpu->traffic = (qn__traffic){0};

@@ -43,6 +43,7 @@ struct qn__gpu {
     double timeout;
     qn__cl_health health;
     int32_t failure; /* of a device that failed: the code */
+    int dots;        /* 1: the program takes the device's products of packed bytes */
 
     qn__cl_context context;
     qn__cl_queue queue;
@@ -81,6 +82,9 @@ void qn__cl_drop(const qn__gpu *gpu, qn__cl_event *event);
 /* Builds the program, or takes it from the cache, and makes its kernels. QN_UNSUPPORTED, with the
  * first lines of the compiler's log, when it cannot be built. */
 qn_status qn__cl_build(qn__gpu *gpu, qn_error *err);
+
+/* Gives the program back, so that another can be built. */
+void qn__cl_drop_program(qn__gpu *gpu);
 
 /* The staging memory, and its pieces. */
 qn_status qn__cl_stage(qn__gpu *gpu, qn_error *err);

@@ -16,6 +16,7 @@ typedef struct qn__cl_entry {
     uint32_t pci[4];        /* domain, bus, device, function */
     int has_pci;
     int is_cpu, correct_divide, atomics;
+    int dots; /* 1: it says that it multiplies packed bytes */
 } qn__cl_entry;
 
 /* Device `index`, or NULL; *api, when not NULL, gets the library. */

@@ -8,11 +8,13 @@
 
 enum { OPTIONS = 256, KEY = 1024, LOG = 1 << 16 };
 
-static void options_of(const qn__cl_entry *e, char options[OPTIONS]) {
-    snprintf(options, OPTIONS, "%s%s%s%s", qn__kernel_options(QN__OPENCL_C),
+static void options_of(const qn__gpu *gpu, char options[OPTIONS]) {
+    const qn__cl_entry *const e = gpu->entry;
+    snprintf(options, OPTIONS, "%s%s%s%s%s", qn__kernel_options(QN__OPENCL_C),
              e->correct_divide ? " -cl-fp32-correctly-rounded-divide-sqrt -DQN_CORRECT_DIVIDE=1"
                                : "",
-             e->atomics ? " -DQN_ATOMICS64=1" : "", e->is_cpu ? " -DQN_VECTORS=1" : "");
+             e->atomics ? " -DQN_ATOMICS64=1" : "", gpu->dots ? " -DQN_DOT=1" : "",
+             e->is_cpu ? " -DQN_VECTORS=1" : "");
 }
 
 /* Everything that a built program depends on. */
@@ -23,11 +25,12 @@ static void key_of(const qn__cl_entry *e, const char *options, char key[KEY]) {
              e->info.name, e->version, e->info.driver);
 }
 
-static void drop_program(qn__gpu *gpu) {
+void qn__cl_drop_program(qn__gpu *gpu) {
     for (int k = 0; k < QN__KERNELS; ++k)
         if (gpu->kernel[k])
             gpu->cl->release_kernel(gpu->kernel[k]);
     memset(gpu->kernel, 0, sizeof gpu->kernel);
+    memset(gpu->set, 0, sizeof gpu->set);
     if (gpu->program)
         gpu->cl->release_program(gpu->program);
     gpu->program = NULL;
@@ -74,7 +77,7 @@ static int take_cached(qn__gpu *gpu, const char *key) {
     if (code == QN__CL_SUCCESS)
         code = make_kernels(gpu, &name);
     if (code != QN__CL_SUCCESS)
-        drop_program(gpu);
+        qn__cl_drop_program(gpu);
     qn__free(binary);
     return code == QN__CL_SUCCESS;
 }
@@ -125,7 +128,7 @@ static qn_status fail_build(qn__gpu *gpu, int32_t code, const char *doing, qn_er
                                 log, NULL) == QN__CL_SUCCESS)
         first_lines(log, lines, sizeof lines);
     qn__free(log);
-    drop_program(gpu);
+    qn__cl_drop_program(gpu);
     qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: its compiler failed to %s: %s%s%s",
              gpu->entry->label, doing, qn__cl_error_name(code), lines[0] ? ": " : "", lines);
     return qn__remedy(err, QN_UNSUPPORTED, "%s", qn__cl_error_remedy(-11));
@@ -155,7 +158,7 @@ qn_status qn__cl_build(qn__gpu *gpu, qn_error *err) {
     char options[OPTIONS], key[KEY];
     const char *text = qn__kernel_text(QN__OPENCL_C), *name = "";
     int32_t code = QN__CL_SUCCESS;
-    options_of(gpu->entry, options);
+    options_of(gpu, options);
     key_of(gpu->entry, options, key);
     if (!keeps_its_own(gpu->entry) && take_cached(gpu, key))
         return check_groups(gpu, err);

@@ -1,0 +1,228 @@
+/* The kernels of products of integers (docs/exactness.md 15): what makes words of numbers, and the
+ * products of words. They stand where gpu_launch.c has one kernel for each product of floats. */
+#include "device/gpu_call.h"
+#include "device/gpu_worker.h"
+
+uint64_t qn__gpu_words(uint64_t n) { return (n + 31) / 32 * 8; }
+
+uint64_t qn__gpu_grain_words(const qn__program *p) {
+    return qn__gpu_pieces(p->batch, p->grain) * qn__gpu_pieces(p->grain, 4);
+}
+
+static void launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
+                   const qn__gpu_call *arguments) {
+    const qn__worker *w = pass->worker;
+    if (pass->status == QN_OK)
+        pass->status = w->driver->launch(w->gpu, kernel, groups, arguments->argument,
+                                         arguments->count, pass->err);
+}
+
+static void launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
+                        const qn__gpu_call *arguments) {
+    uint32_t groups[3];
+    qn__gpu_grid(kernel, work, groups);
+    launch(pass, kernel, groups, arguments);
+}
+
+static void clear(qn__gpu_pass *pass, const qn__gpu_memory *memory) {
+    const qn__worker *w = pass->worker;
+    if (pass->status == QN_OK)
+        pass->status = w->driver->clear(w->gpu, memory, 0, memory->bytes, pass->err);
+}
+
+/* A variant of a product, and its tiles, which follow each other in one direction. */
+typedef struct product {
+    qn__kernel kernel;
+    uint32_t groups[3];
+} product;
+
+static uint64_t tiles_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
+    const qn__kernel_shape *s = qn__kernel_shape_of(kernel);
+    return qn__gpu_pieces(rows, s->tile_rows) * qn__gpu_pieces(columns, s->tile_columns);
+}
+
+/* `first` is the large variant for one digit; those for more digits follow it in pairs. */
+static product choose(const qn__worker *w, qn__kernel first, uint64_t rows, uint64_t columns) {
+    const qn__kernel large = (qn__kernel)(first + 2 * (w->bits / 7 - 1));
+    const qn__kernel small = (qn__kernel)(large + 1);
+    const uint64_t few = tiles_of(large, rows, columns), many = tiles_of(small, rows, columns);
+    const int fine =
+        many <= INT32_MAX && qn__gpu_cost(w, small, many) < qn__gpu_cost(w, large, few);
+    return (product){fine ? small : large, {(uint32_t)(fine ? many : few), 1, 1}};
+}
+
+/* Places in greatest_grains. */
+static uint32_t inputs_place(const qn__gpu_pass *pass, uint32_t layer) {
+    const qn__program *p = pass->worker->program;
+    return layer * (p->batch / p->grain + 1);
+}
+static uint32_t errors_place(const qn__gpu_pass *pass, uint32_t layer) {
+    return inputs_place(pass, pass->worker->program->layers + layer);
+}
+
+void qn__gpu_launch_weights(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    if (!w->bits)
+        return;
+    clear(pass, &w->greatest_outputs);
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__gpu_layer *l = &w->layer[i];
+        const uint32_t in = l->layer->in, out = l->layer->out;
+        qn__gpu_call c = {0};
+        qn__give_memory(&c, &w->parameters);
+        qn__give_memory(&c, &w->greatest_outputs);
+        qn__give_wide(&c, l->weights);
+        qn__give(&c, in);
+        qn__give(&c, out);
+        qn__give(&c, l->output_place);
+        launch_over(pass, QN__K_GREATEST, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64), &c);
+        c = (qn__gpu_call){0};
+        qn__give_memory(&c, &w->parameters);
+        qn__give_memory(&c, &w->greatest_outputs);
+        qn__give_memory(&c, &l->by_output);
+        qn__give_memory(&c, i > 0 ? &l->by_input : &l->by_output);
+        qn__give_wide(&c, l->weights);
+        qn__give(&c, in);
+        qn__give(&c, out);
+        qn__give(&c, l->output_place);
+        qn__give(&c, w->bits);
+        qn__give(&c, i > 0 ? QN_FIX_BY_INPUT : 0);
+        launch_over(pass, QN__K_FIX_WEIGHTS, qn__gpu_pieces(out, 32) * qn__gpu_pieces(in, 32), &c);
+    }
+}
+
+/* Rows of a batch array: the greatest of each item, in training of each grain, and the items as
+ * words where `flags` ask for them. */
+static void fix_items(qn__gpu_pass *pass, const qn__gpu_memory *from, uint32_t columns,
+                      uint32_t output_place, uint32_t grain_place, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, from);
+    qn__give_memory(&c, &w->greatest_outputs);
+    qn__give_memory(&c, &w->greatest_items);
+    qn__give_memory(&c, &w->greatest_grains);
+    qn__give_memory(&c, &w->fixed_items);
+    qn__give(&c, columns);
+    qn__give(&c, w->bits);
+    qn__give(&c, output_place);
+    qn__give(&c, grain_place);
+    qn__give(&c, flags);
+    launch_over(pass, QN__K_FIX_ITEMS, pass->items, &c);
+}
+
+static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const int drops = pass->training && l->dropped.bytes;
+    const product p = choose(w, QN__K_WHOLE_FORWARD_I7_LARGE, pass->items, l->layer->out);
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, &w->fixed_items);
+    qn__give_memory(&c, &w->greatest_items);
+    qn__give_memory(&c, &l->by_output);
+    qn__give_memory(&c, &w->greatest_outputs);
+    qn__give_memory(&c, &w->parameters);
+    qn__give_wide(&c, l->biases);
+    qn__give_memory(&c, &l->output);
+    qn__give_memory(&c, drops ? &l->dropped : &w->step);
+    qn__give_memory(&c, &w->numbers);
+    qn__give(&c, l->layer->in);
+    qn__give(&c, l->layer->out);
+    qn__give(&c, l->output_place);
+    qn__give(&c, i);
+    qn__give(&c, (uint32_t)l->layer->activation);
+    qn__give(&c, drops ? l->layer->drop_threshold : 0);
+    qn__give_float(&c, l->layer->drop_keep);
+    qn__give_wide(&c, w->program->seed);
+    launch(pass, p.kernel, p.groups, &c);
+}
+
+void qn__gpu_launch_whole_forward(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    if (pass->training)
+        clear(pass, &w->greatest_grains);
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        fix_items(pass, qn__gpu_input_of(pass, i), w->layer[i].layer->in, 0, inputs_place(pass, i),
+                  pass->training ? QN_FIX_WORDS | QN_FIX_GRAINS : QN_FIX_WORDS);
+        launch_forward(pass, i);
+    }
+}
+
+/* 15.5 */
+void qn__gpu_launch_whole_errors(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i], *below = l - 1;
+    const uint32_t product_of_errors = i > 0 ? QN_FIX_WORDS | QN_FIX_WEIGHED : 0;
+    fix_items(pass, qn__gpu_errors_of(w, i), l->layer->out, l->output_place, errors_place(pass, i),
+              QN_FIX_GRAINS | product_of_errors);
+    if (i == 0)
+        return;
+    const product p = choose(w, QN__K_WHOLE_ERRORS_I7_LARGE, pass->items, l->layer->in);
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, &w->fixed_items);
+    qn__give_memory(&c, &w->greatest_items);
+    qn__give_memory(&c, &l->by_input);
+    qn__give_memory(&c, &below->output);
+    qn__give_memory(&c, qn__gpu_errors_of(w, i - 1));
+    qn__give_memory(&c, &w->numbers);
+    qn__give(&c, l->layer->in);
+    qn__give(&c, l->layer->out);
+    qn__give(&c, i - 1);
+    qn__give(&c, (uint32_t)below->layer->activation);
+    qn__give(&c, below->layer->drop_threshold);
+    qn__give_float(&c, below->layer->drop_keep);
+    qn__give_wide(&c, w->program->seed);
+    launch(pass, p.kernel, p.groups, &c);
+}
+
+/* A batch array as words along the items of each grain. */
+static void fix_grains(qn__gpu_pass *pass, const qn__gpu_memory *from, const qn__gpu_memory *to,
+                       uint32_t columns, uint32_t grain_place) {
+    const qn__worker *w = pass->worker;
+    const uint64_t grain = w->program->grain, grains = qn__gpu_pieces(pass->items, grain);
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, from);
+    qn__give_memory(&c, &w->greatest_grains);
+    qn__give_memory(&c, to);
+    qn__give(&c, columns);
+    qn__give(&c, w->bits);
+    qn__give(&c, grain_place);
+    launch_over(pass, QN__K_FIX_GRAINS,
+                grains * qn__gpu_pieces(grain, 32) * qn__gpu_pieces(columns, 32), &c);
+}
+
+/* 15.6 */
+void qn__gpu_launch_whole_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    product p = choose(w, QN__K_WHOLE_GRADIENT_I7_LARGE, l->layer->in, l->layer->out);
+    fix_grains(pass, qn__gpu_input_of(pass, i), &w->fixed_inputs, l->layer->in,
+               inputs_place(pass, i));
+    fix_grains(pass, qn__gpu_errors_of(w, i), &w->fixed_errors, l->layer->out,
+               errors_place(pass, i));
+    p.groups[2] = qn__gpu_slices(pass, p.groups[0]);
+    if (p.groups[2] > 1 && !add && pass->status == QN_OK)
+        pass->status =
+            w->driver->clear(w->gpu, &w->sums, (size_t)l->weights * sizeof(int64_t),
+                             (size_t)(l->biases - l->weights) * sizeof(int64_t), pass->err);
+    qn__gpu_call c = {0};
+    qn__give_memory(&c, &w->step);
+    qn__give_memory(&c, &w->fixed_inputs);
+    qn__give_memory(&c, &w->fixed_errors);
+    qn__give_memory(&c, &w->greatest_grains);
+    qn__give_memory(&c, &w->sums);
+    qn__give_memory(&c, &w->status);
+    qn__give_wide(&c, l->weights);
+    qn__give(&c, l->layer->in);
+    qn__give(&c, l->layer->out);
+    qn__give(&c, i);
+    qn__give(&c, inputs_place(pass, i));
+    qn__give(&c, errors_place(pass, i));
+    qn__give_float(&c, w->program->partial_limit);
+    qn__give(&c, p.groups[2]);
+    qn__give(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
+    launch(pass, p.kernel, p.groups, &c);
+}

@@ -1,0 +1,138 @@
+/* GRADIENT of integers over the tiles of whole.cl (15.6): rows are inputs, columns outputs, the sum
+ * runs over the items of a grain. Grains that follow each other with the same exponents go on in the
+ * same sums, where nothing is rounded and no partial can leave its range. */
+
+/* What is known of a grain before a product. */
+typedef struct QN_WHOLE(qn_scale) {
+    qn_i32 s;       /* of 2^s = 2^(ta + td) */
+    qn_u32 finite;  /* 0: 15.3 */
+    qn_u32 settled; /* 1: s >= 0, and every partial is below the limit */
+} QN_WHOLE(qn_scale);
+
+QN_FN QN_WHOLE(qn_scale) QN_WHOLE(qn_scale_of)(qn_u32 inputs, qn_u32 errors, qn_u32 grain,
+                                               float limit) {
+    QN_WHOLE(qn_scale) scale;
+    const qn_u32 bits = 7u * QN_DIGITS;
+    const qn_i32 ta = qn_block_exponent(bits, inputs), td = qn_block_exponent(bits, errors);
+    /* Below 2^top: so many products of integers that are each below 2^(bits - 1). */
+    qn_i32 top = 2 * (qn_i32)bits - 2;
+    for (qn_u32 n = grain - 1u; n != 0u; n >>= 1)
+        ++top;
+    scale.finite = ta != QN_NOT_FINITE && td != QN_NOT_FINITE ? 1u : 0u;
+    scale.s = scale.finite != 0u ? ta + td : 0;
+    scale.settled = scale.s >= 0 && top + scale.s <= qn_log_of(limit) ? 1u : 0u;
+    return scale;
+}
+
+/* N of the lane's numbers become units in `total`, and begin anew; 1 when one left its range. */
+QN_FN qn_u32 QN_WHOLE(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
+                                     qn_i64 whole[QN_RUN][QN_RUN], qn_i64 total[QN_RUN][QN_RUN],
+                                     qn_i32 s, qn_u32 settled, float limit) {
+    qn_u32 bad = 0u;
+    QN_WHOLE(qn_gather)(acc, whole);
+    QN_UNROLL
+    for (qn_u32 i = 0u; i < QN_RUN; ++i) {
+        QN_UNROLL
+        for (qn_u32 j = 0u; j < QN_RUN; ++j) {
+            const qn_i64 n = whole[i][j];
+            whole[i][j] = 0;
+            if (settled != 0u) {
+                total[i][j] = qn_plus(total[i][j], (qn_i64)((qn_u64)n << s));
+            } else {
+                bad |= qn_units_leave(n, s, limit);
+                total[i][j] = qn_plus(total[i][j], qn_units_of(n, s));
+            }
+        }
+    }
+    return bad;
+}
+
+QN_KERNEL(QN_WHOLE_LANES)
+QN_WHOLE(qn_whole_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
+                            QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *greatest,
+                            QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
+                            qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
+                            qn_u32 errors, float limit, qn_u32 slices, qn_u32 flags) {
+    QN_LOCAL qn_int4 room[2u * QN_SLAB / 4u];
+    QN_LOCAL_POINTER qn_i32 *slabs = (QN_LOCAL_POINTER qn_i32 *)room;
+    const qn_u32 grain = step->grain, ld = qn_ld(out), words = qn_grain_words(grain);
+    const qn_u32 grains = (step->items + grain - 1u) / grain, width = grains * words;
+    const qn_u32 across = (out + QN_COLUMNS - 1u) / QN_COLUMNS;
+    const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
+    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / slices);
+    const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
+
+    qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN];
+    qn_i32 a[QN_UNITS_OF(QN_ROWS) * QN_DIGITS], b[QN_UNITS_OF(QN_COLUMNS) * QN_DIGITS];
+    qn_i64 whole[QN_RUN][QN_RUN], total[QN_RUN][QN_RUN];
+    QN_UNROLL
+    for (qn_u32 i = 0u; i < QN_RUN; ++i) {
+        QN_UNROLL
+        for (qn_u32 j = 0u; j < QN_RUN; ++j) {
+            whole[i][j] = total[i][j] = 0;
+            QN_UNROLL
+            for (qn_u32 s = 0u; s < QN_SUMS; ++s)
+                acc[s][i][j] = 0;
+        }
+    }
+    /* The slab of words at .. at+7 of grain g, fewer at the grain's end; the next is on its way. */
+    qn_u32 at = 0u, side = 0u, since = 0u, bad = 0u;
+    QN_WHOLE(qn_bring)(a, A, QN_ROWS, row, in, width, begin * words, words);
+    QN_WHOLE(qn_bring)(b, E, QN_COLUMNS, column, out, width, begin * words, words);
+    QN_WHOLE(qn_lay)(a, slabs, QN_ROWS);
+    QN_WHOLE(qn_lay)(b, slabs + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
+    qn_barrier();
+    QN_WHOLE(qn_scale)
+    now = QN_WHOLE(qn_scale_of)(greatest[inputs + begin], greatest[errors + begin], grain, limit);
+    QN_ROLLED
+    for (qn_u32 g = begin; g < end;) {
+        const qn_u32 left = words - at, last = left <= 8u ? 1u : 0u;
+        const qn_u32 next = last != 0u ? g + 1u : g, next_at = last != 0u ? 0u : at + 8u;
+        const qn_u32 more = next < end ? words - next_at : 0u;
+        QN_WHOLE(qn_bring)(a, A, QN_ROWS, row, in, width, next * words + next_at, more);
+        QN_WHOLE(qn_bring)(b, E, QN_COLUMNS, column, out, width, next * words + next_at, more);
+        QN_WHOLE(qn_multiply)(acc, slabs + side, last != 0u ? left : 8u);
+        side = QN_SLAB - side;
+        QN_WHOLE(qn_lay)(a, slabs + side, QN_ROWS);
+        QN_WHOLE(qn_lay)(b, slabs + side + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
+        qn_barrier();
+        if (++since == QN_FLUSH) {
+            QN_WHOLE(qn_gather)(acc, whole);
+            since = 0u;
+        }
+        if (last != 0u) {
+            QN_WHOLE(qn_scale) then = now;
+            if (next < end)
+                then = QN_WHOLE(qn_scale_of)(greatest[inputs + next], greatest[errors + next],
+                                             grain, limit);
+            bad |= 1u - now.finite;
+            if (next == end || now.settled == 0u || then.s != now.s) {
+                bad |= QN_WHOLE(qn_end_grains)(acc, whole, total, now.s, now.settled, limit);
+                since = 0u;
+            }
+            now = then;
+        }
+        g = next;
+        at = next_at;
+    }
+
+    QN_UNROLL
+    for (qn_u32 i = 0u; i < QN_RUN; ++i) {
+        QN_UNROLL
+        for (qn_u32 j = 0u; j < QN_RUN; ++j) {
+            const qn_u32 k = row + QN_WHOLE(qn_lane_row)() + i;
+            const qn_u32 o = column + QN_WHOLE(qn_lane_column)() + j;
+            QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * ld + o;
+            if (k >= in || o >= ld)
+                continue;
+            if (slices > 1u)
+                qn_atomic_add64(to, total[i][j]);
+            else if ((flags & QN_GRADIENT_ADD) != 0u)
+                *to = qn_plus(*to, total[i][j]);
+            else
+                *to = total[i][j];
+        }
+    }
+    if (bad != 0u)
+        qn_atomic_max(&status->bad_layer, layer + 1u);
+}
