@@ -44,7 +44,7 @@ endif()
 set(QUERN_SANITIZE_FLAGS "")
 if(QUERN_SANITIZE)
     set(QUERN_SANITIZE_FLAGS "-fsanitize=${QUERN_SANITIZE}" -fno-sanitize-recover=all
-        -fno-omit-frame-pointer -g)
+        -fno-omit-frame-pointer -g1)
     # Instrumented code makes GCC warn of what is not there; the other builds are the strict ones.
     list(APPEND QUERN_SANITIZE_FLAGS -Wno-error)
 endif()

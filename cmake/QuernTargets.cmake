@@ -27,6 +27,12 @@ if(QUERN_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU"
     list(APPEND QUERN_FLAGS_vnni "--param=asan-use-after-return=0")
     list(APPEND QUERN_FLAGS_amx "--param=asan-use-after-return=0")
 endif()
+# Instrumented, a kernel of many registers takes GCC twenty seconds and more; with fewer passes, five.
+if(QUERN_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    foreach(isa avx2 avx512 amx)
+        list(APPEND QUERN_FLAGS_${isa} -Og)
+    endforeach()
+endif()
 function(quern_for_this_machine variable)
     set(here "")
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)

@@ -15,7 +15,7 @@ import devices
 import hosts
 import launch
 import recipes
-import test_matrix
+import processor
 from cluster_job import Job
 
 A_FEW = ["dropout", "batch-50-grain-7", "batch-300-grain-1"]
@@ -123,7 +123,7 @@ def test_one_trace_of_all_ranks(launcher, quern, files, tmp_path):
 # ---------------------------------------------------------------- unequal ranks
 
 def test_instruction_sets(quern, files, tmp_path):
-    there = [isa for isa, lacking in test_matrix.instruction_sets("release") if not lacking]
+    there = processor.here()
     each = {rank: ["--isa", isa] for rank, isa in enumerate(there)}
     each[len(there)] = ["--isa", "auto"]
     for launcher in launch.LAUNCHERS:

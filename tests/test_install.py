@@ -1,7 +1,7 @@
 """What a packager does: build with other options, install, and use it from another project.
 
-The build is a shared library without zlib, the other way round from the one that all other tests
-use, so each option is tried both ways.
+The build is a shared library without zlib and without optimisation, the other way round from the one
+that all other tests use, so each option is tried both ways.
 """
 
 import gzip
@@ -56,7 +56,7 @@ def installed(folder, *options):
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     return installed(tmp_path_factory.mktemp("shared"), "-DBUILD_SHARED_LIBS=ON",
-                     "-DQUERN_ZLIB=OFF")
+                     "-DQUERN_ZLIB=OFF", "-DCMAKE_BUILD_TYPE=Debug")
 
 
 @pytest.fixture

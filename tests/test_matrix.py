@@ -31,7 +31,7 @@ MANY_GRAINS = ["batch-50-grain-7", "batch-300-grain-1"]
 BUILDS = {
     "release": (ALL, [1, 2, 3, 7, 16]),  # gcc -O3
     "clang": (ALL, [1, 3]),              # clang -O3
-    "debug": (ALL, [1, 3]),              # gcc -O0
+    "debug": (ALL, [3]),                 # gcc -O0
     "clang-debug": (ALL, [3]),           # clang -O0
     "aarch64": (ALL, [3]),               # gcc -O3 for Arm, under qemu-aarch64
     "asan": (A_FEW, [3]),

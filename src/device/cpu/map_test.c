@@ -41,12 +41,16 @@ static void same_as_reference(const qn__maps *maps, int f, size_t n, const float
                      maps->name, i, n, (double)y[i], (double)reference[f](x[i]));
 }
 
-/* Some four million floats, spread evenly over all bit patterns. */
+/* Some four million floats, spread evenly over all bit patterns; fewer where QN_TEST_STRIDE says
+ * so. */
 static void sample(const qn__maps *maps, int f, qn__map_function *map) {
-    enum { BLOCK = 4096, STRIDE = 1021 };
+    enum { BLOCK = 4096 };
     static float x[BLOCK], y[BLOCK];
-    for (uint64_t first = 0; first <= UINT32_MAX; first += (uint64_t)BLOCK * STRIDE) {
-        fill(x, BLOCK, (uint32_t)first, STRIDE);
+    const char *text = getenv("QN_TEST_STRIDE");
+    const uint32_t stride = text ? (uint32_t)strtoul(text, NULL, 10) : 1021;
+    assert_true(stride > 0);
+    for (uint64_t first = 0; first <= UINT32_MAX; first += (uint64_t)BLOCK * stride) {
+        fill(x, BLOCK, (uint32_t)first, stride);
         map(BLOCK, x, y);
         same_as_reference(maps, f, BLOCK, x, y);
     }
