@@ -34,6 +34,7 @@ aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu | the Arm build of the matrix
 qemu-aarch64    | qemu-user             | runs the Arm build
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
+pkg-config      | pkg-config            | finds the installed library as users do
 setarch         | util-linux            | runs the thread sanitizer with addresses in place
 mpirun.openmpi  | openmpi-bin           | ranks started by Open MPI 4.1
 mpiexec.mpich   | mpich                 | ranks started by MPICH

@@ -12,14 +12,20 @@ set -eu
 cd "$(dirname "$0")/.."
 
 echo "test: setting up"
-scripts/setup.sh || echo "test: going on with what is here"
+unset QUERN_TEST_INSTALLED
+if scripts/setup.sh; then
+    export QUERN_TEST_INSTALLED=yes # then nothing that it installs may be missed: tests/conftest.py
+else
+    echo "test: going on with what is here"
+fi
 if ! .venv/bin/python -c 'import pytest, xdist, pytest_timeout' 2>/dev/null; then
     echo "test: pytest and its plugins are not in .venv, so nothing can be tested; see above." >&2
     exit 1
 fi
 
-# Two tests at a time on two cores; more workers than four only wait for one another's builds.
-workers=$(nproc)
+# One test more at a time than there are cores, for many of them wait: for ranks that are silent, for
+# Slurm, for packages. More workers than four only wait for one another's builds.
+workers=$(($(nproc) + 1))
 [ "$workers" -le 4 ] || workers=4
 echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
 echo "test: compilers, processors and threads; $workers at a time, logs of builds in .cache/tests"

@@ -36,7 +36,8 @@ def pocl(count=1, build="release", environment=None):
     found, absent = listed(builds.command(build, program), environment)
     names = [name for name, row in found.items() if row["platform"] == POCL]
     if not names:
-        pytest.skip(f"no PoCL here: {absent.get('opencl', 'other OpenCL devices only')}")
+        pytest.skip(f"no PoCL here: {absent.get('opencl', 'other OpenCL devices only')}; "
+                    "scripts/setup.sh says how to get it")
     for name in names:
         assert not found[name]["refused"], found[name]["reason"]
     assert len(names) >= count, f"PoCL shows {names} for POCL_DEVICES={environment['POCL_DEVICES']}"

@@ -73,7 +73,7 @@ def test_conformance(fakes, gpu, plan, cases):
 def run_conformance(folder, preset, cases, status=0):
     program = folder / "tests" / "device.conformance"
     if not program.exists():
-        pytest.skip("cmocka not found when configuring, so no C test was built")
+        pytest.skip("no cmocka, so no C tests; scripts/setup.sh says how to get it")
     env = {**builds.environment(preset), "QN_TEST_CASES": str(cases)}
     done = subprocess.run(builds.command(preset, program), env=env, capture_output=True, text=True,
                           timeout=600)

@@ -327,7 +327,7 @@ def test_conformance_without_what_may_lack(quern, fake):
     correctly nor adds 64-bit integers atomically."""
     program = Path(quern).parent / "tests" / "device.conformance"
     if not program.exists():
-        pytest.skip("cmocka not found when configuring, so no C test was built")
+        pytest.skip("no cmocka, so no C tests; scripts/setup.sh says how to get it")
     env = fake("gpu=1,divide=0,atomics=0", QN_TEST_CASES="15", QN_TEST_SEED="1000")
     done = subprocess.run([program], env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]

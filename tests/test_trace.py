@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_written(run_quern, digits, tmp_path):
 def test_workers_have_tracks_of_their_own(run_quern, digits, tmp_path):
     listed = run_quern("devices", "--json").stdout
     if not re.search(r'"id": ?"opencl:0"', listed):
-        pytest.skip("there is no OpenCL device: PoCL (pocl-opencl-icd) gives one")
+        pytest.skip("no PoCL here; scripts/setup.sh says how to get it")
     path = tmp_path / "two.json"
     train(run_quern, digits, path, "--devices", "cpu,opencl:0", "--shares", "1,1")
     trace = json.loads(path.read_text())

@@ -68,7 +68,7 @@ def test_program(preset, name, no_threads, tmp_path):
     folder = builds.ready(preset)
     program = folder / "tests" / name
     if not program.exists():
-        pytest.skip("not built: cmocka (or SIMDe) was not found when configuring")
+        pytest.skip("no cmocka (or SIMDe) here; scripts/setup.sh says how to get it")
     environment = builds.environment(preset)
     if name in EMULATED:
         environment |= {"QN_TEST_CASES": "60"}
