@@ -38,10 +38,11 @@ typedef struct test_case {
     qn__state state;
     qn__batch batch[CASE_BATCHES];
     float rate;
+    int brief; /* 1: only its first step is looked at */
     char text[512];
     /* All arrays of the case are cut from this one block, for a short end. */
     char *room;
-    size_t used;
+    size_t used, size; /* of the room; 0: CASE_ROOM */
 } test_case;
 
 /* splitmix64: any seed will do, and neighbours differ. */
@@ -96,8 +97,8 @@ static float number(test_case *c, float size) {
 static void *cut(test_case *c, size_t count, size_t size) {
     void *at = c->room + c->used;
     c->used += (count * size + 127) / 64 * 64;
-    if (c->used > CASE_ROOM) {
-        fprintf(stderr, "a case is larger than CASE_ROOM\n");
+    if (c->used > (c->size ? c->size : CASE_ROOM)) {
+        fprintf(stderr, "a case is larger than its room\n");
         abort();
     }
     return at;

@@ -144,4 +144,78 @@ static integers integers_begin(test_case *c, uint64_t seed) {
     return how;
 }
 
+/* ------------------------------------------------------------------------------------ long sums
+ */
+
+enum { LONG_SUM = (1 << 19) + 33 }; /* products of 7-bit integers that 32 bits cannot hold */
+
+/* The greatest value below 2 whose integer is as large as it can be, and odd. */
+static float full_value(qn__arith arith) { return 2.0f - ldexpf(1.0f, 2 - qn__arith_bits(arith)); }
+
+/* A case of 3 items to a batch, all alike, and of one layer after the other with these widths; all
+ * weights are full and all biases 0. */
+static void long_begin(test_case *c, qn__arith arith, uint32_t layers, const uint32_t *width,
+                       size_t room) {
+    qn__program *p = &c->program;
+    *c = (test_case){.seed = 1, .random = 1, .size = room, .room = qn__alloc(room, 1, NULL)};
+    c->rate = 0x1p-40f;
+    c->brief = 1;
+    p->layers = layers;
+    p->layer = c->layer;
+    for (uint32_t l = 0, in = 1; l < layers; in = width[l++]) {
+        c->layer[l] = (qn__layer){.in = in, .out = width[l], .activation = QN__ACT_NONE};
+        c->layer[l].weights = p->parameters;
+        c->layer[l].biases = p->parameters + (uint64_t)in * width[l];
+        p->parameters = c->layer[l].biases + width[l];
+    }
+    p->arith = arith;
+    p->loss = QN__LOSS_MSE;
+    p->scale = QN__SCALE_NONE;
+    p->seed = 1;
+    c->state.parameters = cut(c, p->parameters, sizeof(float));
+    for (uint32_t l = 0; l < layers; ++l)
+        for (uint64_t i = c->layer[l].weights; i < c->layer[l].biases; ++i)
+            c->state.parameters[i] = full_value(arith);
+}
+
+static void long_data(test_case *c, uint32_t batch, uint32_t grain) {
+    static float value;
+    value = full_value(c->program.arith);
+    const uint32_t items = 2 * batch + 1;
+    uint64_t *row = cut(c, items, sizeof *row);
+    c->program.batch = batch;
+    c->program.grain = grain;
+    c->program.partial_limit = qn__partial_limit((batch + grain - 1) / grain);
+    c->feed = (qn__feed){.features = 1, .items = items, .values = &value, .rows = row};
+    c->feed.labels = cut(c, items, sizeof(int32_t));
+    draw_batches(c);
+    for (int b = 0; b < CASE_BATCHES; ++b)
+        c->batch[b].order = NULL;
+    describe_case(c);
+}
+
+/* Many inputs and many outputs: sums of LONG_SUM products forward and backward. */
+static void long_layers_begin(test_case *c, qn__arith arith) {
+    const uint32_t width[] = {1, LONG_SUM, 1};
+    long_begin(c, arith, 3, width, (size_t)LONG_SUM * 250);
+    const double full = (double)full_value(arith);
+    /* What is left of an output is 1.97 times a power of two, so that errors are full integers too,
+     * and small enough for its square to be a loss. */
+    for (uint64_t i = c->layer[2].weights; i < c->layer[2].biases; ++i)
+        c->state.parameters[i] = (float)full * 0x1p-10f;
+    c->state.parameters[c->layer[2].biases] =
+        (float)((1.97 * 0x1p21 - full * full * full * full * LONG_SUM) * 0x1p-10);
+    long_data(c, 3, 2);
+}
+
+/* Many items: the errors are full and negative, the inputs full. */
+static void long_grains_begin(test_case *c, qn__arith arith, uint32_t grain) {
+    const uint32_t width[] = {1};
+    long_begin(c, arith, 1, width, (size_t)LONG_SUM * 100);
+    c->program.unit = 2 * (uint32_t)qn__arith_bits(arith) - 5; /* so that no bit is rounded away */
+    c->state.parameters[0] = 0.0f;
+    c->state.parameters[1] = 1.0f - full_value(arith);
+    long_data(c, LONG_SUM, grain);
+}
+
 #endif

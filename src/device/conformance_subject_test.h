@@ -358,21 +358,29 @@ static void tell_of_lack(const subject *s) {
     }
 }
 
-/* Returns 0 where the device does not support the program. */
-static int check_subject(subject *s) {
+/* Opens the worker; 0 where the device does not support the program. */
+static int open_subject(subject *s) {
     const qn_compute compute = {.threads = s->threads, .isa = s->isa[0] ? s->isa : NULL};
     const qn__program *p = &s->c->program;
-    const size_t used = s->c->used;
     s->sums = cut(s->c, p->parameters, sizeof *s->sums);
     s->state.parameters = cut(s->c, p->parameters, sizeof(float));
     for (uint32_t k = 0; k < qn__optimizer_slots(p->optimizer); ++k)
         s->state.slot[k] = cut(s->c, p->parameters, sizeof(float));
     if (!s->device->supports(p)) {
         tell_of_lack(s);
-        s->c->used = used;
         return 0;
     }
     expect_status(s, "open", s->device->open(s->index, &compute, p, &s->worker, &s->err), QN_OK);
+    return 1;
+}
+
+/* Returns 0 where the device does not support the program. */
+static int check_subject(subject *s) {
+    const size_t used = s->c->used;
+    if (!open_subject(s)) {
+        s->c->used = used;
+        return 0;
+    }
     load(s);
     same_state(s, "parameters loaded", &s->c->state);
     check_shared(s);
@@ -386,6 +394,20 @@ static int check_subject(subject *s) {
     s->device->close(s->worker);
     s->c->used = used;
     return 1;
+}
+
+/* Only a part of it, for cases that take long. Returns as check_subject. */
+static inline int check_briefly(subject *s) {
+    const size_t used = s->c->used;
+    const int there = open_subject(s);
+    if (there) {
+        check_steps(s);
+        check_shared(s);
+        check_apply(s);
+        s->device->close(s->worker);
+    }
+    s->c->used = used;
+    return there;
 }
 
 #endif

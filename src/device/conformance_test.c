@@ -21,6 +21,8 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+static int check(subject *s) { return s->c->brief ? check_briefly(s) : check_subject(s); }
+
 /* A GPU's worker takes a while to open, and so it opens for one case in three, unless more are
  * asked for. A device that the backend itself refuses has not passed, and nobody uses it. */
 static void check_gpus(subject *s, uint64_t seed) {
@@ -33,38 +35,40 @@ static void check_gpus(subject *s, uint64_t seed) {
             print_message("  SKIPPED: %s is refused: %s\n", info.id, info.reason);
             continue;
         }
-        checked_gpus += (uint32_t)check_subject(s);
+        checked_gpus += (uint32_t)check(s);
     }
 }
 
-/* Every device of a kind; of the CPU every instruction set with all numbers of threads, the slow
- * scalar one with one number. */
-static void check_device(const qn__device_table *device, test_case *c, const expected *e) {
-    static const int threads[] = {1, 2, 3, 7};
-    enum { COUNTS = sizeof threads / sizeof *threads };
+/* Every instruction set with all these numbers of threads, the slow scalar one with one of them. */
+static void check_cpu(subject *s, const int *threads, uint32_t counts) {
     qn_device_info info;
-    subject s = {.device = device, .threads = 1, .c = c, .e = e};
-    if (strcmp(device->name, "fake") == 0) {
-        check_subject(&s);
-        return;
-    }
-    if (strcmp(device->name, "cpu") != 0) {
-        check_gpus(&s, c->seed);
-        return;
-    }
-    assert_int_equal(device->describe(0, &info, NULL), QN_OK);
+    assert_int_equal(s->device->describe(0, &info, NULL), QN_OK);
     for (const char *isa = info.isas; *isa; isa += strcspn(isa, " "), isa += strspn(isa, " ")) {
-        snprintf(s.isa, sizeof s.isa, "%.*s", (int)strcspn(isa, " "), isa);
-        if (strcmp(s.isa, "scalar") == 0) {
-            s.threads = threads[below(c, COUNTS)];
-            check_subject(&s);
+        snprintf(s->isa, sizeof s->isa, "%.*s", (int)strcspn(isa, " "), isa);
+        if (strcmp(s->isa, "scalar") == 0) {
+            if (s->c->brief)
+                continue; /* for minutes, with sums of 64 bits that are never full */
+            s->threads = threads[below(s->c, counts)];
+            check(s);
             continue;
         }
-        for (int t = 0; t < COUNTS; ++t) {
-            s.threads = threads[t];
-            check_subject(&s);
+        for (uint32_t t = 0; t < counts; ++t) {
+            s->threads = threads[t];
+            check(s);
         }
     }
+}
+
+/* Every device of a kind. */
+static void check_device(const qn__device_table *device, test_case *c, const expected *e) {
+    static const int threads[] = {1, 2, 3, 7};
+    subject s = {.device = device, .threads = 1, .c = c, .e = e};
+    if (strcmp(device->name, "fake") == 0)
+        check_subject(&s);
+    else if (strcmp(device->name, "cpu") == 0)
+        check_cpu(&s, threads, sizeof threads / sizeof *threads);
+    else
+        check_gpus(&s, c->seed);
 }
 
 static void test_every_backend_gives_the_reference_bytes(void **state) {
@@ -157,6 +161,37 @@ static void test_integers_give_the_reference_bytes(void **state) {
         print_message("  %-9s %u cases\n", integers_names[k], kinds[k]);
 }
 
+static void check_long(test_case *c) {
+    static expected e;
+    const int threads = 2;
+    assert_true(expect(c, &e));
+    assert_int_equal(e.step[e.steps - 1].fails, 0);
+    for (int i = 0; qn__devices[i]; ++i) {
+        subject s = {.device = qn__devices[i], .threads = threads, .c = c, .e = &e};
+        if (strcmp(s.device->name, "cpu") == 0)
+            check_cpu(&s, &threads, 1);
+        else if (s.device->count() > 0)
+            check_gpus(&s, c->seed);
+    }
+    case_end(c);
+}
+
+/* Accumulators of 32 bits have to be emptied in time. */
+static void test_the_longest_sums(void **state) {
+    (void)state;
+    static test_case c;
+    if (setting("QN_TEST_CASES", 90) < 90)
+        skip(); /* a sanitizer takes minutes for these */
+    for (int a = QN__ARITH_I7; a <= QN__ARITH_I21; ++a) {
+        long_layers_begin(&c, (qn__arith)a);
+        check_long(&c);
+        long_grains_begin(&c, (qn__arith)a, LONG_SUM);
+        check_long(&c);
+    }
+    long_grains_begin(&c, QN__ARITH_I14, 999); /* their integers may be added to one another */
+    check_long(&c);
+}
+
 /* Panels are padded to 16, and sigmoid gives 1/2 in the padding, which dropout makes 5. Here all
  * real partials of the last layer's weights are tiny and the errors of a grain cancel, so nothing
  * but padding comes near the limit. */
@@ -211,6 +246,7 @@ int main(void) {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_zeros_change_nothing),
         cmocka_unit_test(test_every_backend_gives_the_reference_bytes),
+        cmocka_unit_test(test_the_longest_sums),
         cmocka_unit_test(test_integers_give_the_reference_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, say_what_was_there);
