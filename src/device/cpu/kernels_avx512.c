@@ -40,6 +40,56 @@ static inline vf v_round_sums(const double *s) {
 
 static inline uint32_t v_nonzero(vf x) { return _mm512_test_epi32_mask(v_bits(x), v_bits(x)); }
 
+#define V_SUBNORMAL 1
+
+/* Lanes that hold a subnormal number. */
+static inline __mmask16 v_subnormal(vf x) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __mmask16 low = _mm512_testn_epi32_mask(bits, _mm512_set1_epi32(0x7f800000));
+    return _mm512_mask_test_epi32_mask(low, bits, _mm512_set1_epi32(0x007fffff));
+}
+
+/* RN(mu * x) of subnormal numbers: whole numbers of 2^-149, whose products are exact in double and
+ * rounded once on their way back. */
+static inline vf times_subnormal(vf mu, vf x) {
+    const __m512i bits = _mm512_castps_si512(x), sign = _mm512_set1_epi32((int)0x80000000u);
+    const __m512i whole = _mm512_andnot_si512(sign, bits);
+    const __m512d by = _mm512_cvtps_pd(_mm512_castps512_ps256(mu)); /* all lanes are alike */
+    const __m512d low = _mm512_cvtepi32_pd(_mm512_castsi512_si256(whole));
+    const __m512d high = _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(whole, 1));
+    const __m512i product =
+        _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtpd_epi32(_mm512_mul_pd(low, by))),
+                           _mm512_cvtpd_epi32(_mm512_mul_pd(high, by)), 1);
+    return _mm512_castsi512_ps(_mm512_or_si512(product, _mm512_and_si512(sign, bits)));
+}
+
+/* A step of momentum where some of *s (16 velocities) are subnormal: v = fma(mu, v, g), w =
+ * fma(-rate, v, w), the same floats as ever. Velocities of weights that get no gradient any more
+ * (those of a pixel that is always black) end there and stay, and an fma with a subnormal operand
+ * takes a hundred times as long. So such lanes are left out of it, which is possible where g is +0,
+ * or so large that mu * v is less than half of its last place, and w as large beside rate * v.
+ * Returns 0, with nothing done, elsewhere. 0 < mu < 1. */
+static __attribute__((noinline)) int v_momentum_subnormal(vf mu, vf rate, vf g, float *s,
+                                                          float *w) {
+    const __m512 before = _mm512_loadu_ps(s), x = _mm512_loadu_ps(w);
+    const __mmask16 small = v_subnormal(before);
+    const __mmask16 large = _mm512_cmp_ps_mask(_mm512_abs_ps(g), v_set(0x1p-100f), _CMP_GE_OQ);
+    const __mmask16 none = _mm512_testn_epi32_mask(v_bits(g), v_bits(g));
+    const __mmask16 idle = small & none;
+    if ((small & (__mmask16) ~(large | none)) != 0 ||
+        _mm512_cmp_ps_mask(rate, v_set(0x1p20f), _CMP_LT_OQ) != 0xffff)
+        return 0;
+    const __m512 rest = _mm512_fmadd_ps(mu, _mm512_mask_mov_ps(before, small, v_zero()), g);
+    const __m512 after = _mm512_mask_mov_ps(rest, idle, times_subnormal(mu, before));
+    const __mmask16 left = v_subnormal(after);
+    const __mmask16 heavy = _mm512_cmp_ps_mask(_mm512_abs_ps(x), v_set(0x1p-80f), _CMP_GE_OQ);
+    if ((left & (__mmask16)~heavy) != 0)
+        return 0;
+    _mm512_storeu_ps(s, after);
+    _mm512_storeu_ps(w, _mm512_fnmadd_ps(rate, _mm512_mask_mov_ps(after, left, v_zero()), x));
+    return 1;
+}
+
 #define TURN 8
 
 /* Pairs of rows make pairs of integers; four such pairs at a time find their columns in two steps

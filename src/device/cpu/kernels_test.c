@@ -494,6 +494,17 @@ static int64_t put_sum(qn__sums kind, void *sums, size_t i) {
     return sum;
 }
 
+/* Velocities that have nearly come to rest: subnormal but for a few, of weights that are not. */
+static void make_idle(size_t count, float *w, float *s0) {
+    for (size_t i = 0; i < count; ++i) {
+        const uint32_t bits = (word() & 0x807fffffu) >> (word() % 4 ? 0 : 20);
+        if (word() % 64)
+            memcpy(&s0[i], &bits, sizeof bits);
+        if (word() % 256)
+            w[i] = word() % 64 ? 0.25f + (float)(word() % 100) : word() % 2 ? -0x1p-80f : 0x1p-120f;
+    }
+}
+
 static void check_update(const qn__cpu_kernels *k, const qn__program *program, qn__sums kind,
                          int is_weight, size_t count) {
     const qn__update u = {0.01f, ldexpf(1.0f / 37, -44), 0.3f, 7.0f, 1};
@@ -504,6 +515,10 @@ static void check_update(const qn__cpu_kernels *k, const qn__program *program, q
     float *s1 = slots > 1 ? guarded_numbers(count, 0) : NULL, *want1 = NULL;
     for (size_t i = 0; s1 && i < count; ++i)
         s1[i] = fabsf(s1[i]);
+    if (s0 && word() % 2) {
+        make_idle(count, w, s0);
+        memcpy(want, w, count * sizeof *w);
+    }
     want0 = s0 ? copy_of(s0, count) : NULL;
     want1 = s1 ? copy_of(s1, count) : NULL;
     for (size_t i = 0; i < count; ++i)
