@@ -195,7 +195,7 @@ static void long_data(test_case *c, uint32_t batch, uint32_t grain) {
 }
 
 /* Many inputs and many outputs: sums of LONG_SUM products forward and backward. */
-static void long_layers_begin(test_case *c, qn__arith arith) {
+static inline void long_layers_begin(test_case *c, qn__arith arith) {
     const uint32_t width[] = {1, LONG_SUM, 1};
     long_begin(c, arith, 3, width, (size_t)LONG_SUM * 250);
     const double full = (double)full_value(arith);
@@ -209,7 +209,7 @@ static void long_layers_begin(test_case *c, qn__arith arith) {
 }
 
 /* Many items: the errors are full and negative, the inputs full. */
-static void long_grains_begin(test_case *c, qn__arith arith, uint32_t grain) {
+static inline void long_grains_begin(test_case *c, qn__arith arith, uint32_t grain) {
     const uint32_t width[] = {1};
     long_begin(c, arith, 1, width, (size_t)LONG_SUM * 100);
     c->program.unit = 2 * (uint32_t)qn__arith_bits(arith) - 5; /* so that no bit is rounded away */
