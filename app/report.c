@@ -204,10 +204,13 @@ static void print_ranks(const qn_train_report *r) {
 static void print_lost(const char *name, double lost, int *told) {
     if (isnan(lost))
         return;
-    if (lost > 0 && lost < 5e-5)
-        printf("%s%s under 0.01 %%", (*told)++ ? ", " : "", name);
+    printf("%s%s ", (*told)++ ? ", " : "", name);
+    if (lost <= 0)
+        printf("none");
+    else if (lost < 5e-5)
+        printf("under 0.01 %%");
     else
-        printf("%s%s %.2f %%", (*told)++ ? ", " : "", name, 100 * lost);
+        printf("%.2f %%", 100 * lost);
 }
 
 /* What integers of few bits cost. */

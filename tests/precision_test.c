@@ -170,11 +170,11 @@ static void test_training(void **state) {
                         "others these are too small to keep three bits (3 of 8): thin, \"fine\", "
                         "tiny, level; --scale standard makes all alike\n");
     assert_int_equal(w.report.rounding.bits, 14);
-    assert_int_equal(w.report.rounding.items, 16); /* of the last batch, which is short */
-    /* "tiny" always, "thin" mostly: of 16 items with 7 or 6 values that are not zero. */
-    assert_true(w.report.rounding.inputs > 16.0 / 104 && w.report.rounding.inputs < 32.0 / 104);
+    assert_int_equal(w.report.rounding.items, 24); /* a grain */
+    /* "tiny" always, "thin" mostly: of 24 items with 7 or 6 values that are not zero. */
+    assert_true(w.report.rounding.inputs > 24.0 / 156 && w.report.rounding.inputs < 48.0 / 156);
     assert_true(w.report.rounding.grain_inputs >= w.report.rounding.inputs);
-    expect_in_record("\"rounding\": {\"bits\": 14, \"items\": 16, \"inputs\": 0.");
+    expect_in_record("\"rounding\": {\"bits\": 14, \"items\": 24, \"inputs\": 0.");
     qn_data *nameless;
     assert_int_equal(qn_data_from_arrays(QN_F32, ITEMS, FEATURES, qn_data_values(data),
                                          qn_data_labels(data), &nameless, NULL),

@@ -128,24 +128,16 @@ static double share(const qn__lost *l) {
     return l->values ? (double)l->lost / (double)l->values : (double)NAN;
 }
 
-/* Where the look begins: the epoch of the last step and the positions of its first grain. */
-typedef struct place {
-    uint32_t epoch, items;
-    uint64_t first;
-} place;
-
-static place last_grain(const qn__train_job *job) {
-    const uint64_t step = job->step > 0 ? job->step - 1 : 0;
-    const uint64_t first = step % job->steps_per_epoch * job->recipe.batch;
-    const uint64_t fit = MOST_WORK / job->program.parameters;
-    uint64_t items = job->feed.items - first;
-    items = items < job->program.grain ? items : job->program.grain;
-    items = items < fit ? items : fit;
-    return (place){(uint32_t)(step / job->steps_per_epoch), items ? (uint32_t)items : 1, first};
+/* How many items are looked at: a grain, or what is left of it for large networks. */
+static uint32_t items_to_look_at(const qn__program *p) {
+    const uint64_t fit = MOST_WORK / p->parameters;
+    return fit >= p->grain ? p->grain : fit ? (uint32_t)fit : 1;
 }
 
 qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_error *err) {
-    const place at = last_grain(job);
+    const uint64_t step = job->step > 0 ? job->step - 1 : 0;
+    const uint32_t epoch = (uint32_t)(step / job->steps_per_epoch);
+    const uint32_t items = items_to_look_at(&job->program);
     qn__program program = job->program;
     qn__reference *reference;
     qn__permutation order;
@@ -153,21 +145,20 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     memset(rounding, 0, sizeof *rounding);
     if (program.arith == QN__ARITH_F32)
         return QN_OK;
-    program.grain = at.items;
+    program.grain = items;
     const qn_status status = qn__reference_watch(&program, &reference, err);
     if (status != QN_OK)
         return status;
-    qn__permutation_begin(&order, job->feed.items, program.seed, QN__PURPOSE_ORDER, at.epoch);
+    qn__permutation_begin(&order, job->feed.items, program.seed, QN__PURPOSE_ORDER, epoch);
     qn__reference_grain_begin(reference);
-    for (uint32_t i = 0; i < at.items; ++i) {
-        const qn__reference_item item =
-            item_at(job->train, qn__permutation_at(&order, at.first + i));
-        qn__reference_grain_item(reference, job->state.parameters, &item, at.epoch);
+    for (uint32_t i = 0; i < items; ++i) {
+        const qn__reference_item item = item_at(job->train, qn__permutation_at(&order, i));
+        qn__reference_grain_item(reference, job->state.parameters, &item, epoch);
     }
     qn__reference_lost(reference, job->state.parameters, &l);
     qn__reference_destroy(reference);
     *rounding = (qn_rounding){.bits = qn__arith_bits(program.arith),
-                              .items = at.items,
+                              .items = items,
                               .inputs = share(&l.inputs),
                               .activations = share(&l.activations),
                               .weights = share(&l.weights),

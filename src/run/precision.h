@@ -25,9 +25,9 @@ qn_status qn__find_small_features(const qn__program *program, const qn_data *tra
 qn_status qn__precision_warning(const qn__train_job *job, char *text, size_t size, qn_error *err);
 
 /* The shares of values that lost all bits, with the job's state as it was pulled last: the
- * reference looks at the first items of the first grain of the last step. That takes some eight
- * million multiplications forward and as many backward, or those of one item where its network is
- * larger than that. */
+ * reference looks at the first items of the last epoch, a grain of them at most. That takes some
+ * eight million multiplications forward and as many backward, or those of one item where its
+ * network is larger than that. */
 qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_error *err);
 
 #endif
