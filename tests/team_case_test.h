@@ -41,6 +41,7 @@ static inline qn_data *tiny_data(void) {
 typedef struct tiny {
     const qn__member *members; /* NULL: the CPU alone */
     uint32_t count;
+    const char *arith;                           /* NULL: float32 */
     uint64_t (*pick)(void *user, uint64_t step); /* who takes part; NULL: whoever is fastest */
     uint64_t seed;                               /* for `pick` */
     uint32_t save_every; /* so often the host's copy counts as old; 0: by the clock */
@@ -96,6 +97,7 @@ static inline qn_train_options tiny_options(tiny *h) {
     qn_train_options_init(&o);
     o.model = "dense 11 tanh dropout 0.2; dense 4 softmax";
     o.optimizer = "adam";
+    o.arith = h->arith;
     o.rate = h->rate > 0 ? h->rate : 0.01f;
     o.batch = 24;
     o.grain = 2;

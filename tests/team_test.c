@@ -1,7 +1,7 @@
 /* The one promise, seen from above: whoever takes part in a training, at whatever speed, stalling
  * or dying at whatever grain, the model is the same byte for byte. The team is the CPU and fake
- * devices (device/fake/fake.h). QN_TEST_SEED and QN_TEST_CASES choose other teams than the usual
- * ones; a failure names its seed. */
+ * devices (device/fake/fake.h); every fourth team computes with integers. QN_TEST_SEED and
+ * QN_TEST_CASES choose other teams than the usual ones; a failure names its seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,32 +93,36 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
  * has the newest state may die with it; 0: the team tries out who should. */
 static void every_team(int picked) {
     const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 200);
-    tiny alone = {0};
+    tiny alones[] = {{0}, {.arith = "i14"}};
     uint32_t lost = 0, shared = 0;
     uint64_t repeated = 0;
     qn_data *data = tiny_data();
-    assert_int_equal(tiny_run(&alone, data), QN_OK);
+    assert_int_equal(tiny_run(&alones[0], data), QN_OK);
+    assert_int_equal(tiny_run(&alones[1], data), QN_OK);
+    assert_string_not_equal(alones[0].digest, alones[1].digest);
     for (uint64_t seed = first; seed < first + cases; ++seed) {
         qn__member members[QN__FAKE_DEVICES + 1];
         qn__fake_plan plan;
+        const tiny *alone = &alones[seed % 4 == 0];
         random_state = seed;
         const uint32_t count = draw_team(&plan, members);
         tiny run = {.members = members,
                     .count = count,
+                    .arith = alone->arith,
                     .pick = picked ? pick : NULL,
                     .seed = seed,
                     .save_every = below(4)};
         qn__fake_set(&plan);
         if (tiny_run(&run, data) != QN_OK)
             fail_msg("seed %llu: %s", (unsigned long long)seed, run.err.what);
-        if (strcmp(alone.digest, run.digest) != 0)
+        if (strcmp(alone->digest, run.digest) != 0)
             fail_msg("seed %llu, %u workers, %u lost: the model is %s, the CPU alone gives %s",
-                     (unsigned long long)seed, count, run.lost, run.digest, alone.digest);
-        if (strcmp(alone.epochs, run.epochs) != 0)
+                     (unsigned long long)seed, count, run.lost, run.digest, alone->digest);
+        if (strcmp(alone->epochs, run.epochs) != 0)
             fail_msg(
                 "seed %llu, %u workers, %u lost: losses and right answers are\n%sthe CPU alone "
                 "gives\n%s",
-                (unsigned long long)seed, count, run.lost, run.epochs, alone.epochs);
+                (unsigned long long)seed, count, run.lost, run.epochs, alone->epochs);
         lost += run.lost;
         shared += run.at_work > 1;
         repeated += run.repeated;

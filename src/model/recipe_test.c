@@ -383,6 +383,10 @@ static void test_differences(void **state) {
     assert_int_equal(qn__recipe_differences(TEXT, other, text, sizeof text), 1);
     assert_string_equal(text, "lr 0.001 and 0.1");
     free(other);
+    other = changed("\"f32\"", "\"i14\"");
+    assert_int_equal(qn__recipe_differences(TEXT, other, text, sizeof text), 1);
+    assert_string_equal(text, "arith \"f32\" and \"i14\"");
+    free(other);
     other = changed("500 tanh", "501 tanh");
     assert_int_equal(qn__recipe_differences(TEXT, other, text, sizeof text), 1);
     assert_string_equal(text, "model \"dense 500 tanh dropout 0.2; dense 10 softmax\" and "

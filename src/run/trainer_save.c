@@ -18,13 +18,21 @@
 #define SHORT_WAIT 0.2
 enum { LOOK_AGAIN = 10000 };
 
+/* The layer that a parameter belongs to: they lie one behind the other. */
+static uint32_t layer_of(const qn__program *program, uint64_t parameter) {
+    uint32_t l = program->layers - 1;
+    while (l > 0 && parameter < program->layer[l].weights)
+        --l;
+    return l;
+}
+
 /* 8.7: what is not finite never reaches a file. */
 static qn_status check_finite(const qn_train *t, qn_error *err) {
     const float *parameter = t->job.state.parameters;
     for (uint64_t i = 0; i < t->job.program.parameters; ++i) {
         if (isfinite(parameter[i]))
             continue;
-        qn__fail(err, QN_NUMERIC, "a parameter became %s",
+        qn__fail(err, QN_NUMERIC, "a parameter of layer %u became %s", layer_of(&t->job.program, i),
                  isnan(parameter[i]) ? "NaN" : "infinite");
         qn__at(err, "step %llu", (unsigned long long)t->job.step);
         return qn__remedy(err, QN_NUMERIC, "a lower --lr or a warm-up usually helps");

@@ -396,6 +396,50 @@ static void test_divergence_is_named(void **unused) {
     remove_folder();
 }
 
+/* Of zeros hidden outputs are zeros, so the bias of the output that should be 1 has the gradient
+ * -2, and no other gradient comes near it. Times the rate it leaves the floats. */
+static void test_an_infinite_parameter_names_its_layer(void **unused) {
+    static const struct {
+        const char *arith, *model, *what, *tensor;
+        uint8_t value;
+    } cases[] = {{"f32", "dense 64 tanh; dense 2", "a parameter of layer 1 became infinite",
+                  "\"layer1.bias\"", 0},
+                 {"i14", "dense 64 tanh; dense 2", "a parameter of layer 1 became infinite",
+                  "\"layer1.bias\"", 0},
+                 {"i14", "dense 64; dense 2", "a parameter of layer 0 became infinite",
+                  "\"layer0.weight\"", 9}};
+    static const int32_t labels[8];
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        uint8_t values[8 * 4];
+        qn_data *data;
+        qn_train_options o;
+        qn_train *t;
+        qn_model *model;
+        qn_error err = {0};
+        memset(values, cases[i].value, sizeof values);
+        must(qn_data_from_arrays(QN_U8, 8, 4, values, labels, &data, &err), &err);
+        qn_train_options_init(&o);
+        o.model = cases[i].model;
+        o.loss = "mse";
+        o.scale = "none";
+        o.arith = cases[i].arith;
+        o.rate = 3e38f;
+        o.batch = 8;
+        o.epochs = 1;
+        must(qn_train_open(&o, data, NULL, NULL, &t, &err), &err);
+        must(qn_train_run(t, &err), &err);
+        assert_int_equal(qn_train_checkpoint(t, new_folder(), &err), QN_NUMERIC);
+        assert_string_equal(err.what, cases[i].what);
+        assert_string_equal(err.where, "step 1");
+        assert_int_equal(qn_train_model(t, &model, &err), QN_NUMERIC);
+        assert_non_null(strstr(err.where, cases[i].tensor));
+        remove_folder();
+        qn_train_close(t);
+        qn_data_close(data);
+    }
+}
+
 static void test_report(void **unused) {
     (void)unused;
     watch w = {0};
@@ -637,6 +681,7 @@ int main(void) {
                                        cmocka_unit_test(test_resume_of_a_complete_run),
                                        cmocka_unit_test(test_fraction_and_file_agree),
                                        cmocka_unit_test(test_divergence_is_named),
+                                       cmocka_unit_test(test_an_infinite_parameter_names_its_layer),
                                        cmocka_unit_test(test_report),
                                        cmocka_unit_test(test_options_are_checked),
                                        cmocka_unit_test(test_replay),
