@@ -27,6 +27,8 @@ INPUTS, HIDDEN, CLASSES = 784, 500, 10
 FIRST, SECOND = 2 * INPUTS * HIDDEN, 2 * HIDDEN * CLASSES
 TRAIN_FLOP = 2 * FIRST + 3 * SECOND
 PREDICT_FLOP = FIRST + SECOND
+# The networks of train.py and gpu_train.py: hidden layers and the learning rate.
+NETWORKS = {"small": ([500], 0.1), "large": ([4096, 4096], 0.01)}
 # Libraries size their pools by these where they do not look at the affinity.
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 MNIST = {
@@ -35,6 +37,18 @@ MNIST = {
     "test-images": "t10k-images-idx3-ubyte",
     "test-labels": "t10k-labels-idx1-ubyte",
 }
+
+
+def flop(hidden):
+    """Operations of a training step, per item: nobody asks for the errors of the images."""
+    sizes = [INPUTS, *hidden, CLASSES]
+    products = [2 * a * b for a, b in zip(sizes, sizes[1:])]
+    return 3 * sum(products) - products[0]
+
+
+def model_of(hidden):
+    """The network as --model takes it."""
+    return "; ".join([f"dense {units} tanh" for units in hidden] + ["dense 10 softmax"])
 
 
 class Failed(Exception):
@@ -68,6 +82,15 @@ def fill_zeros(files):
     for key in ("train-images", "test-images"):
         raw = bytearray(files[key].read_bytes())
         files[key].write_bytes(bytes(raw[:16]) + bytes(raw[16:]).replace(b"\0", b"\1"))
+
+
+def cut(files, items):
+    """The first `items` training images, for a small try-out."""
+    for key, head in (("train-images", 16), ("train-labels", 8)):
+        raw = files[key].read_bytes()
+        size = (len(raw) - head) // int.from_bytes(raw[4:8], "big")
+        kept = raw[:4] + items.to_bytes(4, "big") + raw[8 : head + size * items]
+        files[key].write_bytes(kept)
 
 
 def synthetic(images_path, labels_path, items, seed):
@@ -125,8 +148,9 @@ def hardware():
     }
 
 
-def peak(program, threads):
-    """The highest measured float32 fma rate in GFLOP/s for each number of threads, or {}.
+def peak(program, threads, amx=False):
+    """The highest measured float32 fma rate in GFLOP/s for each number of threads, or {}; `amx`: of
+    products of bytes by AMX.
 
     The highest sample, not the median: a ceiling is not lowered by what else ran meanwhile.
     """
@@ -136,7 +160,8 @@ def peak(program, threads):
     text = call([program, "--json", str(max(threads))], max(threads)).stdout
     rates = {}
     for row in json_lines(text):
-        rates[row["threads"]] = max(row["highest"], rates.get(row["threads"], 0.0))
+        if (row["set"] == "amx") == amx:
+            rates[row["threads"]] = max(row["highest"], rates.get(row["threads"], 0.0))
     return rates
 
 
@@ -224,6 +249,7 @@ PEERS = {
     "jax-step": "jax_step_mlp.py",
     "torch": "torch_mlp.py",
     "torch-compile": "torch_compile_mlp.py",
+    "torch-bf16": "torch_bf16_mlp.py",
     "scikit-learn": "sklearn_mlp.py",
 }
 # Those that compute on a GPU too, and what only a GPU can do.

@@ -23,33 +23,15 @@ import tempfile
 
 import common
 
-# Hidden layers and the learning rate.
-NETWORKS = {"small": ([500], 0.1), "large": ([4096, 4096], 0.01)}
 LOWEST_ACCURACY = 0.5
 MOST_OF_THE_LOSS = 0.8
 
 
-def flop(hidden):
-    """Operations of a training step, per item: nobody asks for the errors of the images."""
-    sizes = [common.INPUTS, *hidden, common.CLASSES]
-    products = [2 * a * b for a, b in zip(sizes, sizes[1:])]
-    return 3 * sum(products) - products[0]
-
-
-def cut(files, items):
-    """The first `items` training images, for a small try-out."""
-    for key, head in (("train-images", 16), ("train-labels", 8)):
-        raw = files[key].read_bytes()
-        size = (len(raw) - head) // int.from_bytes(raw[4:8], "big")
-        kept = raw[:4] + items.to_bytes(4, "big") + raw[8 : head + size * items]
-        files[key].write_bytes(kept)
-
-
 def turn_of_quern(devices, files, batch, network, chosen, scratch):
     """One round of Quern on these devices: its rates, and the digest of its model."""
-    hidden, rate = NETWORKS[network]
+    hidden, rate = common.NETWORKS[network]
     model, out = scratch / "quern.safetensors", scratch / "classes.csv"
-    text = "; ".join([f"dense {units} tanh" for units in hidden] + ["dense 10 softmax"])
+    text = common.model_of(hidden)
     command = common.training(files, batch, 0, chosen.epochs + 1, model,
                               ("--devices", devices), text, rate)  # fmt: skip
     cores = len(common.allowed_cores())
@@ -66,7 +48,7 @@ def turn_of_quern(devices, files, batch, network, chosen, scratch):
 
 
 def turn_of_peer(name, files, batch, network, chosen):
-    hidden, rate = NETWORKS[network]
+    hidden, rate = common.NETWORKS[network]
     row = common.peer(
         common.GPU_PEERS[name], "train", len(common.allowed_cores()),
         images=files["train-images"], labels=files["train-labels"],
@@ -107,7 +89,7 @@ def contest(files, batch, network, chosen, scratch):
 
 def section(rows, batch, network, peak):
     """One (heading, table, numbers) of the report."""
-    hidden, _ = NETWORKS[network]
+    hidden, _ = common.NETWORKS[network]
     rates = {name: statistics.median(row["chunks"]) for name, row in rows.items()
              if "skip" not in row}  # fmt: skip
     best = max((rate for name, rate in rates.items() if not name.startswith("quern")), default=None)
@@ -116,7 +98,7 @@ def section(rows, batch, network, peak):
         if name not in rates:
             lines.append([name, "-", "-", "-", "-", "-", row["skip"].splitlines()[0]])
             continue
-        speed = rates[name] * flop(hidden) / 1e12
+        speed = rates[name] * common.flop(hidden) / 1e12
         lines.append([
             name, f"{rates[name]:,.0f}", common.spread(row["chunks"]),
             f"{rates[name] / best:.2f}" if best else "-", f"{speed:.3f}",
@@ -141,7 +123,7 @@ def options():
     parser = common.options(__doc__.splitlines()[0], peers=common.GPU_PEERS, rounds=3)
     parser.add_argument("--device", default="cuda:0", help="as `quern devices` names it")
     parser.add_argument("--batches", type=common.numbers, default=[128, 1024, 8192])
-    parser.add_argument("--networks", type=lambda text: text.split(","), default=list(NETWORKS))
+    parser.add_argument("--networks", type=lambda text: text.split(","), default=list(common.NETWORKS))
     parser.add_argument("--epochs", type=int, default=3, help="timed epochs of one turn")
     parser.add_argument("--items", type=int, help="the first so many training images alone")
     parser.add_argument("--peak", type=float, default=0.0,
@@ -160,7 +142,7 @@ def main():
         scratch = pathlib.Path(folder)
         files, facts["data"] = common.data(scratch)
         if chosen.items:
-            cut(files, chosen.items)
+            common.cut(files, chosen.items)
             facts["data"] += f"; the first {chosen.items:,} alone"
         for network in chosen.networks:
             for batch in chosen.batches:
