@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { P = QN__PANEL, DEEPEST = 131, MOST_ROWS = 37, MOST_PANELS = 5 };
+enum { P = QN__PANEL, DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5 };
 
 static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni", "amx", "neon", "dotprod"};
 static const int widths[] = {7, 14, 21};
@@ -25,8 +25,8 @@ typedef struct bench {
     uint32_t rows, k, panels;
     size_t stride; /* of the arrays of values */
     float *left, *right;
-    float left_inverse[MOST_ROWS + P], right_inverse[MOST_PANELS * P];
-    float row[MOST_ROWS + P], column[MOST_PANELS * P], start[MOST_PANELS * P];
+    float left_inverse[HIGHEST + P], right_inverse[MOST_PANELS * P];
+    float row[HIGHEST + P], column[MOST_PANELS * P], start[MOST_PANELS * P];
     void *packed_left, *packed_right;
 } bench;
 
@@ -286,6 +286,10 @@ static void deep(const qn__cpu_integers *table) {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i)
         for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d)
             deep_case(table, pairs[i][0], pairs[i][1], pairs[i][2], depths[d]);
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; ++w)
+        forward_case(table, widths[w], 141, 1101, 1);
+    forward_case(table, 14, HIGHEST, 70, 2);
+    forward_case(table, 14, 1, (UINT32_C(1) << 17) + 77, 1);
 }
 
 static void conforms(const qn__cpu_integers *table) {
