@@ -26,6 +26,13 @@ static inline vi vi_pair(vi a, vi b) {
     return vreinterpretq_s32_s16(vuzp1q_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b)));
 }
 
+static inline vi vb_load(const int32_t *p) { return vi_load(p); }
+
+static inline vi vi_squares(vi x) {
+    const int16x8_t two = vreinterpretq_s16_s32(x);
+    return vmlal_high_s16(vmull_s16(vget_low_s16(two), vget_low_s16(two)), two, two);
+}
+
 static inline vi vi_dot(vi acc, va a, vi b) {
     const int16x8_t two = vreinterpretq_s16_s32(b);
     return vmlal_high_s16(vmlal_s16(acc, vget_low_s16(two), a.first), two, a.second);

@@ -45,9 +45,16 @@ static inline vf v_narrow(vd low, vd high) {
 /* Pairs of 16-bit integers: the first of each lane in its low half. */
 typedef vi va;
 static inline va va_load(const int32_t *a, uint32_t r) { return _mm256_set1_epi32(a[r]); }
+/* GCC would read it from memory again for each row that it is multiplied with. */
+static inline vi vb_load(const int32_t *p) {
+    vi b = vi_load(p);
+    __asm__("" : "+x"(b));
+    return b;
+}
 static inline vi vi_pair(vi a, vi b) {
     return _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa);
 }
+static inline vi vi_squares(vi x) { return _mm256_madd_epi16(x, x); }
 static inline vi vi_dot(vi acc, va a, vi b) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b));
 }

@@ -62,9 +62,11 @@ static inline vf v_narrow(vd low, vd high) {
 /* Pairs of 16-bit integers: the first of each lane in its low half. */
 typedef vi va;
 static inline va va_load(const int32_t *a, uint32_t r) { return _mm512_set1_epi32(a[r]); }
+static inline vi vb_load(const int32_t *p) { return vi_load(p); }
 static inline vi vi_pair(vi a, vi b) {
     return vi_or(vi_and(a, vi_set(0xffff)), _mm512_slli_epi32(b, 16));
 }
+static inline vi vi_squares(vi x) { return _mm512_madd_epi16(x, x); }
 #ifndef VI_DOT
 #define VI_DOT(acc, a, b) _mm512_add_epi32((acc), _mm512_madd_epi16((a), (b)))
 #endif
