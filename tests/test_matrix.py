@@ -41,6 +41,7 @@ BUILDS = {
 
 # The same for integers; threads share the panels of a product, and the grains of a gradient.
 FEW_INTEGERS = ["i14-relu-momentum", "i7-adamw", "i21-unit-20", "i14-batch-50-grain-7"]
+SOME_INTEGERS = [*FEW_INTEGERS, "i14-deep-dropout", "i21-batch-300-grain-1"]
 INTEGER_BUILDS = {
     "release": (INTEGERS, [1, 3]),
     "clang": (FEW_INTEGERS, [2]),
@@ -110,7 +111,7 @@ def on_kinds(*lists):
             for case in itertools.product(devices.KINDS, *lists)]
 
 
-@pytest.mark.parametrize("kind, name", on_kinds(ALL))
+@pytest.mark.parametrize("kind, name", on_kinds(ALL + SOME_INTEGERS))
 def test_one_device(kind, name, files, tmp_path):
     """A device alone gives every model: its grains, its sums, its updates."""
     names, environment = devices.KINDS[kind]()
@@ -119,7 +120,7 @@ def test_one_device(kind, name, files, tmp_path):
     assert list(grains) == names and grains[names[0]] > 0
 
 
-@pytest.mark.parametrize("kind, name", on_kinds(A_FEW))
+@pytest.mark.parametrize("kind, name", on_kinds(A_FEW + ["i14-relu-momentum"]))
 def test_two_devices(kind, name, files, tmp_path):
     names, environment = devices.KINDS[kind](2)
     digest, grains = train_on(names, name, files, tmp_path / "model", environment,
@@ -129,7 +130,8 @@ def test_two_devices(kind, name, files, tmp_path):
 
 
 @pytest.mark.parametrize("kind, name, shares", [
-    *on_kinds(A_FEW, ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"])])
+    *on_kinds(A_FEW + ["i21-unit-20"], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
+    *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"])])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     """Both in every step, unevenly: what one computes the other goes on from."""
     names, environment = devices.KINDS[kind]()
@@ -144,7 +146,8 @@ def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
 @pytest.mark.parametrize("build, kind, name", [
     pytest.param(build, kind, name, id=f"{build}-{kind}-{name}")
     for build, kind in (("asan", "opencl"), ("tsan", "opencl"), ("asan", "cuda"))
-    for name in ("dropout", "batch-50-grain-7")])
+    for name in ("dropout", "batch-50-grain-7")] + [
+    pytest.param("asan", "opencl", "i14-batch-50-grain-7", id="asan-opencl-i14-batch-50-grain-7")])
 def test_device_in_sanitizer_builds(build, kind, name, files, tmp_path):
     names, environment = devices.KINDS[kind](1, build, builds.environment(build))
     for more in ([], ["--shares", "2,3"]):
@@ -155,7 +158,7 @@ def test_device_in_sanitizer_builds(build, kind, name, files, tmp_path):
         assert list(grains) == taking and min(grains.values()) > 0
 
 
-@pytest.mark.parametrize("name", A_FEW[:2])
+@pytest.mark.parametrize("name", [*A_FEW[:2], "i14-batch-50-grain-7"])
 def test_all_kinds_at_once(name, files, tmp_path):
     """The processor, two OpenCL devices and two CUDA devices in one job, by measured speed."""
     opencl, environment = devices.pocl(2)

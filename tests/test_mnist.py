@@ -6,6 +6,7 @@ skipped. The files are the original IDX files, gzipped; the CSV files are made o
 
 import csv
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -21,6 +22,7 @@ FILES = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k")
 
 # The SHA-256 of digits.safetensors after the standing job. It moves only with the contract.
 STANDING = "077c4a38b0c4d2a93ff408e751dce1fb5d3fd6aa2a206f704f36007c3a989e90"
+STANDING_I14 = "af34dfa2c64f19ab78f2f20e233ee5e1b82eaca61d540a990263a64ececee351"
 
 pytestmark = pytest.mark.skipif(not all((FOLDER / name).exists() for name in FILES),
                                 reason=f"MNIST is not in {FOLDER} (set QUERN_MNIST)")
@@ -65,6 +67,18 @@ def test_standing_job(run_quern, folder):
     assert accuracy >= 0.97
     replay = run_quern("replay", "digits.safetensors", *sets, cwd=folder)
     assert STANDING in replay.stdout and "identical" in replay.stdout
+
+
+def test_standing_job_in_integers(run_quern, tmp_path):
+    """The same with --arith i14, from the original files."""
+    test = [FOLDER / FILES[2], FOLDER / FILES[3]]
+    done = run_quern("train", *IMAGES, "--test", test[0], "--test-labels", test[1], "--model",
+                     "dense 500 tanh; dense 10 softmax", "--loss", "mse", "--batch", "64", "--lr",
+                     "0.1", "--momentum", "0.9", "--epochs", "10", "--seed", "1", "--arith", "i14",
+                     "--json", "-o", tmp_path / "digits.safetensors", timeout=200)
+    end = json.loads(done.stdout.splitlines()[-1])
+    assert end["digest"] == STANDING_I14
+    assert end["accuracy_of"] == "test" and end["accuracy"] >= 0.97
 
 
 IMAGES = ["--data", FOLDER / "train-images-idx3-ubyte.gz",
