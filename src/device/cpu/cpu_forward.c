@@ -172,20 +172,20 @@ static void product_some(const qn__cpu_pass *pass, uint32_t block, uint32_t pane
     }
 }
 
-/* The product of one task: the rows of a block by some panels. */
-static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t block,
+/* The product of one task: `rows` items from `item` on by some panels. */
+static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t item,
                     uint32_t rows, uint32_t panel, uint32_t panels) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t stride = pass->stride, first = (size_t)block * QN__BLOCK_ITEMS * QN__PANEL;
+    const size_t stride = pass->stride, first = (size_t)item * QN__PANEL;
     const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const float *input = layer ? l->input : w->inputs[w->current];
     if (w->bits) {
-        qn__cpu_whole_product(pass, layer, block * QN__BLOCK_ITEMS, rows, panel, panels);
+        qn__cpu_whole_product(pass, layer, item, rows, panel, panels);
         return;
     }
     if (some) {
-        product_some(pass, block, panel, panels);
+        product_some(pass, item / QN__BLOCK_ITEMS, panel, panels);
         return;
     }
     if (layer && !pass->training)
@@ -198,17 +198,18 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const uint32_t blocks = (pass->items + QN__BLOCK_ITEMS - 1) / QN__BLOCK_ITEMS;
     const uint32_t width = w->bits ? QN__OUT_GROUP : w->kernels->panels;
-    const qn__cpu_grid grid = {(l->out_panels + width - 1) / width, blocks, 0};
+    const uint32_t groups = (l->out_panels + width - 1) / width;
+    const uint32_t height = w->bits ? qn__cpu_whole_items(pass, groups) : QN__BLOCK_ITEMS;
+    const qn__cpu_grid grid = {groups, (pass->items + height - 1) / height, 0};
     const int some = layer == 0 && qn__cpu_mostly_zero(pass);
     for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
-        const uint32_t panel = group * width, first = block * QN__BLOCK_ITEMS;
+        const uint32_t panel = group * width, first = block * height;
         const uint32_t left = pass->items - first;
-        const uint32_t rows = left < QN__BLOCK_ITEMS ? left : QN__BLOCK_ITEMS;
+        const uint32_t rows = left < height ? left : height;
         const uint32_t panels = l->out_panels - panel < width ? l->out_panels - panel : width;
         float *out = l->output + panel * pass->stride + (size_t)first * QN__PANEL;
-        product(pass, layer, some, block, rows, panel, panels);
+        product(pass, layer, some, first, rows, panel, panels);
         for (uint32_t p = 0; p < panels; ++p)
             after_product(pass, thread, layer, panel + p, first, rows, out + p * pass->stride);
     }
