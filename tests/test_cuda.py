@@ -176,7 +176,7 @@ def test_described(run_quern, gpu):
 def test_measured(run_quern, gpu):
     lines = run_quern("devices", "--json", "--devices", "cuda:0").stdout.splitlines()
     found = [e for e in map(json.loads, lines) if e.get("id") == "cuda:0"][0]
-    for key in "matmul_flop_per_s tanh_per_s copy_bytes_per_s".split():
+    for key in "matmul_flop_per_s matmul_i7_op_per_s matmul_i21_op_per_s tanh_per_s copy_bytes_per_s".split():
         assert found[key] > 1e3, found
 
 

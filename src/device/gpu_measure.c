@@ -1,4 +1,4 @@
-/* Short measurements of a device: the exact product, an elementary function, a copy. Each takes a
+/* Short measurements of a device: the exact products, an elementary function, a copy. Each takes a
  * third of a second or so: launches are counted until they fill a share of that, then timed several
  * times, and the median counts. */
 #include "base/clock.h"
@@ -88,6 +88,63 @@ static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uin
     return status;
 }
 
+/* The product of integers, as words that are whatever the numbers' bytes are: the time does not
+ * depend on them. */
+static qn_status measure_integers(const qn__gpu_driver *driver, qn__gpu *gpu, int digits,
+                                  uint32_t n, const qn__gpu_memory memory[3],
+                                  const qn__gpu_memory *step, double *seconds, double *rate,
+                                  qn_error *err) {
+    const qn_step one = {.items = n, .grain = 1};
+    task t = {.driver = driver,
+              .gpu = gpu,
+              .kernel = (qn__kernel)(QN__K_WHOLE_FORWARD_I7_LARGE + 2 * (digits - 1)),
+              .groups = {1, 1, 1},
+              .result = &memory[2]};
+    const qn__kernel_shape *shape = qn__kernel_shape_of(t.kernel);
+    t.groups[0] =
+        (uint32_t)(qn__gpu_pieces(n, shape->tile_rows) * qn__gpu_pieces(n, shape->tile_columns));
+    qn__give_memory(&t.call, step);
+    qn__give_memory(&t.call, &memory[0]);
+    qn__give_memory(&t.call, &memory[1]); /* greatest magnitudes: any will do */
+    qn__give_memory(&t.call, &memory[1]);
+    qn__give_memory(&t.call, &memory[1]);
+    qn__give_memory(&t.call, &memory[1]);
+    qn__give_wide(&t.call, 0);
+    qn__give_memory(&t.call, &memory[2]);
+    qn__give_memory(&t.call, step);
+    qn__give_memory(&t.call, step);
+    qn__give(&t.call, n);
+    qn__give(&t.call, n);
+    qn__give(&t.call, 0);
+    qn__give(&t.call, 0);
+    qn__give(&t.call, QN_ACT_NONE);
+    qn__give(&t.call, 0);
+    qn__give_float(&t.call, 1.0f);
+    qn__give_wide(&t.call, 0);
+    qn_status status = driver->write(gpu, step, 0, &one, sizeof one, err);
+    if (status == QN_OK)
+        status = rate_of(&t, rate, err);
+    *seconds = status == QN_OK && *rate > 0 ? 1 / *rate : 0;
+    *rate *= 2.0 * n * n * n;
+    return status;
+}
+
+/* Of all widths; `seconds` is what the product of floats took, for slow devices need small ones. */
+static qn_status measure_widths(const qn__gpu_driver *driver, qn__gpu *gpu, double seconds,
+                                const qn__gpu_memory memory[3], const qn__gpu_memory *step,
+                                double rates[3], qn_error *err) {
+    const int large = memory[0].bytes >= (size_t)4096 * 4096 * sizeof(float);
+    const uint32_t n = seconds > 50e-3 ? 128 : seconds > 2e-3 ? 256 : 1024;
+    qn_status status = QN_OK;
+    for (int i = 0; status == QN_OK && i < 3; ++i) {
+        status = measure_integers(driver, gpu, i + 1, n, memory, step, &seconds, &rates[i], err);
+        if (status == QN_OK && seconds < 0.5e-3 && n == 1024 && large)
+            status =
+                measure_integers(driver, gpu, i + 1, 4096, memory, step, &seconds, &rates[i], err);
+    }
+    return status;
+}
+
 static qn_status measure_map(const qn__gpu_driver *driver, qn__gpu *gpu, uint64_t count,
                              uint32_t op, const qn__gpu_memory memory[3], double *rate,
                              qn_error *err) {
@@ -128,15 +185,18 @@ static qn_status measure_all(const qn__gpu_driver *driver, qn__gpu *gpu,
                              const qn__gpu_memory memory[3], const qn__gpu_memory *step,
                              qn_device_rates *rates, qn_error *err) {
     const uint64_t count = memory[0].bytes / sizeof(float);
-    double seconds = 0;
+    double seconds = 0, small = 0;
     qn_status status = fill(driver, gpu, &memory[0], err);
     if (status == QN_OK)
         status = fill(driver, gpu, &memory[1], err);
     if (status == QN_OK)
         status = measure_product(driver, gpu, 1024, memory, step, &seconds, &rates->matmul, err);
+    small = seconds;
     /* Large devices are not filled by so small a product. */
     if (status == QN_OK && seconds < 0.5e-3 && count >= (uint64_t)4096 * 4096)
         status = measure_product(driver, gpu, 4096, memory, step, &seconds, &rates->matmul, err);
+    if (status == QN_OK)
+        status = measure_widths(driver, gpu, small, memory, step, rates->integers, err);
     if (status == QN_OK)
         status = measure_map(driver, gpu, count < 1 << 22 ? count : 1 << 22, QN_MAP_TANH, memory,
                              &rates->tanh, err);
