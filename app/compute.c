@@ -22,7 +22,7 @@ const option compute_options[] = {
     {.name = "isa",
      .kind = OPTION_CHOICE,
      AT(isa),
-     .choices = "auto|scalar|avx2|avx512|vnni|amx|neon",
+     .choices = "auto|scalar|avx2|avx512|vnni|amx|neon|dotprod",
      .help = "the CPU's instruction set; refused where the machine lacks it",
      .fallback = "auto"},
     {.name = "shares",

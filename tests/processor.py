@@ -14,16 +14,20 @@ WANTS_FOR_INTEGERS = {"vnni": AVX512 | {"avx512_vnni"},
                       "amx": AVX512 | {"amx_tile", "amx_int8"}}
 
 
+def _has(flag):
+    info = Path("/proc/cpuinfo")
+    return flag in re.findall(r"\w+", info.read_text() if info.exists() else "")
+
+
 def instruction_sets(arm=False, integers=False):
     """[(name, what this machine lacks for it or None)]; `arm`: of programs for Arm under qemu."""
     if arm or platform.machine() in ("aarch64", "arm64"):
-        return [("scalar", None), ("neon", None)]
+        more = [("dotprod", None if arm or _has("asimddp") else "asimddp")] if integers else []
+        return [("scalar", None), ("neon", None), *more]
     if platform.machine() not in ("x86_64", "AMD64"):
         return [("scalar", None)]
-    info = Path("/proc/cpuinfo")
-    have = set(re.findall(r"\w+", info.read_text() if info.exists() else ""))
     wants = WANTS | WANTS_FOR_INTEGERS if integers else WANTS
-    return [("scalar", None)] + [(isa, ", ".join(sorted(flags - have)) or None)
+    return [("scalar", None)] + [(isa, ", ".join(sorted(f for f in flags if not _has(f))) or None)
                                  for isa, flags in wants.items()]
 
 

@@ -14,7 +14,8 @@ extern "C" {
 /* How a run computes, whatever it computes. Zeroed members mean the defaults. */
 typedef struct qn_compute {
     int threads;     /* cores to use; 0: every core the process may use */
-    const char *isa; /* "auto" (or NULL), "scalar", "avx2", "avx512", "vnni", "amx", "neon" */
+    const char *isa; /* "auto" (or NULL), "scalar", "avx2", "avx512", "vnni", "amx", "neon",
+                        "dotprod" */
     /* Which devices may take part: "auto" (or NULL), or a list such as "cpu,cuda:0,opencl:all".
      *   auto        the CPU, every CUDA device, and every OpenCL device that is neither of these
      *   cpu, cpu:N  the CPU, all its cores or N of them (N counts before `threads`)

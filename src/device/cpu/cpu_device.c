@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 
 static int has_avx2(void) {
 #if defined(__x86_64__)
@@ -26,6 +29,14 @@ static int has_avx512(void) {
 static int has_neon(void) {
 #if defined(__aarch64__)
     return 1; /* part of the architecture */
+#else
+    return 0;
+#endif
+}
+
+static int has_dotprod(void) {
+#if defined(__aarch64__) && defined(HWCAP_ASIMDDP)
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 #else
     return 0;
 #endif
@@ -54,6 +65,12 @@ static int has_scalar(void) { return 1; }
 #define AMX NULL
 #endif
 
+#if defined(QN_HAVE_DOTPROD)
+#define DOTPROD &qn__cpu_kernels_dotprod
+#else
+#define DOTPROD NULL
+#endif
+
 /* From best to worst; kernels is NULL where this build has none. */
 static const struct isa {
     const char *name;
@@ -65,18 +82,21 @@ static const struct isa {
     {"vnni", has_vnni, VNNI},
     {"avx512", has_avx512, &qn__cpu_kernels_avx512},
     {"avx2", has_avx2, &qn__cpu_kernels_avx2},
+    {"dotprod", has_dotprod, NULL},
     {"neon", has_neon, NULL},
 #elif defined(__aarch64__)
     {"amx", has_amx, NULL},
     {"vnni", has_vnni, NULL},
     {"avx512", has_avx512, NULL},
     {"avx2", has_avx2, NULL},
+    {"dotprod", has_dotprod, DOTPROD},
     {"neon", has_neon, &qn__cpu_kernels_neon},
 #else
     {"amx", has_amx, NULL},
     {"vnni", has_vnni, NULL},
     {"avx512", has_avx512, NULL},
     {"avx2", has_avx2, NULL},
+    {"dotprod", has_dotprod, NULL},
     {"neon", has_neon, NULL},
 #endif
     {"scalar", has_scalar, &qn__cpu_kernels_scalar},
@@ -119,9 +139,9 @@ qn_status qn__cpu_check(const qn_compute *compute, qn_error *err) {
     list_isas(here, sizeof here);
     if (!qn__cpu_isa_known(compute->isa)) {
         qn__fail(err, QN_USAGE, "unknown instruction set \"%s\"", compute->isa);
-        return qn__remedy(err, QN_USAGE,
-                          "--isa takes auto, scalar, avx2, avx512, vnni, amx or neon; here: %s",
-                          here);
+        return qn__remedy(
+            err, QN_USAGE,
+            "--isa takes auto, scalar, avx2, avx512, vnni, amx, neon or dotprod; here: %s", here);
     }
     qn__fail(err, QN_UNSUPPORTED, "this machine lacks the instruction set %s", compute->isa);
     return qn__remedy(err, QN_UNSUPPORTED, "it has %s; --isa auto takes the best", here);

@@ -79,6 +79,9 @@ extern const qn__cpu_integers qn__cpu_integers_avx512;
 #endif
 #if defined(__aarch64__)
 extern const qn__cpu_integers qn__cpu_integers_neon;
+#if defined(QN_HAVE_DOTPROD)
+extern const qn__cpu_integers qn__cpu_integers_dotprod;
+#endif
 #endif
 #if defined(QN_HAVE_VNNI)
 extern const qn__cpu_integers qn__cpu_integers_vnni;

@@ -36,7 +36,8 @@ typedef enum qn__partial {
 struct qn__cpu_integers; /* cpu_integers.h */
 
 typedef struct qn__cpu_kernels {
-    const char *name; /* "scalar", "avx2", "avx512", "vnni", "amx", "neon" */
+    const char *name; /* "scalar", "avx2", "avx512", "vnni", "amx", "neon",
+                       "dotprod" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
     uint32_t panels;  /* that matmul and matmul_some like to be given at a time */
 
@@ -125,6 +126,9 @@ extern const qn__cpu_kernels qn__cpu_kernels_amx;
 #endif
 #if defined(__aarch64__)
 extern const qn__cpu_kernels qn__cpu_kernels_neon;
+#if defined(QN_HAVE_DOTPROD)
+extern const qn__cpu_kernels qn__cpu_kernels_dotprod; /* neon with products of bytes */
+#endif
 #endif
 
 /* The table for an instruction set by name; "auto" or NULL: the best that this machine has. NULL

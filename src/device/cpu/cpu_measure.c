@@ -51,6 +51,8 @@ static const qn__maps *maps_of(const char *isa) {
     };
     if (strcmp(isa, "vnni") == 0 || strcmp(isa, "amx") == 0)
         isa = "avx512";
+    if (strcmp(isa, "dotprod") == 0)
+        isa = "neon";
     for (size_t i = 0; i + 1 < sizeof all / sizeof *all; ++i)
         if (strcmp(all[i]->name, isa) == 0)
             return all[i];

@@ -47,3 +47,8 @@ static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, 
 }
 
 #include "device/cpu/table.inc"
+
+/* The same kernels beside products of integers that want more of the processor. */
+#if defined(QN_HAVE_DOTPROD)
+TABLE(qn__cpu_kernels_dotprod, "dotprod", qn__cpu_integers_dotprod);
+#endif
