@@ -1,0 +1,97 @@
+/* The longest sums of the kernels for integers, which no case of the conformance suite reaches:
+ * sums of 32 bits have to be gathered on the way. Kernels are run by hand, with words of the
+ * greatest digits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "emulated_gpu/emulated_gpu.h"
+#include "kernels/kernels.h"
+#include "kernels/step.h"
+#include "num/fixed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* With three digits of 63, sums of three products leave 32 bits behind 180,400 numbers. */
+enum { LENGTH = 200032, WORDS = LENGTH / 4, DIGITS = 3, VALUE = 63 * (1 + 128 + 128 * 128) };
+
+static uint32_t left[DIGITS * WORDS], right[DIGITS * WORDS];
+static qn_step step;
+
+/* One row of each operand, all numbers VALUE, of the right one with `sign`. */
+static void fill(int sign) {
+    memset(left, 63, sizeof left);
+    memset(right, sign < 0 ? 256 - 63 : 63, sizeof right);
+}
+
+static void run(const char *name, uint32_t lanes, void *const *arguments) {
+    const uint32_t groups[3] = {1, 1, 1};
+    const qn_emulated_kernel *kernel = qn_emulated_find(name);
+    assert_non_null(kernel);
+    qn_emulated_launch(kernel, groups, lanes, arguments);
+}
+
+/* The bits of a greatest magnitude whose block has t = 0 with 21 bits, and so holds VALUE. */
+static uint32_t greatest_of_zero(void) {
+    const uint32_t bits = UINT32_C(146) << 23;
+    assert_int_equal(qn__block_exponent(21, bits), 0);
+    return bits;
+}
+
+static void test_long_forward(void **state) {
+    (void)state;
+    const uint32_t greatest = greatest_of_zero(), in = LENGTH, out = 1, zero = 0;
+    const uint64_t none = 0;
+    const float keep = 1.0f;
+    static float parameters[16] = {0.5f}, y[16];
+    for (int sign = -1; sign <= 1; sign += 2) {
+        const void *const memory[] = {&step, left, &greatest, right, parameters, y};
+        fill(sign);
+        step.items = step.grain = 1;
+        void *const arguments[] = {(void *)&memory[0], (void *)&memory[1], (void *)&memory[2],
+                                   (void *)&memory[3], (void *)&memory[2], (void *)&memory[4],
+                                   (void *)&none,      (void *)&memory[5], (void *)&memory[0],
+                                   (void *)&memory[0], (void *)&in,        (void *)&out,
+                                   (void *)&zero,      (void *)&zero,      (void *)&zero,
+                                   (void *)&zero,      (void *)&keep,      (void *)&none};
+        run("qn_whole_forward_i21_small", 128, arguments);
+        const int64_t n = sign * (int64_t)LENGTH * VALUE * VALUE;
+        assert_true(y[0] == fmaf((float)n, 1.0f, 0.5f));
+    }
+}
+
+static void test_long_gradient(void **state) {
+    (void)state;
+    /* The inputs' block has t = -20, so that partials are rounded. */
+    const uint32_t greatest[2] = {greatest_of_zero() - (UINT32_C(20) << 23), greatest_of_zero()};
+    const uint32_t one = 1, zero = 0;
+    const uint64_t none = 0;
+    const float limit = 0x1p61f;
+    static qn_status_words status;
+    static int64_t sums[16];
+    fill(-1);
+    step.items = step.grain = LENGTH;
+    const void *const memory[] = {&step, left, right, greatest, sums, &status};
+    void *const arguments[] = {(void *)&memory[0], (void *)&memory[1], (void *)&memory[2],
+                               (void *)&memory[3], (void *)&memory[4], (void *)&memory[5],
+                               (void *)&none,      (void *)&one,       (void *)&one,
+                               (void *)&zero,      (void *)&zero,      (void *)&one,
+                               (void *)&limit,     (void *)&one,       (void *)&zero};
+    run("qn_whole_gradient_i21_small", 128, arguments);
+    int64_t want = 0;
+    assert_true(qn__fixed_units(-(int64_t)LENGTH * VALUE * VALUE, -20, limit, &want));
+    assert_true(sums[0] == want);
+    assert_int_equal(status.bad_layer, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_long_forward),
+        cmocka_unit_test(test_long_gradient),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
