@@ -95,6 +95,7 @@ def environment(preset):
     env["QUERN"] = str(directory(preset) / "quern")
     env["QN_SOURCE_DIR"] = str(ROOT)
     env["ASAN_OPTIONS"] = "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
+    env["LSAN_OPTIONS"] = f"suppressions={ROOT / 'tests' / 'leaks.txt'}:print_suppressions=0"
     env["UBSAN_OPTIONS"] = "print_stacktrace=1"
     env["TSAN_OPTIONS"] = "halt_on_error=1:second_deadlock_stack=1"
     return env
