@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = QN__PANEL * QN__PANEL };
+enum { BLOCK = QN__PANEL * QN__PANEL, MANY_ITEMS = 128 };
 
 /* How this step may sum a layer's partials. A partial is at most grain * |a| * |delta| in
  * magnitude, up to the rounding of its chain, which the factor covers; where that bound times the
@@ -269,8 +269,8 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
         else
             finish(pass, 1, rows, ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK,
                    l->weights, l->weight_slot, l->weight_sums);
-    if (w->bits && pass->update)
-        qn__cpu_blocks_changed(w, layer, out, panels, in);
+    for (uint32_t g = 0; w->bits && pass->update && g < panels; ++g)
+        qn__cpu_look_at_block(w, layer, out + g, in);
     return 0;
 }
 
@@ -297,25 +297,47 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     return bad;
 }
 
+/* Panels of inputs in one task. Those of integers are soon done with, but who is told of sums that
+ * are complete counts tasks of one. */
+static uint32_t inputs_of_task(const qn__cpu_pass *pass) {
+    return pass->worker->bits && !pass->outlet ? 4 : 1;
+}
+
+/* A group of panels of outputs by some panels of inputs. Returns 1 when a number left its range. */
+static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
+                         uint32_t first, uint32_t group) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
+    const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
+    const uint32_t left = l->in_panels - first, most = inputs_of_task(pass);
+    const uint32_t end = first + (left < most ? left : most);
+    int bad = 0;
+    for (uint32_t in = first; in < end; ++in)
+        bad |= weights_task(pass, thread, layer, how, in, out, panels);
+    for (uint32_t p = out; first == 0 && p < out + panels && !pass->outlet; ++p)
+        bad |= bias_task(pass, layer, p);
+    if (w->bits && pass->update)
+        qn__cpu_blocks_changed(w, layer, group, panels * (end - first));
+    return bad;
+}
+
 /* Groups of panels outside, inputs inside: the errors of a group stay in the cache while the inputs
- * pass by. Sums that leave early do so from the end of all words, and there the biases of a layer
- * stand behind its weights, so these then come group by group from the last one. */
+ * pass by. Integers are small enough that the errors of all groups of a thread stay, so there many
+ * inputs pass by only once. Sums that leave early do so from the end of all words, and there the
+ * biases of a layer stand behind its weights, so these then come group by group from the last one.
+ */
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const summing how = w->bits ? choose_whole(pass, thread, layer) : choose(pass, layer);
-    const uint32_t groups = qn__cpu_groups(l);
-    const qn__cpu_grid grid = {groups, l->in_panels, 1};
-    for (uint32_t group, in; qn__cpu_take(w, thread, phase, grid, &group, &in);) {
+    const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass);
+    const int once = w->bits && !pass->outlet && pass->items > MANY_ITEMS;
+    const qn__cpu_grid grid = {groups, (l->in_panels + inputs - 1) / inputs, !once};
+    for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
         if (pass->outlet)
             group = groups - 1 - group;
-        const uint32_t out = group * QN__OUT_GROUP;
-        const uint32_t panels =
-            l->out_panels - out < QN__OUT_GROUP ? l->out_panels - out : QN__OUT_GROUP;
-        int bad = weights_task(pass, thread, layer, &how, in, out, panels);
-        for (uint32_t p = out; in == 0 && p < out + panels && !pass->outlet; ++p)
-            bad |= bias_task(pass, layer, p);
-        if (bad)
+        if (gradient_task(pass, thread, layer, &how, row * inputs, group))
             w->core[thread].failed_layer = (int)layer + 1;
         if (pass->outlet)
             qn__cpu_progress(pass, thread, layer, group);

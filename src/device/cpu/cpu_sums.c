@@ -129,8 +129,11 @@ static void new_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t
                       uint32_t in) {
     if (pass->totals)
         update_block(pass, l, panel, in);
-    if (pass->worker->bits)
-        qn__cpu_blocks_changed(pass->worker, (uint32_t)(l - pass->worker->layer), panel, 1, in);
+    if (pass->worker->bits) {
+        const uint32_t layer = (uint32_t)(l - pass->worker->layer);
+        qn__cpu_look_at_block(pass->worker, layer, panel, in);
+        qn__cpu_blocks_changed(pass->worker, layer, panel / QN__OUT_GROUP, 1);
+    }
 }
 
 static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,

@@ -44,18 +44,19 @@ static void pack_panel(const qn__worker *w, const qn__cpu_layer *l, uint32_t pan
                              (char *)whole->right + panel * whole->right_size);
 }
 
-void qn__cpu_blocks_changed(qn__worker *w, uint32_t layer, uint32_t out, uint32_t panels,
-                            uint32_t in) {
+void qn__cpu_look_at_block(const qn__worker *w, uint32_t layer, uint32_t out, uint32_t in) {
     const qn__cpu_layer *l = &w->layer[layer];
-    const uint32_t group = out / QN__OUT_GROUP, all = panels_of(l, group) * l->in_panels;
+    const size_t block = (size_t)out * l->in_panels + in;
+    uint32_t *greatest = l->whole.block_greatest + block * QN__PANEL;
+    memset(greatest, 0, QN__PANEL * sizeof *greatest);
+    w->kernels->greatest_columns(QN__PANEL, l->weights + block * BLOCK, greatest);
+}
+
+void qn__cpu_blocks_changed(qn__worker *w, uint32_t layer, uint32_t group, uint32_t blocks) {
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t all = panels_of(l, group) * l->in_panels;
     atomic_uint *changed = &l->whole.changed[group];
-    for (uint32_t p = out; p < out + panels; ++p) {
-        const size_t block = (size_t)p * l->in_panels + in;
-        uint32_t *greatest = l->whole.block_greatest + block * QN__PANEL;
-        memset(greatest, 0, QN__PANEL * sizeof *greatest);
-        w->kernels->greatest_columns(QN__PANEL, l->weights + block * BLOCK, greatest);
-    }
-    if (atomic_fetch_add_explicit(changed, panels, memory_order_acq_rel) + panels < all)
+    if (atomic_fetch_add_explicit(changed, blocks, memory_order_acq_rel) + blocks < all)
         return;
     atomic_store_explicit(changed, 0, memory_order_relaxed);
     for (uint32_t p = 0; p < panels_of(l, group); ++p)

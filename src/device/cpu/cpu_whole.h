@@ -62,10 +62,11 @@ size_t qn__cpu_operands(const qn__cpu_integers *fixed, int bits, uint32_t batch,
 void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
                           float *inverse);
 
-/* The blocks of weights (out .. out + panels - 1, in), all of one group, have new weights: who
- * brings the last of a group packs it. */
-void qn__cpu_blocks_changed(qn__worker *worker, uint32_t layer, uint32_t out, uint32_t panels,
-                            uint32_t in);
+/* The block of weights (out, in), in panels, is new: notes its greatest magnitudes. */
+void qn__cpu_look_at_block(const qn__worker *worker, uint32_t layer, uint32_t out, uint32_t in);
+/* So many more blocks of a group of panels of outputs are new and were looked at: who brings the
+ * last of a group packs it. */
+void qn__cpu_blocks_changed(qn__worker *worker, uint32_t layer, uint32_t group, uint32_t blocks);
 /* No block is counted as changed. */
 void qn__cpu_begin_changes(qn__worker *worker);
 /* All weights are new. */
