@@ -23,9 +23,9 @@ if ! .venv/bin/python -c 'import pytest, xdist, pytest_timeout' 2>/dev/null; the
     exit 1
 fi
 
-# One test more at a time than there are cores, for many of them wait: for ranks that are silent, for
-# Slurm, for packages. More workers than four only wait for one another's builds.
-workers=$(($(nproc) + 1))
+# One test at a time for each core: with more of them, tests in which ranks wait for one another run
+# into their clocks. More workers than four only wait for one another's builds.
+workers=$(nproc)
 [ "$workers" -le 4 ] || workers=4
 echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
 echo "test: compilers, processors and threads; $workers at a time, logs of builds in .cache/tests"

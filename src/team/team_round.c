@@ -74,6 +74,9 @@ static qn_status agree_on_failure(qn__team *t, qn_error *err) {
     } else if (status == QN_OK) {
         status = qn__fail(err, QN_NUMERIC, "a rank that is lost found a number out of range");
     }
+    /* All ranks end now, and who leaves takes its words along: so all wait until all have them. */
+    if (status == QN_NUMERIC)
+        qn__cluster_gather(t->cluster, &own.failed, sizeof own.failed, all, NULL);
     qn__free(all);
     return status;
 }
