@@ -9,21 +9,6 @@ uint64_t qn__gpu_grain_words(const qn__program *p) {
     return qn__gpu_pieces(p->batch, p->grain) * qn__gpu_pieces(p->grain, 4);
 }
 
-static void launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
-                   const qn__gpu_call *arguments) {
-    const qn__worker *w = pass->worker;
-    if (pass->status == QN_OK)
-        pass->status = w->driver->launch(w->gpu, kernel, groups, arguments->argument,
-                                         arguments->count, pass->err);
-}
-
-static void launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
-                        const qn__gpu_call *arguments) {
-    uint32_t groups[3];
-    qn__gpu_grid(kernel, work, groups);
-    launch(pass, kernel, groups, arguments);
-}
-
 static void clear(qn__gpu_pass *pass, const qn__gpu_memory *memory) {
     const qn__worker *w = pass->worker;
     if (pass->status == QN_OK)
@@ -75,7 +60,8 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
         qn__give(&c, in);
         qn__give(&c, out);
         qn__give(&c, l->output_place);
-        launch_over(pass, QN__K_GREATEST, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64), &c);
+        qn__gpu_launch_over(pass, QN__K_GREATEST, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64),
+                            &c);
         c = (qn__gpu_call){0};
         qn__give_memory(&c, &w->parameters);
         qn__give_memory(&c, &w->greatest_outputs);
@@ -87,7 +73,8 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
         qn__give(&c, l->output_place);
         qn__give(&c, w->bits);
         qn__give(&c, i > 0 ? QN_FIX_BY_INPUT : 0);
-        launch_over(pass, QN__K_FIX_WEIGHTS, qn__gpu_pieces(out, 32) * qn__gpu_pieces(in, 32), &c);
+        qn__gpu_launch_over(pass, QN__K_FIX_WEIGHTS,
+                            qn__gpu_pieces(out, 32) * qn__gpu_pieces(in, 32), &c);
     }
 }
 
@@ -108,7 +95,7 @@ static void fix_items(qn__gpu_pass *pass, const qn__gpu_memory *from, uint32_t c
     qn__give(&c, output_place);
     qn__give(&c, grain_place);
     qn__give(&c, flags);
-    launch_over(pass, QN__K_FIX_ITEMS, pass->items, &c);
+    qn__gpu_launch_over(pass, QN__K_FIX_ITEMS, pass->items, &c);
 }
 
 static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
@@ -130,12 +117,8 @@ static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__give(&c, l->layer->in);
     qn__give(&c, l->layer->out);
     qn__give(&c, l->output_place);
-    qn__give(&c, i);
-    qn__give(&c, (uint32_t)l->layer->activation);
-    qn__give(&c, drops ? l->layer->drop_threshold : 0);
-    qn__give_float(&c, l->layer->drop_keep);
-    qn__give_wide(&c, w->program->seed);
-    launch(pass, p.kernel, p.groups, &c);
+    qn__gpu_give_outputs(w, i, drops, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 void qn__gpu_launch_whole_forward(qn__gpu_pass *pass) {
@@ -169,12 +152,8 @@ void qn__gpu_launch_whole_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__give_memory(&c, &w->numbers);
     qn__give(&c, l->layer->in);
     qn__give(&c, l->layer->out);
-    qn__give(&c, i - 1);
-    qn__give(&c, (uint32_t)below->layer->activation);
-    qn__give(&c, below->layer->drop_threshold);
-    qn__give_float(&c, below->layer->drop_keep);
-    qn__give_wide(&c, w->program->seed);
-    launch(pass, p.kernel, p.groups, &c);
+    qn__gpu_give_outputs(w, i - 1, 1, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 /* A batch array as words along the items of each grain. */
@@ -190,8 +169,8 @@ static void fix_grains(qn__gpu_pass *pass, const qn__gpu_memory *from, const qn_
     qn__give(&c, columns);
     qn__give(&c, w->bits);
     qn__give(&c, grain_place);
-    launch_over(pass, QN__K_FIX_GRAINS,
-                grains * qn__gpu_pieces(grain, 32) * qn__gpu_pieces(columns, 32), &c);
+    qn__gpu_launch_over(pass, QN__K_FIX_GRAINS,
+                        grains * qn__gpu_pieces(grain, 32) * qn__gpu_pieces(columns, 32), &c);
 }
 
 /* 15.6 */
@@ -203,11 +182,7 @@ void qn__gpu_launch_whole_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
                inputs_place(pass, i));
     fix_grains(pass, qn__gpu_errors_of(w, i), &w->fixed_errors, l->layer->out,
                errors_place(pass, i));
-    p.groups[2] = qn__gpu_slices(pass, p.groups[0]);
-    if (p.groups[2] > 1 && !add && pass->status == QN_OK)
-        pass->status =
-            w->driver->clear(w->gpu, &w->sums, (size_t)l->weights * sizeof(int64_t),
-                             (size_t)(l->biases - l->weights) * sizeof(int64_t), pass->err);
+    p.groups[2] = qn__gpu_slices(pass, i, p.groups[0], add);
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, &w->fixed_inputs);
@@ -224,5 +199,5 @@ void qn__gpu_launch_whole_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     qn__give_float(&c, w->program->partial_limit);
     qn__give(&c, p.groups[2]);
     qn__give(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
-    launch(pass, p.kernel, p.groups, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }

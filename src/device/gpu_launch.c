@@ -4,22 +4,21 @@
 #include "device/gpu_worker.h"
 #include <math.h>
 
-static void launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
-                   const qn__gpu_call *arguments) {
+void qn__gpu_launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
+                    const qn__gpu_call *arguments) {
     const qn__worker *w = pass->worker;
     if (pass->status == QN_OK)
         pass->status = w->driver->launch(w->gpu, kernel, groups, arguments->argument,
                                          arguments->count, pass->err);
 }
 
-/* A kernel that is no product, over `work` pieces of work. */
-static void launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
-                        const qn__gpu_call *arguments) {
+void qn__gpu_launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
+                         const qn__gpu_call *arguments) {
     uint32_t groups[3];
     if (pass->worker->facts->vectors)
         kernel = qn__kernel_vector(kernel);
     qn__gpu_grid(kernel, work, groups);
-    launch(pass, kernel, groups, arguments);
+    qn__gpu_launch(pass, kernel, groups, arguments);
 }
 
 /* A variant of a product and its grid. */
@@ -64,6 +63,15 @@ static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint
     return w->facts->vectors ? product_of(k, rows, columns) : best;
 }
 
+void qn__gpu_give_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gpu_call *c) {
+    const qn__layer *l = w->layer[layer].layer;
+    qn__give(c, layer);
+    qn__give(c, (uint32_t)l->activation);
+    qn__give(c, drops ? l->drop_threshold : 0);
+    qn__give_float(c, l->drop_keep);
+    qn__give_wide(c, w->program->seed);
+}
+
 void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const qn__gpu_source *source = pass->source;
@@ -82,7 +90,7 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     qn__give(&c, source->bytes);
     qn__give(&c, (uint32_t)w->program->scale);
     qn__give(&c, source->flags);
-    launch_over(pass, QN__K_FETCH, pass->items, &c);
+    qn__gpu_launch_over(pass, QN__K_FETCH, pass->items, &c);
 }
 
 const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t l) {
@@ -114,12 +122,8 @@ void qn__gpu_launch_forward(qn__gpu_pass *pass) {
         qn__give_memory(&c, &w->numbers);
         qn__give(&c, l->layer->in);
         qn__give(&c, l->layer->out);
-        qn__give(&c, i);
-        qn__give(&c, (uint32_t)l->layer->activation);
-        qn__give(&c, drops ? l->layer->drop_threshold : 0);
-        qn__give_float(&c, l->layer->drop_keep);
-        qn__give_wide(&c, w->program->seed);
-        launch(pass, p.kernel, p.groups, &c);
+        qn__gpu_give_outputs(w, i, drops, &c);
+        qn__gpu_launch(pass, p.kernel, p.groups, &c);
     }
 }
 
@@ -145,7 +149,7 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__give(&c, (uint32_t)w->program->loss);
     qn__give_float(&c, ldexpf(1.0f, (int)w->program->unit));
     qn__give(&c, flags);
-    launch_over(pass, QN__K_LOSS, pass->items, &c);
+    qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
 }
 
 /* 8.4, 8.5: from the errors of layer i to those of the layer below. */
@@ -163,17 +167,13 @@ static void launch_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__give_memory(&c, &w->numbers);
     qn__give(&c, l->layer->in);
     qn__give(&c, l->layer->out);
-    qn__give(&c, i - 1);
-    qn__give(&c, (uint32_t)below->layer->activation);
-    qn__give(&c, below->layer->drop_threshold);
-    qn__give_float(&c, below->layer->drop_keep);
-    qn__give_wide(&c, w->program->seed);
-    launch(pass, p.kernel, p.groups, &c);
+    qn__gpu_give_outputs(w, i - 1, 1, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 /* Where the tiles of a gradient are too few for the device, its grains are parted among several
  * groups for each tile. */
-uint32_t qn__gpu_slices(const qn__gpu_pass *pass, uint64_t tiles) {
+static uint32_t slices_of(const qn__gpu_pass *pass, uint64_t tiles) {
     const qn__worker *w = pass->worker;
     const uint64_t grains = qn__gpu_pieces(pass->items, w->program->grain);
     if (!w->facts->atomics || w->facts->vectors || tiles * 2 > w->facts->units)
@@ -182,15 +182,22 @@ uint32_t qn__gpu_slices(const qn__gpu_pass *pass, uint64_t tiles) {
     return (uint32_t)(wanted < grains ? wanted : grains);
 }
 
+uint32_t qn__gpu_slices(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[layer];
+    const uint32_t slices = slices_of(pass, tiles);
+    if (slices > 1 && !add && pass->status == QN_OK)
+        pass->status =
+            w->driver->clear(w->gpu, &w->sums, (size_t)l->weights * sizeof(int64_t),
+                             (size_t)(l->biases - l->weights) * sizeof(int64_t), pass->err);
+    return slices;
+}
+
 static void launch_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     product p = choose(w, QN__K_GRADIENT_LARGE, l->layer->in, l->layer->out);
-    p.groups[2] = qn__gpu_slices(pass, (uint64_t)p.groups[0] * p.groups[1]);
-    if (p.groups[2] > 1 && !add && pass->status == QN_OK)
-        pass->status =
-            w->driver->clear(w->gpu, &w->sums, (size_t)l->weights * sizeof(int64_t),
-                             (size_t)(l->biases - l->weights) * sizeof(int64_t), pass->err);
+    p.groups[2] = qn__gpu_slices(pass, i, (uint64_t)p.groups[0] * p.groups[1], add);
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, qn__gpu_input_of(pass, i));
@@ -204,7 +211,7 @@ static void launch_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     qn__give_float(&c, w->program->partial_limit);
     qn__give(&c, p.groups[2]);
     qn__give(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
-    launch(pass, p.kernel, p.groups, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
@@ -220,7 +227,7 @@ static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
     qn__give(&c, i);
     qn__give_float(&c, w->program->partial_limit);
     qn__give(&c, add ? QN_GRADIENT_ADD : 0);
-    launch_over(pass, QN__K_BIAS, l->layer->out, &c);
+    qn__gpu_launch_over(pass, QN__K_BIAS, l->layer->out, &c);
 }
 
 static void give_state(const qn__worker *w, qn__gpu_call *c) {
@@ -258,7 +265,7 @@ static void launch_learn(qn__gpu_pass *pass, uint32_t i) {
     qn__give(&c, i);
     qn__give_float(&c, w->program->partial_limit);
     give_rule(w->program, w->program->weight_decay, &c);
-    launch(pass, p.kernel, p.groups, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay) {
@@ -270,7 +277,7 @@ static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count,
     qn__give_wide(&c, begin);
     qn__give_wide(&c, count);
     give_rule(w->program, decay, &c);
-    launch_over(pass, QN__K_UPDATE, count, &c);
+    qn__gpu_launch_over(pass, QN__K_UPDATE, count, &c);
 }
 
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
@@ -319,7 +326,7 @@ void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
     qn__give_memory(&c, &w->finite);
     qn__give_memory(&c, &w->status);
     qn__give(&c, flags);
-    launch_over(pass, QN__K_TALLY, pass->items, &c);
+    qn__gpu_launch_over(pass, QN__K_TALLY, pass->items, &c);
 }
 
 void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
@@ -333,6 +340,7 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
         qn__give(&c, l->layer->in);
         qn__give(&c, l->layer->out);
         qn__give_wide(&c, l->layer->weights);
-        launch_over(pass, kernel, (l->layer->in + (uint64_t)1) * qn__gpu_ld(l->layer->out), &c);
+        qn__gpu_launch_over(pass, kernel, (l->layer->in + (uint64_t)1) * qn__gpu_ld(l->layer->out),
+                            &c);
     }
 }

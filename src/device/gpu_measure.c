@@ -55,11 +55,27 @@ static qn_status rate_of(const task *t, double *rate, qn_error *err) {
     return status;
 }
 
+/* A product of n x n numbers, which lacks only the arguments of a layer without activation and
+ * dropout: operations a second, and the seconds of one. */
+static qn_status rate_of_product(task *t, uint32_t n, const qn__gpu_memory *step, double *seconds,
+                                 double *rate, qn_error *err) {
+    const qn_step one = {.items = n, .grain = 1};
+    qn__give(&t->call, QN_ACT_NONE);
+    qn__give(&t->call, 0);
+    qn__give_float(&t->call, 1.0f);
+    qn__give_wide(&t->call, 0);
+    qn_status status = t->driver->write(t->gpu, step, 0, &one, sizeof one, err);
+    if (status == QN_OK)
+        status = rate_of(t, rate, err);
+    *seconds = status == QN_OK && *rate > 0 ? 1 / *rate : 0;
+    *rate *= 2.0 * n * n * n;
+    return status;
+}
+
 static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uint32_t n,
                                  const qn__gpu_memory memory[3], const qn__gpu_memory *step,
                                  double *seconds, double *rate, qn_error *err) {
     const int vectors = driver->facts(gpu)->vectors;
-    const qn_step one = {.items = n, .grain = 1};
     task t = {.driver = driver,
               .gpu = gpu,
               .kernel = vectors ? QN__K_FORWARD_VECTOR : QN__K_FORWARD_LARGE,
@@ -76,16 +92,7 @@ static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uin
     qn__give(&t.call, n);
     qn__give(&t.call, n);
     qn__give(&t.call, 0);
-    qn__give(&t.call, QN_ACT_NONE);
-    qn__give(&t.call, 0);
-    qn__give_float(&t.call, 1.0f);
-    qn__give_wide(&t.call, 0);
-    qn_status status = driver->write(gpu, step, 0, &one, sizeof one, err);
-    if (status == QN_OK)
-        status = rate_of(&t, rate, err);
-    *seconds = status == QN_OK && *rate > 0 ? 1 / *rate : 0;
-    *rate *= 2.0 * n * n * n;
-    return status;
+    return rate_of_product(&t, n, step, seconds, rate, err);
 }
 
 /* The product of integers, as words that are whatever the numbers' bytes are: the time does not
@@ -94,7 +101,6 @@ static qn_status measure_integers(const qn__gpu_driver *driver, qn__gpu *gpu, in
                                   uint32_t n, const qn__gpu_memory memory[3],
                                   const qn__gpu_memory *step, double *seconds, double *rate,
                                   qn_error *err) {
-    const qn_step one = {.items = n, .grain = 1};
     task t = {.driver = driver,
               .gpu = gpu,
               .kernel = (qn__kernel)(QN__K_WHOLE_FORWARD_I7_LARGE + 2 * (digits - 1)),
@@ -117,16 +123,7 @@ static qn_status measure_integers(const qn__gpu_driver *driver, qn__gpu *gpu, in
     qn__give(&t.call, n);
     qn__give(&t.call, 0);
     qn__give(&t.call, 0);
-    qn__give(&t.call, QN_ACT_NONE);
-    qn__give(&t.call, 0);
-    qn__give_float(&t.call, 1.0f);
-    qn__give_wide(&t.call, 0);
-    qn_status status = driver->write(gpu, step, 0, &one, sizeof one, err);
-    if (status == QN_OK)
-        status = rate_of(&t, rate, err);
-    *seconds = status == QN_OK && *rate > 0 ? 1 / *rate : 0;
-    *rate *= 2.0 * n * n * n;
-    return status;
+    return rate_of_product(&t, n, step, seconds, rate, err);
 }
 
 /* Of all widths; `seconds` is what the product of floats took, for slow devices need small ones. */

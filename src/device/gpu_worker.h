@@ -3,6 +3,7 @@
 #define QN_DEVICE_GPU_WORKER_H
 
 #include "device/gpu.h"
+#include "device/gpu_call.h"
 
 enum {
     QN__GPU_FEEDS = 4,       /* sets of items known at the same time */
@@ -146,8 +147,17 @@ const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t layer)
 const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *worker, uint32_t layer);
 /* About how long a variant of a product takes that has so many tiles. */
 uint64_t qn__gpu_cost(const qn__worker *worker, qn__kernel kernel, uint64_t tiles);
-/* Among how many groups each of so many tiles of a gradient parts its grains. */
-uint32_t qn__gpu_slices(const qn__gpu_pass *pass, uint64_t tiles);
+/* Among how many groups each of so many tiles of a layer's gradient parts its grains. Where these
+ * add to sums that are to be overwritten (`add` 0), enqueues that the sums become zero first. */
+uint32_t qn__gpu_slices(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add);
+/* The arguments with which a product's kernel goes on to, or back through, the outputs of a layer.
+ */
+void qn__gpu_give_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
+/* Enqueues a kernel; the second one that is no product, over `work` pieces of work. */
+void qn__gpu_launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
+                    const qn__gpu_call *arguments);
+void qn__gpu_launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
+                         const qn__gpu_call *arguments);
 
 /* Each enqueues its kernel for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);
