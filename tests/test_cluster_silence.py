@@ -6,10 +6,12 @@ other at most one goes on, and whoever is left behind writes nothing.
 
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
 
+import builds
 import hosts
 import launch
 from cluster_job import Job
@@ -34,6 +36,34 @@ def wide_job(quern, tmp_path_factory):
                network="dense 12000 relu; dense 10 softmax")
 
 
+# A library for LD_PRELOAD, with which a file in QUERN_TEST_SLOWLY takes a moment to be written.
+SLOWLY = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int fsync(int file) {
+    char link[40], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, getenv("QUERN_TEST_SLOWLY")) &&
+        strstr(path, "/.quern-"))
+        usleep(300000);
+    return (int)syscall(SYS_fsync, file);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def slowly(tmp_path_factory):
+    """The environment in which files of a folder take a moment."""
+    builds.require("cc")
+    library = tmp_path_factory.mktemp("slowly") / "slowly.so"
+    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], check=True,
+                   input=SLOWLY, text=True)
+    return lambda folder: {"LD_PRELOAD": str(library), "QUERN_TEST_SLOWLY": str(folder)}
+
+
 def signature(path):
     """Changes whenever the file is written, even with the same bytes."""
     status = path.stat()
@@ -48,11 +78,11 @@ def files_in(folder):
 
 # ---------------------------------------------------------------- one rank
 
-def stop_as_it_writes(run, folder):
+def stop_as_it_writes(run, folder, after=lambda: True):
     """Stops rank 0 as soon as its new file appears, wakes it when the others have ended well, and
     returns what the folder held in between."""
     def writes():
-        return list(folder.glob(f".quern-{run.processes[0].pid}-*"))
+        return after() and list(folder.glob(f".quern-{run.processes[0].pid}-*"))
 
     run.until(writes, 60)
     assert run.kill(0, signal.SIGSTOP) and writes(), "it was through already"
@@ -102,6 +132,25 @@ def test_stopped_while_it_writes_the_result(command, wide_job, run_quern, tmp_pa
     assert list(before) == [out]
     assert out.read_bytes() == alone.read_bytes()
     assert list(out.parent.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("file", ["run.json", "trace.json"])
+def test_stopped_while_it_tells_of_the_run(file, job, slowly, tmp_path):
+    """The same of what is no result: the record and the trace are then the others'."""
+    out, folder = tmp_path / "model", tmp_path / "run"
+    folder.mkdir()
+    option = ["--trace", folder / file] if file == "trace.json" else ["--run-dir", folder]
+    metrics = folder / "metrics.csv"
+
+    def trained():
+        return file == "trace.json" or metrics.exists() and len(metrics.open().readlines()) == 31
+
+    words = job.train(out, "--rank-timeout", TIMEOUT, *option)
+    with launch.Run(job.quern, "meet", 3, words, environment=slowly(folder)) as run:
+        before = stop_as_it_writes(run, folder, trained)
+        assert run.outputs[0].read_text().count("has to leave: ") == 1, run.story()
+    assert folder / file in before and job.made(out)
+    assert not list(folder.glob(".quern-*"))
 
 
 @pytest.mark.parametrize("rank", [0, 1])

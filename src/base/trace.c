@@ -207,36 +207,38 @@ static void add_head(qn__text *text, size_t dropped, double begun) {
 }
 
 /* Ends the list, and the file with it; frees the writer. */
-static qn_status end_file(qn__writer *writer, qn__text *text, qn_status status, qn_error *err) {
+static qn_status end_file(qn__writer *writer, const qn__trace_place *place, qn__text *text,
+                          qn_status status, qn_error *err) {
     qn__text_add(text, "\n]}\n");
     if (status == QN_OK)
         status = text->failed ? qn__fail_memory(err, text->size, 1)
                               : qn__writer_add(writer, text->data, text->size, err);
     qn__text_release(text);
+    qn__writer_ask(writer, place->may, place->user);
     if (status == QN_OK)
         return qn__writer_commit(writer, err);
     qn__writer_drop(writer);
     return status;
 }
 
-qn_status qn__trace_write(const qn__trace *t, const char *path, qn_error *err) {
+qn_status qn__trace_write(const qn__trace *t, const qn__trace_place *place, qn_error *err) {
     const qn__trace_process process = {.number = 1, .name = "quern"};
     qn__writer *writer = NULL;
     qn__text text = {0};
-    qn_status status = qn__writer_create(path, &writer, err);
+    qn_status status = qn__writer_create(place->path, &writer, err);
     if (status != QN_OK)
         return status;
     add_head(&text, qn__trace_dropped(t), qn__trace_begun(t));
     status = add_events(t, &process, &text, writer, err);
-    return end_file(writer, &text, status, err);
+    return end_file(writer, place, &text, status, err);
 }
 
 qn_status qn__trace_write_joined(const qn__trace_events_of *part, uint32_t parts, size_t dropped,
-                                 double begun, const char *path, qn_error *err) {
+                                 double begun, const qn__trace_place *place, qn_error *err) {
     qn__writer *writer = NULL;
     qn__text text = {0};
     int some = 0;
-    qn_status status = qn__writer_create(path, &writer, err);
+    qn_status status = qn__writer_create(place->path, &writer, err);
     if (status != QN_OK)
         return status;
     add_head(&text, dropped, begun);
@@ -251,5 +253,5 @@ qn_status qn__trace_write_joined(const qn__trace_events_of *part, uint32_t parts
         if (status == QN_OK)
             status = qn__writer_add(writer, part[i].text, part[i].size, err);
     }
-    return end_file(writer, &text, status, err);
+    return end_file(writer, place, &text, status, err);
 }

@@ -37,8 +37,15 @@ void qn__trace_span(qn__trace *trace, uint32_t track, const char *name, double b
 void qn__trace_mark(qn__trace *trace, uint32_t track, const char *name, double moment,
                     const char *text);
 
+/* Where a trace goes, and who is asked before it takes that place (qn__writer_ask; may be NULL). */
+typedef struct qn__trace_place {
+    const char *path;
+    int (*may)(void *user);
+    void *user;
+} qn__trace_place;
+
 /* Writes the file (base/file.h: beside its place, then renamed). Not while others record. */
-qn_status qn__trace_write(const qn__trace *trace, const char *path, qn_error *err);
+qn_status qn__trace_write(const qn__trace *trace, const qn__trace_place *place, qn_error *err);
 
 /* For a trace of several processes: how this one is called, and what its moments, counted from the
  * beginning of its trace, are later than those of the picture. */
@@ -63,6 +70,6 @@ typedef struct qn__trace_events_of {
     size_t size;
 } qn__trace_events_of;
 qn_status qn__trace_write_joined(const qn__trace_events_of *part, uint32_t parts, size_t dropped,
-                                 double begun, const char *path, qn_error *err);
+                                 double begun, const qn__trace_place *place, qn_error *err);
 
 #endif

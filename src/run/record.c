@@ -26,6 +26,8 @@ struct qn__record {
     char *recipe, *isa, *argument; /* JSON texts, or NULL; argument: a JSON array */
     int threads;
     char started[32];
+    int (*may)(void *user);
+    void *user;
 };
 
 static char *path_in(const char *dir, const char *name, qn_error *err) {
@@ -75,6 +77,8 @@ static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
 
 static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_error *err) {
     r->threads = start->threads;
+    r->may = start->may;
+    r->user = start->user;
     time_text(start->begun ? start->begun : time(NULL), r->started);
     if (start->recipe_json != NULL && (r->recipe = qn__copy_text(start->recipe_json, err)) == NULL)
         return QN_MEMORY;
@@ -83,6 +87,13 @@ static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_err
     if (start->arguments > 0 && (r->argument = json_of_arguments(start, err)) == NULL)
         return QN_MEMORY;
     return QN_OK;
+}
+
+/* For what is changed without a writer that asks. */
+static qn_status ask(const qn__record *r, const char *path, qn_error *err) {
+    if (r->may == NULL || r->may(r->user))
+        return QN_OK;
+    return qn__fail(err, QN_BUSY, "%s is not this process's to write any more", path);
 }
 
 /* Moves an earlier record out of the way; that there is none is no failure. */
@@ -137,6 +148,7 @@ static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err
             qn__writer_add(writer, old.data, keep, NULL);
         else
             qn__writer_add(writer, HEADER, strlen(HEADER), NULL);
+        qn__writer_ask(writer, r->may, r->user);
         status = qn__writer_commit(writer, err);
     }
     qn__bytes_release(&old);
@@ -147,7 +159,9 @@ static qn_status open_metrics(qn__record *r, const char *dir, const qn__record_s
                               qn_error *err) {
     qn_status status = QN_OK;
     if (start->epochs_done == 0 && !start->takes_over) {
-        status = set_aside(dir, "metrics.csv", "previous-metrics.csv", err);
+        status = ask(r, r->metrics, err);
+        if (status == QN_OK)
+            status = set_aside(dir, "metrics.csv", "previous-metrics.csv", err);
         if (status == QN_OK)
             status = set_aside(dir, "run.json", "previous-run.json", err);
     }
@@ -231,6 +245,8 @@ qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_e
     add_score(&line, &event->test);
     qn__text_add(&line, "\n");
     qn_status status = line.failed ? qn__fail_memory(err, line.size + 1, 1) : QN_OK;
+    if (status == QN_OK)
+        status = ask(record, record->metrics, err);
     if (status == QN_OK && !append_quietly(record->file, line.data, line.size))
         status = qn__fail_errno(err, "write", record->metrics);
     qn__text_release(&line);
@@ -397,6 +413,7 @@ qn_status qn__record_end(qn__record *record, const qn_train_report *report,
     if (status == QN_OK) {
         /* The writer keeps its first failure, so commit's status says it all. */
         qn__writer_add(writer, text.data, text.size, NULL);
+        qn__writer_ask(writer, record->may, record->user);
         status = qn__writer_commit(writer, err);
     }
     qn__text_release(&text);

@@ -20,11 +20,15 @@ typedef struct qn__record_start {
     uint64_t epochs_done; /* 0 for a run from the start; else its lines in metrics.csv are kept */
     time_t begun;         /* 0: just now */
     int takes_over;       /* 1: the record of this very run, which another rank began */
+    /* Asked before anything in the folder changes, as by qn__writer_ask; may be NULL. */
+    int (*may)(void *user);
+    void *user;
 } qn__record_start;
 
 /* Makes the folder when it is missing (not its parents) and begins metrics.csv. A run from the
  * start moves an earlier record to previous-metrics.csv and previous-run.json; a resumed one keeps
- * the lines of the epochs that are done. Fails with QN_IO or QN_MEMORY. */
+ * the lines of the epochs that are done. Fails with QN_IO or QN_MEMORY, or, as the functions below
+ * do, with QN_BUSY where the record is not this process's to change any more: it is as it was. */
 qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__record **out,
                           qn_error *err);
 

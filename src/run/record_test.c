@@ -239,12 +239,45 @@ static void test_failures(void **state) {
     qn__record_close(r);
 }
 
+/* Whoever may not write any more changes nothing: neither at the beginning, nor after an epoch, nor
+ * in the end. */
+static int so_often(void *left) { return (*(int *)left)-- > 0; }
+
+static void test_asked(void **state) {
+    (void)state;
+    int left = 0;
+    qn__record_start start = {.may = so_often, .user = &left};
+    const qn_epoch_event event = {.epoch = 1};
+    qn__record *r;
+    put("metrics.csv", HEADER LINE1);
+    put("run.json", "{}");
+    assert_int_equal(qn__record_open(folder, &start, &r, NULL), QN_BUSY);
+    assert_null(r);
+    start.takes_over = 1;
+    assert_int_equal(qn__record_open(folder, &start, &r, NULL), QN_BUSY);
+    check_file("metrics.csv", HEADER LINE1);
+    left = 1;
+    start.epochs_done = 1;
+    assert_int_equal(qn__record_open(folder, &start, &r, NULL), QN_OK);
+    assert_int_equal(qn__record_epoch(r, &event, NULL), QN_BUSY);
+    assert_int_equal(qn__record_end(r, NULL, NULL, "finished", NULL), QN_BUSY);
+    check_file("metrics.csv", HEADER LINE1);
+    check_file("run.json", "{}");
+    assert_int_not_equal(access(in_folder("previous-metrics.csv"), F_OK), 0);
+    left = 2;
+    write_epoch(r, 2);
+    assert_int_equal(qn__record_end(r, NULL, NULL, "finished", NULL), QN_OK);
+    check_file("metrics.csv", HEADER LINE1 LINE2);
+    qn__json_free(read_run());
+    qn__record_close(r);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_lines),    TEST(test_locale), TEST(test_resumed),
-        TEST(test_previous), TEST(test_run),    TEST(test_failures),
+        TEST(test_lines), TEST(test_locale),   TEST(test_resumed), TEST(test_previous),
+        TEST(test_run),   TEST(test_failures), TEST(test_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

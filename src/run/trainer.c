@@ -110,6 +110,10 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
         (qn__train_take_record(t, event->epoch - 1, &t->unrecorded) == QN_OK &&
          qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK))
         return;
+    if (t->unrecorded.status == QN_BUSY && t->cluster) {
+        t->unrecorded = (qn_error){0}; /* the record is the others': the next round says why */
+        return;
+    }
     snprintf(text, sizeof text, "%s; the training goes on without its record", t->unrecorded.what);
     qn__train_tell(t, text);
 }

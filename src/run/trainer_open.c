@@ -204,7 +204,9 @@ qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err
                                     .argument = (const char *const *)&t->command_line,
                                     .epochs_done = epochs_done,
                                     .begun = t->wall,
-                                    .takes_over = t->began_record};
+                                    .takes_over = t->began_record,
+                                    .may = t->cluster ? qn__cluster_may_write : NULL,
+                                    .user = t->cluster};
     t->began_record = 1;
     return t->record ? QN_OK : qn__record_open(t->run_dir, &start, &t->record, err);
 }
@@ -218,10 +220,11 @@ static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *e
     if (o->command_line && !(t->command_line = qn__copy_text(o->command_line, err)))
         return QN_MEMORY;
     t->wall = time(NULL);
+    qn_status status = QN_OK;
     if (qn__train_speaks(t))
-        return qn__train_take_record(t, t->job.step / t->job.steps_per_epoch, err);
+        status = qn__train_take_record(t, t->job.step / t->job.steps_per_epoch, err);
     t->began_record = 1;
-    return QN_OK;
+    return status == QN_BUSY && t->cluster ? QN_OK : status; /* the next round says why */
 }
 
 static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {

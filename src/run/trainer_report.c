@@ -228,8 +228,10 @@ static qn_status end_record_of(void *context, qn_error *err) {
     const uint64_t epochs = t->job.step / t->job.steps_per_epoch;
     if (t->unrecorded.status != QN_OK && !t->record)
         return QN_OK; /* it ended before */
-    const qn_status status = qn__train_take_record(t, epochs, err);
-    return status == QN_OK ? end_record(t, e->report, err) : status;
+    qn_status status = qn__train_take_record(t, epochs, err);
+    if (status == QN_OK)
+        status = end_record(t, e->report, err);
+    return status == QN_BUSY && t->cluster ? QN_OK : status; /* the others', who will say why */
 }
 
 /* Once for a step: the rank that speaks tells it. A device that broke leaves it untold. */

@@ -15,6 +15,8 @@ typedef struct beginning {
 /* A trace that cannot be written is no reason to lose a training either. */
 static void without_trace(qn_train *t, const qn_error *failure) {
     char text[1200];
+    if (failure->status == QN_BUSY && t->cluster)
+        return; /* the others have it: the next round says why */
     if (t->unrecorded.status == QN_OK)
         t->unrecorded = *failure;
     snprintf(text, sizeof text, "%s; the run is without its trace", failure->what);
@@ -54,17 +56,44 @@ static qn_status bring_together(qn_train *t, double *first, double *later, size_
     return status;
 }
 
-static qn_status write_joined(const qn_train *t, const qn__parts *parts, size_t dropped,
-                              double begun, qn_error *err) {
+/* A rank that was held up while it wrote may have been given up meanwhile: then the file is the
+ * others'. */
+static qn__trace_place place_of(const qn_train *t) {
+    return (qn__trace_place){t->trace_path, t->cluster ? qn__cluster_may_write : NULL, t->cluster};
+}
+
+/* The events of all ranks, which all have. */
+typedef struct joined {
+    qn_train *train;
+    const qn__parts *parts;
+    size_t dropped;
+    double begun;
+    qn_status status; /* of this rank's own part */
+    qn_error failure;
+} joined;
+
+static qn_status write_joined(joined *j, qn_error *err) {
+    const qn__parts *parts = j->parts;
+    const qn__trace_place place = place_of(j->train);
     qn__trace_events_of *events = qn__alloc(parts->ranks, sizeof *events, err);
     if (!events)
         return QN_MEMORY;
     for (uint32_t r = 0; r < parts->ranks; ++r)
         events[r] = (qn__trace_events_of){(const char *)parts->part[r].bytes, parts->part[r].size};
     const qn_status status =
-        qn__trace_write_joined(events, parts->ranks, dropped, begun, t->trace_path, err);
+        qn__trace_write_joined(events, parts->ranks, j->dropped, j->begun, &place, err);
     qn__free(events);
     return status;
+}
+
+static qn_status write_for_all(void *context, qn_error *err) {
+    joined *j = context;
+    (void)err; /* a failure here is this rank's alone */
+    if (j->status == QN_OK)
+        j->status = write_joined(j, &j->failure);
+    if (j->status != QN_OK)
+        without_trace(j->train, &j->failure);
+    return QN_OK;
 }
 
 /* The events of all ranks, to all; the one that speaks writes them. */
@@ -72,27 +101,21 @@ static void write_together(qn_train *t) {
     const uint32_t own = qn_cluster_rank(t->cluster);
     qn__text text = {0};
     qn__parts parts = {0};
-    qn_error failure;
-    size_t dropped;
-    double begun;
+    joined j = {.train = t, .parts = &parts};
     qn__trace_process process = {.number = own + 1, .name = qn_cluster_name(t->cluster, own)};
-    qn_status status = bring_together(t, &begun, &process.later, &dropped, &failure);
-    if (status != QN_OK)
+    j.status = bring_together(t, &j.begun, &process.later, &j.dropped, &j.failure);
+    if (j.status != QN_OK)
         return; /* the other ranks are gone, or all have failed: that is told elsewhere */
-    status = qn__trace_events(t->trace, &process, &text, &failure);
-    if (qn__parts_gather(t->cluster, text.data, status == QN_OK ? text.size : 0, &parts, NULL) ==
-            QN_OK &&
-        qn__train_speaks(t)) {
-        if (status == QN_OK)
-            status = write_joined(t, &parts, dropped, begun, &failure);
-        if (status != QN_OK)
-            without_trace(t, &failure);
-    }
+    j.status = qn__trace_events(t->trace, &process, &text, &j.failure);
+    if (qn__parts_gather(t->cluster, text.data, j.status == QN_OK ? text.size : 0, &parts, NULL) ==
+        QN_OK)
+        (void)qn__by_speaker(t->cluster, write_for_all, &j, NULL);
     qn__parts_release(&parts);
     qn__text_release(&text);
 }
 
 void qn__train_write_trace(qn_train *t, int together) {
+    const qn__trace_place place = place_of(t);
     qn_error failure;
     if (!t->trace)
         return;
@@ -101,6 +124,6 @@ void qn__train_write_trace(qn_train *t, int together) {
     t->epoch_begun = 0;
     if (t->cluster && together)
         write_together(t);
-    else if (qn__train_speaks(t) && qn__trace_write(t->trace, t->trace_path, &failure) != QN_OK)
+    else if (qn__train_speaks(t) && qn__trace_write(t->trace, &place, &failure) != QN_OK)
         without_trace(t, &failure);
 }
