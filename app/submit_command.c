@@ -79,7 +79,9 @@ static const option submit_options[] = {
      .kind = OPTION_TEXT,
      AT(time),
      .value = "LIMIT",
-     .help = "Slurm: minutes, or hours:minutes:seconds; the job stops before and queues again",
+     .help =
+         "Slurm: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes "
+         "or days-hours:minutes:seconds; the job stops before and queues again",
      .fallback = "the partition's"},
     {.name = "partition", .kind = OPTION_TEXT, AT(partition), .value = "NAME", .help = "Slurm"},
     {.name = "account", .kind = OPTION_TEXT, AT(account), .value = "NAME", .help = "Slurm"},
@@ -187,11 +189,47 @@ static void name_of(const char *model, char name[48]) {
         snprintf(name, 48, "quern");
 }
 
+/* A number of at most `digits` digits below `limit`; moves *text behind it. */
+static int is_number(const char **text, size_t digits, unsigned long limit) {
+    const size_t count = strspn(*text, "0123456789");
+    if (count < 1 || count > digits || strtoul(*text, NULL, 10) >= limit)
+        return 0;
+    *text += count;
+    return 1;
+}
+
+/* One of Slurm's forms of a time limit: of MM, MM:SS and HH:MM:SS the first number may be large, of
+ * D-HH, D-HH:MM and D-HH:MM:SS the days. Zero would mean none. */
+static int is_time_limit(const char *text) {
+    const char *p = text;
+    int colons = 0;
+    if (!is_number(&p, 7, 10000000) || strspn(text, "0:-") == strlen(text))
+        return 0;
+    if (*p == '-') {
+        p++;
+        if (!is_number(&p, 2, 24))
+            return 0;
+    }
+    for (; *p == ':' && colons < 2; colons++) {
+        p++;
+        if (!is_number(&p, 2, 60))
+            return 0;
+    }
+    return *p == '\0';
+}
+
+static int check_time(const char *text) {
+    if (!text || is_time_limit(text))
+        return -1;
+    return message_usage("write minutes, minutes:seconds, hours:minutes:seconds, days-hours, "
+                         "days-hours:minutes or days-hours:minutes:seconds, as in 90 or 04:00:00",
+                         "--time cannot be \"%s\"", text);
+}
+
 static int check_texts(const submit_flags *f) {
     const struct {
         const char *flag, *text;
     } plain[] = {{"memory", f->memory},
-                 {"time", f->time},
                  {"partition", f->partition},
                  {"account", f->account},
                  {"namespace", f->space}};
@@ -244,6 +282,8 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
     int code = check_belonging(self, f, given);
     if (code < 0)
         code = check_texts(f);
+    if (code < 0)
+        code = check_time(f->time);
     if (code >= 0)
         return code;
     if (f->kubernetes && !f->image)

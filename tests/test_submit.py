@@ -158,6 +158,24 @@ def test_refused_before_anything_is_submitted(run_quern, here, words, message):
     assert message in done.stderr and not (here / "jobs").exists()
 
 
+# Minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS; and what Slurm would take for something else
+# or refuse.
+@pytest.mark.parametrize("good, bad", [
+    ("90", ["0", "1.5", "-5", "+5", "4h", "12345678"]),
+    ("90:30", ["90:", ":30", "1:60", "1:030", "00:00"]),
+    ("100:00:59", ["1:60:00", "1:00:00:00", "1:00:00:"]),
+    ("2-0", ["2-", "2-24", "-12", "2-0-0", "0-0"]),
+    ("1-23:59", ["1-1:60", "1-1:"]),
+    ("1-23:59:00", ["1-23:59:00 ", " 90", "unlimited:", "1-00:00:00:00"]),
+])
+def test_time_limits(run_quern, here, good, bad):
+    words = "--slurm", "--dry-run", "train", "-o", "m"
+    assert f"#SBATCH --time={good}\n" in run_quern("submit", "--time", good, *words).stdout
+    for text in bad:
+        done = run_quern("submit", f"--time={text}", *words, status=2)
+        assert f'--time cannot be "{text}"' in done.stderr and "days-hours" in done.stderr
+
+
 # ---------------------------------------------------------------- engines that are not there
 
 @pytest.mark.parametrize("words, program", [(["--slurm"], "sbatch"),
