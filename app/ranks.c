@@ -219,13 +219,14 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
         code = message_output(last(user));
         qn_cluster_finish(us.cluster, code);
     }
-    /* A rank that had to leave is the only one that knows why. */
-    if (us.left.status != QN_OK)
-        message_aside(us.left.what, us.left.remedy);
-    else if (!spoke && err->status == QN_DEVICE && code != EXIT_DONE)
-        message_error(err);
-    else if (!spoke && (err->status == QN_CLUSTER || err->status == QN_DEVICE))
-        message_aside(err->what, err->remedy);
+    /* A rank that had to leave is the only one that knows why. Where others go on in its stead
+     * (code 0) that is news, else an error. */
+    const int left = !spoke && (err->status == QN_CLUSTER || err->status == QN_DEVICE);
+    const qn_error *why = us.left.status != QN_OK ? &us.left : left ? err : NULL;
+    if (why && code != EXIT_DONE)
+        message_error(why);
+    else if (why)
+        message_aside(why->what, why->remedy);
     return code;
 }
 

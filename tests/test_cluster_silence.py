@@ -182,6 +182,23 @@ def test_stopped_rank(rank, job, tmp_path):
         assert leaves.count(f"rank {rank} on ") == 1
 
 
+def test_left_alone_it_says_so(job, tmp_path):
+    """Half of the ranks without the lowest is no quorum. Whoever is left so ends with 1 and says
+    why, also when it was told to be quiet."""
+    words = job.train(tmp_path / "model", "--quiet", "--rank-timeout", TIMEOUT)
+    with launch.Run(job.quern, "meet", 2, words) as run:
+        run.until('"epoch":2,')
+        assert run.kill(0, signal.SIGSTOP)
+        run.until(lambda: run.processes[1].poll() is not None, 20)
+        lines = run.outputs[1].read_text().splitlines()
+        assert run.processes[1].returncode == 1, run.story()
+        said, = [line for line in lines if line.startswith("quern train: rank 1 on ")]
+        assert ": this rank has to leave: too few of the other ranks can be reached" in said
+        assert [row["exit"] for row in run.events("error")] == [1]
+        run.kill(0, signal.SIGKILL)
+    assert not (tmp_path / "model").exists()
+
+
 def test_rank_that_is_slow_to_answer(job, tmp_path):
     """Stopped for less than the time limit: nobody is lost."""
     with launch.Run(job.quern, "meet", 3, job.train(tmp_path / "model")) as run:  # 20 s
