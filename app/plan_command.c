@@ -159,6 +159,7 @@ static void print_json(const qn_plan_report *r) {
     json_count("devices", r->devices);
     json_number("parameters", r->parameters);
     json_count("deaths", r->deaths);
+    json_count("late_events", r->late);
     json_number("items_again", r->items_again);
     json_number("computing", r->computing);
     json_number("waiting", r->waiting);
@@ -270,6 +271,11 @@ static void print_plan(const plan_flags *f, const qn_plan_options *o, const qn_p
     if (r->deaths > 0)
         printf("deaths        %" PRIu32 " rank%s, after which %s items were computed again\n",
                r->deaths, r->deaths == 1 ? "" : "s", format_count((uint64_t)r->items_again, items));
+    if (r->late > 0)
+        printf("too late      %" PRIu32 " of the %" PRIu32 " event%s described come%s after the "
+               "end and change%s nothing\n",
+               r->late, r->events, r->events == 1 ? "" : "s", r->late == 1 ? "s" : "",
+               r->late == 1 ? "s" : "");
     print_ranks(r);
     print_more(r);
 }

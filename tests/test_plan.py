@@ -54,6 +54,15 @@ def test_deaths_and_changes(plan):
     assert changed["bound_s"] > calm["bound_s"] and changed["seconds"] > calm["seconds"]
 
 
+def test_events_that_come_too_late(run_quern, plan):
+    team = "2*host(cpu 60k); net 10us 1GB/s; die 1 at 1h; slow 0 at 1ms x0.5"
+    made, _, _ = plan(team, "--epochs", 1)
+    assert made["late_events"] == 1 and made["deaths"] == 0 and made["seconds"] < 10
+    text = run_quern("plan", "--epochs", "1", "--team", team).stdout
+    assert "too late      1 of the 2 events described comes after the end and changes nothing" in text
+    assert "too late" not in run_quern("plan", "--epochs", "1", "--team", team.replace("1h", "2ms")).stdout
+
+
 def test_one_machine_more_brings_less_over_a_slow_wire(plan):
     fast, _, (more,) = plan("4*host(cpu 60k); net 1us 100GB/s; memory 1TB/s", "--batch", 4096)
     assert more["seconds"] < 0.85 * fast["seconds"]

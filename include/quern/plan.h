@@ -77,6 +77,7 @@ typedef struct qn_plan_report {
     double items_per_second; /* in the mean */
     uint64_t steps;
     uint32_t ranks, hosts, devices, deaths;
+    uint32_t events, late; /* changes and deaths described; of these, after the end: of no effect */
     double parameters;
     double items_again; /* computed again by others after deaths */
     double computing, waiting, exchanging, updating, recovering; /* means over the ranks */

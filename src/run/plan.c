@@ -133,6 +133,14 @@ static void add_means(qn_plan_report *r, const qn_plan_rank *rank) {
     r->devices += rank->devices;
 }
 
+/* Of what was described to happen: how much comes when all is over. */
+static uint32_t late_events(const qn__plan_team *t, double end) {
+    uint32_t late = 0;
+    for (uint32_t e = 0; e < t->events; ++e)
+        late += t->event[e].at >= end;
+    return late;
+}
+
 static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_error *err) {
     qn_plan_report *r = &p->report;
     const double units = sum_of_units(run);
@@ -149,6 +157,8 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     r->steps = (uint64_t)ceil(p->job.steps - 1e-9);
     r->hosts = qn__plan_team_hosts(&p->team);
     r->deaths = run->team->deaths;
+    r->events = p->team.events;
+    r->late = late_events(&p->team, run->seconds);
     r->parameters = (double)p->job.parameters;
     r->items_again = run->team->units_again * p->job.grain;
     for (uint32_t i = 0; i < r->ranks; ++i) {

@@ -144,6 +144,25 @@ static void test_deaths(void **state) {
     assert_non_null(strstr(err.what, "nobody is left"));
 }
 
+/* What is described to happen after the end changes nothing, and is counted. */
+static void test_events_after_the_end(void **state) {
+    (void)state;
+    static const char *const events[] = {"", "; slow 0 at 9s x0.5", "; die 1 at 12s",
+                                         "; slow 0 at 1h x0.1; die 1 at 2h; slow 1 at 9s x0.5"};
+    static const uint32_t late[] = {0, 0, 1, 2};
+    char team[128];
+    for (int i = 0; i < 4; ++i) {
+        qn_plan *plan;
+        snprintf(team, sizeof team, "2*host(a 1k); net 0s 1000GB/s; memory 100GB/s%s", events[i]);
+        const qn_plan_report r = planned(team, 2048, 20480, &plan);
+        qn_plan_free(plan);
+        assert_true(r.seconds > 10 && r.seconds < 12);
+        assert_int_equal(r.late, late[i]);
+        assert_int_equal(r.events, i < 3 ? i > 0 : 3);
+        assert_int_equal(r.deaths, 0);
+    }
+}
+
 /* One rank of two: what it would have done is left to the other one. */
 static void test_one_rank_of_a_host(void **state) {
     (void)state;
@@ -365,6 +384,7 @@ int main(void) {
         cmocka_unit_test(test_leaps_change_nothing),
         cmocka_unit_test(test_slower_and_faster),
         cmocka_unit_test(test_deaths),
+        cmocka_unit_test(test_events_after_the_end),
         cmocka_unit_test(test_one_rank_of_a_host),
         cmocka_unit_test(test_ranks_of_a_host_share_memory),
         cmocka_unit_test(test_a_repeat_is_equal),
