@@ -165,6 +165,24 @@ static void test_a_number_out_of_range(void **state) {
     }
 }
 
+/* Sums that hold another number of items than the batch has are no gradient of it: all stop. */
+static void test_items_that_do_not_add_up(void **state) {
+    (void)state;
+    const qn__member only[] = {{.device = &qn__fake_device}};
+    const qn__fake_plan plan = {.count = 1, .device = {{.miscount = 2}}};
+    hand hands[2] = {0};
+    hands[1].run.members = only;
+    hands[1].run.count = 1;
+    qn__fake_set(&plan);
+    crew_run(hands, 2);
+    qn__fake_set(NULL);
+    for (uint32_t r = 0; r < 2; ++r) {
+        assert_int_equal(hands[r].status, QN_CLUSTER);
+        assert_string_equal(hands[r].run.err.what,
+                            "the sums of all ranks hold 25 items, the batch 24");
+    }
+}
+
 /* All lose their only workers in the same step: nobody says that others go on, who are not there.
  */
 static void test_all_ranks_lose_their_workers(void **state) {
@@ -330,6 +348,7 @@ int main(void) {
                                        cmocka_unit_test(test_a_rank_without_workers_leaves),
                                        cmocka_unit_test(test_steps_done_again_are_the_ranks_own),
                                        cmocka_unit_test(test_a_number_out_of_range),
+                                       cmocka_unit_test(test_items_that_do_not_add_up),
                                        cmocka_unit_test(test_all_ranks_lose_their_workers),
                                        cmocka_unit_test(test_stop_and_call_again),
                                        cmocka_unit_test(test_stop_and_resume),

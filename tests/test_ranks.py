@@ -150,6 +150,14 @@ def test_another_option_on_one_rank(quern, files, tmp_path):
     said(done, "rank 0 on ", "differs from rank 1 on ", "in the recipe: grain 8 and 32")
 
 
+def test_another_arithmetic_on_one_rank(quern, files, tmp_path):
+    done = ranks.run(quern, 2, *words_of("tanh-mse-sgd", files), "-o", tmp_path / "m",
+                     own={1: ["--arith", "i14"]}, status=1)
+    said(done, "rank 1 on ", "differs from rank 0 on ", 'in the recipe: arith "i14" and "f32"',
+         "start all ranks with the same options")
+    assert not (tmp_path / "m").exists()
+
+
 @pytest.mark.parametrize("extra, says", [
     (["--test", "{images}", "--test-labels", "{labels}"], " in --test: "),
     (["--valid", "0.1"], " in --valid: "),

@@ -250,6 +250,7 @@ static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_erro
     if (broken)
         return fail(w, err);
     wait_seconds(w->behaviour.sharing);
+    w->tally.items += w->collects == w->behaviour.miscount;
     const int failed = qn__tally_add(tally, &w->tally);
     memset(&w->tally, 0, sizeof w->tally);
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;

@@ -24,6 +24,7 @@ typedef struct qn__fake_behaviour {
     uint64_t fail_flush;   /* when it is waited for this time */
     uint64_t fail_apply;   /* at this call of apply */
     uint64_t fail_load, fail_save;
+    uint64_t miscount; /* one item too many is told when sums are fetched for this time */
     uint64_t stall_at; /* waits `stall` seconds before this grain */
     double stall;
     uint64_t change_at;  /* from this grain on the rate is `change_rate` */
