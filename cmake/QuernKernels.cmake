@@ -2,8 +2,9 @@
 # from src/kernels/program.cl and the files that it names, for OpenCL also program_opencl.cl. An
 # array, because compilers need not take string literals of such a length.
 #
-# A line `#include "FOLDER/FILE"` of these stands for the file; files themselves include
-# nothing, except that a header shared with C may name the system's, and such lines are left out.
+# A line `#include "FOLDER/FILE"` of these stands for the file, and conditions stay as they are; files
+# themselves include nothing, except that a header shared with C may name the system's, and such
+# lines are left out.
 
 set(_kernels "${PROJECT_SOURCE_DIR}/src/kernels")
 
@@ -19,14 +20,17 @@ function(quern_kernel_file file variable)
     set(${variable} "${line}${text}" PARENT_SCOPE)
 endfunction()
 
-# Sets `variable` to the files that a list of them names, one behind the other.
+# Sets `variable` to the files that a list of them names, one behind the other, with its conditions.
 function(quern_kernel_files list variable)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_kernels}/${list}")
-    file(STRINGS "${_kernels}/${list}" lines REGEX "^#include \"[a-z0-9_/.]+\"$")
+    file(STRINGS "${_kernels}/${list}" lines REGEX "^#(include \"[a-z0-9_/.]+\"|if .*|endif)$")
     set(all "")
     foreach(line IN LISTS lines)
-        string(REGEX REPLACE "^#include \"(.*)\"$" "\\1" file "${line}")
-        quern_kernel_file("${file}" text)
+        if(line MATCHES "^#include \"(.*)\"$")
+            quern_kernel_file("${CMAKE_MATCH_1}" text)
+        else()
+            string(HEX "${line}\n" text)
+        endif()
         string(APPEND all "${text}")
     endforeach()
     set(${variable} "${all}" PARENT_SCOPE)

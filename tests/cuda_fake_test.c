@@ -50,7 +50,7 @@ static int begin(void **state) {
 static qn__gpu *open_device(uint32_t index, double limit) {
     const qn_compute compute = {.device_timeout = limit};
     qn__gpu *gpu = NULL;
-    if (driver->open(index, &compute, &gpu, &err) != QN_OK)
+    if (driver->open(index, QN_WITH_F32, &compute, &gpu, &err) != QN_OK)
         fail_msg("%s", err.what);
     assert_non_null(gpu);
     return gpu;

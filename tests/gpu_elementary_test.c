@@ -121,7 +121,7 @@ static void check_kernel(room *r, qn__kernel kernel) {
 static void check_device(const qn__gpu_driver *driver, uint32_t index) {
     room r = {.driver = driver};
     const qn_compute compute = {0};
-    must(&r, driver->open(index, &compute, &r.gpu, &r.err));
+    must(&r, driver->open(index, QN_WITH_F32, &compute, &r.gpu, &r.err));
     must(&r, driver->allocate(r.gpu, PIECE * sizeof *r.bits, &r.in, &r.err));
     must(&r, driver->allocate(r.gpu, PIECE * sizeof *r.bits, &r.out, &r.err));
     r.bits = qn__alloc(PIECE, sizeof *r.bits, NULL);

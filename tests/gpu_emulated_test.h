@@ -45,6 +45,7 @@ struct qn__gpu {
     emulated_call *call[RECORDINGS];
     uint32_t calls[RECORDINGS];
     int recording; /* -1: none */
+    uint32_t products;
 };
 
 static void broken(const char *what) {
@@ -60,8 +61,8 @@ static qn_status alive(const qn__gpu *gpu, qn_error *err) {
     return qn__fail(err, QN_DEVICE, "%s fell off the bus", gpu->facts.name);
 }
 
-static qn_status emulated_open(uint32_t index, const qn_compute *compute, qn__gpu **out,
-                               qn_error *err) {
+static qn_status emulated_open(uint32_t index, uint32_t products, const qn_compute *compute,
+                               qn__gpu **out, qn_error *err) {
     (void)compute;
     *out = qn__alloc(1, sizeof **out, err);
     if (!*out)
@@ -72,6 +73,7 @@ static qn_status emulated_open(uint32_t index, const qn_compute *compute, qn__gp
     (*out)->facts.largest = plan.largest;
     (*out)->facts.atomics = plan.atomics;
     (*out)->recording = -1;
+    (*out)->products = products;
     return QN_OK;
 }
 
@@ -196,7 +198,8 @@ static qn_status emulated_do(qn__gpu *gpu, qn__kernel kernel, const uint32_t gro
     if (alive(gpu, err) != QN_OK)
         return QN_DEVICE;
     memcpy(c.groups, groups, sizeof c.groups);
-    if (count != strlen(shape->arguments) || groups[0] == 0 || groups[1] == 0 || groups[2] == 0)
+    if (count != strlen(shape->arguments) || groups[0] == 0 || groups[1] == 0 || groups[2] == 0 ||
+        !qn__kernel_belongs(kernel, QN__CUDA_C, gpu->products))
         broken(shape->name);
     for (uint32_t i = 0; i < count; ++i) {
         c.argument[i] = arguments[i];

@@ -149,15 +149,17 @@ def test_older_libraries(quern, fakes, gpu, files, tmp_path, driver, nvrtc):
     assert digest == recipes.table()["adam"]
 
 
-@pytest.mark.parametrize("capability", [90, 129])
-def test_the_real_compiler(quern, gpu, files, tmp_path, monkeypatch, capability):
+@pytest.mark.parametrize("capability, name", [(90, "adam"), (129, "adam"), (90, "i14-unit-0")])
+def test_the_real_compiler(quern, gpu, files, tmp_path, monkeypatch, capability, name):
     """NVRTC itself, where it is on the machine: machine code for an architecture that it knows, PTX
     of its newest one for a GPU of tomorrow. The fake driver looks for the kernels in them."""
     monkeypatch.setenv("QUERN_NVRTC", test_kernels_cuda.nvrtc_path())
     gpu(f"capability={capability}")
-    digest = recipes.train([quern], "adam", files, tmp_path / "model", "--devices", "cuda:0")
-    assert digest == recipes.table()["adam"]
+    digest = recipes.train([quern], name, files, tmp_path / "model", "--devices", "cuda:0")
+    assert digest == recipes.table()[name]
     cached = [f.read_bytes() for f in (tmp_path / "cache").rglob("*") if f.is_file()]
+    assert (b"qn_whole_errors_i14_large" in cached[0]) == (name == "i14-unit-0")
+    assert (b"qn_errors_large" in cached[0]) == (name == "adam")
     assert len(cached) == 1 and (b"\x7fELF" if capability == 90 else b".target sm_") in cached[0]
 
 
@@ -320,6 +322,15 @@ def test_the_cache_is_used_and_mended(quern, gpu, files, tmp_path):
         cached[0].write_bytes(broken)
         assert train() == wanted
         assert cached[0].read_bytes() == whole
+
+
+def test_a_program_for_each_arithmetic(quern, gpu, files, tmp_path):
+    """What is cached for one arithmetic is not taken for another, which lacks its kernels."""
+    for programs, name in enumerate(("sigmoid", "i7-adamw", "relu", "i14-unit-0")):
+        digest = recipes.train([quern], name, files, tmp_path / "model", "--devices", "cuda:0")
+        assert digest == recipes.table()[name]
+        cached = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
+        assert len(cached) == (1, 2, 2, 3)[programs]
 
 
 def test_no_cache(quern, gpu, files, tmp_path, monkeypatch):

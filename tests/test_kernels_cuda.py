@@ -111,11 +111,12 @@ def options():
 
 
 @functools.cache
-def compiled(arch, changed=()):
+def compiled(arch, changed=(), products=15):
     """PTX of the text; `changed` maps options of the library to others, for tests of the tests."""
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
     arch = newest() if arch == "newest" else arch
-    given = [dict(changed).get(o, o) for o in options()] + [f"--gpu-architecture=compute_{arch}"]
+    given = [dict(changed).get(o, o) for o in options()] + [f"-DQN_PRODUCTS={products}",
+                                                            f"--gpu-architecture=compute_{arch}"]
     words = (ctypes.c_char_p * len(given))(*(o.encode() for o in given))
     assert library.nvrtcCreateProgram(ctypes.byref(program), text(), b"quern.cu", 0, None, None) == 0
     result = library.nvrtcCompileProgram(program, len(given), words)
@@ -149,11 +150,15 @@ def folder(tmp_path_factory):
     return str(tmp_path_factory.mktemp("cuda"))
 
 
-def kernels_of_the_host():
+# Bits of QN_PRODUCTS (src/kernels/step.h).
+PRODUCTS = {"F32": 1, "I7": 2, "I14": 4, "I21": 8, "INTEGERS": 14, "ALL": 15}
+
+
+def kernels_of_the_host(products=15):
     """Names of the kernels that the CUDA backend launches, from the table of shapes."""
     source = (builds.ROOT / "src" / "kernels" / "kernels.c").read_text()
-    names = re.findall(r'\{"(qn_\w+)"', source)
-    return [n for n in names if not n.endswith("_vector")]
+    names = re.findall(r'\{"(qn_\w+)",[^{]*\{\d+, \d+\},[^}]*QN_WITH_(\w+)\}', source)
+    return [n for n, to in names if not n.endswith("_vector") and PRODUCTS[to] & products]
 
 
 def kernels_in(ptx):
@@ -208,6 +213,14 @@ def test_ptx(arch):
             assert found[name].count("dp4a.s32.s32") > 0, name
     assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_trial"])
     assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_update"])
+
+
+@pytest.mark.parametrize("products", [1, 4])
+def test_programs(products):
+    """A program has what its arithmetic needs, and no kernel more."""
+    found = kernels_in(compiled(90, (), products))
+    assert sorted(found) == sorted(kernels_of_the_host(products))
+    assert 10 < len(found) < len(kernels_of_the_host()) / 2
 
 
 @pytest.mark.parametrize("option, other, says", [

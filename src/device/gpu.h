@@ -46,9 +46,10 @@ enum { QN__GPU_SLOTS = 8 }; /* words on their way down at the same time */
  * happens in order. Every failure is QN_DEVICE with a message that names the device, except where
  * it says otherwise; after one the device is only closed. */
 typedef struct qn__gpu_driver {
-    /* Opens device `index`: program built or taken from the cache, self-test passed. QN_UNSUPPORTED
-     * when that fails. */
-    qn_status (*open)(uint32_t index, const qn_compute *compute, qn__gpu **out, qn_error *err);
+    /* Opens device `index`: program with `products` (QN_WITH_...) built or taken from the cache,
+     * self-test passed. QN_UNSUPPORTED when that fails. */
+    qn_status (*open)(uint32_t index, uint32_t products, const qn_compute *compute, qn__gpu **out,
+                      qn_error *err);
     /* Never waits longer than the device's time limit; a device that hangs is abandoned. */
     void (*close)(qn__gpu *gpu);
     const qn__gpu_facts *(*facts)(const qn__gpu *gpu);

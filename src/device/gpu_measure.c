@@ -208,7 +208,7 @@ qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn
     qn__gpu *gpu = NULL;
     qn__gpu_memory memory[4] = {0};
     memset(rates, 0, sizeof *rates);
-    qn_status status = driver->open(index, compute, &gpu, err);
+    qn_status status = driver->open(index, QN_WITH_ALL, compute, &gpu, err);
     if (status != QN_OK)
         return status;
     const qn__gpu_facts *facts = driver->facts(gpu);

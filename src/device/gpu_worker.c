@@ -37,7 +37,7 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     w->layer = qn__alloc(program->layers, sizeof *w->layer, err);
     qn_status status = w->layer ? QN_OK : QN_MEMORY;
     if (status == QN_OK)
-        status = driver->open(index, compute, &w->gpu, err);
+        status = driver->open(index, qn__kernel_products(program->arith), compute, &w->gpu, err);
     if (status == QN_OK) {
         w->facts = driver->facts(w->gpu);
         driver->traffic(w->gpu, &w->before);

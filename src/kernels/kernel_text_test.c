@@ -12,6 +12,10 @@
 
 static void test_numbers(void **state) {
     (void)state;
+    assert_int_equal(QN_WITH_F32, qn__kernel_products(QN__ARITH_F32));
+    assert_int_equal(QN_WITH_I7, qn__kernel_products(QN__ARITH_I7));
+    assert_int_equal(QN_WITH_I14, qn__kernel_products(QN__ARITH_I14));
+    assert_int_equal(QN_WITH_I21, qn__kernel_products(QN__ARITH_I21));
     assert_int_equal(QN_ACT_NONE, QN__ACT_NONE);
     assert_int_equal(QN_ACT_RELU, QN__ACT_RELU);
     assert_int_equal(QN_ACT_TANH, QN__ACT_TANH);

@@ -25,6 +25,7 @@
 #define QN_KERNELS_KERNELS_H
 
 #include "base/error.h"
+#include "num/program.h"
 #include <stdint.h>
 
 enum { QN_LD = 16 }; /* also in the text, kernels/step.h */
@@ -184,9 +185,17 @@ typedef struct qn__kernel_shape {
                         (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
                         nothing. */
     int opencl_only; /* 1: a vector kernel, not in the CUDA text */
+    uint32_t products; /* QN_WITH_...: programs with any of these products have it */
 } qn__kernel_shape;
 
 const qn__kernel_shape *qn__kernel_shape_of(qn__kernel kernel);
+
+/* 1 when the program with `products` (QN_WITH_..., kernels/step.h) has the kernel; vector kernels
+ * are in those of OpenCL for CPUs alone. */
+int qn__kernel_belongs(qn__kernel kernel, qn__language language, uint32_t products);
+
+/* What a program for an arithmetic must have. */
+uint32_t qn__kernel_products(qn__arith arith);
 
 /* The variant for devices that are CPUs of a kernel that is no product; the kernel itself where it
  * has none. */
@@ -199,7 +208,8 @@ const char *qn__kernel_text(qn__language language);
 /* SHA-256 of that text in hexadecimal (64 characters and a NUL): a part of a cache's key. */
 const char *qn__kernel_digest(qn__language language);
 
-/* Options that the compiler must be given beside those for the device; separated by spaces. */
+/* Options that the compiler must be given beside those for the device and -DQN_PRODUCTS=..., the
+ * products that the program is to have (all without); separated by spaces. */
 const char *qn__kernel_options(qn__language language);
 
 #endif

@@ -1,6 +1,7 @@
 /* The kernel program: the files of its text in their order. The C compiler reads this file as it
  * is, behind prelude_c.h; cmake/QuernKernels.cmake puts the files that it names behind the prelude
- * of another language. Nothing but such lines and comments may stand here. */
+ * of another language. Nothing but such lines, their conditions and comments may stand here.
+ * A product belongs to the programs that ask for it in QN_PRODUCTS (step.h). */
 #include "kernels/step.h"
 #include "kernels/scalar.cl"
 #include "num/elementary.inc"
@@ -9,6 +10,10 @@
 #include "kernels/pointwise.cl"
 #include "kernels/fetch.cl"
 #include "kernels/fixed.cl"
+#if QN_PRODUCTS & QN_WITH_INTEGERS
+#include "kernels/fix.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_F32
 #include "kernels/tile_large.cl"
 #include "kernels/tile.cl"
 #include "kernels/products.cl"
@@ -24,6 +29,8 @@
 #include "kernels/tile_gradient_small.cl"
 #include "kernels/tile.cl"
 #include "kernels/gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_I7
 #include "kernels/whole_i7.cl"
 #include "kernels/whole_large.cl"
 #include "kernels/whole.cl"
@@ -33,6 +40,8 @@
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"
 #include "kernels/whole_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_I14
 #include "kernels/whole_i14.cl"
 #include "kernels/whole_large.cl"
 #include "kernels/whole.cl"
@@ -42,6 +51,8 @@
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"
 #include "kernels/whole_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_I21
 #include "kernels/whole_i21.cl"
 #include "kernels/whole_large.cl"
 #include "kernels/whole.cl"
@@ -51,6 +62,7 @@
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"
 #include "kernels/whole_gradient.cl"
+#endif
 #include "kernels/loss.cl"
 #include "kernels/sums.cl"
 #include "kernels/update.cl"

@@ -40,6 +40,18 @@ typedef struct qn_status_words {
     qn_u32 unused;
 } qn_status_words;
 
+/* The products that a program has, a bit for each arithmetic (num/program.h); others are left out
+ * of it, since compiling a kernel takes a device's compiler a tenth of a second or more. */
+#define QN_WITH_F32 1u
+#define QN_WITH_I7 2u
+#define QN_WITH_I14 4u
+#define QN_WITH_I21 8u
+#define QN_WITH_INTEGERS (QN_WITH_I7 | QN_WITH_I14 | QN_WITH_I21)
+#define QN_WITH_ALL 15u
+#ifndef QN_PRODUCTS
+#define QN_PRODUCTS QN_WITH_ALL
+#endif
+
 #define QN_FETCH_ROWS 1u
 #define QN_FETCH_GATHERED 2u
 #define QN_FETCH_LABELS 4u

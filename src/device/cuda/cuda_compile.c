@@ -202,27 +202,22 @@ static qn_status take_image(nvrtc_program *program, int machine_code, const char
     return QN_OK;
 }
 
-/* The words of `options` (changed in place) and one more. */
-static int split_options(char *options, const char *more, const char *option[OPTIONS]) {
+/* The words of `options`, which is changed in place. */
+static int split_options(char *options, const char *option[OPTIONS]) {
     int count = 0;
     char *rest = NULL;
-    for (char *word = strtok_r(options, " ", &rest); word && count < OPTIONS - 1;
+    for (char *word = strtok_r(options, " ", &rest); word && count < OPTIONS;
          word = strtok_r(NULL, " ", &rest))
         option[count++] = word;
-    option[count++] = more;
     return count;
 }
 
-static qn_status compile(const char *arch, int machine_code, const char *device, void **image,
+/* `options` is changed. */
+static qn_status compile(char *options, int machine_code, const char *device, void **image,
                          size_t *bytes, qn_error *err) {
-    char more[64];
     const char *option[OPTIONS];
     nvrtc_program *program = NULL;
-    char *options = qn__copy_text(qn__kernel_options(QN__CUDA_C), err);
-    if (!options)
-        return QN_MEMORY;
-    snprintf(more, sizeof more, "--gpu-architecture=%s", arch);
-    const int count = split_options(options, more, option);
+    const int count = split_options(options, option);
     int result = compiler.create(&program, qn__kernel_text(QN__CUDA_C), "quern.cu", 0, NULL, NULL);
     qn_status status;
     if (result != 0)
@@ -234,13 +229,12 @@ static qn_status compile(const char *arch, int machine_code, const char *device,
         status = take_image(program, machine_code, device, image, bytes, err);
     if (program)
         compiler.destroy(&program);
-    qn__free(options);
     return status;
 }
 
-qn_status qn__cuda_compile(int capability, int driver_version, int fresh, const char *device,
-                           void **image, size_t *bytes, qn_error *err) {
-    char arch[32], key[512], note[256];
+qn_status qn__cuda_compile(int capability, int driver_version, uint32_t products, int fresh,
+                           const char *device, void **image, size_t *bytes, qn_error *err) {
+    char options[256], key[640], note[256];
     *image = NULL;
     *bytes = 0;
     if (qn__cuda_compiler_absence(driver_version)[0]) {
@@ -258,15 +252,16 @@ qn_status qn__cuda_compile(int capability, int driver_version, int fresh, const 
                           "name its library in QUERN_NVRTC");
     }
     const int machine_code = chosen == capability && compiler.cubin_size && compiler.cubin;
-    snprintf(arch, sizeof arch, "%s_%d", machine_code ? "sm" : "compute", chosen);
-    snprintf(key, sizeof key, "quern cuda 1 text %s options %s nvrtc %d.%d arch %s driver %d",
-             qn__kernel_digest(QN__CUDA_C), qn__kernel_options(QN__CUDA_C), compiler.major,
-             compiler.minor, arch, driver_version);
+    snprintf(options, sizeof options, "%s -DQN_PRODUCTS=%u --gpu-architecture=%s_%d",
+             qn__kernel_options(QN__CUDA_C), products, machine_code ? "sm" : "compute", chosen);
+    snprintf(key, sizeof key, "quern cuda 2 text %s options %s nvrtc %d.%d driver %d",
+             qn__kernel_digest(QN__CUDA_C), options, compiler.major, compiler.minor,
+             driver_version);
     if (!fresh)
         qn__gpu_cache_load(key, image, bytes, note);
     if (*bytes)
         return QN_OK;
-    const qn_status status = compile(arch, machine_code, device, image, bytes, err);
+    const qn_status status = compile(options, machine_code, device, image, bytes, err);
     if (status == QN_OK)
         qn__gpu_cache_store(key, *image, *bytes, note);
     return status;

@@ -4,16 +4,18 @@
 
 #include "base/error.h"
 #include <stddef.h>
+#include <stdint.h>
 
 /* Whether NVRTC can be opened here (once for the process, for the driver of that version); "" or
  * why not, with a remedy. */
 const char *qn__cuda_compiler_absence(int driver_version);
 
-/* The program for compute capability `capability` (90: 9.0) under a driver of that version, to be
- * freed with qn__free; NUL-terminated behind `bytes`. With `fresh` the cache is not looked into (it
- * held something that the driver refused). `device` is what messages call the device. QN_DEVICE
- * when NVRTC is missing or fails, or knows no such device. */
-qn_status qn__cuda_compile(int capability, int driver_version, int fresh, const char *device,
-                           void **image, size_t *bytes, qn_error *err);
+/* The program with `products` (QN_WITH_..., kernels/step.h) for compute capability `capability`
+ * (90: 9.0) under a driver of that version, to be freed with qn__free; NUL-terminated behind
+ * `bytes`. With `fresh` the cache is not looked into (it held something that the driver refused).
+ * `device` is what messages call the device. QN_DEVICE when NVRTC is missing or fails, or knows no
+ * such device. */
+qn_status qn__cuda_compile(int capability, int driver_version, uint32_t products, int fresh,
+                           const char *device, void **image, size_t *bytes, qn_error *err);
 
 #endif

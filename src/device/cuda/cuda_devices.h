@@ -4,9 +4,18 @@
 
 #include "device/cuda/cuda_api.h"
 #include "device/device.h"
+#include "kernels/step.h"
 #include <pthread.h>
 
 enum { QN__CUDA_DEVICES = 64 };
+
+/* A program as it is kept from one opening to the next, and whether the device has passed its
+ * self-test with it. */
+typedef struct qn__cuda_image {
+    void *code;
+    size_t bytes;
+    int tested;
+} qn__cuda_image;
 
 typedef struct qn__cuda_device_entry {
     qn__cu_device device;
@@ -16,12 +25,8 @@ typedef struct qn__cuda_device_entry {
     int multiprocessors;
     int forbidden; /* 1: its compute mode keeps every process out */
     uint64_t memory, cache;
-    /* What is kept from one opening to the next, under the lock: the program, and whether the
-     * device has passed its self-test with it. */
     pthread_mutex_t lock;
-    void *image;
-    size_t image_bytes;
-    int tested;
+    qn__cuda_image image[QN_WITH_ALL + 1]; /* by their products, under the lock */
 } qn__cuda_device_entry;
 
 /* NULL: there is no such device. */

@@ -30,7 +30,8 @@ struct qn__gpu {
     const qn__cuda_driver *cu;
     qn__cuda_device_entry *device;
     qn__gpu_facts facts;
-    double limit; /* seconds that the device may be silent */
+    double limit;      /* seconds that the device may be silent */
+    uint32_t products; /* of its program */
 
     qn__cu_context *context;
     qn__cu_stream *stream;
@@ -95,7 +96,8 @@ qn_status qn__cuda_recorded(qn__gpu *gpu, uint32_t number, qn_error *err);
 qn_status qn__cuda_replay(qn__gpu *gpu, uint32_t number, qn_error *err);
 
 /* Opening. */
-qn_status qn__cuda_open(uint32_t index, const qn_compute *compute, qn__gpu **out, qn_error *err);
+qn_status qn__cuda_open(uint32_t index, uint32_t products, const qn_compute *compute, qn__gpu **out,
+                        qn_error *err);
 void qn__cuda_close(qn__gpu *gpu);
 
 extern const qn__gpu_driver qn__cuda_gpu_driver;

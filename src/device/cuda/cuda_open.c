@@ -63,21 +63,22 @@ static int refuses_image(qn__cu_result result) {
 /* The program of the device: kept from the last opening, from the cache, or compiled; one from the
  * cache that the driver refuses is compiled anew. The device's lock is held. */
 static qn_status load_module(qn__gpu *gpu, qn_error *err) {
-    qn__cuda_device_entry *d = gpu->device;
+    const qn__cuda_device_entry *d = gpu->device;
+    qn__cuda_image *image = &gpu->device->image[gpu->products];
     qn__cu_result result = QN__CU_INVALID_IMAGE;
     for (int fresh = 0; fresh < 2; ++fresh) {
-        if (!d->image) {
+        if (!image->code) {
             const qn_status status =
-                qn__cuda_compile(d->capability, gpu->cu->version, fresh, gpu->facts.name, &d->image,
-                                 &d->image_bytes, err);
+                qn__cuda_compile(d->capability, gpu->cu->version, gpu->products, fresh,
+                                 gpu->facts.name, &image->code, &image->bytes, err);
             if (status != QN_OK)
                 return status;
         }
-        result = gpu->cu->module_load(&gpu->module, d->image, 0, NULL, NULL);
+        result = gpu->cu->module_load(&gpu->module, image->code, 0, NULL, NULL);
         if (result == QN__CU_SUCCESS)
             return QN_OK;
-        qn__free(d->image);
-        d->image = NULL;
+        qn__free(image->code);
+        image->code = NULL;
         if (!refuses_image(result))
             break;
     }
@@ -93,7 +94,7 @@ static qn_status find_kernels(qn__gpu *gpu, qn_error *err) {
     char doing[96];
     for (int k = 0; k < QN__KERNELS; ++k) {
         const qn__kernel_shape *shape = qn__kernel_shape_of((qn__kernel)k);
-        if (shape->opencl_only)
+        if (!qn__kernel_belongs((qn__kernel)k, QN__CUDA_C, gpu->products))
             continue;
         const qn__cu_result result =
             gpu->cu->module_function(&gpu->kernel[k], gpu->module, shape->name);
@@ -105,15 +106,16 @@ static qn_status find_kernels(qn__gpu *gpu, qn_error *err) {
     return QN_OK;
 }
 
-/* The program and, once for each device, its self-test. */
+/* The program and, once for each device and program, its self-test. */
 static qn_status make_program(qn__gpu *gpu, qn_error *err) {
+    qn__cuda_image *image = &gpu->device->image[gpu->products];
     pthread_mutex_lock(&gpu->device->lock);
     qn_status status = load_module(gpu, err);
     if (status == QN_OK)
         status = find_kernels(gpu, err);
-    if (status == QN_OK && !gpu->device->tested &&
+    if (status == QN_OK && !image->tested &&
         (status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err)) == QN_OK)
-        gpu->device->tested = 1;
+        image->tested = 1;
     /* The self-test is not among what the device did for the job. */
     gpu->busy = gpu->busy_now = 0;
     gpu->traffic = (qn__traffic){0};
@@ -121,7 +123,8 @@ static qn_status make_program(qn__gpu *gpu, qn_error *err) {
     return status;
 }
 
-qn_status qn__cuda_open(uint32_t index, const qn_compute *compute, qn__gpu **out, qn_error *err) {
+qn_status qn__cuda_open(uint32_t index, uint32_t products, const qn_compute *compute, qn__gpu **out,
+                        qn_error *err) {
     qn__cuda_device_entry *d = qn__cuda_device_get(index);
     *out = NULL;
     if (!d) {
@@ -134,6 +137,7 @@ qn_status qn__cuda_open(uint32_t index, const qn_compute *compute, qn__gpu **out
         return QN_MEMORY;
     gpu->cu = qn__cuda_driver_get(NULL);
     gpu->device = d;
+    gpu->products = products;
     gpu->capturing = -1;
     gpu->limit = compute && compute->device_timeout > 0 ? compute->device_timeout : USUAL_LIMIT;
     snprintf(gpu->facts.name, sizeof gpu->facts.name, "cuda:%u (%s)", index, d->name);

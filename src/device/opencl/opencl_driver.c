@@ -189,7 +189,7 @@ static qn_status build_and_test(qn__gpu *gpu, qn_error *err) {
 static qn_status make_program(qn__gpu *gpu, qn_error *err) {
     qn_error first = {0};
     char note[384];
-    gpu->dots = gpu->entry->dots;
+    gpu->dots = gpu->entry->dots && (gpu->products & QN_WITH_INTEGERS) != 0;
     qn_status status = build_and_test(gpu, gpu->dots ? &first : err);
     if (status == QN_OK || !gpu->dots)
         return status;
@@ -208,7 +208,8 @@ static qn_status make_program(qn__gpu *gpu, qn_error *err) {
     return status;
 }
 
-static qn_status open_gpu(uint32_t index, const qn_compute *compute, qn__gpu **out, qn_error *err) {
+static qn_status open_gpu(uint32_t index, uint32_t products, const qn_compute *compute,
+                          qn__gpu **out, qn_error *err) {
     const qn__cl_api *cl;
     const qn__cl_entry *const entry = qn__cl_entry_at(index, &cl);
     *out = NULL;
@@ -223,6 +224,7 @@ static qn_status open_gpu(uint32_t index, const qn_compute *compute, qn__gpu **o
         return QN_MEMORY;
     gpu->cl = cl;
     gpu->entry = entry;
+    gpu->products = qn__cl_products(entry, products);
     gpu->timeout = compute && compute->device_timeout > 0.0 ? compute->device_timeout : 60.0;
     state_facts(gpu);
     qn_status status = open_queue(gpu, err);

@@ -42,8 +42,9 @@ struct qn__gpu {
     qn__gpu_facts facts;
     double timeout;
     qn__cl_health health;
-    int32_t failure; /* of a device that failed: the code */
-    int dots;        /* 1: the program takes the device's products of packed bytes */
+    int32_t failure;   /* of a device that failed: the code */
+    uint32_t products; /* of its program, QN_WITH_... */
+    int dots;          /* 1: the program takes the device's products of packed bytes */
 
     qn__cl_context context;
     qn__cl_queue queue;
@@ -78,6 +79,10 @@ qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_er
 double qn__cl_seconds(const qn__gpu *gpu, qn__cl_event from, qn__cl_event to);
 /* Releases an event that may be NULL, and forgets it. */
 void qn__cl_drop(const qn__gpu *gpu, qn__cl_event *event);
+
+/* The products that a device's program has when these are asked for: all where kernels are compiled
+ * one by one when they are launched, so that one program is enough. */
+uint32_t qn__cl_products(const qn__cl_entry *entry, uint32_t products);
 
 /* Builds the program, or takes it from the cache, and makes its kernels. QN_UNSUPPORTED, with the
  * first lines of the compiler's log, when it cannot be built. */

@@ -10,7 +10,8 @@ enum { OPTIONS = 256, KEY = 1024, LOG = 1 << 16 };
 
 static void options_of(const qn__gpu *gpu, char options[OPTIONS]) {
     const qn__cl_entry *const e = gpu->entry;
-    snprintf(options, OPTIONS, "%s%s%s%s%s", qn__kernel_options(QN__OPENCL_C),
+    snprintf(options, OPTIONS, "%s -DQN_PRODUCTS=%u%s%s%s%s", qn__kernel_options(QN__OPENCL_C),
+             gpu->products,
              e->correct_divide ? " -cl-fp32-correctly-rounded-divide-sqrt -DQN_CORRECT_DIVIDE=1"
                                : "",
              e->atomics ? " -DQN_ATOMICS64=1" : "", gpu->dots ? " -DQN_DOT=1" : "",
@@ -42,7 +43,8 @@ static int32_t make_kernels(qn__gpu *gpu, const char **name) {
     for (int k = 0; k < QN__KERNELS; ++k) {
         const qn__kernel_shape *const shape = qn__kernel_shape_of((qn__kernel)k);
         int32_t code = QN__CL_SUCCESS;
-        if (shape->opencl_only && !gpu->entry->is_cpu)
+        if ((shape->opencl_only && !gpu->entry->is_cpu) ||
+            !qn__kernel_belongs((qn__kernel)k, QN__OPENCL_C, gpu->products))
             continue;
         *name = shape->name;
         gpu->kernel[k] = gpu->cl->create_kernel(gpu->program, shape->name, &code);
@@ -86,6 +88,10 @@ static int take_cached(qn__gpu *gpu, const char *key) {
  * for the program would compile every kernel, for half a minute. */
 static int keeps_its_own(const qn__cl_entry *e) {
     return strcmp(e->info.platform, "Portable Computing Language") == 0;
+}
+
+uint32_t qn__cl_products(const qn__cl_entry *entry, uint32_t products) {
+    return keeps_its_own(entry) ? QN_WITH_ALL : products;
 }
 
 /* Keeps the built program. That it cannot be had or stored is no failure: the next run builds. */
