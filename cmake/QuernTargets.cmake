@@ -15,7 +15,7 @@ endfunction()
 set(QUERN_FLAGS_avx2 -mavx2 -mfma)
 set(QUERN_FLAGS_avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma)
 set(QUERN_FLAGS_vnni ${QUERN_FLAGS_avx512} -mavx512vnni)
-set(QUERN_FLAGS_amx ${QUERN_FLAGS_avx512} -mamx-tile -mamx-int8)
+set(QUERN_FLAGS_amx ${QUERN_FLAGS_avx512} -mavx512vbmi -mamx-tile -mamx-int8)
 set(QUERN_FLAGS_neon "")
 set(QUERN_FLAGS_dotprod -march=armv8.2-a+dotprod)
 # GCC's address sanitizer moves the locals of a function to a "fake stack" when use after return is

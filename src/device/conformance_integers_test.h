@@ -34,8 +34,22 @@ static void take_plain_floats(test_case *c) {
     c->program.scale = QN__SCALE_NONE;
 }
 
+/* Bytes of items that are bright, dark, or black. */
+static void make_dark(test_case *c) {
+    uint8_t *bytes = (uint8_t *)(uintptr_t)c->feed.values;
+    for (uint64_t row = 0; row < rows_in(c); ++row) {
+        const uint32_t dark = below(c, 3) ? 0 : below(c, 9);
+        for (uint32_t k = 0; k < c->feed.features; ++k)
+            bytes[row * c->feed.features + k] >>= dark;
+    }
+}
+
 /* Items of very different size, a few of them alike. */
 static void make_groups(test_case *c) {
+    if (c->feed.bytes && c->program.scale != QN__SCALE_STANDARD) {
+        make_dark(c);
+        return;
+    }
     take_plain_floats(c);
     for (uint64_t row = 0; row < rows_in(c); ++row) {
         const int size = 3 * (int)below(c, 5) - 6;

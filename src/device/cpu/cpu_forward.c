@@ -20,28 +20,29 @@ static uint32_t input_bound(qn__scale scale, int bytes) {
     return scale == QN__SCALE_NONE && bytes ? 0x437f0000u /* 255 */ : 0;
 }
 
-static void fetch_one(const qn__worker *w, const qn__feed *feed, uint64_t item, float *to,
+static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
                       size_t stride, uint32_t *greatest) {
     const qn__program *p = w->program;
-    const uint64_t row = feed->rows ? feed->rows[item] : item;
     const uint32_t bound = input_bound(p->scale, feed->bytes);
     if (feed->bytes)
-        w->kernels->input_bytes(p->scale, w->mean, w->inverse, feed->features,
-                                (const uint8_t *)feed->values + row * feed->features, to, stride);
+        w->kernels->input_bytes(p->scale, w->mean, w->inverse, feed->features, (const uint8_t *)row,
+                                to, stride);
     else
-        w->kernels->input_floats(p->scale, w->mean, w->inverse, feed->features,
-                                 (const float *)feed->values + row * feed->features, to, stride);
+        w->kernels->input_floats(p->scale, w->mean, w->inverse, feed->features, (const float *)row,
+                                 to, stride);
     raise_to(greatest, bound);
     for (uint32_t panel = 0; !bound && panel < w->layer[0].in_panels; ++panel)
         raise_to(greatest, w->kernels->greatest(QN__PANEL, to + panel * stride));
 }
 
-/* Calls an item's values to the caches: they lie anywhere in a table that is larger than these. */
-static void call_for_item(const qn__feed *feed, uint64_t item) {
+/* An item's values, which are called to the caches: they lie anywhere in a table that is larger
+ * than these. */
+static const void *call_for_item(const qn__feed *feed, uint64_t item) {
     const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
     const char *from = (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
     for (size_t i = 0; i < size; i += 64)
         __builtin_prefetch(from + i);
+    return from;
 }
 
 /* Items at.first .. of a batch, with their zeros or as operands. */
@@ -50,13 +51,15 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     qn__worker *w = pass->worker;
     const size_t stride = qn__cpu_stride(batch->items);
     float *inputs = w->inputs[into];
-    uint64_t item[QN__PANEL];
-    for (uint32_t i = 0; i < at.items; ++i) {
-        item[i] = qn__cpu_item(batch, at.first + i);
-        call_for_item(batch->feed, item[i]);
+    const void *row[QN__PANEL];
+    for (uint32_t i = 0; i < at.items; ++i)
+        row[i] = call_for_item(batch->feed, qn__cpu_item(batch, at.first + i));
+    if (qn__cpu_from_bytes(w, batch->feed)) {
+        qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row, &w->rows[into]);
+        return;
     }
     for (uint32_t i = 0; i < at.items; ++i)
-        fetch_one(w, batch->feed, item[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
+        fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
                   greatest);
     if (w->bits)
         qn__cpu_whole_fetched(w, at.first, at.items, inputs, stride, &w->rows[into]);

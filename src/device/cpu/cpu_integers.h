@@ -14,6 +14,9 @@
 
 #include "device/cpu/cpu_kernels.h"
 #include "num/fixed.h"
+#include <string.h>
+
+enum { QN__BYTE_BLOCKS = 9 /* exponents that blocks of bytes have: those of 1 to 255 */ };
 
 /* What becomes of the exact integers N of an outer product. */
 typedef enum qn__whole {
@@ -22,6 +25,25 @@ typedef enum qn__whole {
     QN__WHOLE_ADD,    /* double: the same, added to what is there */
     QN__WHOLE_INTEGER /* int64_t: N */
 } qn__whole;
+
+/* What the bytes of a table become where a byte stands for one value whatever its feature: an
+ * integer for each exponent that a block of them can have. Digits are those to the base 128, from
+ * -64 to 63 but for the highest, which comes first and takes what is left. */
+typedef struct qn__cpu_digits {
+    uint32_t first; /* the exponent, as its bits, of the greatest inverse of a block */
+    _Alignas(64) int8_t digit[QN__BYTE_BLOCKS][3][256];
+} qn__cpu_digits;
+
+/* Which of digit[] a block is looked up in: by the bits of its inverse's exponent, or the inverse.
+ * A block of zeros has a greater inverse than all others, and 0 is 0 in all. */
+static inline uint32_t qn__cpu_digits_of(const qn__cpu_digits *digits, uint32_t exponent) {
+    return exponent < digits->first ? digits->first - exponent : 0;
+}
+static inline uint32_t qn__cpu_digits_at(const qn__cpu_digits *digits, float inverse) {
+    uint32_t bits;
+    memcpy(&bits, &inverse, sizeof bits);
+    return qn__cpu_digits_of(digits, bits >> 23);
+}
 
 typedef struct qn__cpu_integers {
     const char *name;
@@ -56,6 +78,19 @@ typedef struct qn__cpu_integers {
                        const float *from, void *to);
     void (*right_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
                         const float *from, void *to);
+
+    /* Operands straight from bytes; NULL where a table has no better way than over floats.
+     * greatest_bytes: of each row, rows <= 16. left_bytes: like left, element (r, c) is what byte
+     * from[r][c] becomes. left_bytes_items: like left_items, element (r, t) is what byte
+     * from[list[t] / 16 * block + list[t] % 16 * 16 + r] becomes, so a row of the array is 16
+     * bytes, and 16 rows lie `block` bytes from the next. Inverses are those of blocks of bytes. */
+    void (*greatest_bytes)(uint32_t rows, uint32_t k, const uint8_t *const *from,
+                           uint8_t *greatest);
+    void (*left_bytes)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
+                       const float *inverse, const qn__cpu_digits *digits, void *to);
+    void (*left_bytes_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
+                             const qn__cpu_digits *digits, const uint8_t *from, size_t block,
+                             void *to);
 
     /* With N the exact products of `rows` rows of left (any number; blocks of 16) and `panels`
      * panels of right: c[p * c_stride + i * 16 + j] =

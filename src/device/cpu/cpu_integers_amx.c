@@ -15,6 +15,7 @@
  * tile. */
 #include "device/cpu/cpu_integers.h"
 #include "device/cpu/pack_amx.h"
+#include "device/cpu/pack_bytes_amx.h"
 
 enum {
     CELLS = 256,    /* of a tile of sums */
@@ -428,6 +429,23 @@ static void qn_cpu_right_items_int_amx(int bits, uint32_t count, const uint32_t 
     EACH_WIDTH(bits, pack_items, count, list, inverse, from, 0, to);
 }
 
+static void qn_cpu_greatest_bytes_int_amx(uint32_t rows, uint32_t k, const uint8_t *const *from,
+                                          uint8_t *greatest) {
+    greatest_of_bytes(rows, k, from, greatest);
+}
+
+static void qn_cpu_left_bytes_int_amx(int bits, uint32_t rows, uint32_t k,
+                                      const uint8_t *const *from, const float *inverse,
+                                      const qn__cpu_digits *digits, void *to) {
+    EACH_WIDTH(bits, pack_left_bytes, rows, k, from, inverse, digits, to);
+}
+
+static void qn_cpu_left_bytes_items_int_amx(int bits, uint32_t count, const uint32_t *list,
+                                            const float *inverse, const qn__cpu_digits *digits,
+                                            const uint8_t *from, size_t block, void *to) {
+    EACH_WIDTH(bits, pack_items_bytes, count, list, inverse, digits, from, block, to);
+}
+
 static void qn_cpu_product_int_amx(int bits, uint32_t rows, uint32_t k, const void *left,
                                    uint32_t panels, const void *right, const float *row,
                                    const float *column, const float *start, float *c,
@@ -453,6 +471,9 @@ const qn__cpu_integers qn__cpu_integers_amx = {
     .right_turned = qn_cpu_right_turned_int_amx,
     .left_items = qn_cpu_left_items_int_amx,
     .right_items = qn_cpu_right_items_int_amx,
+    .greatest_bytes = qn_cpu_greatest_bytes_int_amx,
+    .left_bytes = qn_cpu_left_bytes_int_amx,
+    .left_bytes_items = qn_cpu_left_bytes_items_int_amx,
     .product = qn_cpu_product_int_amx,
     .outer = qn_cpu_outer_int_amx,
 };

@@ -3,6 +3,7 @@
  * rows and panels that are multiples of nothing, for blocks that are not finite, and for depths at
  * which 32 bits no longer hold the sums of slices. */
 #include "device/cpu/cpu_integers.h"
+#include "device/cpu/cpu_whole.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -244,6 +245,110 @@ static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint
     end(&b);
 }
 
+/* ---- bytes */
+
+static float byte_value(qn__scale scale, uint8_t byte) {
+    return scale == QN__SCALE_UNIT ? (float)byte / 255.0f : (float)byte;
+}
+
+/* `rows` rows of k bytes, some of them dark and one empty, and the same as floats in panels. */
+typedef struct byte_rows {
+    uint32_t rows, k;
+    uint8_t *bytes, greatest[P];
+    const uint8_t *row[P];
+    float *floats, inverse[P];
+} byte_rows;
+
+static void begin_bytes(byte_rows *b, int bits, qn__scale scale, uint32_t rows, uint32_t k) {
+    *b = (byte_rows){.rows = rows, .k = k};
+    b->bytes = malloc((size_t)rows * k);
+    b->floats = room((k + P - 1) / P * rows * P * sizeof(float));
+    assert_non_null(b->bytes);
+    for (uint32_t r = 0; r < rows; ++r) {
+        b->row[r] = b->bytes + (size_t)r * k;
+        const uint32_t dark = draw() % 8;
+        for (uint32_t c = 0; c < k; ++c) {
+            const uint8_t byte = r == 2 ? 0 : (uint8_t)((draw() & 255) >> dark);
+            b->bytes[(size_t)r * k + c] = byte;
+            b->floats[((size_t)c / P * rows + r) * P + c % P] = byte_value(scale, byte);
+            b->greatest[r] = byte > b->greatest[r] ? byte : b->greatest[r];
+        }
+        const float most = byte_value(scale, b->greatest[r]);
+        const int32_t t = qn__block_exponent(bits, qn__greatest(1, &most, 1));
+        b->inverse[r] = qn__block_inverse(t);
+    }
+}
+
+static void end_bytes(byte_rows *b) {
+    free(b->bytes);
+    free(b->floats);
+}
+
+/* What is packed from bytes is what is packed from their floats: rows of their own blocks. */
+static void left_bytes_case(const qn__cpu_integers *table, int bits, qn__scale scale, uint32_t rows,
+                            uint32_t k, const qn__cpu_digits *digits) {
+    const size_t size = table->size(bits, k);
+    void *expected = room(size), *found = room(size);
+    uint8_t greatest[P];
+    byte_rows b;
+    begin_bytes(&b, bits, scale, rows, k);
+    table->greatest_bytes(rows, k, b.row, greatest);
+    assert_memory_equal(greatest, b.greatest, rows);
+    table->left(bits, rows, k, b.floats, (size_t)rows * P, NULL, b.inverse, expected);
+    table->left_bytes(bits, rows, k, b.row, b.inverse, digits, found);
+    assert_memory_equal(found, expected, size);
+    end_bytes(&b);
+    free(expected);
+    free(found);
+}
+
+/* And items in a list: most of them in a bright grain, some in one as dark as they are. */
+static void bytes_items_case(const qn__cpu_integers *table, int bits, qn__scale scale,
+                             uint32_t items, const qn__cpu_digits *digits) {
+    enum { BLOCK = P * P + 48 };
+    const size_t size = table->size(bits, items);
+    const uint32_t blocks = (items + P - 1) / P;
+    const float bright = byte_value(scale, 255);
+    void *expected = room(size), *found = room(size);
+    uint8_t *bytes = room((size_t)blocks * BLOCK);
+    float *floats = room((size_t)items * P * sizeof *floats), own[DEEPEST], inverse[DEEPEST];
+    uint32_t list[DEEPEST];
+    for (uint32_t i = 0; i < items; ++i) {
+        byte_rows b;
+        begin_bytes(&b, bits, scale, 1, P);
+        memcpy(bytes + (size_t)i / P * BLOCK + i % P * P, b.bytes, P);
+        memcpy(floats + (size_t)i * P, b.floats, P * sizeof *floats);
+        own[i] = b.inverse[0];
+        end_bytes(&b);
+    }
+    for (uint32_t i = 0; i < items; ++i) {
+        list[i] = draw() % items;
+        inverse[i] = qn__block_inverse(qn__block_exponent(bits, qn__greatest(1, &bright, 1)));
+        if (draw() % 4 == 0)
+            inverse[i] = own[list[i]];
+    }
+    table->left_items(bits, items, list, inverse, floats, expected);
+    table->left_bytes_items(bits, items, list, inverse, digits, bytes, BLOCK, found);
+    assert_memory_equal(found, expected, size);
+    free(bytes);
+    free(floats);
+    free(expected);
+    free(found);
+}
+
+static void bytes(const qn__cpu_integers *table, int bits) {
+    static const uint32_t depths[] = {1, 15, 17, 63, 64, 65, 129, DEEPEST};
+    qn__cpu_digits *digits = room(sizeof *digits);
+    for (int scale = QN__SCALE_NONE; scale <= QN__SCALE_UNIT; ++scale) {
+        qn__cpu_make_digits(bits, (qn__scale)scale, digits);
+        for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d) {
+            left_bytes_case(table, bits, (qn__scale)scale, 1 + draw() % P, depths[d], digits);
+            bytes_items_case(table, bits, (qn__scale)scale, depths[d], digits);
+        }
+    }
+    free(digits);
+}
+
 /* The same value `k` times, such that slices and their sums are as large as they can be. */
 static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_t r, uint32_t k) {
     const size_t size = table->size(bits, k);
@@ -304,6 +409,8 @@ static void conforms(const qn__cpu_integers *table) {
                           panels);
             outer_case(table, widths[w], k, panels < 4 ? panels : 4);
         }
+    for (size_t w = 0; w < sizeof widths / sizeof *widths && table->left_bytes; ++w)
+        bytes(table, widths[w]);
     if (table != &qn__cpu_integers_scalar)
         deep(table);
 }

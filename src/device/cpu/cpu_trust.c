@@ -64,6 +64,7 @@ int qn__cpu_integers_agree(const qn__cpu_integers *table) {
 #if defined(QN_HAVE_AMX)
 enum {
     TILES = 1 << 24 | 1 << 25, /* cpuid 7, edx: tiles, products of bytes */
+    BYTES = 1 << 1,            /* cpuid 7, ecx: AVX-512 VBMI, for the packing of bytes */
     SAVED = 3 << 17,           /* XCR0: the kernel keeps tiles for each thread */
     REQUEST = 0x1023,          /* ARCH_REQ_XCOMP_PERM */
     TILE_DATA = 18
@@ -71,7 +72,7 @@ enum {
 
 static int ask(void) {
     uint32_t a, b, c, d, saved, high;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & TILES) != TILES)
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & TILES) != TILES || !(c & BYTES))
         return 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
         return 0;

@@ -16,11 +16,14 @@ struct qn__cpu_pass;
 struct qn__cpu_core;
 struct qn__cpu_layer;
 
+enum { QN__BYTE_PANEL = QN__PANEL * QN__PANEL }; /* bytes of 16 items in a panel */
+
 /* Rows of a batch, each a block, as left operands in blocks of 16. */
 typedef struct qn__cpu_rows {
     void *left;
     float *factor;      /* 2^t of each row of `left` */
     uint32_t *greatest; /* of each item: bits of the greatest magnitude of its inputs or errors */
+    uint8_t *bytes;     /* of the first layer's inputs, where they are bytes: below */
 } qn__cpu_rows;
 
 /* What one layer has beside its floats. */
@@ -75,6 +78,17 @@ void qn__cpu_pack_weights(qn__worker *worker);
 /* Items first .. first + rows - 1 (at most 16) of the batch fetched last, in `inputs`. */
 void qn__cpu_whole_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
                            const float *inputs, size_t stride, qn__cpu_rows *to);
+
+/* Whether the items of a feed become operands without floats. Their bytes are then kept in blocks
+ * of 16 items: for each panel of features a row of 16 bytes for each item. */
+int qn__cpu_from_bytes(const qn__worker *worker, const qn__feed *feed);
+/* Bytes of one block. */
+size_t qn__cpu_bytes_block(const qn__worker *worker);
+/* What such a feed's bytes become. */
+void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to);
+/* Items first .. first + rows - 1 (at most 16) of the batch fetched last, their rows at `from`. */
+void qn__cpu_bytes_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
+                           const uint8_t *const *from, qn__cpu_rows *to);
 
 /* Phases (cpu_worker.h), with a barrier behind each. Inputs of a layer but the first: */
 void qn__cpu_pack_inputs(const struct qn__cpu_pass *pass, int thread, uint32_t layer,

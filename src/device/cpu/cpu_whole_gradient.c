@@ -187,16 +187,29 @@ qn__cpu_plan qn__cpu_plan_gradient(const qn__cpu_pass *pass, qn__cpu_core *core,
 
 /* ----------------------------------------------------------------------------------- operands */
 
-static void pack_panel(const qn__worker *w, const qn__cpu_core *core, const qn__cpu_grains *group,
-                       int errors, const float *from, void *to) {
+/* The floats of a panel of a layer's inputs or errors. */
+static const float *floats_of(const qn__cpu_pass *pass, uint32_t layer, int errors,
+                              uint32_t panel) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const float *input = layer ? l->input : w->inputs[w->current];
+    return (errors ? l->error : input) + panel * pass->stride;
+}
+
+static void pack_panel(const qn__cpu_pass *pass, const qn__cpu_core *core, uint32_t layer,
+                       const qn__cpu_grains *group, int errors, uint32_t panel, void *to) {
+    const qn__worker *w = pass->worker;
     const qn__cpu_integers *fixed = w->kernels->fixed;
-    const uint32_t *list = core->list + group->first;
+    const uint32_t *list = core->list + group->first, count = group->count;
+    const float *inverse = (errors ? core->error_inverse : core->input_inverse) + group->first;
     if (errors)
-        fixed->right_items(w->bits, group->count, list, core->error_inverse + group->first, from,
-                           to);
+        fixed->right_items(w->bits, count, list, inverse, floats_of(pass, layer, 1, panel), to);
+    else if (layer == 0 && qn__cpu_from_bytes(w, pass->batch->feed))
+        fixed->left_bytes_items(w->bits, count, list, inverse, w->digits,
+                                w->rows[w->current].bytes + (size_t)panel * QN__BYTE_PANEL,
+                                qn__cpu_bytes_block(w), to);
     else
-        fixed->left_items(w->bits, group->count, list, core->input_inverse + group->first, from,
-                          to);
+        fixed->left_items(w->bits, count, list, inverse, floats_of(pass, layer, 0, panel), to);
 }
 
 /* Where a panel of a group's operand begins. Panels of errors follow one another within a group, so
@@ -206,14 +219,6 @@ static char *place_of(const qn__worker *w, const qn__cpu_layer *l, const qn__cpu
     const size_t size = w->kernels->fixed->size(w->bits, group->count);
     return errors ? (char *)l->whole.error_items + l->out_panels * group->at + panel * size
                   : (char *)l->whole.input_items + l->in_panels * group->at + panel * size;
-}
-
-static const float *floats_of(const qn__cpu_pass *pass, uint32_t layer, int errors,
-                              uint32_t panel) {
-    const qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    const float *input = layer ? l->input : w->inputs[w->current];
-    return (errors ? l->error : input) + panel * pass->stride;
 }
 
 void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -226,7 +231,7 @@ void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer,
         for (uint32_t panel, row;
              qn__cpu_take(w, thread, phase + (uint32_t)errors, grid, &panel, &row);)
             for (uint32_t g = 0; g < plan.groups; ++g)
-                pack_panel(w, core, &core->group[g], errors, floats_of(pass, layer, errors, panel),
+                pack_panel(pass, core, layer, &core->group[g], errors, panel,
                            place_of(w, l, &core->group[g], errors, panel));
     }
 }
@@ -244,9 +249,9 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, const qn_
         left = place_of(w, l, grains, 0, in);
         right = place_of(w, l, grains, 1, out);
     } else {
-        pack_panel(w, core, grains, 0, floats_of(pass, layer, 0, in), core->operand);
+        pack_panel(pass, core, layer, grains, 0, in, core->operand);
         for (uint32_t p = 0; p < panels; ++p)
-            pack_panel(w, core, grains, 1, floats_of(pass, layer, 1, out + p),
+            pack_panel(pass, core, layer, grains, 1, out + p,
                        (char *)core->operand + (1 + p) * size);
     }
     w->kernels->fixed->outer(w->bits, grains->count, left, panels, right, how, factor, to);

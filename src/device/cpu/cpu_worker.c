@@ -109,6 +109,8 @@ static void carve_all(arena *a, qn__worker *w) {
         w->inputs[i] = carve(a, inputs * w->room, sizeof(float));
         if (w->bits) {
             carve_rows(a, w, w->layer[0].layer->in, &w->rows[i]);
+            w->rows[i].bytes = carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
+                                     (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
             continue;
         }
         w->zeros[i].some = carve(a, (size_t)w->layer[0].in_panels * w->room, sizeof(uint16_t));
@@ -117,6 +119,7 @@ static void carve_all(arena *a, qn__worker *w) {
     }
     w->mean = carve(a, inputs, sizeof(float));
     w->inverse = carve(a, inputs, sizeof(float));
+    w->digits = w->bits ? carve(a, 1, sizeof *w->digits) : NULL;
     w->loss = carve(a, w->room, sizeof(float));
     w->chosen = carve(a, w->room, sizeof(int32_t));
     for (int t = 0; t < w->threads; ++t) {
@@ -137,6 +140,8 @@ static void connect(qn__worker *w) {
     for (uint32_t l = 1; l < p->layers; ++l)
         w->layer[l].input =
             w->layer[l - 1].dropped ? w->layer[l - 1].dropped : w->layer[l - 1].output;
+    if (w->bits && p->scale != QN__SCALE_STANDARD)
+        qn__cpu_make_digits(w->bits, p->scale, w->digits);
     if (p->scale == QN__SCALE_STANDARD) {
         memcpy(w->mean, p->mean, p->layer[0].in * sizeof *w->mean);
         memcpy(w->inverse, p->inverse, p->layer[0].in * sizeof *w->inverse);

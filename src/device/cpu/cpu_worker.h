@@ -83,6 +83,7 @@ struct qn__worker {
     int current;            /* which of the two the step uses */
     qn__batch fetched;      /* what stands in inputs[1 - current]; items 0: nothing */
     float *mean, *inverse;  /* padded with zeros */
+    qn__cpu_digits *digits; /* what bytes become, in integer arithmetic */
     float *loss;            /* of each item */
     int32_t *chosen;        /* class of each item */
     qn__tally tally;
