@@ -30,6 +30,8 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row
     else
         w->kernels->input_floats(p->scale, w->mean, w->inverse, feed->features, (const float *)row,
                                  to, stride);
+    if (w->bits)
+        return;
     raise_to(greatest, bound);
     for (uint32_t panel = 0; !bound && panel < w->layer[0].in_panels; ++panel)
         raise_to(greatest, w->kernels->greatest(QN__PANEL, to + panel * stride));
@@ -128,14 +130,15 @@ static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     w->kernels->activate(l->layer->activation, count, out);
     if (w->bits && l->layer->activation == QN__ACT_SIGMOID && panel + 1 == l->out_panels)
         clear_padding(l->layer->out - panel * QN__PANEL, rows, out);
-    if (!pass->training)
+    if (!pass->training || (w->bits && !l->dropped))
         return;
     if (l->dropped) {
         float *to = l->dropped + (out - l->output);
         qn__cpu_dropout(pass, layer, panel, first, rows, out, to);
         result = to;
     }
-    raise_to(&w->core[thread].greatest_input[layer + 1], w->kernels->greatest(count, result));
+    if (!w->bits)
+        raise_to(&w->core[thread].greatest_input[layer + 1], w->kernels->greatest(count, result));
 }
 
 static int has_minus_zero(size_t count, const float *x) {

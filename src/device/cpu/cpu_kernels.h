@@ -100,8 +100,9 @@ typedef struct qn__cpu_kernels {
     void (*activate)(qn__activation activation, size_t count, float *z);
     /* e = e through the derivative at output y (8.5), in place; not softmax. */
     void (*derive)(qn__activation activation, size_t count, const float *y, float *e);
-    /* y[i] = exp(x[i]); in place where y is x. */
+    /* y[i] = exp(x[i]), log(x[i]); in place where y is x. */
     void (*exp)(size_t count, const float *x, float *y);
+    void (*log)(size_t count, const float *x, float *y);
     /* The greatest |x|, by its bits, so that a NaN is greater than everything; count a multiple
      * of 16. */
     uint32_t (*greatest)(size_t count, const float *x);

@@ -1,114 +1,183 @@
-/* The last layer: its product, activation, loss and error, item by item; and errors on their way
- * down. */
+/* The last layer: its product, activation, loss and error; and errors on their way down. */
 #include "device/cpu/cpu_worker.h"
-#include "num/elementary.h"
 #include "num/sums.h"
 #include <math.h>
 #include <string.h>
 
 enum { LAST_ITEMS = 12 };
 
-/* Items of one task of the last phase: at most LAST_ITEMS, and such that the tasks part evenly
- * among the threads. */
-static uint32_t last_block(uint32_t items, uint32_t threads) {
-    const uint32_t share = (items + threads - 1) / threads;
-    const uint32_t tasks = (share + LAST_ITEMS - 1) / LAST_ITEMS;
-    return (share + tasks - 1) / tasks;
+/* Items of one task of the last phase: as many as a product takes at a time at most, and such that
+ * the tasks part evenly among the threads. The inputs of a first layer of integers were packed when
+ * they were fetched, in blocks of 16. */
+static uint32_t last_block(const qn__worker *w, uint32_t items) {
+    const uint32_t threads = (uint32_t)w->threads, most = w->bits ? QN__PANEL : LAST_ITEMS;
+    const uint32_t share = (items + threads - 1) / threads, tasks = (share + most - 1) / most;
+    return w->bits && w->program->layers == 1 ? QN__PANEL : (share + tasks - 1) / tasks;
 }
 
-/* 6.4, over row[0 .. out-1]; returns the maximum and the sum. */
-static void softmax(const qn__cpu_kernels *k, uint32_t out, float *row, float *max, float *sum) {
-    float m = row[0], s;
+/* Of up to 16 items at a time: value j of item i at [j * lanes + i], so that loops over items are
+ * loops over vectors while each item's chains go on in their order. There are 16 lanes, those of
+ * items that are not there are computed along and never looked at; or, of few items, as many. */
+enum { LANES = QN__PANEL, FEW = 4 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Values of all lanes, and what is missing to whole panels. */
+INLINE size_t padded(const uint32_t lanes, uint32_t out) {
+    return ((size_t)out * lanes + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
+}
+
+/* 6.4, in place; the maximum and the sum of each item. */
+INLINE void softmax(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float *y,
+                    float max[LANES], float sum[LANES]) {
+    memcpy(max, y, lanes * sizeof *max);
     for (uint32_t j = 1; j < out; ++j)
-        m = row[j] > m ? row[j] : m;
+        for (uint32_t i = 0; i < lanes; ++i)
+            max[i] = y[j * lanes + i] > max[i] ? y[j * lanes + i] : max[i];
     for (uint32_t j = 0; j < out; ++j)
-        row[j] = row[j] - m;
-    k->exp(out, row, row);
-    s = row[0];
+        for (uint32_t i = 0; i < lanes; ++i)
+            y[j * lanes + i] = y[j * lanes + i] - max[i];
+    k->exp((size_t)out * lanes, y, y);
+    memcpy(sum, y, lanes * sizeof *sum);
     for (uint32_t j = 1; j < out; ++j)
-        s = s + row[j];
+        for (uint32_t i = 0; i < lanes; ++i)
+            sum[i] = sum[i] + y[j * lanes + i];
     for (uint32_t j = 0; j < out; ++j)
-        row[j] = row[j] / s;
-    *max = m;
-    *sum = s;
+        for (uint32_t i = 0; i < lanes; ++i)
+            y[j * lanes + i] = y[j * lanes + i] / sum[i];
 }
 
 /* 8.3: from g = dL/dy in `g` to delta, in place, for a last layer with softmax. */
-static void back_softmax(uint32_t out, const float *y, float *g) {
-    float c = 0.0f;
-    for (uint32_t j = 0; j < out; ++j)
-        c = fmaf(g[j], y[j], c);
-    for (uint32_t j = 0; j < out; ++j)
-        g[j] = y[j] * (g[j] - c);
-}
-
-static int32_t best(uint32_t out, const float *y) {
-    uint32_t class = 0;
-    for (uint32_t j = 1; j < out; ++j)
-        class = y[j] > y[class] ? j : class;
-    return (int32_t) class;
-}
-
-/* 7.2, 7.3, 8.2, 8.3. `y` holds the outputs, `delta` (room for a padded row) gets the error. */
-static float loss_and_error(const qn__program *p, const qn__cpu_kernels *k, const qn__layer *l,
-                            uint32_t label, float at_label, float max, float sum, const float *y,
-                            float *delta) {
-    const float unit = ldexpf(1.0f, (int)p->unit);
-    const size_t padded = (l->out + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
-    float loss = 0.0f;
-    memset(delta + l->out, 0, (padded - l->out) * sizeof *delta);
-    for (uint32_t j = 0; j < l->out; ++j)
-        delta[j] = y[j] - (j == label ? 1.0f : 0.0f);
-    if (p->loss == QN__LOSS_CROSS_ENTROPY) {
-        for (uint32_t j = 0; j < l->out; ++j)
-            delta[j] = delta[j] * unit;
-        return qn__log(sum) - (at_label - max);
+INLINE void back_softmax(const uint32_t lanes, uint32_t out, const float *y, float *g) {
+    for (uint32_t i = 0; i < lanes; ++i) {
+        float c = 0.0f;
+        for (uint32_t j = 0; j < out; ++j)
+            c = fmaf(g[j * lanes + i], y[j * lanes + i], c);
+        for (uint32_t j = 0; j < out; ++j)
+            g[j * lanes + i] = y[j * lanes + i] * (g[j * lanes + i] - c);
     }
-    for (uint32_t j = 0; j < l->out; ++j) {
-        loss = fmaf(delta[j], delta[j], loss);
-        delta[j] = (2.0f * delta[j]) * unit;
+}
+
+/* 6.6 */
+INLINE void choose(const uint32_t lanes, uint32_t out, const float *y, int32_t class[LANES]) {
+    float best[LANES];
+    memcpy(best, y, lanes * sizeof *best);
+    memset(class, 0, lanes * sizeof *class);
+    for (uint32_t j = 1; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i) {
+            class[i] = y[j * lanes + i] > best[i] ? (int32_t)j : class[i];
+            best[i] = y[j * lanes + i] > best[i] ? y[j * lanes + i] : best[i];
+        }
+}
+
+/* What the loss of each item is made of. */
+typedef struct losing {
+    int32_t label[LANES];
+    float at_label[LANES], max[LANES], sum[LANES], loss[LANES];
+} losing;
+
+/* 7.2, 8.2 */
+INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float unit,
+                          const float *y, losing *o, float *delta) {
+    for (uint32_t j = 0; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i) {
+            const float target = (int32_t)j == o->label[i] ? 1.0f : 0.0f;
+            delta[j * lanes + i] = (y[j * lanes + i] - target) * unit;
+        }
+    k->log(lanes, o->sum, o->loss);
+    for (uint32_t i = 0; i < lanes; ++i)
+        o->loss[i] = o->loss[i] - (o->at_label[i] - o->max[i]);
+}
+
+/* 7.3, 8.3 */
+INLINE void squares(const uint32_t lanes, const qn__cpu_kernels *k, const qn__layer *l, float unit,
+                    const float *y, losing *o, float *delta) {
+    for (uint32_t i = 0; i < lanes; ++i) {
+        float loss = 0.0f;
+        for (uint32_t j = 0; j < l->out; ++j) {
+            const float d = y[j * lanes + i] - ((int32_t)j == o->label[i] ? 1.0f : 0.0f);
+            loss = fmaf(d, d, loss);
+            delta[j * lanes + i] = (2.0f * d) * unit;
+        }
+        o->loss[i] = loss;
     }
     if (l->activation == QN__ACT_SOFTMAX)
-        back_softmax(l->out, y, delta);
+        back_softmax(lanes, l->out, y, delta);
     else
-        k->derive(l->activation, padded, y, delta);
-    return loss;
+        k->derive(l->activation, padded(lanes, l->out), y, delta);
 }
 
-static void spread(const float *row, float *panels, uint32_t count, size_t stride, uint32_t item) {
-    for (uint32_t p = 0; p < count; ++p)
-        memcpy(panels + p * stride + (size_t)item * QN__PANEL, row + p * QN__PANEL,
-               QN__PANEL * sizeof *row);
-}
-
-void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t item) {
-    qn__worker *w = pass->worker;
-    const uint32_t last = w->program->layers - 1;
-    const qn__cpu_layer *l = &w->layer[last];
-    const uint32_t out = l->layer->out;
-    const size_t padded = (size_t)l->out_panels * QN__PANEL, stride = pass->stride;
-    const qn__feed *feed = pass->batch->feed;
-    float *row = core->row, *delta = core->row + padded, max = 0.0f, sum = 1.0f, at_label = 0.0f;
-    uint32_t label = 0;
-    for (uint32_t p = 0; p < l->out_panels; ++p)
-        memcpy(row + p * QN__PANEL, l->output + p * stride + (size_t)item * QN__PANEL,
-               QN__PANEL * sizeof *row);
-    if (feed->labels) {
-        label = (uint32_t)feed->labels[qn__cpu_item(pass->batch, item)];
-        at_label = row[label];
+/* From rows in panels to lanes. */
+INLINE void gather(const uint32_t lanes, const float *panels, size_t stride, uint32_t rows,
+                   uint32_t out, float *to) {
+    for (uint32_t j = 0; j < out; ++j) {
+        const float *from = panels + j / QN__PANEL * stride + j % QN__PANEL;
+        for (uint32_t i = 0; i < lanes; ++i)
+            to[j * lanes + i] = i < rows ? from[(size_t)i * QN__PANEL] : 0.0f;
     }
+}
+
+/* And back, with zeros behind the last column. */
+INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint32_t out,
+                   float *panels, size_t stride) {
+    for (uint32_t first = 0; first < out; first += QN__PANEL, panels += stride) {
+        const uint32_t columns = out - first < QN__PANEL ? out - first : QN__PANEL;
+        for (uint32_t i = 0; i < rows; ++i) {
+            float *to = panels + (size_t)i * QN__PANEL;
+            for (uint32_t c = 0; c < columns; ++c)
+                to[c] = from[(first + c) * lanes + i];
+            memset(to + columns, 0, (QN__PANEL - columns) * sizeof *to);
+        }
+    }
+}
+
+INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t first,
+                        uint32_t rows, const float *z, losing *o) {
+    for (uint32_t i = 0; i < rows; ++i) {
+        o->label[i] = pass->batch->feed->labels[qn__cpu_item(pass->batch, first + i)];
+        o->at_label[i] = z[(size_t)o->label[i] * lanes + i];
+    }
+}
+
+INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core *core,
+                   uint32_t first, uint32_t rows) {
+    qn__worker *w = pass->worker;
+    const qn__program *p = w->program;
+    const qn__cpu_layer *l = &w->layer[p->layers - 1];
+    const uint32_t out = l->layer->out;
+    const size_t stride = pass->stride, at = (size_t)first * QN__PANEL;
+    const float unit = ldexpf(1.0f, (int)p->unit);
+    float *y = core->rows, *delta = core->rows + (size_t)l->out_panels * QN__PANEL * LANES;
+    int32_t class[LANES];
+    losing o = {.label = {0}, .sum = {0}};
+    gather(lanes, l->output + at, stride, rows, out, y);
+    if (pass->batch->feed->labels)
+        find_labels(lanes, pass, first, rows, y, &o);
     if (l->layer->activation == QN__ACT_SOFTMAX)
-        softmax(w->kernels, out, row, &max, &sum);
+        softmax(lanes, w->kernels, out, y, o.max, o.sum);
     else
-        w->kernels->activate(l->layer->activation, padded, row);
-    w->chosen[item] = best(out, row);
-    if (feed->labels)
-        w->loss[item] =
-            loss_and_error(w->program, w->kernels, l->layer, label, at_label, max, sum, row, delta);
+        w->kernels->activate(l->layer->activation, padded(lanes, out), y);
+    choose(lanes, out, y, class);
+    memcpy(w->chosen + first, class, rows * sizeof *class);
+    if (pass->batch->feed->labels) {
+        if (p->loss == QN__LOSS_CROSS_ENTROPY)
+            cross_entropy(lanes, w->kernels, out, unit, y, &o, delta);
+        else
+            squares(lanes, w->kernels, l->layer, unit, y, &o, delta);
+        memcpy(w->loss + first, o.loss, rows * sizeof *o.loss);
+        memcpy(w->label + first, o.label, rows * sizeof *o.label);
+    }
     if (pass->training)
-        spread(delta, l->error, l->out_panels, stride, item);
+        spread(lanes, delta, rows, out, l->error + at, stride);
     else
-        spread(row, l->output, l->out_panels, stride, item);
+        spread(lanes, y, rows, out, l->output + at, stride);
+}
+
+void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows) {
+    if (rows > FEW)
+        losses(LANES, pass, core, first, rows);
+    else
+        losses(rows, pass, core, first, rows);
 }
 
 void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {
@@ -148,9 +217,7 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
                          : pass->training ? l->input
                                           : w->layer[last - 1].output;
     const int fused = pass->training && last > 0 && l->layer->out <= QN__FUSE_OUTPUTS;
-    /* The inputs of a first layer were packed when they were fetched, in blocks of 16. */
-    const uint32_t block =
-        w->bits && last == 0 ? QN__PANEL : last_block(pass->items, (uint32_t)w->threads);
+    const uint32_t block = last_block(w, pass->items);
     const qn__cpu_grid grid = {(pass->items + block - 1) / block, 1, 1};
     for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
         const uint32_t first = task * block;
@@ -161,8 +228,7 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
             w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
                                l->weights, weights, l->output + (size_t)first * QN__PANEL, stride,
                                l->bias, l->out_panels);
-        for (uint32_t i = first; i < first + rows; ++i)
-            qn__cpu_loss(pass, core, i);
+        qn__cpu_loss(pass, core, first, rows);
         if (!pass->training)
             continue;
         if (w->bits) {

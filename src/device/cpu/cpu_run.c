@@ -174,12 +174,11 @@ static qn_status fail_loss(const qn__cpu_pass *pass, float loss, qn_error *err) 
 /* 7.4: the loss of each grain is a chain in the order of positions. */
 static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
-    const qn__feed *feed = pass->batch->feed;
     for (uint32_t first = 0; first < pass->items; first += w->program->grain) {
         float loss = 0.0f;
         for (uint32_t i = first; i < pass->items && i - first < w->program->grain; ++i) {
             loss = loss + w->loss[i];
-            tally->correct += w->chosen[i] == feed->labels[qn__cpu_item(pass->batch, i)];
+            tally->correct += w->chosen[i] == w->label[i];
         }
         if (!(fabsf(loss) < QN__LOSS_LIMIT))
             return fail_loss(pass, loss, err);

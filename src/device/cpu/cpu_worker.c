@@ -102,6 +102,7 @@ static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
 static void carve_all(arena *a, qn__worker *w) {
     const uint32_t layers = w->program->layers;
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
+    const size_t outputs = (size_t)w->layer[layers - 1].out_panels * QN__PANEL;
     for (uint32_t l = 0; l < layers; ++l)
         carve_layer(a, w, l);
     for (int i = 0; i < 2; ++i) {
@@ -122,10 +123,11 @@ static void carve_all(arena *a, qn__worker *w) {
     w->digits = w->bits ? carve(a, 1, sizeof *w->digits) : NULL;
     w->loss = carve(a, w->room, sizeof(float));
     w->chosen = carve(a, w->room, sizeof(int32_t));
+    w->label = carve(a, w->room, sizeof(int32_t));
     for (int t = 0; t < w->threads; ++t) {
         qn__cpu_core core = {0};
         core.scratch = carve(a, widest(w) * QN__PANEL, sizeof(float));
-        core.row = carve(a, 2 * widest(w), sizeof(float));
+        core.rows = carve(a, 2 * outputs * QN__PANEL, sizeof(float));
         core.greatest_input = carve(a, layers + 1, sizeof(uint32_t));
         core.greatest_error = carve(a, layers + 1, sizeof(uint32_t));
         if (w->bits)

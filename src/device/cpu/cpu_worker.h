@@ -36,8 +36,8 @@ typedef struct qn__cpu_layer {
 
 /* What one core needs for itself, on cache lines of its own. */
 typedef struct qn__cpu_core {
-    _Alignas(64) float *scratch; /* one transposed panel of weights, or a row of outputs */
-    float *row;
+    _Alignas(64) float *scratch; /* one transposed panel of weights */
+    float *rows;                 /* outputs and errors of the last layer, of 16 items */
     uint32_t
         *greatest_input; /* for each layer: bits of the greatest |input| and |delta| of the step */
     uint32_t *greatest_error;
@@ -86,6 +86,7 @@ struct qn__worker {
     qn__cpu_digits *digits; /* what bytes become, in integer arithmetic */
     float *loss;            /* of each item */
     int32_t *chosen;        /* class of each item */
+    int32_t *label;         /* the one it should have */
     qn__tally tally;
     qn__cpu_core *core;
     qn__cpu_counter *counter; /* of the tasks of each phase: phase * threads + thread */
@@ -149,9 +150,9 @@ void qn__cpu_begin_progress(qn__worker *worker);
  * thread 0 tells of what is complete. */
 void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t group);
 
-/* Parts of the last phase. For the item in row `item`: from its outputs before the activation in
- * core->row, writes outputs, loss, class and (in training) delta. */
-void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t item);
+/* Parts of the last phase. For the items in the rows first .. first+rows-1, at most 16: from their
+ * outputs before the activation, writes outputs, losses, classes and (in training) delta. */
+void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows);
 /* errors of the layer below for the rows first .. first+rows-1, one panel of its outputs.
  * `transposed`: that panel's weights, a row of 16 for each output of `layer`. */
 void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,

@@ -637,7 +637,7 @@ static void pointwise_body(const qn__cpu_kernels *k) {
         }
 }
 
-static void exp_body(const qn__cpu_kernels *k) {
+static void exp_and_log_body(const qn__cpu_kernels *k) {
     for (size_t count = 1; count <= 70; ++count) {
         float *x = guarded_numbers(count, 1), *y = guarded_numbers(count, 0), want[70];
         for (size_t i = 0; i < count; ++i)
@@ -647,6 +647,10 @@ static void exp_body(const qn__cpu_kernels *k) {
         same(k, "exp", y, want, count);
         k->exp(count, x, x);
         same(k, "exp in place", x, want, count);
+        for (size_t i = 0; i < count; ++i)
+            want[i] = qn__log(x[i]);
+        k->log(count, x, y);
+        same(k, "log", y, want, count);
         release();
     }
 }
@@ -676,9 +680,9 @@ static void test_activate_and_derive(void **state) {
     every_isa(pointwise_body);
 }
 
-static void test_exp(void **state) {
+static void test_exp_and_log(void **state) {
     (void)state;
-    every_isa(exp_body);
+    every_isa(exp_and_log_body);
 }
 
 static void test_greatest(void **state) {
@@ -699,13 +703,13 @@ static void test_find(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul),     cmocka_unit_test(test_matmul_some),
-        cmocka_unit_test(test_nonzero),    cmocka_unit_test(test_outer),
-        cmocka_unit_test(test_outer_some), cmocka_unit_test(test_bias_partial),
-        cmocka_unit_test(test_flush),      cmocka_unit_test(test_update),
-        cmocka_unit_test(test_input),      cmocka_unit_test(test_activate_and_derive),
-        cmocka_unit_test(test_exp),        cmocka_unit_test(test_greatest),
-        cmocka_unit_test(test_find),       cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_matmul),      cmocka_unit_test(test_matmul_some),
+        cmocka_unit_test(test_nonzero),     cmocka_unit_test(test_outer),
+        cmocka_unit_test(test_outer_some),  cmocka_unit_test(test_bias_partial),
+        cmocka_unit_test(test_flush),       cmocka_unit_test(test_update),
+        cmocka_unit_test(test_input),       cmocka_unit_test(test_activate_and_derive),
+        cmocka_unit_test(test_exp_and_log), cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_find),        cmocka_unit_test(test_integers),
         cmocka_unit_test(test_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
