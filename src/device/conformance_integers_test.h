@@ -9,17 +9,18 @@
 
 /* What is hard about them. */
 typedef enum integers {
-    ANYTHING, /* any flavour of conformance_case_test.h */
-    GROUPS,   /* the grains of a batch have exponents of their own */
-    COARSE,   /* units so large that most of a partial is rounded away */
-    FULL,     /* integers as large as they get, and of one sign: the longest sums */
-    BORDER,   /* greatest values where a block's exponent changes */
-    HOLLOW,   /* items, outputs, inputs and whole batches of zeros */
+    ANYTHING,   /* any flavour of conformance_case_test.h */
+    GROUPS,     /* the grains of a batch have exponents of their own */
+    COARSE,     /* units so large that most of a partial is rounded away */
+    FULL,       /* integers as large as they get, and of one sign: the longest sums */
+    BORDER,     /* greatest values where a block's exponent changes */
+    HOLLOW,     /* items, outputs, inputs and whole batches of zeros */
+    NEIGHBOURS, /* exponents of grains close to each other, integers about half of what fits */
     INTEGERS
 } integers;
 
-static const char *const integers_names[] = {"anything", "groups", "coarse",
-                                             "full",     "border", "hollow"};
+static const char *const integers_names[] = {"anything", "groups", "coarse",    "full",
+                                             "border",   "hollow", "neighbours"};
 
 /* The arrays are the case's own, cut from its room, although the feed shows them as constant. */
 static float *values_of(const test_case *c) { return (float *)(uintptr_t)c->feed.values; }
@@ -118,9 +119,42 @@ static void make_hollow(test_case *c) {
         }
 }
 
+/* A positive number below 1 whose integer, the greatest of its block, is as large as may be doubled
+ * once by tiles of bytes, or one more, or the greatest of all. */
+static float hardly_doubled(test_case *c) {
+    const int bits = qn__arith_bits(c->program.arith);
+    const int32_t half = bits == 7 ? 62 : bits == 14 ? 8159 : 1044447;
+    const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
+    const uint32_t kind = below(c, 3);
+    return ldexpf((float)(kind == 2 ? most : half + (int32_t)kind), 1 - bits);
+}
+
+/* Items are 2^0 to 2^7 large. Where errors are so too, the outputs are biases at first: with
+ * targets of 0 the greatest error of a grain is the greatest bias. */
+static void make_neighbours(test_case *c) {
+    static const uint32_t sizes[] = {0, 1, 2, 3, 7};
+    const qn__layer *last = &c->layer[c->program.layers - 1];
+    take_plain_floats(c);
+    for (uint64_t row = 0; row < rows_in(c); ++row) {
+        float *v = values_of(c) + row * c->feed.features;
+        const float size = ldexpf(1.0f, (int)one_of(c, sizes, 5));
+        for (uint32_t k = 0; k < c->feed.features; ++k)
+            v[k] *= size * 0x1p-1f;
+        v[below(c, c->feed.features)] = hardly_doubled(c) * size;
+    }
+    if (below(c, 2))
+        return;
+    c->layer[c->program.layers - 1].activation = QN__ACT_NONE;
+    c->program.loss = QN__LOSS_MSE;
+    for (uint64_t k = last->weights; k < last->biases; ++k)
+        c->state.parameters[k] = 0.0f;
+    for (uint32_t o = 0; o < last->out; ++o)
+        c->state.parameters[last->biases + o] = hardly_doubled(c);
+}
+
 static void make_integers(test_case *c, integers how) {
     static const uint32_t grains[] = {1, 2, 3, 7};
-    if (how == GROUPS && c->program.batch > 1) {
+    if ((how == GROUPS || how == NEIGHBOURS) && c->program.batch > 1) {
         c->program.grain = one_of(c, grains, 4);
         c->program.grain = c->program.grain < c->program.batch ? c->program.grain : 1;
     }
@@ -134,6 +168,8 @@ static void make_integers(test_case *c, integers how) {
         make_border(c);
     if (how == HOLLOW)
         make_hollow(c);
+    if (how == NEIGHBOURS)
+        make_neighbours(c);
     c->program.partial_limit =
         qn__partial_limit(((uint64_t)c->program.batch + c->program.grain - 1) / c->program.grain);
 }

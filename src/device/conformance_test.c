@@ -165,7 +165,7 @@ static void test_integers_give_the_reference_bytes(void **state) {
     print_message("%u steps, %u cases that leave the range; i7 %u, i14 %u, i21 %u cases\n", steps,
                   failing, ariths[QN__ARITH_I7], ariths[QN__ARITH_I14], ariths[QN__ARITH_I21]);
     for (int k = 0; k < INTEGERS; ++k)
-        print_message("  %-9s %u cases\n", integers_names[k], kinds[k]);
+        print_message("  %-10s %u cases\n", integers_names[k], kinds[k]);
 }
 
 static void check_long(test_case *c) {

@@ -35,7 +35,7 @@ static void put_digits(int bits, int32_t q, uint32_t byte, int8_t digit[3][256])
         digit[i][byte] = (int8_t)low;
         q = (q - low) / 128;
     }
-    digit[0][byte] = (int8_t)q;
+    digit[0][byte] = (int8_t)(q < INT8_MAX ? q : INT8_MAX);
 }
 
 void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to) {
@@ -44,9 +44,11 @@ void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to) {
     qn__cpu_block_scales(bits, 1, &smallest, &factor, &inverse);
     to->first = bits_of(inverse) >> 23;
     for (uint32_t block = 0; block < QN__BYTE_BLOCKS; ++block, inverse /= 2)
-        for (uint32_t byte = 0; byte < 256; ++byte)
-            put_digits(bits, integer_of(bits, value_of(scale, byte), inverse), byte,
-                       to->digit[block]);
+        for (uint32_t byte = 0; byte < 256; ++byte) {
+            const int32_t q = integer_of(bits, value_of(scale, byte), inverse);
+            put_digits(bits, q, byte, to->digit[block][0]);
+            put_digits(bits, 2 * q, byte, to->digit[block][1]);
+        }
 }
 
 /* Where the bytes of an item (a row of a block of 16) begin, of the first panel; those of the next

@@ -15,7 +15,7 @@ typedef struct summing {
     uint32_t flush_every; /* grains */
     int some;             /* leave out inputs that are zero */
     /* In integer arithmetic instead: the plan, and the update in its units. */
-    qn__cpu_plan plan;
+    const qn__cpu_plan *plan;
     qn__update update;
 } summing;
 
@@ -45,11 +45,11 @@ static summing choose(const qn__cpu_pass *pass, uint32_t layer) {
                      .some = layer == 0 && qn__cpu_mostly_zero(pass)};
 }
 
-static summing choose_whole(const qn__cpu_pass *pass, int thread, uint32_t layer) {
-    summing how = {.plan = qn__cpu_plan_gradient(pass, &pass->worker->core[thread], layer)};
+static summing choose_whole(const qn__cpu_pass *pass, uint32_t layer) {
+    summing how = {.plan = &pass->worker->layer[layer].whole.plan};
     if (pass->update) {
         how.update = *pass->update;
-        how.update.gradient = ldexpf(how.update.gradient, how.plan.shift);
+        how.update.gradient = ldexpf(how.update.gradient, how.plan->shift);
     }
     return how;
 }
@@ -195,16 +195,16 @@ static int sum_whole(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu
             const qn__whole how = plan->kind == QN__SUMS_FLOAT ? QN__WHOLE_FLOAT
                                   : g == 0                     ? QN__WHOLE_FIRST
                                                                : QN__WHOLE_ADD;
-            qn__cpu_whole_outer(pass, core, plan, layer, g, in, out, panels, how,
+            qn__cpu_whole_outer(pass, core, layer, g, in, out, panels, how,
                                 plan->kind == QN__SUMS_FLOAT ? (void *)s->partial
                                                              : (void *)s->narrow);
             continue;
         }
-        qn__cpu_whole_outer(pass, core, plan, layer, g, in, out, panels, QN__WHOLE_INTEGER, whole);
+        qn__cpu_whole_outer(pass, core, layer, g, in, out, panels, QN__WHOLE_INTEGER, whole);
         for (size_t i = 0; i < count; ++i) {
             if (i % BLOCK >= (size_t)rows * QN__PANEL)
                 continue;
-            if (qn__fixed_units(whole[i], core->group[g].exponent, limit, &units))
+            if (qn__fixed_units(whole[i], plan->group[g].exponent, limit, &units))
                 s->wide[i] += units;
             else
                 bad = 1;
@@ -256,7 +256,7 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
         call_for_outlet(pass, l->layer, in, out, panels);
     if (w->bits) {
         s.update = &how->update;
-        if (sum_whole(pass, &w->core[thread], &how->plan, layer, in, out, panels, rows, &s))
+        if (sum_whole(pass, &w->core[thread], how->plan, layer, in, out, panels, rows, &s))
             return 1;
     } else if (how->narrow)
         sum_narrow(pass, a, how->some ? w->zeros[w->current].some + in * w->room : NULL, d, panels,
@@ -330,7 +330,7 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, c
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const summing how = w->bits ? choose_whole(pass, thread, layer) : choose(pass, layer);
+    const summing how = w->bits ? choose_whole(pass, layer) : choose(pass, layer);
     const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass);
     const int once = w->bits && !pass->outlet && pass->items > MANY_ITEMS;
     const qn__cpu_grid grid = {groups, (l->in_panels + inputs - 1) / inputs, !once};

@@ -27,11 +27,12 @@ typedef enum qn__whole {
 } qn__whole;
 
 /* What the bytes of a table become where a byte stands for one value whatever its feature: an
- * integer for each exponent that a block of them can have. Digits are those to the base 128, from
- * -64 to 63 but for the highest, which comes first and takes what is left. */
+ * integer for each exponent that a block of them can have, and the same doubled once. Digits are
+ * those to the base 128, from -64 to 63 but for the highest, which comes first and takes what is
+ * left; of a doubled integer for which a byte is too small it is 127. */
 typedef struct qn__cpu_digits {
     uint32_t first; /* the exponent, as its bits, of the greatest inverse of a block */
-    _Alignas(64) int8_t digit[QN__BYTE_BLOCKS][3][256];
+    _Alignas(64) int8_t digit[QN__BYTE_BLOCKS][2][3][256];
 } qn__cpu_digits;
 
 /* Which of digit[] a block is looked up in: by the bits of its inverse's exponent, or the inverse.
@@ -73,24 +74,31 @@ typedef struct qn__cpu_integers {
 
     /* The same two operands for a sum over items: from one panel of an array with an item to a row.
      * Depth t is item list[t], t < count, with inverse[t]. left_items: element (r, t) is
-     * from[list[t] * 16 + r]; right_items: element (t, c) is from[list[t] * 16 + c]. */
+     * from[list[t] * 16 + r]; right_items: element (t, c) is from[list[t] * 16 + c]. Where
+     * `doubled` is given, the integers of depth t are doubled doubled[t] times: q * 2^doubled[t].
+     */
     void (*left_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
-                       const float *from, void *to);
+                       const uint8_t *doubled, const float *from, void *to);
     void (*right_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
-                        const float *from, void *to);
+                        const uint8_t *doubled, const float *from, void *to);
+
+    /* The greatest |q| that may come of doubling in either operand of such a sum over at most k
+     * items; not below 2^(bits - 1) - 1, which needs none. */
+    int32_t (*largest)(int bits, uint32_t k);
 
     /* Operands straight from bytes; NULL where a table has no better way than over floats.
      * greatest_bytes: of each row, rows <= 16. left_bytes: like left, element (r, c) is what byte
      * from[r][c] becomes. left_bytes_items: like left_items, element (r, t) is what byte
      * from[list[t] / 16 * block + list[t] % 16 * 16 + r] becomes, so a row of the array is 16
-     * bytes, and 16 rows lie `block` bytes from the next. Inverses are those of blocks of bytes. */
+     * bytes, and 16 rows lie `block` bytes from the next; `largest` must not allow more than one
+     * doubling. Inverses are those of blocks of bytes. */
     void (*greatest_bytes)(uint32_t rows, uint32_t k, const uint8_t *const *from,
                            uint8_t *greatest);
     void (*left_bytes)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
                        const float *inverse, const qn__cpu_digits *digits, void *to);
     void (*left_bytes_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
-                             const qn__cpu_digits *digits, const uint8_t *from, size_t block,
-                             void *to);
+                             const uint8_t *doubled, const qn__cpu_digits *digits,
+                             const uint8_t *from, size_t block, void *to);
 
     /* With N the exact products of `rows` rows of left (any number; blocks of 16) and `panels`
      * panels of right: c[p * c_stride + i * 16 + j] =

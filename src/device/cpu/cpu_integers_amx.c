@@ -1,10 +1,10 @@
 /* Products of integers by AMX: tdpbssd multiplies 16 rows of 64 signed bytes with 64 rows of 16
  * and adds to 16 x 16 sums of 32 bits.
  *
- * An integer of B bits is B/7 slices, q = sum of slice[i] * 128^i with every slice from -64 to 64,
- * and a product of two is the sum of the products of their slices: 1, 4 or 9 tile products, each
- * added to the sums of its power of 128. 32 bits hold those up to a depth of LONGEST steps; beyond
- * it they are brought together in 64 bits.
+ * An integer of B bits is B/7 slices, q = sum of slice[i] * 128^i with every slice from -64 to 64
+ * (the highest from -127 to 127 where integers are doubled), and a product of two is the sum of the
+ * products of their slices: 1, 4 or 9 tile products, each added to the sums of its power of 128. 32
+ * bits hold those up to a depth of LONGEST steps; beyond it they are brought together in 64 bits.
  *
  * A block or a panel is, for each 64 depths, a tile of each slice, the highest first (pack_amx.h).
  *
@@ -18,15 +18,17 @@
 #include "device/cpu/pack_bytes_amx.h"
 
 enum {
-    CELLS = 256,    /* of a tile of sums */
-    PARTS = 5,      /* sums of a tile of results at most */
-    LONGEST = 2048, /* steps: 3 * 64 * 64 * 64 * LONGEST < 2^31 */
-    SHORT = 31,     /* steps: (2 * 64 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31 */
-    SHALLOW = 63,   /* steps: 8191 * 8191 * 64 * SHALLOW < 2^24 * 2^14 */
-    FEW = 16,       /* steps that are not worth chunks */
-    GROUP = 16,     /* blocks that stay in the second cache while panels pass over them */
-    CHUNK = 8,      /* steps of a panel that stay in the first cache; divides LONGEST */
-    BLOCKS = 8      /* of a left operand that take turns over a chunk */
+    CELLS = 256,       /* of a tile of sums */
+    PARTS = 5,         /* sums of a tile of results at most */
+    LONGEST = 2048,    /* steps: 3 * 64 * 64 * 64 * LONGEST < 2^31, 127 * 127 * 64 * LONGEST too */
+    SHORT = 16,        /* steps: (2 * 127 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31 */
+    SHALLOW = 63,      /* steps: 8191 * 8191 * 64 * SHALLOW < 2^24 * 2^14 */
+    DOUBLED = 16,      /* steps of doubled integers: SHORT, and 16319^2 * 64 * DOUBLED < 2^38 */
+    DOUBLED_21 = 1648, /* (2 * 127 * 64 + 64 * 64) * 64 * DOUBLED_21 < 2^31 */
+    FEW = 16,          /* steps that are not worth chunks */
+    GROUP = 16,        /* blocks that stay in the second cache while panels pass over them */
+    CHUNK = 8,         /* steps of a panel that stay in the first cache; divides LONGEST */
+    BLOCKS = 8         /* of a left operand that take turns over a chunk */
 };
 
 /* What a tile of results is made of. Behind multiply_7 the parts are to be added; behind the others
@@ -420,13 +422,24 @@ static void qn_cpu_right_turned_int_amx(int bits, uint32_t columns, uint32_t k, 
 }
 
 static void qn_cpu_left_items_int_amx(int bits, uint32_t count, const uint32_t *list,
-                                      const float *inverse, const float *from, void *to) {
-    EACH_WIDTH(bits, pack_items, count, list, inverse, from, 1, to);
+                                      const float *inverse, const uint8_t *doubled,
+                                      const float *from, void *to) {
+    EACH_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 1, to);
 }
 
 static void qn_cpu_right_items_int_amx(int bits, uint32_t count, const uint32_t *list,
-                                       const float *inverse, const float *from, void *to) {
-    EACH_WIDTH(bits, pack_items, count, list, inverse, from, 0, to);
+                                       const float *inverse, const uint8_t *doubled,
+                                       const float *from, void *to) {
+    EACH_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 0, to);
+}
+
+/* Twice as large an integer makes its highest slice as large as 127. */
+static int32_t qn_cpu_largest_int_amx(int bits, uint32_t k) {
+    if (bits == 7)
+        return 127;
+    if (bits == 14)
+        return steps_of(k) <= DOUBLED ? 127 * 128 + 63 : 8191;
+    return steps_of(k) <= DOUBLED_21 ? (127 * 128 + 63) * 128 + 63 : 1048575;
 }
 
 static void qn_cpu_greatest_bytes_int_amx(uint32_t rows, uint32_t k, const uint8_t *const *from,
@@ -441,9 +454,10 @@ static void qn_cpu_left_bytes_int_amx(int bits, uint32_t rows, uint32_t k,
 }
 
 static void qn_cpu_left_bytes_items_int_amx(int bits, uint32_t count, const uint32_t *list,
-                                            const float *inverse, const qn__cpu_digits *digits,
-                                            const uint8_t *from, size_t block, void *to) {
-    EACH_WIDTH(bits, pack_items_bytes, count, list, inverse, digits, from, block, to);
+                                            const float *inverse, const uint8_t *doubled,
+                                            const qn__cpu_digits *digits, const uint8_t *from,
+                                            size_t block, void *to) {
+    EACH_WIDTH(bits, pack_items_bytes, count, list, inverse, doubled, digits, from, block, to);
 }
 
 static void qn_cpu_product_int_amx(int bits, uint32_t rows, uint32_t k, const void *left,
@@ -471,6 +485,7 @@ const qn__cpu_integers qn__cpu_integers_amx = {
     .right_turned = qn_cpu_right_turned_int_amx,
     .left_items = qn_cpu_left_items_int_amx,
     .right_items = qn_cpu_right_items_int_amx,
+    .largest = qn_cpu_largest_int_amx,
     .greatest_bytes = qn_cpu_greatest_bytes_int_amx,
     .left_bytes = qn_cpu_left_bytes_int_amx,
     .left_bytes_items = qn_cpu_left_bytes_items_int_amx,

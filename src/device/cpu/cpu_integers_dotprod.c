@@ -36,10 +36,22 @@ static size_t K(narrow_size)(int bits, uint32_t k) {
     return K(plane)(k) * sizeof(int32_t) * (bits == 7 ? 1 : 3);
 }
 
+/* A byte holds twice an integer of 7 bits, but not twice the sum of both bytes of one of 14. */
+static inline int K(narrow_doublings)(int bits, uint32_t k) {
+    (void)k;
+    return bits == 7 ? 1 : 0;
+}
+
 /* Nothing is kept while packing. */
 typedef struct K(tally) {
     char none;
 } K(tally);
+
+static inline void K(tell)(K(tally) * tally, uint32_t k, const uint8_t *doubled) {
+    (void)tally;
+    (void)k;
+    (void)doubled;
+}
 
 static inline void K(put_end)(int bits, uint32_t k, const int32_t *to, const K(tally) * tally) {
     (void)bits;

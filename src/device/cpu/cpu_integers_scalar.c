@@ -63,12 +63,21 @@ static void qn_cpu_right_turned_int_scalar(int bits, uint32_t columns, uint32_t 
 
 /* Left and right look alike here. */
 static void qn_cpu_items_int_scalar(int bits, uint32_t count, const uint32_t *list,
-                                    const float *inverse, const float *from, void *to) {
+                                    const float *inverse, const uint8_t *doubled, const float *from,
+                                    void *to) {
     int32_t *q = to;
     (void)bits;
     for (uint32_t t = 0; t < count; ++t, q += P)
         for (uint32_t c = 0; c < P; ++c)
-            q[c] = qn__fix(from[(size_t)list[t] * P + c], inverse[t]);
+            q[c] = qn__fix(from[(size_t)list[t] * P + c], inverse[t]) *
+                   (INT32_C(1) << (doubled ? doubled[t] : 0));
+}
+
+/* Whatever sum fits 64 bits. */
+static int32_t qn_cpu_largest_int_scalar(int bits, uint32_t k) {
+    (void)bits;
+    (void)k;
+    return INT32_MAX;
 }
 
 /* sums[j] = sum over t < k of a[t * 16] * b[t * 16 + j]. */
@@ -137,6 +146,7 @@ const qn__cpu_integers qn__cpu_integers_scalar = {
     .right_turned = qn_cpu_right_turned_int_scalar,
     .left_items = qn_cpu_items_int_scalar,
     .right_items = qn_cpu_items_int_scalar,
+    .largest = qn_cpu_largest_int_scalar,
     .product = qn_cpu_product_int_scalar,
     .outer = qn_cpu_outer_int_scalar,
 };

@@ -201,10 +201,21 @@ static void backward_case(const qn__cpu_integers *table, int bits, uint32_t rows
     end(&b);
 }
 
-/* 15.6: items in a list of any order, each with its own block. */
+/* How often integers up to `q` may be doubled in a sum over k items; not more often than any table
+ * but the scalar one allows. */
+static uint8_t doublings(const qn__cpu_integers *table, int bits, uint32_t k, int32_t q) {
+    uint8_t times = 0;
+    while (times < 2 && q << (times + 1) <= table->largest(bits, k))
+        ++times;
+    return times;
+}
+
+/* 15.6: items in a list of any order, each with its own block and its own number of doublings. */
 static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint32_t panels) {
     uint32_t list[DEEPEST];
     float left_inverse[DEEPEST], right_inverse[DEEPEST];
+    uint8_t left_doubled[DEEPEST], right_doubled[DEEPEST];
+    const uint32_t most = doublings(table, bits, k, INT32_C(1) << (bits - 2));
     bench b;
     begin(&b, table, bits, P, k, panels);
     b.left = values((size_t)k * P);
@@ -213,11 +224,15 @@ static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint
         list[t] = draw() % k;
         left_inverse[t] = ldexpf(1.0f, bits - 2 - (int)(draw() % 3));
         right_inverse[t] = ldexpf(1.0f, bits - 2 - (int)(draw() % 3));
+        left_doubled[t] = (uint8_t)(draw() % (most + 1));
+        right_doubled[t] = (uint8_t)(draw() % (most + 1));
     }
+    /* Now and then one operand has none. */
+    const uint8_t *right_times = k % 4 == 3 ? NULL : right_doubled;
     const size_t size = table->size(bits, k), count = (size_t)panels * P * P;
-    table->left_items(bits, k, list, left_inverse, b.left, b.packed_left);
+    table->left_items(bits, k, list, left_inverse, left_doubled, b.left, b.packed_left);
     for (uint32_t p = 0; p < panels; ++p)
-        table->right_items(bits, k, list, right_inverse, b.right + (size_t)p * k * P,
+        table->right_items(bits, k, list, right_inverse, right_times, b.right + (size_t)p * k * P,
                            (char *)b.packed_right + p * size);
     int64_t *whole = room(count * sizeof *whole);
     double *sums = room(count * sizeof *sums);
@@ -233,7 +248,8 @@ static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint
                 int64_t n = 0;
                 for (uint32_t t = 0; t < k; ++t)
                     n += (int64_t)qn__fix(b.left[(size_t)list[t] * P + r], left_inverse[t]) *
-                         qn__fix(b.right[((size_t)p * k + list[t]) * P + c], right_inverse[t]);
+                         qn__fix(b.right[((size_t)p * k + list[t]) * P + c], right_inverse[t]) *
+                         (1 << left_doubled[t] << (right_times ? right_times[t] : 0));
                 const double sum = (double)n * 8 + rint((double)n / 4);
                 if (whole[i] != n || !same(rounded[i], (float)n) || sums[i] != sum)
                     fail_msg("%s, %d bits, %u items: panel %u, row %u, column %u: %lld, not %lld",
@@ -302,7 +318,16 @@ static void left_bytes_case(const qn__cpu_integers *table, int bits, qn__scale s
     free(found);
 }
 
-/* And items in a list: most of them in a bright grain, some in one as dark as they are. */
+static int may_be_doubled(const qn__cpu_integers *table, int bits, uint32_t items, float inverse,
+                          const float *item) {
+    int32_t most = 0;
+    for (uint32_t i = 0; i < P; ++i)
+        most = qn__fix(item[i], inverse) > most ? qn__fix(item[i], inverse) : most;
+    return 2 * most <= table->largest(bits, items);
+}
+
+/* And items in a list: most of them in a bright grain, some in one as dark as they are, some of
+ * them doubled. */
 static void bytes_items_case(const qn__cpu_integers *table, int bits, qn__scale scale,
                              uint32_t items, const qn__cpu_digits *digits) {
     enum { BLOCK = P * P + 48 };
@@ -313,6 +338,7 @@ static void bytes_items_case(const qn__cpu_integers *table, int bits, qn__scale 
     uint8_t *bytes = room((size_t)blocks * BLOCK);
     float *floats = room((size_t)items * P * sizeof *floats), own[DEEPEST], inverse[DEEPEST];
     uint32_t list[DEEPEST];
+    uint8_t doubled[DEEPEST];
     for (uint32_t i = 0; i < items; ++i) {
         byte_rows b;
         begin_bytes(&b, bits, scale, 1, P);
@@ -327,9 +353,15 @@ static void bytes_items_case(const qn__cpu_integers *table, int bits, qn__scale 
         if (draw() % 4 == 0)
             inverse[i] = own[list[i]];
     }
-    table->left_items(bits, items, list, inverse, floats, expected);
-    table->left_bytes_items(bits, items, list, inverse, digits, bytes, BLOCK, found);
-    assert_memory_equal(found, expected, size);
+    for (int twice = 0; twice < 2; ++twice) {
+        for (uint32_t i = 0; i < items; ++i)
+            doubled[i] =
+                may_be_doubled(table, bits, items, inverse[i], floats + list[i] * P) && draw() % 2;
+        table->left_items(bits, items, list, inverse, twice ? doubled : NULL, floats, expected);
+        table->left_bytes_items(bits, items, list, inverse, twice ? doubled : NULL, digits, bytes,
+                                BLOCK, found);
+        assert_memory_equal(found, expected, size);
+    }
     free(bytes);
     free(floats);
     free(expected);
@@ -349,7 +381,8 @@ static void bytes(const qn__cpu_integers *table, int bits) {
     free(digits);
 }
 
-/* The same value `k` times, such that slices and their sums are as large as they can be. */
+/* The same value `k` times, such that slices and their sums are as large as they can be: both are
+ * doubled as often as the table takes it. */
 static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_t r, uint32_t k) {
     const size_t size = table->size(bits, k);
     void *left = room(size), *right = room(size);
@@ -357,23 +390,30 @@ static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_
     float *inverse = room(k * sizeof *inverse), a[P], d[P];
     int64_t out[P * P];
     float rounded[P * P];
+    uint8_t *doubled = room(2 * (size_t)k);
+    const uint8_t q_times = doublings(table, bits, k, q < 0 ? -q : q);
+    const uint8_t r_times = doublings(table, bits, k, r < 0 ? -r : r);
     memset(list, 0, k * sizeof *list);
+    memset(doubled, q_times, k);
+    memset(doubled + k, r_times, k);
     for (uint32_t t = 0; t < k; ++t)
         inverse[t] = 1.0f;
     for (uint32_t i = 0; i < P; ++i) {
         a[i] = (float)(i % 2 ? q : -q);
         d[i] = (float)(i % 3 ? r : -r);
     }
-    table->left_items(bits, k, list, inverse, a, left);
-    table->right_items(bits, k, list, inverse, d, right);
+    table->left_items(bits, k, list, inverse, q_times ? doubled : NULL, a, left);
+    table->right_items(bits, k, list, inverse, r_times ? doubled + k : NULL, d, right);
     table->outer(bits, k, left, 1, right, QN__WHOLE_INTEGER, 0, out);
     table->outer(bits, k, left, 1, right, QN__WHOLE_FLOAT, 0, rounded);
     for (uint32_t i = 0; i < P * P; ++i) {
-        const int64_t n = (int64_t)q * r * k * (i / P % 2 ? 1 : -1) * (i % P % 3 ? 1 : -1);
+        const int64_t n = (int64_t)q * r * k * (i / P % 2 ? 1 : -1) * (i % P % 3 ? 1 : -1) *
+                          (1 << q_times << r_times);
         if (out[i] != n || rounded[i] != (float)n)
-            fail_msg("%s, %d bits, %u times %d * %d: %lld, not %lld", table->name, bits, k, q, r,
-                     (long long)out[i], (long long)n);
+            fail_msg("%s, %d bits, %u times %d * %d, doubled %d and %d times: %lld, not %lld",
+                     table->name, bits, k, q, r, q_times, r_times, (long long)out[i], (long long)n);
     }
+    free(doubled);
     free(left);
     free(right);
     free(inverse);
@@ -381,13 +421,20 @@ static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_
 }
 
 static void deep(const qn__cpu_integers *table) {
-    /* Slices of -64 and 64, and the greatest integers of each width. */
+    /* Slices of -64 and 64; what doubled just fits a slice of 127, and what does not; the greatest
+     * integers of each width. */
     static const int32_t pairs[][3] = {{7, 63, 63},
                                        {14, 8128, 8128},
                                        {14, 8128, -8191},
+                                       {14, 8159, 8159},
+                                       {14, 8160, 8160},
+                                       {14, 8159, -8191},
+                                       {21, 1044447, 1044447},
+                                       {21, 1044448, 1044448},
                                        {21, 1048512, 1040320},
                                        {21, 1048575, 1048575}};
-    static const uint32_t depths[] = {4032, 4097, 5003, (UINT32_C(1) << 19) + 4099};
+    static const uint32_t depths[] = {
+        16, 511, 512, 1023, 1024, 1025, 2048, 4032, 4097, 5003, (UINT32_C(1) << 19) + 4099};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i)
         for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d)
             deep_case(table, pairs[i][0], pairs[i][1], pairs[i][2], depths[d]);

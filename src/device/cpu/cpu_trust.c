@@ -37,7 +37,7 @@ static void multiply(const qn__cpu_integers *table, int bits, const float *a, co
         list[i] = i;
         ones[i] = 1.0f;
     }
-    table->left_items(bits, DEPTH, list, ones, a, to->left);
+    table->left_items(bits, DEPTH, list, ones, NULL, a, to->left);
     table->right(bits, DEPTH, b, ones, to->right);
     table->product(bits, SIDE, DEPTH, to->left, 1, to->right, ones, ones, start, to->product,
                    CELLS);

@@ -26,6 +26,36 @@ typedef struct qn__cpu_rows {
     uint8_t *bytes;     /* of the first layer's inputs, where they are bytes: below */
 } qn__cpu_rows;
 
+/* A grain in the gradient of a layer. */
+typedef struct qn__cpu_grain {
+    int32_t exponent;               /* ta + td */
+    int waits;                      /* has something to add, and is in no group yet */
+    float input, error;             /* inverses of its blocks */
+    uint8_t input_room, error_room; /* how often their integers may be doubled */
+} qn__cpu_grain;
+
+/* Grains whose items are multiplied as one. */
+typedef struct qn__cpu_grains {
+    uint32_t first, count; /* in the plan's list of items */
+    int32_t exponent; /* of the sum; a grain's ta + td less how often its integers are doubled */
+    int inputs_doubled, errors_doubled; /* some are */
+    size_t at;                          /* of its operand in a panel's operands */
+} qn__cpu_grains;
+
+/* How the gradient of a layer is summed in a step. Sums come in units of 2^shift. */
+typedef struct qn__cpu_plan {
+    int bad; /* a block is not finite */
+    qn__sums kind;
+    int shift;
+    uint32_t groups;
+    int packed; /* operands have their place in the layer's; else each task packs for itself */
+    qn__cpu_grain *grain;
+    qn__cpu_grains *group;
+    uint32_t *list; /* of items, group by group; what follows goes with it */
+    float *input_inverse, *error_inverse;
+    uint8_t *input_doubled, *error_doubled;
+} qn__cpu_plan;
+
 /* What one layer has beside its floats. */
 typedef struct qn__cpu_whole {
     size_t right_size, turned_size; /* bytes of one panel */
@@ -40,23 +70,8 @@ typedef struct qn__cpu_whole {
     /* Operands of 15.6, a panel `operands` bytes behind the other: of inputs, of errors. */
     size_t operands;
     void *input_items, *error_items;
+    qn__cpu_plan plan; /* from the phase in which they are packed on */
 } qn__cpu_whole;
-
-/* Grains with the same exponent, whose items are multiplied as one. */
-typedef struct qn__cpu_grains {
-    uint32_t first, count; /* in the core's list of items */
-    int32_t exponent;      /* ta + td */
-    size_t at;             /* of its operand in a panel's operands */
-} qn__cpu_grains;
-
-/* How the gradient of a layer is summed in a step. Sums come in units of 2^shift. */
-typedef struct qn__cpu_plan {
-    int bad; /* a block is not finite */
-    qn__sums kind;
-    int shift;
-    uint32_t groups;
-    int packed; /* operands have their place in the layer's; else each task packs for itself */
-} qn__cpu_plan;
 
 /* Bytes of the operands of a gradient in one panel. */
 size_t qn__cpu_operands(const qn__cpu_integers *fixed, int bits, uint32_t batch, uint32_t grain);
@@ -102,7 +117,7 @@ void qn__cpu_pack_errors(const struct qn__cpu_pass *pass, int thread, uint32_t l
 /* Errors of the layer below: */
 void qn__cpu_whole_backward(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                             uint32_t phase);
-/* Operands of the gradient, in two phases of the counter: */
+/* The plan of the gradient and its operands, in two phases of the counter: */
 void qn__cpu_pack_operands(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                            uint32_t phase);
 
@@ -123,14 +138,10 @@ void qn__cpu_whole_fused(const struct qn__cpu_pass *pass, struct qn__cpu_core *c
  * is none, so that it can be the last one's outputs. */
 uint32_t qn__cpu_not_finite(const struct qn__cpu_pass *pass);
 
-/* The plan of a layer's gradient, behind the barrier after its errors; the core's list and groups
- * are those of the plan until it makes another one. */
-qn__cpu_plan qn__cpu_plan_gradient(const struct qn__cpu_pass *pass, struct qn__cpu_core *core,
-                                   uint32_t layer);
-/* The products of one group of the plan: blocks of 16 x 16 between the inputs of panel `in` and
- * `panels` panels of outputs from `out` on. */
-void qn__cpu_whole_outer(const struct qn__cpu_pass *pass, struct qn__cpu_core *core,
-                         const qn__cpu_plan *plan, uint32_t layer, uint32_t group, uint32_t in,
-                         uint32_t out, uint32_t panels, qn__whole how, void *to);
+/* The products of one group of the layer's plan: blocks of 16 x 16 between the inputs of panel `in`
+ * and `panels` panels of outputs from `out` on. */
+void qn__cpu_whole_outer(const struct qn__cpu_pass *pass, struct qn__cpu_core *core, uint32_t layer,
+                         uint32_t group, uint32_t in, uint32_t out, uint32_t panels, qn__whole how,
+                         void *to);
 
 #endif

@@ -2,18 +2,20 @@
  * their products.
  *
  * A grain's partial is N * 2^s, with s = ta + td of its two blocks (docs/exactness.md 15.6). Grains
- * with the same s >= 0 are one sum of integers, so their items are one operand; where s < 0 each
- * grain is rounded to units by itself. All groups meet in doubles as long as bounds show that
- * nothing is rounded there and no partial leaves its range; otherwise each grain's integers are
- * looked at one by one. */
+ * with the same s >= 0 are one sum of integers, so their items are one operand. So are grains of
+ * neighbouring exponents: a grain joins those of s' < s when its integers are doubled s - s' times,
+ * in one operand or the other, since N * 2^s = (N * 2^(s - s')) * 2^s'; how large doubled integers
+ * may be is the instruction set's affair. Where s < 0 each grain is rounded to units by itself.
+ *
+ * All groups meet in doubles as long as bounds show that nothing is rounded there and no partial
+ * leaves its range; otherwise each grain's integers are looked at one by one. The bounds are those
+ * of the grains: |N| * 2^s of a group is at most the sum of them over its grains, doubled or not.
+ */
 #include "device/cpu/cpu_worker.h"
 #include "num/sums.h"
 #include <string.h>
 
-enum {
-    EXPONENTS = 64, /* a partial below its limit, but not 0, has s < 61 */
-    SPARE = 4       /* a layer's operands have room for so many times the items of a batch */
-};
+enum { SPARE = 4 /* a layer's operands have room for so many times the items of a batch */ };
 
 size_t qn__cpu_operands(const qn__cpu_integers *fixed, int bits, uint32_t batch, uint32_t grain) {
     const uint32_t grains = (batch + grain - 1) / grain;
@@ -36,122 +38,148 @@ static double most_of(uint32_t greatest, float inverse) {
     return rint((double)(value * inverse));
 }
 
-/* What is known of the products of a grain. */
-typedef struct known {
-    uint32_t items;
-    int32_t exponent;
-    double most; /* |N| is at most this; 0: there is nothing to add */
-} known;
+/* How often integers up to `most` may be doubled without leaving `largest`. */
+static uint8_t doublings_of(double most, int32_t largest) {
+    uint8_t times = 0;
+    for (; most > 0 && 2 * most <= (double)largest; most *= 2)
+        ++times;
+    return times;
+}
 
-/* Looks at a grain of the items from `first` on, and keeps its inverses in the core. */
-static known look(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_layer *l,
-                  uint32_t grain, uint32_t first) {
+/* Looks at the grain of `items` items from `first` on. Returns a bound of its |N|; 0: there is
+ * nothing to add. */
+static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first, uint32_t items,
+                   qn__cpu_grain *grain) {
     const qn__worker *w = pass->worker;
-    const uint32_t left = pass->items - first;
-    known k = {.items = left < w->program->grain ? left : w->program->grain};
-    const uint32_t greatest[2] = {greatest_of(k.items, l->whole.input.greatest + first),
-                                  greatest_of(k.items, l->whole.error.greatest + first)};
+    const uint32_t greatest[2] = {greatest_of(items, l->whole.input.greatest + first),
+                                  greatest_of(items, l->whole.error.greatest + first)};
     const int32_t ta = qn__block_exponent(w->bits, greatest[0]);
     const int32_t td = qn__block_exponent(w->bits, greatest[1]);
+    const int32_t largest = w->kernels->fixed->largest(w->bits, pass->items);
     float factor[2], inverse[2];
-    k.exponent = QN__NOT_FINITE;
+    *grain = (qn__cpu_grain){.exponent = QN__NOT_FINITE};
     if (ta == QN__NOT_FINITE || td == QN__NOT_FINITE)
-        return k;
+        return 0;
     qn__cpu_block_scales(w->bits, 2, greatest, factor, inverse);
-    core->grain_input[grain] = inverse[0];
-    core->grain_error[grain] = inverse[1];
-    k.exponent = ta + td;
-    k.most = k.items * most_of(greatest[0], inverse[0]) * most_of(greatest[1], inverse[1]);
-    return k;
+    const double input = most_of(greatest[0], inverse[0]), error = most_of(greatest[1], inverse[1]);
+    *grain = (qn__cpu_grain){.exponent = ta + td,
+                             .waits = input * error > 0,
+                             .input = inverse[0],
+                             .error = inverse[1],
+                             .input_room = doublings_of(input, largest),
+                             .error_room = doublings_of(error, largest)};
+    return items * input * error;
 }
 
 /* Bounds over all grains. */
 typedef struct bounds {
     int bad, wide;  /* a block is not finite; the bounds do not show that all is well */
-    int32_t lowest; /* exponent; EXPONENTS: there is nothing to add */
-    int alike;      /* all grains have the same exponent */
+    int any;        /* there is something to add */
+    int32_t lowest; /* exponent of it */
     double units;   /* the sum of all partials is at most so many */
 } bounds;
 
-static bounds look_at_all(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_layer *l) {
+static bounds look_at_all(const qn__cpu_pass *pass, const qn__cpu_layer *l, qn__cpu_grain *grain) {
     const qn__program *p = pass->worker->program;
-    bounds b = {.lowest = EXPONENTS, .alike = 1};
-    uint32_t grain = 0;
-    for (uint32_t first = 0; first < pass->items && !b.bad; first += p->grain, ++grain) {
-        const known k = look(pass, core, l, grain, first);
-        b.bad = k.exponent == QN__NOT_FINITE;
-        core->exponent[grain] = k.most > 0 ? k.exponent : EXPONENTS;
-        if (b.bad || !(k.most > 0))
+    bounds b = {0};
+    for (uint32_t first = 0; first < pass->items; first += p->grain, ++grain) {
+        const uint32_t left = pass->items - first;
+        const double most = look(pass, l, first, left < p->grain ? left : p->grain, grain);
+        b.bad |= grain->exponent == QN__NOT_FINITE;
+        if (!grain->waits)
             continue;
-        const double partial = ldexp(k.most, k.exponent);
-        b.wide |= !(partial < (double)p->partial_limit) || !(k.most < 0x1p53);
+        const double partial = ldexp(most, grain->exponent);
+        b.wide |= !(partial < (double)p->partial_limit) || !(most < 0x1p53);
         b.units += partial + 1;
-        b.alike &= b.lowest == EXPONENTS || b.lowest == k.exponent;
-        b.lowest = k.exponent < b.lowest ? k.exponent : b.lowest;
+        b.lowest = b.any && b.lowest < grain->exponent ? b.lowest : grain->exponent;
+        b.any = 1;
     }
     return b;
 }
 
 /* ------------------------------------------------------------------------------------- groups */
 
-/* A list of items in the making. */
+/* A plan in the making. */
 typedef struct making {
     const qn__cpu_pass *pass;
-    qn__cpu_core *core;
-    uint32_t items, groups;
+    qn__cpu_plan *plan;
+    uint32_t items;
 } making;
 
-static void add_grain(making *m, uint32_t grain) {
-    qn__cpu_core *core = m->core;
-    const uint32_t size = m->pass->worker->program->grain, first = grain * size;
+static uint8_t least(uint8_t a, int32_t b) { return a < b ? a : (uint8_t)b; }
+
+/* Errors are doubled before inputs, of which there are more in a layer that takes long. */
+static void add_grain(making *m, uint32_t index, int32_t doublings) {
+    qn__cpu_plan *p = m->plan;
+    qn__cpu_grain *grain = &p->grain[index];
+    qn__cpu_grains *group = &p->group[p->groups];
+    const uint32_t size = m->pass->worker->program->grain, first = index * size;
+    const uint8_t errors = least(grain->error_room, doublings);
+    const uint8_t inputs = (uint8_t)(doublings - errors);
+    grain->waits = 0;
+    group->errors_doubled |= errors > 0;
+    group->inputs_doubled |= inputs > 0;
     for (uint32_t i = first; i < m->pass->items && i - first < size; ++i, ++m->items) {
-        core->list[m->items] = i;
-        core->input_inverse[m->items] = core->grain_input[grain];
-        core->error_inverse[m->items] = core->grain_error[grain];
+        p->list[m->items] = i;
+        p->input_inverse[m->items] = grain->input;
+        p->error_inverse[m->items] = grain->error;
+        p->input_doubled[m->items] = inputs;
+        p->error_doubled[m->items] = errors;
     }
 }
 
-static void end_group(making *m, uint32_t first, int32_t exponent) {
-    if (m->items > first)
-        m->core->group[m->groups++] =
-            (qn__cpu_grains){.first = first, .count = m->items - first, .exponent = exponent};
+static void begin_group(making *m, int32_t exponent) {
+    m->plan->group[m->plan->groups] = (qn__cpu_grains){.first = m->items, .exponent = exponent};
+}
+
+static void end_group(making *m) {
+    qn__cpu_grains *group = &m->plan->group[m->plan->groups++];
+    group->count = m->items - group->first;
 }
 
 /* Grains that are alone: all, or those with exponents below 0. */
 static void add_single(making *m, uint32_t grains, int all) {
     for (uint32_t g = 0; g < grains; ++g) {
-        const uint32_t first = m->items;
-        const int32_t exponent = m->core->exponent[g];
-        if (exponent == EXPONENTS || (exponent >= 0 && !all))
+        const qn__cpu_grain *grain = &m->plan->grain[g];
+        if (!grain->waits || (grain->exponent >= 0 && !all))
             continue;
-        add_grain(m, g);
-        end_group(m, first, exponent);
+        begin_group(m, grain->exponent);
+        add_grain(m, g, 0);
+        end_group(m);
     }
 }
 
-/* Grains of one exponent from 0 on, for each exponent that is there. */
-static void add_alike(making *m, uint32_t grains) {
-    uint64_t there = 0;
-    for (uint32_t g = 0; g < grains; ++g)
-        if (m->core->exponent[g] >= 0 && m->core->exponent[g] < EXPONENTS)
-            there |= UINT64_C(1) << m->core->exponent[g];
-    for (; there; there &= there - 1) {
-        const int32_t exponent = __builtin_ctzll(there);
-        const uint32_t first = m->items;
-        for (uint32_t g = 0; g < grains; ++g)
-            if (m->core->exponent[g] == exponent)
-                add_grain(m, g);
-        end_group(m, first, exponent);
+/* The lowest exponent from 0 on that waits; INT32_MAX when there is none. */
+static int32_t lowest_of(const making *m, uint32_t grains) {
+    int32_t lowest = INT32_MAX;
+    for (uint32_t g = 0; g < grains; ++g) {
+        const qn__cpu_grain *grain = &m->plan->grain[g];
+        if (grain->waits && grain->exponent >= 0 && grain->exponent < lowest)
+            lowest = grain->exponent;
+    }
+    return lowest;
+}
+
+/* Grains with exponents from 0 on: of what waits, the lowest one and all that can join it. */
+static void add_neighbours(making *m, uint32_t grains) {
+    for (int32_t lowest; (lowest = lowest_of(m, grains)) < INT32_MAX;) {
+        begin_group(m, lowest);
+        for (uint32_t g = 0; g < grains; ++g) {
+            const qn__cpu_grain *grain = &m->plan->grain[g];
+            if (grain->waits && grain->exponent >= lowest &&
+                grain->exponent - lowest <= grain->input_room + grain->error_room)
+                add_grain(m, g, grain->exponent - lowest);
+        }
+        end_group(m);
     }
 }
 
 /* Gives each group its place in the operands of a panel. */
-static int place_groups(const qn__worker *w, const qn__cpu_core *core, uint32_t groups,
-                        size_t room) {
+static int place_groups(const qn__worker *w, const qn__cpu_plan *plan, size_t room) {
     size_t at = 0;
-    for (uint32_t g = 0; g < groups; ++g) {
-        core->group[g].at = at;
-        at += w->kernels->fixed->size(w->bits, core->group[g].count);
+    for (uint32_t g = 0; g < plan->groups; ++g) {
+        plan->group[g].at = at;
+        at += w->kernels->fixed->size(w->bits, plan->group[g].count);
     }
     return at <= room;
 }
@@ -161,28 +189,46 @@ static int may_shift(const qn__cpu_pass *pass, int shift) {
     return !pass->update || isnormal(ldexpf(pass->update->gradient, shift));
 }
 
-qn__cpu_plan qn__cpu_plan_gradient(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer) {
+/* Whether all grains that wait can join those of the lowest exponent. */
+static int are_neighbours(const qn__cpu_plan *plan, uint32_t grains, int32_t lowest) {
+    for (uint32_t g = 0; g < grains; ++g) {
+        const qn__cpu_grain *grain = &plan->grain[g];
+        if (grain->waits && grain->exponent - lowest > grain->input_room + grain->error_room)
+            return 0;
+    }
+    return 1;
+}
+
+/* In doubles: a group's N is below 2^51 where all units are below 2^51 * 2^shift, since its
+ * exponent is not below the shift, and so are the sums over groups. In floats: a single group from
+ * exponent 0 on is the whole sum, S = N * 2^shift, so RN(S) = RN(N) * 2^shift; there N has only to
+ * fit its 64 bits. */
+static void plan_gradient(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan *plan) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t grains = (pass->items + w->program->grain - 1) / w->program->grain;
-    bounds b = look_at_all(pass, core, l);
-    const int shift = b.lowest > 0 && b.lowest < EXPONENTS ? b.lowest : 0;
-    const int one = pass->update && b.alike && b.lowest >= 0 && b.lowest < EXPONENTS;
-    making m = {.pass = pass, .core = core};
-    qn__cpu_plan plan = {.bad = b.bad, .shift = shift, .kind = QN__SUMS_DOUBLE};
-    b.wide |= !may_shift(pass, shift);
-    if (one && !b.wide && b.units < 0x1p61)
-        plan.kind = QN__SUMS_FLOAT;
-    else if (b.wide || !(b.units < ldexp(0x1p51, shift)))
-        plan = (qn__cpu_plan){.bad = b.bad, .kind = QN__SUMS_INT64};
-    if (plan.bad)
-        return plan;
-    if (plan.kind != QN__SUMS_INT64)
-        add_alike(&m, grains);
-    add_single(&m, grains, plan.kind == QN__SUMS_INT64);
-    plan.groups = m.groups;
-    plan.packed = place_groups(w, core, m.groups, l->whole.operands);
-    return plan;
+    const bounds b = look_at_all(pass, l, plan->grain);
+    const int shift = b.any && b.lowest > 0 ? b.lowest : 0;
+    const int known = !b.wide && may_shift(pass, shift);
+    const int one = pass->update && b.any && b.lowest >= 0 && b.units < 0x1p61;
+    making m = {.pass = pass, .plan = plan};
+    plan->bad = b.bad;
+    plan->groups = 0;
+    plan->packed = 0;
+    plan->shift = 0;
+    plan->kind = QN__SUMS_INT64;
+    if (b.bad)
+        return;
+    if (known && one && are_neighbours(plan, grains, b.lowest))
+        plan->kind = QN__SUMS_FLOAT;
+    else if (known && b.units < ldexp(0x1p51, shift))
+        plan->kind = QN__SUMS_DOUBLE;
+    if (plan->kind != QN__SUMS_INT64) {
+        plan->shift = shift;
+        add_neighbours(&m, grains);
+    }
+    add_single(&m, grains, plan->kind == QN__SUMS_INT64);
+    plan->packed = place_groups(w, plan, l->whole.operands);
 }
 
 /* ----------------------------------------------------------------------------------- operands */
@@ -196,20 +242,30 @@ static const float *floats_of(const qn__cpu_pass *pass, uint32_t layer, int erro
     return (errors ? l->error : input) + panel * pass->stride;
 }
 
-static void pack_panel(const qn__cpu_pass *pass, const qn__cpu_core *core, uint32_t layer,
-                       const qn__cpu_grains *group, int errors, uint32_t panel, void *to) {
+static void pack_errors(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint32_t layer,
+                        const qn__cpu_grains *group, uint32_t panel, void *to) {
+    const qn__worker *w = pass->worker;
+    const uint32_t *list = plan->list + group->first;
+    const float *inverse = plan->error_inverse + group->first;
+    const uint8_t *doubled = group->errors_doubled ? plan->error_doubled + group->first : NULL;
+    w->kernels->fixed->right_items(w->bits, group->count, list, inverse, doubled,
+                                   floats_of(pass, layer, 1, panel), to);
+}
+
+static void pack_inputs(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint32_t layer,
+                        const qn__cpu_grains *group, uint32_t panel, void *to) {
     const qn__worker *w = pass->worker;
     const qn__cpu_integers *fixed = w->kernels->fixed;
-    const uint32_t *list = core->list + group->first, count = group->count;
-    const float *inverse = (errors ? core->error_inverse : core->input_inverse) + group->first;
-    if (errors)
-        fixed->right_items(w->bits, count, list, inverse, floats_of(pass, layer, 1, panel), to);
-    else if (layer == 0 && qn__cpu_from_bytes(w, pass->batch->feed))
-        fixed->left_bytes_items(w->bits, count, list, inverse, w->digits,
+    const uint32_t *list = plan->list + group->first, count = group->count;
+    const float *inverse = plan->input_inverse + group->first;
+    const uint8_t *doubled = group->inputs_doubled ? plan->input_doubled + group->first : NULL;
+    if (layer == 0 && qn__cpu_from_bytes(w, pass->batch->feed))
+        fixed->left_bytes_items(w->bits, count, list, inverse, doubled, w->digits,
                                 w->rows[w->current].bytes + (size_t)panel * QN__BYTE_PANEL,
                                 qn__cpu_bytes_block(w), to);
     else
-        fixed->left_items(w->bits, count, list, inverse, floats_of(pass, layer, 0, panel), to);
+        fixed->left_items(w->bits, count, list, inverse, doubled, floats_of(pass, layer, 0, panel),
+                          to);
 }
 
 /* Where a panel of a group's operand begins. Panels of errors follow one another within a group, so
@@ -221,27 +277,31 @@ static char *place_of(const qn__worker *w, const qn__cpu_layer *l, const qn__cpu
                   : (char *)l->whole.input_items + l->in_panels * group->at + panel * size;
 }
 
+/* Every core makes the plan for itself, so that none waits for another; behind the barrier that
+ * follows all of them use the first one's. */
 void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
-    qn__cpu_core *core = &w->core[thread];
     const qn__cpu_layer *l = &w->layer[layer];
-    const qn__cpu_plan plan = qn__cpu_plan_gradient(pass, core, layer);
-    for (int errors = 0; errors < 2 && plan.packed; ++errors) {
+    qn__cpu_plan *plan = thread == 0 ? &w->layer[layer].whole.plan : &w->core[thread].plan;
+    plan_gradient(pass, layer, plan);
+    for (int errors = 0; errors < 2 && plan->packed; ++errors) {
         const qn__cpu_grid grid = {errors ? l->out_panels : l->in_panels, 1, 1};
         for (uint32_t panel, row;
              qn__cpu_take(w, thread, phase + (uint32_t)errors, grid, &panel, &row);)
-            for (uint32_t g = 0; g < plan.groups; ++g)
-                pack_panel(pass, core, layer, &core->group[g], errors, panel,
-                           place_of(w, l, &core->group[g], errors, panel));
+            for (uint32_t g = 0; g < plan->groups; ++g)
+                (errors ? pack_errors
+                        : pack_inputs)(pass, plan, layer, &plan->group[g], panel,
+                                       place_of(w, l, &plan->group[g], errors, panel));
     }
 }
 
-void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_plan *plan,
-                         uint32_t layer, uint32_t group, uint32_t in, uint32_t out, uint32_t panels,
-                         qn__whole how, void *to) {
+void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                         uint32_t group, uint32_t in, uint32_t out, uint32_t panels, qn__whole how,
+                         void *to) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const qn__cpu_grains *grains = &core->group[group];
+    const qn__cpu_plan *plan = &l->whole.plan;
+    const qn__cpu_grains *grains = &plan->group[group];
     const double factor = ldexp(1.0, grains->exponent - plan->shift);
     const size_t size = w->kernels->fixed->size(w->bits, grains->count);
     const char *left = core->operand, *right = left + size;
@@ -249,10 +309,9 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, const qn_
         left = place_of(w, l, grains, 0, in);
         right = place_of(w, l, grains, 1, out);
     } else {
-        pack_panel(pass, core, layer, grains, 0, in, core->operand);
+        pack_inputs(pass, plan, layer, grains, in, core->operand);
         for (uint32_t p = 0; p < panels; ++p)
-            pack_panel(pass, core, layer, grains, 1, out + p,
-                       (char *)core->operand + (1 + p) * size);
+            pack_errors(pass, plan, layer, grains, out + p, (char *)core->operand + (1 + p) * size);
     }
     w->kernels->fixed->outer(w->bits, grains->count, left, panels, right, how, factor, to);
 }

@@ -32,6 +32,17 @@ static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *
     rows->greatest = carve(a, w->room, sizeof(uint32_t));
 }
 
+static void carve_plan(arena *a, const qn__program *p, qn__cpu_plan *plan) {
+    const size_t items = p->batch, grains = (items + p->grain - 1) / p->grain;
+    plan->grain = carve(a, grains, sizeof *plan->grain);
+    plan->group = carve(a, grains, sizeof *plan->group);
+    plan->list = carve(a, items, sizeof *plan->list);
+    plan->input_inverse = carve(a, items, sizeof(float));
+    plan->error_inverse = carve(a, items, sizeof(float));
+    plan->input_doubled = carve(a, items, 1);
+    plan->error_doubled = carve(a, items, 1);
+}
+
 /* The first layer's inputs are two, and the worker's. */
 static void carve_whole(arena *a, const qn__worker *w, uint32_t index) {
     const qn__program *p = w->program;
@@ -53,6 +64,7 @@ static void carve_whole(arena *a, const qn__worker *w, uint32_t index) {
     whole->operands = qn__cpu_operands(fixed, w->bits, p->batch, p->grain);
     whole->input_items = carve(a, l->in_panels, whole->operands);
     whole->error_items = carve(a, l->out_panels, whole->operands);
+    carve_plan(a, p, &whole->plan);
 }
 
 static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
@@ -86,17 +98,10 @@ static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     const qn__cpu_integers *fixed = w->kernels->fixed;
     const qn__layer *last = &p->layer[p->layers - 1];
     const uint32_t k = last->in > last->out ? last->in : last->out;
-    const size_t block = fixed->size(w->bits, k), items = p->batch;
+    const size_t block = fixed->size(w->bits, k);
     const size_t operands = (1 + QN__OUT_GROUP) * fixed->size(w->bits, p->batch);
-    const size_t grains = (items + p->grain - 1) / p->grain;
     core->operand = carve(a, block > operands ? block : operands, 1);
-    core->exponent = carve(a, grains, sizeof(int32_t));
-    core->grain_input = carve(a, grains, sizeof(float));
-    core->grain_error = carve(a, grains, sizeof(float));
-    core->group = carve(a, grains, sizeof(qn__cpu_grains));
-    core->list = carve(a, items, sizeof(uint32_t));
-    core->input_inverse = carve(a, items, sizeof(float));
-    core->error_inverse = carve(a, items, sizeof(float));
+    carve_plan(a, p, &core->plan);
 }
 
 static void carve_all(arena *a, qn__worker *w) {

@@ -46,14 +46,10 @@ typedef struct qn__cpu_core {
     uint64_t
         bad_position; /* apply: first position with an output that is not finite, else UINT64_MAX */
     double busy, waited;
-    /* Integer arithmetic only: room for operands, the exponent and the inverses of each grain, and
-     * the list of items that a plan of the gradient makes of them. */
+    /* Integer arithmetic only: room for operands, and for a plan of the gradient while they are
+     * packed. */
     void *operand;
-    int32_t *exponent;
-    float *grain_input, *grain_error;
-    qn__cpu_grains *group;
-    uint32_t *list;
-    float *input_inverse, *error_inverse;
+    qn__cpu_plan plan;
 } qn__cpu_core;
 
 /* How many tasks of a thread's range are taken, on a cache line of its own. */

@@ -48,6 +48,12 @@ INLINE __m512i fixed(const int bits, __m512 v, __m512 inverse) {
     return _mm512_castps_si512(_mm512_fmadd_ps(v, inverse, magic(bits)));
 }
 
+/* The same for q doubled once more. */
+INLINE __m512i twice(const int bits, __m512i u) {
+    const int32_t offset = bits == 7 ? 0 : bits == 14 ? 64 : 8256;
+    return _mm512_add_epi32(u, _mm512_sub_epi32(u, _mm512_set1_epi32(offset)));
+}
+
 /* b where the mask has ones, else a. */
 INLINE __m512i choose(uint32_t mask, __m512i b, __m512i a) {
     return _mm512_ternarylogic_epi32(_mm512_set1_epi32((int32_t)mask), b, a, 0xca);
@@ -181,9 +187,10 @@ INLINE void pack_right_turned(const int bits, uint32_t columns, uint32_t k, cons
 }
 
 /* Vectors across the depth: depth t is the row t of a panel, or the row list[t]. `across` is the
- * inverse of each column, or NULL: then depth t has inverse[t]. */
+ * inverse of each column, or NULL: then depth t has inverse[t]; it is doubled doubled[t] times. */
 INLINE void pack_across(const int bits, uint32_t at, uint32_t k, const uint32_t *list,
-                        const float *inverse, const __m512 *across, const float *from, char *to) {
+                        const float *inverse, const __m512 *across, const uint8_t *doubled,
+                        const float *from, char *to) {
     for (uint32_t j = 0; j < WIDE; ++j, to += 64) {
         __m512i u[4], row[3];
         for (uint32_t i = 0; i < 4; ++i) {
@@ -192,6 +199,8 @@ INLINE void pack_across(const int bits, uint32_t at, uint32_t k, const uint32_t 
             if (t < k)
                 u[i] = fixed(bits, _mm512_loadu_ps(from + (size_t)(list ? list[t] : t) * WIDE),
                              across ? *across : _mm512_set1_ps(inverse[t]));
+            for (uint32_t d = doubled && t < k ? doubled[t] : 0; d > 0; --d)
+                u[i] = twice(bits, u[i]);
         }
         slice(bits, u, row);
         put_row(bits, row, to);
@@ -202,13 +211,16 @@ INLINE void pack_right(const int bits, uint32_t k, const float *from, const floa
                        char *to) {
     const __m512 across = _mm512_loadu_ps(inverse);
     for (uint32_t at = 0; at < k; at += STEP, to += (size_t)slices_of(bits) * TILE)
-        pack_across(bits, at, k, NULL, NULL, &across, from, to);
+        pack_across(bits, at, k, NULL, NULL, &across, NULL, from, to);
 }
 
 INLINE void pack_items(const int bits, uint32_t count, const uint32_t *list, const float *inverse,
-                       const float *from, const int turn, char *to) {
+                       const uint8_t *doubled, const float *from, const int turn, char *to) {
     for (uint32_t at = 0; at < count; at += STEP, to += (size_t)slices_of(bits) * TILE) {
-        pack_across(bits, at, count, list, inverse, NULL, from, to);
+        if (doubled)
+            pack_across(bits, at, count, list, inverse, NULL, doubled, from, to);
+        else
+            pack_across(bits, at, count, list, inverse, NULL, NULL, from, to);
         if (turn)
             turn_tiles(bits, to);
     }

@@ -11,11 +11,12 @@ typedef struct looked_up {
     __m512i of[3][4];
 } looked_up;
 
-INLINE looked_up look_up_in(const int bits, const qn__cpu_digits *digits, uint32_t block) {
+INLINE looked_up look_up_in(const int bits, const qn__cpu_digits *digits, uint32_t block,
+                            uint32_t doubled) {
     looked_up l;
     for (uint32_t s = 0; s < slices_of(bits); ++s)
         for (int i = 0; i < 4; ++i)
-            l.of[s][i] = _mm512_load_si512(digits->digit[block][s] + 64 * i);
+            l.of[s][i] = _mm512_load_si512(digits->digit[block][doubled][s] + 64 * i);
     return l;
 }
 
@@ -62,7 +63,7 @@ INLINE void pack_left_bytes(const int bits, uint32_t rows, uint32_t k, const uin
     const __m512i none[3] = {_mm512_setzero_si512(), _mm512_setzero_si512(),
                              _mm512_setzero_si512()};
     for (uint32_t r = 0; r < rows; ++r) {
-        const looked_up l = look_up_in(bits, digits, qn__cpu_digits_at(digits, inverse[r]));
+        const looked_up l = look_up_in(bits, digits, qn__cpu_digits_at(digits, inverse[r]), 0);
         char *own = to + (size_t)r * 64;
         for (uint32_t at = 0; at < k; at += STEP, own += step) {
             const __m512i v = _mm512_maskz_loadu_epi8(bytes_below(at, k), from[r] + at);
@@ -112,21 +113,36 @@ INLINE __m512i exponents_of_depths(uint32_t at, uint32_t count, const float *inv
     return bytes(halves(u[0], u[1]), halves(u[2], u[3]));
 }
 
+/* Where those depths are looked up: twice the number of the block in the digits, and one more where
+ * they are doubled. */
+INLINE __m512i places_of_depths(uint32_t at, uint32_t count, const qn__cpu_digits *digits,
+                                __m512i exponents, const uint8_t *doubled) {
+    const __m512i block = _mm512_subs_epu8(_mm512_set1_epi8((char)digits->first), exponents);
+    __m512i once = _mm512_setzero_si512();
+    if (doubled)
+        once = _mm512_maskz_loadu_epi8(bytes_below(at, count), doubled + at);
+    return _mm512_add_epi8(_mm512_add_epi8(block, block),
+                           _mm512_permutexvar_epi8(order_of_depths(), once));
+}
+
 /* Depths of a step whose blocks are alike are looked up together: nearly always all of them. */
 INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *list,
-                             const float *inverse, const qn__cpu_digits *digits,
-                             const uint8_t *from, size_t block, char *to) {
+                             const float *inverse, const uint8_t *doubled,
+                             const qn__cpu_digits *digits, const uint8_t *from, size_t block,
+                             char *to) {
     _Alignas(64) char turned[TILE];
-    _Alignas(64) uint8_t exponent[64];
+    _Alignas(64) uint8_t place[64];
     for (uint32_t at = 0; at < count; at += STEP, to += (size_t)slices_of(bits) * TILE) {
         const __m512i exponents = exponents_of_depths(at, count, inverse);
+        const __m512i places = places_of_depths(at, count, digits, exponents, doubled);
         uint64_t left = _mm512_test_epi8_mask(exponents, exponents);
-        _mm512_store_si512(exponent, exponents);
+        _mm512_store_si512(place, places);
         turn_bytes(at, count, list, from, block, turned);
         for (int first = 1; left; first = 0) {
-            const uint8_t e = exponent[__builtin_ctzll(left)];
-            const uint64_t alike = _mm512_cmpeq_epi8_mask(exponents, _mm512_set1_epi8((char)e));
-            const looked_up l = look_up_in(bits, digits, qn__cpu_digits_of(digits, e));
+            const uint8_t p = place[__builtin_ctzll(left)];
+            const uint64_t alike =
+                _mm512_mask_cmpeq_epi8_mask(left, places, _mm512_set1_epi8((char)p));
+            const looked_up l = look_up_in(bits, digits, p / 2, p % 2);
             left &= ~alike;
             for (uint32_t r = 0; r < WIDE; ++r) {
                 __m512i row[3];
