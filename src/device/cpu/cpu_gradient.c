@@ -14,7 +14,7 @@ typedef struct summing {
     int narrow;
     uint32_t flush_every; /* grains */
     int some;             /* leave out inputs that are zero */
-    /* In integer arithmetic instead: the plan, and the update in its units. */
+    /* In integer arithmetic instead: the plan (NULL: floats), and the update in its units. */
     const qn__cpu_plan *plan;
     qn__update update;
 } summing;
@@ -254,7 +254,7 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
         call_for_block(l, in, out, panels, w->slots);
     else if (pass->outlet)
         call_for_outlet(pass, l->layer, in, out, panels);
-    if (w->bits) {
+    if (how->plan) {
         s.update = &how->update;
         if (sum_whole(pass, &w->core[thread], how->plan, layer, in, out, panels, rows, &s))
             return 1;

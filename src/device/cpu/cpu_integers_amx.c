@@ -1,42 +1,47 @@
 /* Products of integers by AMX: tdpbssd multiplies 16 rows of 64 signed bytes with 64 rows of 16
  * and adds to 16 x 16 sums of 32 bits.
  *
- * An integer of B bits is B/7 slices, q = sum of slice[i] * 128^i with every slice from -64 to 64
- * (the highest from -127 to 127 where integers are doubled), and a product of two is the sum of the
- * products of their slices: 1, 4 or 9 tile products, each added to the sums of its power of 128. 32
- * bits hold those up to a depth of LONGEST steps; beyond it they are brought together in 64 bits.
+ * An integer of B bits is B/7 slices, q = sum of slice[i] * 128^i with the highest slice from -128
+ * to 127 and every other from -64 to 63, and a product of two is the sum of the products of their
+ * slices: 1, 4 or 9 tile products, each added to the sums of its power of 128. 32 bits hold those
+ * up to a depth of LONGEST steps; beyond it they are brought together in 64 bits. A highest slice
+ * beyond -64 to 64 is only met where integers are doubled.
  *
  * A block or a panel is, for each 64 depths, a tile of each slice, the highest first (pack_amx.h).
  *
- * A product of tiles is begun every 16 cycles and ready after 52, so each of the four sums under
- * way is given every fourth. A load takes 8; there is at most one for each product (two where there
- * is one slice). To bring the sums of a tile of results together takes about as long as a few steps
- * of products, in other parts of the core: that is done row by row between the steps of the next
- * tile. */
+ * A product of tiles is begun every 16 cycles and ready after 52; a load from the first cache takes
+ * 8 cycles, from the second one about twice as long, so what a load brings is to be used more than
+ * once and mostly to lie in the first cache. Two tiles of results beside one another are under way
+ * with the sums of both in six of the eight registers (7 and 14 bits); the other two hold a tile of
+ * each operand, and the products come in an order in which one of them changes each time. So a step
+ * takes nine loads for its eight products, of which only two are of the left operand, which streams
+ * from the second cache, while the steps of the two panels stay in the first. To bring the sums of
+ * a tile of results together takes other parts of the core about as long as some steps of products:
+ * that is done row by row between the steps of the next tiles. */
 #include "device/cpu/cpu_integers.h"
 #include "device/cpu/pack_amx.h"
 #include "device/cpu/pack_bytes_amx.h"
 
 enum {
-    CELLS = 256,       /* of a tile of sums */
-    PARTS = 5,         /* sums of a tile of results at most */
-    LONGEST = 2048,    /* steps: 3 * 64 * 64 * 64 * LONGEST < 2^31, 127 * 127 * 64 * LONGEST too */
-    SHORT = 16,        /* steps: (2 * 127 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31 */
-    SHALLOW = 63,      /* steps: 8191 * 8191 * 64 * SHALLOW < 2^24 * 2^14 */
-    DOUBLED = 16,      /* steps of doubled integers: SHORT, and 16319^2 * 64 * DOUBLED < 2^38 */
-    DOUBLED_21 = 1648, /* (2 * 127 * 64 + 64 * 64) * 64 * DOUBLED_21 < 2^31 */
-    FEW = 16,          /* steps that are not worth chunks */
-    GROUP = 16,        /* blocks that stay in the second cache while panels pass over them */
-    CHUNK = 8,         /* steps of a panel that stay in the first cache; divides LONGEST */
-    BLOCKS = 8         /* of a left operand that take turns over a chunk */
+    CELLS = 256,    /* of a tile of sums */
+    PARTS = 5,      /* sums of a tile of results at most */
+    LONGEST = 1024, /* steps: (2 * 128 * 64 + 64 * 64) * 64 * LONGEST < 2^31 */
+    SHORT = 16,     /* steps: (2 * 127 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31, and
+                       16319^2 * 64 * SHORT < 2^38 */
+    FEW = 16,       /* steps that are not worth chunks */
+    CHUNK = 8,      /* steps of two panels that stay in the first cache; divides LONGEST */
+    BLOCKS = 8      /* of a left operand that take turns over a chunk */
 };
 
-/* What a tile of results is made of. Behind multiply_7 the parts are to be added; behind the others
- * they count for 128 to the power of 2, 1, 1, 0 and of 4, 3, 2, 1, 0. */
+/* What a tile of results is made of. Of 7 bits the parts are to be added, of 14 and 21 they count
+ * for 128 to the power of 2, 1, 0 and of 4, 3, 2, 1, 0. */
 typedef struct sums {
     int32_t part[PARTS][CELLS];
     int64_t whole[CELLS]; /* deeper than LONGEST: all that was added */
 } sums;
+
+/* Tiles of results under way at a time. */
+INLINE uint32_t most_tiles(int bits) { return bits == 21 ? 1 : 2; }
 
 /* Palette 1: sixteen rows of 64 bytes in all eight tiles. */
 static const uint8_t configuration[64] __attribute__((aligned(64))) = {
@@ -58,21 +63,20 @@ INLINE __m512i part_row(const sums *s, uint32_t part, uint32_t row) {
 }
 
 INLINE __m512i sum_7(const sums *s, uint32_t row) {
-    return _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), part_row(s, 1, row)),
-                            _mm512_add_epi32(part_row(s, 2, row), part_row(s, 3, row)));
+    return _mm512_add_epi32(part_row(s, 0, row), part_row(s, 1, row));
 }
 
 /* high * 2^14 + low, low from 0 to 2^14 - 1. */
 INLINE void sum_14(uint32_t steps, const sums *s, uint32_t row, __m512i *high, __m512i *low) {
-    const __m512i middle = _mm512_add_epi32(part_row(s, 1, row), part_row(s, 2, row));
+    const __m512i middle = part_row(s, 1, row);
     if (steps <= SHORT) {
-        const __m512i all = _mm512_add_epi32(_mm512_slli_epi32(middle, 7), part_row(s, 3, row));
+        const __m512i all = _mm512_add_epi32(_mm512_slli_epi32(middle, 7), part_row(s, 2, row));
         *high = _mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(all, 14));
         *low = _mm512_and_si512(all, _mm512_set1_epi32(0x3fff));
         return;
     }
     const __m512i carried = _mm512_and_si512(middle, _mm512_set1_epi32(127));
-    const __m512i rest = _mm512_add_epi32(_mm512_slli_epi32(carried, 7), part_row(s, 3, row));
+    const __m512i rest = _mm512_add_epi32(_mm512_slli_epi32(carried, 7), part_row(s, 2, row));
     *high = _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(middle, 7)),
                              _mm512_srai_epi32(rest, 14));
     *low = _mm512_and_si512(rest, _mm512_set1_epi32(0x3fff));
@@ -81,6 +85,11 @@ INLINE void sum_14(uint32_t steps, const sums *s, uint32_t row, __m512i *high, _
 INLINE __m512i low_half(__m512i a) { return _mm512_cvtepi32_epi64(_mm512_castsi512_si256(a)); }
 INLINE __m512i high_half(__m512i a) {
     return _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(a, 1));
+}
+
+INLINE __m512d low_doubles(__m512i a) { return _mm512_cvtepi32_pd(_mm512_castsi512_si256(a)); }
+INLINE __m512d high_doubles(__m512i a) {
+    return _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(a, 1));
 }
 
 /* The exact integers of a row, eight and eight. */
@@ -107,44 +116,72 @@ INLINE void whole_row(const int bits, uint32_t steps, const sums *s, uint32_t ro
     }
 }
 
-/* The same, rounded once. */
+/* The same as doubles, which hold sums of 14 bits up to a depth of LONGEST steps exactly; others
+ * where the caller has shown that they do. */
+INLINE void double_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512d n[2]) {
+    if (bits == 14 && steps <= LONGEST) {
+        const __m512d by = _mm512_set1_pd(0x1p14);
+        __m512i high, low;
+        sum_14(steps, s, row, &high, &low);
+        n[0] = _mm512_fmadd_pd(low_doubles(high), by, low_doubles(low));
+        n[1] = _mm512_fmadd_pd(high_doubles(high), by, high_doubles(low));
+        return;
+    }
+    __m512i whole[2];
+    whole_row(bits, steps, s, row, whole);
+    n[0] = _mm512_cvtepi64_pd(whole[0]);
+    n[1] = _mm512_cvtepi64_pd(whole[1]);
+}
+
+INLINE __m512 joined(__m256 low, __m256 high) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
+/* The same, rounded once. Up to SHORT steps the high part of 14 bits is below 2^24: it is exact as
+ * a float, and so the only rounding is that of the addition. */
 INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t row) {
     if (bits == 7 && steps <= LONGEST)
         return _mm512_cvtepi32_ps(sum_7(s, row));
-    if (bits == 14 && steps <= SHALLOW) {
+    if (bits == 14 && steps <= SHORT) {
         __m512i high, low;
         sum_14(steps, s, row, &high, &low);
         return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_set1_ps(0x1p14f),
                                _mm512_cvtepi32_ps(low));
     }
+    if (bits == 14 && steps <= LONGEST) {
+        __m512d n[2];
+        double_row(bits, steps, s, row, n);
+        return joined(_mm512_cvtpd_ps(n[0]), _mm512_cvtpd_ps(n[1]));
+    }
     __m512i n[2];
     whole_row(bits, steps, s, row, n);
-    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtepi64_ps(n[0])),
-                              _mm512_cvtepi64_ps(n[1]), 1);
+    return joined(_mm512_cvtepi64_ps(n[0]), _mm512_cvtepi64_ps(n[1]));
 }
 
-/* What the sums of a tile of results are to become, from `row` on. */
+/* What becomes of sums: the products of cpu_integers.h with and without column, and what qn__whole
+ * names. */
+typedef enum shape { FORM_COLUMN, FORM_PLAIN, FORM_FLOAT, FORM_DOUBLE, FORM_INTEGER } shape;
+
+/* A product or an outer product. */
+typedef struct job {
+    shape form;
+    uint32_t rows, steps, panels;
+    size_t size; /* bytes of a block or a panel */
+    const char *left, *right;
+    const float *factor;         /* of each row, in a product */
+    const float *column, *start; /* FORM_COLUMN */
+    float *c;                    /* of a product */
+    size_t c_stride;
+    int adds; /* FORM_DOUBLE */
+    double scale;
+    char *out; /* of an outer product */
+} job;
+
+/* One or two tiles of results whose sums are complete; none, when `tiles` is 0. */
 typedef struct ending {
     const sums *s;
-    uint32_t steps, row, rows;
-    const float *factor;         /* of each row, in a product */
-    const float *column, *start; /* in a product with column */
-    float *c;                    /* of the product; NULL: an outer product */
-    qn__whole how;
-    double scale;
-    void *out; /* of the outer product */
-    size_t at; /* cells before this tile's */
+    uint32_t tiles, block, panel;
 } ending;
-
-INLINE void put_product(const int bits, const ending *e, uint32_t r) {
-    const __m512 n = float_row(bits, e->steps, e->s, r), own = _mm512_set1_ps(e->factor[r]);
-    float *to = e->c + (size_t)r * WIDE;
-    if (e->column) {
-        const __m512 factor = _mm512_mul_ps(own, _mm512_loadu_ps(e->column));
-        _mm512_storeu_ps(to, _mm512_fmadd_ps(n, factor, _mm512_loadu_ps(e->start)));
-    } else
-        _mm512_storeu_ps(to, _mm512_mul_ps(n, own));
-}
 
 /* Without optimisation the intrinsic is a macro that hands on a full mask as a signed number. */
 #pragma GCC diagnostic push
@@ -154,248 +191,365 @@ INLINE __m512d nearest(__m512d x) {
 }
 #pragma GCC diagnostic pop
 
-INLINE void put_outer(const int bits, const ending *e, uint32_t r) {
-    const size_t at = e->at + (size_t)r * WIDE;
-    __m512i n[2];
-    if (e->how == QN__WHOLE_FLOAT) {
-        _mm512_storeu_ps((float *)e->out + at, float_row(bits, e->steps, e->s, r));
-        return;
-    }
-    whole_row(bits, e->steps, e->s, r, n);
-    for (size_t i = 0; i < 2; ++i) {
-        double *to = (double *)e->out + at + 8 * i;
-        if (e->how == QN__WHOLE_INTEGER) {
-            _mm512_storeu_si512((int64_t *)e->out + at + 8 * i, n[i]);
-            continue;
-        }
-        const __m512d factor = _mm512_set1_pd(e->scale);
-        __m512d v = nearest(_mm512_mul_pd(_mm512_cvtepi64_pd(n[i]), factor));
-        if (e->how == QN__WHOLE_ADD)
+INLINE void put_doubles(const job *j, const __m512d n[2], double *to) {
+    const __m512d factor = _mm512_set1_pd(j->scale);
+    for (size_t i = 0; i < 2; ++i, to += 8) {
+        __m512d v = _mm512_mul_pd(n[i], factor);
+        if (j->scale < 1)
+            v = nearest(v);
+        if (j->adds)
             v = _mm512_add_pd(v, _mm512_loadu_pd(to));
         _mm512_storeu_pd(to, v);
     }
 }
 
-/* The next `count` rows. */
-INLINE void end_rows(const int bits, ending *e, uint32_t count) {
-    for (; count > 0 && e->row < e->rows; --count, ++e->row) {
-        if (e->c)
-            put_product(bits, e, e->row);
-        else
-            put_outer(bits, e, e->row);
+/* Rows r to end - 1 of a tile. */
+INLINE void put_rows(const int bits, const shape form, const uint32_t steps, const job *j,
+                     const ending *e, uint32_t tile, uint32_t r, uint32_t end) {
+    const sums *s = e->s + tile;
+    const uint32_t panel = e->panel + tile;
+    const size_t cells = ((size_t)e->block * j->panels + panel) * CELLS;
+    const float *factor = j->factor + (size_t)e->block * WIDE;
+    float *c = j->c + panel * j->c_stride + (size_t)e->block * CELLS;
+    __m512 column = _mm512_setzero_ps(), start = column;
+    if (form == FORM_COLUMN) {
+        column = _mm512_loadu_ps(j->column + (size_t)panel * WIDE);
+        start = _mm512_loadu_ps(j->start + (size_t)panel * WIDE);
+    }
+    for (; r < end; ++r) {
+        const size_t row = (size_t)r * WIDE, to = cells + row;
+        __m512i n[2];
+        __m512d d[2];
+        __m512 own;
+        switch (form) {
+        case FORM_COLUMN:
+            own = _mm512_mul_ps(_mm512_set1_ps(factor[r]), column);
+            _mm512_storeu_ps(c + row, _mm512_fmadd_ps(float_row(bits, steps, s, r), own, start));
+            break;
+        case FORM_PLAIN:
+            own = _mm512_set1_ps(factor[r]);
+            _mm512_storeu_ps(c + row, _mm512_mul_ps(float_row(bits, steps, s, r), own));
+            break;
+        case FORM_FLOAT:
+            _mm512_storeu_ps((float *)j->out + to, float_row(bits, steps, s, r));
+            break;
+        case FORM_DOUBLE:
+            double_row(bits, steps, s, r, d);
+            put_doubles(j, d, (double *)j->out + to);
+            break;
+        case FORM_INTEGER:
+            whole_row(bits, steps, s, r, n);
+            _mm512_storeu_si512((int64_t *)j->out + to, n[0]);
+            _mm512_storeu_si512((int64_t *)j->out + to + 8, n[1]);
+        }
     }
 }
 
-INLINE void load_sums(const int first, const sums *from) {
+INLINE void put_some(const int bits, const uint32_t steps, const job *j, const ending *e,
+                     uint32_t tile, uint32_t r, uint32_t end) {
+    if (j->form == FORM_COLUMN)
+        put_rows(bits, FORM_COLUMN, steps, j, e, tile, r, end);
+    else if (j->form == FORM_PLAIN)
+        put_rows(bits, FORM_PLAIN, steps, j, e, tile, r, end);
+    else if (j->form == FORM_FLOAT)
+        put_rows(bits, FORM_FLOAT, steps, j, e, tile, r, end);
+    else if (j->form == FORM_DOUBLE)
+        put_rows(bits, FORM_DOUBLE, steps, j, e, tile, r, end);
+    else
+        put_rows(bits, FORM_INTEGER, steps, j, e, tile, r, end);
+}
+
+/* Functions of their own, once for each width: so much code is not to be copied into every loop. */
+#define PUT(bits)                                                                                  \
+    static __attribute__((noinline)) void put_##bits(const job *j, const ending *e, uint32_t tile, \
+                                                     uint32_t r, uint32_t end) {                   \
+        if (j->steps <= SHORT)                                                                     \
+            put_some(bits, 1, j, e, tile, r, end);                                                 \
+        else                                                                                       \
+            put_some(bits, j->steps, j, e, tile, r, end);                                          \
+    }
+PUT(7)
+PUT(14)
+PUT(21)
+
+/* Rows `row` to `last` - 1 of the tiles' 16 each, as far as there are such. */
+INLINE void end_rows(const int bits, const job *j, const ending *e, uint32_t row, uint32_t last) {
+    const uint32_t rows = j->rows - e->block * WIDE;
+    while (row < last) {
+        const uint32_t tile = row / WIDE, first = tile * WIDE, next = first + WIDE;
+        uint32_t end = last - first < rows ? last - first : rows;
+        end = end < WIDE ? end : WIDE;
+        if (bits == 7)
+            put_7(j, e, tile, row - first, end);
+        else if (bits == 14)
+            put_14(j, e, tile, row - first, end);
+        else
+            put_21(j, e, tile, row - first, end);
+        row = last < next ? last : next;
+    }
+}
+
+/* The parts of a tile of results in registers: of two of them at a time those of the second stand
+ * behind those of the first. */
+INLINE void load_sums(const int bits, const int pair, const int first, const sums *from) {
+    const int32_t(*one)[CELLS] = from[0].part, (*two)[CELLS] = pair ? from[1].part : one;
     if (first) {
         _tile_zero(0);
         _tile_zero(1);
         _tile_zero(2);
         _tile_zero(3);
+        _tile_zero(4);
+        _tile_zero(5);
         return;
     }
-    _tile_loadd(0, from->part[0], 64);
-    _tile_loadd(1, from->part[1], 64);
-    _tile_loadd(2, from->part[2], 64);
-    _tile_loadd(3, from->part[3], 64);
+    _tile_loadd(0, one[0], 64);
+    _tile_loadd(1, one[1], 64);
+    if (bits != 7)
+        _tile_loadd(2, one[2], 64);
+    if (bits == 21) {
+        _tile_loadd(3, one[3], 64);
+        _tile_loadd(4, one[4], 64);
+    } else if (pair) {
+        _tile_loadd(3, two[0], 64);
+        _tile_loadd(4, two[1], 64);
+        if (bits == 14)
+            _tile_loadd(5, two[2], 64);
+    }
 }
 
-INLINE void store_sums(sums *to) {
+INLINE void store_sums(const int bits, const int pair, sums *to) {
     _tile_stored(0, to->part[0], 64);
     _tile_stored(1, to->part[1], 64);
-    _tile_stored(2, to->part[2], 64);
-    _tile_stored(3, to->part[3], 64);
+    if (bits != 7)
+        _tile_stored(2, to->part[2], 64);
+    if (bits == 21) {
+        _tile_stored(3, to->part[3], 64);
+        _tile_stored(4, to->part[4], 64);
+    } else if (pair) {
+        _tile_stored(3, to[1].part[0], 64);
+        _tile_stored(4, to[1].part[1], 64);
+        if (bits == 14)
+            _tile_stored(5, to[1].part[2], 64);
+    }
 }
 
-/* Steps of a tile, `by` bytes apart; `share` rows of an earlier one are ended behind each. */
-INLINE void steps_7(uint32_t steps, const char *a, const char *b, ptrdiff_t by, ending *e,
-                    uint32_t share) {
-    for (; steps >= 4; steps -= 4) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(5, b, 64);
-        _tile_dpbssd(0, 4, 5);
-        _tile_loadd(6, a + by, 64);
-        _tile_loadd(7, b + by, 64);
+/* One step. A tile of sums is given every fourth product or more seldom, where there are so many;
+ * `odd` chooses between two sums of 7 bits. */
+INLINE void step_7(const int pair, const int odd, const char *a, const char *b, const char *b2) {
+    _tile_loadd(6, a, 64);
+    _tile_loadd(7, b, 64);
+    if (odd)
         _tile_dpbssd(1, 6, 7);
-        _tile_loadd(4, a + 2 * by, 64);
-        _tile_loadd(5, b + 2 * by, 64);
-        _tile_dpbssd(2, 4, 5);
-        _tile_loadd(6, a + 3 * by, 64);
-        _tile_loadd(7, b + 3 * by, 64);
+    else
+        _tile_dpbssd(0, 6, 7);
+    if (!pair)
+        return;
+    _tile_loadd(7, b2, 64);
+    if (odd)
+        _tile_dpbssd(4, 6, 7);
+    else
         _tile_dpbssd(3, 6, 7);
-        a += 4 * by;
-        b += 4 * by;
-        end_rows(7, e, 4 * share);
-    }
-    for (; steps > 0; --steps, a += by, b += by) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(5, b, 64);
-        _tile_dpbssd(0, 4, 5);
-        end_rows(7, e, share);
-    }
 }
 
-INLINE void steps_14(uint32_t steps, const char *a, const char *b, ptrdiff_t by, ending *e,
-                     uint32_t share) {
-    for (; steps > 0; --steps, a += by, b += by) {
-        _tile_loadd(4, a, 64);
-        _tile_loadd(6, b, 64);
-        _tile_dpbssd(0, 4, 6);
+INLINE void step_14(const int pair, const char *a, const char *b, const char *b2) {
+    _tile_loadd(6, a, 64);
+    _tile_loadd(7, b, 64);
+    _tile_dpbssd(0, 6, 7);
+    _tile_loadd(7, b + TILE, 64);
+    _tile_dpbssd(1, 6, 7);
+    if (pair) {
+        _tile_loadd(7, b2, 64);
+        _tile_dpbssd(3, 6, 7);
+        _tile_loadd(7, b2 + TILE, 64);
+        _tile_dpbssd(4, 6, 7);
+        _tile_loadd(6, a + TILE, 64);
+        _tile_dpbssd(5, 6, 7);
+        _tile_loadd(7, b2, 64);
+        _tile_dpbssd(4, 6, 7);
         _tile_loadd(7, b + TILE, 64);
-        _tile_dpbssd(1, 4, 7);
-        _tile_loadd(5, a + TILE, 64);
-        _tile_dpbssd(2, 5, 6);
-        _tile_dpbssd(3, 5, 7);
-        end_rows(14, e, share);
-    }
+    } else
+        _tile_loadd(6, a + TILE, 64);
+    _tile_dpbssd(2, 6, 7);
+    _tile_loadd(7, b, 64);
+    _tile_dpbssd(1, 6, 7);
 }
 
 /* Three tiles are left for the operands. */
-INLINE void steps_21(uint32_t steps, const char *a, const char *b, ptrdiff_t by, ending *e,
-                     uint32_t share) {
-    for (; steps > 0; --steps, a += by, b += by) {
-        _tile_loadd(5, a, 64);
-        _tile_loadd(6, b, 64);
-        _tile_dpbssd(0, 5, 6);
-        _tile_loadd(7, b + TILE, 64);
-        _tile_dpbssd(1, 5, 7);
-        _tile_loadd(6, b + 2 * TILE, 64);
-        _tile_dpbssd(2, 5, 6);
-        _tile_loadd(5, a + TILE, 64);
-        _tile_dpbssd(3, 5, 6);
-        _tile_dpbssd(2, 5, 7);
-        _tile_loadd(6, b, 64);
-        _tile_dpbssd(1, 5, 6);
-        _tile_loadd(5, a + 2 * TILE, 64);
-        _tile_dpbssd(2, 5, 6);
-        _tile_dpbssd(3, 5, 7);
-        _tile_loadd(7, b + 2 * TILE, 64);
-        _tile_dpbssd(4, 5, 7);
-        end_rows(21, e, share);
-    }
+INLINE void step_21(const char *a, const char *b) {
+    _tile_loadd(5, a, 64);
+    _tile_loadd(6, b, 64);
+    _tile_dpbssd(0, 5, 6);
+    _tile_loadd(7, b + TILE, 64);
+    _tile_dpbssd(1, 5, 7);
+    _tile_loadd(6, b + 2 * TILE, 64);
+    _tile_dpbssd(2, 5, 6);
+    _tile_loadd(5, a + TILE, 64);
+    _tile_dpbssd(3, 5, 6);
+    _tile_dpbssd(2, 5, 7);
+    _tile_loadd(6, b, 64);
+    _tile_dpbssd(1, 5, 6);
+    _tile_loadd(5, a + 2 * TILE, 64);
+    _tile_dpbssd(2, 5, 6);
+    _tile_dpbssd(3, 5, 7);
+    _tile_loadd(7, b + 2 * TILE, 64);
+    _tile_dpbssd(4, 5, 7);
 }
 
-/* The sums of `steps` steps, LONGEST at most, added to those of `to` unless these are the first.
- * Every second tile of a panel goes back over it, since what it begins with was used last. */
-INLINE void multiply(const int bits, const int first, int back, uint32_t steps, const char *a,
-                     const char *b, sums *to, ending *e) {
-    const uint32_t share = steps ? (WIDE + steps - 1) / steps : WIDE;
-    const ptrdiff_t size = slices_of(bits) * TILE, by = back ? -size : size;
-    if (back) {
-        a += (steps - 1) * size;
-        b += (steps - 1) * size;
-    }
-    load_sums(first, to);
-    if (bits == 7)
-        steps_7(steps, a, b, by, e, share);
-    else if (bits == 14)
-        steps_14(steps, a, b, by, e, share);
-    else {
-        if (first)
-            _tile_zero(4);
+/* Steps of a block by a panel or a pair of them, LONGEST at most; 0 at `back`: in their order. */
+typedef struct part {
+    const char *a, *b;
+    const uint32_t *step;
+    uint32_t count;
+    int back;
+} part;
+
+/* The sums of a part, added to those of `to` unless these are the first. All rows of the tiles
+ * before are ended before the sums are stored, which may take the place of theirs. */
+INLINE void multiply(const int bits, const int pair, const int first, const job *j, const part *p,
+                     sums *to, ending *e) {
+    const uint32_t rows = e->tiles * WIDE, count = p->count;
+    const uint32_t share = count ? (rows + count - 1) / count : 0;
+    const char *a = p->a, *b = p->b, *b2 = b + j->size;
+    const uint32_t *step = p->back ? p->step + count - 1 : p->step;
+    const ptrdiff_t next = p->back ? -1 : 1;
+    uint32_t row = 0;
+    load_sums(bits, pair, first, to);
+    for (uint32_t i = 0; i < count; ++i, step += next) {
+        const size_t at = *step * step_size(bits);
+        if (bits == 7 && i % 2)
+            step_7(pair, 1, a + at, b + at, b2 + at);
+        else if (bits == 7)
+            step_7(pair, 0, a + at, b + at, b2 + at);
+        else if (bits == 14)
+            step_14(pair, a + at, b + at, b2 + at);
         else
-            _tile_loadd(4, to->part[4], 64);
-        steps_21(steps, a, b, by, e, share);
-        _tile_stored(4, to->part[4], 64);
+            step_21(a + at, b + at);
+        const uint32_t last = row + share < rows ? row + share : rows;
+        end_rows(bits, j, e, row, last);
+        row = last;
     }
-    store_sums(to);
+    end_rows(bits, j, e, row, rows);
+    e->tiles = 0;
+    store_sums(bits, pair, to);
 }
 
-/* The sums of the steps up to `done` move to to->whole. */
-INLINE void widen(const int bits, const int first, sums *to) {
+/* The sums behind a chunk that ends at step `done` move to to->whole. */
+INLINE void widen(const int bits, uint32_t done, sums *to) {
     for (uint32_t r = 0; r < WIDE; ++r) {
         __m512i n[2], all[2];
         whole_row(bits, LONGEST, to, r, n);
         whole_row(bits, LONGEST + 1, to, r, all);
         for (int i = 0; i < 2; ++i)
             _mm512_store_si512(to->whole + r * WIDE + 8 * i,
-                               first ? n[i] : _mm512_add_epi64(n[i], all[i]));
+                               done <= LONGEST ? n[i] : _mm512_add_epi64(n[i], all[i]));
     }
 }
 
-/* Steps `done` to `done + more` of a tile. The rows of an earlier tile are ended before its sums
- * may be written over. */
-INLINE void add_chunk(const int bits, uint32_t steps, uint32_t done, uint32_t more, const char *a,
-                      const char *b, sums *to, ending *none) {
-    const size_t skip = (size_t)done * slices_of(bits) * TILE;
+/* Where the next block's sums are made is also where those of the last ones stood. */
+INLINE void complete(const int pair, const sums *s, uint32_t block, uint32_t panel, ending *e) {
+    e->s = s;
+    e->block = block;
+    e->panel = panel;
+    e->tiles = pair ? 2 : 1;
+}
+
+/* All blocks by a panel or a pair of them that fit a few steps. Every second block goes back over
+ * the panels, since what it begins with was used last. */
+INLINE void few_steps(const int bits, const int pair, const job *j, uint32_t panel, sums *s,
+                      ending *e) {
+    part p = {.b = j->right + panel * j->size};
+    for (uint32_t block = 0; block * WIDE < j->rows; ++block) {
+        p.a = j->left + block * j->size;
+        const filled *list = filled_of(bits, j->steps, p.a);
+        p.step = list->step;
+        p.count = list->count;
+        p.back = block % 2;
+        multiply(bits, pair, 1, j, &p, s, e);
+        complete(pair, s, block, panel, e);
+    }
+}
+
+/* Steps `done` to `done + more` of a block; `at` of those in its list were taken before. */
+INLINE void add_chunk(const int bits, const int pair, const job *j, uint32_t done, uint32_t more,
+                      uint32_t *at, part *p, sums *to, ending *e) {
+    const filled *list = filled_of(bits, j->steps, p->a);
+    p->step = list->step + *at;
+    for (p->count = 0; *at < list->count && list->step[*at] < done + more; ++*at)
+        ++p->count;
     if (done % LONGEST == 0)
-        multiply(bits, 1, 0, more, a + skip, b + skip, to, none);
+        multiply(bits, pair, 1, j, p, to, e);
     else
-        multiply(bits, 0, 0, more, a + skip, b + skip, to, none);
-    if (steps > LONGEST && (done + more == steps || (done + more) % LONGEST == 0))
-        widen(bits, done < LONGEST, to);
+        multiply(bits, pair, 0, j, p, to, e);
+    done += more;
+    if (j->steps > LONGEST && (done == j->steps || done % LONGEST == 0))
+        for (int tile = 0; tile <= pair; ++tile)
+            widen(bits, done, to + tile);
 }
 
-/* Where the tile of a block and a panel goes. */
-INLINE ending product_ending(uint32_t rows, uint32_t steps, const sums *s, uint32_t block,
-                             uint32_t panel, const float *row, const float *column,
-                             const float *start, float *c, size_t c_stride) {
-    const uint32_t first = block * WIDE;
-    return (ending){.s = s,
-                    .steps = steps,
-                    .rows = rows - first < WIDE ? rows - first : WIDE,
-                    .factor = row + first,
-                    .column = column ? column + panel * WIDE : NULL,
-                    .start = column ? start + panel * WIDE : NULL,
-                    .c = c + panel * c_stride + (size_t)first * WIDE};
-}
-
-INLINE void product(const int bits, uint32_t rows, uint32_t k, const char *left, uint32_t panels,
-                    const char *right, const float *row, const float *column, const float *start,
-                    float *c, size_t c_stride) {
-    const uint32_t steps = steps_of(k), blocks = (rows + WIDE - 1) / WIDE;
-    const size_t size = (size_t)steps * slices_of(bits) * TILE;
-    _Alignas(64) sums s[BLOCKS];
-    ending last = {0};
-    for (uint32_t b0 = 0; steps <= FEW && b0 < blocks; b0 += GROUP)
-        for (uint32_t p = 0; p < panels; ++p)
-            for (uint32_t b = b0; b < blocks && b < b0 + GROUP; ++b) {
-                sums *to = s + b % 2;
-                multiply(bits, 1, b % 2, steps, left + b * size, right + p * size, to, &last);
-                last = product_ending(rows, steps, to, b, p, row, column, start, c, c_stride);
+/* The same for any number of steps, some blocks at a time taking turns over a chunk of them. */
+INLINE void many_steps(const int bits, const int pair, const job *j, uint32_t panel,
+                       sums s[BLOCKS][2], ending *e) {
+    const uint32_t blocks = (j->rows + WIDE - 1) / WIDE;
+    part p = {.b = j->right + panel * j->size};
+    for (uint32_t b0 = 0; b0 < blocks; b0 += BLOCKS) {
+        const uint32_t end = blocks - b0 < BLOCKS ? blocks : b0 + BLOCKS;
+        uint32_t at[BLOCKS] = {0};
+        for (uint32_t done = 0, more; done < j->steps; done += more) {
+            more = j->steps - done < CHUNK ? j->steps - done : CHUNK;
+            for (uint32_t block = b0; block < end; ++block) {
+                p.a = j->left + block * j->size;
+                add_chunk(bits, pair, j, done, more, &at[block - b0], &p, s[block - b0], e);
+                if (done + more == j->steps)
+                    complete(pair, s[block - b0], block, panel, e);
             }
-    for (uint32_t b0 = 0; steps > FEW && b0 < blocks; b0 += BLOCKS)
-        for (uint32_t p = 0; p < panels; ++p)
-            for (uint32_t done = 0; done < steps; done += CHUNK)
-                for (uint32_t b = b0; b < blocks && b < b0 + BLOCKS; ++b) {
-                    const uint32_t more = steps - done < CHUNK ? steps - done : CHUNK;
-                    sums *to = s + b - b0;
-                    add_chunk(bits, steps, done, more, left + b * size, right + p * size, to,
-                              &last);
-                    if (done + more == steps)
-                        last =
-                            product_ending(rows, steps, to, b, p, row, column, start, c, c_stride);
-                }
-    end_rows(bits, &last, WIDE);
+        }
+    }
 }
 
-INLINE void outer(const int bits, uint32_t k, const char *left, uint32_t panels, const char *right,
-                  qn__whole how, double factor, void *out) {
-    const uint32_t steps = steps_of(k);
-    const size_t size = (size_t)steps * slices_of(bits) * TILE;
-    _Alignas(64) sums s[2];
-    ending last = {0};
-    for (uint32_t p = 0; p < panels; ++p) {
-        sums *to = s + p % 2;
-        if (steps <= LONGEST)
-            multiply(bits, 1, 0, steps, left, right + p * size, to, &last);
+INLINE void run(const int bits, const job *j) {
+    _Alignas(64) sums s[BLOCKS][2];
+    ending e = {.tiles = 0};
+    uint32_t panel = 0;
+    begin_tiles();
+    for (; most_tiles(bits) == 2 && panel + 1 < j->panels; panel += 2) {
+        if (j->steps <= FEW)
+            few_steps(bits, 1, j, panel, s[0], &e);
         else
-            for (uint32_t done = 0; done < steps; done += LONGEST)
-                add_chunk(bits, steps, done, steps - done < LONGEST ? steps - done : LONGEST, left,
-                          right + p * size, to, &last);
-        last = (ending){.s = to,
-                        .steps = steps,
-                        .rows = WIDE,
-                        .how = how,
-                        .scale = factor,
-                        .out = out,
-                        .at = (size_t)p * CELLS};
+            many_steps(bits, 1, j, panel, s, &e);
     }
-    end_rows(bits, &last, WIDE);
+    for (; panel < j->panels; ++panel) {
+        if (j->steps <= FEW)
+            few_steps(bits, 0, j, panel, s[0], &e);
+        else
+            many_steps(bits, 0, j, panel, s, &e);
+    }
+    end_rows(bits, j, &e, 0, e.tiles * WIDE);
+    end_tiles();
 }
+
+/* Not inlined: once for each width. */
+static __attribute__((noinline)) void run_7(const job *j) { run(7, j); }
+static __attribute__((noinline)) void run_14(const job *j) { run(14, j); }
+static __attribute__((noinline)) void run_21(const job *j) { run(21, j); }
+
+static void run_job(int bits, const job *j) {
+    if (bits == 7)
+        run_7(j);
+    else if (bits == 14)
+        run_14(j);
+    else
+        run_21(j);
+}
+
+/* Half a step of 14 bits: VNNI, which every processor with AMX has, needs no tiles of zeros and has
+ * its sums in registers. Its own operands are of another form, so what packs and what multiplies
+ * asks alike. */
+static int is_shallow(int bits, uint32_t k) { return bits == 14 && k <= STEP / 2; }
 
 static size_t qn_cpu_size_int_amx(int bits, uint32_t k) {
-    return (size_t)steps_of(k) * slices_of(bits) * TILE;
+    if (is_shallow(bits, k))
+        return (qn__cpu_integers_vnni.size(bits, k) + 63) / 64 * 64;
+    return steps_of(k) * step_size(bits) + filled_size(steps_of(k));
 }
 
 static void qn_cpu_greatest_int_amx(uint32_t rows, uint32_t k, const float *from, size_t stride,
@@ -408,38 +562,50 @@ static void qn_cpu_greatest_int_amx(uint32_t rows, uint32_t k, const float *from
 
 static void qn_cpu_left_int_amx(int bits, uint32_t rows, uint32_t k, const float *from,
                                 size_t stride, const float *times, const float *inverse, void *to) {
-    EACH_WIDTH(bits, pack_left, rows, k, from, stride, times, inverse, to);
+    if (is_shallow(bits, k))
+        qn__cpu_integers_vnni.left(bits, rows, k, from, stride, times, inverse, to);
+    else
+        EACH_WIDTH(bits, pack_left, rows, k, from, stride, times, inverse, to);
 }
 
 static void qn_cpu_right_int_amx(int bits, uint32_t k, const float *from,
                                  const float inverse[QN__PANEL], void *to) {
-    EACH_WIDTH(bits, pack_right, k, from, inverse, to);
+    if (is_shallow(bits, k))
+        qn__cpu_integers_vnni.right(bits, k, from, inverse, to);
+    else
+        EACH_WIDTH(bits, pack_right, k, from, inverse, to);
 }
 
 static void qn_cpu_right_turned_int_amx(int bits, uint32_t columns, uint32_t k, const float *from,
                                         size_t stride, const float *inverse, void *to) {
-    EACH_WIDTH(bits, pack_right_turned, columns, k, from, stride, inverse, to);
+    if (is_shallow(bits, k))
+        qn__cpu_integers_vnni.right_turned(bits, columns, k, from, stride, inverse, to);
+    else
+        EACH_WIDTH(bits, pack_right_turned, columns, k, from, stride, inverse, to);
 }
 
 static void qn_cpu_left_items_int_amx(int bits, uint32_t count, const uint32_t *list,
                                       const float *inverse, const uint8_t *doubled,
                                       const float *from, void *to) {
-    EACH_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 1, to);
+    if (is_shallow(bits, count))
+        qn__cpu_integers_vnni.left_items(bits, count, list, inverse, doubled, from, to);
+    else
+        EACH_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 1, to);
 }
 
 static void qn_cpu_right_items_int_amx(int bits, uint32_t count, const uint32_t *list,
                                        const float *inverse, const uint8_t *doubled,
                                        const float *from, void *to) {
-    EACH_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 0, to);
+    if (is_shallow(bits, count))
+        qn__cpu_integers_vnni.right_items(bits, count, list, inverse, doubled, from, to);
+    else
+        EACH_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 0, to);
 }
 
 /* Twice as large an integer makes its highest slice as large as 127. */
 static int32_t qn_cpu_largest_int_amx(int bits, uint32_t k) {
-    if (bits == 7)
-        return 127;
-    if (bits == 14)
-        return steps_of(k) <= DOUBLED ? 127 * 128 + 63 : 8191;
-    return steps_of(k) <= DOUBLED_21 ? (127 * 128 + 63) * 128 + 63 : 1048575;
+    (void)k;
+    return bits == 7 ? 127 : bits == 14 ? 127 * 128 + 63 : (127 * 128 + 63) * 128 + 63;
 }
 
 static void qn_cpu_greatest_bytes_int_amx(uint32_t rows, uint32_t k, const uint8_t *const *from,
@@ -447,33 +613,81 @@ static void qn_cpu_greatest_bytes_int_amx(uint32_t rows, uint32_t k, const uint8
     greatest_of_bytes(rows, k, from, greatest);
 }
 
+/* For what VNNI is given as integers, one behind the other. */
+#define FOUR(x) x, x, x, x
+static const float ones[WIDE * 2] = {FOUR(1), FOUR(1), FOUR(1), FOUR(1),
+                                     FOUR(1), FOUR(1), FOUR(1), FOUR(1)};
+static const uint32_t in_order[WIDE * 2] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                            11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                            22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
 static void qn_cpu_left_bytes_int_amx(int bits, uint32_t rows, uint32_t k,
                                       const uint8_t *const *from, const float *inverse,
                                       const qn__cpu_digits *digits, void *to) {
-    EACH_WIDTH(bits, pack_left_bytes, rows, k, from, inverse, digits, to);
+    if (is_shallow(bits, k)) {
+        float whole[STEP / 2 * WIDE];
+        wholes_of_rows(rows, k, from, inverse, digits, whole);
+        qn__cpu_integers_vnni.left(bits, rows, k, whole, WIDE * WIDE, NULL, ones, to);
+    } else
+        EACH_WIDTH(bits, pack_left_bytes, rows, k, from, inverse, digits, to);
 }
 
 static void qn_cpu_left_bytes_items_int_amx(int bits, uint32_t count, const uint32_t *list,
                                             const float *inverse, const uint8_t *doubled,
                                             const qn__cpu_digits *digits, const uint8_t *from,
                                             size_t block, void *to) {
-    EACH_WIDTH(bits, pack_items_bytes, count, list, inverse, doubled, digits, from, block, to);
+    if (is_shallow(bits, count)) {
+        float whole[STEP / 2 * WIDE];
+        wholes_of_items(count, list, inverse, digits, from, block, whole);
+        qn__cpu_integers_vnni.left_items(bits, count, in_order, ones, doubled, whole, to);
+    } else
+        EACH_WIDTH(bits, pack_items_bytes, count, list, inverse, doubled, digits, from, block, to);
 }
 
 static void qn_cpu_product_int_amx(int bits, uint32_t rows, uint32_t k, const void *left,
                                    uint32_t panels, const void *right, const float *row,
                                    const float *column, const float *start, float *c,
                                    size_t c_stride) {
-    begin_tiles();
-    EACH_WIDTH(bits, product, rows, k, left, panels, right, row, column, start, c, c_stride);
-    end_tiles();
+    if (is_shallow(bits, k)) {
+        qn__cpu_integers_vnni.product(bits, rows, k, left, panels, right, row, column, start, c,
+                                      c_stride);
+        return;
+    }
+    const job j = {.form = column ? FORM_COLUMN : FORM_PLAIN,
+                   .rows = rows,
+                   .steps = steps_of(k),
+                   .panels = panels,
+                   .size = qn_cpu_size_int_amx(bits, k),
+                   .left = left,
+                   .right = right,
+                   .factor = row,
+                   .column = column,
+                   .start = start,
+                   .c = c,
+                   .c_stride = c_stride};
+    run_job(bits, &j);
 }
 
-static void qn_cpu_outer_int_amx(int bits, uint32_t k, const void *left, uint32_t panels,
-                                 const void *right, qn__whole how, double factor, void *out) {
-    begin_tiles();
-    EACH_WIDTH(bits, outer, k, left, panels, right, how, factor, out);
-    end_tiles();
+static void qn_cpu_outer_int_amx(int bits, uint32_t k, uint32_t blocks, const void *left,
+                                 uint32_t panels, const void *right, qn__whole how, double factor,
+                                 void *out) {
+    if (is_shallow(bits, k)) {
+        qn__cpu_integers_vnni.outer(bits, k, blocks, left, panels, right, how, factor, out);
+        return;
+    }
+    const job j = {.form = how == QN__WHOLE_FLOAT     ? FORM_FLOAT
+                           : how == QN__WHOLE_INTEGER ? FORM_INTEGER
+                                                      : FORM_DOUBLE,
+                   .rows = blocks * WIDE,
+                   .steps = steps_of(k),
+                   .panels = panels,
+                   .size = qn_cpu_size_int_amx(bits, k),
+                   .left = left,
+                   .right = right,
+                   .adds = how == QN__WHOLE_ADD,
+                   .scale = factor,
+                   .out = out};
+    run_job(bits, &j);
 }
 
 const qn__cpu_integers qn__cpu_integers_amx = {

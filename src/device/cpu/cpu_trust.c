@@ -41,7 +41,7 @@ static void multiply(const qn__cpu_integers *table, int bits, const float *a, co
     table->right(bits, DEPTH, b, ones, to->right);
     table->product(bits, SIDE, DEPTH, to->left, 1, to->right, ones, ones, start, to->product,
                    CELLS);
-    table->outer(bits, DEPTH, to->left, 1, to->right, QN__WHOLE_INTEGER, 1, to->outer);
+    table->outer(bits, DEPTH, 1, to->left, 1, to->right, QN__WHOLE_INTEGER, 1, to->outer);
 }
 
 int qn__cpu_integers_agree(const qn__cpu_integers *table) {
@@ -63,16 +63,18 @@ int qn__cpu_integers_agree(const qn__cpu_integers *table) {
 
 #if defined(QN_HAVE_AMX)
 enum {
-    TILES = 1 << 24 | 1 << 25, /* cpuid 7, edx: tiles, products of bytes */
-    BYTES = 1 << 1,            /* cpuid 7, ecx: AVX-512 VBMI, for the packing of bytes */
-    SAVED = 3 << 17,           /* XCR0: the kernel keeps tiles for each thread */
-    REQUEST = 0x1023,          /* ARCH_REQ_XCOMP_PERM */
+    TILES = 1 << 24 | 1 << 25,  /* cpuid 7, edx: tiles, products of bytes */
+    VECTORS = 1 << 1 | 1 << 11, /* ecx: AVX-512 VBMI, for the packing of bytes, and VNNI, for what
+                                   is not deep enough for tiles */
+    SAVED = 3 << 17,            /* XCR0: the kernel keeps tiles for each thread */
+    REQUEST = 0x1023,           /* ARCH_REQ_XCOMP_PERM */
     TILE_DATA = 18
 };
 
 static int ask(void) {
     uint32_t a, b, c, d, saved, high;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & TILES) != TILES || !(c & BYTES))
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & TILES) != TILES ||
+        (c & VECTORS) != VECTORS)
         return 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
         return 0;

@@ -19,7 +19,12 @@ enum { SPARE = 4 /* a layer's operands have room for so many times the items of 
 
 size_t qn__cpu_operands(const qn__cpu_integers *fixed, int bits, uint32_t batch, uint32_t grain) {
     const uint32_t grains = (batch + grain - 1) / grain;
-    const size_t worst = grains * fixed->size(bits, grain);
+    size_t each = 0; /* bytes for a grain of a group, at most */
+    for (uint32_t n = 1; n <= grains; ++n) {
+        const size_t own = (fixed->size(bits, n * grain) + n - 1) / n;
+        each = own > each ? own : each;
+    }
+    const size_t worst = grains * each;
     const size_t usual = SPARE * fixed->size(bits, batch) + 8 * fixed->size(bits, 1);
     return worst < usual ? worst : usual;
 }
@@ -313,5 +318,5 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t 
         for (uint32_t p = 0; p < panels; ++p)
             pack_errors(pass, plan, layer, grains, out + p, (char *)core->operand + (1 + p) * size);
     }
-    w->kernels->fixed->outer(w->bits, grains->count, left, panels, right, how, factor, to);
+    w->kernels->fixed->outer(w->bits, grains->count, 1, left, panels, right, how, factor, to);
 }

@@ -3,7 +3,11 @@
  * A row of a tile holds sixteen dwords of four depths each. Which depth stands where is free as
  * long as both operands agree, so dword j holds the depths j, 32 + j, 16 + j and 48 + j of the 64
  * of a step: then four vectors of floats become one row by shifts alone, in an operand whose
- * vectors lie along the depth and in one whose vectors lie across it. */
+ * vectors lie along the depth and in one whose vectors lie across it.
+ *
+ * Behind its tiles a left operand has the list of its steps that are not all zeros, the only ones
+ * that are multiplied: margins of images, and whatever else a block of sixteen rows does not use.
+ */
 #ifndef QN_DEVICE_CPU_PACK_AMX_H
 #define QN_DEVICE_CPU_PACK_AMX_H
 
@@ -32,6 +36,23 @@ enum {
 
 INLINE uint32_t steps_of(uint32_t k) { return (k + STEP - 1) / STEP; }
 INLINE uint32_t slices_of(int bits) { return (uint32_t)bits / 7; }
+INLINE size_t step_size(int bits) { return (size_t)slices_of(bits) * TILE; }
+
+/* Steps of a left operand that are not all zeros, in ascending order. */
+typedef struct filled {
+    uint32_t count, step[];
+} filled;
+
+INLINE size_t filled_size(uint32_t steps) {
+    return (sizeof(filled) + steps * sizeof(uint32_t) + 63) / 64 * 64;
+}
+INLINE filled *filled_of(int bits, uint32_t steps, const void *left) {
+    return (filled *)((char *)left + steps * step_size(bits));
+}
+INLINE void note(filled *list, uint32_t step, __m512i any) {
+    list->step[list->count] = step;
+    list->count += _mm512_test_epi32_mask(any, any) != 0;
+}
 
 /* The lanes below `count` that are still to come. */
 INLINE __mmask16 lanes(uint32_t at, uint32_t count) {
@@ -136,13 +157,21 @@ INLINE void turn_tiles(const int bits, char *to) {
         turn_tile(to + (size_t)s * TILE);
 }
 
+INLINE __m512i either(const int bits, __m512i any, const __m512i row[3]) {
+    for (uint32_t s = 0; s < slices_of(bits); ++s)
+        any = _mm512_or_si512(any, row[s]);
+    return any;
+}
+
 /* The rows of a step from an array whose vectors lie along the depth: `rows` of them, others 0.
- * `inverse` has one for each row; `along`, where it is given instead, one for each depth. */
-INLINE void pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k, const float *from,
-                       size_t stride, const float *times, const float *inverse, const float *along,
-                       char *to) {
+ * `inverse` has one for each row; `along`, where it is given instead, one for each depth. Returns
+ * the bits that any of the rows has. */
+INLINE __m512i pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k, const float *from,
+                          size_t stride, const float *times, const float *inverse,
+                          const float *along, char *to) {
     __m512 factor[4], shared[4];
     __mmask16 mask[4];
+    __m512i any = _mm512_setzero_si512();
     for (uint32_t i = 0; i < 4; ++i) {
         mask[i] = lanes(at + i * WIDE, k);
         const __mmask16 own = mask[i];
@@ -161,36 +190,43 @@ INLINE void pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k, c
         }
         slice(bits, u, row);
         put_row(bits, row, to);
+        any = either(bits, any, row);
     }
     const __m512i none[3] = {_mm512_setzero_si512(), _mm512_setzero_si512(),
                              _mm512_setzero_si512()};
     for (uint32_t r = rows; r < WIDE; ++r, to += 64)
         put_row(bits, none, to);
+    return any;
 }
 
 INLINE void pack_left(const int bits, uint32_t rows, uint32_t k, const float *from, size_t stride,
                       const float *times, const float *inverse, char *to) {
-    for (uint32_t at = 0; at < k; at += STEP, to += (size_t)slices_of(bits) * TILE) {
-        if (times)
-            pack_along(bits, rows, at, k, from, stride, times, inverse, NULL, to);
-        else
-            pack_along(bits, rows, at, k, from, stride, NULL, inverse, NULL, to);
+    const uint32_t steps = steps_of(k);
+    filled *list = filled_of(bits, steps, to);
+    list->count = 0;
+    for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
+        const __m512i any =
+            times ? pack_along(bits, rows, i * STEP, k, from, stride, times, inverse, NULL, to)
+                  : pack_along(bits, rows, i * STEP, k, from, stride, NULL, inverse, NULL, to);
+        note(list, i, any);
     }
 }
 
 INLINE void pack_right_turned(const int bits, uint32_t columns, uint32_t k, const float *from,
                               size_t stride, const float *inverse, char *to) {
-    for (uint32_t at = 0; at < k; at += STEP, to += (size_t)slices_of(bits) * TILE) {
+    for (uint32_t at = 0; at < k; at += STEP, to += step_size(bits)) {
         pack_along(bits, columns, at, k, from, stride, NULL, NULL, inverse, to);
         turn_tiles(bits, to);
     }
 }
 
 /* Vectors across the depth: depth t is the row t of a panel, or the row list[t]. `across` is the
- * inverse of each column, or NULL: then depth t has inverse[t]; it is doubled doubled[t] times. */
-INLINE void pack_across(const int bits, uint32_t at, uint32_t k, const uint32_t *list,
-                        const float *inverse, const __m512 *across, const uint8_t *doubled,
-                        const float *from, char *to) {
+ * inverse of each column, or NULL: then depth t has inverse[t]; it is doubled doubled[t] times.
+ * Returns the bits that any of the rows has. */
+INLINE __m512i pack_across(const int bits, uint32_t at, uint32_t k, const uint32_t *list,
+                           const float *inverse, const __m512 *across, const uint8_t *doubled,
+                           const float *from, char *to) {
+    __m512i any = _mm512_setzero_si512();
     for (uint32_t j = 0; j < WIDE; ++j, to += 64) {
         __m512i u[4], row[3];
         for (uint32_t i = 0; i < 4; ++i) {
@@ -204,25 +240,33 @@ INLINE void pack_across(const int bits, uint32_t at, uint32_t k, const uint32_t 
         }
         slice(bits, u, row);
         put_row(bits, row, to);
+        any = either(bits, any, row);
     }
+    return any;
 }
 
 INLINE void pack_right(const int bits, uint32_t k, const float *from, const float *inverse,
                        char *to) {
     const __m512 across = _mm512_loadu_ps(inverse);
-    for (uint32_t at = 0; at < k; at += STEP, to += (size_t)slices_of(bits) * TILE)
+    for (uint32_t at = 0; at < k; at += STEP, to += step_size(bits))
         pack_across(bits, at, k, NULL, NULL, &across, NULL, from, to);
 }
 
-INLINE void pack_items(const int bits, uint32_t count, const uint32_t *list, const float *inverse,
-                       const uint8_t *doubled, const float *from, const int turn, char *to) {
-    for (uint32_t at = 0; at < count; at += STEP, to += (size_t)slices_of(bits) * TILE) {
-        if (doubled)
-            pack_across(bits, at, count, list, inverse, NULL, doubled, from, to);
-        else
-            pack_across(bits, at, count, list, inverse, NULL, NULL, from, to);
-        if (turn)
-            turn_tiles(bits, to);
+/* An operand of a sum over items; a left one is turned and has its list. */
+INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, const float *inverse,
+                       const uint8_t *doubled, const float *from, const int left, char *to) {
+    const uint32_t steps = steps_of(count);
+    filled *list = filled_of(bits, steps, to);
+    if (left)
+        list->count = 0;
+    for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
+        const __m512i any =
+            doubled ? pack_across(bits, i * STEP, count, items, inverse, NULL, doubled, from, to)
+                    : pack_across(bits, i * STEP, count, items, inverse, NULL, NULL, from, to);
+        if (!left)
+            continue;
+        turn_tiles(bits, to);
+        note(list, i, any);
     }
 }
 

@@ -56,25 +56,37 @@ INLINE __mmask64 bytes_below(uint32_t at, uint32_t count) {
     return more < STEP ? (UINT64_C(1) << more) - 1 : ~UINT64_C(0);
 }
 
+/* Rows of a batch mostly have blocks alike, so what they are looked up in is loaded seldom. */
 INLINE void pack_left_bytes(const int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
                             const float *inverse, const qn__cpu_digits *digits, char *to) {
-    const size_t step = (size_t)slices_of(bits) * TILE;
+    const uint32_t steps = steps_of(k);
     const __m512i order = order_of_depths();
     const __m512i none[3] = {_mm512_setzero_si512(), _mm512_setzero_si512(),
                              _mm512_setzero_si512()};
-    for (uint32_t r = 0; r < rows; ++r) {
-        const looked_up l = look_up_in(bits, digits, qn__cpu_digits_at(digits, inverse[r]), 0);
-        char *own = to + (size_t)r * 64;
-        for (uint32_t at = 0; at < k; at += STEP, own += step) {
-            const __m512i v = _mm512_maskz_loadu_epi8(bytes_below(at, k), from[r] + at);
+    filled *list = filled_of(bits, steps, to);
+    uint32_t block = qn__cpu_digits_at(digits, inverse[0]);
+    looked_up l = look_up_in(bits, digits, block, 0);
+    list->count = 0;
+    for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
+        const __mmask64 there = bytes_below(i * STEP, k);
+        __m512i any = _mm512_setzero_si512();
+        for (uint32_t r = 0; r < WIDE; ++r) {
             __m512i row[3];
+            if (r >= rows) {
+                put_row(bits, none, to + (size_t)r * 64);
+                continue;
+            }
+            const uint32_t own = qn__cpu_digits_at(digits, inverse[r]);
+            const __m512i v = _mm512_maskz_loadu_epi8(there, from[r] + i * STEP);
+            if (own != block)
+                l = look_up_in(bits, digits, own, 0);
+            block = own;
             look_up(bits, &l, _mm512_permutexvar_epi8(order, v), row);
-            put_row(bits, row, own);
+            put_row(bits, row, to + (size_t)r * 64);
+            any = _mm512_or_si512(any, v);
         }
+        note(list, i, any);
     }
-    for (uint32_t at = 0; at < k; at += STEP, to += step)
-        for (uint32_t r = rows; r < WIDE; ++r)
-            put_row(bits, none, to + (size_t)r * 64);
 }
 
 /* The 16 bytes of depth t. */
@@ -86,10 +98,11 @@ INLINE __m128i bytes_of_item(uint32_t t, uint32_t count, const uint32_t *list, c
     return _mm_loadu_si128((const __m128i *)(const void *)at);
 }
 
-/* 64 depths of 16 bytes each as 16 rows of 64, at `to`. */
-INLINE void turn_bytes(uint32_t at, uint32_t count, const uint32_t *list, const uint8_t *from,
-                       size_t block, char *to) {
+/* 64 depths of 16 bytes each as 16 rows of 64, at `to`. Returns the bits that any of them has. */
+INLINE __m512i turn_bytes(uint32_t at, uint32_t count, const uint32_t *list, const uint8_t *from,
+                          size_t block, char *to) {
     const __m512i order = by_dword();
+    __m512i any = _mm512_setzero_si512();
     for (uint32_t j = 0; j < WIDE; ++j) {
         const uint32_t t = at + j;
         __m512i four = _mm512_castsi128_si512(bytes_of_item(t, count, list, from, block));
@@ -97,8 +110,10 @@ INLINE void turn_bytes(uint32_t at, uint32_t count, const uint32_t *list, const 
         four = _mm512_inserti32x4(four, bytes_of_item(t + 16, count, list, from, block), 2);
         four = _mm512_inserti32x4(four, bytes_of_item(t + 48, count, list, from, block), 3);
         _mm512_store_si512(to + (size_t)j * 64, _mm512_permutexvar_epi8(order, four));
+        any = _mm512_or_si512(any, four);
     }
     turn_tile(to);
+    return any;
 }
 
 /* The exponents of the inverses of 64 depths, in the order of a row; 0 behind the last. */
@@ -132,12 +147,16 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
                              char *to) {
     _Alignas(64) char turned[TILE];
     _Alignas(64) uint8_t place[64];
-    for (uint32_t at = 0; at < count; at += STEP, to += (size_t)slices_of(bits) * TILE) {
+    const uint32_t steps = steps_of(count);
+    filled *noted = filled_of(bits, steps, to);
+    noted->count = 0;
+    for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
+        const uint32_t at = i * STEP;
         const __m512i exponents = exponents_of_depths(at, count, inverse);
         const __m512i places = places_of_depths(at, count, digits, exponents, doubled);
         uint64_t left = _mm512_test_epi8_mask(exponents, exponents);
         _mm512_store_si512(place, places);
-        turn_bytes(at, count, list, from, block, turned);
+        note(noted, i, turn_bytes(at, count, list, from, block, turned));
         for (int first = 1; left; first = 0) {
             const uint8_t p = place[__builtin_ctzll(left)];
             const uint64_t alike =
@@ -153,6 +172,46 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
                     _mm512_store_si512(own, _mm512_mask_mov_epi8(before, alike, row[s]));
                 }
             }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ at most half a step of them */
+
+/* What 16 bytes become, as floats. */
+INLINE void wholes(const looked_up *l, __m128i bytes_16, float *to) {
+    __m512i row[3];
+    look_up(14, l, _mm512_zextsi128_si512(bytes_16), row);
+    const __m512i high = _mm512_cvtepi8_epi32(_mm512_castsi512_si128(row[0]));
+    const __m512i low = _mm512_cvtepi8_epi32(_mm512_castsi512_si128(row[1]));
+    const __m512i all = _mm512_add_epi32(_mm512_slli_epi32(high, 7), low);
+    _mm512_storeu_ps(to, _mm512_cvtepi32_ps(all));
+}
+
+/* The integers of 14 bits of items as a panel of 16 floats each, in the order of the list. */
+INLINE void wholes_of_items(uint32_t count, const uint32_t *list, const float *inverse,
+                            const qn__cpu_digits *digits, const uint8_t *from, size_t block,
+                            float *to) {
+    uint32_t at = qn__cpu_digits_at(digits, inverse[0]);
+    looked_up l = look_up_in(14, digits, at, 0);
+    for (uint32_t t = 0; t < count; ++t) {
+        const uint32_t own = qn__cpu_digits_at(digits, inverse[t]);
+        if (own != at)
+            l = look_up_in(14, digits, own, 0);
+        at = own;
+        wholes(&l, bytes_of_item(t, count, list, from, block), to + (size_t)t * WIDE);
+    }
+}
+
+/* The same of rows of at most half a step of bytes, as two panels of 16 rows. */
+INLINE void wholes_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *from,
+                           const float *inverse, const qn__cpu_digits *digits, float *to) {
+    for (uint32_t r = 0; r < rows; ++r) {
+        const looked_up l = look_up_in(14, digits, qn__cpu_digits_at(digits, inverse[r]), 0);
+        for (uint32_t at = 0; at < k; at += WIDE) {
+            const __mmask16 there = lanes(at, k);
+            wholes(&l, _mm_maskz_loadu_epi8(there, from[r] + at),
+                   to + (at / WIDE * WIDE + (size_t)r) * WIDE);
         }
     }
 }
