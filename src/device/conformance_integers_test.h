@@ -258,6 +258,19 @@ static inline void long_layers_begin(test_case *c, qn__arith arith) {
     long_data(c, 3, 2);
 }
 
+/* A partial of a weight far beyond its range, while those of the bias and the loss are well inside:
+ * the blocks' exponents are 60 + more together. */
+static inline void far_out_begin(test_case *c, qn__arith arith, int more) {
+    const uint32_t width[] = {1};
+    const int bits = qn__arith_bits(arith);
+    long_begin(c, arith, 1, width, 1 << 16);
+    c->program.unit = 44;
+    c->state.parameters[0] = 0.0f;
+    c->state.parameters[1] = 0x1.8p13f;
+    long_data(c, 3, 2);
+    *values_of(c) = ldexpf(1.5f, 2 * bits - 2 + more);
+}
+
 /* Many items: the errors are full and negative, the inputs full. */
 static inline void long_grains_begin(test_case *c, qn__arith arith, uint32_t grain) {
     const uint32_t width[] = {1};

@@ -208,6 +208,23 @@ static void test_the_longest_sums(void **state) {
     check_long(&c);
 }
 
+/* No exponent of a grain is taken for anything else. */
+static void test_far_out_of_range(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    for (int a = QN__ARITH_I7; a <= QN__ARITH_I21; ++a)
+        for (int more = 0; more < 6; ++more) {
+            far_out_begin(&c, (qn__arith)a, more);
+            assert_true(expect(&c, &e));
+            assert_int_equal(e.step[0].fails, 1);
+            for (int i = 0; qn__devices[i]; ++i)
+                if (strcmp(qn__devices[i]->name, "cpu") == 0)
+                    check_device(qn__devices[i], &c, &e, 0);
+            case_end(&c);
+        }
+}
+
 /* Panels are padded to 16, and sigmoid gives 1/2 in the padding, which dropout makes 5. Here all
  * real partials of the last layer's weights are tiny and the errors of a grain cancel, so nothing
  * but padding comes near the limit. */
@@ -258,6 +275,7 @@ static int say_what_was_there(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
+        cmocka_unit_test(test_far_out_of_range),
         cmocka_unit_test(test_zeros_change_nothing),
         cmocka_unit_test(test_every_backend_gives_the_reference_bytes),
         cmocka_unit_test(test_the_longest_sums),
