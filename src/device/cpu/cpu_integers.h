@@ -67,6 +67,12 @@ typedef struct qn__cpu_integers {
     void (*right)(int bits, uint32_t k, const float *from, const float inverse[QN__PANEL],
                   void *to);
 
+    /* The same for `count` of the k depths alone, from depth `first` on, a multiple of 64; count is
+     * one too, or ends with the last depth. `from` begins with these depths, `to` with the panel.
+     * Here values too large for the inverse may give any integers. NULL where a table cannot. */
+    void (*right_part)(int bits, uint32_t k, uint32_t first, uint32_t count, const float *from,
+                       const float inverse[QN__PANEL], void *to);
+
     /* One panel of a right operand, turned: element (t, c) is from(c, t), t < k, for c < columns
      * <= 16, with inverse[t]; other columns are 0. */
     void (*right_turned)(int bits, uint32_t columns, uint32_t k, const float *from, size_t stride,

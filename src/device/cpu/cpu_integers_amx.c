@@ -14,10 +14,9 @@
  * once and mostly to lie in the first cache. Two tiles of results beside one another are under way
  * with the sums of both in six of the eight registers (7 and 14 bits); the other two hold a tile of
  * each operand, and the products come in an order in which one of them changes each time. So a step
- * takes nine loads for its eight products, of which only two are of the left operand, which streams
- * from the second cache, while the steps of the two panels stay in the first. To bring the sums of
- * a tile of results together takes other parts of the core about as long as some steps of products:
- * that is done row by row between the steps of the next tiles. */
+ * takes nine loads for its eight products, and six tiles that are not the same. To bring the sums
+ * of a tile of results together takes other parts of the core about as long as some steps of
+ * products: that is done row by row between the steps of the next tiles. */
 #include "device/cpu/cpu_integers.h"
 #include "device/cpu/pack_amx.h"
 #include "device/cpu/pack_bytes_amx.h"
@@ -28,9 +27,6 @@ enum {
     LONGEST = 1024, /* steps: (2 * 128 * 64 + 64 * 64) * 64 * LONGEST < 2^31 */
     SHORT = 16,     /* steps: (2 * 127 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31, and
                        16319^2 * 64 * SHORT < 2^38 */
-    FEW = 16,       /* steps that are not worth chunks */
-    CHUNK = 8,      /* steps of two panels that stay in the first cache; divides LONGEST */
-    BLOCKS = 8      /* of a left operand that take turns over a chunk */
 };
 
 /* What a tile of results is made of. Of 7 bits the parts are to be added, of 14 and 21 they count
@@ -289,34 +285,17 @@ INLINE void end_rows(const int bits, const job *j, const ending *e, uint32_t row
     }
 }
 
-/* The parts of a tile of results in registers: of two of them at a time those of the second stand
- * behind those of the first. */
-INLINE void load_sums(const int bits, const int pair, const int first, const sums *from) {
-    const int32_t(*one)[CELLS] = from[0].part, (*two)[CELLS] = pair ? from[1].part : one;
-    if (first) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-        _tile_zero(4);
-        _tile_zero(5);
-        return;
-    }
-    _tile_loadd(0, one[0], 64);
-    _tile_loadd(1, one[1], 64);
-    if (bits != 7)
-        _tile_loadd(2, one[2], 64);
-    if (bits == 21) {
-        _tile_loadd(3, one[3], 64);
-        _tile_loadd(4, one[4], 64);
-    } else if (pair) {
-        _tile_loadd(3, two[0], 64);
-        _tile_loadd(4, two[1], 64);
-        if (bits == 14)
-            _tile_loadd(5, two[2], 64);
-    }
+INLINE void zero_sums(void) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_zero(4);
+    _tile_zero(5);
 }
 
+/* The parts of a tile of results in registers: of two of them those of the second stand behind
+ * those of the first. */
 INLINE void store_sums(const int bits, const int pair, sums *to) {
     _tile_stored(0, to->part[0], 64);
     _tile_stored(1, to->part[1], 64);
@@ -403,17 +382,17 @@ typedef struct part {
     int back;
 } part;
 
-/* The sums of a part, added to those of `to` unless these are the first. All rows of the tiles
- * before are ended before the sums are stored, which may take the place of theirs. */
-INLINE void multiply(const int bits, const int pair, const int first, const job *j, const part *p,
-                     sums *to, ending *e) {
+/* The sums of a part. All rows of the tiles before are ended before the sums are stored, which may
+ * take the place of theirs. */
+INLINE void multiply(const int bits, const int pair, const job *j, const part *p, sums *to,
+                     ending *e) {
     const uint32_t rows = e->tiles * WIDE, count = p->count;
     const uint32_t share = count ? (rows + count - 1) / count : 0;
     const char *a = p->a, *b = p->b, *b2 = b + j->size;
     const uint32_t *step = p->back ? p->step + count - 1 : p->step;
     const ptrdiff_t next = p->back ? -1 : 1;
     uint32_t row = 0;
-    load_sums(bits, pair, first, to);
+    zero_sums();
     for (uint32_t i = 0; i < count; ++i, step += next) {
         const size_t at = *step * step_size(bits);
         if (bits == 7 && i % 2)
@@ -433,15 +412,15 @@ INLINE void multiply(const int bits, const int pair, const int first, const job 
     store_sums(bits, pair, to);
 }
 
-/* The sums behind a chunk that ends at step `done` move to to->whole. */
-INLINE void widen(const int bits, uint32_t done, sums *to) {
+/* The sums of a chunk, added to to->whole unless it is the first. */
+INLINE void widen(const int bits, int first, sums *to) {
     for (uint32_t r = 0; r < WIDE; ++r) {
         __m512i n[2], all[2];
         whole_row(bits, LONGEST, to, r, n);
         whole_row(bits, LONGEST + 1, to, r, all);
         for (int i = 0; i < 2; ++i)
             _mm512_store_si512(to->whole + r * WIDE + 8 * i,
-                               done <= LONGEST ? n[i] : _mm512_add_epi64(n[i], all[i]));
+                               first ? n[i] : _mm512_add_epi64(n[i], all[i]));
     }
 }
 
@@ -453,76 +432,51 @@ INLINE void complete(const int pair, const sums *s, uint32_t block, uint32_t pan
     e->tiles = pair ? 2 : 1;
 }
 
-/* All blocks by a panel or a pair of them that fit a few steps. Every second block goes back over
- * the panels, since what it begins with was used last. */
-INLINE void few_steps(const int bits, const int pair, const job *j, uint32_t panel, sums *s,
+/* The steps of a block from `done` on, LONGEST of them at most; `at` of its list were taken before.
+ * All sums of a block that is deeper move to 64 bits. */
+INLINE void add_chunk(const int bits, const int pair, const job *j, uint32_t done, uint32_t *at,
+                      part *p, sums *to, ending *e) {
+    const filled *list = filled_of(bits, j->steps, p->a);
+    const uint32_t more = j->steps - done < LONGEST ? j->steps - done : LONGEST;
+    p->step = list->step + *at;
+    for (p->count = 0; *at < list->count && list->step[*at] < done + more; ++*at)
+        ++p->count;
+    multiply(bits, pair, j, p, to, e);
+    for (int tile = 0; tile <= pair; ++tile)
+        widen(bits, done == 0, to + tile);
+}
+
+/* All blocks by a panel or a pair of them. Every second block goes back over the panels, since what
+ * it begins with was used last. */
+INLINE void blocks_by(const int bits, const int pair, const job *j, uint32_t panel, sums *s,
                       ending *e) {
     part p = {.b = j->right + panel * j->size};
     for (uint32_t block = 0; block * WIDE < j->rows; ++block) {
         p.a = j->left + block * j->size;
-        const filled *list = filled_of(bits, j->steps, p.a);
-        p.step = list->step;
-        p.count = list->count;
-        p.back = block % 2;
-        multiply(bits, pair, 1, j, &p, s, e);
+        if (j->steps > LONGEST) {
+            uint32_t at = 0;
+            for (uint32_t done = 0; done < j->steps; done += LONGEST)
+                add_chunk(bits, pair, j, done, &at, &p, s, e);
+        } else {
+            const filled *list = filled_of(bits, j->steps, p.a);
+            p.step = list->step;
+            p.count = list->count;
+            p.back = block % 2;
+            multiply(bits, pair, j, &p, s, e);
+        }
         complete(pair, s, block, panel, e);
     }
 }
 
-/* Steps `done` to `done + more` of a block; `at` of those in its list were taken before. */
-INLINE void add_chunk(const int bits, const int pair, const job *j, uint32_t done, uint32_t more,
-                      uint32_t *at, part *p, sums *to, ending *e) {
-    const filled *list = filled_of(bits, j->steps, p->a);
-    p->step = list->step + *at;
-    for (p->count = 0; *at < list->count && list->step[*at] < done + more; ++*at)
-        ++p->count;
-    if (done % LONGEST == 0)
-        multiply(bits, pair, 1, j, p, to, e);
-    else
-        multiply(bits, pair, 0, j, p, to, e);
-    done += more;
-    if (j->steps > LONGEST && (done == j->steps || done % LONGEST == 0))
-        for (int tile = 0; tile <= pair; ++tile)
-            widen(bits, done, to + tile);
-}
-
-/* The same for any number of steps, some blocks at a time taking turns over a chunk of them. */
-INLINE void many_steps(const int bits, const int pair, const job *j, uint32_t panel,
-                       sums s[BLOCKS][2], ending *e) {
-    const uint32_t blocks = (j->rows + WIDE - 1) / WIDE;
-    part p = {.b = j->right + panel * j->size};
-    for (uint32_t b0 = 0; b0 < blocks; b0 += BLOCKS) {
-        const uint32_t end = blocks - b0 < BLOCKS ? blocks : b0 + BLOCKS;
-        uint32_t at[BLOCKS] = {0};
-        for (uint32_t done = 0, more; done < j->steps; done += more) {
-            more = j->steps - done < CHUNK ? j->steps - done : CHUNK;
-            for (uint32_t block = b0; block < end; ++block) {
-                p.a = j->left + block * j->size;
-                add_chunk(bits, pair, j, done, more, &at[block - b0], &p, s[block - b0], e);
-                if (done + more == j->steps)
-                    complete(pair, s[block - b0], block, panel, e);
-            }
-        }
-    }
-}
-
 INLINE void run(const int bits, const job *j) {
-    _Alignas(64) sums s[BLOCKS][2];
+    _Alignas(64) sums s[2];
     ending e = {.tiles = 0};
     uint32_t panel = 0;
     begin_tiles();
-    for (; most_tiles(bits) == 2 && panel + 1 < j->panels; panel += 2) {
-        if (j->steps <= FEW)
-            few_steps(bits, 1, j, panel, s[0], &e);
-        else
-            many_steps(bits, 1, j, panel, s, &e);
-    }
-    for (; panel < j->panels; ++panel) {
-        if (j->steps <= FEW)
-            few_steps(bits, 0, j, panel, s[0], &e);
-        else
-            many_steps(bits, 0, j, panel, s, &e);
-    }
+    for (; most_tiles(bits) == 2 && panel + 1 < j->panels; panel += 2)
+        blocks_by(bits, 1, j, panel, s, &e);
+    for (; panel < j->panels; ++panel)
+        blocks_by(bits, 0, j, panel, s, &e);
     end_rows(bits, j, &e, 0, e.tiles * WIDE);
     end_tiles();
 }
@@ -574,6 +528,15 @@ static void qn_cpu_right_int_amx(int bits, uint32_t k, const float *from,
         qn__cpu_integers_vnni.right(bits, k, from, inverse, to);
     else
         EACH_WIDTH(bits, pack_right, k, from, inverse, to);
+}
+
+static void qn_cpu_right_part_int_amx(int bits, uint32_t k, uint32_t first, uint32_t count,
+                                      const float *from, const float inverse[QN__PANEL], void *to) {
+    if (is_shallow(bits, k))
+        qn__cpu_integers_vnni.right(bits, k, from, inverse, to);
+    else
+        EACH_WIDTH(bits, pack_right, count, from, inverse,
+                   (char *)to + first / STEP * step_size(bits));
 }
 
 static void qn_cpu_right_turned_int_amx(int bits, uint32_t columns, uint32_t k, const float *from,
@@ -696,6 +659,7 @@ const qn__cpu_integers qn__cpu_integers_amx = {
     .greatest = qn_cpu_greatest_int_amx,
     .left = qn_cpu_left_int_amx,
     .right = qn_cpu_right_int_amx,
+    .right_part = qn_cpu_right_part_int_amx,
     .right_turned = qn_cpu_right_turned_int_amx,
     .left_items = qn_cpu_left_items_int_amx,
     .right_items = qn_cpu_right_items_int_amx,

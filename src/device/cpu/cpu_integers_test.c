@@ -150,6 +150,26 @@ static int32_t weight(const bench *b, uint32_t t, uint32_t column) {
     return qn__fix(v, b->right_inverse[column]);
 }
 
+/* A panel packed in parts, the last first, is the same panel. */
+static void right_parts(const bench *b) {
+    const qn__cpu_integers *table = b->table;
+    const size_t size = table->size(b->bits, b->k);
+    if (!table->right_part)
+        return;
+    void *whole = room(size), *parts = room(size);
+    table->right(b->bits, b->k, b->right, b->right_inverse, whole);
+    for (uint32_t t = (b->k - 1) / 64 * 64;; t -= 64) {
+        const uint32_t left = b->k - t;
+        table->right_part(b->bits, b->k, t, left < 64 ? left : 64, b->right + (size_t)t * P,
+                          b->right_inverse, parts);
+        if (t == 0)
+            break;
+    }
+    assert_memory_equal(parts, whole, size);
+    free(whole);
+    free(parts);
+}
+
 /* 15.4: a panel of weights is k x 16 floats, each column a block. The first item is not finite in
  * every third case, and some inputs of the first block of items are zeros. */
 static void forward_case(const qn__cpu_integers *table, int bits, uint32_t rows, uint32_t k,
@@ -172,6 +192,7 @@ static void forward_case(const qn__cpu_integers *table, int bits, uint32_t rows,
         table->right(bits, k, b.right + (size_t)p * k * P, b.right_inverse + (size_t)p * P,
                      (char *)b.packed_right + p * table->size(bits, k));
     check_product(&b, NULL, 1, weight);
+    right_parts(&b);
     end(&b);
 }
 
