@@ -11,7 +11,7 @@ AVX512 = {"avx512f", "avx512dq", "avx512vl", "avx512bw"}
 WANTS = {"avx2": {"avx2", "fma"}, "avx512": AVX512}
 # Sets that integers alone have; float32 takes the next below.
 WANTS_FOR_INTEGERS = {"vnni": AVX512 | {"avx512_vnni"},
-                      "amx": AVX512 | {"amx_tile", "amx_int8"}}
+                      "amx": AVX512 | {"avx512vbmi", "amx_tile", "amx_int8"}}
 
 
 def _has(flag):

@@ -3,8 +3,29 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { LINE = 64, BEHIND = 64 };
+enum { LINE = 64, BEHIND = 64, LARGE_PAGE = 1 << 21 };
+
+/* Linux 6.1; the C library's headers may be older. */
+#if defined(MADV_HUGEPAGE) && !defined(MADV_COLLAPSE)
+#define MADV_COLLAPSE 25
+#endif
+
+void qn__ask_for_large_pages(void *block, size_t bytes, int filled) {
+#if defined(MADV_HUGEPAGE)
+    const size_t skip = LARGE_PAGE - (uintptr_t)block % LARGE_PAGE;
+    if (bytes / LARGE_PAGE < 2)
+        return;
+    /* Only advice: a refusal changes nothing. */
+    (void)madvise((char *)block + skip, (bytes - skip) / LARGE_PAGE * LARGE_PAGE,
+                  filled ? MADV_COLLAPSE : MADV_HUGEPAGE);
+#else
+    (void)block;
+    (void)bytes;
+    (void)filled;
+#endif
+}
 
 /* calloc rather than aligned_alloc and memset: the system hands out zero pages when they are first
  * touched, so a large block costs nothing until it is used, and lies on the memory node of the
@@ -25,6 +46,7 @@ void *qn__alloc(size_t count, size_t size, qn_error *err) {
     const uintptr_t past = first % LINE;
     char *block = base + sizeof(void *) + (past ? LINE - past : 0);
     memcpy(block - sizeof(void *), &base, sizeof base);
+    qn__ask_for_large_pages(block, bytes, 0);
     return block;
 }
 

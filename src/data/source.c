@@ -211,6 +211,7 @@ qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn
         return status;
     }
     memset(out->data + out->size, 0, QN__DATA_MARGIN);
+    qn__ask_for_large_pages(out->data, out->size, 1); /* realloc moved it in small ones */
     return QN_OK;
 }
 
