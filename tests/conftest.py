@@ -25,10 +25,8 @@ NO_PROGRAM = {"test_hosts", "test_house", "test_lint", "test_units"}
 def pytest_configure(config):
     # Worker processes inherit these, so all of them agree which builds are of this session.
     os.environ.setdefault("QUERN_TEST_SESSION", uuid.uuid4().hex)
-    # Programs for devices are built once for all tests, and nothing is left in the user's home.
-    os.environ.setdefault("POCL_CACHE_DIR", str(builds.CACHE / "pocl"))
-    os.environ.setdefault("QUERN_CACHE", str(builds.CACHE / "programs"))
-    # Built programs of devices are kept from run to run, but not among the user's own.
+    # Programs of devices are built once for all tests and kept from run to run, but not among the
+    # user's own.
     for variable, folder in (("QUERN_CACHE", "programs"), ("POCL_CACHE_DIR", "pocl")):
         if variable not in os.environ:
             (builds.CACHE / folder).mkdir(mode=0o700, parents=True, exist_ok=True)

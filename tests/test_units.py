@@ -30,6 +30,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "10"},
              "cluster.death": {"QN_TEST_CASES": "8"},
              "cluster.view": {"QN_TEST_CASES": "30"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
+             "tests.gpu_kernels": {"QN_TEST_CASES": "9"},  # three kinds on three sizes of GPUs
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
 
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
