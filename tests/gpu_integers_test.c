@@ -1,6 +1,7 @@
-/* The longest sums of the kernels for integers, which no case of the conformance suite reaches:
- * sums of 32 bits have to be gathered on the way. Kernels are run by hand, with words of the
- * greatest digits. */
+/* What no case of the conformance suite reaches in the kernels for integers: the longest sums,
+ * since those of 32 bits have to be gathered on the way; and blocks that are not finite, with which
+ * other kernels of a step fail as well. Kernels are run by hand, with words of the greatest digits.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,34 +65,65 @@ static void test_long_forward(void **state) {
     }
 }
 
-static void test_long_gradient(void **state) {
-    (void)state;
-    /* The inputs' block has t = -20, so that partials are rounded. */
-    const uint32_t greatest[2] = {greatest_of_zero() - (UINT32_C(20) << 23), greatest_of_zero()};
-    const uint32_t one = 1, zero = 0;
+/* The gradient of layer 6, one weight, in grains of step.grain items with these greatest magnitudes
+ * of the inputs and, behind them, of the errors. Returns the status; *sum is the weight's. */
+static uint32_t gradient(const char *name, const uint32_t *greatest, int64_t *sum) {
+    const uint32_t grains = step.items / step.grain, one = 1, zero = 0, layer = 6;
     const uint64_t none = 0;
     const float limit = 0x1p61f;
-    static qn_status_words status;
-    static int64_t sums[16];
-    fill(-1);
-    step.items = step.grain = LENGTH;
+    qn_status_words status = {0};
+    int64_t sums[16] = {0};
     const void *const memory[] = {&step, left, right, greatest, sums, &status};
     void *const arguments[] = {(void *)&memory[0], (void *)&memory[1], (void *)&memory[2],
                                (void *)&memory[3], (void *)&memory[4], (void *)&memory[5],
                                (void *)&none,      (void *)&one,       (void *)&one,
-                               (void *)&zero,      (void *)&zero,      (void *)&one,
+                               (void *)&layer,     (void *)&zero,      (void *)&grains,
                                (void *)&limit,     (void *)&one,       (void *)&zero};
-    run("qn_whole_gradient_i21_small", 128, arguments);
-    int64_t want = 0;
-    assert_true(qn__fixed_units(-(int64_t)LENGTH * VALUE * VALUE, -20, limit, &want));
-    assert_true(sums[0] == want);
-    assert_int_equal(status.bad_layer, 0);
+    run(name, 128, arguments);
+    *sum = sums[0];
+    return status.bad_layer;
+}
+
+static void test_long_gradient(void **state) {
+    (void)state;
+    /* The inputs' block has t = -20, so that partials are rounded. */
+    const uint32_t greatest[2] = {greatest_of_zero() - (UINT32_C(20) << 23), greatest_of_zero()};
+    int64_t got = 0, want = 0;
+    fill(-1);
+    step.items = step.grain = LENGTH;
+    assert_int_equal(gradient("qn_whole_gradient_i21_small", greatest, &got), 0);
+    assert_true(qn__fixed_units(-(int64_t)LENGTH * VALUE * VALUE, -20, 0x1p61f, &want));
+    assert_true(got == want);
+}
+
+/* A block with an infinity or a NaN, of the inputs or of the errors of any grain, ends the step,
+ * whatever its integers are: here they are zeros, with which no sum leaves its range. */
+static void test_blocks_that_are_not_finite(void **state) {
+    static const char *const kernels[] = {
+        "qn_whole_gradient_i7_small", "qn_whole_gradient_i14_small", "qn_whole_gradient_i21_small"};
+    static const uint32_t bad[] = {0x7f800000, 0x7fc00000};
+    enum { GRAINS = 3 };
+    int64_t sum;
+    (void)state;
+    memset(left, 0, sizeof left);
+    memset(right, 0, sizeof right);
+    step.grain = 4;
+    step.items = GRAINS * step.grain;
+    for (int k = 0; k < 3; ++k)
+        for (int at = -1; at < 2 * GRAINS; ++at)
+            for (int value = 0; value < 2; ++value) {
+                uint32_t greatest[2 * GRAINS];
+                for (int i = 0; i < 2 * GRAINS; ++i)
+                    greatest[i] = i == at ? bad[value] : greatest_of_zero();
+                assert_int_equal(gradient(kernels[k], greatest, &sum), at < 0 ? 0 : 7);
+            }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_forward),
         cmocka_unit_test(test_long_gradient),
+        cmocka_unit_test(test_blocks_that_are_not_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
