@@ -32,8 +32,12 @@ static inline vi four_bytes(vi a, vi b, vi c, vi d) {
 /* Lanes of the bytes of one kind: a plane. */
 static inline size_t K(plane)(uint32_t k) { return ((size_t)k + 3) / 4 * QN__PANEL; }
 
+static inline size_t K(value_lanes)(int bits, uint32_t k) {
+    return K(plane)(k) * (bits == 7 ? 1 : 3);
+}
+
 static size_t K(narrow_size)(int bits, uint32_t k) {
-    return K(plane)(k) * sizeof(int32_t) * (bits == 7 ? 1 : 3);
+    return K(value_lanes)(bits, k) * sizeof(int32_t);
 }
 
 /* A byte holds twice an integer of 7 bits, but not twice the sum of both bytes of one of 14. */
