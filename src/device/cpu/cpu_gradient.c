@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = QN__PANEL * QN__PANEL, MANY_ITEMS = 128 };
+enum { BLOCK = QN__PANEL * QN__PANEL, MANY_ITEMS = 128, MANY_TASKS = 64, MOST_INPUTS = 32 };
 
 /* How this step may sum a layer's partials. A partial is at most grain * |a| * |delta| in
  * magnitude, up to the rounding of its chain, which the factor covers; where that bound times the
@@ -297,10 +297,17 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     return bad;
 }
 
-/* Panels of inputs in one task. Those of integers are soon done with, but who is told of sums that
- * are complete counts tasks of one. */
-static uint32_t inputs_of_task(const qn__cpu_pass *pass) {
-    return pass->worker->bits && !pass->outlet ? 4 : 1;
+/* Panels of inputs in one task. Those of integers are soon done with, and in a large layer all its
+ * errors come from the third cache for each task anew, so there are few tasks where cores have
+ * enough of them. But who is told of sums that are complete counts tasks of one. */
+static uint32_t inputs_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    const uint32_t enough = MANY_TASKS * (uint32_t)pass->worker->threads;
+    uint32_t panels = 4;
+    if (!pass->worker->bits || pass->outlet)
+        return 1;
+    while (panels < MOST_INPUTS && qn__cpu_groups(l) * (l->in_panels / (2 * panels)) >= enough)
+        panels *= 2;
+    return panels;
 }
 
 /* A group of panels of outputs by some panels of inputs. Returns 1 when a number left its range. */
@@ -310,7 +317,7 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, c
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
     const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
-    const uint32_t left = l->in_panels - first, most = inputs_of_task(pass);
+    const uint32_t left = l->in_panels - first, most = inputs_of_task(pass, l);
     const uint32_t end = first + (left < most ? left : most);
     int bad = 0;
     for (uint32_t in = first; in < end; ++in)
@@ -331,7 +338,7 @@ void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const summing how = w->bits ? choose_whole(pass, layer) : choose(pass, layer);
-    const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass);
+    const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass, l);
     const int once = w->bits && !pass->outlet && pass->items > MANY_ITEMS;
     const qn__cpu_grid grid = {groups, (l->in_panels + inputs - 1) / inputs, !once};
     for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
