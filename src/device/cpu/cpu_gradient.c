@@ -269,8 +269,6 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
         else
             finish(pass, 1, rows, ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK,
                    l->weights, l->weight_slot, l->weight_sums);
-    for (uint32_t g = 0; w->bits && pass->update && g < panels; ++g)
-        qn__cpu_look_at_block(w, layer, out + g, in);
     return 0;
 }
 
@@ -302,7 +300,7 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
  * enough of them. But who is told of sums that are complete counts tasks of one. */
 static uint32_t inputs_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
     const uint32_t enough = MANY_TASKS * (uint32_t)pass->worker->threads;
-    uint32_t panels = 4;
+    uint32_t panels = QN__STRIP;
     if (!pass->worker->bits || pass->outlet)
         return 1;
     while (panels < MOST_INPUTS && qn__cpu_groups(l) * (l->in_panels / (2 * panels)) >= enough)
@@ -319,13 +317,18 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, c
     const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
     const uint32_t left = l->in_panels - first, most = inputs_of_task(pass, l);
     const uint32_t end = first + (left < most ? left : most);
+    const int packs = w->bits && pass->update;
     int bad = 0;
-    for (uint32_t in = first; in < end; ++in)
+    for (uint32_t in = first; in < end; ++in) {
         bad |= weights_task(pass, thread, layer, how, in, out, panels);
+        if (packs && (in + 1 == end || (in + 1) % QN__STRIP == 0))
+            for (uint32_t p = out; p < out + panels; ++p)
+                qn__cpu_strip_changed(w, layer, p, in / QN__STRIP);
+    }
     for (uint32_t p = out; first == 0 && p < out + panels && !pass->outlet; ++p)
         bad |= bias_task(pass, layer, p);
-    if (w->bits && pass->update)
-        qn__cpu_blocks_changed(w, layer, group, panels * (end - first));
+    if (packs)
+        qn__cpu_count_strips(w, layer, group, panels * ((end - first + QN__STRIP - 1) / QN__STRIP));
     return bad;
 }
 

@@ -13,7 +13,7 @@ int qn__cpu_take(qn__worker *w, int thread, uint32_t phase, qn__cpu_grid grid, u
         const uint32_t from = (uint32_t)((uint64_t)grid.columns * owner / threads);
         const uint32_t to = (uint32_t)((uint64_t)grid.columns * (owner + 1) / threads);
         const uint32_t tasks = (to - from) * grid.rows;
-        atomic_uint *taken = &w->counter[phase * threads + owner].taken;
+        atomic_uint *taken = &w->counter[phase * threads + owner].tasks;
         /* Looking first keeps the line shared once a range is used up. */
         if (atomic_load_explicit(taken, memory_order_relaxed) >= tasks)
             continue;
@@ -209,7 +209,7 @@ static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
 void qn__cpu_begin_phases(qn__worker *w) {
     const size_t counters = qn__cpu_phases(w->program) * (size_t)w->threads;
     for (size_t i = 0; i < counters; ++i)
-        atomic_store_explicit(&w->counter[i].taken, 0, memory_order_relaxed);
+        atomic_store_explicit(&w->counter[i].tasks, 0, memory_order_relaxed);
 }
 
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {

@@ -8,8 +8,8 @@
 
 enum {
     BLOCK = QN__PANEL * QN__PANEL,
-    TASK_PANELS = 16, /* panels of inputs in one task */
-    ALONE = 1 << 15   /* parameters that one core is sooner done with than others are woken */
+    TASK_PANELS = 4 * QN__STRIP, /* panels of inputs in one task */
+    ALONE = 1 << 15 /* parameters that one core is sooner done with than others are woken */
 };
 
 /* ------------------------------------------------------------------------------------- progress */
@@ -124,16 +124,15 @@ static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
 /* ------------------------------------------------------------------------------------ all blocks
  */
 
-/* A block whose weights change or, without totals, were loaded. */
-static void new_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
-                      uint32_t in) {
-    if (pass->totals)
-        update_block(pass, l, panel, in);
-    if (pass->worker->bits) {
-        const uint32_t layer = (uint32_t)(l - pass->worker->layer);
-        qn__cpu_look_at_block(pass->worker, layer, panel, in);
-        qn__cpu_blocks_changed(pass->worker, layer, panel / QN__OUT_GROUP, 1);
-    }
+/* In integer arithmetic: what follows when the weights of a task are new. */
+static void new_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                        uint32_t first, uint32_t end) {
+    qn__worker *w = pass->worker;
+    const uint32_t layer = (uint32_t)(l - w->layer), strip = first / QN__STRIP;
+    const uint32_t strips = (end - first + QN__STRIP - 1) / QN__STRIP;
+    for (uint32_t s = strip; s < strip + strips; ++s)
+        qn__cpu_strip_changed(w, layer, panel, s);
+    qn__cpu_count_strips(w, layer, panel / QN__OUT_GROUP, strips);
 }
 
 static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
@@ -144,8 +143,10 @@ static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t 
     for (uint32_t in = first; in < end; ++in)
         if (pass->into)
             collect_block(pass, l, panel, in);
-        else
-            new_block(pass, l, panel, in);
+        else if (pass->totals)
+            update_block(pass, l, panel, in);
+    if (!pass->into && pass->worker->bits)
+        new_weights(pass, l, panel, first, end);
     if (row == 0 && pass->into)
         collect_biases(pass, l, panel);
     else if (row == 0 && pass->totals)

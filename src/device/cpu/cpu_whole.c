@@ -29,34 +29,50 @@ static uint32_t panels_of(const qn__cpu_layer *l, uint32_t group) {
     return left < QN__OUT_GROUP ? left : QN__OUT_GROUP;
 }
 
+/* All of a panel, once every strip is new. What the strips packed stands where no exponent has
+ * changed, which is so but for a few columns in many steps. */
 static void pack_panel(const qn__worker *w, const qn__cpu_layer *l, uint32_t panel) {
     const qn__cpu_whole *whole = &l->whole;
-    const uint32_t *block = whole->block_greatest + (size_t)panel * l->in_panels * QN__PANEL;
+    const uint32_t strips = qn__cpu_strips(l);
+    const uint32_t *strip = whole->strip_greatest + (size_t)panel * strips * QN__PANEL;
+    float *factor = whole->factor + (size_t)panel * QN__PANEL;
     float *inverse = whole->inverse + (size_t)panel * QN__PANEL;
+    float before[QN__PANEL];
     uint32_t greatest[QN__PANEL] = {0};
-    for (uint32_t in = 0; in < l->in_panels; ++in, block += QN__PANEL)
+    for (uint32_t s = 0; s < strips; ++s, strip += QN__PANEL)
         for (uint32_t c = 0; c < QN__PANEL; ++c)
-            greatest[c] = block[c] > greatest[c] ? block[c] : greatest[c];
-    qn__cpu_block_scales(w->bits, QN__PANEL, greatest, whole->factor + (size_t)panel * QN__PANEL,
-                         inverse);
+            greatest[c] = strip[c] > greatest[c] ? strip[c] : greatest[c];
+    memcpy(before, inverse, sizeof before);
+    qn__cpu_block_scales(w->bits, QN__PANEL, greatest, factor, inverse);
+    if (w->kernels->fixed->right_part && memcmp(before, inverse, sizeof before) == 0)
+        return;
     w->kernels->fixed->right(w->bits, l->layer->in,
                              l->weights + (size_t)panel * l->in_panels * BLOCK, inverse,
                              (char *)whole->right + panel * whole->right_size);
 }
 
-void qn__cpu_look_at_block(const qn__worker *w, uint32_t layer, uint32_t out, uint32_t in) {
+void qn__cpu_strip_changed(const qn__worker *w, uint32_t layer, uint32_t out, uint32_t strip) {
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t block = (size_t)out * l->in_panels + in;
-    uint32_t *greatest = l->whole.block_greatest + block * QN__PANEL;
+    const qn__cpu_whole *whole = &l->whole;
+    const qn__cpu_integers *fixed = w->kernels->fixed;
+    const uint32_t first = strip * QN__STRIP * QN__PANEL, left = l->layer->in - first;
+    const uint32_t rows = left < QN__STRIP * QN__PANEL ? left : QN__STRIP * QN__PANEL;
+    const float *weights = l->weights + ((size_t)out * l->in_panels + strip * QN__STRIP) * BLOCK;
+    uint32_t *greatest =
+        whole->strip_greatest + ((size_t)out * qn__cpu_strips(l) + strip) * QN__PANEL;
     memset(greatest, 0, QN__PANEL * sizeof *greatest);
-    w->kernels->greatest_columns(QN__PANEL, l->weights + block * BLOCK, greatest);
+    w->kernels->greatest_columns(rows, weights, greatest);
+    if (fixed->right_part)
+        fixed->right_part(w->bits, l->layer->in, first, rows, weights,
+                          whole->inverse + (size_t)out * QN__PANEL,
+                          (char *)whole->right + out * whole->right_size);
 }
 
-void qn__cpu_blocks_changed(qn__worker *w, uint32_t layer, uint32_t group, uint32_t blocks) {
+void qn__cpu_count_strips(qn__worker *w, uint32_t layer, uint32_t group, uint32_t strips) {
     const qn__cpu_layer *l = &w->layer[layer];
-    const uint32_t all = panels_of(l, group) * l->in_panels;
-    atomic_uint *changed = &l->whole.changed[group];
-    if (atomic_fetch_add_explicit(changed, blocks, memory_order_acq_rel) + blocks < all)
+    const uint32_t all = panels_of(l, group) * qn__cpu_strips(l);
+    atomic_uint *changed = &l->whole.changed[group].tasks;
+    if (atomic_fetch_add_explicit(changed, strips, memory_order_acq_rel) + strips < all)
         return;
     atomic_store_explicit(changed, 0, memory_order_relaxed);
     for (uint32_t p = 0; p < panels_of(l, group); ++p)
@@ -66,7 +82,7 @@ void qn__cpu_blocks_changed(qn__worker *w, uint32_t layer, uint32_t group, uint3
 void qn__cpu_begin_changes(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers && w->bits; ++i)
         for (uint32_t g = 0; g < qn__cpu_groups(&w->layer[i]); ++g)
-            atomic_store_explicit(&w->layer[i].whole.changed[g], 0, memory_order_relaxed);
+            atomic_store_explicit(&w->layer[i].whole.changed[g].tasks, 0, memory_order_relaxed);
 }
 
 void qn__cpu_pack_turned(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {

@@ -15,6 +15,9 @@
 struct qn__cpu_pass;
 struct qn__cpu_core;
 struct qn__cpu_layer;
+struct qn__cpu_counter;
+
+enum { QN__STRIP = 4 }; /* panels of inputs whose weights are packed together: 64 depths */
 
 enum { QN__BYTE_PANEL = QN__PANEL * QN__PANEL }; /* bytes of 16 items in a panel */
 
@@ -60,13 +63,12 @@ typedef struct qn__cpu_plan {
 typedef struct qn__cpu_whole {
     size_t right_size, turned_size; /* bytes of one panel */
     void *right;                    /* weights: out_panels panels, as deep as there are inputs */
-    void *turned;            /* in_panels panels, as deep as there are outputs; not in layer 0 */
-    float *factor, *inverse; /* 2^tw and 2^-tw of each output */
-    uint32_t
-        *block_greatest;  /* out_panels x in_panels x 16: of each column of a block of 16 x 16 */
-    atomic_uint *changed; /* blocks of each group of panels that have new weights */
-    qn__cpu_rows input;   /* 15.4 */
-    qn__cpu_rows error;   /* 15.5: `left` is c, `greatest` of delta */
+    void *turned;             /* in_panels panels, as deep as there are outputs; not in layer 0 */
+    float *factor, *inverse;  /* 2^tw and 2^-tw of each output */
+    uint32_t *strip_greatest; /* out_panels x qn__cpu_strips x 16: of each column of a strip */
+    struct qn__cpu_counter *changed; /* strips of each group of panels that have new weights */
+    qn__cpu_rows input;              /* 15.4 */
+    qn__cpu_rows error;              /* 15.5: `left` is c, `greatest` of delta */
     /* Operands of 15.6, a panel `operands` bytes behind the other: of inputs, of errors. */
     size_t operands;
     void *input_items, *error_items;
@@ -80,12 +82,15 @@ size_t qn__cpu_operands(const qn__cpu_integers *fixed, int bits, uint32_t batch,
 void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
                           float *inverse);
 
-/* The block of weights (out, in), in panels, is new: notes its greatest magnitudes. */
-void qn__cpu_look_at_block(const qn__worker *worker, uint32_t layer, uint32_t out, uint32_t in);
-/* So many more blocks of a group of panels of outputs are new and were looked at: who brings the
- * last of a group packs it. */
-void qn__cpu_blocks_changed(qn__worker *worker, uint32_t layer, uint32_t group, uint32_t blocks);
-/* No block is counted as changed. */
+/* Weights between panel `out` of outputs and QN__STRIP panels of inputs, those from QN__STRIP *
+ * strip on, are new: notes their greatest magnitudes and, while they are in the first cache, packs
+ * them with the exponents that their columns had before, which mostly are those that they will
+ * have. */
+void qn__cpu_strip_changed(const qn__worker *worker, uint32_t layer, uint32_t out, uint32_t strip);
+/* So many more strips of a group of panels of outputs are new and were looked at: who brings the
+ * last of a group sees to its exponents and to what they were wrong for. */
+void qn__cpu_count_strips(qn__worker *worker, uint32_t layer, uint32_t group, uint32_t strips);
+/* No strip is counted as changed. */
 void qn__cpu_begin_changes(qn__worker *worker);
 /* All weights are new. */
 void qn__cpu_pack_weights(qn__worker *worker);

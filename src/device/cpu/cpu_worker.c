@@ -56,8 +56,8 @@ static void carve_whole(arena *a, const qn__worker *w, uint32_t index) {
     whole->turned = index ? carve(a, l->in_panels, whole->turned_size) : NULL;
     whole->factor = carve(a, outputs, sizeof(float));
     whole->inverse = carve(a, outputs, sizeof(float));
-    whole->block_greatest = carve(a, outputs * l->in_panels, sizeof(uint32_t));
-    whole->changed = carve(a, qn__cpu_groups(l), sizeof(atomic_uint));
+    whole->strip_greatest = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
+    whole->changed = carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
     if (index)
         carve_rows(a, w, l->layer->in, &whole->input);
     carve_rows(a, w, l->layer->out, &whole->error);

@@ -52,9 +52,11 @@ typedef struct qn__cpu_core {
     qn__cpu_plan plan;
 } qn__cpu_core;
 
-/* How many tasks of a thread's range are taken, on a cache line of its own. */
+/* How many tasks of a range are taken or over, two cache lines away from the next such number:
+ * processors fetch lines in pairs. */
 typedef struct qn__cpu_counter {
-    _Alignas(64) atomic_uint taken;
+    _Alignas(64) atomic_uint tasks;
+    char apart[128 - sizeof(atomic_uint)];
 } qn__cpu_counter;
 
 /* The tasks of a phase: a grid. Each thread begins with the columns that are its own, the same ones
@@ -119,6 +121,11 @@ static inline size_t qn__cpu_stride(uint32_t items) {
 /* Groups of panels of outputs: the columns of the gradient's grid. */
 static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
     return (layer->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
+}
+
+/* Strips of inputs of integer arithmetic. */
+static inline uint32_t qn__cpu_strips(const qn__cpu_layer *layer) {
+    return (layer->in_panels + QN__STRIP - 1) / QN__STRIP;
 }
 
 /* Phases that a pass has at most. */
