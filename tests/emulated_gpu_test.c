@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "emulated_gpu/emulated_gpu.h"
+#include "emulated_gpu/emulated_matrix.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,6 +118,97 @@ static void test_lanes_that_miss_a_barrier_are_found(void **state) {
     qn_emulated_launch(&kernel, groups, LANES, arguments);
 }
 
+/* Operands of a matrix instruction, 16 x 32 by 32 x 8, and what each of two warps makes of them, in
+ * the order that the PTX ISA gives for m16n8k32 and for the m8n8k16 in its quarters. */
+enum { M = 16, N = 8, K = 32 };
+static int8_t factor[2][M][K], other[2][K][N];
+static int32_t product[2][M][N];
+
+static int32_t word_of(const int8_t *first, uint32_t stride) {
+    uint32_t word = 0;
+    for (uint32_t i = 0; i < 4; ++i)
+        word |= (uint32_t)(uint8_t)first[i * stride] << 8 * i;
+    return (int32_t)word;
+}
+
+static void multiply(void *const *arguments) {
+    const uint32_t warp = qn_emulated_now.lane / 32, lane = qn_emulated_now.lane % 32;
+    const uint32_t group = lane / 4, in_group = lane % 4;
+    int32_t a[4], b[2], d[4] = {1, 2, 3, 4};
+    for (uint32_t i = 0; i < 4; ++i)
+        a[i] = word_of(
+            &factor[warp][i % 2 ? group + 8 : group][i < 2 ? in_group * 4 : in_group * 4 + 16], 1);
+    for (uint32_t i = 0; i < 2; ++i)
+        b[i] = word_of(&other[warp][in_group * 4 + 16 * i][group], N);
+    qn_matrix_begin(a, b);
+    if (*(const uint32_t *)arguments[0]) {
+        qn_matrix_part(d, &a[0], &b[0]);
+        qn_matrix_part(d, &a[2], &b[1]);
+        qn_matrix_part(d + 2, &a[1], &b[0]);
+        qn_matrix_part(d + 2, &a[3], &b[1]);
+    } else {
+        qn_matrix_whole(d, a, b);
+    }
+    qn_matrix_end();
+    for (uint32_t i = 0; i < 4; ++i)
+        product[warp][i < 2 ? group : group + 8][in_group * 2 + i % 2] = d[i] - (int32_t)i - 1;
+}
+
+static void test_matrix_instructions(void **state) {
+    (void)state;
+    const qn_emulated_kernel kernel = {"multiply", "u", multiply};
+    const uint32_t groups[3] = {1, 1, 1};
+    uint32_t random = 1;
+    for (uint32_t i = 0; i < 2 * M * K; ++i)
+        (&factor[0][0][0])[i] = (int8_t)((random = random * 1664525u + 1013904223u) >> 24);
+    for (uint32_t i = 0; i < 2 * K * N; ++i)
+        (&other[0][0][0])[i] = (int8_t)((random = random * 1664525u + 1013904223u) >> 24);
+    memset(factor[1][5], 0x80, K);
+    memset(factor[0][9], 0, K);
+    for (uint32_t quarters = 0; quarters < 2; ++quarters) {
+        void *const arguments[] = {&quarters};
+        memset(product, 0x55, sizeof product);
+        qn_emulated_launch(&kernel, groups, LANES, arguments);
+        for (int warp = 0; warp < 2; ++warp)
+            for (int m = 0; m < M; ++m)
+                for (int n = 0; n < N; ++n) {
+                    int32_t want = 0;
+                    for (int k = 0; k < K; ++k)
+                        want += factor[warp][m][k] * other[warp][k][n];
+                    assert_int_equal(product[warp][m][n], want);
+                }
+    }
+}
+
+/* Two pieces are under way; waiting for all but one finds the first, and the second is not there.
+ */
+static void copy(void *const *arguments) {
+    _Alignas(16) static int32_t from[8] = {1, 2, 3, 4, 5, 6, 7, 8}, to[12];
+    uint32_t *found = *(uint32_t *const *)arguments[0];
+    memset(to, 0xff, sizeof to);
+    qn_copy(to, from, 1);
+    qn_copy(to + 8, from, 0);
+    qn_copies_end();
+    qn_copy(to + 4, from + 4, 1);
+    qn_copies_end();
+    found[0] = to[0] == -1 && to[8] == -1;
+    qn_copies_wait(1);
+    found[1] = to[0] == 1 && to[3] == 4 && to[4] == -1 && to[8] == 0 && to[11] == 0;
+    qn_copies_wait(0);
+    found[2] = to[4] == 5 && to[7] == 8;
+}
+
+static void test_copies_are_there_when_they_are_waited_for(void **state) {
+    (void)state;
+    const qn_emulated_kernel kernel = {"copy", "M", copy};
+    const uint32_t groups[3] = {1, 1, 1};
+    uint32_t found[3] = {0}, *place = found;
+    void *const arguments[] = {&place};
+    qn_emulated_launch(&kernel, groups, 1, arguments);
+    for (int i = 0; i < 3; ++i)
+        assert_int_equal(found[i], 1);
+}
+
 static void test_kernels_are_found_by_name(void **state) {
     (void)state;
     assert_non_null(qn_emulated_find("qn_forward_small"));
@@ -129,6 +221,8 @@ int main(void) {
         cmocka_unit_test(test_lanes_meet_at_barriers),
         cmocka_unit_test(test_a_missing_barrier_shows),
         cmocka_unit_test(test_lanes_that_miss_a_barrier_are_found),
+        cmocka_unit_test(test_matrix_instructions),
+        cmocka_unit_test(test_copies_are_there_when_they_are_waited_for),
         cmocka_unit_test(test_kernels_are_found_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ typedef struct emulated_plan {
     uint64_t refuse;  /* allocations of at least so many bytes fail although they fit; 0: none */
     uint64_t fail_at; /* the call, counted from 1, at which the device fails for good; 0: never */
     uint32_t units;
-    int atomics;
+    int atomics, matrix;
 } emulated_plan;
 
 typedef struct emulated_counts {
@@ -73,7 +73,8 @@ static qn_status emulated_open(uint32_t index, uint32_t products, const qn_compu
     (*out)->facts.largest = plan.largest;
     (*out)->facts.atomics = plan.atomics;
     (*out)->recording = -1;
-    (*out)->products = products;
+    (*out)->products = products | (plan.matrix ? QN_WITH_MATRIX : QN_WITH_LARGE);
+    (*out)->facts.matrix = plan.matrix;
     return QN_OK;
 }
 

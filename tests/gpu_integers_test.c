@@ -20,7 +20,7 @@
 /* With three digits of 63, sums of three products leave 32 bits behind 180,400 numbers. */
 enum { LENGTH = 200032, WORDS = LENGTH / 4, DIGITS = 3, VALUE = 63 * (1 + 128 + 128 * 128) };
 
-static uint32_t left[DIGITS * WORDS], right[DIGITS * WORDS];
+static _Alignas(16) uint32_t left[DIGITS * WORDS], right[DIGITS * WORDS];
 static qn_step step;
 
 /* One row of each operand, all numbers VALUE, of the right one with `sign`. */
@@ -65,6 +65,14 @@ static void test_long_forward(void **state) {
     }
 }
 
+/* Lanes of a group of a kernel. */
+static uint32_t lanes_of(const char *name) {
+    int k = 0;
+    while (strcmp(qn__kernel_shape_of((qn__kernel)k)->name, name) != 0)
+        ++k;
+    return qn__kernel_shape_of((qn__kernel)k)->lanes[0];
+}
+
 /* The gradient of layer 6, one weight, in grains of step.grain items with these greatest magnitudes
  * of the inputs and, behind them, of the errors. Returns the status; *sum is the weight's. */
 static uint32_t gradient(const char *name, const uint32_t *greatest, int64_t *sum) {
@@ -79,7 +87,7 @@ static uint32_t gradient(const char *name, const uint32_t *greatest, int64_t *su
                                (void *)&none,      (void *)&one,       (void *)&one,
                                (void *)&layer,     (void *)&zero,      (void *)&grains,
                                (void *)&limit,     (void *)&one,       (void *)&zero};
-    run(name, 128, arguments);
+    run(name, lanes_of(name), arguments);
     *sum = sums[0];
     return status.bad_layer;
 }
@@ -100,16 +108,18 @@ static void test_long_gradient(void **state) {
  * whatever its integers are: here they are zeros, with which no sum leaves its range. */
 static void test_blocks_that_are_not_finite(void **state) {
     static const char *const kernels[] = {
-        "qn_whole_gradient_i7_small", "qn_whole_gradient_i14_small", "qn_whole_gradient_i21_small"};
+        "qn_whole_gradient_i7_small",         "qn_whole_gradient_i14_small",
+        "qn_whole_gradient_i21_small",        "qn_whole_gradient_i7_matrix_small",
+        "qn_whole_gradient_i14_matrix_small", "qn_whole_gradient_i21_matrix_small"};
     static const uint32_t bad[] = {0x7f800000, 0x7fc00000};
     enum { GRAINS = 3 };
     int64_t sum;
     (void)state;
     memset(left, 0, sizeof left);
     memset(right, 0, sizeof right);
-    step.grain = 4;
+    step.grain = 16; /* what matrix instructions take */
     step.items = GRAINS * step.grain;
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < 6; ++k)
         for (int at = -1; at < 2 * GRAINS; ++at)
             for (int value = 0; value < 2; ++value) {
                 uint32_t greatest[2 * GRAINS];
@@ -119,11 +129,25 @@ static void test_blocks_that_are_not_finite(void **state) {
             }
 }
 
+/* Two grains with the same exponents, each of which fits 32 bits, and both do not. */
+static void test_long_gradient_by_matrix_instructions(void **state) {
+    (void)state;
+    const uint32_t t0 = greatest_of_zero(), greatest[4] = {t0, t0, t0, t0};
+    int64_t got = 0;
+    fill(-1);
+    step.items = LENGTH;
+    step.grain = LENGTH / 2;
+    assert_true(step.grain % 32 == 16 && (int64_t)LENGTH * 3 * 63 * 63 > INT32_MAX);
+    assert_int_equal(gradient("qn_whole_gradient_i21_matrix_small", greatest, &got), 0);
+    assert_true(got == -(int64_t)LENGTH * VALUE * VALUE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_forward),
         cmocka_unit_test(test_long_gradient),
         cmocka_unit_test(test_blocks_that_are_not_finite),
+        cmocka_unit_test(test_long_gradient_by_matrix_instructions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,7 @@ static void test_every_way_gives_the_reference_bytes(void **state) {
         driver = below(&c, 2) ? &recording : &one_by_one;
         plan.units = one_of(&c, units, sizeof units / sizeof *units);
         plan.atomics = below(&c, 2) != 0;
+        plan.matrix = below(&c, 2) != 0;
         const uint32_t luck = below(&c, 3);
         if (luck == 0)
             plan.memory = memory_for(&c, below(&c, 64));

@@ -64,7 +64,8 @@ def absence(run_quern):
 
 # ---------------------------------------------------------------- the same bytes
 
-@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 12), ("capability=75", 25)])
+@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 12), ("capability=75", 25),
+                                         ("matrix=1", 9)])
 def test_conformance(fakes, gpu, plan, cases):
     gpu(plan)
     run_conformance(fakes.parent, "release", cases)
@@ -158,7 +159,7 @@ def test_the_real_compiler(quern, gpu, files, tmp_path, monkeypatch, capability,
     digest = recipes.train([quern], name, files, tmp_path / "model", "--devices", "cuda:0")
     assert digest == recipes.table()[name]
     cached = [f.read_bytes() for f in (tmp_path / "cache").rglob("*") if f.is_file()]
-    assert (b"qn_whole_errors_i14_large" in cached[0]) == (name == "i14-unit-0")
+    assert (b"qn_whole_errors_i14_matrix_large" in cached[0]) == (name == "i14-unit-0")
     assert (b"qn_errors_large" in cached[0]) == (name == "adam")
     assert len(cached) == 1 and (b"\x7fELF" if capability == 90 else b".target sm_") in cached[0]
 
@@ -275,6 +276,19 @@ def test_refused(quern, run_quern, gpu, files, tmp_path, plan, nvrtc, says):
     digest = recipes.train([quern], "relu", files, tmp_path / "model",
                            "--devices", "auto")
     assert digest == recipes.table()["relu"]
+
+
+@pytest.mark.parametrize("plan", ["", "capability=75", "matrix=1"])
+@pytest.mark.parametrize("name", ["i7-adamw", "i14-deep-dropout", "i21-batch-300-grain-1"])
+def test_matrix_instructions(run_quern, gpu, files, tmp_path, plan, name):
+    """They are used where the self-test finds them right; where it does not, the device goes on
+    without, and that is told."""
+    gpu(plan)
+    done = run_quern("train", *words(name, files), "--devices", "cuda:0", "-o", tmp_path / "model")
+    assert recipes.sha256(tmp_path / "model") == recipes.table()[name]
+    told = re.search("note: cuda:0 .* goes on without matrix instructions for integers: "
+                     ".*multiply integers wrongly", done.stderr)
+    assert bool(told) == (plan == "matrix=1"), done.stderr
 
 
 # ---------------------------------------------------------------- what fails in mid-job

@@ -23,8 +23,9 @@ ARCHS = [75, 80, 90, "newest"]
 
 # At most so many registers a lane: what lets two groups of 256 lanes, of GRADIENT three of 128,
 # share a processor, and keeps the kernels that are no products from crowding it. Of the products of
-# integers those of one and two digits do so; the large ones of gradients fill a processor alone.
-MOST_REGISTERS = {"qn_forward": 128, "qn_errors": 128, "qn_gradient": 168,
+# integers those of one and two digits do so; the large ones of gradients fill a processor alone, and so
+# do large ones by matrix instructions.
+MOST_REGISTERS = {"matrix_large": 255, "matrix_small": 232, "qn_forward": 128, "qn_errors": 128, "qn_gradient": 168,
                   "qn_whole_gradient": 255, "qn_whole_forward_i21": 192, "qn_whole_errors_i21": 192,
                   "qn_whole": 128, "": 64}
 
@@ -111,7 +112,7 @@ def options():
 
 
 @functools.cache
-def compiled(arch, changed=(), products=15):
+def compiled(arch, changed=(), products=63):
     """PTX of the text; `changed` maps options of the library to others, for tests of the tests."""
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
     arch = newest() if arch == "newest" else arch
@@ -152,13 +153,16 @@ def folder(tmp_path_factory):
 
 # Bits of QN_PRODUCTS (src/kernels/step.h).
 PRODUCTS = {"F32": 1, "I7": 2, "I14": 4, "I21": 8, "INTEGERS": 14, "ALL": 15}
+TILES = {"LARGE": 16, "MATRIX": 32}
 
 
-def kernels_of_the_host(products=15):
+def kernels_of_the_host(products=63):
     """Names of the kernels that the CUDA backend launches, from the table of shapes."""
     source = (builds.ROOT / "src" / "kernels" / "kernels.c").read_text()
-    names = re.findall(r'\{"(qn_\w+)",[^{]*\{\d+, \d+\},[^}]*QN_WITH_(\w+)\}', source)
-    return [n for n, to in names if not n.endswith("_vector") and PRODUCTS[to] & products]
+    names = re.findall(r'\{"(qn_\w+)",[^{]*\{\d+, \d+\},[^}]*?QN_WITH_(\w+)'
+                       r'(?:\s*\|\s*QN_WITH_(\w+))?\}', source)
+    return [n for n, to, tiles in names if not n.endswith("_vector") and PRODUCTS[to] & products
+            and (not tiles or TILES[tiles] & products)]
 
 
 def kernels_in(ptx):
@@ -206,7 +210,18 @@ def test_ptx(arch):
     for name in found:  # the rounding of each operation is there to be seen
         if name.startswith(("qn_forward", "qn_errors", "qn_gradient")):
             assert found[name].count("fma.rn.f32") >= 100, name
-        if name.startswith("qn_whole"):
+        if "_matrix_" in name:
+            # Each 16 rows by 8 columns of a warp, in quarters where there is nothing larger.
+            done = [w for w in found[name] if w.startswith("mma.sync.aligned.m")]
+            word = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32" if arch == 75 else \
+                "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+            digits = next(d for arith, d in DIGITS.items() if f"_{arith}_" in name)
+            tiles = 4 if digits == 3 else 8
+            tiles *= 2 if name.endswith("_large") else 1
+            assert set(done) == {word}, name
+            assert len(done) == digits ** 2 * tiles * (4 if arch == 75 else 1), name
+            assert arch == 75 or "cp.async.cg.shared.global" in found[name], name
+        elif name.startswith("qn_whole"):
             numbers = 16 if name.endswith("_large") else 4
             digits = next(d for arith, d in DIGITS.items() if f"_{arith}_" in name)
             assert found[name].count("dp4a.s32.s32") % (numbers * digits ** 2) == 0, name
@@ -215,7 +230,7 @@ def test_ptx(arch):
     assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_update"])
 
 
-@pytest.mark.parametrize("products", [1, 4])
+@pytest.mark.parametrize("products", [1, 4 + 16, 4 + 32])
 def test_programs(products):
     """A program has what its arithmetic needs, and no kernel more."""
     found = kernels_in(compiled(90, (), products))
@@ -260,7 +275,8 @@ def test_registers(arch, folder):
     print(f"sm_{arch}: " + ", ".join(f"{n[3:]} {r}" for n, (r, _, _) in sorted(found.items())))
     for name, (registers, stack, spills) in found.items():
         assert spills == 0 and stack == 0, f"{name}: {stack} bytes of stack, {spills} of spills"
-        bound = next(b for begin, b in MOST_REGISTERS.items() if name.startswith(begin))
+        bound = next(b for part, b in MOST_REGISTERS.items()
+                     if name.startswith(part) or name.endswith(part) and part)
         assert registers <= bound, f"{name}: {registers} registers"
 
 
@@ -293,5 +309,7 @@ def test_machine_code(arch, folder):
             assert divides or ".FTZ" not in word, f"{name}: {word}"
         if name.startswith(("qn_forward", "qn_errors", "qn_gradient")):
             assert "FFMA" in words, name
-        if name.startswith("qn_whole"):
+        if "_matrix_" in name:
+            assert any(w.startswith("IMMA.") for w in words), name
+        elif name.startswith("qn_whole"):
             assert any(w.startswith("IDP.4A.S8.S8") for w in words), name

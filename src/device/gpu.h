@@ -38,6 +38,7 @@ typedef struct qn__gpu_facts {
     uint64_t memory;  /* bytes in all */
     uint64_t largest; /* bytes of the largest single piece */
     int atomics;      /* 1: 64-bit integers can be added atomically (slices of GRADIENT) */
+    int matrix;       /* 1: the program has products of integers by matrix instructions */
 } qn__gpu_facts;
 
 enum { QN__GPU_SLOTS = 8 }; /* words on their way down at the same time */
@@ -122,6 +123,12 @@ qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn
  * scalar reference, bit for bit. QN_UNSUPPORTED names what the device gets wrong: "flushes
  * subnormal numbers to zero", "has no fma of its own or a wrong one". */
 qn_status qn__gpu_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error *err);
+
+/* The same for a program that has products by matrix instructions (QN_WITH_MATRIX): each kernel of
+ * these in `products`, on words of the greatest digits and of random ones, with rows, columns, sums
+ * and grains that fill no tile. */
+qn_status qn__gpu_selftest_products(const qn__gpu_driver *driver, qn__gpu *gpu, uint32_t products,
+                                    qn_error *err);
 
 /* Cache of built programs: a folder of files named by the SHA-256 of `key`, which must name
  * everything that the program depends on (text's digest, options, device, driver). Files carry

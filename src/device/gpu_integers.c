@@ -21,19 +21,47 @@ typedef struct product {
     uint32_t groups[3];
 } product;
 
-static uint64_t tiles_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
+/* Sets *best to a variant that takes less time than it. */
+static void try_variant(const qn__worker *w, qn__kernel kernel, uint64_t rows, uint64_t columns,
+                        uint64_t *least, product *best) {
     const qn__kernel_shape *s = qn__kernel_shape_of(kernel);
-    return qn__gpu_pieces(rows, s->tile_rows) * qn__gpu_pieces(columns, s->tile_columns);
+    const uint64_t tiles =
+        qn__gpu_pieces(rows, s->tile_rows) * qn__gpu_pieces(columns, s->tile_columns);
+    const uint64_t cost = qn__gpu_cost(w, kernel, tiles);
+    if (tiles > INT32_MAX || cost >= *least)
+        return;
+    *least = cost;
+    *best = (product){kernel, {(uint32_t)tiles, 1, 1}};
 }
 
-/* `first` is the large variant for one digit; those for more digits follow it in pairs. */
-static product choose(const qn__worker *w, qn__kernel first, uint64_t rows, uint64_t columns) {
-    const qn__kernel large = (qn__kernel)(first + 2 * (w->bits / 7 - 1));
-    const qn__kernel small = (qn__kernel)(large + 1);
-    const uint64_t few = tiles_of(large, rows, columns), many = tiles_of(small, rows, columns);
-    const int fine =
-        many <= INT32_MAX && qn__gpu_cost(w, small, many) < qn__gpu_cost(w, large, few);
-    return (product){fine ? small : large, {(uint32_t)(fine ? many : few), 1, 1}};
+/* The variants of a product for one digit; those for more digits follow them, as many each. */
+typedef struct variants {
+    qn__kernel large; /* and the small one */
+    qn__kernel matrix;
+    uint32_t matrices; /* how many there are: a large and a small one, or one */
+} variants;
+
+static const variants forward = {QN__K_WHOLE_FORWARD_I7_LARGE, QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE,
+                                 2};
+static const variants backward = {QN__K_WHOLE_ERRORS_I7_LARGE, QN__K_WHOLE_ERRORS_I7_MATRIX_LARGE,
+                                  2};
+static const variants gradient = {QN__K_WHOLE_GRADIENT_I7_LARGE,
+                                  QN__K_WHOLE_GRADIENT_I7_MATRIX_SMALL, 1};
+
+/* `suits` 0: matrix instructions cannot take the product's sums. */
+static product choose(const qn__worker *w, const variants *v, int suits, uint64_t rows,
+                      uint64_t columns) {
+    const uint32_t before = w->bits / 7 - 1, matrices = suits ? v->matrices : 0;
+    const qn__kernel large = (qn__kernel)(v->large + 2 * before), small = (qn__kernel)(large + 1);
+    uint64_t least = UINT64_MAX;
+    product best = {small, {0, 1, 1}};
+    if (!w->facts->matrix)
+        try_variant(w, large, rows, columns, &least, &best);
+    for (uint32_t i = 0; w->facts->matrix && i < matrices; ++i)
+        try_variant(w, (qn__kernel)(v->matrix + v->matrices * before + i), rows, columns, &least,
+                    &best);
+    try_variant(w, small, rows, columns, &least, &best);
+    return best;
 }
 
 /* Places in greatest_grains. */
@@ -102,7 +130,8 @@ static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = pass->training && l->dropped.bytes;
-    const product p = choose(w, QN__K_WHOLE_FORWARD_I7_LARGE, pass->items, l->layer->out);
+    const product p =
+        choose(w, &forward, l->layer->in <= QN_MATRIX_DEPTH, pass->items, l->layer->out);
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, &w->fixed_items);
@@ -141,7 +170,8 @@ void qn__gpu_launch_whole_errors(qn__gpu_pass *pass, uint32_t i) {
               QN_FIX_GRAINS | product_of_errors);
     if (i == 0)
         return;
-    const product p = choose(w, QN__K_WHOLE_ERRORS_I7_LARGE, pass->items, l->layer->in);
+    const product p =
+        choose(w, &backward, l->layer->out <= QN_MATRIX_DEPTH, pass->items, l->layer->in);
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, &w->fixed_items);
@@ -173,11 +203,16 @@ static void fix_grains(qn__gpu_pass *pass, const qn__gpu_memory *from, const qn_
                         grains * qn__gpu_pieces(grain, 32) * qn__gpu_pieces(columns, 32), &c);
 }
 
+/* Whether matrix instructions can take the grains: their words are brought by fours. */
+static int grains_suit(const qn__program *p) {
+    return qn__gpu_pieces(p->grain, 4) % 4 == 0 && p->grain <= QN_MATRIX_DEPTH;
+}
+
 /* 15.6 */
 void qn__gpu_launch_whole_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    product p = choose(w, QN__K_WHOLE_GRADIENT_I7_LARGE, l->layer->in, l->layer->out);
+    product p = choose(w, &gradient, grains_suit(w->program), l->layer->in, l->layer->out);
     fix_grains(pass, qn__gpu_input_of(pass, i), &w->fixed_inputs, l->layer->in,
                inputs_place(pass, i));
     fix_grains(pass, qn__gpu_errors_of(w, i), &w->fixed_errors, l->layer->out,

@@ -37,11 +37,14 @@ static product product_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
 enum { MOST_DOWN = 65535 };
 
 /* The tiles that one processor has to work off, each its chains and what reading both factors costs
- * beside them, more where a lane has few chains. One whose grid is too large takes for ever. */
+ * beside them, more where a lane has few chains; matrix instructions take an eighth. One whose grid
+ * is too large takes for ever. */
 uint64_t qn__gpu_cost(const qn__worker *w, qn__kernel kernel, uint64_t tiles) {
     const qn__kernel_shape *s = qn__kernel_shape_of(kernel);
     const uint64_t turns = (tiles + w->facts->units - 1) / w->facts->units;
-    return turns * ((uint64_t)s->tile_rows * s->tile_columns + (uint64_t)4 * s->lanes[0]);
+    const uint64_t results = (uint64_t)s->tile_rows * s->tile_columns;
+    const uint64_t work = s->products & QN_WITH_MATRIX ? results / 8 : results;
+    return turns * (work + (uint64_t)4 * s->lanes[0]);
 }
 
 static uint64_t cost(const qn__worker *w, const product *p) {

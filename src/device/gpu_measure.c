@@ -101,9 +101,11 @@ static qn_status measure_integers(const qn__gpu_driver *driver, qn__gpu *gpu, in
                                   uint32_t n, const qn__gpu_memory memory[3],
                                   const qn__gpu_memory *step, double *seconds, double *rate,
                                   qn_error *err) {
+    const int first = driver->facts(gpu)->matrix ? QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE
+                                                 : QN__K_WHOLE_FORWARD_I7_LARGE;
     task t = {.driver = driver,
               .gpu = gpu,
-              .kernel = (qn__kernel)(QN__K_WHOLE_FORWARD_I7_LARGE + 2 * (digits - 1)),
+              .kernel = (qn__kernel)(first + 2 * (digits - 1)),
               .groups = {1, 1, 1},
               .result = &memory[2]};
     const qn__kernel_shape *shape = qn__kernel_shape_of(t.kernel);

@@ -1,4 +1,4 @@
-/* What makes words (fixed.cl) of batch arrays and weights, and finds the blocks' greatest magnitudes. */
+/* What makes words (fixed.cl) of batch arrays and weights, and finds greatest magnitudes. */
 
 /* An error by the factor of its output's weights, which makes the c of 15.5. */
 QN_FN float qn_weighed(float v, qn_u32 flags, qn_u32 bits, QN_GLOBAL const qn_u32 *greatest,

@@ -45,6 +45,26 @@ QN_FN qn_i64 qn_units_of(qn_i64 n, qn_i32 s) {
     return whole + (rest > half_way || (rest == half_way && (whole & 1) != 0) ? 1 : 0);
 }
 
+/* What is known of a grain before the product of its inputs and errors (15.6). */
+typedef struct qn_scale {
+    qn_i32 s;       /* of 2^s = 2^(ta + td) */
+    qn_u32 finite;  /* 0: 15.3 */
+    qn_u32 settled; /* 1: s >= 0, and every partial is below the limit */
+} qn_scale;
+
+QN_FN qn_scale qn_scale_of(qn_u32 bits, qn_u32 inputs, qn_u32 errors, qn_u32 grain, float limit) {
+    qn_scale scale;
+    const qn_i32 ta = qn_block_exponent(bits, inputs), td = qn_block_exponent(bits, errors);
+    /* Below 2^top: so many products of integers that are each below 2^(bits - 1). */
+    qn_i32 top = 2 * (qn_i32)bits - 2;
+    for (qn_u32 n = grain - 1u; n != 0u; n >>= 1)
+        ++top;
+    scale.finite = ta != QN_NOT_FINITE && td != QN_NOT_FINITE ? 1u : 0u;
+    scale.s = scale.finite != 0u ? ta + td : 0;
+    scale.settled = scale.s >= 0 && top + scale.s <= qn_log_of(limit) ? 1u : 0u;
+    return scale;
+}
+
 /* c and the four products of the signed bytes of a and b. */
 #ifndef qn_dot
 QN_FN qn_i32 qn_byte(qn_i32 word, qn_u32 shift) { return (qn_i32)((qn_u32)word << shift) >> 24; }
@@ -83,3 +103,7 @@ QN_FN qn_u32 qn_grain_words(qn_u32 grain) { return (grain + 3u) / 4u; }
 
 QN_FN qn_u32 qn_magnitude(float v) { return qn_as_u32(v) & 0x7fffffffu; }
 QN_FN qn_u32 qn_greater(qn_u32 a, qn_u32 b) { return a > b ? a : b; }
+
+/* Names of functions that there are once for each width and tile: NAME_i14_large. */
+#define QN_JOIN(name, bits, size) QN_JOIN_NAMES(name, bits, size)
+#define QN_JOIN_NAMES(name, bits, size) name##_##bits##_##size

@@ -96,7 +96,8 @@ static void test_shapes(void **state) {
             continue;
         /* Variants of one kernel follow each other, and differ by the end of their names. */
         assert_true(s->tile_columns % QN_LD == 0);
-        if (strcmp(variant, "_large") != 0)
+        const int alone = strstr(s->name, "gradient") && strstr(s->name, "_matrix_");
+        if (strcmp(variant, "_large") != 0 && !alone)
             assert_string_equal(s->arguments, qn__kernel_shape_of((qn__kernel)(k - 1))->arguments);
     }
 }

@@ -89,29 +89,37 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * FIX_ITEMS    step M, from M, outputs M, items M, grains M, to M, columns u, bits u, output u,
  *              grain u, flags u
  *              items[i] = the greatest of row i of a batch array, with QN_FIX_WEIGHED of its
- * numbers times the factors of the blocks outputs[output ..]; with QN_FIX_GRAINS raises
- *              grains[grain + i / G] to that without factors; with QN_FIX_WORDS the row as words.
+ *              numbers times the factors of the blocks outputs[output ..]; with QN_FIX_GRAINS
+ *              raises grains[grain + i / G] to that without factors; with QN_FIX_WORDS the row as
+ *              words.
  * FIX_GRAINS   step M, from M, greatest M, to M, columns u, bits u, first u
- *              A batch array as words along the items of each grain, [columns] rows; greatest[first
- *              + g] is that of grain g.
+ *              A batch array as words along the items of each grain, [columns] rows;
+ *              greatest[first + g] is that of grain g.
  * WHOLE_FORWARD_*  step M, A M, greatest M, W M, outputs M, parameters M, biases U, Y M, D M,
  *              numbers M, in u, out u, output u, layer u, activation u, threshold u, keep f, seed U
  *              FORWARD of items as words (15.4); greatest is that of items.
  * WHOLE_ERRORS_*  step M, E M, greatest M, W M, Y M, B M, numbers M, in u, out u, layer u,
  *              activation u, threshold u, keep f, seed U
  *              ERRORS of weighed errors as words (15.5).
- * WHOLE_GRADIENT_*  step M, A M, E M, greatest M, sums M, status M, weights U, in u, out u, layer
- * u, inputs u, errors u, limit f, slices u, flags u GRADIENT of words along grains (15.6);
- * greatest[inputs + g] and greatest[errors + g] are those of grain g. Tiles of these three follow
- * each other in direction 0, along the columns first. TALLY        step M, loss M, classes M,
- * targets M, finite M, status M, flags u One group. Losses of grains (7.4) and right answers with
- * QN_LOSS_LABELS, first item whose outputs are not finite; adds to `status`. SUMS_OUT     sums M,
- * canonical M, weights U, in u, out u, offset U canonical[offset ..] (int64, W[out][in] then
- * biases) = the layer's sums SUMS_IN      the same arguments, the other way MAP          in M, out
- * M, count U, op u out[i] = op(in[i]), floats; op is a qn_map_op. What the self-test, the tests
- * over all 2^32 arguments and the measurements run. TRIAL        a M, b M, c M, out M, count U, op
- * u out[i] (uint64) = op(a[i], b[i], c[i]), of uint32 words; op is a qn_trial_op: what the
- * self-test asks of the device's arithmetic.
+ * WHOLE_GRADIENT_*  step M, A M, E M, greatest M, sums M, status M, weights U, in u, out u,
+ *              layer u, inputs u, errors u, limit f, slices u, flags u
+ *              GRADIENT of words along grains (15.6); greatest[inputs + g] and greatest[errors + g]
+ *              are those of grain g.
+ *              Tiles of these three follow each other in direction 0, along the columns first.
+ *              Those by matrix instructions (MATRIX, CUDA alone) take sums of at most
+ *              QN_MATRIX_DEPTH numbers, gradients only of grains with a multiple of four words.
+ * TALLY        step M, loss M, classes M, targets M, finite M, status M, flags u
+ *              One group. Losses of grains (7.4) and right answers with QN_LOSS_LABELS, first item
+ *              whose outputs are not finite; adds to `status`.
+ * SUMS_OUT     sums M, canonical M, weights U, in u, out u, offset U
+ *              canonical[offset ..] (int64, W[out][in] then biases) = the layer's sums
+ * SUMS_IN      the same arguments, the other way
+ * MAP          in M, out M, count U, op u
+ *              out[i] = op(in[i]), floats; op is a qn_map_op. What the self-test, the tests over
+ *              all 2^32 arguments and the measurements run.
+ * TRIAL        a M, b M, c M, out M, count U, op u
+ *              out[i] (uint64) = op(a[i], b[i], c[i]), of uint32 words; op is a qn_trial_op: what
+ *              the self-test asks of the device's arithmetic.
  */
 typedef enum qn__kernel {
     QN__K_FETCH,
@@ -158,6 +166,22 @@ typedef enum qn__kernel {
     QN__K_WHOLE_GRADIENT_I14_SMALL,
     QN__K_WHOLE_GRADIENT_I21_LARGE,
     QN__K_WHOLE_GRADIENT_I21_SMALL,
+    /* By matrix instructions, of gradients small ones alone. */
+    QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE,
+    QN__K_WHOLE_FORWARD_I7_MATRIX_SMALL,
+    QN__K_WHOLE_FORWARD_I14_MATRIX_LARGE,
+    QN__K_WHOLE_FORWARD_I14_MATRIX_SMALL,
+    QN__K_WHOLE_FORWARD_I21_MATRIX_LARGE,
+    QN__K_WHOLE_FORWARD_I21_MATRIX_SMALL,
+    QN__K_WHOLE_ERRORS_I7_MATRIX_LARGE,
+    QN__K_WHOLE_ERRORS_I7_MATRIX_SMALL,
+    QN__K_WHOLE_ERRORS_I14_MATRIX_LARGE,
+    QN__K_WHOLE_ERRORS_I14_MATRIX_SMALL,
+    QN__K_WHOLE_ERRORS_I21_MATRIX_LARGE,
+    QN__K_WHOLE_ERRORS_I21_MATRIX_SMALL,
+    QN__K_WHOLE_GRADIENT_I7_MATRIX_SMALL,
+    QN__K_WHOLE_GRADIENT_I14_MATRIX_SMALL,
+    QN__K_WHOLE_GRADIENT_I21_MATRIX_SMALL,
     QN__K_TALLY,
     QN__K_SUMS_OUT,
     QN__K_SUMS_OUT_VECTOR,
@@ -185,7 +209,8 @@ typedef struct qn__kernel_shape {
                         (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
                         nothing. */
     int opencl_only; /* 1: a vector kernel, not in the CUDA text */
-    uint32_t products; /* QN_WITH_...: programs with any of these products have it */
+    uint32_t products; /* QN_WITH_...: programs with any of these arithmetics have it, if they have
+                          the kind of tiles that may stand beside them */
 } qn__kernel_shape;
 
 const qn__kernel_shape *qn__kernel_shape_of(qn__kernel kernel);

@@ -77,6 +77,22 @@ static inline int32_t qn_i32_of(float x) { return (int32_t)rintf(x); }
 #define qn_sqrt(a) sqrtf(a)
 #endif
 
+/* Matrix instructions, of a whole or of quarters as `qn_quarters` says, among the 32 lanes that
+ * stand beside each other; copies that are done when they are waited for (prelude_cuda.cl). Between
+ * qn_matrix_begin, which is told where the lane's words of both operands begin, and qn_matrix_end
+ * the words stay as they are. */
+int qn_quarters(void);
+void qn_matrix_begin(const int32_t *a, const int32_t *b);
+void qn_matrix_end(void);
+void qn_matrix_whole(int32_t *d, const int32_t *a, const int32_t *b);
+void qn_matrix_part(int32_t *d, const int32_t *a, const int32_t *b);
+#define qn_matrix_quarter(d, a, b) qn_matrix_part(d, a, b)
+#define qn_matrix(d, a, b)                                                                         \
+    (qn_quarters() ? qn_matrix_of_quarters(d, a, b) : qn_matrix_whole(d, a, b))
+void qn_copy(int32_t *to, const int32_t *from, uint32_t inside);
+void qn_copies_end(void);
+void qn_copies_wait(uint32_t but);
+
 static inline void qn_atomic_max(uint32_t *p, uint32_t v) {
     uint32_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
     while (old < v &&

@@ -45,6 +45,40 @@ typedef int4 qn_int4;
 #if __CUDA_ARCH__ >= 610
 #define qn_dot(a, b, c) __dp4a(a, b, c)
 #endif
+/* Matrix instructions for bytes (matrix_words.cl); copies of 16 bytes to local memory that go on by
+ * themselves: what a lane sent up to a qn_copies_end is one piece, and qn_copies_wait(n) waits for all
+ * but the last n pieces of the lane. */
+#define qn_matrix_begin(a, b)
+#define qn_matrix_end()
+#if __CUDA_ARCH__ >= 800
+QN_FN void qn_matrix(qn_i32 *d, const qn_i32 *a, const qn_i32 *b) {
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#define qn_matrix(d, a, b) qn_matrix(d, a, b)
+QN_FN void qn_copy(qn_i32 *to, const qn_i32 *from, qn_u32 inside) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"((qn_u32)__cvta_generic_to_shared(to)), "l"(from), "r"(inside * 16u)
+                 : "memory");
+}
+#define qn_copies_end() asm volatile("cp.async.commit_group;" : : : "memory")
+#define qn_copies_wait(n) asm volatile("cp.async.wait_group %0;" : : "n"(n) : "memory")
+#elif __CUDA_ARCH__ >= 750
+QN_FN void qn_matrix_quarter(qn_i32 *d, const qn_i32 *a, const qn_i32 *b) {
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[0]), "+r"(d[1])
+                 : "r"(a[0]), "r"(b[0]));
+}
+#define qn_matrix_quarter(d, a, b) qn_matrix_quarter(d, a, b)
+QN_FN void qn_copy(qn_i32 *to, const qn_i32 *from, qn_u32 inside) {
+    *(int4 *)to = inside != 0u ? *(const int4 *)from : make_int4(0, 0, 0, 0);
+}
+#define qn_copies_end()
+#define qn_copies_wait(n)
+#endif
 #define qn_div(a, b) __fdiv_rn(a, b)
 #define qn_sqrt(a) __fsqrt_rn(a)
 

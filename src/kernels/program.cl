@@ -13,6 +13,9 @@
 #if QN_PRODUCTS & QN_WITH_INTEGERS
 #include "kernels/fix.cl"
 #endif
+#if QN_PRODUCTS & QN_WITH_MATRIX
+#include "kernels/matrix_words.cl"
+#endif
 #if QN_PRODUCTS & QN_WITH_F32
 #include "kernels/tile_large.cl"
 #include "kernels/tile.cl"
@@ -32,10 +35,21 @@
 #endif
 #if QN_PRODUCTS & QN_WITH_I7
 #include "kernels/whole_i7.cl"
+#if QN_PRODUCTS & QN_WITH_LARGE
 #include "kernels/whole_large.cl"
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"
 #include "kernels/whole_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_MATRIX
+#include "kernels/matrix_large.cl"
+#include "kernels/matrix.cl"
+#include "kernels/matrix_products.cl"
+#include "kernels/matrix_small.cl"
+#include "kernels/matrix.cl"
+#include "kernels/matrix_products.cl"
+#include "kernels/matrix_gradient.cl"
+#endif
 #include "kernels/whole_small.cl"
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"
@@ -43,10 +57,21 @@
 #endif
 #if QN_PRODUCTS & QN_WITH_I14
 #include "kernels/whole_i14.cl"
+#if QN_PRODUCTS & QN_WITH_LARGE
 #include "kernels/whole_large.cl"
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"
 #include "kernels/whole_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_MATRIX
+#include "kernels/matrix_large.cl"
+#include "kernels/matrix.cl"
+#include "kernels/matrix_products.cl"
+#include "kernels/matrix_small.cl"
+#include "kernels/matrix.cl"
+#include "kernels/matrix_products.cl"
+#include "kernels/matrix_gradient.cl"
+#endif
 #include "kernels/whole_small.cl"
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"
@@ -54,10 +79,21 @@
 #endif
 #if QN_PRODUCTS & QN_WITH_I21
 #include "kernels/whole_i21.cl"
+#if QN_PRODUCTS & QN_WITH_LARGE
 #include "kernels/whole_large.cl"
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"
 #include "kernels/whole_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_MATRIX
+#include "kernels/matrix_large.cl"
+#include "kernels/matrix.cl"
+#include "kernels/matrix_products.cl"
+#include "kernels/matrix_small.cl"
+#include "kernels/matrix.cl"
+#include "kernels/matrix_products.cl"
+#include "kernels/matrix_gradient.cl"
+#endif
 #include "kernels/whole_small.cl"
 #include "kernels/whole.cl"
 #include "kernels/whole_products.cl"

@@ -48,9 +48,14 @@ typedef struct qn_status_words {
 #define QN_WITH_I21 8u
 #define QN_WITH_INTEGERS (QN_WITH_I7 | QN_WITH_I14 | QN_WITH_I21)
 #define QN_WITH_ALL 15u
+/* Products of integers have small tiles, and either large ones or those of matrix instructions. */
+#define QN_WITH_LARGE 16u
+#define QN_WITH_MATRIX 32u
 #ifndef QN_PRODUCTS
-#define QN_PRODUCTS QN_WITH_ALL
+#define QN_PRODUCTS (QN_WITH_ALL | QN_WITH_LARGE)
 #endif
+/* Numbers along a sum that matrix instructions take at most (kernels/matrix.cl). */
+#define QN_MATRIX_DEPTH 131072u
 
 #define QN_FETCH_ROWS 1u
 #define QN_FETCH_GATHERED 2u

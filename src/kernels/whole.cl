@@ -11,11 +11,8 @@
 #undef QN_UNITS_OF
 #undef QN_SLAB
 #define QN_WHOLE(name) QN_JOIN(name, QN_BITS_NAME, QN_SIZE_NAME)
-#ifndef QN_JOIN
-#define QN_JOIN(name, bits, size) QN_JOIN_NAMES(name, bits, size)
-#define QN_JOIN_NAMES(name, bits, size) name##_##bits##_##size
+#undef QN_FLUSH
 #define QN_FLUSH 2048u
-#endif
 #define QN_ROWS (QN_DOWN * QN_RUN)
 #define QN_COLUMNS (QN_ACROSS * QN_RUN)
 #define QN_SUMS (2u * QN_DIGITS - 1u)

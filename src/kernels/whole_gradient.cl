@@ -2,28 +2,6 @@
  * runs over the items of a grain. Grains that follow each other with the same exponents go on in the
  * same sums, where nothing is rounded and no partial can leave its range. */
 
-/* What is known of a grain before a product. */
-typedef struct QN_WHOLE(qn_scale) {
-    qn_i32 s;       /* of 2^s = 2^(ta + td) */
-    qn_u32 finite;  /* 0: 15.3 */
-    qn_u32 settled; /* 1: s >= 0, and every partial is below the limit */
-} QN_WHOLE(qn_scale);
-
-QN_FN QN_WHOLE(qn_scale) QN_WHOLE(qn_scale_of)(qn_u32 inputs, qn_u32 errors, qn_u32 grain,
-                                               float limit) {
-    QN_WHOLE(qn_scale) scale;
-    const qn_u32 bits = 7u * QN_DIGITS;
-    const qn_i32 ta = qn_block_exponent(bits, inputs), td = qn_block_exponent(bits, errors);
-    /* Below 2^top: so many products of integers that are each below 2^(bits - 1). */
-    qn_i32 top = 2 * (qn_i32)bits - 2;
-    for (qn_u32 n = grain - 1u; n != 0u; n >>= 1)
-        ++top;
-    scale.finite = ta != QN_NOT_FINITE && td != QN_NOT_FINITE ? 1u : 0u;
-    scale.s = scale.finite != 0u ? ta + td : 0;
-    scale.settled = scale.s >= 0 && top + scale.s <= qn_log_of(limit) ? 1u : 0u;
-    return scale;
-}
-
 /* N of the lane's numbers become units in `total`, and begin anew; 1 when one left its range. */
 QN_FN qn_u32 QN_WHOLE(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
                                      qn_i64 whole[QN_RUN][QN_RUN], qn_i64 total[QN_RUN][QN_RUN],
@@ -82,8 +60,8 @@ QN_WHOLE(qn_whole_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i3
     QN_WHOLE(qn_lay)(a, slabs, QN_ROWS);
     QN_WHOLE(qn_lay)(b, slabs + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
     qn_barrier();
-    QN_WHOLE(qn_scale)
-    now = QN_WHOLE(qn_scale_of)(greatest[inputs + begin], greatest[errors + begin], grain, limit);
+    qn_scale now = qn_scale_of(7u * QN_DIGITS, greatest[inputs + begin], greatest[errors + begin],
+                               grain, limit);
     QN_ROLLED
     for (qn_u32 g = begin; g < end;) {
         const qn_u32 left = words - at, last = left <= 8u ? 1u : 0u;
@@ -101,10 +79,10 @@ QN_WHOLE(qn_whole_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i3
             since = 0u;
         }
         if (last != 0u) {
-            QN_WHOLE(qn_scale) then = now;
+            qn_scale then = now;
             if (next < end)
-                then = QN_WHOLE(qn_scale_of)(greatest[inputs + next], greatest[errors + next],
-                                             grain, limit);
+                then = qn_scale_of(7u * QN_DIGITS, greatest[inputs + next], greatest[errors + next],
+                                   grain, limit);
             bad |= 1u - now.finite;
             if (next == end || now.settled == 0u || then.s != now.s) {
                 bad |= QN_WHOLE(qn_end_grains)(acc, whole, total, now.s, now.settled, limit);

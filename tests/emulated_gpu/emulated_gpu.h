@@ -21,6 +21,10 @@ const qn_emulated_kernel *qn_emulated_find(const char *name);
 void qn_emulated_launch(const qn_emulated_kernel *kernel, const uint32_t groups[3], uint32_t lanes,
                         void *const *arguments);
 
+/* Whether matrix instructions of this thread's kernels are put together of smaller ones, as for
+ * compute capability 7.5 (kernels/matrix_words.cl). */
+void qn_emulated_quarters(int yes);
+
 /* What the kernels ask of the lane that runs. */
 typedef struct qn_emulated_lane {
     uint32_t lane, group[3], groups[3];

@@ -1,6 +1,9 @@
 /* The kernel text as C, and its kernels by name. */
 #include "emulated_gpu.h"
 
+#include "emulated_matrix.h"
+/* All that any program has. */
+#define QN_PRODUCTS 63u
 #include "kernels/prelude_c.h"
 
 uint32_t qn_lane(void) { return qn_emulated_now.lane; }
@@ -64,78 +67,38 @@ static void sums_in(void *const *a) { qn_sums_in(M(0), M(1), U(2), u(3), u(4), U
 static void map(void *const *a) { qn_map(M(0), M(1), U(2), u(3)); }
 static void trial(void *const *a) { qn_trial(M(0), M(1), M(2), M(3), U(4), u(5)); }
 
-static void whole_forward_i7_large(void *const *a) {
-    qn_whole_forward_i7_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
-                              u(11), u(12), u(13), u(14), u(15), f(16), U(17));
-}
-static void whole_forward_i7_small(void *const *a) {
-    qn_whole_forward_i7_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
-                              u(11), u(12), u(13), u(14), u(15), f(16), U(17));
-}
-static void whole_forward_i14_large(void *const *a) {
-    qn_whole_forward_i14_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
-                               u(11), u(12), u(13), u(14), u(15), f(16), U(17));
-}
-static void whole_forward_i14_small(void *const *a) {
-    qn_whole_forward_i14_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
-                               u(11), u(12), u(13), u(14), u(15), f(16), U(17));
-}
-static void whole_forward_i21_large(void *const *a) {
-    qn_whole_forward_i21_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
-                               u(11), u(12), u(13), u(14), u(15), f(16), U(17));
-}
-static void whole_forward_i21_small(void *const *a) {
-    qn_whole_forward_i21_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10),
-                               u(11), u(12), u(13), u(14), u(15), f(16), U(17));
-}
-static void whole_errors_i7_large(void *const *a) {
-    qn_whole_errors_i7_large(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
-                             u(11), f(12), U(13));
-}
-static void whole_errors_i7_small(void *const *a) {
-    qn_whole_errors_i7_small(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
-                             u(11), f(12), U(13));
-}
-static void whole_errors_i14_large(void *const *a) {
-    qn_whole_errors_i14_large(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
-                              u(11), f(12), U(13));
-}
-static void whole_errors_i14_small(void *const *a) {
-    qn_whole_errors_i14_small(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
-                              u(11), f(12), U(13));
-}
-static void whole_errors_i21_large(void *const *a) {
-    qn_whole_errors_i21_large(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
-                              u(11), f(12), U(13));
-}
-static void whole_errors_i21_small(void *const *a) {
-    qn_whole_errors_i21_small(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
-                              u(11), f(12), U(13));
-}
-static void whole_gradient_i7_large(void *const *a) {
-    qn_whole_gradient_i7_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
-                               u(11), f(12), u(13), u(14));
-}
-static void whole_gradient_i7_small(void *const *a) {
-    qn_whole_gradient_i7_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
-                               u(11), f(12), u(13), u(14));
-}
-static void whole_gradient_i14_large(void *const *a) {
-    qn_whole_gradient_i14_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
-                                u(11), f(12), u(13), u(14));
-}
-static void whole_gradient_i14_small(void *const *a) {
-    qn_whole_gradient_i14_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
-                                u(11), f(12), u(13), u(14));
-}
-static void whole_gradient_i21_large(void *const *a) {
-    qn_whole_gradient_i21_large(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
-                                u(11), f(12), u(13), u(14));
-}
-static void whole_gradient_i21_small(void *const *a) {
-    qn_whole_gradient_i21_small(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10),
-                                u(11), f(12), u(13), u(14));
-}
+/* Products of integers: a function for each width and kind of tiles. */
+#define WHOLE_FORWARD(name)                                                                        \
+    static void whole_forward_##name(void *const *a) {                                             \
+        qn_whole_forward_##name(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10), \
+                                u(11), u(12), u(13), u(14), u(15), f(16), U(17));                  \
+    }
+#define WHOLE_ERRORS(name)                                                                         \
+    static void whole_errors_##name(void *const *a) {                                              \
+        qn_whole_errors_##name(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),  \
+                               u(11), f(12), U(13));                                               \
+    }
+#define WHOLE_GRADIENT(name)                                                                       \
+    static void whole_gradient_##name(void *const *a) {                                            \
+        qn_whole_gradient_##name(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9),       \
+                                 u(10), u(11), f(12), u(13), u(14));                               \
+    }
+#define WHOLE(name)                                                                                \
+    WHOLE_FORWARD(name)                                                                            \
+    WHOLE_ERRORS(name)                                                                             \
+    WHOLE_GRADIENT(name)
+#define MATRIX(bits)                                                                               \
+    WHOLE_FORWARD(bits##_matrix_large)                                                             \
+    WHOLE_ERRORS(bits##_matrix_large)                                                              \
+    WHOLE(bits##_matrix_small)
+#define WIDTH(bits)                                                                                \
+    WHOLE(bits##_large)                                                                            \
+    WHOLE(bits##_small)                                                                            \
+    MATRIX(bits)
+WIDTH(i7)
+WIDTH(i14)
+WIDTH(i21)
+
 static void fix_items(void *const *a) {
     qn_fix_items(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10));
 }
@@ -162,24 +125,20 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_sums_out", "MMUuuU", sums_out},
     {"qn_sums_in", "MMUuuU", sums_in},
     {"qn_map", "MMUu", map},
-    {"qn_whole_forward_i7_large", "MMMMMMUMMMuuuuuufU", whole_forward_i7_large},
-    {"qn_whole_forward_i7_small", "MMMMMMUMMMuuuuuufU", whole_forward_i7_small},
-    {"qn_whole_forward_i14_large", "MMMMMMUMMMuuuuuufU", whole_forward_i14_large},
-    {"qn_whole_forward_i14_small", "MMMMMMUMMMuuuuuufU", whole_forward_i14_small},
-    {"qn_whole_forward_i21_large", "MMMMMMUMMMuuuuuufU", whole_forward_i21_large},
-    {"qn_whole_forward_i21_small", "MMMMMMUMMMuuuuuufU", whole_forward_i21_small},
-    {"qn_whole_errors_i7_large", "MMMMMMMuuuuufU", whole_errors_i7_large},
-    {"qn_whole_errors_i7_small", "MMMMMMMuuuuufU", whole_errors_i7_small},
-    {"qn_whole_errors_i14_large", "MMMMMMMuuuuufU", whole_errors_i14_large},
-    {"qn_whole_errors_i14_small", "MMMMMMMuuuuufU", whole_errors_i14_small},
-    {"qn_whole_errors_i21_large", "MMMMMMMuuuuufU", whole_errors_i21_large},
-    {"qn_whole_errors_i21_small", "MMMMMMMuuuuufU", whole_errors_i21_small},
-    {"qn_whole_gradient_i7_large", "MMMMMMUuuuuufuu", whole_gradient_i7_large},
-    {"qn_whole_gradient_i7_small", "MMMMMMUuuuuufuu", whole_gradient_i7_small},
-    {"qn_whole_gradient_i14_large", "MMMMMMUuuuuufuu", whole_gradient_i14_large},
-    {"qn_whole_gradient_i14_small", "MMMMMMUuuuuufuu", whole_gradient_i14_small},
-    {"qn_whole_gradient_i21_large", "MMMMMMUuuuuufuu", whole_gradient_i21_large},
-    {"qn_whole_gradient_i21_small", "MMMMMMUuuuuufuu", whole_gradient_i21_small},
+#define WHOLE_KERNEL_FORWARD(name)                                                                 \
+    { "qn_whole_forward_" #name, "MMMMMMUMMMuuuuuufU", whole_forward_##name }
+#define WHOLE_KERNEL_ERRORS(name)                                                                  \
+    { "qn_whole_errors_" #name, "MMMMMMMuuuuufU", whole_errors_##name }
+#define WHOLE_KERNEL_GRADIENT(name)                                                                \
+    { "qn_whole_gradient_" #name, "MMMMMMUuuuuufuu", whole_gradient_##name }
+#define WHOLE_KERNELS(name)                                                                        \
+    WHOLE_KERNEL_FORWARD(name), WHOLE_KERNEL_ERRORS(name), WHOLE_KERNEL_GRADIENT(name)
+#define WIDTH_KERNELS(bits)                                                                        \
+    WHOLE_KERNELS(bits##_large), WHOLE_KERNELS(bits##_small), WHOLE_KERNELS(bits##_matrix_small),  \
+        WHOLE_KERNEL_FORWARD(bits##_matrix_large), WHOLE_KERNEL_ERRORS(bits##_matrix_large)
+    WIDTH_KERNELS(i7),
+    WIDTH_KERNELS(i14),
+    WIDTH_KERNELS(i21),
     {"qn_fix_items", "MMMMMMuuuuu", fix_items},
     {"qn_fix_grains", "MMMMuuu", fix_grains},
     {"qn_greatest", "MMUuuu", greatest},

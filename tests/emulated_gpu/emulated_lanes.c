@@ -1,6 +1,7 @@
 /* Lanes as coroutines. A group whose first lane ends without meeting a barrier needs none: its
  * lanes are called one after another on the same stack. */
 #include "emulated_gpu.h"
+#include "emulated_matrix.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -263,6 +264,7 @@ void qn_emulated_launch(const qn_emulated_kernel *kernel, const uint32_t groups[
             for (uint32_t x = 0; x < groups[0]; ++x) {
                 const uint32_t group[3] = {x, y, z};
                 memcpy(qn_emulated_now.group, group, sizeof group);
+                qn_emulated_forget_copies(lanes);
                 run_group(c, turned);
                 turned = !turned;
             }

@@ -17,6 +17,8 @@
  *   hang=9         at the ninth kernel the device never answers again
  *   wrong=9        the ninth kernel's first memory gets a wrong bit (tests that tests can fail)
  *   flush=1        the device has no subnormal numbers: its self-test must find it
+ *   matrix=1       on all devices: its matrix instructions give a wrong bit, as its self-test must
+ * find
  */
 #ifndef QN_TESTS_FAKE_CUDA_H
 #define QN_TESTS_FAKE_CUDA_H
@@ -66,7 +68,7 @@ enum { MOST_DEVICES = 8, MOST_ARGUMENTS = 24 };
 
 typedef struct plan {
     int devices, driver, capability, memory, late, prohibited, init, retain, image, on;
-    int alloc, launch, hang, wrong, flush, code;
+    int alloc, launch, hang, wrong, flush, code, matrix;
 } plan;
 extern plan the_plan;
 

@@ -69,14 +69,14 @@ CUresult cuModuleUnload(CUmodule module) {
 /* Functions live as long as the library: one for each kernel. */
 EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
-    static struct CUfunc_st functions[64];
+    static struct CUfunc_st functions[96];
     BEGIN
     const qn_emulated_kernel *kernel = qn_emulated_find(name);
     result = NOT_FOUND;
     /* The fake NVRTC's image is the text, in which macros make some of the names. */
     if (kernel && (strncmp(module->image, "QNFAKE ", 7) == 0 ||
                    memmem(module->image, module->bytes, name, strlen(name))))
-        for (int i = 0; i < 64 && result != DONE; ++i)
+        for (int i = 0; i < 96 && result != DONE; ++i)
             if (!functions[i].kernel || functions[i].kernel == kernel) {
                 functions[i].kernel = kernel;
                 *function = &functions[i];

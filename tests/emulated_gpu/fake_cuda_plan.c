@@ -28,6 +28,7 @@ void qn_fake_cuda_plan(const char *text) {
                  {"hang", offsetof(plan, hang)},
                  {"wrong", offsetof(plan, wrong)},
                  {"flush", offsetof(plan, flush)},
+                 {"matrix", offsetof(plan, matrix)},
                  {"code", offsetof(plan, code)}};
     the_plan = (plan){
         .devices = 1, .driver = 13000, .capability = 90, .memory = 1024, .code = ILLEGAL_ADDRESS};

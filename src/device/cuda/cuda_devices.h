@@ -7,7 +7,7 @@
 #include "kernels/step.h"
 #include <pthread.h>
 
-enum { QN__CUDA_DEVICES = 64 };
+enum { QN__CUDA_DEVICES = 64, QN__CUDA_PROGRAMS = 64 };
 
 /* A program as it is kept from one opening to the next, and whether the device has passed its
  * self-test with it. */
@@ -26,7 +26,9 @@ typedef struct qn__cuda_device_entry {
     int forbidden; /* 1: its compute mode keeps every process out */
     uint64_t memory, cache;
     pthread_mutex_t lock;
-    qn__cuda_image image[QN_WITH_ALL + 1]; /* by their products, under the lock */
+    qn__cuda_image
+        image[QN__CUDA_PROGRAMS]; /* by their products; under the lock, as what follows */
+    int plain;                    /* 1: matrix instructions were found wrong */
 } qn__cuda_device_entry;
 
 /* NULL: there is no such device. */

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "device/cuda/cuda_compile.h"
+#include "device/notes.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -107,15 +108,60 @@ static qn_status find_kernels(qn__gpu *gpu, qn_error *err) {
 }
 
 /* The program and, once for each device and program, its self-test. */
-static qn_status make_program(qn__gpu *gpu, qn_error *err) {
+static qn_status try_program(qn__gpu *gpu, qn_error *err) {
     qn__cuda_image *image = &gpu->device->image[gpu->products];
-    pthread_mutex_lock(&gpu->device->lock);
     qn_status status = load_module(gpu, err);
     if (status == QN_OK)
         status = find_kernels(gpu, err);
-    if (status == QN_OK && !image->tested &&
-        (status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err)) == QN_OK)
-        image->tested = 1;
+    if (status != QN_OK || image->tested)
+        return status;
+    status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err);
+    if (status == QN_OK && gpu->facts.matrix)
+        status = qn__gpu_selftest_products(&qn__cuda_gpu_driver, gpu, gpu->products, err);
+    image->tested = status == QN_OK;
+    return status;
+}
+
+/* Products of integers by matrix instructions or without, as the device is known to do them. */
+static void choose_products(qn__gpu *gpu) {
+    const int has_them = gpu->device->capability >= 75 && !gpu->device->plain;
+    gpu->facts.matrix = has_them && (gpu->products & QN_WITH_INTEGERS) != 0;
+    gpu->products &= QN_WITH_ALL;
+    gpu->products |= gpu->facts.matrix ? QN_WITH_MATRIX : QN_WITH_LARGE;
+}
+
+/* A program with matrix instructions that is refused is tried again without. */
+static qn_status try_both(qn__gpu *gpu, qn_error *err) {
+    qn_error first = {0};
+    char note[448];
+    choose_products(gpu);
+    qn_status status = try_program(gpu, gpu->facts.matrix ? &first : err);
+    if (status == QN_OK || !gpu->facts.matrix)
+        return status;
+    if (gpu->failed) {
+        if (err)
+            *err = first;
+        return status;
+    }
+    if (gpu->module)
+        gpu->cu->module_unload(gpu->module);
+    gpu->module = NULL;
+    memset(gpu->kernel, 0, sizeof gpu->kernel);
+    gpu->device->plain = 1;
+    choose_products(gpu);
+    status = try_program(gpu, err);
+    snprintf(note, sizeof note, "%s goes on without matrix instructions for integers: %.200s",
+             gpu->facts.name, first.what);
+    if (status == QN_OK)
+        qn__device_tell(note);
+    else
+        gpu->device->plain = 0;
+    return status;
+}
+
+static qn_status make_program(qn__gpu *gpu, qn_error *err) {
+    pthread_mutex_lock(&gpu->device->lock);
+    const qn_status status = try_both(gpu, err);
     /* The self-test is not among what the device did for the job. */
     gpu->busy = gpu->busy_now = 0;
     gpu->traffic = (qn__traffic){0};

@@ -91,7 +91,7 @@ static int keeps_its_own(const qn__cl_entry *e) {
 }
 
 uint32_t qn__cl_products(const qn__cl_entry *entry, uint32_t products) {
-    return keeps_its_own(entry) ? QN_WITH_ALL : products;
+    return (keeps_its_own(entry) ? QN_WITH_ALL : products) | QN_WITH_LARGE;
 }
 
 /* Keeps the built program. That it cannot be had or stored is no failure: the next run builds. */

@@ -1,0 +1,19 @@
+/* Tiles of 64 x 64 by 4 warps of 32 x 32, of three digits by 8 of 32 x 16, whose lanes have room for
+ * sums of 64 bits as well. */
+#undef QN_SIZE_NAME
+#undef QN_WARPS_DOWN
+#undef QN_WARPS_ACROSS
+#undef QN_HIGH
+#undef QN_BROAD
+#undef QN_STAGES
+#define QN_SIZE_NAME matrix_small
+#define QN_WARPS_DOWN 2u
+#define QN_HIGH 2u
+#define QN_STAGES 3u
+#if QN_DIGITS == 3u
+#define QN_WARPS_ACROSS 4u
+#define QN_BROAD 2u
+#else
+#define QN_WARPS_ACROSS 2u
+#define QN_BROAD 4u
+#endif
