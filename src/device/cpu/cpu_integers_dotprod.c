@@ -64,6 +64,11 @@ static inline void K(put_end)(int bits, uint32_t k, const int32_t *to, const K(t
     (void)tally;
 }
 
+static inline void K(note_zeros)(uint32_t k, const int32_t *to) {
+    (void)k;
+    (void)to;
+}
+
 static inline void K(put)(int bits, const vi q[GROUP], uint32_t k, uint32_t t, uint32_t lane,
                           int32_t *to, const K(tally) * tally) {
     const size_t plane = K(plane)(k);
@@ -102,13 +107,13 @@ static void K(narrow)(int bits, uint32_t rows, uint32_t panels, uint32_t k, uint
     const size_t b_stride = bits == 7 ? plane : 3 * plane;
     const uint32_t groups = (n + 3) / 4;
     K(sums) l, m;
-    K(tiles)(rows, panels, groups, groups, a + skip, b + skip, b_stride, s);
+    K(tiles)(rows, panels, NULL, groups, groups, a + skip, b + skip, b_stride, s);
     if (bits == 7)
         return;
     a += skip + plane;
     b += skip + plane;
-    K(tiles)(rows, panels, groups, groups, a, b, b_stride, &l);
-    K(tiles)(rows, panels, groups, groups, a + plane, b + plane, b_stride, &m);
+    K(tiles)(rows, panels, NULL, groups, groups, a, b, b_stride, &l);
+    K(tiles)(rows, panels, NULL, groups, groups, a + plane, b + plane, b_stride, &m);
     s->kind = K(WIDE);
     for (uint32_t r = 0; r < rows; ++r)
         for (int v = 0; v < NV; ++v) {

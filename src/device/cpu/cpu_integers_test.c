@@ -170,6 +170,26 @@ static void right_parts(const bench *b) {
     free(parts);
 }
 
+/* Makes most depths zeros, in all rows or in the first half of each block of 16: tables may leave
+ * them out. What is left is as large as it can be. Depth t of row r at v[t / 16 * stride + r * 16 +
+ * t % 16]. */
+static void hollow_depths(float *v, size_t stride, uint32_t rows, uint32_t k) {
+    for (uint32_t t = 0; t < k; ++t) {
+        const uint32_t kind = draw() % 4;
+        for (uint32_t r = 0; r < rows; ++r)
+            v[t / P * stride + (size_t)r * P + t % P] =
+                (kind < 2 || (kind == 2 && r % P < P / 2) ? 0.0f : 1.99f) * (draw() % 2 ? 1 : -1);
+    }
+}
+/* The same where a depth is an item of 16 rows. */
+static void hollow_items(float *v, uint32_t k) {
+    for (uint32_t t = 0; t < k; ++t) {
+        const uint32_t kind = draw() % 4;
+        for (uint32_t r = 0; r < (kind < 2 ? P : kind == 2 ? P / 2 : 0); ++r)
+            v[(size_t)t * P + r] = 0.0f;
+    }
+}
+
 /* 15.4: a panel of weights is k x 16 floats, each column a block. The first item is not finite in
  * every third case, and some inputs of the first block of items are zeros. */
 static void forward_case(const qn__cpu_integers *table, int bits, uint32_t rows, uint32_t k,
@@ -182,6 +202,8 @@ static void forward_case(const qn__cpu_integers *table, int bits, uint32_t rows,
     for (uint32_t t = 64; t < k && t < 128; ++t)
         for (uint32_t r = 0; r < rows && r < P; ++r)
             b.left[t / P * b.stride + r * P + t % P] = 0.0f;
+    if (rows % 2)
+        hollow_depths(b.left, b.stride, rows, k);
     if (k % 3 == 0)
         b.left[0] = k % 2 ? NAN : -INFINITY;
     for (uint32_t j = 0; j < panels * P; ++j)
@@ -256,6 +278,8 @@ static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint
     /* Now and then one operand has none. */
     const uint8_t *right_times = k % 4 == 3 ? NULL : right_doubled;
     const size_t size = table->size(bits, k), count = (size_t)blocks * panels * P * P;
+    if (panels % 2)
+        hollow_items(b.left, k);
     for (uint32_t t = 64; t < k && t < 128; ++t)
         memset(b.left + (size_t)list[t] * P, 0, P * sizeof *b.left);
     if (blocks > 1)
@@ -303,7 +327,8 @@ static float byte_value(qn__scale scale, uint8_t byte) {
     return scale == QN__SCALE_UNIT ? (float)byte / 255.0f : (float)byte;
 }
 
-/* `rows` rows of k bytes, some of them dark and one empty, and the same as floats in panels. */
+/* `rows` rows of k bytes, some of them dark and one empty, and the same as floats in panels. Every
+ * 64 there is one that does not become 0: a table may note for bytes that it is not 0. */
 typedef struct byte_rows {
     uint32_t rows, k;
     uint8_t *bytes, greatest[P];
@@ -320,7 +345,8 @@ static void begin_bytes(byte_rows *b, int bits, qn__scale scale, uint32_t rows, 
         b->row[r] = b->bytes + (size_t)r * k;
         const uint32_t dark = draw() % 8;
         for (uint32_t c = 0; c < k; ++c) {
-            const uint8_t byte = (uint8_t)(r == 2 ? 0 : (draw() & 255) >> dark);
+            const uint32_t bright = c % 64 ? draw() & 255 : 255;
+            const uint8_t byte = (uint8_t)(r == 2 ? 0 : bright >> dark);
             b->bytes[(size_t)r * k + c] = byte;
             b->floats[((size_t)c / P * rows + r) * P + c % P] = byte_value(scale, byte);
             b->greatest[r] = byte > b->greatest[r] ? byte : b->greatest[r];
@@ -386,7 +412,7 @@ static void bytes_items_case(const qn__cpu_integers *table, int bits, qn__scale 
     for (uint32_t i = 0; i < items; ++i) {
         list[i] = draw() % items;
         inverse[i] = qn__block_inverse(qn__block_exponent(bits, qn__greatest(1, &bright, 1)));
-        if (draw() % 4 == 0)
+        if (draw() % 4 == 0 || i % 64 == 0)
             inverse[i] = own[list[i]];
     }
     for (int twice = 0; twice < 2; ++twice) {
@@ -418,32 +444,37 @@ static void bytes(const qn__cpu_integers *table, int bits) {
 }
 
 /* The same value `k` times, such that slices and their sums are as large as they can be: both are
- * doubled as often as the table takes it. */
-static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_t r, uint32_t k) {
+ * doubled as often as the table takes it. `hollow`: on the left every fourth pair is 0. */
+static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_t r, uint32_t k,
+                      int hollow) {
     const size_t size = table->size(bits, k);
     void *left = room(size), *right = room(size);
     uint32_t *list = room(k * sizeof *list);
-    float *inverse = room(k * sizeof *inverse), a[P], d[P];
+    float *inverse = room(k * sizeof *inverse), a[2 * P], d[2 * P];
+    uint32_t there = 0;
     int64_t out[P * P];
     float rounded[P * P];
     uint8_t *doubled = room(2 * (size_t)k);
     const uint8_t q_times = doublings(table, bits, k, q < 0 ? -q : q);
     const uint8_t r_times = doublings(table, bits, k, r < 0 ? -r : r);
-    memset(list, 0, k * sizeof *list);
     memset(doubled, q_times, k);
     memset(doubled + k, r_times, k);
-    for (uint32_t t = 0; t < k; ++t)
+    for (uint32_t t = 0; t < k; ++t) {
         inverse[t] = 1.0f;
+        list[t] = hollow && t / 2 % 4 == 1;
+        there += list[t] == 0;
+    }
     for (uint32_t i = 0; i < P; ++i) {
         a[i] = (float)(i % 2 ? q : -q);
-        d[i] = (float)(i % 3 ? r : -r);
+        d[i] = d[P + i] = (float)(i % 3 ? r : -r);
+        a[P + i] = 0.0f;
     }
     table->left_items(bits, k, list, inverse, q_times ? doubled : NULL, a, left);
     table->right_items(bits, k, list, inverse, r_times ? doubled + k : NULL, d, right);
     table->outer(bits, k, 1, left, 1, right, QN__WHOLE_INTEGER, 0, out);
     table->outer(bits, k, 1, left, 1, right, QN__WHOLE_FLOAT, 0, rounded);
     for (uint32_t i = 0; i < P * P; ++i) {
-        const int64_t n = (int64_t)q * r * k * (i / P % 2 ? 1 : -1) * (i % P % 3 ? 1 : -1) *
+        const int64_t n = (int64_t)q * r * there * (i / P % 2 ? 1 : -1) * (i % P % 3 ? 1 : -1) *
                           (1 << q_times << r_times);
         if (out[i] != n || rounded[i] != (float)n)
             fail_msg("%s, %d bits, %u times %d * %d, doubled %d and %d times: %lld, not %lld",
@@ -473,7 +504,8 @@ static void deep(const qn__cpu_integers *table) {
         16, 511, 512, 1023, 1024, 1025, 2048, 4032, 4097, 5003, (UINT32_C(1) << 19) + 4099};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i)
         for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d)
-            deep_case(table, pairs[i][0], pairs[i][1], pairs[i][2], depths[d]);
+            for (int hollow = 0; hollow < 1 + (depths[d] == 1023); ++hollow)
+                deep_case(table, pairs[i][0], pairs[i][1], pairs[i][2], depths[d], hollow);
     for (size_t w = 0; w < sizeof widths / sizeof *widths; ++w)
         forward_case(table, widths[w], 141, 1101, 1);
     forward_case(table, 14, HIGHEST, 70, 2);
