@@ -65,7 +65,7 @@ def absence(run_quern):
 # ---------------------------------------------------------------- the same bytes
 
 @pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 12), ("capability=75", 25),
-                                         ("matrix=1", 9)])
+                                         ("matrix=1", 3)])
 def test_conformance(fakes, gpu, plan, cases):
     gpu(plan)
     run_conformance(fakes.parent, "release", cases)

@@ -5,8 +5,13 @@
 
 uint64_t qn__gpu_words(uint64_t n) { return (n + 31) / 32 * 8; }
 
+/* As the kernels have it (fixed.cl). */
+static uint64_t words_of_grain(uint64_t grain) {
+    return grain > 16 ? qn__gpu_pieces(grain, 16) * 4 : qn__gpu_pieces(grain, 4);
+}
+
 uint64_t qn__gpu_grain_words(const qn__program *p) {
-    return qn__gpu_pieces(p->batch, p->grain) * qn__gpu_pieces(p->grain, 4);
+    return qn__gpu_pieces(p->batch, p->grain) * words_of_grain(p->grain);
 }
 
 static void clear(qn__gpu_pass *pass, const qn__gpu_memory *memory) {
@@ -205,7 +210,7 @@ static void fix_grains(qn__gpu_pass *pass, const qn__gpu_memory *from, const qn_
 
 /* Whether matrix instructions can take the grains: their words are brought by fours. */
 static int grains_suit(const qn__program *p) {
-    return qn__gpu_pieces(p->grain, 4) % 4 == 0 && p->grain <= QN_MATRIX_DEPTH;
+    return words_of_grain(p->grain) % 4 == 0 && p->grain <= QN_MATRIX_DEPTH;
 }
 
 /* 15.6 */

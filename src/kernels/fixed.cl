@@ -98,8 +98,11 @@ QN_FN void qn_write_words(QN_GLOBAL qn_u32 *to, qn_u32 digits, qn_u32 width, qn_
 /* Words of n numbers along a sum: whole slabs of eight, the last filled up with zeros. */
 QN_FN qn_u32 qn_width(qn_u32 n) { return (n + 31u) / 32u * 8u; }
 
-/* Words of a grain: each begins a word of its own. */
-QN_FN qn_u32 qn_grain_words(qn_u32 grain) { return (grain + 3u) / 4u; }
+/* Words of a grain: each begins a word of its own, and where it has more than four words those fours
+ * that matrix instructions take; what lies behind its items is zero. */
+QN_FN qn_u32 qn_grain_words(qn_u32 grain) {
+    return grain > 16u ? (grain + 15u) / 16u * 4u : (grain + 3u) / 4u;
+}
 
 QN_FN qn_u32 qn_magnitude(float v) { return qn_as_u32(v) & 0x7fffffffu; }
 QN_FN qn_u32 qn_greater(qn_u32 a, qn_u32 b) { return a > b ? a : b; }

@@ -107,7 +107,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *              are those of grain g.
  *              Tiles of these three follow each other in direction 0, along the columns first.
  *              Those by matrix instructions (MATRIX, CUDA alone) take sums of at most
- *              QN_MATRIX_DEPTH numbers, gradients only of grains with a multiple of four words.
+ *              QN_MATRIX_DEPTH numbers, gradients only of grains with 13 items or more.
  * TALLY        step M, loss M, classes M, targets M, finite M, status M, flags u
  *              One group. Losses of grains (7.4) and right answers with QN_LOSS_LABELS, first item
  *              whose outputs are not finite; adds to `status`.

@@ -1,6 +1,7 @@
 /* GRADIENT of integers over the tiles of matrix.cl (15.6), with the arguments and the grid of
- * whole_gradient.cl, for grains whose words are a multiple of four. A slab belongs to one grain. Grains
- * that follow each other with the same exponents go on in the same sums, as there. */
+ * whole_gradient.cl, for grains whose words are a multiple of four (qn_grain_words). A slab belongs
+ * to one grain. Grains that follow each other with the same exponents go on in the same sums, as
+ * there. */
 
 /* The sums of the lane's numbers become units in `total`, and begin anew; 1 when one left its range. */
 QN_FN qn_u32 QN_WHOLE(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
