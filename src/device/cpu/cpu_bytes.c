@@ -38,6 +38,16 @@ static void put_digits(int bits, int32_t q, uint32_t byte, int8_t digit[3][256])
     digit[0][byte] = (int8_t)(q < INT8_MAX ? q : INT8_MAX);
 }
 
+/* For sums over items. */
+static void put_item_digits(int bits, int32_t q, uint32_t byte, int8_t digit[3][256]) {
+    if (bits != 14) {
+        put_digits(bits, q, byte, digit);
+        return;
+    }
+    digit[0][byte] = (int8_t)(q / 256); /* no byte stands for a negative number */
+    digit[1][byte] = (int8_t)(uint8_t)(q % 256);
+}
+
 void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to) {
     const uint32_t smallest = bits_of(value_of(scale, 1));
     float factor, inverse;
@@ -46,8 +56,9 @@ void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to) {
     for (uint32_t block = 0; block < QN__BYTE_BLOCKS; ++block, inverse /= 2)
         for (uint32_t byte = 0; byte < 256; ++byte) {
             const int32_t q = integer_of(bits, value_of(scale, byte), inverse);
-            put_digits(bits, q, byte, to->digit[block][0]);
-            put_digits(bits, 2 * q, byte, to->digit[block][1]);
+            put_digits(bits, q, byte, to->digit[block]);
+            for (int d = 0; d < 3; ++d)
+                put_item_digits(bits, q << d, byte, to->item_digit[block][d]);
         }
 }
 

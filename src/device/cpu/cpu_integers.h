@@ -27,12 +27,14 @@ typedef enum qn__whole {
 } qn__whole;
 
 /* What the bytes of a table become where a byte stands for one value whatever its feature: an
- * integer for each exponent that a block of them can have, and the same doubled once. Digits are
- * those to the base 128, from -64 to 63 but for the highest, which comes first and takes what is
- * left; of a doubled integer for which a byte is too small it is 127. */
+ * integer for each exponent that a block of them can have. Digits are those to the base 128, from
+ * -64 to 63 but for the highest, which comes first and takes what is left. For sums over items
+ * there are those of integers doubled up to twice too (the highest is 127 where a byte is too small
+ * for it); of 14 bits they are to the base 256, the lower from 0 to 255 as the bits of its byte. */
 typedef struct qn__cpu_digits {
     uint32_t first; /* the exponent, as its bits, of the greatest inverse of a block */
-    _Alignas(64) int8_t digit[QN__BYTE_BLOCKS][2][3][256];
+    _Alignas(64) int8_t digit[QN__BYTE_BLOCKS][3][256];
+    _Alignas(64) int8_t item_digit[QN__BYTE_BLOCKS][3][3][256]; /* by doublings */
 } qn__cpu_digits;
 
 /* Which of digit[] a block is looked up in: by the bits of its inverse's exponent, or the inverse.
@@ -78,8 +80,8 @@ typedef struct qn__cpu_integers {
     void (*right_turned)(int bits, uint32_t columns, uint32_t k, const float *from, size_t stride,
                          const float *inverse, void *to);
 
-    /* The same two operands for a sum over items: from one panel of an array with an item to a row.
-     * Depth t is item list[t], t < count, with inverse[t]. left_items: element (r, t) is
+    /* Both operands of a sum over items, for `outer`: from one panel of an array with an item to a
+     * row. Depth t is item list[t], t < count, with inverse[t]. left_items: element (r, t) is
      * from[list[t] * 16 + r]; right_items: element (t, c) is from[list[t] * 16 + c]. Where
      * `doubled` is given, the integers of depth t are doubled doubled[t] times: q * 2^doubled[t].
      */
@@ -96,8 +98,8 @@ typedef struct qn__cpu_integers {
      * greatest_bytes: of each row, rows <= 16. left_bytes: like left, element (r, c) is what byte
      * from[r][c] becomes. left_bytes_items: like left_items, element (r, t) is what byte
      * from[list[t] / 16 * block + list[t] % 16 * 16 + r] becomes, so a row of the array is 16
-     * bytes, and 16 rows lie `block` bytes from the next; `largest` must not allow more than one
-     * doubling. Inverses are those of blocks of bytes. */
+     * bytes, and 16 rows lie `block` bytes from the next; at most two doublings. Inverses are those
+     * of blocks of bytes. */
     void (*greatest_bytes)(uint32_t rows, uint32_t k, const uint8_t *const *from,
                            uint8_t *greatest);
     void (*left_bytes)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,

@@ -4,8 +4,9 @@
  * An integer of B bits is B/7 slices, q = sum of slice[i] * 128^i with the highest slice from -128
  * to 127 and every other from -64 to 63, and a product of two is the sum of the products of their
  * slices: 1, 4 or 9 tile products, each added to the sums of its power of 128. 32 bits hold those
- * up to a depth of LONGEST steps; beyond it they are brought together in 64 bits. A highest slice
- * beyond -64 to 64 is only met where integers are doubled.
+ * up to a depth of longest() steps; beyond it they are brought together in 64 bits. A highest slice
+ * beyond -64 to 64 is only met where integers are doubled. In sums over items, where that is often
+ * asked for, integers of 14 bits are words: two slices to the base 256, the lower from 0 to 255.
  *
  * A block or a panel is, for each 64 depths, a tile of each slice, the highest first (pack_amx.h).
  *
@@ -22,18 +23,21 @@
 #include "device/cpu/pack_bytes_amx.h"
 
 enum {
-    CELLS = 256,    /* of a tile of sums */
-    PARTS = 5,      /* sums of a tile of results at most */
-    LONGEST = 1024, /* steps: (2 * 128 * 64 + 64 * 64) * 64 * LONGEST < 2^31 */
-    SHORT = 16,     /* steps: (2 * 127 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31, and
-                       16319^2 * 64 * SHORT < 2^38 */
+    CELLS = 256, /* of a tile of sums */
+    PARTS = 5,   /* sums of a tile of results at most */
+    SHORT = 16   /* steps: (2 * 64 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31; of words
+                    32767^2 * 64 * SHORT < 2^24 * 2^16 */
 };
 
+/* Steps of which 32 bits hold the sums: (2 * 128 * 64 + 64 * 64) * 64 * 1024 < 2^31, and of words
+ * 2 * 128 * 255 * 64 * 512 < 2^31 - 2^16. */
+INLINE uint32_t longest(int bits) { return bits == WORDS ? 512 : 1024; }
+
 /* What a tile of results is made of. Of 7 bits the parts are to be added, of 14 and 21 they count
- * for 128 to the power of 2, 1, 0 and of 4, 3, 2, 1, 0. */
+ * for 128 to the power of 2, 1, 0 and of 4, 3, 2, 1, 0, and of words for 256 to that of 2, 1, 0. */
 typedef struct sums {
     int32_t part[PARTS][CELLS];
-    int64_t whole[CELLS]; /* deeper than LONGEST: all that was added */
+    int64_t whole[CELLS]; /* deeper than longest(): all that was added */
 } sums;
 
 /* Tiles of results under way at a time. */
@@ -62,20 +66,24 @@ INLINE __m512i sum_7(const sums *s, uint32_t row) {
     return _mm512_add_epi32(part_row(s, 0, row), part_row(s, 1, row));
 }
 
-/* high * 2^14 + low, low from 0 to 2^14 - 1. */
-INLINE void sum_14(uint32_t steps, const sums *s, uint32_t row, __m512i *high, __m512i *low) {
+/* Of two slices of so many bits: high * 2^(2 * slice) + low, low from 0 to 2^(2 * slice) - 1. */
+INLINE int slice_of(int bits) { return bits == WORDS ? 8 : 7; }
+INLINE void sum_two(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i *high,
+                    __m512i *low) {
     const __m512i middle = part_row(s, 1, row);
-    if (steps <= SHORT) {
+    if (bits == 14 && steps <= SHORT) {
         const __m512i all = _mm512_add_epi32(_mm512_slli_epi32(middle, 7), part_row(s, 2, row));
         *high = _mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(all, 14));
         *low = _mm512_and_si512(all, _mm512_set1_epi32(0x3fff));
         return;
     }
-    const __m512i carried = _mm512_and_si512(middle, _mm512_set1_epi32(127));
-    const __m512i rest = _mm512_add_epi32(_mm512_slli_epi32(carried, 7), part_row(s, 2, row));
-    *high = _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(middle, 7)),
-                             _mm512_srai_epi32(rest, 14));
-    *low = _mm512_and_si512(rest, _mm512_set1_epi32(0x3fff));
+    const unsigned slice = (unsigned)slice_of(bits);
+    const __m512i carried = _mm512_and_si512(middle, _mm512_set1_epi32((1 << slice) - 1));
+    const __m512i rest = _mm512_add_epi32(_mm512_slli_epi32(carried, slice), part_row(s, 2, row));
+    *high =
+        _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(middle, slice)),
+                         _mm512_srai_epi32(rest, 2 * slice));
+    *low = _mm512_and_si512(rest, _mm512_set1_epi32((1 << 2 * slice) - 1));
 }
 
 INLINE __m512i low_half(__m512i a) { return _mm512_cvtepi32_epi64(_mm512_castsi512_si256(a)); }
@@ -90,18 +98,19 @@ INLINE __m512d high_doubles(__m512i a) {
 
 /* The exact integers of a row, eight and eight. */
 INLINE void whole_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i n[2]) {
-    if (steps > LONGEST) {
+    if (steps > longest(bits)) {
         n[0] = _mm512_load_si512(s->whole + row * WIDE);
         n[1] = _mm512_load_si512(s->whole + row * WIDE + 8);
     } else if (bits == 7) {
         const __m512i sum = sum_7(s, row);
         n[0] = low_half(sum);
         n[1] = high_half(sum);
-    } else if (bits == 14) {
+    } else if (slices_of(bits) == 2) {
+        const unsigned by = 2 * (unsigned)slice_of(bits);
         __m512i high, low;
-        sum_14(steps, s, row, &high, &low);
-        n[0] = _mm512_add_epi64(_mm512_slli_epi64(low_half(high), 14), low_half(low));
-        n[1] = _mm512_add_epi64(_mm512_slli_epi64(high_half(high), 14), high_half(low));
+        sum_two(bits, steps, s, row, &high, &low);
+        n[0] = _mm512_add_epi64(_mm512_slli_epi64(low_half(high), by), low_half(low));
+        n[1] = _mm512_add_epi64(_mm512_slli_epi64(high_half(high), by), high_half(low));
     } else {
         n[0] = n[1] = _mm512_setzero_si512();
         for (uint32_t p = 0; p < PARTS; ++p) {
@@ -112,13 +121,13 @@ INLINE void whole_row(const int bits, uint32_t steps, const sums *s, uint32_t ro
     }
 }
 
-/* The same as doubles, which hold sums of 14 bits up to a depth of LONGEST steps exactly; others
+/* The same as doubles, which hold sums of two slices up to a depth of longest() exactly; others
  * where the caller has shown that they do. */
 INLINE void double_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512d n[2]) {
-    if (bits == 14 && steps <= LONGEST) {
-        const __m512d by = _mm512_set1_pd(0x1p14);
+    if (slices_of(bits) == 2 && steps <= longest(bits)) {
+        const __m512d by = _mm512_set1_pd(1 << 2 * slice_of(bits));
         __m512i high, low;
-        sum_14(steps, s, row, &high, &low);
+        sum_two(bits, steps, s, row, &high, &low);
         n[0] = _mm512_fmadd_pd(low_doubles(high), by, low_doubles(low));
         n[1] = _mm512_fmadd_pd(high_doubles(high), by, high_doubles(low));
         return;
@@ -133,18 +142,18 @@ INLINE __m512 joined(__m256 low, __m256 high) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-/* The same, rounded once. Up to SHORT steps the high part of 14 bits is below 2^24: it is exact as
- * a float, and so the only rounding is that of the addition. */
+/* The same, rounded once. Up to SHORT steps the high part of two slices is below 2^24: it is exact
+ * as a float, and so the only rounding is that of the addition. */
 INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t row) {
-    if (bits == 7 && steps <= LONGEST)
+    if (bits == 7 && steps <= longest(bits))
         return _mm512_cvtepi32_ps(sum_7(s, row));
-    if (bits == 14 && steps <= SHORT) {
+    if (slices_of(bits) == 2 && steps <= SHORT) {
+        const __m512 by = _mm512_set1_ps((float)(1 << 2 * slice_of(bits)));
         __m512i high, low;
-        sum_14(steps, s, row, &high, &low);
-        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_set1_ps(0x1p14f),
-                               _mm512_cvtepi32_ps(low));
+        sum_two(bits, steps, s, row, &high, &low);
+        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), by, _mm512_cvtepi32_ps(low));
     }
-    if (bits == 14 && steps <= LONGEST) {
+    if (slices_of(bits) == 2 && steps <= longest(bits)) {
         __m512d n[2];
         double_row(bits, steps, s, row, n);
         return joined(_mm512_cvtpd_ps(n[0]), _mm512_cvtpd_ps(n[1]));
@@ -266,6 +275,7 @@ INLINE void put_some(const int bits, const uint32_t steps, const job *j, const e
     }
 PUT(7)
 PUT(14)
+PUT(WORDS)
 PUT(21)
 
 /* Rows `row` to `last` - 1 of the tiles' 16 each, as far as there are such. */
@@ -279,6 +289,8 @@ INLINE void end_rows(const int bits, const job *j, const ending *e, uint32_t row
             put_7(j, e, tile, row - first, end);
         else if (bits == 14)
             put_14(j, e, tile, row - first, end);
+        else if (bits == WORDS)
+            put_WORDS(j, e, tile, row - first, end);
         else
             put_21(j, e, tile, row - first, end);
         row = last < next ? last : next;
@@ -307,7 +319,7 @@ INLINE void store_sums(const int bits, const int pair, sums *to) {
     } else if (pair) {
         _tile_stored(3, to[1].part[0], 64);
         _tile_stored(4, to[1].part[1], 64);
-        if (bits == 14)
+        if (bits != 7)
             _tile_stored(5, to[1].part[2], 64);
     }
 }
@@ -330,27 +342,38 @@ INLINE void step_7(const int pair, const int odd, const char *a, const char *b, 
         _tile_dpbssd(3, 6, 7);
 }
 
-INLINE void step_14(const int pair, const char *a, const char *b, const char *b2) {
+/* The tiles 6 and 7, to those of a sum; `other` takes bytes without a sign. */
+#define DOT(other_too, other, sum)                                                                 \
+    do {                                                                                           \
+        if (other_too)                                                                             \
+            other(sum, 6, 7);                                                                      \
+        else                                                                                       \
+            _tile_dpbssd(sum, 6, 7);                                                               \
+    } while (0)
+
+/* Of two slices: highest, both mixed, lowest. Of words the lower slice has no sign. */
+INLINE void step_two(const int bits, const int pair, const char *a, const char *b, const char *b2) {
+    const int words = bits == WORDS;
     _tile_loadd(6, a, 64);
     _tile_loadd(7, b, 64);
     _tile_dpbssd(0, 6, 7);
     _tile_loadd(7, b + TILE, 64);
-    _tile_dpbssd(1, 6, 7);
+    DOT(words, _tile_dpbsud, 1);
     if (pair) {
         _tile_loadd(7, b2, 64);
         _tile_dpbssd(3, 6, 7);
         _tile_loadd(7, b2 + TILE, 64);
-        _tile_dpbssd(4, 6, 7);
+        DOT(words, _tile_dpbsud, 4);
         _tile_loadd(6, a + TILE, 64);
-        _tile_dpbssd(5, 6, 7);
+        DOT(words, _tile_dpbuud, 5);
         _tile_loadd(7, b2, 64);
-        _tile_dpbssd(4, 6, 7);
+        DOT(words, _tile_dpbusd, 4);
         _tile_loadd(7, b + TILE, 64);
     } else
         _tile_loadd(6, a + TILE, 64);
-    _tile_dpbssd(2, 6, 7);
+    DOT(words, _tile_dpbuud, 2);
     _tile_loadd(7, b, 64);
-    _tile_dpbssd(1, 6, 7);
+    DOT(words, _tile_dpbusd, 1);
 }
 
 /* Three tiles are left for the operands. */
@@ -374,7 +397,7 @@ INLINE void step_21(const char *a, const char *b) {
     _tile_dpbssd(4, 5, 7);
 }
 
-/* Steps of a block by a panel or a pair of them, LONGEST at most; 0 at `back`: in their order. */
+/* Steps of a block by a panel or a pair of them, longest() at most; 0 at `back`: in their order. */
 typedef struct part {
     const char *a, *b;
     const uint32_t *step;
@@ -399,8 +422,8 @@ INLINE void multiply(const int bits, const int pair, const job *j, const part *p
             step_7(pair, 1, a + at, b + at, b2 + at);
         else if (bits == 7)
             step_7(pair, 0, a + at, b + at, b2 + at);
-        else if (bits == 14)
-            step_14(pair, a + at, b + at, b2 + at);
+        else if (slices_of(bits) == 2)
+            step_two(bits, pair, a + at, b + at, b2 + at);
         else
             step_21(a + at, b + at);
         const uint32_t last = row + share < rows ? row + share : rows;
@@ -416,8 +439,8 @@ INLINE void multiply(const int bits, const int pair, const job *j, const part *p
 INLINE void widen(const int bits, int first, sums *to) {
     for (uint32_t r = 0; r < WIDE; ++r) {
         __m512i n[2], all[2];
-        whole_row(bits, LONGEST, to, r, n);
-        whole_row(bits, LONGEST + 1, to, r, all);
+        whole_row(bits, longest(bits), to, r, n);
+        whole_row(bits, longest(bits) + 1, to, r, all);
         for (int i = 0; i < 2; ++i)
             _mm512_store_si512(to->whole + r * WIDE + 8 * i,
                                first ? n[i] : _mm512_add_epi64(n[i], all[i]));
@@ -432,12 +455,12 @@ INLINE void complete(const int pair, const sums *s, uint32_t block, uint32_t pan
     e->tiles = pair ? 2 : 1;
 }
 
-/* The steps of a block from `done` on, LONGEST of them at most; `at` of its list were taken before.
- * All sums of a block that is deeper move to 64 bits. */
+/* The steps of a block from `done` on, longest() of them at most; `at` of its list were taken
+ * before. All sums of a block that is deeper move to 64 bits. */
 INLINE void add_chunk(const int bits, const int pair, const job *j, uint32_t done, uint32_t *at,
                       part *p, sums *to, ending *e) {
     const filled *list = filled_of(bits, j->steps, p->a);
-    const uint32_t more = j->steps - done < LONGEST ? j->steps - done : LONGEST;
+    const uint32_t left = j->steps - done, more = left < longest(bits) ? left : longest(bits);
     p->step = list->step + *at;
     for (p->count = 0; *at < list->count && list->step[*at] < done + more; ++*at)
         ++p->count;
@@ -453,9 +476,9 @@ INLINE void blocks_by(const int bits, const int pair, const job *j, uint32_t pan
     part p = {.b = j->right + panel * j->size};
     for (uint32_t block = 0; block * WIDE < j->rows; ++block) {
         p.a = j->left + block * j->size;
-        if (j->steps > LONGEST) {
+        if (j->steps > longest(bits)) {
             uint32_t at = 0;
-            for (uint32_t done = 0; done < j->steps; done += LONGEST)
+            for (uint32_t done = 0; done < j->steps; done += longest(bits))
                 add_chunk(bits, pair, j, done, &at, &p, s, e);
         } else {
             const filled *list = filled_of(bits, j->steps, p.a);
@@ -484,6 +507,7 @@ INLINE void run(const int bits, const job *j) {
 /* Not inlined: once for each width. */
 static __attribute__((noinline)) void run_7(const job *j) { run(7, j); }
 static __attribute__((noinline)) void run_14(const job *j) { run(14, j); }
+static __attribute__((noinline)) void run_words(const job *j) { run(WORDS, j); }
 static __attribute__((noinline)) void run_21(const job *j) { run(21, j); }
 
 static void run_job(int bits, const job *j) {
@@ -491,6 +515,8 @@ static void run_job(int bits, const job *j) {
         run_7(j);
     else if (bits == 14)
         run_14(j);
+    else if (bits == WORDS)
+        run_words(j);
     else
         run_21(j);
 }
@@ -553,7 +579,7 @@ static void qn_cpu_left_items_int_amx(int bits, uint32_t count, const uint32_t *
     if (is_shallow(bits, count))
         qn__cpu_integers_vnni.left_items(bits, count, list, inverse, doubled, from, to);
     else
-        EACH_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 1, to);
+        EACH_ITEM_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 1, to);
 }
 
 static void qn_cpu_right_items_int_amx(int bits, uint32_t count, const uint32_t *list,
@@ -562,13 +588,13 @@ static void qn_cpu_right_items_int_amx(int bits, uint32_t count, const uint32_t 
     if (is_shallow(bits, count))
         qn__cpu_integers_vnni.right_items(bits, count, list, inverse, doubled, from, to);
     else
-        EACH_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 0, to);
+        EACH_ITEM_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 0, to);
 }
 
-/* Twice as large an integer makes its highest slice as large as 127. */
+/* The highest slice may be as large as 127; two slices of 14 bits are those of a word. */
 static int32_t qn_cpu_largest_int_amx(int bits, uint32_t k) {
     (void)k;
-    return bits == 7 ? 127 : bits == 14 ? 127 * 128 + 63 : (127 * 128 + 63) * 128 + 63;
+    return bits == 7 ? 127 : bits == 14 ? INT16_MAX : (127 * 128 + 63) * 128 + 63;
 }
 
 static void qn_cpu_greatest_bytes_int_amx(uint32_t rows, uint32_t k, const uint8_t *const *from,
@@ -604,7 +630,8 @@ static void qn_cpu_left_bytes_items_int_amx(int bits, uint32_t count, const uint
         wholes_of_items(count, list, inverse, digits, from, block, whole);
         qn__cpu_integers_vnni.left_items(bits, count, in_order, ones, doubled, whole, to);
     } else
-        EACH_WIDTH(bits, pack_items_bytes, count, list, inverse, doubled, digits, from, block, to);
+        EACH_ITEM_WIDTH(bits, pack_items_bytes, count, list, inverse, doubled, digits, from, block,
+                        to);
 }
 
 static void qn_cpu_product_int_amx(int bits, uint32_t rows, uint32_t k, const void *left,
@@ -650,7 +677,7 @@ static void qn_cpu_outer_int_amx(int bits, uint32_t k, uint32_t blocks, const vo
                    .adds = how == QN__WHOLE_ADD,
                    .scale = factor,
                    .out = out};
-    run_job(bits, &j);
+    run_job(bits == 14 ? WORDS : bits, &j);
 }
 
 const qn__cpu_integers qn__cpu_integers_amx = {

@@ -380,12 +380,13 @@ static void left_bytes_case(const qn__cpu_integers *table, int bits, qn__scale s
     free(found);
 }
 
-static int may_be_doubled(const qn__cpu_integers *table, int bits, uint32_t items, float inverse,
-                          const float *item) {
+/* How often an item's integers may be. */
+static uint8_t doublings_of_item(const qn__cpu_integers *table, int bits, uint32_t items,
+                                 float inverse, const float *item) {
     int32_t most = 0;
     for (uint32_t i = 0; i < P; ++i)
         most = qn__fix(item[i], inverse) > most ? qn__fix(item[i], inverse) : most;
-    return 2 * most <= table->largest(bits, items);
+    return doublings(table, bits, items, most);
 }
 
 /* And items in a list: most of them in a bright grain, some in one as dark as they are, some of
@@ -417,8 +418,8 @@ static void bytes_items_case(const qn__cpu_integers *table, int bits, qn__scale 
     }
     for (int twice = 0; twice < 2; ++twice) {
         for (uint32_t i = 0; i < items; ++i)
-            doubled[i] =
-                may_be_doubled(table, bits, items, inverse[i], floats + list[i] * P) && draw() % 2;
+            doubled[i] = (uint8_t)(draw() % (1u + doublings_of_item(table, bits, items, inverse[i],
+                                                                    floats + list[i] * P)));
         table->left_items(bits, items, list, inverse, twice ? doubled : NULL, floats, expected);
         table->left_bytes_items(bits, items, list, inverse, twice ? doubled : NULL, digits, bytes,
                                 BLOCK, found);
@@ -495,6 +496,8 @@ static void deep(const qn__cpu_integers *table) {
                                        {14, 8128, -8191},
                                        {14, 8159, 8159},
                                        {14, 8160, 8160},
+                                       {14, 8129, 8129},
+                                       {14, 8191, 8191},
                                        {14, 8159, -8191},
                                        {21, 1044447, 1044447},
                                        {21, 1044448, 1044448},

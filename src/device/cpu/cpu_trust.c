@@ -10,7 +10,13 @@
 #endif
 
 /* A step of a tile and a little more; rows and columns of a block each. */
-enum { DEPTH = 70, SIDE = QN__PANEL, CELLS = SIDE * SIDE, ROOM = DEPTH * SIDE * 8 };
+enum {
+    DEPTH = 70,
+    SIDE = QN__PANEL,
+    CELLS = SIDE * SIDE,
+    FLOATS = (DEPTH + SIDE - 1) / SIDE * CELLS,
+    ROOM = DEPTH * SIDE * 8
+};
 
 /* Both operands of a product, packed, and what comes of them. */
 typedef struct trial {
@@ -20,9 +26,9 @@ typedef struct trial {
 } trial;
 
 /* Whole numbers that fill all slices of a width; the greatest and the smallest among them. */
-static void fill(int bits, uint32_t seed, float to[DEPTH * SIDE]) {
+static void fill(int bits, uint32_t seed, float to[FLOATS]) {
     const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
-    for (uint32_t i = 0; i < DEPTH * SIDE; ++i) {
+    for (uint32_t i = 0; i < FLOATS; ++i) {
         seed = seed * 1664525u + 1013904223u;
         const int32_t drawn = (int32_t)(seed >> 8) % (2 * most + 1) - most;
         to[i] = (float)(i % 11 == 0 ? most : i % 13 == 0 ? -most : drawn);
@@ -37,15 +43,17 @@ static void multiply(const qn__cpu_integers *table, int bits, const float *a, co
         list[i] = i;
         ones[i] = 1.0f;
     }
-    table->left_items(bits, DEPTH, list, ones, NULL, a, to->left);
+    table->left(bits, SIDE, DEPTH, a, CELLS, NULL, ones, to->left);
     table->right(bits, DEPTH, b, ones, to->right);
     table->product(bits, SIDE, DEPTH, to->left, 1, to->right, ones, ones, start, to->product,
                    CELLS);
+    table->left_items(bits, DEPTH, list, ones, NULL, a, to->left);
+    table->right_items(bits, DEPTH, list, ones, NULL, b, to->right);
     table->outer(bits, DEPTH, 1, to->left, 1, to->right, QN__WHOLE_INTEGER, 1, to->outer);
 }
 
 int qn__cpu_integers_agree(const qn__cpu_integers *table) {
-    float a[DEPTH * SIDE], b[DEPTH * SIDE];
+    float a[FLOATS], b[FLOATS];
     trial expected, found;
     for (int bits = 7; bits <= 21; bits += 7) {
         if (table->size(bits, DEPTH) > ROOM)

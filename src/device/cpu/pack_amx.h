@@ -20,7 +20,8 @@
 enum {
     STEP = 64,   /* depths of a tile */
     TILE = 1024, /* bytes of one */
-    WIDE = 16    /* rows of a tile, dwords of a row, floats of a vector */
+    WIDE = 16,   /* rows of a tile, dwords of a row, floats of a vector */
+    WORDS = 16   /* in the place of a width: integers of 16 bits as two slices of 8 */
 };
 
 /* A switch over the widths, so that the work behind it has them as constants. */
@@ -30,6 +31,17 @@ enum {
             call(7, __VA_ARGS__);                                                                  \
         else if ((bits) == 14)                                                                     \
             call(14, __VA_ARGS__);                                                                 \
+        else                                                                                       \
+            call(21, __VA_ARGS__);                                                                 \
+    } while (0)
+
+/* The same for operands of a sum over items. */
+#define EACH_ITEM_WIDTH(bits, call, ...)                                                           \
+    do {                                                                                           \
+        if ((bits) == 7)                                                                           \
+            call(7, __VA_ARGS__);                                                                  \
+        else if ((bits) == 14)                                                                     \
+            call(WORDS, __VA_ARGS__);                                                              \
         else                                                                                       \
             call(21, __VA_ARGS__);                                                                 \
     } while (0)
@@ -63,7 +75,7 @@ INLINE __mmask16 lanes(uint32_t at, uint32_t count) {
 /* What makes the product with a block's inverse a whole number in the low bits of a float: the
  * addition rounds to nearest even as rint does. 64 in the lower slices makes them 0 to 127. */
 INLINE __m512 magic(int bits) {
-    return _mm512_set1_ps(bits == 7 ? 0x1.8p23f : bits == 14 ? 0x1.8p23f + 64 : 0x1.8p23f + 8256);
+    return _mm512_set1_ps(0x1.8p23f + (bits == 14 ? 64 : bits == 21 ? 8256 : 0));
 }
 INLINE __m512i fixed(const int bits, __m512 v, __m512 inverse) {
     return _mm512_castps_si512(_mm512_fmadd_ps(v, inverse, magic(bits)));
@@ -71,7 +83,7 @@ INLINE __m512i fixed(const int bits, __m512 v, __m512 inverse) {
 
 /* The same for q doubled once more. */
 INLINE __m512i twice(const int bits, __m512i u) {
-    const int32_t offset = bits == 7 ? 0 : bits == 14 ? 64 : 8256;
+    const int32_t offset = bits == 14 ? 64 : bits == 21 ? 8256 : 0;
     return _mm512_add_epi32(u, _mm512_sub_epi32(u, _mm512_set1_epi32(offset)));
 }
 
@@ -98,6 +110,11 @@ INLINE void slice(const int bits, const __m512i u[4], __m512i row[3]) {
     const __m512i low = halves(u[0], u[1]), high = halves(u[2], u[3]);
     if (bits == 7) {
         row[0] = bytes(low, high);
+        return;
+    }
+    if (bits == WORDS) {
+        row[0] = choose(0xff00ff00u, high, _mm512_srli_epi32(low, 8));
+        row[1] = bytes(low, high);
         return;
     }
     /* The seven bits above the lowest; of two slices, the eight that are left. */

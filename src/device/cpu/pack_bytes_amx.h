@@ -11,12 +11,11 @@ typedef struct looked_up {
     __m512i of[3][4];
 } looked_up;
 
-INLINE looked_up look_up_in(const int bits, const qn__cpu_digits *digits, uint32_t block,
-                            uint32_t doubled) {
+INLINE looked_up look_up_in(const int bits, const int8_t digit[3][256]) {
     looked_up l;
     for (uint32_t s = 0; s < slices_of(bits); ++s)
         for (int i = 0; i < 4; ++i)
-            l.of[s][i] = _mm512_load_si512(digits->digit[block][doubled][s] + 64 * i);
+            l.of[s][i] = _mm512_load_si512(digit[s] + 64 * i);
     return l;
 }
 
@@ -65,7 +64,7 @@ INLINE void pack_left_bytes(const int bits, uint32_t rows, uint32_t k, const uin
                              _mm512_setzero_si512()};
     filled *list = filled_of(bits, steps, to);
     uint32_t block = qn__cpu_digits_at(digits, inverse[0]);
-    looked_up l = look_up_in(bits, digits, block, 0);
+    looked_up l = look_up_in(bits, digits->digit[block]);
     list->count = 0;
     for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
         const __mmask64 there = bytes_below(i * STEP, k);
@@ -79,7 +78,7 @@ INLINE void pack_left_bytes(const int bits, uint32_t rows, uint32_t k, const uin
             const uint32_t own = qn__cpu_digits_at(digits, inverse[r]);
             const __m512i v = _mm512_maskz_loadu_epi8(there, from[r] + i * STEP);
             if (own != block)
-                l = look_up_in(bits, digits, own, 0);
+                l = look_up_in(bits, digits->digit[own]);
             block = own;
             look_up(bits, &l, _mm512_permutexvar_epi8(order, v), row);
             put_row(bits, row, to + (size_t)r * 64);
@@ -128,16 +127,17 @@ INLINE __m512i exponents_of_depths(uint32_t at, uint32_t count, const float *inv
     return bytes(halves(u[0], u[1]), halves(u[2], u[3]));
 }
 
-/* Where those depths are looked up: twice the number of the block in the digits, and one more where
+/* Where those depths are looked up: four times the number of the block in the digits, and how often
  * they are doubled. */
 INLINE __m512i places_of_depths(uint32_t at, uint32_t count, const qn__cpu_digits *digits,
                                 __m512i exponents, const uint8_t *doubled) {
     const __m512i block = _mm512_subs_epu8(_mm512_set1_epi8((char)digits->first), exponents);
-    __m512i once = _mm512_setzero_si512();
+    const __m512i twofold = _mm512_add_epi8(block, block);
+    __m512i times = _mm512_setzero_si512();
     if (doubled)
-        once = _mm512_maskz_loadu_epi8(bytes_below(at, count), doubled + at);
-    return _mm512_add_epi8(_mm512_add_epi8(block, block),
-                           _mm512_permutexvar_epi8(order_of_depths(), once));
+        times = _mm512_maskz_loadu_epi8(bytes_below(at, count), doubled + at);
+    return _mm512_add_epi8(_mm512_add_epi8(twofold, twofold),
+                           _mm512_permutexvar_epi8(order_of_depths(), times));
 }
 
 /* Depths of a step whose blocks are alike are looked up together: nearly always all of them. */
@@ -161,7 +161,7 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
             const uint8_t p = place[__builtin_ctzll(left)];
             const uint64_t alike =
                 _mm512_mask_cmpeq_epi8_mask(left, places, _mm512_set1_epi8((char)p));
-            const looked_up l = look_up_in(bits, digits, p / 2, p % 2);
+            const looked_up l = look_up_in(bits, digits->item_digit[p / 4][p % 4]);
             left &= ~alike;
             for (uint32_t r = 0; r < WIDE; ++r) {
                 __m512i row[3];
@@ -193,11 +193,11 @@ INLINE void wholes_of_items(uint32_t count, const uint32_t *list, const float *i
                             const qn__cpu_digits *digits, const uint8_t *from, size_t block,
                             float *to) {
     uint32_t at = qn__cpu_digits_at(digits, inverse[0]);
-    looked_up l = look_up_in(14, digits, at, 0);
+    looked_up l = look_up_in(14, digits->digit[at]);
     for (uint32_t t = 0; t < count; ++t) {
         const uint32_t own = qn__cpu_digits_at(digits, inverse[t]);
         if (own != at)
-            l = look_up_in(14, digits, own, 0);
+            l = look_up_in(14, digits->digit[own]);
         at = own;
         wholes(&l, bytes_of_item(t, count, list, from, block), to + (size_t)t * WIDE);
     }
@@ -207,7 +207,7 @@ INLINE void wholes_of_items(uint32_t count, const uint32_t *list, const float *i
 INLINE void wholes_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *from,
                            const float *inverse, const qn__cpu_digits *digits, float *to) {
     for (uint32_t r = 0; r < rows; ++r) {
-        const looked_up l = look_up_in(14, digits, qn__cpu_digits_at(digits, inverse[r]), 0);
+        const looked_up l = look_up_in(14, digits->digit[qn__cpu_digits_at(digits, inverse[r])]);
         for (uint32_t at = 0; at < k; at += WIDE) {
             const __mmask16 there = lanes(at, k);
             wholes(&l, _mm_maskz_loadu_epi8(there, from[r] + at),
