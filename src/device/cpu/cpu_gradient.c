@@ -74,6 +74,7 @@ typedef struct sums {
     qn__sums kind; /* which of them holds the result */
     int shift;     /* in units of 2^shift */
     const qn__update *update;
+    uint32_t *greatest; /* of the strip whose weights the update makes, or NULL */
 } sums;
 
 static const void *begin_of(const sums *s, size_t from) {
@@ -97,7 +98,7 @@ static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_
     if (pass->update) {
         pass->worker->kernels->update(pass->worker->program, s->update, is_weight, count, s->kind,
                                       begin_of(s, from), w + at, slot[0] ? slot[0] + at : NULL,
-                                      slot[1] ? slot[1] + at : NULL);
+                                      slot[1] ? slot[1] + at : NULL, s->greatest);
         return;
     }
     const int64_t *more = integers_of(pass->worker, s, from, count);
@@ -236,6 +237,15 @@ static void call_for_outlet(const qn__cpu_pass *pass, const qn__layer *l, uint32
             __builtin_prefetch(to + o * l->in + k, 1);
 }
 
+/* Where new weights of panel `in` note their greatest magnitudes: the first of a strip, and a task
+ * begins with one, finds zeros there. */
+static uint32_t *strip_of(const qn__cpu_layer *l, uint32_t in, uint32_t out) {
+    uint32_t *greatest = qn__cpu_strip_greatest(l, out, in / QN__STRIP);
+    if (in % QN__STRIP == 0)
+        memset(greatest, 0, QN__PANEL * sizeof *greatest);
+    return greatest;
+}
+
 /* Sums of the weights between the inputs of panel `in` and `panels` panels of outputs from `out`
  * on. */
 static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
@@ -263,12 +273,14 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
                    how->flush_every, &s);
     else if (sum_wide(pass, a, d, panels, rows, &s))
         return 1;
-    for (uint32_t g = 0; g < panels; ++g)
+    for (uint32_t g = 0; g < panels; ++g) {
+        s.greatest = w->bits && pass->update ? strip_of(l, in, out + g) : NULL;
         if (pass->outlet)
             put_weights(pass, l->layer, in, rows, out + g, &s, g * BLOCK);
         else
             finish(pass, 1, rows, ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK,
                    l->weights, l->weight_slot, l->weight_sums);
+    }
     return 0;
 }
 
@@ -282,6 +294,7 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     s.kind = QN__SUMS_INT64;
     s.shift = 0;
     s.update = pass->update;
+    s.greatest = NULL;
     memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
     for (uint32_t i = 0; i < pass->items; i += p->grain) {
         const uint32_t n = pass->items - i < p->grain ? pass->items - i : p->grain;

@@ -84,9 +84,11 @@ typedef struct qn__cpu_kernels {
     void (*turn)(uint32_t rows, uint32_t columns, const int64_t *from, size_t from_stride,
                  int64_t *to, size_t to_stride);
 
-    /* The optimiser over `count` (a multiple of 16) parameters; is_weight as in qn__update_one. */
+    /* The optimiser over `count` (a multiple of 16) parameters; is_weight as in qn__update_one.
+     * `greatest`, unless it is NULL: as in greatest_columns, of the new w. */
     void (*update)(const qn__program *program, const qn__update *u, int is_weight, size_t count,
-                   qn__sums kind, const void *sums, float *w, float *s0, float *s1);
+                   qn__sums kind, const void *sums, float *w, float *s0, float *s1,
+                   uint32_t *greatest);
 
     /* One row of inputs, scaled, into panels: x[c / 16 * stride + c % 16] for c < features, zeros
      * up to the panel's end. mean and inverse are padded with zeros to a multiple of 16 (used by

@@ -107,7 +107,7 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     w->kernels->update(w->program, pass->update, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64,
                        sums, l->weights + b.panels,
                        w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
-                       w->slots > 1 ? l->weight_slot[1] + b.panels : NULL);
+                       w->slots > 1 ? l->weight_slot[1] + b.panels : NULL, NULL);
 }
 
 static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel) {
@@ -118,7 +118,7 @@ static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
     memcpy(sums, pass->totals + l->layer->biases + at, b.columns * sizeof *sums);
     w->kernels->update(w->program, pass->update, 0, QN__PANEL, QN__SUMS_INT64, sums, l->bias + at,
                        w->slots > 0 ? l->bias_slot[0] + at : NULL,
-                       w->slots > 1 ? l->bias_slot[1] + at : NULL);
+                       w->slots > 1 ? l->bias_slot[1] + at : NULL, NULL);
 }
 
 /* ------------------------------------------------------------------------------------ all blocks
@@ -130,8 +130,15 @@ static void new_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
     qn__worker *w = pass->worker;
     const uint32_t layer = (uint32_t)(l - w->layer), strip = first / QN__STRIP;
     const uint32_t strips = (end - first + QN__STRIP - 1) / QN__STRIP;
-    for (uint32_t s = strip; s < strip + strips; ++s)
+    for (uint32_t s = strip; s < strip + strips; ++s) {
+        const uint32_t in = s * QN__STRIP, left = l->in_panels - in;
+        uint32_t *greatest = qn__cpu_strip_greatest(l, panel, s);
+        memset(greatest, 0, QN__PANEL * sizeof *greatest);
+        w->kernels->greatest_columns((left < QN__STRIP ? left : QN__STRIP) * QN__PANEL,
+                                     l->weights + ((size_t)panel * l->in_panels + in) * BLOCK,
+                                     greatest);
         qn__cpu_strip_changed(w, layer, panel, s);
+    }
     qn__cpu_count_strips(w, layer, panel / QN__OUT_GROUP, strips);
 }
 

@@ -34,7 +34,7 @@ static uint32_t panels_of(const qn__cpu_layer *l, uint32_t group) {
 static void pack_panel(const qn__worker *w, const qn__cpu_layer *l, uint32_t panel) {
     const qn__cpu_whole *whole = &l->whole;
     const uint32_t strips = qn__cpu_strips(l);
-    const uint32_t *strip = whole->strip_greatest + (size_t)panel * strips * QN__PANEL;
+    const uint32_t *strip = qn__cpu_strip_greatest(l, panel, 0);
     float *factor = whole->factor + (size_t)panel * QN__PANEL;
     float *inverse = whole->inverse + (size_t)panel * QN__PANEL;
     float before[QN__PANEL];
@@ -58,10 +58,6 @@ void qn__cpu_strip_changed(const qn__worker *w, uint32_t layer, uint32_t out, ui
     const uint32_t first = strip * QN__STRIP * QN__PANEL, left = l->layer->in - first;
     const uint32_t rows = left < QN__STRIP * QN__PANEL ? left : QN__STRIP * QN__PANEL;
     const float *weights = l->weights + ((size_t)out * l->in_panels + strip * QN__STRIP) * BLOCK;
-    uint32_t *greatest =
-        whole->strip_greatest + ((size_t)out * qn__cpu_strips(l) + strip) * QN__PANEL;
-    memset(greatest, 0, QN__PANEL * sizeof *greatest);
-    w->kernels->greatest_columns(rows, weights, greatest);
     if (fixed->right_part)
         fixed->right_part(w->bits, l->layer->in, first, rows, weights,
                           whole->inverse + (size_t)out * QN__PANEL,

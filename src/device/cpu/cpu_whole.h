@@ -83,9 +83,9 @@ void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, fl
                           float *inverse);
 
 /* Weights between panel `out` of outputs and QN__STRIP panels of inputs, those from QN__STRIP *
- * strip on, are new: notes their greatest magnitudes and, while they are in the first cache, packs
- * them with the exponents that their columns had before, which mostly are those that they will
- * have. */
+ * strip on, are new, and their greatest magnitudes are at qn__cpu_strip_greatest: packs them, while
+ * they are in the first cache, with the exponents that their columns had before, which mostly are
+ * those that they will have. */
 void qn__cpu_strip_changed(const qn__worker *worker, uint32_t layer, uint32_t out, uint32_t strip);
 /* So many more strips of a group of panels of outputs are new and were looked at: who brings the
  * last of a group sees to its exponents and to what they were wrong for. */

@@ -128,6 +128,12 @@ static inline uint32_t qn__cpu_strips(const qn__cpu_layer *layer) {
     return (layer->in_panels + QN__STRIP - 1) / QN__STRIP;
 }
 
+/* Where the greatest magnitudes of a strip's 16 columns stand. */
+static inline uint32_t *qn__cpu_strip_greatest(const qn__cpu_layer *layer, uint32_t out,
+                                               uint32_t strip) {
+    return layer->whole.strip_greatest + ((size_t)out * qn__cpu_strips(layer) + strip) * QN__PANEL;
+}
+
 /* Phases that a pass has at most. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
     return (program->arith == QN__ARITH_F32 ? 4 : 8) * ((size_t)program->layers + 1);

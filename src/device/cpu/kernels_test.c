@@ -10,6 +10,7 @@
 
 #include "device/cpu/cpu_kernels.h"
 #include "num/elementary.h"
+#include "num/fixed.h"
 #include "num/optimise.h"
 #include <math.h>
 #include <stdio.h>
@@ -524,10 +525,17 @@ static void check_update(const qn__cpu_kernels *k, const qn__program *program, q
     for (size_t i = 0; i < count; ++i)
         qn__update_one(program, &u, is_weight, put_sum(kind, sums, i), &want[i],
                        want0 ? &want0[i] : NULL, want1 ? &want1[i] : NULL);
-    k->update(program, &u, is_weight, count, kind, sums, w, s0, s1);
+    uint32_t noted[16] = {0, 0x7f000000u}, most[16] = {0, 0x7f000000u};
+    const int notes = word() % 4 > 0;
+    k->update(program, &u, is_weight, count, kind, sums, w, s0, s1, notes ? noted : NULL);
     snprintf(how, sizeof how, "optimizer %d, sums %d, weight %d, count %zu",
              (int)program->optimizer, (int)kind, is_weight, count);
     same(k, "update", w, want, count);
+    for (size_t i = 0; notes && i < count; ++i) {
+        const uint32_t own = qn__greatest(1, &want[i], 1);
+        most[i % 16] = own > most[i % 16] ? own : most[i % 16];
+    }
+    assert_memory_equal(noted, most, sizeof most);
     if (s0)
         same(k, "update, first state", s0, want0, count);
     if (s1)

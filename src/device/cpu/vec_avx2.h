@@ -46,6 +46,7 @@ static inline vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 static inline vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 static inline vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
 static inline vi vi_or(vi a, vi b) { return _mm256_or_si256(a, b); }
+static inline vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
 /* Macros, since without optimisation an argument is not the constant that the shift needs. */
 #define vi_shl(i, s) _mm256_slli_epi32((i), (s))
 #define vi_sar(i, s) _mm256_srai_epi32((i), (s))

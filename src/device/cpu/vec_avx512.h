@@ -43,6 +43,7 @@ static inline vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 static inline vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 static inline vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
 static inline vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
+static inline vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
 /* Macros, since without optimisation an argument is not the constant that the shift needs. */
 #define vi_shl(i, s) _mm512_slli_epi32((i), (s))
 #define vi_sar(i, s) _mm512_srai_epi32((i), (s))

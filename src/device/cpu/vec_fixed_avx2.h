@@ -7,7 +7,6 @@
 typedef __m256d vd;
 
 static inline vi v_round(vf x) { return _mm256_cvtps_epi32(x); }
-static inline vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
 
 static inline void vi_turn(vi x[VL]) {
     vi pairs[VL], fours[VL];

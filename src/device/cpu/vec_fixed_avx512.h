@@ -8,7 +8,6 @@
 typedef __m512d vd;
 
 static inline vi v_round(vf x) { return _mm512_cvtps_epi32(x); }
-static inline vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
 
 /* Four vectors of four quarters each, turned: to[i] holds quarter i of each. */
 static inline void turn_quarters(const vi x[4], vi *to, int stride) {

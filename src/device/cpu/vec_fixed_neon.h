@@ -7,7 +7,6 @@
 typedef float64x2_t vd;
 
 static inline vi v_round(vf x) { return vcvtnq_s32_f32(x); }
-static inline vi vi_max(vi a, vi b) { return vmaxq_s32(a, b); }
 
 static inline void vi_turn(vi x[VL]) {
     int64x2_t pairs[VL];

@@ -45,6 +45,7 @@ static inline vi vi_add(vi a, vi b) { return vaddq_s32(a, b); }
 static inline vi vi_sub(vi a, vi b) { return vsubq_s32(a, b); }
 static inline vi vi_and(vi a, vi b) { return vandq_s32(a, b); }
 static inline vi vi_or(vi a, vi b) { return vorrq_s32(a, b); }
+static inline vi vi_max(vi a, vi b) { return vmaxq_s32(a, b); }
 /* Macros, since without optimisation an argument is not the constant that the shift needs. */
 #define vi_shl(i, s) vshlq_n_s32((i), (s))
 #define vi_sar(i, s) vshrq_n_s32((i), (s))

@@ -23,6 +23,7 @@ static inline vf v_load(const float *p) { return *p; }
 static inline void v_store(float *p, vf a) { *p = a; }
 static inline vi vi_load(const int32_t *p) { return *p; }
 static inline void vi_store(int32_t *p, vi a) { *p = a; }
+static inline vi vi_max(vi a, vi b) { return a > b ? a : b; }
 
 static inline vf v_zero(void) { return 0.0f; }
 static inline vf v_div(vf a, vf b) { return a / b; }
