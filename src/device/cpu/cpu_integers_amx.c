@@ -179,7 +179,7 @@ typedef struct job {
     size_t c_stride;
     int adds; /* FORM_DOUBLE */
     double scale;
-    char *out; /* of an outer product */
+    void *out; /* of an outer product */
 } job;
 
 /* One or two tiles of results whose sums are complete; none, when `tiles` is 0. */
