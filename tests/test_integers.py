@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+import builds
 import deaths
 import processor
 import ranks
@@ -116,3 +117,15 @@ def test_prediction_looks_at_no_neighbour(quern, run_quern, files, tmp_path):
             assert len(rows) == len(some)
             for line, row in zip(some, rows):
                 assert scores.setdefault(line, row[1:]) == row[1:], (order, way)
+
+
+# -------------------------------------------------------------------- more layers than usual
+
+def test_many_layers(tmp_path):
+    """A pass over sixteen layers whose sums go to an outlet, as a rank's do, under the address
+    sanitizer: it has more phases than any other, and each has its counters."""
+    program = builds.ready("asan") / "quern"
+    model = "; ".join(["dense 6 tanh"] * 15 + ["dense 10 softmax"])
+    done = subprocess.run([program, "devices", "--costs", "--model", model, "--arith", "i14"],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]

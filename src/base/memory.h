@@ -13,9 +13,9 @@ void *qn__alloc(size_t count, size_t size, qn_error *err);
 void qn__free(void *memory);
 
 /* Asks for large pages in a block of memory, where it has room for some and the system has them for
- * those who ask: what is drawn from all over it is then seldom on a page whose place has to be
- * looked up. `filled`: its pages are in use, and are brought together now; else they will be large
- * when they are first touched. qn__alloc does the latter. */
+ * those who ask (or in any case, where it is filled): what is drawn from all over it is then seldom
+ * on a page whose place has to be looked up. `filled`: its pages are in use, and are brought
+ * together now; else they will be large when they are first touched. qn__alloc does the latter. */
 void qn__ask_for_large_pages(void *block, size_t bytes, int filled);
 
 /* A copy of a NUL-terminated text, released with qn__free. */

@@ -214,9 +214,13 @@ INLINE void put_rows(const int bits, const shape form, const uint32_t steps, con
     const sums *s = e->s + tile;
     const uint32_t panel = e->panel + tile;
     const size_t cells = ((size_t)e->block * j->panels + panel) * CELLS;
-    const float *factor = j->factor + (size_t)e->block * WIDE;
-    float *c = j->c + panel * j->c_stride + (size_t)e->block * CELLS;
+    const float *factor = NULL;
+    float *c = NULL;
     __m512 column = _mm512_setzero_ps(), start = column;
+    if (form == FORM_COLUMN || form == FORM_PLAIN) {
+        factor = j->factor + (size_t)e->block * WIDE;
+        c = j->c + panel * j->c_stride + (size_t)e->block * CELLS;
+    }
     if (form == FORM_COLUMN) {
         column = _mm512_loadu_ps(j->column + (size_t)panel * WIDE);
         start = _mm512_loadu_ps(j->start + (size_t)panel * WIDE);

@@ -444,6 +444,43 @@ static void bytes(const qn__cpu_integers *table, int bits) {
     free(digits);
 }
 
+/* One operand's small integers doubled as often as they fit, beside great ones that are not: a
+ * table that reckons with two doublings of the greatest has nothing to fear from them. */
+static void often_doubled(const qn__cpu_integers *table) {
+    enum { K = 64, Q = 8191 };
+    const size_t size = table->size(14, K);
+    void *left = room(size), *right = room(size);
+    uint32_t list[K];
+    float inverse[K], a[2 * P], d[P];
+    uint8_t doubled[K], few[K];
+    uint8_t times = 0;
+    int64_t out[P * P];
+    while (2 << times <= table->largest(14, K) && times < 14)
+        ++times;
+    for (uint32_t t = 0; t < K; ++t) {
+        list[t] = t % 2;
+        inverse[t] = 1.0f;
+        doubled[t] = t % 2 ? times : 0;
+        few[t] = 0;
+    }
+    for (uint32_t i = 0; i < P; ++i) {
+        a[i] = Q;
+        a[P + i] = 1.0f;
+        d[i] = Q;
+    }
+    table->left_items(14, K, list, inverse, doubled, a, left);
+    memset(list, 0, sizeof list);
+    few[0] = 2 * Q <= table->largest(14, K);
+    table->right_items(14, K, list, inverse, few, d, right);
+    table->outer(14, K, 1, left, 1, right, QN__WHOLE_INTEGER, 0, out);
+    const int64_t n = (int64_t)Q * (K / 2) * (Q + (1 << times)) + (int64_t)Q * Q * few[0];
+    for (uint32_t i = 0; i < P * P; ++i)
+        if (out[i] != n)
+            fail_msg("%s: %lld, not %lld", table->name, (long long)out[i], (long long)n);
+    free(left);
+    free(right);
+}
+
 /* The same value `k` times, such that slices and their sums are as large as they can be: both are
  * doubled as often as the table takes it. `hollow`: on the left every fourth pair is 0. */
 static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_t r, uint32_t k,
@@ -529,6 +566,7 @@ static void conforms(const qn__cpu_integers *table) {
         }
     for (size_t w = 0; w < sizeof widths / sizeof *widths && table->left_bytes; ++w)
         bytes(table, widths[w]);
+    often_doubled(table);
     if (table != &qn__cpu_integers_scalar)
         deep(table);
 }

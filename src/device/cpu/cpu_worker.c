@@ -97,8 +97,8 @@ static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     const qn__program *p = w->program;
     const qn__cpu_integers *fixed = w->kernels->fixed;
     const qn__layer *last = &p->layer[p->layers - 1];
-    const uint32_t k = last->in > last->out ? last->in : last->out;
-    const size_t block = fixed->size(w->bits, k);
+    const size_t in = fixed->size(w->bits, last->in), out = fixed->size(w->bits, last->out);
+    const size_t block = in > out ? in : out;
     const size_t operands = (1 + QN__OUT_GROUP) * fixed->size(w->bits, p->batch);
     core->operand = carve(a, block > operands ? block : operands, 1);
     carve_plan(a, p, &core->plan);

@@ -136,7 +136,7 @@ static inline uint32_t *qn__cpu_strip_greatest(const qn__cpu_layer *layer, uint3
 
 /* Phases that a pass has at most. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return (program->arith == QN__ARITH_F32 ? 4 : 8) * ((size_t)program->layers + 1);
+    return (program->arith == QN__ARITH_F32 ? 4 : 9) * ((size_t)program->layers + 1);
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 
