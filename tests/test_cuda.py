@@ -291,6 +291,32 @@ def test_matrix_instructions(run_quern, gpu, files, tmp_path, plan, name):
     assert bool(told) == (plan == "matrix=1"), done.stderr
 
 
+@pytest.mark.parametrize("plan, nvrtc, says", [
+    ("matrix_image=218", None, "CUDA_ERROR_INVALID_PTX|error 218"),
+    ("matrix_kernel=500", None, "finding the kernel qn_.*_matrix_"),
+    ("", "matrix", "cannot compile the kernels"),
+])
+def test_a_program_of_matrix_instructions_refused(run_quern, gpu, files, tmp_path, plan, nvrtc,
+                                                  says):
+    """By the driver or the compiler: the same as where they multiply wrongly."""
+    gpu(plan, nvrtc=nvrtc)
+    done = run_quern("train", *words("i7-adamw", files), "--devices", "cuda:0", "-o",
+                     tmp_path / "model")
+    assert recipes.sha256(tmp_path / "model") == recipes.table()["i7-adamw"]
+    assert re.search("note: cuda:0 .* goes on without matrix instructions for integers: "
+                     f".*({says})", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("at", [1, 12])  # of the general one, of that of the products
+def test_a_self_test_that_cannot_be_made(run_quern, gpu, files, tmp_path, at):
+    """Without memory for it nothing is known of the matrix instructions."""
+    gpu(f"alloc={at}")
+    done = run_quern("train", *words("i7-adamw", files), "--devices", "cuda:0", "-o",
+                     tmp_path / "model", status=None)
+    assert done.returncode == 1 and "out of memory" in done.stderr, done.stderr
+    assert "goes on without matrix instructions" not in done.stderr
+
+
 # ---------------------------------------------------------------- what fails in mid-job
 
 @pytest.mark.parametrize("fault, says", [

@@ -19,6 +19,8 @@
  *   flush=1        the device has no subnormal numbers: its self-test must find it
  *   matrix=1       on all devices: its matrix instructions give a wrong bit, as its self-test must
  * find
+ *   matrix_image=218   on all devices: result of loading a module that has matrix instructions
+ *   matrix_kernel=500  on all devices: result of finding a kernel that has them
  */
 #ifndef QN_TESTS_FAKE_CUDA_H
 #define QN_TESTS_FAKE_CUDA_H
@@ -68,7 +70,7 @@ enum { MOST_DEVICES = 8, MOST_ARGUMENTS = 24 };
 
 typedef struct plan {
     int devices, driver, capability, memory, late, prohibited, init, retain, image, on;
-    int alloc, launch, hang, wrong, flush, code, matrix;
+    int alloc, launch, hang, wrong, flush, code, matrix, matrix_image, matrix_kernel;
 } plan;
 extern plan the_plan;
 

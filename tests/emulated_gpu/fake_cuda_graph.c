@@ -1,5 +1,6 @@
 /* The fake driver's modules, launches and graphs. */
 #include "fake_cuda.h"
+#include "kernels/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,13 @@ static size_t image_size(const char *image) {
     return 0;
 }
 
+/* Of what the fake NVRTC wrote: its second line tells the program's products. */
+static int has_matrix(const char *image) {
+    static const char word[] = "\nproducts ";
+    const char *line = strncmp(image, "QNFAKE ", 7) == 0 ? strstr(image, word) : NULL;
+    return line && (strtoul(line + sizeof word - 1, NULL, 10) & QN_WITH_MATRIX) != 0;
+}
+
 static CUresult load(const char *image, CUmodule *module) {
     const size_t bytes = image_size(image);
     char target[32];
@@ -38,6 +46,8 @@ static CUresult load(const char *image, CUmodule *module) {
         return INVALID_IMAGE;
     if (strncmp(image, "QNFAKE sm_", 10) == 0 && strncmp(image, target, strlen(target)) != 0)
         return NO_BINARY;
+    if (the_plan.matrix_image && has_matrix(image))
+        return the_plan.matrix_image;
     CUmodule m = malloc(sizeof *m);
     char *copy = malloc(bytes + 1);
     if (!m || !copy)
@@ -73,6 +83,10 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     BEGIN
     const qn_emulated_kernel *kernel = qn_emulated_find(name);
     result = NOT_FOUND;
+    if (the_plan.matrix_kernel && strstr(name, "_matrix_")) {
+        kernel = NULL;
+        result = the_plan.matrix_kernel;
+    }
     /* The fake NVRTC's image is the text, in which macros make some of the names. */
     if (kernel && (strncmp(module->image, "QNFAKE ", 7) == 0 ||
                    memmem(module->image, module->bytes, name, strlen(name))))

@@ -29,6 +29,8 @@ void qn_fake_cuda_plan(const char *text) {
                  {"wrong", offsetof(plan, wrong)},
                  {"flush", offsetof(plan, flush)},
                  {"matrix", offsetof(plan, matrix)},
+                 {"matrix_image", offsetof(plan, matrix_image)},
+                 {"matrix_kernel", offsetof(plan, matrix_kernel)},
                  {"code", offsetof(plan, code)}};
     the_plan = (plan){
         .devices = 1, .driver = 13000, .capability = 90, .memory = 1024, .code = ILLEGAL_ADDRESS};

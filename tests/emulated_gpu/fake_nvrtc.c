@@ -1,6 +1,8 @@
-/* An NVRTC that compiles nothing: its image is a line with the architecture, then the text itself.
- * QN_FAKE_NVRTC=fail makes it find an error; =old makes it one of CUDA 11.0, which writes PTX only
+/* An NVRTC that compiles nothing: its image is a line with the architecture, one with the
+ * products, then the text itself. QN_FAKE_NVRTC=fail makes it find an error, =matrix one in
+ * programs with matrix instructions alone; =old makes it one of CUDA 11.0, which writes PTX only
  * and does not tell what it knows. */
+#include "kernels/step.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 typedef struct program {
     char *text;
     char arch[32];
+    unsigned long products;
     char log[256];
 } program;
 
@@ -58,17 +61,20 @@ int nvrtcCreateProgram(program **made, const char *text, const char *name, int h
 EXPORT int nvrtcCompileProgram(program *p, int options, const char *const *option);
 int nvrtcCompileProgram(program *p, int options, const char *const *option) {
     static const char arch[] = "--gpu-architecture=";
+    static const char products[] = "-DQN_PRODUCTS=";
     int contracts = 1;
     for (int i = 0; i < options; ++i) {
         if (strncmp(option[i], arch, sizeof arch - 1) == 0)
             snprintf(p->arch, sizeof p->arch, "%s", option[i] + sizeof arch - 1);
+        if (strncmp(option[i], products, sizeof products - 1) == 0)
+            p->products = strtoul(option[i] + sizeof products - 1, NULL, 10);
         contracts &= strcmp(option[i], "--fmad=false") != 0;
     }
     if (contracts || !p->arch[0]) {
         snprintf(p->log, sizeof p->log, "an option is missing\n");
         return 3;
     }
-    if (is("fail")) {
+    if (is("fail") || (is("matrix") && (p->products & QN_WITH_MATRIX))) {
         snprintf(
             p->log, sizeof p->log,
             "quern.cu(7): warning #1: as planned\nquern.cu(12): error: identifier \"grain\" is "
@@ -98,9 +104,11 @@ int nvrtcGetProgramLog(program *p, char *text) {
 }
 
 static size_t image_of(const program *p, char *image) {
-    const size_t size = strlen("QNFAKE \n") + strlen(p->arch) + strlen(p->text) + 1;
+    char head[80];
+    const int room = snprintf(head, sizeof head, "QNFAKE %s\nproducts %lu\n", p->arch, p->products);
+    const size_t size = (size_t)room + strlen(p->text) + 1;
     if (image)
-        snprintf(image, size, "QNFAKE %s\n%s", p->arch, p->text);
+        snprintf(image, size, "%s%s", head, p->text);
     return size;
 }
 

@@ -30,6 +30,7 @@ enum {
     QN__CU_NO_BINARY_FOR_GPU = 209,
     QN__CU_INVALID_PTX = 218,
     QN__CU_UNSUPPORTED_PTX_VERSION = 222,
+    QN__CU_NOT_FOUND = 500,
     QN__CU_NOT_READY = 600,
     QN__CU_FIRST_OF_WORK = 700, /* what kernels fail with, told by whatever call comes next */
     QN__CU_LAST_OF_WORK = 719,

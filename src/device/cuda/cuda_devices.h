@@ -28,7 +28,7 @@ typedef struct qn__cuda_device_entry {
     pthread_mutex_t lock;
     qn__cuda_image
         image[QN__CUDA_PROGRAMS]; /* by their products; under the lock, as what follows */
-    int plain;                    /* 1: matrix instructions were found wrong */
+    int plain;                    /* 1: matrix instructions were refused or found wrong */
 } qn__cuda_device_entry;
 
 /* NULL: there is no such device. */

@@ -61,9 +61,22 @@ static int refuses_image(qn__cu_result result) {
            result == QN__CU_INVALID_PTX || result == QN__CU_UNSUPPORTED_PTX_VERSION;
 }
 
+/* Says so. Nothing of it stays with the device, which may take another program: qn__cuda_fail,
+ * after which every call fails, is for what is no refusal. */
+static qn_status refuse_image(const qn__gpu *gpu, qn__cu_result result, const char *doing,
+                              qn_error *err) {
+    char said[160];
+    qn__cuda_result_text(gpu->cu, result, said);
+    qn__fail(err, QN_DEVICE, "%s failed at %s: %s", gpu->facts.name, doing, said);
+    return qn__remedy(err, QN_DEVICE,
+                      "update NVIDIA's driver, or install NVRTC of the CUDA version that "
+                      "nvidia-smi shows");
+}
+
 /* The program of the device: kept from the last opening, from the cache, or compiled; one from the
- * cache that the driver refuses is compiled anew. The device's lock is held. */
-static qn_status load_module(qn__gpu *gpu, qn_error *err) {
+ * cache that the driver refuses is compiled anew. *refused: 1 when it is the program that is not
+ * taken, by the compiler or by the driver. The device's lock is held. */
+static qn_status load_module(qn__gpu *gpu, int *refused, qn_error *err) {
     const qn__cuda_device_entry *d = gpu->device;
     qn__cuda_image *image = &gpu->device->image[gpu->products];
     qn__cu_result result = QN__CU_INVALID_IMAGE;
@@ -72,8 +85,10 @@ static qn_status load_module(qn__gpu *gpu, qn_error *err) {
             const qn_status status =
                 qn__cuda_compile(d->capability, gpu->cu->version, gpu->products, fresh,
                                  gpu->facts.name, &image->code, &image->bytes, err);
-            if (status != QN_OK)
+            if (status != QN_OK) {
+                *refused = status == QN_DEVICE && !qn__cuda_compiler_absence(gpu->cu->version)[0];
                 return status;
+            }
         }
         result = gpu->cu->module_load(&gpu->module, image->code, 0, NULL, NULL);
         if (result == QN__CU_SUCCESS)
@@ -83,15 +98,14 @@ static qn_status load_module(qn__gpu *gpu, qn_error *err) {
         if (!refuses_image(result))
             break;
     }
-    const qn_status status = qn__cuda_fail(gpu, result, err, "loading the compiled kernels");
-    return refuses_image(result)
-               ? qn__remedy(err, status,
-                            "update NVIDIA's driver, or install NVRTC of the CUDA version that "
-                            "nvidia-smi shows")
-               : status;
+    static const char doing[] = "loading the compiled kernels";
+    *refused = refuses_image(result);
+    return *refused ? refuse_image(gpu, result, doing, err)
+                    : qn__cuda_fail(gpu, result, err, doing);
 }
 
-static qn_status find_kernels(qn__gpu *gpu, qn_error *err) {
+/* A driver may load no sooner than here. */
+static qn_status find_kernels(qn__gpu *gpu, int *refused, qn_error *err) {
     char doing[96];
     for (int k = 0; k < QN__KERNELS; ++k) {
         const qn__kernel_shape *shape = qn__kernel_shape_of((qn__kernel)k);
@@ -101,23 +115,28 @@ static qn_status find_kernels(qn__gpu *gpu, qn_error *err) {
             gpu->cu->module_function(&gpu->kernel[k], gpu->module, shape->name);
         if (result != QN__CU_SUCCESS) {
             snprintf(doing, sizeof doing, "finding the kernel %s", shape->name);
-            return qn__cuda_fail(gpu, result, err, doing);
+            *refused = result == QN__CU_NOT_FOUND || refuses_image(result);
+            return *refused ? refuse_image(gpu, result, doing, err)
+                            : qn__cuda_fail(gpu, result, err, doing);
         }
     }
     return QN_OK;
 }
 
-/* The program and, once for each device and program, its self-test. */
-static qn_status try_program(qn__gpu *gpu, qn_error *err) {
+/* The program and, once for each device and program, its self-test. *refused: 1 when it is this
+ * program that the device cannot use. */
+static qn_status try_program(qn__gpu *gpu, int *refused, qn_error *err) {
     qn__cuda_image *image = &gpu->device->image[gpu->products];
-    qn_status status = load_module(gpu, err);
+    qn_status status = load_module(gpu, refused, err);
     if (status == QN_OK)
-        status = find_kernels(gpu, err);
+        status = find_kernels(gpu, refused, err);
     if (status != QN_OK || image->tested)
         return status;
     status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err);
-    if (status == QN_OK && gpu->facts.matrix)
+    if (status == QN_OK && gpu->facts.matrix) {
         status = qn__gpu_selftest_products(&qn__cuda_gpu_driver, gpu, gpu->products, err);
+        *refused = status == QN_UNSUPPORTED; /* its verdict; anything else is none */
+    }
     image->tested = status == QN_OK;
     return status;
 }
@@ -130,15 +149,16 @@ static void choose_products(qn__gpu *gpu) {
     gpu->products |= gpu->facts.matrix ? QN_WITH_MATRIX : QN_WITH_LARGE;
 }
 
-/* A program with matrix instructions that is refused is tried again without. */
+/* Where a program with matrix instructions is what is refused, one without is tried. */
 static qn_status try_both(qn__gpu *gpu, qn_error *err) {
     qn_error first = {0};
     char note[448];
+    int refused = 0;
     choose_products(gpu);
-    qn_status status = try_program(gpu, gpu->facts.matrix ? &first : err);
+    qn_status status = try_program(gpu, &refused, gpu->facts.matrix ? &first : err);
     if (status == QN_OK || !gpu->facts.matrix)
         return status;
-    if (gpu->failed) {
+    if (!refused) {
         if (err)
             *err = first;
         return status;
@@ -149,7 +169,7 @@ static qn_status try_both(qn__gpu *gpu, qn_error *err) {
     memset(gpu->kernel, 0, sizeof gpu->kernel);
     gpu->device->plain = 1;
     choose_products(gpu);
-    status = try_program(gpu, err);
+    status = try_program(gpu, &refused, err);
     snprintf(note, sizeof note, "%s goes on without matrix instructions for integers: %.200s",
              gpu->facts.name, first.what);
     if (status == QN_OK)
