@@ -209,22 +209,26 @@ int ranks_agree(int code, const qn_agreement *item, uint32_t count, int more) {
 }
 
 int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
-    int code = EXIT_FAILED, spoke = 0;
+    int code = EXIT_FAILED, spoke = 0, over = 0;
     if (!us.cluster)
         return last(user);
-    while (!qn_cluster_over(us.cluster, &code)) {
+    while (!(over = qn_cluster_over(us.cluster, &code))) {
         spoke = 1;
         us.left = (qn_error){0};
         /* What was said is said before the others may end the run. */
         code = message_output(last(user));
         qn_cluster_finish(us.cluster, code);
     }
-    /* A rank that had to leave is the only one that knows why. Where others go on in its stead
-     * (code 0) that is news, else an error. */
+    /* A rank that had to leave (2), or lost its devices, is the only one that knows why. Where
+     * others go on in its stead (code 0) that is news, else an error. What all have failed with is
+     * the error of one. */
     const int left = !spoke && (err->status == QN_CLUSTER || err->status == QN_DEVICE);
     const qn_error *why = us.left.status != QN_OK ? &us.left : left ? err : NULL;
-    if (why && code != EXIT_DONE)
+    const int own = why == &us.left || over == 2 || err->status == QN_DEVICE;
+    if (why && code != EXIT_DONE && own)
         message_error(why);
+    else if (why && code != EXIT_DONE && ranks_speak())
+        message_common(why);
     else if (why)
         message_aside(why->what, why->remedy);
     return code;

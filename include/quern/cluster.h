@@ -94,7 +94,7 @@ qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_ag
 void qn_cluster_finish(qn_cluster *cluster, int code);
 
 /* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank speaks. On a
- * rank that had to leave (QN_CLUSTER), 1 at once: with 0 where the others go on without it, with 1
+ * rank that had to leave (QN_CLUSTER), 2 at once: with 0 where the others go on without it, with 1
  * where it could not reach enough of them. */
 int qn_cluster_over(qn_cluster *cluster, int *code);
 

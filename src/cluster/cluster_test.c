@@ -269,7 +269,7 @@ static unsigned quitters;
 static void withdraw_on_the_way(crew_member *m) {
     const uint32_t rank = qn_cluster_rank(m->cluster);
     const int quits = (int)(quitters >> rank & 1);
-    int code = -1;
+    int code = -1, over = 0;
     for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
         const int64_t *total = NULL;
         qn__round round = round_of(k);
@@ -279,9 +279,9 @@ static void withdraw_on_the_way(crew_member *m) {
         m->status = add_up(m->cluster, &round, k, &total, &m->err);
         m->result += m->status == QN_OK && is_right(total, &round, k, m->crew->count);
     }
-    while (!qn_cluster_over(m->cluster, &code))
+    while (!(over = qn_cluster_over(m->cluster, &code)))
         qn_cluster_finish(m->cluster, 7);
-    m->code = code;
+    m->code = over == (quits ? 2 : 1) ? code : -1;
 }
 
 /* Those that are left have every total; who leaves does well, unless nobody is left. */

@@ -497,7 +497,7 @@ static int over(qn__rounds *r, int *code) {
     }
     if (r->error.status != QN_OK) {
         *code = r->outcast != 1;
-        return 1;
+        return r->outcast ? 2 : 1;
     }
     if (r->frozen || qn__view_changing(r->view) || qn__ranks_first(&r->members) != r->rank)
         return -1;

@@ -175,7 +175,8 @@ int qn__rounds_deserted(qn__rounds *r);
 /* Forgets what somebody wished. */
 void qn__rounds_go_on(qn__rounds *r);
 void qn__rounds_finish(qn__rounds *r, int code);
-/* -1: not decided; 1: over, or this rank has to leave; 0: this rank speaks, and all are there. */
+/* -1: not decided; 0: this rank speaks, and all are there; 1: over, or failed; 2: this rank has to
+ * leave. */
 int qn__rounds_over(qn__rounds *r, int *code);
 
 /* Words in front of the caller's: costs and wishes. */

@@ -195,6 +195,10 @@ static int is_there(const player *p) {
 static void end(player *p) {
     int code = -1;
     switch (qn__rounds_over(&p->rounds, &code)) {
+    case 2:
+        p->stage = OUT;
+        check(p->game, p->rounds.outcast, "a rank leaves that need not", p->number);
+        break;
     case 1:
         p->stage = p->rounds.outcast ? OUT : ENDED;
         check(p->game, p->rounds.outcast || code == 3, "the exit code is another", p->number);
