@@ -318,5 +318,5 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t 
         for (uint32_t p = 0; p < panels; ++p)
             pack_errors(pass, plan, layer, grains, out + p, (char *)core->operand + (1 + p) * size);
     }
-    w->kernels->fixed->outer(w->bits, grains->count, 1, left, panels, right, how, factor, to);
+    w->kernels->fixed->outer(w->bits, grains->count, left, panels, right, how, factor, to);
 }
