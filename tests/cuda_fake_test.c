@@ -232,30 +232,30 @@ static void test_failure_while_recording(void **state) {
 
 static void check_silence(double begun, qn_status status) {
     assert_int_equal(status, QN_DEVICE);
-    assert_non_null(strstr(err.what, "did not end its work within 0.2 s and is given up"));
-    assert_true(qn__now() - begun >= 0.2);
+    assert_non_null(strstr(err.what, "did not end its work within 1 s and is given up"));
+    assert_true(qn__now() - begun >= 1);
 }
 
 /* A device that hangs is given up after the limit, and nothing waits for it twice. The last of the
  * tests that use device 1, which stays lost to the process. */
 static void test_a_device_that_hangs(void **state) {
     (void)state;
-    qn__gpu *gpu = open_device(1, 0.2);
+    qn__gpu *gpu = open_device(1, 1);
     qn__gpu_memory memory;
     uint8_t bytes[64] = {0};
     const void *words;
     good(driver->allocate(gpu, sizeof bytes, &memory, &err));
     good(driver->write(gpu, &memory, 0, bytes, sizeof bytes, &err));
     set_plan("devices=3,late=1,on=1,hang=1");
+    const double begun = qn__now();
     launch_roots(gpu, &memory, &memory, 16);
     good(driver->post(gpu, &memory, sizeof bytes, 0, &err));
-    const double begun = qn__now();
     check_silence(begun, driver->fetch(gpu, 0, &words, &err));
     const double given_up = qn__now();
     check_silence(begun, driver->read(gpu, &memory, 0, bytes, 1, &err));
     driver->release(gpu, &memory);
     driver->close(gpu);
-    assert_true(qn__now() - given_up < 0.2);
+    assert_true(qn__now() - given_up < 1);
     set_plan("devices=3,late=1");
 }
 

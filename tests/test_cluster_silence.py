@@ -6,14 +6,13 @@ other at most one goes on, and whoever is left behind writes nothing.
 
 import signal
 import socket
-import subprocess
 import time
 
 import pytest
 
-import builds
 import hosts
 import launch
+import midwrite
 from cluster_job import Job
 
 TIMEOUT = 1.5  # seconds of silence, in the tests where they count
@@ -30,38 +29,10 @@ def long_job(quern, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def wide_job(quern, tmp_path_factory):
-    """One whose files take a moment to be written."""
-    return Job(quern, tmp_path_factory.mktemp("wide"), items=100, epochs=3, batch=50,
-               network="dense 12000 relu; dense 10 softmax")
-
-
-# A library for LD_PRELOAD, with which a file in QUERN_TEST_SLOWLY takes a moment to be written.
-SLOWLY = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int fsync(int file) {
-    char link[40], path[4096] = "";
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-    if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, getenv("QUERN_TEST_SLOWLY")) &&
-        strstr(path, "/.quern-"))
-        usleep(300000);
-    return (int)syscall(SYS_fsync, file);
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def slowly(tmp_path_factory):
-    """The environment in which files of a folder take a moment."""
-    builds.require("cc")
-    library = tmp_path_factory.mktemp("slowly") / "slowly.so"
-    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], check=True,
-                   input=SLOWLY, text=True)
-    return lambda folder: {"LD_PRELOAD": str(library), "QUERN_TEST_SLOWLY": str(folder)}
+def midway(tmp_path_factory):
+    """midway(folder, n): the environment in which rank 0 stops in the midst of its nth file there."""
+    library = midwrite.library(tmp_path_factory.mktemp("midway"))
+    return lambda folder, number=1: midwrite.environment(library, folder, number)
 
 
 def signature(path):
@@ -78,14 +49,12 @@ def files_in(folder):
 
 # ---------------------------------------------------------------- one rank
 
-def stop_as_it_writes(run, folder, after=lambda: True):
-    """Stops rank 0 as soon as its new file appears, wakes it when the others have ended well, and
-    returns what the folder held in between."""
-    def writes():
-        return after() and list(folder.glob(f".quern-{run.processes[0].pid}-*"))
-
-    run.until(writes, 60)
-    assert run.kill(0, signal.SIGSTOP) and writes(), "it was through already"
+def sleeps_as_it_writes(run, folder):
+    """Waits till rank 0 has stopped in the midst of a file, wakes it when the others have ended well,
+    and returns what the folder held in between."""
+    pid = run.processes[0].pid
+    run.until(lambda: midwrite.stopped(pid), 60)
+    assert len(list(folder.glob(f".quern-{pid}-*"))) == 1
     run.until(lambda: all(run.processes[r].poll() is not None for r in (1, 2)), 60)
     assert [run.processes[r].returncode for r in (1, 2)] == [0, 0], run.story()
     before = files_in(folder)
@@ -95,61 +64,55 @@ def stop_as_it_writes(run, folder, after=lambda: True):
     return before
 
 
-def test_stopped_while_it_saves(wide_job, tmp_path):
+def test_stopped_while_it_saves(job, midway, tmp_path):
     """In the middle of a checkpoint: neither is that put in its place, nor an older one taken
     away."""
     out, checkpoints = tmp_path / "model", tmp_path / "checkpoints"
-    words = wide_job.train(out, "--rank-timeout", TIMEOUT, "--checkpoint", checkpoints,
-                           "--checkpoint-every", 1)
-    with launch.Run(wide_job.quern, "meet", 3, words) as run:
-        run.until(lambda: list(checkpoints.glob("checkpoint-*")))
-        before = stop_as_it_writes(run, checkpoints)
+    words = job.train(out, "--rank-timeout", TIMEOUT, "--checkpoint", checkpoints,
+                      "--checkpoint-every", 9)
+    with launch.Run(job.quern, "meet", 3, words, environment=midway(checkpoints, 3)) as run:
+        before = sleeps_as_it_writes(run, checkpoints)
     assert before and files_in(checkpoints) == before
-    assert wide_job.made(out)
+    assert job.made(out)
     assert not list(checkpoints.glob(".quern-*"))
 
 
 @pytest.mark.parametrize("command", ["train", "replay", "predict"])
-def test_stopped_while_it_writes_the_result(command, wide_job, run_quern, tmp_path):
+def test_stopped_while_it_writes_the_result(command, job, midway, run_quern, tmp_path):
     """It wakes when the others have written the result in its stead: its own does not take the
     place of theirs, though the bytes are the same, and nobody could tell by them."""
-    out, alone = tmp_path / "out" / "result", wide_job.folder / "alone"
-    words = wide_job.train(out)
+    out, alone = tmp_path / "out" / "result", job.folder / "alone"
+    words = job.train(out)
     if command == "replay":
-        words = ["replay", alone, *wide_job.data(), "-o", out]
+        words = ["replay", alone, *job.data(), "-o", out]
     elif command == "predict":
-        images, alone = tmp_path / "images.idx", tmp_path / "alone.csv"
-        run_quern("data", "synth", "digits", "--items", "30000", "--quiet", "-o", images,
-                  "--labels", tmp_path / "labels.idx")
-        run_quern("train", "--epochs", "1", "--quiet", "-o", tmp_path / "small")
-        words = ["predict", tmp_path / "small", "--data", images, "--outputs", "-o"]
+        words = ["predict", alone, "--data", job.images, "--outputs", "-o"]
+        alone = tmp_path / "alone.csv"
         run_quern(*words, alone, "--quiet")
         words += [out]
     out.parent.mkdir()
-    with launch.Run(wide_job.quern, "meet", 3, [*words, "--rank-timeout", TIMEOUT]) as run:
-        before = stop_as_it_writes(run, out.parent)
+    with launch.Run(job.quern, "meet", 3, [*words, "--rank-timeout", TIMEOUT],
+                    environment=midway(out.parent)) as run:
+        before = sleeps_as_it_writes(run, out.parent)
         assert run.outputs[0].read_text().count("has to leave: ") == 1, run.story()
     assert list(before) == [out]
     assert out.read_bytes() == alone.read_bytes()
     assert list(out.parent.iterdir()) == [out]
 
 
-@pytest.mark.parametrize("file", ["run.json", "trace.json"])
-def test_stopped_while_it_tells_of_the_run(file, job, slowly, tmp_path):
+# Beside run.json there is metrics.csv, which is begun with the run.
+@pytest.mark.parametrize("file, number", [("run.json", 2), ("trace.json", 1)])
+def test_stopped_while_it_tells_of_the_run(file, number, job, midway, tmp_path):
     """The same of what is no result: the record and the trace are then the others'."""
     out, folder = tmp_path / "model", tmp_path / "run"
     folder.mkdir()
     option = ["--trace", folder / file] if file == "trace.json" else ["--run-dir", folder]
-    metrics = folder / "metrics.csv"
-
-    def trained():
-        return file == "trace.json" or metrics.exists() and len(metrics.open().readlines()) == 31
-
     words = job.train(out, "--rank-timeout", TIMEOUT, *option)
-    with launch.Run(job.quern, "meet", 3, words, environment=slowly(folder)) as run:
-        before = stop_as_it_writes(run, folder, trained)
+    with launch.Run(job.quern, "meet", 3, words, environment=midway(folder, number)) as run:
+        before = sleeps_as_it_writes(run, folder)
         assert run.outputs[0].read_text().count("has to leave: ") == 1, run.story()
     assert folder / file in before and job.made(out)
+    assert file == "trace.json" or len((folder / "metrics.csv").read_text().splitlines()) == 31
     assert not list(folder.glob(".quern-*"))
 
 

@@ -2,7 +2,6 @@
 code, and plain words when something is wrong. Launchers, hosts and random deaths have tests of
 their own (test_cluster*.py)."""
 
-import hashlib
 import json
 import os
 import shlex
@@ -16,6 +15,7 @@ import pytest
 import devices
 import builds
 import hosts
+import midwrite
 import ranks
 import recipes
 
@@ -407,22 +407,20 @@ def test_a_rank_whose_device_fails_leaves(quern, run_quern, files, tmp_path, who
     assert "the other ranks go on without this one" in done[who][2]
 
 
-def test_death_while_the_model_is_written(quern, run_quern, tmp_path):
-    """Rank 0 is killed as soon as its file appears beside the model's place; the next one writes
-    it, the same."""
-    words = ["train", "--epochs", "1", "--batch", "20000", "--model",
-             "dense 12000 relu; dense 10 softmax", "--threads", "1", "--unit", "30"]
-    alone, folder = tmp_path / "alone", tmp_path / "out"
+def test_death_while_the_model_is_written(quern, files, tmp_path):
+    """Rank 0 is killed as its file stands beside the model's place; the next one writes it, the
+    same."""
+    folder = tmp_path / "out"
     folder.mkdir()
-    run_quern(*words, "-o", alone, "--quiet")
-    with ranks.Ranks(quern, 2, *words, "-o", folder / "m") as job:
-        wait_for(lambda: any(f.name.startswith(f".quern-{job.rank[0].pid}-")
-                             for f in folder.iterdir()))
+    env = dict(os.environ, **midwrite.environment(midwrite.library(tmp_path), folder))
+    with ranks.Ranks(quern, 2, *words_of("relu", files), "-o", folder / "m", env=env) as job:
+        wait_for(lambda: midwrite.stopped(job.rank[0].pid))
+        assert list(folder.iterdir()) == list(folder.glob(f".quern-{job.rank[0].pid}-*"))
         job.rank[0].kill()
         done = job.wait()
     assert [code for code, _, _ in done] == [-9, 0]
-    assert (folder / "m").read_bytes() == alone.read_bytes()
-    digest = hashlib.sha256(alone.read_bytes()).hexdigest()
+    digest = recipes.table()["relu"]
+    assert recipes.sha256(folder / "m") == digest
     assert done[1][1].endswith(f"{digest}  {folder / 'm'}\n")
 
 

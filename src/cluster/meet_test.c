@@ -181,13 +181,13 @@ static void test_missing_ranks_are_named(void **state) {
     gang_start(&g, 1u << 1 | 1u << 3);
     for (uint32_t r = 0; r < 5; r += 2) {
         says(&g.member[r], "ranks 1, 3 did not come");
-        assert_true(g.member[r].took > 0.9 && g.member[r].took < 3);
+        assert_true(g.member[r].took > 0.9 && g.member[r].took < 15);
     }
     gang_prepare(&g, 2);
     g.member[1].options.meet_timeout = 0.7;
     gang_start(&g, 1);
     says(&g.member[1], "found no rank 0");
-    assert_true(g.member[1].took < 3);
+    assert_true(g.member[1].took < 15);
 }
 
 static void test_another_key(void **state) {
@@ -195,7 +195,7 @@ static void test_another_key(void **state) {
     gang g;
     gang_prepare(&g, 3);
     for (uint32_t r = 0; r < 3; ++r) {
-        g.member[r].options.meet_timeout = 1.5;
+        g.member[r].options.meet_timeout = r == 2 ? 20 : 2;
         g.member[r].options.key = r == 2 ? "secret!" : "secret";
     }
     gang_start(&g, 0);
@@ -203,7 +203,7 @@ static void test_another_key(void **state) {
     assert_non_null(strstr(g.member[0].err.where, "1 came with another key"));
     says(&g.member[1], "rank 2 did not come");
     says(&g.member[2], "another key");
-    assert_true(g.member[2].took < 1.4); /* it need not wait */
+    assert_true(g.member[2].took < 15); /* it need not wait */
 }
 
 static void test_other_numbers(void **state) {
@@ -214,12 +214,12 @@ static void test_other_numbers(void **state) {
     gang_start(&g, 0);
     for (uint32_t r = 0; r < 3; ++r) {
         says(&g.member[r], "as one of 4");
-        assert_true(g.member[r].took < 10);
+        assert_true(g.member[r].took < 15);
     }
     gang_prepare(&g, 3);
     g.member[2].options.rank = 1;
     for (uint32_t r = 0; r < 3; ++r)
-        g.member[r].options.meet_timeout = 1.5;
+        g.member[r].options.meet_timeout = 2;
     gang_start(&g, 0);
     says(&g.member[0], "rank 2 did not come to");
     /* Whichever of the two came second is told, the other waits like the rest. */
@@ -288,7 +288,7 @@ static void test_other_versions_are_named(void **state) {
         gang_start(&g, 1u << 1);
         pthread_join(o.thread, NULL);
         says(&g.member[0], texts[i]);
-        assert_true(g.member[0].took < 10);
+        assert_true(g.member[0].took < 15);
         assert_int_equal(o.ended, QN__SHAKE_REFUSED);
         assert_non_null(strstr(o.why, texts[i]));
         if (i == 0)
@@ -376,7 +376,7 @@ static void test_strangers_do_no_harm(void **state) {
     for (uint32_t r = 0; r < 4; ++r) {
         if (g.member[r].status != QN_OK)
             fail_msg("rank %u: %s", r, g.member[r].err.what);
-        assert_true(g.member[r].took < 12);
+        assert_true(g.member[r].took < 18);
     }
     gang_listen(&g);
     gang_exchange(&g, 20);
@@ -408,7 +408,7 @@ static void test_a_stranger_in_the_place_of_rank_0(void **state) {
         pthread_join(g.member[1].thread, NULL);
         close(ear);
         says(&g.member[1], "found no rank 0");
-        assert_true(g.member[1].took < 4);
+        assert_true(g.member[1].took < 15);
     }
 }
 

@@ -33,7 +33,7 @@ static void test_messages_arrive_whole_and_in_order(void **state) {
 
 /* What left is counted when its last byte has, and by then the other may have read it. */
 static uint64_t bytes_out(const member *m, uint64_t expected) {
-    const double until = qn__now() + 5;
+    const double until = qn__now() + LONG;
     uint64_t out, in;
     do {
         qn__meeting_bytes(&m->meeting, &out, &in);
@@ -56,7 +56,7 @@ static void test_big_messages(void **state) {
             member_send(&g.member[1], 0, i, sizes[i]);
         }
         for (uint32_t r = 0; r < 2; ++r) {
-            assert_true(wait_for(&g.member[r].messages[1 - r], SIZES, 30));
+            assert_true(wait_for(&g.member[r].messages[1 - r], SIZES, LONG));
             assert_int_equal(atomic_load(&g.member[r].wrong), 0);
             assert_int_equal(atomic_load(&g.member[r].body_bytes[1 - r]), total);
             const uint64_t all = apart ? total + SIZES * 40 : 0;
@@ -81,7 +81,7 @@ static void test_nothing_is_lost_by_leaving(void **state) {
         pthread_create(&g.member[0].thread, NULL, member_ends, &g.member[0]);
         usleep(50000);
         member_listen(&g.member[1]);
-        assert_int_equal(wait_gone(&g.member[1], 0, 20), QN__GONE_LEFT);
+        assert_int_equal(wait_gone(&g.member[1], 0, LONG), QN__GONE_LEFT);
         assert_int_equal(atomic_load(&g.member[1].messages[0]), 100);
         assert_int_equal(atomic_load(&g.member[1].wrong), 0);
         pthread_join(g.member[0].thread, NULL);
@@ -120,7 +120,7 @@ static void test_any_thread_may_send(void **state) {
         pthread_create(&thread[i], NULL, sends_many, &c);
     for (int i = 0; i < 4; ++i)
         pthread_join(thread[i], NULL);
-    assert_true(wait_for(&g.member[1].messages[0], 2000, 20));
+    assert_true(wait_for(&g.member[1].messages[0], 2000, LONG));
     assert_int_equal(atomic_load(&g.member[1].wrong), 0);
     gang_end(&g);
 }
@@ -132,12 +132,15 @@ static void test_ticks_and_wakes(void **state) {
     g.member[0].options.rank_timeout = g.member[1].options.rank_timeout = 2;
     gang_start(&g, 0);
     gang_listen(&g);
-    assert_true(wait_for(&g.member[0].ticks, 10, 2.5)); /* ten in one timeout */
+    int in_time = 0; /* ten in one timeout; a busy machine may need more than one try */
+    for (int i = 0; i < 20 && !in_time; ++i)
+        in_time = wait_for(&g.member[0].ticks, atomic_load(&g.member[0].ticks) + 10, 2.5);
+    assert_true(in_time);
     qn__post *post = g.member[0].meeting.post;
     for (int i = 0; i < 20; ++i) {
         const unsigned before = atomic_load(&g.member[0].ticks);
         post->calls->wake(post);
-        assert_true(wait_for(&g.member[0].ticks, before + 1, 1));
+        assert_true(wait_for(&g.member[0].ticks, before + 1, LONG));
     }
     assert_true(post->calls->now(post) <= qn__now());
     gang_end(&g);
@@ -160,13 +163,13 @@ static void test_file_descriptors(void **state) {
     }
     for (int i = 0; i < 5; ++i) {
         int value = -1;
-        const int file = qn__meeting_taken(&g.member[1].meeting, 0, 5);
+        const int file = qn__meeting_taken(&g.member[1].meeting, 0, LONG);
         assert_true(file >= 0);
         assert_int_equal(pread(file, &value, sizeof value, 0), sizeof value);
         assert_int_equal(value, i);
         close(file);
     }
-    assert_true(wait_for(&g.member[1].messages[0], 5, 5));
+    assert_true(wait_for(&g.member[1].messages[0], 5, LONG));
     assert_int_equal(qn__meeting_give(&g.member[0].meeting, 2, 0, &err), QN_UNSUPPORTED);
     const double begin = qn__now();
     assert_int_equal(qn__meeting_taken(&g.member[1].meeting, 0, 0.2), -1);
@@ -216,7 +219,7 @@ static pid_t gang_with_child(gang *g, uint32_t count, const char *machines, doub
         member_listen(&g->member[r]);
     }
     for (uint32_t r = 0; r + 1 < count; ++r)
-        assert_true(wait_for(&g->member[r].messages[count - 1], 1, 10));
+        assert_true(wait_for(&g->member[r].messages[count - 1], 1, LONG));
     g->count--;
     return pid;
 }
@@ -232,11 +235,11 @@ static void test_a_death_is_told_at_once(void **state) {
         const double killed = qn__now();
         kill(pid, SIGKILL);
         for (uint32_t r = 0; r < 2; ++r) {
-            assert_int_equal(wait_gone(&g.member[r], 2, 10), QN__GONE_DEAD);
+            assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_DEAD);
             assert_int_equal(atomic_load(&g.member[r].wrong), 0);
             const double took = atomic_load(&g.member[r].gone_at[2]) - killed;
             slowest = took > slowest ? took : slowest;
-            assert_true(took < 5);
+            assert_true(took < 15); /* sooner than by its silence */
         }
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         member_send(&g.member[0], 2, 0, 100); /* thrown away */
@@ -250,12 +253,12 @@ static void test_silence_is_told_and_the_silent_one_hears_that_it_is_out(void **
     for (int i = 0; i < 2; ++i) {
         gang g;
         int status = 0;
-        const pid_t pid = gang_with_child(&g, 3, i ? "abc" : NULL, 1, CHILD_WAITS);
+        const pid_t pid = gang_with_child(&g, 3, i ? "abc" : NULL, 2, CHILD_WAITS);
         const double stopped = qn__now();
         kill(pid, SIGSTOP);
         for (uint32_t r = 0; r < 2; ++r) {
-            assert_int_equal(wait_gone(&g.member[r], 2, 10), QN__GONE_SILENT);
-            assert_true(atomic_load(&g.member[r].gone_at[2]) - stopped > 0.8);
+            assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_SILENT);
+            assert_true(atomic_load(&g.member[r].gone_at[2]) - stopped > 1.6);
         }
         qn__post *post = g.member[0].meeting.post;
         post->calls->expel(post, 2, "because");
@@ -274,16 +277,16 @@ static void test_silence_is_told_and_the_silent_one_hears_that_it_is_out(void **
 static void test_a_short_sleep_harms_nobody(void **state) {
     (void)state;
     gang g;
-    const pid_t pid = gang_with_child(&g, 3, "aab", 2, CHILD_WAITS);
+    const pid_t pid = gang_with_child(&g, 3, "aab", 3, CHILD_WAITS);
     kill(pid, SIGSTOP);
-    usleep(1200000);
+    usleep(1800000);
     kill(pid, SIGCONT);
-    usleep(1500000);
+    usleep(1700000);
     for (uint32_t r = 0; r < 2; ++r)
         assert_int_equal(atomic_load(&g.member[r].gone[2]), -1);
     kill(pid, SIGKILL);
     for (uint32_t r = 0; r < 2; ++r)
-        assert_int_equal(wait_gone(&g.member[r], 2, 10), QN__GONE_DEAD);
+        assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_DEAD);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     gang_end(&g);
 }
@@ -297,7 +300,7 @@ static void test_expelling_one_that_is_well(void **state) {
         gang_exchange(&g, 10);
         qn__post *post = g.member[1].meeting.post;
         post->calls->expel(post, 2, "because");
-        assert_int_equal(wait_gone(&g.member[2], 1, 5), QN__GONE_SILENT);
+        assert_int_equal(wait_gone(&g.member[2], 1, LONG), QN__GONE_SILENT);
         assert_int_equal(atomic_load(&g.member[2].expelled_by), 1);
         assert_int_equal(atomic_load(&g.member[2].wrong), 0);
         usleep(100000);
@@ -366,7 +369,7 @@ static void test_latency(void **state) {
         const qn__head head = {.type = 40};
         qn__post *post = c[0].side->post;
         post->calls->send(post, 1, &head, NULL);
-        assert_true(wait_for(&c[0].count, 2000, 30));
+        assert_true(wait_for(&c[0].count, 2000, LONG));
         print_message("a message there and back over %s: %.1f us\n", apart ? "TCP" : "Unix",
                       (qn__now() - begin) / 2000 * 1e6);
         gang_end(&g);

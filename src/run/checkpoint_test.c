@@ -494,6 +494,11 @@ static void test_killed(void **state) {
             _exit(1);
         }
         usleep((useconds_t)(3000 + 1700 * round));
+        /* On a busy machine or a slow disk not one may be whole by then: the last child gets to it.
+         */
+        for (int i = 0; round == 24 && furthest == 0 && i < 6000 && !strstr(names(), "checkpoint-");
+             ++i)
+            usleep(10000);
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, NULL, 0), child);
         qn__checkpoints *c = open_folder();
