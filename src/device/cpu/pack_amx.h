@@ -21,6 +21,7 @@ enum {
     STEP = 64,   /* depths of a tile */
     TILE = 1024, /* bytes of one */
     WIDE = 16,   /* rows of a tile, dwords of a row, floats of a vector */
+    CALLED = 2,  /* panels ahead that are called to the caches */
     WORDS = 16   /* in the place of a width: integers of 16 bits as two slices of 8 */
 };
 
@@ -81,10 +82,11 @@ INLINE __m512i fixed(const int bits, __m512 v, __m512 inverse) {
     return _mm512_castps_si512(_mm512_fmadd_ps(v, inverse, magic(bits)));
 }
 
-/* The same for q doubled once more. */
-INLINE __m512i twice(const int bits, __m512i u) {
-    const int32_t offset = bits == 14 ? 64 : bits == 21 ? 8256 : 0;
-    return _mm512_add_epi32(u, _mm512_sub_epi32(u, _mm512_set1_epi32(offset)));
+/* The same for q doubled some times more. Bits above the highest slice are of no importance. */
+INLINE __m512i doubled_by(const int bits, __m512i u, uint32_t times) {
+    const __m512i offset = _mm512_set1_epi32(bits == 14 ? 64 : bits == 21 ? 8256 : 0);
+    u = _mm512_sllv_epi32(_mm512_sub_epi32(u, offset), _mm512_set1_epi32((int32_t)times));
+    return _mm512_add_epi32(u, offset);
 }
 
 /* b where the mask has ones, else a. */
@@ -238,22 +240,29 @@ INLINE void pack_right_turned(const int bits, uint32_t columns, uint32_t k, cons
 }
 
 /* Vectors across the depth: depth t is the row t of a panel, or the row list[t]. `across` is the
- * inverse of each column, or NULL: then depth t has inverse[t]; it is doubled doubled[t] times.
- * Returns the bits that any of the rows has. */
-INLINE __m512i pack_across(const int bits, uint32_t at, uint32_t k, const uint32_t *list,
-                           const float *inverse, const __m512 *across, const uint8_t *doubled,
-                           const float *from, char *to) {
+ * inverse of each column, or NULL: then depth t has inverse[t]; it is doubled doubled[t] times. Of
+ * a list the rows of the next step are called to the caches: a core other than this one may have
+ * written them. Returns the bits that any of the rows has. */
+INLINE __m512i pack_across(const int bits, const int whole, uint32_t at, uint32_t k,
+                           const uint32_t *list, const float *inverse, const __m512 *across,
+                           const uint8_t *doubled, const float *from, char *to) {
+    const size_t ahead = k - at >= 2 * STEP ? STEP : 0;
     __m512i any = _mm512_setzero_si512();
-    for (uint32_t j = 0; j < WIDE; ++j, to += 64) {
+    for (size_t j = 0; j < WIDE; ++j, to += 64) {
+        const size_t first = at + j;
+        const uint32_t *own = list ? list + first : NULL, *next = list ? own + ahead : NULL;
         __m512i u[4], row[3];
-        for (uint32_t i = 0; i < 4; ++i) {
-            const uint32_t t = at + i * WIDE + j;
-            u[i] = _mm512_castps_si512(magic(bits));
-            if (t < k)
-                u[i] = fixed(bits, _mm512_loadu_ps(from + (size_t)(list ? list[t] : t) * WIDE),
-                             across ? *across : _mm512_set1_ps(inverse[t]));
-            for (uint32_t d = doubled && t < k ? doubled[t] : 0; d > 0; --d)
-                u[i] = twice(bits, u[i]);
+        for (uint32_t i = 0; i < 4 * WIDE; i += WIDE) {
+            __m512i *to_u = u + i / WIDE;
+            *to_u = _mm512_castps_si512(magic(bits));
+            if (!whole && first + i >= k)
+                continue;
+            if (list)
+                _mm_prefetch((const char *)(from + (size_t)next[i] * WIDE), _MM_HINT_T0);
+            *to_u = fixed(bits, _mm512_loadu_ps(from + (list ? own[i] : first + i) * WIDE),
+                          across ? *across : _mm512_set1_ps(inverse[first + i]));
+            if (doubled)
+                *to_u = doubled_by(bits, *to_u, doubled[first + i]);
         }
         slice(bits, u, row);
         put_row(bits, row, to);
@@ -265,8 +274,22 @@ INLINE __m512i pack_across(const int bits, uint32_t at, uint32_t k, const uint32
 INLINE void pack_right(const int bits, uint32_t k, const float *from, const float *inverse,
                        char *to) {
     const __m512 across = _mm512_loadu_ps(inverse);
-    for (uint32_t at = 0; at < k; at += STEP, to += step_size(bits))
-        pack_across(bits, at, k, NULL, NULL, &across, NULL, from, to);
+    uint32_t at = 0;
+    for (; at + STEP <= k; at += STEP, to += step_size(bits))
+        pack_across(bits, 1, at, k, NULL, NULL, &across, NULL, from, to);
+    if (at < k)
+        pack_across(bits, 0, at, k, NULL, NULL, &across, NULL, from, to);
+}
+
+INLINE __m512i pack_item_step(const int bits, uint32_t at, uint32_t count, const uint32_t *items,
+                              const float *inverse, const uint8_t *doubled, const float *from,
+                              char *to) {
+    const int whole = at + STEP <= count;
+    if (whole && doubled)
+        return pack_across(bits, 1, at, count, items, inverse, NULL, doubled, from, to);
+    if (whole)
+        return pack_across(bits, 1, at, count, items, inverse, NULL, NULL, from, to);
+    return pack_across(bits, 0, at, count, items, inverse, NULL, doubled, from, to);
 }
 
 /* An operand of a sum over items; a left one is turned and has its list. */
@@ -278,8 +301,7 @@ INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, co
         list->count = 0;
     for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
         const __m512i any =
-            doubled ? pack_across(bits, i * STEP, count, items, inverse, NULL, doubled, from, to)
-                    : pack_across(bits, i * STEP, count, items, inverse, NULL, NULL, from, to);
+            pack_item_step(bits, i * STEP, count, items, inverse, doubled, from, to);
         if (!left)
             continue;
         turn_tiles(bits, to);
@@ -296,9 +318,11 @@ INLINE void greatest_of(uint32_t rows, uint32_t k, const float *from, size_t str
         most[r] = _mm512_setzero_si512();
     for (uint32_t c = 0; c < k; c += WIDE, from += stride) {
         const __mmask16 mask = lanes(c, k);
+        const size_t ahead = c + CALLED * WIDE < k ? CALLED * stride : 0;
         const __m512 factor = times ? _mm512_maskz_loadu_ps(mask, times + c) : _mm512_setzero_ps();
         for (uint32_t r = 0; r < rows; ++r) {
             __m512 v = _mm512_maskz_loadu_ps(mask, from + (size_t)r * WIDE);
+            _mm_prefetch((const char *)(from + ahead + (size_t)r * WIDE), _MM_HINT_T0);
             if (times)
                 v = _mm512_mul_ps(v, factor);
             most[r] = _mm512_max_epu32(most[r], _mm512_and_si512(_mm512_castps_si512(v), size));

@@ -34,21 +34,19 @@ INLINE void look_up(const int bits, const looked_up *l, __m512i v, __m512i row[3
 }
 
 /* Of four rows of sixteen bytes: byte j of each becomes dword j. */
-INLINE __m512i by_dword(void) {
-    uint8_t at[64];
-    for (uint32_t i = 0; i < 64; ++i)
-        at[i] = (uint8_t)(16 * (i % 4) + i / 4);
-    return _mm512_loadu_si512(at);
-}
+#define FOUR_ROWS(j) j, 16 + j, 32 + j, 48 + j
+#define FOUR_TIMES(each, j) each(j), each(j + 1), each(j + 2), each(j + 3)
+_Alignas(64) static const uint8_t by_dword_at[64] = {
+    FOUR_TIMES(FOUR_ROWS, 0), FOUR_TIMES(FOUR_ROWS, 4), FOUR_TIMES(FOUR_ROWS, 8),
+    FOUR_TIMES(FOUR_ROWS, 12)};
+INLINE __m512i by_dword(void) { return _mm512_load_si512(by_dword_at); }
 
 /* Which of 64 consecutive depths stands in each byte of a row (pack_amx.h). */
-INLINE __m512i order_of_depths(void) {
-    static const uint8_t begin[4] = {0, 32, 16, 48};
-    uint8_t at[64];
-    for (uint32_t i = 0; i < 64; ++i)
-        at[i] = (uint8_t)(begin[i % 4] + i / 4);
-    return _mm512_loadu_si512(at);
-}
+#define FOUR_DEPTHS(j) j, 32 + j, 16 + j, 48 + j
+_Alignas(64) static const uint8_t depth_at[64] = {
+    FOUR_TIMES(FOUR_DEPTHS, 0), FOUR_TIMES(FOUR_DEPTHS, 4), FOUR_TIMES(FOUR_DEPTHS, 8),
+    FOUR_TIMES(FOUR_DEPTHS, 12)};
+INLINE __m512i order_of_depths(void) { return _mm512_load_si512(depth_at); }
 
 INLINE __mmask64 bytes_below(uint32_t at, uint32_t count) {
     const uint32_t more = count - at;
