@@ -44,6 +44,8 @@ static const void *call_for_item(const qn__feed *feed, uint64_t item) {
     const char *from = (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
     for (size_t i = 0; i < size; i += 64)
         __builtin_prefetch(from + i);
+    if (feed->labels)
+        __builtin_prefetch(feed->labels + item);
     return from;
 }
 
@@ -201,16 +203,31 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
                        l->bias + panel * QN__PANEL, panels);
 }
 
+/* Whether a core has the products of its own items by all outputs rather than those of all items by
+ * its own outputs. Then it alone reads what it packed of them and goes on with what comes out, but
+ * it has to read all weights; so that is for batches that are larger than the weights, by the bytes
+ * that cross from core to core: 2 of each integer, 4 of each output. */
+static int is_by_items(const qn__cpu_pass *pass, const qn__layer *l) {
+    const uint64_t threads = (uint64_t)pass->worker->threads, in = l->in, out = l->out;
+    if (!pass->worker->bits || pass->items < 2 * QN__PANEL * threads)
+        return 0;
+    return threads * in * out * 2 < pass->items * (threads * in * 2 + out * 4);
+}
+
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
+    const int by_items = is_by_items(pass, l->layer);
     const uint32_t width = w->bits ? QN__OUT_GROUP : w->kernels->panels;
     const uint32_t groups = (l->out_panels + width - 1) / width;
-    const uint32_t height = w->bits ? qn__cpu_whole_items(pass, groups) : QN__BLOCK_ITEMS;
-    const qn__cpu_grid grid = {groups, (pass->items + height - 1) / height, 0};
+    const uint32_t height =
+        w->bits ? qn__cpu_whole_items(pass, by_items ? 1 : groups) : QN__BLOCK_ITEMS;
+    const uint32_t blocks = (pass->items + height - 1) / height;
+    const qn__cpu_grid grid = {by_items ? blocks : groups, by_items ? groups : blocks, by_items};
     const int some = layer == 0 && qn__cpu_mostly_zero(pass);
-    for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
-        const uint32_t panel = group * width, first = block * height;
+    for (uint32_t column, row; qn__cpu_take(w, thread, phase, grid, &column, &row);) {
+        const uint32_t panel = (by_items ? row : column) * width;
+        const uint32_t first = (by_items ? column : row) * height;
         const uint32_t left = pass->items - first;
         const uint32_t rows = left < height ? left : height;
         const uint32_t panels = l->out_panels - panel < width ? l->out_panels - panel : width;
