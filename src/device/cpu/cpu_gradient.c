@@ -54,15 +54,36 @@ static summing choose_whole(const qn__cpu_pass *pass, uint32_t layer) {
     return how;
 }
 
-/* A grain's partials, one by one: the way that is always right. */
-static int add_wide(size_t count, const float *partial, float limit, int64_t *wide) {
+/* The integer nearest to x, ties to even, |x| < 2^51: in the last place of a double. */
+static int64_t nearest(float x) {
+    const double magic = 0x1.8p52, sum = (double)x + magic;
+    int64_t bits, none;
+    memcpy(&bits, &sum, sizeof bits);
+    memcpy(&none, &magic, sizeof none);
+    return bits - none;
+}
+
+/* Adds partials, looked at one by one, to `count` sums (a multiple of 16): those of so many grains,
+ * one behind the other. 1 when one is out of range. */
+static int add_wide(const qn__worker *w, size_t grains, size_t count, const float *partial,
+                    int64_t *wide) {
+    const float limit = w->program->partial_limit;
+    const uint32_t bits = w->kernels->greatest(grains * count, partial);
+    float greatest;
     int bad = 0;
-    for (size_t i = 0; i < count; ++i) {
-        if (fabsf(partial[i]) < limit)
-            wide[i] += qn__to_units(partial[i]);
-        else
-            bad = 1;
-    }
+    memcpy(&greatest, &bits, sizeof greatest);
+    const int usual = greatest < fminf(limit, 0x1p51f);
+    for (; grains > 0; --grains, partial += count)
+        if (usual) {
+            for (size_t i = 0; i < count; ++i)
+                wide[i] += nearest(partial[i]);
+        } else {
+            for (size_t i = 0; i < count; ++i)
+                if (fabsf(partial[i]) < limit)
+                    wide[i] += qn__to_units(partial[i]);
+                else
+                    bad = 1;
+        }
     return bad;
 }
 
@@ -171,8 +192,7 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
         w->kernels->outer(n, a + (size_t)i * QN__PANEL, NULL, d + (size_t)i * QN__PANEL, stride,
                           QN__PARTIAL_RAW, s->partial, panels);
         for (size_t at = 0; at < count; at += BLOCK)
-            bad |= add_wide((size_t)rows * QN__PANEL, s->partial + at, w->program->partial_limit,
-                            s->wide + at);
+            bad |= add_wide(w, 1, (size_t)rows * QN__PANEL, s->partial + at, s->wide + at);
     }
     return bad;
 }
@@ -284,9 +304,10 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
     return 0;
 }
 
-static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
-    qn__worker *w = pass->worker;
-    const qn__program *p = w->program;
+int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
+    const qn__worker *w = pass->worker;
+    const uint32_t grain = w->program->grain;
+    const uint64_t most = (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* as there is room for */
     const qn__cpu_layer *l = &w->layer[layer];
     const float *d = l->error + out * pass->stride;
     sums s;
@@ -296,10 +317,10 @@ static int bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     s.update = pass->update;
     s.greatest = NULL;
     memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
-    for (uint32_t i = 0; i < pass->items; i += p->grain) {
-        const uint32_t n = pass->items - i < p->grain ? pass->items - i : p->grain;
-        w->kernels->bias_partial(n, d + (size_t)i * QN__PANEL, s.partial);
-        bad |= add_wide(QN__PANEL, s.partial, p->partial_limit, s.wide);
+    for (uint64_t i = 0; i < pass->items; i += most) {
+        const uint32_t n = (uint32_t)(pass->items - i < most ? pass->items - i : most);
+        w->kernels->bias_partials(n, grain, d + i * QN__PANEL, s.partial);
+        bad |= add_wide(w, (n - 1) / grain + 1, QN__PANEL, s.partial, s.wide);
     }
     if (!bad && pass->outlet)
         put_biases(pass, l->layer, out, &s);
@@ -338,8 +359,8 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, c
             for (uint32_t p = out; p < out + panels; ++p)
                 qn__cpu_strip_changed(w, layer, p, in / QN__STRIP);
     }
-    for (uint32_t p = out; first == 0 && p < out + panels && !pass->outlet; ++p)
-        bad |= bias_task(pass, layer, p);
+    for (uint32_t p = out; first == 0 && p < out + panels && !pass->outlet && !w->bits; ++p)
+        bad |= qn__cpu_bias_task(pass, layer, p);
     if (packs)
         qn__cpu_count_strips(w, layer, group, panels * ((end - first + QN__STRIP - 1) / QN__STRIP));
     return bad;
@@ -372,7 +393,7 @@ void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_grid grid = {l->out_panels, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
-        if (bias_task(pass, layer, panel))
+        if (qn__cpu_bias_task(pass, layer, panel))
             w->core[thread].failed_layer = (int)layer + 1;
         qn__cpu_progress(pass, thread, layer, qn__cpu_groups(l));
     }

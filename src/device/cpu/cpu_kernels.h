@@ -68,8 +68,9 @@ typedef struct qn__cpu_kernels {
     void (*outer)(uint32_t items, const float *a, const uint16_t *some, const float *d,
                   size_t d_stride, qn__partial how, void *out, uint32_t panels);
 
-    /* The same for biases: partial[o] = chain of additions of d[i][o] from +0. */
-    void (*bias_partial)(uint32_t items, const float *d, float partial[QN__PANEL]);
+    /* The same for biases, of all grains of `items` items, the last of which may be shorter:
+     * partial[g * 16 + o] = chain of additions of d[i][o] from +0, over the items i of grain g. */
+    void (*bias_partials)(uint32_t items, uint32_t grain, const float *d, float *partial);
 
     /* Moves whole numbers from doubles (below 2^51 in magnitude) to 64-bit integers: wide[i] +=
      * narrow[i], narrow[i] = 0. */

@@ -282,21 +282,34 @@ static char *place_of(const qn__worker *w, const qn__cpu_layer *l, const qn__cpu
                   : (char *)l->whole.input_items + l->in_panels * group->at + panel * size;
 }
 
+/* All groups of one panel. */
+static void pack_panel(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint32_t layer,
+                       int errors, uint32_t panel) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    for (uint32_t g = 0; g < plan->groups && plan->packed; ++g) {
+        const qn__cpu_grains *group = &plan->group[g];
+        void *to = place_of(w, l, group, errors, panel);
+        (errors ? pack_errors : pack_inputs)(pass, plan, layer, group, panel, to);
+    }
+}
+
 /* Every core makes the plan for itself, so that none waits for another; behind the barrier that
- * follows all of them use the first one's. */
+ * follows all of them use the first one's. The errors of a panel are in a cache once they are
+ * packed, so its biases are summed there too; but not for an outlet, which has an order. */
 void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     qn__cpu_plan *plan = thread == 0 ? &w->layer[layer].whole.plan : &w->core[thread].plan;
+    const qn__cpu_grid inputs = {l->in_panels, 1, 1}, errors = {l->out_panels, 1, 1};
+    uint32_t panel, row;
     plan_gradient(pass, layer, plan);
-    for (int errors = 0; errors < 2 && plan->packed; ++errors) {
-        const qn__cpu_grid grid = {errors ? l->out_panels : l->in_panels, 1, 1};
-        for (uint32_t panel, row;
-             qn__cpu_take(w, thread, phase + (uint32_t)errors, grid, &panel, &row);)
-            for (uint32_t g = 0; g < plan->groups; ++g)
-                (errors ? pack_errors
-                        : pack_inputs)(pass, plan, layer, &plan->group[g], panel,
-                                       place_of(w, l, &plan->group[g], errors, panel));
+    while (plan->packed && qn__cpu_take(w, thread, phase, inputs, &panel, &row))
+        pack_panel(pass, plan, layer, 0, panel);
+    while (qn__cpu_take(w, thread, phase + 1, errors, &panel, &row)) {
+        pack_panel(pass, plan, layer, 1, panel);
+        if (!pass->outlet && qn__cpu_bias_task(pass, layer, panel))
+            w->core[thread].failed_layer = (int)layer + 1;
     }
 }
 

@@ -151,6 +151,9 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+/* The biases of a panel of outputs: their sums, and what becomes of these. 1 when a partial was out
+ * of range. */
+int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out);
 /* Those of a layer, into an outlet. */
 void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 

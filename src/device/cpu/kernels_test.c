@@ -366,16 +366,25 @@ static void outer_some_body(const qn__cpu_kernels *k) {
                             (qn__partial)kind, 1, densities[density]);
 }
 
+/* Grains of all sizes up to 35 items, and up to ten of them. */
+static void check_bias(const qn__cpu_kernels *k, uint32_t items, uint32_t grain) {
+    const uint32_t grains = (items + grain - 1) / grain;
+    const float *d = guarded_numbers(items * 16, 0);
+    float *partial = guard(grains * 16 * sizeof *partial), want[160] = {0};
+    for (uint32_t i = 0; i < items; ++i)
+        for (uint32_t o = 0; o < 16; ++o)
+            want[i / grain * 16 + o] = want[i / grain * 16 + o] + d[i * 16 + o];
+    k->bias_partials(items, grain, d, partial);
+    snprintf(how, sizeof how, "%u items in grains of %u", items, grain);
+    same(k, "bias_partials", partial, want, (size_t)grains * 16);
+    release();
+}
+
 static void bias_body(const qn__cpu_kernels *k) {
     for (uint32_t items = 1; items <= 35; ++items) {
-        const float *d = guarded_numbers(items * 16, 0);
-        float *partial = guard(16 * sizeof *partial), want[16] = {0};
-        for (uint32_t i = 0; i < items * 16; ++i)
-            want[i % 16] = want[i % 16] + d[i];
-        k->bias_partial(items, d, partial);
-        snprintf(how, sizeof how, "%u items", items);
-        same(k, "bias_partial", partial, want, 16);
-        release();
+        check_bias(k, items, 35);
+        check_bias(k, items, (items + 9) / 10);
+        check_bias(k, items, (items + 3) / 4);
     }
 }
 
@@ -408,7 +417,7 @@ static void test_outer_some(void **state) {
     every_isa(outer_some_body);
 }
 
-static void test_bias_partial(void **state) {
+static void test_bias_partials(void **state) {
     (void)state;
     every_isa(bias_body);
 }
@@ -713,7 +722,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),      cmocka_unit_test(test_matmul_some),
         cmocka_unit_test(test_nonzero),     cmocka_unit_test(test_outer),
-        cmocka_unit_test(test_outer_some),  cmocka_unit_test(test_bias_partial),
+        cmocka_unit_test(test_outer_some),  cmocka_unit_test(test_bias_partials),
         cmocka_unit_test(test_flush),       cmocka_unit_test(test_update),
         cmocka_unit_test(test_input),       cmocka_unit_test(test_activate_and_derive),
         cmocka_unit_test(test_exp_and_log), cmocka_unit_test(test_greatest),
