@@ -139,7 +139,7 @@ static void product(void) {
 
 static void outer(void) {
     for (uint32_t i = 0; i < panels_of(inputs); ++i)
-        table->outer(bits, items, m.rows + i * table->size(bits, items), panels_of(outputs),
+        table->outer(bits, items, 1, m.rows + i * table->size(bits, items), panels_of(outputs),
                      m.columns, QN__WHOLE_FLOAT, 1.0, m.sums);
 }
 

@@ -41,7 +41,8 @@ static void make_dark(test_case *c) {
     for (uint64_t row = 0; row < rows_in(c); ++row) {
         const uint32_t dark = below(c, 3) ? 0 : below(c, 9);
         for (uint32_t k = 0; k < c->feed.features; ++k)
-            bytes[row * c->feed.features + k] >>= dark;
+            bytes[row * c->feed.features + k] =
+                (uint8_t)(bytes[row * c->feed.features + k] >> dark);
     }
 }
 

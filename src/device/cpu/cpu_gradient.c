@@ -4,7 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = QN__PANEL * QN__PANEL, MANY_ITEMS = 128, MANY_TASKS = 64, MOST_INPUTS = 32 };
+enum {
+    BLOCK = QN__PANEL * QN__PANEL,
+    FEW_ITEMS = 32,
+    MANY_ITEMS = 128,
+    MANY_TASKS = 64,
+    MOST_INPUTS = 32
+};
 
 /* How this step may sum a layer's partials. A partial is at most grain * |a| * |delta| in
  * magnitude, up to the rounding of its chain, which the factor covers; where that bound times the
@@ -14,9 +20,12 @@ typedef struct summing {
     int narrow;
     uint32_t flush_every; /* grains */
     int some;             /* leave out inputs that are zero */
-    /* In integer arithmetic instead: the plan (NULL: floats), and the update in its units. */
+    /* In integer arithmetic instead: the plan (NULL: floats), the update in its units, and whether
+     * the panels of inputs of a strip are summed and updated together: fewer calls, and tiles of
+     * results that follow one another. For few items a strip's sums are a large part of a cache. */
     const qn__cpu_plan *plan;
     qn__update update;
+    int strips;
 } summing;
 
 static float greatest_of(const qn__worker *w, uint32_t layer, int errors) {
@@ -50,6 +59,8 @@ static summing choose_whole(const qn__cpu_pass *pass, uint32_t layer) {
     if (pass->update) {
         how.update = *pass->update;
         how.update.gradient = ldexpf(how.update.gradient, how.plan->shift);
+        how.strips =
+            pass->items > FEW_ITEMS && how.plan->packed && how.plan->kind != QN__SUMS_INT64;
     }
     return how;
 }
@@ -89,9 +100,9 @@ static int add_wide(const qn__worker *w, size_t grains, size_t count, const floa
 
 /* Where a task's sums are made, on its stack. */
 typedef struct sums {
-    _Alignas(64) double narrow[QN__OUT_GROUP * BLOCK];
+    _Alignas(64) double narrow[QN__STRIP * QN__OUT_GROUP * BLOCK];
     _Alignas(64) int64_t wide[QN__OUT_GROUP * BLOCK];
-    _Alignas(64) float partial[QN__OUT_GROUP * BLOCK];
+    _Alignas(64) float partial[QN__STRIP * QN__OUT_GROUP * BLOCK];
     qn__sums kind; /* which of them holds the result */
     int shift;     /* in units of 2^shift */
     const qn__update *update;
@@ -111,8 +122,8 @@ static const int64_t *integers_of(const qn__worker *w, sums *s, size_t from, siz
     return s->wide + from;
 }
 
-/* Applies or stores the sums of one block of 16 x 16 weights (or of 16 biases) of which `rows` are
- * real. They begin at element `from` of s, the parameters at element `at`. */
+/* Applies or stores the sums of blocks of 16 x 16 weights (or of 16 biases) of which `rows` rows
+ * are real. They begin at element `from` of s, the parameters at element `at`. */
 static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at, sums *s,
                    size_t from, float *w, float *const slot[2], int64_t *total) {
     const size_t count = (size_t)rows * QN__PANEL;
@@ -197,11 +208,11 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
     return bad;
 }
 
-/* The same by products of integers. */
+/* The same by products of integers, for `blocks` panels of inputs: one of them when each partial
+ * must be looked at. */
 static int sum_whole(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_plan *plan,
-                     uint32_t layer, uint32_t in, uint32_t out, uint32_t panels, uint32_t rows,
-                     sums *s) {
-    const size_t count = (size_t)panels * BLOCK;
+                     uint32_t layer, qn__cpu_patch at, uint32_t rows, sums *s) {
+    const size_t count = (size_t)at.blocks * at.panels * BLOCK;
     const float limit = pass->worker->program->partial_limit;
     int64_t whole[QN__OUT_GROUP * BLOCK], units;
     int bad = plan->bad;
@@ -216,12 +227,12 @@ static int sum_whole(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu
             const qn__whole how = plan->kind == QN__SUMS_FLOAT ? QN__WHOLE_FLOAT
                                   : g == 0                     ? QN__WHOLE_FIRST
                                                                : QN__WHOLE_ADD;
-            qn__cpu_whole_outer(pass, core, layer, g, in, out, panels, how,
+            qn__cpu_whole_outer(pass, core, layer, g, at, how,
                                 plan->kind == QN__SUMS_FLOAT ? (void *)s->partial
                                                              : (void *)s->narrow);
             continue;
         }
-        qn__cpu_whole_outer(pass, core, layer, g, in, out, panels, QN__WHOLE_INTEGER, whole);
+        qn__cpu_whole_outer(pass, core, layer, g, at, QN__WHOLE_INTEGER, whole);
         for (size_t i = 0; i < count; ++i) {
             if (i % BLOCK >= (size_t)rows * QN__PANEL)
                 continue;
@@ -234,29 +245,6 @@ static int sum_whole(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu
     return bad;
 }
 
-/* The update comes right behind the sums: its weights and state travel to the caches meanwhile. */
-static void call_for_block(const qn__cpu_layer *l, uint32_t in, uint32_t out, uint32_t panels,
-                           uint32_t slots) {
-    for (uint32_t g = 0; g < panels; ++g) {
-        const size_t at = ((size_t)(out + g) * l->in_panels + in) * BLOCK;
-        for (size_t i = 0; i < BLOCK; i += QN__PANEL) {
-            __builtin_prefetch(l->weights + at + i, 1);
-            for (uint32_t s = 0; s < slots; ++s)
-                __builtin_prefetch(l->weight_slot[s] + at + i, 1);
-        }
-    }
-}
-
-/* The same for the places of a block's sums. */
-static void call_for_outlet(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t out,
-                            uint32_t panels) {
-    const uint32_t end = (out + panels) * QN__PANEL < l->out ? (out + panels) * QN__PANEL : l->out;
-    const int64_t *to = pass->outlet->sums + l->weights + in * QN__PANEL;
-    for (uint64_t o = out * QN__PANEL; o < end; ++o)
-        for (uint32_t k = 0; k < QN__PANEL; k += 8)
-            __builtin_prefetch(to + o * l->in + k, 1);
-}
-
 /* Where new weights of panel `in` note their greatest magnitudes: the first of a strip, and a task
  * begins with one, finds zeros there. */
 static uint32_t *strip_of(const qn__cpu_layer *l, uint32_t in, uint32_t out) {
@@ -266,39 +254,36 @@ static uint32_t *strip_of(const qn__cpu_layer *l, uint32_t in, uint32_t out) {
     return greatest;
 }
 
-/* Sums of the weights between the inputs of panel `in` and `panels` panels of outputs from `out`
- * on. */
+/* Sums of a patch, which has a single panel of inputs unless an update follows and `how` says that
+ * strips are summed whole; then it lies within one. */
 static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
-                        uint32_t in, uint32_t out, uint32_t panels) {
+                        qn__cpu_patch at) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const size_t stride = pass->stride;
-    const float *a = (layer ? l->input : w->inputs[w->current]) + in * stride;
-    const float *d = l->error + out * stride;
-    const uint32_t left = l->layer->in - in * QN__PANEL;
-    const uint32_t rows = left < QN__PANEL ? left : QN__PANEL;
+    const float *a = (layer ? l->input : w->inputs[w->current]) + at.in * stride;
+    const float *d = l->error + at.out * stride;
+    const uint32_t left = l->layer->in - at.in * QN__PANEL, most = at.blocks * QN__PANEL;
+    const uint32_t rows = left < most ? left : most;
     sums s;
     s.shift = 0;
     s.update = pass->update;
-    if (pass->update)
-        call_for_block(l, in, out, panels, w->slots);
-    else if (pass->outlet)
-        call_for_outlet(pass, l->layer, in, out, panels);
     if (how->plan) {
         s.update = &how->update;
-        if (sum_whole(pass, &w->core[thread], how->plan, layer, in, out, panels, rows, &s))
+        if (sum_whole(pass, &w->core[thread], how->plan, layer, at, rows, &s))
             return 1;
     } else if (how->narrow)
-        sum_narrow(pass, a, how->some ? w->zeros[w->current].some + in * w->room : NULL, d, panels,
-                   how->flush_every, &s);
-    else if (sum_wide(pass, a, d, panels, rows, &s))
+        sum_narrow(pass, a, how->some ? w->zeros[w->current].some + at.in * w->room : NULL, d,
+                   at.panels, how->flush_every, &s);
+    else if (sum_wide(pass, a, d, at.panels, rows, &s))
         return 1;
-    for (uint32_t g = 0; g < panels; ++g) {
-        s.greatest = w->bits && pass->update ? strip_of(l, in, out + g) : NULL;
+    for (uint32_t p = 0; p < at.panels; ++p) {
+        const size_t from = (size_t)p * at.blocks * BLOCK;
+        s.greatest = w->bits && pass->update ? strip_of(l, at.in, at.out + p) : NULL;
         if (pass->outlet)
-            put_weights(pass, l->layer, in, rows, out + g, &s, g * BLOCK);
+            put_weights(pass, l->layer, at.in, rows, at.out + p, &s, from);
         else
-            finish(pass, 1, rows, ((size_t)(out + g) * l->in_panels + in) * BLOCK, &s, g * BLOCK,
+            finish(pass, 1, rows, ((size_t)(at.out + p) * l->in_panels + at.in) * BLOCK, &s, from,
                    l->weights, l->weight_slot, l->weight_sums);
     }
     return 0;
@@ -352,10 +337,13 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, c
     const uint32_t left = l->in_panels - first, most = inputs_of_task(pass, l);
     const uint32_t end = first + (left < most ? left : most);
     const int packs = w->bits && pass->update;
+    const uint32_t step = how->strips ? QN__STRIP : 1;
     int bad = 0;
-    for (uint32_t in = first; in < end; ++in) {
-        bad |= weights_task(pass, thread, layer, how, in, out, panels);
-        if (packs && (in + 1 == end || (in + 1) % QN__STRIP == 0))
+    for (uint32_t in = first, next; in < end; in = next) {
+        next = in + step < end ? in + step : end;
+        const qn__cpu_patch at = {in, next - in, out, panels};
+        bad |= weights_task(pass, thread, layer, how, at);
+        if (packs && (next == end || next % QN__STRIP == 0))
             for (uint32_t p = out; p < out + panels; ++p)
                 qn__cpu_strip_changed(w, layer, p, in / QN__STRIP);
     }

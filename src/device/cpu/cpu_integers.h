@@ -116,11 +116,11 @@ typedef struct qn__cpu_integers {
                     const void *right, const float *row, const float *column, const float *start,
                     float *c, size_t c_stride);
 
-    /* One block of left by `panels` panels of right: out[p][r][c], blocks of 16 x 16. With
+    /* `blocks` blocks of left by `panels` panels of right: out[p][b][r][c], blocks of 16 x 16. With
      * doubles `factor` is a power of two, and the caller has shown that N is exact as a double and
      * that sums are. */
-    void (*outer)(int bits, uint32_t k, const void *left, uint32_t panels, const void *right,
-                  qn__whole how, double factor, void *out);
+    void (*outer)(int bits, uint32_t k, uint32_t blocks, const void *left, uint32_t panels,
+                  const void *right, qn__whole how, double factor, void *out);
 } qn__cpu_integers;
 
 extern const qn__cpu_integers qn__cpu_integers_scalar;

@@ -213,7 +213,7 @@ INLINE void put_rows(const int bits, const shape form, const uint32_t steps, con
                      const ending *e, uint32_t tile, uint32_t r, uint32_t end) {
     const sums *s = e->s + tile;
     const uint32_t panel = e->panel + tile;
-    const size_t cells = (size_t)panel * CELLS;
+    const size_t cells = (panel * (j->rows / WIDE) + e->block) * (size_t)CELLS;
     const float *factor = NULL;
     float *c = NULL;
     __m512 column = _mm512_setzero_ps(), start = column;
@@ -662,16 +662,17 @@ static void qn_cpu_product_int_amx(int bits, uint32_t rows, uint32_t k, const vo
     run_job(bits, &j);
 }
 
-static void qn_cpu_outer_int_amx(int bits, uint32_t k, const void *left, uint32_t panels,
-                                 const void *right, qn__whole how, double factor, void *out) {
+static void qn_cpu_outer_int_amx(int bits, uint32_t k, uint32_t blocks, const void *left,
+                                 uint32_t panels, const void *right, qn__whole how, double factor,
+                                 void *out) {
     if (is_shallow(bits, k)) {
-        qn__cpu_integers_vnni.outer(bits, k, left, panels, right, how, factor, out);
+        qn__cpu_integers_vnni.outer(bits, k, blocks, left, panels, right, how, factor, out);
         return;
     }
     const job j = {.form = how == QN__WHOLE_FLOAT     ? FORM_FLOAT
                            : how == QN__WHOLE_INTEGER ? FORM_INTEGER
                                                       : FORM_DOUBLE,
-                   .rows = WIDE,
+                   .rows = blocks * WIDE,
                    .steps = steps_of(k),
                    .panels = panels,
                    .size = qn_cpu_size_int_amx(bits, k),

@@ -124,17 +124,21 @@ static void put(qn__whole how, double factor, int64_t n, void *out, size_t at) {
     }
 }
 
-static void qn_cpu_outer_int_scalar(int bits, uint32_t k, const void *left, uint32_t panels,
-                                    const void *right, qn__whole how, double factor, void *out) {
+static void qn_cpu_outer_int_scalar(int bits, uint32_t k, uint32_t blocks, const void *left,
+                                    uint32_t panels, const void *right, qn__whole how,
+                                    double factor, void *out) {
     const size_t size = (size_t)k * P;
     (void)bits;
-    for (uint32_t p = 0; p < panels; ++p)
+    for (uint32_t i = 0; i < blocks * panels; ++i) {
+        const int32_t *block = (const int32_t *)left + i % blocks * size;
+        const int32_t *panel = (const int32_t *)right + i / blocks * size;
         for (uint32_t r = 0; r < P; ++r) {
             int64_t n[P];
-            row_by_panel(k, (const int32_t *)left + r, (const int32_t *)right + p * size, n);
+            row_by_panel(k, block + r, panel, n);
             for (uint32_t c = 0; c < P; ++c)
-                put(how, factor, n[c], out, ((size_t)p * P + r) * P + c);
+                put(how, factor, n[c], out, ((size_t)i * P + r) * P + c);
         }
+    }
 }
 
 const qn__cpu_integers qn__cpu_integers_scalar = {

@@ -257,15 +257,16 @@ static uint8_t doublings(const qn__cpu_integers *table, int bits, uint32_t k, in
 }
 
 /* 15.6: items in a list of any order, each with its own block and its own number of doublings. Some
- * of the inputs' depths are zeros, in every third case all of them. */
+ * of the inputs' depths are zeros, all of those of the second block. */
 static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint32_t panels) {
+    const uint32_t blocks = 1 + k % 3;
     uint32_t list[DEEPEST];
     float left_inverse[DEEPEST], right_inverse[DEEPEST];
     uint8_t left_doubled[DEEPEST], right_doubled[DEEPEST];
     const uint32_t most = doublings(table, bits, k, INT32_C(1) << (bits - 2));
     bench b;
-    begin(&b, table, bits, P, k, panels);
-    b.left = values((size_t)k * P);
+    begin(&b, table, bits, blocks * P, k, panels);
+    b.left = values((size_t)blocks * k * P);
     b.right = values((size_t)panels * k * P);
     for (uint32_t t = 0; t < k; ++t) {
         list[t] = draw() % k;
@@ -276,35 +277,43 @@ static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint
     }
     /* Now and then one operand has none. */
     const uint8_t *right_times = k % 4 == 3 ? NULL : right_doubled;
-    const size_t size = table->size(bits, k), count = (size_t)panels * P * P;
+    const size_t size = table->size(bits, k), count = (size_t)blocks * panels * P * P;
     if (panels % 2)
         hollow_items(b.left, k);
     for (uint32_t t = 64; t < k && t < 128; ++t)
         memset(b.left + (size_t)list[t] * P, 0, P * sizeof *b.left);
-    if (k % 3 == 2)
-        memset(b.left, 0, (size_t)k * P * sizeof *b.left);
-    table->left_items(bits, k, list, left_inverse, left_doubled, b.left, b.packed_left);
+    if (blocks > 1)
+        memset(b.left + (size_t)k * P, 0, (size_t)k * P * sizeof *b.left);
+    for (uint32_t i = 0; i < blocks; ++i)
+        table->left_items(bits, k, list, left_inverse, left_doubled, b.left + (size_t)i * k * P,
+                          (char *)b.packed_left + i * size);
     for (uint32_t p = 0; p < panels; ++p)
         table->right_items(bits, k, list, right_inverse, right_times, b.right + (size_t)p * k * P,
                            (char *)b.packed_right + p * size);
     int64_t *whole = room(count * sizeof *whole);
     double *sums = room(count * sizeof *sums);
     float *rounded = room(count * sizeof *rounded);
-    table->outer(bits, k, b.packed_left, panels, b.packed_right, QN__WHOLE_INTEGER, 0, whole);
-    table->outer(bits, k, b.packed_left, panels, b.packed_right, QN__WHOLE_FIRST, 0x1p3, sums);
-    table->outer(bits, k, b.packed_left, panels, b.packed_right, QN__WHOLE_ADD, 0x1p-2, sums);
-    table->outer(bits, k, b.packed_left, panels, b.packed_right, QN__WHOLE_FLOAT, 1, rounded);
+    table->outer(bits, k, blocks, b.packed_left, panels, b.packed_right, QN__WHOLE_INTEGER, 0,
+                 whole);
+    table->outer(bits, k, blocks, b.packed_left, panels, b.packed_right, QN__WHOLE_FIRST, 0x1p3,
+                 sums);
+    table->outer(bits, k, blocks, b.packed_left, panels, b.packed_right, QN__WHOLE_ADD, 0x1p-2,
+                 sums);
+    table->outer(bits, k, blocks, b.packed_left, panels, b.packed_right, QN__WHOLE_FLOAT, 1,
+                 rounded);
     for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t c = i % P, r = i / P % P, p = i / (P * P);
+        const uint32_t c = i % P, r = i / P % P, p = i / (P * P) / blocks;
+        const size_t block = i / (P * P) % blocks;
         int64_t n = 0;
         for (uint32_t t = 0; t < k; ++t)
-            n += (int64_t)qn__fix(b.left[(size_t)list[t] * P + r], left_inverse[t]) *
+            n += (int64_t)qn__fix(b.left[(block * k + list[t]) * P + r], left_inverse[t]) *
                  qn__fix(b.right[((size_t)p * k + list[t]) * P + c], right_inverse[t]) *
                  (1 << left_doubled[t] << (right_times ? right_times[t] : 0));
         const double sum = (double)n * 8 + rint((double)n / 4);
         if (whole[i] != n || !same(rounded[i], (float)n) || sums[i] != sum)
-            fail_msg("%s, %d bits, %u items: panel %u, row %u, column %u: %lld, not %lld",
-                     table->name, bits, k, p, r, c, (long long)whole[i], (long long)n);
+            fail_msg("%s, %d bits, %u items: block %u, panel %u, row %u, column %u: %lld, not %lld",
+                     table->name, bits, k, (unsigned)block, p, r, c, (long long)whole[i],
+                     (long long)n);
     }
     free(whole);
     free(sums);
@@ -463,7 +472,7 @@ static void often_doubled(const qn__cpu_integers *table) {
     memset(list, 0, sizeof list);
     few[0] = 2 * Q <= table->largest(14, K);
     table->right_items(14, K, list, inverse, few, d, right);
-    table->outer(14, K, left, 1, right, QN__WHOLE_INTEGER, 0, out);
+    table->outer(14, K, 1, left, 1, right, QN__WHOLE_INTEGER, 0, out);
     const int64_t n = (int64_t)Q * (K / 2) * (Q + (1 << times)) + (int64_t)Q * Q * few[0];
     for (uint32_t i = 0; i < P * P; ++i)
         if (out[i] != n)
@@ -500,8 +509,8 @@ static void deep_case(const qn__cpu_integers *table, int bits, int32_t q, int32_
     }
     table->left_items(bits, k, list, inverse, q_times ? doubled : NULL, a, left);
     table->right_items(bits, k, list, inverse, r_times ? doubled + k : NULL, d, right);
-    table->outer(bits, k, left, 1, right, QN__WHOLE_INTEGER, 0, out);
-    table->outer(bits, k, left, 1, right, QN__WHOLE_FLOAT, 0, rounded);
+    table->outer(bits, k, 1, left, 1, right, QN__WHOLE_INTEGER, 0, out);
+    table->outer(bits, k, 1, left, 1, right, QN__WHOLE_FLOAT, 0, rounded);
     for (uint32_t i = 0; i < P * P; ++i) {
         const int64_t n = (int64_t)q * r * there * (i / P % 2 ? 1 : -1) * (i % P % 3 ? 1 : -1) *
                           (1 << q_times << r_times);

@@ -49,7 +49,7 @@ static void multiply(const qn__cpu_integers *table, int bits, const float *a, co
                    CELLS);
     table->left_items(bits, DEPTH, list, ones, NULL, a, to->left);
     table->right_items(bits, DEPTH, list, ones, NULL, b, to->right);
-    table->outer(bits, DEPTH, to->left, 1, to->right, QN__WHOLE_INTEGER, 1, to->outer);
+    table->outer(bits, DEPTH, 1, to->left, 1, to->right, QN__WHOLE_INTEGER, 1, to->outer);
 }
 
 int qn__cpu_integers_agree(const qn__cpu_integers *table) {

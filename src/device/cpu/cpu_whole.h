@@ -17,6 +17,12 @@ struct qn__cpu_core;
 struct qn__cpu_layer;
 struct qn__cpu_counter;
 
+/* Weights between `blocks` panels of inputs from `in` on and `panels` panels of outputs from `out`
+ * on. */
+typedef struct qn__cpu_patch {
+    uint32_t in, blocks, out, panels;
+} qn__cpu_patch;
+
 enum { QN__STRIP = 4 }; /* panels of inputs whose weights are packed together: 64 depths */
 
 enum { QN__BYTE_PANEL = QN__PANEL * QN__PANEL }; /* bytes of 16 items in a panel */
@@ -143,10 +149,9 @@ void qn__cpu_whole_fused(const struct qn__cpu_pass *pass, struct qn__cpu_core *c
  * is none, so that it can be the last one's outputs. */
 uint32_t qn__cpu_not_finite(const struct qn__cpu_pass *pass);
 
-/* The products of one group of the layer's plan: blocks of 16 x 16 between the inputs of panel `in`
- * and `panels` panels of outputs from `out` on. */
+/* The products of one group of the layer's plan: blocks of 16 x 16 as in qn__cpu_integers.outer.
+ * Where operands are not packed at.blocks is 1. */
 void qn__cpu_whole_outer(const struct qn__cpu_pass *pass, struct qn__cpu_core *core, uint32_t layer,
-                         uint32_t group, uint32_t in, uint32_t out, uint32_t panels, qn__whole how,
-                         void *to);
+                         uint32_t group, qn__cpu_patch at, qn__whole how, void *to);
 
 #endif

@@ -314,8 +314,7 @@ void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer,
 }
 
 void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
-                         uint32_t group, uint32_t in, uint32_t out, uint32_t panels, qn__whole how,
-                         void *to) {
+                         uint32_t group, qn__cpu_patch at, qn__whole how, void *to) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_plan *plan = &l->whole.plan;
@@ -324,12 +323,14 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t 
     const size_t size = w->kernels->fixed->size(w->bits, grains->count);
     const char *left = core->operand, *right = left + size;
     if (plan->packed) {
-        left = place_of(w, l, grains, 0, in);
-        right = place_of(w, l, grains, 1, out);
+        left = place_of(w, l, grains, 0, at.in);
+        right = place_of(w, l, grains, 1, at.out);
     } else {
-        pack_inputs(pass, plan, layer, grains, in, core->operand);
-        for (uint32_t p = 0; p < panels; ++p)
-            pack_errors(pass, plan, layer, grains, out + p, (char *)core->operand + (1 + p) * size);
+        pack_inputs(pass, plan, layer, grains, at.in, core->operand);
+        for (uint32_t p = 0; p < at.panels; ++p)
+            pack_errors(pass, plan, layer, grains, at.out + p,
+                        (char *)core->operand + (1 + p) * size);
     }
-    w->kernels->fixed->outer(w->bits, grains->count, left, panels, right, how, factor, to);
+    w->kernels->fixed->outer(w->bits, grains->count, at.blocks, left, at.panels, right, how, factor,
+                             to);
 }
