@@ -223,7 +223,7 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
     const uint32_t height =
         w->bits ? qn__cpu_whole_items(pass, by_items ? 1 : groups) : QN__BLOCK_ITEMS;
     const uint32_t blocks = (pass->items + height - 1) / height;
-    const qn__cpu_grid grid = {by_items ? blocks : groups, by_items ? groups : blocks, by_items};
+    const qn__cpu_grid grid = {by_items ? blocks : groups, by_items ? groups : blocks, 0};
     const int some = layer == 0 && qn__cpu_mostly_zero(pass);
     for (uint32_t column, row; qn__cpu_take(w, thread, phase, grid, &column, &row);) {
         const uint32_t panel = (by_items ? row : column) * width;

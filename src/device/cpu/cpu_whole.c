@@ -3,7 +3,7 @@
 #include "device/cpu/cpu_worker.h"
 #include <string.h>
 
-enum { BLOCK = QN__PANEL * QN__PANEL, MOST_ITEMS = 128 };
+enum { BLOCK = QN__PANEL * QN__PANEL, MOST_ITEMS = 256 };
 
 static float power_of_two(int32_t exponent) {
     const uint32_t bits = (uint32_t)(exponent + 127) << 23;
