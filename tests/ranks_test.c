@@ -169,7 +169,8 @@ static void test_a_number_out_of_range(void **state) {
 static void test_items_that_do_not_add_up(void **state) {
     (void)state;
     const qn__member only[] = {{.device = &qn__fake_device}};
-    const qn__fake_plan plan = {.count = 1, .device = {{.miscount = 2}}};
+    const qn__fake_plan plan = {.count = 1,
+                                .device = {{.miscount = 1}}}; /* all share the first step */
     hand hands[2] = {0};
     hands[1].run.members = only;
     hands[1].run.count = 1;

@@ -48,6 +48,14 @@ void qn__team_round_updated(qn__team *t, double seconds) {
 
 /* ------------------------------------------------------------------------------------ failures */
 
+void qn__team_round_told(qn__team *t) {
+    const unsigned char own = 1;
+    unsigned char *all = qn__alloc(qn_cluster_ranks(t->cluster), sizeof *all, NULL);
+    if (all)
+        qn__cluster_gather(t->cluster, &own, sizeof own, all, NULL);
+    qn__free(all);
+}
+
 typedef struct failure {
     uint32_t failed, at;
     qn_error error;
@@ -74,9 +82,8 @@ static qn_status agree_on_failure(qn__team *t, qn_error *err) {
     } else if (status == QN_OK) {
         status = qn__fail(err, QN_NUMERIC, "a rank that is lost found a number out of range");
     }
-    /* All ranks end now, and who leaves takes its words along: so all wait until all have them. */
     if (status == QN_NUMERIC)
-        qn__cluster_gather(t->cluster, &own.failed, sizeof own.failed, all, NULL);
+        qn__team_round_told(t);
     qn__free(all);
     return status;
 }

@@ -36,6 +36,9 @@ void qn__team_round_clear(qn__team *team);
 /* What was under way is over: the next round is another one. */
 void qn__team_round_end(qn__team *team);
 
+/* All ranks end now, and who leaves takes its words along: so all wait until all have them. */
+void qn__team_round_told(qn__team *team);
+
 /* Tells what an update takes this rank, which is a part of every step beside its grains. */
 void qn__team_round_updated(qn__team *team, double seconds);
 

@@ -230,9 +230,11 @@ static qn_status sums_of_ranks(qn__team *t, uint64_t set, qn__tally *step, qn_er
                              .words = QN__TALLY_WORDS + t->program->parameters,
                              .units = grains_of(t)};
     const qn_status status = qn__team_round(t, &round, set, range_of_grains, step, err);
-    if (status == QN_OK && step->items != t->batch->items)
+    if (status == QN_OK && step->items != t->batch->items) {
+        qn__team_round_told(t);
         return qn__fail(err, QN_CLUSTER, "the sums of all ranks hold %llu items, the batch %u",
                         (unsigned long long)step->items, t->batch->items);
+    }
     if (status == QN_OK)
         t->summed = t->round.total + QN__TALLY_WORDS;
     return status;
