@@ -31,9 +31,13 @@ static int64_t value_of(uint32_t k, uint32_t u, uint64_t w) {
     return (int64_t)((k + 1) * (uint64_t)(u + 3) * 0x9e3779b97f4a7c15u + w * 0xbf58476d1ce4e5b9u);
 }
 
-static void add_unit(int64_t *part, const qn__round *round, uint32_t k, uint32_t unit) {
-    for (uint64_t w = 0; w < round->words; ++w)
-        part[w] = (int64_t)((uint64_t)part[w] + (uint64_t)value_of(k, unit, w));
+static void add_units(int64_t *part, const qn__round *round, uint32_t k, qn__units range) {
+    for (uint64_t w = 0; w < round->words; ++w) {
+        uint64_t sum = (uint64_t)part[w]; /* one access, which sanitizers watch, for all units */
+        for (uint32_t u = 0; u < range.count; ++u)
+            sum += (uint64_t)value_of(k, range.first + u, w);
+        part[w] = (int64_t)sum;
+    }
 }
 
 static qn_status add_up(qn_cluster *c, const qn__round *round, uint32_t k, const int64_t **total,
@@ -45,12 +49,11 @@ static qn_status add_up(qn_cluster *c, const qn__round *round, uint32_t k, const
     int64_t *part = qn__round_part(c);
     memset(part, 0, round->words * sizeof *part);
     if (round->units == 0)
-        add_unit(part, round, k, qn_cluster_rank(c));
+        add_units(part, round, k, (qn__units){qn_cluster_rank(c), 1});
     while (status == QN_OK && more) {
         qn__units range;
         while (qn__round_units(c, &range))
-            for (uint32_t u = 0; u < range.count; ++u)
-                add_unit(part, round, k, range.first + u);
+            add_units(part, round, k, range);
         qn__round_final(c, round->words / 2, round->words - round->words / 2);
         qn__round_final(c, 0, round->words / 2);
         status = qn__round_add_up(c, &more, total, err);

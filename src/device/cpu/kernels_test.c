@@ -14,6 +14,7 @@
 #include "num/optimise.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -356,12 +357,15 @@ static void outer_body(const qn__cpu_kernels *k) {
             check_outer(k, items, 1 + (items + (uint32_t)kind) % 5, kinds[kind], 0, 100);
 }
 
-/* Items around the room of a list, which is 256. */
+/* Items around the room of a list, which is 256. Each with all densities, or with one in
+ * QN_TEST_STRIDE of them, in turn. */
 static void outer_some_body(const qn__cpu_kernels *k) {
+    const char *text = getenv("QN_TEST_STRIDE");
+    const uint32_t stride = text ? (uint32_t)strtoul(text, NULL, 10) : 1;
     static const uint32_t densities[] = {0, 10, 50, 100}, many[] = {255, 256, 257, 300};
     for (uint32_t n = 1; n <= 74; ++n)
         for (int kind = QN__PARTIAL_RAW; kind <= QN__PARTIAL_ADD; ++kind)
-            for (uint32_t density = 0; density < 4; ++density)
+            for (uint32_t density = (n + (uint32_t)kind) % stride; density < 4; density += stride)
                 check_outer(k, n <= 70 ? n : many[n - 71], 1 + (n + (uint32_t)kind + density) % 5,
                             (qn__partial)kind, 1, densities[density]);
 }
