@@ -16,6 +16,8 @@ import pytest
 
 import builds
 
+pytestmark = pytest.mark.waits
+
 EVIL = ["it's", 'a "quote"', "$(touch pwned)", "`touch pwned`", "back\\slash", "new\nline", "*", "-x y",
         "; touch pwned #", "tab\there", "ümlaut", "${HOME}", "!!", "&& touch pwned"]
 

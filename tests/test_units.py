@@ -25,18 +25,22 @@ def name_of(source):
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there; every one of
 # them runs in full in the release build.
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "10"},
+             "device.cpu.kernels": {"QN_TEST_STRIDE": "4"},
              "device.cpu.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.round": {"QN_TEST_CASES": "40"},
              "cluster.death": {"QN_TEST_CASES": "8"},
-             "cluster.view": {"QN_TEST_CASES": "30"},
+             "cluster.view": {"QN_TEST_CASES": "12"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_kernels": {"QN_TEST_CASES": "9"},  # three kinds on three sizes of GPUs
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
 
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
-ONE_THREAD = ["cluster.round", "cluster.view", "device.cpu.cpu_integers", "device.cpu.kernels",
-              "device.cpu.map", "tests.gpu_worker"]
+ONE_THREAD = ["base.json", "base.text", "cluster.round", "cluster.shares", "cluster.view",
+              "data.fuzz", "data.gzip", "data.synth", "device.cpu.cpu_integers",
+              "device.cpu.kernels", "device.cpu.map", "device.gpu_selftest", "model.model",
+              "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",
+              "tests.gpu_integers", "tests.gpu_worker"]
 NO_THREADS = r"""
 #include <unistd.h>
 int pthread_create(void) {
@@ -45,6 +49,9 @@ int pthread_create(void) {
     _exit(99);
 }
 """
+
+# Those that mostly wait: for silences, and for ranks that do not come.
+WAITING = ["cluster.meet", "cluster.post"]
 
 # Where the processor has no AVX-512 its kernels are run through plain C; tests/avx512_emulated.
 EMULATED = [f"avx512_emulated.device.{name}" for name in ("cpu.map", "cpu.kernels", "conformance")
@@ -61,8 +68,13 @@ def no_threads(tmp_path_factory):
     return str(library)
 
 
+def case(preset, name):
+    marks = [pytest.mark.waits] if name in WAITING else []
+    return pytest.param(preset, name, marks=marks, id=f"{preset}-{name}")
+
+
 @pytest.mark.parametrize("preset, name", [
-    *((preset, name_of(s)) for preset in ("release", "asan", "tsan") for s in SOURCES
+    *(case(preset, name_of(s)) for preset in ("release", "asan", "tsan") for s in SOURCES
       if preset != "tsan" or name_of(s) not in ONE_THREAD),
     *(("release", name) for name in EMULATED)])
 def test_program(preset, name, no_threads, tmp_path):
