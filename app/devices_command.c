@@ -176,6 +176,7 @@ static void device_event(uint32_t index, const shown *d) {
     json_number("matmul_i7_op_per_s", known(d->rates.integers[0]));
     json_number("matmul_i14_op_per_s", known(d->rates.integers[1]));
     json_number("matmul_i21_op_per_s", known(d->rates.integers[2]));
+    json_text("integers_by", d->rates.integers_by);
     json_number("tanh_per_s", known(d->rates.tanh));
     json_number("copy_bytes_per_s", known(d->rates.memory));
     json_end();
@@ -220,7 +221,7 @@ static void print_integers(const qn_device_rates *r) {
     char text[32];
     if (!(r->integers[0] > 0))
         return;
-    printf("           matmul of integers:");
+    printf("           matmul of integers by %s:", r->integers_by);
     for (int i = 0; i < 3; i++)
         printf("%s i%d %s", i > 0 ? "," : "", 7 * (i + 1), rate_text(r->integers[i], "op/s", text));
     putchar('\n');

@@ -177,11 +177,14 @@ def test_described(run_quern, gpu):
     assert first["automatic"] is True and first["refused"] is False
 
 
-def test_measured(run_quern, gpu):
+@pytest.mark.parametrize("plan, by", [("", "mma.sync"), ("matrix=1", "dp4a")])
+def test_measured(run_quern, gpu, plan, by):
+    gpu(plan)
     lines = run_quern("devices", "--json", "--devices", "cuda:0").stdout.splitlines()
     found = [e for e in map(json.loads, lines) if e.get("id") == "cuda:0"][0]
     for key in "matmul_flop_per_s matmul_i7_op_per_s matmul_i21_op_per_s tanh_per_s copy_bytes_per_s".split():
-        assert found[key] > 1e3, found
+        assert found[key] and found[key] > 1e3, found
+    assert found["integers_by"] == by
 
 
 def test_energy_and_traffic(run_quern, gpu, files, tmp_path):

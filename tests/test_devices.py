@@ -50,6 +50,7 @@ def test_the_cpu_is_measured(run_quern):
         assert cpu[key] > 1e5, key
     for key in "matmul_i7_op_per_s matmul_i14_op_per_s matmul_i21_op_per_s".split():
         assert 1e5 < cpu[key] < 1e16, key
+    assert cpu["integers_by"] == cpu["isa"] != ""
 
 
 def test_measured_or_not(run_quern):
@@ -57,6 +58,7 @@ def test_measured_or_not(run_quern):
     for device in listed:
         assert device["matmul_flop_per_s"] is device["tanh_per_s"] is None
         assert device["copy_bytes_per_s"] is device["matmul_i14_op_per_s"] is None
+        assert device["integers_by"] == ""
     assert len({d["id"] for d in listed}) == len(listed)
 
 
@@ -65,7 +67,8 @@ def test_the_table_is_readable(run_quern):
     lines = text.splitlines()
     assert lines[0].split() == "device type units memory matmul tanh copy name".split()
     assert re.match(r"cpu +CPU +\d+ +[\d.]+ [KMGT]iB +[\d.]+ [kMGT]?FLOP/s ", lines[1]), text
-    assert re.search(r"^ +takes \w+; has .*scalar", text, re.M)
+    assert re.search(r"^ +takes (\w+); has .*scalar", text, re.M)
+    assert re.search(r"^ +matmul of integers by \w+: i7 [\d.]+ [kMGT]?op/s, i14 ", text, re.M)
     # What is not there is told with a reason, each kind in a line of its own.
     listed = events(run_quern("devices", "--json", "--measure", "none").stdout)
     for kind in ("cuda", "opencl"):

@@ -96,6 +96,7 @@ def test_pocl_is_listed(run_quern, pocl):
     assert ours["reason"] == "the same cores as the device cpu"
     assert min(ours["matmul_flop_per_s"], ours["tanh_per_s"], ours["copy_bytes_per_s"]) > 1e5
     assert ours["matmul_i14_op_per_s"] > 1e5
+    assert ours["integers_by"] in ("plain", "cl_khr_integer_dot_product")
 
 
 @pytest.mark.parametrize("plan, part, says, remedy", [

@@ -56,6 +56,9 @@ typedef struct qn_device_rates {
     /* Operations a second of the product of integers of 7, 14 and 21 bits, packed, two for each
      * multiplication; 0 where the device has none, too. */
     double integers[3];
+    /* What multiplies them: of the CPU an instruction set ("amx"), of CUDA "mma.sync" or "dp4a", of
+     * OpenCL "cl_khr_integer_dot_product"; "plain" where nothing of the kind does. */
+    char integers_by[32];
 } qn_device_rates;
 
 /* Number of devices of this machine that Quern sees: at least 1, the CPU, which is the first. The

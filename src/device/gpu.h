@@ -39,6 +39,8 @@ typedef struct qn__gpu_facts {
     uint64_t largest; /* bytes of the largest single piece */
     int atomics;      /* 1: 64-bit integers can be added atomically (slices of GRADIENT) */
     int matrix;       /* 1: the program has products of integers by matrix instructions */
+    /* What they are multiplied by, as qn_device_rates says; NULL: the program has none. */
+    const char *integers;
 } qn__gpu_facts;
 
 enum { QN__GPU_SLOTS = 8 }; /* words on their way down at the same time */

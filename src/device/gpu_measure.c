@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/gpu_call.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { ROUNDS = 5 };
@@ -196,6 +197,8 @@ static qn_status measure_all(const qn__gpu_driver *driver, qn__gpu *gpu,
         status = measure_product(driver, gpu, 4096, memory, step, &seconds, &rates->matmul, err);
     if (status == QN_OK)
         status = measure_widths(driver, gpu, small, memory, step, rates->integers, err);
+    if (status == QN_OK && driver->facts(gpu)->integers)
+        snprintf(rates->integers_by, sizeof rates->integers_by, "%s", driver->facts(gpu)->integers);
     if (status == QN_OK)
         status = measure_map(driver, gpu, count < 1 << 22 ? count : 1 << 22, QN_MAP_TANH, memory,
                              &rates->tanh, err);

@@ -8,6 +8,7 @@
 #include "device/cpu/map.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -313,6 +314,7 @@ qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_r
     }
     for (int i = 0; status == QN_OK && i < 3; ++i)
         status = measure_integers(&x, 7 * (i + 1), &rates->integers[i], err);
+    snprintf(rates->integers_by, sizeof rates->integers_by, "%s", x.kernels->fixed->name);
     qn__pool_destroy(x.pool);
     return status;
 }

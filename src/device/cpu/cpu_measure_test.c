@@ -24,18 +24,21 @@ static void test_rates(void **state) {
             assert_true(rates.integers[b] > 1e6 && rates.integers[b] < 1e16);
         }
         assert_true(rates.tanh > 1e4 && rates.tanh < 1e14);
+        if (computes[i].isa)
+            assert_string_equal(rates.integers_by, computes[i].isa);
         assert_true(rates.memory > 1e7 && rates.memory < 1e14);
     }
 }
 
 static void test_refusals(void **state) {
     (void)state;
-    qn_device_rates rates = {1, 1, 1, {1, 1, 1}};
+    qn_device_rates rates = {1, 1, 1, {1, 1, 1}, "x"};
     qn_error err;
     assert_int_equal(qn__cpu_device.measure(0, &(qn_compute){.isa = "mmx"}, &rates, &err),
                      QN_USAGE);
     assert_true(rates.matmul == 0 && rates.tanh == 0 && rates.memory == 0);
     assert_true(rates.integers[0] == 0 && rates.integers[2] == 0);
+    assert_string_equal(rates.integers_by, "");
 }
 
 /* Whether there is a counter depends on the machine; that it never runs backwards does not. */

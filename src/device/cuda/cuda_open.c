@@ -9,6 +9,9 @@
 
 #define USUAL_LIMIT 60.0
 
+/* Compute capabilities from which on there are such instructions for bytes. */
+enum { DP4A = 61, MMA = 75 };
+
 static qn_status check(qn__gpu *gpu, qn__cu_result result, const char *doing, qn_error *err) {
     return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, doing);
 }
@@ -143,10 +146,14 @@ static qn_status try_program(qn__gpu *gpu, int *refused, qn_error *err) {
 
 /* Products of integers by matrix instructions or without, as the device is known to do them. */
 static void choose_products(qn__gpu *gpu) {
-    const int has_them = gpu->device->capability >= 75 && !gpu->device->plain;
+    const int has_them = gpu->device->capability >= MMA && !gpu->device->plain;
     gpu->facts.matrix = has_them && (gpu->products & QN_WITH_INTEGERS) != 0;
     gpu->products &= QN_WITH_ALL;
     gpu->products |= gpu->facts.matrix ? QN_WITH_MATRIX : QN_WITH_LARGE;
+    gpu->facts.integers = !(gpu->products & QN_WITH_INTEGERS) ? NULL
+                          : gpu->facts.matrix                 ? "mma.sync"
+                          : gpu->device->capability >= DP4A   ? "dp4a"
+                                                              : "plain";
 }
 
 /* Where a program with matrix instructions is what is refused, one without is tried. */

@@ -185,11 +185,18 @@ static qn_status build_and_test(qn__gpu *gpu, qn_error *err) {
     return status == QN_OK ? qn__gpu_selftest(&qn__opencl_driver, gpu, err) : status;
 }
 
+static void name_products(qn__gpu *gpu) {
+    gpu->facts.integers = !(gpu->products & QN_WITH_INTEGERS) ? NULL
+                          : gpu->dots                         ? "cl_khr_integer_dot_product"
+                                                              : "plain";
+}
+
 /* A program that is refused is tried again without what the device may do without. */
 static qn_status make_program(qn__gpu *gpu, qn_error *err) {
     qn_error first = {0};
     char note[384];
     gpu->dots = gpu->entry->dots && (gpu->products & QN_WITH_INTEGERS) != 0;
+    name_products(gpu);
     qn_status status = build_and_test(gpu, gpu->dots ? &first : err);
     if (status == QN_OK || !gpu->dots)
         return status;
@@ -200,6 +207,7 @@ static qn_status make_program(qn__gpu *gpu, qn_error *err) {
     }
     qn__cl_drop_program(gpu);
     gpu->dots = 0;
+    name_products(gpu);
     status = build_and_test(gpu, err);
     snprintf(note, sizeof note, "%s goes on without cl_khr_integer_dot_product: %.160s",
              gpu->entry->label, first.what);
