@@ -137,10 +137,13 @@ static void give_outputs(qn__gpu_call *c) {
     qn__give_wide(c, 0);
 }
 
-/* Runs a kernel that writes floats, and reads what came out. */
+/* Runs a kernel that writes floats, and reads what came out: not what another kernel left there. */
 static qn_status floats_of(const bench *s, qn__kernel kernel, const qn__gpu_call *call,
                            qn_error *err) {
+    memset(s->o->got, 0xff, sizeof s->o->got);
     qn_status status = set_step(s, ROWS, 1, err);
+    if (status == QN_OK)
+        status = s->driver->write(s->gpu, &s->memory[FLOATS], 0, s->o->got, sizeof s->o->got, err);
     if (status == QN_OK)
         status = launch(s, kernel, call, 1, err);
     if (status == QN_OK)
