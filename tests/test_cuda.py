@@ -64,7 +64,7 @@ def absence(run_quern):
 
 # ---------------------------------------------------------------- the same bytes
 
-@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 12), ("capability=75", 25),
+@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 9), ("capability=75", 15),
                                          ("matrix=1", 3)])
 def test_conformance(fakes, gpu, plan, cases):
     gpu(plan)
@@ -333,7 +333,8 @@ def test_a_self_test_that_cannot_be_made(run_quern, gpu, files, tmp_path, at):
 def test_a_device_is_lost(run_quern, gpu, files, tmp_path, fault, says, at):
     gpu("devices=2,on=1," + fault.format(at))
     done = run_quern("train", *words("dropout", files), "--devices", "cpu,cuda:0,cuda:1",
-                     "--shares", "1,1,2", "--device-timeout", "0.3", "-o", tmp_path / "model")
+                     "--shares", "1,1,2", "--device-timeout", "0.3" if "hang" in fault else "20",
+                     "-o", tmp_path / "model")
     assert recipes.sha256(tmp_path / "model") == recipes.table()["dropout"]
     assert re.search(rf"cuda:1 is lost: .*{says}", done.stderr), done.stderr
 

@@ -299,7 +299,7 @@ def test_two_devices_at_once(run_quern, pocl, files, tmp_path, monkeypatch, kind
 def test_a_lost_device_changes_nothing(run_quern, fake, files, tmp_path, plan):
     out = tmp_path / "model"
     done = train(run_quern, "dropout", files, out, "--devices", "cpu,opencl:0", "--shares", "1,1",
-                 "--device-timeout", 2, env=fake(plan))
+                 "--device-timeout", 2 if "hang" in plan else 60, env=fake(plan))
     same_bytes(out, "dropout")
     assert "worker opencl:0 is lost" in done.stderr, done.stderr
     assert ("hangs" if plan.startswith("hang") else "CL_") in done.stderr
@@ -334,6 +334,6 @@ def test_conformance_without_what_may_lack(quern, fake):
     program = Path(quern).parent / "tests" / "device.conformance"
     if not program.exists():
         pytest.skip("no cmocka, so no C tests; scripts/setup.sh says how to get it")
-    env = fake("gpu=1,divide=0,atomics=0", QN_TEST_CASES="15", QN_TEST_SEED="1000")
+    env = fake("gpu=1,divide=0,atomics=0", QN_TEST_CASES="10", QN_TEST_SEED="1000")
     done = subprocess.run([program], env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]

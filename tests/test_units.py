@@ -24,7 +24,7 @@ def name_of(source):
 
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there; every one of
 # them runs in full in the release build.
-SANITIZED = {"device.conformance": {"QN_TEST_CASES": "10"},
+SANITIZED = {"device.conformance": {"QN_TEST_CASES": "8"},
              "device.cpu.kernels": {"QN_TEST_STRIDE": "4"},
              "device.cpu.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.round": {"QN_TEST_CASES": "40"},

@@ -544,7 +544,7 @@ static void test_silence_and_cuts(void **state) {
     (void)state;
     static game g;
     uint32_t whole = 0, out = 0, nobody = 0;
-    for (uint64_t seed = 0; seed < cases(400); ++seed) {
+    for (uint64_t seed = 0; seed < cases(200); ++seed) {
         uint32_t ended = 0;
         open_game(&g, 1000000 + seed, 0, 0);
         const uint32_t accidents = 1 + pretend_pick(&g.net, 4);

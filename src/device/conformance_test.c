@@ -96,7 +96,7 @@ static void check_devices(test_case *c, const expected *e, int first_of_class) {
 
 static void test_every_backend_gives_the_reference_bytes(void **state) {
     (void)state;
-    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 150);
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 100);
     uint32_t steps = 0, failing = 0, kinds[FLAVOURS] = {0};
     const qn__fake_plan one_fake = {.count = 1};
     static test_case c;
@@ -130,7 +130,7 @@ static void count_zeros(const test_case *c, const expected *e, uint32_t found[2]
 /* Inputs that are zero may be left out, but the sign of a zero in the end tells of them. */
 static void test_zeros_change_nothing(void **state) {
     (void)state;
-    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 150);
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 100);
     uint32_t kinds[ZEROS] = {0}, found[2] = {0, 0}, steps = 0, failing = 0;
     static test_case c;
     static expected e;
