@@ -27,7 +27,8 @@ INPUTS, HIDDEN, CLASSES = 784, 500, 10
 FIRST, SECOND = 2 * INPUTS * HIDDEN, 2 * HIDDEN * CLASSES
 TRAIN_FLOP = 2 * FIRST + 3 * SECOND
 PREDICT_FLOP = FIRST + SECOND
-# The networks of train.py and gpu_train.py: hidden layers and the learning rate.
+# The networks of train.py and gpu_train.py: hidden layers and the learning rate, which belongs to
+# batches of 128 and more.
 NETWORKS = {"small": ([500], 0.1), "large": ([4096, 4096], 0.01)}
 # Libraries size their pools by these where they do not look at the affinity.
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -44,6 +45,13 @@ def flop(hidden):
     sizes = [INPUTS, *hidden, CLASSES]
     products = [2 * a * b for a, b in zip(sizes, sizes[1:])]
     return 3 * sum(products) - products[0]
+
+
+def network_of(name, batch):
+    """Hidden layers and the learning rate at this batch. Smaller batches have a smaller rate, in
+    proportion: at 0.1 and batch 32 the small network stays below 94 % right."""
+    hidden, rate = NETWORKS[name]
+    return hidden, rate * min(1, batch / 128)
 
 
 def model_of(hidden):

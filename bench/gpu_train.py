@@ -29,7 +29,7 @@ MOST_OF_THE_LOSS = 0.8
 
 def turn_of_quern(devices, files, batch, network, chosen, scratch):
     """One round of Quern on these devices: its rates, and the digest of its model."""
-    hidden, rate = common.NETWORKS[network]
+    hidden, rate = common.network_of(network, batch)
     model, out = scratch / "quern.safetensors", scratch / "classes.csv"
     text = common.model_of(hidden)
     command = common.training(files, batch, 0, chosen.epochs + 1, model,
@@ -48,7 +48,7 @@ def turn_of_quern(devices, files, batch, network, chosen, scratch):
 
 
 def turn_of_peer(name, files, batch, network, chosen):
-    hidden, rate = common.NETWORKS[network]
+    hidden, rate = common.network_of(network, batch)
     row = common.peer(
         common.GPU_PEERS[name], "train", len(common.allowed_cores()),
         images=files["train-images"], labels=files["train-labels"],

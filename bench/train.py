@@ -29,7 +29,7 @@ MOST_OF_THE_LOSS = {"small": 0.5, "large": 0.8}
 
 def quern_train(files, batch, threads, chosen, model, arithmetic):
     """Train with Quern; the items per second of every epoch after the first."""
-    hidden, rate = common.NETWORKS[chosen.network]
+    hidden, rate = common.network_of(chosen.network, batch)
     name, _, isa = arithmetic.partition(":")
     words = ["--arith", name, *(["--isa", isa] if isa else []), *chosen.extra]
     epochs = chosen.epochs
@@ -63,7 +63,7 @@ def turn_of_quern(state, arithmetic, files, batch, threads, chosen, scratch):
 
 
 def turn_of_peer(name, files, batch, threads, chosen):
-    hidden, rate = common.NETWORKS[chosen.network]
+    hidden, rate = common.network_of(chosen.network, batch)
     row = common.peer(
         common.PEERS[name], "train", threads,
         images=files["train-images"], labels=files["train-labels"],
