@@ -24,13 +24,11 @@ if ! .venv/bin/python -c 'import pytest, xdist, pytest_timeout' 2>/dev/null; the
 fi
 
 # One test at a time for each core: with more of them, tests in which ranks wait for one another run
-# into their clocks. More than four only wait for one another's builds. Beside these, one of those
-# that mostly wait; see tests/turns.py.
-turns=$(nproc)
-[ "$turns" -le 4 ] || turns=4
-export QUERN_TEST_TURNS=$turns
+# into their clocks. More workers than four only wait for one another's builds.
+workers=$(nproc)
+[ "$workers" -le 4 ] || workers=4
 echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
-echo "test: compilers, processors and threads; $turns at a time, logs of builds in .cache/tests"
+echo "test: compilers, processors and threads; $workers at a time, logs of builds in .cache/tests"
 unset QUERN
 exec .venv/bin/python -m pytest -p no:cacheprovider --verbose --color=no -rsw --tb=short \
-    --durations=8 --timeout=900 --numprocesses="$((turns + 1))" --dist=worksteal "${@:-tests}"
+    --durations=8 --timeout=900 --numprocesses="$workers" --dist=worksteal "${@:-tests}"

@@ -5,7 +5,6 @@ release build, which is brought up to date before the first test that needs it a
 by QUERN as well.
 """
 
-import contextlib
 import os
 import re
 import subprocess
@@ -18,18 +17,17 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import builds  # noqa: E402  (needs the line above)
-import turns  # noqa: E402
 
 # These build for themselves what they need, or need no program.
 NO_PROGRAM = {"test_hosts", "test_house", "test_lint", "test_units"}
 
 
-# Their tests are long; whoever begins with them is not alone with one in the end.
-LONG = {"test_cuda", "test_install", "test_lint", "test_mnist", "test_opencl", "test_units"}
+# Their tests are long: whoever begins with them is not left alone with one in the end.
+LONG = {"test_cuda", "test_image", "test_install", "test_lint", "test_mnist", "test_opencl",
+        "test_units"}
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "waits: mostly waits, and needs no turn; see turns.py")
     # Worker processes inherit these, so all of them agree which builds are of this session.
     os.environ.setdefault("QUERN_TEST_SESSION", uuid.uuid4().hex)
     # Programs of devices are built once for all tests and kept from run to run, but not among the
@@ -48,14 +46,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.module.__name__ not in NO_PROGRAM and "quern" not in item.fixturenames:
             item.fixturenames.insert(0, "quern")
-    items.sort(key=lambda item: (not item.get_closest_marker("waits"),
-                                 item.module.__name__ not in LONG))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item):
-    with contextlib.nullcontext() if item.get_closest_marker("waits") else turns.turn():
-        return (yield)
+    items.sort(key=lambda item: item.module.__name__ not in LONG)
 
 
 # How a test says that it misses what scripts/setup.sh installs.

@@ -16,8 +16,6 @@ import launch
 import ranks
 from test_ranks import SMALL, said
 
-pytestmark = pytest.mark.waits
-
 LIBRARY = r"""
 #include <stdlib.h>
 #include <string.h>

@@ -17,8 +17,6 @@ import builds
 import hosts
 from builds import ROOT
 
-pytestmark = pytest.mark.waits
-
 JOB = ["train", "--model", "dense 60 tanh; dense 10 softmax", "--epochs", "1", "--quiet", "-o", "m"]
 
 # The base is what Debian's own images are: the least that is Debian, and dpkg that trusts its caller

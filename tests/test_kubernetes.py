@@ -21,8 +21,6 @@ import hosts
 import launch
 from builds import ROOT
 
-pytestmark = pytest.mark.waits
-
 yaml = pytest.importorskip("yaml", reason="scripts/setup.sh installs it")
 jsonschema = pytest.importorskip("jsonschema", reason="scripts/setup.sh installs it")
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="scripts/setup.sh installs it")

@@ -18,8 +18,6 @@ import builds
 from builds import ROOT
 from slurm import NODES, Slurm
 
-pytestmark = pytest.mark.waits
-
 DEPLOY = ROOT / "deploy" / "slurm"
 # Two to four seconds on a core, in small steps, with a checkpoint now and then.
 JOB = ["--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "3", "--threads",

@@ -16,8 +16,6 @@ import pytest
 
 import builds
 
-pytestmark = pytest.mark.waits
-
 EVIL = ["it's", 'a "quote"', "$(touch pwned)", "`touch pwned`", "back\\slash", "new\nline", "*", "-x y",
         "; touch pwned #", "tab\there", "ümlaut", "${HOME}", "!!", "&& touch pwned"]
 

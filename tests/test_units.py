@@ -37,8 +37,8 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "8"},
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
 ONE_THREAD = ["base.json", "base.text", "cluster.round", "cluster.shares", "cluster.view",
-              "data.fuzz", "data.gzip", "data.synth", "device.cpu.cpu_integers",
-              "device.cpu.kernels", "device.cpu.map", "device.gpu_selftest", "model.model",
+              "data.fuzz", "data.gzip", "device.cpu.cpu_integers", "device.cpu.kernels",
+              "device.cpu.map", "device.gpu_selftest", "model.model",
               "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",
               "tests.gpu_integers", "tests.gpu_worker"]
 NO_THREADS = r"""
@@ -49,9 +49,6 @@ int pthread_create(void) {
     _exit(99);
 }
 """
-
-# Those that mostly wait: for silences, and for ranks that do not come.
-WAITING = ["cluster.meet", "cluster.post"]
 
 # Where the processor has no AVX-512 its kernels are run through plain C; tests/avx512_emulated.
 EMULATED = [f"avx512_emulated.device.{name}" for name in ("cpu.map", "cpu.kernels", "conformance")
@@ -68,13 +65,8 @@ def no_threads(tmp_path_factory):
     return str(library)
 
 
-def case(preset, name):
-    marks = [pytest.mark.waits] if name in WAITING else []
-    return pytest.param(preset, name, marks=marks, id=f"{preset}-{name}")
-
-
 @pytest.mark.parametrize("preset, name", [
-    *(case(preset, name_of(s)) for preset in ("release", "asan", "tsan") for s in SOURCES
+    *((preset, name_of(s)) for preset in ("release", "asan", "tsan") for s in SOURCES
       if preset != "tsan" or name_of(s) not in ONE_THREAD),
     *(("release", name) for name in EMULATED)])
 def test_program(preset, name, no_threads, tmp_path):
