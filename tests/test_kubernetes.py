@@ -276,12 +276,31 @@ def test_a_pod_dies(operator, wanted):
     assert digest(job.folder / "m") == wanted
 
 
+@pytest.mark.parametrize("writes, code, says", [
+    (True, 0, "m is written, and mpirun has not ended within 1 s"),
+    (False, 7, r"the ranks ended \(7\) before m was written")])
+def test_an_mpirun_that_does_not_end(tmp_path, writes, code, says):
+    """Behind a lost pod it may hang although all work is done; before that nobody ends it."""
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text(textwrap.dedent(f"""\
+        #!/bin/sh
+        [ "$1" != --version ] || exec echo "mpirun (Open MPI) 4.1.4"
+        {"echo new > m; exec sleep 100" if writes else "sleep 2.5; exit 7"}
+        """))
+    mpirun.chmod(0o755)
+    done = subprocess.run(["bash", DEPLOY / "launch.sh", "m", "quern"], cwd=tmp_path, timeout=60,
+                          env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "QUERN_LAUNCH_LINGER": "1"},
+                          capture_output=True, text=True)
+    assert done.returncode == code and re.search(says, done.stderr), done
+
+
 def test_the_launcher_is_evicted(operator, wanted):
     """Kubernetes says TERM: the ranks stop with a checkpoint, and the next launcher goes on from it."""
     job = operator()
     process = job.start()
     until_checkpoint(job, process)
-    [script] = [p for p in job.net.processes_on(0) if b"quern-launch" in open(f"/proc/{p}/cmdline", "rb").read()]
+    # Its watcher of the model bears the same name, and began later.
+    script = min(p for p in job.net.processes_on(0) if b"quern-launch" in open(f"/proc/{p}/cmdline", "rb").read())
     os.kill(script, signal.SIGTERM)
     assert job.wait(process) != 0
     assert "interrupted" in job.log.read_text() and not (job.folder / "m").exists()

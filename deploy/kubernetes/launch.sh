@@ -31,6 +31,20 @@ esac
 # The model file is replaced, never written into: its number and its time tell whether it is new.
 model_version() { stat -c '%i %y' -- "$model" 2>/dev/null; }
 
+# Once the model is there, all that is left is for mpirun to end. One that hangs behind a pod that was
+# lost would keep the job running for ever, so after some seconds it is ended by force.
+linger=${QUERN_LAUNCH_LINGER:-30}
+end_hanging() {
+    local seconds=0
+    while [ "$seconds" -lt "$linger" ]; do
+        sleep 1
+        kill -0 "$running" 2>/dev/null || return
+        [ "$(model_version)" = "$before" ] || seconds=$((seconds + 1))
+    done
+    echo "quern-launch: $model is written, and mpirun has not ended within $linger s; it is killed" >&2
+    kill -s KILL "$running"
+}
+
 # Kubernetes sends TERM before it ends a pod; the ranks then stop with a checkpoint.
 running=
 trap '[ -z "$running" ] || kill -s USR2 "$running" 2>/dev/null' TERM INT
@@ -38,11 +52,14 @@ trap '[ -z "$running" ] || kill -s USR2 "$running" 2>/dev/null' TERM INT
 before=$(model_version)
 "${launch[@]}" "$@" &
 running=$!
+end_hanging &
+watcher=$!
 while :; do
     wait "$running"
     code=$?
     kill -0 "$running" 2>/dev/null || break
 done
+kill "$watcher" 2>/dev/null
 [ "$(model_version)" = "$before" ] || exit 0
 [ "$code" != 0 ] || code=1
 echo "quern-launch: the ranks ended ($code) before $model was written" >&2
