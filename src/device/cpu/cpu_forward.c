@@ -221,7 +221,8 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
     const uint32_t width = w->bits ? QN__OUT_GROUP : w->kernels->panels;
     const uint32_t groups = (l->out_panels + width - 1) / width;
     const uint32_t height =
-        w->bits ? qn__cpu_whole_items(pass, by_items ? 1 : groups) : QN__BLOCK_ITEMS;
+        w->bits ? qn__cpu_whole_items(pass, l->whole.right_size, by_items ? 1 : groups)
+                : QN__BLOCK_ITEMS;
     const uint32_t blocks = (pass->items + height - 1) / height;
     const qn__cpu_grid grid = {by_items ? blocks : groups, by_items ? groups : blocks, 0};
     const int some = layer == 0 && qn__cpu_mostly_zero(pass);

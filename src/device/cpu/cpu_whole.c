@@ -3,7 +3,7 @@
 #include "device/cpu/cpu_worker.h"
 #include <string.h>
 
-enum { BLOCK = QN__PANEL * QN__PANEL, MOST_ITEMS = 256 };
+enum { BLOCK = QN__PANEL * QN__PANEL, MOST_ITEMS = 256, MOST_BYTES = 1 << 20 };
 
 static float power_of_two(int32_t exponent) {
     const uint32_t bits = (uint32_t)(exponent + 127) << 23;
@@ -171,9 +171,11 @@ uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
 
 /* As many as stay in a second cache beside a group of panels, so that panels are fetched seldom;
  * but fewer where cores would have nothing to do. */
-uint32_t qn__cpu_whole_items(const qn__cpu_pass *pass, uint32_t groups) {
+uint32_t qn__cpu_whole_items(const qn__cpu_pass *pass, size_t size, uint32_t groups) {
     const uint64_t tasks = 2 * (uint64_t)pass->worker->threads;
     uint32_t items = MOST_ITEMS;
+    while (items > QN__PANEL && items / QN__PANEL * size > MOST_BYTES)
+        items /= 2;
     while (items > QN__PANEL && (pass->items + items - 1) / items * (uint64_t)groups < tasks)
         items /= 2;
     return items;
@@ -246,7 +248,7 @@ void qn__cpu_whole_backward(const qn__cpu_pass *pass, int thread, uint32_t layer
     const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
     const qn__cpu_whole *whole = &l->whole;
     const uint32_t groups = (l->in_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
-    const uint32_t height = qn__cpu_whole_items(pass, groups);
+    const uint32_t height = qn__cpu_whole_items(pass, whole->turned_size, groups);
     const qn__cpu_grid grid = {groups, (pass->items + height - 1) / height, 0};
     for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
         const uint32_t panel = group * QN__OUT_GROUP, first = block * height;
