@@ -132,8 +132,8 @@ void qn__cpu_whole_backward(const struct qn__cpu_pass *pass, int thread, uint32_
 void qn__cpu_pack_operands(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                            uint32_t phase);
 
-/* Items of one task of a product by so many groups of panels: a multiple of 16. `size`: the bytes of
- * a block of 16 of them. */
+/* Items of one task of a product by so many groups of panels: a multiple of 16. `size`: the bytes
+ * of a block of 16 of them. */
 uint32_t qn__cpu_whole_items(const struct qn__cpu_pass *pass, size_t size, uint32_t groups);
 
 /* Products of the phases that are shared with float32: of a layer's forward pass, `rows` items from
