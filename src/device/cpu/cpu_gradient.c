@@ -65,7 +65,7 @@ static summing choose_whole(const qn__cpu_pass *pass, uint32_t layer) {
     return how;
 }
 
-/* qn__to_units for |x| < 2^51, without a call: the integer stands in the last places of a double. */
+/* qn__to_units for |x| < 2^51, without a call: the integer is in a double's last places. */
 static int64_t nearest(float x) {
     const double magic = 0x1.8p52, sum = (double)x + magic;
     int64_t bits, none;
