@@ -27,8 +27,9 @@ const option train_options[] = {
     {.name = "scale",
      .kind = OPTION_CHOICE,
      AT(scale),
-     .choices = "none|unit|standard",
-     .help = "unit: bytes / 255; standard: each feature to mean 0 and deviation 1",
+     .choices = "none|unit|fraction|standard",
+     .help = "unit: bytes / 255; fraction: bytes / 256, which i14 and i21 hold exactly; standard: "
+             "each feature to mean 0 and deviation 1",
      .fallback = "unit for bytes, standard for other numbers"},
 
     {.heading = "Network",

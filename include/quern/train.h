@@ -67,7 +67,7 @@ typedef struct qn_train_options {
     const char *optimizer; /* "sgd", "momentum", "adam", "adamw"; NULL: momentum when it is not 0,
                               else sgd */
     const char *init;      /* "auto", "glorot", "he", "lecun" */
-    const char *scale;     /* "none", "unit", "standard" */
+    const char *scale;     /* "none", "unit", "fraction", "standard" */
     const char *schedule;  /* "constant", "step", "cosine" */
     float rate;
     float momentum, beta1, beta2, epsilon, weight_decay;

@@ -187,7 +187,7 @@ static void draw_data(test_case *c) {
     int32_t *labels = cut(c, items, sizeof *labels);
     uint64_t *row = cut(c, items, sizeof *row);
     c->feed = (qn__feed){.bytes = below(c, 2) == 0, .features = features, .items = items};
-    p->scale = c->feed.bytes      ? (qn__scale)below(c, 3)
+    p->scale = c->feed.bytes      ? (qn__scale)below(c, 4)
                : below(c, 2) == 0 ? QN__SCALE_NONE
                                   : QN__SCALE_STANDARD;
     if (c->feed.bytes) {
@@ -244,7 +244,7 @@ static void draw_batches(test_case *c) {
 static void describe_case(test_case *c) {
     static const char *const activations[] = {"none", "relu", "tanh", "sigmoid", "softmax"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw"};
-    static const char *const scales[] = {"none", "unit", "standard"};
+    static const char *const scales[] = {"none", "unit", "standard", "fraction"};
     const qn__program *p = &c->program;
     size_t at = (size_t)snprintf(c->text, sizeof c->text, "seed %llu, %s: %u %s scale %s",
                                  (unsigned long long)c->seed, flavour_names[c->kind],

@@ -4,6 +4,7 @@
 #include "job/apply.h"
 #include "model/initial.h"
 #include "model/schedule.h"
+#include "model/tables.h"
 #include "num/philox.h"
 #include "num/sums.h"
 #include <stdlib.h>
@@ -229,8 +230,9 @@ qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const
         qn__fail(err, QN_INPUT, "%s has no labels", what);
         return qn__remedy(err, QN_INPUT, "give the file of its labels too");
     }
-    if (set->type != QN_U8 && job->recipe.scale == QN__SCALE_UNIT) {
-        qn__fail(err, QN_MISMATCH, "%s holds numbers that are no bytes, but --scale is unit", what);
+    if (set->type != QN_U8 && qn__recipe_needs_bytes(&job->recipe)) {
+        qn__fail(err, QN_MISMATCH, "%s holds numbers that are no bytes, but --scale is %s", what,
+                 qn__table_name(&qn__scalings, (int)job->recipe.scale));
         return qn__remedy(err, QN_MISMATCH, "use --scale standard");
     }
     const uint32_t outputs = job->program.layer[job->program.layers - 1].out;

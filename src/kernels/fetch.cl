@@ -32,6 +32,8 @@ qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL 
                     v = bytes != 0u ? unit[small[k]] : qn_div(v, 255.0f);
                 if (scale == QN_SCALE_STANDARD)
                     v = (v - mean[k]) * inverse[k];
+                if (scale == QN_SCALE_FRACTION)
+                    v *= 0x1p-8f;
             }
             x[k] = v;
         }

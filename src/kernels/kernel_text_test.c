@@ -30,6 +30,7 @@ static void test_numbers(void **state) {
     assert_int_equal(QN_SCALE_NONE, QN__SCALE_NONE);
     assert_int_equal(QN_SCALE_UNIT, QN__SCALE_UNIT);
     assert_int_equal(QN_SCALE_STANDARD, QN__SCALE_STANDARD);
+    assert_int_equal(QN_SCALE_FRACTION, QN__SCALE_FRACTION);
 }
 
 /* No compiler may find room for a hole, and so none may disagree with another. */

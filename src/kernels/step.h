@@ -83,6 +83,7 @@ typedef struct qn_status_words {
 #define QN_SCALE_NONE 0u
 #define QN_SCALE_UNIT 1u
 #define QN_SCALE_STANDARD 2u
+#define QN_SCALE_FRACTION 3u
 
 /* Of the kernel MAP. */
 #define QN_MAP_COPY 0u

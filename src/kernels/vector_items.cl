@@ -16,6 +16,8 @@ QN_INLINE vf qn_scaled_lanes(vf v, qn_u32 k, qn_u32 bytes, qn_u32 scale,
         return bytes != 0u ? qn_unit_lanes(v) : qn_div_lanes(v, v_set(255.0f));
     if (scale == QN_SCALE_STANDARD)
         return (v - vload16(0, mean + k)) * vload16(0, inverse + k);
+    if (scale == QN_SCALE_FRACTION)
+        return v * v_set(0x1p-8f);
     return v;
 }
 

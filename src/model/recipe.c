@@ -218,6 +218,10 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
                       classes, classes - 1);
 }
 
+int qn__recipe_needs_bytes(const qn__recipe *recipe) {
+    return recipe->scale == QN__SCALE_UNIT || recipe->scale == QN__SCALE_FRACTION;
+}
+
 /* ------------------------------------------------------------------------------------ as JSON */
 
 static void add_name(qn__text *text, const char *key, const qn__table *table, int value) {

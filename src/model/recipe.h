@@ -47,6 +47,9 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
 /* Checks that labels 0 .. classes-1 (qn_data_classes) fit the outputs of the last layer. */
 qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err);
 
+/* Whether its scaling is for data of bytes only. */
+int qn__recipe_needs_bytes(const qn__recipe *recipe);
+
 /* The recipe as JSON, byte for byte as 11.1 says; released with qn__free. */
 qn_status qn__recipe_json(const qn__recipe *recipe, char **out, qn_error *err);
 

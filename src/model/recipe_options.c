@@ -54,11 +54,12 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
 }
 
 static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error *err) {
-    if (r->scale != QN__SCALE_UNIT || qn_data_type_of(data) == QN_U8)
+    if (!qn__recipe_needs_bytes(r) || qn_data_type_of(data) == QN_U8)
         return QN_OK;
     qn__fail(err, QN_USAGE,
-             "the scaling \"unit\" is for bytes; the data's values are not all whole "
-             "numbers from 0 to 255");
+             "the scaling \"%s\" is for bytes; the data's values are not all whole "
+             "numbers from 0 to 255",
+             qn__table_name(&qn__scalings, (int)r->scale));
     qn__at(err, "--scale");
     return qn__remedy(err, QN_USAGE, "use --scale standard, or --scale none");
 }

@@ -41,6 +41,7 @@ const qn__table qn__initialisations = {"initialisation", "--init", ROWS(initiali
 static const qn__choice scalings[] = {
     {"none", QN__SCALE_NONE, "values as they are"},
     {"unit", QN__SCALE_UNIT, "bytes divided by 255"},
+    {"fraction", QN__SCALE_FRACTION, "bytes divided by 256, exactly"},
     {"standard", QN__SCALE_STANDARD, "each feature with mean 0 and deviation 1"},
 };
 const qn__table qn__scalings = {"scaling", "--scale", ROWS(scalings)};

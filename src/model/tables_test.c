@@ -39,7 +39,7 @@ static void test_values_are_all_there(void **state) {
     (void)state;
     const size_t counts[TABLES] = {
         QN__ACT_SOFTMAX + 1,    QN__LOSS_MSE + 1,        QN__OPT_ADAMW + 1, QN__INIT_LECUN + 1,
-        QN__SCALE_STANDARD + 1, QN__SCHEDULE_COSINE + 1, QN__ARITH_I21 + 1};
+        QN__SCALE_FRACTION + 1, QN__SCHEDULE_COSINE + 1, QN__ARITH_I21 + 1};
     for (size_t t = 0; t < TABLES; ++t) {
         assert_int_equal(all[t]->count, counts[t]);
         for (size_t v = 0; v < counts[t]; ++v)
@@ -69,7 +69,7 @@ static void test_failures_give_advice(void **state) {
     check_failure(&qn__schedules, "", "unknown schedule \"\"", "--schedule",
                   "there are: constant, step, cosine");
     check_failure(&qn__scalings, NULL, "unknown scaling \"\"", "--scale",
-                  "there are: none, unit, standard");
+                  "there are: none, unit, fraction, standard");
     check_failure(&qn__initialisations, "zeros", "unknown initialisation \"zeros\"", "--init",
                   "there are: auto, glorot, he, lecun");
 }

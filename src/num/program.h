@@ -23,7 +23,13 @@ typedef enum qn__optimizer {
     QN__OPT_ADAMW
 } qn__optimizer;
 
-typedef enum qn__scale { QN__SCALE_NONE, QN__SCALE_UNIT, QN__SCALE_STANDARD } qn__scale;
+/* docs/exactness.md 5.1 */
+typedef enum qn__scale {
+    QN__SCALE_NONE,
+    QN__SCALE_UNIT,
+    QN__SCALE_STANDARD,
+    QN__SCALE_FRACTION
+} qn__scale;
 
 /* In what matrix products are computed: chains of float32, or exact integers of so many bits
  * (docs/exactness.md 15). */

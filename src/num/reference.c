@@ -113,6 +113,9 @@ void qn__reference_input(const qn__program *p, const qn__reference_item *item, f
         case QN__SCALE_STANDARD:
             x[k] = (v - p->mean[k]) * p->inverse[k];
             break;
+        case QN__SCALE_FRACTION:
+            x[k] = v / 256.0f;
+            break;
         }
     }
 }

@@ -103,6 +103,9 @@ static void test_scalings(void **state) {
     program.scale = QN__SCALE_STANDARD;
     qn__reference_input(&program, &item, x);
     assert_true(x[0] == -19.25f && x[1] == 0.0f);
+    program.scale = QN__SCALE_FRACTION;
+    qn__reference_input(&program, &item, x);
+    assert_true(x[0] == 0x3.3p-4f && x[1] == 0x0.ffp0f);
 }
 
 /* ---- gradients against numerical derivatives */

@@ -24,7 +24,7 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
                           "give data with the columns of the training; --label or --unlabelled say "
                           "whether one of them is a label");
     }
-    if (data->type != QN_U8 && recipe->scale == QN__SCALE_UNIT) {
+    if (data->type != QN_U8 && qn__recipe_needs_bytes(recipe)) {
         qn__fail(err, QN_MISMATCH, "the model was trained on bytes, the data holds other numbers");
         return qn__remedy(err, QN_MISMATCH, "give whole numbers from 0 to 255");
     }

@@ -33,7 +33,7 @@ def arguments():
     p.add_argument("--labels")
     p.add_argument("--label", default="1")
     p.add_argument("--valid", type=number)
-    p.add_argument("--scale", choices=("unit", "none", "standard"), required=True)
+    p.add_argument("--scale", choices=("unit", "fraction", "none", "standard"), required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--init", choices=("auto", "glorot", "he", "lecun"), default="auto")
     p.add_argument("--loss", choices=("mse", "cross-entropy"), required=True)

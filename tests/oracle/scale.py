@@ -32,10 +32,10 @@ def statistics(table):
 def inputs(table, scaling, stats):
     """5.1: the array (n, F) of inputs."""
     x = table.astype(np.float32)
-    if scaling == "unit":
+    if scaling in ("unit", "fraction"):
         if table.dtype != np.uint8:
-            raise SystemExit("oracle: the scaling unit is for data of bytes only")
-        return x / F(255)
+            raise SystemExit(f"oracle: the scaling {scaling} is for data of bytes only")
+        return x / F(255 if scaling == "unit" else 256)
     if scaling == "standard":
         mean, _, inverse = stats
         return (x - mean) * inverse

@@ -13,7 +13,8 @@ int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
 
 /* 5.1 */
 static float value_of(qn__scale scale, uint32_t byte) {
-    return scale == QN__SCALE_UNIT ? (float)byte / 255.0f : (float)byte;
+    const float divisor = scale == QN__SCALE_FRACTION ? 256.0f : 255.0f;
+    return scale == QN__SCALE_NONE ? (float)byte : (float)byte / divisor;
 }
 
 static uint32_t bits_of(float value) {

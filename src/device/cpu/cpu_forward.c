@@ -17,6 +17,8 @@ static void raise_to(uint32_t *greatest, uint32_t bits) {
 static uint32_t input_bound(qn__scale scale, int bytes) {
     if (scale == QN__SCALE_UNIT)
         return 0x3f800000u; /* 1 */
+    if (scale == QN__SCALE_FRACTION)
+        return 0x3f7f0000u; /* 255 / 256 */
     return scale == QN__SCALE_NONE && bytes ? 0x437f0000u /* 255 */ : 0;
 }
 

@@ -324,7 +324,9 @@ static void outer_case(const qn__cpu_integers *table, int bits, uint32_t k, uint
 /* ---- bytes */
 
 static float byte_value(qn__scale scale, uint8_t byte) {
-    return scale == QN__SCALE_UNIT ? (float)byte / 255.0f : (float)byte;
+    return scale == QN__SCALE_UNIT       ? (float)byte / 255.0f
+           : scale == QN__SCALE_FRACTION ? (float)byte / 256.0f
+                                         : (float)byte;
 }
 
 /* `rows` rows of k bytes, some of them dark and one empty, and the same as floats in panels. Every
@@ -434,11 +436,12 @@ static void bytes_items_case(const qn__cpu_integers *table, int bits, qn__scale 
 static void bytes(const qn__cpu_integers *table, int bits) {
     static const uint32_t depths[] = {1, 15, 17, 63, 64, 65, 129, DEEPEST};
     qn__cpu_digits *digits = room(sizeof *digits);
-    for (int scale = QN__SCALE_NONE; scale <= QN__SCALE_UNIT; ++scale) {
-        qn__cpu_make_digits(bits, (qn__scale)scale, digits);
+    static const qn__scale scales[] = {QN__SCALE_NONE, QN__SCALE_UNIT, QN__SCALE_FRACTION};
+    for (size_t s = 0; s < sizeof scales / sizeof *scales; ++s) {
+        qn__cpu_make_digits(bits, scales[s], digits);
         for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d) {
-            left_bytes_case(table, bits, (qn__scale)scale, 1 + draw() % P, depths[d], digits);
-            bytes_items_case(table, bits, (qn__scale)scale, depths[d], digits);
+            left_bytes_case(table, bits, scales[s], 1 + draw() % P, depths[d], digits);
+            bytes_items_case(table, bits, scales[s], depths[d], digits);
         }
     }
     free(digits);

@@ -582,6 +582,7 @@ static void test_update(void **state) {
 static float scaled(qn__scale scale, float v, float mean, float inverse) {
     return scale == QN__SCALE_UNIT       ? v / 255.0f
            : scale == QN__SCALE_STANDARD ? (v - mean) * inverse
+           : scale == QN__SCALE_FRACTION ? v / 256.0f
                                          : v;
 }
 
@@ -612,10 +613,11 @@ static void check_input(const qn__cpu_kernels *k, qn__scale scale, int bytes, ui
 static void input_body(const qn__cpu_kernels *k) {
     for (uint32_t features = 1; features <= 70; ++features)
         for (int bytes = 0; bytes < 2; ++bytes)
-            for (int scale = QN__SCALE_NONE; scale <= QN__SCALE_STANDARD; ++scale)
+            for (int scale = QN__SCALE_NONE; scale <= QN__SCALE_FRACTION; ++scale)
                 if (bytes || scale != QN__SCALE_UNIT) /* unit is for bytes only */
                     check_input(k, (qn__scale)scale, bytes, features);
     check_input(k, QN__SCALE_UNIT, 1, 256); /* every byte there is */
+    check_input(k, QN__SCALE_FRACTION, 1, 256);
 }
 
 static void test_input(void **state) {
