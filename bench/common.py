@@ -173,11 +173,12 @@ def peak(program, threads, amx=False):
     return rates
 
 
-def training(files, batch, threads, epochs, model, extra=(), network=MODEL, rate=0.1):
-    """The words of the `quern train` that every benchmark times; `extra` are added to them."""
+def training(files, batch, threads, epochs, model, extra=(), network=MODEL, rate=0.1, scale="fraction"):
+    """The words of the `quern train` that every benchmark times; `extra` are added to them. Inputs
+    are those of peers/peerlib.py, bytes divided by 256, unless `scale` says otherwise."""
     return [
         quern_path(), "train", "--data", files["train-images"], "--labels", files["train-labels"],
-        "--scale", "unit", "--model", network, "--loss", "cross-entropy", "--batch", batch,
+        "--scale", scale, "--model", network, "--loss", "cross-entropy", "--batch", batch,
         "--lr", rate, "--momentum", 0.9, "--epochs", epochs, "--seed", 1, "--threads", threads,
         "--json", "-o", model, *extra,
     ]  # fmt: skip

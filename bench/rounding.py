@@ -158,7 +158,9 @@ def main():
         x = images.reshape(len(labels), -1)[: chosen.items].astype(np.float32) / np.float32(255)
         for epochs in chosen.epochs:
             model = scratch / "model.safetensors"
-            common.call(common.training(files, 128, chosen.threads[0], epochs, model), chosen.threads[0])
+            threads = chosen.threads[0]  # v / 255, as no integers hold it: the usual case
+            words = common.training(files, 128, threads, epochs, model, scale="unit")
+            common.call(words, threads)
             found = tensors(model)
             layers = [(found[f"layer{i}.weight"], found[f"layer{i}.bias"]) for i in (0, 1)]
             rows = measure(x, labels[: chosen.items], layers, chosen.grain)

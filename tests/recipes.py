@@ -76,6 +76,8 @@ RECIPES = {
                   " --lr 0.001",
     "scale-standard": SMALL + TWO + "--data {images} --labels {labels} --scale standard"
                       " --loss cross-entropy --lr 0.02",
+    "scale-fraction": '--epochs 1 --seed 3 --batch 64 --model "dense 10 softmax" --data {images}'
+                      " --labels {labels} --scale fraction --loss cross-entropy --lr 0.1",
     "decimals-standard": SMALL + TWO + "--data {decimals} --label last --scale standard"
                          " --loss cross-entropy --lr 0.05",
     "decimals-none": SMALL + TWO + "--data {decimals} --label kind --scale none"
@@ -116,6 +118,9 @@ INTEGERS = {
     "i7-sizes-standard": SMALL + TWO + "--data {sizes} --scale standard --loss mse --lr 0.1",
     "i14-bytes-none": SMALL + TWO + "--data {csv} --scale none --loss cross-entropy --lr 0.001"
                       " --valid 0.2",
+    # bytes that a block of 14 bits holds exactly
+    "i14-bytes-fraction": "--epochs 2 --seed 3 --batch 50 --grain 7 " + WIDE + "--data {images}"
+                          " --labels {labels} --scale fraction --momentum 0.9 --lr 0.05",
 }
 FLOATS = list(RECIPES)  # names of those above
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}

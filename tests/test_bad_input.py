@@ -259,9 +259,10 @@ def test_option_of_adam(refuse, tmp_path, option, value):
            option)
 
 
-def test_unit_scale_of_floats(refuse, tmp_path):
+@pytest.mark.parametrize("scale", ["unit", "fraction"])
+def test_bytes_scale_of_floats(refuse, tmp_path, scale):
     (tmp_path / "good.csv").write_text(CSV)
-    refuse(["train", "--data", "good.csv", *NET, "--scale", "unit"], 2, "unit", "standard")
+    refuse(["train", "--data", "good.csv", *NET, "--scale", scale], 2, f'"{scale}"', "standard")
 
 
 def test_isa_that_the_machine_lacks(refuse, quern, tmp_path):

@@ -82,10 +82,11 @@ def test_ranks_that_die(seed, job, tmp_path):
 
 # ---------------------------------------------------------------- replay and predictions
 
-def test_replay(quern, run_quern, files, tmp_path):
+@pytest.mark.parametrize("name", ["i14-relu-momentum", "i14-bytes-fraction"])
+def test_replay(quern, run_quern, files, tmp_path, name):
     """By the slowest instruction set and by the fastest; with other bits it is another model."""
     model, data = tmp_path / "m", ["--data", files["images"], "--labels", files["labels"]]
-    recipes.train([quern], "i14-relu-momentum", files, model)
+    recipes.train([quern], name, files, model)
     for isa in ("scalar", "auto"):
         assert "identical" in run_quern("replay", model, *data, "--isa", isa).stdout
     assert model.read_bytes().count(b'"i14\\"') == 1

@@ -128,6 +128,26 @@ def test_numpy_gets_the_same_outputs(run_quern, model, folder, tmp_path):
     assert [int(r["prediction"]) for r in rows] == list(expected.argmax(1))
 
 
+@pytest.mark.parametrize("scale, divisor", [("unit", 255), ("fraction", 256)])
+def test_a_model_of_bytes(run_quern, tmp_path, scale, divisor):
+    """It is applied to what NumPy's division gives, and refused where the data holds no bytes."""
+    rng, path, model = np.random.default_rng(SEED), tmp_path / "bytes.csv", tmp_path / "m"
+    table = rng.integers(0, 256, (40, 1 + FEATURES))
+    table[:, 0] %= CLASSES
+    np.savetxt(path, table, "%d", ",")
+    run_quern("train", "--data", path, "--scale", scale, "--model", f"dense {CLASSES} softmax",
+              "--epochs", "2", "--batch", "8", "--valid", path, "--quiet", "-o", model)
+    t = {k: v.astype(np.float64) for k, v in safetensors_numpy.load_file(model).items()}
+    e = np.exp(table[:, 1:] / divisor @ t["layer0.weight"].T + t["layer0.bias"])
+    rows = predictions(run_quern, model, path, tmp_path / "out.csv")
+    outputs = np.array([[float(r[f"p{j}"]) for j in range(CLASSES)] for r in rows])
+    np.testing.assert_allclose(outputs, e / e.sum(1, keepdims=True), rtol=1e-5)
+    assert "identical" in run_quern("replay", model, "--data", path).stdout
+    np.savetxt(path, table + 0.5 * (np.arange(1 + FEATURES) > 0), "%.1f", ",")
+    done = run_quern("predict", model, "--data", path, "-o", tmp_path / "none.csv", status=1)
+    assert "trained on bytes" in done.stderr
+
+
 # ---------------------------------------------------------------- what others write
 
 def test_saved_again_by_safetensors(run_quern, model, folder, tmp_path):

@@ -422,7 +422,7 @@ JOBS = {
     "gz-table-mse-sigmoid": (
         "csv-u8-gz",
         {
-            "--scale": "unit",
+            "--scale": "fraction",
             "--model": "dense 8 relu; dense 4 sigmoid",
             "--loss": "mse",
             "--optimizer": "adam",
@@ -607,7 +607,7 @@ def test_the_jobs_reach_everything_the_text_defines():
         "--loss": {"mse", "cross-entropy"},
         "--optimizer": {None, "momentum", "adam", "adamw"},
         "--schedule": {"constant", "step", "cosine"},
-        "--scale": {"none", "unit", "standard"},
+        "--scale": {"none", "unit", "fraction", "standard"},
         "--init": {None, "he", "glorot", "lecun"},
     }
     for option, values in reached.items():

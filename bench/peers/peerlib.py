@@ -70,7 +70,8 @@ def read_idx(path):
 
 
 def read_images(path):
-    return read_idx(path).astype(np.float32) / np.float32(255)
+    """As `--scale fraction` of Quern has them."""
+    return read_idx(path).astype(np.float32) / np.float32(256)
 
 
 def read_labels(path):

@@ -209,7 +209,8 @@ static void test_sets_that_do_not_fit(void **unused) {
     const int32_t labels[] = {0, 3};
     const uint8_t bytes[2 * FEATURES] = {0};
     const float numbers[2 * FEATURES] = {0.5f};
-    const qn_train_options o = small_options();
+    qn_train_options o = small_options();
+    o.scale = "fraction";
     qn_error err;
     qn__train_job job;
     make_job(&job, &o, data, 1);
@@ -224,6 +225,8 @@ static void test_sets_that_do_not_fit(void **unused) {
     assert_int_equal(qn__train_job_fits(&job, high, "the set", &err), QN_MISMATCH);
     assert_string_equal(err.what, "the set has labels up to 3, the network has 3 outputs");
     assert_int_equal(qn__train_job_fits(&job, floats, "the set", &err), QN_MISMATCH);
+    assert_string_equal(err.what,
+                        "the set holds numbers that are no bytes, but --scale is fraction");
     qn__train_job_destroy(&job);
     qn_data *const all[] = {data, wider, bare, high, floats};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)

@@ -94,6 +94,25 @@ static void test_exponents_grow(void **state) {
     }
 }
 
+/* Blocks of bytes over 256: 14 and 21 bits hold each byte, and the integer is the byte times the
+ * same power of two for all of a block. 7 bits do not. */
+static void test_bytes_over_256(void **state) {
+    (void)state;
+    int rounded = 0;
+    for (size_t a = 0; a < COUNT(ariths); ++a)
+        for (uint32_t most = 1; most < 256; ++most) {
+            const int bits = qn__arith_bits(ariths[a]);
+            const int32_t t = qn__block_exponent(bits, bits_of((float)most / 256.0f));
+            for (uint32_t byte = 0; byte <= most; ++byte) {
+                const int32_t q = qn__fix((float)byte / 256.0f, qn__block_inverse(t));
+                const int exact = t <= -8 && q == (int32_t)(byte << (-8 - t));
+                rounded += !exact;
+                assert_true(exact || bits == 7);
+            }
+        }
+    assert_true(rounded > 0);
+}
+
 static void test_not_finite(void **state) {
     (void)state;
     const uint32_t patterns[] = {0x7f800000u, 0x7f800001u, 0x7fc00000u, 0x7fffffffu};
@@ -288,6 +307,7 @@ int main(void) {
         cmocka_unit_test(test_exponents),
         cmocka_unit_test(test_greatest_of_a_block),
         cmocka_unit_test(test_exponents_grow),
+        cmocka_unit_test(test_bytes_over_256),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_ties_and_zeros),
         cmocka_unit_test(test_greatest),
