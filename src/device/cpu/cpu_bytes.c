@@ -1,14 +1,34 @@
 /* Inputs that are bytes, in integer arithmetic. A byte that is scaled by nothing but a constant
  * stands for one value whatever its feature, so in a block of a given exponent it is one of 256
  * integers, and nobody needs its float: an item's row becomes an operand by looking bytes up
- * (cpu_integers.h), where the instruction set has a fast way to do that. The bytes of a batch are
- * kept for the gradient, where blocks are others. */
+ * (cpu_integers.h), where the instruction set has a fast way to do that. A byte times a power of
+ * two is the byte itself in every block of 14 bits or more, up to a power of two, so there it needs
+ * no looking up and, of AMX's tiles, one instead of two or three. The bytes of a batch are kept for
+ * the gradient, where blocks are others. */
 #include "device/cpu/cpu_worker.h"
 #include <string.h>
 
 int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
     return w->bits && feed->bytes && w->program->scale != QN__SCALE_STANDARD &&
            w->kernels->fixed->left_bytes;
+}
+
+/* Of a feed of bytes. */
+static int are_raw(const qn__worker *w) {
+    const qn__scale scale = w->program->scale;
+    return w->bits >= 14 && (scale == QN__SCALE_NONE || scale == QN__SCALE_FRACTION) &&
+           w->kernels->fixed->left_raw;
+}
+
+int qn__cpu_is_raw(const qn__worker *w, const qn__feed *feed) { return feed->bytes && are_raw(w); }
+
+float qn__cpu_raw_factor(qn__scale scale) {
+    return scale == QN__SCALE_FRACTION ? 1.0f / 256.0f : 1.0f;
+}
+
+int qn__cpu_width(const qn__cpu_pass *pass, uint32_t layer) {
+    const qn__worker *w = pass->worker;
+    return w->bits | (layer == 0 && qn__cpu_is_raw(w, pass->batch->feed) ? QN__OF_BYTES : 0);
 }
 
 /* 5.1 */
@@ -78,18 +98,37 @@ size_t qn__cpu_bytes_block(const qn__worker *w) {
     return (size_t)w->layer[0].in_panels * QN__BYTE_PANEL;
 }
 
-void qn__cpu_bytes_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
-                           const uint8_t *const *from, qn__cpu_rows *to) {
+/* All items have the same factor, whatever their greatest byte. */
+static void raw_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
+                        const uint8_t *const *from, qn__cpu_rows *to) {
+    const uint32_t k = w->layer[0].layer->in, most = bits_of(value_of(w->program->scale, 255));
+    const size_t size = w->kernels->fixed->size(w->bits | QN__OF_BYTES, k);
+    for (uint32_t r = 0; r < rows; ++r) {
+        to->greatest[first + r] = most;
+        to->factor[first + r] = qn__cpu_raw_factor(w->program->scale);
+    }
+    w->kernels->fixed->left_raw(w->bits, rows, k, from,
+                                (char *)to->left + first / QN__PANEL * size);
+}
+
+static void looked_up(const qn__worker *w, uint32_t first, uint32_t rows,
+                      const uint8_t *const *from, qn__cpu_rows *to) {
     const uint32_t k = w->layer[0].layer->in;
-    const size_t block = first / QN__PANEL;
-    uint8_t greatest[QN__PANEL], *bytes = to->bytes + block * qn__cpu_bytes_block(w);
+    uint8_t greatest[QN__PANEL];
     float inverse[QN__PANEL];
     w->kernels->fixed->greatest_bytes(rows, k, from, greatest);
-    for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t r = 0; r < rows; ++r)
         to->greatest[first + r] = bits_of(value_of(w->program->scale, greatest[r]));
-        keep_bytes(k, from[r], bytes + (size_t)r * QN__PANEL);
-    }
     qn__cpu_block_scales(w->bits, rows, to->greatest + first, to->factor + first, inverse);
     w->kernels->fixed->left_bytes(w->bits, rows, k, from, inverse, w->digits,
-                                  (char *)to->left + block * w->layer[0].whole.right_size);
+                                  (char *)to->left +
+                                      first / QN__PANEL * w->layer[0].whole.right_size);
+}
+
+void qn__cpu_bytes_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
+                           const uint8_t *const *from, qn__cpu_rows *to) {
+    uint8_t *bytes = to->bytes + first / QN__PANEL * qn__cpu_bytes_block(w);
+    for (uint32_t r = 0; r < rows; ++r)
+        keep_bytes(w->layer[0].layer->in, from[r], bytes + (size_t)r * QN__PANEL);
+    (are_raw(w) ? raw_fetched : looked_up)(w, first, rows, from, to);
 }

@@ -16,7 +16,10 @@
 #include "num/fixed.h"
 #include <string.h>
 
-enum { QN__BYTE_BLOCKS = 9 /* exponents that blocks of bytes have: those of 1 to 255 */ };
+enum {
+    QN__BYTE_BLOCKS = 9, /* exponents that blocks of bytes have: those of 1 to 255 */
+    QN__OF_BYTES = 32    /* added to a width: the left operand is bytes themselves, 0 to 255 */
+};
 
 /* What becomes of the exact integers N of an outer product. */
 typedef enum qn__whole {
@@ -51,7 +54,7 @@ static inline uint32_t qn__cpu_digits_at(const qn__cpu_digits *digits, float inv
 typedef struct qn__cpu_integers {
     const char *name;
 
-    /* Bytes of a block of 16 rows or of a panel of 16 columns. */
+    /* Bytes of a block of 16 rows or of a panel of 16 columns; with QN__OF_BYTES of a block. */
     size_t (*size)(int bits, uint32_t k);
 
     /* greatest[r] = bits of the greatest |from(r, c) * times[c]| over c < k (times NULL: of the
@@ -107,6 +110,14 @@ typedef struct qn__cpu_integers {
     void (*left_bytes_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
                              const uint8_t *doubled, const qn__cpu_digits *digits,
                              const uint8_t *from, size_t block, void *to);
+
+    /* Left operands of bytes themselves, in blocks of size(bits | QN__OF_BYTES, k) bytes for
+     * products that are asked for with that width; 14 or 21 bits. NULL where a table has no better
+     * way than over the integers of their blocks. left_raw: element (r, c) is from[r][c].
+     * left_raw_items: like left_bytes_items, the bytes as they are. */
+    void (*left_raw)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from, void *to);
+    void (*left_raw_items)(int bits, uint32_t count, const uint32_t *list, const uint8_t *from,
+                           size_t block, void *to);
 
     /* With N the exact products of `rows` rows of left (any number; blocks of 16) and `panels`
      * panels of right: c[p * c_stride + i * 16 + j] =

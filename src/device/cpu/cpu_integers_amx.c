@@ -8,6 +8,9 @@
  * beyond -64 to 64 is only met where integers are doubled. In sums over items, where that is often
  * asked for, integers of 14 bits are words: two slices to the base 256, the lower from 0 to 255.
  *
+ * Bytes themselves are one slice without a sign: two or three tile products instead of four or
+ * nine. Their sums are fewer too, so three blocks of them are under way by one panel.
+ *
  * A block or a panel is, for each 64 depths, a tile of each slice, the highest first (pack_amx.h).
  *
  * A product of tiles is begun every 16 cycles and ready after 52; a load from the first cache takes
@@ -21,27 +24,7 @@
 #include "device/cpu/cpu_integers.h"
 #include "device/cpu/pack_amx.h"
 #include "device/cpu/pack_bytes_amx.h"
-
-enum {
-    CELLS = 256, /* of a tile of sums */
-    PARTS = 5,   /* sums of a tile of results at most */
-    SHORT = 16   /* steps: (2 * 64 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31; of words
-                    32767^2 * 64 * SHORT < 2^24 * 2^16 */
-};
-
-/* Steps of which 32 bits hold the sums: (2 * 128 * 64 + 64 * 64) * 64 * 1024 < 2^31, and of words
- * 2 * 128 * 255 * 64 * 512 < 2^31 - 2^16. */
-INLINE uint32_t longest(int bits) { return bits == WORDS ? 512 : 1024; }
-
-/* What a tile of results is made of. Of 7 bits the parts are to be added, of 14 and 21 they count
- * for 128 to the power of 2, 1, 0 and of 4, 3, 2, 1, 0, and of words for 256 to that of 2, 1, 0. */
-typedef struct sums {
-    int32_t part[PARTS][CELLS];
-    int64_t whole[CELLS]; /* deeper than longest(): all that was added */
-} sums;
-
-/* Tiles of results under way at a time. */
-INLINE uint32_t most_tiles(int bits) { return bits == 21 ? 1 : 2; }
+#include "device/cpu/sums_amx.h"
 
 /* Palette 1: sixteen rows of 64 bytes in all eight tiles. */
 static const uint8_t configuration[64] __attribute__((aligned(64))) = {
@@ -58,222 +41,14 @@ static void begin_tiles(void) {
 }
 static void end_tiles(void) { _tile_release(); }
 
-INLINE __m512i part_row(const sums *s, uint32_t part, uint32_t row) {
-    return _mm512_load_si512(s->part[part] + row * WIDE);
-}
-
-INLINE __m512i sum_7(const sums *s, uint32_t row) {
-    return _mm512_add_epi32(part_row(s, 0, row), part_row(s, 1, row));
-}
-
-/* Of two slices of so many bits: high * 2^(2 * slice) + low, low from 0 to 2^(2 * slice) - 1. */
-INLINE int slice_of(int bits) { return bits == WORDS ? 8 : 7; }
-INLINE void sum_two(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i *high,
-                    __m512i *low) {
-    const __m512i middle = part_row(s, 1, row);
-    if (bits == 14 && steps <= SHORT) {
-        const __m512i all = _mm512_add_epi32(_mm512_slli_epi32(middle, 7), part_row(s, 2, row));
-        *high = _mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(all, 14));
-        *low = _mm512_and_si512(all, _mm512_set1_epi32(0x3fff));
-        return;
-    }
-    const unsigned slice = (unsigned)slice_of(bits);
-    const __m512i carried = _mm512_and_si512(middle, _mm512_set1_epi32((1 << slice) - 1));
-    const __m512i rest = _mm512_add_epi32(_mm512_slli_epi32(carried, slice), part_row(s, 2, row));
-    *high =
-        _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(middle, slice)),
-                         _mm512_srai_epi32(rest, 2 * slice));
-    *low = _mm512_and_si512(rest, _mm512_set1_epi32((1 << 2 * slice) - 1));
-}
-
-INLINE __m512i low_half(__m512i a) { return _mm512_cvtepi32_epi64(_mm512_castsi512_si256(a)); }
-INLINE __m512i high_half(__m512i a) {
-    return _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(a, 1));
-}
-
-INLINE __m512d low_doubles(__m512i a) { return _mm512_cvtepi32_pd(_mm512_castsi512_si256(a)); }
-INLINE __m512d high_doubles(__m512i a) {
-    return _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(a, 1));
-}
-
-/* The exact integers of a row, eight and eight. */
-INLINE void whole_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i n[2]) {
-    if (steps > longest(bits)) {
-        n[0] = _mm512_load_si512(s->whole + row * WIDE);
-        n[1] = _mm512_load_si512(s->whole + row * WIDE + 8);
-    } else if (bits == 7) {
-        const __m512i sum = sum_7(s, row);
-        n[0] = low_half(sum);
-        n[1] = high_half(sum);
-    } else if (slices_of(bits) == 2) {
-        const unsigned by = 2 * (unsigned)slice_of(bits);
-        __m512i high, low;
-        sum_two(bits, steps, s, row, &high, &low);
-        n[0] = _mm512_add_epi64(_mm512_slli_epi64(low_half(high), by), low_half(low));
-        n[1] = _mm512_add_epi64(_mm512_slli_epi64(high_half(high), by), high_half(low));
-    } else {
-        n[0] = n[1] = _mm512_setzero_si512();
-        for (uint32_t p = 0; p < PARTS; ++p) {
-            const __m512i part = part_row(s, p, row);
-            n[0] = _mm512_add_epi64(_mm512_slli_epi64(n[0], 7), low_half(part));
-            n[1] = _mm512_add_epi64(_mm512_slli_epi64(n[1], 7), high_half(part));
-        }
-    }
-}
-
-/* The same as doubles, which hold sums of two slices up to a depth of longest() exactly; others
- * where the caller has shown that they do. */
-INLINE void double_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512d n[2]) {
-    if (slices_of(bits) == 2 && steps <= longest(bits)) {
-        const __m512d by = _mm512_set1_pd(1 << 2 * slice_of(bits));
-        __m512i high, low;
-        sum_two(bits, steps, s, row, &high, &low);
-        n[0] = _mm512_fmadd_pd(low_doubles(high), by, low_doubles(low));
-        n[1] = _mm512_fmadd_pd(high_doubles(high), by, high_doubles(low));
-        return;
-    }
-    __m512i whole[2];
-    whole_row(bits, steps, s, row, whole);
-    n[0] = _mm512_cvtepi64_pd(whole[0]);
-    n[1] = _mm512_cvtepi64_pd(whole[1]);
-}
-
-INLINE __m512 joined(__m256 low, __m256 high) {
-    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
-}
-
-/* The same, rounded once. Up to SHORT steps the high part of two slices is below 2^24: it is exact
- * as a float, and so the only rounding is that of the addition. */
-INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t row) {
-    if (bits == 7 && steps <= longest(bits))
-        return _mm512_cvtepi32_ps(sum_7(s, row));
-    if (slices_of(bits) == 2 && steps <= SHORT) {
-        const __m512 by = _mm512_set1_ps((float)(1 << 2 * slice_of(bits)));
-        __m512i high, low;
-        sum_two(bits, steps, s, row, &high, &low);
-        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), by, _mm512_cvtepi32_ps(low));
-    }
-    if (slices_of(bits) == 2 && steps <= longest(bits)) {
-        __m512d n[2];
-        double_row(bits, steps, s, row, n);
-        return joined(_mm512_cvtpd_ps(n[0]), _mm512_cvtpd_ps(n[1]));
-    }
-    __m512i n[2];
-    whole_row(bits, steps, s, row, n);
-    return joined(_mm512_cvtepi64_ps(n[0]), _mm512_cvtepi64_ps(n[1]));
-}
-
-/* What becomes of sums: the products of cpu_integers.h with and without column, and what qn__whole
- * names. */
-typedef enum shape { FORM_COLUMN, FORM_PLAIN, FORM_FLOAT, FORM_DOUBLE, FORM_INTEGER } shape;
-
-/* A product or an outer product. */
-typedef struct job {
-    shape form;
-    uint32_t rows, steps, panels;
-    size_t size; /* bytes of a block or a panel */
-    const char *left, *right;
-    const float *factor;         /* of each row, in a product */
-    const float *column, *start; /* FORM_COLUMN */
-    float *c;                    /* of a product */
-    size_t c_stride;
-    int adds; /* FORM_DOUBLE */
-    double scale;
-    void *out; /* of an outer product */
-} job;
-
-/* One or two tiles of results whose sums are complete; none, when `tiles` is 0. */
-typedef struct ending {
-    const sums *s;
-    uint32_t tiles, block, panel;
-} ending;
-
-/* Without optimisation the intrinsic is a macro that hands on a full mask as a signed number. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-INLINE __m512d nearest(__m512d x) {
-    return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-#pragma GCC diagnostic pop
-
-INLINE void put_doubles(const job *j, const __m512d n[2], double *to) {
-    const __m512d factor = _mm512_set1_pd(j->scale);
-    for (size_t i = 0; i < 2; ++i, to += 8) {
-        __m512d v = _mm512_mul_pd(n[i], factor);
-        if (j->scale < 1)
-            v = nearest(v);
-        if (j->adds)
-            v = _mm512_add_pd(v, _mm512_loadu_pd(to));
-        _mm512_storeu_pd(to, v);
-    }
-}
-
-/* Rows r to end - 1 of a tile. */
-INLINE void put_rows(const int bits, const shape form, const uint32_t steps, const job *j,
-                     const ending *e, uint32_t tile, uint32_t r, uint32_t end) {
-    const sums *s = e->s + tile;
-    const uint32_t panel = e->panel + tile;
-    const size_t cells = (panel * (j->rows / WIDE) + e->block) * (size_t)CELLS;
-    const float *factor = NULL;
-    float *c = NULL;
-    __m512 column = _mm512_setzero_ps(), start = column;
-    if (form == FORM_COLUMN || form == FORM_PLAIN) {
-        factor = j->factor + (size_t)e->block * WIDE;
-        c = j->c + panel * j->c_stride + (size_t)e->block * CELLS;
-    }
-    if (form == FORM_COLUMN) {
-        column = _mm512_loadu_ps(j->column + (size_t)panel * WIDE);
-        start = _mm512_loadu_ps(j->start + (size_t)panel * WIDE);
-    }
-    for (; r < end; ++r) {
-        const size_t row = (size_t)r * WIDE, to = cells + row;
-        __m512i n[2];
-        __m512d d[2];
-        __m512 own;
-        switch (form) {
-        case FORM_COLUMN:
-            own = _mm512_mul_ps(_mm512_set1_ps(factor[r]), column);
-            _mm512_storeu_ps(c + row, _mm512_fmadd_ps(float_row(bits, steps, s, r), own, start));
-            break;
-        case FORM_PLAIN:
-            own = _mm512_set1_ps(factor[r]);
-            _mm512_storeu_ps(c + row, _mm512_mul_ps(float_row(bits, steps, s, r), own));
-            break;
-        case FORM_FLOAT:
-            _mm512_storeu_ps((float *)j->out + to, float_row(bits, steps, s, r));
-            break;
-        case FORM_DOUBLE:
-            double_row(bits, steps, s, r, d);
-            put_doubles(j, d, (double *)j->out + to);
-            break;
-        case FORM_INTEGER:
-            whole_row(bits, steps, s, r, n);
-            _mm512_storeu_si512((int64_t *)j->out + to, n[0]);
-            _mm512_storeu_si512((int64_t *)j->out + to + 8, n[1]);
-        }
-    }
-}
-
-INLINE void put_some(const int bits, const uint32_t steps, const job *j, const ending *e,
-                     uint32_t tile, uint32_t r, uint32_t end) {
-    if (j->form == FORM_COLUMN)
-        put_rows(bits, FORM_COLUMN, steps, j, e, tile, r, end);
-    else if (j->form == FORM_PLAIN)
-        put_rows(bits, FORM_PLAIN, steps, j, e, tile, r, end);
-    else if (j->form == FORM_FLOAT)
-        put_rows(bits, FORM_FLOAT, steps, j, e, tile, r, end);
-    else if (j->form == FORM_DOUBLE)
-        put_rows(bits, FORM_DOUBLE, steps, j, e, tile, r, end);
-    else
-        put_rows(bits, FORM_INTEGER, steps, j, e, tile, r, end);
-}
-
 /* Functions of their own, once for each width: so much code is not to be copied into every loop. */
 #define PUT(bits)                                                                                  \
     static __attribute__((noinline)) void put_##bits(const job *j, const ending *e, uint32_t tile, \
                                                      uint32_t r, uint32_t end) {                   \
-        if (j->steps <= SHORT)                                                                     \
-            put_some(bits, 1, j, e, tile, r, end);                                                 \
+        if (bits == BYTES_WORDS && j->steps <= SHORTEST)                                           \
+            put_some(bits, SHORTEST, j, e, tile, r, end);                                          \
+        else if (j->steps <= SHORT)                                                                \
+            put_some(bits, SHORT, j, e, tile, r, end);                                             \
         else                                                                                       \
             put_some(bits, j->steps, j, e, tile, r, end);                                          \
     }
@@ -281,12 +56,15 @@ PUT(7)
 PUT(14)
 PUT(WORDS)
 PUT(21)
+PUT(BYTES_14)
+PUT(BYTES_WORDS)
+PUT(BYTES_21)
 
 /* Rows `row` to `last` - 1 of the tiles' 16 each, as far as there are such. */
 INLINE void end_rows(const int bits, const job *j, const ending *e, uint32_t row, uint32_t last) {
-    const uint32_t rows = j->rows - e->block * WIDE;
     while (row < last) {
         const uint32_t tile = row / WIDE, first = tile * WIDE, next = first + WIDE;
+        const uint32_t rows = j->rows - (e->block + (of_bytes(bits) ? tile : 0)) * WIDE;
         uint32_t end = last - first < rows ? last - first : rows;
         end = end < WIDE ? end : WIDE;
         if (bits == 7)
@@ -295,6 +73,12 @@ INLINE void end_rows(const int bits, const job *j, const ending *e, uint32_t row
             put_14(j, e, tile, row - first, end);
         else if (bits == WORDS)
             put_WORDS(j, e, tile, row - first, end);
+        else if (bits == BYTES_14)
+            put_BYTES_14(j, e, tile, row - first, end);
+        else if (bits == BYTES_WORDS)
+            put_BYTES_WORDS(j, e, tile, row - first, end);
+        else if (bits == BYTES_21)
+            put_BYTES_21(j, e, tile, row - first, end);
         else
             put_21(j, e, tile, row - first, end);
         row = last < next ? last : next;
@@ -310,21 +94,32 @@ INLINE void zero_sums(void) {
     _tile_zero(5);
 }
 
-/* The parts of a tile of results in registers: of two of them those of the second stand behind
+/* The parts of a tile of results in registers: of several of them those of the second stand behind
  * those of the first. */
-INLINE void store_sums(const int bits, const int pair, sums *to) {
+INLINE void store_sums(const int bits, const int tiles, sums *to) {
+    const uint32_t parts = bits == 7 || is_bytes_by_two(bits) ? 2 : bits == 21 ? 5 : 3;
+    const uint32_t next = bits == 7 ? 3 : parts; /* the register where the second begins */
     _tile_stored(0, to->part[0], 64);
     _tile_stored(1, to->part[1], 64);
-    if (bits != 7)
+    if (parts > 2)
         _tile_stored(2, to->part[2], 64);
-    if (bits == 21) {
+    if (parts == 5) {
         _tile_stored(3, to->part[3], 64);
         _tile_stored(4, to->part[4], 64);
-    } else if (pair) {
+        return;
+    }
+    if (tiles > 1 && next == 2) {
+        _tile_stored(2, to[1].part[0], 64);
+        _tile_stored(3, to[1].part[1], 64);
+    } else if (tiles > 1) {
         _tile_stored(3, to[1].part[0], 64);
         _tile_stored(4, to[1].part[1], 64);
-        if (bits != 7)
+        if (parts > 2)
             _tile_stored(5, to[1].part[2], 64);
+    }
+    if (tiles > 2) {
+        _tile_stored(4, to[2].part[0], 64);
+        _tile_stored(5, to[2].part[1], 64);
     }
 }
 
@@ -353,6 +148,15 @@ INLINE void step_7(const int pair, const int odd, const char *a, const char *b, 
             other(sum, 6, 7);                                                                      \
         else                                                                                       \
             _tile_dpbssd(sum, 6, 7);                                                               \
+    } while (0)
+
+/* The same of bytes in a tile and the lowest of two slices in 7. */
+#define LAST_OF_BYTES(words, sum, tile)                                                            \
+    do {                                                                                           \
+        if (words)                                                                                 \
+            _tile_dpbuud(sum, tile, 7);                                                            \
+        else                                                                                       \
+            _tile_dpbusd(sum, tile, 7);                                                            \
     } while (0)
 
 /* Of two slices: highest, both mixed, lowest. Of words the lower slice has no sign. */
@@ -401,7 +205,55 @@ INLINE void step_21(const char *a, const char *b) {
     _tile_dpbssd(4, 5, 7);
 }
 
-/* Steps of a block by a panel or a pair of them, longest() at most; 0 at `back`: in their order. */
+/* Blocks of bytes, `next` bytes apart, by two slices. What the tile 7 holds is used before it is
+ * loaded anew. */
+INLINE void step_bytes(const int bits, const int blocks, const char *a, size_t next,
+                       const char *b) {
+    const int words = bits == BYTES_WORDS;
+    _tile_loadd(6, a, 64);
+    _tile_loadd(7, b, 64);
+    _tile_dpbusd(0, 6, 7);
+    if (blocks == 2) {
+        _tile_loadd(5, a + next, 64);
+        _tile_dpbusd(2, 5, 7);
+    }
+    _tile_loadd(7, b + TILE, 64);
+    LAST_OF_BYTES(words, 1, 6);
+    if (blocks == 2)
+        LAST_OF_BYTES(words, 3, 5);
+    if (blocks != 3)
+        return;
+    _tile_loadd(6, a + next, 64);
+    LAST_OF_BYTES(words, 3, 6);
+    _tile_loadd(7, b, 64);
+    _tile_dpbusd(2, 6, 7);
+    _tile_loadd(6, a + 2 * next, 64);
+    _tile_dpbusd(4, 6, 7);
+    _tile_loadd(7, b + TILE, 64);
+    LAST_OF_BYTES(words, 5, 6);
+}
+
+/* One or two blocks of bytes by three slices. */
+INLINE void step_bytes_21(const int blocks, const char *a, size_t next, const char *b) {
+    _tile_loadd(6, a, 64);
+    _tile_loadd(7, b, 64);
+    _tile_dpbusd(0, 6, 7);
+    _tile_loadd(7, b + TILE, 64);
+    _tile_dpbusd(1, 6, 7);
+    _tile_loadd(7, b + 2 * TILE, 64);
+    _tile_dpbusd(2, 6, 7);
+    if (blocks == 1)
+        return;
+    _tile_loadd(6, a + next, 64);
+    _tile_dpbusd(5, 6, 7);
+    _tile_loadd(7, b + TILE, 64);
+    _tile_dpbusd(4, 6, 7);
+    _tile_loadd(7, b, 64);
+    _tile_dpbusd(3, 6, 7);
+}
+
+/* Steps of a block by a panel or a pair of them, or of blocks of bytes by a panel; longest() at
+ * most; 0 at `back`: in their order. */
 typedef struct part {
     const char *a, *b;
     const uint32_t *step;
@@ -411,8 +263,9 @@ typedef struct part {
 
 /* The sums of a part. All rows of the tiles before are ended before the sums are stored, which may
  * take the place of theirs. */
-INLINE void multiply(const int bits, const int pair, const job *j, const part *p, sums *to,
+INLINE void multiply(const int bits, const int tiles, const job *j, const part *p, sums *to,
                      ending *e) {
+    const int pair = tiles == 2;
     const uint32_t rows = e->tiles * WIDE, count = p->count;
     const uint32_t share = count ? (rows + count - 1) / count : 0;
     const char *a = p->a, *b = p->b, *b2 = b + j->size;
@@ -421,8 +274,12 @@ INLINE void multiply(const int bits, const int pair, const job *j, const part *p
     uint32_t row = 0;
     zero_sums();
     for (uint32_t i = 0; i < count; ++i, step += next) {
-        const size_t at = *step * step_size(bits);
-        if (bits == 7 && i % 2)
+        const size_t at = *step * step_size(bits), own = *step * left_step_size(bits);
+        if (bits == BYTES_21)
+            step_bytes_21(tiles, a + own, j->left_size, b + at);
+        else if (of_bytes(bits))
+            step_bytes(bits, tiles, a + own, j->left_size, b + at);
+        else if (bits == 7 && i % 2)
             step_7(pair, 1, a + at, b + at, b2 + at);
         else if (bits == 7)
             step_7(pair, 0, a + at, b + at, b2 + at);
@@ -436,7 +293,7 @@ INLINE void multiply(const int bits, const int pair, const job *j, const part *p
     }
     end_rows(bits, j, e, row, rows);
     e->tiles = 0;
-    store_sums(bits, pair, to);
+    store_sums(bits, tiles, to);
 }
 
 /* The sums of a chunk, added to to->whole unless it is the first. */
@@ -452,58 +309,103 @@ INLINE void widen(const int bits, int first, sums *to) {
 }
 
 /* Where the next block's sums are made is also where those of the last ones stood. */
-INLINE void complete(const int pair, const sums *s, uint32_t block, uint32_t panel, ending *e) {
+INLINE void complete(const int tiles, const sums *s, uint32_t block, uint32_t panel, ending *e) {
     e->s = s;
     e->block = block;
     e->panel = panel;
-    e->tiles = pair ? 2 : 1;
+    e->tiles = (uint32_t)tiles;
 }
 
-/* The steps of a block from `done` on, longest() of them at most; `at` of its list were taken
- * before. All sums of a block that is deeper move to 64 bits. */
-INLINE void add_chunk(const int bits, const int pair, const job *j, uint32_t done, uint32_t *at,
-                      part *p, sums *to, ending *e) {
-    const filled *list = filled_of(bits, j->steps, p->a);
-    const uint32_t left = j->steps - done, more = left < longest(bits) ? left : longest(bits);
-    p->step = list->step + *at;
-    for (p->count = 0; *at < list->count && list->step[*at] < done + more; ++*at)
-        ++p->count;
-    multiply(bits, pair, j, p, to, e);
-    for (int tile = 0; tile <= pair; ++tile)
-        widen(bits, done == 0, to + tile);
-}
-
-/* All blocks by a panel or a pair of them. Every second block goes back over the panels, since what
- * it begins with was used last. */
-INLINE void blocks_by(const int bits, const int pair, const job *j, uint32_t panel, sums *s,
-                      ending *e) {
-    part p = {.b = j->right + panel * j->size};
-    for (uint32_t block = 0; block * WIDE < j->rows; ++block) {
-        p.a = j->left + block * j->size;
-        if (j->steps > longest(bits)) {
-            uint32_t at = 0;
-            for (uint32_t done = 0; done < j->steps; done += longest(bits))
-                add_chunk(bits, pair, j, done, &at, &p, s, e);
-        } else {
-            const filled *list = filled_of(bits, j->steps, p.a);
-            p.step = list->step;
-            p.count = list->count;
-            p.back = block % 2;
-            multiply(bits, pair, j, &p, s, e);
-        }
-        complete(pair, s, block, panel, e);
+/* Steps below `end` that any of the lists has from its place on, at most longest() of them. */
+INLINE uint32_t join(const int lists, const filled *const *list, uint32_t *at, uint32_t end,
+                     uint32_t *to) {
+    for (uint32_t count = 0;; ++count) {
+        uint32_t next = end;
+        for (int i = 0; i < lists; ++i)
+            if (at[i] < list[i]->count && list[i]->step[at[i]] < next)
+                next = list[i]->step[at[i]];
+        if (next == end)
+            return count;
+        to[count] = next;
+        for (int i = 0; i < lists; ++i)
+            at[i] += at[i] < list[i]->count && list[i]->step[at[i]] == next;
     }
 }
 
+INLINE int are_alike(const int lists, const filled *const *list) {
+    int alike = 1;
+    for (int i = 1; i < lists; ++i)
+        alike &= list[i]->count == list[0]->count &&
+                 memcmp(list[i]->step, list[0]->step, list[0]->count * sizeof(uint32_t)) == 0;
+    return alike;
+}
+
+/* Blocks from `block` on by panels from `panel` on: `tiles` blocks of bytes by one panel, or else
+ * one block by so many. All sums of what is deeper than longest() move to 64 bits, chunk by chunk.
+ * `back`: from the last step to the first. */
+INLINE void tiles_by(const int bits, const int tiles, const job *j, uint32_t block, uint32_t panel,
+                     int back, sums *s, ending *e) {
+    const int lists = of_bytes(bits) ? tiles : 1;
+    const filled *list[3];
+    uint32_t at[3] = {0}, joined[1024];
+    part p = {.a = j->left + block * j->left_size, .b = j->right + panel * j->size, .back = back};
+    for (int i = 0; i < lists; ++i)
+        list[i] = filled_of(bits, j->steps, p.a + (size_t)i * j->left_size);
+    if (j->steps <= longest(bits) && are_alike(lists, list)) {
+        p.step = list[0]->step;
+        p.count = list[0]->count;
+        multiply(bits, tiles, j, &p, s, e);
+        complete(tiles, s, block, panel, e);
+        return;
+    }
+    p.step = joined;
+    for (uint32_t done = 0; done < j->steps; done += longest(bits)) {
+        const uint32_t left = j->steps - done, more = left < longest(bits) ? left : longest(bits);
+        p.count = join(lists, list, at, done + more, joined);
+        multiply(bits, tiles, j, &p, s, e);
+        for (int tile = 0; tile < tiles && j->steps > longest(bits); ++tile)
+            widen(bits, done == 0, s + tile);
+    }
+    complete(tiles, s, block, panel, e);
+}
+
+/* Every second block goes back over the steps, since what it begins with was used last. */
 INLINE void run(const int bits, const job *j) {
     _Alignas(64) sums s[2];
     ending e = {.tiles = 0};
     uint32_t panel = 0;
     begin_tiles();
     for (; most_tiles(bits) == 2 && panel + 1 < j->panels; panel += 2)
-        blocks_by(bits, 1, j, panel, s, &e);
+        for (uint32_t block = 0; block * WIDE < j->rows; ++block)
+            tiles_by(bits, 2, j, block, panel, block % 2, s, &e);
     for (; panel < j->panels; ++panel)
-        blocks_by(bits, 0, j, panel, s, &e);
+        for (uint32_t block = 0; block * WIDE < j->rows; ++block)
+            tiles_by(bits, 1, j, block, panel, block % 2, s, &e);
+    end_rows(bits, j, &e, 0, e.tiles * WIDE);
+    end_tiles();
+}
+
+/* Of bytes the panel is what is larger, so it is what stays in the first cache. Four blocks are two
+ * and two: one alone would wait for its sums. */
+INLINE void run_of_bytes(const int bits, const job *j) {
+    const uint32_t blocks = (j->rows + WIDE - 1) / WIDE;
+    _Alignas(64) sums s[3];
+    ending e = {.tiles = 0};
+    begin_tiles();
+    for (uint32_t panel = 0; panel < j->panels; ++panel) {
+        int back = 0;
+        for (uint32_t block = 0, left; (left = blocks - block) > 0; back = !back)
+            if (most_tiles(bits) == 3 && left > 2 && left != 4) {
+                tiles_by(bits, 3, j, block, panel, back, s, &e);
+                block += 3;
+            } else if (left > 1) {
+                tiles_by(bits, 2, j, block, panel, back, s, &e);
+                block += 2;
+            } else {
+                tiles_by(bits, 1, j, block, panel, back, s, &e);
+                block += 1;
+            }
+    }
     end_rows(bits, j, &e, 0, e.tiles * WIDE);
     end_tiles();
 }
@@ -513,6 +415,11 @@ static __attribute__((noinline)) void run_7(const job *j) { run(7, j); }
 static __attribute__((noinline)) void run_14(const job *j) { run(14, j); }
 static __attribute__((noinline)) void run_words(const job *j) { run(WORDS, j); }
 static __attribute__((noinline)) void run_21(const job *j) { run(21, j); }
+static __attribute__((noinline)) void run_bytes_14(const job *j) { run_of_bytes(BYTES_14, j); }
+static __attribute__((noinline)) void run_bytes_21(const job *j) { run_of_bytes(BYTES_21, j); }
+static __attribute__((noinline)) void run_bytes_words(const job *j) {
+    run_of_bytes(BYTES_WORDS, j);
+}
 
 static void run_job(int bits, const job *j) {
     if (bits == 7)
@@ -521,6 +428,12 @@ static void run_job(int bits, const job *j) {
         run_14(j);
     else if (bits == WORDS)
         run_words(j);
+    else if (bits == BYTES_14)
+        run_bytes_14(j);
+    else if (bits == BYTES_WORDS)
+        run_bytes_words(j);
+    else if (bits == BYTES_21)
+        run_bytes_21(j);
     else
         run_21(j);
 }
@@ -528,12 +441,12 @@ static void run_job(int bits, const job *j) {
 /* Half a step of 14 bits: VNNI, which every processor with AMX has, needs no tiles of zeros and has
  * its sums in registers. Its own operands are of another form, so what packs and what multiplies
  * asks alike. */
-static int is_shallow(int bits, uint32_t k) { return bits == 14 && k <= STEP / 2; }
+static int is_shallow(int bits, uint32_t k) { return width_of(bits) == 14 && k <= STEP / 2; }
 
 static size_t qn_cpu_size_int_amx(int bits, uint32_t k) {
     if (is_shallow(bits, k))
-        return (qn__cpu_integers_vnni.size(bits, k) + 63) / 64 * 64;
-    return steps_of(k) * step_size(bits) + filled_size(steps_of(k));
+        return (qn__cpu_integers_vnni.size(width_of(bits), k) + 63) / 64 * 64;
+    return steps_of(k) * left_step_size(bits) + filled_size(steps_of(k));
 }
 
 static void qn_cpu_greatest_int_amx(uint32_t rows, uint32_t k, const float *from, size_t stride,
@@ -638,20 +551,41 @@ static void qn_cpu_left_bytes_items_int_amx(int bits, uint32_t count, const uint
                         to);
 }
 
+static void qn_cpu_left_raw_int_amx(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
+                                    void *to) {
+    if (is_shallow(bits, k)) {
+        float whole[STEP / 2 * WIDE];
+        raw_wholes_of_rows(rows, k, from, whole);
+        qn__cpu_integers_vnni.left(bits, rows, k, whole, WIDE * WIDE, NULL, ones, to);
+    } else
+        pack_raw(BYTES_14, rows, k, from, to);
+}
+
+static void qn_cpu_left_raw_items_int_amx(int bits, uint32_t count, const uint32_t *list,
+                                          const uint8_t *from, size_t block, void *to) {
+    if (is_shallow(bits, count)) {
+        float whole[STEP / 2 * WIDE];
+        raw_wholes_of_items(count, list, from, block, whole);
+        qn__cpu_integers_vnni.left_items(bits, count, in_order, ones, NULL, whole, to);
+    } else
+        pack_raw_items(BYTES_14, count, list, from, block, to);
+}
+
 static void qn_cpu_product_int_amx(int bits, uint32_t rows, uint32_t k, const void *left,
                                    uint32_t panels, const void *right, const float *row,
                                    const float *column, const float *start, float *c,
                                    size_t c_stride) {
     if (is_shallow(bits, k)) {
-        qn__cpu_integers_vnni.product(bits, rows, k, left, panels, right, row, column, start, c,
-                                      c_stride);
+        qn__cpu_integers_vnni.product(width_of(bits), rows, k, left, panels, right, row, column,
+                                      start, c, c_stride);
         return;
     }
     const job j = {.form = column ? FORM_COLUMN : FORM_PLAIN,
                    .rows = rows,
                    .steps = steps_of(k),
                    .panels = panels,
-                   .size = qn_cpu_size_int_amx(bits, k),
+                   .left_size = qn_cpu_size_int_amx(bits, k),
+                   .size = qn_cpu_size_int_amx(width_of(bits), k),
                    .left = left,
                    .right = right,
                    .factor = row,
@@ -666,7 +600,8 @@ static void qn_cpu_outer_int_amx(int bits, uint32_t k, uint32_t blocks, const vo
                                  uint32_t panels, const void *right, qn__whole how, double factor,
                                  void *out) {
     if (is_shallow(bits, k)) {
-        qn__cpu_integers_vnni.outer(bits, k, blocks, left, panels, right, how, factor, out);
+        qn__cpu_integers_vnni.outer(width_of(bits), k, blocks, left, panels, right, how, factor,
+                                    out);
         return;
     }
     const job j = {.form = how == QN__WHOLE_FLOAT     ? FORM_FLOAT
@@ -675,13 +610,14 @@ static void qn_cpu_outer_int_amx(int bits, uint32_t k, uint32_t blocks, const vo
                    .rows = blocks * WIDE,
                    .steps = steps_of(k),
                    .panels = panels,
-                   .size = qn_cpu_size_int_amx(bits, k),
+                   .left_size = qn_cpu_size_int_amx(bits, k),
+                   .size = qn_cpu_size_int_amx(width_of(bits), k),
                    .left = left,
                    .right = right,
                    .adds = how == QN__WHOLE_ADD,
                    .scale = factor,
                    .out = out};
-    run_job(bits == 14 ? WORDS : bits, &j);
+    run_job(bits == 14 ? WORDS : bits == BYTES_14 ? BYTES_WORDS : bits, &j);
 }
 
 const qn__cpu_integers qn__cpu_integers_amx = {
@@ -698,6 +634,8 @@ const qn__cpu_integers qn__cpu_integers_amx = {
     .greatest_bytes = qn_cpu_greatest_bytes_int_amx,
     .left_bytes = qn_cpu_left_bytes_int_amx,
     .left_bytes_items = qn_cpu_left_bytes_items_int_amx,
+    .left_raw = qn_cpu_left_raw_int_amx,
+    .left_raw_items = qn_cpu_left_raw_items_int_amx,
     .product = qn_cpu_product_int_amx,
     .outer = qn_cpu_outer_int_amx,
 };

@@ -52,6 +52,49 @@ static void multiply(const qn__cpu_integers *table, int bits, const float *a, co
     table->outer(bits, DEPTH, 1, to->left, 1, to->right, QN__WHOLE_INTEGER, 1, to->outer);
 }
 
+/* The same with bytes on the left, in the same panels as floats are. */
+static void multiply_raw(const qn__cpu_integers *table, int bits, const uint8_t *a, const float *b,
+                         trial *to) {
+    const int width = bits | QN__OF_BYTES;
+    uint8_t bytes[SIDE][DEPTH];
+    const uint8_t *row[SIDE];
+    uint32_t list[DEPTH];
+    float ones[DEPTH], start[SIDE] = {0};
+    for (uint32_t i = 0; i < DEPTH; ++i) {
+        list[i] = i;
+        ones[i] = 1.0f;
+        for (uint32_t r = 0; r < SIDE; ++r)
+            bytes[r][i] = a[i / SIDE * CELLS + r * SIDE + i % SIDE];
+    }
+    for (uint32_t r = 0; r < SIDE; ++r)
+        row[r] = bytes[r];
+    table->left_raw(bits, SIDE, DEPTH, row, to->left);
+    table->right(bits, DEPTH, b, ones, to->right);
+    table->product(width, SIDE, DEPTH, to->left, 1, to->right, ones, ones, start, to->product,
+                   CELLS);
+    table->left_raw_items(bits, DEPTH, list, a, CELLS, to->left);
+    table->right_items(bits, DEPTH, list, ones, NULL, b, to->right);
+    table->outer(width, DEPTH, 1, to->left, 1, to->right, QN__WHOLE_INTEGER, 1, to->outer);
+}
+
+static int are_same(const trial *a, const trial *b) {
+    return memcmp(a->product, b->product, sizeof a->product) == 0 &&
+           memcmp(a->outer, b->outer, sizeof a->outer) == 0;
+}
+
+/* Bytes from 0 to 255 in the place of the left integers. */
+static int bytes_agree(const qn__cpu_integers *table, int bits, float *a, const float *b) {
+    uint8_t bytes[FLOATS];
+    trial expected, found;
+    for (uint32_t i = 0; i < FLOATS; ++i) {
+        bytes[i] = (uint8_t)(i % 7 == 0 ? 255 : i * 37);
+        a[i] = (float)bytes[i];
+    }
+    multiply(&qn__cpu_integers_scalar, bits, a, b, &expected);
+    multiply_raw(table, bits, bytes, b, &found);
+    return are_same(&expected, &found);
+}
+
 int qn__cpu_integers_agree(const qn__cpu_integers *table) {
     float a[FLOATS], b[FLOATS];
     trial expected, found;
@@ -62,8 +105,9 @@ int qn__cpu_integers_agree(const qn__cpu_integers *table) {
         fill(bits, 2, b);
         multiply(&qn__cpu_integers_scalar, bits, a, b, &expected);
         multiply(table, bits, a, b, &found);
-        if (memcmp(expected.product, found.product, sizeof found.product) != 0 ||
-            memcmp(expected.outer, found.outer, sizeof found.outer) != 0)
+        if (!are_same(&expected, &found))
+            return 0;
+        if (bits > 7 && table->left_raw && !bytes_agree(table, bits, a, b))
             return 0;
     }
     return 1;

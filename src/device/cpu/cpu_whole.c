@@ -186,10 +186,11 @@ void qn__cpu_whole_product(const qn__cpu_pass *pass, uint32_t layer, uint32_t fi
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_whole *whole = &l->whole;
+    const int width = qn__cpu_width(pass, layer);
+    const size_t size = w->kernels->fixed->size(width, l->layer->in);
     w->kernels->fixed->product(
-        w->bits, rows, l->layer->in,
-        (const char *)whole->input.left + first / QN__PANEL * whole->right_size, panels,
-        (const char *)whole->right + panel * whole->right_size, whole->input.factor + first,
+        width, rows, l->layer->in, (const char *)whole->input.left + first / QN__PANEL * size,
+        panels, (const char *)whole->right + panel * whole->right_size, whole->input.factor + first,
         whole->factor + (size_t)panel * QN__PANEL, l->bias + (size_t)panel * QN__PANEL,
         l->output + panel * pass->stride + (size_t)first * QN__PANEL, pass->stride);
 }

@@ -108,6 +108,12 @@ void qn__cpu_whole_fetched(const qn__worker *worker, uint32_t first, uint32_t ro
 /* Whether the items of a feed become operands without floats. Their bytes are then kept in blocks
  * of 16 items: for each panel of features a row of 16 bytes for each item. */
 int qn__cpu_from_bytes(const qn__worker *worker, const qn__feed *feed);
+/* Whether they are operands as they are: bytes times a power of two, which are 8-bit integers in
+ * whatever block they stand. Then all blocks have the factor qn__cpu_raw_factor, exactly. */
+int qn__cpu_is_raw(const qn__worker *worker, const qn__feed *feed);
+float qn__cpu_raw_factor(qn__scale scale);
+/* What tables are asked for with a layer's inputs on the left: bits, and QN__OF_BYTES. */
+int qn__cpu_width(const struct qn__cpu_pass *pass, uint32_t layer);
 /* Bytes of one block. */
 size_t qn__cpu_bytes_block(const qn__worker *worker);
 /* What such a feed's bytes become. */

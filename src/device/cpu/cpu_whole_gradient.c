@@ -13,6 +13,7 @@
  */
 #include "device/cpu/cpu_worker.h"
 #include "num/sums.h"
+#include <math.h>
 #include <string.h>
 
 enum { SPARE = 4 /* a layer's operands have room for so many times the items of a batch */ };
@@ -51,14 +52,20 @@ static uint8_t doublings_of(double most, int32_t largest) {
     return times;
 }
 
+/* Of what is bytes themselves, whatever they are; nothing else has its factor. */
+static int32_t raw_exponent(const qn__worker *w) {
+    return ilogbf(qn__cpu_raw_factor(w->program->scale));
+}
+
 /* Looks at the grain of `items` items from `first` on. Returns a bound of its |N|; 0: there is
  * nothing to add. */
 static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first, uint32_t items,
                    qn__cpu_grain *grain) {
     const qn__worker *w = pass->worker;
+    const int raw = l == w->layer && qn__cpu_is_raw(w, pass->batch->feed);
     const uint32_t greatest[2] = {greatest_of(items, l->whole.input.greatest + first),
                                   greatest_of(items, l->whole.error.greatest + first)};
-    const int32_t ta = qn__block_exponent(w->bits, greatest[0]);
+    const int32_t ta = raw ? raw_exponent(w) : qn__block_exponent(w->bits, greatest[0]);
     const int32_t td = qn__block_exponent(w->bits, greatest[1]);
     const int32_t largest = w->kernels->fixed->largest(w->bits, pass->items);
     float factor[2], inverse[2];
@@ -66,12 +73,14 @@ static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t fi
     if (ta == QN__NOT_FINITE || td == QN__NOT_FINITE)
         return 0;
     qn__cpu_block_scales(w->bits, 2, greatest, factor, inverse);
+    if (raw)
+        inverse[0] = 1 / qn__cpu_raw_factor(w->program->scale);
     const double input = most_of(greatest[0], inverse[0]), error = most_of(greatest[1], inverse[1]);
     *grain = (qn__cpu_grain){.exponent = ta + td,
                              .waits = input * error > 0,
                              .input = inverse[0],
                              .error = inverse[1],
-                             .input_room = doublings_of(input, largest),
+                             .input_room = raw ? 0 : doublings_of(input, largest),
                              .error_room = doublings_of(error, largest)};
     return items * input * error;
 }
@@ -264,32 +273,36 @@ static void pack_inputs(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint
     const uint32_t *list = plan->list + group->first, count = group->count;
     const float *inverse = plan->input_inverse + group->first;
     const uint8_t *doubled = group->inputs_doubled ? plan->input_doubled + group->first : NULL;
-    if (layer == 0 && qn__cpu_from_bytes(w, pass->batch->feed))
-        fixed->left_bytes_items(w->bits, count, list, inverse, doubled, w->digits,
-                                w->rows[w->current].bytes + (size_t)panel * QN__BYTE_PANEL,
+    const uint8_t *bytes =
+        layer ? NULL : w->rows[w->current].bytes + (size_t)panel * QN__BYTE_PANEL;
+    if (layer == 0 && qn__cpu_is_raw(w, pass->batch->feed))
+        fixed->left_raw_items(w->bits, count, list, bytes, qn__cpu_bytes_block(w), to);
+    else if (layer == 0 && qn__cpu_from_bytes(w, pass->batch->feed))
+        fixed->left_bytes_items(w->bits, count, list, inverse, doubled, w->digits, bytes,
                                 qn__cpu_bytes_block(w), to);
     else
         fixed->left_items(w->bits, count, list, inverse, doubled, floats_of(pass, layer, 0, panel),
                           to);
 }
 
-/* Where a panel of a group's operand begins. Panels of errors follow one another within a group, so
- * that one call multiplies several of them. */
-static char *place_of(const qn__worker *w, const qn__cpu_layer *l, const qn__cpu_grains *group,
+/* Where a panel of a group's operand begins. Panels follow one another within a group, so that one
+ * call multiplies several of them. */
+static char *place_of(const qn__cpu_pass *pass, uint32_t layer, const qn__cpu_grains *group,
                       int errors, uint32_t panel) {
-    const size_t size = w->kernels->fixed->size(w->bits, group->count);
-    return errors ? (char *)l->whole.error_items + l->out_panels * group->at + panel * size
-                  : (char *)l->whole.input_items + l->in_panels * group->at + panel * size;
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const int width = errors ? w->bits : qn__cpu_width(pass, layer);
+    const size_t at = panel * w->kernels->fixed->size(width, group->count);
+    return errors ? (char *)l->whole.error_items + l->out_panels * group->at + at
+                  : (char *)l->whole.input_items + l->in_panels * group->at + at;
 }
 
 /* All groups of one panel. */
 static void pack_panel(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint32_t layer,
                        int errors, uint32_t panel) {
-    const qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
     for (uint32_t g = 0; g < plan->groups && plan->packed; ++g) {
         const qn__cpu_grains *group = &plan->group[g];
-        void *to = place_of(w, l, group, errors, panel);
+        void *to = place_of(pass, layer, group, errors, panel);
         (errors ? pack_errors : pack_inputs)(pass, plan, layer, group, panel, to);
     }
 }
@@ -320,17 +333,18 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t 
     const qn__cpu_plan *plan = &l->whole.plan;
     const qn__cpu_grains *grains = &plan->group[group];
     const double factor = ldexp(1.0, grains->exponent - plan->shift);
+    const int width = qn__cpu_width(pass, layer);
     const size_t size = w->kernels->fixed->size(w->bits, grains->count);
     const char *left = core->operand, *right = left + size;
     if (plan->packed) {
-        left = place_of(w, l, grains, 0, at.in);
-        right = place_of(w, l, grains, 1, at.out);
+        left = place_of(pass, layer, grains, 0, at.in);
+        right = place_of(pass, layer, grains, 1, at.out);
     } else {
         pack_inputs(pass, plan, layer, grains, at.in, core->operand);
         for (uint32_t p = 0; p < at.panels; ++p)
             pack_errors(pass, plan, layer, grains, at.out + p,
                         (char *)core->operand + (1 + p) * size);
     }
-    w->kernels->fixed->outer(w->bits, grains->count, at.blocks, left, at.panels, right, how, factor,
+    w->kernels->fixed->outer(width, grains->count, at.blocks, left, at.panels, right, how, factor,
                              to);
 }

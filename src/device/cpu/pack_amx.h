@@ -11,6 +11,7 @@
 #ifndef QN_DEVICE_CPU_PACK_AMX_H
 #define QN_DEVICE_CPU_PACK_AMX_H
 
+#include "device/cpu/cpu_integers.h"
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +23,11 @@ enum {
     TILE = 1024, /* bytes of one */
     WIDE = 16,   /* rows of a tile, dwords of a row, floats of a vector */
     CALLED = 2,  /* panels ahead that are called to the caches */
-    WORDS = 16   /* in the place of a width: integers of 16 bits as two slices of 8 */
+    WORDS = 16,  /* in the place of a width: integers of 16 bits as two slices of 8 */
+
+    BYTES_14 = 14 | QN__OF_BYTES, /* a left operand of bytes themselves, by these */
+    BYTES_21 = 21 | QN__OF_BYTES,
+    BYTES_WORDS = WORDS | QN__OF_BYTES
 };
 
 /* A switch over the widths, so that the work behind it has them as constants. */
@@ -48,8 +53,12 @@ enum {
     } while (0)
 
 INLINE uint32_t steps_of(uint32_t k) { return (k + STEP - 1) / STEP; }
-INLINE uint32_t slices_of(int bits) { return (uint32_t)bits / 7; }
+INLINE int of_bytes(int bits) { return bits & QN__OF_BYTES; }
+INLINE int width_of(int bits) { return bits & ~QN__OF_BYTES; }
+INLINE uint32_t slices_of(int bits) { return (uint32_t)width_of(bits) / 7; }
 INLINE size_t step_size(int bits) { return (size_t)slices_of(bits) * TILE; }
+/* Of a left operand: bytes themselves are one slice. */
+INLINE size_t left_step_size(int bits) { return of_bytes(bits) ? TILE : step_size(bits); }
 
 /* Steps of a left operand that are not all zeros, in ascending order. */
 typedef struct filled {
@@ -60,7 +69,7 @@ INLINE size_t filled_size(uint32_t steps) {
     return (sizeof(filled) + steps * sizeof(uint32_t) + 63) / 64 * 64;
 }
 INLINE filled *filled_of(int bits, uint32_t steps, const void *left) {
-    return (filled *)((char *)left + steps * step_size(bits));
+    return (filled *)((char *)left + steps * left_step_size(bits));
 }
 INLINE void note(filled *list, uint32_t step, __m512i any) {
     list->step[list->count] = step;

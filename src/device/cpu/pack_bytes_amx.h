@@ -174,7 +174,55 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
     }
 }
 
+/* ------------------------------------------------------------------------------ as they are */
+
+INLINE void pack_raw(const int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
+                     char *to) {
+    const uint32_t steps = steps_of(k);
+    const __m512i order = order_of_depths();
+    filled *list = filled_of(bits, steps, to);
+    list->count = 0;
+    for (uint32_t i = 0; i < steps; ++i, to += TILE) {
+        const __mmask64 there = bytes_below(i * STEP, k);
+        __m512i any = _mm512_setzero_si512();
+        for (uint32_t r = 0; r < WIDE; ++r) {
+            __m512i v = _mm512_setzero_si512();
+            if (r < rows)
+                v = _mm512_maskz_loadu_epi8(there, from[r] + i * STEP);
+            _mm512_store_si512(to + (size_t)r * 64, _mm512_permutexvar_epi8(order, v));
+            any = _mm512_or_si512(any, v);
+        }
+        note(list, i, any);
+    }
+}
+
+INLINE void pack_raw_items(const int bits, uint32_t count, const uint32_t *list,
+                           const uint8_t *from, size_t block, char *to) {
+    const uint32_t steps = steps_of(count);
+    filled *noted = filled_of(bits, steps, to);
+    noted->count = 0;
+    for (uint32_t i = 0; i < steps; ++i, to += TILE)
+        note(noted, i, turn_bytes(i * STEP, count, list, from, block, to));
+}
+
 /* ------------------------------------------------------------------ at most half a step of them */
+
+INLINE void raw_wholes(__m128i bytes_16, float *to) {
+    _mm512_storeu_ps(to, _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes_16)));
+}
+
+INLINE void raw_wholes_of_items(uint32_t count, const uint32_t *list, const uint8_t *from,
+                                size_t block, float *to) {
+    for (uint32_t t = 0; t < count; ++t)
+        raw_wholes(bytes_of_item(t, count, list, from, block), to + (size_t)t * WIDE);
+}
+
+INLINE void raw_wholes_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *from, float *to) {
+    for (uint32_t r = 0; r < rows; ++r)
+        for (uint32_t at = 0; at < k; at += WIDE)
+            raw_wholes(_mm_maskz_loadu_epi8(lanes(at, k), from[r] + at),
+                       to + (at / WIDE * WIDE + (size_t)r) * WIDE);
+}
 
 /* What 16 bytes become, as floats. */
 INLINE void wholes(const looked_up *l, __m128i bytes_16, float *to) {
