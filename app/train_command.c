@@ -67,6 +67,13 @@ static int check_flags(const train_flags *f, const arguments *given) {
     return -1;
 }
 
+/* Bytes by what their integers hold exactly, where these are as wide as bytes. */
+static const char *usual_scale(const char *arith, const qn_data *train) {
+    if (qn_data_type_of(train) != QN_U8)
+        return "standard";
+    return arith && (strcmp(arith, "i14") == 0 || strcmp(arith, "i21") == 0) ? "fraction" : "unit";
+}
+
 /* Fills the recipe from the flags. `model` is room for the default network's text. */
 static void fill_recipe(const train_flags *f, const arguments *given, const sources *from,
                         char *model, size_t size, qn_train_options *o) {
@@ -78,7 +85,7 @@ static void fill_recipe(const train_flags *f, const arguments *given, const sour
     o->loss = f->loss;
     o->optimizer = f->optimizer;
     o->init = f->init;
-    o->scale = f->scale ? f->scale : qn_data_type_of(from->train) == QN_U8 ? "unit" : "standard";
+    o->scale = f->scale ? f->scale : usual_scale(f->arith, from->train);
     o->schedule = f->schedule;
     o->rate = options_given(&train_command, given, "lr") || !adam ? f->rate : 0.001f;
     o->momentum =

@@ -30,7 +30,7 @@ const option train_options[] = {
      .choices = "none|unit|fraction|standard",
      .help = "unit: bytes / 255; fraction: bytes / 256, which i14 and i21 hold exactly; standard: "
              "each feature to mean 0 and deviation 1",
-     .fallback = "unit for bytes, standard for other numbers"},
+     .fallback = "for bytes unit, with i14 and i21 fraction; standard for other numbers"},
 
     {.heading = "Network",
      .name = "model",

@@ -16,6 +16,7 @@ import tempfile
 import common
 
 ARITHMETICS = ["f32", "i21", "i14", "i7"]
+BYTES = ["--scale", "unit"]  # alike for all, and what no integers hold exactly
 TABLE = ["--scale", "standard", "--label", "last", "--valid", "0.3"]
 
 
@@ -23,7 +24,7 @@ def mnist(files):
     return [
         "--data", files["train-images"], "--labels", files["train-labels"],
         "--test", files["test-images"], "--test-labels", files["test-labels"],
-        "--model", common.MODEL, "--lr", "0.1", "--momentum", "0.9", "--epochs", "10",
+        "--model", common.MODEL, "--lr", "0.1", "--momentum", "0.9", "--epochs", "10", *BYTES,
     ]  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def digits(scratch):
         common.call([common.quern_path(), *words, "-o", scratch / f"{name}.csv"], 1)
     words = ["--data", scratch / "train.csv", "--test", scratch / "test.csv", "--epochs", "5"]
     said = "20,000 synthetic digits and 5,000 to test with"
-    return [*words, "--model", common.MODEL, "--momentum", "0.9"], said
+    return [*words, "--model", common.MODEL, "--momentum", "0.9", *BYTES], said
 
 
 def cancer(scratch):

@@ -36,7 +36,8 @@ def words_of(name, files):
 
 # ---------------------------------------------------------------- one run, many processors
 
-@pytest.mark.parametrize("name", ["i7-adamw", "i14-batch-50-grain-7", "i21-batch-300-grain-1"])
+@pytest.mark.parametrize("name", ["i7-adamw", "i14-batch-50-grain-7", "i21-batch-300-grain-1",
+                                  "i14-bytes-fraction"])
 def test_every_instruction_set_in_one_run(name, quern, files, tmp_path):
     """A rank for each that this machine has: scalar beside VNNI beside AMX, in every step, which
     has 8 grains or more."""
@@ -53,6 +54,16 @@ def test_ranks(count, quern, files, tmp_path):
     ranks.run(quern, count, *words_of("i14-batch-50-grain-7", files), "--quiet", "-o",
               tmp_path / "m")
     assert recipes.sha256(tmp_path / "m") == recipes.table()["i14-batch-50-grain-7"]
+
+
+@pytest.mark.parametrize("arith, data, scale", [
+    ("f32", "csv", "unit"), ("i7", "csv", "unit"), ("i14", "csv", "fraction"),
+    ("i21", "csv", "fraction"), ("i14", "decimals", "standard")])
+def test_usual_scale(arith, data, scale, run_quern, files, tmp_path):
+    """Bytes are scaled so that the integers hold them, where they can."""
+    done = run_quern("train", "--data", files[data], "--arith", arith, "--epochs", "1", "--model",
+                     "dense 10 softmax", "-o", tmp_path / "m")
+    assert f" scale {scale}, " in done.stderr + done.stdout
 
 
 # ---------------------------------------------------------------- killed, and gone on elsewhere
