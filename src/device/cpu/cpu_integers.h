@@ -18,7 +18,11 @@
 
 enum {
     QN__BYTE_BLOCKS = 9, /* exponents that blocks of bytes have: those of 1 to 255 */
-    QN__OF_BYTES = 32    /* added to a width: the left operand is bytes themselves, 0 to 255 */
+    /* Added to a width: the left operand is bytes themselves, 0 to 255. And in a sum over items by
+     * bytes: integers on the right that are doubled may have a magnitude up to QN__WIDEST. */
+    QN__OF_BYTES = 32,
+    QN__WIDE = 64,
+    QN__WIDEST = (1 << 23) - 1
 };
 
 /* What becomes of the exact integers N of an outer product. */
@@ -54,7 +58,8 @@ static inline uint32_t qn__cpu_digits_at(const qn__cpu_digits *digits, float inv
 typedef struct qn__cpu_integers {
     const char *name;
 
-    /* Bytes of a block of 16 rows or of a panel of 16 columns; with QN__OF_BYTES of a block. */
+    /* Bytes of a block of 16 rows or of a panel of 16 columns; with QN__OF_BYTES of a block
+     * of bytes. */
     size_t (*size)(int bits, uint32_t k);
 
     /* greatest[r] = bits of the greatest |from(r, c) * times[c]| over c < k (times NULL: of the
@@ -112,7 +117,8 @@ typedef struct qn__cpu_integers {
                              const uint8_t *from, size_t block, void *to);
 
     /* Left operands of bytes themselves, in blocks of size(bits | QN__OF_BYTES, k) bytes for
-     * products that are asked for with that width; 14 or 21 bits. NULL where a table has no better
+     * products that are asked for with that width; 14 or 21 bits, and QN__WIDE where the right
+     * operand and the product are. NULL where a table has no better
      * way than over the integers of their blocks. left_raw: element (r, c) is from[r][c].
      * left_raw_items: like left_bytes_items, the bytes as they are. */
     void (*left_raw)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from, void *to);

@@ -59,6 +59,7 @@ PUT(21)
 PUT(BYTES_14)
 PUT(BYTES_WORDS)
 PUT(BYTES_21)
+PUT(BYTES_LONGS)
 
 /* Rows `row` to `last` - 1 of the tiles' 16 each, as far as there are such. */
 INLINE void end_rows(const int bits, const job *j, const ending *e, uint32_t row, uint32_t last) {
@@ -79,6 +80,8 @@ INLINE void end_rows(const int bits, const job *j, const ending *e, uint32_t row
             put_BYTES_WORDS(j, e, tile, row - first, end);
         else if (bits == BYTES_21)
             put_BYTES_21(j, e, tile, row - first, end);
+        else if (bits == BYTES_LONGS)
+            put_BYTES_LONGS(j, e, tile, row - first, end);
         else
             put_21(j, e, tile, row - first, end);
         row = last < next ? last : next;
@@ -150,7 +153,7 @@ INLINE void step_7(const int pair, const int odd, const char *a, const char *b, 
             _tile_dpbssd(sum, 6, 7);                                                               \
     } while (0)
 
-/* The same of bytes in a tile and the lowest of two slices in 7. */
+/* The same of bytes in a tile and a slice in 7 that is not the highest. */
 #define LAST_OF_BYTES(words, sum, tile)                                                            \
     do {                                                                                           \
         if (words)                                                                                 \
@@ -233,21 +236,44 @@ INLINE void step_bytes(const int bits, const int blocks, const char *a, size_t n
     LAST_OF_BYTES(words, 5, 6);
 }
 
+/* One or two blocks of bytes by longs that are but words, whose second slice has the sign. */
+INLINE void step_bytes_by_words(const int blocks, const char *a, size_t next, const char *b) {
+    _tile_loadd(6, a, 64);
+    _tile_loadd(7, b + TILE, 64);
+    _tile_dpbusd(1, 6, 7);
+    _tile_loadd(7, b + 2 * TILE, 64);
+    _tile_dpbuud(2, 6, 7);
+    if (blocks == 1)
+        return;
+    _tile_loadd(6, a + next, 64);
+    _tile_dpbuud(5, 6, 7);
+    _tile_loadd(7, b + TILE, 64);
+    _tile_dpbusd(4, 6, 7);
+}
+
+/* The first step with longs that are more than words. */
+INLINE uint32_t first_longs(const job *j, const char *b) {
+    const filled *list = filled_of(LONGS, j->steps, b);
+    return list->count ? list->step[0] : j->steps;
+}
+
 /* One or two blocks of bytes by three slices. */
-INLINE void step_bytes_21(const int blocks, const char *a, size_t next, const char *b) {
+INLINE void step_bytes_by_three(const int bits, const int blocks, const char *a, size_t next,
+                                const char *b) {
+    const int wide = bits == BYTES_LONGS;
     _tile_loadd(6, a, 64);
     _tile_loadd(7, b, 64);
     _tile_dpbusd(0, 6, 7);
     _tile_loadd(7, b + TILE, 64);
-    _tile_dpbusd(1, 6, 7);
+    LAST_OF_BYTES(wide, 1, 6);
     _tile_loadd(7, b + 2 * TILE, 64);
-    _tile_dpbusd(2, 6, 7);
+    LAST_OF_BYTES(wide, 2, 6);
     if (blocks == 1)
         return;
     _tile_loadd(6, a + next, 64);
-    _tile_dpbusd(5, 6, 7);
+    LAST_OF_BYTES(wide, 5, 6);
     _tile_loadd(7, b + TILE, 64);
-    _tile_dpbusd(4, 6, 7);
+    LAST_OF_BYTES(wide, 4, 6);
     _tile_loadd(7, b, 64);
     _tile_dpbusd(3, 6, 7);
 }
@@ -271,12 +297,15 @@ INLINE void multiply(const int bits, const int tiles, const job *j, const part *
     const char *a = p->a, *b = p->b, *b2 = b + j->size;
     const uint32_t *step = p->back ? p->step + count - 1 : p->step;
     const ptrdiff_t next = p->back ? -1 : 1;
+    const uint32_t longs = bits == BYTES_LONGS ? first_longs(j, b) : 0;
     uint32_t row = 0;
     zero_sums();
     for (uint32_t i = 0; i < count; ++i, step += next) {
         const size_t at = *step * step_size(bits), own = *step * left_step_size(bits);
-        if (bits == BYTES_21)
-            step_bytes_21(tiles, a + own, j->left_size, b + at);
+        if (bits == BYTES_LONGS && *step < longs)
+            step_bytes_by_words(tiles, a + own, j->left_size, b + at);
+        else if (bits == BYTES_21 || bits == BYTES_LONGS)
+            step_bytes_by_three(bits, tiles, a + own, j->left_size, b + at);
         else if (of_bytes(bits))
             step_bytes(bits, tiles, a + own, j->left_size, b + at);
         else if (bits == 7 && i % 2)
@@ -417,6 +446,9 @@ static __attribute__((noinline)) void run_words(const job *j) { run(WORDS, j); }
 static __attribute__((noinline)) void run_21(const job *j) { run(21, j); }
 static __attribute__((noinline)) void run_bytes_14(const job *j) { run_of_bytes(BYTES_14, j); }
 static __attribute__((noinline)) void run_bytes_21(const job *j) { run_of_bytes(BYTES_21, j); }
+static __attribute__((noinline)) void run_bytes_longs(const job *j) {
+    run_of_bytes(BYTES_LONGS, j);
+}
 static __attribute__((noinline)) void run_bytes_words(const job *j) {
     run_of_bytes(BYTES_WORDS, j);
 }
@@ -434,6 +466,8 @@ static void run_job(int bits, const job *j) {
         run_bytes_words(j);
     else if (bits == BYTES_21)
         run_bytes_21(j);
+    else if (bits == BYTES_LONGS)
+        run_bytes_longs(j);
     else
         run_21(j);
 }
@@ -443,10 +477,13 @@ static void run_job(int bits, const job *j) {
  * asks alike. */
 static int is_shallow(int bits, uint32_t k) { return width_of(bits) == 14 && k <= STEP / 2; }
 
+/* The width that stands for one of cpu_integers.h. */
+static int own_width(int bits) { return bits & QN__WIDE ? LONGS | of_bytes(bits) : bits; }
+
 static size_t qn_cpu_size_int_amx(int bits, uint32_t k) {
     if (is_shallow(bits, k))
         return (qn__cpu_integers_vnni.size(width_of(bits), k) + 63) / 64 * 64;
-    return steps_of(k) * left_step_size(bits) + filled_size(steps_of(k));
+    return steps_of(k) * left_step_size(own_width(bits)) + filled_size(steps_of(k));
 }
 
 static void qn_cpu_greatest_int_amx(uint32_t rows, uint32_t k, const float *from, size_t stride,
@@ -617,7 +654,7 @@ static void qn_cpu_outer_int_amx(int bits, uint32_t k, uint32_t blocks, const vo
                    .adds = how == QN__WHOLE_ADD,
                    .scale = factor,
                    .out = out};
-    run_job(bits == 14 ? WORDS : bits == BYTES_14 ? BYTES_WORDS : bits, &j);
+    run_job(bits == 14 ? WORDS : bits == BYTES_14 ? BYTES_WORDS : own_width(bits), &j);
 }
 
 const qn__cpu_integers qn__cpu_integers_amx = {

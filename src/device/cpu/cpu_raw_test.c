@@ -60,7 +60,7 @@ static void fill_bytes(bench *b) {
 
 static void begin(bench *b, const qn__cpu_integers *table, int bits, int extreme, uint32_t rows,
                   uint32_t k, uint32_t panels) {
-    const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
+    const int32_t most = (INT32_C(1) << ((bits & ~QN__WIDE) - 1)) - 1;
     const size_t count = (size_t)panels * k * P;
     *b = (bench){.table = table,
                  .bits = bits,
@@ -145,10 +145,12 @@ static void product_case(const qn__cpu_integers *table, int bits, int extreme, u
 
 /* Here a row of the product is a feature, and depth t the item list[t]; items lie 16 to a block. */
 static void outer_case(const qn__cpu_integers *table, int bits, int extreme, uint32_t blocks,
-                       uint32_t items, uint32_t panels) {
+                       uint32_t items, uint32_t panels, int wide) {
     enum { SPACE = 48 };
     const size_t cells = (size_t)blocks * panels * P * P, block = (size_t)blocks * P * P + SPACE;
     const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
+    const int32_t largest = wide ? QN__WIDEST : table->largest(bits, items);
+    const int asked = wide ? bits | QN__WIDE : bits;
     uint8_t *table_of = room((items + P - 1) / P * block), *doubled = room(items), room_for = 0;
     uint32_t *list = room(items * sizeof *list);
     float *ones = room(items * sizeof *ones), *floats = room((size_t)items * P * sizeof *floats);
@@ -156,30 +158,32 @@ static void outer_case(const qn__cpu_integers *table, int bits, int extreme, uin
     double *sums = room(cells * sizeof *sums);
     float *rounded = room(cells * sizeof *rounded);
     bench b;
-    begin(&b, table, bits, extreme, blocks * P, items, panels);
-    while (room_for < 2 && most << (room_for + 1) <= table->largest(bits, items))
+    begin(&b, table, asked, extreme, blocks * P, items, panels);
+    while (most << (room_for + 1) <= largest)
         ++room_for;
     for (uint32_t t = 0; t < items; ++t) {
         list[t] = items - 1 - t; /* so item i is depth items - 1 - i */
         ones[t] = 1.0f;
         doubled[t] = (uint8_t)(extreme ? room_for : draw() % (room_for + 1u));
+        if (wide && bits == 14 && t < items / 2 && t / STEP % 3 < 2) /* words as a plan has them */
+            doubled[t] %= 3;
         for (uint32_t f = 0; f < blocks * P; ++f)
             table_of[list[t] / P * block + (size_t)f / P * P * P + list[t] % P * P + f % P] =
                 b.bytes[(size_t)f * items + t];
     }
     for (uint32_t i = 0; i < blocks; ++i)
-        table->left_raw_items(bits, items, list, table_of + (size_t)i * P * P, block,
+        table->left_raw_items(asked, items, list, table_of + (size_t)i * P * P, block,
                               (char *)b.packed[0] + i * b.size[0]);
     for (uint32_t p = 0; p < panels; ++p) {
         for (uint32_t t = 0; t < items; ++t)
             memcpy(floats + (size_t)list[t] * P, b.floats + ((size_t)p * items + t) * P,
                    P * sizeof *floats);
-        table->right_items(bits, items, list, ones, doubled, floats,
+        table->right_items(asked, items, list, ones, doubled, floats,
                            (char *)b.packed[1] + p * b.size[1]);
         for (uint32_t i = 0; i < items * P; ++i)
             b.right[(size_t)p * items * P + i] *= 1 << doubled[i / P];
     }
-    const int width = bits | QN__OF_BYTES;
+    const int width = asked | QN__OF_BYTES;
     table->outer(width, items, blocks, b.packed[0], panels, b.packed[1], QN__WHOLE_INTEGER, 0,
                  whole);
     table->outer(width, items, blocks, b.packed[0], panels, b.packed[1], QN__WHOLE_FIRST, 0x1p3,
@@ -194,8 +198,10 @@ static void outer_case(const qn__cpu_integers *table, int bits, int extreme, uin
         const int64_t n = sum_of(&b, at * P + r, p * P + c);
         if (whole[i] != n || rounded[i] != (float)n ||
             sums[i] != (double)n * 8 + rint((double)n / 4))
-            fail_msg("%s, %d bits, %u items: block %u, panel %u, row %u, column %u: %lld, not %lld",
-                     table->name, bits, items, at, p, r, c, (long long)whole[i], (long long)n);
+            fail_msg("%s, %d bits, wide %d, %u items: block %u, panel %u, row %u, column %u: %lld, "
+                     "not %lld",
+                     table->name, bits, wide, items, at, p, r, c, (long long)whole[i],
+                     (long long)n);
     }
     free(table_of);
     free(doubled);
@@ -213,17 +219,19 @@ static void conforms(const qn__cpu_integers *table, int bits) {
     for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d)
         for (uint32_t blocks = 1; blocks <= 7; blocks += 1 + (uint32_t)(d % 2)) {
             product_case(table, bits, 0, blocks * P - draw() % P, depths[d], 1 + draw() % 3);
-            outer_case(table, bits, 0, blocks, depths[d], 1 + draw() % 3);
+            for (int wide = 0; wide < 2; ++wide)
+                outer_case(table, bits, 0, blocks, depths[d], 1 + draw() % 3, wide);
         }
     /* At the bounds of the ways in which sums are brought together, and beyond them. */
     static const uint32_t bounds[] = {256, 320, 1024, 1088, 32768, 65536};
     for (size_t d = 0; d < sizeof bounds / sizeof *bounds; ++d)
         for (uint32_t blocks = 1; blocks <= 3; ++blocks) {
             product_case(table, bits, 1, blocks * P, bounds[d], 1);
-            outer_case(table, bits, 1, blocks, bounds[d], 1);
+            for (int wide = 0; wide < 2; ++wide)
+                outer_case(table, bits, 1, blocks, bounds[d], 1, wide);
         }
     product_case(table, bits, 0, 2 * P + 1, 2 * 32768 + 77, 1);
-    outer_case(table, bits, 0, 3, 32768 + 77, 1);
+    outer_case(table, bits, 0, 3, 32768 + 77, 1, bits == 14);
 }
 
 static void each_table(void **unused) {

@@ -41,6 +41,7 @@ typedef struct qn__cpu_grain {
     int waits;                      /* has something to add, and is in no group yet */
     float input, error;             /* inverses of its blocks */
     uint8_t input_room, error_room; /* how often their integers may be doubled */
+    uint8_t narrow_room;            /* and errors without QN__WIDE */
 } qn__cpu_grain;
 
 /* Grains whose items are multiplied as one. */
@@ -48,6 +49,7 @@ typedef struct qn__cpu_grains {
     uint32_t first, count; /* in the plan's list of items */
     int32_t exponent; /* of the sum; a grain's ta + td less how often its integers are doubled */
     int inputs_doubled, errors_doubled; /* some are */
+    int wide;                           /* errors more often than narrow ones may be */
     size_t at;                          /* of its operand in a panel's operands */
 } qn__cpu_grains;
 

@@ -7,6 +7,10 @@
  * in one operand or the other, since N * 2^s = (N * 2^(s - s')) * 2^s'; how large doubled integers
  * may be is the instruction set's affair. Where s < 0 each grain is rounded to units by itself.
  *
+ * Where the inputs are bytes themselves, which cannot be doubled, errors may be so much more often,
+ * at the price of a third slice (QN__WIDE): otherwise a step of few items mostly has more groups
+ * the longer a training lasts, since ever more grains have no large error.
+ *
  * All groups meet in doubles as long as bounds show that nothing is rounded there and no partial
  * leaves its range; otherwise each grain's integers are looked at one by one. The bounds are those
  * of the grains: |N| * 2^s of a group is at most the sum of them over its grains, doubled or not.
@@ -68,6 +72,7 @@ static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t fi
     const int32_t ta = raw ? raw_exponent(w) : qn__block_exponent(w->bits, greatest[0]);
     const int32_t td = qn__block_exponent(w->bits, greatest[1]);
     const int32_t largest = w->kernels->fixed->largest(w->bits, pass->items);
+    const int32_t widest = raw ? QN__WIDEST : largest;
     float factor[2], inverse[2];
     *grain = (qn__cpu_grain){.exponent = QN__NOT_FINITE};
     if (ta == QN__NOT_FINITE || td == QN__NOT_FINITE)
@@ -81,7 +86,8 @@ static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t fi
                              .input = inverse[0],
                              .error = inverse[1],
                              .input_room = raw ? 0 : doublings_of(input, largest),
-                             .error_room = doublings_of(error, largest)};
+                             .error_room = doublings_of(error, widest),
+                             .narrow_room = doublings_of(error, largest)};
     return items * input * error;
 }
 
@@ -132,6 +138,7 @@ static void add_grain(making *m, uint32_t index, int32_t doublings) {
     const uint8_t inputs = (uint8_t)(doublings - errors);
     grain->waits = 0;
     group->errors_doubled |= errors > 0;
+    group->wide |= errors > grain->narrow_room;
     group->inputs_doubled |= inputs > 0;
     for (uint32_t i = first; i < m->pass->items && i - first < size; ++i, ++m->items) {
         p->list[m->items] = i;
@@ -163,27 +170,29 @@ static void add_single(making *m, uint32_t grains, int all) {
     }
 }
 
-/* The lowest exponent from 0 on that waits; INT32_MAX when there is none. */
-static int32_t lowest_of(const making *m, uint32_t grains) {
+/* The lowest exponent from `from` on that waits; INT32_MAX when there is none. */
+static int32_t lowest_of(const making *m, uint32_t grains, int32_t from) {
     int32_t lowest = INT32_MAX;
     for (uint32_t g = 0; g < grains; ++g) {
         const qn__cpu_grain *grain = &m->plan->grain[g];
-        if (grain->waits && grain->exponent >= 0 && grain->exponent < lowest)
+        if (grain->waits && grain->exponent >= from && grain->exponent < lowest)
             lowest = grain->exponent;
     }
     return lowest;
 }
 
-/* Grains with exponents from 0 on: of what waits, the lowest one and all that can join it. */
+/* Grains with exponents from 0 on: of what waits, the lowest one and all that can join it, those
+ * that are doubled most often last, since few steps of AMX's products then have large integers. */
 static void add_neighbours(making *m, uint32_t grains) {
-    for (int32_t lowest; (lowest = lowest_of(m, grains)) < INT32_MAX;) {
+    for (int32_t lowest; (lowest = lowest_of(m, grains, 0)) < INT32_MAX;) {
         begin_group(m, lowest);
-        for (uint32_t g = 0; g < grains; ++g) {
-            const qn__cpu_grain *grain = &m->plan->grain[g];
-            if (grain->waits && grain->exponent >= lowest &&
-                grain->exponent - lowest <= grain->input_room + grain->error_room)
-                add_grain(m, g, grain->exponent - lowest);
-        }
+        for (int32_t own = lowest; own < INT32_MAX; own = lowest_of(m, grains, own + 1))
+            for (uint32_t g = 0; g < grains; ++g) {
+                const qn__cpu_grain *grain = &m->plan->grain[g];
+                if (grain->waits && grain->exponent == own &&
+                    own - lowest <= grain->input_room + grain->error_room)
+                    add_grain(m, g, own - lowest);
+            }
         end_group(m);
     }
 }
@@ -193,7 +202,8 @@ static int place_groups(const qn__worker *w, const qn__cpu_plan *plan, size_t ro
     size_t at = 0;
     for (uint32_t g = 0; g < plan->groups; ++g) {
         plan->group[g].at = at;
-        at += w->kernels->fixed->size(w->bits, plan->group[g].count);
+        at += w->kernels->fixed->size(w->bits | (plan->group[g].wide ? QN__WIDE : 0),
+                                      plan->group[g].count);
     }
     return at <= room;
 }
@@ -256,14 +266,21 @@ static const float *floats_of(const qn__cpu_pass *pass, uint32_t layer, int erro
     return (errors ? l->error : input) + panel * pass->stride;
 }
 
+/* What tables are asked for with a group's inputs, in products too, or with its errors. */
+static int width_of(const qn__cpu_pass *pass, uint32_t layer, const qn__cpu_grains *group,
+                    int errors) {
+    const int width = errors ? pass->worker->bits : qn__cpu_width(pass, layer);
+    return width | (group->wide ? QN__WIDE : 0);
+}
+
 static void pack_errors(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint32_t layer,
                         const qn__cpu_grains *group, uint32_t panel, void *to) {
     const qn__worker *w = pass->worker;
     const uint32_t *list = plan->list + group->first;
     const float *inverse = plan->error_inverse + group->first;
     const uint8_t *doubled = group->errors_doubled ? plan->error_doubled + group->first : NULL;
-    w->kernels->fixed->right_items(w->bits, group->count, list, inverse, doubled,
-                                   floats_of(pass, layer, 1, panel), to);
+    w->kernels->fixed->right_items(width_of(pass, layer, group, 1), group->count, list, inverse,
+                                   doubled, floats_of(pass, layer, 1, panel), to);
 }
 
 static void pack_inputs(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint32_t layer,
@@ -276,7 +293,8 @@ static void pack_inputs(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint
     const uint8_t *bytes =
         layer ? NULL : w->rows[w->current].bytes + (size_t)panel * QN__BYTE_PANEL;
     if (layer == 0 && qn__cpu_is_raw(w, pass->batch->feed))
-        fixed->left_raw_items(w->bits, count, list, bytes, qn__cpu_bytes_block(w), to);
+        fixed->left_raw_items(width_of(pass, layer, group, 0), count, list, bytes,
+                              qn__cpu_bytes_block(w), to);
     else if (layer == 0 && qn__cpu_from_bytes(w, pass->batch->feed))
         fixed->left_bytes_items(w->bits, count, list, inverse, doubled, w->digits, bytes,
                                 qn__cpu_bytes_block(w), to);
@@ -291,8 +309,8 @@ static char *place_of(const qn__cpu_pass *pass, uint32_t layer, const qn__cpu_gr
                       int errors, uint32_t panel) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const int width = errors ? w->bits : qn__cpu_width(pass, layer);
-    const size_t at = panel * w->kernels->fixed->size(width, group->count);
+    const size_t size = w->kernels->fixed->size(width_of(pass, layer, group, errors), group->count);
+    const size_t at = panel * size;
     return errors ? (char *)l->whole.error_items + l->out_panels * group->at + at
                   : (char *)l->whole.input_items + l->in_panels * group->at + at;
 }
@@ -333,8 +351,8 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t 
     const qn__cpu_plan *plan = &l->whole.plan;
     const qn__cpu_grains *grains = &plan->group[group];
     const double factor = ldexp(1.0, grains->exponent - plan->shift);
-    const int width = qn__cpu_width(pass, layer);
-    const size_t size = w->kernels->fixed->size(w->bits, grains->count);
+    const int width = width_of(pass, layer, grains, 0);
+    const size_t size = w->kernels->fixed->size(width_of(pass, layer, grains, 1), grains->count);
     const char *left = core->operand, *right = left + size;
     if (plan->packed) {
         left = place_of(pass, layer, grains, 0, at.in);

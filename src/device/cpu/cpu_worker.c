@@ -43,6 +43,11 @@ static void carve_plan(arena *a, const qn__program *p, qn__cpu_plan *plan) {
     plan->error_doubled = carve(a, items, 1);
 }
 
+/* The width whose operands of sums over items are the largest. */
+static int widest_items(const qn__worker *w) {
+    return w->bits | (w->kernels->fixed->left_raw ? QN__WIDE : 0);
+}
+
 /* The first layer's inputs are two, and the worker's. */
 static void carve_whole(arena *a, const qn__worker *w, uint32_t index) {
     const qn__program *p = w->program;
@@ -61,7 +66,7 @@ static void carve_whole(arena *a, const qn__worker *w, uint32_t index) {
     if (index)
         carve_rows(a, w, l->layer->in, &whole->input);
     carve_rows(a, w, l->layer->out, &whole->error);
-    whole->operands = qn__cpu_operands(fixed, w->bits, p->batch, p->grain);
+    whole->operands = qn__cpu_operands(fixed, widest_items(w), p->batch, p->grain);
     whole->input_items = carve(a, l->in_panels, whole->operands);
     whole->error_items = carve(a, l->out_panels, whole->operands);
     carve_plan(a, p, &whole->plan);
@@ -99,7 +104,7 @@ static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     const qn__layer *last = &p->layer[p->layers - 1];
     const size_t in = fixed->size(w->bits, last->in), out = fixed->size(w->bits, last->out);
     const size_t block = in > out ? in : out;
-    const size_t operands = (1 + QN__OUT_GROUP) * fixed->size(w->bits, p->batch);
+    const size_t operands = (1 + QN__OUT_GROUP) * fixed->size(widest_items(w), p->batch);
     core->operand = carve(a, block > operands ? block : operands, 1);
     carve_plan(a, p, &core->plan);
 }

@@ -7,7 +7,7 @@
  *
  * Behind its tiles a left operand has the list of its steps that are not all zeros, the only ones
  * that are multiplied: margins of images, and whatever else a block of sixteen rows does not use.
- */
+ * A right one of longs has there its steps with some that are more than words. */
 #ifndef QN_DEVICE_CPU_PACK_AMX_H
 #define QN_DEVICE_CPU_PACK_AMX_H
 
@@ -24,10 +24,12 @@ enum {
     WIDE = 16,   /* rows of a tile, dwords of a row, floats of a vector */
     CALLED = 2,  /* panels ahead that are called to the caches */
     WORDS = 16,  /* in the place of a width: integers of 16 bits as two slices of 8 */
+    LONGS = 24,  /* and of 24 bits as three */
 
     BYTES_14 = 14 | QN__OF_BYTES, /* a left operand of bytes themselves, by these */
     BYTES_21 = 21 | QN__OF_BYTES,
-    BYTES_WORDS = WORDS | QN__OF_BYTES
+    BYTES_WORDS = WORDS | QN__OF_BYTES,
+    BYTES_LONGS = LONGS | QN__OF_BYTES
 };
 
 /* A switch over the widths, so that the work behind it has them as constants. */
@@ -44,7 +46,9 @@ enum {
 /* The same for operands of a sum over items. */
 #define EACH_ITEM_WIDTH(bits, call, ...)                                                           \
     do {                                                                                           \
-        if ((bits) == 7)                                                                           \
+        if ((bits)&QN__WIDE)                                                                       \
+            call(LONGS, __VA_ARGS__);                                                              \
+        else if ((bits) == 7)                                                                      \
             call(7, __VA_ARGS__);                                                                  \
         else if ((bits) == 14)                                                                     \
             call(WORDS, __VA_ARGS__);                                                              \
@@ -76,6 +80,12 @@ INLINE void note(filled *list, uint32_t step, __m512i any) {
     list->count += _mm512_test_epi32_mask(any, any) != 0;
 }
 
+/* What the highest of three slices has beside the sign of the second: nothing in words. */
+INLINE __m512i beyond_words(const __m512i row[3]) {
+    const __m512i sign = _mm512_movm_epi8(_mm512_movepi8_mask(row[1]));
+    return _mm512_xor_si512(row[0], sign);
+}
+
 /* The lanes below `count` that are still to come. */
 INLINE __mmask16 lanes(uint32_t at, uint32_t count) {
     const uint32_t more = at < count ? count - at : 0;
@@ -88,7 +98,11 @@ INLINE __m512 magic(int bits) {
     return _mm512_set1_ps(0x1.8p23f + (bits == 14 ? 64 : bits == 21 ? 8256 : 0));
 }
 INLINE __m512i fixed(const int bits, __m512 v, __m512 inverse) {
-    return _mm512_castps_si512(_mm512_fmadd_ps(v, inverse, magic(bits)));
+    const __m512i u = _mm512_castps_si512(_mm512_fmadd_ps(v, inverse, magic(bits)));
+    return bits == LONGS ? _mm512_sub_epi32(u, _mm512_castps_si512(magic(bits))) : u;
+}
+INLINE __m512i fixed_zero(const int bits) {
+    return bits == LONGS ? _mm512_setzero_si512() : _mm512_castps_si512(magic(bits));
 }
 
 /* The same for q doubled some times more. Bits above the highest slice are of no importance. */
@@ -126,6 +140,13 @@ INLINE void slice(const int bits, const __m512i u[4], __m512i row[3]) {
     if (bits == WORDS) {
         row[0] = choose(0xff00ff00u, high, _mm512_srli_epi32(low, 8));
         row[1] = bytes(low, high);
+        return;
+    }
+    if (bits == LONGS) {
+        const __m512i above = choose(0xffff0000u, u[1], _mm512_srli_epi32(u[0], 16));
+        row[0] = bytes(above, choose(0xffff0000u, u[3], _mm512_srli_epi32(u[2], 16)));
+        row[1] = choose(0xff00ff00u, high, _mm512_srli_epi32(low, 8));
+        row[2] = bytes(low, high);
         return;
     }
     /* The seven bits above the lowest; of two slices, the eight that are left. */
@@ -251,7 +272,7 @@ INLINE void pack_right_turned(const int bits, uint32_t columns, uint32_t k, cons
 /* Vectors across the depth: depth t is the row t of a panel, or the row list[t]. `across` is the
  * inverse of each column, or NULL: then depth t has inverse[t]; it is doubled doubled[t] times. Of
  * a list the rows of the next step are called to the caches: a core other than this one may have
- * written them. Returns the bits that any of the rows has. */
+ * written them. Returns the bits that any of the rows has, of longs those beyond words. */
 INLINE __m512i pack_across(const int bits, const int whole, uint32_t at, uint32_t k,
                            const uint32_t *list, const float *inverse, const __m512 *across,
                            const uint8_t *doubled, const float *from, char *to) {
@@ -263,7 +284,7 @@ INLINE __m512i pack_across(const int bits, const int whole, uint32_t at, uint32_
         __m512i u[4], row[3];
         for (uint32_t i = 0; i < 4 * WIDE; i += WIDE) {
             __m512i *to_u = u + i / WIDE;
-            *to_u = _mm512_castps_si512(magic(bits));
+            *to_u = fixed_zero(bits);
             if (!whole && first + i >= k)
                 continue;
             if (list)
@@ -275,7 +296,7 @@ INLINE __m512i pack_across(const int bits, const int whole, uint32_t at, uint32_
         }
         slice(bits, u, row);
         put_row(bits, row, to);
-        any = either(bits, any, row);
+        any = bits == LONGS ? _mm512_or_si512(any, beyond_words(row)) : either(bits, any, row);
     }
     return any;
 }
@@ -301,20 +322,20 @@ INLINE __m512i pack_item_step(const int bits, uint32_t at, uint32_t count, const
     return pack_across(bits, 0, at, count, items, inverse, NULL, doubled, from, to);
 }
 
-/* An operand of a sum over items; a left one is turned and has its list. */
+/* An operand of a sum over items; a left one is turned and has its list, as longs have theirs. */
 INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, const float *inverse,
                        const uint8_t *doubled, const float *from, const int left, char *to) {
     const uint32_t steps = steps_of(count);
     filled *list = filled_of(bits, steps, to);
-    if (left)
+    if (left || bits == LONGS)
         list->count = 0;
     for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
         const __m512i any =
             pack_item_step(bits, i * STEP, count, items, inverse, doubled, from, to);
-        if (!left)
-            continue;
-        turn_tiles(bits, to);
-        note(list, i, any);
+        if (left)
+            turn_tiles(bits, to);
+        if (left || bits == LONGS)
+            note(list, i, any);
     }
 }
 

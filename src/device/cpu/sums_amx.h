@@ -44,7 +44,7 @@ INLINE __m512i sum_7(const sums *s, uint32_t row) {
 }
 
 /* Of two slices of so many bits: high * 2^(2 * slice) + low, low from 0 to 2^(2 * slice) - 1. */
-INLINE int slice_of(int bits) { return width_of(bits) == WORDS ? 8 : 7; }
+INLINE int slice_of(int bits) { return width_of(bits) == WORDS || width_of(bits) == LONGS ? 8 : 7; }
 INLINE void sum_two(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i *high,
                     __m512i *low) {
     const __m512i middle = part_row(s, 1, row);
@@ -80,6 +80,15 @@ INLINE int is_shortest(int bits, uint32_t steps) {
 }
 INLINE __m512i sum_shortest(const sums *s, uint32_t row) {
     return _mm512_add_epi32(_mm512_slli_epi32(part_row(s, 0, row), 8), part_row(s, 1, row));
+}
+
+/* The same of bytes by longs: high * 2^23 + low, low below 2^23. */
+INLINE void sum_longs(uint32_t steps, const sums *s, uint32_t row, __m512i *high, __m512i *low) {
+    __m512i above, below;
+    sum_two(BYTES_LONGS, steps, s, row, &above, &below);
+    const __m512i rest = _mm512_slli_epi32(_mm512_and_si512(above, _mm512_set1_epi32(127)), 16);
+    *high = _mm512_srai_epi32(above, 7);
+    *low = _mm512_or_si512(rest, below);
 }
 
 INLINE __m512i low_half(__m512i a) { return _mm512_cvtepi32_epi64(_mm512_castsi512_si256(a)); }
@@ -171,6 +180,12 @@ INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t 
         __m512i high, low;
         sum_bytes(bits, s, row, &high, &low);
         return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), by, _mm512_cvtepi32_ps(low));
+    }
+    if (bits == BYTES_LONGS && steps <= longest(bits)) {
+        __m512i high, low;
+        sum_longs(steps, s, row, &high, &low);
+        return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), _mm512_set1_ps(0x1p23f),
+                               _mm512_cvtepi32_ps(low));
     }
     if ((bits == 14 || bits == WORDS) && steps <= SHORT) {
         const __m512 by = _mm512_set1_ps((float)(1 << 2 * slice_of(bits)));
