@@ -20,7 +20,11 @@
  * each operand, and the products come in an order in which one of them changes each time. So a step
  * takes nine loads for its eight products, and six tiles that are not the same. To bring the sums
  * of a tile of results together takes other parts of the core about as long as some steps of
- * products: that is done row by row between the steps of the next tiles. */
+ * products: that is done row by row between the steps of the next tiles.
+ *
+ * Panels that are deep come from the third cache. While a pair of them multiplies, its blocks call
+ * the next pair to the second one, evenly: as many lines wait for the third cache as there are
+ * buffers in a core, and what the second one has for the tiles goes through the same buffers. */
 #include "device/cpu/cpu_integers.h"
 #include "device/cpu/pack_amx.h"
 #include "device/cpu/pack_bytes_amx.h"
@@ -31,6 +35,13 @@ static const uint8_t configuration[64] __attribute__((aligned(64))) = {
     [0] = 1,   [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64,
     [26] = 64, [28] = 64, [30] = 64, [48] = 16, [49] = 16, [50] = 16,
     [51] = 16, [52] = 16, [53] = 16, [54] = 16, [55] = 16};
+
+enum {
+    LINE = 64,     /* bytes */
+    DEEP = 16,     /* steps of a panel from which on the next ones are called */
+    PRODUCTS = 8,  /* of a step of 14 bits by a pair of panels, 4 * TILE bytes */
+    CALLED_BY = 8, /* blocks that call a pair, where each product calls one line */
+};
 
 /* Between these two the thread has tiles; outside of them they are as at the start of the program,
  * and nobody saves them with the thread's registers. What the tiles are loaded from is memory whose
@@ -144,6 +155,12 @@ INLINE void step_7(const int pair, const int odd, const char *a, const char *b, 
         _tile_dpbssd(3, 6, 7);
 }
 
+/* What a product of a step calls to the second cache: so many lines of what is at `from`. */
+INLINE void call(const uint32_t calls, uintptr_t from, uint32_t product) {
+    for (uint32_t i = 0; i < calls; ++i)
+        _mm_prefetch((const char *)(from + (product * calls + i) * LINE), _MM_HINT_T1);
+}
+
 /* The tiles 6 and 7, to those of a sum; `other` takes bytes without a sign. */
 #define DOT(other_too, other, sum)                                                                 \
     do {                                                                                           \
@@ -163,28 +180,37 @@ INLINE void step_7(const int pair, const int odd, const char *a, const char *b, 
     } while (0)
 
 /* Of two slices: highest, both mixed, lowest. Of words the lower slice has no sign. */
-INLINE void step_two(const int bits, const int pair, const char *a, const char *b, const char *b2) {
+INLINE void step_two(const int bits, const int pair, const uint32_t calls, const char *a,
+                     const char *b, const char *b2, uintptr_t called) {
     const int words = bits == WORDS;
     _tile_loadd(6, a, 64);
     _tile_loadd(7, b, 64);
     _tile_dpbssd(0, 6, 7);
+    call(calls, called, 0);
     _tile_loadd(7, b + TILE, 64);
     DOT(words, _tile_dpbsud, 1);
+    call(calls, called, 1);
     if (pair) {
         _tile_loadd(7, b2, 64);
         _tile_dpbssd(3, 6, 7);
+        call(calls, called, 2);
         _tile_loadd(7, b2 + TILE, 64);
         DOT(words, _tile_dpbsud, 4);
+        call(calls, called, 3);
         _tile_loadd(6, a + TILE, 64);
         DOT(words, _tile_dpbuud, 5);
+        call(calls, called, 4);
         _tile_loadd(7, b2, 64);
         DOT(words, _tile_dpbusd, 4);
+        call(calls, called, 5);
         _tile_loadd(7, b + TILE, 64);
     } else
         _tile_loadd(6, a + TILE, 64);
     DOT(words, _tile_dpbuud, 2);
+    call(calls, called, 6);
     _tile_loadd(7, b, 64);
     DOT(words, _tile_dpbusd, 1);
+    call(calls, called, 7);
 }
 
 /* Three tiles are left for the operands. */
@@ -285,12 +311,13 @@ typedef struct part {
     const uint32_t *step;
     uint32_t count;
     int back;
+    uintptr_t called; /* what it calls, where it does */
 } part;
 
 /* The sums of a part. All rows of the tiles before are ended before the sums are stored, which may
  * take the place of theirs. */
-INLINE void multiply(const int bits, const int tiles, const job *j, const part *p, sums *to,
-                     ending *e) {
+INLINE void multiply(const int bits, const int tiles, const uint32_t calls, const job *j,
+                     const part *p, sums *to, ending *e) {
     const int pair = tiles == 2;
     const uint32_t rows = e->tiles * WIDE, count = p->count;
     const uint32_t share = count ? (rows + count - 1) / count : 0;
@@ -298,6 +325,7 @@ INLINE void multiply(const int bits, const int tiles, const job *j, const part *
     const uint32_t *step = p->back ? p->step + count - 1 : p->step;
     const ptrdiff_t next = p->back ? -1 : 1;
     const uint32_t longs = bits == BYTES_LONGS ? first_longs(j, b) : 0;
+    uintptr_t called = p->called;
     uint32_t row = 0;
     zero_sums();
     for (uint32_t i = 0; i < count; ++i, step += next) {
@@ -313,12 +341,13 @@ INLINE void multiply(const int bits, const int tiles, const job *j, const part *
         else if (bits == 7)
             step_7(pair, 0, a + at, b + at, b2 + at);
         else if (slices_of(bits) == 2)
-            step_two(bits, pair, a + at, b + at, b2 + at);
+            step_two(bits, pair, calls, a + at, b + at, b2 + at, called);
         else
             step_21(a + at, b + at);
         const uint32_t last = row + share < rows ? row + share : rows;
         end_rows(bits, j, e, row, last);
         row = last;
+        called += (uintptr_t)calls * PRODUCTS * LINE;
     }
     end_rows(bits, j, e, row, rows);
     e->tiles = 0;
@@ -371,19 +400,24 @@ INLINE int are_alike(const int lists, const filled *const *list) {
 
 /* Blocks from `block` on by panels from `panel` on: `tiles` blocks of bytes by one panel, or else
  * one block by so many. All sums of what is deeper than longest() move to 64 bits, chunk by chunk.
- * `back`: from the last step to the first. */
-INLINE void tiles_by(const int bits, const int tiles, const job *j, uint32_t block, uint32_t panel,
-                     int back, sums *s, ending *e) {
+ * `back`: from the last step to the first. Each block calls its share of what stands behind the
+ * panels: the next ones, of this task or mostly of the next. */
+INLINE void tiles_by(const int bits, const int tiles, const uint32_t calls, const job *j,
+                     uint32_t block, uint32_t panel, int back, sums *s, ending *e) {
     const int lists = of_bytes(bits) ? tiles : 1;
     const filled *list[3];
     uint32_t at[3] = {0}, joined[1024];
-    part p = {.a = j->left + block * j->left_size, .b = j->right + panel * j->size, .back = back};
+    part p = {.a = j->left + block * j->left_size,
+              .b = j->right + panel * j->size,
+              .back = back,
+              .called = (uintptr_t)j->right + (panel + (uint32_t)tiles) * j->size +
+                        (uintptr_t)block * j->steps * calls * PRODUCTS * LINE};
     for (int i = 0; i < lists; ++i)
         list[i] = filled_of(bits, j->steps, p.a + (size_t)i * j->left_size);
     if (j->steps <= longest(bits) && are_alike(lists, list)) {
         p.step = list[0]->step;
         p.count = list[0]->count;
-        multiply(bits, tiles, j, &p, s, e);
+        multiply(bits, tiles, calls, j, &p, s, e);
         complete(tiles, s, block, panel, e);
         return;
     }
@@ -391,7 +425,7 @@ INLINE void tiles_by(const int bits, const int tiles, const job *j, uint32_t blo
     for (uint32_t done = 0; done < j->steps; done += longest(bits)) {
         const uint32_t left = j->steps - done, more = left < longest(bits) ? left : longest(bits);
         p.count = join(lists, list, at, done + more, joined);
-        multiply(bits, tiles, j, &p, s, e);
+        multiply(bits, tiles, calls, j, &p, s, e);
         for (int tile = 0; tile < tiles && j->steps > longest(bits); ++tile)
             widen(bits, done == 0, s + tile);
     }
@@ -399,17 +433,20 @@ INLINE void tiles_by(const int bits, const int tiles, const job *j, uint32_t blo
 }
 
 /* Every second block goes back over the steps, since what it begins with was used last. */
-INLINE void run(const int bits, const job *j) {
+INLINE void run(const int bits, const uint32_t calls, const job *j) {
     _Alignas(64) sums s[2];
     ending e = {.tiles = 0};
     uint32_t panel = 0;
     begin_tiles();
     for (; most_tiles(bits) == 2 && panel + 1 < j->panels; panel += 2)
         for (uint32_t block = 0; block * WIDE < j->rows; ++block)
-            tiles_by(bits, 2, j, block, panel, block % 2, s, &e);
+            if (calls && block < CALLED_BY / calls)
+                tiles_by(bits, 2, calls, j, block, panel, block % 2, s, &e);
+            else
+                tiles_by(bits, 2, 0, j, block, panel, block % 2, s, &e);
     for (; panel < j->panels; ++panel)
         for (uint32_t block = 0; block * WIDE < j->rows; ++block)
-            tiles_by(bits, 1, j, block, panel, block % 2, s, &e);
+            tiles_by(bits, 1, 0, j, block, panel, block % 2, s, &e);
     end_rows(bits, j, &e, 0, e.tiles * WIDE);
     end_tiles();
 }
@@ -425,13 +462,13 @@ INLINE void run_of_bytes(const int bits, const job *j) {
         int back = 0;
         for (uint32_t block = 0, left; (left = blocks - block) > 0; back = !back)
             if (most_tiles(bits) == 3 && left > 2 && left != 4) {
-                tiles_by(bits, 3, j, block, panel, back, s, &e);
+                tiles_by(bits, 3, 0, j, block, panel, back, s, &e);
                 block += 3;
             } else if (left > 1) {
-                tiles_by(bits, 2, j, block, panel, back, s, &e);
+                tiles_by(bits, 2, 0, j, block, panel, back, s, &e);
                 block += 2;
             } else {
-                tiles_by(bits, 1, j, block, panel, back, s, &e);
+                tiles_by(bits, 1, 0, j, block, panel, back, s, &e);
                 block += 1;
             }
     }
@@ -440,10 +477,12 @@ INLINE void run_of_bytes(const int bits, const job *j) {
 }
 
 /* Not inlined: once for each width. */
-static __attribute__((noinline)) void run_7(const job *j) { run(7, j); }
-static __attribute__((noinline)) void run_14(const job *j) { run(14, j); }
-static __attribute__((noinline)) void run_words(const job *j) { run(WORDS, j); }
-static __attribute__((noinline)) void run_21(const job *j) { run(21, j); }
+static __attribute__((noinline)) void run_7(const job *j) { run(7, 0, j); }
+static __attribute__((noinline)) void run_14(const job *j) { run(14, 0, j); }
+static __attribute__((noinline)) void run_14_calling_1(const job *j) { run(14, 1, j); }
+static __attribute__((noinline)) void run_14_calling_2(const job *j) { run(14, 2, j); }
+static __attribute__((noinline)) void run_words(const job *j) { run(WORDS, 0, j); }
+static __attribute__((noinline)) void run_21(const job *j) { run(21, 0, j); }
 static __attribute__((noinline)) void run_bytes_14(const job *j) { run_of_bytes(BYTES_14, j); }
 static __attribute__((noinline)) void run_bytes_21(const job *j) { run_of_bytes(BYTES_21, j); }
 static __attribute__((noinline)) void run_bytes_longs(const job *j) {
@@ -453,11 +492,22 @@ static __attribute__((noinline)) void run_bytes_words(const job *j) {
     run_of_bytes(BYTES_WORDS, j);
 }
 
+/* Fewer blocks call more lines each; but very few of them wait for whole panels anyway. */
+static void run_14_any(const job *j) {
+    const uint32_t blocks = (j->rows + WIDE - 1) / WIDE;
+    if (j->steps < DEEP || blocks < CALLED_BY / 2)
+        run_14(j);
+    else if (blocks < CALLED_BY)
+        run_14_calling_2(j);
+    else
+        run_14_calling_1(j);
+}
+
 static void run_job(int bits, const job *j) {
     if (bits == 7)
         run_7(j);
     else if (bits == 14)
-        run_14(j);
+        run_14_any(j);
     else if (bits == WORDS)
         run_words(j);
     else if (bits == BYTES_14)

@@ -550,7 +550,8 @@ static void deep(const qn__cpu_integers *table) {
             for (int hollow = 0; hollow < 1 + (depths[d] == 1023); ++hollow)
                 deep_case(table, pairs[i][0], pairs[i][1], pairs[i][2], depths[d], hollow);
     for (size_t w = 0; w < sizeof widths / sizeof *widths; ++w)
-        forward_case(table, widths[w], 141, 1101, 1);
+        forward_case(table, widths[w], 141, 1101, widths[w] == 14 ? 3 : 1);
+    forward_case(table, 14, 50, 1025, 2);
     forward_case(table, 14, HIGHEST, 70, 2);
     forward_case(table, 14, 1, (UINT32_C(1) << 17) + 77, 1);
 }
