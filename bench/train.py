@@ -100,31 +100,35 @@ def contest(files, batch, threads, chosen, scratch, digests):
     return rows
 
 
-# Products of bytes that AMX does for one of integers, slice by slice.
-SLICE_PRODUCTS = {"quern i7": 1, "quern i14": 4, "quern i21": 9}
+# Slices that AMX makes of an integer.
+SLICES = {"quern i7": 1, "quern i14": 2, "quern i21": 3}
 
 
-def summary(name, row, best, peak, flop):
+def summary(name, row, best, peak, hidden):
     """One line of the table: the numbers as text."""
     if "skip" in row:
         return [name, "-", "-", "-", "-", "-", row["skip"].splitlines()[0]]
     rate = statistics.median(row["chunks"])
-    gflops = rate * flop / 1e9
+    gflops = rate * common.flop(hidden) / 1e9
     return [
         name,
         f"{rate:,.0f}",
         common.spread(row["chunks"]),
         f"{rate / best:.2f}" if best else "-",
         f"{gflops:.1f}",
-        fraction(name, gflops, *peak),
+        fraction(name, rate, hidden, *peak),
         row["proof"],
     ]
 
 
-def fraction(name, gflops, fma, amx):
-    """Of AMX's peak where its products of bytes do the work, else of that of float32's fma."""
-    if name in SLICE_PRODUCTS and amx:
-        return f"{SLICE_PRODUCTS[name] * gflops / amx:.0%} of AMX"
+def fraction(name, rate, hidden, fma, amx):
+    """Of AMX's peak where its products of bytes do the work (each slice by each; the images of the
+    first layer are one), else of that of float32's fma."""
+    gflops = rate * common.flop(hidden) / 1e9
+    if name in SLICES and amx:
+        slices, first = SLICES[name], common.first_flop(hidden)
+        done = first * slices + (common.flop(hidden) - first) * slices**2
+        return f"{rate * done / 1e9 / amx:.0%} of AMX"
     by_fma = name != "torch-bf16" and (name == "quern f32" or not is_ours(name))
     return f"{gflops / fma:.0%}" if fma and by_fma else "-"
 
@@ -136,11 +140,11 @@ def is_ours(name):
 HEAD = ["", "items/s", "spread", "of best peer", "GFLOP/s", "of peak", "verified by"]
 
 
-def section(rows, batch, threads, peaks, flop):
+def section(rows, batch, threads, peaks, hidden):
     """One (heading, table, numbers) of the report."""
     peers = [row for name, row in rows.items() if not is_ours(name) and "skip" not in row]
     best = max((statistics.median(row["chunks"]) for row in peers), default=None)
-    lines = [summary(name, row, best, peaks[threads], flop) for name, row in rows.items()]
+    lines = [summary(name, row, best, peaks[threads], hidden) for name, row in rows.items()]
     heading = f"batch {batch}, {threads} thread{'s' if threads > 1 else ''}"
     return heading, common.table(HEAD, lines), rows
 
@@ -167,9 +171,9 @@ def main():
     peaks = {t: (fma.get(t), amx.get(t)) for t in chosen.threads}
     for name, rates in (("peak_GFLOP/s", fma), ("AMX's_peak_in_Gop/s", amx)):
         facts[name] = ", ".join(f"{t}: {rates[t]:.0f}" for t in rates) or "not measured"
-    flop = common.flop(common.NETWORKS[chosen.network][0])
+    hidden = common.NETWORKS[chosen.network][0]
     facts["network"] = common.model_of(common.NETWORKS[chosen.network][0])
-    facts["flop_an_item"] = f"{flop:,}"
+    facts["flop_an_item"] = f"{common.flop(hidden):,}"
     sections, digests, versions = [], {}, {}
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
@@ -184,7 +188,7 @@ def main():
             for batch in chosen.batches:
                 rows = contest(files, batch, threads, chosen, scratch, digests)
                 versions.update({n: r["version"] for n, r in rows.items() if "version" in r})
-                sections.append(section(rows, batch, threads, peaks, flop))
+                sections.append(section(rows, batch, threads, peaks, hidden))
                 print(sections[-1][0], sections[-1][1], sep="\n", file=sys.stderr, flush=True)
     facts["peers"] = "; ".join(v for n, v in versions.items() if not is_ours(n))
     facts["load_at_end"] = round(os.getloadavg()[0], 2)
