@@ -91,41 +91,6 @@ static int other_version(const host *h, const qn__hello *other, qn_error *why) {
     return 1;
 }
 
-static const char *decide(void *user, const qn__hello *other) {
-    host *h = user;
-    qn_error why;
-    if (other_version(h, other, &why))
-        return refuse(h, &why, 1);
-    if (other->purpose != QN__FOR_RENDEZVOUS)
-        return "this is where ranks meet, not a rank's own post";
-    if (other->ranks != h->place->ranks) {
-        qn__fail(&why, QN_CLUSTER,
-                 "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
-                 other->host, other->ranks, h->card[0].host, h->place->ranks);
-        qn__remedy(&why, QN_CLUSTER, "start all ranks with the same number of ranks");
-        return refuse(h, &why, 1);
-    }
-    if (other->from == 0 || other->from >= h->place->ranks) {
-        qn__fail(&why, QN_CLUSTER, "there is no room for a further rank %u, on %s, in a run of %u",
-                 other->from, other->host, h->place->ranks);
-        return refuse(h, &why, 0);
-    }
-    if (h->file[other->from] >= 0) {
-        qn__fail(&why, QN_CLUSTER, "rank %u is there already, on %s; another came from %s",
-                 other->from, h->card[other->from].host, other->host);
-        return refuse(h, &why, 0);
-    }
-    return NULL;
-}
-
-static void joined(void *user, const qn__hello *other, int file, int local) {
-    host *h = user;
-    (void)local;
-    h->file[other->from] = file;
-    h->got[other->from] = 0;
-    memcpy(h->card[other->from].host, other->host, sizeof other->host);
-}
-
 /* A rank that ended before all were there may be started again. */
 static void lost(host *h, uint32_t r) {
     close(h->file[r]);
@@ -156,6 +121,49 @@ static void receive_card(host *h, uint32_t r) {
     qn__address_of_peer(h->file[r], &h->card[r].seen);
     h->have[r] = 1;
     h->missing--;
+}
+
+/* Whether a rank is there still. One that was started again may come while the end of the one
+ * before it has not been read yet, behind the rest of its card. */
+static int is_there(host *h, uint32_t r) {
+    for (int i = 0; i < 2 && h->file[r] >= 0; ++i)
+        receive_card(h, r);
+    return h->file[r] >= 0;
+}
+
+static const char *decide(void *user, const qn__hello *other) {
+    host *h = user;
+    qn_error why;
+    if (other_version(h, other, &why))
+        return refuse(h, &why, 1);
+    if (other->purpose != QN__FOR_RENDEZVOUS)
+        return "this is where ranks meet, not a rank's own post";
+    if (other->ranks != h->place->ranks) {
+        qn__fail(&why, QN_CLUSTER,
+                 "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
+                 other->host, other->ranks, h->card[0].host, h->place->ranks);
+        qn__remedy(&why, QN_CLUSTER, "start all ranks with the same number of ranks");
+        return refuse(h, &why, 1);
+    }
+    if (other->from == 0 || other->from >= h->place->ranks) {
+        qn__fail(&why, QN_CLUSTER, "there is no room for a further rank %u, on %s, in a run of %u",
+                 other->from, other->host, h->place->ranks);
+        return refuse(h, &why, 0);
+    }
+    if (is_there(h, other->from)) {
+        qn__fail(&why, QN_CLUSTER, "rank %u is there already, on %s; another came from %s",
+                 other->from, h->card[other->from].host, other->host);
+        return refuse(h, &why, 0);
+    }
+    return NULL;
+}
+
+static void joined(void *user, const qn__hello *other, int file, int local) {
+    host *h = user;
+    (void)local;
+    h->file[other->from] = file;
+    h->got[other->from] = 0;
+    memcpy(h->card[other->from].host, other->host, sizeof other->host);
 }
 
 /* A credential is good for some minutes only. */
