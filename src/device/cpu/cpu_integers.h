@@ -118,9 +118,9 @@ typedef struct qn__cpu_integers {
 
     /* Left operands of bytes themselves, in blocks of size(bits | QN__OF_BYTES, k) bytes for
      * products that are asked for with that width; 14 or 21 bits, and QN__WIDE where the right
-     * operand and the product are. NULL where a table has no better
-     * way than over the integers of their blocks. left_raw: element (r, c) is from[r][c].
-     * left_raw_items: like left_bytes_items, the bytes as they are. */
+     * operand and the product are. NULL where a table has no better way than over the integers of
+     * their blocks. left_raw: element (r, c) is from[r][c]. left_raw_items: like left_bytes_items,
+     * the bytes as they are. */
     void (*left_raw)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from, void *to);
     void (*left_raw_items)(int bits, uint32_t count, const uint32_t *list, const uint8_t *from,
                            size_t block, void *to);

@@ -2,7 +2,6 @@
  * packed and multiplied must give the numbers of plain loops over the same values, for depths,
  * rows and panels that are multiples of nothing, for blocks that are not finite, and for depths at
  * which 32 bits no longer hold the sums of slices. */
-#include "device/cpu/cpu_integers.h"
 #include "device/cpu/cpu_whole.h"
 
 #include <setjmp.h>
@@ -14,7 +13,9 @@
 
 #include <cmocka.h>
 
-enum { P = QN__PANEL, DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5 };
+#include "device/cpu/integers_room_test.h"
+
+enum { DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5 };
 
 static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni", "amx", "neon", "dotprod"};
 static const int widths[] = {7, 14, 21};
@@ -31,13 +32,6 @@ typedef struct bench {
     void *packed_left, *packed_right;
 } bench;
 
-static uint64_t state;
-
-static uint32_t draw(void) {
-    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(state >> 33);
-}
-
 /* Values of every size up to 1, many zeros of both signs, and some that fill their block. */
 static float value(void) {
     const uint32_t kind = draw() % 8;
@@ -47,15 +41,6 @@ static float value(void) {
     if (kind == 1)
         return draw() % 2 ? 1.0f : -1.0f;
     return kind < 5 ? unit : ldexpf(unit, -(int)(draw() % 30));
-}
-
-static void *room(size_t bytes) {
-    void *at = NULL;
-    bytes = (bytes + 63) / 64 * 64;
-    if (posix_memalign(&at, 64, bytes ? bytes : 64) != 0)
-        fail_msg("no memory");
-    memset(at, 0x5a, bytes);
-    return at;
 }
 
 static float *values(size_t count) {

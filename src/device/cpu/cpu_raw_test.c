@@ -2,8 +2,6 @@
  * against plain loops: for numbers of blocks, depths and panels that are multiples of nothing, for
  * blocks that leave other depths out than their neighbours, and for sums as large as they can be.
  */
-#include "device/cpu/cpu_integers.h"
-
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,23 +12,9 @@
 
 #include <cmocka.h>
 
-enum { P = QN__PANEL, STEP = 64 };
+#include "device/cpu/integers_room_test.h"
 
-static uint64_t state = 20261122;
-
-static uint32_t draw(void) {
-    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(state >> 33);
-}
-
-static void *room(size_t bytes) {
-    void *at = NULL;
-    bytes = (bytes + 63) / 64 * 64;
-    if (posix_memalign(&at, 64, bytes ? bytes : 64) != 0)
-        fail_msg("no memory");
-    memset(at, 0x5a, bytes);
-    return at;
-}
+enum { STEP = 64 };
 
 /* A product of rows x k bytes by panels of k integers of 16 columns each. */
 typedef struct bench {
@@ -239,6 +223,7 @@ static void each_table(void **unused) {
                                        "amx",    "neon", "dotprod"};
     const qn__cpu_integers *seen = NULL;
     (void)unused;
+    state = 20261122;
     for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
         const qn__cpu_kernels *kernels = qn__cpu_kernels_find(isas[i]);
         if (!kernels || !kernels->fixed->left_raw || kernels->fixed == seen)

@@ -352,12 +352,14 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t 
     const qn__cpu_grains *grains = &plan->group[group];
     const double factor = ldexp(1.0, grains->exponent - plan->shift);
     const int width = width_of(pass, layer, grains, 0);
-    const size_t size = w->kernels->fixed->size(width_of(pass, layer, grains, 1), grains->count);
-    const char *left = core->operand, *right = left + size;
+    const char *left = core->operand, *right;
     if (plan->packed) {
         left = place_of(pass, layer, grains, 0, at.in);
         right = place_of(pass, layer, grains, 1, at.out);
     } else {
+        const size_t size =
+            w->kernels->fixed->size(width_of(pass, layer, grains, 1), grains->count);
+        right = left + size;
         pack_inputs(pass, plan, layer, grains, at.in, core->operand);
         for (uint32_t p = 0; p < at.panels; ++p)
             pack_errors(pass, plan, layer, grains, at.out + p,
