@@ -1,294 +1,399 @@
-/* The exact float32 product on one device, beside cuBLAS where it is a CUDA device.
+/* The exact products on one device, beside cuBLAS where it is a CUDA device.
  *
- *     gpu_matmul [DEVICE [SIZE...]] [--peak TFLOPS]
+ *     gpu_matmul [DEVICE [SIZE...]] [--arith f32,i7,i14,i21] [--peak TFLOPS] [--peak-bytes TOPS]
+ *                [--seconds 0.1]
  *
- * DEVICE is a name of `quern devices` (cuda:0 unless given), a SIZE n means n x n by n x n (1024,
- * 2048 and 4096 unless given). For each variant of the kernel FORWARD, which is how a training step
- * multiplies: the median of 7 samples, the fastest and the slowest, in GFLOP/s, an fma counted as
- * two, and the share of the device's float32 peak (an H200's is 67) where --peak names it.
+ * DEVICE is a name of `quern devices` (cuda:0 unless given), a SIZE n means n items by n inputs by
+ * n outputs (1024, 2048 and 4096 unless given). For each arithmetic (all unless --arith names some)
+ * every variant of the forward product that training has on that device, launched with the
+ * arguments of a step (gpu_matmul_layer.h); with integers also what packs the items (in each step,
+ * for each layer) and the weights (after each update). The median of 7 samples of so many seconds,
+ * the slowest and the fastest, 2 n^3 operations to a product whatever the digits. Shares: of the
+ * device's float32 peak (--peak, an H200's is 67); of its peak for products of bytes (--peak-bytes,
+ * an H200's is 1979), of which an integer of two digits takes four and one of three nine; and of
+ * cuBLAS's own rate for bytes.
  *
- * Verified first, by bits: 4,096 elements of each product, or all of a small one, against the
- * chain of docs/exactness.md 6.3 on the CPU. cuBLAS (float32, no TF32) adds in an order of its own,
- * so it only has to be near. Samples of all candidates take turns.
+ * Verified first, by bits: 4,096 elements of each product, or all of a small one, against the chain
+ * of docs/exactness.md 6.3 or the scalar reference of 15.4 on the CPU, with operands that the
+ * device packed. cuBLAS in float32 and TF32 adds in orders of its own, so it only has to be near;
+ * its products of bytes have to be exact. Samples of all candidates take turns.
  */
 #include "base/clock.h"
 #include "device/cuda/cuda_gpu.h"
-#include "device/gpu_call.h"
 #include "device/opencl/opencl_table.h"
+#include "gpu_matmul_cublas.h"
 
-#include <dlfcn.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+enum { SAMPLES = 7, CHECKED = 4096, SIZES = 16, CANDIDATES = 32, ARITHS = 4 };
 
-enum { SAMPLES = 7, CHECKED = 4096, SIZES = 16, CANDIDATES = 8 };
-#define SAMPLE_SECONDS 0.2
+static const char *const arith_names[ARITHS] = {"f32", "i7", "i14", "i21"};
 
-typedef struct task task;
+typedef enum work { PRODUCT, ITEMS, WEIGHTS, BLAS } work;
 
 typedef struct candidate {
-    const char *name;
-    qn__kernel kernel; /* QN__KERNELS: cuBLAS */
-    uint32_t times;    /* products to a sample */
+    work work;
+    qn__kernel kernel; /* of PRODUCT */
+    blas_way way;
+    const trained *of;
+    uint32_t times; /* launches to a sample; 0: it is left out */
     double seconds[SAMPLES];
 } candidate;
 
-/* cuBLAS and what it needs of the driver, with their few names declared here. */
-typedef struct cublas {
-    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *,
-                 int, const float *, float *, int);
-    int (*wait)(void);
-    void *handle;
-} cublas;
-
-struct task {
+/* What the command line says, and the device's side of it. */
+typedef struct options {
+    const char *device;
+    uint32_t sizes[SIZES], count, index;
+    int cuda, ariths[ARITHS];
+    double peak, byte_peak, seconds;
     const qn__gpu_driver *driver;
-    qn__gpu *gpu;
-    uint32_t n;
-    size_t floats;    /* of one matrix; columns are a multiple of QN_LD */
-    float *a, *w, *y; /* on the host; w has a row of biases behind it */
-    qn__gpu_memory A, W, Y, step;
     cublas blas;
-};
+    int has_blas;
+} options;
 
-static void fail(const char *what, const qn_error *err) {
-    fprintf(stderr, "gpu_matmul: %s%s%s\n", what, err ? ": " : "", err ? err->what : "");
-    if (err && err->remedy[0])
-        fprintf(stderr, "            %s\n", err->remedy);
-    exit(1);
+typedef struct contest {
+    const options *o;
+    network net;
+    trained trained[ARITHS];
+    candidate all[CANDIDATES];
+    int count;
+    float *y; /* what a product gave, on the host */
+    size_t bytes;
+} contest;
+
+static void add(contest *c, candidate one) {
+    if (c->count < CANDIDATES)
+        c->all[c->count++] = one;
 }
 
-static void must(qn_status status, const char *what, const qn_error *err) {
-    if (status != QN_OK)
-        fail(what, err);
+/* ---------------------------------------------------------------- candidates */
+
+/* Whether the device's program has a variant, as training opens it. */
+static int has(const contest *c, const trained *t, qn__kernel kernel) {
+    const qn__gpu_facts *facts = t->worker->facts;
+    const uint32_t tiles = facts->matrix ? QN_WITH_MATRIX : QN_WITH_LARGE;
+    if (!is_forward(kernel))
+        return 0;
+    if (qn__kernel_shape_of(kernel)->opencl_only)
+        return facts->vectors && t->program.arith == QN__ARITH_F32;
+    return (qn__kernel_shape_of(kernel)->products & qn__kernel_products(t->program.arith)) != 0 &&
+           qn__kernel_belongs(kernel, c->o->cuda ? QN__CUDA_C : QN__OPENCL_C,
+                              qn__kernel_products(t->program.arith) | tiles);
 }
 
-static void *room(size_t floats) {
-    float *made = calloc(floats, sizeof *made);
-    if (!made)
-        fail("not enough memory on the host", NULL);
-    return made;
-}
-
-/* Numbers between -1 and 1; what lies behind column n stays +0. */
-static void fill(float *to, uint32_t rows, uint32_t n, size_t ld, uint32_t seed) {
-    for (uint32_t r = 0; r < rows; ++r)
-        for (uint32_t c = 0; c < n; ++c) {
-            seed = seed * 1664525u + 1013904223u;
-            to[r * ld + c] = (float)(int32_t)seed * 0x1p-31f;
+static void enter(contest *c) {
+    const trained *floats = NULL, *integers = NULL;
+    for (int i = 0; i < ARITHS; ++i) {
+        trained *t = &c->trained[i];
+        if (!c->o->ariths[i])
+            continue;
+        train(t, c->o->driver, c->o->index, &c->net, (qn__arith)i);
+        for (int k = 0; k < QN__KERNELS; ++k)
+            if (has(c, t, (qn__kernel)k))
+                add(c, (candidate){.work = PRODUCT, .kernel = (qn__kernel)k, .of = t});
+        if (i != QN__ARITH_F32) {
+            add(c, (candidate){.work = ITEMS, .of = t});
+            add(c, (candidate){.work = WEIGHTS, .of = t});
+            integers = integers ? integers : t;
         }
+        floats = floats ? floats : t;
+    }
+    if (!c->o->has_blas)
+        return;
+    add(c, (candidate){.work = BLAS, .way = WAY_FLOAT, .of = floats});
+    add(c, (candidate){.work = BLAS, .way = WAY_TF32, .of = floats});
+    if (integers)
+        add(c, (candidate){.work = BLAS, .way = WAY_BYTES, .of = integers});
 }
 
-static void prepare(task *t) {
+static void name_of(const candidate *one, char name[64]) {
+    static const char *const ways[] = {"cuBLAS float32", "cuBLAS TF32", "cuBLAS bytes"};
+    const char *arith = arith_names[one->of->program.arith];
+    if (one->work == BLAS)
+        snprintf(name, 64, "%s", ways[one->way]);
+    else if (one->work == PRODUCT)
+        snprintf(name, 64, "%s%s", qn__kernel_shape_of(one->kernel)->name,
+                 one->kernel == one->of->product.kernel ? " *" : "");
+    else
+        snprintf(name, 64, "%s packs %s", arith, one->work == ITEMS ? "the items" : "the weights");
+}
+
+/* ---------------------------------------------------------------- samples */
+
+static void wait_for(const contest *c, const candidate *one) {
     qn_error err = {0};
-    const size_t ld = (t->n + QN_LD - 1) / QN_LD * QN_LD, bytes = sizeof(float);
-    const qn_step step = {.items = t->n, .grain = 1};
-    t->floats = t->n * ld;
-    t->a = room(t->floats);
-    t->w = room(t->floats + ld);
-    t->y = room(t->floats);
-    fill(t->a, t->n, t->n, ld, 1);
-    fill(t->w, t->n + 1, t->n, ld, 2);
-    must(t->driver->allocate(t->gpu, t->floats * bytes, &t->A, &err), "memory", &err);
-    must(t->driver->allocate(t->gpu, (t->floats + ld) * bytes, &t->W, &err), "memory", &err);
-    must(t->driver->allocate(t->gpu, t->floats * bytes, &t->Y, &err), "memory", &err);
-    must(t->driver->allocate(t->gpu, sizeof step, &t->step, &err), "memory", &err);
-    must(t->driver->write(t->gpu, &t->A, 0, t->a, t->floats * bytes, &err), "a copy", &err);
-    must(t->driver->write(t->gpu, &t->W, 0, t->w, (t->floats + ld) * bytes, &err), "a copy", &err);
-    must(t->driver->write(t->gpu, &t->step, 0, &step, sizeof step, &err), "a copy", &err);
-}
-
-static void clean(task *t) {
-    t->driver->release(t->gpu, &t->A);
-    t->driver->release(t->gpu, &t->W);
-    t->driver->release(t->gpu, &t->Y);
-    t->driver->release(t->gpu, &t->step);
-    free(t->a);
-    free(t->w);
-    free(t->y);
-}
-
-/* FORWARD without an activation: Y = chain from the bias. */
-static void launch(task *t, qn__kernel kernel) {
-    qn_error err = {0};
-    qn__gpu_call c = {0};
-    uint32_t groups[3];
-    qn__gpu_tiles(kernel, t->n, t->n, groups);
-    qn__give_memory(&c, &t->step);
-    qn__give_memory(&c, &t->A);
-    qn__give_memory(&c, &t->W);
-    qn__give_wide(&c, 0);
-    qn__give_wide(&c, t->floats);
-    qn__give_memory(&c, &t->Y);
-    qn__give_memory(&c, &t->step);
-    qn__give_memory(&c, &t->step);
-    qn__give(&c, t->n);
-    qn__give(&c, t->n);
-    qn__give(&c, 0);
-    qn__give(&c, QN_ACT_NONE);
-    qn__give(&c, 0);
-    qn__give_float(&c, 1.0f);
-    qn__give_wide(&c, 0);
-    must(t->driver->launch(t->gpu, kernel, groups, c.argument, c.count, &err), "a launch", &err);
-}
-
-/* Row by row as it lies here, a matrix is its transpose to cuBLAS: Y' = W' A'. */
-static void launch_blas(task *t) {
-    const float one = 1.0f, zero = 0.0f;
-    const int n = (int)t->n, ld = (int)(t->floats / t->n);
-    if (t->blas.sgemm(t->blas.handle, 0, 0, n, n, n, &one, t->W.handle, ld, t->A.handle, ld, &zero,
-                      t->Y.handle, ld) != 0)
-        fail("cublasSgemm failed", NULL);
-}
-
-static void wait_for(task *t, const candidate *c) {
-    qn_error err = {0};
-    float one;
-    if (c->kernel == QN__KERNELS && t->blas.wait() != 0)
+    float last;
+    const qn__worker *w = one->of->worker;
+    if (one->work == BLAS && c->o->blas.wait() != 0)
         fail("cuCtxSynchronize failed", NULL);
-    must(t->driver->read(t->gpu, &t->Y, 0, &one, sizeof one, &err), "the device", &err);
+    must(c->o->driver->read(w->gpu, &w->layer[1].output, 0, &last, sizeof last, &err), "the device",
+         &err);
 }
 
-static double sample(task *t, const candidate *c) {
-    wait_for(t, c);
+/* Seconds of one launch, as a mean of several. */
+static double sample(const contest *c, const candidate *one) {
+    wait_for(c, one);
     const double begun = qn__now();
-    for (uint32_t i = 0; i < c->times; ++i)
-        if (c->kernel == QN__KERNELS)
-            launch_blas(t);
+    for (uint32_t i = 0; i < one->times; ++i)
+        if (one->work == BLAS)
+            (void)multiply_by_blas(&c->o->blas, one->of, one->way); /* asked once already */
+        else if (one->work == PRODUCT)
+            multiply(one->of, one->kernel);
+        else if (one->work == ITEMS)
+            pack_items(one->of);
         else
-            launch(t, c->kernel);
-    wait_for(t, c);
-    return (qn__now() - begun) / c->times;
+            pack_weights(one->of);
+    wait_for(c, one);
+    return (qn__now() - begun) / one->times;
 }
 
-/* 1 when the product on the device is the chain, or for cuBLAS near it. */
-static int verified(task *t, const candidate *c) {
+/* Bytes of the lowest digits of the operands, on the host. */
+typedef struct digits {
+    int8_t *items, *weights;
+} digits;
+
+static digits read_digits(const contest *c, const trained *t) {
     qn_error err = {0};
-    const size_t ld = t->floats / t->n, all = (size_t)t->n * t->n;
-    const int exact = c->kernel != QN__KERNELS;
-    memset(t->y, 0xff, t->floats * sizeof *t->y);
-    must(t->driver->write(t->gpu, &t->Y, 0, t->y, t->floats * sizeof *t->y, &err), "a copy", &err);
-    sample(t, &(candidate){.kernel = c->kernel, .times = 1});
-    must(t->driver->read(t->gpu, &t->Y, 0, t->y, t->floats * sizeof *t->y, &err), "a copy", &err);
-    for (size_t i = 0; i < (all < CHECKED ? all : CHECKED); ++i) {
+    const qn__worker *w = t->worker;
+    const size_t bytes = c->net.n * (size_t)row_of_digits(t);
+    const digits d = {room(bytes, 1), room(bytes, 1)};
+    must(c->o->driver->read(w->gpu, &w->fixed_items, 0, d.items, bytes, &err), "a copy", &err);
+    must(c->o->driver->read(w->gpu, &w->layer[1].by_output, 0, d.weights, bytes, &err), "a copy",
+         &err);
+    return d;
+}
+
+/* The exact product of bytes. */
+static int32_t wanted_of_digits(const contest *c, const trained *t, const digits *d, uint32_t r,
+                                uint32_t o) {
+    const size_t row = row_of_digits(t);
+    int32_t sum = 0;
+    for (uint32_t k = 0; k < c->net.n; ++k)
+        sum += d->items[r * row + k] * d->weights[o * row + k];
+    return sum;
+}
+
+/* 1 when element (r, o) of what lies in c->y is right. */
+static int right(const contest *c, const candidate *one, const digits *d, uint32_t r, uint32_t o) {
+    const float *got = &c->y[r * (size_t)qn__gpu_ld(c->net.n) + o];
+    if (one->work == BLAS && one->way != WAY_BYTES)
+        return near(one->of, &c->net, one->way, r, o, *got);
+    if (one->work == BLAS) {
+        const int32_t want = wanted_of_digits(c, one->of, d, r, o);
+        return memcmp(got, &want, sizeof want) == 0;
+    }
+    const float want = wanted(one->of, &c->net, r, o);
+    return memcmp(got, &want, sizeof want) == 0;
+}
+
+/* Clears the place of the product, launches a candidate once and reads what came out. */
+static void try_once(contest *c, candidate *one) {
+    qn_error err = {0};
+    const qn__worker *w = one->of->worker;
+    memset(c->y, 0xff, c->bytes);
+    must(c->o->driver->write(w->gpu, &w->layer[1].output, 0, c->y, c->bytes, &err), "a copy", &err);
+    one->times = 1;
+    sample(c, one);
+    must(c->o->driver->read(w->gpu, &w->layer[1].output, 0, c->y, c->bytes, &err), "a copy", &err);
+}
+
+/* Whether what try_once read is right. */
+static int compare(const contest *c, const candidate *one) {
+    const size_t n = c->net.n, all = n * n;
+    const int of_bytes = one->work == BLAS && one->way == WAY_BYTES;
+    const digits d = of_bytes ? read_digits(c, one->of) : (digits){NULL, NULL};
+    char name[64];
+    int fine = 1;
+    for (size_t i = 0; fine && i < (all < CHECKED ? all : CHECKED); ++i) {
         /* a stride that shares no factor with powers of two */
         const size_t at = all < CHECKED ? i : i * (all / CHECKED | 1) % all;
-        const size_t row = at / t->n, column = at % t->n;
-        float want = exact ? t->w[t->floats + column] : 0.0f;
-        for (size_t k = 0; k < t->n; ++k)
-            want = fmaf(t->a[row * ld + k], t->w[k * ld + column], want);
-        const float got = t->y[row * ld + column];
-        if (exact ? memcmp(&got, &want, sizeof want) != 0
-                  : !(fabsf(got - want) <= 1e-5f * (float)t->n)) {
-            printf("    %-18s WRONG at row %zu, column %zu: %a, not %a\n", c->name, row, column,
-                   (double)got, (double)want);
-            return 0;
-        }
+        fine = right(c, one, &d, (uint32_t)(at / n), (uint32_t)(at % n));
+        name_of(one, name);
+        if (!fine)
+            printf("    %-36s WRONG at item %zu, output %zu\n", name, at / n, at % n);
     }
-    return 1;
+    free(d.items);
+    free(d.weights);
+    return fine;
 }
+
+/* Whether a candidate may be timed; 0 when it is wrong. Packing is seen in the products. */
+static int verify(contest *c, candidate *one) {
+    const int packs = one->work == ITEMS || one->work == WEIGHTS;
+    const int asked = one->work == BLAS ? multiply_by_blas(&c->o->blas, one->of, one->way) : 0;
+    if (one->of->program.arith != QN__ARITH_F32 && !packs) {
+        pack_items(one->of); /* the step packed its errors to the same place */
+        pack_weights(one->of);
+    }
+    if (asked != 0) {
+        char name[64];
+        name_of(one, name);
+        printf("    %-36s not here: cublasGemmEx gives %d\n", name, asked);
+        return 1;
+    }
+    try_once(c, one);
+    one->times = packs || compare(c, one);
+    return (int)one->times;
+}
+
+/* ---------------------------------------------------------------- the report */
 
 static int by_time(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void *symbol(void *library, const char *name, const char *where) {
-    void *found = library ? dlsym(library, name) : NULL;
-    if (!found)
-        printf("    cuBLAS is missing: no %s in %s\n", name, where);
-    return found;
+static double median(const candidate *one) { return one->seconds[SAMPLES / 2]; }
+
+/* The fastest right candidate of a kind and arithmetic, or NULL. */
+static const candidate *fastest(const contest *c, work kind, int arith, blas_way way) {
+    const candidate *best = NULL;
+    for (int i = 0; i < c->count; ++i) {
+        const candidate *one = &c->all[i];
+        if (one->times && one->work == kind && one->way == way &&
+            (kind == BLAS || (int)one->of->program.arith == arith) &&
+            (!best || median(one) < median(best)))
+            best = one;
+    }
+    return best;
 }
 
-/* Opens cuBLAS on the device's own context, so that both use the same memory. */
-static int open_blas(cublas *b, uint32_t index) {
-    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"};
-    void *library = NULL, *driver = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
-    int (*create)(void **), (*retain)(void **, int), (*set)(void *);
-    for (int i = 0; i < 3 && !library; ++i)
-        library = dlopen(names[i], RTLD_NOW);
-    *(void **)&create = symbol(library, "cublasCreate_v2", "libcublas.so.13, .12 or .11");
-    *(void **)&b->sgemm = symbol(library, "cublasSgemm_v2", "libcublas.so.13, .12 or .11");
-    *(void **)&b->wait = symbol(driver, "cuCtxSynchronize", "libcuda.so.1");
-    *(void **)&retain = symbol(driver, "cuDevicePrimaryCtxRetain", "libcuda.so.1");
-    *(void **)&set = symbol(driver, "cuCtxSetCurrent", "libcuda.so.1");
-    if (!create || !b->sgemm || !b->wait || !retain || !set)
-        return 0;
-    if (retain(&context, (int)index) != 0 || set(context) != 0 || create(&b->handle) != 0) {
-        printf("    cuBLAS cannot be used here\n");
-        return 0;
+static void print_shares(const contest *c, const candidate *one) {
+    const double rate = 2e-12 * pow(c->net.n, 3) / median(one); /* Top/s */
+    const candidate *bytes = fastest(c, BLAS, 0, WAY_BYTES);
+    const int ours = one->work == PRODUCT, slices = (int)one->of->program.arith;
+    const int floats = ours ? slices == 0 : one->way == WAY_FLOAT;
+    const double products = ours ? slices * slices : one->way == WAY_BYTES;
+    if (floats && c->o->peak > 0)
+        printf(", %.1f %% of the peak", 100 * rate / c->o->peak);
+    if (products > 0 && c->o->byte_peak > 0)
+        printf(", %.1f %% of the peak in products of bytes",
+               100 * rate * products / c->o->byte_peak);
+    if (ours && products > 0 && bytes)
+        printf(", %.1f %% of what cuBLAS does in bytes",
+               100 * products * median(bytes) / median(one));
+}
+
+/* Operations a second as text, in the unit that suits. */
+static const char *rate(double operations, char text[24]) {
+    static const char *const units[] = {"op/s", "kop/s", "Mop/s", "Gop/s", "Top/s", "Pop/s"};
+    int unit = 0;
+    for (; operations >= 1000 && unit < 5; ++unit)
+        operations /= 1000;
+    snprintf(text, 24, "%.4g %s", operations, units[unit]);
+    return text;
+}
+
+static void print_one(const contest *c, const candidate *one) {
+    const double *s = one->seconds, operations = 2 * pow(c->net.n, 3);
+    char name[64], middle[24], slow[24], fast[24];
+    name_of(one, name);
+    if (one->work == ITEMS || one->work == WEIGHTS) {
+        const candidate *product = fastest(c, PRODUCT, (int)one->of->program.arith, WAY_FLOAT);
+        printf("    %-36s %11.1f us  (%.1f to %.1f)", name, 1e6 * median(one), 1e6 * s[SAMPLES - 1],
+               1e6 * s[0]);
+        if (product)
+            printf("  %.1f %% of the fastest product", 100 * median(one) / median(product));
+        printf("\n");
+        return;
     }
-    return 1;
+    printf("    %-36s %14s  (%s to %s)  %s", name, rate(operations / median(one), middle),
+           rate(operations / s[SAMPLES - 1], slow), rate(operations / s[0], fast),
+           one->work == BLAS && one->way != WAY_BYTES ? "near" : "bits verified");
+    print_shares(c, one);
+    printf("\n");
+}
+
+static void print_head(const contest *c) {
+    /* The last candidate is one of integers where there are any. */
+    const qn__gpu_facts *facts = c->all[c->count - 1].of->worker->facts;
+    printf("%s, %u units, %u x %u x %u%s%s; * training's choice\n", facts->name, facts->units,
+           c->net.n, c->net.n, c->net.n, facts->integers ? ", integers by " : "",
+           facts->integers ? facts->integers : "");
 }
 
 /* All candidates at one size; 1 when one of them was wrong. */
-static int contest(task *t, candidate *all, int count, double peak) {
+static int hold(contest *c, uint32_t n) {
     int wrong = 0;
-    printf("%u x %u x %u\n", t->n, t->n, t->n);
-    prepare(t);
-    for (int i = 0; i < count; ++i) {
-        all[i].times = verified(t, &all[i]) ? 1 : 0;
-        wrong |= all[i].times == 0;
-        while (all[i].times > 0 && all[i].times < 1u << 14 &&
-               sample(t, &all[i]) * all[i].times < SAMPLE_SECONDS)
-            all[i].times *= 2;
+    make_network(&c->net, n);
+    c->bytes = n * (size_t)qn__gpu_ld(n) * sizeof *c->y;
+    c->y = room(c->bytes, 1);
+    enter(c);
+    print_head(c);
+    for (int i = 0; i < c->count; ++i) {
+        candidate *one = &c->all[i];
+        wrong |= !verify(c, one);
+        while (one->times > 0 && one->times < 1u << 14 &&
+               sample(c, one) * one->times < c->o->seconds)
+            one->times *= 2;
     }
     for (int s = 0; s < SAMPLES; ++s)
-        for (int i = 0; i < count; ++i)
-            all[i].seconds[s] = all[i].times ? sample(t, &all[i]) : 0;
-    for (int i = 0; i < count; ++i) {
-        double *const s = all[i].seconds;
-        const double work = 2e-9 * t->n * t->n * t->n;
-        if (!all[i].times)
-            continue;
-        qsort(s, SAMPLES, sizeof *s, by_time);
-        printf("    %-18s %10.1f GFLOP/s  (%.1f to %.1f)", all[i].name, work / s[SAMPLES / 2],
-               work / s[SAMPLES - 1], work / s[0]);
-        if (peak > 0)
-            printf("  %.1f %% of the peak", 0.1 * work / s[SAMPLES / 2] / peak);
-        printf("  %s\n", all[i].kernel == QN__KERNELS ? "near" : "bits verified");
-    }
-    clean(t);
+        for (int i = 0; i < c->count; ++i)
+            c->all[i].seconds[s] = c->all[i].times ? sample(c, &c->all[i]) : 0;
+    for (int i = 0; i < c->count; ++i)
+        qsort(c->all[i].seconds, SAMPLES, sizeof(double), by_time);
+    for (int i = 0; i < c->count; ++i)
+        if (c->all[i].times)
+            print_one(c, &c->all[i]);
+    for (int i = 0; i < ARITHS; ++i)
+        drop_trained(&c->trained[i]);
+    drop_network(&c->net);
+    free(c->y);
     return wrong;
 }
 
-int main(int argc, char **argv) {
-    const char *device = "cuda:0";
-    uint32_t sizes[SIZES] = {1024, 2048, 4096}, given = 0;
-    double peak = 0;
-    candidate all[CANDIDATES] = {0};
-    int count = 0, wrong = 0;
-    task t = {0};
-    qn_error err = {0};
+/* ---------------------------------------------------------------- the command line */
+
+static void read_ariths(options *o, char *words) {
+    memset(o->ariths, 0, sizeof o->ariths);
+    for (char *rest, *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+        int i = 0;
+        while (i < ARITHS && strcmp(word, arith_names[i]) != 0)
+            ++i;
+        if (i == ARITHS)
+            fail("--arith takes some of f32,i7,i14,i21", NULL);
+        o->ariths[i] = 1;
+    }
+}
+
+static void read_options(options *o, int argc, char **argv) {
+    *o = (options){.device = "cuda:0", .ariths = {1, 1, 1, 1}, .seconds = 0.1};
     for (int i = 1; i < argc; ++i)
-        if (strcmp(argv[i], "--peak") == 0 && i + 1 < argc)
-            peak = atof(argv[++i]);
+        if (strcmp(argv[i], "--arith") == 0 && i + 1 < argc)
+            read_ariths(o, argv[++i]);
+        else if (strcmp(argv[i], "--peak") == 0 && i + 1 < argc)
+            o->peak = atof(argv[++i]);
+        else if (strcmp(argv[i], "--peak-bytes") == 0 && i + 1 < argc)
+            o->byte_peak = atof(argv[++i]);
+        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
+            o->seconds = atof(argv[++i]);
         else if (strchr(argv[i], ':'))
-            device = argv[i];
-        else if (given < SIZES && atoi(argv[i]) > 0 && atoi(argv[i]) <= 16384)
-            sizes[given++] = (uint32_t)atoi(argv[i]);
+            o->device = argv[i];
+        else if (o->count < SIZES && atoi(argv[i]) > 0 && atoi(argv[i]) <= 16384)
+            o->sizes[o->count++] = (uint32_t)atoi(argv[i]);
         else
-            fail("use: gpu_matmul [DEVICE [SIZE...]] [--peak TFLOPS]", NULL);
-    const int cuda = strncmp(device, "cuda:", 5) == 0;
-    const uint32_t index = (uint32_t)atoi(strchr(device, ':') + 1);
-    const qn_compute compute = {.device_timeout = 600};
-    t.driver = cuda ? &qn__cuda_gpu_driver : &qn__opencl_driver;
-    must(t.driver->open(index, &compute, &t.gpu, &err), device, &err);
-    const qn__gpu_facts *facts = t.driver->facts(t.gpu);
-    printf("%s, %u units, the exact float32 product\n", facts->name, facts->units);
-    for (int k = QN__K_FORWARD_LARGE; k <= QN__K_FORWARD_VECTOR; ++k) {
-        const qn__kernel_shape *shape = qn__kernel_shape_of((qn__kernel)k);
-        if (!shape->opencl_only || facts->vectors)
-            all[count++] = (candidate){.name = shape->name, .kernel = (qn__kernel)k};
+            fail("use: gpu_matmul [DEVICE [SIZE...]] [--arith f32,i7,i14,i21] [--peak TFLOPS] "
+                 "[--peak-bytes TOPS] [--seconds S]",
+                 NULL);
+    if (o->count == 0) {
+        const uint32_t usual[] = {1024, 2048, 4096};
+        memcpy(o->sizes, usual, sizeof usual);
+        o->count = 3;
     }
-    if (cuda && open_blas(&t.blas, index))
-        all[count++] = (candidate){.name = "cuBLAS", .kernel = QN__KERNELS};
-    for (uint32_t i = 0; i < (given ? given : 3); ++i) {
-        t.n = sizes[i];
-        wrong |= contest(&t, all, count, peak);
+    o->cuda = strncmp(o->device, "cuda:", 5) == 0;
+    o->index = (uint32_t)atoi(strchr(o->device, ':') + 1);
+    o->driver = o->cuda ? &qn__cuda_gpu_driver : &qn__opencl_driver;
+}
+
+int main(int argc, char **argv) {
+    options o;
+    int wrong = 0;
+    read_options(&o, argc, argv);
+    o.has_blas = o.cuda && open_blas(&o.blas, o.index);
+    if (o.has_blas)
+        printf("cuBLAS %d\n", o.blas.version);
+    for (uint32_t i = 0; i < o.count; ++i) {
+        contest c = {.o = &o};
+        wrong |= hold(&c, o.sizes[i]);
+        fflush(stdout);
     }
-    t.driver->close(t.gpu);
     return wrong;
 }

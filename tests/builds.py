@@ -77,6 +77,17 @@ def _build(preset, log):
     return True
 
 
+def bench(name):
+    """A program of bench/ of the release build, which does not make them by itself."""
+    folder = ready("release")
+    with open(CACHE / "release.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(["cmake", "--build", str(folder), "--target", f"bench.{name}"],
+                              capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    return folder / "bench" / name
+
+
 def command(preset, program):
     """How to run a program of that build: under the emulator, or with addresses left in place."""
     if preset == "aarch64":

@@ -187,6 +187,28 @@ def test_measured(run_quern, gpu, plan, by):
     assert found["integers_by"] == by
 
 
+@pytest.mark.parametrize("plan, ariths, tiles", [
+    ("", "f32,i7,i14,i21", ["small", "matrix_large", "matrix_small"]),
+    ("matrix=1", "i14", ["small", "large"])])
+def test_products_are_measured(fakes, gpu, plan, ariths, tiles):
+    """bench/gpu_matmul: each variant that training has is verified and timed, one of each arithmetic
+    is training's own, and cuBLAS is asked for what it is there to show."""
+    gpu(plan)
+    done = subprocess.run([builds.bench("gpu_matmul"), "cuda:0", "70", "--arith", ariths, "--seconds",
+                           "0", "--peak-bytes", "2"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall(r"^ +(qn_\S+|cuBLAS \S+)( \*)? +[\d.]+ [kMG]op/s .*  (bits verified|near)\b",
+                       done.stdout, re.MULTILINE)
+    whole = [f"qn_whole_forward_{a}_{t}" for a in ariths.split(",") if a != "f32" for t in tiles]
+    floats = [f"qn_forward_{t}" for t in ("large", "medium", "small") if "f32" in ariths]
+    blas = ["cuBLAS float32", "cuBLAS TF32", "cuBLAS bytes"]
+    assert sorted(name for name, _, _ in found) == sorted([*whole, *floats, *blas]), done.stdout
+    assert {name for name, _, proof in found if proof == "near"} == set(blas[:2]), done.stdout
+    assert sum(bool(star) for _, star, _ in found) == len(ariths.split(",")), done.stdout
+    packing = re.findall(r"^ +(i\d+) packs the (?:items|weights) +[\d.]+ us", done.stdout, re.MULTILINE)
+    assert len(packing) == 2 * len(set(packing)) == 2 * len(whole) // len(tiles), done.stdout
+
+
 def test_energy_and_traffic(run_quern, gpu, files, tmp_path):
     """NVML's counter (100 W here) and the bytes that crossed the bus are in the report."""
     text = run_quern("train", *words("sigmoid", files), "--devices", "cuda:0", "-o",

@@ -230,6 +230,14 @@ CUresult cuCtxSetCurrent(CUcontext context) {
     return DONE;
 }
 
+/* What other libraries enqueue (fake_cublas.c) is done at once, so Quern's streams are all. */
+EXPORT CUresult cuCtxSynchronize(void);
+CUresult cuCtxSynchronize(void) {
+    BEGIN
+    drain_all(d, "a device that hangs was waited for");
+    END
+}
+
 /* ---- memory */
 
 EXPORT CUresult cuMemGetInfo_v2(size_t *unused, size_t *all);
