@@ -269,6 +269,9 @@ PEERS = {
 # Those that compute on a GPU too, and what only a GPU can do.
 GPU_PEERS = {name: PEERS[name] for name in ("jax", "jax-step", "torch", "torch-compile")}
 GPU_PEERS["torch-graph"] = "torch_graph_mlp.py"
+# The same with TF32 in their products, which rounds operands to 11 bits: only CUDA devices have it.
+TF32 = "-tf32"
+TF32_PEERS = {name + TF32: script for name, script in GPU_PEERS.items()}
 
 
 # ---- numbers and tables

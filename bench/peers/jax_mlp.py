@@ -17,8 +17,9 @@ class JaxScan(peerlib.Peer):
         os.environ["JAX_PLATFORMS"] = self.device
         import jax
 
-        # Float32 as float32: no TF32 on the matrix units of a GPU.
-        jax.config.update("jax_default_matmul_precision", "highest")
+        # Unless told otherwise a GPU would take TF32 for float32.
+        products = "tensorfloat32" if self.tf32 else "highest"
+        jax.config.update("jax_default_matmul_precision", products)
         try:
             jax.devices()
         except (AssertionError, RuntimeError):

@@ -25,12 +25,13 @@ class Peer:
     """The methods a peer has. Only `epoch` and `predict` are ever timed inside the process.
 
     Before the first of them `run` sets what the command line says of the network (`sizes`, from the
-    inputs to the classes), the learning rate (`rate`) and where to compute (`device`, cpu or cuda).
+    inputs to the classes), the learning rate (`rate`), where to compute (`device`, cpu or cuda) and
+    whether products of float32 may be computed in TF32 (`tf32`), which CUDA devices alone do.
     """
 
     name = "peer"
     devices = ("cpu",)
-    sizes, rate, device = (784, 500, 10), 0.1, "cpu"
+    sizes, rate, device, tf32 = (784, 500, 10), 0.1, "cpu", False
 
     def __init__(self, threads):
         """Import the library and hold it to that many threads."""
@@ -171,6 +172,7 @@ def arguments():
     parser.add_argument("--hidden", default="500", help="units of the hidden layers, as 500,500")
     parser.add_argument("--rate", type=float, default=0.1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--products", choices=("float32", "tf32"), default="float32")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--warmups", type=int, default=1, help="epochs before the clock")
     parser.add_argument("--epochs", type=int, default=5, help="timed epochs, a chunk each")
@@ -184,6 +186,7 @@ def run(kind):
         print(json.dumps({"peer": kind.name, "skip": f"does not compute on {options.device}"}))
         return
     kind.device, kind.rate = options.device, options.rate
+    kind.tf32 = options.products == "tf32"
     kind.sizes = (784, *map(int, options.hidden.split(",")), 10)
     try:
         peer = kind(options.threads)
@@ -192,5 +195,6 @@ def run(kind):
         return
     verb = {"train": train, "save": save, "speed": speed, "predict": predict}[options.verb]
     result = verb(peer, options)
-    head = {"peer": kind.name, "version": peer.version(), "threads": options.threads}
+    version = peer.version() + (", TF32" if kind.tf32 else "")
+    head = {"peer": kind.name, "version": version, "threads": options.threads}
     print(json.dumps({**head, **result}))

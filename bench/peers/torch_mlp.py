@@ -13,7 +13,7 @@ class Torch(peerlib.Peer):
 
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
-        torch.set_float32_matmul_precision("highest")  # no TF32
+        torch.set_float32_matmul_precision("high" if self.tf32 else "highest")
         if self.device == "cuda" and not torch.cuda.is_available():
             raise RuntimeError("torch sees no CUDA device")
         self.torch = torch
