@@ -1,36 +1,38 @@
 /* The exact products on one device, beside cuBLAS where it is a CUDA device.
  *
- *     gpu_matmul [DEVICE [SIZE...]] [--arith f32,i7,i14,i21] [--peak TFLOPS] [--peak-bytes TOPS]
- *                [--seconds 0.1]
+ *     gpu_matmul [DEVICE [SIZE...]] [--arith f32,i7,i14,i21] [--products forward,errors,gradient]
+ *                [--peak TFLOPS] [--peak-bytes TOPS] [--seconds 0.1]
  *
  * DEVICE is a name of `quern devices` (cuda:0 unless given), a SIZE n means n items by n inputs by
  * n outputs (1024, 2048 and 4096 unless given). For each arithmetic (all unless --arith names some)
- * every variant of the forward product that training has on that device, launched with the
- * arguments of a step (gpu_matmul_layer.h); with integers also what packs the items (in each step,
- * for each layer) and the weights (after each update). The median of 7 samples of so many seconds,
- * the slowest and the fastest, 2 n^3 operations to a product whatever the digits. Shares: of the
- * device's float32 peak (--peak, an H200's is 67); of its peak for products of bytes (--peak-bytes,
- * an H200's is 1979), of which an integer of two digits takes four and one of three nine; and of
- * cuBLAS's own rate for bytes.
+ * every variant of the forward product (unless --products names others) that training has on that
+ * device, launched with the arguments of a step (gpu_matmul_layer.h); with integers also what packs
+ * the operands that follow from items (in each step, for each layer) and the weights (after each
+ * update). The median of 7 samples of so many seconds, the slowest and the fastest, 2 n^3
+ * operations to a product whatever the digits. Shares: of the device's float32 peak (--peak, an
+ * H200's is 67); of its peak for products of bytes (--peak-bytes, an H200's is 1979), of which an
+ * integer of two digits takes four and one of three nine; and of cuBLAS's own rate for bytes.
  *
- * Verified first, by bits: 4,096 elements of each product, or all of a small one, against the chain
- * of docs/exactness.md 6.3 or the scalar reference of 15.4 on the CPU, with operands that the
- * device packed. cuBLAS in float32 and TF32 adds in orders of its own, so it only has to be near;
- * its products of bytes have to be exact. Samples of all candidates take turns.
+ * Verified first, by bits (gpu_matmul_wanted.h): 4,096 numbers of each product, or all of a small
+ * one, of errors four rows, against docs/exactness.md on the CPU, with operands that the device
+ * packed. cuBLAS in float32 and TF32 adds in orders of its own, so it only has to be near; its
+ * products of bytes have to be exact. Samples of all candidates take turns.
  */
 #include "base/clock.h"
 #include "device/cuda/cuda_gpu.h"
 #include "device/opencl/opencl_table.h"
 #include "gpu_matmul_cublas.h"
 
-enum { SAMPLES = 7, CHECKED = 4096, SIZES = 16, CANDIDATES = 32, ARITHS = 4 };
+enum { SAMPLES = 7, SIZES = 16, CANDIDATES = 64, ARITHS = 4 };
 
 static const char *const arith_names[ARITHS] = {"f32", "i7", "i14", "i21"};
+static const char *const product_names[PRODUCTS] = {"forward", "errors", "gradient"};
 
 typedef enum work { PRODUCT, ITEMS, WEIGHTS, BLAS } work;
 
 typedef struct candidate {
     work work;
+    product product;
     qn__kernel kernel; /* of PRODUCT */
     blas_way way;
     const trained *of;
@@ -42,7 +44,7 @@ typedef struct candidate {
 typedef struct options {
     const char *device;
     uint32_t sizes[SIZES], count, index;
-    int cuda, ariths[ARITHS];
+    int cuda, ariths[ARITHS], products[PRODUCTS];
     double peak, byte_peak, seconds;
     const qn__gpu_driver *driver;
     cublas blas;
@@ -55,8 +57,7 @@ typedef struct contest {
     trained trained[ARITHS];
     candidate all[CANDIDATES];
     int count;
-    float *y; /* what a product gave, on the host */
-    size_t bytes;
+    void *y; /* what a product gave, on the host */
 } contest;
 
 static void add(contest *c, candidate one) {
@@ -70,13 +71,30 @@ static void add(contest *c, candidate one) {
 static int has(const contest *c, const trained *t, qn__kernel kernel) {
     const qn__gpu_facts *facts = t->worker->facts;
     const uint32_t tiles = facts->matrix ? QN_WITH_MATRIX : QN_WITH_LARGE;
-    if (!is_forward(kernel))
+    const product p = product_of(kernel);
+    if (p >= PRODUCTS || !c->o->products[p])
         return 0;
     if (qn__kernel_shape_of(kernel)->opencl_only)
         return facts->vectors && t->program.arith == QN__ARITH_F32;
     return (qn__kernel_shape_of(kernel)->products & qn__kernel_products(t->program.arith)) != 0 &&
            qn__kernel_belongs(kernel, c->o->cuda ? QN__CUDA_C : QN__OPENCL_C,
                               qn__kernel_products(t->program.arith) | tiles);
+}
+
+/* An arithmetic's own: products, and what packs their operands. */
+static void enter_one(contest *c, const trained *t) {
+    for (int k = 0; k < QN__KERNELS; ++k)
+        if (has(c, t, (qn__kernel)k))
+            add(c, (candidate){.work = PRODUCT,
+                               .product = product_of((qn__kernel)k),
+                               .kernel = (qn__kernel)k,
+                               .of = t});
+    if (t->program.arith == QN__ARITH_F32)
+        return;
+    for (int p = 0; p < PRODUCTS; ++p)
+        if (c->o->products[p])
+            add(c, (candidate){.work = ITEMS, .product = (product)p, .of = t});
+    add(c, (candidate){.work = WEIGHTS, .of = t});
 }
 
 static void enter(contest *c) {
@@ -86,15 +104,9 @@ static void enter(contest *c) {
         if (!c->o->ariths[i])
             continue;
         train(t, c->o->driver, c->o->index, &c->net, (qn__arith)i);
-        for (int k = 0; k < QN__KERNELS; ++k)
-            if (has(c, t, (qn__kernel)k))
-                add(c, (candidate){.work = PRODUCT, .kernel = (qn__kernel)k, .of = t});
-        if (i != QN__ARITH_F32) {
-            add(c, (candidate){.work = ITEMS, .of = t});
-            add(c, (candidate){.work = WEIGHTS, .of = t});
-            integers = integers ? integers : t;
-        }
+        enter_one(c, t);
         floats = floats ? floats : t;
+        integers = integers || i == QN__ARITH_F32 ? integers : t;
     }
     if (!c->o->has_blas)
         return;
@@ -106,14 +118,16 @@ static void enter(contest *c) {
 
 static void name_of(const candidate *one, char name[64]) {
     static const char *const ways[] = {"cuBLAS float32", "cuBLAS TF32", "cuBLAS bytes"};
+    static const char *const items[] = {"the items", "the errors", "the grains"};
     const char *arith = arith_names[one->of->program.arith];
     if (one->work == BLAS)
         snprintf(name, 64, "%s", ways[one->way]);
     else if (one->work == PRODUCT)
         snprintf(name, 64, "%s%s", qn__kernel_shape_of(one->kernel)->name,
-                 one->kernel == one->of->product.kernel ? " *" : "");
+                 one->kernel == one->of->of[one->product].product.kernel ? " *" : "");
     else
-        snprintf(name, 64, "%s packs %s", arith, one->work == ITEMS ? "the items" : "the weights");
+        snprintf(name, 64, "%s packs %s", arith,
+                 one->work == ITEMS ? items[one->product] : "the weights");
 }
 
 /* ---------------------------------------------------------------- samples */
@@ -136,101 +150,46 @@ static double sample(const contest *c, const candidate *one) {
         if (one->work == BLAS)
             (void)multiply_by_blas(&c->o->blas, one->of, one->way); /* asked once already */
         else if (one->work == PRODUCT)
-            multiply(one->of, one->kernel);
+            multiply(one->of, one->product, one->kernel);
         else if (one->work == ITEMS)
-            pack_items(one->of);
+            pack_items(one->of, one->product);
         else
             pack_weights(one->of);
     wait_for(c, one);
     return (qn__now() - begun) / one->times;
 }
 
-/* Bytes of the lowest digits of the operands, on the host. */
-typedef struct digits {
-    int8_t *items, *weights;
-} digits;
-
-static digits read_digits(const contest *c, const trained *t) {
-    qn_error err = {0};
-    const qn__worker *w = t->worker;
-    const size_t bytes = c->net.n * (size_t)row_of_digits(t);
-    const digits d = {room(bytes, 1), room(bytes, 1)};
-    must(c->o->driver->read(w->gpu, &w->fixed_items, 0, d.items, bytes, &err), "a copy", &err);
-    must(c->o->driver->read(w->gpu, &w->layer[1].by_output, 0, d.weights, bytes, &err), "a copy",
-         &err);
-    return d;
-}
-
-/* The exact product of bytes. */
-static int32_t wanted_of_digits(const contest *c, const trained *t, const digits *d, uint32_t r,
-                                uint32_t o) {
-    const size_t row = row_of_digits(t);
-    int32_t sum = 0;
-    for (uint32_t k = 0; k < c->net.n; ++k)
-        sum += d->items[r * row + k] * d->weights[o * row + k];
-    return sum;
-}
-
-/* 1 when element (r, o) of what lies in c->y is right. */
-static int right(const contest *c, const candidate *one, const digits *d, uint32_t r, uint32_t o) {
-    const float *got = &c->y[r * (size_t)qn__gpu_ld(c->net.n) + o];
-    if (one->work == BLAS && one->way != WAY_BYTES)
-        return near(one->of, &c->net, one->way, r, o, *got);
-    if (one->work == BLAS) {
-        const int32_t want = wanted_of_digits(c, one->of, d, r, o);
-        return memcmp(got, &want, sizeof want) == 0;
-    }
-    const float want = wanted(one->of, &c->net, r, o);
-    return memcmp(got, &want, sizeof want) == 0;
-}
-
 /* Clears the place of the product, launches a candidate once and reads what came out. */
 static void try_once(contest *c, candidate *one) {
     qn_error err = {0};
-    const qn__worker *w = one->of->worker;
-    memset(c->y, 0xff, c->bytes);
-    must(c->o->driver->write(w->gpu, &w->layer[1].output, 0, c->y, c->bytes, &err), "a copy", &err);
+    const trained *t = one->of;
+    const qn__gpu_memory *to = t->to[one->product];
+    const size_t bytes = t->bytes[one->product], offset = t->offset[one->product];
+    memset(c->y, 0xff, bytes);
+    must(c->o->driver->write(t->worker->gpu, to, offset, c->y, bytes, &err), "a copy", &err);
     one->times = 1;
     sample(c, one);
-    must(c->o->driver->read(w->gpu, &w->layer[1].output, 0, c->y, c->bytes, &err), "a copy", &err);
-}
-
-/* Whether what try_once read is right. */
-static int compare(const contest *c, const candidate *one) {
-    const size_t n = c->net.n, all = n * n;
-    const int of_bytes = one->work == BLAS && one->way == WAY_BYTES;
-    const digits d = of_bytes ? read_digits(c, one->of) : (digits){NULL, NULL};
-    char name[64];
-    int fine = 1;
-    for (size_t i = 0; fine && i < (all < CHECKED ? all : CHECKED); ++i) {
-        /* a stride that shares no factor with powers of two */
-        const size_t at = all < CHECKED ? i : i * (all / CHECKED | 1) % all;
-        fine = right(c, one, &d, (uint32_t)(at / n), (uint32_t)(at % n));
-        name_of(one, name);
-        if (!fine)
-            printf("    %-36s WRONG at item %zu, output %zu\n", name, at / n, at % n);
-    }
-    free(d.items);
-    free(d.weights);
-    return fine;
+    must(c->o->driver->read(t->worker->gpu, to, offset, c->y, bytes, &err), "a copy", &err);
 }
 
 /* Whether a candidate may be timed; 0 when it is wrong. Packing is seen in the products. */
 static int verify(contest *c, candidate *one) {
-    const int packs = one->work == ITEMS || one->work == WEIGHTS;
     const int asked = one->work == BLAS ? multiply_by_blas(&c->o->blas, one->of, one->way) : 0;
-    if (one->of->program.arith != QN__ARITH_F32 && !packs) {
-        pack_items(one->of); /* the step packed its errors to the same place */
-        pack_weights(one->of);
-    }
+    char name[64];
+    name_of(one, name);
     if (asked != 0) {
-        char name[64];
-        name_of(one, name);
         printf("    %-36s not here: cublasGemmEx gives %d\n", name, asked);
         return 1;
     }
+    if (one->of->program.arith != QN__ARITH_F32) {
+        pack_items(one->of, one->product); /* products share the place of their operands */
+        pack_weights(one->of);
+    }
     try_once(c, one);
-    one->times = packs || compare(c, one);
+    if (one->work == PRODUCT)
+        one->times = (uint32_t)right_product(one->of, &c->net, one->product, name, c->y);
+    if (one->work == BLAS)
+        one->times = (uint32_t)right_blas(one->of, &c->net, one->way, name, c->y);
     return (int)one->times;
 }
 
@@ -243,22 +202,29 @@ static int by_time(const void *a, const void *b) {
 
 static double median(const candidate *one) { return one->seconds[SAMPLES / 2]; }
 
-/* The fastest right candidate of a kind and arithmetic, or NULL. */
-static const candidate *fastest(const contest *c, work kind, int arith, blas_way way) {
+/* The fastest variant of a product, in the arithmetic of `t`, or NULL. */
+static const candidate *fastest(const contest *c, const trained *t, product p) {
     const candidate *best = NULL;
     for (int i = 0; i < c->count; ++i) {
         const candidate *one = &c->all[i];
-        if (one->times && one->work == kind && one->way == way &&
-            (kind == BLAS || (int)one->of->program.arith == arith) &&
+        if (one->times && one->work == PRODUCT && one->of == t && one->product == p &&
             (!best || median(one) < median(best)))
             best = one;
     }
     return best;
 }
 
+/* cuBLAS's product of bytes, or NULL. */
+static const candidate *bytes_by_blas(const contest *c) {
+    for (int i = 0; i < c->count; ++i)
+        if (c->all[i].times && c->all[i].work == BLAS && c->all[i].way == WAY_BYTES)
+            return &c->all[i];
+    return NULL;
+}
+
 static void print_shares(const contest *c, const candidate *one) {
     const double rate = 2e-12 * pow(c->net.n, 3) / median(one); /* Top/s */
-    const candidate *bytes = fastest(c, BLAS, 0, WAY_BYTES);
+    const candidate *bytes = bytes_by_blas(c);
     const int ours = one->work == PRODUCT, slices = (int)one->of->program.arith;
     const int floats = ours ? slices == 0 : one->way == WAY_FLOAT;
     const double products = ours ? slices * slices : one->way == WAY_BYTES;
@@ -287,11 +253,11 @@ static void print_one(const contest *c, const candidate *one) {
     char name[64], middle[24], slow[24], fast[24];
     name_of(one, name);
     if (one->work == ITEMS || one->work == WEIGHTS) {
-        const candidate *product = fastest(c, PRODUCT, (int)one->of->program.arith, WAY_FLOAT);
+        const candidate *best = fastest(c, one->of, one->product);
         printf("    %-36s %11.1f us  (%.1f to %.1f)", name, 1e6 * median(one), 1e6 * s[SAMPLES - 1],
                1e6 * s[0]);
-        if (product)
-            printf("  %.1f %% of the fastest product", 100 * median(one) / median(product));
+        if (best)
+            printf("  %.1f %% of the fastest product", 100 * median(one) / median(best));
         printf("\n");
         return;
     }
@@ -314,8 +280,7 @@ static void print_head(const contest *c) {
 static int hold(contest *c, uint32_t n) {
     int wrong = 0;
     make_network(&c->net, n);
-    c->bytes = n * (size_t)qn__gpu_ld(n) * sizeof *c->y;
-    c->y = room(c->bytes, 1);
+    c->y = room(n * (size_t)qn__gpu_ld(n), sizeof(int64_t));
     enter(c);
     print_head(c);
     for (int i = 0; i < c->count; ++i) {
@@ -342,23 +307,26 @@ static int hold(contest *c, uint32_t n) {
 
 /* ---------------------------------------------------------------- the command line */
 
-static void read_ariths(options *o, char *words) {
-    memset(o->ariths, 0, sizeof o->ariths);
+/* Words of a list with commas, each one of `names`; sets their places in `chosen`. */
+static void read_words(char *words, const char *const *names, int count, int *chosen) {
+    memset(chosen, 0, (size_t)count * sizeof *chosen);
     for (char *rest, *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
         int i = 0;
-        while (i < ARITHS && strcmp(word, arith_names[i]) != 0)
+        while (i < count && strcmp(word, names[i]) != 0)
             ++i;
-        if (i == ARITHS)
-            fail("--arith takes some of f32,i7,i14,i21", NULL);
-        o->ariths[i] = 1;
+        if (i == count)
+            fail("there is no arithmetic or product of that name", NULL);
+        chosen[i] = 1;
     }
 }
 
 static void read_options(options *o, int argc, char **argv) {
-    *o = (options){.device = "cuda:0", .ariths = {1, 1, 1, 1}, .seconds = 0.1};
+    *o = (options){.device = "cuda:0", .ariths = {1, 1, 1, 1}, .products = {1}, .seconds = 0.1};
     for (int i = 1; i < argc; ++i)
         if (strcmp(argv[i], "--arith") == 0 && i + 1 < argc)
-            read_ariths(o, argv[++i]);
+            read_words(argv[++i], arith_names, ARITHS, o->ariths);
+        else if (strcmp(argv[i], "--products") == 0 && i + 1 < argc)
+            read_words(argv[++i], product_names, PRODUCTS, o->products);
         else if (strcmp(argv[i], "--peak") == 0 && i + 1 < argc)
             o->peak = atof(argv[++i]);
         else if (strcmp(argv[i], "--peak-bytes") == 0 && i + 1 < argc)
@@ -370,8 +338,9 @@ static void read_options(options *o, int argc, char **argv) {
         else if (o->count < SIZES && atoi(argv[i]) > 0 && atoi(argv[i]) <= 16384)
             o->sizes[o->count++] = (uint32_t)atoi(argv[i]);
         else
-            fail("use: gpu_matmul [DEVICE [SIZE...]] [--arith f32,i7,i14,i21] [--peak TFLOPS] "
-                 "[--peak-bytes TOPS] [--seconds S]",
+            fail("use: gpu_matmul [DEVICE [SIZE...]] [--arith f32,i7,i14,i21] "
+                 "[--products forward,errors,gradient] [--peak TFLOPS] [--peak-bytes TOPS] "
+                 "[--seconds S]",
                  NULL);
     if (o->count == 0) {
         const uint32_t usual[] = {1024, 2048, 4096};

@@ -4,7 +4,7 @@
 #ifndef QN_BENCH_GPU_MATMUL_CUBLAS_H
 #define QN_BENCH_GPU_MATMUL_CUBLAS_H
 
-#include "gpu_matmul_layer.h"
+#include "gpu_matmul_wanted.h"
 
 #include <dlfcn.h>
 
@@ -104,6 +104,42 @@ static inline int near(const trained *t, const network *net, blas_way way, uint3
         size += fabs((double)a[k] * w[k]);
     }
     return fabs(got - sum) <= (way == WAY_TF32 ? 0x1p-9 : 0x1p-24 * net->n) * size;
+}
+
+/* Bytes of the packed operands, on the host. */
+static inline int8_t *bytes_of(const trained *t, const qn__gpu_memory *memory) {
+    qn_error err = {0};
+    const size_t bytes = t->program.layer[1].out * (size_t)row_of_digits(t);
+    int8_t *made = room(bytes, 1);
+    must(noting_below->read(t->worker->gpu, memory, 0, made, bytes, &err), "a copy", &err);
+    return made;
+}
+
+/* 1 when what cuBLAS gave is near, of bytes when it is exact. */
+static inline int right_blas(const trained *t, const network *net, blas_way way, const char *name,
+                             const void *got) {
+    const size_t n = net->n, ld = (size_t)qn__gpu_ld(n), all = n * n;
+    const size_t row = way == WAY_BYTES ? row_of_digits(t) : 0;
+    int8_t *items = NULL, *weights = NULL;
+    int right = 1;
+    if (way == WAY_BYTES) {
+        items = bytes_of(t, &t->worker->fixed_items);
+        weights = bytes_of(t, &t->worker->layer[1].by_output);
+    }
+    for (size_t i = 0; i < (all < CHECKED ? all : CHECKED) && right; ++i) {
+        const size_t r = place_of(i, all) / n, o = place_of(i, all) % n;
+        int32_t sum = 0;
+        for (size_t k = 0; k < n && items; ++k)
+            sum += items[r * row + k] * weights[o * row + k];
+        right = items
+                    ? ((const int32_t *)got)[r * ld + o] == sum
+                    : near(t, net, way, (uint32_t)r, (uint32_t)o, ((const float *)got)[r * ld + o]);
+        if (!right)
+            wrong_at(name, r, o);
+    }
+    free(items);
+    free(weights);
+    return right;
 }
 
 #endif

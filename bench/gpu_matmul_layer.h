@@ -17,6 +17,9 @@
 
 enum { NARROW = 16, GRAIN = 32, NOTES = 64 };
 
+/* The products of the layer: its outputs, the errors of the layer below, its weights' gradient. */
+typedef enum product { FORWARD, ERRORS, GRADIENT, PRODUCTS } product;
+
 typedef struct noted {
     qn__kernel kernel;
     uint32_t groups[3];
@@ -34,14 +37,22 @@ typedef struct network {
     qn__feed feed;
 } network;
 
+/* A product as the step launched it, and what packed its operands (integers only). */
+typedef struct launched {
+    noted product, packing[2];
+    int packings;
+} launched;
+
 /* A worker of one arithmetic behind its step. */
 typedef struct trained {
     qn__program program;
     qn__worker *worker;
-    float *inputs; /* [n][ld(n)], of the layer, on the host */
-    noted product; /* its forward product in the step */
-    /* What packs the layer's items and its weights (integers only). */
-    noted items, greatest, weights;
+    launched of[PRODUCTS];
+    noted greatest, weights;            /* what packed the layer's weights */
+    const qn__gpu_memory *to[PRODUCTS]; /* where the products go, */
+    size_t offset[PRODUCTS];            /* from this byte on, */
+    size_t bytes[PRODUCTS];             /* [n][ld(n)] floats or int64 */
+    float *inputs, *errors;             /* [n][ld(n)], of the layer, on the host */
 } trained;
 
 static inline void fail(const char *what, const qn_error *err) {
@@ -119,26 +130,60 @@ static inline qn_status note_launch(qn__gpu *gpu, qn__kernel kernel, const uint3
     return noting_below->launch(gpu, kernel, groups, arguments, count, err);
 }
 
-static inline int is_forward(qn__kernel k) {
-    return (k >= QN__K_FORWARD_LARGE && k <= QN__K_FORWARD_VECTOR) ||
-           (k >= QN__K_WHOLE_FORWARD_I7_LARGE && k <= QN__K_WHOLE_FORWARD_I21_SMALL) ||
-           (k >= QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE && k <= QN__K_WHOLE_FORWARD_I21_MATRIX_SMALL);
+/* PRODUCTS where a kernel is none of them. */
+static inline product product_of(qn__kernel kernel) {
+    static const struct {
+        qn__kernel first, last;
+    } family[][3] = {
+        [FORWARD] = {{QN__K_FORWARD_LARGE, QN__K_FORWARD_VECTOR},
+                     {QN__K_WHOLE_FORWARD_I7_LARGE, QN__K_WHOLE_FORWARD_I21_SMALL},
+                     {QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE, QN__K_WHOLE_FORWARD_I21_MATRIX_SMALL}},
+        [ERRORS] = {{QN__K_ERRORS_LARGE, QN__K_ERRORS_VECTOR},
+                    {QN__K_WHOLE_ERRORS_I7_LARGE, QN__K_WHOLE_ERRORS_I21_SMALL},
+                    {QN__K_WHOLE_ERRORS_I7_MATRIX_LARGE, QN__K_WHOLE_ERRORS_I21_MATRIX_SMALL}},
+        [GRADIENT] = {
+            {QN__K_GRADIENT_LARGE, QN__K_GRADIENT_VECTOR},
+            {QN__K_WHOLE_GRADIENT_I7_LARGE, QN__K_WHOLE_GRADIENT_I21_SMALL},
+            {QN__K_WHOLE_GRADIENT_I7_MATRIX_SMALL, QN__K_WHOLE_GRADIENT_I21_MATRIX_SMALL}}};
+    for (int p = 0; p < PRODUCTS; ++p)
+        for (int i = 0; i < 3; ++i)
+            if (kernel >= family[p][i].first && kernel <= family[p][i].last)
+                return (product)p;
+    return PRODUCTS;
 }
 
-/* The last of the step's forward products is that of the layer, the launch before it packs its
- * items; its weights were packed last when the parameters came. */
+static inline int packs(qn__kernel kernel) {
+    return kernel == QN__K_FIX_ITEMS || kernel == QN__K_FIX_GRAINS;
+}
+
+/* The layer comes last on the way forward and first on the way back, where the layer below has no
+ * errors to find; its weights were packed last when the parameters came. What packs operands is
+ * launched right before their product. */
 static inline void keep_notes(trained *t) {
     for (uint32_t i = 0; i < notes_count; ++i) {
         const noted *n = &notes[i];
+        const product p = product_of(n->kernel);
         if (n->kernel == QN__K_GREATEST)
             t->greatest = *n;
         if (n->kernel == QN__K_FIX_WEIGHTS)
             t->weights = *n;
-        if (!is_forward(n->kernel))
+        if (p == PRODUCTS || (p != FORWARD && t->of[p].product.call.count > 0))
             continue;
-        t->product = *n;
-        t->items = notes[i - 1];
+        launched *l = &t->of[p];
+        l->product = *n;
+        l->packings = 0;
+        for (uint32_t k = i; k > 0 && l->packings < 2 && packs(notes[k - 1].kernel); --k)
+            l->packing[l->packings++] = notes[k - 1];
     }
+}
+
+/* An array of the layer, on the host. */
+static inline float *copy_of(const trained *t, const qn__gpu_memory *memory) {
+    qn_error err = {0};
+    float *made = room(t->bytes[FORWARD], 1);
+    must(noting_below->read(t->worker->gpu, memory, 0, made, t->bytes[FORWARD], &err), "a copy",
+         &err);
+    return made;
 }
 
 static inline void train(trained *t, const qn__gpu_driver *driver, uint32_t index,
@@ -165,16 +210,22 @@ static inline void train(trained *t, const qn__gpu_driver *driver, uint32_t inde
     must(qn__gpu_load(t->worker, &state, &err), "the parameters", &err);
     must(qn__gpu_train_grains(t->worker, &batch, 0, grains, &err), "a step", &err);
     keep_notes(t);
-    const qn__gpu_memory *from = &t->worker->layer[0].output;
-    const size_t floats = net->n * (size_t)qn__gpu_ld(net->n);
-    t->inputs = room(floats, sizeof(float));
-    must(driver->read(t->worker->gpu, from, 0, t->inputs, floats * sizeof(float), &err), "a copy",
-         &err);
+    const qn__worker *w = t->worker;
+    const size_t numbers = net->n * (size_t)qn__gpu_ld(net->n);
+    t->to[FORWARD] = &w->layer[1].output;
+    t->to[ERRORS] = qn__gpu_errors_of(w, 0);
+    t->to[GRADIENT] = &w->sums;
+    t->offset[GRADIENT] = w->layer[1].weights * sizeof(int64_t);
+    t->bytes[FORWARD] = t->bytes[ERRORS] = numbers * sizeof(float);
+    t->bytes[GRADIENT] = numbers * sizeof(int64_t);
+    t->inputs = copy_of(t, &w->layer[0].output);
+    t->errors = copy_of(t, qn__gpu_errors_of(w, 1));
 }
 
 static inline void drop_trained(trained *t) {
     qn__gpu_close(t->worker);
     free(t->inputs);
+    free(t->errors);
 }
 
 /* ---------------------------------------------------------------- one launch of it */
@@ -186,41 +237,31 @@ static inline void again(const trained *t, const noted *n) {
          "a launch", &err);
 }
 
-/* The layer's product by a variant. */
-static inline void multiply(const trained *t, qn__kernel kernel) {
-    noted n = t->product;
+/* A product of the layer by a variant. Gradients are overwritten, by one group for each tile; where
+ * tiles are too few for the device, a step has several. */
+static inline void multiply(const trained *t, product p, qn__kernel kernel) {
+    noted n = t->of[p].product;
     const uint32_t side = t->program.layer[1].out;
     n.kernel = kernel;
     qn__gpu_tiles(kernel, side, side, n.groups);
     if (t->program.arith != QN__ARITH_F32)
         n.groups[0] *= n.groups[1], n.groups[1] = 1;
+    if (p == GRADIENT) {
+        n.call.argument[n.call.count - 2].value.u = 1; /* slices */
+        n.call.argument[n.call.count - 1].value.u = 0; /* flags */
+    }
     again(t, &n);
 }
 
-static inline void pack_items(const trained *t) { again(t, &t->items); }
+/* The operands of a product that follow from items. */
+static inline void pack_items(const trained *t, product p) {
+    for (int i = t->of[p].packings; i-- > 0;)
+        again(t, &t->of[p].packing[i]);
+}
 
 static inline void pack_weights(const trained *t) {
     again(t, &t->greatest);
     again(t, &t->weights);
-}
-
-/* Output o of item r as docs/exactness.md has it (6.3, 15.4), from the inputs that the device made.
- */
-static inline float wanted(const trained *t, const network *net, uint32_t r, uint32_t o) {
-    const qn__layer *l = &net->layer[1];
-    const float *a = t->inputs + r * (size_t)qn__gpu_ld(net->n);
-    const qn__layer one = {.in = l->in,
-                           .out = 1,
-                           .weights = l->weights + (uint64_t)o * l->in,
-                           .biases = l->biases + o};
-    float z = net->parameters[one.biases];
-    if (t->program.arith != QN__ARITH_F32) {
-        qn__fixed_forward(qn__arith_bits(t->program.arith), &one, net->parameters, a, &z);
-        return z;
-    }
-    for (uint32_t k = 0; k < l->in; ++k)
-        z = fmaf(a[k], net->parameters[one.weights + k], z);
-    return z;
 }
 
 #endif

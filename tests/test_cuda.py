@@ -191,22 +191,29 @@ def test_measured(run_quern, gpu, plan, by):
     ("", "f32,i7,i14,i21", ["small", "matrix_large", "matrix_small"]),
     ("matrix=1", "i14", ["small", "large"])])
 def test_products_are_measured(fakes, gpu, plan, ariths, tiles):
-    """bench/gpu_matmul: each variant that training has is verified and timed, one of each arithmetic
-    is training's own, and cuBLAS is asked for what it is there to show."""
+    """bench/gpu_matmul: each variant that training has is verified and timed, one for each arithmetic
+    and product is training's own, and cuBLAS is asked for what it is there to show."""
     gpu(plan)
-    done = subprocess.run([builds.bench("gpu_matmul"), "cuda:0", "70", "--arith", ariths, "--seconds",
-                           "0", "--peak-bytes", "2"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([builds.bench("gpu_matmul"), "cuda:0", "70", "--arith", ariths,
+                           "--products", "forward,errors,gradient", "--seconds", "0"],
+                          capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(r"^ +(qn_\S+|cuBLAS \S+)( \*)? +[\d.]+ [kMG]op/s .*  (bits verified|near)\b",
                        done.stdout, re.MULTILINE)
-    whole = [f"qn_whole_forward_{a}_{t}" for a in ariths.split(",") if a != "f32" for t in tiles]
-    floats = [f"qn_forward_{t}" for t in ("large", "medium", "small") if "f32" in ariths]
+    integers = [a for a in ariths.split(",") if a != "f32"]
+    products = ["forward", "errors", "gradient"]
+    kernels = [f"qn_whole_{p}_{a}_{t}" for a in integers for p in products for t in tiles
+               if (p, t) != ("gradient", "matrix_large")]
+    if "f32" in ariths:
+        kernels += [f"qn_{p}_{t}" for p in products for t in ("large", "medium", "small")
+                    if (p, t) != ("gradient", "medium")]
     blas = ["cuBLAS float32", "cuBLAS TF32", "cuBLAS bytes"]
-    assert sorted(name for name, _, _ in found) == sorted([*whole, *floats, *blas]), done.stdout
+    assert sorted(name for name, _, _ in found) == sorted([*kernels, *blas]), done.stdout
     assert {name for name, _, proof in found if proof == "near"} == set(blas[:2]), done.stdout
-    assert sum(bool(star) for _, star, _ in found) == len(ariths.split(",")), done.stdout
-    packing = re.findall(r"^ +(i\d+) packs the (?:items|weights) +[\d.]+ us", done.stdout, re.MULTILINE)
-    assert len(packing) == 2 * len(set(packing)) == 2 * len(whole) // len(tiles), done.stdout
+    assert sum(bool(star) for _, star, _ in found) == 3 * len(ariths.split(",")), done.stdout
+    packing = re.findall(r"^ +(i\d+) packs the (\w+) +[\d.]+ us", done.stdout, re.MULTILINE)
+    assert packing == [(a, what) for a in integers
+                       for what in ("items", "errors", "grains", "weights")], done.stdout
 
 
 def test_energy_and_traffic(run_quern, gpu, files, tmp_path):
