@@ -288,6 +288,16 @@ def test_loss_becomes_nan(refuse, tmp_path, arith):
             "none", "--lr", "1e30", "--batch", "10", "--arith", arith], 1, "step", "--scale")
 
 
+@pytest.mark.parametrize("rate, says", [("1e10", "outputs of layer 2 are too large"),
+                                        ("1e30", "outputs of layer 1 are not finite")])
+@pytest.mark.parametrize("arith", ["f32", "i14"])
+def test_lost_loss_names_its_layer(refuse, tmp_path, arith, rate, says):
+    """The first layer that went wrong; outputs that are finite are not said to be anything else."""
+    (tmp_path / "good.csv").write_text(CSV)
+    refuse(["train", "--data", "good.csv", "--model", "dense 4; dense 4; dense 3", "--loss", "mse",
+            "--lr", rate, "--batch", "10", "--devices", "cpu", "--arith", arith], 1, "step 2", says)
+
+
 @pytest.mark.parametrize("size, words", [("1e30", ["the loss became"]),
                                          ("1e5", ["a gradient of layer 0"])])
 @pytest.mark.parametrize("arith", ARITHMETICS)

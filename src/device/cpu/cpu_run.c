@@ -157,18 +157,38 @@ static void phases(void *context, int thread) {
     core->busy += qn__now() - begun - core->waited;
 }
 
-/* What became of the loss. In integer arithmetic a block that is not finite makes NaN of all that
- * is computed with it, so the first layer with such inputs tells where it began. */
-static qn_status fail_loss(const qn__cpu_pass *pass, float loss, qn_error *err) {
+static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    const float *input = pass->training ? l->input : pass->worker->layer[layer - 1].output;
+    for (uint32_t k = 0; k < l->layer->in; ++k)
+        for (uint32_t i = 0; i < pass->items; ++i)
+            if (!isfinite(
+                    input[k / QN__PANEL * pass->stride + (size_t)i * QN__PANEL + k % QN__PANEL]))
+                return 0;
+    return 1;
+}
+
+/* The first layer with inputs that are not finite; the number of layers when there is none. */
+static uint32_t first_spoilt(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
+    uint32_t l = 1;
+    if (w->bits)
+        return qn__cpu_not_finite(pass);
+    while (l < w->program->layers && has_finite_inputs(pass, l))
+        ++l;
+    return l;
+}
+
+/* What became of the loss, and where that began: a NaN or an infinity makes NaN or infinities of
+ * nearly all that is computed with it. Outputs that are finite, and nothing else, may still be so
+ * far from what they should be that the loss is too large. */
+static qn_status fail_loss(const qn__cpu_pass *pass, float loss, qn_error *err) {
+    const uint32_t layers = pass->worker->program->layers, bad = first_spoilt(pass);
     const char *what = isnan(loss) ? "NaN" : "too large to be summed";
-    const uint32_t bad = w->bits ? qn__cpu_not_finite(pass) : w->program->layers + 1;
-    if (bad > w->program->layers)
-        return qn__fail(err, QN_NUMERIC, "the loss became %s", what);
     if (bad == 0)
         return qn__fail(err, QN_NUMERIC, "the loss became %s: inputs are not finite", what);
-    return qn__fail(err, QN_NUMERIC, "the loss became %s: outputs of layer %u are not finite", what,
-                    bad - 1);
+    return qn__fail(err, QN_NUMERIC, "the loss became %s: outputs of layer %u are %s", what,
+                    bad - 1, bad < layers || isnan(loss) ? "not finite" : "too large");
 }
 
 /* 7.4: the loss of each grain is a chain in the order of positions. */
