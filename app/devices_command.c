@@ -32,8 +32,9 @@ static const option devices_options[] = {
      .kind = OPTION_CHOICE,
      AT(measure),
      .choices = "auto|all|none",
-     .help = "which devices to measure, for a second or less each; auto: those that a run tries "
-             "by itself. A device that is used for the first time takes longer",
+     .help = "which devices to measure, for a second or less each; auto: those of --devices, "
+             "without it those that a run tries by itself. A device that is used for the first "
+             "time takes longer",
      .fallback = "auto"},
     {.name = "json",
      .kind = OPTION_FLAG,
@@ -121,11 +122,34 @@ typedef struct shown {
     char failure[1100];    /* why measuring it failed, and what to do; else empty */
 } shown;
 
+/* Whether the list of --devices, which was checked, names a device; of "cpu:4" also *cores. */
+static int is_named(const char *list, const qn_device_info *i, int *cores) {
+    const size_t kind = strlen(i->kind);
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        const char *number = list + kind + 1;
+        if (strncmp(list, "auto", n) == 0 && n == 4)
+            return i->automatic;
+        if (strlen(i->id) == n && strncmp(list, i->id, n) == 0)
+            return 1;
+        if (n < kind || strncmp(list, i->kind, kind) != 0)
+            continue;
+        if (n == kind || (n == kind + 4 && strncmp(list + kind, ":all", 4) == 0))
+            return 1;
+        if (strcmp(i->kind, "cpu") == 0 && list[kind] == ':')
+            return (*cores = (int)strtol(number, NULL, 10)) > 0;
+    }
+    return 0;
+}
+
 static void measure(uint32_t index, const devices_flags *f, shown *d) {
-    const qn_compute compute = compute_of(&f->compute);
-    int all = strcmp(f->measure, "all") == 0;
+    qn_compute compute = compute_of(&f->compute);
+    int wanted = f->compute.devices ? is_named(f->compute.devices, &d->info, &compute.threads)
+                                    : d->info.automatic;
     qn_error err;
-    if (strcmp(f->measure, "none") == 0 || d->info.refused || !(all || d->info.automatic))
+    if (strcmp(f->measure, "all") == 0)
+        wanted = 1;
+    if (strcmp(f->measure, "none") == 0 || d->info.refused || !wanted)
         return;
     if (qn_device_measure(index, &compute, &d->rates, &err) == QN_OK)
         return;
@@ -279,6 +303,9 @@ static int list(const devices_flags *f) {
         memset(&d, 0, sizeof d);
         if (qn_device_get(i, &d.info, &err) != QN_OK)
             return message_error(&err);
+        const char *isa = compute_of(&f->compute).isa;
+        if (*d.info.isa && strcmp(isa, "auto") != 0)
+            snprintf(d.info.isa, sizeof d.info.isa, "%s", isa);
         measure(i, f, &d);
         if (f->json)
             device_event(i, &d);
@@ -315,9 +342,9 @@ static void tell_trial(const devices_flags *f, const qn_advice *advice, uint32_t
                        double rate) {
     char text[16];
     if (!f->json)
-        printf("\n%s, %" PRIu64 " features, batches of %" PRIu64 ", tried for %g s on random "
+        printf("\n%s, %" PRIu64 " features, batches of %" PRIu64 ", %s, tried for %g s on random "
                "items\n",
-               f->model, f->features, f->batch, (double)f->seconds);
+               f->model, f->features, f->batch, f->arith, (double)f->seconds);
     for (uint32_t i = 0; i < count; i++) {
         if (f->json)
             advice_event(&advice[i]);
@@ -442,8 +469,12 @@ static int tell_costs(const devices_flags *f) {
 }
 
 static int check_flags(const devices_flags *f, const arguments *given) {
-    static const char *const theirs[] = {"features", "batch", "arith", "seconds", "costs"};
+    static const char *const theirs[] = {"features", "batch", "arith",
+                                         "seconds",  "costs", "shares"};
     static const char *const of_costs[] = {"ranks", "grain", "optimizer", "data", "labels"};
+    int code = compute_check(&f->compute);
+    if (code >= 0)
+        return code;
     for (size_t i = 0; i < sizeof of_costs / sizeof *of_costs && !f->costs; i++)
         if (options_given(&devices_command, given, of_costs[i]))
             return message_usage("add --costs, or leave it out", "--%s stands without --costs",
@@ -455,7 +486,7 @@ static int check_flags(const devices_flags *f, const arguments *given) {
     if (!(f->seconds >= 0.1f && f->seconds <= 3600))
         return message_usage("it is a number of seconds from 0.1 to 3600", "--seconds cannot be %g",
                              (double)f->seconds);
-    return compute_check(&f->compute);
+    return -1;
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -181,7 +181,9 @@ def test_described(run_quern, gpu):
 def test_measured(run_quern, gpu, plan, by):
     gpu(plan)
     lines = run_quern("devices", "--json", "--devices", "cuda:0").stdout.splitlines()
-    found = [e for e in map(json.loads, lines) if e.get("id") == "cuda:0"][0]
+    told = {e["id"]: e for e in map(json.loads, lines) if e["event"] == "device"}
+    assert told["cpu"]["tanh_per_s"] is None  # nobody asked for it
+    found = told["cuda:0"]
     for key in "matmul_flop_per_s matmul_i7_op_per_s matmul_i21_op_per_s tanh_per_s copy_bytes_per_s".split():
         assert found[key] and found[key] > 1e3, found
     assert found["integers_by"] == by

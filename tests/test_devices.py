@@ -157,6 +157,11 @@ def test_a_broken_cache_is_told_and_mended(run_quern, fake_gpu, cache, tiny, tmp
 
 # ---------------------------------------------------------------- would a run use them
 
+def test_the_instruction_set_that_is_asked_for_is_told(run_quern):
+    told = events(run_quern("devices", "--json", "--isa", "scalar").stdout)[0]
+    assert told["isa"] == told["integers_by"] == "scalar" and "scalar" in told["isas"]
+
+
 TRIAL = ["--model", "dense 20 tanh; dense 4 softmax", "--features", "30", "--batch", "16",
          "--seconds", "0.3", "--measure", "none"]
 
@@ -171,7 +176,8 @@ def test_advice_on_the_cpu_alone(run_quern):
     assert all(a["used"] is False and a["why"] and a["share"] == 0 for a in others)
     trial = of("trial", listed)[0]
     assert trial["features"] == 30 and trial["batch"] == 16 and trial["items_per_s"] > 0
-    text = run_quern("devices", "--devices", "cpu", *TRIAL).stdout
+    text = run_quern("devices", "--devices", "cpu", "--arith", "i7", *TRIAL).stdout
+    assert ", 30 features, batches of 16, i7, tried for 0.3 s on random items\n" in text
     assert re.search(r"^  cpu +takes part: 100 % of the work, at [\d.]+[kM]? items/s$", text, re.M)
 
 
