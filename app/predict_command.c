@@ -122,6 +122,8 @@ static void summary(const predict_flags *f, const qn_data *data, uint64_t correc
     if (labelled)
         fprintf(to, "accuracy %.2f %% (%" PRIu64 " of %" PRIu64 ")\n", 100 * accuracy, correct,
                 items);
+    if (to_stdout(f) && message_output(EXIT_DONE) != EXIT_DONE)
+        return; /* not all of them are there */
     fprintf(to, "%s predictions in %s, %.3f s, %s items/s\n", format_count(items, number),
             to_stdout(f) ? "the standard output" : f->out, seconds,
             format_rate(seconds > 0 ? (double)items / seconds : 0, rate));
