@@ -124,7 +124,8 @@ static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks) 
     putchar('\n');
     if (*w->note)
         printf("  %-12s %s\n", "", w->note);
-    print_cores(w);
+    if (w->grains > 0)
+        print_cores(w);
     if (w->bytes_up > 0 || w->bytes_down > 0)
         printf("  %-12s sent %s in %.1f ms, fetched %s in %.1f ms\n", "",
                format_bytes(w->bytes_up, up), 1e3 * w->seconds_up,

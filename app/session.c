@@ -8,7 +8,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { NAMED_CLASSES = 5 };
 
 static void on_step(void *user, const qn_step_event *event) {
     if (ranks_speak())
@@ -151,15 +154,58 @@ static void announce_data(const session *s, const facts *f) {
                      EMBEDDED_SEED);
     else
         message_note("data    %s (%s)", s->data_path, qn_data_format(data));
-    message_note("        %s items of %u features, %u classes%s", items, qn_data_features(data),
-                 qn_data_classes(data), more);
+    const uint32_t features = qn_data_features(data), classes = qn_data_classes(data);
+    message_note("        %s item%s of %u feature%s, %u class%s%s", items, f->items == 1 ? "" : "s",
+                 features, features == 1 ? "" : "s", classes, classes == 1 ? "" : "es", more);
 }
 
-/* The optimiser that will be taken, as the library chooses when none is named. */
+/* Labels that no item has: more often than not another column was meant, or labels that count from
+ * 1. The text is empty when there are none. */
+static void describe_empty_classes(const qn_data *data, char *text, size_t size) {
+    const uint32_t classes = qn_data_classes(data);
+    const int32_t *labels = qn_data_labels(data);
+    uint32_t empty = 0, named = 0;
+    char list[128] = "";
+    *text = '\0';
+    char *seen = labels ? calloc(classes, 1) : NULL;
+    for (uint64_t i = 0; seen && i < qn_data_items(data); i++)
+        seen[labels[i]] = 1;
+    for (uint32_t c = 0; seen && c < classes; c++) {
+        if (!seen[c] && named < NAMED_CLASSES)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%" PRIu32,
+                     named++ ? ", " : "", c);
+        empty += !seen[c];
+    }
+    free(seen);
+    if (empty > named)
+        snprintf(list + strlen(list), sizeof list - strlen(list), " and %" PRIu32 " more",
+                 empty - named);
+    if (empty > 0)
+        snprintf(text, size, "%" PRIu32 " of %" PRIu32 " classes %s no item: %s%s", empty, classes,
+                 empty == 1 ? "has" : "have", list,
+                 strncmp(qn_data_format(data), "csv", 3) == 0
+                     ? "; --label names the column of labels, if another was meant"
+                     : "");
+    else if (classes == 1)
+        snprintf(text, size, "all items are of one class, so there is nothing to tell apart");
+}
+
+static void note_empty_classes(session *s) {
+    char text[320];
+    describe_empty_classes(s->from->train, text, sizeof text);
+    if (*text)
+        on_note(s, text);
+}
+
+/* The optimiser that will be taken: between sgd and momentum the coefficient decides, whichever of
+ * them was named (docs/exactness.md 9.7). */
 static const char *optimiser(const qn_train_options *o, char *text, size_t size) {
-    const char *name = o->optimizer ? o->optimizer : o->momentum != 0 ? "momentum" : "sgd";
-    if (strcmp(name, "momentum") == 0)
+    const char *name = o->optimizer ? o->optimizer : "sgd";
+    const int adam = strncmp(name, "adam", 4) == 0;
+    if (!adam && o->momentum != 0)
         snprintf(text, size, "momentum %g", (double)o->momentum);
+    else if (!adam)
+        snprintf(text, size, "sgd");
     else
         snprintf(text, size, "%s", name);
     return text;
@@ -179,18 +225,20 @@ static void announce_ranks(void) {
 
 /* One line for the CPU alone, else one more for each device that is there. */
 static void announce_run(const qn_train_options *o, const facts *f) {
-    char steps[32], cpu[192];
+    char steps[32], cpu[192], how_long[96];
     snprintf(cpu, sizeof cpu, "%d thread%s, %s on %s", f->threads, f->threads == 1 ? "" : "s",
              f->isa, f->device);
     uint32_t there = 0;
     for (uint32_t i = 0; i < f->workers; i++)
         there += (uint32_t)is_there(&f->worker[i]); /* of others a note has told already */
-    format_count(f->steps_of_epoch, steps);
+    snprintf(how_long, sizeof how_long, "%u epoch%s of %s step%s", o->epochs,
+             o->epochs == 1 ? "" : "s", format_count(f->steps_of_epoch, steps),
+             f->steps_of_epoch == 1 ? "" : "s");
     if (there == 1 && f->threads > 0) {
-        message_note("run     %u epochs of %s steps, %s\n", o->epochs, steps, cpu);
+        message_note("run     %s, %s\n", how_long, cpu);
         return;
     }
-    message_note("run     %u epochs of %s steps", o->epochs, steps);
+    message_note("run     %s", how_long);
     for (uint32_t i = 0; i < f->workers; i++) {
         const qn_worker_report *w = &f->worker[i];
         if (is_there(w))
@@ -230,6 +278,8 @@ int session_open(session *s, qn_train_options *options) {
         QN_OK)
         return ranks_failed(&err);
     interrupt_watch(s->train, !s->quiet && !s->json && ranks_speak());
+    if (ranks_speak())
+        note_empty_classes(s);
     if ((s->quiet && !s->json) || !ranks_speak())
         return -1;
     if (qn_train_model(s->train, &untrained, &err) != QN_OK)

@@ -11,8 +11,10 @@ static void add_cores(qn__mate *m, double seconds, qn_worker_report *r) {
             return;
         m->core_count = m->device->busy(m->worker, m->cores, MAX_CORES);
         m->core_count = m->core_count < MAX_CORES ? m->core_count : MAX_CORES;
+        /* A run without steps, of a checkpoint of its end, say, takes next to no time, and an
+         * evaluation behind it is none of it. */
         for (int c = 0; c < m->core_count; ++c)
-            m->cores[c] = seconds > 0 ? m->cores[c] / seconds : 0;
+            m->cores[c] = seconds > m->cores[c] ? m->cores[c] / seconds : m->cores[c] > 0;
     }
     r->cores = m->core_count;
     r->core_busy = m->cores;
