@@ -47,6 +47,8 @@ static int same_file(const char *a, const char *b) {
 int outfile_check(const char *path, const char *flag, const char *const *inputs, size_t count) {
     struct stat there;
     char remedy[96];
+    if (strcmp(path, "-") == 0) /* a file of this name is nobody's wish */
+        return refuse(path, flag, "this cannot go to the standard output", "name a file with");
     if (*path == '\0' || path[strlen(path) - 1] == '/')
         return refuse(path, flag, "this names a folder", "name a file with");
     if (stat(path, &there) == 0) {

@@ -320,7 +320,7 @@ static int check_train(char **words, int count, train_flags *t) {
         if (options_given(&train_command, &given, ours[i]))
             return message_usage("leave it out; --ranks before \"train\" says how many",
                                  "the job itself gives --%s to train", ours[i]);
-    return -1;
+    return train_options_check(t, &given);
 }
 
 /* ---------------------------------------------------------------- the job */

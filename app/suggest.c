@@ -1,4 +1,5 @@
 #include "suggest.h"
+#include <ctype.h>
 #include <string.h>
 
 enum { LONGEST = 63 }; /* words beyond this are nobody's slip */
@@ -21,7 +22,7 @@ static size_t distance(const char *a, const char *b) {
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *beyond = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t same = a[i - 1] == b[j - 1] ? 0 : 1;
+            size_t same = tolower((unsigned char)a[i - 1]) == b[j - 1] ? 0 : 1;
             row[j] = smallest(above[j] + 1, row[j - 1] + 1, above[j - 1] + same);
             int swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
             if (swapped && beyond[j - 2] + 1 < row[j])
@@ -34,7 +35,7 @@ static size_t distance(const char *a, const char *b) {
 /* "--check" was meant as the beginning of something. */
 static int begins(const char *word, const char *candidate) {
     size_t n = strlen(word);
-    return n >= 3 && strncmp(word, candidate, n) == 0;
+    return n >= 2 && strncmp(word, candidate, n) == 0;
 }
 
 const char *suggest(const char *word, const char *const *candidates, size_t count) {

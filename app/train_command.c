@@ -59,12 +59,7 @@ static int check_flags(const train_flags *f, const arguments *given) {
     if (!is_automatic(f) && !read_interval(f->checkpoint_every, &seconds, &steps))
         return message_usage("write auto, seconds (30s), minutes (5m), hours (1h) or steps (500)",
                              "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
-    int stepwise = f->schedule && strcmp(f->schedule, "step") == 0;
-    if (!stepwise && (options_given(&train_command, given, "lr-step") ||
-                      options_given(&train_command, given, "lr-gamma")))
-        return message_usage("add --schedule step, or leave them out",
-                             "--lr-step and --lr-gamma belong to --schedule step");
-    return -1;
+    return train_options_check(f, given);
 }
 
 /* Bytes by what their integers hold exactly, where these are as wide as bytes. */

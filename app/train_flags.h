@@ -20,4 +20,8 @@ typedef struct train_flags {
 
 extern const option train_options[];
 
+/* Of options that do something only beside another, those that would do nothing. Returns -1, or the
+ * exit code after a message. */
+int train_options_check(const train_flags *flags, const arguments *given);
+
 #endif

@@ -1,6 +1,11 @@
-/* The options of `quern train`: parser, help and suggestions all read this one table. */
+/* The options of `quern train`: parser, help and suggestions all read this one table. At the end,
+ * which of them go together. */
 
+#include "command.h"
+#include "message.h"
 #include "train_flags.h"
+#include <stdio.h>
+#include <string.h>
 
 #define AT(member) .place = offsetof(train_flags, member)
 
@@ -219,3 +224,29 @@ const option train_options[] = {
      AT(json),
      .help = "one JSON object a line on stdout: start, epoch, note, end, error"},
     {.name = NULL}};
+
+/* An option that would be read and then do nothing is a slip, and told before hours are spent. */
+static int check_use(const arguments *given, const char *name, int used, const char *with,
+                     const char *whose) {
+    char remedy[96];
+    if (used || !options_given(&train_command, given, name))
+        return -1;
+    snprintf(remedy, sizeof remedy, "write --%s, or leave --%s out", whose, name);
+    return message_usage(remedy, "--%s does nothing with --%s", name, with);
+}
+
+int train_options_check(const train_flags *f, const arguments *given) {
+    const char *optimizer = f->optimizer ? f->optimizer : f->momentum != 0 ? "momentum" : "sgd";
+    const int adam = strncmp(optimizer, "adam", 4) == 0;
+    const int stepwise = f->schedule && strcmp(f->schedule, "step") == 0;
+    char with[48], schedule[48];
+    snprintf(with, sizeof with, "optimizer %.20s", optimizer);
+    snprintf(schedule, sizeof schedule, "schedule %.20s", f->schedule ? f->schedule : "constant");
+    int code = check_use(given, "momentum", !adam, with, "optimizer momentum");
+    static const char *const adams[] = {"beta1", "beta2", "epsilon"};
+    for (size_t i = 0; i < sizeof adams / sizeof *adams && code < 0; i++)
+        code = check_use(given, adams[i], adam, with, "optimizer adam or adamw");
+    if (code < 0)
+        code = check_use(given, "lr-step", stepwise, schedule, "schedule step");
+    return code < 0 ? check_use(given, "lr-gamma", stepwise, schedule, "schedule step") : code;
+}

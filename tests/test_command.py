@@ -109,6 +109,10 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--checkpoint", "d", "--checkpoint-every", "5y"], "minutes (5m)"),
     (["train", "-o", "x", "--test", "t.csv"], "--test stands without --data"),
     (["train", "-o", "x", "--lr-step", "3"], "--schedule step"),
+    (["train", "-o", "x", "--momentum", "0.9", "--optimizer", "adam"], "--optimizer momentum"),
+    (["train", "-o", "x", "--beta2", "0.9"], "--optimizer adam"),
+    (["train", "-o", "x", "--isa", "AVX2"], 'did you mean "avx2"?'),
+    (["train", "-o", "x", "--ep", "3"], "did you mean --epsilon?"),
     (["train", "-o", "x", "--devices", "cpu,cpu"], "cpu is in the list of devices twice"),
     (["train", "-o", "x", "--devices", ""], "--devices was given nothing"),
     (["train", "-o", "x", "--devices", ":"], "auto, or a list of cpu, cpu:4"),
@@ -123,6 +127,7 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--device-timeout", "1e9"], "seconds, at most 86400"),
     (["train", "-o", "x", "--trace", "x"], "name two files with -o and --trace"),
     (["predict", "m", "--data", "d", "--devices", "cpu,"], "an empty place"),
+    (["devices", "--shares", "1"], "--shares stands without --model"),
     (["replay", "m", "--devices", "auto,cpu"], '"auto" stands alone'),
     (["replay", "m", "-o", "x", "--trace", "x"], "name two files with -o and --trace"),
     (["predict"], "MODEL is missing"),
@@ -163,6 +168,16 @@ def test_output_to_a_full_device_is_a_failure(quern):
     with open("/dev/full", "w") as full:
         done = subprocess.run([quern, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1 and "No space left" in done.stderr
+
+
+def test_predictions_that_are_lost_are_not_counted(quern, digits, trained):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([quern, "predict", trained[0], "--data", digits / "test.csv"],
+                              stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "accuracy" in done.stderr
+    assert done.stderr.count("No space left") == 1 and "predictions in" not in done.stderr
 
 
 # ---------------------------------------------------------------- data
@@ -251,6 +266,33 @@ def test_integers_name_the_layer_that_went_wrong(run_quern, digits, tmp_path):
                      "--model", "dense 30 relu; dense 20 relu; dense 10 softmax", "--devices",
                      "cpu", "-o", tmp_path / "m", status=1)
     assert "became NaN: outputs of layer 1 are not finite\n  at step 2" in done.stderr
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--optimizer", "sgd", "--momentum", "0.5"], "momentum 0.5,"),
+    (["--optimizer", "momentum"], "momentum 0.9,"),
+    (["--optimizer", "momentum", "--momentum", "0"], "sgd,"),
+    (["--optimizer", "adamw"], "adamw,")])
+def test_the_optimiser_that_is_taken_is_told(run_quern, digits, tmp_path, words, says):
+    out = tmp_path / "m"
+    done = run_quern("train", "--data", digits / "test.csv", "--epochs", 1, "--model",
+                     "dense 10 softmax", *words, "-o", out)
+    assert f"recipe  loss cross-entropy, {says} rate" in done.stderr
+
+
+def test_labels_that_no_item_has_are_told(run_quern, tmp_path):
+    def told(labels, *more):
+        lines = [f"{label},{i % 7}.5,{i % 3}" for i, label in enumerate(labels * 20)]
+        (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+        return run_quern("train", "--data", tmp_path / "t.csv", "--epochs", 1, *more, "-o",
+                         tmp_path / "m").stderr
+
+    assert "note: 1 of 3 classes has no item: 0; --label names the column" in told([1, 2])
+    assert "note: 7 of 10 classes have no item: 1, 2, 4, 5, 6 and 2 more;" in told([0, 3, 9])
+    assert "note: all items are of one class" in told([0])
+    assert "note" not in told([0, 1, 2]) and told([1, 2], "--quiet") == ""
+    assert "\n        40 items of 2 features, 2 classes\n" in told([0, 1])
+    assert "run     1 epoch of 1 step, " in told([0, 1])
 
 
 def test_json_stream(run_quern, digits, trained, tmp_path):

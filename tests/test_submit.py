@@ -140,6 +140,7 @@ def test_checkpoints_are_added_only_where_they_lack(run_quern, here):
     (["--local", "train"], "there is no -o FILE"),
     (["--local", "train", "-o", "m", "--lrr", "1"], "did you mean --lr?"),
     (["--local", "train", "-o", "m", "--batch", "0"], "--batch cannot be \"0\""),
+    (["--local", "train", "-o", "m", "--beta1", "0.5"], "--beta1 does nothing with"),
     (["--local", "--tiem", "3", "train", "-o", "m"], "did you mean --time?"),
     (["--local", "--time", "3", "train", "-o", "m"], "--time belongs to --slurm"),
     (["--slurm", "--image", "x", "train", "-o", "m"], "--image belongs to --kubernetes"),
