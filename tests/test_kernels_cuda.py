@@ -230,11 +230,14 @@ def test_ptx(arch):
     assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_update"])
 
 
-@pytest.mark.parametrize("products", [1, 4 + 16, 4 + 32])
+@pytest.mark.parametrize("products", [1, 4 + 16, 4 + 32, 4 + 16 + 64])
 def test_programs(products):
-    """A program has what its arithmetic needs, and no kernel more."""
-    found = kernels_in(compiled(90, (), products))
+    """A program has what its arithmetic needs, and no kernel more; no dot products where they are
+    barred."""
+    ptx = compiled(90, (), products)
+    found = kernels_in(ptx)
     assert sorted(found) == sorted(kernels_of_the_host(products))
+    assert ("dp4a" in ptx) == (products < 64)
     assert 10 < len(found) < len(kernels_of_the_host()) / 2
 
 

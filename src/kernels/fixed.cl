@@ -66,11 +66,19 @@ QN_FN qn_scale qn_scale_of(qn_u32 bits, qn_u32 inputs, qn_u32 errors, qn_u32 gra
 }
 
 /* c and the four products of the signed bytes of a and b. */
+#if QN_PRODUCTS & QN_WITH_PLAIN
+#undef qn_dot
+#endif
 #ifndef qn_dot
+#ifndef qn_multiply_add
+#define qn_multiply_add(a, b, c) ((a) * (b) + (c))
+#endif
 QN_FN qn_i32 qn_byte(qn_i32 word, qn_u32 shift) { return (qn_i32)((qn_u32)word << shift) >> 24; }
 QN_FN qn_i32 qn_dot(qn_i32 a, qn_i32 b, qn_i32 c) {
-    return c + qn_byte(a, 24u) * qn_byte(b, 24u) + qn_byte(a, 16u) * qn_byte(b, 16u) +
-           qn_byte(a, 8u) * qn_byte(b, 8u) + qn_byte(a, 0u) * qn_byte(b, 0u);
+    c = qn_multiply_add(qn_byte(a, 24u), qn_byte(b, 24u), c);
+    c = qn_multiply_add(qn_byte(a, 16u), qn_byte(b, 16u), c);
+    c = qn_multiply_add(qn_byte(a, 8u), qn_byte(b, 8u), c);
+    return qn_multiply_add(qn_byte(a, 0u), qn_byte(b, 0u), c);
 }
 #endif
 

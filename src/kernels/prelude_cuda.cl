@@ -45,6 +45,14 @@ typedef int4 qn_int4;
 #if __CUDA_ARCH__ >= 610
 #define qn_dot(a, b, c) __dp4a(a, b, c)
 #endif
+/* a * b + c as its own instruction, for products that shall do without __dp4a: of plain C++ the
+ * compiler makes one. */
+QN_FN qn_i32 qn_multiply_add(qn_i32 a, qn_i32 b, qn_i32 c) {
+    qn_i32 d;
+    asm("mad.lo.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+#define qn_multiply_add(a, b, c) qn_multiply_add(a, b, c)
 /* Matrix instructions for bytes (matrix_words.cl); copies of 16 bytes to local memory that go on by
  * themselves: what a lane sent up to a qn_copies_end is one piece, and qn_copies_wait(n) waits for all
  * but the last n pieces of the lane. */

@@ -51,6 +51,8 @@ typedef struct qn_status_words {
 /* Products of integers have small tiles, and either large ones or those of matrix instructions. */
 #define QN_WITH_LARGE 16u
 #define QN_WITH_MATRIX 32u
+/* Products of four bytes are made of plain integers, though the device has an instruction. */
+#define QN_WITH_PLAIN 64u
 #ifndef QN_PRODUCTS
 #define QN_PRODUCTS (QN_WITH_ALL | QN_WITH_LARGE)
 #endif
