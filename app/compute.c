@@ -25,6 +25,13 @@ const option compute_options[] = {
      .choices = "auto|scalar|avx2|avx512|vnni|amx|neon|dotprod",
      .help = "the CPU's instruction set; refused where the machine lacks it",
      .fallback = "auto"},
+    {.name = "gpu-isa",
+     .kind = OPTION_CHOICE,
+     AT(gpu_isa),
+     .choices = "auto|dp4a|plain",
+     .help = "the most that GPUs may multiply integers with: dp4a bars matrix units, plain also "
+             "dot products of bytes",
+     .fallback = "auto"},
     {.name = "shares",
      .kind = OPTION_TEXT,
      AT(shares),
@@ -45,6 +52,7 @@ qn_compute compute_of(const compute_flags *f) {
         read_float(f->timeout, &seconds);
     return (qn_compute){.threads = (int)f->threads,
                         .isa = f->isa ? f->isa : "auto",
+                        .gpu_isa = f->gpu_isa,
                         .devices = f->devices,
                         .shares = f->shares,
                         .device_timeout = (double)seconds};

@@ -7,7 +7,7 @@
 
 typedef struct compute_flags {
     uint64_t threads;
-    const char *isa, *devices, *shares, *timeout;
+    const char *isa, *gpu_isa, *devices, *shares, *timeout;
 } compute_flags;
 
 /* Rows for the tables of those commands; their places are in a compute_flags. */

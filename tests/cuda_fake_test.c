@@ -19,6 +19,7 @@
 
 static const qn__gpu_driver *const driver = &qn__cuda_gpu_driver;
 static void (*set_plan)(const char *text);
+static void *the_library;
 static qn_error err;
 
 /* The libraries are found by their names from here on, because they are already there. */
@@ -42,9 +43,10 @@ static int begin(void **state) {
     }
     void *found = dlsym(cuda, "qn_fake_cuda_plan");
     memcpy(&set_plan, &found, sizeof found);
+    the_library = cuda;
     setenv("QUERN_CACHE", "/proc/self/none", 1); /* no cache */
-    set_plan("devices=3,late=1");
-    return qn__cuda_count() == 3 ? 0 : -1;
+    set_plan("devices=5,late=1");
+    return qn__cuda_count() == 5 ? 0 : -1;
 }
 
 static qn__gpu *open_device(uint32_t index, double limit) {
@@ -190,7 +192,7 @@ static void test_a_failed_device_comes_back(void **state) {
     char first[sizeof err.what];
     good(driver->allocate(gpu, sizeof bytes, &memory, &err));
     good(driver->write(gpu, &memory, 0, bytes, sizeof bytes, &err));
-    set_plan("devices=3,late=1,on=2,launch=1");
+    set_plan("devices=5,late=1,on=2,launch=1");
     launch_roots(gpu, &memory, &memory, 64);
     assert_int_equal(driver->read(gpu, &memory, 0, bytes, sizeof bytes, &err), QN_DEVICE);
     assert_non_null(strstr(err.what, "cuda:2 (Emulated GPU 2) failed at"));
@@ -198,7 +200,7 @@ static void test_a_failed_device_comes_back(void **state) {
     assert_non_null(strstr(err.what, "the fault lies in work begun before"));
     assert_true(err.remedy[0] != '\0');
     memcpy(first, err.what, sizeof first);
-    set_plan("devices=3,late=1");
+    set_plan("devices=5,late=1");
     assert_int_equal(driver->write(gpu, &memory, 0, bytes, 1, &err), QN_DEVICE);
     assert_string_equal(err.what, first);
     assert_int_equal(driver->allocate(gpu, 64, &more, &err), QN_DEVICE);
@@ -219,15 +221,83 @@ static void test_failure_while_recording(void **state) {
     qn__gpu_memory memory;
     uint8_t byte;
     good(driver->allocate(gpu, 64, &memory, &err));
-    set_plan("devices=3,late=1,on=2,launch=1");
+    set_plan("devices=5,late=1,on=2,launch=1");
     launch_roots(gpu, &memory, &memory, 16);
     good(driver->record(gpu, 3, &err));
     launch_roots(gpu, &memory, &memory, 16);
     assert_int_equal(driver->read(gpu, &memory, 0, &byte, 1, &err), QN_DEVICE);
     driver->release(gpu, &memory);
     driver->close(gpu);
-    set_plan("devices=3,late=1");
+    set_plan("devices=5,late=1");
     driver->close(open_device(2, 0));
+}
+
+/* A part of the program that uses CUDA by itself, in the primary context. */
+typedef struct other_user {
+    qn__cu_result (*retain)(qn__cu_context **context, qn__cu_device device);
+    qn__cu_result (*release)(qn__cu_device device);
+    qn__cu_result (*enter)(qn__cu_context *context);
+    qn__cu_result (*allocate)(qn__cu_address *address, size_t bytes);
+    qn__cu_result (*free)(qn__cu_address address);
+    qn__cu_context *context;
+    qn__cu_address memory;
+} other_user;
+
+static void find(const char *name, void *function) {
+    void *found = dlsym(the_library, name);
+    assert_non_null(found);
+    memcpy(function, &found, sizeof found);
+}
+
+static void other_begins(other_user *u, qn__cu_device device) {
+    find("cuDevicePrimaryCtxRetain", &u->retain);
+    find("cuDevicePrimaryCtxRelease_v2", &u->release);
+    find("cuCtxSetCurrent", &u->enter);
+    find("cuMemAlloc_v2", &u->allocate);
+    find("cuMemFree_v2", &u->free);
+    assert_int_equal(u->retain(&u->context, device), QN__CU_SUCCESS);
+    assert_int_equal(u->enter(u->context), QN__CU_SUCCESS);
+    assert_int_equal(u->allocate(&u->memory, 100), QN__CU_SUCCESS);
+}
+
+static void other_ends(other_user *u, qn__cu_device device) {
+    assert_int_equal(u->enter(u->context), QN__CU_SUCCESS);
+    assert_int_equal(u->free(u->memory), QN__CU_SUCCESS);
+    assert_int_equal(u->enter(NULL), QN__CU_SUCCESS);
+    assert_int_equal(u->release(device), QN__CU_SUCCESS);
+}
+
+static void check_way(uint32_t index, const char *isa, const char *integers) {
+    const qn_compute compute = {.gpu_isa = isa};
+    qn__gpu *gpu = NULL;
+    good(driver->open(index, QN_WITH_I7, &compute, &gpu, &err));
+    assert_string_equal(driver->facts(gpu)->integers, integers);
+    driver->close(gpu);
+}
+
+/* Kernels that fail in their self-test leave those alone who have something in the primary context,
+ * and are not tried again; what is barred is forgotten with the opening. */
+static void test_kernels_that_fail(void **state) {
+    (void)state;
+    other_user user = {0};
+    char note[400];
+    while (qn_device_note(note, sizeof note))
+        continue;
+    set_plan("devices=5,late=1,dots_fault=700");
+    check_way(4, "plain", "plain");
+    other_begins(&user, qn__cuda_device_get(4)->device);
+    check_way(4, NULL, "plain");
+    other_ends(&user, qn__cuda_device_get(4)->device);
+    assert_true(qn_device_note(note, sizeof note));
+    assert_non_null(
+        strstr(note, "cuda:4 (Emulated GPU 4) goes on without matrix instructions for"));
+    assert_true(qn_device_note(note, sizeof note));
+    assert_non_null(strstr(note, "cuda:4 (Emulated GPU 4) goes on without dp4a for integers: "));
+    set_plan("devices=5,late=1");
+    check_way(4, NULL, "plain");
+    check_way(3, "dp4a", "dp4a");
+    check_way(3, NULL, "mma.sync");
+    assert_false(qn_device_note(note, sizeof note));
 }
 
 static void check_silence(double begun, qn_status status) {
@@ -246,7 +316,7 @@ static void test_a_device_that_hangs(void **state) {
     const void *words;
     good(driver->allocate(gpu, sizeof bytes, &memory, &err));
     good(driver->write(gpu, &memory, 0, bytes, sizeof bytes, &err));
-    set_plan("devices=3,late=1,on=1,hang=1");
+    set_plan("devices=5,late=1,on=1,hang=1");
     const double begun = qn__now();
     launch_roots(gpu, &memory, &memory, 16);
     good(driver->post(gpu, &memory, sizeof bytes, 0, &err));
@@ -256,7 +326,7 @@ static void test_a_device_that_hangs(void **state) {
     driver->release(gpu, &memory);
     driver->close(gpu);
     assert_true(qn__now() - given_up < 1);
-    set_plan("devices=3,late=1");
+    set_plan("devices=5,late=1");
 }
 
 typedef struct passage {
@@ -336,6 +406,7 @@ int main(void) {
         cmocka_unit_test(test_a_failed_device_comes_back),
         cmocka_unit_test(test_failure_while_recording),
         cmocka_unit_test(test_one_thread_after_another),
+        cmocka_unit_test(test_kernels_that_fail),
         cmocka_unit_test(test_grids_that_no_device_takes),
         cmocka_unit_test(test_energy),
         cmocka_unit_test(test_a_device_that_hangs),

@@ -157,6 +157,9 @@ static void test_timeout(void **state) {
     assert_non_null(strstr(err.remedy, "--device-timeout"));
     assert_int_equal(qn_compute_check(&(qn_compute){.threads = -1}, &err), QN_USAGE);
     assert_int_equal(qn_compute_check(&(qn_compute){.isa = "mmx"}, &err), QN_USAGE);
+    assert_int_equal(qn_compute_check(&(qn_compute){.gpu_isa = "dp4a"}, &err), QN_OK);
+    assert_int_equal(qn_compute_check(&(qn_compute){.gpu_isa = "amx"}, &err), QN_USAGE);
+    assert_non_null(strstr(err.remedy, "--gpu-isa takes auto, dp4a"));
 }
 
 static void test_public_view(void **state) {

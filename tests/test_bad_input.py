@@ -244,7 +244,7 @@ def test_model_text(refuse, tmp_path, model, words):
     ("epochs", "0"), ("lr", "nan"), ("lr", "inf"), ("lr", "0x1p-3"), ("lr", "1e99"), ("lr", "-0.1"),
     ("lr", "0"), ("lr", "fast"), ("lr", "0.1x"), ("momentum", "1"), ("momentum", "-0.5"),
     ("weight-decay", "-1"), ("seed", "18446744073709551616"), ("unit", "61"), ("threads", "4097"),
-    ("isa", "mmx"), ("loss", "mes"), ("optimizer", "adma"), ("schedule", "cosin"),
+    ("isa", "mmx"), ("gpu-isa", "mma"), ("loss", "mes"), ("optimizer", "adma"), ("schedule", "cosin"),
     ("init", "xavier"), ("scale", "units"), ("arith", "i15"), ("batc", "3"),
 ])
 def test_option(refuse, tmp_path, option, value):

@@ -177,10 +177,12 @@ def test_described(run_quern, gpu):
     assert first["automatic"] is True and first["refused"] is False
 
 
-@pytest.mark.parametrize("plan, by", [("", "mma.sync"), ("matrix=1", "dp4a")])
-def test_measured(run_quern, gpu, plan, by):
+@pytest.mark.parametrize("plan, most, by", [("", "auto", "mma.sync"), ("matrix=1", "auto", "dp4a"),
+                                            ("", "plain", "plain")])
+def test_measured(run_quern, gpu, plan, most, by):
     gpu(plan)
-    lines = run_quern("devices", "--json", "--devices", "cuda:0").stdout.splitlines()
+    lines = run_quern("devices", "--json", "--devices", "cuda:0", "--gpu-isa",
+                      most).stdout.splitlines()
     told = {e["id"]: e for e in map(json.loads, lines) if e["event"] == "device"}
     assert told["cpu"]["tanh_per_s"] is None  # nobody asked for it
     found = told["cuda:0"]
@@ -339,6 +341,54 @@ def test_a_program_of_matrix_instructions_refused(run_quern, gpu, files, tmp_pat
     assert recipes.sha256(tmp_path / "model") == recipes.table()["i7-adamw"]
     assert re.search("note: cuda:0 .* goes on without matrix instructions for integers: "
                      f".*({says})", done.stderr), done.stderr
+
+
+def lacking(text):
+    """What the notes say that cuda:0 does without, for integers."""
+    return re.findall(r"note: cuda:0 \S+ \S+ \S+ goes on without (.*?) for integers: ", text)
+
+
+@pytest.mark.parametrize("plan, nvrtc, lacks", [
+    ("matrix_fault=700", None, ["matrix instructions"]),
+    ("matrix_fault=702,late=1", None, ["matrix instructions"]),
+    ("dots_fault=719", None, ["matrix instructions", "dp4a"]),
+    ("capability=70,dots_fault=716", "old", ["dp4a"]),
+    ("", "dots", ["matrix instructions", "dp4a"]),
+])
+def test_instructions_that_fail(run_quern, gpu, files, tmp_path, plan, nvrtc, lacks):
+    """A kernel that fails in the self-test takes its context with it: the device is opened in
+    another one, without the instructions; and so where the compiler does not know them."""
+    gpu(plan, nvrtc=nvrtc)
+    done = run_quern("train", *words("i7-adamw", files), "--devices", "cuda:0", "-o",
+                     tmp_path / "model")
+    assert recipes.sha256(tmp_path / "model") == recipes.table()["i7-adamw"]
+    assert lacking(done.stderr) == lacks, done.stderr
+    if "matrix_fault" in plan:
+        assert "(self-test of qn_whole_forward_i7_matrix_large)" in done.stderr
+
+
+@pytest.mark.parametrize("plan, says", [
+    ("dots_fault=700,plain_fault=719", "CUDA_ERROR_LAUNCH_FAILED.*\n.*\n.*with faster instructions"),
+    ("matrix_fault=700,stuck=1", "CUDA_ERROR_ILLEGAL_ADDRESS.*\n.*\n.*start it again with "
+     "--gpu-isa dp4a"),
+    ("hang=30", "did not end its work within 0.3 s.*\n.*\n.*--gpu-isa dp4a"),
+])
+def test_no_instructions_are_left(run_quern, gpu, files, tmp_path, plan, says):
+    gpu(plan)
+    done = run_quern("train", *words("i7-adamw", files), "--devices", "cuda:0", "--device-timeout",
+                     "0.3", "-o", tmp_path / "model", status=None)
+    assert done.returncode == 1 and re.search(says, done.stderr), done.stderr
+    assert not lacking(done.stderr)
+
+
+@pytest.mark.parametrize("most, plan", [("dp4a", "matrix_fault=700"), ("plain", "dots_fault=700")])
+def test_barred_instructions(run_quern, gpu, files, tmp_path, most, plan):
+    """What --gpu-isa bars does not run, not even to be tested, and no byte depends on it."""
+    gpu(plan)
+    done = run_quern("train", *words("i7-adamw", files), "--devices", "cuda:0", "--gpu-isa", most,
+                     "-o", tmp_path / "model")
+    assert recipes.sha256(tmp_path / "model") == recipes.table()["i7-adamw"]
+    assert not lacking(done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("at", [1, 12])  # of the general one, of that of the products

@@ -16,6 +16,11 @@ typedef struct qn_compute {
     int threads;     /* cores to use; 0: every core the process may use */
     const char *isa; /* "auto" (or NULL), "scalar", "avx2", "avx512", "vnni", "amx", "neon",
                         "dotprod" */
+    /* The most that GPUs may multiply integers with: "auto" (or NULL), whatever they have; "dp4a",
+     * no matrix instructions, only products of four bytes (CUDA's __dp4a, OpenCL's
+     * cl_khr_integer_dot_product); "plain", none of these. A GPU that has less takes what it has.
+     * For comparing, and for a GPU or driver whose instructions fail. */
+    const char *gpu_isa;
     /* Which devices may take part: "auto" (or NULL), or a list such as "cpu,cuda:0,opencl:all".
      *   auto        the CPU, every CUDA device, and every OpenCL device that is neither of these
      *   cpu, cpu:N  the CPU, all its cores or N of them (N counts before `threads`)
@@ -81,8 +86,8 @@ const char *qn_device_absence(const char *kind);
 int qn_device_note(char *text, size_t room);
 
 /* Checks a qn_compute: QN_UNSUPPORTED when this machine lacks the instruction set or a device of
- * the list (the message says which it has), QN_USAGE for an unknown name, a list that is none, or a
- * thread count out of 0..4096. */
+ * the list (the message says which it has), QN_USAGE for an unknown name, of `gpu_isa` too, a list
+ * that is none, or a thread count out of 0..4096. */
 qn_status qn_compute_check(const qn_compute *compute, qn_error *err);
 
 #ifdef __cplusplus

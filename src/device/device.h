@@ -171,5 +171,7 @@ const qn__device_table *qn__device_find(const char *name);
 
 /* What qn_compute_check checks of the CPU: threads and instruction set. */
 qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err);
+/* And of GPUs: what they may multiply integers with. */
+qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err);
 
 #endif

@@ -43,6 +43,18 @@ typedef struct qn__gpu_facts {
     const char *integers;
 } qn__gpu_facts;
 
+/* What multiplies integers, from the fastest to the one that every device has. */
+typedef enum qn__gpu_way {
+    QN__GPU_MATRIX, /* matrix instructions */
+    QN__GPU_DOTS,   /* products of four bytes */
+    QN__GPU_PLAIN,
+    QN__GPU_WAYS
+} qn__gpu_way;
+
+/* The best that qn_compute.gpu_isa allows; QN__GPU_WAYS: the name is unknown. `compute` may be
+ * NULL. */
+qn__gpu_way qn__gpu_best_way(const qn_compute *compute);
+
 enum { QN__GPU_SLOTS = 8 }; /* words on their way down at the same time */
 
 /* What a backend offers. Calls on one qn__gpu come from one thread at a time; what they enqueue
@@ -126,9 +138,9 @@ qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn
  * subnormal numbers to zero", "has no fma of its own or a wrong one". */
 qn_status qn__gpu_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error *err);
 
-/* The same for a program that has products by matrix instructions (QN_WITH_MATRIX): each kernel of
- * these in `products`, on words of the greatest digits and of random ones, with rows, columns, sums
- * and grains that fill no tile. */
+/* The same for the products of integers of a program of CUDA with `products`: each of their
+ * kernels, on words of the greatest digits and of random ones, with rows, columns, sums and grains
+ * that fill no tile. A failure has the kernel in err->where. */
 qn_status qn__gpu_selftest_products(const qn__gpu_driver *driver, qn__gpu *gpu, uint32_t products,
                                     qn_error *err);
 

@@ -3,6 +3,26 @@
 #include "device/gpu_call.h"
 #include "device/gpu_worker.h"
 
+#include <string.h>
+
+qn__gpu_way qn__gpu_best_way(const qn_compute *compute) {
+    static const char *const names[QN__GPU_WAYS] = {"auto", "dp4a", "plain"};
+    int way = 0;
+    if (compute && compute->gpu_isa)
+        while (way < QN__GPU_WAYS && strcmp(compute->gpu_isa, names[way]) != 0)
+            ++way;
+    return (qn__gpu_way)way;
+}
+
+qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err) {
+    if (qn__gpu_best_way(compute) != QN__GPU_WAYS)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "GPUs do not know the instructions \"%s\"", compute->gpu_isa);
+    return qn__remedy(err, QN_USAGE,
+                      "--gpu-isa takes auto, dp4a (no matrix instructions) or plain (neither these "
+                      "nor dot products of bytes)");
+}
+
 uint64_t qn__gpu_words(uint64_t n) { return (n + 31) / 32 * 8; }
 
 /* As the kernels have it (fixed.cl). */

@@ -1,5 +1,5 @@
-/* The self-test of products of integers by matrix instructions: each kernel of a program on
- * operands that nobody trained, compared with sums of 64 bits. */
+/* The self-test of products of integers: each kernel of a program of CUDA on operands that nobody
+ * trained, compared with sums of 64 bits. */
 #include "base/memory.h"
 #include "device/gpu_call.h"
 #include "num/fixed.h"
@@ -39,6 +39,7 @@ typedef struct bench {
     qn__gpu_memory memory[MEMORIES];
     operands *o;
     int digits;
+    uint32_t products; /* of the program */
 } bench;
 
 /* Knuth's MMIX generator, its high bits. */
@@ -105,10 +106,12 @@ static float factor_of(const bench *s, uint32_t greatest) {
 }
 
 static qn_status refuse(const bench *s, qn__kernel kernel, int r, int c, qn_error *err) {
-    qn__fail(err, QN_UNSUPPORTED,
-             "%s cannot be used: its matrix instructions multiply integers wrongly",
-             s->driver->facts(s->gpu)->name);
-    qn__at(err, "self-test, %s, row %d, column %d", qn__kernel_shape_of(kernel)->name, r, c);
+    const qn__kernel_shape *shape = qn__kernel_shape_of(kernel);
+    qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: %s integers wrongly",
+             s->driver->facts(s->gpu)->name,
+             shape->products & QN_WITH_MATRIX ? "its matrix instructions multiply"
+                                              : "it multiplies");
+    qn__at(err, "self-test, %s, row %d, column %d", shape->name, r, c);
     return qn__remedy(err, QN_UNSUPPORTED, "leave it out of --devices; a newer driver may mend it");
 }
 
@@ -287,26 +290,55 @@ static qn_status upload(bench *s, qn_error *err) {
     return status;
 }
 
+/* Grains of a few words and of many. */
+static qn_status try_gradients(const bench *s, qn__kernel kernel, qn_error *err) {
+    const qn_status status = try_gradient(s, kernel, NUMBERS / GRAINS, 3, err);
+    return status == QN_OK ? try_gradient(s, kernel, NUMBERS / 2, 1, err) : status;
+}
+
+/* The kernels of one product for one digit; those for more follow them, as many each. */
+static const struct family {
+    qn__kernel first;
+    uint32_t kernels;
+    qn_status (*try)(const bench *s, qn__kernel kernel, qn_error *err);
+} families[] = {{QN__K_WHOLE_FORWARD_I7_LARGE, 2, try_forward},
+                {QN__K_WHOLE_ERRORS_I7_LARGE, 2, try_errors},
+                {QN__K_WHOLE_GRADIENT_I7_LARGE, 2, try_gradients},
+                {QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE, 2, try_forward},
+                {QN__K_WHOLE_ERRORS_I7_MATRIX_LARGE, 2, try_errors},
+                {QN__K_WHOLE_GRADIENT_I7_MATRIX_SMALL, 1, try_gradients}};
+
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static qn_status try_family(const bench *s, const struct family *f, qn_error *err) {
+    const uint32_t before = f->kernels * ((uint32_t)s->digits - 1);
+    for (uint32_t i = before; i < before + f->kernels; ++i) {
+        const qn__kernel kernel = (qn__kernel)(f->first + i);
+        if (!qn__kernel_belongs(kernel, QN__CUDA_C, s->products))
+            continue;
+        const qn_status status = f->try(s, kernel, err);
+        if (status == QN_DEVICE)
+            qn__at(err, "self-test of %s", qn__kernel_shape_of(kernel)->name);
+        if (status != QN_OK)
+            return status;
+    }
+    return QN_OK;
+}
+
 static qn_status try_width(bench *s, qn_error *err) {
-    const uint32_t before = (uint32_t)s->digits - 1;
     fill(s->o, s->digits);
     qn_status status = upload(s, err);
-    for (uint32_t i = 2 * before; status == QN_OK && i < 2 * before + 2; ++i) {
-        status = try_forward(s, (qn__kernel)(QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE + i), err);
-        if (status == QN_OK)
-            status = try_errors(s, (qn__kernel)(QN__K_WHOLE_ERRORS_I7_MATRIX_LARGE + i), err);
-    }
-    const qn__kernel gradient = (qn__kernel)(QN__K_WHOLE_GRADIENT_I7_MATRIX_SMALL + before);
-    if (status == QN_OK)
-        status = try_gradient(s, gradient, NUMBERS / GRAINS, 3, err);
-    if (status == QN_OK)
-        status = try_gradient(s, gradient, NUMBERS / 2, 1, err);
+    for (int i = 0; status == QN_OK && i < FAMILIES; ++i)
+        status = try_family(s, &families[i], err);
     return status;
 }
 
 qn_status qn__gpu_selftest_products(const qn__gpu_driver *driver, qn__gpu *gpu, uint32_t products,
                                     qn_error *err) {
-    bench s = {.driver = driver, .gpu = gpu, .o = qn__alloc(1, sizeof(operands), err)};
+    bench s = {.driver = driver,
+               .gpu = gpu,
+               .o = qn__alloc(1, sizeof(operands), err),
+               .products = products};
     qn_status status = s.o ? QN_OK : QN_MEMORY;
     for (s.digits = 1; status == QN_OK && s.digits <= MOST_DIGITS; ++s.digits)
         if (products & (uint32_t)QN_WITH_I7 << (s.digits - 1))

@@ -286,6 +286,8 @@ qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {
     qn__member members[QN__MAX_WORKERS];
     uint32_t count;
     qn_status status = qn__cpu_compute_check(compute, err);
+    if (status == QN_OK)
+        status = qn__gpu_compute_check(compute, err);
     if (status != QN_OK)
         return status;
     if (!(compute->device_timeout >= 0 && compute->device_timeout <= 86400)) {

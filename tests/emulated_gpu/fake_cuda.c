@@ -197,30 +197,67 @@ static void free_pieces(piece **list) {
     }
 }
 
-/* The last one out resets the device, its failure included. */
+/* The end of a context, its failure included. */
+static void empty(device_state *d) {
+    if (d->hung)
+        die("a context was released on a device that hangs: this call would not return");
+    if (!d->sticky && (d->memory || d->pinned))
+        die("a context was left with memory in it");
+    if (!the_plan.stuck)
+        d->sticky = DONE;
+    free_pieces(&d->memory);
+    free_pieces(&d->pinned);
+    while (d->streams) {
+        CUstream s = d->streams;
+        d->streams = s->next;
+        drop_ops(s->first);
+        free(s);
+    }
+    d->used = 0;
+}
+
+/* The last one out resets the device. */
 EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     device_state *d = device_of(device);
     if (!d || d->retained < 1)
         return INVALID_CONTEXT;
     pthread_mutex_lock(&lock);
-    if (--d->retained == 0) {
-        if (d->hung)
-            die("a context was released on a device that hangs: this call would not return");
-        if (!d->sticky && (d->memory || d->pinned))
-            die("a context was left with memory in it");
-        d->sticky = DONE;
-        free_pieces(&d->memory);
-        free_pieces(&d->pinned);
-        while (d->streams) {
-            CUstream s = d->streams;
-            d->streams = s->next;
-            drop_ops(s->first);
-            free(s);
-        }
-        d->used = 0;
-    }
+    if (--d->retained == 0)
+        empty(d);
     pthread_mutex_unlock(&lock);
+    return DONE;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active);
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+    const device_state *d = device_of(device);
+    *flags = 0;
+    *active = d && d->retained > 0;
+    return d ? DONE : INVALID_DEVICE;
+}
+
+/* Contexts of a user's own, which becomes the calling thread's. */
+EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device) {
+    const device_state *d = device_of(device);
+    CUcontext made = d && flags == 0 ? calloc(1, sizeof *made) : NULL;
+    if (!made)
+        return INVALID_VALUE;
+    made->ordinal = d->ordinal;
+    made->retained = 1;
+    *context = the_context = made;
+    return DONE;
+}
+
+EXPORT CUresult cuCtxDestroy_v2(CUcontext context);
+CUresult cuCtxDestroy_v2(CUcontext context) {
+    pthread_mutex_lock(&lock);
+    empty(context);
+    pthread_mutex_unlock(&lock);
+    if (the_context == context)
+        the_context = NULL;
+    free(context);
     return DONE;
 }
 
@@ -291,10 +328,10 @@ static CUresult take_piece(piece **list, const void *data) {
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
     BEGIN
-    ++d->allocs;
+    const int allocs = ++devices[d->ordinal].allocs;
     if (bytes == 0)
         result = INVALID_VALUE;
-    else if ((d->ordinal == the_plan.on && d->allocs == the_plan.alloc) ||
+    else if ((d->ordinal == the_plan.on && allocs == the_plan.alloc) ||
              bytes > ((size_t)the_plan.memory << 20) - d->used)
         result = OUT_OF_MEMORY;
     else {

@@ -21,6 +21,11 @@
  * find
  *   matrix_image=218   on all devices: result of loading a module that has matrix instructions
  *   matrix_kernel=500  on all devices: result of finding a kernel that has them
+ *   matrix_fault=700   on all devices: kernels with matrix instructions fail so, and with them all
+ *                      that follows in their context
+ *   dots_fault=700     the same of other kernels of products of integers in a program with dp4a
+ *   plain_fault=700    and in one without
+ *   stuck=1            what failed in the primary context stays failed when all have released it
  */
 #ifndef QN_TESTS_FAKE_CUDA_H
 #define QN_TESTS_FAKE_CUDA_H
@@ -71,6 +76,7 @@ enum { MOST_DEVICES = 8, MOST_ARGUMENTS = 24 };
 typedef struct plan {
     int devices, driver, capability, memory, late, prohibited, init, retain, image, on;
     int alloc, launch, hang, wrong, flush, code, matrix, matrix_image, matrix_kernel;
+    int matrix_fault, dots_fault, plain_fault, stuck;
 } plan;
 extern plan the_plan;
 
@@ -81,6 +87,7 @@ typedef struct op {
     struct op *next;
     /* launch: addresses of the device already turned into those of the host */
     const qn_emulated_kernel *kernel;
+    unsigned long products; /* of its program; 0: not known */
     uint32_t groups[3], lanes;
     uint64_t value[MOST_ARGUMENTS];
     /* copies */
@@ -98,6 +105,8 @@ typedef struct piece {
     size_t bytes;
 } piece;
 
+/* A context: the primary one of each device, which counts for the device, or one of its user's own.
+ */
 typedef struct CUctx_st {
     int ordinal, retained;
     CUresult sticky;

@@ -9,10 +9,12 @@
 struct CUmod_st {
     char *image;
     size_t bytes;
+    unsigned long products;
 };
 
 struct CUfunc_st {
     const qn_emulated_kernel *kernel;
+    unsigned long products;
 };
 
 /* ---- modules: an image is machine code in ELF, PTX, or what the fake NVRTC wrote */
@@ -32,10 +34,10 @@ static size_t image_size(const char *image) {
 }
 
 /* Of what the fake NVRTC wrote: its second line tells the program's products. */
-static int has_matrix(const char *image) {
+static unsigned long products_of(const char *image) {
     static const char word[] = "\nproducts ";
     const char *line = strncmp(image, "QNFAKE ", 7) == 0 ? strstr(image, word) : NULL;
-    return line && (strtoul(line + sizeof word - 1, NULL, 10) & QN_WITH_MATRIX) != 0;
+    return line ? strtoul(line + sizeof word - 1, NULL, 10) : 0;
 }
 
 static CUresult load(const char *image, CUmodule *module) {
@@ -46,7 +48,7 @@ static CUresult load(const char *image, CUmodule *module) {
         return INVALID_IMAGE;
     if (strncmp(image, "QNFAKE sm_", 10) == 0 && strncmp(image, target, strlen(target)) != 0)
         return NO_BINARY;
-    if (the_plan.matrix_image && has_matrix(image))
+    if (the_plan.matrix_image && (products_of(image) & QN_WITH_MATRIX))
         return the_plan.matrix_image;
     CUmodule m = malloc(sizeof *m);
     char *copy = malloc(bytes + 1);
@@ -56,6 +58,7 @@ static CUresult load(const char *image, CUmodule *module) {
     copy[bytes] = '\0';
     m->image = copy;
     m->bytes = bytes;
+    m->products = products_of(copy);
     *module = m;
     return DONE;
 }
@@ -76,10 +79,11 @@ CUresult cuModuleUnload(CUmodule module) {
     return DONE;
 }
 
-/* Functions live as long as the library: one for each kernel. */
+/* Functions live as long as the library: one for each kernel of each kind of program. */
 EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
-    static struct CUfunc_st functions[96];
+    enum { FUNCTIONS = 1024 };
+    static struct CUfunc_st functions[FUNCTIONS];
     BEGIN
     const qn_emulated_kernel *kernel = qn_emulated_find(name);
     result = NOT_FOUND;
@@ -90,9 +94,10 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     /* The fake NVRTC's image is the text, in which macros make some of the names. */
     if (kernel && (strncmp(module->image, "QNFAKE ", 7) == 0 ||
                    memmem(module->image, module->bytes, name, strlen(name))))
-        for (int i = 0; i < 96 && result != DONE; ++i)
-            if (!functions[i].kernel || functions[i].kernel == kernel) {
-                functions[i].kernel = kernel;
+        for (int i = 0; i < FUNCTIONS && result != DONE; ++i)
+            if (!functions[i].kernel ||
+                (functions[i].kernel == kernel && functions[i].products == module->products)) {
+                functions[i] = (struct CUfunc_st){kernel, module->products};
                 *function = &functions[i];
                 result = DONE;
             }
@@ -134,6 +139,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned groups0, unsigned groups1,
     BEGIN
     op work = {.kind = OP_LAUNCH,
                .kernel = function->kernel,
+               .products = function->products,
                .groups = {groups0, groups1, groups2},
                .lanes = lanes0 * lanes1};
     if (!groups0 || !groups1 || !groups2 || groups1 > 65535 || groups2 > 65535 || lanes2 != 1 ||

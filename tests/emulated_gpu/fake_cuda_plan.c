@@ -31,6 +31,10 @@ void qn_fake_cuda_plan(const char *text) {
                  {"matrix", offsetof(plan, matrix)},
                  {"matrix_image", offsetof(plan, matrix_image)},
                  {"matrix_kernel", offsetof(plan, matrix_kernel)},
+                 {"matrix_fault", offsetof(plan, matrix_fault)},
+                 {"dots_fault", offsetof(plan, dots_fault)},
+                 {"plain_fault", offsetof(plan, plain_fault)},
+                 {"stuck", offsetof(plan, stuck)},
                  {"code", offsetof(plan, code)}};
     the_plan = (plan){
         .devices = 1, .driver = 13000, .capability = 90, .memory = 1024, .code = ILLEGAL_ADDRESS};

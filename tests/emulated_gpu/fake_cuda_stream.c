@@ -1,6 +1,7 @@
 /* Streams of the fake driver: queues of work, done at once or when asked for. */
 #include "fake_cuda.h"
 
+#include "kernels/step.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,18 +29,29 @@ static int result_of(const char *name) {
                                                        : 4;
 }
 
+/* What a kernel fails with because of how it multiplies integers; 0: it does not. */
+static CUresult fault_of(const op *o) {
+    const char *name = o->kernel->name;
+    if (strstr(name, "_matrix_"))
+        return the_plan.matrix_fault;
+    if (strncmp(name, "qn_whole_", 9) != 0)
+        return DONE;
+    return o->products & QN_WITH_PLAIN ? the_plan.plain_fault : the_plan.dots_fault;
+}
+
 static void run_kernel(device_state *d, const op *o) {
     void *arguments[MOST_ARGUMENTS];
-    const int ours = d->ordinal == the_plan.on;
-    ++d->launches;
-    if (ours && the_plan.hang && d->launches >= the_plan.hang) {
+    const int ours = d->ordinal == the_plan.on, launches = ++devices[d->ordinal].launches;
+    if (ours && the_plan.hang && launches >= the_plan.hang) {
         d->hung = 1;
         return;
     }
-    if (ours && the_plan.launch && d->launches >= the_plan.launch) {
+    if (ours && the_plan.launch && launches >= the_plan.launch)
         d->sticky = the_plan.code;
+    else
+        d->sticky = fault_of(o);
+    if (d->sticky)
         return;
-    }
     for (int i = 0; i < MOST_ARGUMENTS; ++i)
         arguments[i] = (void *)(uintptr_t)&o->value[i];
     qn_emulated_quarters(the_plan.capability < 80);
@@ -48,7 +60,7 @@ static void run_kernel(device_state *d, const op *o) {
         *(unsigned char *)(uintptr_t)o->value[result_of(o->kernel->name)] ^= 1;
     if (ours && the_plan.flush && strcmp(o->kernel->name, "qn_trial") == 0)
         flush_subnormals(o);
-    if (ours && the_plan.wrong && d->launches == the_plan.wrong)
+    if (ours && the_plan.wrong && launches == the_plan.wrong)
         for (int i = 1; o->kernel->arguments[i]; ++i)
             if (o->kernel->arguments[i] == 'M')
                 *(unsigned char *)(uintptr_t)o->value[i] ^= 1;

@@ -1,7 +1,7 @@
 /* An NVRTC that compiles nothing: its image is a line with the architecture, one with the
  * products, then the text itself. QN_FAKE_NVRTC=fail makes it find an error, =matrix one in
- * programs with matrix instructions alone; =old makes it one of CUDA 11.0, which writes PTX only
- * and does not tell what it knows. */
+ * programs with matrix instructions alone, =dots in those with dp4a as well; =old makes it one of
+ * CUDA 11.0, which writes PTX only and does not tell what it knows. */
 #include "kernels/step.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,9 @@ int nvrtcCompileProgram(program *p, int options, const char *const *option) {
         snprintf(p->log, sizeof p->log, "an option is missing\n");
         return 3;
     }
-    if (is("fail") || (is("matrix") && (p->products & QN_WITH_MATRIX))) {
+    const int has_matrix = (p->products & QN_WITH_MATRIX) != 0;
+    const int has_dots = (p->products & QN_WITH_PLAIN) == 0;
+    if (is("fail") || (is("matrix") && has_matrix) || (is("dots") && has_dots)) {
         snprintf(
             p->log, sizeof p->log,
             "quern.cu(7): warning #1: as planned\nquern.cu(12): error: identifier \"grain\" is "

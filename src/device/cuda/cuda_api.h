@@ -62,6 +62,10 @@ typedef struct qn__cuda_driver {
     qn__cu_result (*context_retain)(qn__cu_context **context, qn__cu_device device);
     qn__cu_result (*context_release)(qn__cu_device device);
     qn__cu_result (*context_set)(qn__cu_context *context);
+    /* These may be absent: whether anybody has retained the primary context, and others. */
+    qn__cu_result (*context_state)(qn__cu_device device, unsigned *flags, int *active);
+    qn__cu_result (*context_create)(qn__cu_context **context, unsigned flags, qn__cu_device device);
+    qn__cu_result (*context_destroy)(qn__cu_context *context);
     qn__cu_result (*memory_info)(size_t *unused, size_t *all);
     qn__cu_result (*memory_allocate)(qn__cu_address *address, size_t bytes);
     qn__cu_result (*memory_free)(qn__cu_address address);

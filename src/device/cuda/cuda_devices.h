@@ -3,11 +3,11 @@
 #define QN_DEVICE_CUDA_CUDA_DEVICES_H
 
 #include "device/cuda/cuda_api.h"
-#include "device/device.h"
+#include "device/gpu.h"
 #include "kernels/step.h"
 #include <pthread.h>
 
-enum { QN__CUDA_DEVICES = 64, QN__CUDA_PROGRAMS = 64 };
+enum { QN__CUDA_DEVICES = 64, QN__CUDA_PROGRAMS = 128 };
 
 /* A program as it is kept from one opening to the next, and whether the device has passed its
  * self-test with it. */
@@ -28,7 +28,7 @@ typedef struct qn__cuda_device_entry {
     pthread_mutex_t lock;
     qn__cuda_image
         image[QN__CUDA_PROGRAMS]; /* by their products; under the lock, as what follows */
-    int plain;                    /* 1: matrix instructions were refused or found wrong */
+    qn__gpu_way way;              /* the best that was not refused, found wrong, or failed */
 } qn__cuda_device_entry;
 
 /* NULL: there is no such device. */

@@ -34,6 +34,7 @@ struct qn__gpu {
     uint32_t products; /* of its program */
 
     qn__cu_context *context;
+    int own; /* 1: the context is not the device's primary one, but of this opening alone */
     qn__cu_stream *stream;
     qn__cu_module *module;
     qn__cu_function *kernel[QN__KERNELS];
@@ -46,6 +47,7 @@ struct qn__gpu {
 
     /* The first failure: it is what every later call gives. */
     int failed, silent; /* silent: a wait ran over the limit, so nothing may wait for it again */
+    int faulted;        /* 1: it was a kernel that failed, and its context is of no use any more */
     qn_error error;
 
     uint64_t enqueued;             /* things handed to the stream */
@@ -94,6 +96,14 @@ qn_status qn__cuda_flush(qn__gpu *gpu, qn_error *err);
 qn_status qn__cuda_record(qn__gpu *gpu, uint32_t number, qn_error *err);
 qn_status qn__cuda_recorded(qn__gpu *gpu, uint32_t number, qn_error *err);
 qn_status qn__cuda_replay(qn__gpu *gpu, uint32_t number, qn_error *err);
+
+/* Loads the program with gpu->products, found in the cache or compiled, and, once for each device
+ * and program, runs its self-test. *refused: 1 when it is this program that the device cannot use:
+ * its compiler or its driver does not take it, or it computes wrongly. The device's lock is held.
+ */
+qn_status qn__cuda_make_program(qn__gpu *gpu, int *refused, qn_error *err);
+/* Gives the program back, so that another can be made. */
+void qn__cuda_drop_program(qn__gpu *gpu);
 
 /* Opening. */
 qn_status qn__cuda_open(uint32_t index, uint32_t products, const qn_compute *compute, qn__gpu **out,

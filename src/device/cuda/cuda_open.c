@@ -2,7 +2,6 @@
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/memory.h"
-#include "device/cuda/cuda_compile.h"
 #include "device/notes.h"
 #include <stdio.h>
 #include <string.h>
@@ -34,12 +33,18 @@ static qn_status make_stage(qn__gpu *gpu, qn__cuda_stage *stage, qn_error *err) 
     return status;
 }
 
+static qn_status make_context(qn__gpu *gpu, qn_error *err) {
+    const qn__cu_device device = gpu->device->device;
+    const qn__cu_result result = gpu->own ? gpu->cu->context_create(&gpu->context, 0, device)
+                                          : gpu->cu->context_retain(&gpu->context, device);
+    return check(gpu, result, "making its context (is it busy, or full?)", err);
+}
+
 /* Context, stream, events and pinned memory. */
 static qn_status make_queue(qn__gpu *gpu, qn_error *err) {
     const qn__cuda_driver *cu = gpu->cu;
     void *slots = NULL;
-    qn_status status = check(gpu, cu->context_retain(&gpu->context, gpu->device->device),
-                             "making its context (is it busy, or full?)", err);
+    qn_status status = make_context(gpu, err);
     if (status != QN_OK || (status = qn__cuda_enter(gpu, err)) != QN_OK)
         return status;
     if ((status = check(gpu, cu->stream_create(&gpu->stream, QN__CU_STREAM_NON_BLOCKING),
@@ -58,180 +63,214 @@ static qn_status make_queue(qn__gpu *gpu, qn_error *err) {
     return status;
 }
 
-/* Results with which a driver refuses an image that another driver may take. */
-static int refuses_image(qn__cu_result result) {
-    return result == QN__CU_INVALID_IMAGE || result == QN__CU_NO_BINARY_FOR_GPU ||
-           result == QN__CU_INVALID_PTX || result == QN__CU_UNSUPPORTED_PTX_VERSION;
+/* ---- ways to multiply integers */
+
+/* An opening: what was asked for, and how far the search for what works has come. */
+typedef struct opening {
+    qn__cuda_device_entry *device;
+    uint32_t index, products;
+    double limit;
+    qn__gpu_way way;             /* that is tried now */
+    qn_error said[QN__GPU_WAYS]; /* why each that was tried before is not taken */
+} opening;
+
+/* How an attempt ended. */
+typedef enum ending {
+    OPENED,
+    FAULTED, /* a kernel failed: another way may do, in another context */
+    SILENT,  /* it hangs, and nothing more can be tried */
+    FAILED
+} ending;
+
+static int has_integers(const opening *o) { return (o->products & QN_WITH_INTEGERS) != 0; }
+
+/* The best way that the device has and that nothing speaks against. Without integers there is
+ * nothing to choose, and the self-test shall not depend on what such a program does not need. */
+static void begin(opening *o, const qn_compute *compute) {
+    const qn__cuda_device_entry *d = o->device;
+    const qn__gpu_way allowed = qn__gpu_best_way(compute);
+    o->way = d->capability >= MMA    ? QN__GPU_MATRIX
+             : d->capability >= DP4A ? QN__GPU_DOTS
+                                     : QN__GPU_PLAIN;
+    if (o->way < d->way)
+        o->way = d->way;
+    if (o->way < allowed)
+        o->way = allowed;
+    if (!has_integers(o) || o->way > QN__GPU_PLAIN)
+        o->way = QN__GPU_PLAIN;
 }
 
-/* Says so. Nothing of it stays with the device, which may take another program: qn__cuda_fail,
- * after which every call fails, is for what is no refusal. */
-static qn_status refuse_image(const qn__gpu *gpu, qn__cu_result result, const char *doing,
-                              qn_error *err) {
-    char said[160];
-    qn__cuda_result_text(gpu->cu, result, said);
-    qn__fail(err, QN_DEVICE, "%s failed at %s: %s", gpu->facts.name, doing, said);
-    return qn__remedy(err, QN_DEVICE,
-                      "update NVIDIA's driver, or install NVRTC of the CUDA version that "
-                      "nvidia-smi shows");
+static uint32_t products_of(const opening *o) {
+    static const uint32_t of_way[QN__GPU_WAYS] = {QN_WITH_MATRIX, QN_WITH_LARGE,
+                                                  QN_WITH_LARGE | QN_WITH_PLAIN};
+    return (o->products & QN_WITH_ALL) | of_way[o->way];
 }
 
-/* The program of the device: kept from the last opening, from the cache, or compiled; one from the
- * cache that the driver refuses is compiled anew. *refused: 1 when it is the program that is not
- * taken, by the compiler or by the driver. The device's lock is held. */
-static qn_status load_module(qn__gpu *gpu, int *refused, qn_error *err) {
-    const qn__cuda_device_entry *d = gpu->device;
-    qn__cuda_image *image = &gpu->device->image[gpu->products];
-    qn__cu_result result = QN__CU_INVALID_IMAGE;
-    for (int fresh = 0; fresh < 2; ++fresh) {
-        if (!image->code) {
-            const qn_status status =
-                qn__cuda_compile(d->capability, gpu->cu->version, gpu->products, fresh,
-                                 gpu->facts.name, &image->code, &image->bytes, err);
-            if (status != QN_OK) {
-                *refused = status == QN_DEVICE && !qn__cuda_compiler_absence(gpu->cu->version)[0];
-                return status;
-            }
-        }
-        result = gpu->cu->module_load(&gpu->module, image->code, 0, NULL, NULL);
-        if (result == QN__CU_SUCCESS)
+static void choose_products(const opening *o, qn__gpu *gpu) {
+    static const char *const names[QN__GPU_WAYS] = {"mma.sync", "dp4a", "plain"};
+    gpu->products = products_of(o);
+    gpu->facts.matrix = o->way == QN__GPU_MATRIX;
+    gpu->facts.integers = has_integers(o) ? names[o->way] : NULL;
+}
+
+/* The device's program, in the best way that is not refused. After a kernel that failed the context
+ * is of no use, so the next way is left to the next attempt. */
+static qn_status make_program(opening *o, qn__gpu *gpu, qn_error *err) {
+    for (;;) {
+        qn_error *said = &o->said[o->way];
+        int refused = 0;
+        choose_products(o, gpu);
+        const qn_status status = qn__cuda_make_program(gpu, &refused, said);
+        if (status == QN_OK)
             return QN_OK;
-        qn__free(image->code);
-        image->code = NULL;
-        if (!refuses_image(result))
-            break;
-    }
-    static const char doing[] = "loading the compiled kernels";
-    *refused = refuses_image(result);
-    return *refused ? refuse_image(gpu, result, doing, err)
-                    : qn__cuda_fail(gpu, result, err, doing);
-}
-
-/* A driver may load no sooner than here. */
-static qn_status find_kernels(qn__gpu *gpu, int *refused, qn_error *err) {
-    char doing[96];
-    for (int k = 0; k < QN__KERNELS; ++k) {
-        const qn__kernel_shape *shape = qn__kernel_shape_of((qn__kernel)k);
-        if (!qn__kernel_belongs((qn__kernel)k, QN__CUDA_C, gpu->products))
-            continue;
-        const qn__cu_result result =
-            gpu->cu->module_function(&gpu->kernel[k], gpu->module, shape->name);
-        if (result != QN__CU_SUCCESS) {
-            snprintf(doing, sizeof doing, "finding the kernel %s", shape->name);
-            *refused = result == QN__CU_NOT_FOUND || refuses_image(result);
-            return *refused ? refuse_image(gpu, result, doing, err)
-                            : qn__cuda_fail(gpu, result, err, doing);
+        if (o->way == QN__GPU_PLAIN || !(refused || gpu->faulted)) {
+            if (err)
+                *err = *said;
+            return status;
         }
+        ++o->way;
+        if (gpu->failed)
+            return status;
+        qn__cuda_drop_program(gpu);
     }
-    return QN_OK;
 }
 
-/* The program and, once for each device and program, its self-test. *refused: 1 when it is this
- * program that the device cannot use. */
-static qn_status try_program(qn__gpu *gpu, int *refused, qn_error *err) {
-    qn__cuda_image *image = &gpu->device->image[gpu->products];
-    qn_status status = load_module(gpu, refused, err);
-    if (status == QN_OK)
-        status = find_kernels(gpu, refused, err);
-    if (status != QN_OK || image->tested)
-        return status;
-    status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err);
-    if (status == QN_OK && gpu->facts.matrix) {
-        status = qn__gpu_selftest_products(&qn__cuda_gpu_driver, gpu, gpu->products, err);
-        *refused = status == QN_UNSUPPORTED; /* its verdict; anything else is none */
-    }
-    image->tested = status == QN_OK;
-    return status;
+/* ---- opening */
+
+static void describe(const opening *o, qn__gpu *gpu) {
+    const qn__cuda_device_entry *d = o->device;
+    gpu->cu = qn__cuda_driver_get(NULL);
+    gpu->device = o->device;
+    gpu->capturing = -1;
+    gpu->limit = o->limit;
+    snprintf(gpu->facts.name, sizeof gpu->facts.name, "cuda:%u (%s)", o->index, d->name);
+    gpu->facts.units = d->multiprocessors > 0 ? (uint32_t)d->multiprocessors : 1;
+    gpu->facts.memory = gpu->facts.largest = d->memory;
+    gpu->facts.atomics = 1;
 }
 
-/* Products of integers by matrix instructions or without, as the device is known to do them. */
-static void choose_products(qn__gpu *gpu) {
-    const int has_them = gpu->device->capability >= MMA && !gpu->device->plain;
-    gpu->facts.matrix = has_them && (gpu->products & QN_WITH_INTEGERS) != 0;
-    gpu->products &= QN_WITH_ALL;
-    gpu->products |= gpu->facts.matrix ? QN_WITH_MATRIX : QN_WITH_LARGE;
-    gpu->facts.integers = !(gpu->products & QN_WITH_INTEGERS) ? NULL
-                          : gpu->facts.matrix                 ? "mma.sync"
-                          : gpu->device->capability >= DP4A   ? "dp4a"
-                                                              : "plain";
+/* Opens the device in its primary context or in one of its own. */
+static ending attempt(opening *o, int own, qn__gpu **out, qn_error *err) {
+    const qn__gpu_way before = o->way;
+    qn__gpu *gpu = qn__alloc(1, sizeof *gpu, err);
+    if (!gpu)
+        return FAILED;
+    describe(o, gpu);
+    gpu->own = own;
+    if (make_queue(gpu, err) == QN_OK && make_program(o, gpu, err) == QN_OK) {
+        /* The self-test is not among what the device did for the job. */
+        gpu->busy = gpu->busy_now = 0;
+        gpu->traffic = (qn__traffic){0};
+        *out = gpu;
+        return OPENED;
+    }
+    const ending how = gpu->faulted && o->way > before ? FAULTED : gpu->silent ? SILENT : FAILED;
+    qn__cuda_close(gpu);
+    return how;
 }
 
-/* Where a program with matrix instructions is what is refused, one without is tried. */
-static qn_status try_both(qn__gpu *gpu, qn_error *err) {
-    qn_error first = {0};
-    char note[448];
-    int refused = 0;
-    choose_products(gpu);
-    qn_status status = try_program(gpu, &refused, gpu->facts.matrix ? &first : err);
-    if (status == QN_OK || !gpu->facts.matrix)
-        return status;
-    if (!refused) {
-        if (err)
-            *err = first;
-        return status;
+/* Whether the device's primary context is somebody's already, so that a kernel that fails in it
+ * would take from them what they have there. */
+static int is_shared(const qn__cuda_device_entry *d) {
+    const qn__cuda_driver *cu = qn__cuda_driver_get(NULL);
+    unsigned flags;
+    int active = 0;
+    return cu->context_state && cu->context_create && cu->context_destroy &&
+           cu->context_state(d->device, &flags, &active) == QN__CU_SUCCESS && active;
+}
+
+/* A program that was never tried here is tried in a context of its own where others use the primary
+ * one. What else may fail there, such as a second context, says nothing of the first. */
+static ending attempt_safely(opening *o, qn__gpu **out, qn_error *err) {
+    const qn__cuda_image *image = &o->device->image[products_of(o)];
+    if (!image->tested && is_shared(o->device)) {
+        const ending how = attempt(o, 1, out, err);
+        if (how == FAULTED || how == SILENT)
+            return how;
+        if (how == OPENED)
+            qn__cuda_close(*out);
+        *out = NULL;
     }
-    if (gpu->module)
-        gpu->cu->module_unload(gpu->module);
-    gpu->module = NULL;
-    memset(gpu->kernel, 0, sizeof gpu->kernel);
-    gpu->device->plain = 1;
-    choose_products(gpu);
-    status = try_program(gpu, &refused, err);
-    snprintf(note, sizeof note, "%s goes on without matrix instructions for integers: %.200s",
-             gpu->facts.name, first.what);
-    if (status == QN_OK)
+    return attempt(o, 0, out, err);
+}
+
+/* The last way failed after others whose kernels had failed, or could not even be tried. */
+static void complain(const opening *o, qn__gpu_way last, qn_error *err) {
+    static const char *const isa[QN__GPU_WAYS] = {"auto", "dp4a", "plain"};
+    if (o->said[last].status != QN_OK) {
+        qn__remedy(err, err->status,
+                   "its kernels had failed with faster instructions as well: leave the device out, "
+                   "and look for a fault of it or of its driver (dmesg, lines with NVRM or Xid)");
+        return;
+    }
+    *err = o->said[last - 1];
+    qn__remedy(err, QN_DEVICE,
+               "CUDA gives this process no context on that GPU in which something else can be "
+               "tried; start it again with --gpu-isa %s",
+               isa[last]);
+}
+
+static void tell(const opening *o, const qn__gpu *gpu, qn__gpu_way first) {
+    static const char *const what[QN__GPU_PLAIN] = {"matrix instructions", "dp4a"};
+    char note[512];
+    for (qn__gpu_way way = first; way < o->way && way < QN__GPU_PLAIN; ++way) {
+        const qn_error *said = &o->said[way];
+        snprintf(note, sizeof note, "%s goes on without %s for integers: %.180s%s%.60s%s",
+                 gpu->facts.name, what[way], said->what, said->where[0] ? " (" : "", said->where,
+                 said->where[0] ? ")" : "");
         qn__device_tell(note);
-    else
-        gpu->device->plain = 0;
-    return status;
+    }
 }
 
-static qn_status make_program(qn__gpu *gpu, qn_error *err) {
-    pthread_mutex_lock(&gpu->device->lock);
-    const qn_status status = try_both(gpu, err);
-    /* The self-test is not among what the device did for the job. */
-    gpu->busy = gpu->busy_now = 0;
-    gpu->traffic = (qn__traffic){0};
-    pthread_mutex_unlock(&gpu->device->lock);
-    return status;
+/* The device's lock is held. */
+static qn_status open_best(opening *o, qn__gpu **out, qn_error *err) {
+    const qn__gpu_way first = o->way;
+    qn__gpu_way before;
+    qn_error unwanted;
+    ending how;
+    err = err ? err : &unwanted;
+    do {
+        before = o->way;
+        how = attempt_safely(o, out, err);
+    } while (how == FAULTED);
+    if (how == OPENED) {
+        if (o->way > first)
+            o->device->way = o->way;
+        tell(o, *out, first);
+        return QN_OK;
+    }
+    *out = NULL;
+    if (before > first)
+        complain(o, before, err);
+    return err->status;
 }
 
 qn_status qn__cuda_open(uint32_t index, uint32_t products, const qn_compute *compute, qn__gpu **out,
                         qn_error *err) {
     qn__cuda_device_entry *d = qn__cuda_device_get(index);
+    opening o = {.device = d, .index = index, .products = products};
     *out = NULL;
     if (!d) {
         qn__fail(err, QN_DEVICE, "there is no CUDA device %u; this machine has %u", index,
                  qn__cuda_count());
         return qn__remedy(err, QN_DEVICE, "%s", qn__cuda_absence());
     }
-    qn__gpu *gpu = qn__alloc(1, sizeof *gpu, err);
-    if (!gpu)
-        return QN_MEMORY;
-    gpu->cu = qn__cuda_driver_get(NULL);
-    gpu->device = d;
-    gpu->products = products;
-    gpu->capturing = -1;
-    gpu->limit = compute && compute->device_timeout > 0 ? compute->device_timeout : USUAL_LIMIT;
-    snprintf(gpu->facts.name, sizeof gpu->facts.name, "cuda:%u (%s)", index, d->name);
-    gpu->facts.units = d->multiprocessors > 0 ? (uint32_t)d->multiprocessors : 1;
-    gpu->facts.memory = gpu->facts.largest = d->memory;
-    gpu->facts.atomics = 1;
-    qn_status status = QN_OK;
     if (d->forbidden) {
-        qn__fail(err, QN_DEVICE, "%s is closed to every process (compute mode \"prohibited\")",
-                 gpu->facts.name);
-        status = qn__remedy(err, QN_DEVICE, "nvidia-smi -c DEFAULT opens it");
+        qn__fail(err, QN_DEVICE,
+                 "cuda:%u (%s) is closed to every process (compute mode "
+                 "\"prohibited\")",
+                 index, d->name);
+        return qn__remedy(err, QN_DEVICE, "nvidia-smi -c DEFAULT opens it");
     }
-    if (status == QN_OK && (status = make_queue(gpu, err)) == QN_OK)
-        status = make_program(gpu, err);
-    if (status != QN_OK) {
-        qn__cuda_close(gpu);
-        return status;
-    }
-    *out = gpu;
-    return QN_OK;
+    o.limit = compute && compute->device_timeout > 0 ? compute->device_timeout : USUAL_LIMIT;
+    pthread_mutex_lock(&d->lock);
+    begin(&o, compute);
+    const qn_status status = open_best(&o, out, err);
+    pthread_mutex_unlock(&d->lock);
+    return status;
 }
+
+/* ---- closing */
 
 static void drop_mark(const qn__gpu *gpu, const qn__cuda_mark *mark) {
     if (mark->event)
@@ -299,7 +338,9 @@ void qn__cuda_close(qn__gpu *gpu) {
         drop_queue(gpu);
         gpu->cu->context_set(NULL);
     }
-    if (gpu->context)
+    if (gpu->context && gpu->own)
+        gpu->cu->context_destroy(gpu->context);
+    else if (gpu->context)
         gpu->cu->context_release(gpu->device->device);
     qn__free(gpu);
 }

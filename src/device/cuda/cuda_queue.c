@@ -20,6 +20,14 @@ static qn_status again(const qn__gpu *gpu, qn_error *err) {
     return gpu->error.status;
 }
 
+/* The end of a remedy: what else may be tried where instructions for integers are at work. */
+static const char *without_them(const qn__gpu *gpu) {
+    return gpu->facts.matrix ? ", or take --gpu-isa dp4a"
+           : gpu->products & QN_WITH_INTEGERS && !(gpu->products & QN_WITH_PLAIN)
+               ? ", or take --gpu-isa plain"
+               : "";
+}
+
 static qn_status keep(qn__gpu *gpu, qn_error *err) {
     gpu->failed = 1;
     return again(gpu, err);
@@ -29,11 +37,11 @@ qn_status qn__cuda_fail(qn__gpu *gpu, qn__cu_result result, qn_error *err, const
     char said[160];
     if (gpu->failed)
         return again(gpu, err);
+    const int work = result >= QN__CU_FIRST_OF_WORK && result <= QN__CU_LAST_OF_WORK;
     qn__cuda_result_text(gpu->cu, result, said);
+    gpu->faulted = work;
     qn__fail(&gpu->error, QN_DEVICE, "%s failed at %s: %s%s", gpu->facts.name, doing, said,
-             result >= QN__CU_FIRST_OF_WORK && result <= QN__CU_LAST_OF_WORK
-                 ? "; the fault lies in work begun before"
-                 : "");
+             work ? "; the fault lies in work begun before" : "");
     if (result == QN__CU_OUT_OF_MEMORY)
         qn__remedy(&gpu->error, QN_DEVICE,
                    "end other programs on that GPU (nvidia-smi lists them), or leave it out of "
@@ -41,7 +49,8 @@ qn_status qn__cuda_fail(qn__gpu *gpu, qn__cu_result result, qn_error *err, const
     else
         qn__remedy(&gpu->error, QN_DEVICE,
                    "the system's log (dmesg, lines with NVRM or Xid) may say why; leave the device "
-                   "out if it happens again");
+                   "out if it happens again%s",
+                   without_them(gpu));
     return keep(gpu, err);
 }
 
@@ -53,7 +62,8 @@ static qn_status fell_silent(qn__gpu *gpu, qn_error *err) {
              gpu->facts.name, gpu->limit);
     qn__remedy(&gpu->error, QN_DEVICE,
                "another program may hold it up, or it hangs (dmesg, lines with NVRM or Xid); a "
-               "longer time limit, or leaving the device out, may help");
+               "longer time limit may help; leave the device out if it happens again%s",
+               without_them(gpu));
     return keep(gpu, err);
 }
 

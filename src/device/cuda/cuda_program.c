@@ -1,0 +1,102 @@
+/* The program of a CUDA device: where it comes from, and whether it can be used. */
+#include "device/cuda/cuda_gpu.h"
+
+#include "base/memory.h"
+#include "device/cuda/cuda_compile.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Results with which a driver refuses an image that another driver may take. */
+static int refuses_image(qn__cu_result result) {
+    return result == QN__CU_INVALID_IMAGE || result == QN__CU_NO_BINARY_FOR_GPU ||
+           result == QN__CU_INVALID_PTX || result == QN__CU_UNSUPPORTED_PTX_VERSION;
+}
+
+/* Says so. Nothing of it stays with the device, which may take another program: qn__cuda_fail,
+ * after which every call fails, is for what is no refusal. */
+static qn_status refuse_image(const qn__gpu *gpu, qn__cu_result result, const char *doing,
+                              qn_error *err) {
+    char said[160];
+    qn__cuda_result_text(gpu->cu, result, said);
+    qn__fail(err, QN_DEVICE, "%s failed at %s: %s", gpu->facts.name, doing, said);
+    return qn__remedy(err, QN_DEVICE,
+                      "update NVIDIA's driver, or install NVRTC of the CUDA version that "
+                      "nvidia-smi shows");
+}
+
+/* The program of the device: kept from the last opening, from the cache, or compiled; one from the
+ * cache that the driver refuses is compiled anew. *refused: 1 when it is the program that is not
+ * taken, by the compiler or by the driver. The device's lock is held. */
+static qn_status load_module(qn__gpu *gpu, int *refused, qn_error *err) {
+    const qn__cuda_device_entry *d = gpu->device;
+    qn__cuda_image *image = &gpu->device->image[gpu->products];
+    qn__cu_result result = QN__CU_INVALID_IMAGE;
+    for (int fresh = 0; fresh < 2; ++fresh) {
+        if (!image->code) {
+            const qn_status status =
+                qn__cuda_compile(d->capability, gpu->cu->version, gpu->products, fresh,
+                                 gpu->facts.name, &image->code, &image->bytes, err);
+            if (status != QN_OK) {
+                *refused = status == QN_DEVICE && !qn__cuda_compiler_absence(gpu->cu->version)[0];
+                return status;
+            }
+        }
+        result = gpu->cu->module_load(&gpu->module, image->code, 0, NULL, NULL);
+        if (result == QN__CU_SUCCESS)
+            return QN_OK;
+        qn__free(image->code);
+        image->code = NULL;
+        if (!refuses_image(result))
+            break;
+    }
+    static const char doing[] = "loading the compiled kernels";
+    *refused = refuses_image(result);
+    return *refused ? refuse_image(gpu, result, doing, err)
+                    : qn__cuda_fail(gpu, result, err, doing);
+}
+
+/* A driver may load no sooner than here. */
+static qn_status find_kernels(qn__gpu *gpu, int *refused, qn_error *err) {
+    char doing[96];
+    for (int k = 0; k < QN__KERNELS; ++k) {
+        const qn__kernel_shape *shape = qn__kernel_shape_of((qn__kernel)k);
+        if (!qn__kernel_belongs((qn__kernel)k, QN__CUDA_C, gpu->products))
+            continue;
+        const qn__cu_result result =
+            gpu->cu->module_function(&gpu->kernel[k], gpu->module, shape->name);
+        if (result != QN__CU_SUCCESS) {
+            snprintf(doing, sizeof doing, "finding the kernel %s", shape->name);
+            *refused = result == QN__CU_NOT_FOUND || refuses_image(result);
+            return *refused ? refuse_image(gpu, result, doing, err)
+                            : qn__cuda_fail(gpu, result, err, doing);
+        }
+    }
+    return QN_OK;
+}
+
+static qn_status test(qn__gpu *gpu, qn_error *err) {
+    const qn_status status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err);
+    return status == QN_OK && (gpu->products & QN_WITH_INTEGERS)
+               ? qn__gpu_selftest_products(&qn__cuda_gpu_driver, gpu, gpu->products, err)
+               : status;
+}
+
+qn_status qn__cuda_make_program(qn__gpu *gpu, int *refused, qn_error *err) {
+    qn__cuda_image *image = &gpu->device->image[gpu->products];
+    qn_status status = load_module(gpu, refused, err);
+    if (status == QN_OK)
+        status = find_kernels(gpu, refused, err);
+    if (status != QN_OK || image->tested)
+        return status;
+    status = test(gpu, err);
+    *refused = status == QN_UNSUPPORTED; /* its verdict; anything else is none */
+    image->tested = status == QN_OK;
+    return status;
+}
+
+void qn__cuda_drop_program(qn__gpu *gpu) {
+    if (gpu->module)
+        gpu->cu->module_unload(gpu->module);
+    gpu->module = NULL;
+    memset(gpu->kernel, 0, sizeof gpu->kernel);
+}
