@@ -262,7 +262,8 @@ def test_a_device_alone(run_quern, fake, files, tmp_path, plan, name):
 
 
 @pytest.mark.parametrize("plan, says", [("dots=2", "it multiplies packed bytes wrongly"),
-                                        ("dots=3", "")])
+                                        ("dots=3", ""),
+                                        ("dots=4", "failed to run qn_trial: CL_OUT_OF_RESOURCES")])
 def test_products_of_bytes_are_tried(run_quern, fake, files, tmp_path, plan, says):
     """A device that has them uses them; one that has wrong ones goes on without, and says so."""
     out = tmp_path / "model"
@@ -272,6 +273,15 @@ def test_products_of_bytes_are_tried(run_quern, fake, files, tmp_path, plan, say
     text = done.stderr.replace("\n  ", " ")
     assert ("goes on without cl_khr_integer_dot_product" in text) == bool(says), text
     assert says in text
+
+
+def test_products_of_bytes_are_barred(run_quern, fake, files, tmp_path):
+    """With --gpu-isa plain they do not run: these would fail."""
+    out = tmp_path / "model"
+    done = train(run_quern, "i14-tanh-mse", files, out, "--devices", "opencl:0", "--gpu-isa",
+                 "plain", env=fake("gpu=1,dots=4"))
+    same_bytes(out, "i14-tanh-mse")
+    assert "goes on without" not in done.stderr, done.stderr
 
 
 def test_integers_beside_the_processor(run_quern, pocl, files, tmp_path):

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,12 +164,23 @@ EXPORT int32_t clGetDeviceInfo(qn__cl_device device, uint32_t name, size_t room,
 
 /* ---------------------------------------------------------------- contexts and memory */
 
+/* Of dots=4: whether the last program was built with products of packed bytes, and whether a kernel
+ * of it has failed in the last context. */
+static atomic_int has_dots, broken;
+
+static int fails_by_dots(void) {
+    if (fake_plan("dots", 0) == 4 && atomic_load(&has_dots))
+        atomic_store(&broken, 1);
+    return atomic_load(&broken);
+}
+
 EXPORT qn__cl_context clCreateContext(const intptr_t *properties, uint32_t devices,
                                       const qn__cl_device *device,
                                       void (*notify)(const char *, const void *, size_t, void *),
                                       void *user, int32_t *code) {
     REAL(clCreateContext, create_context)
     const long failure = fake_plan("context", 0);
+    atomic_store(&broken, 0);
     if (failure == 0)
         return call(properties, devices, device, notify, user, code);
     *code = (int32_t)-failure;
@@ -282,6 +294,7 @@ EXPORT int32_t clBuildProgram(qn__cl_program program, uint32_t devices, const qn
     if (fake_plan("build", 0) || (fake_plan("source", 0) && !is_binary) ||
         (fake_plan("binary", 0) == 2 && is_binary))
         return BUILD_FAILURE;
+    atomic_store(&has_dots, strstr(options, "-DQN_DOT=1") != NULL);
     if (!is_binary)
         snprintf(its_options, sizeof its_options, "%s", options);
     snprintf(more, sizeof more, "%s%s", its_options,
@@ -363,7 +376,7 @@ EXPORT int32_t clEnqueueNDRangeKernel(qn__cl_queue queue, qn__cl_kernel kernel, 
                                       const size_t *local, uint32_t waits, const qn__cl_event *wait,
                                       qn__cl_event *event) {
     REAL(clEnqueueNDRangeKernel, enqueue_kernel)
-    if (fake_turn(FAKE_LAUNCH) || fake_since("remove"))
+    if (fake_turn(FAKE_LAUNCH) || fake_since("remove") || fails_by_dots())
         return FAILURE;
     return call(queue, kernel, dimensions, offset, global, local, waits, wait, event);
 }
@@ -372,7 +385,7 @@ EXPORT int32_t clEnqueueReadBuffer(qn__cl_queue queue, qn__cl_memory memory, uin
                                    size_t offset, size_t bytes, void *to, uint32_t waits,
                                    const qn__cl_event *wait, qn__cl_event *event) {
     REAL(clEnqueueReadBuffer, enqueue_read)
-    if (fake_turn(FAKE_READ) || fake_since("remove"))
+    if (fake_turn(FAKE_READ) || fake_since("remove") || atomic_load(&broken))
         return FAILURE;
     return call(queue, memory, blocking, offset, bytes, to, waits, wait, event);
 }
@@ -381,7 +394,7 @@ EXPORT int32_t clEnqueueWriteBuffer(qn__cl_queue queue, qn__cl_memory memory, ui
                                     size_t offset, size_t bytes, const void *from, uint32_t waits,
                                     const qn__cl_event *wait, qn__cl_event *event) {
     REAL(clEnqueueWriteBuffer, enqueue_write)
-    if (fake_turn(FAKE_WRITE) || fake_since("remove"))
+    if (fake_turn(FAKE_WRITE) || fake_since("remove") || atomic_load(&broken))
         return FAILURE;
     return call(queue, memory, blocking, offset, bytes, from, waits, wait, event);
 }

@@ -14,13 +14,21 @@
  *   divide=0       says that it does not divide correctly
  *   atomics=0      no 64-bit atomics
  *   dots=N         says that it multiplies packed bytes; 1: and has no such function, 2: a wrong
- * one, 3: a right one endian=0       bytes the other way round memory=N       N MiB in all groups=N
- * groups of at most N flush=1        flushes, though it says that it does not fma=0          rounds
- * twice in fma wrong=1        makes floats of integers by cutting them off context=N      contexts
- * fail with -N build=1        nothing builds, and there is a log; source=1: texts do not build,
- * binaries do kernel=1       built programs lack their kernels binaries=1     a platform other than
- * PoCL, so that its binaries are kept binary=1       binaries are not taken; 2: they are taken, but
- * do not build alloc=N        the N-th memory is not given launch=N       the N-th launch fails
+ *                  one, 3: a right one, 4: kernels of a program with them fail, and with them all
+ *                  that follows in their context
+ *   endian=0       bytes the other way round
+ *   memory=N       N MiB in all
+ *   groups=N       groups of at most N
+ *   flush=1        flushes, though it says that it does not
+ *   fma=0          rounds twice in fma
+ *   wrong=1        makes floats of integers by cutting them off
+ *   context=N      contexts fail with -N
+ *   build=1        nothing builds, and there is a log; source=1: texts do not build, binaries do
+ *   kernel=1       built programs lack their kernels
+ *   binaries=1     a platform other than PoCL, so that its binaries are kept
+ *   binary=1       binaries are not taken; 2: they are taken, but do not build
+ *   alloc=N        the N-th memory is not given
+ *   launch=N       the N-th launch fails
  *   read=N         the N-th copy down fails
  *   write=N        the N-th copy up fails
  *   event=N        from the N-th launch on commands fail while they run

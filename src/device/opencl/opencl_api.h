@@ -18,6 +18,8 @@ typedef struct qn__cl_event_object *qn__cl_event;
 enum {
     QN__CL_SUCCESS = 0,
     QN__CL_DEVICE_NOT_FOUND = -1,
+    QN__CL_MEM_OBJECT_ALLOCATION_FAILURE = -4,
+    QN__CL_OUT_OF_HOST_MEMORY = -6,
     QN__CL_PLATFORM_NOT_FOUND = -1001,
 
     QN__CL_PLATFORM_VERSION = 0x0901,

@@ -191,63 +191,92 @@ static void name_products(qn__gpu *gpu) {
                                                               : "plain";
 }
 
+/* Whether the device may fare better without its products of packed bytes: what it fails with when
+ * a kernel of it goes wrong is told apart from want of memory alone. */
+static int may_be_the_dots(const qn__gpu *gpu) {
+    return gpu->dots && gpu->health == QN__CL_FAILED &&
+           gpu->failure != QN__CL_MEM_OBJECT_ALLOCATION_FAILURE &&
+           gpu->failure != QN__CL_OUT_OF_HOST_MEMORY;
+}
+
 /* A program that is refused is tried again without what the device may do without. */
 static qn_status make_program(qn__gpu *gpu, qn_error *err) {
-    qn_error first = {0};
-    char note[384];
-    gpu->dots = gpu->entry->dots && (gpu->products & QN_WITH_INTEGERS) != 0;
+    qn_error said = {0};
     name_products(gpu);
-    qn_status status = build_and_test(gpu, gpu->dots ? &first : err);
-    if (status == QN_OK || !gpu->dots)
-        return status;
-    if (status != QN_UNSUPPORTED) {
-        if (err)
-            *err = first;
-        return status;
+    qn_status status = build_and_test(gpu, &said);
+    if (status == QN_UNSUPPORTED && gpu->dots) {
+        gpu->dotless = said;
+        qn__cl_drop_program(gpu);
+        gpu->dots = 0;
+        name_products(gpu);
+        status = build_and_test(gpu, &said);
     }
-    qn__cl_drop_program(gpu);
-    gpu->dots = 0;
-    name_products(gpu);
-    status = build_and_test(gpu, err);
-    snprintf(note, sizeof note, "%s goes on without cl_khr_integer_dot_product: %.160s",
-             gpu->entry->label, first.what);
-    if (status == QN_OK)
-        qn__device_tell(note);
+    if (err && status != QN_OK)
+        *err = said;
     return status;
+}
+
+/* Opens the device once; *gpu is closed when it fails. *again: 1 when it may do without dots, in
+ * another context. */
+static qn_status attempt(qn__gpu *gpu, int *again, qn_error *err) {
+    qn_status status = open_queue(gpu, err);
+    *again = 0;
+    if (status == QN_OK)
+        status = qn__cl_stage(gpu, err);
+    if (status == QN_OK) {
+        status = make_program(gpu, err);
+        *again = status == QN_DEVICE && may_be_the_dots(gpu);
+    }
+    if (status != QN_OK)
+        close_gpu(gpu);
+    return status;
+}
+
+static void tell_dotless(const qn__gpu *gpu) {
+    char note[384];
+    snprintf(note, sizeof note, "%s goes on without cl_khr_integer_dot_product: %.160s",
+             gpu->entry->label, gpu->dotless.what);
+    if (gpu->dotless.status != QN_OK)
+        qn__device_tell(note);
 }
 
 static qn_status open_gpu(uint32_t index, uint32_t products, const qn_compute *compute,
                           qn__gpu **out, qn_error *err) {
     const qn__cl_api *cl;
     const qn__cl_entry *const entry = qn__cl_entry_at(index, &cl);
+    qn_error dotless = {0}, unwanted;
     *out = NULL;
+    err = err ? err : &unwanted;
     if (!entry)
         return qn__fail(err, QN_DEVICE, "there is no device opencl:%u", index);
     if (entry->info.refused) {
         qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: %s", entry->label, entry->info.reason);
         return qn__remedy(err, QN_UNSUPPORTED, "leave it out of --devices");
     }
-    qn__gpu *const gpu = qn__alloc(1, sizeof *gpu, err);
-    if (!gpu)
-        return QN_MEMORY;
-    gpu->cl = cl;
-    gpu->entry = entry;
-    gpu->products = qn__cl_products(entry, products);
-    gpu->timeout = compute && compute->device_timeout > 0.0 ? compute->device_timeout : 60.0;
-    state_facts(gpu);
-    qn_status status = open_queue(gpu, err);
-    if (status == QN_OK)
-        status = qn__cl_stage(gpu, err);
-    if (status == QN_OK)
-        status = make_program(gpu, err);
-    if (status == QN_OK) {
-        *out = gpu;
-        gpu->traffic = (qn__traffic){0};
-        gpu->busy = 0.0;
-        return QN_OK;
+    products = qn__cl_products(entry, products);
+    int dots = entry->dots && (products & QN_WITH_INTEGERS) != 0 &&
+               qn__gpu_best_way(compute) < QN__GPU_PLAIN;
+    for (int again = 1; again; dots = 0) {
+        qn__gpu *const gpu = qn__alloc(1, sizeof *gpu, err);
+        if (!gpu)
+            return QN_MEMORY;
+        gpu->cl = cl;
+        gpu->entry = entry;
+        gpu->dots = dots;
+        gpu->dotless = dotless;
+        gpu->products = products;
+        gpu->timeout = compute && compute->device_timeout > 0.0 ? compute->device_timeout : 60.0;
+        state_facts(gpu);
+        if (attempt(gpu, &again, err) == QN_OK) {
+            tell_dotless(gpu);
+            gpu->traffic = (qn__traffic){0};
+            gpu->busy = 0.0;
+            *out = gpu;
+            return QN_OK;
+        }
+        dotless = *err;
     }
-    close_gpu(gpu);
-    return status;
+    return err->status;
 }
 
 /* ---------------------------------------------------------------- launching */

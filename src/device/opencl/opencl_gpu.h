@@ -45,6 +45,7 @@ struct qn__gpu {
     int32_t failure;   /* of a device that failed: the code */
     uint32_t products; /* of its program, QN_WITH_... */
     int dots;          /* 1: the program takes the device's products of packed bytes */
+    qn_error dotless;  /* why it does not though the device has them; status QN_OK: no reason */
 
     qn__cl_context context;
     qn__cl_queue queue;
