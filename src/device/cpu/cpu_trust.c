@@ -12,6 +12,7 @@
 /* A step of a tile and a little more; rows and columns of a block each. */
 enum {
     DEPTH = 70,
+    FEW_DOUBLED = 64, /* a step whose integers of 14 bits are still of 16 when doubled */
     SIDE = QN__PANEL,
     CELLS = SIDE * SIDE,
     FLOATS = (DEPTH + SIDE - 1) / SIDE * CELLS,
@@ -23,6 +24,8 @@ typedef struct trial {
     _Alignas(64) char left[ROOM], right[ROOM];
     float product[CELLS];
     int64_t outer[CELLS];
+    float rounded[CELLS];
+    double scaled[CELLS];
 } trial;
 
 /* Whole numbers that fill all slices of a width; the greatest and the smallest among them. */
@@ -82,6 +85,42 @@ static int are_same(const trial *a, const trial *b) {
            memcmp(a->outer, b->outer, sizeof a->outer) == 0;
 }
 
+/* Sums over items by bytes, with integers on the right that are doubled as far as QN__WIDE goes: a
+ * little at first, where two slices are enough for a while. */
+static int wide_agree(const qn__cpu_integers *table, int bits, const uint8_t *a, const float *b) {
+    const int asked = bits | QN__WIDE, width = asked | QN__OF_BYTES;
+    const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
+    uint32_t list[DEPTH];
+    float ones[DEPTH];
+    uint8_t doubled[DEPTH], most_doubled = 0;
+    trial found;
+    if (table->size(asked, DEPTH) > ROOM)
+        return 0;
+    while (most << (most_doubled + 1) <= QN__WIDEST)
+        ++most_doubled;
+    for (uint32_t i = 0; i < DEPTH; ++i) {
+        list[i] = i;
+        ones[i] = 1.0f;
+        doubled[i] = (uint8_t)(i < FEW_DOUBLED ? i % 3 : most_doubled - i % 2);
+    }
+    table->left_raw_items(asked, DEPTH, list, a, CELLS, found.left);
+    table->right_items(asked, DEPTH, list, ones, doubled, b, found.right);
+    table->outer(width, DEPTH, 1, found.left, 1, found.right, QN__WHOLE_INTEGER, 1, found.outer);
+    table->outer(width, DEPTH, 1, found.left, 1, found.right, QN__WHOLE_FLOAT, 1, found.rounded);
+    table->outer(width, DEPTH, 1, found.left, 1, found.right, QN__WHOLE_FIRST, 2, found.scaled);
+    for (uint32_t i = 0; i < CELLS; ++i) {
+        const uint32_t row = i / SIDE, column = i % SIDE;
+        int64_t n = 0;
+        for (uint32_t t = 0; t < DEPTH; ++t)
+            n += (int64_t)a[t / SIDE * CELLS + t % SIDE * SIDE + row] *
+                 (int32_t)b[t * SIDE + column] * (1 << doubled[t]);
+        if (found.outer[i] != n || found.rounded[i] != (float)n ||
+            found.scaled[i] != 2.0 * (double)n)
+            return 0;
+    }
+    return 1;
+}
+
 /* Bytes from 0 to 255 in the place of the left integers. */
 static int bytes_agree(const qn__cpu_integers *table, int bits, float *a, const float *b) {
     uint8_t bytes[FLOATS];
@@ -92,7 +131,7 @@ static int bytes_agree(const qn__cpu_integers *table, int bits, float *a, const 
     }
     multiply(&qn__cpu_integers_scalar, bits, a, b, &expected);
     multiply_raw(table, bits, bytes, b, &found);
-    return are_same(&expected, &found);
+    return are_same(&expected, &found) && wide_agree(table, bits, bytes, b);
 }
 
 int qn__cpu_integers_agree(const qn__cpu_integers *table) {
