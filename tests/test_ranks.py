@@ -44,6 +44,17 @@ def said(done, *texts, at=0):
 
 # ---------------------------------------------------------------- the same bytes, one voice
 
+def test_features_are_told_by_name(quern, tmp_path):
+    """The ranks share values, and whoever has read the file knows what its columns are called."""
+    (tmp_path / "t.csv").write_text("sick,dose,rate\n" + "".join(
+        f"{i % 2},{5000 + i * 37 % 900}.5,{i * 13 % 50 / 1000}\n" for i in range(80)))
+    for more in ([], ["--data-from-rank0"], ["--valid", "0.5"]):
+        done = ranks.run(quern, 2, "train", "--data", tmp_path / "t.csv", "--arith", "i14", "--scale",
+                         "none", "--epochs", "1", "--model", "dense 2 softmax", *more, "-o",
+                         tmp_path / "m")
+        said(done, "too small to keep three bits (1 of 2): rate;")
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 @pytest.mark.parametrize("name", recipes.FLOATS)
 def test_training(quern, files, tmp_path, count, name):

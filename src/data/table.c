@@ -95,10 +95,10 @@ static void free_names(char **names) {
 void qn_data_close(qn_data *data) {
     if (!data)
         return;
-    if (data->release) { /* a table, no view of one */
+    if (data->release)
         data->release(data->memory);
+    if (data->release || data->mapped) /* a table, no view of one */
         free_names(data->names);
-    }
     if (!data->mapped)
         qn__free(data->labels);
     qn__free(data->index);
