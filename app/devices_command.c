@@ -220,7 +220,7 @@ static char *rate_text(double rate, const char *unit, char text[32]) {
     return text;
 }
 
-#define COLUMNS "%-10s %-11s %5s  %-9s  %-12s  %-8s  %-8s  %s\n"
+#define COLUMNS "%-10s %-11s %5s  %-9s  %-12s  %-8s  %-9s  %s\n"
 
 /* What stands under a device's line, in pieces with a semicolon between. */
 static void print_more(const char *format, const char *text, int *pieces) {

@@ -333,7 +333,7 @@ const command train_command = {
     .summary = "train a network and write its model file",
     .usage = "quern train [--data FILE] [options] -o FILE",
     .about = "Trains a network. The model file depends on the recipe alone (data, network, "
-             "optimiser, seed, grain): devices, threads, interruptions and machines do "
+             "optimiser, seed, arithmetic, grain): devices, threads, interruptions and machines do "
              "not change a byte of it.\n\n"
              "Progress goes to stderr, the report and the digest to stdout; the last line is what "
              "sha256sum prints for the file. Ctrl-C stops at the end of the step, saves the state "

@@ -67,6 +67,8 @@ def test_the_table_is_readable(run_quern):
     lines = text.splitlines()
     assert lines[0].split() == "device type units memory matmul tanh copy name".split()
     assert re.match(r"cpu +CPU +\d+ +[\d.]+ [KMGT]iB +[\d.]+ [kMGT]?FLOP/s ", lines[1]), text
+    name = of("device", events(run_quern("devices", "--json", "--measure", "none").stdout))[0]["name"]
+    assert lines[1].index(name) == lines[0].index("name"), text
     assert re.search(r"^ +takes (\w+); has .*scalar", text, re.M)
     assert re.search(r"^ +matmul of integers by \w+: i7 [\d.]+ [kMGT]?op/s, i14 ", text, re.M)
     # What is not there is told with a reason, each kind in a line of its own.
