@@ -1,4 +1,5 @@
-"""What other people's tools find in the sources: layout, cppcheck, clang-tidy, shellcheck."""
+"""What other people's tools find in the sources: layout, cppcheck, clang-tidy, clang for the OpenCL
+kernels, shellcheck."""
 
 import json
 import re
@@ -56,6 +57,24 @@ def test_clang_tidy(folder, tmp_path):
     if not files:
         pytest.skip(f"no file of {folder} is built on this processor")
     clean(["clang-tidy", "--quiet", "-p", tmp_path, *files])
+
+
+def kernel_text(*files):
+    """The files as cmake/QuernKernels.cmake puts them together: what each names in its place."""
+    include = re.compile(r'^#include "(.+)"$', re.M)
+    return "".join(include.sub(lambda m: kernel_text(m[1]), (ROOT / "src" / file).read_text())
+                   for file in files)
+
+
+@pytest.mark.parametrize("vectors", [[], ["-DQN_VECTORS=1"]], ids=["gpu", "cpu"])
+def test_opencl_compiler_has_nothing_to_say(vectors, tmp_path):
+    # PoCL hands on to the user's terminal how many warnings its compiler, which is clang, had.
+    builds.require("clang")
+    text = tmp_path / "kernels.cl"
+    text.write_text(kernel_text("kernels/prelude_opencl.cl", "kernels/program.cl",
+                                "kernels/program_opencl.cl"))
+    clean(["clang", "-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header",
+           "-fsyntax-only", "-Werror", "-DQN_ATOMICS64=1", *vectors, text])
 
 
 def test_shell():

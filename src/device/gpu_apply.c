@@ -58,7 +58,7 @@ qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *appl
         return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
                         (unsigned long long)(batch->first + (0xffffffffu - words.bad_item)));
     if (pass.status == QN_OK && counts)
-        pass.status = qn__gpu_add_tally(&words, tally, err);
+        pass.status = qn__gpu_add_tally(w, &words, tally, err);
     if (pass.status == QN_OK && applied)
         pass.status = read_applied(w, batch->items, applied, err);
     return pass.status;

@@ -131,10 +131,10 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
     }
 }
 
-/* Rows of a batch array: the greatest of each item, in training of each grain, and the items as
- * words where `flags` ask for them. */
-static void fix_items(qn__gpu_pass *pass, const qn__gpu_memory *from, uint32_t columns,
-                      uint32_t output_place, uint32_t grain_place, uint32_t flags) {
+/* Rows of a batch array of a layer: the greatest of each item, in training of each grain, and the
+ * items as words where `flags` ask for them. */
+static void fix_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_memory *from,
+                      uint32_t columns, uint32_t grain_place, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
@@ -143,10 +143,12 @@ static void fix_items(qn__gpu_pass *pass, const qn__gpu_memory *from, uint32_t c
     qn__give_memory(&c, &w->greatest_items);
     qn__give_memory(&c, &w->greatest_grains);
     qn__give_memory(&c, &w->fixed_items);
+    qn__give_memory(&c, &w->status);
     qn__give(&c, columns);
     qn__give(&c, w->bits);
-    qn__give(&c, output_place);
+    qn__give(&c, w->layer[layer].output_place);
     qn__give(&c, grain_place);
+    qn__give(&c, layer);
     qn__give(&c, flags);
     qn__gpu_launch_over(pass, QN__K_FIX_ITEMS, pass->items, &c);
 }
@@ -180,8 +182,8 @@ void qn__gpu_launch_whole_forward(qn__gpu_pass *pass) {
     if (pass->training)
         clear(pass, &w->greatest_grains);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
-        fix_items(pass, qn__gpu_input_of(pass, i), w->layer[i].layer->in, 0, inputs_place(pass, i),
-                  pass->training ? QN_FIX_WORDS | QN_FIX_GRAINS : QN_FIX_WORDS);
+        fix_items(pass, i, qn__gpu_input_of(pass, i), w->layer[i].layer->in, inputs_place(pass, i),
+                  QN_FIX_WORDS | QN_FIX_INPUTS | (pass->training ? QN_FIX_GRAINS : 0));
         launch_forward(pass, i);
     }
 }
@@ -191,7 +193,7 @@ void qn__gpu_launch_whole_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i], *below = l - 1;
     const uint32_t product_of_errors = i > 0 ? QN_FIX_WORDS | QN_FIX_WEIGHED : 0;
-    fix_items(pass, qn__gpu_errors_of(w, i), l->layer->out, l->output_place, errors_place(pass, i),
+    fix_items(pass, i, qn__gpu_errors_of(w, i), l->layer->out, errors_place(pass, i),
               QN_FIX_GRAINS | product_of_errors);
     if (i == 0)
         return;

@@ -9,6 +9,7 @@
  * of a feed that does not lie on the device come on top of it: their values, and 4 bytes each for
  * the labels. A shared step brings up the sums, 8 bytes a parameter, and brings them down once. */
 #include "device/gpu_worker.h"
+#include "device/numeric.h"
 #include "num/sums.h"
 
 /* Counts are told apart by their differences, which saves a clear in every step; what is bad stays
@@ -21,7 +22,7 @@ qn_status_words qn__gpu_since(qn__worker *w, const qn_status_words *posted) {
     since.correct -= seen->correct;
     since.items -= seen->items;
     w->seen = *posted;
-    if (posted->bad_item || posted->bad_loss || posted->bad_layer)
+    if (posted->bad_item || posted->bad_loss || posted->bad_layer || posted->bad_input)
         w->stale = 1;
     return since;
 }
@@ -40,11 +41,18 @@ qn_status qn__gpu_status(qn__worker *w, qn_status_words *words, qn_error *err) {
     return status;
 }
 
-qn_status qn__gpu_add_tally(const qn_status_words *words, qn__tally *tally, qn_error *err) {
+/* In float32 no kernel looks at what stands between the layers. */
+static uint32_t first_spoilt(const qn__worker *w, const qn_status_words *words) {
+    if (words->bad_input)
+        return UINT32_MAX - words->bad_input;
+    return words->bad_item && !w->bits ? QN__NO_LAYER : w->program->layers;
+}
+
+qn_status qn__gpu_add_tally(const qn__worker *w, const qn_status_words *words, qn__tally *tally,
+                            qn_error *err) {
     int64_t high, loss, sum;
     if (words->bad_loss)
-        return qn__fail(err, QN_NUMERIC, "the loss became %s",
-                        words->bad_loss & 1 ? "NaN" : "too large to be summed");
+        return qn__fail_loss(words->bad_loss & 1, first_spoilt(w, words), w->program->layers, err);
     const int64_t carried = (int64_t)(words->loss_low >> 32);
     if (__builtin_add_overflow(words->loss_high, carried, &high) ||
         __builtin_mul_overflow(high, (int64_t)1 << 32, &loss) ||
@@ -55,11 +63,11 @@ qn_status qn__gpu_add_tally(const qn_status_words *words, qn__tally *tally, qn_e
 }
 
 /* What a training pass left behind. */
-static qn_status judge(const qn_status_words *words, qn__tally *tally, qn_error *err) {
-    const qn_status status = qn__gpu_add_tally(words, tally, err);
+static qn_status judge(const qn__worker *w, const qn_status_words *words, qn__tally *tally,
+                       qn_error *err) {
+    const qn_status status = qn__gpu_add_tally(w, words, tally, err);
     if (status == QN_OK && words->bad_layer)
-        return qn__fail(err, QN_NUMERIC, "a gradient of layer %u left the range of its sum",
-                        words->bad_layer - 1);
+        return qn__fail_gradient(words->bad_layer - 1, err);
     return status;
 }
 
@@ -99,7 +107,7 @@ qn_status qn__gpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t f
     if (pass.status == QN_OK)
         pass.status = qn__gpu_status(w, &words, err);
     if (pass.status == QN_OK)
-        pass.status = judge(&words, &w->tally, err);
+        pass.status = judge(w, &words, &w->tally, err);
     return pass.status;
 }
 
@@ -164,7 +172,7 @@ static qn_status land(qn__worker *w, qn__tally *tally, qn_error *err) {
     for (uint32_t i = 0; i < w->flights; ++i)
         w->flight[i] = w->flight[i + 1];
     const qn_status_words words = qn__gpu_since(w, posted);
-    status = judge(&words, tally, err);
+    status = judge(w, &words, tally, err);
     if (status != QN_OK)
         qn__at(err, "step %llu, epoch %u", (unsigned long long)oldest.step, oldest.epoch + 1);
     return status;

@@ -186,6 +186,7 @@ qn_status_words qn__gpu_since(qn__worker *worker, const qn_status_words *posted)
 /* Posts the status words, waits for them and tells what the pass reported. */
 qn_status qn__gpu_status(qn__worker *worker, qn_status_words *words, qn_error *err);
 /* Adds what the words say to the tally; QN_NUMERIC when a loss left its range. */
-qn_status qn__gpu_add_tally(const qn_status_words *words, qn__tally *tally, qn_error *err);
+qn_status qn__gpu_add_tally(const qn__worker *worker, const qn_status_words *words,
+                            qn__tally *tally, qn_error *err);
 
 #endif

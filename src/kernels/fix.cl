@@ -13,8 +13,8 @@ QN_FN float qn_weighed(float v, qn_u32 flags, qn_u32 bits, QN_GLOBAL const qn_u3
 QN_KERNEL(128)
 qn_fix_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
              QN_GLOBAL const qn_u32 *outputs, QN_GLOBAL qn_u32 *items, QN_GLOBAL qn_u32 *grains,
-             QN_GLOBAL qn_u32 *to, qn_u32 columns, qn_u32 bits, qn_u32 output, qn_u32 grain,
-             qn_u32 flags) {
+             QN_GLOBAL qn_u32 *to, QN_GLOBAL qn_status_words *status, qn_u32 columns, qn_u32 bits,
+             qn_u32 output, qn_u32 grain, qn_u32 layer, qn_u32 flags) {
     QN_LOCAL qn_u32 plain[QN_FIX_LANES], weighed[QN_FIX_LANES];
     const qn_u32 lane = qn_lane(), ld = qn_ld(columns), digits = bits / 7u;
     const qn_u32 width = qn_width(columns);
@@ -39,6 +39,8 @@ qn_fix_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
         }
         if (lane == 0u) {
             items[item] = weighed[0];
+            if ((flags & QN_FIX_INPUTS) != 0u && plain[0] >= 0x7f800000u)
+                qn_atomic_max(&status->bad_input, 0xffffffffu - layer);
             if ((flags & QN_FIX_GRAINS) != 0u)
                 qn_atomic_max(&grains[grain + item / step->grain], plain[0]);
         }

@@ -41,7 +41,7 @@ static void test_structs(void **state) {
     assert_int_equal(offsetof(qn_step, unused), 84);
     assert_int_equal(sizeof(qn_step), 88);
     assert_int_equal(offsetof(qn_status_words, bad_item), 32);
-    assert_int_equal(offsetof(qn_status_words, unused), 44);
+    assert_int_equal(offsetof(qn_status_words, bad_input), 44);
     assert_int_equal(sizeof(qn_status_words), 48);
 }
 

@@ -41,7 +41,7 @@ static const qn__kernel_shape shapes[QN__KERNELS] = {
     [QN__K_UPDATE] = {"qn_update", "MMMMMUUufffffff", {256, 1}, 0, 0, 256, 0, QN_WITH_ALL},
     [QN__K_UPDATE_VECTOR] =
         {"qn_update_vector", "MMMMMUUufffffff", {1, 1}, 0, 0, 4096, 1, QN_WITH_ALL},
-    [QN__K_FIX_ITEMS] = {"qn_fix_items", "MMMMMMuuuuu", {128, 1}, 0, 0, 1, 0, QN_WITH_INTEGERS},
+    [QN__K_FIX_ITEMS] = {"qn_fix_items", "MMMMMMMuuuuuu", {128, 1}, 0, 0, 1, 0, QN_WITH_INTEGERS},
     [QN__K_FIX_GRAINS] = {"qn_fix_grains", "MMMMuuu", {256, 1}, 0, 0, 1, 0, QN_WITH_INTEGERS},
     [QN__K_GREATEST] = {"qn_greatest", "MMUuuu", {256, 1}, 0, 0, 1, 0, QN_WITH_INTEGERS},
     [QN__K_FIX_WEIGHTS] = {"qn_fix_weights", "MMMMUuuuuu", {256, 1}, 0, 0, 1, 0, QN_WITH_INTEGERS},

@@ -86,8 +86,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *              bits u, flags u
  *              The weights as words along the inputs, [out] rows, and with QN_FIX_BY_INPUT along
  *              the outputs, [in] rows, each by the block of its output.
- * FIX_ITEMS    step M, from M, outputs M, items M, grains M, to M, columns u, bits u, output u,
- *              grain u, flags u
+ * FIX_ITEMS    step M, from M, outputs M, items M, grains M, to M, status M, columns u, bits u,
+ *              output u, grain u, layer u, flags u
  *              items[i] = the greatest of row i of a batch array, with QN_FIX_WEIGHED of its
  *              numbers times the factors of the blocks outputs[output ..]; with QN_FIX_GRAINS
  *              raises grains[grain + i / G] to that without factors; with QN_FIX_WORDS the row as

@@ -37,7 +37,8 @@ typedef struct qn_status_words {
         bad_item; /* 2^32-1 - the first place in the batch whose outputs are not finite; 0: none */
     qn_u32 bad_loss;  /* 1: the loss of a grain is a NaN, 2: too large, 3: both were seen */
     qn_u32 bad_layer; /* layer + 1 of a partial gradient that left its range; 0: none */
-    qn_u32 unused;
+    qn_u32 bad_input; /* 2^32-1 - the first layer with a block of inputs (docs/exactness.md 15) that
+                         is not finite; 0: none */
 } qn_status_words;
 
 /* The products that a program has, a bit for each arithmetic (num/program.h); others are left out
@@ -68,6 +69,7 @@ typedef struct qn_status_words {
 #define QN_FIX_WEIGHED 1u
 #define QN_FIX_GRAINS 2u
 #define QN_FIX_WORDS 4u
+#define QN_FIX_INPUTS 8u
 #define QN_FIX_BY_INPUT 1u
 
 /* Numbers of num/program.h; kernel_text_test.c compares them. */

@@ -107,15 +107,17 @@ QN_FN void QN_WHOLE(qn_word)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
 /* The words of a slab. */
 QN_FN void QN_WHOLE(qn_multiply)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
                                  QN_LOCAL_POINTER const qn_i32 *slab, qn_u32 words) {
-    if (words == 8u && QN_DIGITS < 3u) {
+#if QN_DIGITS < 3u
+    if (words == 8u) {
         QN_UNROLL
         for (qn_u32 w = 0u; w < 8u; ++w)
             QN_WHOLE(qn_word)(acc, slab, w);
-    } else {
-        QN_ROLLED
-        for (qn_u32 w = 0u; w < words; ++w)
-            QN_WHOLE(qn_word)(acc, slab, w);
+        return;
     }
+#endif
+    QN_ROLLED
+    for (qn_u32 w = 0u; w < words; ++w)
+        QN_WHOLE(qn_word)(acc, slab, w);
 }
 
 /* Adds the sums of 32 bits, by their weights, to those of 64, and begins them anew. */

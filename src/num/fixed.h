@@ -6,6 +6,9 @@
 #include "num/program.h"
 #include <math.h>
 
+/* Bits of infinity; those of a NaN's magnitude are greater. */
+#define QN__INFINITE UINT32_C(0x7f800000)
+
 /* The exponent of a block that holds a NaN or an infinity. */
 #define QN__NOT_FINITE INT32_MAX
 
@@ -19,7 +22,7 @@ static inline int qn__arith_bits(qn__arith arith) { return 7 * (int)arith; }
 /* 15.2: t, from the bits of the block's greatest magnitude. */
 static inline int32_t qn__block_exponent(int bits, uint32_t greatest) {
     const int32_t e = (int32_t)((greatest + (UINT32_C(1) << (24 - bits))) >> 23);
-    if (greatest >= 0x7f800000u)
+    if (greatest >= QN__INFINITE)
         return QN__NOT_FINITE;
     return (e > 32 ? e : 32) - 125 - bits;
 }

@@ -100,7 +100,7 @@ WIDTH(i14)
 WIDTH(i21)
 
 static void fix_items(void *const *a) {
-    qn_fix_items(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10));
+    qn_fix_items(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11), u(12));
 }
 static void fix_grains(void *const *a) { qn_fix_grains(M(0), M(1), M(2), M(3), u(4), u(5), u(6)); }
 static void greatest(void *const *a) { qn_greatest(M(0), M(1), U(2), u(3), u(4), u(5)); }
@@ -139,7 +139,7 @@ static const qn_emulated_kernel kernels[] = {
     WIDTH_KERNELS(i7),
     WIDTH_KERNELS(i14),
     WIDTH_KERNELS(i21),
-    {"qn_fix_items", "MMMMMMuuuuu", fix_items},
+    {"qn_fix_items", "MMMMMMMuuuuuu", fix_items},
     {"qn_fix_grains", "MMMMuuu", fix_grains},
     {"qn_greatest", "MMUuuu", greatest},
     {"qn_fix_weights", "MMMMUuuuuu", fix_weights},

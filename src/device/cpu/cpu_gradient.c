@@ -370,7 +370,7 @@ void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
         if (pass->outlet)
             group = groups - 1 - group;
         if (gradient_task(pass, thread, layer, &how, row * inputs, group))
-            w->core[thread].failed_layer = (int)layer + 1;
+            qn__cpu_failed(&w->core[thread], layer);
         if (pass->outlet)
             qn__cpu_progress(pass, thread, layer, group);
     }
@@ -382,7 +382,7 @@ void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
     const qn__cpu_grid grid = {l->out_panels, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
         if (qn__cpu_bias_task(pass, layer, panel))
-            w->core[thread].failed_layer = (int)layer + 1;
+            qn__cpu_failed(&w->core[thread], layer);
         qn__cpu_progress(pass, thread, layer, qn__cpu_groups(l));
     }
 }

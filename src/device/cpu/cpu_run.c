@@ -1,6 +1,7 @@
 /* One pass over a batch: the order of the phases, and the sums of losses. */
 #include "base/clock.h"
 #include "device/cpu/cpu_worker.h"
+#include "device/numeric.h"
 #include "num/sums.h"
 #include <math.h>
 #include <string.h>
@@ -179,18 +180,6 @@ static uint32_t first_spoilt(const qn__cpu_pass *pass) {
     return l;
 }
 
-/* What became of the loss, and where that began: a NaN or an infinity makes NaN or infinities of
- * nearly all that is computed with it. Outputs that are finite, and nothing else, may still be so
- * far from what they should be that the loss is too large. */
-static qn_status fail_loss(const qn__cpu_pass *pass, float loss, qn_error *err) {
-    const uint32_t layers = pass->worker->program->layers, bad = first_spoilt(pass);
-    const char *what = isnan(loss) ? "NaN" : "too large to be summed";
-    if (bad == 0)
-        return qn__fail(err, QN_NUMERIC, "the loss became %s: inputs are not finite", what);
-    return qn__fail(err, QN_NUMERIC, "the loss became %s: outputs of layer %u are %s", what,
-                    bad - 1, bad < layers || isnan(loss) ? "not finite" : "too large");
-}
-
 /* 7.4: the loss of each grain is a chain in the order of positions. */
 static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
@@ -201,7 +190,7 @@ static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error 
             tally->correct += w->chosen[i] == w->label[i];
         }
         if (!(fabsf(loss) < QN__LOSS_LIMIT))
-            return fail_loss(pass, loss, err);
+            return qn__fail_loss(isnan(loss), first_spoilt(pass), w->program->layers, err);
         if (__builtin_add_overflow(tally->loss, qn__to_units(loss * QN__LOSS_UNIT), &tally->loss))
             return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
         tally->items +=
@@ -212,14 +201,15 @@ static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error 
 
 static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
     const qn__worker *w = pass->worker;
+    int failed = 0;
     uint64_t bad = UINT64_MAX;
     for (int t = 0; t < w->threads; ++t) {
-        if (pass->training && w->core[t].failed_layer)
-            return qn__fail(err, QN_NUMERIC, "a gradient of layer %d left the range of its sum",
-                            w->core[t].failed_layer - 1);
+        failed = w->core[t].failed_layer > failed ? w->core[t].failed_layer : failed;
         if (!pass->training && pass->applied && w->core[t].bad_position < bad)
             bad = w->core[t].bad_position;
     }
+    if (pass->training && failed)
+        return qn__fail_gradient((uint32_t)failed - 1, err);
     if (bad != UINT64_MAX)
         return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
                         (unsigned long long)(pass->batch->first + bad));

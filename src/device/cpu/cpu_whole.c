@@ -162,7 +162,7 @@ uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     for (uint32_t l = 0; l < w->program->layers; ++l)
         for (uint32_t i = 0; i < pass->items; ++i)
-            if (w->layer[l].whole.input.greatest[i] >= 0x7f800000u)
+            if (w->layer[l].whole.input.greatest[i] >= QN__INFINITE)
                 return l;
     return w->program->layers;
 }

@@ -340,7 +340,7 @@ void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer,
     while (qn__cpu_take(w, thread, phase + 1, errors, &panel, &row)) {
         pack_panel(pass, plan, layer, 1, panel);
         if (!pass->outlet && qn__cpu_bias_task(pass, layer, panel))
-            w->core[thread].failed_layer = (int)layer + 1;
+            qn__cpu_failed(&w->core[thread], layer);
     }
 }
 

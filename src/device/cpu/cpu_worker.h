@@ -52,6 +52,13 @@ typedef struct qn__cpu_core {
     qn__cpu_plan plan;
 } qn__cpu_core;
 
+/* A partial of a layer's gradient left its range on this core. Of several layers the last one is
+ * told of, whichever core had what. */
+static inline void qn__cpu_failed(qn__cpu_core *core, uint32_t layer) {
+    if (core->failed_layer <= (int)layer)
+        core->failed_layer = (int)layer + 1;
+}
+
 /* How many tasks of a range are taken or over, two cache lines away from the next such number:
  * processors fetch lines in pairs. */
 typedef struct qn__cpu_counter {

@@ -1,0 +1,56 @@
+"""What is told when numbers leave their range: the step and, where it can be known, the layer in
+which it began, in the same words whichever devices took part and however many cores."""
+
+import subprocess
+
+import pytest
+
+import builds
+import devices
+
+ROWS = 96
+DEEP = '"dense 30 relu; dense 20 relu; dense 3 softmax"'
+CASES = {
+    # what follows `quern train`; what it says, with float32 on a GPU only the first part of it; the
+    # step
+    "NaN": (f"--lr 1e30 --model {DEEP}", "the loss became NaN",
+            ": outputs of layer 1 are not finite", 2),
+    "infinity": ('--lr 1e30 --loss mse --model "dense 7 none; dense 3 none"',
+                 "the loss became too large to be summed", ": outputs of layer 1 are too large", 2),
+    "sum": ('--lr 30 --loss mse --model "dense 7 none; dense 3 none"',
+            "the loss became too large to be summed", ": outputs of layer 1 are too large", 2),
+    "gradients": ('--unit 55 --loss mse --model "dense 70 relu; dense 65 relu; dense 3 none"',
+                  "a gradient of layer 2 left the range of its sum", "", 1),
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "numbers.csv"
+    path.write_text("".join(f"{i % 3},{i % 5},{i * i % 9},{i % 7},{i // 9},{i * 5 % 8}\n"
+                            for i in range(ROWS)))
+    return path
+
+
+@pytest.fixture(scope="module", params=["cpu:1", "cpu:2", "opencl", "cuda"])
+def team(request):
+    """(name of a device, environment)"""
+    if request.param in devices.KINDS:
+        names, environment = devices.KINDS[request.param]()
+        return names[0], environment
+    return request.param, None
+
+
+@pytest.mark.parametrize("case, arith", [(case, "i14") for case in CASES] + [("NaN", "f32")])
+def test_all_say_the_same(team, table, tmp_path, case, arith):
+    device, environment = team
+    how, words, where, step = CASES[case]
+    program = builds.ready("release") / "quern"
+    done = subprocess.run(f"{program} train --data {table} --scale none --batch 32 --epochs 3 "
+                          f"--quiet --arith {arith} --devices {device} -o m {how}", shell=True,
+                          cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=300)
+    if arith == "f32" and not device.startswith("cpu"):
+        where = ""
+    assert done.returncode == 1
+    assert f"quern train: {words}{where}\n  at step {step}, epoch 1\n" in done.stderr
+    assert not list(tmp_path.glob("m*"))
