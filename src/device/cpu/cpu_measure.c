@@ -28,8 +28,10 @@ typedef struct bench {
     qn__pool *pool;
     int threads;
     uint32_t m, k, n; /* the product: a is m x k, b k x n */
-    float *a, *b, *c; /* in panels; stride of a and c: m rows, of b: k rows */
-    int bits;         /* of the integers, whose operands are these: */
+    float *a, *b;     /* in panels; stride of a: m rows, of b: k rows */
+    float *c;         /* of each core: the panels of its task, ROWS rows, `room` floats */
+    size_t room;
+    int bits; /* of the integers, whose operands are these: */
     char *left, *right;
     float *factor;    /* of every block, max(m, n) of them */
     float *from, *to; /* of the copy */
@@ -78,20 +80,25 @@ static void finish(bench *b, double begun, uint64_t done) {
         ;
 }
 
+/* Room for what the cores' tasks of so many panels make: each has its own, since one that is held
+ * up may be at a task still when another has gone round and takes it again. */
+static void give_room(bench *x, uint32_t panels, qn_error *err) {
+    x->room = (size_t)panels * ROWS * QN__PANEL;
+    x->c = qn__alloc((size_t)x->threads * x->room, sizeof(float), err);
+}
+
 /* Tasks of ROWS rows by a group of panels, panels first, so that a core's weights stay near it. */
 static void multiply(void *context, int thread) {
     bench *x = context;
     const uint32_t width = x->kernels->panels, groups = x->n / QN__PANEL / width;
     const uint32_t blocks = x->m / ROWS;
     uint64_t done = 0;
-    (void)thread;
     do {
         const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
         const size_t panel = task / blocks * width, row = task % blocks * ROWS;
         x->kernels->matmul(ROWS, x->k, x->a + row * QN__PANEL, (size_t)x->m * QN__PANEL,
                            x->b + panel * x->k * QN__PANEL, (size_t)x->k * QN__PANEL,
-                           x->c + (panel * x->m + row) * QN__PANEL, (size_t)x->m * QN__PANEL, NULL,
-                           width);
+                           x->c + x->room * (size_t)thread, ROWS * QN__PANEL, NULL, width);
         done += 2 * (uint64_t)ROWS * x->k * width * QN__PANEL;
     } while (qn__now() - x->begun < SPAN);
     finish(x, x->begun, done);
@@ -109,12 +116,11 @@ static void multiply_integers(void *context, int thread) {
     bench *x = context;
     const uint32_t groups = x->n / QN__PANEL / WIDE, blocks = x->m / ROWS;
     uint64_t done = 0;
-    (void)thread;
     do {
         const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
         const size_t panel = task / blocks * WIDE, row = task % blocks * ROWS;
-        multiply_whole(x, x->kernels->fixed, row, panel, WIDE,
-                       x->c + (panel * x->m + row) * QN__PANEL, (size_t)x->m * QN__PANEL);
+        multiply_whole(x, x->kernels->fixed, row, panel, WIDE, x->c + x->room * (size_t)thread,
+                       ROWS * QN__PANEL);
         done += 2 * (uint64_t)ROWS * x->k * WIDE * QN__PANEL;
     } while (qn__now() - x->begun < SPAN);
     finish(x, x->begun, done);
@@ -164,8 +170,8 @@ static double rate_of(bench *x, void (*body)(void *context, int thread)) {
 static qn_status check_product(const bench *x, qn_error *err) {
     _Alignas(64) float expected[ROWS * QN__PANEL];
     const size_t stride = (size_t)x->m * QN__PANEL;
-    x->kernels->matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL, x->c, stride, NULL,
-                       1);
+    x->kernels->matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL, x->c,
+                       ROWS * QN__PANEL, NULL, 1);
     qn__cpu_kernels_scalar.matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL,
                                   expected, ROWS * QN__PANEL, NULL, 1);
     if (memcmp(expected, x->c, sizeof expected) == 0)
@@ -181,7 +187,7 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
     x->n = size; /* a multiple of every kernel's panels */
     x->a = qn__alloc((size_t)x->m * x->k, sizeof(float), err);
     x->b = qn__alloc((size_t)x->k * x->n, sizeof(float), err);
-    x->c = qn__alloc((size_t)x->m * x->n, sizeof(float), err);
+    give_room(x, x->kernels->panels, err);
     qn_status status = x->a && x->b && x->c ? QN_OK : QN_MEMORY;
     if (status == QN_OK) {
         fill(x->a, (size_t)x->m * x->k);
@@ -249,7 +255,7 @@ static qn_status measure_integers(bench *x, int bits, double *rate, qn_error *er
     const size_t size = fixed->size(bits, x->k), cells = (size_t)x->m * x->n;
     x->a = qn__alloc(cells, sizeof(float), err);
     x->b = qn__alloc(cells, sizeof(float), err);
-    x->c = qn__alloc(cells, sizeof(float), err);
+    give_room(x, WIDE, err);
     x->left = qn__alloc(x->m / QN__PANEL, size, err);
     x->right = qn__alloc(x->n / QN__PANEL, size, err);
     x->factor = qn__alloc(x->m, sizeof(float), err);
