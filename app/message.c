@@ -41,17 +41,22 @@ int message_exit_code(qn_status status) {
 }
 
 /* Texts may quote a hostile file: control characters, which could drive the terminal, are shown
- * as question marks. A place may be a drawing of several lines, which stay lines, indented. */
+ * as question marks. */
+static int harmless(char letter) {
+    unsigned char c = (unsigned char)letter;
+    return c < 0x20 || c == 0x7f ? '?' : c;
+}
+
+/* A place may be a drawing of several lines, which stay lines, indented. */
 static void print_clean(const char *before, const char *text) {
     if (!*text)
         return;
     fputs(before, stderr);
     for (const char *p = text; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '\n')
+        if (*p == '\n')
             fputs("\n  ", stderr);
         else
-            fputc(c < 0x20 || c == 0x7f ? '?' : c, stderr);
+            fputc(harmless(*p), stderr);
     }
     fputc('\n', stderr);
 }
@@ -122,13 +127,16 @@ int message_usage(const char *remedy, const char *format, ...) {
 }
 
 void message_note(const char *format, ...) {
+    char text[8192]; /* longer than any path */
     if (voice.quiet || voice.json)
         return;
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof text - 1, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    for (char *p = text; *p; p++)
+        *p = *p == '\n' ? *p : (char)harmless(*p);
+    fputs(strcat(text, "\n"), stderr); /* in one piece: several ranks may be writing */
 }
 
 qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,

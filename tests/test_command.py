@@ -268,6 +268,17 @@ def test_integers_name_the_layer_that_went_wrong(run_quern, digits, tmp_path):
     assert "became NaN: outputs of layer 1 are not finite\n  at step 2" in done.stderr
 
 
+@pytest.mark.parametrize("name, told", [("a\x1b[31mb", "a?[31mb"), ("a" + 30 * "\u00e4", "a" + 19 * "\u00e4")])
+def test_names_of_columns_in_a_note(run_quern, tmp_path, name, told):
+    """No name drives the terminal, and a long one is not cut inside a letter."""
+    rows = "".join(f"{i % 2},0.{i + 100},{i + 5}e5\n" for i in range(80))
+    (tmp_path / "t.csv").write_text(f"y,{name},b\n{rows}", encoding="utf-8")
+    done = run_quern("train", "--data", tmp_path / "t.csv", "--arith", "i14", "--scale", "none",
+                     "--lr", "1e-9", "--unit", 10, "--model", "dense 2 softmax", "--epochs", 1, "-o",
+                     tmp_path / "m", text=False)
+    assert f"(1 of 2): {told}; --scale" in done.stderr.decode()
+
+
 @pytest.mark.parametrize("words, says", [
     (["--optimizer", "sgd", "--momentum", "0.5"], "momentum 0.5,"),
     (["--optimizer", "momentum"], "momentum 0.9,"),

@@ -80,6 +80,14 @@ qn_status qn__find_small_features(const qn__program *p, const qn_data *train,
     return status;
 }
 
+/* At most so many bytes of a text in UTF-8, and no part of a letter. */
+static int letters_within(const char *text, int bytes) {
+    const int length = (int)strnlen(text, (size_t)bytes + 1);
+    while (length > bytes && bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80)
+        --bytes;
+    return length < bytes ? length : bytes;
+}
+
 /* By the header's names, or by numbers from 1 as --label counts them, but without the label. */
 static void list_features(const qn_data *data, const qn__small_features *found, char *text,
                           size_t size) {
@@ -89,7 +97,8 @@ static void list_features(const qn_data *data, const qn__small_features *found, 
     for (uint32_t i = 0; i < named && used < size; ++i, used = strlen(text)) {
         const char *name = qn_data_feature_name(data, found->feature[i]);
         if (name && *name)
-            snprintf(text + used, size - used, "%s%.40s", i ? ", " : "", name);
+            snprintf(text + used, size - used, "%s%.*s", i ? ", " : "", letters_within(name, 40),
+                     name);
         else
             snprintf(text + used, size - used, "%sfeature %u", i ? ", " : "",
                      found->feature[i] + 1);
