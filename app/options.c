@@ -2,6 +2,7 @@
 #include "command.h"
 #include "message.h"
 #include "suggest.h"
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -143,6 +144,8 @@ static int unknown(const command *self, const char *word) {
     for (int i = 0; options_row(self->options, i, &row) && count + 1 < MOST_OPTIONS; i++)
         names[count++] = row.option->name;
     names[count++] = "help";
+    if (strncmp(word, "--help=", 7) == 0)
+        return message_usage("write it alone", "--help takes no value");
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + skip, "="), word + skip);
     const char *near = suggest(typed, names, count);
     if (near)
@@ -151,6 +154,11 @@ static int unknown(const command *self, const char *word) {
     else
         snprintf(remedy, sizeof remedy, "\"quern %s --help\" lists the options", self->name);
     return message_usage(remedy, "there is no option \"%.*s\"", (int)strcspn(word, "="), word);
+}
+
+/* "--batch" or "-o", which nobody means as a value; "-1" may be one. */
+static int is_name(const char *word) {
+    return word[0] == '-' && (word[1] == '-' || (isalpha((unsigned char)word[1]) && !word[2]));
 }
 
 /* Takes the value of option `index` of a table, which argv[*at] names. Returns -1 or an exit code.
@@ -171,7 +179,7 @@ static int take_value(const option_row *row, int index, int argc, char **argv, i
     }
     if (equals)
         return store(row, equals + 1, values);
-    if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
+    if (*at + 1 >= argc || (!o->dashes && is_name(argv[*at + 1]))) {
         char remedy[160];
         snprintf(remedy, sizeof remedy, "write --%s %s", o->name,
                  o->choices ? o->choices : o->value);

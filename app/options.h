@@ -50,6 +50,7 @@ struct option {
     uint64_t low, high;   /* limits of a count */
     const char *fallback; /* the default, for the help; NULL: none */
     const char *help;
+    int dashes;          /* 1: its value may begin with dashes, being options itself */
     const char *heading; /* starts a group of options in the help, or NULL */
     const option *more;  /* a table without such rows; its places count from .place of this row */
 };

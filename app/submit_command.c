@@ -86,6 +86,7 @@ static const option submit_options[] = {
     {.name = "partition", .kind = OPTION_TEXT, AT(partition), .value = "NAME", .help = "Slurm"},
     {.name = "account", .kind = OPTION_TEXT, AT(account), .value = "NAME", .help = "Slurm"},
     {.name = "sbatch",
+     .dashes = 1,
      .kind = OPTION_TEXT,
      AT(sbatch),
      .value = "OPTIONS",

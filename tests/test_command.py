@@ -100,6 +100,8 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "--arith", "int14"], "f32|i7|i14|i21"),
     (["train", "--lr"], "write --lr X"),
     (["train", "--lr", "--batch", "3"], "--lr lacks its value"),
+    (["train", "--data", "-o", "x"], "--data lacks its value"),
+    (["train", "--help=3"], "--help takes no value"),
     (["train", "--batch", "3", "--batch=4"], "--batch is there twice"),
     (["train", "--quiet=1"], "--quiet takes no value"),
     (["train", "extra"], '"extra" is one word too many'),

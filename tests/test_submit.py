@@ -132,6 +132,12 @@ def test_checkpoints_are_added_only_where_they_lack(run_quern, here):
     assert "--checkpoint 'a b.checkpoint'\n    --resume)" in out
 
 
+@pytest.mark.parametrize("options", ["--constraint=avx512 --qos=long", "--qos=long", "-C avx512"])
+def test_options_for_sbatch_as_the_help_writes_them(run_quern, options):
+    script = run_quern("submit", "--slurm", "--sbatch", options, "--dry-run", "train", "-o", "m").stdout
+    assert f"\n#SBATCH {options}\n" in script
+
+
 @pytest.mark.parametrize("words, message", [
     (["train", "-o", "m"], "not said where"),
     (["--local", "--slurm", "train", "-o", "m"], "a job runs in one place, not in 2"),
