@@ -1,13 +1,13 @@
 /*
  * integers: products of integers beside those of float32, on one thread.
  *
- *     integers [ITEMS INPUTS OUTPUTS]      (128 784 512)
+ *     integers [ITEMS INPUTS OUTPUTS [ISA]]      (128 784 512)
  *
- * For every instruction set of this machine: the float32 product and gradient, then those of i7,
- * i14 and i21 in billions of operations a second (a product and its addition are two), and what it
- * costs to pack, in nanoseconds for 1,000 values: rows of items, weights, weights turned, items of
- * a gradient. Each table's product is compared with plain loops before it is timed. The figure is
- * the best of several rounds.
+ * For every instruction set of this machine, or for one: the float32 product and gradient, then
+ * those of i7, i14 and i21 in billions of operations a second (a product and its addition are two),
+ * and what it costs to pack, in nanoseconds for 1,000 values: rows of items, weights, weights
+ * turned, items of a gradient. Each table's product is compared with plain loops before it is
+ * timed. The figure is the best of several rounds.
  */
 #include "device/cpu/cpu_integers.h"
 #include <stdio.h>
@@ -122,13 +122,13 @@ static void turned(void) {
 
 static void rows(void) {
     for (uint32_t i = 0; i < panels_of(inputs); ++i)
-        table->left_items(bits, items, m.list, m.inverse, m.a + (size_t)i * items * P,
+        table->left_items(bits, items, m.list, m.inverse, NULL, m.a + (size_t)i * items * P,
                           m.rows + i * table->size(bits, items));
 }
 
 static void columns(void) {
     for (uint32_t o = 0; o < panels_of(outputs); ++o)
-        table->right_items(bits, items, m.list, m.inverse, m.d + (size_t)o * items * P,
+        table->right_items(bits, items, m.list, m.inverse, NULL, m.d + (size_t)o * items * P,
                            m.columns + o * table->size(bits, items));
 }
 
@@ -202,13 +202,18 @@ static int measure(int width) {
 int main(int argc, char **argv) {
     static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni",
                                        "amx",    "neon", "dotprod"};
-    if (argc == 4) {
+    if (argc == 4 || argc == 5) {
         items = (uint32_t)strtoul(argv[1], NULL, 10);
         inputs = (uint32_t)strtoul(argv[2], NULL, 10);
         outputs = (uint32_t)strtoul(argv[3], NULL, 10);
     }
-    if ((argc != 1 && argc != 4) || !items || !inputs || !outputs) {
-        fprintf(stderr, "usage: integers [ITEMS INPUTS OUTPUTS]\n");
+    const char *only = argc == 5 ? argv[4] : NULL;
+    if ((argc != 1 && argc != 4 && argc != 5) || !items || !inputs || !outputs) {
+        fprintf(stderr, "usage: integers [ITEMS INPUTS OUTPUTS [ISA]]\n");
+        return 2;
+    }
+    if (only && !qn__cpu_kernels_find(only)) {
+        fprintf(stderr, "integers: this machine has no instruction set %s\n", only);
         return 2;
     }
     make();
@@ -218,7 +223,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
         const double work = 2e-9 * (double)items * inputs * outputs;
         kernels = qn__cpu_kernels_find(isas[i]);
-        if (!kernels)
+        if (!kernels || (only && strcmp(isas[i], only) != 0))
             continue;
         printf("%-8s f32   %9.1f %9.1f\n", isas[i], work / best(float_product),
                work / best(float_outer));

@@ -77,12 +77,13 @@ def _build(preset, log):
     return True
 
 
-def bench(name):
-    """A program of bench/ of the release build, which does not make them by itself."""
+def bench(name, target=None):
+    """A program of bench/ of the release build, which does not make them by itself. `target`: what to
+    build, "bench" for all of them."""
     folder = ready("release")
     with open(CACHE / "release.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(["cmake", "--build", str(folder), "--target", f"bench.{name}"],
+        done = subprocess.run(["cmake", "--build", str(folder), "--target", target or f"bench.{name}"],
                               capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
     return folder / "bench" / name
