@@ -120,7 +120,8 @@ static int checkpoint_due(const qn_train *t, double now) {
 }
 
 /* Who spoke before may be held up and still hold the folder: the run goes on without a checkpoint
- * then, until the next one is due. */
+ * then, until the next one is due. So it does at its end where the disk is full: the model, perhaps
+ * on another disk, is worth more than a checkpoint of what is complete. */
 static qn_status passed_over(qn_train *t, const qn_error *why) {
     char text[1200];
     snprintf(text, sizeof text, "%s; the run goes on without a checkpoint of step %llu", why->what,
@@ -149,10 +150,10 @@ qn_status qn__train_save_last(void *context, qn_error *err) {
         return QN_OK;
     const int complete = t->job.step == t->job.steps;
     qn_status status = qn__train_take_folder(t, complete ? SHORT_WAIT : LONG_WAIT, err);
-    if (status == QN_BUSY && t->cluster && complete)
-        return passed_over(t, err); /* the model is what matters now */
     if (status == QN_OK)
         status = write_checkpoint(t, t->checkpoints, err);
+    if (complete && (status == QN_IO || (status == QN_BUSY && t->cluster)))
+        return passed_over(t, err); /* the model is what matters now */
     return qn__train_fail_all(t, status, err);
 }
 

@@ -642,6 +642,25 @@ static void test_a_full_disk_costs_the_record_only(void **unused) {
     assert_string_equal(digest, want);
 }
 
+/* Nor does it cost the model when the last checkpoint, of a run that is complete, does not fit. */
+static void test_a_full_disk_at_the_end_costs_a_checkpoint(void **unused) {
+    (void)unused;
+    watch w = {.full_after = EPOCHS};
+    qn_train_options o = options_for(&w);
+    char want[65], digest[65];
+    o.checkpoint_dir = new_folder();
+    o.checkpoint_steps = 1000;
+    train_once(&o, &w, digest);
+    limit_files(RLIM_INFINITY);
+    assert_non_null(strstr(w.notes, "the run goes on without a checkpoint of step"));
+    assert_false(something_saved());
+    remove_folder();
+    w = (watch){0};
+    o.checkpoint_dir = NULL;
+    train_once(&o, &w, want);
+    assert_string_equal(digest, want);
+}
+
 /* Checkpoints by their cost: where the whole time may be spent on them there is one within some
  * steps that last long, where hardly any time may, there is none but the last. */
 static void test_checkpoints_by_their_cost(void **unused) {
@@ -675,18 +694,20 @@ static int tear_down(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_do_not_matter),
-                                       cmocka_unit_test(test_stops_and_resumes),
-                                       cmocka_unit_test(test_stop_before_the_first_step),
-                                       cmocka_unit_test(test_resume_of_a_complete_run),
-                                       cmocka_unit_test(test_fraction_and_file_agree),
-                                       cmocka_unit_test(test_divergence_is_named),
-                                       cmocka_unit_test(test_an_infinite_parameter_names_its_layer),
-                                       cmocka_unit_test(test_report),
-                                       cmocka_unit_test(test_options_are_checked),
-                                       cmocka_unit_test(test_replay),
-                                       cmocka_unit_test(test_record_of_a_resumed_run),
-                                       cmocka_unit_test(test_a_full_disk_costs_the_record_only),
-                                       cmocka_unit_test(test_checkpoints_by_their_cost)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_do_not_matter),
+        cmocka_unit_test(test_stops_and_resumes),
+        cmocka_unit_test(test_stop_before_the_first_step),
+        cmocka_unit_test(test_resume_of_a_complete_run),
+        cmocka_unit_test(test_fraction_and_file_agree),
+        cmocka_unit_test(test_divergence_is_named),
+        cmocka_unit_test(test_an_infinite_parameter_names_its_layer),
+        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_options_are_checked),
+        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_record_of_a_resumed_run),
+        cmocka_unit_test(test_a_full_disk_costs_the_record_only),
+        cmocka_unit_test(test_a_full_disk_at_the_end_costs_a_checkpoint),
+        cmocka_unit_test(test_checkpoints_by_their_cost)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
