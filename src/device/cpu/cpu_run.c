@@ -180,23 +180,28 @@ static uint32_t first_spoilt(const qn__cpu_pass *pass) {
     return l;
 }
 
-/* 7.4: the loss of each grain is a chain in the order of positions. */
+/* 7.4: the loss of each grain is a chain in the order of positions. What is told of several that
+ * failed does not depend on their order: GPUs know none. */
 static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
+    int nan = 0, large = 0, full = 0;
     for (uint32_t first = 0; first < pass->items; first += w->program->grain) {
         float loss = 0.0f;
         for (uint32_t i = first; i < pass->items && i - first < w->program->grain; ++i) {
             loss = loss + w->loss[i];
             tally->correct += w->chosen[i] == w->label[i];
         }
-        if (!(fabsf(loss) < QN__LOSS_LIMIT))
-            return qn__fail_loss(isnan(loss), first_spoilt(pass), w->program->layers, err);
-        if (__builtin_add_overflow(tally->loss, qn__to_units(loss * QN__LOSS_UNIT), &tally->loss))
-            return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+        nan |= isnan(loss);
+        large |= fabsf(loss) >= QN__LOSS_LIMIT;
+        if (!nan && !large)
+            full |= __builtin_add_overflow(tally->loss, qn__to_units(loss * QN__LOSS_UNIT),
+                                           &tally->loss);
         tally->items +=
             pass->items - first < w->program->grain ? pass->items - first : w->program->grain;
     }
-    return QN_OK;
+    if (nan || large)
+        return qn__fail_loss(nan, first_spoilt(pass), w->program->layers, err);
+    return full ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
 static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
