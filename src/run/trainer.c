@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Speeds shown to a person are taken over about this many seconds. */
+/* Speeds shown to a person are taken over about this many seconds of steps; the first one over as
+ * many as there are. */
 #define RECENT_SECONDS 1.0
 /* Energy counters are read so often, since they begin again after some minutes of hard work. */
 #define METER_SECONDS 60.0
@@ -42,17 +43,24 @@ qn_status qn__train_failed(const qn_train *t, qn_error *err) {
     return qn__remedy(err, t->failed, "begin again, with resume where there is a checkpoint");
 }
 
+static void measure_step(qn_train *t) {
+    const double seconds = t->training - t->recent_training;
+    const int over = seconds >= RECENT_SECONDS;
+    if (seconds > 0 && (over || !t->recent_known))
+        t->recent_rate = (double)(t->items - t->recent_items) / seconds;
+    if (!over)
+        return;
+    t->recent_training = t->training;
+    t->recent_items = t->items;
+    t->recent_known = 1;
+}
+
 static void report_step(qn_train *t, double now) {
     const qn__train_job *job = &t->job;
-    if (now - t->recent_moment >= RECENT_SECONDS || t->recent_rate <= 0) {
-        if (now > t->recent_moment)
-            t->recent_rate = (double)(t->items - t->recent_items) / (now - t->recent_moment);
-        t->recent_moment = now;
-        t->recent_items = t->items;
-        if (now - t->last_meter >= METER_SECONDS) {
-            qn__team_meter(job->team, 0);
-            t->last_meter = now;
-        }
+    measure_step(t);
+    if (now - t->last_meter >= METER_SECONDS) {
+        qn__team_meter(job->team, 0);
+        t->last_meter = now;
     }
     if (!t->options.on_step)
         return;
@@ -127,9 +135,6 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     t->epoch_begun = 0;
     if (status != QN_OK)
         return status;
-    /* The speed of the last moments is that of steps. */
-    t->recent_moment = qn__now();
-    t->recent_items = t->items;
     const double seconds = t->epoch_training;
     const qn_epoch_event event = {.epoch = (uint32_t)(job->step / job->steps_per_epoch),
                                   .epochs = job->recipe.epochs,
@@ -174,8 +179,7 @@ static qn_status one_step(qn_train *t, qn_error *err) {
 
 static void begin_stretch(qn_train *t, double begun) {
     qn__team_meter(t->job.team, 1);
-    t->last_checkpoint = t->recent_moment = t->last_meter = t->run_begun = begun;
-    t->recent_items = t->items;
+    t->last_checkpoint = t->last_meter = t->run_begun = begun;
     t->waiting_at = 0;
     t->waiting_at = qn__train_waiting(t) - t->waited;
 }

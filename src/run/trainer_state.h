@@ -45,10 +45,12 @@ struct qn_train {
     double training;           /* seconds in steps, of this run and of this epoch */
     double epoch_training;
     double last_checkpoint, last_meter;
-    int passed_over;                   /* a checkpoint was, and somebody was told */
-    double checkpoint_cost;            /* seconds that writing one takes; 0: not known yet */
-    double recent_moment, recent_rate; /* for items_per_second */
+    int passed_over;        /* a checkpoint was, and somebody was told */
+    double checkpoint_cost; /* seconds that writing one takes; 0: not known yet */
+    double recent_training,
+        recent_rate; /* for items_per_second: `training` when the moments began */
     uint64_t recent_items;
+    int recent_known; /* recent_rate is of whole moments */
     uint64_t items, epoch_items, steps, resumed_from;
     uint64_t saved_step;  /* that the last checkpoint is of, written or resumed from */
     uint64_t scored_step; /* after which the scores below were taken */

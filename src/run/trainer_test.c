@@ -34,6 +34,8 @@ typedef struct watch {
     uint32_t epochs;
     qn_epoch_event epoch[MOST_EPOCHS];
     uint64_t steps, last_step;
+    double rate; /* that the last step told */
+    int rates;   /* how often it was another than before */
     char notes[512];
 } watch;
 
@@ -54,6 +56,9 @@ static void on_step(void *user, const qn_step_event *e) {
     assert_true(e->step > w->last_step && e->step <= e->steps);
     assert_true(e->items_done > 0 && e->items_done <= ITEMS && e->epoch < e->epochs);
     w->last_step = e->step;
+    assert_true(e->items_per_second > 0 && e->seconds_left >= 0);
+    w->rates += e->items_per_second != w->rate;
+    w->rate = e->items_per_second;
     if (!w->saved_at && w->pause > 0 && something_saved())
         w->saved_at = e->step;
     if (w->pause > 0)
@@ -178,6 +183,7 @@ static void test_threads_do_not_matter(void **unused) {
         assert_string_equal(digest[i], digest[0]);
         assert_int_equal(w[i].steps, 40);
         assert_int_equal(w[i].epochs, EPOCHS);
+        assert_true(w[i].rates > 2); /* the speed is not that of the first step for ever */
         for (int e = 0; e < EPOCHS; ++e)
             same_epoch(&w[i].epoch[e], &w[0].epoch[e]);
     }
