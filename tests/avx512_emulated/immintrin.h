@@ -70,6 +70,23 @@ static inline simde__m512d emulated_cvtepi32_pd(__m256i a) {
     return simde__m512d_from_private(to);
 }
 
+static inline simde__mmask16 emulated_testn_epi32_mask(simde__m512i a, simde__m512i b) {
+    const simde__m512i_private x = simde__m512i_to_private(a), y = simde__m512i_to_private(b);
+    simde__mmask16 zeros = 0;
+    for (int i = 0; i < 16; ++i)
+        zeros |= (simde__mmask16)(((x.i32[i] & y.i32[i]) == 0) << i);
+    return zeros;
+}
+
+static inline __m256i emulated_cvtpd_epi32(simde__m512d a) {
+    const simde__m512d_private x = simde__m512d_to_private(a);
+    return _mm256_set_m128i(_mm256_cvtpd_epi32(x.m256d[1]), _mm256_cvtpd_epi32(x.m256d[0]));
+}
+
+#undef _mm512_cvtpd_epi32
+#define _mm512_cvtpd_epi32(a) emulated_cvtpd_epi32(a)
+#undef _mm512_testn_epi32_mask
+#define _mm512_testn_epi32_mask(a, b) emulated_testn_epi32_mask(a, b)
 #undef _mm512_shuffle_i64x2
 #define _mm512_shuffle_i64x2(a, b, quarters) emulated_shuffle_i64x2(a, b, quarters)
 #undef _mm512_cvtps_pd
