@@ -55,7 +55,7 @@ static int one_round(qn_cluster *c, uint64_t words, double *seconds, qn_error *e
     if (!seconds)
         for (uint64_t w = 0; w < words; ++w)
             part[w] = (int64_t)(w * (qn_cluster_rank(c) + 1));
-    if (qn__round_add_up(c, &more, &total, err) != QN_OK)
+    if (qn__round_add_up(c, 0, &more, &total, err) != QN_OK)
         return 0;
     if (seconds)
         *seconds = qn__now() - begun;

@@ -10,6 +10,8 @@
 
 #include "ranks_case_test.h"
 #include "base/clock.h"
+#include "cluster/meet.h"
+#include "device/cpu/cpu_table.h"
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -109,6 +111,17 @@ static qn_status save(qn__worker *w, qn__state *state, qn_error *err) {
  * processes
  */
 
+static void finish(stage *s, uint32_t rank) {
+    hand *h = &s->hands[rank];
+    while (h->status == QN_OK && !qn_cluster_over(h->run.cluster, &h->code)) {
+        atomic_store(&s->finished, 1 + rank);
+        maybe_die(AT_THE_END);
+        qn_cluster_finish(h->run.cluster, 7);
+    }
+    qn_cluster_leave(h->run.cluster);
+    _exit(0);
+}
+
 /* A rank in a process of its own, whose worker takes its time; it dies as `doomed` says. */
 static void live(stage *s, uint32_t rank, doom doomed) {
     hand *h = &s->hands[rank];
@@ -132,17 +145,12 @@ static void live(stage *s, uint32_t rank, doom doomed) {
     atomic_fetch_add(&s->met, 1);
     if (h->status == QN_OK)
         h->status = tiny_run(&h->run, h->data);
-    while (h->status == QN_OK && !qn_cluster_over(h->run.cluster, &h->code)) {
-        atomic_store(&s->finished, 1 + rank);
-        maybe_die(AT_THE_END);
-        qn_cluster_finish(h->run.cluster, 7);
-    }
-    qn_cluster_leave(h->run.cluster);
-    _exit(0);
+    finish(s, rank);
 }
 
-/* `doomed`: of each rank; NULL: nobody. */
-static void start(stage *s, pid_t *process, char meet[32], const doom *doomed) {
+/* `doomed`: of each rank; NULL: nobody. `life` NULL: live. */
+static void start_as(stage *s, pid_t *process, char meet[32], const doom *doomed,
+                     void (*life)(stage *, uint32_t, doom)) {
     snprintf(meet, 32, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < RANKS; ++r) {
         hand *h = &s->hands[r];
@@ -154,8 +162,12 @@ static void start(stage *s, pid_t *process, char meet[32], const doom *doomed) {
         process[r] = fork();
         assert_true(process[r] >= 0);
         if (process[r] == 0)
-            live(s, r, doomed ? doomed[r] : (doom){0});
+            life(s, r, doomed ? doomed[r] : (doom){0});
     }
+}
+
+static void start(stage *s, pid_t *process, char meet[32], const doom *doomed) {
+    start_as(s, process, meet, doomed, live);
 }
 
 static void nap(double seconds) {
@@ -276,8 +288,62 @@ static void test_every_place(void **state) {
         }
 }
 
+/* ------------------------------------------------- ranks of several machines, on the CPU itself */
+
+static void nap(double seconds);
+
+/* After the step that the test is about, rank 0 is held up until the last rank has died and the
+ * others know it. The plan then gives rank 0 two ranges before it has begun the next step: its own
+ * share, and a part of the dead rank's. */
+static void held_up_or_dead(void *user, const qn_step_event *e) {
+    hear_step(user, e);
+    if (e->step == own.call && own.rank == RANKS - 1)
+        raise(SIGKILL);
+    if (e->step == own.call && own.rank == 0)
+        nap(0.3);
+}
+
+/* Each rank pretends to be on a machine of its own: sums go over TCP, and words that are final
+ * leave while others are computed. */
+static void live_apart(stage *s, uint32_t rank, doom doomed) {
+    static const char *const machines[RANKS] = {"a", "b", "c", "d"};
+    hand *h = &s->hands[rank];
+    const qn__member member = {.device = &qn__cpu_device};
+    own = doomed;
+    own.rank = rank;
+    qn__meeting_pretend(machines[rank]);
+    h->run.members = &member;
+    h->run.count = 1;
+    h->run.on_step = held_up_or_dead;
+    h->data = tiny_data();
+    h->status = hand_joins(h);
+    if (h->status == QN_OK)
+        h->status = tiny_run(&h->run, h->data);
+    finish(s, rank);
+}
+
+static void test_two_ranges_at_once(void **state) {
+    (void)state;
+    tiny alone = {0};
+    alone_is(&alone);
+    for (uint32_t step = 1; step < 6; step += 2) {
+        char meet[32];
+        pid_t process[RANKS];
+        stage *s = make_stage();
+        doom doomed[RANKS];
+        for (uint32_t r = 0; r < RANKS; ++r)
+            doomed[r] = (doom){NOWHERE, step, r};
+        start_as(s, process, meet, doomed, live_apart);
+        if (!all_ended(process))
+            fail_msg("step %u: the ranks hang", step);
+        check_left(s, 1u << (RANKS - 1), &alone, step);
+        munmap(s, sizeof *s);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_place),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_ranges_at_once),
+                                       cmocka_unit_test(test_every_place),
                                        cmocka_unit_test(test_any_rank_at_any_moment)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,8 +67,8 @@ int qn__round_units(qn_cluster *c, qn__units *range) { return qn__rounds_units(&
 
 int64_t *qn__round_part(qn_cluster *c) { return qn__rounds_part(&c->rounds); }
 
-void qn__round_final(qn_cluster *c, uint64_t first, uint64_t count) {
-    qn__rounds_final(&c->rounds, first, count);
+void qn__round_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t units) {
+    qn__rounds_final(&c->rounds, first, count, units);
 }
 
 static qn_status add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err) {
@@ -92,8 +92,10 @@ static qn_status add_up(qn_cluster *c, int *more, const int64_t **total, qn_erro
     }
 }
 
-qn_status qn__round_add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err) {
+qn_status qn__round_add_up(qn_cluster *c, uint32_t units, int *more, const int64_t **total,
+                           qn_error *err) {
     const double begun = qn__now();
+    qn__rounds_added(&c->rounds, units);
     *more = 0;
     *total = NULL;
     const qn_status status = add_up(c, more, total, err);
@@ -259,7 +261,7 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
         return status;
     memset(qn__round_part(c), 0, n * sizeof(int64_t));
     qn__round_part(c)[c->meeting.rank] = c->shared ? SHARES : SHARES_NOT;
-    status = qn__round_add_up(c, &more, &total, err);
+    status = qn__round_add_up(c, 0, &more, &total, err);
     if (status != QN_OK)
         return status;
     for (uint32_t i = 0; i < n; ++i) {

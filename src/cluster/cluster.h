@@ -10,8 +10,12 @@
  *     qn__round_begin(c, &round)             how many words, how many units
  *     while (qn__round_units(c, &range))     this rank's share of the units
  *         compute them; add to qn__round_part(c)
- *     qn__round_add_up(c, &more, &total)     waits for the others; more: a rank died, and there
+ *     qn__round_add_up(c, units, &more, &total)
+ *                                            waits for the others; more: a rank died, and there
  *                                            are further units for this one: go on above
+ *
+ * Every word of a total is checked as it is completed: its parts must come from all ranks that are
+ * alive and hold all units of the round. A total that does not is an error of all ranks.
  *
  * The total stays whole until this rank's second next qn__round_begin. Whoever has finished a round
  * helps those that had not when somebody died, so at most the units of one round are computed
@@ -58,12 +62,15 @@ qn_status qn__round_begin(qn_cluster *c, const qn__round *round, qn_error *err);
 int qn__round_units(qn_cluster *c, qn__units *range);
 /* This rank's words, not cleared: the caller fills them by its add_up. */
 int64_t *qn__round_part(qn_cluster *c);
-/* Optional: words first .. first+count-1 of the part are as they will be unless further units come,
- * so that they may travel while others are computed. */
-void qn__round_final(qn_cluster *c, uint64_t first, uint64_t count);
-/* 1 when some rank died in this round, or the total is here: who computes may look now and then,
- * to come back early. */
-qn_status qn__round_add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err);
+/* Optional: words first .. first+count-1 of the part are complete, so they may travel while others
+ * are computed. `units`: how many units they hold. Nothing is sent unless these are all units of
+ * this rank, as far as it knows. Words are announced from the end of the part to its beginning,
+ * each once; the caller does not change them again unless add_up brings further units. */
+void qn__round_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t units);
+/* `units`: how many units the part holds; they must be all that qn__round_units handed out. *more:
+ * 1 when a rank died in this round and there are further units for this one. */
+qn_status qn__round_add_up(qn_cluster *c, uint32_t units, int *more, const int64_t **total,
+                           qn_error *err);
 
 /* Told with the next round. */
 void qn__cluster_cost(qn_cluster *c, qn__round_kind kind, qn__cost cost);

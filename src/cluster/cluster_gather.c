@@ -28,7 +28,7 @@ qn_status qn__cluster_gather(qn_cluster *c, const void *own, uint64_t bytes, voi
     memset(part, 0, each * ranks * sizeof *part);
     memcpy(part + each * rank, own, bytes);
     do
-        status = qn__round_add_up(c, &more, &total, err);
+        status = qn__round_add_up(c, 0, &more, &total, err);
     while (status == QN_OK && more);
     for (uint32_t r = 0; r < ranks && status == QN_OK; ++r)
         memcpy((char *)all + bytes * r, total + each * r, bytes);
@@ -53,7 +53,7 @@ static qn_status copy_words(qn_cluster *c, unsigned char *memory, uint64_t bytes
         memcpy(part + 1, memory, bytes);
     }
     do
-        status = qn__round_add_up(c, &more, &total, err);
+        status = qn__round_add_up(c, 0, &more, &total, err);
     while (status == QN_OK && more);
     if (status != QN_OK)
         return status;

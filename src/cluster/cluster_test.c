@@ -43,6 +43,7 @@ static void add_units(int64_t *part, const qn__round *round, uint32_t k, qn__uni
 static qn_status add_up(qn_cluster *c, const qn__round *round, uint32_t k, const int64_t **total,
                         qn_error *err) {
     qn_status status = qn__round_begin(c, round, err);
+    uint32_t held = 0;
     int more = 1;
     if (status != QN_OK)
         return status;
@@ -52,11 +53,11 @@ static qn_status add_up(qn_cluster *c, const qn__round *round, uint32_t k, const
         add_units(part, round, k, (qn__units){qn_cluster_rank(c), 1});
     while (status == QN_OK && more) {
         qn__units range;
-        while (qn__round_units(c, &range))
+        for (; qn__round_units(c, &range); held += range.count)
             add_units(part, round, k, range);
-        qn__round_final(c, round->words / 2, round->words - round->words / 2);
-        qn__round_final(c, 0, round->words / 2);
-        status = qn__round_add_up(c, &more, total, err);
+        qn__round_final(c, round->words / 2, round->words - round->words / 2, held);
+        qn__round_final(c, 0, round->words / 2, held);
+        status = qn__round_add_up(c, held, &more, total, err);
     }
     return status;
 }

@@ -20,6 +20,8 @@ typedef struct qn__desk {
     atomic_ullong supplied;             /* view in which it put a whole total there */
     atomic_ullong final_tag;            /* tag for which ... */
     atomic_ullong final_from;           /* ... the words from here on are as they will be */
+    atomic_ullong final_holds;          /* ... and hold these contributions */
+    atomic_ullong arrived_holds;        /* contributions of the part that has arrived */
     atomic_ullong signature;            /* of the round it is in */
     atomic_ullong finished_in;          /* generation of totals of the round it finished last */
 } qn__desk;

@@ -77,6 +77,7 @@ static qn_status one_round(const course *c, qn_cluster *cluster, uint32_t round,
                            const int64_t **total, qn_error *err) {
     const qn__round what = {QN__ROUND_STEP, c->words, UNITS};
     qn_status status = qn__round_begin(cluster, &what, err);
+    uint32_t held = 0;
     int more = 1;
     if (status != QN_OK)
         return status;
@@ -86,10 +87,11 @@ static qn_status one_round(const course *c, qn_cluster *cluster, uint32_t round,
         qn__units range;
         while (qn__round_units(cluster, &range)) {
             compute(part, c->words, round, range);
+            held += range.count;
             nap(c->pause * range.count);
         }
-        qn__round_final(cluster, c->words / 2, c->words - c->words / 2);
-        status = qn__round_add_up(cluster, &more, total, err);
+        qn__round_final(cluster, c->words / 2, c->words - c->words / 2, held);
+        status = qn__round_add_up(cluster, held, &more, total, err);
     }
     return status;
 }

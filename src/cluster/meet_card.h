@@ -5,7 +5,7 @@
 #include "cluster/meet_sockets.h"
 
 enum {
-    QN__WIRE_VERSION = 1, /* of all that ranks say to each other */
+    QN__WIRE_VERSION = 2, /* of all that ranks say to each other */
     QN__CARD_BYTES = 400
 };
 

@@ -14,12 +14,15 @@
 /* The longest body of a message. */
 #define QN__BODY_MOST (UINT64_C(1) << 32)
 
+/* Bytes that a message takes on the wire beside its body. */
+enum { QN__FRAME_BYTES = 48 };
+
 /* Head of a message, as it travels, in little-endian order. What the numbers mean is the receiver's
  * affair. Types below 16 are the post's own. */
 typedef struct qn__head {
     uint32_t type;
     uint32_t extra;
-    uint64_t number[3];
+    uint64_t number[4];
     uint64_t bytes; /* of the body that follows */
 } qn__head;
 

@@ -121,7 +121,7 @@ static void deliver(qn__sockets_post *post, qn__peer *peer, double now) {
         own_message(post, peer, now);
     } else if (!peer->gone && !atomic_load(&peer->expelled) && !atomic_load(&post->ending)) {
         if (!peer->local)
-            atomic_fetch_add_explicit(&post->bytes_in, QN__HEAD_BYTES + peer->head.bytes,
+            atomic_fetch_add_explicit(&post->bytes_in, QN__FRAME_BYTES + peer->head.bytes,
                                       memory_order_relaxed);
         peer->body = NULL;
         post->events.message(post->events.user, peer->rank, &peer->head, body);
@@ -136,9 +136,9 @@ static int begin_message(qn__sockets_post *post, qn__peer *peer, const unsigned 
     qn__head *head = &peer->head;
     head->type = qn__get_u32(at);
     head->extra = qn__get_u32(at + 4);
-    for (size_t i = 0; i < 3; ++i)
+    for (size_t i = 0; i < 4; ++i)
         head->number[i] = qn__get_u64(at + 8 + 8 * i);
-    head->bytes = qn__get_u64(at + 32);
+    head->bytes = qn__get_u64(at + 40);
     if (head->bytes > (head->type < QN__MAIL_OWN ? 4096 : QN__BODY_MOST))
         return 0;
     peer->body_have = 0;
@@ -150,11 +150,11 @@ static int begin_message(qn__sockets_post *post, qn__peer *peer, const unsigned 
  * came, or memory is short. */
 static int take_apart(qn__sockets_post *post, qn__peer *peer, double now) {
     size_t at = 0;
-    while (peer->stage_have - at >= QN__HEAD_BYTES || peer->body) {
+    while (peer->stage_have - at >= QN__FRAME_BYTES || peer->body) {
         if (!peer->body) {
             if (!begin_message(post, peer, peer->stage + at))
                 return 0;
-            at += QN__HEAD_BYTES;
+            at += QN__FRAME_BYTES;
         }
         if (peer->body) {
             const uint64_t missing = peer->body->bytes - peer->body_have;

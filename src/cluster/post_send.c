@@ -11,16 +11,16 @@
 
 enum { LETTERS_AT_ONCE = 16 };
 
-static void write_head(unsigned char to[QN__HEAD_BYTES], const qn__head *head) {
+static void write_head(unsigned char to[QN__FRAME_BYTES], const qn__head *head) {
     qn__put_u32(to, head->type);
     qn__put_u32(to + 4, head->extra);
-    for (size_t i = 0; i < 3; ++i)
+    for (size_t i = 0; i < 4; ++i)
         qn__put_u64(to + 8 + 8 * i, head->number[i]);
-    qn__put_u64(to + 32, head->bytes);
+    qn__put_u64(to + 40, head->bytes);
 }
 
 static uint64_t length_of(const qn__letter *letter) {
-    return QN__HEAD_BYTES + (letter->body ? letter->body->bytes : 0);
+    return QN__FRAME_BYTES + (letter->body ? letter->body->bytes : 0);
 }
 
 /* Asks the thread to be told when the socket takes more, or no longer. */
@@ -42,11 +42,11 @@ static size_t gather(const qn__peer *peer, struct iovec *part, int *file) {
         if (l->file >= 0 && parts > 0)
             break;
         uint64_t skip = l->sent;
-        if (skip < QN__HEAD_BYTES) {
-            part[parts++] = (struct iovec){(void *)(l->head + skip), QN__HEAD_BYTES - skip};
-            skip = QN__HEAD_BYTES;
+        if (skip < QN__FRAME_BYTES) {
+            part[parts++] = (struct iovec){(void *)(l->head + skip), QN__FRAME_BYTES - skip};
+            skip = QN__FRAME_BYTES;
         }
-        skip -= QN__HEAD_BYTES;
+        skip -= QN__FRAME_BYTES;
         if (l->body && skip < l->body->bytes)
             part[parts++] = (struct iovec){l->body->data + skip, l->body->bytes - skip};
         if (l->file >= 0) {

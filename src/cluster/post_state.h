@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 enum {
-    QN__HEAD_BYTES = 40,
     QN__STAGE_BYTES = 16384, /* of small messages, read in one go */
     QN__FILES_MOST = 16,     /* file descriptors of one rank that wait to be taken */
     QN__POOL_CLASSES = 33    /* parcels with room for 2^k bytes, k = 0 .. 32 */
@@ -28,7 +27,7 @@ enum {
 /* A message on its way out. */
 typedef struct qn__letter {
     struct qn__letter *next;
-    unsigned char head[QN__HEAD_BYTES];
+    unsigned char head[QN__FRAME_BYTES];
     qn__parcel *body;
     uint64_t sent; /* bytes of head and body that have left */
     int file;      /* goes with the first byte; -1: none */

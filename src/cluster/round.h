@@ -16,7 +16,8 @@
 
 /* Types of messages; numbers are {view's stamp, round, ...} but for the last four. */
 enum {
-    QN__MAIL_PART = 32, /* extra: signature; number[2]: piece. One machine's sum of it */
+    QN__MAIL_PART = 32, /* extra: signature; number[2]: piece, [3]: its contributions. One machine's
+                           sum of it */
     QN__MAIL_TOTAL,     /* the same; all machines' sum of it */
     QN__MAIL_SUPPLY,    /* number[2]: first word. A total that this machine lacks */
     QN__MAIL_FAIL,      /* extra: rank that failed. Body: a qn_error */
@@ -91,6 +92,7 @@ typedef struct qn__rounds {
     int64_t *part;
     qn__ranges own; /* that this rank computes; the first `taken` have been handed out */
     uint32_t taken;
+    uint32_t added;   /* units that the part holds, by the caller's count */
     qn__ranges ahead; /* the same of the round behind this one, whose total is known elsewhere:
                          those of this one stay, for whoever has that total may die */
     qn__plan plan;
@@ -161,7 +163,10 @@ void qn__rounds_tick(qn__rounds *r, double now);
 /* 0: the view is changing, again later. 1: begun. -1: see `error`. */
 int qn__rounds_begin(qn__rounds *r, const qn__round *round);
 int qn__rounds_units(qn__rounds *r, qn__units *range);
-void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count);
+void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t units);
+/* The part holds so many units: to be said before the first qn__rounds_step, and again after
+ * QN__ROUND_MORE. */
+void qn__rounds_added(qn__rounds *r, uint32_t units);
 qn__going_on qn__rounds_step(qn__rounds *r);
 /* The caller's words of the part and of the last total. */
 int64_t *qn__rounds_part(qn__rounds *r);

@@ -20,6 +20,57 @@ static uint32_t here(const qn__rounds *r, const uint32_t **rank) {
     return l->start[home + 1] - l->start[home];
 }
 
+/* ------------------------------------------------------------------------------ contributions
+ *
+ * What a sum holds, counted beside it: ranks in the upper half, units in the lower. Each rank says
+ * what its part holds; every addition of parts adds these numbers too; and a sum that is complete
+ * holds all ranks and all units, or it is wrong. The count travels with each piece, because words
+ * may leave before others of the same part: those can be right where these are not. */
+
+#define ONE_RANK (UINT64_C(1) << 32)
+
+static uint64_t contribution(uint32_t units) { return ONE_RANK | units; }
+
+static uint64_t complete_sum(const qn__rounds *r) {
+    return r->layout.members * ONE_RANK + r->round.units;
+}
+
+static uint32_t units_of(const qn__ranges *ranges) {
+    uint32_t units = 0;
+    for (uint32_t i = 0; i < ranges->count; ++i)
+        units += ranges->range[i].count;
+    return units;
+}
+
+/* What the parts of this machine's ranks hold. To be asked before they are read: later they can
+ * only hold more. */
+static uint64_t contributions_here(qn__rounds *r) {
+    const unsigned long long tag = qn__rounds_tag(r);
+    const uint32_t *local, n = here(r, &local);
+    uint64_t holds = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const qn__desk *desk = desk_of(r, local[i]);
+        holds += atomic_load(&desk->arrived) == tag ? atomic_load(&desk->arrived_holds)
+                                                    : atomic_load(&desk->final_holds);
+    }
+    return holds;
+}
+
+/* All ranks end with this error: nobody may use a sum that is wrong. Under the lock. */
+static void miscounted(qn__rounds *r, const qn__piece *piece) {
+    const uint64_t wanted = complete_sum(r);
+    qn_error why;
+    qn__fail(&why, QN_CLUSTER,
+             "words %llu to %llu of sum %llu hold %u units of %u ranks, expected were %u of %u",
+             (unsigned long long)piece->first,
+             (unsigned long long)(piece->first + piece->count - 1),
+             (unsigned long long)(r->finished + 1), (unsigned)(uint32_t)piece->holds,
+             (unsigned)(piece->holds >> 32), (unsigned)(uint32_t)wanted, (unsigned)(wanted >> 32));
+    qn__remedy(&why, QN_CLUSTER,
+               "this is an error in Quern: please report it; go on from the last checkpoint");
+    qn__rounds_fail_all(r, &why);
+}
+
 static void ring_others(qn__rounds *r) {
     const uint32_t *local, n = here(r, &local);
     for (uint32_t i = 0; i < n; ++i)
@@ -74,6 +125,23 @@ static int prepare(qn__rounds *r) {
     return 1;
 }
 
+/* The part is complete. 0: it does not hold what it should, or words left before they did. */
+static int check_part(qn__rounds *r) {
+    const uint32_t own = units_of(&r->own);
+    const qn__desk *desk = desk_of(r, r->rank);
+    qn_error why;
+    if (r->added == own && (atomic_load(&desk->final_tag) != qn__rounds_tag(r) ||
+                            atomic_load(&desk->final_holds) == contribution(own)))
+        return 1;
+    qn__fail(&why, QN_CLUSTER, "the part of sum %llu holds %u of %u units",
+             (unsigned long long)(r->finished + 1),
+             r->added == own ? (unsigned)(uint32_t)atomic_load(&desk->final_holds) : r->added, own);
+    qn__remedy(&why, QN_CLUSTER,
+               "this is an error in Quern: please report it; go on from the last checkpoint");
+    qn__rounds_fail_all(r, &why);
+    return 0;
+}
+
 static void arrive(qn__rounds *r) {
     static const double PICOSECONDS = 1e12, MOST = 9e18;
     const qn__cost *cost = &r->own_cost[r->round.kind];
@@ -87,6 +155,7 @@ static void arrive(qn__rounds *r) {
     }
     r->arrived = 1;
     atomic_store(&desk->signature, r->signature);
+    atomic_store(&desk->arrived_holds, contribution(r->added));
     atomic_store(&desk->arrived, qn__rounds_tag(r));
     ring_others(r);
 }
@@ -127,10 +196,10 @@ static void send(qn__rounds *r, uint32_t type, uint32_t to, const qn__piece *pie
                  qn__parcel *body) {
     const qn__head head = {.type = type,
                            .extra = r->signature,
-                           .number = {r->stamp, r->finished + 1, piece->number},
+                           .number = {r->stamp, r->finished + 1, piece->number, piece->holds},
                            .bytes = piece->count * sizeof(int64_t)};
     r->post->calls->send(r->post, to, &head, body);
-    r->traffic.bytes_out += sizeof head + head.bytes;
+    r->traffic.bytes_out += QN__FRAME_BYTES + head.bytes;
 }
 
 /* The total of a piece of this rank's own goes to the other machines. */
@@ -149,46 +218,60 @@ static int send_totals(qn__rounds *r, const qn__piece *piece) {
     return 1;
 }
 
+/* What came of a piece of work. */
+typedef enum outcome { FINE, NO_MEMORY, WRONG_COUNT } outcome;
+
+/* The sum of a piece of this rank's own is complete. */
+static outcome piece_complete(qn__rounds *r, qn__piece *piece) {
+    if (piece->holds != complete_sum(r))
+        return WRONG_COUNT;
+    piece->state = PIECE_DONE;
+    --r->pieces_left;
+    return r->layout.machines == 1 || send_totals(r, piece) ? FINE : NO_MEMORY;
+}
+
 /* Work of the caller's, without the lock: what is changed meanwhile is only what the caller itself
- * changes. The view cannot, for the caller has not reported. 0: memory is short. */
-static int sum_piece(qn__rounds *r, qn__piece *piece) {
+ * changes. The view cannot, for the caller has not reported. */
+static outcome sum_piece(qn__rounds *r, qn__piece *piece) {
     const uint32_t *local, parts = here(r, &local);
+    piece->holds = contributions_here(r);
     r->traffic.bytes_shared += (parts - 1) * piece->count * sizeof(int64_t);
     if (piece->owner != r->rank) {
         qn__parcel *body = r->post->calls->parcel(r->post, piece->count * sizeof(int64_t));
         if (!body)
-            return 0;
+            return NO_MEMORY;
         if (add_parts(r, piece, parts, (int64_t *)(void *)body->data)) {
             send(r, QN__MAIL_PART, piece->owner, piece, body);
             piece->state = PIECE_ON_ITS_WAY;
         } else
             qn__parcel_drop(body);
-        return 1;
+        return FINE;
     }
     if (!add_parts(r, piece, parts, r->into + piece->first))
-        return 1;
-    piece->state = r->layout.machines == 1 ? PIECE_DONE : PIECE_OPEN;
-    r->pieces_left -= piece->state == PIECE_DONE;
-    return 1;
+        return FINE;
+    piece->state = PIECE_OPEN;
+    return r->layout.machines == 1 ? piece_complete(r, piece) : FINE;
 }
 
-static int take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) {
+static outcome take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) {
     const int64_t *words = (const int64_t *)(const void *)mail->body->data;
-    r->traffic.bytes_in += sizeof mail->head + mail->body->bytes;
+    r->traffic.bytes_in += QN__FRAME_BYTES + mail->body->bytes;
     if (mail->head.type == QN__MAIL_TOTAL) {
+        piece->holds = mail->head.number[3];
+        if (piece->holds != complete_sum(r))
+            return WRONG_COUNT;
         memcpy(r->into + piece->first, words, piece->count * sizeof *words);
         piece->state = PIECE_DONE;
         --r->pieces_left;
-        return 1;
+        return FINE;
     }
     for (uint64_t at = 0; at < piece->count && !alarmed(r); at += BLOCK)
         add_block(r->into + piece->first + at, words + at,
                   piece->count - at < BLOCK ? piece->count - at : BLOCK);
-    if (alarmed(r) || ++piece->parts < r->layout.machines - 1)
-        return 1;
-    piece->state = PIECE_DONE;
-    --r->pieces_left;
-    return send_totals(r, piece);
+    if (alarmed(r))
+        return FINE;
+    piece->holds += mail->head.number[3];
+    return ++piece->parts < r->layout.machines - 1 ? FINE : piece_complete(r, piece);
 }
 
 /* -------------------------------------------------------------------------------- what is next */
@@ -270,15 +353,17 @@ static int work(qn__rounds *r) {
         return 0;
     r->working = 1;
     pthread_mutex_unlock(&r->lock);
-    const int fine = mail ? take_mail(r, piece, mail) : sum_piece(r, piece);
+    const outcome came = mail ? take_mail(r, piece, mail) : sum_piece(r, piece);
     pthread_mutex_lock(&r->lock);
     r->working = 0;
     if (mail) {
         mail->next = NULL;
         qn__rounds_drop_mail(r, &mail);
     }
-    if (!fine)
+    if (came == NO_MEMORY)
         qn__fail_memory(&r->error, 1, piece->count * sizeof(int64_t));
+    else if (came == WRONG_COUNT)
+        miscounted(r, piece);
     if (r->owed)
         qn__rounds_report(r);
     return 1;
@@ -303,6 +388,8 @@ static qn__going_on step(qn__rounds *r) {
     if (r->taken < r->own.count)
         return QN__ROUND_MORE;
     if (!prepare(r))
+        return QN__ROUND_FAILED;
+    if (!r->arrived && !check_part(r))
         return QN__ROUND_FAILED;
     if (!r->arrived)
         arrive(r);
@@ -351,22 +438,45 @@ qn__going_on qn__rounds_step(qn__rounds *r) {
     return how;
 }
 
-void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count) {
+static void announce(qn__rounds *r, uint64_t first, uint32_t units) {
+    qn__desk *desk = desk_of(r, r->rank);
+    r->final_from = first;
+    atomic_store(&desk->signature, r->signature);
+    atomic_store(&desk->final_holds, contribution(units));
+    atomic_store(&desk->final_from, first);
+    atomic_store(&desk->final_tag, qn__rounds_tag(r));
+    while (!r->frozen && r->error.status == QN_OK && work(r))
+        ;
+}
+
+static void announced_twice(qn__rounds *r, uint64_t first, uint64_t count) {
+    qn_error why;
+    qn__fail(&why, QN_CLUSTER, "words %llu to %llu of sum %llu were announced twice",
+             (unsigned long long)first, (unsigned long long)(first + count - 1),
+             (unsigned long long)(r->finished + 1));
+    qn__remedy(&why, QN_CLUSTER,
+               "this is an error in Quern: please report it; go on from the last checkpoint");
+    qn__rounds_fail_all(r, &why);
+}
+
+void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t units) {
     pthread_mutex_lock(&r->lock);
     first += qn__rounds_trailer(r->ranks);
     const int counts = r->begun && !r->frozen && !r->behind && !r->arrived &&
-                       r->taken == r->own.count && r->error.status == QN_OK;
+                       r->taken == r->own.count && units == units_of(&r->own) &&
+                       r->error.status == QN_OK && count > 0;
+    if (counts && r->final_from < r->words && first + count > r->final_from)
+        announced_twice(r, first, count);
     /* On one machine nothing is on its way meanwhile: who adds early only comes later itself. */
-    if (counts && first < r->final_from && first + count >= r->final_from && prepare(r) &&
-        r->layout.machines > 1) {
-        qn__desk *desk = desk_of(r, r->rank);
-        r->final_from = first;
-        atomic_store(&desk->signature, r->signature);
-        atomic_store(&desk->final_from, first);
-        atomic_store(&desk->final_tag, qn__rounds_tag(r));
-        while (!r->frozen && work(r))
-            ;
-    }
+    else if (counts && first < r->final_from && first + count >= r->final_from && prepare(r) &&
+             r->layout.machines > 1)
+        announce(r, first, units);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void qn__rounds_added(qn__rounds *r, uint32_t units) {
+    pthread_mutex_lock(&r->lock);
+    r->added = units;
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -476,7 +586,7 @@ void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in
         r->laid_for = 0;
         const uint32_t pieces = qn__layout_pieces(l, r->rank, r->piece);
         for (uint32_t i = 0; i < pieces; ++i) {
-            const uint64_t bytes = sizeof(qn__head) + r->piece[i].count * sizeof(int64_t);
+            const uint64_t bytes = QN__FRAME_BYTES + r->piece[i].count * sizeof(int64_t);
             const uint64_t times = r->piece[i].owner == r->rank ? l->machines - 1 : 1;
             r->counted_out += times * bytes;
             r->counted_in += times * bytes;

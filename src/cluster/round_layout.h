@@ -26,6 +26,7 @@ typedef struct qn__piece {
     uint32_t owner;  /* the rank */
     uint32_t state;
     uint32_t parts; /* from other machines, that were added */
+    uint64_t holds; /* contributions in what was added so far */
 } qn__piece;
 
 /* Memory for `ranks` ranks. */

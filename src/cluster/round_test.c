@@ -18,14 +18,25 @@ enum { MOST_RANKS = 12, MOST_ROUNDS = 24, EXTRA_WORDS = 40 };
 
 typedef enum stage { MEETING, BETWEEN, COMPUTING, ADDING, ENDING, ENDED, OUT } stage;
 
+/* What a faulty rank does in round 3. */
+typedef enum fault {
+    NO_FAULT,
+    COUNTS_A_UNIT_TWICE, /* that another rank has as well */
+    LACKS_A_UNIT,
+    ANNOUNCES_TWICE,
+    FAULTS
+} fault;
+
 typedef struct player {
     struct game *game;
+    fault fault;
     uint32_t number;
     qn__rounds rounds;
     qn__common own, common; /* private; with the others of its machine */
     stage stage;
     uint32_t round;  /* that it is in or about to begin, from 1 */
     qn__units range; /* that it computes */
+    uint32_t held;   /* units in its part */
     double until;    /* then it has */
     int poked;       /* it will look again */
     int was_paused;
@@ -119,8 +130,11 @@ static void begin(player *p) {
         p->stage = begun < 0 ? OUT : BETWEEN;
         return;
     }
+    if (p->fault == COUNTS_A_UNIT_TWICE && p->round == 3)
+        qn__rounds_give(&p->rounds, &p->rounds.own, 0, 1);
     begin_part(p, &g->plan[p->round]);
     p->range = (qn__units){0, 0};
+    p->held = 0;
     p->stage = COMPUTING;
     p->until = g->net.now;
 }
@@ -134,17 +148,24 @@ static void go_on(player *p) {
         return;
     }
     compute(p, round, p->range);
+    p->held += p->range.count;
     p->range.count = 0;
     if (qn__rounds_units(&p->rounds, &p->range)) {
+        /* What a device says while it computes the first of several ranges. */
+        if (pretend_pick(&g->net, 3) == 0)
+            qn__rounds_final(&p->rounds, 0, round->words, p->held);
         p->until = g->net.now + pretend_chance(&g->net) * 2e-3;
         wait_for(p, p->until - g->net.now);
         return;
     }
-    if (round->units && pretend_pick(&g->net, 2)) {
-        qn__rounds_final(&p->rounds, round->words / 2, round->words - round->words / 2);
+    if (round->units && (p->fault || pretend_pick(&g->net, 2))) {
+        qn__rounds_final(&p->rounds, round->words / 2, round->words - round->words / 2, p->held);
         if (pretend_pick(&g->net, 2))
-            qn__rounds_final(&p->rounds, 0, round->words / 2);
+            qn__rounds_final(&p->rounds, 0, round->words / 2, p->held);
+        if (p->fault == ANNOUNCES_TWICE && p->round == 3)
+            qn__rounds_final(&p->rounds, round->words / 2, 1, p->held);
     }
+    qn__rounds_added(&p->rounds, p->held - (p->fault == LACKS_A_UNIT && p->round == 3));
     p->stage = ADDING;
 }
 
@@ -569,11 +590,43 @@ static void test_silence_and_cuts(void **state) {
                   whole, out, nobody);
 }
 
+/* A sum that does not hold each unit once is never a total: all ranks end with the same error. */
+static void test_faulty_ranks(void **state) {
+    (void)state;
+    static const char *const texts[FAULTS] = {
+        [COUNTS_A_UNIT_TWICE] = " units of ",
+        [LACKS_A_UNIT] = "the part of sum 3 holds ",
+        [ANNOUNCES_TWICE] = " of sum 3 were announced twice",
+    };
+    static game g;
+    for (fault f = NO_FAULT + 1; f < FAULTS; ++f)
+        for (uint64_t seed = 0; seed < cases(60); ++seed) {
+            open_game(&g, 3000000 + seed, 0, 1);
+            int machines = 0; /* on a single one nothing is announced early */
+            for (uint32_t i = 1; i < g.ranks; ++i)
+                machines += g.machine[i] != g.machine[0];
+            if (g.rounds < 3 || machines == 0) {
+                close_game(&g);
+                continue;
+            }
+            g.plan[3].units = 40; /* more than ranks: each has some */
+            g.plan[3].words = 40 + EXTRA_WORDS;
+            g.player[pretend_pick(&g.net, g.ranks)].fault = f;
+            play(&g, 100);
+            for (uint32_t i = 0; i < g.ranks; ++i) {
+                check(&g, g.player[i].stage == OUT && g.player[i].round <= 3,
+                      "a rank went on with a sum that is wrong", i);
+                check(&g, strstr(g.player[i].rounds.error.what, texts[f]) != NULL,
+                      g.player[i].rounds.error.what, i);
+            }
+            assert_int_equal(close_game(&g), 0);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_happens),
-        cmocka_unit_test(test_deaths),
-        cmocka_unit_test(test_deaths_of_holders),
+        cmocka_unit_test(test_nothing_happens),  cmocka_unit_test(test_faulty_ranks),
+        cmocka_unit_test(test_deaths),           cmocka_unit_test(test_deaths_of_holders),
         cmocka_unit_test(test_silence_and_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,6 +146,14 @@ void qn__team_round_clear(qn__team *t) {
     r->blank = 0;
 }
 
+/* Units of the first `count` ranges. */
+static uint32_t units_of(const qn__round_state *r, uint32_t count) {
+    uint32_t units = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        units += r->range[i].count;
+    return units;
+}
+
 /* Computes the ranges from number `done` on; *done says how far the part is. */
 static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute, uint32_t *done,
                                 qn_error *err) {
@@ -229,7 +237,9 @@ qn_status qn__team_round(qn__team *t, const qn__round *round, uint64_t set, qn__
         if (r->failure.status == QN_OK)
             tell_cost(t, set, qn__now() - begun - r->sending);
         const double waiting = qn__now();
-        status = qn__round_add_up(t->cluster, &more, &r->total, err);
+        /* After a failure the part lacks units, which the tally tells: nobody uses the sums. */
+        const uint32_t held = r->failure.status == QN_OK ? done : r->ranges;
+        status = qn__round_add_up(t->cluster, units_of(r, held), &more, &r->total, err);
         qn__trace_span(t->trace, t->track, "ranks", waiting, qn__now(), (qn__trace_value){0},
                        (qn__trace_value){0});
         if (status != QN_OK)

@@ -44,11 +44,13 @@ static void collect(qn__team *t, qn__mate *m) {
     qn__trace_span(t->trace, m->track, "collect", begun, begun + seconds, none, none);
 }
 
-/* Words of the sums that can travel while the device goes on. */
+/* Words of the sums that can travel while the device goes on. They hold the chunk that it computes,
+ * which is the first in the part: the rank may have more ranges than this one, and the round takes
+ * the announcement only if these are all of its units. */
 static void ready(void *user, uint64_t first, uint64_t words) {
     qn__team *t = user;
     const double begun = qn__now();
-    qn__round_final(t->cluster, QN__TALLY_WORDS + first, words);
+    qn__round_final(t->cluster, QN__TALLY_WORDS + first, words, t->range.count);
     t->round.sending += qn__now() - begun;
 }
 
@@ -60,8 +62,10 @@ static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
         m->device->train_grains(m->worker, t->batch, chunk.first, chunk.count, &m->error);
         return 0;
     }
-    /* Rounds are for one thread, and only where nobody else takes part it is this one. */
-    const qn__outlet outlet = {t->into, qn__many(t->adding) ? NULL : ready, t};
+    /* Rounds are for one thread, and only where nobody else takes part it is this one. The part of
+     * a worker that may be lost is computed anew then, so nothing of it leaves early. */
+    const int announces = !qn__many(t->adding) && !m->mortal;
+    const qn__outlet outlet = {t->into, announces ? ready : NULL, t};
     t->round.blank = 0;
     m->has_sums = 1;
     m->part = (qn__tally){0};
