@@ -184,6 +184,11 @@ static void on_expelled(void *user, uint32_t by, const char *why) {
     qn__rounds_expelled(&c->rounds, by, why);
 }
 
+static void on_restored(void *user, uint32_t rank, double seconds, int damaged) {
+    qn_cluster *c = user;
+    qn__rounds_restored(&c->rounds, rank, seconds, damaged);
+}
+
 static void on_tick(void *user, double now) {
     qn_cluster *c = user;
     qn__rounds_tick(&c->rounds, now);
@@ -295,8 +300,11 @@ static qn_status open_rounds(qn_cluster *c, const qn_cluster_options *options, q
 }
 
 qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
-    const qn__post_events events = {
-        .message = on_message, .gone = on_gone, .expelled = on_expelled, .tick = on_tick};
+    const qn__post_events events = {.message = on_message,
+                                    .gone = on_gone,
+                                    .expelled = on_expelled,
+                                    .restored = on_restored,
+                                    .tick = on_tick};
     *out = NULL;
     qn_cluster *c = qn__alloc(1, sizeof *c, err);
     if (!c)

@@ -161,7 +161,8 @@ static void number_machines(const gathering *g, qn__met *met) {
     }
 }
 
-static qn_status open_post(const gathering *g, qn__meeting *meeting, qn_error *err) {
+/* The post keeps the listener: connections that are lost are made again through it. */
+static qn_status open_post(gathering *g, qn__meeting *meeting, qn_error *err) {
     qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
     qn__met *met = link ? qn__alloc(g->ranks, sizeof *met, err) : NULL;
     qn_status status = QN_MEMORY;
@@ -175,8 +176,16 @@ static qn_status open_post(const gathering *g, qn__meeting *meeting, qn_error *e
         status = qn__mesh_versions(g->card, g->ranks, err);
     if (status == QN_OK)
         status = qn__mesh_connect(&mesh, link, err);
-    if (status == QN_OK)
-        status = qn__post_open(g->ranks, g->rank, link, g->rank_timeout, &meeting->post, err);
+    const qn__post_setup setup = {.ranks = g->ranks,
+                                  .rank = g->rank,
+                                  .link = link,
+                                  .rank_timeout = g->rank_timeout,
+                                  .key = g->key,
+                                  .listener = g->ears.tcp};
+    if (status == QN_OK) {
+        g->ears.tcp = -1;
+        status = qn__post_open(&setup, &meeting->post, err);
+    }
     if (status == QN_OK) {
         number_machines(g, met);
         meeting->ranks = g->ranks;

@@ -95,6 +95,13 @@ void qn__door_serve(qn__door *door, double now) {
             go_on(door, &door->guest[i], now);
 }
 
+int qn__door_guests(const qn__door *door) {
+    int count = 0;
+    for (size_t i = 0; i < QN__GUESTS; ++i)
+        count += door->guest[i].shake.file >= 0;
+    return count;
+}
+
 void qn__door_close(qn__door *door) {
     for (size_t i = 0; i < QN__GUESTS; ++i)
         if (door->guest[i].shake.file >= 0)

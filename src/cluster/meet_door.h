@@ -38,6 +38,8 @@ void qn__door_open(qn__door *door);
 size_t qn__door_polls(const qn__door *door, struct pollfd *list);
 /* Accepts and goes on with all guests as far as that goes without waiting. */
 void qn__door_serve(qn__door *door, double now);
+/* How many are on their way in. */
+int qn__door_guests(const qn__door *door);
 void qn__door_close(qn__door *door);
 
 /* Reads or writes all of it before `until` (of qn__now). 0 when the connection ended or failed, -1

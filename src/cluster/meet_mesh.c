@@ -35,7 +35,7 @@ static void join(weaving *w, uint32_t other, int file, int local) {
         close(w->link[other].file); /* the other side gave it up and dialled again */
     else
         w->missing--;
-    w->link[other] = (qn__link){file, local};
+    w->link[other] = (qn__link){file, local, (uint16_t)w->mesh->card[other].port};
 }
 
 /* ---------------------------------------------------------------------------- those after us */
@@ -239,7 +239,7 @@ qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) 
     weaving w = {.mesh = mesh, .link = link, .missing = mesh->ranks - 1};
     qn_status status = QN_MEMORY;
     for (uint32_t r = 0; r < mesh->ranks; ++r)
-        link[r] = (qn__link){-1, 0};
+        link[r] = (qn__link){.file = -1};
     w.dial = qn__alloc(mesh->rank, sizeof *w.dial, err);
     w.poll = w.dial ? qn__alloc(mesh->rank + QN__DOOR_POLLS, sizeof *w.poll, err) : NULL;
     w.door = w.poll ? qn__alloc(1, sizeof *w.door, err) : NULL;

@@ -245,6 +245,10 @@ int qn__meet_dial(const qn__address *address, uint16_t port) {
     return dial((struct sockaddr *)&to, size);
 }
 
+int qn__meet_dial_socket(const struct sockaddr_storage *to, socklen_t size) {
+    return dial((const struct sockaddr *)to, size);
+}
+
 int qn__meet_dial_unix(const char *name) {
     struct sockaddr_un to;
     const socklen_t size = unix_name(name, &to);

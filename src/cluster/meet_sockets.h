@@ -43,6 +43,7 @@ qn_status qn__meet_listen(const qn__address *address, uint16_t *port, int *file,
 int qn__meet_listen_unix(const char *name);
 /* Begins to connect, without waiting; -1 with errno. */
 int qn__meet_dial(const qn__address *address, uint16_t port);
+int qn__meet_dial_socket(const struct sockaddr_storage *to, socklen_t size);
 int qn__meet_dial_unix(const char *name);
 /* The next who came; -1 when nobody did. */
 int qn__meet_accept(int file);

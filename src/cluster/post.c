@@ -19,12 +19,13 @@
 
 enum { EVENTS_AT_ONCE = 64 };
 
-/* What epoll tells in the place of a rank. */
-static const uint32_t WAKE = UINT32_MAX;
-
 /* Between the first two looks at the others, twice as long between the next two, and so on: several
  * pings tell early how clocks differ, the quickest of them best. */
 static const double FIRST_PAUSE = 0.01;
+
+/* Pings in a rank_timeout, and the most seconds between two: an outage of the network counts from
+ * the last ping before it. */
+static const double PINGS = 40, PERIOD_MOST = 0.5;
 
 /* After the last byte has left: for the others to close their ends as well. */
 static const double LINGER = 0.25;
@@ -36,35 +37,49 @@ static void tick(qn__sockets_post *post, double now) {
         post->events.tick(post->events.user, now);
 }
 
+static void handle(qn__sockets_post *post, const struct epoll_event *event, double now) {
+    const uint64_t what = event->data.u64 >> 32 << 32;
+    qn__peer *peer = &post->peer[(uint32_t)event->data.u64];
+    if (what == QN__EPOLL_ATTEMPT) {
+        qn__reconnect_attempt(post, peer, now);
+    } else if (what == QN__EPOLL_LISTENER) {
+        qn__reconnect_accept(post, now);
+    } else {
+        if (event->events & EPOLLOUT)
+            qn__mail_push(post, peer);
+        if (event->events & ~(uint32_t)EPOLLOUT)
+            qn__mail_read(post, peer, now);
+    }
+}
+
 /* Waits for at most `seconds`. Returns 1 when somebody called qn__post_calls.wake. */
 static int serve(qn__sockets_post *post, double seconds) {
     struct epoll_event event[EVENTS_AT_ONCE];
-    const int most = (int)(seconds * 1e3) + 1;
+    const double soon = post->next_try - qn__now();
+    const double pause = soon < seconds ? (soon > 0 ? soon : 0) : seconds;
+    const int most = pause > 0 ? (int)(pause * 1e3) + 1 : 0;
     const int count = epoll_wait(post->poll_file, event, EVENTS_AT_ONCE, most);
     const double now = qn__now();
     int woken = 0;
     qn__watch_self(post, now);
     for (int i = 0; i < count; ++i) {
-        if (event[i].data.u32 == WAKE) {
+        if (event[i].data.u64 == QN__EPOLL_WAKE) {
             uint64_t number;
             atomic_store(&post->woken, 0);
             (void)!read(post->wake_file, &number, sizeof number);
             woken = 1;
             continue;
         }
-        qn__peer *peer = &post->peer[event[i].data.u32];
-        if (event[i].events & EPOLLOUT)
-            qn__mail_push(post, peer);
-        if (event[i].events & ~(uint32_t)EPOLLOUT)
-            qn__mail_read(post, peer, now);
+        handle(post, &event[i], now);
     }
+    qn__reconnect_tick(post, now);
     return woken;
 }
 
-/* 1 while something has not left for ranks that were not given up. */
+/* 1 while something has not arrived at ranks that were not given up. */
 static int unsent(qn__sockets_post *post) {
     for (uint32_t r = 0; r < post->ranks; ++r)
-        if (post->peer[r].file >= 0 && !post->peer[r].gone && !qn__mail_empty(&post->peer[r]))
+        if (r != post->rank && !post->peer[r].gone && !qn__mail_is_there(&post->peer[r]))
             return 1;
     return 0;
 }
@@ -146,7 +161,7 @@ static const qn__post_calls CALLS = {.parcel = qn__pool_parcel,
 
 /* ----------------------------------------------------------------------- opening and closing */
 
-static void set_options(int file, int local, double rank_timeout) {
+void qn__post_set_options(int file, int local, double rank_timeout) {
     const int flags = fcntl(file, F_GETFL);
     fcntl(file, F_SETFL, flags | O_NONBLOCK);
     fcntl(file, F_SETFD, FD_CLOEXEC);
@@ -163,8 +178,8 @@ static void set_options(int file, int local, double rank_timeout) {
     setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
 }
 
-static qn_status prepare(qn__sockets_post *post, const qn__link *link, qn_error *err) {
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = WAKE};
+static qn_status prepare(qn__sockets_post *post, const qn__post_setup *setup, qn_error *err) {
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = QN__EPOLL_WAKE};
     post->poll_file = epoll_create1(EPOLL_CLOEXEC);
     post->wake_file = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (post->poll_file < 0 || post->wake_file < 0 ||
@@ -177,15 +192,16 @@ static qn_status prepare(qn__sockets_post *post, const qn__link *link, qn_error 
         peer->stage = qn__alloc(QN__STAGE_BYTES, 1, err);
         if (!peer->stage)
             return QN_MEMORY;
-        set_options(peer->file, link[r].local, post->rank_timeout);
-        event = (struct epoll_event){.events = EPOLLIN | EPOLLRDHUP, .data.u32 = r};
+        qn__post_set_options(peer->file, peer->local, post->rank_timeout);
+        event = (struct epoll_event){.events = EPOLLIN | EPOLLRDHUP, .data.u64 = r};
         if (epoll_ctl(post->poll_file, EPOLL_CTL_ADD, peer->file, &event) != 0)
             return qn__fail_errno(err, "watch", "the connections to the other ranks");
     }
-    return QN_OK;
+    return qn__reconnect_open(post, setup, err);
 }
 
 static void destroy(qn__sockets_post *post) {
+    qn__reconnect_close(post);
     for (uint32_t r = 0; r < post->ranks; ++r) {
         qn__peer *peer = &post->peer[r];
         qn__mail_close(post, peer);
@@ -235,29 +251,38 @@ static qn__sockets_post *create(uint32_t ranks, qn_error *err) {
     return post;
 }
 
-qn_status qn__post_open(uint32_t ranks, uint32_t rank, const qn__link *link, double rank_timeout,
-                        qn__post **out, qn_error *err) {
+static void open_peer(qn__sockets_post *post, uint32_t r, const qn__post_setup *setup) {
+    qn__peer *peer = &post->peer[r];
+    peer->rank = r;
+    peer->file = setup->link[r].file;
+    peer->local = setup->link[r].local;
+    peer->gone = setup->link[r].file < 0;
+    peer->redial.shake.file = -1;
+    qn__frame_keys(setup->key, post->rank, r, &peer->key);
+    qn__frame_keys(setup->key, r, post->rank, &peer->their_key);
+    pthread_mutex_init(&peer->lock, NULL);
+}
+
+qn_status qn__post_open(const qn__post_setup *setup, qn__post **out, qn_error *err) {
     *out = NULL;
-    qn__sockets_post *post = create(ranks, err);
+    qn__sockets_post *post = create(setup->ranks, err);
     if (!post) {
-        for (uint32_t r = 0; r < ranks; ++r)
-            if (link[r].file >= 0)
-                close(link[r].file);
+        for (uint32_t r = 0; r < setup->ranks; ++r)
+            if (setup->link[r].file >= 0)
+                close(setup->link[r].file);
+        if (setup->listener >= 0)
+            close(setup->listener);
         return QN_MEMORY;
     }
-    post->rank = rank;
-    post->rank_timeout = rank_timeout;
-    post->period = rank_timeout / 20 < 1 ? rank_timeout / 20 : 1;
+    const double part = setup->rank_timeout / PINGS;
+    post->rank = setup->rank;
+    post->rank_timeout = setup->rank_timeout;
+    post->period = part < PERIOD_MOST ? part : PERIOD_MOST;
     post->slept = -1e9;
-    for (uint32_t r = 0; r < ranks; ++r) {
-        qn__peer *peer = &post->peer[r];
-        peer->rank = r;
-        peer->file = link[r].file;
-        peer->local = link[r].local;
-        peer->gone = link[r].file < 0;
-        pthread_mutex_init(&peer->lock, NULL);
-    }
-    const qn_status status = prepare(post, link, err);
+    post->ears = (qn__ears){.tcp = setup->listener, .local = -1};
+    for (uint32_t r = 0; r < setup->ranks; ++r)
+        open_peer(post, r, setup);
+    const qn_status status = prepare(post, setup, err);
     if (status != QN_OK) {
         destroy(post);
         return status;

@@ -3,7 +3,9 @@
  * Every two ranks hold one connection: a Unix socket on one machine, TCP between machines. A thread
  * of the post's own sends, receives, answers and watches, so that a rank that computes for minutes
  * is not taken for dead. Messages between two ranks arrive whole and in order, or the connection is
- * gone. */
+ * gone. Each is sealed with the run's key, so what was changed on its way is noticed. A TCP
+ * connection that breaks or falls silent is made again within rank_timeout, and what had not
+ * arrived is sent again. */
 #ifndef QN_CLUSTER_POST_H
 #define QN_CLUSTER_POST_H
 
@@ -15,10 +17,10 @@
 #define QN__BODY_MOST (UINT64_C(1) << 32)
 
 /* Bytes that a message takes on the wire beside its body. */
-enum { QN__FRAME_BYTES = 48 };
+enum { QN__FRAME_BYTES = 72 };
 
-/* Head of a message, as it travels, in little-endian order. What the numbers mean is the receiver's
- * affair. Types below 16 are the post's own. */
+/* Head of a message. What the numbers mean is the receiver's affair. Types below 16 are the post's
+ * own. post_frame.c says how it travels. */
 typedef struct qn__head {
     uint32_t type;
     uint32_t extra;
@@ -56,6 +58,9 @@ typedef struct qn__post_events {
     void (*expelled)(void *user, uint32_t by, const char *why);
     /* Now and then, at least ten times a rank_timeout and whenever qn__post_wake was called. */
     void (*tick)(void *user, double now);
+    /* May be NULL. The connection to that rank was made again: nothing came from it for so many
+     * seconds. `damaged`: it was given up because a frame was damaged. */
+    void (*restored)(void *user, uint32_t rank, double seconds, int damaged);
 } qn__post_events;
 
 typedef struct qn__post qn__post;

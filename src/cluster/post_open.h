@@ -6,16 +6,26 @@
 
 /* The connection to one rank. */
 typedef struct qn__link {
-    int file;  /* a stream socket; -1 for this rank itself */
-    int local; /* 1: a Unix socket, which can carry file descriptors */
+    int file;      /* a stream socket; -1 for this rank itself */
+    int local;     /* 1: a Unix socket, which can carry file descriptors */
+    uint16_t port; /* of TCP at which that rank listens, at the address of the connection's other
+                      end; 0: not known, so a connection that is lost cannot be made again */
 } qn__link;
 
-/* Takes the sockets, also when it fails (they are closed then). rank_timeout in seconds. */
-qn_status qn__post_open(uint32_t ranks, uint32_t rank, const qn__link *link, double rank_timeout,
-                        qn__post **out, qn_error *err);
+typedef struct qn__post_setup {
+    uint32_t ranks, rank;
+    const qn__link *link;     /* to each rank */
+    double rank_timeout;      /* seconds */
+    const unsigned char *key; /* 32 bytes, of this run; copied */
+    int listener;             /* of this rank, for TCP; -1: none */
+} qn__post_setup;
+
+/* Takes the sockets, also when it fails (they are closed then). */
+qn_status qn__post_open(const qn__post_setup *setup, qn__post **out, qn_error *err);
 /* Starts the thread: from now on it is received, watched, and told. */
 qn_status qn__post_listen(qn__post *post, const qn__post_events *events, qn_error *err);
-/* Says goodbye to all, waits for a bounded time until what was sent has left, frees. No event is
+/* Says goodbye to all, waits until what was sent has left and, over TCP, has arrived, at most
+ * rank_timeout; then frees. No event is
  * told any more once this has returned; those under way come to their end first. Accepts NULL. */
 void qn__post_close(qn__post *post);
 

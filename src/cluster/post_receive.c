@@ -1,7 +1,6 @@
 /* What arrives: small messages many at a time through a stage, the rest of a large body straight
- * into its parcel. */
+ * into its parcel. A frame that was damaged ends its connection, never the run. */
 #include "cluster/post_state.h"
-#include "cluster/wire.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,6 +10,9 @@
 
 /* Bytes read from one rank before the others have their turn. */
 enum { TURN = 1 << 20 };
+
+/* What came is acknowledged after so many messages or bytes, and by each ping. */
+enum { TELL_MESSAGES = 32, TELL_BYTES = 1 << 20 };
 
 /* Files that nobody can take are closed: a rank cannot make this one run out of descriptors. */
 static void keep_files(qn__peer *peer, struct msghdr *message) {
@@ -85,16 +87,21 @@ static void expelled(qn__sockets_post *post, qn__peer *peer, const qn__parcel *b
 }
 
 static void own_message(qn__sockets_post *post, qn__peer *peer, double now) {
-    switch (peer->head.type) {
+    const qn__head *head = &peer->frame.head;
+    switch (head->type) {
     case QN__MAIL_PING: {
         const qn__head pong = {.type = QN__MAIL_PONG,
-                               .number = {peer->head.number[0], qn__watch_nanoseconds(now)}};
+                               .number = {head->number[0], qn__watch_nanoseconds(now)}};
         if (qn__mail_empty(peer))
             qn__mail_queue(post, peer->rank, &pong, NULL, -1);
+        qn__mail_acknowledge(post, peer);
         break;
     }
     case QN__MAIL_PONG:
-        qn__watch_pong(peer, &peer->head);
+        qn__watch_pong(peer, head);
+        break;
+    case QN__MAIL_ACK:
+        qn__mail_arrived(post, peer, head->number[0]);
         break;
     case QN__MAIL_FILE:
         file_came(post, peer);
@@ -102,6 +109,7 @@ static void own_message(qn__sockets_post *post, qn__peer *peer, double now) {
     case QN__MAIL_BYE:
         peer->ended = 1;
         qn__watch_gone(post, peer, QN__GONE_LEFT);
+        qn__mail_acknowledge(post, peer); /* it waits for that */
         break;
     case QN__MAIL_EXPEL:
         expelled(post, peer, peer->body);
@@ -114,32 +122,49 @@ static void own_message(qn__sockets_post *post, qn__peer *peer, double now) {
     }
 }
 
-/* Hands on the message that is whole. */
-static void deliver(qn__sockets_post *post, qn__peer *peer, double now) {
+/* Counts a message that is sent again unless it is acknowledged. 0: one is missing before it. */
+static int count(qn__peer *peer) {
+    const uint64_t sequence = peer->frame.sequence;
+    if (sequence == 0)
+        return 1;
+    if (sequence != peer->received + 1)
+        return 0;
+    ++peer->received;
+    peer->untold += QN__FRAME_BYTES + peer->frame.head.bytes;
+    return 1;
+}
+
+/* Hands on the message that is whole. 0: it was damaged on its way, or is not the next one. */
+static int deliver(qn__sockets_post *post, qn__peer *peer, double now) {
     qn__parcel *body = peer->body;
-    if (peer->head.type < QN__MAIL_OWN) {
+    const qn__head *head = &peer->frame.head;
+    if (!qn__frame_body_is_good(&peer->their_key, &peer->frame, body) || !count(peer))
+        return 0;
+    if (head->type == QN__MAIL_RESUME) {
+        if (peer->local || !qn__mail_resume(post, peer, head->number[0]))
+            return 0;
+    } else if (head->type < QN__MAIL_OWN) {
         own_message(post, peer, now);
     } else if (!peer->gone && !atomic_load(&peer->expelled) && !atomic_load(&post->ending)) {
         if (!peer->local)
-            atomic_fetch_add_explicit(&post->bytes_in, QN__FRAME_BYTES + peer->head.bytes,
+            atomic_fetch_add_explicit(&post->bytes_in, QN__FRAME_BYTES + head->bytes,
                                       memory_order_relaxed);
         peer->body = NULL;
-        post->events.message(post->events.user, peer->rank, &peer->head, body);
+        post->events.message(post->events.user, peer->rank, head, body);
         body = NULL;
     }
     peer->body = NULL;
     qn__parcel_drop(body);
+    if (peer->received - peer->told >= TELL_MESSAGES || peer->untold >= TELL_BYTES)
+        qn__mail_acknowledge(post, peer);
+    return 1;
 }
 
-/* Begins the message whose head stands at `at`. 0: such a message cannot be. */
+/* Begins the message whose frame stands at `at`. 0: such a message cannot be. */
 static int begin_message(qn__sockets_post *post, qn__peer *peer, const unsigned char *at) {
-    qn__head *head = &peer->head;
-    head->type = qn__get_u32(at);
-    head->extra = qn__get_u32(at + 4);
-    for (size_t i = 0; i < 4; ++i)
-        head->number[i] = qn__get_u64(at + 8 + 8 * i);
-    head->bytes = qn__get_u64(at + 40);
-    if (head->bytes > (head->type < QN__MAIL_OWN ? 4096 : QN__BODY_MOST))
+    const qn__head *head = &peer->frame.head;
+    if (!qn__frame_read(&peer->their_key, at, &peer->frame) ||
+        head->bytes > (head->type < QN__MAIL_OWN ? 4096 : QN__BODY_MOST))
         return 0;
     peer->body_have = 0;
     peer->body = head->bytes ? qn__pool_parcel(&post->base, head->bytes) : NULL;
@@ -166,7 +191,10 @@ static int take_apart(qn__sockets_post *post, qn__peer *peer, double now) {
             if (peer->body_have < peer->body->bytes)
                 break;
         }
-        deliver(post, peer, now);
+        if (!deliver(post, peer, now))
+            return 0;
+        if (peer->file < 0)
+            return 1; /* it ended meanwhile */
     }
     memmove(peer->stage, peer->stage + at, peer->stage_have - at);
     peer->stage_have -= at;
@@ -197,6 +225,8 @@ void qn__mail_read(qn__sockets_post *post, qn__peer *peer, double now) {
         }
         turn += (size_t)got;
         peer->heard = now;
+        if (peer->discards)
+            continue;
         place(peer, (size_t)got);
         if (!take_apart(post, peer, now)) {
             qn__watch_ended(post, peer, EBADMSG, now);

@@ -8,6 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* So many pings without an answer, and a second connection is tried. */
+enum { SILENT_PERIODS = 4 };
+
 uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9); }
 
 /* From now on nothing is taken from that rank. */
@@ -33,6 +36,14 @@ void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how) {
         post->events.gone(post->events.user, peer->rank, how);
 }
 
+/* Nothing of a message that was not whole. */
+static void drop_begun(qn__peer *peer) {
+    qn__parcel_drop(peer->body);
+    peer->body = NULL;
+    peer->body_have = 0;
+    peer->stage_have = 0;
+}
+
 void qn__watch_ended(qn__sockets_post *post, qn__peer *peer, int error, double now) {
     pthread_mutex_lock(&peer->lock);
     /* A send that failed has taken the error away from the socket. */
@@ -43,9 +54,19 @@ void qn__watch_ended(qn__sockets_post *post, qn__peer *peer, int error, double n
     const double half = post->rank_timeout / 2;
     const int closed = what == 0 || what == ECONNRESET || what == EPIPE;
     const int sure = closed && now - peer->heard <= half && now - post->slept > half;
+    drop_begun(peer);
+    peer->damaged += what == EBADMSG;
+    if (qn__reconnect_possible(post, peer, what)) {
+        peer->redial.damaged |= what == EBADMSG;
+        qn__reconnect_lost(post, peer, closed, sure ? QN__GONE_DEAD : QN__GONE_SILENT, now);
+        return;
+    }
+    if (what == EBADMSG && !peer->gone) { /* its end must not look like this process's */
+        peer->discards = 1;
+        qn__watch_gone(post, peer, QN__GONE_SILENT);
+        return;
+    }
     qn__mail_close(post, peer);
-    qn__parcel_drop(peer->body);
-    peer->body = NULL;
     qn__watch_gone(post, peer, sure ? QN__GONE_DEAD : QN__GONE_SILENT);
 }
 
@@ -77,14 +98,16 @@ static void ping(qn__sockets_post *post, const qn__peer *peer) {
 static void show_out(qn__sockets_post *post, qn__peer *peer) {
     if (!peer->gone)
         give_up(post, peer);
-    if (qn__mail_empty(peer))
+    if (peer->file >= 0 && qn__mail_empty(peer))
         shutdown(peer->file, SHUT_WR);
 }
+
+double qn__watch_patience(const qn__sockets_post *post) { return SILENT_PERIODS * post->period; }
 
 void qn__watch_others(qn__sockets_post *post, double now) {
     for (uint32_t r = 0; r < post->ranks; ++r) {
         qn__peer *peer = &post->peer[r];
-        if (peer->file < 0)
+        if (r == post->rank)
             continue;
         if (atomic_load(&peer->expelled))
             show_out(post, peer);
@@ -92,8 +115,11 @@ void qn__watch_others(qn__sockets_post *post, double now) {
             continue;
         if (now - peer->heard > post->rank_timeout)
             qn__watch_gone(post, peer, QN__GONE_SILENT);
-        else if (qn__mail_empty(peer)) /* what waits in front of a ping is as good a sign of life */
+        else if (peer->file >= 0 && qn__mail_empty(peer)) /* what waits in front of a ping is as
+                                                            good a sign of life */
             ping(post, peer);
+        if (!peer->gone && !peer->local && now - peer->heard > qn__watch_patience(post))
+            qn__reconnect_wanted(post, now);
     }
 }
 

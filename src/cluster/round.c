@@ -437,6 +437,20 @@ void qn__rounds_expelled(qn__rounds *r, uint32_t by, const char *why) {
     pthread_mutex_unlock(&r->lock);
 }
 
+void qn__rounds_restored(qn__rounds *r, uint32_t rank, double seconds, int damaged) {
+    pthread_mutex_lock(&r->lock);
+    const size_t used = strlen(r->note), room = sizeof r->note - used;
+    if (damaged)
+        snprintf(r->note + used, room,
+                 "%sa message from or to %s was damaged on its way; it was sent again",
+                 used ? "; " : "", r->name[rank]);
+    else
+        snprintf(r->note + used, room, "%sthe connection to %s was made again after %.1f s",
+                 used ? "; " : "", r->name[rank], seconds);
+    qn__rounds_ring(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
 static void ask(qn__rounds *r) {
     for (uint32_t to = 0; to < r->ranks; ++to)
         if (to != r->rank && qn__ranks_has(&r->members, to) && !qn__ranks_has(&r->answered, to)) {

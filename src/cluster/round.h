@@ -158,6 +158,7 @@ void qn__rounds_share(qn__rounds *r, const uint32_t *machine, const uint32_t *lo
 void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body);
 void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how);
 void qn__rounds_expelled(qn__rounds *r, uint32_t by, const char *why);
+void qn__rounds_restored(qn__rounds *r, uint32_t rank, double seconds, int damaged);
 void qn__rounds_tick(qn__rounds *r, double now);
 
 /* 0: the view is changing, again later. 1: begun. -1: see `error`. */

@@ -336,7 +336,7 @@ static uint32_t locals(const game *g, uint32_t rank) {
 }
 
 static void open_player(game *g, uint32_t i) {
-    const qn__post_events events = {&g->player[i], on_message, on_gone, on_expelled, on_tick};
+    const qn__post_events events = {&g->player[i], on_message, on_gone, on_expelled, on_tick, NULL};
     player *p = &g->player[i];
     const uint32_t n = locals(g, i);
     p->game = g;

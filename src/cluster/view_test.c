@@ -201,7 +201,7 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
     for (uint32_t r = 0; r < ranks; ++r) {
         user *u = &w->user[r];
         const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_outcast};
-        const qn__post_events events = {u, on_message, on_gone, on_expelled, on_tick};
+        const qn__post_events events = {u, on_message, on_gone, on_expelled, on_tick, NULL};
         *u = (user){.w = w, .rank = r};
         u->view = qn__view_create(&w->net.rank[r].post, ranks, r, PATIENCE, &calls);
         assert_non_null(u->view);
