@@ -1,6 +1,7 @@
 #include "outfile.h"
 #include "message.h"
 #include <errno.h>
+#include <quern/model.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,10 @@ static int try_folder(const char *path, const char *flag) {
         unlink(probe);
     }
     free(probe);
-    if (file >= 0)
+    if (file >= 0) {
+        qn_model_clear_leftovers(path);
         return -1;
+    }
     return refuse(path, flag, strerror(saved),
                   saved == ENOENT ? "make the folder first, or name another with"
                                   : "name a file in a folder that can be written, with");

@@ -6,8 +6,8 @@
 
 /* Finds out whether `path` can be written: its folder takes a new file, and what stands there now
  * is a plain writable file, or nothing, and none of the `inputs` (entries may be NULL). Nothing at
- * `path` is touched. `flag` is the option that named it, "-o". Returns -1, or an exit code after a
- * message. */
+ * `path` is touched, but temporary files that dead processes left beside it are removed. `flag` is
+ * the option that named it, "-o". Returns -1, or an exit code after a message. */
 int outfile_check(const char *path, const char *flag, const char *const *inputs, size_t count);
 
 /* The same for two outputs, which must not be one file. */

@@ -1,12 +1,12 @@
 /* The second half of file.h: writing a file so that nothing is ever half there. */
 #include "base/file.h"
+#include "base/leftovers.h"
 #include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,9 @@ struct qn__writer {
     int is_private; /* for its owner alone */
     int file;       /* what is written to, -1 when closed */
     int folder;     /* the folder of `target`, -1 when bytes go straight to `path` */
-    char name[64];  /* of the temporary file in the folder; empty when there is none */
-    qn_error error; /* the first failure; nothing more is written after it */
+    int lock;       /* keeps the lock on the temporary file, -1: there is none */
+    char name[QN__TEMPORARY_NAME]; /* of that file in the folder; empty when there is none */
+    qn_error error;                /* the first failure; nothing more is written after it */
     int (*may)(void *user);
     void *user;
     size_t used; /* bytes in the buffer */
@@ -96,21 +97,32 @@ static const char *base_name(const qn__writer *writer) {
 }
 
 /* Creates the temporary file under a name that nobody has: O_EXCL is the judge, also between the
- * hosts of a network file system; time and process only make collisions rare. */
+ * hosts of a network file system; time and process only make collisions rare. 1: it is open and
+ * locked. 0: another name may be tried. */
+static int open_temporary(qn__writer *writer) {
+    qn__temporary_name(writer->name);
+    writer->file =
+        openat(writer->folder, writer->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+               writer->is_private ? 0600 : 0666);
+    if (writer->file < 0)
+        return 0;
+    writer->lock = qn__temporary_claim(writer->folder, writer->name, writer->file);
+    if (writer->lock >= 0)
+        return 1;
+    const int why = errno;
+    unlinkat(writer->folder, writer->name, 0);
+    close(writer->file);
+    writer->file = -1;
+    errno = why;
+    return 0;
+}
+
 static qn_status open_beside(qn__writer *writer, const struct stat *old, qn_error *err) {
-    static atomic_uint counter;
-    for (int i = 0; i < TRIES; i++) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        snprintf(writer->name, sizeof writer->name, ".quern-%ld-%u-%lx.tmp", (long)getpid(),
-                 atomic_fetch_add(&counter, 1), (unsigned long)now.tv_nsec);
-        writer->file = openat(writer->folder, writer->name,
-                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                              writer->is_private ? 0600 : 0666);
-        if (writer->file >= 0 || errno != EEXIST)
+    int made = 0;
+    for (int i = 0; i < TRIES && !made; i++)
+        if (!(made = open_temporary(writer)) && errno != EEXIST)
             break;
-    }
-    if (writer->file < 0) {
+    if (!made) {
         writer->name[0] = 0;
         return qn__fail_errno(err, "create a file beside", writer->path);
     }
@@ -159,7 +171,7 @@ static qn_status create(const char *path, int is_private, qn__writer **out, qn_e
     if (!writer)
         return QN_MEMORY;
     writer->is_private = is_private;
-    writer->file = writer->folder = -1;
+    writer->file = writer->folder = writer->lock = -1;
     writer->path = qn__copy_text(path, err);
     const qn_status status = writer->path ? open_target(writer, err) : QN_MEMORY;
     if (status != QN_OK) {
@@ -299,6 +311,8 @@ void qn__writer_drop(qn__writer *writer) {
         close(writer->file);
     if (writer->name[0])
         unlinkat(writer->folder, writer->name, 0);
+    if (writer->lock >= 0) /* not before: who can lock the file removes it */
+        close(writer->lock);
     if (writer->folder >= 0)
         close(writer->folder);
     free(writer->target);

@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "cluster/cluster.h"
@@ -7,6 +8,7 @@
 #include "num/sums.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT "quern-model-1"
@@ -314,14 +316,31 @@ qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err) 
     return qn_model_save_among(model, path, NULL, err);
 }
 
-qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
-                              qn_error *err) {
+qn_status qn__model_save_asking(const qn_model *model, const char *path, int (*may)(void *user),
+                                void *user, qn_error *err) {
     qn__tensor_note note[2];
     qn__tensor_list list = list_of(model, note);
-    list.may = qn__cluster_may_write;
-    list.user = cluster;
-    const qn_status status = qn__tensors_write(path, &list, NULL, err);
+    list.may = may;
+    list.user = user;
+    return qn__tensors_write(path, &list, NULL, err);
+}
+
+qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
+                              qn_error *err) {
+    const qn_status status =
+        qn__model_save_asking(model, path, qn__cluster_may_write, cluster, err);
     return status == QN_BUSY && cluster ? qn__cluster_refuse(cluster, err) : status;
+}
+
+/* A writer follows symbolic links, so its temporary file lies beside what they point at. */
+void qn_model_clear_leftovers(const char *path) {
+    char *target = realpath(path, NULL), *copy = target ? target : strdup(path);
+    char *slash = copy ? strrchr(copy, '/') : NULL;
+    if (slash)
+        slash[slash == copy] = '\0';
+    if (copy)
+        qn__leftovers_remove(slash ? copy : ".");
+    free(copy);
 }
 
 void qn_model_free(qn_model *model) {

@@ -28,4 +28,9 @@ void qn__model_program(const qn_model *model, qn__program *program);
 /* 1 / deviation as docs/exactness.md 5.2 says: 0 for a constant feature. */
 float qn__scale_inverse(float deviation);
 
+/* qn_model_save that asks before the file takes its place, as qn__writer_ask does: QN_BUSY when the
+ * answer is 0. */
+qn_status qn__model_save_asking(const qn_model *model, const char *path, int (*may)(void *user),
+                                void *user, qn_error *err);
+
 #endif

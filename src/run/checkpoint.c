@@ -1,6 +1,7 @@
 #include "run/checkpoint.h"
 
 #include "base/error.h"
+#include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/checkpoint_file.h"
@@ -8,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,26 +104,6 @@ static qn_status list_steps(const char *dir, step_list *list, qn_error *err) {
     return status;
 }
 
-/* Removes the temporary files of writers that are dead: their names begin with the writer's
- * process. The lock keeps other trainings out of the folder, but another program may be writing
- * something else here. */
-static void remove_leftovers(const char *dir) {
-    DIR *folder = opendir(dir);
-    if (folder == NULL)
-        return;
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        const char *name = entry->d_name;
-        long process = 0;
-        int length = 0;
-        if (sscanf(name, ".quern-%ld-%*u-%*x.tmp%n", &process, &length) != 1 || length == 0 ||
-            name[length] != '\0' || process <= 0)
-            continue;
-        if (process != (long)getpid() && kill((pid_t)process, 0) != 0 && errno == ESRCH)
-            unlinkat(dirfd(folder), name, 0);
-    }
-    closedir(folder);
-}
-
 /* Removes what the whole checkpoint of `step` makes superfluous: those older than the KEPT newest,
  * and, the first time, those of later steps, which are damaged or of a run that went further before
  * it was begun anew, and would be taken for the last. Later on such a file can only come from a
@@ -197,7 +177,7 @@ qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error 
         qn__checkpoints_close(c);
         return status;
     }
-    remove_leftovers(dir);
+    qn__leftovers_remove(dir);
     *out = c;
     return QN_OK;
 }
