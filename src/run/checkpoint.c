@@ -18,6 +18,8 @@
 
 /* Checkpoints that stay beside the newest, counting it. */
 enum { KEPT = 2 };
+/* O_NONBLOCK: no open waits, whatever has been put in the place of the file. */
+enum { LOCK_FLAGS = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
 
 struct qn__checkpoints {
     char *dir;
@@ -86,18 +88,26 @@ static qn_status add_step(step_list *list, uint64_t step, qn_error *err) {
     return QN_OK;
 }
 
+/* readdir tells its end and an error apart by errno alone. */
+static qn_status list_open(DIR *folder, const char *dir, step_list *list, qn_error *err) {
+    for (;;) {
+        uint64_t step;
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (entry == NULL)
+            return errno == 0 ? QN_OK : qn__fail_errno(err, "read the folder", dir);
+        if (step_of_name(entry->d_name, &step) && add_step(list, step, err) != QN_OK)
+            return QN_MEMORY;
+    }
+}
+
 /* Lists the checkpoints in the folder; the caller releases list->step whatever is returned. */
 static qn_status list_steps(const char *dir, step_list *list, qn_error *err) {
     *list = (step_list){0};
     DIR *folder = opendir(dir);
     if (folder == NULL)
         return qn__fail_errno(err, "read the folder", dir);
-    qn_status status = QN_OK;
-    for (const struct dirent *entry; status == QN_OK && (entry = readdir(folder)) != NULL;) {
-        uint64_t step;
-        if (step_of_name(entry->d_name, &step))
-            status = add_step(list, step, err);
-    }
+    const qn_status status = list_open(folder, dir, list, err);
     closedir(folder);
     if (list->count > 0)
         qsort(list->step, list->count, sizeof *list->step, newest_first);
@@ -145,11 +155,12 @@ static qn_status take_lock(qn__checkpoints *c, qn_error *err) {
     char *path = path_in(c->dir, "lock", err);
     if (path == NULL)
         return QN_MEMORY;
-    qn_status status = QN_OK;
-    c->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (c->lock < 0)
+    qn_status status = qn__checkpoint_place(path, err);
+    if (status == QN_OK)
+        c->lock = open(path, LOCK_FLAGS, 0666);
+    if (status == QN_OK && c->lock < 0)
         status = qn__fail_errno(err, "open", path);
-    else if (flock(c->lock, LOCK_EX | LOCK_NB) != 0)
+    else if (status == QN_OK && flock(c->lock, LOCK_EX | LOCK_NB) != 0)
         status =
             errno == EWOULDBLOCK ? busy(c->lock, c->dir, err) : qn__fail_errno(err, "lock", path);
     qn__free(path);
@@ -197,6 +208,16 @@ qn_status qn__checkpoints_count(qn__checkpoints *checkpoints, uint64_t *count, q
     step_list list;
     const qn_status status = list_steps(checkpoints->dir, &list, err);
     *count = status == QN_OK ? list.count : 0;
+    qn__free(list.step);
+    return status;
+}
+
+qn_status qn__checkpoints_newest(const char *dir, uint64_t *step, int *found, qn_error *err) {
+    step_list list;
+    const qn_status status = list_steps(dir, &list, err);
+    *found = status == QN_OK && list.count > 0;
+    if (*found)
+        *step = list.step[0];
     qn__free(list.step);
     return status;
 }

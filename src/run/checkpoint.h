@@ -31,8 +31,8 @@ typedef struct qn__snapshot {
 } qn__snapshot;
 
 /* Opens the folder, makes it when it is missing (not its parents), takes it for this process and
- * removes what an earlier process left half written. Fails with QN_BUSY naming the process that
- * holds it, or QN_IO. */
+ * removes what dead processes left half written (base/leftovers.h). Fails with QN_BUSY naming the
+ * process that holds it, or QN_IO; so it does where the lock file's place holds no regular file. */
 qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error *err);
 
 /* Writes a checkpoint. After a failure (QN_IO, QN_MEMORY) the earlier ones are as they were. After
@@ -52,6 +52,10 @@ qn_status qn__checkpoints_last(qn__checkpoints *checkpoints, qn__snapshot *into,
 /* How many checkpoint files there are, whole or not: so that a run which was not asked to resume
  * can say that it would write over another's. */
 qn_status qn__checkpoints_count(qn__checkpoints *checkpoints, uint64_t *count, qn_error *err);
+
+/* The last step of which the folder has a checkpoint file, whole or not; *found is 0 when there is
+ * none. The folder need not be open. QN_IO, QN_MEMORY. */
+qn_status qn__checkpoints_newest(const char *dir, uint64_t *step, int *found, qn_error *err);
 
 /* Gives the folder back. Accepts NULL. */
 void qn__checkpoints_close(qn__checkpoints *checkpoints);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FORMAT "quern-checkpoint-1"
 #define REMEDY "the file is damaged: remove it, or start anew in another folder (--checkpoint)"
@@ -59,7 +60,21 @@ static void digest_state(const char *recipe, const state_text *text, const void 
     qn__hex(digest, hex);
 }
 
+qn_status qn__checkpoint_place(const char *path, qn_error *err) {
+    struct stat there;
+    if (stat(path, &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode))
+        return QN_OK; /* of a folder, open says what it is */
+    qn__fail(err, QN_IO, "cannot use %s: it is a %s, not a file", path,
+             S_ISFIFO(there.st_mode)   ? "FIFO"
+             : S_ISSOCK(there.st_mode) ? "socket"
+                                       : "device");
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_IO, "remove it, or use another folder (--checkpoint)");
+}
+
 qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error *err) {
+    if (qn__checkpoint_place(path, err) != QN_OK)
+        return QN_IO;
     const void *const array[3] = {s->parameter, s->slot[0], s->slot[1]};
     state_text text = {0};
     write_numbers(s, &text);
@@ -195,7 +210,9 @@ static qn_status read_state(const qn__tensors *file, const char *path, uint64_t 
 
 qn_status qn__checkpoint_read(const char *path, uint64_t step, qn__snapshot *into, qn_error *err) {
     qn__tensors *file;
-    qn_status status = qn__tensors_read(path, &file, err);
+    qn_status status = qn__checkpoint_place(path, err);
+    if (status == QN_OK)
+        status = qn__tensors_read(path, &file, err);
     if (status != QN_OK)
         return status;
     status = read_state(file, path, step, into, err);

@@ -5,6 +5,10 @@
 
 #include "run/checkpoint.h"
 
+/* QN_IO when `path` names a FIFO, a device or a socket, which may block whoever opens it or do
+ * something else than keep bytes. QN_OK for all else, also for nothing. */
+qn_status qn__checkpoint_place(const char *path, qn_error *err);
+
 qn_status qn__checkpoint_write(const char *path, const qn__snapshot *snapshot, qn_error *err);
 
 /* Reads the checkpoint of step `step`; `into` as in qn__checkpoints_last. Nothing is written to

@@ -12,6 +12,8 @@
 #include "run/checkpoint.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -404,6 +406,104 @@ static void test_leftovers(void **state) {
     qn__checkpoints_close(c);
 }
 
+/* --------------------------------------------------------------------------- what is not a file */
+
+static void check_refused(const qn_error *err, const char *name, const char *kind) {
+    assert_non_null(strstr(err->what, name));
+    assert_non_null(strstr(err->what, kind));
+    assert_string_equal(err->where, in_folder(name));
+    assert_non_null(strstr(err->remedy, "remove it"));
+}
+
+/* A FIFO would keep whoever opens it waiting; the alarm ends a test that waits. */
+static void test_a_fifo_is_no_checkpoint(void **state) {
+    (void)state;
+    static const char name[] = "checkpoint-000000000070.safetensors";
+    arrays a;
+    qn__snapshot got = blank(&a);
+    qn_error err = {0};
+    int found;
+    qn__checkpoints *c = open_folder();
+    write_step(c, 60);
+    assert_int_equal(mkfifo(in_folder(name), 0600), 0);
+    alarm(10);
+    assert_int_equal(qn__checkpoints_last(c, &got, &found, NULL, NULL, &err), QN_IO);
+    check_refused(&err, name, "FIFO");
+    err = (qn_error){0};
+    const qn__snapshot s = state_of(70, &a);
+    assert_int_equal(qn__checkpoints_write(c, &s, &err), QN_IO);
+    check_refused(&err, name, "FIFO");
+    alarm(0);
+    unlink(in_folder(name));
+    assert_int_equal(symlink("/dev/zero", in_folder(name)), 0);
+    assert_int_equal(qn__checkpoints_last(c, &got, &found, NULL, NULL, &err), QN_IO);
+    check_refused(&err, name, "device");
+    unlink(in_folder(name));
+    check_last(c, 60);
+    qn__checkpoints_close(c);
+}
+
+static void test_a_fifo_is_no_lock(void **state) {
+    (void)state;
+    qn__checkpoints *c;
+    qn_error err = {0};
+    assert_int_equal(mkfifo(in_folder("lock"), 0600), 0);
+    alarm(10);
+    assert_int_equal(qn__checkpoints_open(folder, &c, &err), QN_IO);
+    check_refused(&err, "lock", "FIFO");
+    alarm(0);
+    assert_null(c);
+}
+
+/* Stands in for libc's: fails as a file system with a broken disk does. */
+static int broken;
+struct dirent *readdir(DIR *stream) {
+    static struct dirent *(*real)(DIR *);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "readdir");
+    if (!broken)
+        return real(stream);
+    errno = EIO;
+    return NULL;
+}
+
+static void test_a_folder_that_cannot_be_read_is_not_empty(void **state) {
+    (void)state;
+    arrays a;
+    qn__snapshot got = blank(&a);
+    qn_error err = {0};
+    uint64_t count;
+    int found;
+    qn__checkpoints *c = open_folder();
+    write_step(c, 60);
+    broken = 1;
+    const qn_status counted = qn__checkpoints_count(c, &count, &err);
+    const qn_status last = qn__checkpoints_last(c, &got, &found, NULL, NULL, &err);
+    broken = 0;
+    assert_int_equal(counted, QN_IO);
+    assert_int_equal(last, QN_IO);
+    assert_non_null(strstr(err.what, "cannot read the folder"));
+    assert_non_null(strstr(err.what, "Input/output error"));
+    qn__checkpoints_close(c);
+}
+
+static void test_the_newest(void **state) {
+    (void)state;
+    uint64_t step = 7;
+    int found;
+    qn_error err = {0};
+    qn__checkpoints *c = open_folder();
+    assert_int_equal(qn__checkpoints_newest(folder, &step, &found, &err), QN_OK);
+    assert_false(found);
+    assert_int_equal(step, 7);
+    write_step(c, 9);
+    write_step(c, 10);
+    assert_int_equal(qn__checkpoints_newest(folder, &step, &found, &err), QN_OK);
+    assert_true(found && step == 10);
+    qn__checkpoints_close(c);
+    assert_int_equal(qn__checkpoints_newest(in_folder("none"), &step, &found, &err), QN_IO);
+}
+
 /* Whatever the file size at which the disk is "full", the checkpoints that were there stay, whole,
  * and no half-written file remains. */
 static void test_full_disk(void **state) {
@@ -523,6 +623,10 @@ int main(void) {
         TEST(test_mismatch),
         TEST(test_lock_within_a_process),
         TEST(test_lock_of_another_process),
+        TEST(test_a_fifo_is_no_checkpoint),
+        TEST(test_a_fifo_is_no_lock),
+        TEST(test_a_folder_that_cannot_be_read_is_not_empty),
+        TEST(test_the_newest),
         TEST(test_leftovers),
         TEST(test_full_disk),
         TEST(test_asked),
