@@ -1,11 +1,23 @@
 #include "jsonline.h"
 #include "message.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int first; /* nothing stands yet in the innermost bracket */
+
+/* An event is one line and is written in one piece, so that a process that dies leaves the whole
+ * line or none of it. Where memory is short it goes to the standard output bit by bit. */
+static struct {
+    FILE *to;
+    char *text;
+    size_t size;
+} line;
+
+static void put_letter(char c) { fputc(c, line.to); }
 
 /* The length of the UTF-8 sequence at `p`, 0 when the bytes there are none (RFC 3629). */
 static int sequence(const unsigned char *p) {
@@ -24,34 +36,37 @@ static int sequence(const unsigned char *p) {
 
 /* File names need not be UTF-8, but JSON must be: what is not becomes U+FFFD. */
 static void put_string(const char *text) {
-    putchar('"');
+    put_letter('"');
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
         int n = *p >= 0x80 ? sequence(p) : 1;
         if (*p == '"' || *p == '\\')
-            printf("\\%c", *p);
+            fprintf(line.to, "\\%c", *p);
         else if (*p < 0x20)
-            printf("\\u%04x", *p);
+            fprintf(line.to, "\\u%04x", *p);
         else if (n == 0)
-            fputs("\\ufffd", stdout);
+            fputs("\\ufffd", line.to);
         else
-            fwrite(p, 1, (size_t)n, stdout);
+            fwrite(p, 1, (size_t)n, line.to);
         p += n > 1 ? n - 1 : 0;
     }
-    putchar('"');
+    put_letter('"');
 }
 
 static void put_key(const char *key) {
     if (!first)
-        putchar(',');
+        put_letter(',');
     first = 0;
     if (key) {
         put_string(key);
-        putchar(':');
+        put_letter(':');
     }
 }
 
 void json_begin(const char *event) {
-    putchar('{');
+    line.to = open_memstream(&line.text, &line.size);
+    if (!line.to)
+        line.to = stdout;
+    put_letter('{');
     first = 1;
     json_text("event", event);
 }
@@ -61,12 +76,12 @@ void json_text(const char *key, const char *value) {
     if (value)
         put_string(value);
     else
-        fputs("null", stdout);
+        fputs("null", line.to);
 }
 
 void json_count(const char *key, uint64_t value) {
     put_key(key);
-    printf("%" PRIu64, value);
+    fprintf(line.to, "%" PRIu64, value);
 }
 
 /* The shorter of two texts that reads back as the same double. */
@@ -76,26 +91,48 @@ void json_number(const char *key, double value) {
     snprintf(text, sizeof text, "%.15g", value);
     if (strtod(text, NULL) != value)
         snprintf(text, sizeof text, "%.17g", value);
-    fputs(isfinite(value) ? text : "null", stdout);
+    fputs(isfinite(value) ? text : "null", line.to);
 }
 
 void json_flag(const char *key, int value) {
     put_key(key);
-    fputs(value ? "true" : "false", stdout);
+    fputs(value ? "true" : "false", line.to);
 }
 
 void json_open(const char *key, char bracket) {
     put_key(key);
-    putchar(bracket);
+    put_letter(bracket);
     first = 1;
 }
 
 void json_close(char bracket) {
-    putchar(bracket);
+    put_letter(bracket);
     first = 0;
 }
 
-void json_end(void) {
-    puts("}");
+/* What was printed before goes first. */
+static void send(const char *text, size_t size) {
     message_flush();
+    while (size > 0) {
+        const ssize_t put = write(STDOUT_FILENO, text, size);
+        if (put < 0 && errno != EINTR) {
+            message_lost(errno);
+            return;
+        }
+        text += put > 0 ? put : 0;
+        size -= put > 0 ? (size_t)put : 0;
+    }
+}
+
+void json_end(void) {
+    fputs("}\n", line.to);
+    if (line.to == stdout) {
+        message_flush();
+        return;
+    }
+    if (fclose(line.to) != 0)
+        message_lost(ENOMEM);
+    else
+        send(line.text, line.size);
+    free(line.text);
 }

@@ -50,7 +50,7 @@ static void score_fields(const char *set, const qn_score *score) {
 
 static void on_epoch(void *user, const qn_epoch_event *e) {
     session *s = user;
-    if (!ranks_speak())
+    if (!e->tells)
         return;
     if (!s->json) {
         progress_epoch(&s->bar, e);

@@ -46,6 +46,10 @@ typedef struct qn_epoch_event {
     double rate;          /* learning rate of the last step */
     qn_score train;       /* running: each batch before its update */
     qn_score valid, test; /* items 0 where there is no such set */
+    /* 1 on the rank that tells people of this epoch, 0 on all others; every rank is called once. A
+     * rank that dies after it was called and before the others know of it is followed by the next
+     * one, which is called with 1 too: an epoch may be told twice then, and is never left out. */
+    int tells;
 } qn_epoch_event;
 
 /* With compute.cluster the ranks of a run train one model together. Every rank calls qn_train_open,

@@ -148,9 +148,7 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     t->epoch_training = 0;
     t->epoch_items = 0;
     record_epoch(t, &event);
-    if (t->options.on_epoch)
-        t->options.on_epoch(t->options.user, &event);
-    return QN_OK;
+    return qn__train_tell_epoch(t, &event, err);
 }
 
 static qn_status one_step(qn_train *t, qn_error *err) {

@@ -96,6 +96,9 @@ qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error 
 double qn__train_waiting(const qn_train *train);
 qn_status qn__train_say(qn_train *train, qn_error *err);
 
+/* trainer_tell.c, for all ranks together: calls on_epoch, on one rank to tell of the epoch. */
+qn_status qn__train_tell_epoch(qn_train *train, const qn_epoch_event *event, qn_error *err);
+
 /* trainer_trace.c: writes the trace of all ranks, when `together`, or of this one. */
 void qn__train_write_trace(qn_train *train, int together);
 

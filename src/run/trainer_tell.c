@@ -1,0 +1,43 @@
+/* Which rank tells of an epoch. Every epoch is told by one rank, which says so to all others before
+ * any of them goes on. A rank that takes over knows then what was told. */
+#include "base/memory.h"
+#include "run/trainer_state.h"
+
+static void call(const qn_train *t, const qn_epoch_event *event, int tells) {
+    qn_epoch_event own = *event;
+    own.tells = tells;
+    if (t->options.on_epoch)
+        t->options.on_epoch(t->options.user, &own);
+}
+
+/* Asks the others first, so that a rank which was held up does not tell what another one has told
+ * meanwhile. Between the callback and the round that confirms it lies nothing that waits: a rank
+ * that dies there leaves an epoch that the next one tells again. */
+static int tell_if_speaking(const qn_train *t, const qn_epoch_event *event) {
+    if (!qn__cluster_may_write(t->cluster))
+        return 0;
+    call(t, event, 1);
+    return 1;
+}
+
+qn_status qn__train_tell_epoch(qn_train *t, const qn_epoch_event *event, qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(t->cluster);
+    uint64_t own = 0, *told = NULL;
+    qn_status status = QN_OK;
+    if (!t->cluster) {
+        call(t, event, 1);
+        return QN_OK;
+    }
+    if (!(told = qn__alloc(ranks, sizeof *told, err)))
+        return QN_MEMORY;
+    for (int done = 0; !done && status == QN_OK;) {
+        own |= (uint64_t)tell_if_speaking(t, event);
+        status = qn__cluster_gather(t->cluster, &own, sizeof own, told, err);
+        for (uint32_t r = 0; r < ranks && status == QN_OK; ++r)
+            done |= told[r] != 0;
+    }
+    qn__free(told);
+    if (status == QN_OK && !own)
+        call(t, event, 0);
+    return status;
+}
