@@ -121,13 +121,11 @@ typedef struct ending {
     int argc;
     char **argv;
     qn_error stopped; /* why the training ended early, and where */
-    qn_model *model;
-    int saved; /* NOT_YET, -1: the model is in its file, else the exit code of the failure */
+    qn_saved saved;
     qn_status reported;
     qn_error unreported; /* why there is no report */
     qn_train_report report;
 } ending;
-enum { NOT_YET = -2 };
 
 /* The command line that goes on from a checkpoint: the caller's to free. Ranks that were started by
  * hand each go on with their own. */
@@ -178,12 +176,14 @@ static int tell_how_to_go_on(void *user) {
 }
 
 /* The last lines: what was written. `report` is NULL where it could not be had. */
-static void tell_model(const train_flags *f, const qn_model *model, const qn_train_report *report) {
+static void tell_model(const train_flags *f, const qn_saved *saved, const qn_train_report *report,
+                       int code) {
     char number[32];
     if (f->json && report) {
         json_begin("end");
-        json_text("file", f->out);
-        json_text("digest", qn_model_digest(model));
+        json_text("file", saved->path);
+        json_text("digest", saved->digest);
+        json_count("exit", (uint64_t)code);
         report_fields(report);
         json_end();
     }
@@ -191,46 +191,103 @@ static void tell_model(const train_flags *f, const qn_model *model, const qn_tra
         return;
     if (!f->quiet)
         printf("\n%s parameters; the model file's SHA-256:\n",
-               format_count(qn_model_parameters(model), number));
-    printf("%s  %s\n", qn_model_digest(model), f->out);
+               format_count(saved->parameters, number));
+    printf("%s  %s\n", saved->digest, saved->path);
 }
 
-/* Writes the model file; e->saved says how that went. */
-static void save(ending *e) {
-    qn_error err;
-    if ((!e->model && qn_train_model(e->s->train, &e->model, &err) != QN_OK) ||
-        qn_model_save_among(e->model, e->f->out, ranks_cluster(), &err) != QN_OK)
-        e->saved = ranks_unwritten(&err);
-    else
-        e->saved = -1;
+/* The first failure, behind the name of its rank where that is not `speaker`. */
+static void describe_refusal(const qn_saved *saved, uint32_t speaker, char *text, size_t size) {
+    const int other = ranks_cluster() && saved->why_rank != speaker;
+    snprintf(text, size, "%.100s%s%.400s",
+             other ? qn_cluster_name(ranks_cluster(), saved->why_rank) : "", other ? ": " : "",
+             saved->why.what);
 }
 
-/* The end of a run that went well: the model, if it is not there yet, and the report. */
-static int save_and_tell(void *user) {
-    ending *e = user;
-    if (e->saved == NOT_YET)
-        save(e);
-    if (e->saved >= 0)
-        return e->saved;
+/* The model is safe, but not where it should be. */
+static int tell_place(const train_flags *f, const qn_saved *saved) {
+    char why[768], what[5120], remedy[10240], *move[] = {"mv", (char *)saved->path, NULL};
+    const char *to[] = {f->out};
+    const uint32_t speaker = qn_cluster_rank(ranks_cluster());
+    const int other = saved->rank != speaker;
+    char *line = format_shell(2, move, to, 1);
+    describe_refusal(saved, speaker, why, sizeof why);
+    snprintf(what, sizeof what, "%s; the model for %.2000s is in %.2000s%s%s", why, f->out,
+             saved->path, other ? ", written by " : "",
+             other ? qn_cluster_name(ranks_cluster(), saved->rank) : "");
+    snprintf(remedy, sizeof remedy, "%s%smove it: %s", saved->why.remedy,
+             *saved->why.remedy ? "; then " : "", line ? line : "mv");
+    free(line);
+    return message_fail(QN_IO, what, saved->path, remedy);
+}
+
+/* A rank could not write the model, and one on another host has put it there. */
+static void note_other_rank(const train_flags *f, const qn_saved *saved) {
+    char why[768], text[1024];
+    describe_refusal(saved, UINT32_MAX, why, sizeof why);
+    snprintf(text, sizeof text, "%s; %s has written the model there", why,
+             qn_cluster_name(ranks_cluster(), saved->rank));
+    if (f->json) {
+        json_begin("note");
+        json_text("text", text);
+        json_end();
+    }
+    message_note("note: %s", text);
+}
+
+/* The end of a run whose model is written. */
+static int tell_all(void *user) {
+    const ending *e = user;
     int code = EXIT_DONE;
     if (e->reported == QN_OK)
         session_print(e->s, &e->report);
     else
         code = message_error(&e->unreported);
-    tell_model(e->f, e->model, e->reported == QN_OK ? &e->report : NULL);
+    if (e->saved.place > 0)
+        code = tell_place(e->f, &e->saved);
+    else if (e->saved.why.status != QN_OK)
+        note_other_rank(e->f, &e->saved);
+    tell_model(e->f, &e->saved, e->reported == QN_OK ? &e->report : NULL, code);
     return code;
 }
 
-/* The model comes first: whatever else fails, hours of training are safe then. Among ranks one
- * writes it while the others go on to the report, in which all take part. */
+/* The places for a model that cannot be written where it should be: the folder of checkpoints, the
+ * folder around that, and the one for temporary files. Returns how many there are. */
+enum { PLACES = 4, PLACE_ROOM = 4096 };
+static uint32_t list_places(const train_flags *f, char text[PLACES][PLACE_ROOM],
+                            const char *place[PLACES]) {
+    const char *slash = strrchr(f->out, '/'), *name = slash ? slash + 1 : f->out;
+    const char *base = getenv("TMPDIR");
+    uint32_t count = 1;
+    place[0] = f->out;
+    if (f->checkpoint) {
+        size_t length = strlen(f->checkpoint);
+        while (length > 1 && f->checkpoint[length - 1] == '/')
+            length--;
+        snprintf(text[count++], PLACE_ROOM, "%.*s/rescued-%.200s", (int)length, f->checkpoint,
+                 name);
+        while (length > 0 && f->checkpoint[length - 1] != '/')
+            length--;
+        snprintf(text[count++], PLACE_ROOM, "%.*srescued-%.200s", (int)length, f->checkpoint, name);
+    }
+    snprintf(text[count++], PLACE_ROOM, "%s/rescued-%.200s", base && *base ? base : "/tmp", name);
+    for (uint32_t i = 1; i < count; i++)
+        place[i] = text[i];
+    return count;
+}
+
+/* The model comes first: whatever else fails, hours of training are safe then. */
 static int conclude(ending *e) {
-    e->saved = NOT_YET;
-    if (ranks_speak())
-        save(e);
-    if (e->saved >= 0 && !ranks_cluster())
-        return e->saved;
+    char text[PLACES][PLACE_ROOM];
+    const char *place[PLACES];
+    qn_error err;
+    const uint32_t places = list_places(e->f, text, place);
+    if (qn_train_save(e->s->train, place, places, &e->saved, &err) != QN_OK) {
+        if (err.status == QN_IO)
+            describe_refusal(&e->saved, UINT32_MAX, err.what, sizeof err.what);
+        return ranks_failed(&err);
+    }
     e->reported = session_report(e->s, &e->report, &e->unreported);
-    return ranks_conclude(&e->unreported, save_and_tell, e);
+    return ranks_conclude(&e->unreported, tell_all, e);
 }
 
 /* Everything is open: train, then save, or tell how to go on. */
@@ -247,7 +304,6 @@ static int train_and_save(session *s, const train_flags *f, qn_train_options *op
         code = ranks_conclude(&e.stopped, tell_how_to_go_on, &e);
     else
         code = ranks_failed(&e.stopped);
-    qn_model_free(e.model);
     return code;
 }
 

@@ -4,7 +4,9 @@ their own (test_cluster*.py)."""
 
 import json
 import os
+import random
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +17,7 @@ import pytest
 import devices
 import builds
 import hosts
+import midprint
 import midwrite
 import ranks
 import recipes
@@ -435,6 +438,104 @@ def test_death_while_the_model_is_written(quern, files, tmp_path):
     assert done[1][1].endswith(f"{digest}  {folder / 'm'}\n")
 
 
+def test_a_killed_ranks_file_is_cleared(quern, tmp_path):
+    """What a process leaves beside the model that it was writing goes with the next start, before
+    that trains; a file of a process that lives stays."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    env = dict(os.environ, **midwrite.environment(midwrite.library(tmp_path), folder))
+    words = [*SMALL, "--quiet", "-o", folder / "m"]
+    with ranks.Ranks(quern, 1, *words, env=env) as job:
+        wait_for(lambda: midwrite.stopped(job.rank[0].pid))
+        left = next(folder.glob(".quern-*"))
+        ranks.run(quern, 1, *SMALL, "--quiet", "-o", folder / "n")
+        assert left.exists()
+        job.rank[0].kill()
+        job.wait()
+    assert left.exists()
+    with ranks.Ranks(quern, 1, *LONG, "--quiet", "-o", folder / "m"):
+        wait_for(lambda: not left.exists())
+
+
+def events_of(done, kind):
+    """Of all ranks, in their order."""
+    return [e for _, out, _ in done for e in map(json.loads, out.splitlines()) if e["event"] == kind]
+
+
+TOLD = [w if w != "1" or SMALL[i - 1] != "--epochs" else "6" for i, w in enumerate(SMALL)] + ["--json"]
+
+
+@pytest.mark.parametrize("when, text", [("before", '"event":"epoch","epoch":3,'),
+                                        ("after", '"event":"epoch","epoch":3,'),
+                                        ("before", '"event":"end"'), ("after", '"event":"end"')])
+def test_an_event_outlives_the_rank_that_told_it(quern, tmp_path, when, text):
+    """Rank 0 is killed beside its line. What it did not write the next rank does. What it wrote and
+    could not confirm is written again, with the same number: docs/formats.md says so."""
+    env = dict(os.environ, **midprint.environment(midprint.library(tmp_path), when, text))
+    with ranks.Ranks(quern, 3, *TOLD, "-o", tmp_path / "m", env=env) as job:
+        wait_for(lambda: midwrite.stopped(job.rank[0].pid))
+        job.rank[0].kill()
+        done = job.wait()
+    assert [code for code, _, _ in done] == [-9, 0, 0]
+    told, ends = events_of(done, "epoch"), events_of(done, "end")
+    again = when == "after"
+    repeated = [3] if again and "epoch" in text else []
+    assert [e["epoch"] for e in told] == sorted([1, 2, 3, 4, 5, 6, *repeated])
+    assert len(ends) == 1 + (again and "end" in text)
+    assert all(e["digest"] == ends[0]["digest"] and e["exit"] == 0 for e in ends)
+    assert len({(e["epoch"], e["train_loss"], e["test_loss"]) for e in told}) == 6
+    assert done[2][1] == ""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_event_is_missing_whenever_rank_0_dies(quern, tmp_path, seed):
+    """Killed at chance near the end of an epoch or of the run. The line that it wrote last may come
+    twice, no other one does."""
+    dice = random.Random(seed)
+    after = dice.randint(1, 6)
+    with ranks.Ranks(quern, 3, *TOLD, "-o", tmp_path / "m") as job:
+        lines = []
+        for line in job.rank[0].stdout:
+            lines.append(line)
+            if f'"epoch":{after},' in line:
+                break
+        time.sleep(dice.choice([0, 0, dice.uniform(0, 0.02)]))
+        job.rank[0].kill()
+        done = job.wait()
+    done[0] = (done[0][0], "".join(lines) + done[0][1], done[0][2])
+    first, rest = events_of(done[:1], "epoch"), events_of(done[1:], "epoch")
+    assert [e["epoch"] for e in first] == list(range(1, len(first) + 1))
+    assert [e["epoch"] for e in rest] in ([*range(len(first) + i, 7)] for i in (0, 1))
+    assert len(events_of(done, "end")) in (1, 2) and len(events_of(done[1:], "end")) <= 1
+
+
+def test_a_model_that_cannot_be_written_is_kept(quern, run_quern, tmp_path):
+    """Its folder is gone by then: it goes to the checkpoints, else to the temporary folder, and
+    replaces nothing there. The exit code is 1, and the place is told in the error and in `end`."""
+    run_quern(*TOLD, "-o", tmp_path / "right")
+    wanted = recipes.sha256(tmp_path / "right")
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    (spare / "rescued-m").write_text("somebody's")
+    for more, place in ((["--checkpoint", tmp_path / "state"], tmp_path / "state" / "rescued-m"),
+                        ([], spare / "rescued-m.2")):
+        (tmp_path / "out").mkdir()
+        with ranks.Ranks(quern, 2, *TOLD, *more, "-o", tmp_path / "out" / "m",
+                         env=dict(os.environ, TMPDIR=str(spare))) as job:
+            line = job.rank[0].stdout.readline()
+            shutil.rmtree(tmp_path / "out")
+            done = job.wait()
+        assert [code for code, _, _ in done] == [1, 1]
+        error, end = events_of(done, "error")[0], json.loads(done[0][1].splitlines()[-1])
+        assert recipes.sha256(place) == wanted
+        assert error["where"] == end["file"] == str(place) and error["exit"] == end["exit"] == 1
+        assert end["event"] == "end" and end["digest"] == wanted and '"start"' in line
+        assert "No such file or directory" in error["what"] and f"is in {place}" in error["what"]
+        assert f"mv {place} {tmp_path / 'out' / 'm'}" in error["remedy"]
+        assert done[1][1:] == ("", "")
+    assert (spare / "rescued-m").read_text() == "somebody's"
+
+
 # ---------------------------------------------------------------- several hosts
 
 @pytest.fixture
@@ -484,3 +585,26 @@ def test_other_data_on_one_host(net, quern, files, tmp_path):
     done = over_hosts(net, quern, tmp_path, *words_of("valid", own), "-o", net.own / "m", status=1)
     said(done, "rank 1 on host-b differs from rank 0 on host-a in the training data: ", "digest",
          "--data-from-rank0")
+
+
+def test_another_host_writes_the_model(net, quern, tmp_path):
+    """Where the first host has lost the folder, the second one writes there, and says so."""
+    out = net.own / "out"
+    for host in (0, 1):
+        subprocess.run(net.on(host, ["mkdir", str(out)]), check=True)
+    key = net.folder / "key"
+    key.write_text("a secret of this test alone\n")
+    key.chmod(0o600)
+    with ranks.Ranks(quern, 2, *TOLD, "-o", out / "m", "--key-file", key,
+                     wrap=lambda i: net.on(i, []),
+                     meet=f"{net.addresses[0]}:{ranks.free_port()}") as job:
+        assert '"start"' in job.rank[0].stdout.readline()
+        subprocess.run(net.on(0, ["rmdir", str(out)]), check=True)
+        done = job.wait()
+    assert [code for code, _, _ in done] == [0, 0]
+    end, note = events_of(done, "end")[0], events_of(done, "note")[-1]["text"]
+    assert end["file"] == str(out / "m") and end["exit"] == 0
+    assert "rank 0 on host-a: cannot open the folder" in note
+    assert "rank 1 on host-b has written the model there" in note
+    told = subprocess.run(net.on(1, ["sha256sum", str(out / "m")]), capture_output=True, text=True)
+    assert told.stdout.split()[0] == end["digest"]

@@ -133,6 +133,30 @@ qn_status qn_train_checkpoint(qn_train *train, const char *dir, qn_error *err);
 /* The model as it is; complete after qn_train_run returned QN_OK. Owned by the caller. */
 qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error *err);
 
+/* Where qn_train_save has put the model. */
+typedef struct qn_saved {
+    uint32_t rank;   /* that wrote it */
+    uint32_t place;  /* the index in `place` */
+    char path[4096]; /* the file; of another name than place[i] where that was taken */
+    char digest[65]; /* SHA-256 of the file */
+    uint64_t parameters;
+    qn_error why;      /* the first failure; status QN_OK: there was none */
+    uint32_t why_rank; /* whose it is */
+} qn_saved;
+
+/* Writes the model file to the first of some places that takes it. place[0] is where it should be:
+ * a file there is replaced. The others are tried in their order when that fails with QN_IO, and
+ * nothing is overwritten there: a number is added to a name that is taken. Longer
+ * paths than 4,000 bytes count as such a failure.
+ *
+ * Among ranks all call this together, with the same number of places. One rank of each host tries
+ * each place, the lowest first, and the same answer comes back on all ranks. A rank asks all others
+ * before it puts the file in its place. Fails with QN_IO on all ranks when no rank can write
+ * anywhere (the message is saved->why); QN_CLUSTER or QN_DEVICE on a rank that has to
+ * leave; QN_MEMORY. */
+qn_status qn_train_save(qn_train *train, const char *const *place, uint32_t places, qn_saved *saved,
+                        qn_error *err);
+
 /* How the run went. Pointers are owned by the qn_train. */
 typedef struct qn_worker_report {
     uint32_t rank;    /* whose worker it is; 0 where one process did it all */

@@ -1,0 +1,194 @@
+/* Where the model of a training goes: the place that was asked for, or another one when no rank can
+ * write there. */
+#include "base/memory.h"
+#include "model/model.h"
+#include "run/trainer_state.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Names that are tried for a file that must not replace another. */
+enum { MOST_NAMES = 100 };
+
+/* What a rank says in a round. A rank that is dead says nothing, which is ABSENT. */
+typedef enum state { ABSENT, PRESENT, READY, WRITTEN, REFUSED } state;
+
+typedef struct attempt {
+    uint64_t state;
+    uint64_t parameters;
+    char path[sizeof((qn_saved *)0)->path], digest[65];
+    qn_error why;
+} attempt;
+
+typedef struct placing {
+    qn_train *train;
+    qn_model *model; /* of this rank: made when its turn comes */
+    attempt own, *all;
+    unsigned char *there, *refused; /* of each rank: it is alive; its host cannot write here */
+    qn_status status;               /* of the rounds */
+    qn_saved *saved;
+    qn_error *err;
+} placing;
+
+/* Tells the others this rank's state and hears theirs. */
+static int hear(placing *p, state own) {
+    const qn_train *t = p->train;
+    p->own.state = own;
+    if (p->status == QN_OK && t->cluster)
+        p->status = qn__cluster_gather(t->cluster, &p->own, sizeof p->own, p->all, p->err);
+    else if (p->status == QN_OK)
+        p->all[0] = p->own;
+    return p->status == QN_OK;
+}
+
+/* For the writer: all is written and only the renaming is left. A rank that the others have given
+ * up is told so by this round. */
+static int ask(void *user) {
+    placing *p = user;
+    return hear(p, READY);
+}
+
+/* Takes a name that nobody has: an empty file keeps it until the model replaces that. */
+static qn_status take_name(const char *place, char *path, size_t size, qn_error *err) {
+    for (int i = 1; i <= MOST_NAMES; ++i) {
+        snprintf(path, size, i > 1 ? "%s.%d" : "%s", place, i);
+        const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file >= 0) {
+            close(file);
+            return QN_OK;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    return qn__fail_errno(err, "create", path);
+}
+
+static qn_status write_model(placing *p, const char *place, int is_new, qn_error *err) {
+    qn_status status = QN_OK;
+    snprintf(p->own.path, sizeof p->own.path, "%s", place);
+    if (strlen(place) + 8 > sizeof p->own.path) {
+        errno = ENAMETOOLONG;
+        return qn__fail_errno(err, "write", place);
+    }
+    if (!p->model)
+        status = qn_train_model(p->train, &p->model, err);
+    if (status == QN_OK) {
+        p->own.parameters = qn_model_parameters(p->model);
+        snprintf(p->own.digest, sizeof p->own.digest, "%s", qn_model_digest(p->model));
+    }
+    if (status == QN_OK && is_new)
+        status = take_name(place, p->own.path, sizeof p->own.path, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__model_save_asking(p->model, p->own.path, ask, p, err);
+    if (status != QN_OK && is_new)
+        unlink(p->own.path);
+    return status;
+}
+
+/* This rank's turn. Whatever happens, its rounds are those that the others hold. */
+static void take_turn(placing *p, const char *place, int is_new) {
+    qn_error why = {0};
+    const qn_status status = write_model(p, place, is_new, &why);
+    if (p->status != QN_OK) /* in a round: this rank has to leave */
+        return;
+    if (status != QN_OK && status != QN_IO) {
+        p->status = status;
+        *p->err = why;
+        if (status != QN_DEVICE && p->train->cluster)
+            qn__cluster_fail(p->train->cluster, p->err);
+        return;
+    }
+    p->own.why = why;
+    hear(p, status == QN_OK ? WRITTEN : REFUSED);
+}
+
+/* Waits while `rank` takes its turn. */
+static void watch(placing *p, uint32_t rank) {
+    if (hear(p, PRESENT) && p->all[rank].state == READY)
+        hear(p, PRESENT);
+}
+
+/* Notes what came of a rank's turn: 1 when the model is written. */
+static int conclude(placing *p, uint32_t rank, uint32_t place) {
+    const attempt *a = &p->all[rank];
+    qn_saved *saved = p->saved;
+    if (a->state == WRITTEN) {
+        saved->rank = rank;
+        saved->place = place;
+        saved->parameters = a->parameters;
+        memcpy(saved->digest, a->digest, sizeof saved->digest);
+        snprintf(saved->path, sizeof saved->path, "%s", a->path);
+        return 1;
+    }
+    if (a->state == REFUSED && saved->why.status == QN_OK) {
+        saved->why = a->why;
+        saved->why_rank = rank;
+    }
+    p->there[rank] = a->state != ABSENT;
+    p->refused[rank] = a->state == REFUSED;
+    return 0;
+}
+
+/* Ranks of one host see the same files: where one was refused another one need not try. */
+static int may_try(const placing *p, uint32_t rank) {
+    const qn_cluster *c = p->train->cluster;
+    if (!p->there[rank])
+        return 0;
+    for (uint32_t r = 0; r < rank; ++r)
+        if (p->refused[r] && strcmp(qn__cluster_host(c, r), qn__cluster_host(c, rank)) == 0)
+            return 0;
+    return 1;
+}
+
+static int try_place(placing *p, const char *place, uint32_t index) {
+    const uint32_t ranks = qn_cluster_ranks(p->train->cluster);
+    memset(p->refused, 0, ranks);
+    for (uint32_t r = 0; r < ranks && p->status == QN_OK; ++r) {
+        if (!may_try(p, r))
+            continue;
+        if (r == qn_cluster_rank(p->train->cluster))
+            take_turn(p, place, index > 0);
+        else
+            watch(p, r);
+        if (p->status == QN_OK && conclude(p, r, index))
+            return 1;
+    }
+    return 0;
+}
+
+static qn_status try_all(placing *p, const char *const *place, uint32_t places) {
+    const uint32_t ranks = qn_cluster_ranks(p->train->cluster);
+    if (!hear(p, PRESENT))
+        return p->status;
+    for (uint32_t r = 0; r < ranks; ++r)
+        p->there[r] = p->all[r].state != ABSENT;
+    for (uint32_t i = 0; i < places && p->status == QN_OK; ++i)
+        if (try_place(p, place[i], i))
+            return QN_OK;
+    if (p->status == QN_OK)
+        *p->err = p->saved->why;
+    return p->status != QN_OK ? p->status : QN_IO;
+}
+
+qn_status qn_train_save(qn_train *t, const char *const *place, uint32_t places, qn_saved *saved,
+                        qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(t->cluster);
+    qn_error unheard;
+    memset(saved, 0, sizeof *saved);
+    placing p = {.train = t, .saved = saved, .err = err ? err : &unheard};
+    p.all = qn__alloc(ranks, sizeof *p.all, err);
+    p.there = qn__alloc(ranks, 2, err);
+    qn_status status = p.all && p.there ? QN_OK : QN_MEMORY;
+    p.refused = p.there ? p.there + ranks : NULL;
+    if (status == QN_OK)
+        status = try_all(&p, place, places);
+    else if (t->cluster)
+        qn__cluster_fail(t->cluster, p.err);
+    qn_model_free(p.model);
+    qn__free(p.all);
+    qn__free(p.there);
+    return status;
+}
