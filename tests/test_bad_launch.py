@@ -219,23 +219,35 @@ def full_disk(kilobytes):
 
 @pytest.mark.parametrize("words, what, kilobytes", [
     (["-o", "disk/m"], "disk/m", 16),
-    (["-o", "m", "--checkpoint", "disk/state", "--checkpoint-every", "5"], "disk/state/checkpoint",
-     16),
     (["-o", "m", "--trace", "disk/trace.json"], "disk/trace.json", 16),
     (["-o", "m", "--run-dir", "disk/run"], "disk/run/run.json", 4),
 ])
 def test_a_full_disk_on_rank_0_alone(quern, tmp_path, words, what, kilobytes):
-    """The others end alike and say nothing; where the model has a place, it is written."""
+    """The others end alike and say nothing; the model is written, where need be elsewhere."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small disk takes root")
     (tmp_path / "disk").mkdir()
     words = [*SMALL, "--quiet", *words]
-    done = ranks.run(quern, 3, *words, cwd=tmp_path, status=1,
+    done = ranks.run(quern, 3, *words, cwd=tmp_path, status=1, env=dict(os.environ, TMPDIR="."),
                      wrap=lambda i: full_disk(kilobytes) if i == 0 else [])
     assert f"quern train: rank 0 on {socket.gethostname()}: cannot write {what}" in done[0][2]
     assert "the disk is full" in done[0][2]
     assert all(o == e == "" for _, o, e in done[1:])
-    assert (tmp_path / "m").exists() == (what in ("disk/trace.json", "disk/run/run.json"))
+    assert (tmp_path / ("rescued-m" if what == "disk/m" else "m")).exists()
+    assert not [f for f in tmp_path.rglob(".quern-*")]
+
+
+def test_a_full_disk_of_checkpoints_on_rank_0_alone(quern, tmp_path):
+    """It is told once in the run and once at its end, and the run goes on."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk takes root")
+    (tmp_path / "disk").mkdir()
+    words = [*SMALL, "-o", "m", "--checkpoint", "disk/state", "--checkpoint-every", "5"]
+    done = ranks.run(quern, 3, *words, cwd=tmp_path,
+                     wrap=lambda i: full_disk(16) if i == 0 else [])
+    told = f"note: rank 0 on {socket.gethostname()}: cannot write disk/state/checkpoint"
+    assert done[0][2].count(told) == 2 and "there is no good checkpoint" in done[0][2]
+    assert all(o == e == "" for _, o, e in done[1:]) and (tmp_path / "m").exists()
     assert not [f for f in tmp_path.rglob(".quern-*")]
 
 

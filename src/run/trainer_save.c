@@ -119,13 +119,33 @@ static int checkpoint_due(const qn_train *t, double now) {
     return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
 }
 
-/* Who spoke before may be held up and still hold the folder: the run goes on without a checkpoint
- * then, until the next one is due. So it does at its end where the disk is full: the model, perhaps
- * on another disk, is worth more than a checkpoint of what is complete. */
-static qn_status passed_over(qn_train *t, const qn_error *why) {
-    char text[1200];
-    snprintf(text, sizeof text, "%s; the run goes on without a checkpoint of step %llu", why->what,
-             (unsigned long long)t->job.step);
+/* 1 when the run can go on without this checkpoint: the disk refuses it, or who spoke before is
+ * held up and still holds the folder. */
+static int can_wait(const qn_train *t, qn_status status) {
+    return status == QN_IO || (status == QN_BUSY && t->cluster);
+}
+
+/* "the last good checkpoint is of step 40". Asks the folder, since another rank may have written.
+ */
+static void describe_last(const qn_train *t, char *text, size_t size) {
+    uint64_t step = t->saved_step;
+    int found = 0;
+    if (qn__checkpoints_newest(t->checkpoint_dir, &step, &found, NULL) != QN_OK)
+        found = t->saved_step != NO_STEP;
+    if (found)
+        snprintf(text, size, "the last good checkpoint is of step %llu", (unsigned long long)step);
+    else
+        snprintf(text, size, "there is no good checkpoint");
+}
+
+/* A checkpoint of a run under way could not be written. Only the first of several in a row is told.
+ */
+static qn_status pass_over(qn_train *t, const qn_error *why) {
+    char text[2048];
+    snprintf(text, sizeof text,
+             "%s; the run goes on without a checkpoint of step %llu and tries again when the next "
+             "one is due%s%s",
+             why->what, (unsigned long long)t->job.step, *why->remedy ? "; " : "", why->remedy);
     if (!t->passed_over)
         qn__train_tell(t, text);
     t->passed_over = 1;
@@ -133,27 +153,57 @@ static qn_status passed_over(qn_train *t, const qn_error *why) {
     return QN_OK;
 }
 
+/* The last checkpoint of a complete run could not be written: the model, perhaps on another disk,
+ * is worth more. */
+static qn_status end_without(qn_train *t, const qn_error *why) {
+    char text[2048], last[96];
+    describe_last(t, last, sizeof last);
+    snprintf(text, sizeof text, "%s; the run goes on without a checkpoint of step %llu; %s",
+             why->what, (unsigned long long)t->job.step, last);
+    qn__train_tell(t, text);
+    t->passed_over = 1;
+    return QN_OK;
+}
+
+static void tell_working_again(qn_train *t) {
+    char text[160];
+    if (!t->passed_over || t->saved_step != t->job.step)
+        return;
+    snprintf(text, sizeof text, "checkpoints can be written again: the last one is of step %llu",
+             (unsigned long long)t->saved_step);
+    qn__train_tell(t, text);
+    t->passed_over = 0;
+}
+
+static qn_status take_and_write(qn_train *t, double seconds, qn_error *err) {
+    qn_status status = qn__train_take_folder(t, seconds, err);
+    if (status == QN_OK)
+        status = write_checkpoint(t, t->checkpoints, err);
+    if (status == QN_OK)
+        tell_working_again(t);
+    return status;
+}
+
 qn_status qn__train_save_if_due(qn_train *t, double now, qn_error *err) {
     if (!qn__train_speaks(t) || !checkpoint_due(t, now))
         return QN_OK;
-    qn_status status = qn__train_take_folder(t, 0, err);
-    if (status == QN_BUSY && t->cluster)
-        return passed_over(t, err);
-    if (status == QN_OK)
-        status = write_checkpoint(t, t->checkpoints, err);
-    return qn__train_fail_all(t, status, err);
+    const qn_status status = take_and_write(t, 0, err);
+    return can_wait(t, status) ? pass_over(t, err) : qn__train_fail_all(t, status, err);
 }
 
 qn_status qn__train_save_last(void *context, qn_error *err) {
     qn_train *t = context;
+    char last[96];
     if (t->saved_step == t->job.step)
         return QN_OK;
     const int complete = t->job.step == t->job.steps;
-    qn_status status = qn__train_take_folder(t, complete ? SHORT_WAIT : LONG_WAIT, err);
-    if (status == QN_OK)
-        status = write_checkpoint(t, t->checkpoints, err);
-    if (complete && (status == QN_IO || (status == QN_BUSY && t->cluster)))
-        return passed_over(t, err); /* the model is what matters now */
+    const qn_status status = take_and_write(t, complete ? SHORT_WAIT : LONG_WAIT, err);
+    if (complete && can_wait(t, status))
+        return end_without(t, err);
+    if (status == QN_IO) { /* of an interrupted run nothing else is left */
+        describe_last(t, last, sizeof last);
+        qn__remedy(err, status, "%s; when the folder can be written again, --resume goes on", last);
+    }
     return qn__train_fail_all(t, status, err);
 }
 

@@ -45,7 +45,7 @@ struct qn_train {
     double training;           /* seconds in steps, of this run and of this epoch */
     double epoch_training;
     double last_checkpoint, last_meter;
-    int passed_over;        /* a checkpoint was, and somebody was told */
+    int passed_over;        /* the last checkpoint that was due failed, which was told */
     double checkpoint_cost; /* seconds that writing one takes; 0: not known yet */
     double recent_training,
         recent_rate; /* for items_per_second: `training` when the moments began */

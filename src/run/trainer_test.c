@@ -29,6 +29,7 @@ typedef struct watch {
     qn_train *train;
     uint64_t stop_at;    /* 0: never */
     uint32_t full_after; /* epoch after which no file may grow; 0: none */
+    uint32_t free_after; /* epoch after which files may grow again; 0: none */
     double pause;        /* seconds that a step is held up */
     uint64_t saved_at;   /* the first step that began with a checkpoint in the folder */
     uint32_t epochs;
@@ -36,7 +37,7 @@ typedef struct watch {
     uint64_t steps, last_step;
     double rate; /* that the last step told */
     int rates;   /* how often it was another than before */
-    char notes[512];
+    char notes[4096];
 } watch;
 
 /* Whether there is a file in the folder beside its lock. */
@@ -81,6 +82,8 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
     w->epoch[w->epochs++] = *e;
     if (e->epoch == w->full_after)
         limit_files(1);
+    if (e->epoch == w->free_after)
+        limit_files(RLIM_INFINITY);
 }
 
 static void on_note(void *user, const char *text) {
@@ -667,6 +670,51 @@ static void test_a_full_disk_at_the_end_costs_a_checkpoint(void **unused) {
     assert_string_equal(digest, want);
 }
 
+/* A disk that is full in mid-run is told once, and that it can be written again; the run goes on.
+ */
+static void test_a_full_disk_in_mid_run_costs_some_checkpoints(void **unused) {
+    (void)unused;
+    watch w = {.full_after = 1, .free_after = 3};
+    qn_train_options o = options_for(&w);
+    char want[65], digest[65];
+    o.checkpoint_dir = new_folder();
+    o.checkpoint_steps = 5;
+    train_once(&o, &w, digest);
+    const char *first = strstr(w.notes, "cannot write");
+    assert_non_null(first);
+    assert_non_null(strstr(first, "checkpoint-000000000010.safetensors: File too large"));
+    assert_non_null(strstr(first, "goes on without a checkpoint of step 10 and tries again"));
+    assert_null(strstr(first + 1, "cannot write"));
+    assert_non_null(strstr(first, "can be written again: the last one is of step 30"));
+    assert_true(something_saved());
+    remove_folder();
+    w = (watch){0};
+    o.checkpoint_dir = NULL;
+    train_once(&o, &w, want);
+    assert_string_equal(digest, want);
+}
+
+/* To the end: the last good one is named. Of an interrupted run that is all there is, an error. */
+static void test_a_full_disk_until_the_end_names_the_last_checkpoint(void **unused) {
+    (void)unused;
+    for (int stops = 0; stops <= 1; ++stops) {
+        watch w = {.full_after = 1, .stop_at = stops ? 13 : 0};
+        qn_train_options o = options_for(&w);
+        qn_train *t;
+        qn_error err = {0};
+        o.checkpoint_dir = new_folder();
+        o.checkpoint_steps = 4;
+        must(qn_train_open(&o, digits, NULL, unseen, &t, &err), &err);
+        w.train = t;
+        const qn_status status = qn_train_run(t, &err);
+        limit_files(RLIM_INFINITY);
+        assert_int_equal(status, stops ? QN_IO : QN_OK);
+        assert_non_null(strstr(stops ? err.remedy : w.notes, "last good checkpoint is of step 8"));
+        qn_train_close(t);
+        remove_folder();
+    }
+}
+
 /* Checkpoints by their cost: where the whole time may be spent on them there is one within some
  * steps that last long, where hardly any time may, there is none but the last. */
 static void test_checkpoints_by_their_cost(void **unused) {
@@ -714,6 +762,8 @@ int main(void) {
         cmocka_unit_test(test_record_of_a_resumed_run),
         cmocka_unit_test(test_a_full_disk_costs_the_record_only),
         cmocka_unit_test(test_a_full_disk_at_the_end_costs_a_checkpoint),
+        cmocka_unit_test(test_a_full_disk_in_mid_run_costs_some_checkpoints),
+        cmocka_unit_test(test_a_full_disk_until_the_end_names_the_last_checkpoint),
         cmocka_unit_test(test_checkpoints_by_their_cost)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
