@@ -608,3 +608,122 @@ def test_another_host_writes_the_model(net, quern, tmp_path):
     assert "rank 1 on host-b has written the model there" in note
     told = subprocess.run(net.on(1, ["sha256sum", str(out / "m")]), capture_output=True, text=True)
     assert told.stdout.split()[0] == end["digest"]
+
+
+# ---------------------------------------------------------------- ranks that are started again
+
+def sockets_at(port):
+    """How many connections the listener at that port of 127.0.0.1 has accepted or is about to;
+    -1: nobody listens there."""
+    with open("/proc/net/tcp") as table:
+        states = [line.split()[3] for line in table if line.split()[1] == f"0100007F:{port:04X}"]
+    return states.count("01") if "0A" in states else -1
+
+
+class Rendezvous:
+    """Ranks of one run that are started one by one, and again."""
+
+    def __init__(self, quern, count, folder, timeout=60):
+        self.port = ranks.free_port()
+        self.words = [quern, *SMALL, "-o", folder / "m", "--meet", f"127.0.0.1:{self.port}",
+                      "--ranks", count, "--meet-timeout", timeout]
+        self.rank = {}
+        self.started = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for p in self.started:
+            p.kill()
+            p.communicate()
+
+    def start(self, *which):
+        for i in which:
+            self.rank[i] = subprocess.Popen([*map(str, self.words), "--rank", str(i)], text=True,
+                                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.started.append(self.rank[i])
+
+    def kill(self, *which):
+        for i in which:
+            self.rank[i].kill()
+            self.rank[i].wait()
+
+    def wait_until(self, connections):
+        """Rank 0 listens, and so many others have connected to it."""
+        wait_for(lambda: sockets_at(self.port) == connections)
+        time.sleep(0.2)  # for the handshakes
+
+    def all_meet(self, run_quern, folder):
+        assert [p.wait(timeout=60) for p in self.rank.values()] == [0] * len(self.rank)
+        run_quern(*SMALL, "-o", folder / "alone")
+        assert recipes.sha256(folder / "m") == recipes.sha256(folder / "alone")
+
+
+@pytest.mark.parametrize("come", [[], [1], [2, 1]])
+def test_rank_0_is_started_again_in_the_rendezvous(quern, run_quern, tmp_path, come):
+    """Rank 0 is killed before the others have come, or after some have: the next rank 0 meets
+    them all."""
+    with Rendezvous(quern, 4, tmp_path) as job:
+        job.start(0, *come)
+        job.wait_until(len(come))
+        job.kill(0)
+        job.start(*(r for r in (1, 2) if r not in come))
+        job.start(0)
+        job.wait_until(2)
+        job.start(3)
+        job.all_meet(run_quern, tmp_path)
+
+
+def test_rank_0_is_killed_again_and_again(quern, run_quern, tmp_path):
+    with Rendezvous(quern, 3, tmp_path) as job:
+        job.start(1)
+        for _ in range(3):
+            job.start(0)
+            job.wait_until(1)
+            job.kill(0)
+        job.start(0, 2)
+        job.all_meet(run_quern, tmp_path)
+
+
+def test_ranks_0_and_1_are_started_again(quern, run_quern, tmp_path):
+    """Rank 1 is killed and started again between two lives of rank 0, and while rank 0 waits."""
+    with Rendezvous(quern, 4, tmp_path) as job:
+        job.start(0, 1, 2)
+        job.wait_until(2)
+        job.kill(1)
+        job.kill(0)
+        job.start(1, 0)
+        job.wait_until(2)
+        job.kill(1)
+        job.start(1, 3)
+        job.all_meet(run_quern, tmp_path)
+
+
+def test_rank_0_is_killed_while_ranks_connect(quern, run_quern, tmp_path):
+    """All ranks have come, and one stands still, so the others wait for its connections with the
+    addresses of a rank 0 that then is killed."""
+    with Rendezvous(quern, 3, tmp_path) as job:
+        job.start(0, 2)
+        job.wait_until(1)
+        job.rank[2].send_signal(signal.SIGSTOP)
+        job.start(1)
+        wait_for(lambda: sockets_at(job.port) == -1)  # rank 0 listens no more: all have come
+        time.sleep(0.2)
+        job.kill(0)
+        job.start(0)
+        job.wait_until(1)
+        job.rank[2].send_signal(signal.SIGCONT)
+        job.all_meet(run_quern, tmp_path)
+
+
+def test_rank_0_that_is_not_started_again(quern, tmp_path):
+    """The others wait for it as long as they wait for each other, and say so."""
+    with Rendezvous(quern, 3, tmp_path, timeout=3) as job:
+        job.start(0, 1)
+        job.wait_until(1)
+        job.kill(0)
+        out, err = job.rank[1].communicate(timeout=60)
+        assert job.rank[1].returncode == 1 and not out
+        assert f"rank 0 at 127.0.0.1:{job.port} ended before all had met" in err
+        assert "within 3 seconds" in err and "started again" in err

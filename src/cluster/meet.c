@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cluster/meet_door.h"
 #include "cluster/meet_launcher.h"
 #include "cluster/meet_mesh.h"
 #include "cluster/meet_mpi.h"
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 static const double MEET_TIMEOUT = 60, RANK_TIMEOUT = 20;
+/* Before another attempt to meet. */
+static const double PAUSE = 0.1;
 
 /* What stands between options and a post. */
 typedef struct gathering {
@@ -22,6 +25,10 @@ typedef struct gathering {
     qn__ears ears;
     unsigned char key[32];
     double until, rank_timeout;
+    /* Where the ranks meet at an address; place.ranks 0: they do not. */
+    qn__rendezvous place;
+    char host[256], run[64];
+    int *held; /* connections of the rendezvous, one a rank; NULL: none */
 } gathering;
 
 /* ------------------------------------------------------------------------------- the options */
@@ -73,22 +80,19 @@ static qn_status open_cards(gathering *g, const char *interface, int loopback, q
 }
 
 static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *err) {
-    char host[256];
-    qn__rendezvous place = {.host = host};
-    qn_status status = qn__meet_parse(o->meet, host, &place.port, err);
+    qn__rendezvous place = {.host = g->host};
+    qn_status status = qn__meet_parse(o->meet, g->host, &place.port, err);
     if (status == QN_OK)
         status = check_place(o, &place, err);
     if (status != QN_OK || o->ranks == 1)
         return status;
     g->started = g->ranks = o->ranks;
     g->rank = o->rank;
-    const int loopback = qn__rendezvous_is_loopback(host);
-    const int named = !qn__meet_is_address(host) && strcmp(host, "localhost") != 0;
+    const int loopback = qn__rendezvous_is_loopback(g->host);
+    const int named = !qn__meet_is_address(g->host) && strcmp(g->host, "localhost") != 0;
     place.everywhere = loopback && named && o->key;
-    status = open_cards(g, o->interface, loopback && !place.everywhere, err);
-    if (status == QN_OK)
-        status = qn__rendezvous_meet(&place, g->card, g->key, g->until, err);
-    return status;
+    g->place = place;
+    return open_cards(g, o->interface, loopback && !place.everywhere, err);
 }
 
 /* The launcher's library introduces the ranks. */
@@ -110,25 +114,21 @@ static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *
 /* srun tells each rank where the first is. */
 static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher *launcher,
                                  gathering *g, qn_error *err) {
-    char host[256], run[64];
-    qn__rendezvous place = {.host = host,
-                            .run = run,
+    qn__rendezvous place = {.host = g->host,
+                            .run = g->run,
                             .ranks = launcher->ranks,
                             .rank = launcher->rank,
                             .secret = o->key,
                             .munge = o->key == NULL,
                             .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
-    qn_status status = qn__slurm_place(host, &place.port, err);
-    qn__slurm_run(run);
-    const int one_node = strcmp(host, "127.0.0.1") == 0;
+    const qn_status status = qn__slurm_place(g->host, &place.port, err);
+    qn__slurm_run(g->run);
+    const int one_node = strcmp(g->host, "127.0.0.1") == 0;
     place.everywhere = !one_node; /* a host's own name often stands for an address of its own */
     g->ranks = place.ranks;
     g->rank = place.rank;
-    if (status == QN_OK)
-        status = open_cards(g, o->interface, one_node, err);
-    if (status == QN_OK)
-        status = qn__rendezvous_meet(&place, g->card, g->key, g->until, err);
-    return status;
+    g->place = place;
+    return status == QN_OK ? open_cards(g, o->interface, one_node, err) : status;
 }
 
 static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g, qn__meeting *meeting,
@@ -171,7 +171,8 @@ static qn_status open_post(gathering *g, qn__meeting *meeting, qn_error *err) {
                            .card = g->card,
                            .ears = &g->ears,
                            .key = g->key,
-                           .until = g->until};
+                           .until = g->until,
+                           .rank0 = g->held && g->rank > 0 ? g->held[0] : -1};
     if (met)
         status = qn__mesh_versions(g->card, g->ranks, err);
     if (status == QN_OK)
@@ -195,6 +196,37 @@ static qn_status open_post(gathering *g, qn__meeting *meeting, qn_error *err) {
         qn__free(met);
     }
     qn__free(link);
+    return status;
+}
+
+static void let_go(gathering *g) {
+    for (uint32_t r = 0; r < g->ranks && g->held; ++r) {
+        if (g->held[r] >= 0)
+            close(g->held[r]);
+        g->held[r] = -1;
+    }
+}
+
+/* Over and over while rank 0 ends before all have met: somebody may start it again. */
+static qn_status meet_at_place(gathering *g, qn__meeting *meeting, qn_error *err) {
+    qn_status status;
+    g->held = qn__alloc(g->ranks, sizeof *g->held, err);
+    if (!g->held)
+        return QN_MEMORY;
+    for (uint32_t r = 0; r < g->ranks; ++r)
+        g->held[r] = -1;
+    for (;;) {
+        status = qn__rendezvous_meet(&g->place, g->card, g->key, g->until, g->held, err);
+        if (status == QN_OK)
+            status = open_post(g, meeting, err);
+        let_go(g);
+        if (status != QN_BUSY)
+            break;
+        g->place.again = 1;
+        qn__meet_wait(NULL, 0, PAUSE);
+    }
+    qn__free(g->held);
+    g->held = NULL;
     return status;
 }
 
@@ -226,8 +258,12 @@ qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meet
         status = gather_by_launcher(options, &g, meeting, err);
     else if (strcmp(place, "none") != 0)
         status = gather_at(options, &g, err);
-    if (status == QN_OK && g.ranks > 1)
+    if (status == QN_OK && g.place.ranks > 1)
+        status = meet_at_place(&g, meeting, err);
+    else if (status == QN_OK && g.ranks > 1)
         status = open_post(&g, meeting, err);
+    if (status == QN_BUSY) /* rank 0 ended, and only its launcher could start it again */
+        status = QN_CLUSTER;
     qn__ears_close(&g.ears);
     qn__free(g.card);
     if (status != QN_OK && err && g.started > 1)

@@ -4,7 +4,9 @@
 #include "base/memory.h"
 #include "cluster/meet_door.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* For one attempt to connect, and for the handshake after it. */
@@ -134,9 +136,21 @@ static void wait_for_news(weaving *w, double now) {
     qn__meet_wait(w->poll, count, until - now);
 }
 
+/* Whether rank 0 has ended: what it said before its end is not read yet, and counts first. */
+static int rank0_ended(const weaving *w) {
+    const qn__mesh *m = w->mesh;
+    unsigned char byte[1];
+    if (m->rank == 0)
+        return 0;
+    const int file = w->link[0].file >= 0 ? w->link[0].file : m->rank0;
+    const ssize_t n = file >= 0 ? recv(file, byte, 1, MSG_DONTWAIT | MSG_PEEK) : 1;
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 static void weave(weaving *w) {
     const qn__mesh *m = w->mesh;
-    for (double now = qn__now(); w->missing > 0 && now < m->until; now = qn__now()) {
+    for (double now = qn__now(); w->missing > 0 && now < m->until && !rank0_ended(w);
+         now = qn__now()) {
         qn__door_serve(w->door, now);
         for (uint32_t r = 0; r < m->rank; ++r)
             go_on(w, r, now);
@@ -185,6 +199,11 @@ static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
     return status;
 }
 
+static qn_status without_rank0(const qn__mesh *m, qn_error *err) {
+    qn__fail(err, QN_CLUSTER, "rank 0 on %s ended before all had met", m->card[0].host);
+    return QN_BUSY;
+}
+
 static qn_status follow(const weaving *w, qn_status status, qn_error *err) {
     const qn__mesh *m = w->mesh;
     const int file = w->link[0].file;
@@ -200,9 +219,11 @@ static qn_status follow(const weaving *w, qn_status status, qn_error *err) {
     const char *failure = got == 1 ? qn__word_read(word) : NULL;
     if (failure)
         return qn__fail(err, QN_CLUSTER, "%s", failure);
+    if (got == 0)
+        return without_rank0(m, err);
     if (got != 1)
-        return qn__fail(err, QN_CLUSTER, "rank 0 on %s %s before all had met", m->card[0].host,
-                        got == 0 ? "ended" : "fell silent");
+        return qn__fail(err, QN_CLUSTER, "rank 0 on %s fell silent before all had met",
+                        m->card[0].host);
     return QN_OK;
 }
 
@@ -227,9 +248,13 @@ static qn_status connect_all(weaving *w, qn_error *err) {
     for (uint32_t r = 0; r < m->rank; ++r)
         if (w->dial[r].shake.file >= 0)
             close(w->dial[r].shake.file);
-    if (w->missing > 0)
+    const int ended = w->missing > 0 && rank0_ended(w);
+    if (ended)
+        status = without_rank0(m, &own);
+    else if (w->missing > 0)
         status = name_missing(w, &own);
-    status = m->rank == 0 ? lead(w, status, &own) : follow(w, status, &own);
+    if (!ended)
+        status = m->rank == 0 ? lead(w, status, &own) : follow(w, status, &own);
     if (status != QN_OK && err)
         *err = own;
     return status;

@@ -11,11 +11,12 @@ typedef struct qn__mesh {
     const qn__ears *ears;     /* of this one */
     const unsigned char *key; /* 32 bytes, of this run */
     double until;             /* by qn__now */
+    int rank0; /* a connection to rank 0 that only its end closes meanwhile; -1: none */
 } qn__mesh;
 
 /* Fills link[0 .. ranks-1]; returns when all ranks have all their connections. Rank r dials those
  * before it. QN_CLUSTER, with who could not be reached, and all links closed, otherwise: all ranks
- * fail then, with the message of the first. */
+ * fail then, with the message of the first. QN_BUSY: the same, because rank 0 has ended. */
 qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err);
 
 /* Says which rank runs another version than rank 0, whose card that is. */

@@ -289,28 +289,22 @@ static qn_status host_all(host *h, const unsigned char secret[32], double until,
 }
 
 static qn_status meet_as_host(const qn__rendezvous *place, qn__card *card, unsigned char secret[32],
-                              unsigned char session[SESSION_BYTES], double until, qn_error *err) {
+                              unsigned char session[SESSION_BYTES], double until, int *held,
+                              qn_error *err) {
     const uint32_t n = place->ranks;
-    host h = {.place = place, .card = card, .missing = n - 1};
+    host h = {.place = place, .card = card, .file = held, .missing = n - 1};
     if (place->munge) {
         qn__random_bytes(h.sent, sizeof h.sent);
         key_of_munge(h.sent, place->run, secret);
     }
     qn_status status = QN_MEMORY;
-    h.file = qn__alloc(n, sizeof *h.file, err);
-    h.have = h.file ? qn__alloc(n, sizeof *h.have, err) : NULL;
+    h.have = qn__alloc(n, sizeof *h.have, err);
     h.got = h.have ? qn__alloc(n, sizeof *h.got, err) : NULL;
     h.bytes = h.got ? qn__alloc(n, sizeof *h.bytes, err) : NULL;
     h.poll = h.bytes ? qn__alloc(n + QN__DOOR_POLLS, sizeof *h.poll, err) : NULL;
     h.door = h.poll ? qn__alloc(1, sizeof *h.door, err) : NULL;
-    for (uint32_t r = 0; r < n && h.file; ++r)
-        h.file[r] = -1;
     if (h.door)
         status = host_all(&h, secret, until, session, err);
-    for (uint32_t r = 0; r < n && h.file; ++r)
-        if (h.file[r] >= 0)
-            close(h.file[r]);
-    qn__free(h.file);
     qn__free(h.have);
     qn__free(h.got);
     qn__free(h.bytes);
@@ -398,6 +392,14 @@ static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], do
         qn__meet_wait(NULL, 0, until - now < pause ? until - now : pause);
         pause = pause * 1.5 < 0.5 ? pause * 1.5 : 0.5;
     }
+    if (p->again) {
+        qn__fail(err, QN_CLUSTER,
+                 "rank 0 at %s:%u ended before all had met, and none was there again within %g "
+                 "seconds",
+                 p->host, p->port, p->timeout);
+        return qn__remedy(err, QN_CLUSTER,
+                          "look what rank 0 said; while the others wait, it may be started again");
+    }
     if (known)
         qn__fail(err, QN_CLUSTER, "found no rank 0 at %s:%u within %g seconds", p->host, p->port,
                  p->timeout);
@@ -423,35 +425,34 @@ static qn_status fetch_table(const qn__rendezvous *p, int file, qn__card *card,
     for (uint32_t r = 0; r < p->ranks && good == 1; ++r) {
         good = qn__meet_transfer(file, bytes, sizeof bytes, 0, until);
         if (good == 1 && !qn__card_read(bytes, &card[r]))
-            good = 0;
+            return qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u sent a malformed table of ranks",
+                            p->host, p->port);
     }
     if (good == 1) {
         qn__address_of_peer(file, &card[0].seen);
         return QN_OK;
     }
-    return qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u %s before all had met", p->host, p->port,
-                    good == 0 ? "ended" : "fell silent");
+    qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u %s before all had met", p->host, p->port,
+             good == 0 ? "ended" : "fell silent");
+    return good == 0 ? QN_BUSY : QN_CLUSTER;
 }
 
 static qn_status meet_as_guest(const qn__rendezvous *place, qn__card *card,
                                unsigned char secret[32], unsigned char session[SESSION_BYTES],
-                               double until, qn_error *err) {
-    int file = -1;
-    qn_status status = find_host(place, secret, until, &file, err);
+                               double until, int *held, qn_error *err) {
+    const qn_status status = find_host(place, secret, until, &held[0], err);
     if (status != QN_OK)
         return status;
-    status = fetch_table(place, file, card, session, until + GRACE, err);
-    close(file);
-    return status;
+    return fetch_table(place, held[0], card, session, until + GRACE, err);
 }
 
 qn_status qn__rendezvous_meet(const qn__rendezvous *place, qn__card *card, unsigned char key[32],
-                              double until, qn_error *err) {
+                              double until, int *held, qn_error *err) {
     unsigned char secret[32], session[SESSION_BYTES];
     key_of_secret(place->secret, secret);
     const qn_status status = place->rank == 0
-                                 ? meet_as_host(place, card, secret, session, until, err)
-                                 : meet_as_guest(place, card, secret, session, until, err);
+                                 ? meet_as_host(place, card, secret, session, until, held, err)
+                                 : meet_as_guest(place, card, secret, session, until, held, err);
     if (status == QN_OK)
         run_key(secret, session, key);
     return status;

@@ -14,6 +14,7 @@ typedef struct qn__rendezvous {
     const char *run; /* with munge: what tells this run from others of the same user */
     int everywhere;  /* rank 0 listens at all its addresses */
     double timeout;
+    int again; /* 1: rank 0 has ended before all had met, and this is another attempt */
 } qn__rendezvous;
 
 /* Whether that host stands for this machine alone; 0 where it is not known. A machine's own name
@@ -21,8 +22,13 @@ typedef struct qn__rendezvous {
 int qn__rendezvous_is_loopback(const char *host);
 
 /* card[rank] is this rank's own; fills the others, and key with 32 bytes that only the ranks of
- * this run know. `until`: when to stop. */
+ * this run know. `until`: when to stop. `held`, one entry a rank and all -1 before the call, gets
+ * the connections of the rendezvous: on rank 0 those of all others, elsewhere held[0], to rank 0.
+ * The caller closes those that are not -1, also after a failure. It keeps them open until all ranks
+ * have all connections, because their end tells the others that rank 0 has ended.
+ * QN_BUSY, with a message: rank 0 ended before all had met. It may be started again, so the caller
+ * may try again, with `again` set. */
 qn_status qn__rendezvous_meet(const qn__rendezvous *place, qn__card *card, unsigned char key[32],
-                              double until, qn_error *err);
+                              double until, int *held, qn_error *err);
 
 #endif
