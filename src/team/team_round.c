@@ -3,13 +3,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A rank that got no units in so many rounds is told of as twice as fast, so that it is tried again
- * some day: its speed may have changed. */
-enum { TRY_AGAIN = 32 };
 
 /* -------------------------------------------------------------------------------------- costs */
 
@@ -20,30 +15,14 @@ static void tell_cost(qn__team *t, uint64_t set, double seconds) {
     uint32_t units = 0;
     for (uint32_t i = 0; i < r->ranges; ++i)
         units += r->range[i].count;
-    if (set != cost->set)
-        qn__speed_reset(&cost->speed);
-    cost->set = set;
-    if (r->whole && units > 0)
-        qn__speed_add(&cost->speed, units, seconds);
-    cost->skipped = units > 0 ? 0 : cost->skipped + 1;
-    qn__speed_fit(&cost->speed);
-    /* The first call of a set pays for what is made once. */
-    if (cost->speed.calls > 1 || cost->known.each <= 0)
-        cost->known = (qn__cost){cost->speed.start, cost->speed.each};
-    const double hope =
-        ldexp(1, -(int)(cost->skipped < 30 * TRY_AGAIN ? cost->skipped / TRY_AGAIN : 30));
-    const double update = r->kind == QN__ROUND_STEP ? r->update_seconds : 0;
-    qn__cost told = {hope * (cost->known.start + update), hope * cost->known.each};
-    if (r->alike)
-        told = (qn__cost){0, 1};
-    qn__cluster_cost(t->cluster, r->kind, told);
+    qn__rank_cost_share(cost, set, units, r->whole ? seconds : 0, qn__now());
+    qn__cluster_cost(t->cluster, r->kind, r->alike ? (qn__cost){0, 1} : qn__rank_cost_told(cost));
     r->units = units;
     r->seconds = r->whole ? seconds : 0;
 }
 
 void qn__team_round_updated(qn__team *t, double seconds) {
-    double *known = &t->round.update_seconds;
-    *known = *known > 0 ? *known + 0.2 * (fmin(seconds, 2 * *known) - *known) : seconds;
+    qn__rank_cost_update(&t->round.cost[QN__ROUND_STEP], seconds);
 }
 
 /* ------------------------------------------------------------------------------------ failures */

@@ -14,6 +14,7 @@
 #include "team/drivers.h"
 #include "team/meter.h"
 #include "team/portion.h"
+#include "team/rank_cost.h"
 #include "team/team.h"
 #include <stdatomic.h>
 
@@ -68,14 +69,6 @@ typedef struct qn__mate {
     uint32_t track;
 } qn__mate;
 
-/* What a rank's share of rounds of a kind costs it. */
-typedef struct qn__rank_cost {
-    qn__speed speed; /* of all workers together */
-    qn__cost known;
-    uint64_t set;     /* whose speed it is */
-    uint32_t skipped; /* rounds without a unit since the last one that had some */
-} qn__rank_cost;
-
 /* The round under way (team_round.h). */
 typedef struct qn__round_state {
     int open; /* it was begun, and what came of it is not yet in the state */
@@ -93,7 +86,6 @@ typedef struct qn__round_state {
     double sending;       /* seconds of that in which sums left early */
     uint32_t units;       /* of the last share, and its time; 0: it does not count */
     double seconds;
-    double update_seconds;
     int alike; /* for benchmarks: tells that all ranks cost the same, so that shares are equal */
     qn__rank_cost cost[QN__ROUND_KINDS];
     uint64_t counted_out, counted_in;

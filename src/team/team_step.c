@@ -318,9 +318,9 @@ static double own_seconds(const qn__team *t, double seconds) {
     const qn__round_state *r = &t->round;
     if (!t->cluster)
         return seconds;
-    return r->seconds > 0 && r->units > 0
-               ? r->seconds * t->chooser.grains / r->units + r->update_seconds
-               : 0;
+    return r->seconds > 0 && r->units > 0 ? r->seconds * t->chooser.grains / r->units +
+                                                qn__rank_cost_of_update(&r->cost[QN__ROUND_STEP])
+                                          : 0;
 }
 
 static void choose(qn__team *t, uint64_t set, double asked, double begun) {

@@ -16,6 +16,28 @@ double qn__virtual_took(const qn__virtual_calls *c, double grains) {
     return c->seconds[i] + (grains - c->grains[i]) * slope;
 }
 
+double qn__virtual_wall(qn__virtual_worker *w, double moment, double seconds) {
+    const double quota = w->quota * w->period;
+    double now = moment;
+    if (!(w->period > 0))
+        return seconds;
+    while (seconds > 0) {
+        const double turn = fmax(w->turn, floor(now / w->period)), end = (turn + 1) * w->period;
+        w->used = turn > w->turn ? 0 : w->used;
+        w->turn = turn;
+        const double free = fmax(0, fmin(quota - w->used, end - now));
+        if (seconds <= free) {
+            w->used += seconds;
+            return now + seconds - moment;
+        }
+        seconds -= free;
+        now = end;
+        w->turn = turn + 1;
+        w->used = 0;
+    }
+    return now - moment;
+}
+
 /* Seconds that a call over `grains` grains takes when it begins at `moment`. */
 static double call_seconds(qn__virtual_worker *w, uint32_t worker, double grains, double moment) {
     uint32_t word[4];
@@ -33,7 +55,8 @@ static double call_seconds(qn__virtual_worker *w, uint32_t worker, double grains
         seconds =
             w->change_at - moment + (moment + whole - w->change_at) * w->rate / w->change_rate;
     qn__words(w->number + worker, 0, 0, 0, w->calls++, 0, word);
-    return seconds * (1.0 + w->noise * (word[0] * 0x1p-31 - 1.0));
+    seconds *= 1.0 + w->noise * (word[0] * 0x1p-31 - 1.0);
+    return qn__virtual_wall(w, moment, seconds);
 }
 
 static void ask(qn__queue *q, qn__virtual_worker *w, uint32_t worker, double now) {
@@ -88,7 +111,7 @@ double qn__virtual_bound(const qn__virtual_worker *w, uint32_t workers, double g
         double rate = 0, change = INFINITY;
         for (uint32_t i = 0; i < workers; ++i) {
             const int changed = w[i].change_at > 0 && now >= w[i].change_at;
-            rate += changed ? w[i].change_rate : w[i].rate;
+            rate += (changed ? w[i].change_rate : w[i].rate) * (w[i].period > 0 ? w[i].quota : 1);
             if (w[i].change_at > now)
                 change = fmin(change, w[i].change_at);
         }

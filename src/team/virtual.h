@@ -21,6 +21,8 @@ typedef struct qn__virtual_worker {
     double noise;                  /* a call's time lies up to this part beside what they say */
     double change_at;              /* moment at which the rate becomes change_rate; 0: never */
     double change_rate;
+    double period, quota; /* a CPU quota: it runs for quota * period of each period, in one burst,
+                             and then stands still until the next one; period 0: no quota */
     uint64_t calls, grains;
     double busy; /* seconds in calls, in all */
     /* Of the step under way. */
@@ -28,7 +30,8 @@ typedef struct qn__virtual_worker {
     qn__chunk chunk;
     double call_seconds;
     int state;
-    uint32_t number; /* with the worker's place, what its noise is drawn by */
+    uint32_t number;   /* with the worker's place, what its noise is drawn by */
+    double turn, used; /* the period, and what was used of its quota, in seconds */
 } qn__virtual_worker;
 
 /* One step of `grains` grains, shared by the workers of `set`, that all begin together at *clock,
@@ -36,6 +39,10 @@ typedef struct qn__virtual_worker {
  */
 int qn__virtual_step(qn__queue *queue, qn__virtual_worker *worker, uint32_t workers, uint64_t set,
                      uint32_t grains, double *clock);
+
+/* Seconds on the clock that `seconds` of computing take the worker from `moment` on, which more
+ * than its quota spreads over further periods. */
+double qn__virtual_wall(qn__virtual_worker *worker, double moment, double seconds);
 
 /* Seconds of a call over `grains` grains, by what was measured. */
 double qn__virtual_took(const qn__virtual_calls *calls, double grains);

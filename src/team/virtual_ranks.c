@@ -6,8 +6,6 @@
 /* Messages one after another until those that are left agree: the call for reports, the reports,
  * the plan, its acceptance, the decision. */
 enum { AGREEING = 5 };
-/* As in a run: a rank without a share is hoped to be twice as fast after so many rounds. */
-enum { TRY_AGAIN = 32 };
 #define WORD sizeof(int64_t)
 
 /* ------------------------------------------------------------------------------------- the team */
@@ -164,21 +162,6 @@ static void share_out(qn__virtual_team *t, uint32_t units) {
     qn__shares(t->cost, t->has, t->ranks, units, t->share);
 }
 
-/* What the share cost, which the others hear with the total. */
-static qn__cost learn(qn__virtual_rank *r, uint64_t set, double seconds) {
-    if (set != r->set || (r->skipped >= TRY_AGAIN && r->share > 0))
-        qn__speed_reset(&r->speed);
-    r->set = set;
-    if (r->share > 0)
-        qn__speed_add(&r->speed, r->share, seconds);
-    r->skipped = r->share > 0 ? 0 : r->skipped + 1;
-    qn__speed_fit(&r->speed);
-    if (r->speed.each > 0)
-        r->known = (qn__cost){r->speed.start, r->speed.each};
-    const double hope = ldexp(1, -(int)(r->skipped / TRY_AGAIN));
-    return (qn__cost){hope * (r->known.start + r->update), hope * r->known.each};
-}
-
 /* Seconds of `units` units by the rank, which begins at `moment`; -1 when memory was short. */
 static double compute(qn__virtual_rank *r, uint64_t set, uint32_t units, double moment) {
     double clock = moment;
@@ -196,8 +179,9 @@ static int compute_share(qn__virtual_rank *r, qn__cost *cost, uint32_t units) {
     const double seconds = compute(r, set, units, r->at);
     if (seconds < 0)
         return -1;
-    *cost = learn(r, set, seconds);
     r->ready = r->at + seconds;
+    qn__rank_cost_share(&r->cost, set, units, seconds, r->ready);
+    *cost = qn__rank_cost_told(&r->cost); /* which the others hear with the total */
     if (r->workers > 1 && units > 0) {
         const double whole = seconds * r->chooser.grains / units + r->update;
         const qn__choosing before = r->chooser.stage;
@@ -263,7 +247,7 @@ static qn_status recover(qn__virtual_team *t, double death, qn_error *err) {
         const double begin = fmax(r->ready, agreed);
         r->spent.recovering += begin - r->ready;
         r->share += t->share[i];
-        const double seconds = compute(r, r->set, t->share[i], begin);
+        const double seconds = compute(r, r->cost.set, t->share[i], begin);
         if (seconds < 0)
             return qn__fail_memory(err, 1, sizeof(qn__chunk));
         r->ready = begin + seconds;
@@ -299,8 +283,10 @@ qn_status qn__virtual_round(qn__virtual_team *t, uint32_t units, qn_error *err) 
             continue;
         r->spent.waiting += done - r->ready;
         r->spent.exchanging += exchange;
-        r->spent.updating += r->update;
-        r->at = done + exchange + r->update;
+        const double update = qn__virtual_wall(&r->worker[0], done + exchange, r->update);
+        qn__rank_cost_update(&r->cost, update);
+        r->spent.updating += update;
+        r->at = done + exchange + update;
         t->now = fmax(t->now, r->at);
     }
     return QN_OK;

@@ -11,6 +11,7 @@
 
 #include "cluster/shares.h"
 #include "team/chooser.h"
+#include "team/rank_cost.h"
 #include "team/virtual.h"
 
 typedef struct qn__virtual_network {
@@ -41,10 +42,7 @@ typedef struct qn__virtual_rank {
     uint32_t share;   /* units of the last round */
     qn__queue queue;
     qn__chooser chooser;
-    qn__speed speed;
-    qn__cost known;
-    uint64_t set;
-    uint32_t skipped;
+    qn__rank_cost cost;
     qn__virtual_spent spent;
 } qn__virtual_rank;
 

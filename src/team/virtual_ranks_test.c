@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { MOST = 8, UNITS = 64 };
+#define UPDATE 1e-4
 
 typedef struct scene {
     qn__virtual_worker worker[MOST];
@@ -115,9 +116,95 @@ static void test_a_rank_that_recovers(void **state) {
     steps(&s, 10);
     assert_int_equal(s.team->rank[1].share, 0);
     s.worker[1].change_at = 0;
-    steps(&s, 400);
+    steps(&s, 4000); /* a trial of 2 s costs less than 2 % of 200 s, 2500 steps of the others */
     assert_in_range(s.team->rank[1].share, 20, 22);
     qn__virtual_team_free(s.team);
+}
+
+/* Seconds of `count` steps of equal ranks with an update each, after some in which they learn their
+ * speeds. The last rank lives on that part of its core, in periods of 100 ms; 0: on all of it. */
+static double seconds_of(scene *s, uint32_t ranks, double rate, double quota, uint32_t count) {
+    const double rates[MOST] = {rate, rate, rate, rate, rate, rate, rate, rate};
+    begin(s, rates, ranks);
+    for (uint32_t r = 0; r < ranks; ++r) {
+        s->worker[r].noise = 0.02;
+        s->team->rank[r].update = UPDATE;
+    }
+    if (quota > 0) {
+        s->worker[ranks - 1].period = 0.1;
+        s->worker[ranks - 1].quota = quota;
+    }
+    steps(s, 50);
+    const double begun = s->team->now;
+    s->team->rank[ranks - 1].spent.units = 0;
+    steps(s, count);
+    return s->team->now - begun;
+}
+
+/* A rank that the system runs in bursts, a step of `rate` units a second. */
+static void throttle(uint32_t ranks, double rate, double quota) {
+    scene s;
+    const uint32_t count = (uint32_t)(100 + 10 * rate / UNITS);
+    const double without = seconds_of(&s, ranks - 1, rate, 0, count);
+    qn__virtual_team_free(s.team);
+    const double with = seconds_of(&s, ranks, rate, quota, count);
+    const double units = s.team->rank[ranks - 1].spent.units / count;
+    qn__virtual_team_free(s.team);
+    /* Updates are made by all, so they are slower by the quota whatever the shares are. */
+    const double updates = count * UPDATE * (1 / quota - 1);
+    const double fair = UNITS * quota / (ranks - 1 + quota);
+    print_message("%u ranks, quota %.2f, steps of %5.1f ms: %.2f times as long as without the "
+                  "rank, updates excluded %.2f; %.1f units a step, fair %.1f\n",
+                  ranks, quota, 1e3 * without / count, with / without, (with - updates) / without,
+                  units, fair);
+    assert_true(with < 1.3 * without + updates);
+    assert_true(units < 1.5 * fair);
+}
+
+static void test_a_throttled_rank(void **state) {
+    (void)state;
+    static const double rates[] = {40000, 12000, 4000, 1000, 300, 40};
+    static const double quotas[] = {0.05, 0.1, 0.2, 0.5};
+    for (uint32_t ranks = 2; ranks <= 3; ++ranks)
+        for (size_t q = 0; q < sizeof quotas / sizeof *quotas; ++q)
+            for (size_t i = 0; i < sizeof rates / sizeof *rates; ++i)
+                throttle(ranks, rates[i], quotas[q]);
+}
+
+/* The quota ends: the rank is back after some seconds, whatever it was before. */
+static void test_a_quota_that_ends(void **state) {
+    (void)state;
+    scene s;
+    seconds_of(&s, 3, 4000, 0.05, 300);
+    assert_true(s.team->rank[2].share < 3);
+    s.worker[2].period = 0;
+    const double ended = s.team->now;
+    while (s.team->now < ended + 10)
+        steps(&s, 1);
+    assert_in_range(s.team->rank[2].share, 20, 23);
+    qn__virtual_team_free(s.team);
+}
+
+/* A rank whose single unit takes longer than a step of the others is tried again and again, for at
+ * most 2 % of the time. */
+static void test_trials_cost_little(void **state) {
+    (void)state;
+    static const double slow[] = {0.4, 4, 40, 150};
+    for (size_t i = 0; i < sizeof slow / sizeof *slow; ++i) {
+        const double rates[] = {4000, 4000, slow[i]};
+        scene s;
+        begin(&s, rates, 3);
+        steps(&s, 50);
+        const double begun = s.team->now;
+        s.team->rank[2].spent.units = 0;
+        steps(&s, 200000);
+        const double part = (s.team->now - begun) / (200000 * UNITS / 8000.0);
+        print_message("%g units a second: %.0f units tried, %.4f times as long\n", slow[i],
+                      s.team->rank[2].spent.units, part);
+        assert_true(s.team->rank[2].spent.units > 0);
+        assert_true(part < 1.02);
+        qn__virtual_team_free(s.team);
+    }
 }
 
 static void test_every_second_is_accounted_for(void **state) {
@@ -224,6 +311,9 @@ int main(void) {
         cmocka_unit_test(test_the_first_steps_cost_little),
         cmocka_unit_test(test_a_rank_that_slows_down),
         cmocka_unit_test(test_a_rank_that_recovers),
+        cmocka_unit_test(test_a_throttled_rank),
+        cmocka_unit_test(test_a_quota_that_ends),
+        cmocka_unit_test(test_trials_cost_little),
         cmocka_unit_test(test_every_second_is_accounted_for),
         cmocka_unit_test(test_bytes_over_the_network),
         cmocka_unit_test(test_all_may_die),

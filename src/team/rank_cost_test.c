@@ -1,0 +1,87 @@
+/* The cost that a rank tells: stalls count where they last, and single ones do not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "team/rank_cost.h"
+#include <math.h>
+
+/* Rounds of 10 ms in which 4 units take 1 ms each, the update 1 ms; every nth update is stalled. */
+static void go(qn__rank_cost *c, int rounds, int nth, double stall, double *now) {
+    for (int i = 0; i < rounds; ++i) {
+        qn__rank_cost_share(c, 1, 4, 0.004, *now);
+        const double stalled = nth > 0 && i % nth == nth - 1 ? stall : 0;
+        qn__rank_cost_update(c, 0.001 + stalled);
+        *now += 0.01 + stalled;
+    }
+}
+
+static void test_a_steady_rank(void **state) {
+    (void)state;
+    qn__rank_cost c = {.set = 0};
+    double now = 1;
+    go(&c, 100, 0, 0, &now);
+    const qn__cost told = qn__rank_cost_told(&c);
+    assert_true(fabs(told.each - 0.001) < 1e-9);
+    assert_true(fabs(told.start - 0.001) < 1e-9);
+    assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
+}
+
+/* The long window sees single disturbances, which are nothing that lasts. */
+static void test_a_disturbed_call(void **state) {
+    (void)state;
+    qn__rank_cost c = {.set = 0};
+    double now = 1;
+    go(&c, 100, 0, 0, &now);
+    go(&c, 1, 1, 0.5, &now);
+    assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
+    go(&c, 100, 0, 0, &now);
+    assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
+}
+
+/* Stalls that fall into updates alone make units dearer: by 2.5 ms in each 5 ms while they are
+ * shorter than a round, and by more where they are longer. */
+static void test_stalls_outside_of_shares(void **state) {
+    (void)state;
+    qn__rank_cost c = {.set = 0};
+    double now = 1;
+    go(&c, 1000, 3, 0.0075, &now);
+    assert_true(fabs(qn__rank_cost_stretch(&c) - 1.5) < 0.05);
+    assert_true(fabs(qn__rank_cost_told(&c).each - 0.0015) < 5e-5);
+    c = (qn__rank_cost){.set = 0};
+    go(&c, 1000, 20, 0.1, &now);
+    assert_true(qn__rank_cost_stretch(&c) > 5);
+    go(&c, 500, 0, 0, &now);
+    assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
+}
+
+/* Without units it is tried again when that is cheap: what it tells then falls until it gets one.
+ */
+static void test_a_trial(void **state) {
+    (void)state;
+    qn__rank_cost c = {.set = 0};
+    double now = 1;
+    int rounds = 0;
+    for (int i = 0; i < 3; ++i)
+        qn__rank_cost_share(&c, 1, 1, 0.1, now += 0.11);
+    while (qn__rank_cost_told(&c).each > 0.01 && rounds < 100000) {
+        qn__rank_cost_share(&c, 1, 0, 0, now += 0.01);
+        ++rounds;
+    }
+    assert_in_range(rounds, 990, 1020);
+    qn__rank_cost_share(&c, 1, 1, 0.002, now += 0.01);
+    assert_true(fabs(qn__rank_cost_told(&c).each - 0.002) < 1e-9);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_steady_rank),
+        cmocka_unit_test(test_a_disturbed_call),
+        cmocka_unit_test(test_stalls_outside_of_shares),
+        cmocka_unit_test(test_a_trial),
+    };
+    return cmocka_run_group_tests_name("rank_cost", tests, NULL, NULL);
+}
