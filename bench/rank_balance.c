@@ -8,7 +8,8 @@
  * and only takes its time, asleep, so that they fit two cores): 1 to 2 to 4, once as they are,
  * once for each rank that halves in mid-run, and once with one that is killed. Then two ranks train
  * with the CPU itself, 784-500-10, a core each, and in mid-run another process begins to take its
- * part of the second core. Each scene runs twice:
+ * part of the second core, or the second rank is stopped for 95 of each 100 ms, as a CPU quota of
+ * 5 % does. Each scene runs twice:
  *
  *     measured    what Quern does
  *     equal       every rank the same part of each step, as data-parallel trainers have it
@@ -52,6 +53,7 @@ typedef struct scene {
     double rate[MOST]; /* grains a second; 0: the CPU as it is */
     int slows;         /* the rank that halves in mid-run; -1: none */
     int dies;          /* the rank that is killed in mid-run; 0: none */
+    int throttled;     /* the rank that is stopped for most of the time from mid-run on; 0: none */
 } scene;
 
 /* What a rank had done at some moment. */
@@ -187,6 +189,21 @@ static void be_neighbour(told *t, uint32_t steps, int core) {
     _exit(0);
 }
 
+/* Lets the process run for 5 of each 100 ms, from the middle of the run to its end. */
+static void be_quota(told *t, uint32_t steps, pid_t process) {
+    alarm(LIMIT);
+    while (atomic_load(&t->step) < steps / 2 && !atomic_load(&t->over))
+        usleep(200);
+    t->changed = qn__now();
+    while (!atomic_load(&t->over)) {
+        kill(process, SIGSTOP);
+        usleep(95000);
+        kill(process, SIGCONT);
+        usleep(5000);
+    }
+    _exit(0);
+}
+
 static void kill_later(const told *t, pid_t process, double half) {
     while (atomic_load(&t->step) == 0 && !atomic_load(&t->failed))
         usleep(200);
@@ -207,6 +224,8 @@ static void run(const scene *s, int equal, double half, uint32_t steps, told *t)
         }
     if (real && s->slows >= 0 && (neighbour = fork()) == 0)
         be_neighbour(t, steps, s->slows);
+    if (s->throttled > 0 && (neighbour = fork()) == 0)
+        be_quota(t, steps, rank[s->throttled]);
     if (s->dies > 0)
         kill_later(t, rank[s->dies], half);
     for (uint32_t r = 0; r < s->ranks; ++r)
@@ -240,7 +259,7 @@ static double bound_of(const scene *s, const told *t, uint32_t first, uint32_t s
 static uint32_t first_learnt(const scene *s, const told *t, uint32_t steps) {
     uint32_t first = 0;
     if (!(s->rate[0] > 0))
-        return s->slows >= 0 ? steps / 2 + LEARNING + 1 : LEARNING;
+        return s->slows >= 0 || s->throttled > 0 ? steps / 2 + LEARNING + 1 : LEARNING;
     while ((s->slows >= 0 || s->dies > 0) && first < steps &&
            (first == 0 || t->end[first - 1] < t->changed))
         ++first;
@@ -318,8 +337,11 @@ static void print_line(const scene *s, const char *policy, const told *t, uint32
            shares, all, bound, reached, late, report, below ? "   BELOW THE TARGET" : "");
 }
 
-/* How a core is shared with a neighbour is the system's affair, in slices as long as a share. */
-static int shares_core(const scene *s) { return !(s->rate[0] > 0) && s->slows >= 0; }
+/* How a core is shared with a neighbour is the system's affair, in slices as long as a share; and
+ * no share makes up for a rank that holds up each sum. */
+static int has_target(const scene *s) {
+    return s->rate[0] > 0 || (s->slows < 0 && s->throttled <= 0);
+}
 
 static void play(const scene *s, uint32_t steps) {
     double all = 0;
@@ -343,7 +365,7 @@ static void play(const scene *s, uint32_t steps) {
         if (atomic_load(&t->failed) || atomic_load(&t->step) < steps)
             missed = printf("  FAILED\n") > 0;
         else
-            print_line(s, equal ? "equal" : "measured", t, steps, !equal && !shares_core(s));
+            print_line(s, equal ? "equal" : "measured", t, steps, !equal && has_target(s));
         print_plan(planned(s, steps, equal, half), t->end[steps - 1] - t->begun);
         munmap(t, sizeof *t);
     }
@@ -352,13 +374,14 @@ static void play(const scene *s, uint32_t steps) {
 int main(int count, char **argument) {
     const uint32_t steps = count > 1 ? (uint32_t)strtoul(argument[1], NULL, 10) : 200;
     static const scene scenes[] = {
-        {"three ranks 1:2:4", 3, {914, 1829, 3657}, -1, 0},
-        {"three ranks 1:2:4, the slowest halves in mid-run", 3, {914, 1829, 3657}, 0, 0},
-        {"three ranks 1:2:4, the middle one halves in mid-run", 3, {914, 1829, 3657}, 1, 0},
-        {"three ranks 1:2:4, the fastest halves in mid-run", 3, {914, 1829, 3657}, 2, 0},
-        {"three ranks 1:2:4, the fastest is killed in mid-run", 3, {914, 1829, 3657}, -1, 2},
-        {"two ranks of a core each, 784-500-10", 2, {0}, -1, 0},
-        {"two ranks of a core each, the second shares its core from mid-run on", 2, {0}, 1, 0},
+        {"three ranks 1:2:4", 3, {914, 1829, 3657}, -1, 0, 0},
+        {"three ranks 1:2:4, the slowest halves in mid-run", 3, {914, 1829, 3657}, 0, 0, 0},
+        {"three ranks 1:2:4, the middle one halves in mid-run", 3, {914, 1829, 3657}, 1, 0, 0},
+        {"three ranks 1:2:4, the fastest halves in mid-run", 3, {914, 1829, 3657}, 2, 0, 0},
+        {"three ranks 1:2:4, the fastest is killed in mid-run", 3, {914, 1829, 3657}, -1, 2, 0},
+        {"two ranks of a core each, 784-500-10", 2, {0}, -1, 0, 0},
+        {"two ranks of a core each, the second shares its core from mid-run on", 2, {0}, 1, 0, 0},
+        {"two ranks of a core each, the second has 5 % of it from mid-run on", 2, {0}, -1, 0, 1},
     };
     if (steps < 4 * LEARNING || steps > MOST_STEPS) {
         fprintf(stderr, "rank_balance: give %d to %d steps\n", 4 * LEARNING, MOST_STEPS);
