@@ -132,6 +132,12 @@ void qn__cluster_go_on(qn_cluster *c) {
         qn__rounds_go_on(&c->rounds);
 }
 
+void qn__cluster_wish_save(qn_cluster *c) { atomic_store(&c->rounds.wish[QN__WISH_SAVE], 1); }
+
+int qn__cluster_saving(const qn_cluster *c) { return c->rounds.saving; }
+
+void qn__cluster_saved(qn_cluster *c) { qn__rounds_saved(&c->rounds); }
+
 void qn__cluster_fail(qn_cluster *c, qn_error *why) { qn__rounds_fail(&c->rounds, why); }
 
 int qn__cluster_withdraw(qn_cluster *c) {
@@ -417,7 +423,7 @@ int qn_cluster_over(qn_cluster *c, int *code) {
 
 void qn_cluster_stop(qn_cluster *c) {
     if (c)
-        atomic_store(&c->rounds.wish, 1);
+        atomic_store(&c->rounds.wish[QN__WISH_STOP], 1);
 }
 
 /* ------------------------------------------------------------------------------------- for reports

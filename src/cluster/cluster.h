@@ -80,6 +80,13 @@ int qn__cluster_stopping(const qn_cluster *c);
 /* For all ranks after the same round: they have stopped, and may begin anew. */
 void qn__cluster_go_on(qn_cluster *c);
 
+/* This rank would like all to save after the round that follows. */
+void qn__cluster_wish_save(qn_cluster *c);
+/* 1 when some rank wished it: the same answer on all ranks after a round. */
+int qn__cluster_saving(const qn_cluster *c);
+/* For all ranks after the same round: they have saved. */
+void qn__cluster_saved(qn_cluster *c);
+
 /* This rank cannot go on: all others fail alike, with a message that names rank and host, and that
  * *why becomes too; if some rank has failed before, with that one's. */
 void qn__cluster_fail(qn_cluster *c, qn_error *why);

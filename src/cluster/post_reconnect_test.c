@@ -36,9 +36,9 @@ typedef struct relay {
     uint16_t port, target; /* its own, and that of rank 0 */
     int pair[PAIRS][2];    /* [0]: to rank 1, [1]: to rank 0 */
     atomic_int stop, cut, stalled;
-    atomic_long flip[2];  /* in bytes that came from [side]: the one to damage; -1: none */
-    uint64_t passed[2];   /* bytes that came from [side] */
-    atomic_uint accepted; /* connections of rank 1 */
+    atomic_long flip[2];    /* in bytes that came from [side]: the one to damage; -1: none */
+    atomic_ulong passed[2]; /* bytes that came from [side] */
+    atomic_uint accepted;   /* connections of rank 1 */
     pthread_t thread;
 } relay;
 
@@ -90,12 +90,12 @@ static int relay_pass(relay *r, int i, int side) {
         return 1;
     if (got <= 0)
         return 0;
-    const long at = atomic_load(&r->flip[side]) - (long)r->passed[side];
+    const long at = atomic_load(&r->flip[side]) - (long)atomic_load(&r->passed[side]);
     if (at >= 0 && at < got) {
         bytes[at] ^= 0x10;
         atomic_store(&r->flip[side], -1);
     }
-    r->passed[side] += (uint64_t)got;
+    atomic_fetch_add(&r->passed[side], (unsigned long)got);
     for (ssize_t sent = 0; sent < got;) {
         const ssize_t n = send(r->pair[i][!side], bytes + sent, (size_t)(got - sent), MSG_NOSIGNAL);
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -309,7 +309,8 @@ static void test_damage(void **state) {
             both_are_well(&c);
             /* The bytes so far are counted by the relay's thread, which has nothing to do now but
              * hand on pings: what is damaged is the next frame of any kind, or one soon after. */
-            atomic_store(&c.relay.flip[1 - from], (long)c.relay.passed[1 - from] + places[i]);
+            atomic_store(&c.relay.flip[1 - from],
+                         (long)atomic_load(&c.relay.passed[1 - from]) + places[i]);
             say(&c, (uint32_t)from, 20000);
             say_some(&c, 4, 5000);
             both_are_well(&c);
@@ -326,7 +327,7 @@ static void test_lasting_damage(void **state) {
     meet(&c, 20);
     const double until = qn__now() + LONG;
     while (atomic_load(&c.side[0].gone) < 0 && qn__now() < until) {
-        atomic_store(&c.relay.flip[0], (long)c.relay.passed[0] + 3000);
+        atomic_store(&c.relay.flip[0], (long)atomic_load(&c.relay.passed[0]) + 3000);
         say(&c, 1, 20000);
         usleep(20000);
     }

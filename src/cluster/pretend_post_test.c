@@ -69,8 +69,9 @@ static void begin(world *w, uint64_t seed) {
     for (uint32_t r = 0; r < RANKS; ++r) {
         w->self[r].w = w;
         w->self[r].r = r;
-        pretend_listen(&w->net, r,
-                       &(qn__post_events){&w->self[r], on_message, on_gone, on_expelled, on_tick});
+        pretend_listen(
+            &w->net, r,
+            &(qn__post_events){&w->self[r], on_message, on_gone, on_expelled, on_tick, NULL});
     }
 }
 

@@ -9,8 +9,10 @@
 
 static const double PICOSECONDS = 1e12;
 
-/* Words of the trailer: wishes to stop, then two for each rank. */
-uint64_t qn__rounds_trailer(uint32_t ranks) { return (1 + 2 * (uint64_t)ranks + 7) / 8 * 8; }
+/* Words of the trailer: wishes to stop, wishes to save, then two for each rank. */
+uint64_t qn__rounds_trailer(uint32_t ranks) {
+    return (QN__WISHES + 2 * (uint64_t)ranks + 7) / 8 * 8;
+}
 
 unsigned long long qn__rounds_tag(const qn__rounds *r) {
     /* Another number for another round or view, so nearly surely that it counts as such. */
@@ -312,9 +314,11 @@ void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
     ++r->finished;
     r->held[r->finished & 1] = (qn__held){r->finished, r->words, total};
     atomic_store(&r->common->desk[r->common->index].finished_in, generation);
-    r->stopping |= total[0] > 0;
+    r->stopping |= total[QN__WISH_STOP] > 0;
+    r->saving |= total[QN__WISH_SAVE] > 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
-        cost[i] = (qn__cost){seconds_of(total[1 + 2 * i]), seconds_of(total[2 + 2 * i])};
+        cost[i] = (qn__cost){seconds_of(total[QN__WISHES + 2 * i]),
+                             seconds_of(total[QN__WISHES + 1 + 2 * i])};
     r->begun = r->behind = 0;
     const qn__ranges past = r->own;
     r->own = r->ahead; /* nothing, unless this rank was behind */
@@ -490,8 +494,13 @@ int qn__rounds_deserted(qn__rounds *r) {
 }
 
 void qn__rounds_go_on(qn__rounds *r) {
-    atomic_store(&r->wish, 0);
+    atomic_store(&r->wish[QN__WISH_STOP], 0);
     r->stopping = 0;
+}
+
+void qn__rounds_saved(qn__rounds *r) {
+    atomic_store(&r->wish[QN__WISH_SAVE], 0);
+    r->saving = 0;
 }
 
 void qn__rounds_finish(qn__rounds *r, int code) {

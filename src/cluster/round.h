@@ -26,6 +26,9 @@ enum {
     QN__MAIL_ANSWER     /* number[0]: stamp. Yes */
 };
 
+/* What ranks wish, told with the words of each round. */
+enum { QN__WISH_STOP, QN__WISH_SAVE, QN__WISHES };
+
 typedef enum qn__going_on {
     QN__ROUND_WAITS, /* nothing to do before the bell rings */
     QN__ROUND_AGAIN, /* something was done; there may be more */
@@ -124,8 +127,8 @@ typedef struct qn__rounds {
 
     qn__cost *own_cost;              /* of each kind */
     qn__cost *cost[QN__ROUND_KINDS]; /* of each rank, as of the last total */
-    atomic_int wish;                 /* to stop */
-    int stopping;
+    atomic_int wish[QN__WISHES];
+    int stopping, saving; /* some rank wished it in a round that has its total */
 
     qn_error error; /* of a kind that stays */
     int outcast;    /* told to go: 1; cannot reach enough: 2 */
@@ -178,8 +181,9 @@ void qn__rounds_fail(qn__rounds *r, qn_error *why);
 int qn__rounds_withdraw(qn__rounds *r);
 /* After that: 1 when no other rank can finish the run, as far as is known by now. */
 int qn__rounds_deserted(qn__rounds *r);
-/* Forgets what somebody wished. */
+/* Forget what somebody wished: to stop, to save. */
 void qn__rounds_go_on(qn__rounds *r);
+void qn__rounds_saved(qn__rounds *r);
 void qn__rounds_finish(qn__rounds *r, int code);
 /* -1: not decided; 0: this rank speaks, and all are there; 1: over, or failed; 2: this rank has to
  * leave. */

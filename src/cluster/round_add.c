@@ -148,10 +148,11 @@ static void arrive(qn__rounds *r) {
     const double start = cost->start * PICOSECONDS, each = cost->each * PICOSECONDS;
     qn__desk *desk = desk_of(r, r->rank);
     memset(r->part, 0, qn__rounds_trailer(r->ranks) * sizeof *r->part);
-    r->part[0] = atomic_load(&r->wish);
+    for (int i = 0; i < QN__WISHES; ++i)
+        r->part[i] = atomic_load(&r->wish[i]);
     if (start >= 0 && start < MOST && each >= 1 && each < MOST) {
-        r->part[1 + 2 * r->rank] = (int64_t)start;
-        r->part[2 + 2 * r->rank] = (int64_t)each;
+        r->part[QN__WISHES + 2 * r->rank] = (int64_t)start;
+        r->part[QN__WISHES + 1 + 2 * r->rank] = (int64_t)each;
     }
     r->arrived = 1;
     atomic_store(&desk->signature, r->signature);

@@ -156,6 +156,7 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
     const double begun = qn__now();
     t->epoch_begun = t->epoch_begun > 0 ? t->epoch_begun : begun;
+    qn__train_wish_save(t, begun);
     qn_status status = t->failed = qn__train_job_step(job, err);
     if (status != QN_OK)
         return status;
@@ -192,6 +193,10 @@ static void end_stretch(qn_train *t) {
 /* What is left to be done when the steps are over, for whatever reason. */
 static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
     const qn__train_job *job = &t->job;
+    if (status == QN_OK && t->cluster) {
+        qn__cluster_saved(t->cluster);
+        status = qn__train_compare(t, err);
+    }
     if (status == QN_OK && t->checkpoint_dir)
         status = qn__by_speaker(t->cluster, qn__train_save_last, t, err);
     if (status == QN_OK && job->step < job->steps)

@@ -107,11 +107,12 @@ static double checkpoint_cost(const qn_train *t) {
     return t->checkpoint_cost > 0 ? t->checkpoint_cost : 0.02 + bytes / SLOW_DISK;
 }
 
-static int checkpoint_due(const qn_train *t, double now) {
+/* Whether a checkpoint is due after that step. */
+static int checkpoint_due(const qn_train *t, uint64_t step, double now) {
     const qn_train_options *o = &t->options;
     if (!t->checkpoint_dir)
         return 0;
-    if (o->checkpoint_steps && t->job.step % o->checkpoint_steps == 0)
+    if (o->checkpoint_steps && step % o->checkpoint_steps == 0)
         return 1;
     if (o->checkpoint_part > 0 &&
         now - t->last_checkpoint >= fmax(SOONEST, checkpoint_cost(t) / o->checkpoint_part))
@@ -184,10 +185,26 @@ static qn_status take_and_write(qn_train *t, double seconds, qn_error *err) {
     return status;
 }
 
+void qn__train_wish_save(qn_train *t, double now) {
+    if (t->cluster && qn__train_speaks(t) && checkpoint_due(t, t->job.step + 1, now))
+        qn__cluster_wish_save(t->cluster);
+}
+
+/* Among ranks the clock of one of them decides, which the others have heard of with the sums of the
+ * step: all compare what they have before it is written. */
 qn_status qn__train_save_if_due(qn_train *t, double now, qn_error *err) {
-    if (!qn__train_speaks(t) || !checkpoint_due(t, now))
+    const int due =
+        t->cluster ? qn__cluster_saving(t->cluster) : checkpoint_due(t, t->job.step, now);
+    if (!due)
         return QN_OK;
-    const qn_status status = take_and_write(t, 0, err);
+    qn_status status = QN_OK;
+    if (t->cluster) {
+        qn__cluster_saved(t->cluster);
+        status = qn__train_compare(t, err);
+    }
+    if (status != QN_OK || !qn__train_speaks(t))
+        return status;
+    status = take_and_write(t, 0, err);
     return can_wait(t, status) ? pass_over(t, err) : qn__train_fail_all(t, status, err);
 }
 

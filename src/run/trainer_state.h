@@ -80,6 +80,13 @@ int qn__train_speaks(const qn_train *train);
  * its status. */
 qn_status qn__train_fail_all(qn_train *train, qn_status status, qn_error *err);
 
+/* trainer_compare.c, for all ranks together: QN_MISMATCH, on all of them, when they do not hold the
+ * same parameters and optimiser state. Nothing may be written then. */
+qn_status qn__train_compare(qn_train *train, qn_error *err);
+
+/* trainer_save.c: before a step, says to the other ranks that a checkpoint is due after it. */
+void qn__train_wish_save(qn_train *train, double now);
+
 /* trainer_save.c: writes a checkpoint when one is due; the last one of a call of qn_train_run (by
  * qn__by_speaker); and what is left when this rank has no worker any more: fills err's remedy. */
 qn_status qn__train_save_if_due(qn_train *train, double now, qn_error *err);
