@@ -7,6 +7,15 @@ the others do not see, joined by a switch whose cables can be pulled.
         net.plug(1)
         net.lose(1)                                           # a power cut
 
+With `faults=True` the switch is a program (fault_switch.py) that injects faults on command:
+
+    with hosts.Hosts(3, faults=True) as net:
+        net.cut([0], [1])                                 # what host 0 sends to host 1 is dropped
+        net.mend()                                        # all paths pass again
+        net.loss(10)                                      # percent of the packets of all paths
+        net.reset(0, 2)                                   # a forged RST into their connections
+        net.clear()                                       # no fault any more
+
 A host is a process that holds Linux namespaces (network, host name, mounts); whatever else runs on
 it has entered them. Process numbers are the machine's own, so a test can signal any process. When
 the tests end, however they end, the holders die with them, and with the holders what is on them.
@@ -14,6 +23,7 @@ the tests end, however they end, the holders die with them, and with the holders
 """
 
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -28,7 +38,7 @@ import pytest
 
 NAMES = ["host-a", "host-b", "host-c", "host-d", "host-e"]
 PR_SET_PDEATHSIG = 1
-LINE = Path(__file__).with_name("long_line.py")
+SWITCH = Path(__file__).with_name("fault_switch.py")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -60,9 +70,16 @@ def processes():
                 pass  # it ended meanwhile
 
 
+def bytes_per_second(rate):
+    """A rate as tc writes it: "100mbit" or "8kbit"."""
+    number, unit = float(rate[:-4]), rate[-4:]
+    return number * {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}[unit] / 8
+
+
 class Hosts:
-    def __init__(self, count, delay=0.0, own_size="64m", names=NAMES):
-        """`delay`: seconds that a frame takes between the first host and each other one."""
+    def __init__(self, count, delay=0.0, own_size="64m", names=NAMES, faults=False):
+        """`delay`: seconds that a frame takes between the first host and each other one.
+        `faults`: the switch is a program that can inject faults; a delay needs that as well."""
         lacking = _ready()
         if lacking:
             pytest.skip(f"no hosts on this machine: {lacking}; see scripts/setup.sh")
@@ -70,9 +87,13 @@ class Hosts:
         self.addresses = [f"10.77.0.{i + 1}" for i in range(count)]
         self.folder = Path(tempfile.mkdtemp(prefix="quern-hosts-"))
         self.own = self.folder / "own"
-        self.holders, self.spaces, self.relay = [], [], None
+        self.holders, self.spaces, self.program = [], [], None
         try:
-            self._make(count, delay, own_size)
+            self._make(own_size, faults or delay > 0)
+            if delay:
+                for i in range(1, count):
+                    self.delay(delay, [0], [i])
+                    self.delay(delay, [i], [0])
         except BaseException:
             self.close()
             raise
@@ -83,23 +104,42 @@ class Hosts:
     def __exit__(self, *_):
         self.close()
 
-    def _make(self, count, delay, own_size):
+    def _make(self, own_size, faults):
         self.own.mkdir()
         (self.folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
             f"{a} {n}\n" for a, n in zip(self.addresses, self.names)))
-        self.switch = self._hold("ip link set lo up; ip link add name bridge type bridge;"
+        self.switch = self._hold("ip link set lo up" if faults else
+                                 "ip link set lo up; ip link add name bridge type bridge;"
                                  "ip link set bridge up")
+        if faults:
+            self._start_program()
         for i, name in enumerate(self.names):
             tmp = self.folder / f"tmp-{name}"
             tmp.mkdir()
             pid = self._hold(f"hostname {name}; mount --bind {self.folder}/hosts /etc/hosts;"
                              f"mount -t tmpfs -o size={own_size} own {self.own}; ip link set lo up")
-            self._do(self.switch, f"ip link add name port{i} type veth peer name eth0 netns {pid};"
-                                  f"ip link set port{i} master bridge; ip link set port{i} up")
-            self._do(pid, f"ip address add {self.addresses[i]}/24 dev eth0; ip link set eth0 up")
-        if delay:
-            self.relay = Relay(self, delay)
+            self._do(self.switch,
+                     f"ip link set port{i} netns {pid} name eth0" if faults else
+                     f"ip link add name port{i} type veth peer name eth0 netns {pid};"
+                     f"ip link set port{i} master bridge; ip link set port{i} up")
+            self._do(pid, f"ip link set eth0 address 02:00:00:00:00:{i:02x};"
+                          f"ip address add {self.addresses[i]}/24 dev eth0; ip link set eth0 up")
         self._write_agent()
+
+    def _start_program(self):
+        self.program = subprocess.Popen(
+            ["nsenter", "-t", str(self.switch), "-n", sys.executable, SWITCH, str(len(self.names))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+        assert self.program.stdout.readline() == "ready\n"
+
+    def _tell(self, *words):
+        """Gives the switch a command; what it answers."""
+        assert self.program, "this fault needs Hosts(faults=True)"
+        self.program.stdin.write(" ".join(map(str, words)) + "\n")
+        self.program.stdin.flush()
+        said = self.program.stdout.readline().split(maxsplit=1)
+        assert said and said[0] == "ok", f"the switch said {said}"
+        return said[1] if len(said) > 1 else ""
 
     def _hold(self, script):
         """Makes namespaces in which a process sleeps; its number."""
@@ -164,16 +204,73 @@ class Hosts:
 
     def unplug(self, i):
         """Pulls the cable at the switch: frames are lost, and nobody is told."""
-        self._do(self.switch, f"ip link set port{i} down")
+        if self.program:
+            self.cut([i])
+            self.cut(None, [i])
+        else:
+            self._do(self.switch, f"ip link set port{i} down")
 
     def plug(self, i):
-        self._do(self.switch, f"ip link set port{i} up")
+        if self.program:
+            self.mend([i])
+            self.mend(None, [i])
+        else:
+            self._do(self.switch, f"ip link set port{i} up")
 
     def rate(self, i, rate):
         """How much passes to and from host i, as tc writes it: "100mbit"."""
+        if self.program:
+            self._tell("rate", i, bytes_per_second(rate))
+            return
         shape = f"root tbf rate {rate} burst 64kb latency 200ms"
         self._do(self.switch, f"tc qdisc replace dev port{i} {shape}")
         self._do(self._pid(i), f"tc qdisc replace dev eth0 {shape}")
+
+    # The next ones need `faults=True`. `a` and `b` are lists of hosts; None: all.
+
+    def _each(self, name, a, b, *words):
+        everyone = range(len(self.names))
+        for i in everyone if a is None else a:
+            for k in everyone if b is None else b:
+                if i != k:
+                    self._tell(name, i, k, *words)
+
+    def cut(self, a=None, b=None):
+        """What `a` send to `b` is dropped; nothing is done about the other direction."""
+        self._each("cut", a, b)
+
+    def mend(self, a=None, b=None):
+        self._each("mend", a, b)
+
+    def delay(self, seconds, a=None, b=None):
+        """What `a` send to `b` arrives so much later."""
+        self._each("delay", a, b, seconds)
+
+    def loss(self, percent, a=None, b=None):
+        """So many packets from `a` to `b` are dropped, chosen at random."""
+        self._each("loss", a, b, percent)
+
+    def seed(self, number):
+        """Of the choice of lost packets."""
+        self._tell("seed", number)
+
+    def flip(self, a, b, least=1, offset=0, bit=0, head=False):
+        """Inverts a bit of the next TCP payload of `least` bytes or more from host a to host b and
+        corrects its checksum, so that only the receiving program can notice. `head`: of a payload
+        that begins like a message of Quern."""
+        self._tell("flip", a, b, least, offset, bit, *(["head"] if head else []))
+
+    def reset(self, a, b):
+        """Forges an RST into both ends of each TCP connection between two hosts; how many."""
+        return int(self._tell("reset", a, b))
+
+    def clear(self):
+        """No fault any more, and no memory of connections."""
+        self._tell("clear")
+
+    def counts(self):
+        """What the switch did: frames, bytes, dropped, flipped, resets."""
+        return json.loads(self._tell("count"))
 
     def processes_on(self, i):
         return [pid for pid, space in processes()
@@ -190,8 +287,12 @@ class Hosts:
         self.kill_all(i)
 
     def close(self):
-        if self.relay:
-            self.relay.close()
+        if self.program:
+            self.program.kill()
+            self.program.wait()
+            self.program.stdin.close()
+            self.program.stdout.close()
+            self.program = None
         end = time.monotonic() + 20
         mine = {h.pid for h in self.holders}
         while time.monotonic() < end:
@@ -213,25 +314,3 @@ def _kill(pid):
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-
-
-class Relay:
-    """A long line: takes the first host's port off the switch's bridge and hands frames between it
-    and the bridge `delay` seconds late. The kernel here has nothing for it (netem)."""
-
-    def __init__(self, net, delay):
-        net._do(net.switch, "ip link add name far type bridge; ip link set far up;"
-                            "ip link set port0 master far")
-        self.program = subprocess.Popen(
-            ["nsenter", "-t", str(net.switch), "-n", sys.executable, LINE, str(delay)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
-        assert self.program.stdout.readline() == "ready\n"
-        net._do(net.switch, "for end in near:bridge far0:far; do"
-                            "  ip link set ${end%:*} master ${end#*:}; ip link set ${end%:*} up;"
-                            "done")
-
-    def close(self):
-        self.program.kill()
-        self.program.wait()
-        self.program.stdin.close()
-        self.program.stdout.close()
