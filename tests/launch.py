@@ -7,7 +7,8 @@
 
 LAUNCHERS are the three MPIs' mpirun and "meet", which starts each rank by hand. With `net` (see
 hosts.py) the ranks run on its hosts: `slots` says how many on each, the launcher is on the first.
-When the block is left, nothing of the run is left.
+With `apart` each rank of "meet" counts as a machine of its own without hosts: it has a user
+namespace of its own, and sums travel over TCP. When the block is left, nothing of the run is left.
 """
 
 import functools
@@ -60,6 +61,18 @@ def joins(quern):
     return "--meet" in told.stdout
 
 
+# Quern takes ranks of different user namespaces for ranks of different machines.
+APART = ["unshare", "--user", "--map-root-user", "--"]
+
+
+@functools.cache
+def need_apart():
+    """Skips the calling test where processes may not have user namespaces of their own."""
+    done = subprocess.run([*APART, "true"], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"no user namespaces on this machine: {done.stderr.strip()}")
+
+
 def need(launcher):
     if launcher in MPIS and shutil.which(MPIS[launcher]["program"]) is None:
         pytest.skip(f"no {launcher} here; scripts/setup.sh says how to get it")
@@ -67,7 +80,7 @@ def need(launcher):
 
 class Run:
     def __init__(self, quern, launcher, ranks, args, *, net=None, slots=None, deaths=False,
-                 each=None, options=(), environment=None, cwd=None):
+                 each=None, options=(), environment=None, cwd=None, apart=False):
         """`each`: rank -> further arguments of that rank alone. `options`: of the launcher."""
         need(launcher)
         if not joins(quern):
@@ -77,11 +90,14 @@ class Run:
         self.tag = uuid.uuid4().hex
         self.environment = clean_environment(QUERN_TEST_RUN=self.tag, **(environment or {}))
         self.cwd, self.processes, self.outputs, self.known = cwd or self.folder, [], [], {}
+        assert not apart or launcher == "meet" and not net, "these share namespaces or have hosts"
+        if apart:
+            need_apart()
         args = [str(a) for a in args]
         whole = [[quern, *args, *map(str, (each or {}).get(r, []))] for r in range(ranks)]
         try:
             if launcher == "meet":
-                self._start_by_hand(whole, slots)
+                self._start_by_hand([APART + one for one in whole] if apart else whole, slots)
             else:
                 self._start_by_mpi(whole, slots, deaths, list(map(str, options)), bool(each))
         except BaseException:

@@ -1,30 +1,61 @@
-"""kill -9 of ranks at any moment: those that are left end with the same bytes, and nothing hangs.
+"""Ranks die, stop and are cut off at any moment: the others end with the same bytes, and nothing
+hangs.
 
-The kills are drawn from a seed each, so a failure can be had again; bench/deaths.py makes hundreds.
+One run of each kind of failure; the moments are drawn from a seed, so that a failure can be
+repeated. bench/deaths.py makes hundreds of such runs.
 """
 
 import pytest
 
 import deaths
+import hosts
 import launch
 from cluster_job import Job
 
-# Every kind of death twice with the ranks started by hand and by Open MPI 5, once by 4.1.
-TRIALS = [(launcher, seed) for launcher, seeds in (
-    ("meet", range(18)), ("openmpi5", range(18)), ("openmpi4", range(18, 27))) for seed in seeds]
+# Kinds that run on one machine under Open MPI; all others are started by hand, at a drawn place.
+BY_MPI = {"two at once": "openmpi5", "one after another": "openmpi4", "end": "openmpi5",
+          "short stop": "openmpi4"}
+# Kinds that are run on one machine in any case, because a drawn place would seldom be that.
+ON_ONE = {*BY_MPI, "speaker", "checkpoint"}
+TRIES = 3  # seeds, until the fault meets a run that is not over
+LIMIT = 40  # seconds until a run counts as one that hangs
+
+
+@pytest.fixture(scope="module")
+def jobs(quern, tmp_path_factory):
+    return {"usual": Job(quern, tmp_path_factory.mktemp("job"), epochs=60),
+            "large": Job(quern, tmp_path_factory.mktemp("large"), items=6000, epochs=5, batch=256,
+                         every=25, network="dense 500 tanh; dense 10 softmax", grain=32)}
 
 
 @pytest.fixture(scope="module")
 def job(quern, tmp_path_factory):
-    return Job(quern, tmp_path_factory.mktemp("job"))
+    return Job(quern, tmp_path_factory.mktemp("small"))
 
 
-@pytest.mark.parametrize("launcher, seed", TRIALS)
-def test_kill(launcher, seed, job, tmp_path):
+@pytest.fixture(scope="module")
+def net():
+    with hosts.Hosts(5, faults=True) as made:
+        yield made
+
+
+@pytest.mark.parametrize("kind", deaths.KINDS, ids=lambda kind: kind.name.replace(" ", "-"))
+def test_failure(kind, jobs, request, tmp_path):
+    launcher = BY_MPI.get(kind.name, "meet")
     launch.need(launcher)
-    trial = deaths.trial(job, tmp_path, launcher, seed)
-    print(trial)
-    assert not trial.wrong, f"{trial}: {trial.wrong}"
+    place = deaths.ONE if kind.name in ON_ONE else None
+    for seed in range(TRIES):
+        drawn = deaths.draw(kind, seed, launcher, place)
+        net = request.getfixturevalue("net") if drawn.place in deaths.ON_HOSTS else None
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        trial = deaths.trial(jobs[kind.job], folder, launcher, seed, kind, place=place, net=net,
+                             limit=LIMIT)
+        print(trial)
+        assert not trial.wrong, f"{trial}: {trial.class_}: {trial.wrong}"
+        if trial.faults:
+            return
+    pytest.fail(f"{kind.name} met no run that was not over yet")
 
 
 def test_nobody_dies(job, tmp_path):
