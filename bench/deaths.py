@@ -1,13 +1,21 @@
-"""Hundreds of runs in which ranks are killed at random: does one hang, does a byte differ, and how
-long are the others held up?
+"""The fault campaign: hundreds of runs, each with one kind of failure at a random moment. Does one
+hang, does a byte differ, is an exit code wrong, and how long are the other ranks held up?
 
-    python bench/deaths.py --kills 200 --launchers meet,openmpi5 --markdown deaths.md
+    python bench/deaths.py --runs 20 --markdown deaths.md --json deaths.json
+    python bench/deaths.py --kinds "last in checkpoint,reset" --runs 12
+    python bench/deaths.py --kinds reset --seed 1007 --runs 1 --places hosts
 
-The network is 784-500-10, the runs are short ones on the built-in digits with a validation in each
-epoch and a checkpoint every few steps; tests/deaths.py says what is killed when, and finds out what
-was hit. "Interruption" is counted from the kill until the last rank that was left had the sums of
-the step (or of the part of a validation) that was hit, the lost share included, which others
-computed; the rest of that step is in it. One whole step of one process stands beside it. Needs the packages of tests/requirements.txt.
+tests/deaths.py has the table of kinds (--list prints it) and checks each run. The network is
+784-500-10 with Adam on the built-in digits, with a validation in each epoch and a checkpoint every
+25 steps; batch 128, or batch 256 and more data where a kind needs long checkpoints. Kind and seed
+decide all that is drawn, the place of the ranks included; a failed run prints the command that
+repeats it.
+
+"Pause" is counted from the fault until the last rank left has the sums of the round that was hit,
+the lost share included; the rest of that step is in it, and the time limit where a rank is silent.
+If no rank was lost it is the longest time between two steps of one rank, checkpoints included.
+Needs the packages of tests/requirements.txt; hosts need root and network namespaces, and kinds that
+cannot run are named with the reason.
 """
 
 import argparse
@@ -22,80 +30,195 @@ import common
 
 sys.path.insert(0, str(common.ROOT / "tests"))
 
-import deaths  # noqa: E402  (needs the line above)
+import pytest  # noqa: E402  (needs the line above)
+
+import deaths  # noqa: E402
+import hosts  # noqa: E402
+import launch  # noqa: E402
 from cluster_job import Job  # noqa: E402
+
+CLASSES = ["hang", "bytes", "codes", "lost", "files"]
+HEAD = ["runs", "no fault", "hangs", "wrong bytes", "wrong codes", "wrongly lost", "partial files",
+        "wrong events", "pause ms, median", "95th", "longest"]  # fmt: skip
 
 
 def milliseconds(values):
+    """Median, 95th percentile and the longest."""
     if not values:
         return ["-", "-", "-"]
     ranked = sorted(values)
-    nine = ranked[min(len(ranked) - 1, len(ranked) * 9 // 10)]
-    return [f"{1e3 * v:.1f}" for v in (statistics.median(ranked), nine, ranked[-1])]
+    high = ranked[min(len(ranked) - 1, len(ranked) * 95 // 100)]
+    return [f"{1e3 * v:.1f}" for v in (statistics.median(ranked), high, ranked[-1])]
 
 
-def told(kills):
-    return [k.interruption for k in kills if k.interruption >= 0]
+def told(faults):
+    return [f.interruption for f in faults if f.interruption >= 0]
 
 
-def noticed(kills):
-    return [k.noticed for k in kills if k.noticed >= 0]
+def pauses(trials):
+    """Seconds; one of each fault that cost a rank, one of each other trial with a fault."""
+    found = []
+    for t in trials:
+        known = [t.pause] if t.faults and t.pause >= 0 else []
+        found += told(t.faults) or known
+    return found
 
 
-def by_kind(name, trials):
-    codes = sorted({c for t in trials for c in t.codes})
-    return [name, len(trials), sum(len(t.kills) for t in trials),
-            sum(1 for t in trials if t.wrong), " ".join(map(str, codes))]
+def row(name, trials):
+    wrong = [sum(t.class_ == c for t in trials) for c in CLASSES]
+    return [name, len(trials), sum(not t.faults for t in trials), *wrong,
+            sum(bool(t.told) for t in trials), *milliseconds(pauses(trials))]  # fmt: skip
 
 
 def by_phase(name, kills):
-    return [name, len(kills), len(told(kills)), milliseconds(noticed(kills))[0],
-            *milliseconds(told(kills))]
+    noticed = [k.noticed for k in kills if k.noticed >= 0]
+    return [name, len(kills), len(told(kills)), milliseconds(noticed)[0], *milliseconds(told(kills))]
+
+
+def again(t):
+    """The command that repeats a run."""
+    return (f'python bench/deaths.py --kinds "{t.kind}" --seed {t.seed} --runs 1 '
+            f'--places "{t.place}" --launchers {t.launcher}')  # fmt: skip
+
+
+class Campaign:
+    def __init__(self, chosen, scratch):
+        self.chosen, self.scratch = chosen, scratch
+        self.trials, self.skipped, self.net = [], {}, None
+        quern = str(common.quern_path())
+        size = {"network": common.MODEL, "grain": 32, "every": 25}
+        self.jobs = {"usual": Job(quern, self.folder(), items=3000, epochs=12, batch=128, **size)}
+        if any(k.job == "large" for k in chosen.kinds):
+            self.jobs["large"] = Job(quern, self.folder(), items=6000, epochs=12, batch=256, **size)
+
+    def folder(self):
+        return pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
+
+    def hosts(self):
+        """Made when a run first needs them, and kept."""
+        if not self.net:
+            self.net = hosts.Hosts(5, faults=True)
+        return self.net
+
+    def close(self):
+        if self.net:
+            self.net.close()
+
+    def place(self, kind, seed):
+        """One of --places that the kind can have; None: it cannot have any."""
+        drawn = deaths.draw(kind, seed).place
+        possible = [p for p in kind.places if p in self.chosen.places]
+        return drawn if drawn in possible or not possible else possible[seed % len(possible)]
+
+    def one(self, kind, seed):
+        place = self.place(kind, seed)
+        by_mpi = place == deaths.ONE and not kind.midwrite
+        launchers = self.chosen.launchers if by_mpi else ["meet"]
+        folder = self.folder()
+        try:
+            if place not in self.chosen.places:
+                pytest.skip("none of the chosen places")
+            net = self.hosts() if place in deaths.ON_HOSTS else None
+            trial = deaths.trial(self.jobs[kind.job], folder, launchers[seed % len(launchers)], seed,
+                                 kind, place=place, net=net, limit=self.chosen.limit)  # fmt: skip
+        except pytest.skip.Exception as why:
+            self.skipped[kind.name] = f"{place}: {why}"
+            print(f"SKIPPED: {kind.name}: {place}: {why}", file=sys.stderr, flush=True)
+            return
+        self.trials.append(trial)
+        print(trial, file=sys.stderr, flush=True)
+        if trial.wrong:
+            print(f"WRONG: {trial.class_}: {trial.wrong}\n{again(trial)}", file=sys.stderr,
+                  flush=True)  # fmt: skip
+
+    def run(self):
+        for seed in range(self.chosen.seed, self.chosen.seed + self.chosen.runs):
+            for kind in self.chosen.kinds:
+                self.one(kind, seed)
+
+    def tables(self):
+        def some(name, values):
+            return [row(v, [t for t in self.trials if getattr(t, name) == v]) for v in values]
+
+        kinds = [k.name for k in self.chosen.kinds]
+        kills = [k for t in self.trials for k in t.kills()]
+        phases = [by_phase(p, [k for k in kills if k.phase == p]) for p in deaths.PHASES]
+        failed = [[t.kind, t.seed, t.class_, again(t)] for t in self.trials if t.wrong]
+        tables = [
+            ("Kinds of failure", common.table(["kind", *HEAD], some("kind", kinds) +
+                                              [row("all", self.trials)]),
+             [asdict(t) for t in self.trials]),
+            ("Where the ranks are", common.table(["place", *HEAD], some("place", deaths.PLACES)),
+             None),
+            ("How they are started", common.table(["launcher", *HEAD],
+                                                  some("launcher", self.chosen.launchers)), None),
+            ("What a kill hit", common.table(
+                ["while the ranks were at", "kills", "of them told", "noticed ms, median",
+                 "pause ms, median", "95th", "longest"],
+                [*phases, by_phase("all", kills)]), None)]  # fmt: skip
+        if failed:
+            tables.append(("Failed", common.table(["kind", "seed", "what", "again"], failed), None))
+        if self.skipped:
+            tables.append(("Skipped", common.table(["kind", "why"], list(self.skipped.items())),
+                           self.skipped))  # fmt: skip
+        return tables
+
+
+def kinds_of(text):
+    if text == "all":
+        return deaths.KINDS
+    try:
+        return [deaths.kind_named(name.strip()) for name in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def some_of(known):
+    def parse(text):
+        wrong = [name for name in text.split(",") if name not in known]
+        if wrong:
+            raise argparse.ArgumentTypeError(f"no {wrong[0]!r}; there are: {', '.join(known)}")
+        return text.split(",")
+    return parse
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--kinds", type=kinds_of, default=deaths.KINDS, help="names, or all")
+    parser.add_argument("--runs", type=int, default=10, help="of each kind")
+    parser.add_argument("--seed", type=int, default=1000, help="of the first run of each kind")
+    parser.add_argument("--places", type=some_of(deaths.PLACES), default=deaths.PLACES,
+                        help="where ranks may be: " + ", ".join(deaths.PLACES))  # fmt: skip
+    parser.add_argument("--launchers", type=some_of(launch.LAUNCHERS), default=["meet"],
+                        help="in turn, for ranks of one machine")  # fmt: skip
+    parser.add_argument("--limit", type=float, default=60, help="seconds until a run hangs")
+    parser.add_argument("--list", action="store_true", help="print the kinds and leave")
+    parser.add_argument("--markdown", type=pathlib.Path, help="also write the report here")
+    parser.add_argument("--json", type=pathlib.Path, help="also write every number here")
+    return parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200, help="until so many ranks were killed")
-    parser.add_argument("--launchers", type=lambda text: text.split(","), default=["openmpi5"])
-    parser.add_argument("--seed", type=int, default=1000, help="of the first run")
-    parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--items", type=int, default=3000)
-    parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--markdown", type=pathlib.Path, help="also write the report here")
-    parser.add_argument("--json", type=pathlib.Path, help="also write every number here")
-    chosen = parser.parse_args()
+    chosen = arguments()
+    if chosen.list:
+        print(common.table(["kind", "what happens", "what must come of it"],
+                           [[k.name, k.what, k.comes] for k in deaths.KINDS]))  # fmt: skip
+        return
     facts = common.hardware()
     facts["quern"] = common.quern_version()
-    trials = []
+    facts["seeds"] = f"{chosen.seed} to {chosen.seed + chosen.runs - 1}"
     with tempfile.TemporaryDirectory() as folder:
-        scratch = pathlib.Path(folder)
-        job = Job(str(common.quern_path()), scratch, items=chosen.items, epochs=chosen.epochs,
-                  batch=chosen.batch, every=25, network=common.MODEL, grain=32)
-        step = job.seconds / (chosen.epochs * -(-chosen.items // 2 // chosen.batch))
+        campaign = Campaign(chosen, folder)
+        job = campaign.jobs["usual"]
+        step = job.seconds / (12 * -(-3000 // 2 // job.batch))
         facts["one process"] = f"{job.seconds:.2f} s, {1e3 * step:.1f} ms a step, all told"
-        while sum(len(t.kills) for t in trials) < chosen.kills:
-            seed = chosen.seed + len(trials)
-            into = scratch / str(seed)
-            into.mkdir()
-            launcher = chosen.launchers[len(trials) % len(chosen.launchers)]
-            trials.append(deaths.trial(job, into, launcher, seed))
-            print(trials[-1], trials[-1].wrong, file=sys.stderr, flush=True)
-    facts["load_at_end"] = round(os.getloadavg()[0], 2)
-    kills = [k for t in trials for k in t.kills]
-    kinds = [by_kind(kind, [t for t in trials if t.kind == kind]) for kind in deaths.KINDS]
-    kinds += [by_kind(name, [t for t in trials if t.launcher == name]) for name in chosen.launchers]
-    kinds.append(by_kind("all", trials))
-    phases = [by_phase(phase, [k for k in kills if k.phase == phase]) for phase in deaths.PHASES]
-    phases.append(by_phase("all", kills))
-    tables = [
-        ("Killed at random", common.table(["what was tried", "runs", "ranks killed", "went wrong",
-                                           "exit codes"], kinds), [asdict(t) for t in trials]),
-        ("What was hit", common.table(["while the ranks were at", "ranks killed", "of them told",
-                                       "noticed ms, median",
-                                       "interruption ms, median", "9 of 10", "longest"], phases),
-         None)]
-    common.publish("Deaths", facts, tables, chosen)
-    sys.exit(1 if any(t.wrong for t in trials) else 0)
+        try:
+            campaign.run()
+        finally:
+            campaign.close()
+            facts["load_at_end"] = round(os.getloadavg()[0], 2)
+            common.publish("Fault campaign", facts, campaign.tables(), chosen)
+    sys.exit(1 if any(t.wrong for t in campaign.trials) else 0)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ class Trace:
             losses, ends = ([at for what, at in marks if what == name] for name in LOSS)
             if any(at <= moment <= end for at, end in zip(sorted(losses), sorted(ends))):
                 return "recovery"
-        for phase, names in (("checkpoint", ["checkpoint"]), ("validation", ["validation", "test"])):
+        for phase, names in (("checkpoint", ["checkpoint"]),
+                             ("validation", ["validation", "test"])):
             if any(n in names and at <= moment <= ended for n, at, ended in self.spans):
                 return phase
         return "step" if moment <= self.over else "end"

@@ -469,7 +469,8 @@ KINDS = [
          _two_outages, NET, MORE, 3),
     Kind("delay", "frames arrive 2 to 20 ms later for 1 s", NOBODY, _delay, NET, MORE, 3),
     Kind("loss of 1 %", "1 % of the packets are lost for 1.5 s", NOBODY, _lossy(1), NET, MORE, 5),
-    Kind("loss of 10 %", "10 % of the packets are lost for 1.5 s", NOBODY, _lossy(10), NET, MORE, 5),
+    Kind("loss of 10 %", "10 % of the packets are lost for 1.5 s", NOBODY, _lossy(10), NET, MORE,
+         5),
     Kind("bit in a head", "one bit is inverted in the head of a message", ONE_LOST, _bit_in_head,
          NET, MORE, 3),
     Kind("bit in a sum", "one bit is inverted in a sum", ONE_LOST, _bit_in_sum, NET, MORE, 3),
@@ -503,7 +504,7 @@ def _whole(path):
             head = json.loads(file.read(size))
     except FileNotFoundError:
         return True  # an older checkpoint, which was removed meanwhile
-    except ValueError:
+    except (ValueError, MemoryError):
         return False
     ends = [t["data_offsets"][1] for name, t in head.items() if name != "__metadata__"]
     return path.stat().st_size == 8 + size + max(ends, default=0)
@@ -540,8 +541,8 @@ def _wrongly_lost(s):
     return sorted(lost - s.dead - s.leaves - s.cut_off)
 
 
-def _told(s):
-    """What is wrong with the events: each epoch and the end belong there once, whoever told them."""
+def told(s):
+    """What is wrong with the events: each epoch and the end are due once, whoever tells them."""
     counts = collections.Counter(row["epoch"] for row in s.run.events("epoch"))
     ends = len(s.run.events("end"))
     wrong = [f"epoch {e} {counts[e]} times" for e in range(1, s.job.epochs + 1) if counts[e] != 1]
@@ -550,7 +551,7 @@ def _told(s):
     return ", ".join(wrong[:4]) + (f" and {len(wrong) - 4} more" if len(wrong) > 4 else "")
 
 
-def _judge(s, out):
+def judge(s, out):
     """(class, text) of the first rule that was broken, or two empty texts."""
     t = s.trial
     if s.no_quorum and t.faults:
@@ -651,8 +652,8 @@ def _run(t, kind, job, folder, options, limit, net):
         s = Stage(t, run, job, folders, chance, net, host_of, kind.timeout)
         try:
             _disturb(s, kind, limit)
-            t.class_, t.wrong = _judge(s, out)
-            t.told = "" if s.no_quorum else _told(s)
+            t.class_, t.wrong = judge(s, out)
+            t.told = "" if s.no_quorum else told(s)
         except pytest.fail.Exception as failed:
             t.class_, t.wrong = "hang", str(failed)
         t.seconds = time.monotonic() - began

@@ -5,7 +5,8 @@ kernel here has no netem. A port is a TAP device. Segments of up to 64 KiB pass 
 (IFF_VNET_HDR), so that a byte costs little; only a lossy path splits them, because real networks
 lose packets.
 
-    python3 fault_switch.py COUNT     makes the devices port0 .. port<COUNT-1>, prints "ready"
+    python3 fault_switch.py COUNT     makes the devices port0 .. port<COUNT-1>, prints "ready",
+                                      or what this machine lacks
 
 Port I belongs to the host with the hardware address 02:00:00:00:00:I. Each line of the standard
 input is a command, answered by one line "ok ..." or "error ...". A and B are numbers of ports:
@@ -97,7 +98,8 @@ def flip(frame, segment, at, bit):
     after = int.from_bytes(frame[even:even + 2].ljust(2, b"\0"), "big")
     if not frame[0] & NEEDS_CHECKSUM:
         field = segment.tcp + 16
-        total = (~int.from_bytes(frame[field:field + 2], "big") & 0xFFFF) + (~before & 0xFFFF) + after
+        total = ~int.from_bytes(frame[field:field + 2], "big") & 0xFFFF
+        total += (~before & 0xFFFF) + after
         while total >> 16:
             total = (total & 0xFFFF) + (total >> 16)
         frame[field:field + 2] = (~total & 0xFFFF).to_bytes(2, "big")
@@ -287,7 +289,10 @@ class Switch:
 
 
 if __name__ == "__main__":
-    switch = Switch(int(sys.argv[1]))
+    try:
+        switch = Switch(int(sys.argv[1]))
+    except OSError as error:
+        sys.exit(print(f"no TAP devices: {error}"))
     try:
         os.nice(-10)  # it stands for hardware, which does not wait for the programs under test
     except OSError:

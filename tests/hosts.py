@@ -130,7 +130,9 @@ class Hosts:
         self.program = subprocess.Popen(
             ["nsenter", "-t", str(self.switch), "-n", sys.executable, SWITCH, str(len(self.names))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
-        assert self.program.stdout.readline() == "ready\n"
+        said = self.program.stdout.readline().strip()
+        if said != "ready":
+            pytest.skip(f"no switch with faults on this machine: {said or 'it ended at once'}")
 
     def _tell(self, *words):
         """Gives the switch a command; what it answers."""

@@ -68,6 +68,8 @@ APART = ["unshare", "--user", "--map-root-user", "--"]
 @functools.cache
 def need_apart():
     """Skips the calling test where processes may not have user namespaces of their own."""
+    if shutil.which(APART[0]) is None:
+        pytest.skip(f"{APART[0]} not installed; scripts/setup.sh says how to get it")
     done = subprocess.run([*APART, "true"], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"no user namespaces on this machine: {done.stderr.strip()}")

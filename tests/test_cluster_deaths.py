@@ -5,6 +5,9 @@ One run of each kind of failure; the moments are drawn from a seed, so that a fa
 repeated. bench/deaths.py makes hundreds of such runs.
 """
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
 import deaths
@@ -57,6 +60,69 @@ def test_failure(kind, jobs, request, tmp_path):
             return
     pytest.fail(f"{kind.name} met no run that was not over yet")
 
+
+# ---------------------------------------------------------------- what a failed run is known by
+
+def stage(job, codes, text="", **more):
+    """What deaths.py looks at after a run of three ranks."""
+    run = SimpleNamespace(known={0: 10, 1: 11, 2: 12}, events=lambda kind: [
+        row for row in map(json.loads, text.splitlines()) if row["event"] == kind])
+    empty = {"dead": set(), "leaves": set(), "cut_off": set(), "may_leave": set(), "most_lost": 0,
+             "no_quorum": False, "folders": [job.folder]}
+    trial = deaths.Trial("meet", deaths.ONE, 3, "one", 0, [deaths.Fault("kill", 2, 0.0)], codes)
+    return SimpleNamespace(trial=trial, run=run, job=job, **{**empty, **more})
+
+
+def end(*lost):
+    ranks = [{"rank": r, "lost": r in lost} for r in range(3)]
+    return json.dumps({"event": "end", "ranks": ranks})
+
+
+@pytest.mark.parametrize("class_, codes, text, more", [
+    ("", [0, 0, -9], end(2), {"dead": {2}}),
+    ("codes", [0, 0, 0], end(2), {"dead": {2}}),
+    ("codes", [0, 1, -9], end(2), {"dead": {2}}),
+    ("lost", [0, 0, -9], end(1, 2), {"dead": {2}}),
+    ("lost", [0, 0, 0], end(1), {}),
+    ("", [0, 0, 0], end(1), {"leaves": {1}}),
+    ("codes", [0, 1, 0], end(1), {"leaves": {1}}),
+    ("", [0, 1, 0], end(1), {"cut_off": {1}}),
+    ("codes", [0, 0, 0], end(1), {"cut_off": {1}}),
+    ("", [0, 1, 0], end(1), {"may_leave": {1, 2}, "most_lost": 1}),
+    ("lost", [0, 1, 0], end(1, 2), {"may_leave": {1, 2}, "most_lost": 1}),
+    ("bytes", [1, -9, -9], "", {"dead": {1, 2}, "cut_off": {0}, "no_quorum": True}),
+])
+def test_judge(class_, codes, text, more, job):
+    assert deaths.judge(stage(job, codes, text, **more), job.folder / "alone")[0] == class_
+
+
+def test_judge_files(job, tmp_path):
+    """Another byte, no model, a checkpoint cut short, and a partial file of a rank that ended."""
+    whole = (job.folder / "alone").read_bytes()
+    for name, data, class_ in (("model", whole[:-1] + bytes([whole[-1] ^ 1]), "bytes"),
+                               ("model", None, "bytes"), ("model", whole, ""),
+                               ("checkpoint-1.safetensors", whole, ""),
+                               ("checkpoint-2.safetensors", whole[:-1], "files"),
+                               ("checkpoint-2.safetensors", b"", "files"),
+                               ("checkpoint-2.safetensors", None, ""),
+                               (".quern-12-x", b"", ""), (".quern-10-x", b"", "files")):
+        (tmp_path / name).unlink(missing_ok=True)
+        if data is not None:
+            (tmp_path / name).write_bytes(data)
+        s = stage(job, [0, 0, -9], end(2), dead={2}, folders=[tmp_path])
+        assert deaths.judge(s, tmp_path / "model")[0] == class_, name
+
+
+def test_told(job):
+    """Each epoch once and one end, whoever tells them."""
+    lines = [json.dumps({"event": "epoch", "epoch": e + 1}) for e in range(job.epochs)]
+    for rows, told in ((lines, "end 0 times"), ([*lines, end()], ""),
+                       ([*lines, lines[4], end()], "epoch 5 2 times"),
+                       ([*lines[1:], end(), end()], "epoch 1 0 times, end 2 times")):
+        assert deaths.told(stage(job, [], "\n".join(rows))) == told
+
+
+# ---------------------------------------------------------------- all or none
 
 def test_nobody_dies(job, tmp_path):
     """What the others are compared with: these launchers, these options, no death."""
