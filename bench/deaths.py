@@ -5,11 +5,12 @@ hang, does a byte differ, is an exit code wrong, and how long are the other rank
     python bench/deaths.py --kinds "last in checkpoint,reset" --runs 12
     python bench/deaths.py --kinds reset --seed 1007 --runs 1 --places hosts
 
-tests/deaths.py has the table of kinds (--list prints it) and checks each run. The network is
-784-500-10 with Adam on the built-in digits, with a validation in each epoch and a checkpoint every
-25 steps; batch 128, or batch 256 and more data where a kind needs long checkpoints. Kind and seed
-decide all that is drawn, the place of the ranks included; a failed run prints the command that
-repeats it.
+tests/deaths.py has the table of kinds (--list prints it) and checks each run. Two jobs take turns,
+both with Adam on the built-in digits and a validation in each epoch: "usual" is 784-500-10 with
+batch 128 and a checkpoint every 25 steps (batch 256 and more data where a kind needs long
+checkpoints), "small" is 784-60-10 with a checkpoint every 7 steps, whose rounds are so short that
+more of them are hit between two messages. Kind and seed decide all that is drawn, the place of the
+ranks included; a failed run prints the command that repeats it.
 
 "Pause" is counted from the fault until the last rank left has the sums of the round that was hit,
 the lost share included; the rest of that step is in it, and the time limit where a rank is silent.
@@ -38,6 +39,7 @@ import launch  # noqa: E402
 from cluster_job import Job  # noqa: E402
 
 CLASSES = ["hang", "bytes", "codes", "lost", "files"]
+JOBS = ["usual", "small"]
 HEAD = ["runs", "no fault", "hangs", "wrong bytes", "wrong codes", "wrongly lost", "partial files",
         "wrong events", "pause ms, median", "95th", "longest"]  # fmt: skip
 
@@ -72,13 +74,14 @@ def row(name, trials):
 
 def by_phase(name, kills):
     noticed = [k.noticed for k in kills if k.noticed >= 0]
-    return [name, len(kills), len(told(kills)), milliseconds(noticed)[0], *milliseconds(told(kills))]
+    cost = told(kills)
+    return [name, len(kills), len(cost), milliseconds(noticed)[0], *milliseconds(cost)]
 
 
 def again(t):
     """The command that repeats a run."""
     return (f'python bench/deaths.py --kinds "{t.kind}" --seed {t.seed} --runs 1 '
-            f'--places "{t.place}" --launchers {t.launcher}')  # fmt: skip
+            f'--places "{t.place}" --launchers {t.launcher} --jobs {t.job}')  # fmt: skip
 
 
 class Campaign:
@@ -88,6 +91,7 @@ class Campaign:
         quern = str(common.quern_path())
         size = {"network": common.MODEL, "grain": 32, "every": 25}
         self.jobs = {"usual": Job(quern, self.folder(), items=3000, epochs=12, batch=128, **size)}
+        self.jobs["small"] = Job(quern, self.folder(), epochs=80)
         if any(k.job == "large" for k in chosen.kinds):
             self.jobs["large"] = Job(quern, self.folder(), items=6000, epochs=12, batch=256, **size)
 
@@ -114,17 +118,20 @@ class Campaign:
         place = self.place(kind, seed)
         by_mpi = place == deaths.ONE and not kind.midwrite
         launchers = self.chosen.launchers if by_mpi else ["meet"]
+        job = self.chosen.jobs[seed % len(self.chosen.jobs)]
         folder = self.folder()
         try:
             if place not in self.chosen.places:
                 pytest.skip("none of the chosen places")
             net = self.hosts() if place in deaths.ON_HOSTS else None
-            trial = deaths.trial(self.jobs[kind.job], folder, launchers[seed % len(launchers)], seed,
-                                 kind, place=place, net=net, limit=self.chosen.limit)  # fmt: skip
+            trial = deaths.trial(self.jobs[kind.job if job == "usual" else job], folder,
+                                 launchers[seed % len(launchers)], seed, kind, place=place, net=net,
+                                 limit=self.chosen.limit)  # fmt: skip
         except pytest.skip.Exception as why:
             self.skipped[kind.name] = f"{place}: {why}"
             print(f"SKIPPED: {kind.name}: {place}: {why}", file=sys.stderr, flush=True)
             return
+        trial.job = job
         self.trials.append(trial)
         print(trial, file=sys.stderr, flush=True)
         if trial.wrong:
@@ -150,8 +157,9 @@ class Campaign:
              [asdict(t) for t in self.trials]),
             ("Where the ranks are", common.table(["place", *HEAD], some("place", deaths.PLACES)),
              None),
-            ("How they are started", common.table(["launcher", *HEAD],
-                                                  some("launcher", self.chosen.launchers)), None),
+            ("What is trained", common.table(["job", *HEAD], some("job", self.chosen.jobs)), None),
+            ("How ranks are started", common.table(["launcher", *HEAD],
+                                                   some("launcher", self.chosen.launchers)), None),
             ("What a kill hit", common.table(
                 ["while the ranks were at", "kills", "of them told", "noticed ms, median",
                  "pause ms, median", "95th", "longest"],
@@ -191,6 +199,7 @@ def arguments():
                         help="where ranks may be: " + ", ".join(deaths.PLACES))  # fmt: skip
     parser.add_argument("--launchers", type=some_of(launch.LAUNCHERS), default=["meet"],
                         help="in turn, for ranks of one machine")  # fmt: skip
+    parser.add_argument("--jobs", type=some_of(JOBS), default=JOBS, help="in turn, by the seed")
     parser.add_argument("--limit", type=float, default=60, help="seconds until a run hangs")
     parser.add_argument("--list", action="store_true", help="print the kinds and leave")
     parser.add_argument("--markdown", type=pathlib.Path, help="also write the report here")

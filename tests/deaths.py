@@ -64,6 +64,7 @@ class Trial:
     told: str = ""        # what is wrong with the JSON events of all ranks together
     pause: float = -1     # the longest time without a step of a rank left, by the trace
     seconds: float = 0.0
+    job: str = ""         # which one, where the caller has several
 
     def kills(self):
         return [f for f in self.faults if f.what == "kill"]
@@ -390,25 +391,29 @@ def _kill_in_outage(s):
     s.net.plug(s.some[0])
 
 
+def _lose(s, lost):
+    """Cuts the power of those hosts at once."""
+    gone = {r for r in range(s.ranks) if s.host_of[r] in lost}
+    left = set(range(s.ranks)) - gone
+    for host in lost:
+        s.net.unplug(host)
+    for host in lost:
+        s.note("power cut", min(r for r in gone if s.host_of[r] == host))
+        s.net.kill_all(host)
+    s.dead |= gone
+    if 2 * len(left) < s.ranks or 2 * len(left) == s.ranks and 0 not in left:
+        s.no_quorum = True
+        s.cut_off |= left
+
+
 def _power_cut(s):
-    rank = s.some[0]
     s.sometime(0.05, 0.8)
-    s.note("kill", rank)
-    s.dead |= {r for r in range(s.ranks) if s.host_of[r] == s.host_of[rank]}
-    s.net.lose(s.host_of[rank])
+    _lose(s, {s.host_of[s.some[0]]})
 
 
 def _power_cut_of_most(s):
-    left = s.some[0]
     s.sometime(0.05, 0.7)
-    s.no_quorum = True
-    s.cut_off.add(left)
-    for rank in s.some[1:]:
-        s.net.unplug(rank)
-    for rank in s.some[1:]:
-        s.note("kill", rank)
-        s.dead.add(rank)
-        s.net.kill_all(rank)
+    _lose(s, {s.host_of[r] for r in s.some[1:]})
 
 
 @dataclass(frozen=True)
@@ -480,7 +485,8 @@ KINDS = [
          _kill_on_slow_line, NET, MORE),
     Kind("kill in an outage", "a rank is killed while a host is out of reach", SAME,
          _kill_in_outage, NET, (4,), 3),
-    Kind("power cut", "a host is lost without a word", SAME, _power_cut, (HOSTS, PAIRS), (3, 4),
+    Kind("power cut", "a host is lost without a word",
+         "the same bytes, 0; if no quorum is left: no model, 1", _power_cut, (HOSTS, PAIRS), MORE,
          1.5),
     Kind("power cut of most", "all hosts but one are lost without a word",
          "no model; the rank left ends with 1", _power_cut_of_most, NET, MORE, 1.5),
