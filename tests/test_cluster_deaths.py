@@ -6,6 +6,8 @@ repeated. bench/deaths.py makes hundreds of such runs.
 """
 
 import json
+import shutil
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -120,6 +122,14 @@ def test_told(job):
                        ([*lines, lines[4], end()], "epoch 5 2 times"),
                        ([*lines[1:], end(), end()], "epoch 1 0 times, end 2 times")):
         assert deaths.told(stage(job, [], "\n".join(rows))) == told
+
+
+def test_hang(job, tmp_path):
+    """A run that does not end in time is stopped, and shows where its threads are."""
+    kind = deaths.Kind("asleep", "", "", lambda s: s.run.kill(1, signal.SIGSTOP), ranks=(2,))
+    trial = deaths.trial(job, tmp_path, "meet", 0, kind, limit=0.5)
+    assert trial.class_ == "hang" and trial.wrong.startswith("it hangs after 0.5 s")
+    assert shutil.which("gdb") is None or "#1 " in trial.wrong and "Thread" in trial.wrong
 
 
 # ---------------------------------------------------------------- all or none
