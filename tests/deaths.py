@@ -345,10 +345,11 @@ def _flip(s, **where):
     s.may_leave |= set(s.some[:2])
     s.most_lost = 1
     s.sometime(0.05, 0.7)
-    before = s.net.counts()["flipped"]
-    s.note("flip")
+    before, moment = s.net.counts()["flipped"], time.monotonic()
     s.net.flip(*s.some[:2], bit=s.chance.randrange(8), **where)
     s.run.until(lambda: s.net.counts()["flipped"] > before or s.over())
+    if s.net.counts()["flipped"] > before:
+        s.trial.faults.append(Fault("flip", -1, moment))
 
 
 def _bit_in_head(s):

@@ -19,7 +19,8 @@ input is a command, answered by one line "ok ..." or "error ...". A and B are nu
     flip A B LEAST OFFSET BIT [head]
                            inverts one bit of the next TCP payload from A to B with LEAST bytes or
                            more, and corrects the checksum; an OFFSET below 0 counts from its end.
-                           head: only of a payload that begins like a message of Quern
+                           head: of a payload that begins like a message of Quern, unless many
+                           payloads have passed by without one
     reset A B              ends each TCP connection between A and B by a forged RST on both sides
     seed N                 of the random numbers
     clear                  undoes all of the above
@@ -46,6 +47,7 @@ FIN_SYN, RST = 0x03, 0x04
 QUEUE_SECONDS = 0.2                 # what waits longer for a slow port is dropped
 FRAMES_AT_ONCE = 64
 MOST_TYPE = 64                      # types of Quern's messages are smaller
+MOST_PASSED = 50                    # payloads that do not begin like one, then any is taken
 
 
 def device(name):
@@ -181,9 +183,12 @@ class Switch:
             return frame
         size = segment.end - segment.payload
         for wanted in path.flips:
-            least, offset, bit, head = wanted
+            least, offset, bit, wait = wanted
+            if size < max(1, least):
+                continue
             kind = int.from_bytes(frame[segment.payload:segment.payload + 4], "little")
-            if size < max(1, least) or head and not 0 < kind < MOST_TYPE:
+            if wait > 0 and not 0 < kind < MOST_TYPE:
+                wanted[3] -= 1
                 continue
             path.flips.remove(wanted)
             self.counts["flipped"] += 1
@@ -231,7 +236,8 @@ class Switch:
         self.rates[int(a)] = float(size)
 
     def flip(self, a, b, least, offset, bit, *head):
-        self.between(a, b).flips.append((int(least), int(offset), int(bit), bool(head)))
+        wait = MOST_PASSED if head else 0
+        self.between(a, b).flips.append([int(least), int(offset), int(bit), wait])
 
     def reset(self, a, b):
         forged = 0

@@ -1,5 +1,6 @@
 """The hosts that other tests run on are what those tests believe them to be."""
 
+import ast
 import contextlib
 import os
 import random
@@ -177,6 +178,17 @@ def test_flipped_bit(lossy, net):
         assert say() == "[(50, 8)]"
     with talk(net) as say:
         assert say() == "[]"
+
+
+def test_flipped_head(net):
+    """What looks like the head of a message is waited for, but not for ever: only zeros come."""
+    before = net.counts()["flipped"]
+    net.loss(1e-9)  # splits what is sent into many packets
+    with talk(net) as say:
+        net.flip(0, 1, least=1000, offset=0, head=True)
+        (place, value), = ast.literal_eval(say())
+        assert value == 1 and place > 1000
+    assert net.counts()["flipped"] == before + 1
 
 
 def test_checksum_is_corrected():
