@@ -72,8 +72,8 @@ class Trial:
     def __str__(self):
         hit = ", ".join(f"{f.what} {f.rank if f.rank >= 0 else ''}".strip() +
                         (f" ({f.phase})" if f.what == "kill" else "") for f in self.faults)
-        return (f"{self.kind} (seed {self.seed}): {self.launcher}, {self.place}, {self.ranks} ranks; "
-                f"{hit or 'no fault'}; codes {self.codes}, {self.seconds:.2f} s"
+        return (f"{self.kind} (seed {self.seed}): {self.launcher}, {self.place}, "
+                f"{self.ranks} ranks; {hit or 'no fault'}; codes {self.codes}, {self.seconds:.2f} s"
                 + (f"; events: {self.told}" if self.told else ""))
 
 
@@ -619,6 +619,10 @@ def _disturb(s, kind, limit):
     s.began = time.monotonic()
     kind.act(s)
     s.trial.codes = s.run.wait(limit)
+    if s.trial.launcher == "meet":  # a kill at the end may meet a rank that has just ended
+        late = {r for r in s.dead if s.trial.codes[r] != -signal.SIGKILL}
+        s.dead -= late
+        s.trial.faults = [f for f in s.trial.faults if f.what != "kill" or f.rank not in late]
 
 
 def trial(job, folder, launcher, seed, kind=None, ranks=None, options=(), limit=60, place=ONE,
