@@ -7,10 +7,10 @@ hang, does a byte differ, is an exit code wrong, and how long are the other rank
 
 tests/deaths.py has the table of kinds (--list prints it) and checks each run. Two jobs take turns,
 both with Adam on the built-in digits and a validation in each epoch: "usual" is 784-500-10 with
-batch 128 and a checkpoint every 25 steps (batch 256 and more data where a kind needs long
-checkpoints), "small" is 784-60-10 with a checkpoint every 7 steps, whose rounds are so short that
-more of them are hit between two messages. Kind and seed decide all that is drawn, the place of the
-ranks included; a failed run prints the command that repeats it.
+batch 128 and a checkpoint every 25 steps, "small" is 784-60-10 with a checkpoint every 7 steps,
+whose rounds are so short that more of them are hit between two messages. Kinds that need long
+checkpoints have a job of their own ("large": 784-500-10, batch 256). Kind and seed decide all that
+is drawn, the place of the ranks included; a failed run prints the command that repeats it.
 
 "Pause" is counted from the fault until the last rank left has the sums of the round that was hit,
 the lost share included; the rest of that step is in it, and the time limit where a rank is silent.
@@ -80,8 +80,9 @@ def by_phase(name, kills):
 
 def again(t):
     """The command that repeats a run."""
+    job = f" --jobs {t.job}" if t.job in JOBS else ""
     return (f'python bench/deaths.py --kinds "{t.kind}" --seed {t.seed} --runs 1 '
-            f'--places "{t.place}" --launchers {t.launcher} --jobs {t.job}')  # fmt: skip
+            f'--places "{t.place}" --launchers {t.launcher}{job}')  # fmt: skip
 
 
 class Campaign:
@@ -118,15 +119,14 @@ class Campaign:
         place = self.place(kind, seed)
         by_mpi = place == deaths.ONE and not kind.midwrite
         launchers = self.chosen.launchers if by_mpi else ["meet"]
-        job = self.chosen.jobs[seed % len(self.chosen.jobs)]
+        job = self.chosen.jobs[seed % len(self.chosen.jobs)] if kind.job == "usual" else kind.job
         folder = self.folder()
         try:
             if place not in self.chosen.places:
                 pytest.skip("none of the chosen places")
             net = self.hosts() if place in deaths.ON_HOSTS else None
-            trial = deaths.trial(self.jobs[kind.job if job == "usual" else job], folder,
-                                 launchers[seed % len(launchers)], seed, kind, place=place, net=net,
-                                 limit=self.chosen.limit)  # fmt: skip
+            trial = deaths.trial(self.jobs[job], folder, launchers[seed % len(launchers)], seed, kind,
+                                 place=place, net=net, limit=self.chosen.limit)  # fmt: skip
         except pytest.skip.Exception as why:
             self.skipped[kind.name] = f"{place}: {why}"
             print(f"SKIPPED: {kind.name}: {place}: {why}", file=sys.stderr, flush=True)
@@ -157,7 +157,7 @@ class Campaign:
              [asdict(t) for t in self.trials]),
             ("Where the ranks are", common.table(["place", *HEAD], some("place", deaths.PLACES)),
              None),
-            ("What is trained", common.table(["job", *HEAD], some("job", self.chosen.jobs)), None),
+            ("What is trained", common.table(["job", *HEAD], some("job", [*JOBS, "large"])), None),
             ("How ranks are started", common.table(["launcher", *HEAD],
                                                    some("launcher", self.chosen.launchers)), None),
             ("What a kill hit", common.table(

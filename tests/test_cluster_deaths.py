@@ -22,7 +22,7 @@ BY_MPI = {"two at once": "openmpi5", "one after another": "openmpi4", "end": "op
           "short stop": "openmpi4"}
 # Kinds that are run on one machine in any case, because a drawn place would seldom be that.
 ON_ONE = {*BY_MPI, "speaker", "checkpoint"}
-TRIES = 3  # seeds, until the fault meets a run that is not over
+TRIES = 5  # seeds, until the fault meets a run that is not over
 LIMIT = 40  # seconds until a run counts as one that hangs
 
 
