@@ -125,8 +125,9 @@ class Campaign:
             if place not in self.chosen.places:
                 pytest.skip("none of the chosen places")
             net = self.hosts() if place in deaths.ON_HOSTS else None
-            trial = deaths.trial(self.jobs[job], folder, launchers[seed % len(launchers)], seed, kind,
-                                 place=place, net=net, limit=self.chosen.limit)  # fmt: skip
+            launcher = launchers[seed % len(launchers)]
+            trial = deaths.trial(self.jobs[job], folder, launcher, seed, kind, place=place, net=net,
+                                 limit=self.chosen.limit)  # fmt: skip
         except pytest.skip.Exception as why:
             self.skipped[kind.name] = f"{place}: {why}"
             print(f"SKIPPED: {kind.name}: {place}: {why}", file=sys.stderr, flush=True)
