@@ -113,10 +113,13 @@ static void put_mpirun(FILE *to, const char *count, const char *hostfile) {
 static void put_directives(const job *j, FILE *to) {
     fprintf(to, "#SBATCH --job-name=%s\n", j->name);
     fprintf(to, "#SBATCH --output=%s-%%j.log\n", j->name);
-    fprintf(to, "#SBATCH --nodes=%" PRIu64 "\n", j->ranks);
-    fprintf(to, "#SBATCH --ntasks=%" PRIu64 "\n", j->ranks);
-    fprintf(to,
-            "#SBATCH --ntasks-per-node=1    # one rank a node: it takes all that it is given\n");
+    if (j->ranks == 1)
+        fprintf(to, "#SBATCH --nodes=1\n");
+    else { /* With --ntasks-per-node Slurm would always take the smaller number of nodes. */
+        fprintf(to, "# One rank a node. One node fewer is enough, so that a node that fails need "
+                    "not return.\n");
+        fprintf(to, "#SBATCH --nodes=%" PRIu64 "-%" PRIu64 "\n", j->ranks - 1, j->ranks);
+    }
     if (j->cpus)
         fprintf(to, "#SBATCH --cpus-per-task=%" PRIu64 "\n", j->cpus);
     else
@@ -132,12 +135,51 @@ static void put_directives(const job *j, FILE *to) {
     if (j->time)
         fprintf(to, "#SBATCH --time=%s\n", j->time);
     fprintf(to, "#SBATCH --signal=B:USR1@120    # so many seconds before the time is up, stop\n"
-                "#SBATCH --requeue              # when a node fails, start again on others\n"
-                "#SBATCH --no-kill              # ... unless the ranks that are left can go on\n"
-                "#SBATCH --open-mode=append     # one log, however often it was started\n");
+                "#SBATCH --requeue              # when a node fails, start again on others\n");
+    if (j->ranks > 1)
+        fprintf(to, "#SBATCH --no-kill              # ... unless the ranks that are left can go "
+                    "on\n");
+    fprintf(to, "#SBATCH --open-mode=append     # one log, however often it was started\n");
     if (j->more)
         fprintf(to, "#SBATCH %s\n", j->more);
 }
+
+/* What a job of several nodes needs beside: the loss of its first node. A list of nodes without the
+ * first one says that Slurm has taken it out of the job. The script itself may be gone by then, so
+ * its log is written to by name. */
+static const char guarding[] =
+    "\n"
+    "# A node that fails leaves the job, which goes on: --no-kill. But where the first node fails, "
+    "this\n"
+    "# script ends with it, and Slurm does not requeue the job then. Three other nodes watch for "
+    "that.\n"
+    "# shellcheck disable=SC2317  # the tasks of start_guards call it\n"
+    "guard() {\n"
+    "    local first=$1 log=$2 job nodes ending='' checked=''\n"
+    "    case $SLURM_PROCID in [123]) ;; *) return ;; esac\n"
+    "    trap 'ending=yes' TERM # the job ends, perhaps because its first node was set down\n"
+    "    while [ -z \"$checked\" ]; do\n"
+    "        [ -n \"$ending\" ] || sleep 60\n"
+    "        checked=$ending\n"
+    "        job=$(scontrol -o show job \"$SLURM_JOB_ID\" 2>/dev/null)\n"
+    "        # JobLaunchFailure: the script was killed. Other ends of a job are intended.\n"
+    "        case $job in\n"
+    "        *JobState=RUNNING* | *\"JobState=COMPLETING Reason=JobLaunchFailure\"*) ;;\n"
+    "        *) continue ;;\n"
+    "        esac\n"
+    "        nodes=$(grep -o ' NodeList=[^ ]*' <<<\"$job\" | cut -d= -f2 | paste -sd, -)\n"
+    "        nodes=$(scontrol show hostnames \"$nodes\") || continue\n"
+    "        grep -qxF -- \"$first\" <<<\"$nodes\" && continue\n"
+    "        scontrol requeue \"$SLURM_JOB_ID\" 2>/dev/null || continue\n"
+    "        echo \"quern job: node $first has failed; back into the queue\" >>\"$log\"\n"
+    "    done\n"
+    "}\n"
+    "start_guards() {\n"
+    "    srun --overlap --no-kill --kill-on-bad-exit=0 --wait=0 --mem=0 --mpi=none "
+    "--ntasks-per-node=1 \\\n"
+    "        bash -c \"$(declare -f guard); guard \\\"\\$@\\\"\" guard \"$SLURMD_NODENAME\" \\\n"
+    "        \"$(readlink \"/proc/$$/fd/1\")\" 2>/dev/null &\n"
+    "}\n";
 
 static void put_srun(FILE *to) {
     fprintf(
@@ -145,7 +187,7 @@ static void put_srun(FILE *to) {
         "\n"
         "# srun starts the ranks; they meet at the first node, without MPI.\n"
         "start_ranks() {\n"
-        "    if [ \"$SLURM_NTASKS\" = 1 ]; then\n"
+        "    if [ \"$SLURM_JOB_NUM_NODES\" = 1 ]; then\n"
         "        \"$program\" \"${arguments[@]}\" &\n"
         "        running=($!)\n"
         "        return\n"
@@ -157,7 +199,7 @@ static void put_srun(FILE *to) {
         "SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\n"
         "    # The step outlives its tasks and its nodes, and each rank reads its own number.\n"
         "    # shellcheck disable=SC2016\n"
-        "    srun --no-kill --kill-on-bad-exit=0 --wait=0 \\\n"
+        "    srun --no-kill --kill-on-bad-exit=0 --wait=0 --ntasks-per-node=1 \\\n"
         "        bash -c 'exec \"$@\" --rank \"$SLURM_PROCID\" --ranks \"$SLURM_NTASKS\"' rank \\\n"
         "        \"$program\" \"${arguments[@]}\" --meet \"$meet\" --key-file \"$key\" &\n"
         "    running=($!)\n"
@@ -165,7 +207,7 @@ static void put_srun(FILE *to) {
         making_key);
 }
 
-static const char slurm_rest[] =
+static const char slurm_ends[] =
     "\n"
     "finish() {\n"
     "    # For \"quern jobs\", after Slurm has forgotten the job.\n"
@@ -179,7 +221,9 @@ static const char slurm_rest[] =
     "}\n"
     "\n"
     "trap stop_ranks USR1\n"
-    "before=$(model_version) had=$(progress)\n"
+    "before=$(model_version) had=$(progress)\n";
+
+static const char slurm_rest[] =
     "start_ranks\n"
     "await_ranks\n"
     "\n"
@@ -208,9 +252,14 @@ void job_write_slurm(const job *j, FILE *to) {
     put_command(j, to);
     fputs(watching, to);
     if (j->launcher[0] == 'm')
-        put_mpirun(to, "\"$SLURM_NTASKS\"", NULL);
+        put_mpirun(to, "\"$SLURM_JOB_NUM_NODES\"", NULL);
     else
         put_srun(to);
+    if (j->ranks > 1)
+        fputs(guarding, to);
+    fputs(slurm_ends, to);
+    if (j->ranks > 1)
+        fputs("start_guards\n", to);
     fputs(slurm_rest, to);
 }
 

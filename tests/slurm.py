@@ -137,8 +137,7 @@ class Slurm:
              "--mount-proc", "bash", "-c", START], env=env, preexec_fn=_die_with_parent,
             stdout=subprocess.DEVNULL, stderr=open(self.folder / "start.log", "w"))
         try:
-            self._wait(lambda: self._out("sinfo", "-h", "-t", "idle", "-o", "%D") == "3", 30,
-                       "Slurm did not come up")
+            self.until_idle()
         except BaseException:
             self.__exit__()
             raise
@@ -210,6 +209,11 @@ class Slurm:
 
         return self._wait(there, seconds, f"job {number} was never {' or '.join(states)}: "
                                           f"{self.job(number)}")
+
+    def until_idle(self):
+        """Wait until every node is free: a job that asks for a range takes what is free."""
+        self._wait(lambda: self._out("sinfo", "-h", "-t", "idle", "-o", "%D") == "3", 30,
+                   "the nodes did not become idle")
 
     def lose_node(self, node):
         """The node's slurmd and all that it started are killed, as by a power cut: those first that

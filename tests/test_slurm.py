@@ -79,7 +79,8 @@ def script(quern, tmp_path):
         text = re.sub(r"#SBATCH --exclusive.*\n", "#SBATCH --cpus-per-task=2\n", text)
         parts = text.split("#SBATCH hetjob\n")
         for i, count in enumerate(nodes):
-            parts[i] = re.sub(r"--(nodes|ntasks)=\d+", rf"--\1={count}", parts[i])
+            parts[i] = re.sub(r"--nodes=\d+-\d+", f"--nodes={max(count - 1, 1)}-{count}", parts[i])
+            parts[i] = re.sub(r"--nodes=\d+\n", f"--nodes={count}\n", parts[i])
         text = "#SBATCH hetjob\n".join(parts)
         for old, new in {"--cpus-per-task=\\d+": "--cpus-per-task=2", "#SBATCH --gpus.*\n": "",
                          **changes}.items():
@@ -121,7 +122,7 @@ def start_now(slurm, job):
 
     A node takes no orders for a job that are of the same second as those that ended it."""
     end = time.monotonic() + 40
-    while slurm.job(job).get("Restarts") == "0":
+    while (told := slurm.job(job)).get("Restarts") == "0" or told.get("JobState") == "COMPLETING":
         assert time.monotonic() < end, f"never queued again\n{slurm.logs()}"
         time.sleep(0.1)
     time.sleep(2)
@@ -257,6 +258,7 @@ def test_an_array_of_seeds(slurm, script, wanted, tmp_path):
 
 @pytest.mark.parametrize("name", ["train.sbatch", "train_mpirun.sbatch"])
 def test_a_rank_dies_and_the_others_go_on(slurm, script, wanted, tmp_path, until_checkpoint, name):
+    slurm.until_idle()
     job = slurm.submit(script(name, nodes=[3]), cwd=tmp_path)
     until_checkpoint()
     ranks = sorted(slurm.processes("quern"))
@@ -269,6 +271,7 @@ def test_a_rank_dies_and_the_others_go_on(slurm, script, wanted, tmp_path, until
 
 def test_a_node_of_several_goes_and_the_others_go_on(slurm, script, wanted, tmp_path, until_checkpoint):
     """Not that of the job's script: Slurm's --no-kill leaves the rest of the job alone."""
+    slurm.until_idle()
     job = slurm.submit(script("train.sbatch", nodes=[3]), cwd=tmp_path)
     until_checkpoint()
     node = next(n for n in NODES if n != slurm.job(job)["BatchHost"])
@@ -281,19 +284,55 @@ def test_a_node_of_several_goes_and_the_others_go_on(slurm, script, wanted, tmp_
         slurm.mend_node(node)
 
 
+@pytest.mark.parametrize("name, nodes, how", [
+    ("train.sbatch", [3], "taken"), ("train.sbatch", [3], "lost"),
+    ("train_mpirun.sbatch", [3], "taken"), ("heterogeneous.sbatch", [2, 1], "taken")])
+def test_the_first_node_of_several_goes(slurm, script, wanted, tmp_path, until_checkpoint, name, nodes, how):
+    """The job's script ends with it. The job is requeued and finished, by the nodes that are left.
+
+    A lost node is down for Slurm after a time limit; the other ranks are halted until then."""
+    changes = {"sleep 60": "sleep 1"}
+    if name == "heterogeneous.sbatch":  # nodes of two kinds, n3 and the others; here one fewer will do
+        changes |= {"--nodes=2\n": "--nodes=1-2\n#SBATCH --exclude=n3\n",
+                    "#SBATCH hetjob\n": "#SBATCH hetjob\n#SBATCH --exclude=n[1-2]\n"}
+    slurm.until_idle()
+    job = slurm.submit(script(name, nodes=nodes, **changes), cwd=tmp_path)
+    until_checkpoint()
+    node = slurm.job(job)["BatchHost"]
+    if how == "lost":
+        slurm.lose_node(node)
+        for rank in slurm.processes("quern"):
+            os.kill(rank, signal.SIGSTOP)
+    else:
+        slurm.ask("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+    try:
+        start_now(slurm, job)
+        ended = slurm.until(job, "COMPLETED")
+        assert ended["Restarts"] == "1" and ended["BatchHost"] != node and went_on(tmp_path)
+        assert digest(tmp_path / "digits.safetensors") == wanted()
+        assert f"node {node} has failed; back into the queue" in log_of(tmp_path)
+    finally:
+        if how == "lost":
+            slurm.mend_node(node)
+        else:
+            slurm.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+
 def test_stopped_and_started_on_fewer_nodes(slurm, script, wanted, tmp_path, until_checkpoint):
+    slurm.until_idle()
     batch = script("train.sbatch", nodes=[3])
     job = slurm.submit(batch, cwd=tmp_path)
     until_checkpoint()
     slurm.ask("scancel", job)
     slurm.until(job, "CANCELLED")
     assert not (tmp_path / "digits.safetensors").exists()
-    job = slurm.submit(batch, "--nodes=2", "--ntasks=2", cwd=tmp_path)
+    job = slurm.submit(batch, "--nodes=2", cwd=tmp_path)
     assert slurm.until(job, "COMPLETED")["NumNodes"] == "2"
     assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
 
 
 def test_all_ranks_die(slurm, script, wanted, tmp_path, until_checkpoint):
+    slurm.until_idle()
     job = slurm.submit(script("train.sbatch", nodes=[3]), cwd=tmp_path)
     until_checkpoint()
     for rank in slurm.processes("quern"):
@@ -305,6 +344,7 @@ def test_all_ranks_die(slurm, script, wanted, tmp_path, until_checkpoint):
 
 def test_parts_of_a_heterogeneous_job(slurm, script, wanted, tmp_path):
     """Two nodes of one kind, one of another."""
+    slurm.until_idle()
     job = slurm.submit(script("heterogeneous.sbatch", JOB, nodes=[2, 1]), cwd=tmp_path)
     slurm.until(job, "COMPLETED")
     assert digest(tmp_path / "digits.safetensors") == wanted(job=JOB) and ranks_in(tmp_path) == 3
@@ -322,6 +362,7 @@ def test_srun_alone(slurm, quern, wanted, tmp_path):
                                          ("heterogeneous.sbatch", [2, 1])])
 def test_ranks_are_given_notice(slurm, script, wanted, tmp_path, until_checkpoint, name, nodes):
     """The signal that Slurm sends before the time limit, without waiting for the limit."""
+    slurm.until_idle()
     job = slurm.submit(script(name, nodes=nodes), cwd=tmp_path)
     until_checkpoint()
     slurm.ask("scancel", "--batch", "--signal=USR1", job)

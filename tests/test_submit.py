@@ -109,7 +109,7 @@ def test_every_argument_arrives_as_it_was(run_quern, fake, here, engine):
     arguments += ["-o", "my model", "--checkpoint", "state"]
     script = run_quern("submit", f"--{engine}", "--dry-run", "--program", program, "train",
                        *arguments).stdout
-    env = {**os.environ, "SLURM_JOB_ID": "7", "SLURM_NTASKS": "1"}
+    env = {**os.environ, "SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1"}
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env,
                           timeout=60)
     assert done.returncode == 0, done.stderr
