@@ -7,6 +7,7 @@ Slurm. Jobs on this machine are real everywhere.
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import time
 import pytest
 
 import builds
+import launch
 
 EVIL = ["it's", 'a "quote"', "$(touch pwned)", "`touch pwned`", "back\\slash", "new\nline", "*", "-x y",
         "; touch pwned #", "tab\there", "ümlaut", "${HOME}", "!!", "&& touch pwned"]
@@ -181,6 +183,39 @@ def test_time_limits(run_quern, here, good, bad):
     for text in bad:
         done = run_quern("submit", f"--time={text}", *words, status=2)
         assert f'--time cannot be "{text}"' in done.stderr and "days-hours" in done.stderr
+
+
+# ---------------------------------------------------------------- exit codes that say nothing
+
+FAILING = {"local": ["--local", "--ranks", "2", "--hostfile", "hosts"],
+           "slurm": ["--slurm", "--ranks", "2", "--launcher", "mpirun"], "kubernetes": None}
+
+
+@pytest.mark.parametrize("engine, model", [("local", "old"), ("slurm", "absent"),
+                                           ("kubernetes", "old")])
+def test_an_mpirun_that_hides_a_failure(run_quern, quern, fake, here, engine, model):
+    """Open MPI 4.1 with --enable-recovery returns 0 although all ranks failed; the scripts do not."""
+    builds.require("bash", "mpirun.openmpi")
+    fake("mpirun", f'exec -a mpirun {shutil.which("mpirun.openmpi")} "$@"\n')
+    fake("srun", "exit 0\n")
+    (here / "hosts").write_text("localhost slots=2\n")
+    if model == "old":
+        (here / "m").write_text("a model of another run")
+    command = [quern, "train", "--data", "absent.csv", "-o", "m"]
+    env = launch.clean_environment(OMPI_MCA_rmaps_base_oversubscribe="1")
+    plain = subprocess.run(["mpirun", "--enable-recovery", "-n", "2", *command], env=env,
+                           capture_output=True, text=True, timeout=60)
+    assert plain.returncode == 0 and "absent.csv" in plain.stderr
+    script = ["bash", builds.ROOT / "deploy" / "kubernetes" / "launch.sh", "m", *command]
+    if engine == "kubernetes":
+        env["OMPI_MCA_orte_default_hostfile"] = str(here / "hosts")
+    else:
+        script = ["bash", "-c", run_quern("submit", *FAILING[engine], "--dry-run", *command[1:]).stdout]
+        env |= {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2", "SLURMD_NODENAME": "localhost"}
+    done = subprocess.run(script, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "absent.csv" in done.stderr
+    assert re.search("ended with 1|given up|before m was written", done.stdout + done.stderr)
+    assert (here / "m").exists() == (model == "old")
 
 
 # ---------------------------------------------------------------- engines that are not there
