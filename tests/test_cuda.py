@@ -84,9 +84,18 @@ def run_conformance(folder, preset, cases, status=0):
 
 
 def test_conformance_finds_a_wrong_bit(fakes, gpu):
-    """The suite does run on the fake: one bit changed in one kernel of 1,000 makes it fail."""
-    gpu("wrong=1000")
-    assert "cuda:0" in run_conformance(fakes.parent, "release", 15, status=1)
+    """The suite does run on the fake: one bit that one kernel gets wrong makes it fail. Which kernel
+    is launched as the 800th depends on the processor's instruction sets, and some of them write
+    where nothing is read any more, so a few are tried."""
+    for launch in (800, 500, 1000):
+        gpu(f"wrong={launch}")
+        try:
+            found = run_conformance(fakes.parent, "release", 15, status=1)
+        except AssertionError:
+            continue  # this bit did no harm
+        assert "cuda:0" in found
+        return
+    pytest.fail("none of the wrong bits was found")
 
 
 def test_conformance_sanitized(gpu, monkeypatch):
