@@ -11,19 +11,20 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What one rank tells the others of its machine. A tag names a round in a view. */
+/* What one rank tells the others of its machine. A tag names a round in a view. Two cache lines: of
+ * what is seldom written, and of what each round writes. */
 typedef struct qn__desk {
     _Alignas(128) atomic_uint bell; /* counts reasons to look again */
     atomic_uint asleep;
-    _Alignas(64) atomic_ullong arrived; /* tag: its part is as it will be */
-    atomic_ullong done;                 /* tag: what it had to put into the total is there */
     atomic_ullong supplied;             /* view in which it put a whole total there */
+    atomic_ullong finished_in;          /* generation of totals of the round it finished last */
+    _Alignas(64) atomic_ullong arrived; /* tag: its part is as it will be */
+    atomic_ullong arrived_holds;        /* ... and holds these contributions */
+    atomic_ullong done;                 /* tag: what it had to put into the total is there */
     atomic_ullong final_tag;            /* tag for which ... */
     atomic_ullong final_from;           /* ... the words from here on are as they will be */
     atomic_ullong final_holds;          /* ... and hold these contributions */
-    atomic_ullong arrived_holds;        /* contributions of the part that has arrived */
     atomic_ullong signature;            /* of the round it is in */
-    atomic_ullong finished_in;          /* generation of totals of the round it finished last */
 } qn__desk;
 
 typedef struct qn__mapping {
