@@ -70,14 +70,14 @@ uint64_t qn__siphash_lanes(const qn__siphash_key *key, const void *bytes, size_t
     qn__lanes v[4];
     for (uint64_t lane = 0; lane < QN__LANES; ++lane)
         for (int i = 0; i < 4; ++i)
-            v[i][lane] = START[i] ^ key->word[i & 1] ^ (i & 1 ? lane : 0);
+            v[i].lane[lane] = START[i] ^ key->word[i & 1] ^ (i & 1 ? lane : 0);
     blocks(v, bytes, whole);
     if (rest > 0) {
         memcpy(padded, (const unsigned char *)bytes + whole * QN__LANES_BYTES, rest);
         blocks(v, padded, 1);
     }
     for (int lane = 0; lane < QN__LANES; ++lane) {
-        uint64_t state[4] = {v[0][lane], v[1][lane], v[2][lane], v[3][lane]};
+        uint64_t state[4] = {v[0].lane[lane], v[1].lane[lane], v[2].lane[lane], v[3].lane[lane]};
         put_word(results + 8 * lane, finish(state));
     }
     put_word(results + QN__LANES_BYTES, size);

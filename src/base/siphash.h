@@ -16,10 +16,11 @@ qn__siphash_key qn__siphash_key_of(const unsigned char bytes[16]);
 /* SipHash-2-4 itself: for short texts. */
 uint64_t qn__siphash(const qn__siphash_key *key, const void *bytes, size_t size);
 
-/* For long texts, several times as fast. Not the same number. Four lanes take the words of the text
- * in turn (lane i: words i, i + 4, i + 8, ...; zeros behind the end up to a multiple of 32 bytes).
- * Each is the SipHash-2-4 state of its own key {word[0], word[1] ^ i}, finished without a length.
- * The result is qn__siphash of the four results and the size, as five little-endian words. */
+/* For long texts, several times as fast. Not the same number. Eight lanes take the words of the
+ * text in turn (lane i: words i, i + 8, i + 16, ...; zeros behind the end up to a multiple of 64
+ * bytes). Each is the SipHash-2-4 state of its own key {word[0], word[1] ^ i}, finished without a
+ * length. The result is qn__siphash of the eight results and the size, as nine little-endian words.
+ */
 uint64_t qn__siphash_lanes(const qn__siphash_key *key, const void *bytes, size_t size);
 
 #endif

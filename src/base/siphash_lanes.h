@@ -7,11 +7,18 @@
 
 #include <string.h>
 
-enum { QN__LANES = 4, QN__LANES_BYTES = 8 * QN__LANES };
+enum { QN__LANES = 8, QN__LANES_BYTES = 8 * QN__LANES };
 
-typedef uint64_t qn__lanes __attribute__((vector_size(QN__LANES_BYTES)));
+/* Half of the lanes: what a register of AVX2 holds. */
+typedef uint64_t qn__half_lanes __attribute__((vector_size(QN__LANES_BYTES / 2)));
 
-/* Takes `blocks` times 32 bytes into the state v[0 .. 3]. */
+/* One word of the state of all lanes. */
+typedef union qn__lanes {
+    qn__half_lanes half[2];
+    uint64_t lane[QN__LANES];
+} qn__lanes;
+
+/* Takes `blocks` times 64 bytes into the state v[0 .. 3]. */
 typedef void qn__siphash_blocks(qn__lanes v[4], const unsigned char *bytes, size_t blocks);
 qn__siphash_blocks qn__siphash_blocks_portable;
 /* Only where qn__siphash_avx2_here is 1. */
@@ -36,25 +43,37 @@ int qn__siphash_avx2_here(void);
     } while (0)
 
 /* Words of the text are little-endian. */
+static inline __attribute__((always_inline)) void qn__lanes_words(qn__half_lanes *m,
+                                                                  const unsigned char *bytes) {
+    memcpy(m, bytes, sizeof *m);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    for (int lane = 0; lane < QN__LANES / 2; ++lane)
+        (*m)[lane] = __builtin_bswap64((*m)[lane]);
+#endif
+}
+
+/* The two halves are independent chains, each of which hides the other's latency. */
 static inline __attribute__((always_inline)) void
 qn__lanes_blocks(qn__lanes v[4], const unsigned char *bytes, size_t blocks) {
-    qn__lanes v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
-    for (size_t i = 0; i < blocks; ++i) {
-        qn__lanes m;
-        memcpy(&m, bytes + i * QN__LANES_BYTES, sizeof m);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        for (int lane = 0; lane < QN__LANES; ++lane)
-            m[lane] = __builtin_bswap64(m[lane]);
-#endif
-        v3 ^= m;
-        QN__LANES_ROUND(v0, v1, v2, v3);
-        QN__LANES_ROUND(v0, v1, v2, v3);
-        v0 ^= m;
+    qn__half_lanes a0 = v[0].half[0], a1 = v[1].half[0], a2 = v[2].half[0], a3 = v[3].half[0];
+    qn__half_lanes b0 = v[0].half[1], b1 = v[1].half[1], b2 = v[2].half[1], b3 = v[3].half[1];
+    for (size_t i = 0; i < blocks; ++i, bytes += QN__LANES_BYTES) {
+        qn__half_lanes ma, mb;
+        qn__lanes_words(&ma, bytes);
+        qn__lanes_words(&mb, bytes + QN__LANES_BYTES / 2);
+        a3 ^= ma;
+        b3 ^= mb;
+        QN__LANES_ROUND(a0, a1, a2, a3);
+        QN__LANES_ROUND(b0, b1, b2, b3);
+        QN__LANES_ROUND(a0, a1, a2, a3);
+        QN__LANES_ROUND(b0, b1, b2, b3);
+        a0 ^= ma;
+        b0 ^= mb;
     }
-    v[0] = v0;
-    v[1] = v1;
-    v[2] = v2;
-    v[3] = v3;
+    v[0].half[0] = a0, v[0].half[1] = b0;
+    v[1].half[0] = a1, v[1].half[1] = b1;
+    v[2].half[0] = a2, v[2].half[1] = b2;
+    v[3].half[0] = a3, v[3].half[1] = b3;
 }
 
 #endif

@@ -50,15 +50,15 @@ static void sip_round(uint64_t v[4]) {
 
 /* The definition, lane by lane and byte by byte. */
 static uint64_t by_definition(const unsigned char *bytes, size_t size) {
-    unsigned char all[40];
-    for (uint64_t lane = 0; lane < 4; ++lane) {
+    unsigned char all[72];
+    for (uint64_t lane = 0; lane < 8; ++lane) {
         const uint64_t k0 = key.word[0], k1 = key.word[1] ^ lane;
         uint64_t v[4] = {k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
                          k1 ^ 0x7465646279746573};
-        for (size_t block = 0; block < (size + 31) / 32; ++block) {
+        for (size_t block = 0; block < (size + 63) / 64; ++block) {
             uint64_t m = 0;
             for (size_t i = 0; i < 8; ++i) {
-                const size_t at = 32 * block + 8 * lane + i;
+                const size_t at = 64 * block + 8 * lane + i;
                 m |= (uint64_t)(at < size ? bytes[at] : 0) << 8 * i;
             }
             v[3] ^= m;
@@ -74,7 +74,7 @@ static uint64_t by_definition(const unsigned char *bytes, size_t size) {
             all[8 * lane + (uint64_t)i] = (unsigned char)(result >> 8 * i);
     }
     for (int i = 0; i < 8; ++i)
-        all[32 + i] = (unsigned char)((uint64_t)size >> 8 * i);
+        all[64 + i] = (unsigned char)((uint64_t)size >> 8 * i);
     return qn__siphash(&key, all, sizeof all);
 }
 
@@ -96,7 +96,8 @@ static void test_avx2(void **state) {
         qn__lanes a[4], b[4];
         for (int i = 0; i < 4; ++i)
             for (int lane = 0; lane < QN__LANES; ++lane)
-                a[i][lane] = b[i][lane] = (uint64_t)(i * 4 + lane + 1) * 0x9e3779b97f4a7c15;
+                a[i].lane[lane] = b[i].lane[lane] =
+                    (uint64_t)(i * QN__LANES + lane + 1) * 0x9e3779b97f4a7c15;
         qn__siphash_blocks_portable(a, message + blocks, blocks);
         qn__siphash_blocks_avx2(b, message + blocks, blocks);
         assert_memory_equal(a, b, sizeof a);

@@ -1,4 +1,5 @@
-/* The lanes of SipHash by AVX2: a lane a quarter of a register. */
+/* The lanes of SipHash by AVX2: four to a register, and two registers, whose chains hide each
+ * other's latency. */
 #include "base/siphash_lanes.h"
 
 #if defined(__x86_64__)
