@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "ranks_case_test.h"
+#include <dirent.h>
 #include <sys/stat.h>
 
 /* 12 grains a step: also for more ranks than that. */
@@ -184,6 +185,51 @@ static void test_items_that_do_not_add_up(void **state) {
     }
 }
 
+/* A processor or a memory that is out of order: one update of rank 1 is another one. */
+static qn_status wrong_update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
+                              qn_error *err) {
+    int64_t own[256]; /* as many as the network has */
+    memcpy(own, sums, 158 * sizeof *own);
+    own[7] += numbers->step == 2 ? INT64_C(1) << 43 : 0;
+    return qn__fake_device.update(w, numbers, own, err);
+}
+
+/* All ranks find it before anything is written, with the names of two that differ. */
+static void test_ranks_that_differ(void **state) {
+    (void)state;
+    for (int saves = 0; saves < 2; ++saves) {
+        char dir[] = "/tmp/quern-differ-XXXXXX";
+        hand hands[3] = {0};
+        qn__device_table wrong = qn__fake_device;
+        const qn__member good = {.device = &qn__fake_device}, bad = {.device = &wrong};
+        const qn__fake_plan plan = {.count = 1};
+        wrong.update = wrong_update;
+        assert_non_null(mkdtemp(dir));
+        qn__fake_set(&plan);
+        for (uint32_t r = 0; r < 3; ++r) {
+            hands[r].run.members = r == 1 ? &bad : &good;
+            hands[r].run.count = 1;
+            hands[r].run.checkpoints = saves ? dir : NULL;
+        }
+        crew_run(hands, 3);
+        qn__fake_set(NULL);
+        for (uint32_t r = 0; r < 3; ++r) {
+            assert_int_equal(hands[r].status, QN_MISMATCH);
+            assert_non_null(strstr(hands[r].run.err.what,
+                                   "the ranks do not hold the same parameters after step "));
+            assert_non_null(strstr(hands[r].run.err.what, "rank 0 on "));
+            assert_non_null(strstr(hands[r].run.err.what, "rank 1 on "));
+            assert_string_equal(hands[r].run.digest, "");
+        }
+        DIR *folder = opendir(dir);
+        assert_non_null(folder);
+        for (const struct dirent *e; (e = readdir(folder)) != NULL;)
+            assert_null(strstr(e->d_name, ".safetensors"));
+        closedir(folder);
+        remove_folder(dir);
+    }
+}
+
 /* All lose their only workers in the same step: nobody says that others go on, who are not there.
  */
 static void test_all_ranks_lose_their_workers(void **state) {
@@ -350,6 +396,7 @@ int main(void) {
                                        cmocka_unit_test(test_steps_done_again_are_the_ranks_own),
                                        cmocka_unit_test(test_a_number_out_of_range),
                                        cmocka_unit_test(test_items_that_do_not_add_up),
+                                       cmocka_unit_test(test_ranks_that_differ),
                                        cmocka_unit_test(test_all_ranks_lose_their_workers),
                                        cmocka_unit_test(test_stop_and_call_again),
                                        cmocka_unit_test(test_stop_and_resume),
