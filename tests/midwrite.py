@@ -12,8 +12,8 @@ from pathlib import Path
 
 import builds
 
-# A library for LD_PRELOAD.
-SOURCE = r"""
+# For libraries for LD_PRELOAD that change what rank 0 does.
+IS_RANK_0 = r"""
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,9 @@ static int is_rank_0(void) {
     close(file);
     return size > 0 && memmem(line, (size_t)size, words, sizeof words);
 }
+"""
 
+SOURCE = IS_RANK_0 + r"""
 int fsync(int file) {
     static int left = -1;
     char link[40], path[4096] = "";
@@ -45,13 +47,17 @@ int fsync(int file) {
 """
 
 
-def library(folder):
-    """Compiles it into that folder."""
+def compiled(folder, name, source):
+    """Compiles a library into that folder."""
     builds.require("cc")
-    made = Path(folder) / "midwrite.so"
+    made = Path(folder) / f"{name}.so"
     subprocess.run(["cc", "-w", "-D_GNU_SOURCE", "-shared", "-fPIC", "-x", "c", "-o", made, "-"],
-                   check=True, input=SOURCE, text=True)
+                   check=True, input=source, text=True)
     return made
+
+
+def library(folder):
+    return compiled(folder, "midwrite", SOURCE)
 
 
 def environment(library, folder, number=1):
