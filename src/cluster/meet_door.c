@@ -11,6 +11,9 @@
  * one that came first does after the shorter time. */
 static const double PATIENCE = 5, PATIENCE_FULL = 0.25;
 
+/* The most who are accepted in one go. */
+enum { ACCEPTS = 256 };
+
 void qn__door_open(qn__door *door) {
     door->wrong_keys = 0;
     memset(&door->wrong_from, 0, sizeof door->wrong_from);
@@ -53,7 +56,60 @@ static qn__guest *free_place(qn__door *door, double now) {
     return first;
 }
 
+/* A place for one of whom it is known whether a rank is where it comes from. A rank takes that of
+ * the first stranger, or of somebody who has had time. */
+static qn__guest *place_for(qn__door *door, int known, double now) {
+    qn__guest *free = NULL, *first = NULL;
+    uint32_t guests = 0, strangers = 0;
+    for (size_t i = 0; i < QN__GUESTS; ++i) {
+        qn__guest *g = &door->guest[i];
+        if (g->shake.file < 0) {
+            free = free ? free : g;
+            continue;
+        }
+        ++guests;
+        strangers += (uint32_t)!g->known;
+        if (!first || g->known < first->known ||
+            (g->known == first->known && g->since < first->since))
+            first = g;
+    }
+    const int room = free && guests < door->places;
+    if (!known)
+        return room && 2 * strangers < door->places ? free : NULL;
+    if (room)
+        return free;
+    if (!first || (first->known && now - first->since < PATIENCE_FULL))
+        return NULL;
+    send_away(first);
+    return first;
+}
+
+/* Takes all who wait, ranks before strangers. */
+static void let_ranks_in(qn__door *door, double now) {
+    door->refused = 0;
+    for (int tries = 0; tries < ACCEPTS; ++tries) {
+        const int file = qn__meet_accept(door->ears->tcp);
+        if (file < 0) {
+            door->refused |= errno != EAGAIN && errno != EWOULDBLOCK;
+            return;
+        }
+        const int known = door->knows(door->user, file);
+        qn__guest *place = place_for(door, known, now);
+        if (!place) {
+            door->refused = 1;
+            close(file);
+            continue;
+        }
+        *place = (qn__guest){.since = now, .known = known};
+        qn__shake_begin(&place->shake, file, 0, &door->own, door->key);
+    }
+}
+
 static void let_in(qn__door *door, double now) {
+    if (door->knows) {
+        let_ranks_in(door, now);
+        return;
+    }
     for (int local = 0; local < 2; ++local) {
         const int ear = local ? door->ears->local : door->ears->tcp;
         qn__guest *place;

@@ -13,7 +13,7 @@ enum { QN__GUESTS = 64, QN__DOOR_POLLS = QN__GUESTS + 2 };
 typedef struct qn__guest {
     qn__shake shake; /* shake.file -1: the place is free */
     double since;
-    int local;
+    int local, known;
 } qn__guest;
 
 typedef struct qn__door {
@@ -26,6 +26,12 @@ typedef struct qn__door {
     const char *(*decide)(void *user, const qn__hello *other);
     /* It is in; the socket is the callee's. */
     void (*joined)(void *user, const qn__hello *other, int file, int local);
+
+    /* May be NULL. Whether that connection comes from where a rank is. If it is set, nobody waits
+     * in front of the door: strangers have half of the places, and more of them are sent away. */
+    int (*knows)(void *user, int file);
+    uint32_t places; /* with `knows`: how many may be on their way in, at most QN__GUESTS */
+    int refused;     /* somebody was sent away, or could not be accepted, just now */
 
     uint32_t wrong_keys;    /* guests that held another key */
     qn__address wrong_from; /* the last of them */

@@ -103,6 +103,10 @@ socklen_t qn__address_to_socket(const qn__address *address, uint16_t port,
     return sizeof *in;
 }
 
+int qn__address_of_socket(const struct sockaddr_storage *from, qn__address *address) {
+    return from_socket((const struct sockaddr *)from, address);
+}
+
 void qn__address_of_peer(int file, qn__address *address) {
     struct sockaddr_storage from;
     socklen_t size = sizeof from;

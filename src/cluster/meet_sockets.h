@@ -28,6 +28,8 @@ int qn__address_is_loopback(const qn__address *address);
 void qn__address_text(const qn__address *address, uint16_t port, char text[QN__ADDRESS_TEXT]);
 socklen_t qn__address_to_socket(const qn__address *address, uint16_t port,
                                 struct sockaddr_storage *to);
+/* 0 where it is of neither kind. */
+int qn__address_of_socket(const struct sockaddr_storage *from, qn__address *address);
 /* The address of the other end; kind 0 where it has none. */
 void qn__address_of_peer(int file, qn__address *address);
 

@@ -7,8 +7,8 @@
  * it has received, and the rest is sent again.
  *
  * When the system of the other side has closed a connection, its process has ended, or a box on the
- * way lied. So its listener is tried at once: where nobody listens any more, the rank is dead.
- * Where that cannot be told in a second, the rank counts as dead too. */
+ * way lied. So its listener is tried at once: where nobody listens any more, the rank is dead. As
+ * long as there is no such answer nothing is certain, and all goes on as after any other loss. */
 #include "cluster/post_state.h"
 
 #include "base/clock.h"
@@ -19,12 +19,13 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-/* Parts of a rank_timeout: of one attempt, and within which who ended must have come back; and the
- * most seconds of the latter. Attempts are short: what is sent while the network is away is lost,
- * and its next repetition comes too late. */
-static const double ATTEMPT_PART = 1.0 / 80, VERIFY_PART = 0.25, VERIFY_MOST = 1;
+/* Seconds of one attempt: a part of rank_timeout, and at least so many unless that is half of it.
+ * Attempts are short: what is sent while the network is away is lost, and its next repetition comes
+ * too late. */
+static const double ATTEMPT_PART = 1.0 / 80, ATTEMPT_LEAST = 0.05;
 /* Seconds between two looks at those who came to the listener. */
 static const double GUEST_PAUSE = 0.005;
 /* Seconds before the next attempt, when one was closed by a process that may be ending. */
@@ -33,6 +34,8 @@ static const double AGAIN_PAUSE = 0.0005;
 static const char EXPELLED[] = "the other ranks go on without this one";
 /* Damaged frames of one rank after which it is given up. */
 enum { DAMAGED_MOST = 3 };
+/* Descriptors that a run needs beside its connections, about; the fewest places for who dials. */
+enum { FILES = 32, PLACES_LEAST = 2 };
 
 /* ------------------------------------------------------------------------------------ attempts */
 
@@ -44,8 +47,7 @@ static void end_attempt(qn__peer *peer) {
 
 static void settle(qn__peer *peer) {
     end_attempt(peer);
-    peer->redial.verify_until = 0;
-    peer->redial.damaged = 0;
+    peer->redial.closed = peer->redial.damaged = 0;
 }
 
 static void has_ended(qn__sockets_post *post, qn__peer *peer) {
@@ -57,7 +59,7 @@ static void has_ended(qn__sockets_post *post, qn__peer *peer) {
 /* The other side closed this attempt. A process that is ending may have taken it just before. */
 static void try_again(qn__sockets_post *post, qn__peer *peer, double now) {
     end_attempt(peer);
-    if (peer->redial.verify_until > 0) {
+    if (peer->redial.closed) {
         peer->redial.next = now + AGAIN_PAUSE;
         qn__reconnect_wanted(post, peer->redial.next);
     }
@@ -66,11 +68,10 @@ static void try_again(qn__sockets_post *post, qn__peer *peer, double now) {
 /* Nobody listens where that rank did. Only together with the end of its connection does this tell
  * that it has ended: a firewall may say the same. */
 static void failed(qn__sockets_post *post, qn__peer *peer, int error, double now) {
-    const int verifies = peer->redial.verify_until > 0;
     end_attempt(peer);
-    if (verifies && error == ECONNREFUSED)
+    if (peer->redial.closed && error == ECONNREFUSED)
         has_ended(post, peer);
-    else if (verifies && error == ECONNRESET)
+    else if (peer->redial.closed && error == ECONNRESET)
         try_again(post, peer, now);
 }
 
@@ -83,7 +84,9 @@ static void watch_attempt(qn__sockets_post *post, const qn__peer *peer, int oper
 
 static void begin_attempt(qn__sockets_post *post, qn__peer *peer, double now) {
     qn__redial *d = &peer->redial;
-    const double trip = 4 * peer->best, part = ATTEMPT_PART * post->rank_timeout;
+    const double half = post->rank_timeout / 2, trip = 4 * peer->best;
+    const double least = ATTEMPT_LEAST < half ? ATTEMPT_LEAST : half;
+    const double part = fmax(ATTEMPT_PART * post->rank_timeout, least);
     qn__hello hello;
     d->since = now;
     d->next = now + (trip > part ? trip : part);
@@ -189,12 +192,43 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
     restored(user, &((qn__sockets_post *)user)->peer[other->from], file, qn__now());
 }
 
+/* Whether it comes from the address of a rank: such a one goes before strangers. */
+static int knows(void *user, int file) {
+    const qn__sockets_post *post = user;
+    qn__address from, rank;
+    qn__address_of_peer(file, &from);
+    for (uint32_t r = 0; r < post->ranks; ++r) {
+        const qn__redial *d = &post->peer[r].redial;
+        if (d->size > 0 && qn__address_of_socket(&d->to, &rank) &&
+            memcmp(&from, &rank, sizeof from) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void watch_listener(qn__sockets_post *post, int watched) {
+    struct epoll_event event = {.events = watched ? EPOLLIN : 0u, .data.u64 = QN__EPOLL_LISTENER};
+    epoll_ctl(post->poll_file, EPOLL_CTL_MOD, post->ears.tcp, &event);
+    post->muted = !watched;
+}
+
+/* The listener is looked at only now and then while somebody is there: with all places taken, or no
+ * descriptor left, it would wake the thread without end. */
 void qn__reconnect_accept(qn__sockets_post *post, double now) {
     if (!post->door)
         return;
     qn__door_serve(post->door, now);
-    post->guests = qn__door_guests(post->door);
-    if (post->guests)
+    if (!post->muted)
+        watch_listener(post, 0);
+    qn__reconnect_wanted(post, now + GUEST_PAUSE);
+}
+
+/* Goes on with those who came, and watches the listener again when nobody is there. */
+static void serve_guests(qn__sockets_post *post, double now) {
+    qn__door_serve(post->door, now);
+    if (qn__door_guests(post->door) == 0 && !post->door->refused)
+        watch_listener(post, 1);
+    else
         qn__reconnect_wanted(post, now + GUEST_PAUSE);
 }
 
@@ -211,11 +245,10 @@ int qn__reconnect_possible(const qn__sockets_post *post, qn__peer *peer, int err
 void qn__reconnect_lost(qn__sockets_post *post, qn__peer *peer, int closed, qn__going as,
                         double now) {
     qn__redial *d = &peer->redial;
-    const double part = VERIFY_PART * post->rank_timeout;
     qn__mail_unlink(post, peer);
     end_attempt(peer);
     d->ended_as = as;
-    d->verify_until = closed ? now + (part < VERIFY_MOST ? part : VERIFY_MOST) : 0;
+    d->closed = closed;
     d->next = now;
     qn__reconnect_wanted(post, now);
 }
@@ -231,21 +264,16 @@ static double look_after(qn__sockets_post *post, qn__peer *peer, double now) {
     const int wanted = !peer->local && d->size > 0 && !peer->gone && !peer->ended &&
                        !atomic_load(&peer->expelled) &&
                        (peer->file < 0 || now - peer->heard > qn__watch_patience(post));
-    const int dials = post->rank > peer->rank || d->verify_until > 0;
+    const int dials = post->rank > peer->rank || d->closed;
     if (!wanted) {
         end_attempt(peer);
-        return INFINITY;
-    }
-    if (d->verify_until > 0 && now >= d->verify_until) {
-        has_ended(post, peer);
         return INFINITY;
     }
     if (dials && now >= d->next) {
         end_attempt(peer);
         begin_attempt(post, peer, now);
     }
-    const double next = dials ? d->next : INFINITY;
-    return d->verify_until > 0 && d->verify_until < next ? d->verify_until : next;
+    return dials ? d->next : INFINITY;
 }
 
 void qn__reconnect_tick(qn__sockets_post *post, double now) {
@@ -258,8 +286,18 @@ void qn__reconnect_tick(qn__sockets_post *post, double now) {
             next = at < next ? at : next;
         }
     post->next_try = next;
-    if (post->guests)
-        qn__reconnect_accept(post, now);
+    if (post->muted)
+        serve_guests(post, now);
+}
+
+/* Half of the descriptors that are left beside the connections: the others are for files. */
+static uint32_t places(uint32_t ranks) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return QN__GUESTS;
+    const uint64_t used = ranks + FILES;
+    const uint64_t some = limit.rlim_cur > used ? (limit.rlim_cur - used) / 2 : 0;
+    return some < PLACES_LEAST ? PLACES_LEAST : some > QN__GUESTS ? QN__GUESTS : (uint32_t)some;
 }
 
 qn_status qn__reconnect_open(qn__sockets_post *post, const qn__post_setup *setup, qn_error *err) {
@@ -289,6 +327,8 @@ qn_status qn__reconnect_open(qn__sockets_post *post, const qn__post_setup *setup
     post->door->user = post;
     post->door->decide = decide;
     post->door->joined = joined;
+    post->door->knows = knows;
+    post->door->places = places(post->ranks);
     qn__hello_fill(&post->door->own, QN__FOR_RESUME, post->rank, UINT32_MAX, post->ranks);
     qn__door_open(post->door);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = QN__EPOLL_LISTENER};

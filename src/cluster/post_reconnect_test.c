@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ typedef struct relay {
     uint16_t port, target; /* its own, and that of rank 0 */
     int pair[PAIRS][2];    /* [0]: to rank 1, [1]: to rank 0 */
     atomic_int stop, cut, stalled;
+    atomic_int deaf;        /* accepts nobody */
     atomic_long flip[2];    /* in bytes that came from [side]: the one to damage; -1: none */
     atomic_ulong passed[2]; /* bytes that came from [side] */
     atomic_uint accepted;   /* connections of rank 1 */
@@ -122,7 +124,7 @@ static void *relay_main(void *argument) {
             continue;
         }
         poll(list, 2 * PAIRS + 1, 5);
-        if (list[2 * PAIRS].revents)
+        if (list[2 * PAIRS].revents && !atomic_load(&r->deaf))
             relay_accept(r);
         for (int i = 0; i < PAIRS; ++i)
             for (int side = 0; side < 2; ++side)
@@ -359,6 +361,73 @@ static void test_outage(void **state) {
     part(&c);
 }
 
+/* Both systems say that the connection has ended, and nobody answers for longer than a second: that
+ * proves nothing. */
+static void test_reset_before_an_outage(void **state) {
+    (void)state;
+    couple c;
+    meet(&c, 20);
+    say_some(&c, 3, 1000);
+    both_are_well(&c);
+    atomic_store(&c.relay.deaf, 1);
+    atomic_store(&c.relay.cut, 1);
+    say_some(&c, 3, 1000);
+    usleep(1700000);
+    atomic_store(&c.relay.deaf, 0);
+    both_are_well(&c);
+    part(&c);
+}
+
+static double cpu_seconds(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* Connects from 127.0.0.2, where no rank is, and says nothing. */
+static int knock(uint16_t port) {
+    static const qn__address stranger = {.kind = 4, .bytes = {127, 0, 0, 2}};
+    struct sockaddr_storage from, to;
+    const int file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    const socklen_t size = qn__address_to_socket(&stranger, 0, &from);
+    assert_true(file >= 0);
+    assert_int_equal(bind(file, (struct sockaddr *)&from, size), 0);
+    qn__address_to_socket(&loopback, port, &to);
+    (void)connect(file, (struct sockaddr *)&to, size);
+    return file;
+}
+
+/* They neither keep a connection from being made again, nor cost a core. */
+static void test_strangers(void **state) {
+    (void)state;
+    enum { STRANGERS = 300 };
+    int file[STRANGERS];
+    couple c;
+    meet(&c, 20);
+    for (int i = 0; i < STRANGERS; ++i)
+        file[i] = knock(c.relay.target);
+    /* Not even while there is no descriptor left to accept them with. */
+    struct rlimit limit, none;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    none = (struct rlimit){.rlim_cur = 200, .rlim_max = limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    usleep(100000);
+    const double before = cpu_seconds();
+    usleep(1000000);
+    const double used = cpu_seconds() - before;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    assert_true(used < 0.5);
+    for (int i = 0; i < 3; ++i) {
+        say_some(&c, 3, 1000);
+        atomic_store(&c.relay.cut, 1);
+        both_are_well(&c);
+    }
+    part(&c);
+    for (int i = 0; i < STRANGERS; ++i)
+        close(file[i]);
+}
+
 /* Said just before the end, with the connection gone: it arrives all the same. */
 static void test_last_words(void **state) {
     (void)state;
@@ -388,7 +457,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resets),         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_lasting_damage), cmocka_unit_test(test_outage),
-        cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_last_words),     cmocka_unit_test(test_reset_before_an_outage),
+        cmocka_unit_test(test_strangers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

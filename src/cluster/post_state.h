@@ -66,10 +66,9 @@ typedef struct qn__redial {
     qn__shake shake;            /* the attempt under way; file -1: none */
     int probe;                  /* it only looks whether anybody listens there */
     double since, next;         /* of this attempt and of the next one */
-    double verify_until; /* the system there closed the connection: as long as this it may be made
-                            again, then the rank is gone. 0: it did not */
-    qn__going ended_as;  /* and how */
-    int damaged;         /* it was given up for a damaged frame */
+    int closed;                 /* the system there closed the connection */
+    qn__going ended_as;         /* how that rank has ended, if its listener has gone too */
+    int damaged;                /* it was given up for a damaged frame */
 } qn__redial;
 
 typedef struct qn__peer {
@@ -132,7 +131,7 @@ typedef struct qn__sockets_post {
     unsigned char key[32];
     qn__ears ears;   /* the listener, for connections that are made again */
     qn__door *door;  /* who came there */
-    int guests;      /* somebody did */
+    int muted;       /* the listener is not watched for a moment */
     double next_try; /* moment of the next look at lost connections; INFINITY: there is none */
 
     pthread_mutex_t pool_lock;
@@ -179,8 +178,8 @@ qn_status qn__reconnect_open(qn__sockets_post *post, const qn__post_setup *setup
 void qn__reconnect_close(qn__sockets_post *post);
 /* Whether a connection that ended so can be made again. */
 int qn__reconnect_possible(const qn__sockets_post *post, qn__peer *peer, int error);
-/* It is lost. `closed`: the system there has closed it; unless it is made again soon, the rank is
- * gone, as `as` says. */
+/* It is lost. `closed`: the system there has closed it; if nobody listens there any more, the rank
+ * is gone, as `as` says. */
 void qn__reconnect_lost(qn__sockets_post *post, qn__peer *peer, int closed, qn__going as,
                         double now);
 /* Events of an attempt, and of the listener. */

@@ -10,6 +10,9 @@
 
 /* So many pings without an answer, and a second connection is tried. */
 enum { SILENT_PERIODS = 4 };
+/* But no sooner than this, unless that is half of rank_timeout: a busy machine is silent as long.
+ */
+static const double SILENT_LEAST = 0.25;
 
 uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9); }
 
@@ -102,7 +105,11 @@ static void show_out(qn__sockets_post *post, qn__peer *peer) {
         shutdown(peer->file, SHUT_WR);
 }
 
-double qn__watch_patience(const qn__sockets_post *post) { return SILENT_PERIODS * post->period; }
+double qn__watch_patience(const qn__sockets_post *post) {
+    const double half = post->rank_timeout / 2, pings = SILENT_PERIODS * post->period;
+    const double least = SILENT_LEAST < half ? SILENT_LEAST : half;
+    return pings > least ? pings : least;
+}
 
 void qn__watch_others(qn__sockets_post *post, double now) {
     for (uint32_t r = 0; r < post->ranks; ++r) {
