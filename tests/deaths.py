@@ -342,8 +342,6 @@ def _lossy(percent):
 
 
 def _flip(s, **where):
-    s.may_leave |= set(s.some[:2])
-    s.most_lost = 1
     s.sometime(0.05, 0.7)
     before, moment = s.net.counts()["flipped"], time.monotonic()
     s.net.flip(*s.some[:2], bit=s.chance.randrange(8), **where)
@@ -368,6 +366,19 @@ def _reset(s):
         s.note("reset")
         s.net.reset(*s.some[:2])
         s.soon(0.1)
+
+
+def _reset_and_outage(s):
+    """The connection ends on both sides, and then nobody answers: which proves no death."""
+    a, b = s.some[:2]
+    s.sometime(0.05, 0.6)
+    s.note("reset")
+    s.net.cut([a], [b])
+    s.net.cut([b], [a])
+    s.net.reset(a, b)
+    time.sleep(s.chance.uniform(0.4, 0.7) * s.timeout)
+    s.net.mend([a], [b])
+    s.net.mend([b], [a])
 
 
 def _kill_on_slow_line(s):
@@ -477,11 +488,13 @@ KINDS = [
     Kind("loss of 1 %", "1 % of the packets are lost for 1.5 s", NOBODY, _lossy(1), NET, MORE, 5),
     Kind("loss of 10 %", "10 % of the packets are lost for 1.5 s", NOBODY, _lossy(10), NET, MORE,
          5),
-    Kind("bit in a head", "one bit is inverted in the head of a message", ONE_LOST, _bit_in_head,
+    Kind("bit in a head", "one bit is inverted in the head of a message", NOBODY, _bit_in_head,
          NET, MORE, 3),
-    Kind("bit in a sum", "one bit is inverted in a sum", ONE_LOST, _bit_in_sum, NET, MORE, 3),
+    Kind("bit in a sum", "one bit is inverted in a sum", NOBODY, _bit_in_sum, NET, MORE, 3),
     Kind("reset", "the TCP connection of two living hosts is reset, once or twice", NOBODY, _reset,
          NET, MORE, 3),
+    Kind("reset and outage", "a connection is reset, then 40 % to 70 % of the time limit without "
+         "that link", NOBODY, _reset_and_outage, NET, MORE, 3),
     Kind("kill on a slow line", "a rank is killed on a network of 100 Mbit/s", SAME,
          _kill_on_slow_line, NET, MORE),
     Kind("kill in an outage", "a rank is killed while a host is out of reach", SAME,
