@@ -88,7 +88,6 @@ static void begin_attempt(qn__sockets_post *post, qn__peer *peer, double now) {
     const double least = ATTEMPT_LEAST < half ? ATTEMPT_LEAST : half;
     const double part = fmax(ATTEMPT_PART * post->rank_timeout, least);
     qn__hello hello;
-    d->since = now;
     d->next = now + (trip > part ? trip : part);
     const int file = qn__meet_dial_socket(&d->to, d->size);
     if (file < 0) {
@@ -302,7 +301,6 @@ static uint32_t places(uint32_t ranks) {
 
 qn_status qn__reconnect_open(qn__sockets_post *post, const qn__post_setup *setup, qn_error *err) {
     post->next_try = INFINITY;
-    post->ears = (qn__ears){.tcp = setup->listener, .local = -1};
     memcpy(post->key, setup->key, sizeof post->key);
     for (uint32_t r = 0; r < post->ranks; ++r) {
         qn__redial *d = &post->peer[r].redial;

@@ -65,7 +65,7 @@ typedef struct qn__redial {
     socklen_t size;             /* of `to`; 0: not known */
     qn__shake shake;            /* the attempt under way; file -1: none */
     int probe;                  /* it only looks whether anybody listens there */
-    double since, next;         /* of this attempt and of the next one */
+    double next;                /* moment of the next attempt */
     int closed;                 /* the system there closed the connection */
     qn__going ended_as;         /* how that rank has ended, if its listener has gone too */
     int damaged;                /* it was given up for a damaged frame */

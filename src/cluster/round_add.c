@@ -57,6 +57,12 @@ static uint64_t contributions_here(qn__rounds *r) {
 }
 
 /* All ranks end with this error: nobody may use a sum that is wrong. Under the lock. */
+static void fail_by_fault(qn__rounds *r, qn_error *why) {
+    qn__remedy(why, QN_CLUSTER,
+               "this is an error in Quern: please report it; go on from the last checkpoint");
+    qn__rounds_fail_all(r, why);
+}
+
 static void miscounted(qn__rounds *r, const qn__piece *piece) {
     const uint64_t wanted = complete_sum(r);
     qn_error why;
@@ -66,9 +72,7 @@ static void miscounted(qn__rounds *r, const qn__piece *piece) {
              (unsigned long long)(piece->first + piece->count - 1),
              (unsigned long long)(r->finished + 1), (unsigned)(uint32_t)piece->holds,
              (unsigned)(piece->holds >> 32), (unsigned)(uint32_t)wanted, (unsigned)(wanted >> 32));
-    qn__remedy(&why, QN_CLUSTER,
-               "this is an error in Quern: please report it; go on from the last checkpoint");
-    qn__rounds_fail_all(r, &why);
+    fail_by_fault(r, &why);
 }
 
 static void ring_others(qn__rounds *r) {
@@ -136,9 +140,7 @@ static int check_part(qn__rounds *r) {
     qn__fail(&why, QN_CLUSTER, "the part of sum %llu holds %u of %u units",
              (unsigned long long)(r->finished + 1),
              r->added == own ? (unsigned)(uint32_t)atomic_load(&desk->final_holds) : r->added, own);
-    qn__remedy(&why, QN_CLUSTER,
-               "this is an error in Quern: please report it; go on from the last checkpoint");
-    qn__rounds_fail_all(r, &why);
+    fail_by_fault(r, &why);
     return 0;
 }
 
@@ -455,9 +457,7 @@ static void announced_twice(qn__rounds *r, uint64_t first, uint64_t count) {
     qn__fail(&why, QN_CLUSTER, "words %llu to %llu of sum %llu were announced twice",
              (unsigned long long)first, (unsigned long long)(first + count - 1),
              (unsigned long long)(r->finished + 1));
-    qn__remedy(&why, QN_CLUSTER,
-               "this is an error in Quern: please report it; go on from the last checkpoint");
-    qn__rounds_fail_all(r, &why);
+    fail_by_fault(r, &why);
 }
 
 void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t units) {
