@@ -32,7 +32,7 @@ static void next_word(parser *p) {
 static int at_layer_end(const parser *p) { return p->size == 0 || p->text[p->at] == ';'; }
 
 static int is_word(const parser *p, const char *name) {
-    const qn__choice row = {name, 0, NULL};
+    const qn__choice row = {.name = name};
     const qn__table one = {NULL, NULL, 1, &row};
     return qn__table_row(&one, p->text + p->at, p->size) != NULL;
 }

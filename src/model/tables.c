@@ -8,56 +8,66 @@
 #define ROWS(array) sizeof(array) / sizeof((array)[0]), array
 
 static const qn__choice activations[] = {
-    {"none", QN__ACT_NONE, "the sums as they are"},
-    {"relu", QN__ACT_RELU, "zero for negative sums, others as they are"},
-    {"tanh", QN__ACT_TANH, "hyperbolic tangent, -1 to 1"},
-    {"sigmoid", QN__ACT_SIGMOID, "logistic function, 0 to 1"},
-    {"softmax", QN__ACT_SOFTMAX, "shares of 1, one for each class; last layer only"},
+    {"none", QN__ACT_NONE, "the sums unchanged", "linear identity"},
+    {"relu", QN__ACT_RELU, "negative sums become 0",
+     "relu6 leakyrelu prelu elu selu gelu silu swish"},
+    {"tanh", QN__ACT_TANH, "hyperbolic tangent, -1 to 1", "hardtanh"},
+    {"sigmoid", QN__ACT_SIGMOID, "logistic function, 0 to 1", "logistic expit hardsigmoid"},
+    {"softmax", QN__ACT_SOFTMAX, "class probabilities; only for the last layer", "logsoftmax"},
 };
 const qn__table qn__activations = {"activation", NULL, ROWS(activations)};
 
 static const qn__choice losses[] = {
-    {"cross-entropy", QN__LOSS_CROSS_ENTROPY, "minus the logarithm of the right class's share"},
-    {"mse", QN__LOSS_MSE, "squared distance from the right outputs"},
+    {"cross-entropy", QN__LOSS_CROSS_ENTROPY, "minus the log of the correct class's probability",
+     "ce xent nll nllloss logloss crossentropyloss softmaxcrossentropy categoricalcrossentropy "
+     "sparsecategoricalcrossentropy negativeloglikelihood bce binarycrossentropy multisoftprob"},
+    {"mse", QN__LOSS_MSE, "squared error of the outputs",
+     "mseloss meansquarederror squarederror l2 l2loss rmse regsquarederror"},
 };
 const qn__table qn__losses = {"loss", "--loss", ROWS(losses)};
 
 static const qn__choice optimizers[] = {
-    {"sgd", QN__OPT_SGD, "gradient descent"},
-    {"momentum", QN__OPT_MOMENTUM, "gradient descent with momentum (--momentum)"},
-    {"adam", QN__OPT_ADAM, "Adam (--beta1, --beta2, --epsilon)"},
-    {"adamw", QN__OPT_ADAMW, "Adam with weight decay apart from the gradient"},
+    {"sgd", QN__OPT_SGD, "stochastic gradient descent", "gd gradientdescent"},
+    {"momentum", QN__OPT_MOMENTUM, "gradient descent with momentum (--momentum)",
+     "sgdm sgdmomentum sgdwithmomentum nesterov nag heavyball"},
+    {"adam", QN__OPT_ADAM, "Adam (--beta1, --beta2, --epsilon)", "nadam adamax radam rmsprop"},
+    {"adamw", QN__OPT_ADAMW, "Adam with decoupled weight decay", "adamweightdecay"},
 };
 const qn__table qn__optimizers = {"optimizer", "--optimizer", ROWS(optimizers)};
 
 static const qn__choice initialisations[] = {
-    {"auto", QN__INIT_AUTO, "he for layers with relu, glorot for others"},
-    {"glorot", QN__INIT_GLOROT, "uniform up to sqrt(6 / (inputs + outputs))"},
-    {"he", QN__INIT_HE, "uniform up to sqrt(6 / inputs)"},
-    {"lecun", QN__INIT_LECUN, "uniform up to sqrt(3 / inputs)"},
+    {"auto", QN__INIT_AUTO, "he for layers with relu, glorot for others", "default"},
+    {"glorot", QN__INIT_GLOROT, "uniform up to sqrt(6 / (inputs + outputs))",
+     "xavier xavieruniform glorotuniform"},
+    {"he", QN__INIT_HE, "uniform up to sqrt(6 / inputs)", "kaiming kaiminguniform heuniform"},
+    {"lecun", QN__INIT_LECUN, "uniform up to sqrt(3 / inputs)", "lecununiform"},
 };
 const qn__table qn__initialisations = {"initialisation", "--init", ROWS(initialisations)};
 
 static const qn__choice scalings[] = {
-    {"none", QN__SCALE_NONE, "values as they are"},
-    {"unit", QN__SCALE_UNIT, "bytes divided by 255"},
-    {"fraction", QN__SCALE_FRACTION, "bytes divided by 256, exactly"},
-    {"standard", QN__SCALE_STANDARD, "each feature with mean 0 and deviation 1"},
+    {"none", QN__SCALE_NONE, "values unchanged", "identity off"},
+    {"unit", QN__SCALE_UNIT, "bytes divided by 255", "minmax minmaxscaler totensor rescale 255"},
+    {"fraction", QN__SCALE_FRACTION, "bytes divided by 256, which i14 and i21 hold exactly", "256"},
+    {"standard", QN__SCALE_STANDARD, "each feature shifted to mean 0 and scaled to deviation 1",
+     "zscore standardize standardise standardscaler normalize normalise"},
 };
 const qn__table qn__scalings = {"scaling", "--scale", ROWS(scalings)};
 
 static const qn__choice arithmetics[] = {
-    {"f32", QN__ARITH_F32, "products of float32, added up in a fixed order"},
-    {"i7", QN__ARITH_I7, "exact products of 7-bit integers"},
-    {"i14", QN__ARITH_I14, "exact products of 14-bit integers"},
-    {"i21", QN__ARITH_I21, "exact products of 21-bit integers"},
+    {"f32", QN__ARITH_F32, "float32, added in a fixed order", "float32 fp32 float single 32"},
+    {"i7", QN__ARITH_I7, "exact integer products of 7-bit operands", "i8 int8 int7 fp8"},
+    {"i14", QN__ARITH_I14, "exact integer products of 14-bit operands",
+     "i16 int16 int14 fp16 float16 half bf16 bfloat16 16 mixed"},
+    {"i21", QN__ARITH_I21, "exact integer products of 21-bit operands", "int21 int24 i24 tf32"},
 };
 const qn__table qn__arithmetics = {"arithmetic", "--arith", ROWS(arithmetics)};
 
 static const qn__choice schedules[] = {
-    {"constant", QN__SCHEDULE_CONSTANT, "the same rate throughout"},
-    {"step", QN__SCHEDULE_STEP, "times --lr-gamma every --lr-step epochs"},
-    {"cosine", QN__SCHEDULE_COSINE, "falls to 0 along half a cosine"},
+    {"constant", QN__SCHEDULE_CONSTANT, "the same learning rate throughout", "none fixed off"},
+    {"step", QN__SCHEDULE_STEP, "multiplied by --lr-gamma every --lr-step epochs",
+     "steplr multistep multisteplr exponential exponentiallr"},
+    {"cosine", QN__SCHEDULE_COSINE, "falls to 0 along half a cosine wave",
+     "cosineannealing cosineannealinglr cosinedecay cosinelr"},
 };
 const qn__table qn__schedules = {"schedule", "--schedule", ROWS(schedules)};
 
@@ -87,22 +97,57 @@ const char *qn__table_name(const qn__table *table, int value) {
     return "?";
 }
 
-/* The name nearest to `word`, which is compared in lower case, or NULL. */
-static const char *nearest_name(const qn__table *table, const char *word) {
+/* Letters and digits of `word` in lower case: "Cross_Entropy" is "crossentropy". 0 when it is too long
+ * to be any name. */
+static int bare_word(const char *word, char *text, size_t size) {
+    size_t used = 0;
+    for (; *word != '\0'; ++word) {
+        const char c = lower(*word);
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9'))
+            continue;
+        if (used + 1 >= size)
+            return 0;
+        text[used++] = c;
+    }
+    text[used] = '\0';
+    return used > 0;
+}
+
+/* Whether `word` is one of the words of `list`, which blanks separate. */
+static int is_listed(const char *list, const char *word) {
+    const size_t size = strlen(word);
+    while (list != NULL && *list != '\0') {
+        const size_t length = strcspn(list, " ");
+        if (length == size && memcmp(list, word, size) == 0)
+            return 1;
+        list += length + (list[length] == ' ');
+    }
+    return 0;
+}
+
+const char *qn__table_near(const qn__table *table, const char *word) {
     const char *names[16] = {NULL};
-    for (size_t i = 0; i < table->count && i + 1 < sizeof names / sizeof names[0]; ++i)
+    char text[40], name[40];
+    /* A word too long for the buffer is near to none of the names, which are all short. */
+    if (!bare_word(word, text, sizeof text))
+        return NULL;
+    for (size_t i = 0; i < table->count && i + 1 < sizeof names / sizeof names[0]; ++i) {
         names[i] = table->row[i].name;
-    char text[32];
-    size_t size = 0;
+        if (bare_word(names[i], name, sizeof name) && strcmp(name, text) == 0)
+            return names[i];
+    }
+    for (size_t i = 0; i < table->count; ++i)
+        if (is_listed(table->row[i].also, text))
+            return table->row[i].name;
+    size_t size = 0; /* signs count again: "cross_entropi" */
     for (; word[size] != '\0' && size + 1 < sizeof text; ++size)
         text[size] = lower(word[size]);
     text[size] = '\0';
-    /* A word too long for the buffer is near to none of the names, which are all short. */
-    return word[size] == '\0' ? qn__nearest(text, names) : NULL;
+    return qn__nearest(text, names);
 }
 
 void qn__table_advise(const qn__table *table, const char *word, char *text, size_t size) {
-    const char *near = nearest_name(table, word);
+    const char *near = qn__table_near(table, word);
     size_t used = 0;
     text[0] = '\0';
     if (near != NULL)

@@ -1,6 +1,6 @@
 /* What can be named in a recipe: activations, losses, optimisers, initialisations, scalings,
- * arithmetics,
- * schedules. One table each; adding one means a row here and its arithmetic. */
+ * arithmetics, schedules. One table each; adding one means a row here and its arithmetic. Messages,
+ * the help, the manual pages and the completions read the same rows (<quern/choices.h>). */
 #ifndef QN_MODEL_TABLES_H
 #define QN_MODEL_TABLES_H
 
@@ -12,6 +12,8 @@ typedef struct qn__choice {
     const char *name;  /* as in recipes: lower case */
     int value;         /* of the enum that the table is about */
     const char *about; /* one line for a help text, without a full stop */
+    const char *also; /* what other tools call it or something near to it, for suggestions: words of
+                         letters and digits in lower case, a blank between two; or NULL */
 } qn__choice;
 
 typedef struct qn__table {
@@ -37,6 +39,10 @@ qn_status qn__table_find(const qn__table *table, const char *word, int *value, q
 
 /* The name of a value of the table's enum; "?" for one that is not in it. */
 const char *qn__table_name(const qn__table *table, int value);
+
+/* The name that `word` most likely stands for, or NULL: one that differs by case and signs only,
+ * one that has `word` among its other names, or the nearest by spelling. */
+const char *qn__table_near(const qn__table *table, const char *word);
 
 /* Writes 'did you mean "tanh"? ' (when one is near) and then the list "there are: none, relu, ..."
  * into text; for messages. */

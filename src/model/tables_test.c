@@ -9,6 +9,7 @@
 #include "model/recipe.h"
 #include "model/tables.h"
 
+#include <quern/choices.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,12 +93,65 @@ static void test_odd_words(void **state) {
     assert_true(strlen(little) < sizeof little);
 }
 
+/* What other tools call a choice, and the same word in another spelling. */
+static void test_other_names(void **state) {
+    (void)state;
+    static const struct {
+        qn_choice_kind kind;
+        const char *word, *name;
+    } cases[] = {
+        {QN_CHOICE_OPTIMIZER, "AdamW", "adamw"},
+        {QN_CHOICE_OPTIMIZER, "Adam_W", "adamw"},
+        {QN_CHOICE_LOSS, "crossentropy", "cross-entropy"},
+        {QN_CHOICE_LOSS, "CrossEntropyLoss", "cross-entropy"},
+        {QN_CHOICE_LOSS, "nll", "cross-entropy"},
+        {QN_CHOICE_LOSS, "mean_squared_error", "mse"},
+        {QN_CHOICE_LOSS, "mes", "mse"},
+        {QN_CHOICE_ACTIVATION, "relu6", "relu"},
+        {QN_CHOICE_ACTIVATION, "linear", "none"},
+        {QN_CHOICE_INIT, "xavier_uniform", "glorot"},
+        {QN_CHOICE_SCALE, "StandardScaler", "standard"},
+        {QN_CHOICE_ARITH, "bf16", "i14"},
+        {QN_CHOICE_SCHEDULE, "CosineAnnealingLR", "cosine"},
+        {QN_CHOICE_LOSS, "", NULL},
+        {QN_CHOICE_LOSS, "--", NULL},
+        {QN_CHOICE_LOSS, "e", NULL},
+        {QN_CHOICE_NONE, "mse", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const char *near = qn_choice_near(cases[i].kind, cases[i].word);
+        if (cases[i].name)
+            assert_string_equal(near ? near : "", cases[i].name);
+        else
+            assert_null(near);
+    }
+    assert_null(qn_choice_near(QN_CHOICE_LOSS, NULL));
+}
+
+/* The public list is the table, row by row, and ends where the table ends. */
+static void test_public_list(void **state) {
+    (void)state;
+    static const qn_choice_kind kinds[TABLES] = {
+        QN_CHOICE_ACTIVATION, QN_CHOICE_LOSS,     QN_CHOICE_OPTIMIZER, QN_CHOICE_INIT,
+        QN_CHOICE_SCALE,      QN_CHOICE_SCHEDULE, QN_CHOICE_ARITH};
+    for (size_t t = 0; t < TABLES; ++t) {
+        const uint32_t count = (uint32_t)all[t]->count;
+        for (uint32_t i = 0; i < count; ++i) {
+            assert_string_equal(qn_choice_name(kinds[t], i), all[t]->row[i].name);
+            assert_string_equal(qn_choice_about(kinds[t], i), all[t]->row[i].about);
+        }
+        assert_null(qn_choice_name(kinds[t], count));
+        assert_null(qn_choice_about(kinds[t], UINT32_MAX));
+    }
+    assert_null(qn_choice_name(QN_CHOICE_NONE, 0));
+    assert_null(qn_choice_about((qn_choice_kind)99, 0));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_row_is_found),
-        cmocka_unit_test(test_values_are_all_there),
-        cmocka_unit_test(test_failures_give_advice),
-        cmocka_unit_test(test_odd_words),
+        cmocka_unit_test(test_every_row_is_found),   cmocka_unit_test(test_values_are_all_there),
+        cmocka_unit_test(test_failures_give_advice), cmocka_unit_test(test_odd_words),
+        cmocka_unit_test(test_other_names),          cmocka_unit_test(test_public_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,35 @@
+/* The tables of names as the public API shows them. */
+#include <quern/choices.h>
+
+#include "model/tables.h"
+
+static const qn__table *find_table(qn_choice_kind kind) {
+    static const qn__table *const tables[] = {
+        [QN_CHOICE_NONE] = NULL,
+        [QN_CHOICE_ACTIVATION] = &qn__activations,
+        [QN_CHOICE_LOSS] = &qn__losses,
+        [QN_CHOICE_OPTIMIZER] = &qn__optimizers,
+        [QN_CHOICE_INIT] = &qn__initialisations,
+        [QN_CHOICE_SCALE] = &qn__scalings,
+        [QN_CHOICE_ARITH] = &qn__arithmetics,
+        [QN_CHOICE_SCHEDULE] = &qn__schedules,
+    };
+    /* A caller built with another version may know more kinds than this library. */
+    const uint32_t number = (uint32_t)kind;
+    return number < sizeof tables / sizeof *tables ? tables[number] : NULL;
+}
+
+const char *qn_choice_name(qn_choice_kind kind, uint32_t index) {
+    const qn__table *table = find_table(kind);
+    return table && index < table->count ? table->row[index].name : NULL;
+}
+
+const char *qn_choice_about(qn_choice_kind kind, uint32_t index) {
+    const qn__table *table = find_table(kind);
+    return table && index < table->count ? table->row[index].about : NULL;
+}
+
+const char *qn_choice_near(qn_choice_kind kind, const char *word) {
+    const qn__table *table = find_table(kind);
+    return table && word ? qn__table_near(table, word) : NULL;
+}
