@@ -1,40 +1,86 @@
 #include "interrupt.h"
 #include "command.h"
+#include <quern/files.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
 static _Atomic(qn_train *) watched;
 static atomic_int heard, speaks;
+static _Atomic(const char *) own_file, own_folder;
 
-/* Only calls that are safe in a handler: qn_train_stop is documented as such. */
+static void say(const char *text) {
+    ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    (void)written;
+}
+
+/* Only calls that are safe in a handler. */
+_Noreturn static void end_now(void) {
+    const char *file = atomic_load(&own_file), *folder = atomic_load(&own_folder);
+    qn_files_abandon();
+    if (file)
+        unlink(file);
+    if (folder)
+        rmdir(folder);
+    _exit(EXIT_INTERRUPTED);
+}
+
+/* qn_train_stop and qn_files_abandon are documented as safe in a handler. */
 static void on_signal(int number) {
-    static const char text[] = "\nstopping at the end of this step; once more stops at once\n";
     qn_train *train = atomic_load(&watched);
     int before = atomic_fetch_add(&heard, 1);
     if (train && before > 0 && (number == SIGUSR1 || number == SIGUSR2))
         return;
     if (!train || before > 0)
-        _exit(EXIT_INTERRUPTED);
+        end_now();
     qn_train_stop(train);
-    if (atomic_load(&speaks)) {
-        ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
-        (void)written;
-    }
+    if (atomic_load(&speaks))
+        say("\nstopping at the end of this step; once more stops at once\n");
 }
 
-void interrupt_watch(qn_train *train, int speak) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+void interrupt_start(void) {
     struct sigaction action, before;
-    atomic_store(&speaks, speak);
-    atomic_store(&watched, train);
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (int i = 0; i < NUMBERS; i++) {
         /* Who started the program with a signal ignored (nohup, a shell's &) meant it. */
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
+}
+
+void interrupt_watch(qn_train *train, int speak) {
+    atomic_store(&speaks, speak);
+    atomic_store(&watched, train);
+}
+
+void interrupt_removes(const char *file, const char *folder) {
+    atomic_store(&own_file, file);
+    atomic_store(&own_folder, folder);
+}
+
+/* Held by the main thread alone, which runs the commands. */
+static int holds;
+
+static void block(int how) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < NUMBERS; i++)
+        sigaddset(&set, numbers[i]);
+    sigprocmask(how, &set, NULL);
+}
+
+void interrupt_hold(void) {
+    if (holds++ == 0)
+        block(SIG_BLOCK);
+}
+
+void interrupt_release(void) {
+    if (--holds == 0)
+        block(SIG_UNBLOCK);
 }

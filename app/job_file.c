@@ -1,4 +1,5 @@
 #include "job_file.h"
+#include "interrupt.h"
 #include "message.h"
 #include <dirent.h>
 #include <errno.h>
@@ -46,6 +47,7 @@ int job_write(const char *path, const char *text) {
     if (!beside)
         return -1;
     snprintf(beside, size, "%s.XXXXXX", path);
+    interrupt_hold(); /* a part of a file is not left behind */
     int file = mkstemp(beside);
     FILE *to = file >= 0 ? fdopen(file, "w") : NULL;
     int good = to && fputs(text, to) >= 0 && fflush(to) == 0 && fsync(file) == 0;
@@ -60,6 +62,7 @@ int job_write(const char *path, const char *text) {
     }
     if (!good && file >= 0)
         unlink(beside);
+    interrupt_release();
     free(beside);
     errno = saved;
     return good ? 0 : -1;

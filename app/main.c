@@ -1,6 +1,7 @@
 /* quern: finds the command that the first words name and runs it. */
 
 #include "command.h"
+#include "interrupt.h"
 #include "message.h"
 #include "suggest.h"
 #include <locale.h>
@@ -98,6 +99,7 @@ int main(int argc, char **argv) {
     /* A closed pipe and a limit on file sizes shall be errors of a write, not the end of a run. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    interrupt_start();
     /* A full disk behind `>` is a failure like any other. */
     return message_output(dispatch(argc, argv));
 }

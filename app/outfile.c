@@ -1,4 +1,5 @@
 #include "outfile.h"
+#include "interrupt.h"
 #include "message.h"
 #include <errno.h>
 #include <quern/model.h>
@@ -26,11 +27,13 @@ static int try_folder(const char *path, const char *flag) {
     if (!probe)
         return message_fail(QN_MEMORY, "out of memory", "", "");
     snprintf(probe, size, "%.*s.quern-probe-XXXXXX", length, path);
+    interrupt_hold();
     int file = mkstemp(probe), saved = errno;
     if (file >= 0) {
         close(file);
         unlink(probe);
     }
+    interrupt_release();
     free(probe);
     if (file >= 0) {
         qn_model_clear_leftovers(path);

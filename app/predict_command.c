@@ -3,6 +3,7 @@
 #include "command.h"
 #include "compute.h"
 #include "format.h"
+#include "interrupt.h"
 #include "jsonline.h"
 #include "message.h"
 #include "outfile.h"
@@ -85,14 +86,20 @@ static int write_to_stdout(const qn_predictions *predictions) {
     char folder[4096], path[4200];
     qn_error err;
     int length = snprintf(folder, sizeof folder, "%s/quern-XXXXXX", base && *base ? base : "/tmp");
-    if (length >= (int)sizeof folder || !mkdtemp(folder))
+    interrupt_hold();
+    const char *made = length < (int)sizeof folder ? mkdtemp(folder) : NULL;
+    snprintf(path, sizeof path, "%s/predictions.csv", folder);
+    if (made)
+        interrupt_removes(path, folder);
+    interrupt_release();
+    if (!made)
         return message_fail(QN_IO, "cannot make a folder for the output", base ? base : "/tmp",
                             "set TMPDIR, or name a file with -o");
-    snprintf(path, sizeof path, "%s/predictions.csv", folder);
     qn_status status = qn_predictions_write(predictions, path, &err);
     int code = status == QN_OK ? copy_to_stdout(path) : ranks_unwritten(&err);
     unlink(path);
     rmdir(folder);
+    interrupt_removes(NULL, NULL);
     return code;
 }
 

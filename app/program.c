@@ -19,14 +19,18 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Signals as a program expects them: main ignores some of them for its own writes. */
+/* Signals as a program expects them: main ignores some of them for its own writes, and submit holds
+ * interruptions back. */
 static int plain_signals(posix_spawnattr_t *attributes, short more) {
-    sigset_t set;
+    sigset_t set, none;
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);
     sigaddset(&set, SIGXFSZ);
+    sigemptyset(&none);
     return posix_spawnattr_setsigdefault(attributes, &set) == 0 &&
-           posix_spawnattr_setflags(attributes, (short)(POSIX_SPAWN_SETSIGDEF | more)) == 0;
+           posix_spawnattr_setsigmask(attributes, &none) == 0 &&
+           posix_spawnattr_setflags(
+               attributes, (short)(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | more)) == 0;
 }
 
 typedef struct reader {

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "format.h"
+#include "interrupt.h"
 #include "job.h"
 #include "job_file.h"
 #include "jsonline.h"
@@ -510,6 +511,20 @@ static int give_to_background(const char *file, const char *folder, job_record *
     return code;
 }
 
+/* Hands the file to the engine; called with interruptions held. While an engine's command runs, an
+ * interruption removes the file; once the engine has the job, it waits until the job is recorded.
+ */
+static int give(const submit_flags *f, const making *m, const char *file, const char *folder,
+                job_record *r) {
+    if (f->local)
+        return give_to_background(file, folder, r);
+    interrupt_removes(file, NULL);
+    interrupt_release();
+    const int code = f->slurm ? give_to_slurm(file, folder, m, r) : give_to_kubernetes(file, m, r);
+    interrupt_hold();
+    return code;
+}
+
 static void tell(const making *m, const submit_flags *f, const job_record *r) {
     if (f->json) {
         json_begin("submitted");
@@ -562,21 +577,20 @@ static int submit(const submit_flags *f, const making *m, const char *text) {
     set(&r, JOB_COMMAND, command_line);
     char *file = job_path(folder, &r, f->kubernetes ? ".yaml" : ".sh");
     int code = -1;
+    interrupt_hold(); /* until the engine is asked, and from its answer on */
     if (!file || job_write(file, text) != 0)
         code = message_fail(QN_IO, strerror(errno), file ? file : "",
                             "let QUERN_JOBS name a folder that can be written");
-    else if (f->slurm)
-        code = give_to_slurm(file, folder, m, &r);
-    else if (f->kubernetes)
-        code = give_to_kubernetes(file, m, &r);
     else
-        code = give_to_background(file, folder, &r);
+        code = give(f, m, file, folder, &r);
+    interrupt_removes(NULL, NULL);
     if (code >= 0 && file)
         unlink(file);
     if (code < 0)
         rename_file(folder, &r, file, f->kubernetes ? ".yaml" : ".sh");
     if (code < 0)
         code = job_remember(folder, &r);
+    interrupt_release();
     if (code < 0)
         tell(m, f, &r);
     job_record_free(&r);

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <quern/files.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,24 @@ static void test_many_pieces(void **state) {
     assert_memory_equal(bytes.data, data, SIZE);
     qn__bytes_release(&bytes);
     free(data);
+}
+
+/* What a signal handler calls before the process ends: the temporary file is gone, and what is
+ * finished stays. */
+static void test_abandoned_files(void **state) {
+    (void)state;
+    qn__writer *done, *open_one;
+    assert_int_equal(write_text(in_folder("whole"), "x", NULL), QN_OK);
+    assert_int_equal(qn__writer_create(in_folder("a"), &done, NULL), QN_OK);
+    assert_int_equal(qn__writer_commit(done, NULL), QN_OK);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(qn__writer_create(in_folder("b"), &open_one, NULL), QN_OK);
+    assert_string_not_equal(listing(), "whole");
+    qn_files_abandon();
+    assert_string_equal(listing(), "whole");
+    qn_error err;
+    assert_int_equal(qn__writer_commit(open_one, &err), QN_IO);
+    assert_string_equal(listing(), "whole");
 }
 
 static void test_permissions_are_kept(void **state) {
@@ -379,6 +398,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_write_and_read_back),
         IN_FOLDER(test_many_pieces),
+        IN_FOLDER(test_abandoned_files),
         IN_FOLDER(test_permissions_are_kept),
         IN_FOLDER(test_links_stay),
         IN_FOLDER(test_old_file_survives_a_failed_write),

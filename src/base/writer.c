@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
+#include "base/unfinished.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,7 @@ struct qn__writer {
     int folder;     /* the folder of `target`, -1 when bytes go straight to `path` */
     int lock;       /* keeps the lock on the temporary file, -1: there is none */
     char name[QN__TEMPORARY_NAME]; /* of that file in the folder; empty when there is none */
+    int unfinished;                /* its entry in the table of unfinished files, or -1 */
     qn_error error;                /* the first failure; nothing more is written after it */
     int (*may)(void *user);
     void *user;
@@ -96,23 +98,31 @@ static const char *base_name(const qn__writer *writer) {
     return slash ? slash + 1 : writer->target;
 }
 
+static void finished(qn__writer *writer) {
+    qn__unfinished_remove(writer->unfinished);
+    writer->unfinished = -1;
+}
+
 /* Creates the temporary file under a name that nobody has: O_EXCL is the judge, also between the
  * hosts of a network file system; time and process only make collisions rare. 1: it is open and
  * locked. 0: another name may be tried. */
 static int open_temporary(qn__writer *writer) {
     qn__temporary_name(writer->name);
+    writer->unfinished = qn__unfinished_add(writer->folder, writer->name);
     writer->file =
         openat(writer->folder, writer->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                writer->is_private ? 0600 : 0666);
-    if (writer->file < 0)
-        return 0;
-    writer->lock = qn__temporary_claim(writer->folder, writer->name, writer->file);
+    if (writer->file >= 0)
+        writer->lock = qn__temporary_claim(writer->folder, writer->name, writer->file);
     if (writer->lock >= 0)
         return 1;
     const int why = errno;
-    unlinkat(writer->folder, writer->name, 0);
-    close(writer->file);
-    writer->file = -1;
+    if (writer->file >= 0) {
+        unlinkat(writer->folder, writer->name, 0);
+        close(writer->file);
+        writer->file = -1;
+    }
+    finished(writer);
     errno = why;
     return 0;
 }
@@ -171,7 +181,7 @@ static qn_status create(const char *path, int is_private, qn__writer **out, qn_e
     if (!writer)
         return QN_MEMORY;
     writer->is_private = is_private;
-    writer->file = writer->folder = writer->lock = -1;
+    writer->file = writer->folder = writer->lock = writer->unfinished = -1;
     writer->path = qn__copy_text(path, err);
     const qn_status status = writer->path ? open_target(writer, err) : QN_MEMORY;
     if (status != QN_OK) {
@@ -277,6 +287,7 @@ static void put_in_place(qn__writer *writer) {
         qn__fail_errno(&writer->error, "put the new file in place of", writer->path);
         return;
     }
+    finished(writer);
     writer->name[0] = 0;
     if (fsync(writer->folder) != 0 && errno != EINVAL && errno != EBADF && errno != ENOTSUP)
         qn__fail_errno(&writer->error, "sync the folder of", writer->path);
@@ -311,6 +322,7 @@ void qn__writer_drop(qn__writer *writer) {
         close(writer->file);
     if (writer->name[0])
         unlinkat(writer->folder, writer->name, 0);
+    finished(writer);
     if (writer->lock >= 0) /* not before: who can lock the file removes it */
         close(writer->lock);
     if (writer->folder >= 0)
