@@ -17,7 +17,7 @@
 
 #ifdef QN_HAVE_MPFR
 
-#include "device/cpu/map.h"
+#include "device/cpu/float/map.h"
 #include "num/elementary_mpfr.h"
 
 #include <pthread.h>

@@ -12,7 +12,7 @@
  * Verified first: Quern's arrays against its scalar reference by bits, a peer's within 5 ulp.
  * Samples of all candidates take turns, so that a change of the clock meets all of them alike.
  */
-#include "device/cpu/map.h"
+#include "device/cpu/float/map.h"
 #include "num/elementary.h"
 
 #include <dlfcn.h>

@@ -5,8 +5,8 @@
 #ifndef QN_BENCH_GPU_MATMUL_LAYER_H
 #define QN_BENCH_GPU_MATMUL_LAYER_H
 
-#include "device/gpu_call.h"
-#include "device/gpu_worker.h"
+#include "device/gpu/gpu_call.h"
+#include "device/gpu/gpu_worker.h"
 #include "num/fixed.h"
 #include "num/sums.h"
 

@@ -9,7 +9,7 @@
  * turned, items of a gradient. Each table's product is compared with plain loops before it is
  * timed. The figure is the best of several rounds.
  */
-#include "device/cpu/cpu_integers.h"
+#include "device/cpu/integer/cpu_integers.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

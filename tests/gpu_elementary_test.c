@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/cuda/cuda_gpu.h"
-#include "device/gpu_call.h"
+#include "device/gpu/gpu_call.h"
 #include "device/opencl/opencl_table.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #define QN_TESTS_GPU_EMULATED_TEST_H
 
 #include "base/memory.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 #include "emulated_gpu/emulated_gpu.h"
 #include <stdio.h>
 #include <stdlib.h>

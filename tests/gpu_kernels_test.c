@@ -5,7 +5,7 @@
 #include "device/conformance_integers_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
-#include "device/gpu_worker.h"
+#include "device/gpu/gpu_worker.h"
 #include "device/opencl/opencl_table.h"
 
 static qn__gpu_driver disguised;

@@ -5,7 +5,7 @@
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "gpu_emulated_test.h"
-#include "device/gpu_worker.h"
+#include "device/gpu/gpu_worker.h"
 
 static const qn__gpu_driver *driver = &one_by_one;
 

@@ -11,7 +11,7 @@
 #include "ranks_case_test.h"
 #include "base/clock.h"
 #include "cluster/meet.h"
-#include "device/cpu/cpu_table.h"
+#include "device/cpu/worker/cpu_table.h"
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -25,8 +25,8 @@ def name_of(source):
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there; every one of
 # them runs in full in the release build.
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "8"},
-             "device.cpu.kernels": {"QN_TEST_STRIDE": "4"},
-             "device.cpu.map": {"QN_TEST_STRIDE": "16381"},
+             "device.cpu.float.kernels": {"QN_TEST_STRIDE": "4"},
+             "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.round": {"QN_TEST_CASES": "40"},
              "cluster.death": {"QN_TEST_CASES": "8"},
              "cluster.view": {"QN_TEST_CASES": "12"},
@@ -37,8 +37,8 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "8"},
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
 ONE_THREAD = ["base.json", "base.text", "cluster.round", "cluster.shares", "cluster.view",
-              "data.fuzz", "data.gzip", "device.cpu.cpu_integers", "device.cpu.kernels",
-              "device.cpu.map", "device.gpu_selftest", "model.model",
+              "data.fuzz", "data.gzip", "device.cpu.integer.cpu_integers", "device.cpu.float.kernels",
+              "device.cpu.float.map", "device.gpu.gpu_selftest", "model.model",
               "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",
               "tests.gpu_integers", "tests.gpu_worker"]
 NO_THREADS = r"""
@@ -51,7 +51,7 @@ int pthread_create(void) {
 """
 
 # Where the processor has no AVX-512 its kernels are run through plain C; tests/avx512_emulated.
-EMULATED = [f"avx512_emulated.device.{name}" for name in ("cpu.map", "cpu.kernels", "cpu.cpu_integers",
+EMULATED = [f"avx512_emulated.device.{name}" for name in ("cpu.float.map", "cpu.float.kernels", "cpu.integer.cpu_integers",
                                                          "conformance")
             if dict(processor.instruction_sets()).get("avx512")]
 

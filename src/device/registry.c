@@ -1,5 +1,5 @@
 /* The backends, and the public view of the devices they find. */
-#include "device/cpu/cpu_table.h"
+#include "device/cpu/worker/cpu_table.h"
 #include "device/cuda/cuda_table.h"
 #include "device/device.h"
 #include "device/fake/fake.h"

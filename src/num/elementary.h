@@ -1,7 +1,7 @@
 /* Quern's own elementary functions: the scalar reference.
  *
  * Each is a fixed sequence of float32 operations (docs/exactness.md, section 13), so a result is
- * the same on every machine. The vector forms in device/cpu/map.h and the GPU kernels are the same
+ * the same on every machine. The vector forms in device/cpu/float/map.h and the GPU kernels are the same
  * text and give the same bits; these are for code that has a few numbers only, and for tests.
  *
  * All accept every float. NaN gives NaN, whose sign and payload mean nothing. Subnormal numbers

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "device/cuda/cuda_api.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 #include "kernels/kernels.h"
 #include <pthread.h>
 #include <stdio.h>

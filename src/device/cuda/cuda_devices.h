@@ -3,7 +3,7 @@
 #define QN_DEVICE_CUDA_CUDA_DEVICES_H
 
 #include "device/cuda/cuda_api.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 #include "kernels/step.h"
 #include <pthread.h>
 

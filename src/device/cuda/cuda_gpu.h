@@ -3,7 +3,7 @@
 #define QN_DEVICE_CUDA_CUDA_GPU_H
 
 #include "device/cuda/cuda_devices.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 
 enum {
     QN__CUDA_STAGE = 2 << 20, /* bytes of one half of a staging buffer */

@@ -1,4 +1,4 @@
-/* Opening, closing and driving an OpenCL device: the table that device/gpu.h asks for. */
+/* Opening, closing and driving an OpenCL device: the table that device/gpu/gpu.h asks for. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/opencl/opencl_gpu.h"

@@ -2,7 +2,7 @@
 #ifndef QN_DEVICE_OPENCL_OPENCL_GPU_H
 #define QN_DEVICE_OPENCL_OPENCL_GPU_H
 
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 #include "device/opencl/opencl_list.h"
 
 enum {
@@ -95,7 +95,7 @@ void qn__cl_drop_program(qn__gpu *gpu);
 /* The staging memory, and its pieces. */
 qn_status qn__cl_stage(qn__gpu *gpu, qn_error *err);
 
-/* Entries of the driver (device/gpu.h). */
+/* Entries of the driver (device/gpu/gpu.h). */
 qn_status qn__cl_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_error *err);
 void qn__cl_release(qn__gpu *gpu, qn__gpu_memory *memory);
 qn_status qn__cl_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, const void *from,

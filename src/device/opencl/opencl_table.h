@@ -3,7 +3,7 @@
 #ifndef QN_DEVICE_OPENCL_OPENCL_TABLE_H
 #define QN_DEVICE_OPENCL_OPENCL_TABLE_H
 
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 
 extern const qn__device_table qn__opencl_device;
 

@@ -1,0 +1,739 @@
+/* Each kernel of each instruction set of this machine against plain loops, over all tails. Every
+ * array ends where a page begins that may not be touched, and starts behind another one, so an
+ * access outside ends the test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/cpu/float/cpu_kernels.h"
+#include "num/elementary.h"
+#include "num/fixed.h"
+#include "num/optimise.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *const isas[] = {"scalar", "avx2", "avx512", "neon"};
+
+static uint64_t random_state = 1;
+
+static uint32_t word(void) {
+    uint64_t z = (random_state += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (uint32_t)((z ^ (z >> 31)) >> 32);
+}
+
+/* Mostly ordinary numbers; quarters, so that halves come up in sums; zeros of both signs; and, when
+ * asked for, all the strange ones. */
+static float number(int strange) {
+    static const float odd[] = {NAN,       INFINITY,   -INFINITY,    0x1.fffffep127f, -0x1p-149f,
+                                0x1p-126f, -0x1p-127f, 0x1.62e43p6f, -104.0f,         1e30f};
+    const uint32_t luck = word() % 16;
+    if (strange && luck < 4)
+        return odd[word() % (sizeof odd / sizeof *odd)];
+    if (luck < 6)
+        return luck == 4 ? 0.0f : -0.0f;
+    if (luck < 9)
+        return (float)(int32_t)(word() % 33) * 0.25f - 4.0f;
+    return (float)(int32_t)word() * 0x1p-30f;
+}
+
+/* ---- arrays between two pages that nobody may touch */
+
+enum { ARRAYS = 12 };
+static struct guarded {
+    void *map;
+    size_t size;
+} arrays[ARRAYS];
+static int used;
+
+/* `bytes` bytes that end at a page's end. */
+static void *guard(size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), inside = (bytes + page - 1) / page * page;
+    struct guarded *g = &arrays[used++];
+    assert_in_range(used, 1, ARRAYS);
+    g->size = inside + 2 * page;
+    g->map = mmap(NULL, g->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(g->map != MAP_FAILED);
+    char *begin = (char *)g->map + page;
+    assert_int_equal(mprotect(begin, inside ? inside : page, PROT_READ | PROT_WRITE), 0);
+    return begin + inside - bytes;
+}
+
+static void release(void) {
+    while (used > 0) {
+        --used;
+        munmap(arrays[used].map, arrays[used].size);
+    }
+}
+
+static float *guarded_numbers(size_t count, int strange) {
+    float *x = guard(count * sizeof *x);
+    for (size_t i = 0; i < count; ++i)
+        x[i] = number(strange);
+    return x;
+}
+
+static float *copy_of(const float *from, size_t count) {
+    return memcpy(guard(count * sizeof *from), from, count * sizeof *from);
+}
+
+/* ---- comparisons; `how` tells the sizes */
+
+static char how[160];
+
+static void same(const qn__cpu_kernels *k, const char *kernel, const float *got, const float *want,
+                 size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        if (memcmp(&got[i], &want[i], sizeof *got) != 0 && !(isnan(got[i]) && isnan(want[i])))
+            fail_msg("%s %s, %s: element %zu is %a, plain loops give %a", k->name, kernel, how, i,
+                     (double)got[i], (double)want[i]);
+}
+
+static void every_isa(void (*body)(const qn__cpu_kernels *k)) {
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
+        const qn__cpu_kernels *k = qn__cpu_kernels_find(isas[i]);
+        if (!k) {
+            print_message("  not on this machine: %s\n", isas[i]);
+            continue;
+        }
+        random_state = 1;
+        body(k);
+    }
+}
+
+/* ---- products */
+
+static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth, uint32_t panels,
+                         int with_start, size_t gap) {
+    const uint32_t a_panels = (depth + 15) / 16;
+    const size_t a_stride = rows * 16 + gap, b_stride = depth * 16 + gap;
+    const size_t c_stride = rows * 16 + gap;
+    const size_t a_count = a_panels ? (a_panels - 1) * a_stride + rows * 16 : 0;
+    const size_t c_count = (panels - 1) * c_stride + rows * 16;
+    float *a = guarded_numbers(a_count, 0);
+    const float *b = guarded_numbers((panels - 1) * b_stride + depth * 16, 0);
+    const float *start = guarded_numbers(panels * 16, 0);
+    float *c = guarded_numbers(c_count, 0), *want = copy_of(c, c_count);
+    snprintf(how, sizeof how, "rows %u, k %u, panels %u, start %d", rows, depth, panels,
+             with_start);
+    for (uint32_t i = 0; i < rows; ++i) /* the padding of a is never looked at */
+        for (uint32_t t = depth; t < a_panels * 16; ++t)
+            a[t / 16 * a_stride + i * 16 + t % 16] = NAN;
+    for (uint32_t p = 0; p < panels; ++p)
+        for (uint32_t i = 0; i < rows; ++i)
+            for (uint32_t o = 0; o < 16; ++o) {
+                float acc = with_start ? start[p * 16 + o] : 0.0f;
+                for (uint32_t t = 0; t < depth; ++t)
+                    acc = fmaf(a[t / 16 * a_stride + i * 16 + t % 16], b[p * b_stride + t * 16 + o],
+                               acc);
+                want[p * c_stride + i * 16 + o] = acc;
+            }
+    k->matmul(rows, depth, a, a_stride, b, b_stride, c, c_stride, with_start ? start : NULL,
+              panels);
+    same(k, "matmul", c, want, c_count); /* the gaps too: nothing may be written there */
+    release();
+}
+
+static void matmul_body(const qn__cpu_kernels *k) {
+    static const uint32_t depths[] = {1, 2, 15, 16, 17, 31, 33, 70, 255, 256, 257, 513};
+    const uint32_t kinds = sizeof depths / sizeof *depths;
+    for (uint32_t rows = 1; rows <= 27; ++rows)
+        for (uint32_t panels = 1; panels <= 3; ++panels)
+            check_matmul(k, rows, depths[(rows + panels) % 8], panels, (int)(rows % 2), 16);
+    for (uint32_t i = 0; i < kinds; ++i)
+        for (uint32_t panels = 1; panels <= 5; ++panels)
+            check_matmul(k, 1 + word() % 14, depths[i], panels, (int)(i % 2), panels % 2 ? 0 : 48);
+}
+
+static void test_matmul(void **state) {
+    (void)state;
+    every_isa(matmul_body);
+}
+
+/* ---- products without the inputs that are zero */
+
+/* `density` of 100 values of t below depth, ascending, in a guarded list. */
+static const uint32_t *draw_list(uint32_t depth, uint32_t density, uint32_t *count) {
+    uint32_t chosen[320];
+    *count = 0;
+    for (uint32_t t = 0; t < depth; ++t)
+        if (word() % 100 < density)
+            chosen[(*count)++] = t;
+    return memcpy(guard(*count * sizeof *chosen), chosen, *count * sizeof *chosen);
+}
+
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* What stands in c after chains over the list, written in plain loops. */
+static void plain_some(uint32_t rows, uint32_t count, const uint32_t *list, const float *a,
+                       size_t a_stride, const float *b, size_t b_stride, float *c, size_t c_stride,
+                       const float *start, uint32_t panels) {
+    for (uint32_t p = 0; p < panels; ++p)
+        for (uint32_t i = 0; i < rows; ++i)
+            for (uint32_t o = 0; o < 16; ++o) {
+                float acc = start ? start[p * 16 + o] : 0.0f;
+                for (uint32_t n = 0; n < count; ++n) {
+                    const uint32_t t = list[n];
+                    acc = fmaf(a[t / 16 * a_stride + i * 16 + t % 16], b[p * b_stride + t * 16 + o],
+                               acc);
+                }
+                c[p * c_stride + i * 16 + o] = acc;
+            }
+}
+
+/* Where matmul and matmul_some may differ: the first has +0, the second -0. Returns how often. */
+static uint32_t same_but_zeros(const qn__cpu_kernels *k, const float *some, const float *all,
+                               size_t count) {
+    uint32_t differ = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (bits_of(some[i]) == bits_of(all[i]))
+            continue;
+        if (bits_of(some[i]) != 0x80000000u || bits_of(all[i]) != 0)
+            fail_msg("%s matmul_some, %s: element %zu is %a, matmul gives %a", k->name, how, i,
+                     (double)some[i], (double)all[i]);
+        ++differ;
+    }
+    return differ;
+}
+
+/* First with NaN in all that is left out, which nobody may look at; then with +0 there, against
+ * matmul. Returns how many zeros have the other sign. */
+static uint32_t check_matmul_some(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth,
+                                  uint32_t panels, uint32_t density, int with_start) {
+    const size_t gap = rows % 2 ? 16 : 0, a_stride = rows * 16 + gap, b_stride = depth * 16 + gap;
+    const size_t a_count = ((depth + 15) / 16 - 1) * a_stride + rows * 16;
+    const size_t b_count = (panels - 1) * b_stride + depth * 16, c_stride = rows * 16 + gap;
+    const size_t c_count = (panels - 1) * c_stride + rows * 16;
+    float *a = guarded_numbers(a_count, 0), *b = guarded_numbers(b_count, 0);
+    float *a_nan = guard(a_count * sizeof *a), *b_nan = guard(b_count * sizeof *b);
+    float *c = guarded_numbers(c_count, 0), *want = copy_of(c, c_count), *all = copy_of(c, c_count);
+    const float *start = with_start ? guarded_numbers(panels * 16, 0) : NULL;
+    uint32_t count;
+    const uint32_t *list = draw_list(depth, density, &count);
+    for (size_t i = 0; i < a_count; ++i)
+        a_nan[i] = NAN;
+    for (size_t i = 0; i < b_count; ++i)
+        b_nan[i] = NAN;
+    for (uint32_t t = 0, n = 0; t < depth; ++t) {
+        const int listed = n < count && list[n] == t;
+        n += (uint32_t)listed;
+        for (uint32_t i = 0; i < rows; ++i) {
+            float *x = &a[t / 16 * a_stride + i * 16 + t % 16];
+            *x = listed ? *x : 0.0f;
+            a_nan[t / 16 * a_stride + i * 16 + t % 16] = listed ? *x : NAN;
+        }
+        for (uint32_t p = 0; listed && p < panels; ++p)
+            memcpy(b_nan + p * b_stride + t * 16, b + p * b_stride + t * 16, 16 * sizeof *b);
+    }
+    snprintf(how, sizeof how, "rows %u, %u of k %u, panels %u, start %d", rows, count, depth,
+             panels, with_start);
+    plain_some(rows, count, list, a, a_stride, b, b_stride, want, c_stride, start, panels);
+    k->matmul_some(rows, count, list, a_nan, a_stride, b_nan, b_stride, c, c_stride, start, panels);
+    same(k, "matmul_some", c, want, c_count); /* the gaps too */
+    k->matmul_some(rows, count, list, a, a_stride, b, b_stride, c, c_stride, start, panels);
+    k->matmul(rows, depth, a, a_stride, b, b_stride, all, c_stride, start, panels);
+    const uint32_t differ = same_but_zeros(k, c, all, c_count);
+    release();
+    return differ;
+}
+
+static void matmul_some_body(const qn__cpu_kernels *k) {
+    static const uint32_t depths[] = {1, 15, 16, 17, 33, 70, 257, 300};
+    static const uint32_t densities[] = {0, 10, 50, 100};
+    uint32_t differ = 0;
+    assert_in_range(k->rows, 1, 12);
+    for (uint32_t rows = 1; rows <= k->rows; ++rows)
+        for (uint32_t panels = 1; panels <= k->panels; ++panels)
+            for (int d = 0; d < 8; ++d)
+                for (int kind = 0; kind < 8; ++kind)
+                    differ += check_matmul_some(k, rows, depths[d], panels, densities[kind / 2],
+                                                kind % 2);
+    assert_true(differ > 0); /* or the sign of zeros was never put to the test */
+}
+
+static void test_matmul_some(void **state) {
+    (void)state;
+    every_isa(matmul_some_body);
+}
+
+/* Every kind of number in every lane, beside zeros and beside all others. */
+static void nonzero_body(const qn__cpu_kernels *k) {
+    static const uint32_t kinds[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff,
+                                     0x807fffff, 0x00400000, 0x00800000, 0x80800000, 0x3f800000,
+                                     0xbf800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+                                     0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x00010000};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    float *x = guard(16 * sizeof *x);
+    for (uint32_t round = 0; round < 16 * KINDS + 2000; ++round) {
+        const int alone = round < 16 * KINDS;
+        uint32_t want = 0;
+        for (uint32_t t = 0; t < 16; ++t) {
+            const uint32_t kind = alone ? (t == round % 16 ? round / 16 : 0) : word() % KINDS;
+            const uint32_t bits = alone || word() % 2 ? kinds[kind] : 0;
+            memcpy(&x[t], &bits, sizeof bits);
+            want |= (uint32_t)(bits != 0) << t;
+        }
+        if (k->nonzero(x) != want)
+            fail_msg("%s nonzero, round %u: %04x, want %04x", k->name, round, k->nonzero(x), want);
+    }
+    release();
+}
+
+static void test_nonzero(void **state) {
+    (void)state;
+    every_isa(nonzero_body);
+}
+
+/* ---- partial gradients */
+
+/* What `nonzero` gives for each item, in plain loops. */
+static const uint16_t *masks_of(const float *a, uint32_t items) {
+    uint16_t *some = guard(items * sizeof *some);
+    for (uint32_t i = 0; i < items; ++i) {
+        some[i] = 0;
+        for (uint32_t t = 0; t < 16; ++t)
+            if (bits_of(a[i * 16 + t]) != 0)
+                some[i] = (uint16_t)(some[i] | 1u << t);
+    }
+    return some;
+}
+
+/* Makes all but `density` of 100 values +0; every fifth item altogether. */
+static void thin_out(float *a, uint32_t items, uint32_t density) {
+    for (uint32_t i = 0; i < items * 16; ++i)
+        if (word() % 100 >= density || (density < 100 && i / 16 % 5 == 4))
+            a[i] = 0.0f;
+}
+
+/* What a partial becomes, in either kind of array. Zeros are equal whatever their sign: they stand
+ * for an integer. */
+static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels, qn__partial kind,
+                        int with_some, uint32_t density) {
+    const int doubles = kind == QN__PARTIAL_FIRST || kind == QN__PARTIAL_ADD;
+    const size_t d_stride = items * 16 + 32, count = panels * 256u;
+    float *a = guarded_numbers(items * 16, 0);
+    const float *d = guarded_numbers((panels - 1) * d_stride + items * 16, 0);
+    float *floats = doubles ? NULL : guard(count * sizeof *floats);
+    double *sums = doubles ? guard(count * sizeof *sums) : NULL;
+    double before[5 * 256];
+    thin_out(a, items, density);
+    const uint16_t *some = with_some ? masks_of(a, items) : NULL;
+    for (size_t i = 0; doubles && i < count; ++i)
+        before[i] = sums[i] = (double)(int32_t)word();
+    k->outer(items, a, some, d, d_stride, kind, doubles ? (void *)sums : (void *)floats, panels);
+    for (uint32_t p = 0; p < panels; ++p)
+        for (uint32_t at = 0; at < 256; ++at) {
+            float acc = 0.0f;
+            for (uint32_t i = 0; i < items; ++i)
+                acc = fmaf(d[p * d_stride + i * 16 + at % 16], a[i * 16 + at / 16], acc);
+            double want = (double)(kind == QN__PARTIAL_RAW ? acc : rintf(acc));
+            want += kind == QN__PARTIAL_ADD ? before[p * 256 + at] : 0.0;
+            const double got = doubles ? sums[p * 256 + at] : (double)floats[p * 256 + at];
+            if (got != want)
+                fail_msg("%s outer, kind %d, %u items, density %u, some %d, panel %u of %u, "
+                         "element %u: %a, want %a",
+                         k->name, (int)kind, items, density, with_some, p, panels, at, got, want);
+        }
+    release();
+}
+
+static void outer_body(const qn__cpu_kernels *k) {
+    static const qn__partial kinds[] = {QN__PARTIAL_RAW, QN__PARTIAL_ONLY, QN__PARTIAL_FIRST,
+                                        QN__PARTIAL_ADD};
+    for (uint32_t items = 1; items <= 35; ++items)
+        for (int kind = 0; kind < 4; ++kind)
+            check_outer(k, items, 1 + (items + (uint32_t)kind) % 5, kinds[kind], 0, 100);
+}
+
+/* Items around the room of a list, which is 256. Each with all densities, or with one in
+ * QN_TEST_STRIDE of them, in turn. */
+static void outer_some_body(const qn__cpu_kernels *k) {
+    const char *text = getenv("QN_TEST_STRIDE");
+    const uint32_t stride = text ? (uint32_t)strtoul(text, NULL, 10) : 1;
+    static const uint32_t densities[] = {0, 10, 50, 100}, many[] = {255, 256, 257, 300};
+    for (uint32_t n = 1; n <= 74; ++n)
+        for (int kind = QN__PARTIAL_RAW; kind <= QN__PARTIAL_ADD; ++kind)
+            for (uint32_t density = (n + (uint32_t)kind) % stride; density < 4; density += stride)
+                check_outer(k, n <= 70 ? n : many[n - 71], 1 + (n + (uint32_t)kind + density) % 5,
+                            (qn__partial)kind, 1, densities[density]);
+}
+
+/* Grains of all sizes up to 35 items, and up to ten of them. */
+static void check_bias(const qn__cpu_kernels *k, uint32_t items, uint32_t grain) {
+    const uint32_t grains = (items + grain - 1) / grain;
+    const float *d = guarded_numbers(items * 16, 0);
+    float *partial = guard(grains * 16 * sizeof *partial), want[160] = {0};
+    for (uint32_t i = 0; i < items; ++i)
+        for (uint32_t o = 0; o < 16; ++o)
+            want[i / grain * 16 + o] = want[i / grain * 16 + o] + d[i * 16 + o];
+    k->bias_partials(items, grain, d, partial);
+    snprintf(how, sizeof how, "%u items in grains of %u", items, grain);
+    same(k, "bias_partials", partial, want, (size_t)grains * 16);
+    release();
+}
+
+static void bias_body(const qn__cpu_kernels *k) {
+    for (uint32_t items = 1; items <= 35; ++items) {
+        check_bias(k, items, 35);
+        check_bias(k, items, (items + 9) / 10);
+        check_bias(k, items, (items + 3) / 4);
+    }
+}
+
+static void flush_body(const qn__cpu_kernels *k) {
+    static const double edges[] = {0.0,        -0.0,          1.0,    -1.0,
+                                   0x1p51 - 1, -(0x1p51 - 1), 0x1p50, -0x1p32};
+    for (size_t count = 16; count <= 256; count += 16) {
+        double *narrow = guard(count * sizeof *narrow);
+        int64_t *wide = guard(count * sizeof *wide), want[256];
+        for (size_t i = 0; i < count; ++i) {
+            narrow[i] = i < 8 ? edges[i] : (double)((int64_t)word() * (int32_t)word() >> 13);
+            wide[i] = (int64_t)word() << 20;
+            want[i] = wide[i] + (int64_t)narrow[i];
+        }
+        k->flush(count, narrow, wide);
+        assert_memory_equal(wide, want, count * sizeof *wide);
+        for (size_t i = 0; i < count; ++i)
+            assert_true(narrow[i] == 0.0);
+        release();
+    }
+}
+
+static void test_outer(void **state) {
+    (void)state;
+    every_isa(outer_body);
+}
+
+static void test_outer_some(void **state) {
+    (void)state;
+    every_isa(outer_some_body);
+}
+
+static void test_bias_partials(void **state) {
+    (void)state;
+    every_isa(bias_body);
+}
+
+static void test_flush(void **state) {
+    (void)state;
+    every_isa(flush_body);
+}
+
+/* ---- between panels and the canonical order */
+
+static void integers_body(const qn__cpu_kernels *k) {
+    float single[48];
+    double wide[48];
+    int64_t got[48], want[2][48];
+    for (int i = 0; i < 48; ++i) {
+        single[i] = i == 0 ? -0.0f : (float)((int64_t)word() * (int32_t)word() >> word() % 60);
+        wide[i] = i == 0 ? -0.0 : (double)((int64_t)word() * (int32_t)word() >> 13);
+        want[0][i] = (int64_t)single[i];
+        want[1][i] = (int64_t)wide[i];
+    }
+    wide[1] = 0x1p51 - 1;
+    want[1][1] = (INT64_C(1) << 51) - 1;
+    wide[2] = -wide[1];
+    want[1][2] = -want[1][1];
+    k->integers(48, QN__SUMS_FLOAT, single, got);
+    assert_memory_equal(got, want[0], sizeof got);
+    k->integers(48, QN__SUMS_DOUBLE, wide, got);
+    assert_memory_equal(got, want[1], sizeof got);
+    k->integers(48, QN__SUMS_INT64, got, got);
+    assert_memory_equal(got, want[1], sizeof got);
+}
+
+/* Rows on pages of their own: nothing beside the rectangle is read or written. */
+static void turn_body(const qn__cpu_kernels *k) {
+    for (uint32_t rows = 1; rows <= 17; ++rows)
+        for (uint32_t columns = 1; columns <= 17; ++columns) {
+            const size_t gap = word() % 5, from_stride = columns + gap, to_stride = rows + gap;
+            const size_t from_count = (rows - 1) * from_stride + columns;
+            const size_t to_count = (columns - 1) * to_stride + rows;
+            int64_t *from = guard(from_count * sizeof *from), *to = guard(to_count * sizeof *to);
+            for (size_t i = 0; i < from_count; ++i)
+                from[i] = (int64_t)((uint64_t)word() << 32 ^ word());
+            for (size_t i = 0; i < to_count; ++i)
+                to[i] = -7;
+            k->turn(rows, columns, from, from_stride, to, to_stride);
+            for (size_t i = 0; i < to_count; ++i) {
+                const size_t c = i / to_stride, r = i % to_stride;
+                assert_true(to[i] == (r < rows ? from[r * from_stride + c] : -7));
+            }
+            release();
+        }
+}
+
+static void test_integers(void **state) {
+    (void)state;
+    every_isa(integers_body);
+}
+
+static void test_turn(void **state) {
+    (void)state;
+    every_isa(turn_body);
+}
+
+/* ---- the update */
+
+/* A sum that the kind of array can hold, in that array. Zeros get either sign: both are the integer
+ * 0. */
+static int64_t put_sum(qn__sums kind, void *sums, size_t i) {
+    int64_t sum = ((int64_t)word() << 31 ^ word()) >> word() % 60;
+    if (word() % 4 == 0)
+        sum = 0;
+    if (word() % 2)
+        sum = -sum;
+    if (kind == QN__SUMS_FLOAT) {
+        sum = (int64_t)(float)sum;
+        ((float *)sums)[i] = sum ? (float)sum : word() % 2 ? 0.0f : -0.0f;
+    } else if (kind == QN__SUMS_DOUBLE) {
+        sum %= (int64_t)1 << 53;
+        ((double *)sums)[i] = sum ? (double)sum : word() % 2 ? 0.0 : -0.0;
+    } else {
+        ((int64_t *)sums)[i] = sum;
+    }
+    return sum;
+}
+
+/* Velocities that have nearly come to rest: subnormal but for a few, of weights that are not. */
+static void make_idle(size_t count, float *w, float *s0) {
+    for (size_t i = 0; i < count; ++i) {
+        const uint32_t bits = (word() & 0x807fffffu) >> (word() % 4 ? 0 : 20);
+        if (word() % 64)
+            memcpy(&s0[i], &bits, sizeof bits);
+        if (word() % 256)
+            w[i] = word() % 64 ? 0.25f + (float)(word() % 100) : word() % 2 ? -0x1p-80f : 0x1p-120f;
+    }
+}
+
+static void check_update(const qn__cpu_kernels *k, const qn__program *program, qn__sums kind,
+                         int is_weight, size_t count) {
+    const qn__update u = {0.01f, ldexpf(1.0f / 37, -44), 0.3f, 7.0f, 1};
+    const uint32_t slots = qn__optimizer_slots(program->optimizer);
+    void *sums = guard(count * (kind == QN__SUMS_FLOAT ? 4 : 8));
+    float *w = guarded_numbers(count, 0), *want = copy_of(w, count);
+    float *s0 = slots > 0 ? guarded_numbers(count, 0) : NULL, *want0 = NULL;
+    float *s1 = slots > 1 ? guarded_numbers(count, 0) : NULL, *want1 = NULL;
+    for (size_t i = 0; s1 && i < count; ++i)
+        s1[i] = fabsf(s1[i]);
+    if (s0 && word() % 2) {
+        make_idle(count, w, s0);
+        memcpy(want, w, count * sizeof *w);
+    }
+    want0 = s0 ? copy_of(s0, count) : NULL;
+    want1 = s1 ? copy_of(s1, count) : NULL;
+    for (size_t i = 0; i < count; ++i)
+        qn__update_one(program, &u, is_weight, put_sum(kind, sums, i), &want[i],
+                       want0 ? &want0[i] : NULL, want1 ? &want1[i] : NULL);
+    uint32_t noted[16] = {0, 0x7f000000u}, most[16] = {0, 0x7f000000u};
+    const int notes = word() % 4 > 0;
+    k->update(program, &u, is_weight, count, kind, sums, w, s0, s1, notes ? noted : NULL);
+    snprintf(how, sizeof how, "optimizer %d, sums %d, weight %d, count %zu",
+             (int)program->optimizer, (int)kind, is_weight, count);
+    same(k, "update", w, want, count);
+    for (size_t i = 0; notes && i < count; ++i) {
+        const uint32_t own = qn__greatest(1, &want[i], 1);
+        most[i % 16] = own > most[i % 16] ? own : most[i % 16];
+    }
+    assert_memory_equal(noted, most, sizeof most);
+    if (s0)
+        same(k, "update, first state", s0, want0, count);
+    if (s1)
+        same(k, "update, second state", s1, want1, count);
+    release();
+}
+
+static void update_body(const qn__cpu_kernels *k) {
+    for (int optimizer = QN__OPT_SGD; optimizer <= QN__OPT_ADAMW; ++optimizer)
+        for (int kind = QN__SUMS_FLOAT; kind <= QN__SUMS_INT64; ++kind)
+            for (int is_weight = 0; is_weight < 2; ++is_weight)
+                for (int decay = 0; decay < 2; ++decay)
+                    for (size_t count = 16; count <= 272; count += 64) {
+                        const qn__program program = {.optimizer = (qn__optimizer)optimizer,
+                                                     .momentum = 0.9f,
+                                                     .beta1 = 0.9f,
+                                                     .beta2 = 0.999f,
+                                                     .epsilon = 1e-8f,
+                                                     .weight_decay = decay ? 0.01f : 0.0f};
+                        check_update(k, &program, (qn__sums)kind, is_weight, count);
+                    }
+}
+
+static void test_update(void **state) {
+    (void)state;
+    every_isa(update_body);
+}
+
+/* ---- inputs */
+
+static float scaled(qn__scale scale, float v, float mean, float inverse) {
+    return scale == QN__SCALE_UNIT       ? v / 255.0f
+           : scale == QN__SCALE_STANDARD ? (v - mean) * inverse
+           : scale == QN__SCALE_FRACTION ? v / 256.0f
+                                         : v;
+}
+
+static void check_input(const qn__cpu_kernels *k, qn__scale scale, int bytes, uint32_t features) {
+    const uint32_t panels = (features + 15) / 16;
+    const size_t stride = 48, count = (panels - 1) * stride + 16;
+    uint8_t *v8 = guard(features);
+    float *v32 = guarded_numbers(features, 1), *x = guarded_numbers(count, 0);
+    float *want = copy_of(x, count);
+    float *mean = guarded_numbers(panels * 16, 0), *inverse = guarded_numbers(panels * 16, 0);
+    for (uint32_t c = 0; c < features; ++c)
+        v8[c] = (uint8_t)(features == 256 ? c : word());
+    for (uint32_t c = features; c < panels * 16; ++c)
+        mean[c] = inverse[c] = 0.0f;
+    for (uint32_t c = 0; c < panels * 16; ++c)
+        want[c / 16 * stride + c % 16] =
+            c < features ? scaled(scale, bytes ? (float)v8[c] : v32[c], mean[c], inverse[c]) : 0.0f;
+    if (bytes)
+        k->input_bytes(scale, mean, inverse, features, v8, x, stride);
+    else
+        k->input_floats(scale, mean, inverse, features, v32, x, stride);
+    snprintf(how, sizeof how, "scale %d, %s, %u features", (int)scale, bytes ? "u8" : "f32",
+             features);
+    same(k, "input", x, want, count);
+    release();
+}
+
+static void input_body(const qn__cpu_kernels *k) {
+    for (uint32_t features = 1; features <= 70; ++features)
+        for (int bytes = 0; bytes < 2; ++bytes)
+            for (int scale = QN__SCALE_NONE; scale <= QN__SCALE_FRACTION; ++scale)
+                if (bytes || scale != QN__SCALE_UNIT) /* unit is for bytes only */
+                    check_input(k, (qn__scale)scale, bytes, features);
+    check_input(k, QN__SCALE_UNIT, 1, 256); /* every byte there is */
+    check_input(k, QN__SCALE_FRACTION, 1, 256);
+}
+
+static void test_input(void **state) {
+    (void)state;
+    every_isa(input_body);
+}
+
+/* ---- activations */
+
+static float activated(qn__activation activation, float z) {
+    return activation == QN__ACT_RELU      ? (z <= 0.0f ? 0.0f : z)
+           : activation == QN__ACT_TANH    ? qn__tanh(z)
+           : activation == QN__ACT_SIGMOID ? qn__sigmoid(z)
+                                           : z;
+}
+
+static float derived(qn__activation activation, float y, float e) {
+    return activation == QN__ACT_RELU      ? (y > 0.0f ? e : 0.0f)
+           : activation == QN__ACT_TANH    ? e * fmaf(-y, y, 1.0f)
+           : activation == QN__ACT_SIGMOID ? e * (y * (1.0f - y))
+                                           : e;
+}
+
+static void pointwise_body(const qn__cpu_kernels *k) {
+    for (int activation = QN__ACT_NONE; activation <= QN__ACT_SIGMOID; ++activation)
+        for (size_t count = 16; count <= 208; count += 16) {
+            const qn__activation act = (qn__activation)activation;
+            float *z = guarded_numbers(count, 1), *y = guarded_numbers(count, 1);
+            float *e = guarded_numbers(count, 1), want[208], down[208];
+            for (size_t i = 0; i < count; ++i) {
+                want[i] = activated(act, z[i]);
+                down[i] = derived(act, y[i], e[i]);
+            }
+            snprintf(how, sizeof how, "activation %d, count %zu", activation, count);
+            k->activate(act, count, z);
+            same(k, "activate", z, want, count);
+            k->derive(act, count, y, e);
+            same(k, "derive", e, down, count);
+            release();
+        }
+}
+
+static void exp_and_log_body(const qn__cpu_kernels *k) {
+    for (size_t count = 1; count <= 70; ++count) {
+        float *x = guarded_numbers(count, 1), *y = guarded_numbers(count, 0), want[70];
+        for (size_t i = 0; i < count; ++i)
+            want[i] = qn__exp(x[i]);
+        snprintf(how, sizeof how, "count %zu", count);
+        k->exp(count, x, y);
+        same(k, "exp", y, want, count);
+        k->exp(count, x, x);
+        same(k, "exp in place", x, want, count);
+        for (size_t i = 0; i < count; ++i)
+            want[i] = qn__log(x[i]);
+        k->log(count, x, y);
+        same(k, "log", y, want, count);
+        release();
+    }
+}
+
+static void greatest_body(const qn__cpu_kernels *k) {
+    for (size_t count = 16; count <= 208; count += 16)
+        for (int strange = 0; strange < 2; ++strange) {
+            const float *x = guarded_numbers(count, strange);
+            /* What stands in a column's place already counts too. */
+            uint32_t want = 0, columns[16] = {0, 0x7f000000u}, most[16] = {0, 0x7f000000u};
+            for (size_t i = 0; i < count; ++i) {
+                uint32_t bits;
+                memcpy(&bits, &x[i], sizeof bits);
+                bits &= 0x7fffffffu;
+                want = bits > want ? bits : want;
+                most[i % 16] = bits > most[i % 16] ? bits : most[i % 16];
+            }
+            assert_int_equal(k->greatest(count, x), want);
+            k->greatest_columns(count / 16, x, columns);
+            assert_memory_equal(columns, most, sizeof most);
+            release();
+        }
+}
+
+static void test_activate_and_derive(void **state) {
+    (void)state;
+    every_isa(pointwise_body);
+}
+
+static void test_exp_and_log(void **state) {
+    (void)state;
+    every_isa(exp_and_log_body);
+}
+
+static void test_greatest(void **state) {
+    (void)state;
+    every_isa(greatest_body);
+}
+
+static void test_find(void **state) {
+    (void)state;
+    assert_non_null(qn__cpu_kernels_find("scalar"));
+    assert_non_null(qn__cpu_kernels_find(NULL));
+    assert_ptr_equal(qn__cpu_kernels_find(NULL), qn__cpu_kernels_find("auto"));
+    assert_null(qn__cpu_kernels_find("sse9"));
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i)
+        assert_true(qn__cpu_isa_known(isas[i]));
+    assert_false(qn__cpu_isa_known("sse9"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matmul),      cmocka_unit_test(test_matmul_some),
+        cmocka_unit_test(test_nonzero),     cmocka_unit_test(test_outer),
+        cmocka_unit_test(test_outer_some),  cmocka_unit_test(test_bias_partials),
+        cmocka_unit_test(test_flush),       cmocka_unit_test(test_update),
+        cmocka_unit_test(test_input),       cmocka_unit_test(test_activate_and_derive),
+        cmocka_unit_test(test_exp_and_log), cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_find),        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_turn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

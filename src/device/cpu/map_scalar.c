@@ -1,7 +1,0 @@
-/* exp, log, tanh and sigmoid over arrays, for a machine of which nothing is known. */
-#include "device/cpu/vec_scalar.h"
-
-#define MAP_NAME(f) qn_cpu_map_##f##_f32_scalar
-#define MAP_TABLE qn__maps_scalar
-#define MAP_ISA "scalar"
-#include "device/cpu/map_template.inc"

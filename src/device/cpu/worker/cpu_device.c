@@ -1,0 +1,213 @@
+/* The CPU as a device: its table, its description, its instruction sets. */
+#include "base/threads.h"
+#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/worker/cpu_table.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+static int has_avx2(void) {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return 0;
+#endif
+}
+
+static int has_avx512(void) {
+#if defined(__x86_64__)
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+#else
+    return 0;
+#endif
+}
+
+static int has_neon(void) {
+#if defined(__aarch64__)
+    return 1; /* part of the architecture */
+#else
+    return 0;
+#endif
+}
+
+static int has_dotprod(void) {
+#if defined(__aarch64__) && defined(HWCAP_ASIMDDP)
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+    return 0;
+#endif
+}
+
+static int has_vnni(void) {
+#if defined(__x86_64__)
+    return has_avx512() && __builtin_cpu_supports("avx512vnni");
+#else
+    return 0;
+#endif
+}
+
+static int has_amx(void) { return has_avx512() && qn__cpu_has_amx(); }
+
+static int has_scalar(void) { return 1; }
+
+#if defined(QN_HAVE_VNNI)
+#define VNNI &qn__cpu_kernels_vnni
+#else
+#define VNNI NULL
+#endif
+#if defined(QN_HAVE_AMX)
+#define AMX &qn__cpu_kernels_amx
+#else
+#define AMX NULL
+#endif
+
+#if defined(QN_HAVE_DOTPROD)
+#define DOTPROD &qn__cpu_kernels_dotprod
+#else
+#define DOTPROD NULL
+#endif
+
+/* From best to worst; kernels is NULL where this build has none. */
+static const struct isa {
+    const char *name;
+    int (*here)(void);
+    const qn__cpu_kernels *kernels;
+} isas[] = {
+#if defined(__x86_64__)
+    {"amx", has_amx, AMX},
+    {"vnni", has_vnni, VNNI},
+    {"avx512", has_avx512, &qn__cpu_kernels_avx512},
+    {"avx2", has_avx2, &qn__cpu_kernels_avx2},
+    {"dotprod", has_dotprod, NULL},
+    {"neon", has_neon, NULL},
+#elif defined(__aarch64__)
+    {"amx", has_amx, NULL},
+    {"vnni", has_vnni, NULL},
+    {"avx512", has_avx512, NULL},
+    {"avx2", has_avx2, NULL},
+    {"dotprod", has_dotprod, DOTPROD},
+    {"neon", has_neon, &qn__cpu_kernels_neon},
+#else
+    {"amx", has_amx, NULL},
+    {"vnni", has_vnni, NULL},
+    {"avx512", has_avx512, NULL},
+    {"avx2", has_avx2, NULL},
+    {"dotprod", has_dotprod, NULL},
+    {"neon", has_neon, NULL},
+#endif
+    {"scalar", has_scalar, &qn__cpu_kernels_scalar},
+};
+
+enum { ISAS = sizeof isas / sizeof *isas };
+
+const qn__cpu_kernels *qn__cpu_kernels_find(const char *isa) {
+    const int any = !isa || strcmp(isa, "auto") == 0;
+    for (int i = 0; i < ISAS; ++i)
+        if ((any || strcmp(isa, isas[i].name) == 0) && isas[i].kernels && isas[i].here())
+            return isas[i].kernels;
+    return NULL;
+}
+
+int qn__cpu_isa_known(const char *isa) {
+    for (int i = 0; i < ISAS; ++i)
+        if (strcmp(isa, isas[i].name) == 0)
+            return 1;
+    return strcmp(isa, "auto") == 0;
+}
+
+static void list_isas(char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < ISAS; ++i)
+        if (isas[i].kernels && isas[i].here() && used < size)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", isas[i].name);
+}
+
+qn_status qn__cpu_check(const qn_compute *compute, qn_error *err) {
+    if (compute->threads < 0 || compute->threads > 4096) {
+        qn__fail(err, QN_USAGE, "%d threads cannot be used", compute->threads);
+        return qn__remedy(err, QN_USAGE, "--threads takes 1 to 4096, or 0 for every core");
+    }
+    if (!compute->isa || qn__cpu_kernels_find(compute->isa))
+        return QN_OK;
+    char here[64];
+    list_isas(here, sizeof here);
+    if (!qn__cpu_isa_known(compute->isa)) {
+        qn__fail(err, QN_USAGE, "unknown instruction set \"%s\"", compute->isa);
+        return qn__remedy(
+            err, QN_USAGE,
+            "--isa takes auto, scalar, avx2, avx512, vnni, amx, neon or dotprod; here: %s", here);
+    }
+    qn__fail(err, QN_UNSUPPORTED, "this machine lacks the instruction set %s", compute->isa);
+    return qn__remedy(err, QN_UNSUPPORTED, "it has %s; --isa auto takes the best", here);
+}
+
+static uint32_t count(void) { return 1; }
+
+/* The processor's name as the kernel tells it; "CPU" where it does not. */
+static void processor_name(char *name, size_t size) {
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    snprintf(name, size, "CPU");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !value)
+            continue;
+        snprintf(name, size, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
+        break;
+    }
+    if (f)
+        fclose(f);
+}
+
+static uint64_t at_least_0(long value) { return value > 0 ? (uint64_t)value : 0; }
+
+static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
+    (void)index;
+    (void)err;
+    memset(info, 0, sizeof *info);
+    snprintf(info->id, sizeof info->id, "cpu");
+    snprintf(info->kind, sizeof info->kind, "cpu");
+    snprintf(info->type, sizeof info->type, "CPU");
+    info->automatic = 1;
+    processor_name(info->name, sizeof info->name);
+    snprintf(info->isa, sizeof info->isa, "%s", qn__cpu_kernels_find(NULL)->name);
+    list_isas(info->isas, sizeof info->isas);
+    info->cores = qn__cores();
+    info->memory = at_least_0(sysconf(_SC_PHYS_PAGES)) * at_least_0(sysconf(_SC_PAGESIZE));
+    info->cache[0] = at_least_0(sysconf(_SC_LEVEL1_DCACHE_SIZE));
+    info->cache[1] = at_least_0(sysconf(_SC_LEVEL2_CACHE_SIZE));
+    info->cache[2] = at_least_0(sysconf(_SC_LEVEL3_CACHE_SIZE));
+    return QN_OK;
+}
+
+static int supports(const qn__program *program) {
+    (void)program;
+    return 1;
+}
+
+const qn__device_table qn__cpu_device = {
+    .version = QN__DEVICE_VERSION,
+    .name = "cpu",
+    .count = count,
+    .describe = describe,
+    .supports = supports,
+    .open = qn__cpu_open,
+    .close = qn__cpu_close,
+    .load = qn__cpu_load,
+    .save = qn__cpu_save,
+    .train_grains = qn__cpu_train_grains,
+    .collect = qn__cpu_collect,
+    .train_share = qn__cpu_train_share,
+    .update = qn__cpu_update,
+    .train_step = qn__cpu_train_step,
+    .apply = qn__cpu_apply,
+    .busy = qn__cpu_busy,
+    .measure = qn__cpu_measure,
+    .energy = qn__cpu_energy,
+};

@@ -1,0 +1,242 @@
+/* Fetching inputs, the forward pass, and dropout. */
+#include "device/cpu/worker/cpu_worker.h"
+#include "num/philox.h"
+#include <string.h>
+
+uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index) {
+    const uint64_t position = batch->first + index;
+    return batch->order ? qn__permutation_at(batch->order, position) : position;
+}
+
+static void raise_to(uint32_t *greatest, uint32_t bits) {
+    if (bits > *greatest)
+        *greatest = bits;
+}
+
+/* Bits of the greatest |input| that the scaling can give, or 0 where only looking tells. */
+static uint32_t input_bound(qn__scale scale, int bytes) {
+    if (scale == QN__SCALE_UNIT)
+        return 0x3f800000u; /* 1 */
+    if (scale == QN__SCALE_FRACTION)
+        return 0x3f7f0000u; /* 255 / 256 */
+    return scale == QN__SCALE_NONE && bytes ? 0x437f0000u /* 255 */ : 0;
+}
+
+static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
+                      size_t stride, uint32_t *greatest) {
+    const qn__program *p = w->program;
+    const uint32_t bound = input_bound(p->scale, feed->bytes);
+    if (feed->bytes)
+        w->kernels->input_bytes(p->scale, w->mean, w->inverse, feed->features, (const uint8_t *)row,
+                                to, stride);
+    else
+        w->kernels->input_floats(p->scale, w->mean, w->inverse, feed->features, (const float *)row,
+                                 to, stride);
+    if (w->bits)
+        return;
+    raise_to(greatest, bound);
+    for (uint32_t panel = 0; !bound && panel < w->layer[0].in_panels; ++panel)
+        raise_to(greatest, w->kernels->greatest(QN__PANEL, to + panel * stride));
+}
+
+/* An item's values, which are called to the caches: they lie anywhere in a table that is larger
+ * than these. */
+static const void *call_for_item(const qn__feed *feed, uint64_t item) {
+    const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
+    const char *from = (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
+    for (size_t i = 0; i < size; i += 64)
+        __builtin_prefetch(from + i);
+    if (feed->labels)
+        __builtin_prefetch(feed->labels + item);
+    return from;
+}
+
+/* Items at.first .. of a batch, with their zeros or as operands. */
+static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int into, uint32_t tile,
+                       qn__cpu_tile at, uint32_t *greatest) {
+    qn__worker *w = pass->worker;
+    const size_t stride = qn__cpu_stride(batch->items);
+    float *inputs = w->inputs[into];
+    const void *row[QN__PANEL];
+    for (uint32_t i = 0; i < at.items; ++i)
+        row[i] = call_for_item(batch->feed, qn__cpu_item(batch, at.first + i));
+    if (qn__cpu_from_bytes(w, batch->feed)) {
+        qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row, &w->rows[into]);
+        return;
+    }
+    for (uint32_t i = 0; i < at.items; ++i)
+        fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
+                  greatest);
+    if (w->bits)
+        qn__cpu_whole_fetched(w, at.first, at.items, inputs, stride, &w->rows[into]);
+    else
+        qn__cpu_note_zeros(w, &w->zeros[into], tile, at, inputs, stride);
+}
+
+void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, int thread,
+                   uint32_t phase, uint32_t *greatest) {
+    qn__worker *w = pass->worker;
+    const uint32_t height = w->bits ? QN__PANEL : w->kernels->rows;
+    const uint32_t blocks = (batch->items + QN__PANEL - 1) / QN__PANEL;
+    const qn__cpu_grid grid = {w->bits ? blocks : qn__cpu_tiles(batch->items, height), 1, 1};
+    for (uint32_t tile, row; qn__cpu_take(w, thread, phase, grid, &tile, &row);) {
+        const uint32_t first = tile * QN__PANEL, left = batch->items - first;
+        const qn__cpu_tile block = {first, left < QN__PANEL ? left : QN__PANEL};
+        fetch_tile(pass, batch, into, tile,
+                   w->bits ? block : qn__cpu_tile_at(batch->items, height, tile), greatest);
+    }
+}
+
+/* Counts of tiles are complete before any core begins with the batch: behind a barrier, or since
+ * the last pass. */
+int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    const uint32_t tiles = qn__cpu_tiles(pass->items, w->kernels->rows);
+    uint64_t listed = 0;
+    if (w->bits)
+        return 0; /* lists of zeros are for float32 */
+    for (uint32_t t = 0; t < tiles; ++t)
+        listed += w->zeros[w->current].count[t];
+    return listed * 3 < (uint64_t)tiles * w->layer[0].layer->in * 2;
+}
+
+void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
+                     uint32_t rows, const float *from, float *to) {
+    const qn__program *p = pass->worker->program;
+    const qn__layer *l = &p->layer[layer];
+    for (uint32_t i = first; i < first + rows; ++i, from += QN__PANEL, to += QN__PANEL) {
+        const uint64_t item = qn__cpu_item(pass->batch, i);
+        for (uint32_t c = 0; c < QN__PANEL; c += 4) {
+            uint32_t word[4];
+            qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,
+                      (panel * QN__PANEL + c) / 4, word);
+            for (uint32_t j = 0; j < 4; ++j)
+                to[c + j] = word[j] < l->drop_threshold ? 0.0f : from[c + j] * l->drop_keep;
+        }
+    }
+}
+
+/* Columns behind the last output, where sigmoid(0) is 1/2: what stands there would be no integer of
+ * its block. */
+static void clear_padding(uint32_t columns, uint32_t rows, float *out) {
+    for (uint32_t i = 0; i < rows; ++i, out += QN__PANEL)
+        memset(out + columns, 0, (QN__PANEL - columns) * sizeof *out);
+}
+
+/* What follows the product in one panel of a layer's outputs: activation, dropout, the greatest of
+ * them. */
+static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                          uint32_t first, uint32_t rows, float *out) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t count = (size_t)rows * QN__PANEL;
+    const float *result = out;
+    w->kernels->activate(l->layer->activation, count, out);
+    if (w->bits && l->layer->activation == QN__ACT_SIGMOID && panel + 1 == l->out_panels)
+        clear_padding(l->layer->out - panel * QN__PANEL, rows, out);
+    if (!pass->training || (w->bits && !l->dropped))
+        return;
+    if (l->dropped) {
+        float *to = l->dropped + (out - l->output);
+        qn__cpu_dropout(pass, layer, panel, first, rows, out, to);
+        result = to;
+    }
+    if (!w->bits)
+        raise_to(&w->core[thread].greatest_input[layer + 1], w->kernels->greatest(count, result));
+}
+
+static int has_minus_zero(size_t count, const float *x) {
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        found |= bits == 0x80000000u;
+    }
+    return found != 0;
+}
+
+/* The first layer's product over the tiles of a block, without the inputs that are zero. */
+static void product_some(const qn__cpu_pass *pass, uint32_t block, uint32_t panel,
+                         uint32_t panels) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[0];
+    const qn__cpu_zeros *zeros = &w->zeros[w->current];
+    const size_t stride = pass->stride, weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const uint32_t height = w->kernels->rows, whole = QN__BLOCK_ITEMS / height;
+    const float *b = l->weights + panel * weights, *start = l->bias + panel * QN__PANEL;
+    for (uint32_t tile = block * whole; tile < (block + 1) * whole; ++tile) {
+        const qn__cpu_tile at = qn__cpu_tile_at(pass->items, height, tile);
+        const float *a = w->inputs[w->current] + (size_t)at.first * QN__PANEL;
+        float *c = l->output + panel * stride + (size_t)at.first * QN__PANEL;
+        int redo = 0;
+        if (at.items == 0)
+            break;
+        w->kernels->matmul_some(at.items, zeros->count[tile],
+                                zeros->list + (size_t)tile * l->in_panels * QN__PANEL, a, stride, b,
+                                weights, c, stride, start, panels);
+        for (uint32_t p = 0; p < panels; ++p)
+            redo |= has_minus_zero((size_t)at.items * QN__PANEL, c + p * stride);
+        if (redo)
+            w->kernels->matmul(at.items, l->layer->in, a, stride, b, weights, c, stride, start,
+                               panels);
+    }
+}
+
+/* The product of one task: `rows` items from `item` on by some panels. */
+static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t item,
+                    uint32_t rows, uint32_t panel, uint32_t panels) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t stride = pass->stride, first = (size_t)item * QN__PANEL;
+    const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const float *input = layer ? l->input : w->inputs[w->current];
+    if (w->bits) {
+        qn__cpu_whole_product(pass, layer, item, rows, panel, panels);
+        return;
+    }
+    if (some) {
+        product_some(pass, item / QN__BLOCK_ITEMS, panel, panels);
+        return;
+    }
+    if (layer && !pass->training)
+        input = w->layer[layer - 1].output;
+    w->kernels->matmul(rows, l->layer->in, input + first, stride, l->weights + panel * weights,
+                       weights, l->output + panel * stride + first, stride,
+                       l->bias + panel * QN__PANEL, panels);
+}
+
+/* Whether a core has the products of its own items by all outputs rather than those of all items by
+ * its own outputs. Then it alone reads what it packed of them and goes on with what comes out, but
+ * it has to read all weights; so that is for batches that are larger than the weights, by the bytes
+ * that cross from core to core: 2 of each integer, 4 of each output. */
+static int is_by_items(const qn__cpu_pass *pass, const qn__layer *l) {
+    const uint64_t threads = (uint64_t)pass->worker->threads, in = l->in, out = l->out;
+    if (!pass->worker->bits || pass->items < 2 * QN__PANEL * threads)
+        return 0;
+    return threads * in * out * 2 < pass->items * (threads * in * 2 + out * 4);
+}
+
+void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const int by_items = is_by_items(pass, l->layer);
+    const uint32_t width = w->bits ? QN__OUT_GROUP : w->kernels->panels;
+    const uint32_t groups = (l->out_panels + width - 1) / width;
+    const uint32_t height =
+        w->bits ? qn__cpu_whole_items(pass, l->whole.right_size, by_items ? 1 : groups)
+                : QN__BLOCK_ITEMS;
+    const uint32_t blocks = (pass->items + height - 1) / height;
+    const qn__cpu_grid grid = {by_items ? blocks : groups, by_items ? groups : blocks, 0};
+    const int some = layer == 0 && qn__cpu_mostly_zero(pass);
+    for (uint32_t column, row; qn__cpu_take(w, thread, phase, grid, &column, &row);) {
+        const uint32_t panel = (by_items ? row : column) * width;
+        const uint32_t first = (by_items ? column : row) * height;
+        const uint32_t left = pass->items - first;
+        const uint32_t rows = left < height ? left : height;
+        const uint32_t panels = l->out_panels - panel < width ? l->out_panels - panel : width;
+        float *out = l->output + panel * pass->stride + (size_t)first * QN__PANEL;
+        product(pass, layer, some, first, rows, panel, panels);
+        for (uint32_t p = 0; p < panels; ++p)
+            after_product(pass, thread, layer, panel + p, first, rows, out + p * pass->stride);
+    }
+}

@@ -1,0 +1,388 @@
+/* Weight gradients: the sums over grains, and the update that follows in the same pass. */
+#include "device/cpu/worker/cpu_worker.h"
+#include "num/sums.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    BLOCK = QN__PANEL * QN__PANEL,
+    FEW_ITEMS = 32,
+    MANY_ITEMS = 128,
+    MANY_TASKS = 64,
+    MOST_INPUTS = 32
+};
+
+/* How this step may sum a layer's partials. A partial is at most grain * |a| * |delta| in
+ * magnitude, up to the rounding of its chain, which the factor covers; where that bound times the
+ * grains stays below 2^51, doubles hold the integers exactly and nothing can leave the range, so no
+ * element needs to be looked at. */
+typedef struct summing {
+    int narrow;
+    uint32_t flush_every; /* grains */
+    int some;             /* leave out inputs that are zero */
+    /* In integer arithmetic instead: the plan (NULL: floats), the update in its units, and whether
+     * the panels of inputs of a strip are summed and updated together: fewer calls, and tiles of
+     * results that follow one another. For few items a strip's sums are a large part of a cache. */
+    const qn__cpu_plan *plan;
+    qn__update update;
+    int strips;
+} summing;
+
+static float greatest_of(const qn__worker *w, uint32_t layer, int errors) {
+    uint32_t bits = 0;
+    float value;
+    for (int t = 0; t < w->threads; ++t) {
+        const uint32_t *own = errors ? w->core[t].greatest_error : w->core[t].greatest_input;
+        bits = own[layer] > bits ? own[layer] : bits;
+    }
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static summing choose(const qn__cpu_pass *pass, uint32_t layer) {
+    const qn__worker *w = pass->worker;
+    const qn__program *p = w->program;
+    const double input = fmax(greatest_of(w, layer, 0), 1.0), error = greatest_of(w, layer, 1);
+    const double bound = p->grain * (1.0 + 1e-6 * p->grain) * input * error + 1.0;
+    const float largest = greatest_of(w, layer, 0) + greatest_of(w, layer, 1);
+    /* A NaN fails the first comparison, an infinity too. */
+    if (!(largest < INFINITY) || !(bound < 0x1p51) || !(bound < p->partial_limit))
+        return (summing){.flush_every = 1};
+    const double grains = 0x1p51 / bound;
+    return (summing){.narrow = 1,
+                     .flush_every = grains > 0x1p20 ? 1u << 20 : (uint32_t)grains,
+                     .some = layer == 0 && qn__cpu_mostly_zero(pass)};
+}
+
+static summing choose_whole(const qn__cpu_pass *pass, uint32_t layer) {
+    summing how = {.plan = &pass->worker->layer[layer].whole.plan};
+    if (pass->update) {
+        how.update = *pass->update;
+        how.update.gradient = ldexpf(how.update.gradient, how.plan->shift);
+        how.strips =
+            pass->items > FEW_ITEMS && how.plan->packed && how.plan->kind != QN__SUMS_INT64;
+    }
+    return how;
+}
+
+/* qn__to_units for |x| < 2^51, without a call: the integer is in a double's last places. */
+static int64_t nearest(float x) {
+    const double magic = 0x1.8p52, sum = (double)x + magic;
+    int64_t bits, none;
+    memcpy(&bits, &sum, sizeof bits);
+    memcpy(&none, &magic, sizeof none);
+    return bits - none;
+}
+
+/* Adds partials, looked at one by one, to `count` sums (a multiple of 16): those of so many grains,
+ * one behind the other. 1 when one is out of range. */
+static int add_wide(const qn__worker *w, size_t grains, size_t count, const float *partial,
+                    int64_t *wide) {
+    const float limit = w->program->partial_limit;
+    const uint32_t bits = w->kernels->greatest(grains * count, partial);
+    float greatest;
+    int bad = 0;
+    memcpy(&greatest, &bits, sizeof greatest);
+    const int usual = greatest < fminf(limit, 0x1p51f);
+    for (; grains > 0; --grains, partial += count)
+        if (usual) {
+            for (size_t i = 0; i < count; ++i)
+                wide[i] += nearest(partial[i]);
+        } else {
+            for (size_t i = 0; i < count; ++i)
+                if (fabsf(partial[i]) < limit)
+                    wide[i] += qn__to_units(partial[i]);
+                else
+                    bad = 1;
+        }
+    return bad;
+}
+
+/* Where a task's sums are made, on its stack. */
+typedef struct sums {
+    _Alignas(64) double narrow[QN__STRIP * QN__OUT_GROUP * BLOCK];
+    _Alignas(64) int64_t wide[QN__OUT_GROUP * BLOCK];
+    _Alignas(64) float partial[QN__STRIP * QN__OUT_GROUP * BLOCK];
+    qn__sums kind; /* which of them holds the result */
+    int shift;     /* in units of 2^shift */
+    const qn__update *update;
+    uint32_t *greatest; /* of the strip whose weights the update makes, or NULL */
+} sums;
+
+static const void *begin_of(const sums *s, size_t from) {
+    return s->kind == QN__SUMS_INT64    ? (const void *)(s->wide + from)
+           : s->kind == QN__SUMS_DOUBLE ? (const void *)(s->narrow + from)
+                                        : (const void *)(s->partial + from);
+}
+
+static const int64_t *integers_of(const qn__worker *w, sums *s, size_t from, size_t count) {
+    w->kernels->integers(count, s->kind, begin_of(s, from), s->wide + from);
+    for (size_t i = from; s->shift > 0 && i < from + count; ++i)
+        s->wide[i] *= INT64_C(1) << s->shift;
+    return s->wide + from;
+}
+
+/* Applies or stores the sums of blocks of 16 x 16 weights (or of 16 biases) of which `rows` rows
+ * are real. They begin at element `from` of s, the parameters at element `at`. */
+static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at, sums *s,
+                   size_t from, float *w, float *const slot[2], int64_t *total) {
+    const size_t count = (size_t)rows * QN__PANEL;
+    if (pass->update) {
+        pass->worker->kernels->update(pass->worker->program, s->update, is_weight, count, s->kind,
+                                      begin_of(s, from), w + at, slot[0] ? slot[0] + at : NULL,
+                                      slot[1] ? slot[1] + at : NULL, s->greatest);
+        return;
+    }
+    const int64_t *more = integers_of(pass->worker, s, from, count);
+    for (size_t i = 0; i < count; ++i)
+        total[at + i] += more[i];
+}
+
+/* The sums of a block go where the outlet has them: a row of 16 inputs for each output. */
+static void put_weights(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t rows,
+                        uint32_t panel, sums *s, size_t from) {
+    const uint32_t out = panel * QN__PANEL, left = l->out - out;
+    int64_t *to = pass->outlet->sums + l->weights + (uint64_t)out * l->in + in * QN__PANEL;
+    const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
+    pass->worker->kernels->turn(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
+                                l->in);
+}
+
+static void put_biases(const qn__cpu_pass *pass, const qn__layer *l, uint32_t panel, sums *s) {
+    const uint32_t out = panel * QN__PANEL, left = l->out - out;
+    const int64_t *sum = integers_of(pass->worker, s, 0, QN__PANEL);
+    memcpy(pass->outlet->sums + l->biases + out, sum,
+           (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
+}
+
+/* Partials of all grains, summed where nothing needs to be looked at: in doubles, emptied into
+ * integers in time. A single grain's partials stay floats. */
+static void sum_narrow(const qn__cpu_pass *pass, const float *a, const uint16_t *some,
+                       const float *d, uint32_t panels, uint32_t flush_every, sums *s) {
+    const qn__worker *w = pass->worker;
+    const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
+    const uint32_t grain = w->program->grain;
+    uint32_t held = 0;
+    s->kind = QN__SUMS_DOUBLE;
+    if (pass->items <= grain) {
+        s->kind = QN__SUMS_FLOAT;
+        w->kernels->outer(pass->items, a, some, d, stride, QN__PARTIAL_ONLY, s->partial, panels);
+        return;
+    }
+    if ((pass->items + grain - 1) / grain > flush_every) {
+        s->kind = QN__SUMS_INT64;
+        memset(s->wide, 0, count * sizeof *s->wide);
+    }
+    for (uint32_t i = 0; i < pass->items; i += grain) {
+        const uint32_t n = pass->items - i < grain ? pass->items - i : grain;
+        if (held == flush_every) {
+            w->kernels->flush(count, s->narrow, s->wide);
+            held = 0;
+        }
+        w->kernels->outer(n, a + (size_t)i * QN__PANEL, some ? some + i : NULL,
+                          d + (size_t)i * QN__PANEL, stride,
+                          held++ ? QN__PARTIAL_ADD : QN__PARTIAL_FIRST, s->narrow, panels);
+    }
+    if (s->kind == QN__SUMS_INT64)
+        w->kernels->flush(count, s->narrow, s->wide);
+}
+
+/* The same where each partial must be looked at. Returns 1 when one was out of range. Only the
+ * first `rows` rows of a block are inputs; what stands behind them (sigmoid gives 1/2 there) must
+ * not be looked at. */
+static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
+                    uint32_t rows, sums *s) {
+    const qn__worker *w = pass->worker;
+    const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
+    const uint32_t grain = w->program->grain;
+    int bad = 0;
+    s->kind = QN__SUMS_INT64;
+    memset(s->wide, 0, count * sizeof *s->wide);
+    for (uint32_t i = 0; i < pass->items; i += grain) {
+        const uint32_t n = pass->items - i < grain ? pass->items - i : grain;
+        w->kernels->outer(n, a + (size_t)i * QN__PANEL, NULL, d + (size_t)i * QN__PANEL, stride,
+                          QN__PARTIAL_RAW, s->partial, panels);
+        for (size_t at = 0; at < count; at += BLOCK)
+            bad |= add_wide(w, 1, (size_t)rows * QN__PANEL, s->partial + at, s->wide + at);
+    }
+    return bad;
+}
+
+/* The same by products of integers, for `blocks` panels of inputs: one of them when each partial
+ * must be looked at. */
+static int sum_whole(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_plan *plan,
+                     uint32_t layer, qn__cpu_patch at, uint32_t rows, sums *s) {
+    const size_t count = (size_t)at.blocks * at.panels * BLOCK;
+    const float limit = pass->worker->program->partial_limit;
+    int64_t whole[QN__OUT_GROUP * BLOCK], units;
+    int bad = plan->bad;
+    s->kind = plan->kind;
+    s->shift = plan->shift;
+    if (plan->kind == QN__SUMS_INT64)
+        memset(s->wide, 0, count * sizeof *s->wide);
+    else if (plan->groups == 0)
+        memset(s->narrow, 0, count * sizeof *s->narrow);
+    for (uint32_t g = 0; g < plan->groups; ++g) {
+        if (plan->kind != QN__SUMS_INT64) {
+            const qn__whole how = plan->kind == QN__SUMS_FLOAT ? QN__WHOLE_FLOAT
+                                  : g == 0                     ? QN__WHOLE_FIRST
+                                                               : QN__WHOLE_ADD;
+            qn__cpu_whole_outer(pass, core, layer, g, at, how,
+                                plan->kind == QN__SUMS_FLOAT ? (void *)s->partial
+                                                             : (void *)s->narrow);
+            continue;
+        }
+        qn__cpu_whole_outer(pass, core, layer, g, at, QN__WHOLE_INTEGER, whole);
+        for (size_t i = 0; i < count; ++i) {
+            if (i % BLOCK >= (size_t)rows * QN__PANEL)
+                continue;
+            if (qn__fixed_units(whole[i], plan->group[g].exponent, limit, &units))
+                s->wide[i] += units;
+            else
+                bad = 1;
+        }
+    }
+    return bad;
+}
+
+/* Where new weights of panel `in` note their greatest magnitudes: the first of a strip, and a task
+ * begins with one, finds zeros there. */
+static uint32_t *strip_of(const qn__cpu_layer *l, uint32_t in, uint32_t out) {
+    uint32_t *greatest = qn__cpu_strip_greatest(l, out, in / QN__STRIP);
+    if (in % QN__STRIP == 0)
+        memset(greatest, 0, QN__PANEL * sizeof *greatest);
+    return greatest;
+}
+
+/* Sums of a patch, which has a single panel of inputs unless an update follows and `how` says that
+ * strips are summed whole; then it lies within one. */
+static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
+                        qn__cpu_patch at) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t stride = pass->stride;
+    const float *a = (layer ? l->input : w->inputs[w->current]) + at.in * stride;
+    const float *d = l->error + at.out * stride;
+    const uint32_t left = l->layer->in - at.in * QN__PANEL, most = at.blocks * QN__PANEL;
+    const uint32_t rows = left < most ? left : most;
+    sums s;
+    s.shift = 0;
+    s.update = pass->update;
+    if (how->plan) {
+        s.update = &how->update;
+        if (sum_whole(pass, &w->core[thread], how->plan, layer, at, rows, &s))
+            return 1;
+    } else if (how->narrow)
+        sum_narrow(pass, a, how->some ? w->zeros[w->current].some + at.in * w->room : NULL, d,
+                   at.panels, how->flush_every, &s);
+    else if (sum_wide(pass, a, d, at.panels, rows, &s))
+        return 1;
+    for (uint32_t p = 0; p < at.panels; ++p) {
+        const size_t from = (size_t)p * at.blocks * BLOCK;
+        s.greatest = w->bits && pass->update ? strip_of(l, at.in, at.out + p) : NULL;
+        if (pass->outlet)
+            put_weights(pass, l->layer, at.in, rows, at.out + p, &s, from);
+        else
+            finish(pass, 1, rows, ((size_t)(at.out + p) * l->in_panels + at.in) * BLOCK, &s, from,
+                   l->weights, l->weight_slot, l->weight_sums);
+    }
+    return 0;
+}
+
+int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
+    const qn__worker *w = pass->worker;
+    const uint32_t grain = w->program->grain;
+    const uint64_t most = (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* as there is room for */
+    const qn__cpu_layer *l = &w->layer[layer];
+    const float *d = l->error + out * pass->stride;
+    sums s;
+    int bad = 0;
+    s.kind = QN__SUMS_INT64;
+    s.shift = 0;
+    s.update = pass->update;
+    s.greatest = NULL;
+    memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
+    for (uint64_t i = 0; i < pass->items; i += most) {
+        const uint32_t n = (uint32_t)(pass->items - i < most ? pass->items - i : most);
+        w->kernels->bias_partials(n, grain, d + i * QN__PANEL, s.partial);
+        bad |= add_wide(w, (n - 1) / grain + 1, QN__PANEL, s.partial, s.wide);
+    }
+    if (!bad && pass->outlet)
+        put_biases(pass, l->layer, out, &s);
+    else if (!bad)
+        finish(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot, l->bias_sums);
+    return bad;
+}
+
+/* Panels of inputs in one task. Those of integers are soon done with, and in a large layer all its
+ * errors come from the third cache for each task anew, so there are few tasks where cores have
+ * enough of them. But who is told of sums that are complete counts tasks of one. */
+static uint32_t inputs_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    const uint32_t enough = MANY_TASKS * (uint32_t)pass->worker->threads;
+    uint32_t panels = QN__STRIP;
+    if (!pass->worker->bits || pass->outlet)
+        return 1;
+    while (panels < MOST_INPUTS && qn__cpu_groups(l) * (l->in_panels / (2 * panels)) >= enough)
+        panels *= 2;
+    return panels;
+}
+
+/* A group of panels of outputs by some panels of inputs. Returns 1 when a number left its range. */
+static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
+                         uint32_t first, uint32_t group) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
+    const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
+    const uint32_t left = l->in_panels - first, most = inputs_of_task(pass, l);
+    const uint32_t end = first + (left < most ? left : most);
+    const int packs = w->bits && pass->update;
+    const uint32_t step = how->strips ? QN__STRIP : 1;
+    int bad = 0;
+    for (uint32_t in = first, next; in < end; in = next) {
+        next = in + step < end ? in + step : end;
+        const qn__cpu_patch at = {in, next - in, out, panels};
+        bad |= weights_task(pass, thread, layer, how, at);
+        if (packs && (next == end || next % QN__STRIP == 0))
+            for (uint32_t p = out; p < out + panels; ++p)
+                qn__cpu_strip_changed(w, layer, p, in / QN__STRIP);
+    }
+    for (uint32_t p = out; first == 0 && p < out + panels && !pass->outlet && !w->bits; ++p)
+        bad |= qn__cpu_bias_task(pass, layer, p);
+    if (packs)
+        qn__cpu_count_strips(w, layer, group, panels * ((end - first + QN__STRIP - 1) / QN__STRIP));
+    return bad;
+}
+
+/* Groups of panels outside, inputs inside: the errors of a group stay in the cache while the inputs
+ * pass by. Integers are small enough that the errors of all groups of a thread stay, so there many
+ * inputs pass by only once. Sums that leave early do so from the end of all words, and there the
+ * biases of a layer stand behind its weights, so these then come group by group from the last one.
+ */
+void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const summing how = w->bits ? choose_whole(pass, layer) : choose(pass, layer);
+    const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass, l);
+    const int once = w->bits && !pass->outlet && pass->items > MANY_ITEMS;
+    const qn__cpu_grid grid = {groups, (l->in_panels + inputs - 1) / inputs, !once};
+    for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
+        if (pass->outlet)
+            group = groups - 1 - group;
+        if (gradient_task(pass, thread, layer, &how, row * inputs, group))
+            qn__cpu_failed(&w->core[thread], layer);
+        if (pass->outlet)
+            qn__cpu_progress(pass, thread, layer, group);
+    }
+}
+
+void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_grid grid = {l->out_panels, 1, 1};
+    for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
+        if (qn__cpu_bias_task(pass, layer, panel))
+            qn__cpu_failed(&w->core[thread], layer);
+        qn__cpu_progress(pass, thread, layer, qn__cpu_groups(l));
+    }
+}

@@ -1,0 +1,263 @@
+/* The last layer: its product, activation, loss and error; and errors on their way down. */
+#include "device/cpu/worker/cpu_worker.h"
+#include "num/sums.h"
+#include <math.h>
+#include <string.h>
+
+enum { LAST_ITEMS = 12 };
+
+/* Items of one task of the last phase: as many as a product takes at a time at most, and such that
+ * the tasks part evenly among the threads. The inputs of a first layer of integers were packed when
+ * they were fetched, in blocks of 16. */
+static uint32_t last_block(const qn__worker *w, uint32_t items) {
+    const uint32_t threads = (uint32_t)w->threads, most = w->bits ? QN__PANEL : LAST_ITEMS;
+    const uint32_t share = (items + threads - 1) / threads, tasks = (share + most - 1) / most;
+    return w->bits && w->program->layers == 1 ? QN__PANEL : (share + tasks - 1) / tasks;
+}
+
+/* Of up to 16 items at a time: value j of item i at [j * lanes + i], so that loops over items are
+ * loops over vectors while each item's chains go on in their order. There are 16 lanes, those of
+ * items that are not there are computed along and never looked at; or, of few items, as many. */
+enum { LANES = QN__PANEL, FEW = 4 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Values of all lanes, and what is missing to whole panels. */
+INLINE size_t padded(const uint32_t lanes, uint32_t out) {
+    return ((size_t)out * lanes + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
+}
+
+/* 6.4, in place; the maximum and the sum of each item. */
+INLINE void softmax(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float *y,
+                    float max[LANES], float sum[LANES]) {
+    memcpy(max, y, lanes * sizeof *max);
+    for (uint32_t j = 1; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i)
+            max[i] = y[j * lanes + i] > max[i] ? y[j * lanes + i] : max[i];
+    for (uint32_t j = 0; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i)
+            y[j * lanes + i] = y[j * lanes + i] - max[i];
+    k->exp((size_t)out * lanes, y, y);
+    memcpy(sum, y, lanes * sizeof *sum);
+    for (uint32_t j = 1; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i)
+            sum[i] = sum[i] + y[j * lanes + i];
+    for (uint32_t j = 0; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i)
+            y[j * lanes + i] = y[j * lanes + i] / sum[i];
+}
+
+/* 8.3: from g = dL/dy in `g` to delta, in place, for a last layer with softmax. */
+INLINE void back_softmax(const uint32_t lanes, uint32_t out, const float *y, float *g) {
+    for (uint32_t i = 0; i < lanes; ++i) {
+        float c = 0.0f;
+        for (uint32_t j = 0; j < out; ++j)
+            c = fmaf(g[j * lanes + i], y[j * lanes + i], c);
+        for (uint32_t j = 0; j < out; ++j)
+            g[j * lanes + i] = y[j * lanes + i] * (g[j * lanes + i] - c);
+    }
+}
+
+/* 6.6 */
+INLINE void choose(const uint32_t lanes, uint32_t out, const float *y, int32_t class[LANES]) {
+    float best[LANES];
+    memcpy(best, y, lanes * sizeof *best);
+    memset(class, 0, lanes * sizeof *class);
+    for (uint32_t j = 1; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i) {
+            class[i] = y[j * lanes + i] > best[i] ? (int32_t)j : class[i];
+            best[i] = y[j * lanes + i] > best[i] ? y[j * lanes + i] : best[i];
+        }
+}
+
+/* What the loss of each item is made of. */
+typedef struct losing {
+    int32_t label[LANES];
+    float at_label[LANES], max[LANES], sum[LANES], loss[LANES];
+} losing;
+
+/* 7.2, 8.2 */
+INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float unit,
+                          const float *y, losing *o, float *delta) {
+    for (uint32_t j = 0; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i) {
+            const float target = (int32_t)j == o->label[i] ? 1.0f : 0.0f;
+            delta[j * lanes + i] = (y[j * lanes + i] - target) * unit;
+        }
+    k->log(lanes, o->sum, o->loss);
+    for (uint32_t i = 0; i < lanes; ++i)
+        o->loss[i] = o->loss[i] - (o->at_label[i] - o->max[i]);
+}
+
+/* 7.3, 8.3 */
+INLINE void squares(const uint32_t lanes, const qn__cpu_kernels *k, const qn__layer *l, float unit,
+                    const float *y, losing *o, float *delta) {
+    for (uint32_t i = 0; i < lanes; ++i) {
+        float loss = 0.0f;
+        for (uint32_t j = 0; j < l->out; ++j) {
+            const float d = y[j * lanes + i] - ((int32_t)j == o->label[i] ? 1.0f : 0.0f);
+            loss = fmaf(d, d, loss);
+            delta[j * lanes + i] = (2.0f * d) * unit;
+        }
+        o->loss[i] = loss;
+    }
+    if (l->activation == QN__ACT_SOFTMAX)
+        back_softmax(lanes, l->out, y, delta);
+    else
+        k->derive(l->activation, padded(lanes, l->out), y, delta);
+}
+
+/* From rows in panels to lanes. */
+INLINE void gather(const uint32_t lanes, const float *panels, size_t stride, uint32_t rows,
+                   uint32_t out, float *to) {
+    for (uint32_t j = 0; j < out; ++j) {
+        const float *from = panels + j / QN__PANEL * stride + j % QN__PANEL;
+        for (uint32_t i = 0; i < lanes; ++i)
+            to[j * lanes + i] = i < rows ? from[(size_t)i * QN__PANEL] : 0.0f;
+    }
+}
+
+/* And back, with zeros behind the last column. */
+INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint32_t out,
+                   float *panels, size_t stride) {
+    for (uint32_t first = 0; first < out; first += QN__PANEL, panels += stride) {
+        const uint32_t columns = out - first < QN__PANEL ? out - first : QN__PANEL;
+        for (uint32_t i = 0; i < rows; ++i) {
+            float *to = panels + (size_t)i * QN__PANEL;
+            for (uint32_t c = 0; c < columns; ++c)
+                to[c] = from[(first + c) * lanes + i];
+            memset(to + columns, 0, (QN__PANEL - columns) * sizeof *to);
+        }
+    }
+}
+
+INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t first,
+                        uint32_t rows, const float *z, losing *o) {
+    for (uint32_t i = 0; i < rows; ++i) {
+        o->label[i] = pass->batch->feed->labels[qn__cpu_item(pass->batch, first + i)];
+        o->at_label[i] = z[(size_t)o->label[i] * lanes + i];
+    }
+}
+
+INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core *core,
+                   uint32_t first, uint32_t rows) {
+    qn__worker *w = pass->worker;
+    const qn__program *p = w->program;
+    const qn__cpu_layer *l = &w->layer[p->layers - 1];
+    const uint32_t out = l->layer->out;
+    const size_t stride = pass->stride, at = (size_t)first * QN__PANEL;
+    const float unit = ldexpf(1.0f, (int)p->unit);
+    float *y = core->rows, *delta = core->rows + (size_t)l->out_panels * QN__PANEL * LANES;
+    int32_t class[LANES];
+    losing o = {.label = {0}, .sum = {0}};
+    gather(lanes, l->output + at, stride, rows, out, y);
+    if (pass->batch->feed->labels)
+        find_labels(lanes, pass, first, rows, y, &o);
+    if (l->layer->activation == QN__ACT_SOFTMAX)
+        softmax(lanes, w->kernels, out, y, o.max, o.sum);
+    else
+        w->kernels->activate(l->layer->activation, padded(lanes, out), y);
+    choose(lanes, out, y, class);
+    memcpy(w->chosen + first, class, rows * sizeof *class);
+    if (pass->batch->feed->labels) {
+        if (p->loss == QN__LOSS_CROSS_ENTROPY)
+            cross_entropy(lanes, w->kernels, out, unit, y, &o, delta);
+        else
+            squares(lanes, w->kernels, l->layer, unit, y, &o, delta);
+        memcpy(w->loss + first, o.loss, rows * sizeof *o.loss);
+        memcpy(w->label + first, o.label, rows * sizeof *o.label);
+    }
+    if (pass->training)
+        spread(lanes, delta, rows, out, l->error + at, stride);
+    else
+        spread(lanes, y, rows, out, l->output + at, stride);
+}
+
+void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows) {
+    if (rows > FEW)
+        losses(LANES, pass, core, first, rows);
+    else
+        losses(rows, pass, core, first, rows);
+}
+
+void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {
+    const size_t weights = (size_t)layer->in_panels * QN__PANEL * QN__PANEL;
+    const float *from = layer->weights + (size_t)panel * QN__PANEL * QN__PANEL;
+    for (uint32_t p = 0; p < layer->out_panels; ++p, from += weights, to += QN__PANEL * QN__PANEL)
+        for (uint32_t o = 0; o < QN__PANEL; ++o)
+            for (uint32_t k = 0; k < QN__PANEL; ++k)
+                to[o * QN__PANEL + k] = from[k * QN__PANEL + o];
+}
+
+void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
+                    const float *transposed, uint32_t first, uint32_t rows) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
+    const size_t stride = pass->stride, at = panel * stride + (size_t)first * QN__PANEL;
+    const size_t count = (size_t)rows * QN__PANEL;
+    float *error = below->error + at;
+    w->kernels->matmul(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, stride,
+                       transposed, 0, error, 0, NULL, 1);
+    if (below->dropped)
+        qn__cpu_dropout(pass, layer - 1, panel, first, rows, error, error);
+    w->kernels->derive(below->layer->activation, count, below->output + at, error);
+    const uint32_t bits = w->kernels->greatest(count, error);
+    if (bits > core->greatest_error[layer - 1])
+        core->greatest_error[layer - 1] = bits;
+}
+
+void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    qn__cpu_core *core = &w->core[thread];
+    const uint32_t last = w->program->layers - 1;
+    const qn__cpu_layer *l = &w->layer[last];
+    const size_t stride = pass->stride;
+    const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const float *input = last == 0        ? w->inputs[w->current]
+                         : pass->training ? l->input
+                                          : w->layer[last - 1].output;
+    const int fused = pass->training && last > 0 && l->layer->out <= QN__FUSE_OUTPUTS;
+    const uint32_t block = last_block(w, pass->items);
+    const qn__cpu_grid grid = {(pass->items + block - 1) / block, 1, 1};
+    for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
+        const uint32_t first = task * block;
+        const uint32_t rows = pass->items - first < block ? pass->items - first : block;
+        if (w->bits)
+            qn__cpu_whole_last(pass, core, first, rows, input);
+        else
+            w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
+                               l->weights, weights, l->output + (size_t)first * QN__PANEL, stride,
+                               l->bias, l->out_panels);
+        qn__cpu_loss(pass, core, first, rows);
+        if (!pass->training)
+            continue;
+        if (w->bits) {
+            w->kernels->fixed->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL,
+                                        stride, NULL, l->whole.error.greatest + first);
+            if (fused)
+                qn__cpu_whole_fused(pass, core, first, rows);
+            continue;
+        }
+        for (uint32_t p = 0; p < l->out_panels; ++p) {
+            const uint32_t bits = w->kernels->greatest(
+                (size_t)rows * QN__PANEL, l->error + p * stride + (size_t)first * QN__PANEL);
+            if (bits > core->greatest_error[last])
+                core->greatest_error[last] = bits;
+        }
+        for (uint32_t panel = 0; fused && panel < l->in_panels; ++panel) {
+            qn__cpu_transpose(l, panel, core->scratch);
+            qn__cpu_errors(pass, core, last, panel, core->scratch, first, rows);
+        }
+    }
+}
+
+void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    qn__cpu_core *core = &w->core[thread];
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_grid grid = {l->in_panels, 1, 1};
+    for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
+        qn__cpu_transpose(l, panel, core->scratch);
+        qn__cpu_errors(pass, core, layer, panel, core->scratch, 0, pass->items);
+    }
+}

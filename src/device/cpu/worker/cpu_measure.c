@@ -1,0 +1,341 @@
+/* What the CPU reaches in short measurements, and its energy counter. */
+#include "base/clock.h"
+#include "base/energy.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/worker/cpu_table.h"
+#include "device/cpu/float/map.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Seconds of each measurement; there are seven. */
+#define SPAN 0.12
+
+enum {
+    ROWS = 48,     /* of a task, a multiple of most tiles */
+    WIDE = 8,      /* panels of a task with integers, as training takes them */
+    MAPPED = 4096, /* elements of a call of tanh: both arrays stay in the first cache */
+    LARGEST = 256  /* MiB that a copy reads, and as many that it writes */
+};
+
+typedef struct bench {
+    const qn__cpu_kernels *kernels;
+    qn__map_function *tanh;
+    qn__pool *pool;
+    int threads;
+    uint32_t m, k, n; /* the product: a is m x k, b k x n */
+    float *a, *b;     /* in panels; stride of a: m rows, of b: k rows */
+    float *c;         /* of each core: the panels of its task, ROWS rows, `room` floats */
+    size_t room;
+    int bits; /* of the integers, whose operands are these: */
+    char *left, *right;
+    float *factor;    /* of every block, max(m, n) of them */
+    float *from, *to; /* of the copy */
+    size_t bytes;     /* of each of the two */
+    double begun;
+    _Atomic uint64_t tasks;       /* handed out */
+    _Atomic uint64_t done;        /* operations, elements or bytes */
+    _Atomic uint64_t nanoseconds; /* of the core that took longest */
+} bench;
+
+static const qn__maps *maps_of(const char *isa) {
+    static const qn__maps *const all[] = {
+#if defined(__x86_64__)
+        &qn__maps_avx512,
+        &qn__maps_avx2,
+#elif defined(__aarch64__)
+        &qn__maps_neon,
+#endif
+        &qn__maps_scalar
+    };
+    if (strcmp(isa, "vnni") == 0 || strcmp(isa, "amx") == 0)
+        isa = "avx512";
+    if (strcmp(isa, "dotprod") == 0)
+        isa = "neon";
+    for (size_t i = 0; i + 1 < sizeof all / sizeof *all; ++i)
+        if (strcmp(all[i]->name, isa) == 0)
+            return all[i];
+    return &qn__maps_scalar;
+}
+
+/* Numbers of either sign around 1, so that no chain leaves the normal range. */
+static void fill(float *x, size_t count) {
+    uint32_t random = 12345;
+    for (size_t i = 0; i < count; ++i) {
+        random = random * 1664525u + 1013904223u;
+        x[i] = (float)(int32_t)random * 0x1p-31f;
+    }
+}
+
+/* A core's part of a measurement that began at that moment. */
+static void finish(bench *b, double begun, uint64_t done) {
+    const uint64_t taken = (uint64_t)((qn__now() - begun) * 1e9);
+    uint64_t longest = atomic_load(&b->nanoseconds);
+    atomic_fetch_add(&b->done, done);
+    while (taken > longest && !atomic_compare_exchange_weak(&b->nanoseconds, &longest, taken))
+        ;
+}
+
+/* Room for what the cores' tasks of so many panels make: each has its own, since one that is held
+ * up may be at a task still when another has gone round and takes it again. */
+static void give_room(bench *x, uint32_t panels, qn_error *err) {
+    x->room = (size_t)panels * ROWS * QN__PANEL;
+    x->c = qn__alloc((size_t)x->threads * x->room, sizeof(float), err);
+}
+
+/* Tasks of ROWS rows by a group of panels, panels first, so that a core's weights stay near it. */
+static void multiply(void *context, int thread) {
+    bench *x = context;
+    const uint32_t width = x->kernels->panels, groups = x->n / QN__PANEL / width;
+    const uint32_t blocks = x->m / ROWS;
+    uint64_t done = 0;
+    do {
+        const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
+        const size_t panel = task / blocks * width, row = task % blocks * ROWS;
+        x->kernels->matmul(ROWS, x->k, x->a + row * QN__PANEL, (size_t)x->m * QN__PANEL,
+                           x->b + panel * x->k * QN__PANEL, (size_t)x->k * QN__PANEL,
+                           x->c + x->room * (size_t)thread, ROWS * QN__PANEL, NULL, width);
+        done += 2 * (uint64_t)ROWS * x->k * width * QN__PANEL;
+    } while (qn__now() - x->begun < SPAN);
+    finish(x, x->begun, done);
+}
+
+/* One task of the product of integers, or one panel of it. */
+static void multiply_whole(const bench *x, const qn__cpu_integers *fixed, size_t row, size_t panel,
+                           uint32_t panels, float *c, size_t stride) {
+    const size_t size = fixed->size(x->bits, x->k);
+    fixed->product(x->bits, ROWS, x->k, x->left + row / QN__PANEL * size, panels,
+                   x->right + panel * size, x->factor, x->factor, x->b, c, stride);
+}
+
+static void multiply_integers(void *context, int thread) {
+    bench *x = context;
+    const uint32_t groups = x->n / QN__PANEL / WIDE, blocks = x->m / ROWS;
+    uint64_t done = 0;
+    do {
+        const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
+        const size_t panel = task / blocks * WIDE, row = task % blocks * ROWS;
+        multiply_whole(x, x->kernels->fixed, row, panel, WIDE, x->c + x->room * (size_t)thread,
+                       ROWS * QN__PANEL);
+        done += 2 * (uint64_t)ROWS * x->k * WIDE * QN__PANEL;
+    } while (qn__now() - x->begun < SPAN);
+    finish(x, x->begun, done);
+}
+
+static void map_tanh(void *context, int thread) {
+    bench *x = context;
+    _Alignas(64) float in[MAPPED], out[MAPPED];
+    uint64_t done = 0;
+    (void)thread;
+    fill(in, MAPPED);
+    do {
+        x->tanh(MAPPED, in, out);
+        done += MAPPED;
+    } while (qn__now() - x->begun < SPAN);
+    finish(x, x->begun, done);
+}
+
+/* Each core copies a part of its own, over and over. */
+static void copy(void *context, int thread) {
+    bench *x = context;
+    const size_t part = x->bytes / (size_t)x->threads / 64 * 16; /* floats */
+    float *from = x->from + part * (size_t)thread, *to = x->to + part * (size_t)thread;
+    uint64_t done = 0;
+    /* Memory comes as it is touched, which is not what is measured. */
+    memset(from, 1, part * sizeof *from);
+    memset(to, 2, part * sizeof *to);
+    qn__pool_barrier(x->pool, thread);
+    const double begun = qn__now();
+    do {
+        memcpy(to, from, part * sizeof *to);
+        done += 2 * part * sizeof *to;
+    } while (qn__now() - begun < SPAN);
+    finish(x, begun, done);
+}
+
+static double rate_of(bench *x, void (*body)(void *context, int thread)) {
+    atomic_store(&x->tasks, 0);
+    atomic_store(&x->done, 0);
+    atomic_store(&x->nanoseconds, 0);
+    x->begun = qn__now();
+    qn__pool_run(x->pool, body, x);
+    return (double)atomic_load(&x->done) / ((double)atomic_load(&x->nanoseconds) * 1e-9);
+}
+
+/* One tile against the scalar kernel, bit for bit: what is not right is not measured. */
+static qn_status check_product(const bench *x, qn_error *err) {
+    _Alignas(64) float expected[ROWS * QN__PANEL];
+    const size_t stride = (size_t)x->m * QN__PANEL;
+    x->kernels->matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL, x->c,
+                       ROWS * QN__PANEL, NULL, 1);
+    qn__cpu_kernels_scalar.matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL,
+                                  expected, ROWS * QN__PANEL, NULL, 1);
+    if (memcmp(expected, x->c, sizeof expected) == 0)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED, "cpu computes a product wrong with %s", x->kernels->name);
+    return qn__remedy(err, QN_UNSUPPORTED, "use --isa scalar; this machine may be broken");
+}
+
+/* Operations a second of products of this size; 0 after a failure. */
+static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error *err) {
+    x->m = (size + ROWS - 1) / ROWS * ROWS;
+    x->k = size;
+    x->n = size; /* a multiple of every kernel's panels */
+    x->a = qn__alloc((size_t)x->m * x->k, sizeof(float), err);
+    x->b = qn__alloc((size_t)x->k * x->n, sizeof(float), err);
+    give_room(x, x->kernels->panels, err);
+    qn_status status = x->a && x->b && x->c ? QN_OK : QN_MEMORY;
+    if (status == QN_OK) {
+        fill(x->a, (size_t)x->m * x->k);
+        fill(x->b, (size_t)x->k * x->n);
+        status = check_product(x, err);
+    }
+    if (status == QN_OK)
+        *rate = rate_of(x, multiply);
+    qn__free(x->a);
+    qn__free(x->b);
+    qn__free(x->c);
+    return status;
+}
+
+/* Both operands as a table packs them; all values lie between -1 and 1, which makes one scale. */
+static void pack(const bench *x, const qn__cpu_integers *fixed, char *left, char *right) {
+    const size_t size = fixed->size(x->bits, x->k);
+    float inverse[QN__PANEL];
+    for (int i = 0; i < QN__PANEL; ++i)
+        inverse[i] = qn__block_inverse(qn__block_exponent(x->bits, 0x3f800000u));
+    for (uint32_t r = 0; r < x->m; r += QN__PANEL)
+        fixed->left(x->bits, QN__PANEL, x->k, x->a + (size_t)r * QN__PANEL,
+                    (size_t)x->m * QN__PANEL, NULL, inverse, left + r / QN__PANEL * size);
+    for (uint32_t p = 0; p < x->n / QN__PANEL; ++p)
+        fixed->right(x->bits, x->k, x->b + (size_t)p * x->k * QN__PANEL, inverse, right + p * size);
+}
+
+/* One tile against the scalar table, bit for bit. */
+static qn_status check_integers(bench *x, qn_error *err) {
+    const qn__cpu_integers *scalar = &qn__cpu_integers_scalar;
+    const size_t stride = (size_t)ROWS * QN__PANEL, size = scalar->size(x->bits, x->k);
+    bench y = *x;
+    y.m = ROWS;
+    y.n = QN__PANEL;
+    y.a = qn__alloc((size_t)ROWS * x->k, sizeof(float), err);
+    y.left = qn__alloc(ROWS / QN__PANEL, size, err);
+    y.right = qn__alloc(1, size, err);
+    y.c = qn__alloc(2 * stride, sizeof(float), err);
+    qn_status status = y.a && y.left && y.right && y.c ? QN_OK : QN_MEMORY;
+    if (status == QN_OK) {
+        for (uint32_t p = 0; p < x->k / QN__PANEL; ++p)
+            memcpy(y.a + p * stride, x->a + (size_t)p * x->m * QN__PANEL, stride * sizeof(float));
+        pack(&y, scalar, y.left, y.right);
+        multiply_whole(&y, scalar, 0, 0, 1, y.c, stride);
+        multiply_whole(x, x->kernels->fixed, 0, 0, 1, y.c + stride, stride);
+        if (memcmp(y.c, y.c + stride, stride * sizeof(float)) != 0) {
+            qn__fail(err, QN_UNSUPPORTED, "cpu computes a product of integers wrong with %s",
+                     x->kernels->name);
+            status =
+                qn__remedy(err, QN_UNSUPPORTED, "use --isa scalar; this machine may be broken");
+        }
+    }
+    qn__free(y.a);
+    qn__free(y.left);
+    qn__free(y.right);
+    qn__free(y.c);
+    return status;
+}
+
+/* Operations a second of products of so many bits; the operands stay in the caches. */
+static qn_status measure_integers(bench *x, int bits, double *rate, qn_error *err) {
+    const qn__cpu_integers *fixed = x->kernels->fixed;
+    x->m = x->n = x->k = 768; /* a multiple of ROWS and of WIDE panels */
+    x->bits = bits;
+    const size_t size = fixed->size(bits, x->k), cells = (size_t)x->m * x->n;
+    x->a = qn__alloc(cells, sizeof(float), err);
+    x->b = qn__alloc(cells, sizeof(float), err);
+    give_room(x, WIDE, err);
+    x->left = qn__alloc(x->m / QN__PANEL, size, err);
+    x->right = qn__alloc(x->n / QN__PANEL, size, err);
+    x->factor = qn__alloc(x->m, sizeof(float), err);
+    const int whole = x->a && x->b && x->c && x->left && x->right && x->factor;
+    qn_status status = whole ? QN_OK : QN_MEMORY;
+    if (status == QN_OK) {
+        fill(x->a, cells);
+        fill(x->b, cells);
+        for (uint32_t i = 0; i < x->m; ++i)
+            x->factor[i] = qn__block_factor(qn__block_exponent(bits, 0x3f800000u));
+        pack(x, fixed, x->left, x->right);
+        status = check_integers(x, err);
+    }
+    if (status == QN_OK)
+        *rate = rate_of(x, multiply_integers);
+    qn__free(x->a);
+    qn__free(x->b);
+    qn__free(x->c);
+    qn__free(x->left);
+    qn__free(x->right);
+    qn__free(x->factor);
+    return status;
+}
+
+/* Larger than the caches where that is not more than an eighth of the memory. */
+static qn_status measure_copy(bench *x, double *rate, qn_error *err) {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const size_t all = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+    x->bytes = (size_t)LARGEST << 20;
+    while (x->bytes > 1 << 20 && x->bytes > all / 16)
+        x->bytes /= 2;
+    x->from = qn__alloc(x->bytes, 1, err);
+    x->to = qn__alloc(x->bytes, 1, err);
+    const qn_status status = x->from && x->to ? QN_OK : QN_MEMORY;
+    if (status == QN_OK)
+        *rate = rate_of(x, copy);
+    qn__free(x->from);
+    qn__free(x->to);
+    return status;
+}
+
+qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
+                          qn_error *err) {
+    double small = 0, large = 0;
+    (void)index;
+    memset(rates, 0, sizeof *rates);
+    qn_status status = qn__cpu_check(compute, err);
+    if (status != QN_OK)
+        return status;
+    bench x = {.kernels = qn__cpu_kernels_find(compute->isa),
+               .threads = compute->threads ? compute->threads : qn__cores()};
+    x.tanh = maps_of(x.kernels->name)->tanh;
+    status = qn__pool_create(x.threads, 0, &x.pool, err);
+    if (status == QN_OK)
+        status = measure_product(&x, 384, &small, err); /* stays in the caches */
+    if (status == QN_OK)
+        status = measure_product(&x, 1536, &large, err);
+    if (status == QN_OK) {
+        rates->matmul = small > large ? small : large;
+        rates->tanh = rate_of(&x, map_tanh);
+        status = measure_copy(&x, &rates->memory, err);
+    }
+    for (int i = 0; status == QN_OK && i < 3; ++i)
+        status = measure_integers(&x, 7 * (i + 1), &rates->integers[i], err);
+    snprintf(rates->integers_by, sizeof rates->integers_by, "%s", x.kernels->fixed->name);
+    qn__pool_destroy(x.pool);
+    return status;
+}
+
+/* The processors' counters are one for the process. */
+int qn__cpu_energy(uint32_t index, double *joules) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static qn__energy energy;
+    static int open;
+    (void)index;
+    pthread_mutex_lock(&lock);
+    if (!open)
+        qn__energy_open(&energy, "/sys/class/powercap");
+    open = 1;
+    const int known = qn__energy_read(&energy, joules);
+    pthread_mutex_unlock(&lock);
+    return known;
+}

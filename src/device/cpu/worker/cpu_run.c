@@ -1,0 +1,250 @@
+/* One pass over a batch: the order of the phases, and the sums of losses. */
+#include "base/clock.h"
+#include "device/cpu/worker/cpu_worker.h"
+#include "device/numeric.h"
+#include "num/sums.h"
+#include <math.h>
+#include <string.h>
+
+int qn__cpu_take(qn__worker *w, int thread, uint32_t phase, qn__cpu_grid grid, uint32_t *column,
+                 uint32_t *row) {
+    for (int turn = 0; turn < w->threads; ++turn) {
+        const uint32_t threads = (uint32_t)w->threads;
+        const uint32_t owner = ((uint32_t)thread + (uint32_t)turn) % threads;
+        const uint32_t from = (uint32_t)((uint64_t)grid.columns * owner / threads);
+        const uint32_t to = (uint32_t)((uint64_t)grid.columns * (owner + 1) / threads);
+        const uint32_t tasks = (to - from) * grid.rows;
+        atomic_uint *taken = &w->counter[phase * threads + owner].tasks;
+        /* Looking first keeps the line shared once a range is used up. */
+        if (atomic_load_explicit(taken, memory_order_relaxed) >= tasks)
+            continue;
+        const uint32_t task = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+        if (task >= tasks)
+            continue;
+        *column = from + (grid.by_column ? task / grid.rows : task % (to - from));
+        *row = grid.by_column ? task % grid.rows : task / (to - from);
+        return 1;
+    }
+    return 0;
+}
+
+static int same_batch(const qn__batch *a, const qn__batch *b) {
+    return a->items == b->items && a->first == b->first && a->epoch == b->epoch &&
+           a->feed == b->feed && a->order == b->order && a->items > 0;
+}
+
+static void barrier(qn__worker *w, int thread) {
+    w->core[thread].waited += qn__pool_barrier(w->pool, thread);
+}
+
+static void forget(qn__worker *w, qn__cpu_core *core) {
+    const uint32_t layers = w->program->layers;
+    memset(core->greatest_input + 1, 0, layers * sizeof *core->greatest_input);
+    memset(core->greatest_error, 0, layers * sizeof *core->greatest_error);
+    core->failed_layer = 0;
+    core->waited = 0;
+}
+
+/* Looks for outputs that are not finite, among this core's share of the items. */
+static void inspect(const qn__cpu_pass *pass, int thread) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    const size_t stride = pass->stride;
+    w->core[thread].bad_position = UINT64_MAX;
+    for (uint32_t i = (uint32_t)thread; i < pass->items; i += (uint32_t)w->threads) {
+        for (uint32_t o = 0; o < l->layer->out; ++o) {
+            const float y =
+                l->output[o / QN__PANEL * stride + (size_t)i * QN__PANEL + o % QN__PANEL];
+            if (pass->applied->outputs)
+                pass->applied->outputs[(size_t)i * l->layer->out + o] = y;
+            if (pass->applied->scores && (int32_t)o == w->chosen[i])
+                pass->applied->scores[i] = y;
+            if (!isfinite(y) && w->core[thread].bad_position > i)
+                w->core[thread].bad_position = i;
+        }
+        if (pass->applied->classes)
+            pass->applied->classes[i] = w->chosen[i];
+    }
+}
+
+static int is_fused(const qn__worker *w) {
+    return w->layer[w->program->layers - 1].layer->out <= QN__FUSE_OUTPUTS;
+}
+
+/* Errors down to the first layer. Returns the next phase. */
+static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    for (uint32_t l = last; l > 0; --l) {
+        if (l == last && is_fused(w))
+            continue;
+        qn__cpu_backward(pass, thread, l, phase++);
+        barrier(w, thread);
+    }
+    return phase;
+}
+
+/* The same in integer arithmetic, and then the operands of the gradients. */
+static uint32_t back_whole(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    for (uint32_t l = last; l > 0; --l) {
+        if (l == last && is_fused(w))
+            continue;
+        qn__cpu_pack_turned(pass, thread, l, phase++);
+        qn__cpu_pack_errors(pass, thread, l, phase++);
+        barrier(w, thread);
+        qn__cpu_whole_backward(pass, thread, l, phase++);
+        barrier(w, thread);
+    }
+    if (last > 1 || (last == 1 && !is_fused(w))) {
+        qn__cpu_pack_errors(pass, thread, 0, phase++);
+        barrier(w, thread);
+    }
+    for (uint32_t l = 0; l <= last; ++l, phase += 2)
+        qn__cpu_pack_operands(pass, thread, l, phase);
+    barrier(w, thread);
+    return phase;
+}
+
+static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    phase = w->bits ? back_whole(pass, thread, phase) : back(pass, thread, phase);
+    for (uint32_t l = 0; l <= last && !pass->outlet; ++l)
+        qn__cpu_gradient(pass, thread, l, phase++);
+    for (uint32_t l = last + 1; l-- > 0 && pass->outlet;) {
+        qn__cpu_biases(pass, thread, l, phase++);
+        qn__cpu_gradient(pass, thread, l, phase++);
+    }
+    if (pass->next) {
+        w->core[thread].next_input = 0;
+        qn__cpu_fetch(pass, pass->next, 1 - w->current, thread, phase, &w->core[thread].next_input);
+    }
+}
+
+static void phases(void *context, int thread) {
+    const qn__cpu_pass *pass = context;
+    qn__worker *w = pass->worker;
+    qn__cpu_core *core = &w->core[thread];
+    const uint32_t last = w->program->layers - 1;
+    const double begun = qn__now();
+    uint32_t phase = 0;
+    forget(w, core);
+    if (w->fetched.items == 0) {
+        core->greatest_input[0] = 0;
+        qn__cpu_fetch(pass, pass->batch, w->current, thread, phase, &core->greatest_input[0]);
+        barrier(w, thread);
+    } else {
+        core->greatest_input[0] = core->next_input;
+    }
+    ++phase;
+    for (uint32_t l = 0; l < last; ++l) {
+        if (w->bits && l > 0) {
+            qn__cpu_pack_inputs(pass, thread, l, phase++);
+            barrier(w, thread);
+        }
+        if (w->bits && pass->training && l + 1 == last && is_fused(w))
+            qn__cpu_pack_turned(pass, thread, last, phase++);
+        qn__cpu_forward(pass, thread, l, phase++);
+        barrier(w, thread);
+    }
+    qn__cpu_last(pass, thread, phase++);
+    barrier(w, thread);
+    if (pass->training)
+        training_phases(pass, thread, phase);
+    else if (pass->applied)
+        inspect(pass, thread);
+    core->busy += qn__now() - begun - core->waited;
+}
+
+static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    const float *input = pass->training ? l->input : pass->worker->layer[layer - 1].output;
+    for (uint32_t k = 0; k < l->layer->in; ++k)
+        for (uint32_t i = 0; i < pass->items; ++i)
+            if (!isfinite(
+                    input[k / QN__PANEL * pass->stride + (size_t)i * QN__PANEL + k % QN__PANEL]))
+                return 0;
+    return 1;
+}
+
+/* The first layer with inputs that are not finite; the number of layers when there is none. */
+static uint32_t first_spoilt(const qn__cpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    uint32_t l = 1;
+    if (w->bits)
+        return qn__cpu_not_finite(pass);
+    while (l < w->program->layers && has_finite_inputs(pass, l))
+        ++l;
+    return l;
+}
+
+/* 7.4: the loss of each grain is a chain in the order of positions. What is told of several that
+ * failed does not depend on their order: GPUs know none. */
+static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
+    const qn__worker *w = pass->worker;
+    int nan = 0, large = 0, full = 0;
+    for (uint32_t first = 0; first < pass->items; first += w->program->grain) {
+        float loss = 0.0f;
+        for (uint32_t i = first; i < pass->items && i - first < w->program->grain; ++i) {
+            loss = loss + w->loss[i];
+            tally->correct += w->chosen[i] == w->label[i];
+        }
+        nan |= isnan(loss);
+        large |= fabsf(loss) >= QN__LOSS_LIMIT;
+        if (!nan && !large)
+            full |= __builtin_add_overflow(tally->loss, qn__to_units(loss * QN__LOSS_UNIT),
+                                           &tally->loss);
+        tally->items +=
+            pass->items - first < w->program->grain ? pass->items - first : w->program->grain;
+    }
+    if (nan || large)
+        return qn__fail_loss(nan, first_spoilt(pass), w->program->layers, err);
+    return full ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
+}
+
+static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
+    const qn__worker *w = pass->worker;
+    int failed = 0;
+    uint64_t bad = UINT64_MAX;
+    for (int t = 0; t < w->threads; ++t) {
+        failed = w->core[t].failed_layer > failed ? w->core[t].failed_layer : failed;
+        if (!pass->training && pass->applied && w->core[t].bad_position < bad)
+            bad = w->core[t].bad_position;
+    }
+    if (pass->training && failed)
+        return qn__fail_gradient((uint32_t)failed - 1, err);
+    if (bad != UINT64_MAX)
+        return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
+                        (unsigned long long)(pass->batch->first + bad));
+    return QN_OK;
+}
+
+void qn__cpu_begin_phases(qn__worker *w) {
+    const size_t counters = qn__cpu_phases(w->program) * (size_t)w->threads;
+    for (size_t i = 0; i < counters; ++i)
+        atomic_store_explicit(&w->counter[i].tasks, 0, memory_order_relaxed);
+}
+
+qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
+    qn__worker *w = pass->worker;
+    qn__cpu_begin_phases(w);
+    pass->items = pass->batch->items;
+    pass->stride = qn__cpu_stride(pass->items);
+    if (same_batch(&w->fetched, pass->batch))
+        w->current = 1 - w->current;
+    else
+        w->fetched.items = 0;
+    w->layer[0].input = w->inputs[w->current];
+    w->layer[0].whole.input = w->rows[w->current];
+    qn__pool_run(w->pool, phases, pass);
+    w->fetched.items = 0;
+    if (pass->next)
+        w->fetched = *pass->next;
+    /* Outside training the first item that went wrong is of more use than the loss of its grain. */
+    qn_status status = pass->training ? QN_OK : check(pass, err);
+    if (status == QN_OK && tally && pass->batch->feed->labels)
+        status = add_tally(pass, tally, err);
+    return status == QN_OK && pass->training ? check(pass, err) : status;
+}

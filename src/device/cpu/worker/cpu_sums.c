@@ -1,0 +1,207 @@
+/* Sums on their way out and back: what of a share is complete, fetching them, and the update by the
+ * totals of all; and what follows when all weights are new. */
+#include "base/clock.h"
+#include "device/cpu/worker/cpu_table.h"
+#include "device/cpu/worker/cpu_worker.h"
+#include "num/sums.h"
+#include <string.h>
+
+enum {
+    BLOCK = QN__PANEL * QN__PANEL,
+    TASK_PANELS = 4 * QN__STRIP, /* panels of inputs in one task */
+    ALONE = 1 << 15 /* parameters that one core is sooner done with than others are woken */
+};
+
+/* ------------------------------------------------------------------------------------- progress */
+
+void qn__cpu_begin_progress(qn__worker *w) {
+    const uint32_t layers = w->program->layers;
+    for (uint32_t l = 0; l < layers; ++l)
+        for (uint32_t g = 0; g <= qn__cpu_groups(&w->layer[l]); ++g)
+            atomic_store_explicit(&w->layer[l].done[g], 0, memory_order_relaxed);
+    w->next_layer = layers;
+    w->next_group = qn__cpu_groups(&w->layer[layers - 1]);
+    w->told = w->program->parameters;
+}
+
+/* Whether the next group is complete, and then the first of its words. */
+static int is_complete(const qn__worker *w, uint64_t *first) {
+    const qn__cpu_layer *l = &w->layer[w->next_layer - 1];
+    const uint32_t groups = qn__cpu_groups(l), group = w->next_group;
+    const uint32_t tasks = group == groups ? l->out_panels : l->in_panels;
+    if (atomic_load_explicit(&l->done[group], memory_order_acquire) < tasks)
+        return 0;
+    *first = group == groups
+                 ? l->layer->biases
+                 : l->layer->weights + (uint64_t)group * QN__OUT_GROUP * QN__PANEL * l->layer->in;
+    return 1;
+}
+
+void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t group) {
+    qn__worker *w = pass->worker;
+    if (!pass->outlet->ready)
+        return;
+    atomic_fetch_add_explicit(&w->layer[layer].done[group], 1, memory_order_release);
+    if (thread != 0)
+        return;
+    uint64_t first = w->told;
+    while (w->next_layer > 0 && is_complete(w, &first)) {
+        if (w->next_group > 0)
+            --w->next_group;
+        else if (--w->next_layer > 0)
+            w->next_group = qn__cpu_groups(&w->layer[w->next_layer - 1]);
+    }
+    if (first < w->told)
+        pass->outlet->ready(pass->outlet->user, first, w->told - first);
+    w->told = first;
+}
+
+/* ---------------------------------------------------------------------------- out of the panels */
+
+/* A block of weights, or a part of one at the border, as it lies on both sides. */
+typedef struct block {
+    const qn__layer *layer;
+    size_t panels;          /* place in panels */
+    uint64_t canonical;     /* of its first weight */
+    uint32_t rows, columns; /* inputs, outputs */
+} block;
+
+static block block_at(const qn__cpu_layer *l, uint32_t panel, uint32_t in) {
+    const uint32_t out = panel * QN__PANEL, left = l->layer->out - out;
+    const uint32_t first = in * QN__PANEL, below = l->layer->in - first;
+    return (block){l->layer, ((size_t)panel * l->in_panels + in) * BLOCK,
+                   l->layer->weights + (uint64_t)out * l->layer->in + first,
+                   below < QN__PANEL ? below : QN__PANEL, left < QN__PANEL ? left : QN__PANEL};
+}
+
+static void collect_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                          uint32_t in) {
+    const block b = block_at(l, panel, in);
+    int64_t turned[BLOCK], *sums = l->weight_sums + b.panels;
+    pass->worker->kernels->turn(b.rows, b.columns, sums, QN__PANEL, turned, QN__PANEL);
+    for (uint32_t o = 0; o < b.columns; ++o)
+        for (uint32_t k = 0; k < b.rows; ++k)
+            pass->into[b.canonical + (uint64_t)o * l->layer->in + k] += turned[o * QN__PANEL + k];
+    memset(sums, 0, BLOCK * sizeof *sums);
+}
+
+static void collect_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel) {
+    const block b = block_at(l, panel, 0);
+    int64_t *sums = l->bias_sums + panel * QN__PANEL;
+    for (uint32_t o = 0; o < b.columns; ++o)
+        pass->into[l->layer->biases + panel * QN__PANEL + o] += sums[o];
+    memset(sums, 0, QN__PANEL * sizeof *sums);
+}
+
+/* -------------------------------------------------------------------------------- the update */
+
+/* What is beyond the last output gets sums of 0 and stays 0. */
+static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                         uint32_t in) {
+    const qn__worker *w = pass->worker;
+    const block b = block_at(l, panel, in);
+    int64_t sums[BLOCK];
+    if (b.columns < QN__PANEL)
+        memset(sums, 0, sizeof sums);
+    w->kernels->turn(b.columns, b.rows, pass->totals + b.canonical, l->layer->in, sums, QN__PANEL);
+    w->kernels->update(w->program, pass->update, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64,
+                       sums, l->weights + b.panels,
+                       w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
+                       w->slots > 1 ? l->weight_slot[1] + b.panels : NULL, NULL);
+}
+
+static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel) {
+    const qn__worker *w = pass->worker;
+    const block b = block_at(l, panel, 0);
+    const size_t at = (size_t)panel * QN__PANEL;
+    int64_t sums[QN__PANEL] = {0};
+    memcpy(sums, pass->totals + l->layer->biases + at, b.columns * sizeof *sums);
+    w->kernels->update(w->program, pass->update, 0, QN__PANEL, QN__SUMS_INT64, sums, l->bias + at,
+                       w->slots > 0 ? l->bias_slot[0] + at : NULL,
+                       w->slots > 1 ? l->bias_slot[1] + at : NULL, NULL);
+}
+
+/* ------------------------------------------------------------------------------------ all blocks
+ */
+
+/* In integer arithmetic: what follows when the weights of a task are new. */
+static void new_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                        uint32_t first, uint32_t end) {
+    qn__worker *w = pass->worker;
+    const uint32_t layer = (uint32_t)(l - w->layer), strip = first / QN__STRIP;
+    const uint32_t strips = (end - first + QN__STRIP - 1) / QN__STRIP;
+    for (uint32_t s = strip; s < strip + strips; ++s) {
+        const uint32_t in = s * QN__STRIP, left = l->in_panels - in;
+        uint32_t *greatest = qn__cpu_strip_greatest(l, panel, s);
+        memset(greatest, 0, QN__PANEL * sizeof *greatest);
+        w->kernels->greatest_columns((left < QN__STRIP ? left : QN__STRIP) * QN__PANEL,
+                                     l->weights + ((size_t)panel * l->in_panels + in) * BLOCK,
+                                     greatest);
+        qn__cpu_strip_changed(w, layer, panel, s);
+    }
+    qn__cpu_count_strips(w, layer, panel / QN__OUT_GROUP, strips);
+}
+
+static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                     uint32_t row) {
+    const uint32_t first = row * TASK_PANELS;
+    const uint32_t left = l->in_panels - first;
+    const uint32_t end = first + (left < TASK_PANELS ? left : TASK_PANELS);
+    for (uint32_t in = first; in < end; ++in)
+        if (pass->into)
+            collect_block(pass, l, panel, in);
+        else if (pass->totals)
+            update_block(pass, l, panel, in);
+    if (!pass->into && pass->worker->bits)
+        new_weights(pass, l, panel, first, end);
+    if (row == 0 && pass->into)
+        collect_biases(pass, l, panel);
+    else if (row == 0 && pass->totals)
+        update_biases(pass, l, panel);
+}
+
+static void all_tasks(void *context, int thread) {
+    const qn__cpu_pass *pass = context;
+    qn__worker *w = pass->worker;
+    const double begun = qn__now();
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__cpu_layer *l = &w->layer[i];
+        const qn__cpu_grid grid = {l->out_panels, (l->in_panels + TASK_PANELS - 1) / TASK_PANELS,
+                                   1};
+        for (uint32_t panel, row; qn__cpu_take(w, thread, i, grid, &panel, &row);)
+            one_task(pass, l, panel, row);
+    }
+    w->core[thread].busy += qn__now() - begun;
+}
+
+static void run(qn__cpu_pass *pass) {
+    qn__worker *w = pass->worker;
+    qn__cpu_begin_phases(w);
+    if (w->program->parameters < ALONE)
+        all_tasks(pass, 0);
+    else
+        qn__pool_run(w->pool, all_tasks, pass);
+}
+
+qn_status qn__cpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
+    qn__cpu_pass pass = {.worker = w, .into = sums};
+    if (w->layer[0].weight_sums)
+        run(&pass); /* else no grains were ever trained */
+    const int failed = qn__tally_add(tally, &w->tally);
+    w->tally = (qn__tally){0};
+    return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
+}
+
+qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t *sums,
+                         qn_error *err) {
+    qn__cpu_pass pass = {.worker = w, .update = update, .totals = sums};
+    (void)err;
+    run(&pass);
+    return QN_OK;
+}
+
+void qn__cpu_pack_weights(qn__worker *w) {
+    qn__cpu_pass pass = {.worker = w};
+    qn__cpu_begin_changes(w);
+    run(&pass);
+}

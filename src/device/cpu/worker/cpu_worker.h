@@ -1,0 +1,202 @@
+/* The CPU worker: its memory, and the phases of a step that its cores go through together. */
+#ifndef QN_DEVICE_CPU_WORKER_CPU_WORKER_H
+#define QN_DEVICE_CPU_WORKER_CPU_WORKER_H
+
+#include "base/threads.h"
+#include "device/cpu/float/cpu_kernels.h"
+#include "device/cpu/worker/cpu_whole.h"
+#include "device/cpu/worker/cpu_zeros.h"
+#include "device/device.h"
+#include <stdatomic.h>
+
+enum {
+    QN__OUT_GROUP = 4, /* panels of outputs in one task of the gradient phase */
+    QN__FUSE_OUTPUTS =
+        64 /* last layers up to this width go back through their weights in the task of the loss */
+};
+
+/* One layer's arrays, all in panels (cpu_kernels.h). Those of a batch have an item to a row, their
+ * panels qn__cpu_stride apart. */
+typedef struct qn__cpu_layer {
+    const qn__layer *layer;
+    uint32_t in_panels, out_panels;
+    float *weights; /* out_panels x (in_panels * 16) x 16 */
+    float *bias;    /* out_panels x 16 */
+    float *weight_slot[2], *bias_slot[2];
+    int64_t *weight_sums, *bias_sums; /* made when train_grains is first used */
+    const float *input; /* in_panels x rows x 16: the outputs of the layer below, or the inputs */
+    float *output;      /* out_panels x rows x 16, before dropout */
+    float *dropped;     /* the same after dropout; NULL without */
+    float *error;       /* delta of 8.2 - 8.5 */
+    /* Tasks of the gradient that are over, for each group of panels, behind them those of the
+     * biases: counted where somebody wants to be told. */
+    atomic_uint *done;
+    qn__cpu_whole whole; /* in integer arithmetic only */
+} qn__cpu_layer;
+
+/* What one core needs for itself, on cache lines of its own. */
+typedef struct qn__cpu_core {
+    _Alignas(64) float *scratch; /* one transposed panel of weights */
+    float *rows;                 /* outputs and errors of the last layer, of 16 items */
+    uint32_t
+        *greatest_input; /* for each layer: bits of the greatest |input| and |delta| of the step */
+    uint32_t *greatest_error;
+    uint32_t next_input; /* bits of the greatest input fetched for the next step */
+    int failed_layer;    /* layer + 1 of a partial out of range; 0: none */
+    uint64_t
+        bad_position; /* apply: first position with an output that is not finite, else UINT64_MAX */
+    double busy, waited;
+    /* Integer arithmetic only: room for operands, and for a plan of the gradient while they are
+     * packed. */
+    void *operand;
+    qn__cpu_plan plan;
+} qn__cpu_core;
+
+/* A partial of a layer's gradient left its range on this core. Of several layers the last one is
+ * told of, whichever core had what. */
+static inline void qn__cpu_failed(qn__cpu_core *core, uint32_t layer) {
+    if (core->failed_layer <= (int)layer)
+        core->failed_layer = (int)layer + 1;
+}
+
+/* How many tasks of a range are taken or over, two cache lines away from the next such number:
+ * processors fetch lines in pairs. */
+typedef struct qn__cpu_counter {
+    _Alignas(64) atomic_uint tasks;
+    char apart[128 - sizeof(atomic_uint)];
+} qn__cpu_counter;
+
+/* The tasks of a phase: a grid. Each thread begins with the columns that are its own, the same ones
+ * in every step, so that the weights it updates stay in its caches; then it helps the others. */
+typedef struct qn__cpu_grid {
+    uint32_t columns, rows;
+    int by_column; /* 1: a column's tasks follow one another; 0: a row's */
+} qn__cpu_grid;
+
+struct qn__worker {
+    const qn__program *program;
+    const qn__cpu_kernels *kernels;
+    qn__pool *pool;
+    int threads;
+    int bits; /* of integer arithmetic; 0: float32 */
+    uint32_t slots;
+    size_t room; /* rows that a panel of the batch's arrays holds at most */
+    qn__cpu_layer *layer;
+    float *inputs[2];       /* in panels; the next batch's are fetched into the other one */
+    qn__cpu_zeros zeros[2]; /* of each of them, in float32 */
+    qn__cpu_rows rows[2];   /* the same inputs as operands, in integer arithmetic */
+    int current;            /* which of the two the step uses */
+    qn__batch fetched;      /* what stands in inputs[1 - current]; items 0: nothing */
+    float *mean, *inverse;  /* padded with zeros */
+    qn__cpu_digits *digits; /* what bytes become, in integer arithmetic */
+    float *loss;            /* of each item */
+    int32_t *chosen;        /* class of each item */
+    int32_t *label;         /* the one it should have */
+    qn__tally tally;
+    qn__cpu_core *core;
+    qn__cpu_counter *counter; /* of the tasks of each phase: phase * threads + thread */
+    atomic_uint *done;        /* those of all layers */
+    /* What thread 0 will tell of next: a layer (counted from 1; 0: nothing) and its group; words
+     * from `told` on were told of. */
+    uint32_t next_layer, next_group;
+    uint64_t told;
+    void *block; /* the one allocation behind all arrays of floats */
+};
+
+/* One pass of all cores over a batch. */
+typedef struct qn__cpu_pass {
+    qn__worker *worker;
+    const qn__batch *batch;
+    const qn__batch *next;    /* items to fetch meanwhile, or NULL */
+    const qn__update *update; /* NULL: add to the sums, or write to the outlet */
+    const qn__outlet *outlet;
+    const int64_t *totals; /* of the step, for an update alone */
+    int64_t *into;         /* collect only */
+    qn__applied *applied;  /* apply only */
+    int training;
+    uint32_t items;
+    size_t stride; /* qn__cpu_stride(items) */
+} qn__cpu_pass;
+
+/* Floats between two panels of a batch of `items`: as close as they can lie, but never a multiple
+ * of 2 KiB apart, where the same rows of all panels would fall into the same few places of a cache.
+ */
+static inline size_t qn__cpu_stride(uint32_t items) {
+    return ((size_t)items + (items % 32 == 0)) * QN__PANEL;
+}
+
+/* Groups of panels of outputs: the columns of the gradient's grid. */
+static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
+    return (layer->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
+}
+
+/* Strips of inputs of integer arithmetic. */
+static inline uint32_t qn__cpu_strips(const qn__cpu_layer *layer) {
+    return (layer->in_panels + QN__STRIP - 1) / QN__STRIP;
+}
+
+/* Where the greatest magnitudes of a strip's 16 columns stand. */
+static inline uint32_t *qn__cpu_strip_greatest(const qn__cpu_layer *layer, uint32_t out,
+                                               uint32_t strip) {
+    return layer->whole.strip_greatest + ((size_t)out * qn__cpu_strips(layer) + strip) * QN__PANEL;
+}
+
+/* Phases that a pass has at most. */
+static inline size_t qn__cpu_phases(const qn__program *program) {
+    return (program->arith == QN__ARITH_F32 ? 4 : 9) * ((size_t)program->layers + 1);
+}
+void qn__cpu_begin_phases(qn__worker *worker);
+
+/* The next task of a phase for a thread; 0 when none is left. */
+int qn__cpu_take(qn__worker *worker, int thread, uint32_t phase, qn__cpu_grid grid,
+                 uint32_t *column, uint32_t *row);
+
+/* Phases, each a loop over tasks; called by every core, with a barrier between two of them. */
+void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, int thread,
+                   uint32_t phase, uint32_t *greatest);
+void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
+void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+/* The biases of a panel of outputs: their sums, and what becomes of these. 1 when a partial was out
+ * of range. */
+int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out);
+/* Those of a layer, into an outlet. */
+void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+
+void qn__cpu_begin_progress(qn__worker *worker);
+/* A task of the group, or of the biases (group qn__cpu_groups), has put its sums into the outlet:
+ * thread 0 tells of what is complete. */
+void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t group);
+
+/* Parts of the last phase. For the items in the rows first .. first+rows-1, at most 16: from their
+ * outputs before the activation, writes outputs, losses, classes and (in training) delta. */
+void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows);
+/* errors of the layer below for the rows first .. first+rows-1, one panel of its outputs.
+ * `transposed`: that panel's weights, a row of 16 for each output of `layer`. */
+void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
+                    const float *transposed, uint32_t first, uint32_t rows);
+/* to[o][0..15] = weights of output o for the 16 inputs of panel `panel`. */
+void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to);
+
+/* to = values of layer's outputs after dropout (6.5), or from = errors through it (8.4); in place
+ * when from == to. Rows as in qn__cpu_errors. */
+void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
+                     uint32_t rows, const float *from, float *to);
+
+/* The item at a position of a batch. */
+uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index);
+
+/* Whether so many inputs of the current batch are zero that leaving them out pays. */
+int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
+
+/* Runs a pass: all phases on all cores. Adds to the tally; QN_NUMERIC as the device table says. */
+qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
+
+/* Canonical arrays to panels and back. */
+void qn__cpu_pack(const qn__cpu_layer *layer, const float *weights, const float *bias, float *to,
+                  float *to_bias);
+void qn__cpu_unpack(const qn__cpu_layer *layer, const float *from, const float *from_bias,
+                    float *weights, float *bias);
+
+#endif

@@ -1,0 +1,65 @@
+/* Forward without dropout, and what is asked of its results. */
+#include "device/gpu/gpu_worker.h"
+#include <string.h>
+
+/* Rows [items][ld(out)] come down in pieces and lose what lies behind column out. */
+static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
+    const qn__gpu_layer *last = &w->layer[w->program->layers - 1];
+    const uint32_t out = last->layer->out;
+    const size_t ld = (size_t)qn__gpu_ld(out), row = ld * sizeof *to;
+    const uint32_t most = (uint32_t)(w->stage_bytes / row);
+    const float *stage = (const float *)(const void *)w->stage;
+    qn_status status = QN_OK;
+    for (uint32_t first = 0, end; status == QN_OK && first < items; first = end) {
+        end = items - first < most ? items : first + most;
+        status =
+            w->driver->read(w->gpu, &last->output, first * row, w->stage, (end - first) * row, err);
+        for (uint32_t i = first; status == QN_OK && i < end; ++i)
+            memcpy(to + (size_t)i * out, stage + (i - first) * ld, out * sizeof *to);
+    }
+    return status;
+}
+
+static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *applied,
+                              qn_error *err) {
+    qn_status status = QN_OK;
+    if (applied->classes)
+        status = w->driver->read(w->gpu, &w->classes, 0, applied->classes,
+                                 items * sizeof *applied->classes, err);
+    if (status == QN_OK && applied->scores)
+        status = w->driver->read(w->gpu, &w->scores, 0, applied->scores,
+                                 items * sizeof *applied->scores, err);
+    if (status == QN_OK && applied->outputs)
+        status = read_outputs(w, items, applied->outputs, err);
+    return status;
+}
+
+qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
+                        qn__tally *tally, qn_error *err) {
+    const int counts = tally && batch->feed->labels;
+    const uint32_t flags = counts ? QN_LOSS_LABELS : 0;
+    qn__gpu_source source;
+    qn_status_words words;
+    qn__gpu_pass pass = {.worker = w, .source = &source, .items = batch->items, .err = err};
+    pass.status = qn__gpu_source_once(w, batch, &source, err);
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_send_step(w, batch, &source, NULL, err);
+    if (pass.status != QN_OK)
+        return pass.status;
+    qn__gpu_launch_fetch(&pass);
+    if (counts && pass.status == QN_OK)
+        pass.status = qn__gpu_send_targets(w, batch, err);
+    qn__gpu_launch_forward(&pass);
+    qn__gpu_launch_loss(&pass, flags);
+    qn__gpu_launch_tally(&pass, flags);
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_status(w, &words, err);
+    if (pass.status == QN_OK && words.bad_item)
+        return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
+                        (unsigned long long)(batch->first + (0xffffffffu - words.bad_item)));
+    if (pass.status == QN_OK && counts)
+        pass.status = qn__gpu_add_tally(w, &words, tally, err);
+    if (pass.status == QN_OK && applied)
+        pass.status = read_applied(w, batch->items, applied, err);
+    return pass.status;
+}

@@ -1,0 +1,249 @@
+/* Built programs kept on disk. What is in the folder is trusted as far as it is ours: the folder
+ * and the file belong to this user, nobody else may write to them, and the file's digest fits. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "device/gpu/gpu.h"
+#include "device/notes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NOTE = 256, LARGEST = 1 << 30 };
+
+/* A file: this header, the key, the program. Numbers are the machine's own; a file from a machine
+ * of another order of bytes has lengths that do not fit and is ignored. */
+typedef struct header {
+    char magic[16];
+    uint64_t key, program; /* bytes */
+    uint8_t digest[32];    /* SHA-256 of key and program */
+} header;
+
+static const char magic[16] = "quern program 1";
+
+static void digest_of(const char *key, size_t key_bytes, const void *program, size_t bytes,
+                      uint8_t digest[32]) {
+    qn__sha256 hash;
+    qn__sha256_begin(&hash);
+    qn__sha256_add(&hash, key, key_bytes);
+    qn__sha256_add(&hash, program, bytes);
+    qn__sha256_end(&hash, digest);
+}
+
+/* The note for a failure: what, and in which place. */
+static void note_error(char *note, const qn_error *err) {
+    snprintf(note, NOTE, "programs are not cached: %.*s; QUERN_CACHE names another folder",
+             NOTE - 80, err->what);
+}
+
+/* A folder of the environment: "" when the variable says nothing. */
+static const char *variable(const char *name) {
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+/* The first folder that the environment names; 0 when it names none, or one whose name is too long.
+ * XDG_CACHE_HOME counts only when it is absolute, as its specification asks. */
+static int folder_name(char folder[PATH_MAX]) {
+    const char *const own = variable("QUERN_CACHE"), *const xdg = variable("XDG_CACHE_HOME"),
+                      *const home = variable("HOME");
+    int length = 0;
+    if (own[0])
+        length = snprintf(folder, PATH_MAX, "%s", own);
+    else if (xdg[0] == '/')
+        length = snprintf(folder, PATH_MAX, "%s/quern", xdg);
+    else if (home[0] == '/')
+        length = snprintf(folder, PATH_MAX, "%s/.cache/quern", home);
+    return length > 0 && length < PATH_MAX - 80;
+}
+
+/* Makes the folder and those above it, for this user alone. */
+static qn_status make_folder(char *folder, qn_error *err) {
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        const int failed = mkdir(folder, 0700) != 0 && errno != EEXIST;
+        if (failed)
+            qn__fail_errno(err, "create the folder", folder);
+        *slash = '/';
+        if (failed)
+            return QN_IO;
+    }
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return qn__fail_errno(err, "create the folder", folder);
+    return QN_OK;
+}
+
+/* What somebody else may change is not believed: a program from it would run with our rights. */
+static qn_status trust(const struct stat *info, const char *path, qn_error *err) {
+    if (info->st_uid != geteuid())
+        return qn__fail(err, QN_IO, "%s belongs to another user", path);
+    if (info->st_mode & (S_IWGRP | S_IWOTH))
+        return qn__fail(err, QN_IO, "others may write to %s (chmod go-w mends it)", path);
+    return QN_OK;
+}
+
+/* The file of a key. A note is left where there is no usable folder; none when it is merely not
+ * there and `make` is 0. */
+static int path_of(const char *key, int make, char path[PATH_MAX], char *note) {
+    qn_error err = {0};
+    struct stat info;
+    uint8_t digest[32];
+    char hex[65];
+    note[0] = '\0';
+    if (!folder_name(path)) {
+        snprintf(note, NOTE,
+                 "programs are not cached: no folder is named by QUERN_CACHE, "
+                 "XDG_CACHE_HOME or HOME");
+        return 0;
+    }
+    if (make && make_folder(path, &err) != QN_OK) {
+        note_error(note, &err);
+        return 0;
+    }
+    if (stat(path, &info) != 0) {
+        if (errno != ENOENT) {
+            qn__fail_errno(&err, "use the folder", path);
+            note_error(note, &err);
+        }
+        return 0;
+    }
+    if (!S_ISDIR(info.st_mode))
+        qn__fail(&err, QN_IO, "%s is no folder", path);
+    if (err.status != QN_OK || trust(&info, path, &err) != QN_OK) {
+        note_error(note, &err);
+        return 0;
+    }
+    qn__sha256_of(key, strlen(key), digest);
+    qn__hex(digest, hex);
+    const size_t used = strlen(path);
+    snprintf(path + used, PATH_MAX - used, "/%s", hex);
+    return 1;
+}
+
+/* Reads exactly so many bytes; 0 when the file is shorter or cannot be read. */
+static int read_exactly(int file, void *to, size_t bytes) {
+    char *at = to;
+    while (bytes > 0) {
+        const ssize_t got = read(file, at, bytes);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return 0;
+        at += got;
+        bytes -= (size_t)got;
+    }
+    return 1;
+}
+
+/* Whether the header belongs to a file of `size` bytes with this key. */
+static int fits(const header *head, const char *key, uint64_t size) {
+    return memcmp(head->magic, magic, sizeof magic) == 0 && head->key == strlen(key) &&
+           head->program > 0 && head->program <= LARGEST && head->key <= LARGEST &&
+           size == sizeof *head + head->key + head->program;
+}
+
+/* Key and program of an open file, checked; NULL with the reason in err. */
+static void *read_program(int file, const char *path, const char *key, size_t *bytes,
+                          qn_error *err) {
+    struct stat info;
+    header head;
+    uint8_t digest[32];
+    if (fstat(file, &info) != 0) {
+        qn__fail_errno(err, "look at", path);
+        return NULL;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        qn__fail(err, QN_FORMAT, "%s is no regular file", path);
+        return NULL;
+    }
+    if (trust(&info, path, err) != QN_OK)
+        return NULL;
+    if (!read_exactly(file, &head, sizeof head) || !fits(&head, key, (uint64_t)info.st_size)) {
+        qn__fail(err, QN_FORMAT, "%s is broken or no cached program", path);
+        return NULL;
+    }
+    const size_t key_bytes = (size_t)head.key, size = (size_t)head.program;
+    char *all = qn__alloc(key_bytes + size, 1, err);
+    if (!all)
+        return NULL;
+    if (!read_exactly(file, all, key_bytes + size) ||
+        (digest_of(all, key_bytes, all + key_bytes, size, digest),
+         memcmp(digest, head.digest, sizeof digest) != 0) ||
+        memcmp(all, key, key_bytes) != 0) {
+        qn__fail(err, QN_FORMAT, "%s is broken", path);
+        qn__free(all);
+        return NULL;
+    }
+    memmove(all, all + key_bytes, size);
+    *bytes = size;
+    return all;
+}
+
+static void load(const char *key, void **program, size_t *bytes, char *note) {
+    char path[PATH_MAX];
+    qn_error err = {0};
+    *program = NULL;
+    *bytes = 0;
+    if (!path_of(key, 0, path, note))
+        return;
+    /* Not blocking: a pipe of that name must not hold us up. */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (file < 0 && errno == ENOENT)
+        return;
+    if (file < 0)
+        qn__fail_errno(&err, "open", path);
+    else
+        *program = read_program(file, path, key, bytes, &err);
+    if (file >= 0)
+        close(file);
+    if (!*program)
+        snprintf(note, NOTE, "a cached program was ignored and is built again: %.*s", NOTE - 50,
+                 err.what);
+}
+
+void qn__gpu_cache_load(const char *key, void **program, size_t *bytes, char *note) {
+    load(key, program, bytes, note);
+    qn__device_tell(note);
+}
+
+static void store(const char *key, const void *program, size_t bytes, char *note) {
+    char path[PATH_MAX];
+    qn_error err = {0};
+    struct stat old;
+    qn__writer *writer = NULL;
+    header head = {.key = strlen(key), .program = bytes};
+    if (!path_of(key, 1, path, note))
+        return;
+    if (bytes == 0 || bytes > LARGEST) {
+        snprintf(note, NOTE, "a program of %zu bytes is not cached", bytes);
+        return;
+    }
+    /* A link or a pipe of that name would lead the bytes elsewhere. */
+    if (lstat(path, &old) == 0 && !S_ISREG(old.st_mode) && unlink(path) != 0) {
+        qn__fail_errno(&err, "replace", path);
+        note_error(note, &err);
+        return;
+    }
+    memcpy(head.magic, magic, sizeof magic);
+    digest_of(key, strlen(key), program, bytes, head.digest);
+    qn_status status = qn__writer_create_private(path, &writer, &err);
+    if (status == QN_OK) {
+        qn__writer_add(writer, &head, sizeof head, NULL);
+        qn__writer_add(writer, key, strlen(key), NULL);
+        qn__writer_add(writer, program, bytes, NULL);
+        status = qn__writer_commit(writer, &err);
+    }
+    if (status != QN_OK)
+        note_error(note, &err);
+}
+
+void qn__gpu_cache_store(const char *key, const void *program, size_t bytes, char *note) {
+    store(key, program, bytes, note);
+    qn__device_tell(note);
+}

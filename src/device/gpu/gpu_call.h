@@ -1,0 +1,50 @@
+/* Arguments of one launch, given in the order of kernels/kernels.h, and grids. */
+#ifndef QN_DEVICE_GPU_GPU_CALL_H
+#define QN_DEVICE_GPU_GPU_CALL_H
+
+#include "device/gpu/gpu.h"
+
+enum { QN__GPU_ARGUMENTS = 20 }; /* at least as many as any kernel takes */
+
+typedef struct qn__gpu_call {
+    uint32_t count;
+    qn__gpu_argument argument[QN__GPU_ARGUMENTS];
+} qn__gpu_call;
+
+static inline void qn__give_memory(qn__gpu_call *call, const qn__gpu_memory *memory) {
+    call->argument[call->count++] = (qn__gpu_argument){.kind = 'M', .value.memory = memory};
+}
+
+static inline void qn__give(qn__gpu_call *call, uint32_t value) {
+    call->argument[call->count++] = (qn__gpu_argument){.kind = 'u', .value.u = value};
+}
+
+static inline void qn__give_wide(qn__gpu_call *call, uint64_t value) {
+    call->argument[call->count++] = (qn__gpu_argument){.kind = 'U', .value.U = value};
+}
+
+static inline void qn__give_float(qn__gpu_call *call, float value) {
+    call->argument[call->count++] = (qn__gpu_argument){.kind = 'f', .value.f = value};
+}
+
+static inline uint64_t qn__gpu_pieces(uint64_t work, uint64_t each) {
+    return (work + each - 1) / each;
+}
+
+/* The grid of a kernel that is no product, over `work` pieces of work. */
+static inline void qn__gpu_grid(qn__kernel kernel, uint64_t work, uint32_t groups[3]) {
+    const uint32_t share = qn__kernel_shape_of(kernel)->share;
+    groups[0] = share ? (uint32_t)qn__gpu_pieces(work, share) : 1;
+    groups[1] = groups[2] = 1;
+}
+
+/* The grid of a variant of a product whose result is rows x columns. */
+static inline void qn__gpu_tiles(qn__kernel kernel, uint64_t rows, uint64_t columns,
+                                 uint32_t groups[3]) {
+    const qn__kernel_shape *shape = qn__kernel_shape_of(kernel);
+    groups[0] = (uint32_t)qn__gpu_pieces(columns, shape->tile_columns);
+    groups[1] = (uint32_t)qn__gpu_pieces(rows, shape->tile_rows);
+    groups[2] = 1;
+}
+
+#endif

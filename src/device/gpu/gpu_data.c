@@ -1,0 +1,251 @@
+/* Items on their way to the device.
+ *
+ * A feed that is trained on is promised to stay as it is while the worker is open (device.h), so it
+ * is uploaded once and known again by its pointers. A feed of apply may be gone after the call, and
+ * another one may then lie at the same address; so it is not kept, whatever it looks like. It still
+ * uses values on the device when its own values are those of a feed that was trained on: that array
+ * lives and does not change, and validation items are rows of the very table that they were split
+ * from. */
+#include "device/gpu/gpu_worker.h"
+#include <string.h>
+
+static size_t item_bytes(const qn__feed *feed) {
+    return (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
+}
+
+static int same_feed(const qn__feed *a, const qn__feed *b) {
+    return a->items == b->items && a->features == b->features && a->bytes == b->bytes &&
+           a->values == b->values && a->rows == b->rows && a->labels == b->labels;
+}
+
+static uint64_t item_at(const qn__batch *batch, uint32_t place) {
+    const uint64_t position = batch->first + place;
+    return batch->order ? qn__permutation_at(batch->order, position) : position;
+}
+
+static uint64_t row_at(const qn__batch *batch, uint32_t place) {
+    const uint64_t item = item_at(batch, place);
+    return batch->feed->rows ? batch->feed->rows[item] : item;
+}
+
+/* Rows of values that a feed reaches. */
+static uint64_t rows_reached(const qn__feed *feed) {
+    uint64_t greatest = 0;
+    if (!feed->rows)
+        return feed->items;
+    for (uint64_t i = 0; i < feed->items; ++i)
+        greatest = feed->rows[i] > greatest ? feed->rows[i] : greatest;
+    return greatest + 1;
+}
+
+static void drop_feed(qn__worker *w, qn__gpu_feed *f) {
+    qn__gpu_drop(w, &f->values);
+    qn__gpu_drop(w, &f->rows);
+    qn__gpu_drop(w, &f->labels);
+    f->held = 0;
+}
+
+/* The feed among those on the device that was not used for the longest time, or NULL. */
+static qn__gpu_feed *oldest_held(qn__worker *w) {
+    qn__gpu_feed *oldest = NULL;
+    for (int i = 0; i < QN__GPU_FEEDS; ++i)
+        if (w->feed[i].held > 0 && (!oldest || w->feed[i].used < oldest->used))
+            oldest = &w->feed[i];
+    return oldest;
+}
+
+/* Drops feeds until `bytes` more find room; 0 when they never do. */
+static int make_room(qn__worker *w, uint64_t bytes, uint64_t piece) {
+    /* Sharing a step must stay possible. */
+    const uint64_t sums = w->canonical.bytes ? 0 : w->program->parameters * sizeof(int64_t);
+    while (!qn__gpu_fits(w, bytes + sums, piece)) {
+        qn__gpu_feed *oldest = oldest_held(w);
+        if (!oldest)
+            return 0;
+        drop_feed(w, oldest);
+        oldest->key.items = 0;
+    }
+    return 1;
+}
+
+/* An array of a feed goes up. A device that has no room for it after all refuses the memory, which
+ * is told in *room and is no failure. */
+static qn_status upload(qn__worker *w, const void *from, uint64_t bytes, qn__gpu_memory *to,
+                        int *room, qn_error *err) {
+    qn_error refused;
+    if (bytes == 0 || !*room)
+        return QN_OK;
+    if (qn__gpu_more(w, "a data set", bytes, to, &refused) != QN_OK) {
+        *room = 0;
+        return QN_OK;
+    }
+    return w->driver->write(w->gpu, to, 0, from, (size_t)bytes, err);
+}
+
+static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
+    const qn__feed *feed = &f->key;
+    const uint64_t held = rows_reached(feed), item = item_bytes(feed);
+    const uint64_t rows = feed->rows ? feed->items * sizeof(uint64_t) : 0;
+    const uint64_t labels = feed->labels ? feed->items * sizeof(int32_t) : 0;
+    uint64_t values, bytes;
+    int room = !__builtin_mul_overflow(held, item, &values) &&
+               !__builtin_add_overflow(values, rows + labels, &bytes) &&
+               make_room(w, bytes, values > rows ? values : rows);
+    qn_status status = QN_OK;
+    if (room)
+        status = upload(w, feed->values, values, &f->values, &room, err);
+    if (status == QN_OK)
+        status = upload(w, feed->rows, rows, &f->rows, &room, err);
+    if (status == QN_OK)
+        status = upload(w, feed->labels, labels, &f->labels, &room, err);
+    if (status == QN_OK && room)
+        f->held = held;
+    else
+        drop_feed(w, f);
+    return status;
+}
+
+/* The feed's entry, made and uploaded when it is new. */
+static qn_status know(qn__worker *w, const qn__feed *feed, qn__gpu_feed **out, qn_error *err) {
+    qn__gpu_feed *f = &w->feed[0];
+    for (int i = 0; i < QN__GPU_FEEDS; ++i) {
+        if (w->feed[i].key.items > 0 && same_feed(&w->feed[i].key, feed)) {
+            *out = &w->feed[i];
+            w->feed[i].used = ++w->clock;
+            return QN_OK;
+        }
+        if (w->feed[i].key.items == 0 || (f->key.items > 0 && w->feed[i].used < f->used))
+            f = &w->feed[i];
+    }
+    drop_feed(w, f);
+    *f = (qn__gpu_feed){.key = *feed, .id = ++w->clock, .used = w->clock};
+    *out = f;
+    return upload_feed(w, f, err);
+}
+
+/* Writes the values of the batch's items, one behind the other, to sent_values. */
+static qn_status send_values(qn__worker *w, const qn__batch *batch, qn_error *err) {
+    const qn__feed *feed = batch->feed;
+    const size_t item = item_bytes(feed);
+    const char *values = feed->values;
+    qn_status status = QN_OK;
+    if (!feed->rows && !batch->order)
+        return w->driver->write(w->gpu, &w->sent_values, 0, values + batch->first * item,
+                                batch->items * item, err);
+    for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
+        size_t used = 0;
+        for (next = first; next < batch->items && used + item <= w->stage_bytes; ++next) {
+            memcpy(w->stage + used, values + row_at(batch, next) * item, item);
+            used += item;
+        }
+        status = w->driver->write(w->gpu, &w->sent_values, first * item, w->stage, used, err);
+    }
+    return status;
+}
+
+static qn_status send_items(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
+                            qn_error *err) {
+    *source = (qn__gpu_source){.values = &w->sent_values,
+                               .rows = &w->step,
+                               .labels = &w->step,
+                               .flags = QN_FETCH_GATHERED,
+                               .bytes = batch->feed->bytes != 0,
+                               .sent = 1};
+    return send_values(w, batch, err);
+}
+
+static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_source *source) {
+    *source = (qn__gpu_source){.values = &f->values,
+                               .rows = f->rows.bytes ? &f->rows : &w->step,
+                               .labels = f->labels.bytes ? &f->labels : &w->step,
+                               .bytes = f->key.bytes != 0,
+                               .id = f->id};
+    source->flags = (f->rows.bytes ? QN_FETCH_ROWS : 0u) | (f->labels.bytes ? QN_FETCH_LABELS : 0u);
+}
+
+qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
+                            qn_error *err) {
+    qn__gpu_feed *f;
+    const qn_status status = know(w, batch->feed, &f, err);
+    if (status != QN_OK)
+        return status;
+    if (f->held == 0)
+        return send_items(w, batch, source, err);
+    source_held(w, f, source);
+    return QN_OK;
+}
+
+/* 1 when all rows of the batch lie in the values of `f`; they are then in the stage. */
+static int gather_rows(qn__worker *w, const qn__batch *batch, const qn__gpu_feed *f) {
+    const qn__feed *feed = batch->feed;
+    uint64_t *rows = (uint64_t *)(void *)w->stage;
+    if (f->held == 0 || f->key.values != feed->values || f->key.bytes != feed->bytes ||
+        f->key.features != feed->features || batch->items * sizeof *rows > w->stage_bytes)
+        return 0;
+    for (uint32_t i = 0; i < batch->items; ++i)
+        if ((rows[i] = row_at(batch, i)) >= f->held)
+            return 0;
+    return 1;
+}
+
+qn_status qn__gpu_source_once(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
+                              qn_error *err) {
+    qn_status status = QN_OK;
+    for (int i = 0; i < QN__GPU_FEEDS; ++i) {
+        if (w->feed[i].held == 0 || !gather_rows(w, batch, &w->feed[i]))
+            continue;
+        source_held(w, &w->feed[i], source);
+        source->rows = &w->sent_rows;
+        source->labels = &w->step;
+        source->flags = QN_FETCH_ROWS;
+        source->sent = source->by_place = 1;
+        source->id = 0;
+        return w->driver->write(w->gpu, &w->sent_rows, 0, w->stage, batch->items * sizeof(uint64_t),
+                                err);
+    }
+    status = send_items(w, batch, source, err);
+    source->by_place = 1;
+    return status;
+}
+
+qn_status qn__gpu_send_targets(qn__worker *w, const qn__batch *batch, qn_error *err) {
+    const int32_t *labels = batch->feed->labels;
+    int32_t *stage = (int32_t *)(void *)w->stage;
+    const uint32_t most = (uint32_t)(w->stage_bytes / sizeof *stage);
+    qn_status status = QN_OK;
+    for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
+        next = batch->items - first < most ? batch->items : first + most;
+        for (uint32_t i = first; i < next; ++i)
+            stage[i - first] = labels[item_at(batch, i)];
+        status = w->driver->write(w->gpu, &w->targets, first * sizeof *stage, stage,
+                                  (next - first) * sizeof *stage, err);
+    }
+    return status;
+}
+
+qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu_source *source,
+                            const qn__update *update, qn_error *err) {
+    qn_step step = {.first = source->by_place ? 0 : batch->first,
+                    .items = batch->items,
+                    .grain = w->program->grain,
+                    .epoch = batch->epoch};
+    if (batch->order && !source->by_place) {
+        step.domain = batch->order->n;
+        step.left = batch->order->high_bits;
+        step.right = batch->order->low_bits;
+        memcpy(step.keys, batch->order->key, sizeof step.keys);
+    }
+    if (update) {
+        step.rate = update->rate;
+        step.gradient = update->gradient;
+        step.adam_a = update->adam_a;
+        step.adam_r = update->adam_r;
+    }
+    qn_status status = w->driver->write(w->gpu, &w->step, 0, &step, sizeof step, err);
+    if (status == QN_OK && w->stale && w->flights == 0) {
+        status = w->driver->clear(w->gpu, &w->status, 0, sizeof(qn_status_words), err);
+        w->seen = (qn_status_words){0};
+        w->stale = 0;
+    }
+    return status;
+}

@@ -1,0 +1,238 @@
+/* What lies in the device's memory, and whether it fits, before anything is allocated. */
+#include "base/memory.h"
+#include "device/gpu/gpu_worker.h"
+
+void qn__gpu_place(qn__worker *w) {
+    uint64_t outputs = 0;
+    w->padded = 0;
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        const qn__layer *layer = &w->program->layer[l];
+        w->layer[l].layer = layer;
+        w->layer[l].weights = w->padded;
+        w->layer[l].biases = w->padded + layer->in * qn__gpu_ld(layer->out);
+        w->padded = w->layer[l].biases + qn__gpu_ld(layer->out);
+        w->layer[l].output_place = (uint32_t)outputs;
+        outputs += qn__gpu_ld(layer->out);
+    }
+}
+
+/* One piece of memory that the worker needs, and how large it is. */
+typedef struct piece {
+    qn__gpu_memory *memory;
+    uint64_t bytes;
+} piece;
+
+enum { FIXED_PIECES = 20, WHOLE_PIECES = 6, LAYER_PIECES = 4 };
+
+static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
+    return qn__gpu_ld(n) * w->room * sizeof(float);
+}
+
+static uint64_t widest(const qn__program *p) {
+    uint64_t outputs = 0;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        outputs = p->layer[l].out > outputs ? p->layer[l].out : outputs;
+    return outputs;
+}
+
+/* Pieces that do not depend on the number of layers; returns how many. */
+static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
+    const uint64_t parameters = w->padded * sizeof(float), items = w->room;
+    const uint64_t inputs = w->program->layer[0].in, errors = row_bytes(w, widest(w->program));
+    const int standard = w->program->scale == QN__SCALE_STANDARD;
+    const piece all[FIXED_PIECES] = {
+        {&w->step, sizeof(qn_step)},
+        {&w->status, sizeof(qn_status_words)},
+        {&w->parameters, parameters},
+        {&w->sums, w->padded * sizeof(int64_t)},
+        {&w->slot[0], w->slots > 0 ? parameters : 0},
+        {&w->slot[1], w->slots > 1 ? parameters : 0},
+        {&w->unit, 256 * sizeof(float)},
+        {&w->mean, standard ? inputs * sizeof(float) : 0},
+        {&w->inverse, standard ? inputs * sizeof(float) : 0},
+        {&w->inputs, row_bytes(w, inputs)},
+        {&w->errors[0], errors},
+        {&w->errors[1], w->program->layers > 1 ? errors : 0},
+        {&w->numbers, items * sizeof(uint64_t)},
+        {&w->targets, items * sizeof(int32_t)},
+        {&w->loss, items * sizeof(float)},
+        {&w->classes, items * sizeof(int32_t)},
+        {&w->scores, items * sizeof(float)},
+        {&w->finite, items * sizeof(uint32_t)},
+        {&w->sent_rows, items * sizeof(uint64_t)},
+        {&w->sent_values, items * inputs * sizeof(float)},
+    };
+    for (uint32_t i = 0; i < FIXED_PIECES; ++i)
+        pieces[i] = all[i];
+    return FIXED_PIECES;
+}
+
+/* Bytes of `rows` rows of words of the program's digits. */
+static uint64_t words_bytes(const qn__worker *w, uint64_t rows, uint64_t words) {
+    return rows * words * (w->bits / 7) * sizeof(uint32_t);
+}
+
+/* Those of products of integers. */
+static uint32_t whole_pieces(qn__worker *w, piece *pieces) {
+    const qn__program *p = w->program;
+    if (!w->bits)
+        return 0;
+    const uint64_t along = qn__gpu_grain_words(p), grains = p->batch / p->grain + 1;
+    uint64_t outputs = 0, items = 0, inputs = 0;
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        const uint64_t in = p->layer[l].in, out = l > 0 ? p->layer[l].out : 0;
+        const uint64_t words = qn__gpu_words(in > out ? in : out);
+        outputs += qn__gpu_ld(p->layer[l].out);
+        items = words > items ? words : items;
+        inputs = in > inputs ? in : inputs;
+    }
+    const piece all[WHOLE_PIECES] = {
+        {&w->greatest_outputs, outputs * sizeof(uint32_t)},
+        {&w->greatest_items, w->room * sizeof(uint32_t)},
+        {&w->greatest_grains, 2 * p->layers * grains * sizeof(uint32_t)},
+        {&w->fixed_items, words_bytes(w, w->room, items)},
+        {&w->fixed_inputs, words_bytes(w, inputs, along)},
+        {&w->fixed_errors, words_bytes(w, widest(p), along)},
+    };
+    for (uint32_t i = 0; i < WHOLE_PIECES; ++i)
+        pieces[i] = all[i];
+    return WHOLE_PIECES;
+}
+
+static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECES]) {
+    qn__gpu_layer *l = &w->layer[layer];
+    const uint64_t in = l->layer->in, out = l->layer->out, bytes = row_bytes(w, out);
+    pieces[0] = (piece){&l->output, bytes};
+    pieces[1] = (piece){&l->dropped, l->layer->drop_threshold ? bytes : 0};
+    pieces[2] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
+    pieces[3] = (piece){&l->by_input, layer > 0 ? words_bytes(w, in, qn__gpu_words(out)) : 0};
+}
+
+/* Calls `each` for all pieces; stops when it fails. */
+static qn_status walk(qn__worker *w, qn_status (*each)(qn__worker *, piece, void *, qn_error *),
+                      void *context, qn_error *err) {
+    piece pieces[FIXED_PIECES + WHOLE_PIECES];
+    uint32_t fixed = fixed_pieces(w, pieces);
+    fixed += whole_pieces(w, pieces + fixed);
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; status == QN_OK && i < fixed; ++i)
+        status = each(w, pieces[i], context, err);
+    for (uint32_t l = 0; status == QN_OK && l < w->program->layers; ++l) {
+        layer_pieces(w, l, pieces);
+        for (uint32_t i = 0; status == QN_OK && i < LAYER_PIECES; ++i)
+            status = each(w, pieces[i], context, err);
+    }
+    return status;
+}
+
+typedef struct need {
+    uint64_t bytes, largest;
+} need;
+
+static qn_status count_piece(qn__worker *w, piece p, void *context, qn_error *err) {
+    need *n = context;
+    (void)w;
+    (void)err;
+    n->bytes += p.bytes;
+    n->largest = p.bytes > n->largest ? p.bytes : n->largest;
+    return QN_OK;
+}
+
+uint64_t qn__gpu_needs(const qn__worker *w, uint64_t *largest) {
+    need n = {0};
+    qn__worker copy = *w; /* the walk names members, which it does not touch here */
+    walk(&copy, count_piece, &n, NULL);
+    *largest = n.largest;
+    return n.bytes;
+}
+
+static double mebibytes(uint64_t bytes) { return (double)bytes / (1 << 20); }
+
+/* Drivers and screens need some memory of their own: a sixteenth is left to them. */
+static uint64_t usable(const qn__worker *w) { return w->facts->memory - w->facts->memory / 16; }
+
+int qn__gpu_fits(const qn__worker *w, uint64_t bytes, uint64_t largest) {
+    return largest <= w->facts->largest && bytes <= usable(w) && w->bytes <= usable(w) - bytes;
+}
+
+static qn_status too_small(const qn__worker *w, const char *what, uint64_t bytes, uint64_t largest,
+                           qn_error *err) {
+    const char *name = w->facts->name;
+    if (largest > w->facts->largest)
+        qn__fail(err, QN_DEVICE, "%s: %s needs a piece of %.1f MiB, the device allows %.1f MiB",
+                 name, what, mebibytes(largest), mebibytes(w->facts->largest));
+    else
+        qn__fail(err, QN_DEVICE,
+                 "%s: %s needs %.1f MiB, %.1f of the device's %.1f MiB can still be used", name,
+                 what, mebibytes(bytes), mebibytes(w->bytes < usable(w) ? usable(w) - w->bytes : 0),
+                 mebibytes(w->facts->memory));
+    return qn__remedy(err, QN_DEVICE,
+                      "take a smaller batch or a smaller model, or leave the device out");
+}
+
+qn_status qn__gpu_more(qn__worker *w, const char *what, uint64_t bytes, qn__gpu_memory *out,
+                       qn_error *err) {
+    if (bytes == 0)
+        return QN_OK;
+    if (!qn__gpu_fits(w, bytes, bytes))
+        return too_small(w, what, bytes, bytes, err);
+    const qn_status status = w->driver->allocate(w->gpu, (size_t)bytes, out, err);
+    if (status == QN_OK)
+        w->bytes += out->bytes;
+    else
+        *out = (qn__gpu_memory){0};
+    return status;
+}
+
+static qn_status allocate_piece(qn__worker *w, piece p, void *context, qn_error *err) {
+    (void)context;
+    qn_status status = qn__gpu_more(w, "a batch", p.bytes, p.memory, err);
+    /* Rows end in columns that no kernel writes. */
+    if (status == QN_OK && p.bytes)
+        status = w->driver->clear(w->gpu, p.memory, 0, (size_t)p.bytes, err);
+    return status;
+}
+
+qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
+    uint64_t largest;
+    const uint64_t bytes = qn__gpu_needs(w, &largest);
+    if (!qn__gpu_fits(w, bytes, largest))
+        return too_small(w, "the model with a batch", bytes, largest, err);
+    const uint64_t row = qn__gpu_ld(widest(w->program)) * sizeof(int64_t);
+    const uint64_t item = (uint64_t)w->program->layer[0].in * sizeof(float);
+    w->stage_bytes = QN__GPU_STAGE;
+    if (row > w->stage_bytes)
+        w->stage_bytes = (size_t)row;
+    if (item > w->stage_bytes)
+        w->stage_bytes = (size_t)item;
+    w->stage = qn__alloc(w->stage_bytes, 1, err);
+    if (!w->stage)
+        return QN_MEMORY;
+    return walk(w, allocate_piece, NULL, err);
+}
+
+void qn__gpu_drop(qn__worker *w, qn__gpu_memory *memory) {
+    if (memory->bytes == 0)
+        return;
+    w->bytes -= memory->bytes;
+    w->driver->release(w->gpu, memory);
+    *memory = (qn__gpu_memory){0};
+}
+
+static qn_status release_piece(qn__worker *w, piece p, void *context, qn_error *err) {
+    (void)context;
+    (void)err;
+    qn__gpu_drop(w, p.memory);
+    return QN_OK;
+}
+
+void qn__gpu_release_all(qn__worker *w) {
+    for (int i = 0; i < QN__GPU_FEEDS; ++i) {
+        qn__gpu_drop(w, &w->feed[i].values);
+        qn__gpu_drop(w, &w->feed[i].rows);
+        qn__gpu_drop(w, &w->feed[i].labels);
+    }
+    qn__gpu_drop(w, &w->canonical);
+    if (w->layer)
+        walk(w, release_piece, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* Parameters, the optimiser's state and sums on their way between the host's order, W[out][in], and
+ * the device's, W[in][ld(out)]. A layer's biases lie behind its weights like those of one more
+ * input, so that it travels as one matrix of in + 1 rows. */
+#include "device/gpu/gpu_worker.h"
+#include "num/sums.h"
+#include <string.h>
+
+enum { BLOCK = 16 }; /* rows and columns that are turned over together, for the caches */
+
+/* to[row - first][o] for the device's rows first .. end-1 of a layer, with +0 behind column out. */
+static void to_device(const qn__layer *l, const float *from, uint32_t first, uint32_t end,
+                      float *to) {
+    const size_t ld = (size_t)qn__gpu_ld(l->out);
+    const uint32_t weights = end <= l->in ? end : l->in;
+    for (uint32_t k0 = first; k0 < weights; k0 += BLOCK)
+        for (uint32_t o = 0; o < l->out; ++o)
+            for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
+                to[(k - first) * ld + o] = from[l->weights + (uint64_t)o * l->in + k];
+    if (end > l->in)
+        memcpy(to + (l->in - first) * ld, from + l->biases, l->out * sizeof *to);
+    for (uint32_t k = first; k < end; ++k)
+        memset(to + (k - first) * ld + l->out, 0, (ld - l->out) * sizeof *to);
+}
+
+/* The other way. */
+static void to_host(const qn__layer *l, const float *from, uint32_t first, uint32_t end,
+                    float *to) {
+    const size_t ld = (size_t)qn__gpu_ld(l->out);
+    const uint32_t weights = end <= l->in ? end : l->in;
+    for (uint32_t k0 = first; k0 < weights; k0 += BLOCK)
+        for (uint32_t o = 0; o < l->out; ++o)
+            for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
+                to[l->weights + (uint64_t)o * l->in + k] = from[(k - first) * ld + o];
+    if (end > l->in)
+        memcpy(to + l->biases, from + (l->in - first) * ld, l->out * sizeof *to);
+}
+
+/* Moves one canonical array: up from `from`, or down to `to` where `from` is NULL. */
+static qn_status move(qn__worker *w, const qn__gpu_memory *memory, const float *from, float *to,
+                      qn_error *err) {
+    float *stage = (float *)(void *)w->stage;
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__gpu_layer *l = &w->layer[i];
+        const size_t row = (size_t)qn__gpu_ld(l->layer->out) * sizeof *stage;
+        const uint32_t rows = l->layer->in + 1, most = (uint32_t)(w->stage_bytes / row);
+        for (uint32_t first = 0, end; status == QN_OK && first < rows; first = end) {
+            const size_t at = (size_t)l->weights * sizeof *stage + first * row;
+            end = rows - first < most ? rows : first + most;
+            if (from) {
+                to_device(l->layer, from, first, end, stage);
+                status = w->driver->write(w->gpu, memory, at, stage, (end - first) * row, err);
+                continue;
+            }
+            status = w->driver->read(w->gpu, memory, at, stage, (end - first) * row, err);
+            if (status == QN_OK)
+                to_host(l->layer, stage, first, end, to);
+        }
+    }
+    return status;
+}
+
+qn_status qn__gpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
+    qn_status status = QN_OK;
+    /* Steps that are still under way belong to the state that is replaced. */
+    for (; status == QN_OK && w->flights > 0; --w->flights) {
+        const void *posted;
+        status = w->driver->fetch(
+            w->gpu, (w->slot_of_next + QN__GPU_SLOTS - w->flights) % QN__GPU_SLOTS, &posted, err);
+        if (status == QN_OK)
+            qn__gpu_since(w, posted);
+    }
+    if (status == QN_OK)
+        status = move(w, &w->parameters, state->parameters, NULL, err);
+    for (uint32_t s = 0; status == QN_OK && s < w->slots && state->slot[s]; ++s)
+        status = move(w, &w->slot[s], state->slot[s], NULL, err);
+    qn__gpu_pass pass = {.worker = w, .status = status, .err = err};
+    qn__gpu_launch_weights(&pass);
+    w->sums_count = 0;
+    w->tally = (qn__tally){0};
+    return pass.status;
+}
+
+qn_status qn__gpu_save(qn__worker *w, qn__state *state, qn_error *err) {
+    qn_status status = move(w, &w->parameters, NULL, state->parameters, err);
+    for (uint32_t s = 0; status == QN_OK && s < w->slots && state->slot[s]; ++s)
+        status = move(w, &w->slot[s], NULL, state->slot[s], err);
+    return status;
+}
+
+/* Sums in canonical order have a memory of their own, from the first shared step on. */
+static qn_status need_canonical(qn__worker *w, qn_error *err) {
+    if (w->canonical.bytes)
+        return QN_OK;
+    return qn__gpu_more(w, "sharing a step", w->program->parameters * sizeof(int64_t),
+                        &w->canonical, err);
+}
+
+static qn_status add_sums(qn__worker *w, int64_t *sums, qn_error *err) {
+    const int64_t *stage = (const int64_t *)(const void *)w->stage;
+    const uint64_t parameters = w->program->parameters, most = w->stage_bytes / sizeof *stage;
+    qn_status status = QN_OK;
+    for (uint64_t first = 0, end; status == QN_OK && first < parameters; first = end) {
+        end = parameters - first < most ? parameters : first + most;
+        status = w->driver->read(w->gpu, &w->canonical, first * sizeof *stage, w->stage,
+                                 (end - first) * sizeof *stage, err);
+        for (uint64_t i = first; status == QN_OK && i < end; ++i)
+            sums[i] += stage[i - first];
+    }
+    return status;
+}
+
+qn_status qn__gpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
+    qn__gpu_pass pass = {.worker = w, .status = need_canonical(w, err), .err = err};
+    if (w->sums_count) {
+        qn__gpu_launch_sums(&pass, QN__K_SUMS_OUT);
+        if (pass.status == QN_OK)
+            pass.status = add_sums(w, sums, err);
+    }
+    if (pass.status != QN_OK)
+        return pass.status;
+    const int failed = qn__tally_add(tally, &w->tally);
+    w->sums_count = 0;
+    w->tally = (qn__tally){0};
+    return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
+}
+
+qn_status qn__gpu_update(qn__worker *w, const qn__update *update, const int64_t *sums,
+                         qn_error *err) {
+    const qn__batch none = {0};
+    const qn__gpu_source nowhere = {0};
+    qn__gpu_pass pass = {.worker = w, .status = need_canonical(w, err), .err = err};
+    if (pass.status == QN_OK)
+        pass.status = w->driver->write(w->gpu, &w->canonical, 0, sums,
+                                       (size_t)w->program->parameters * sizeof *sums, err);
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_send_step(w, &none, &nowhere, update, err);
+    qn__gpu_launch_sums(&pass, QN__K_SUMS_IN);
+    qn__gpu_launch_update(&pass);
+    if (pass.status == QN_OK)
+        pass.status = w->driver->flush(w->gpu, err);
+    w->sums_count = 0;
+    w->tally = (qn__tally){0};
+    return pass.status;
+}

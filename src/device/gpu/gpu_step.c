@@ -1,0 +1,210 @@
+/* Steps of training.
+ *
+ * A step that the worker has to itself costs, with L layers, 4L + 3 launches (FETCH, L FORWARD,
+ * LOSS, TALLY, L GRADIENT, L BIAS, L - 1 ERRORS, UPDATE; with weight decay UPDATE takes 2L), 88
+ * bytes up and 48 down, whatever the size of batch and model; on a device that is a CPU LEARN takes
+ * the place of GRADIENT, BIAS and UPDATE. Products of integers add 6L launches and two clears:
+ * FIX_ITEMS before each FORWARD and each GRADIENT, two FIX_GRAINS before the latter, GREATEST and
+ * FIX_WEIGHTS for each layer behind UPDATE. A driver that records takes the launches as one. Items
+ * of a feed that does not lie on the device come on top of it: their values, and 4 bytes each for
+ * the labels. A shared step brings up the sums, 8 bytes a parameter, and brings them down once. */
+#include "device/gpu/gpu_worker.h"
+#include "device/numeric.h"
+#include "num/sums.h"
+
+/* Counts are told apart by their differences, which saves a clear in every step; what is bad stays
+ * bad until load. */
+qn_status_words qn__gpu_since(qn__worker *w, const qn_status_words *posted) {
+    const qn_status_words *seen = &w->seen;
+    qn_status_words since = *posted;
+    since.loss_high = (int64_t)((uint64_t)posted->loss_high - (uint64_t)seen->loss_high);
+    since.loss_low -= seen->loss_low;
+    since.correct -= seen->correct;
+    since.items -= seen->items;
+    w->seen = *posted;
+    if (posted->bad_item || posted->bad_loss || posted->bad_layer || posted->bad_input)
+        w->stale = 1;
+    return since;
+}
+
+qn_status qn__gpu_status(qn__worker *w, qn_status_words *words, qn_error *err) {
+    const void *posted;
+    const uint32_t slot = w->slot_of_next;
+    w->slot_of_next = (slot + 1) % QN__GPU_SLOTS;
+    qn_status status = w->driver->post(w->gpu, &w->status, sizeof *words, slot, err);
+    if (status == QN_OK)
+        status = w->driver->flush(w->gpu, err);
+    if (status == QN_OK)
+        status = w->driver->fetch(w->gpu, slot, &posted, err);
+    if (status == QN_OK)
+        *words = qn__gpu_since(w, posted);
+    return status;
+}
+
+/* In float32 no kernel looks at what stands between the layers. */
+static uint32_t first_spoilt(const qn__worker *w, const qn_status_words *words) {
+    if (words->bad_input)
+        return UINT32_MAX - words->bad_input;
+    return words->bad_item && !w->bits ? QN__NO_LAYER : w->program->layers;
+}
+
+qn_status qn__gpu_add_tally(const qn__worker *w, const qn_status_words *words, qn__tally *tally,
+                            qn_error *err) {
+    int64_t high, loss, sum;
+    if (words->bad_loss)
+        return qn__fail_loss(words->bad_loss & 1, first_spoilt(w, words), w->program->layers, err);
+    const int64_t carried = (int64_t)(words->loss_low >> 32);
+    if (__builtin_add_overflow(words->loss_high, carried, &high) ||
+        __builtin_mul_overflow(high, (int64_t)1 << 32, &loss) ||
+        __builtin_add_overflow(loss, (int64_t)(words->loss_low & 0xffffffffu), &sum) ||
+        qn__tally_add(tally, &(qn__tally){sum, words->correct, words->items}) != 0)
+        return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+    return QN_OK;
+}
+
+/* What a training pass left behind. */
+static qn_status judge(const qn__worker *w, const qn_status_words *words, qn__tally *tally,
+                       qn_error *err) {
+    const qn_status status = qn__gpu_add_tally(w, words, tally, err);
+    if (status == QN_OK && words->bad_layer)
+        return qn__fail_gradient(words->bad_layer - 1, err);
+    return status;
+}
+
+/* Inputs of the pass's items. */
+static void fetch_items(qn__gpu_pass *pass, const qn__batch *batch) {
+    qn__gpu_launch_fetch(pass);
+    if (pass->source->sent && pass->status == QN_OK)
+        pass->status = qn__gpu_send_targets(pass->worker, batch, pass->err);
+}
+
+/* Everything of a training pass behind its inputs. */
+static void compute(qn__gpu_pass *pass, int add, int update) {
+    qn__gpu_launch_forward(pass);
+    qn__gpu_launch_loss(pass, QN_LOSS_LABELS | QN_LOSS_TRAIN);
+    qn__gpu_launch_tally(pass, QN_LOSS_LABELS);
+    qn__gpu_launch_backward(pass, add, update);
+}
+
+qn_status qn__gpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t first,
+                               uint32_t count, qn_error *err) {
+    const uint32_t grain = w->program->grain, from = first * grain;
+    const uint32_t to =
+        batch->items - from < count * (uint64_t)grain ? batch->items : from + count * grain;
+    qn__batch part = *batch;
+    part.first += from;
+    part.items = to - from;
+    qn__gpu_source source;
+    qn_status_words words;
+    qn__gpu_pass pass = {
+        .worker = w, .source = &source, .items = part.items, .training = 1, .err = err};
+    pass.status = qn__gpu_source_of(w, &part, &source, err);
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_send_step(w, &part, &source, NULL, err);
+    fetch_items(&pass, &part);
+    compute(&pass, w->sums_count, 0);
+    w->sums_count = 1;
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_status(w, &words, err);
+    if (pass.status == QN_OK)
+        pass.status = judge(w, &words, &w->tally, err);
+    return pass.status;
+}
+
+/* The recording of such a step: *out NULL the first time that it is seen, since a step that does
+ * not come again is not worth one. */
+static uint32_t recording_of(qn__worker *w, const qn__gpu_pass *pass, int *seen) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < QN__GPU_RECORDINGS; ++i) {
+        qn__gpu_recording *r = &w->recording[i];
+        if (r->items == pass->items && r->feed == pass->source->id) {
+            r->used = ++w->clock;
+            *seen = 1;
+            return i;
+        }
+        if (r->used < w->recording[found].used)
+            found = i;
+    }
+    w->recording[found] =
+        (qn__gpu_recording){.items = pass->items, .feed = pass->source->id, .used = ++w->clock};
+    *seen = 0;
+    return found;
+}
+
+static void compute_step(qn__gpu_pass *pass) {
+    if (!pass->source->sent)
+        qn__gpu_launch_fetch(pass);
+    compute(pass, 0, 1);
+}
+
+/* All launches of a step, or their recording in one call. */
+static void enqueue_step(qn__gpu_pass *pass, const qn__batch *batch) {
+    qn__worker *w = pass->worker;
+    const qn__gpu_driver *driver = w->driver;
+    int seen = 0;
+    if (pass->source->sent)
+        fetch_items(pass, batch);
+    const uint32_t number = driver->record ? recording_of(w, pass, &seen) : 0;
+    if (!seen) {
+        compute_step(pass);
+        return;
+    }
+    if (!w->recording[number].recorded && pass->status == QN_OK) {
+        pass->status = driver->record(w->gpu, number, pass->err);
+        compute_step(pass);
+        if (pass->status == QN_OK)
+            pass->status = driver->recorded(w->gpu, number, pass->err);
+        w->recording[number].recorded = 1;
+    }
+    if (pass->status == QN_OK)
+        pass->status = driver->replay(w->gpu, number, pass->err);
+}
+
+/* Waits for the oldest step under way and adds its tally; its failure names it. */
+static qn_status land(qn__worker *w, qn__tally *tally, qn_error *err) {
+    const qn__gpu_flight oldest = w->flight[0];
+    const uint32_t slot = (w->slot_of_next + QN__GPU_SLOTS - w->flights) % QN__GPU_SLOTS;
+    const void *posted;
+    qn_status status = w->driver->fetch(w->gpu, slot, &posted, err);
+    if (status != QN_OK)
+        return status;
+    --w->flights;
+    for (uint32_t i = 0; i < w->flights; ++i)
+        w->flight[i] = w->flight[i + 1];
+    const qn_status_words words = qn__gpu_since(w, posted);
+    status = judge(w, &words, tally, err);
+    if (status != QN_OK)
+        qn__at(err, "step %llu, epoch %u", (unsigned long long)oldest.step, oldest.epoch + 1);
+    return status;
+}
+
+qn_status qn__gpu_train_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,
+                             const qn__update *update, qn__tally *tally, qn_error *err) {
+    qn__gpu_source source;
+    qn__gpu_pass pass = {
+        .worker = w, .source = &source, .items = batch->items, .training = 1, .err = err};
+    (void)next; /* this batch is on its way while the device is still at the one before */
+    pass.status = qn__gpu_source_of(w, batch, &source, err);
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_send_step(w, batch, &source, update, err);
+    if (pass.status == QN_OK)
+        enqueue_step(&pass, batch);
+    if (pass.status == QN_OK)
+        pass.status =
+            w->driver->post(w->gpu, &w->status, sizeof(qn_status_words), w->slot_of_next, err);
+    if (pass.status == QN_OK)
+        pass.status = w->driver->flush(w->gpu, err);
+    if (pass.status != QN_OK)
+        return pass.status;
+    w->slot_of_next = (w->slot_of_next + 1) % QN__GPU_SLOTS;
+    w->flight[w->flights++] = (qn__gpu_flight){update->step, batch->epoch};
+    w->sums_count = 0;
+    return w->flights > QN__GPU_FLIGHTS ? land(w, tally, err) : QN_OK;
+}
+
+qn_status qn__gpu_flush(qn__worker *w, qn__tally *tally, qn_error *err) {
+    qn_status status = QN_OK;
+    while (status == QN_OK && w->flights > 0)
+        status = land(w, tally, err);
+    return status;
+}

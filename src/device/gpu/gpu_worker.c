@@ -1,0 +1,82 @@
+/* Opening and closing a GPU worker. */
+#include "device/gpu/gpu_worker.h"
+
+#include "base/memory.h"
+#include "num/fixed.h"
+
+int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
+
+/* Numbers that never change: the scaled bytes, mean and inverse. */
+static qn_status fill(qn__worker *w, qn_error *err) {
+    const qn__program *p = w->program;
+    const size_t features = p->layer[0].in * sizeof(float);
+    float unit[256];
+    for (int v = 0; v < 256; ++v)
+        unit[v] = (float)v / 255.0f;
+    qn_status status = w->driver->write(w->gpu, &w->unit, 0, unit, sizeof unit, err);
+    if (status == QN_OK && w->mean.bytes)
+        status = w->driver->write(w->gpu, &w->mean, 0, p->mean, features, err);
+    if (status == QN_OK && w->inverse.bytes)
+        status = w->driver->write(w->gpu, &w->inverse, 0, p->inverse, features, err);
+    return status;
+}
+
+qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
+                       const qn__program *program, qn__worker **out, qn_error *err) {
+    *out = NULL;
+    qn__worker *w = qn__alloc(1, sizeof *w, err);
+    if (!w)
+        return QN_MEMORY;
+    w->driver = driver;
+    w->program = program;
+    w->slots = qn__optimizer_slots(program->optimizer);
+    w->bits = (uint32_t)qn__arith_bits(program->arith);
+    w->room = qn__apply_room(program);
+    if (program->batch > w->room)
+        w->room = program->batch;
+    w->layer = qn__alloc(program->layers, sizeof *w->layer, err);
+    qn_status status = w->layer ? QN_OK : QN_MEMORY;
+    if (status == QN_OK)
+        status = driver->open(index, qn__kernel_products(program->arith), compute, &w->gpu, err);
+    if (status == QN_OK) {
+        w->facts = driver->facts(w->gpu);
+        driver->traffic(w->gpu, &w->before);
+        w->busy_before = driver->busy(w->gpu);
+        qn__gpu_place(w);
+        status = qn__gpu_allocate(w, err);
+    }
+    if (status == QN_OK)
+        status = fill(w, err);
+    if (status != QN_OK) {
+        qn__gpu_close(w);
+        return status;
+    }
+    *out = w;
+    return QN_OK;
+}
+
+void qn__gpu_close(qn__worker *w) {
+    if (!w)
+        return;
+    if (w->gpu) {
+        qn__gpu_release_all(w);
+        w->driver->close(w->gpu);
+    }
+    qn__free(w->stage);
+    qn__free(w->layer);
+    qn__free(w);
+}
+
+int qn__gpu_busy(const qn__worker *w, double *seconds, int room) {
+    if (room > 0)
+        seconds[0] = w->driver->busy(w->gpu) - w->busy_before;
+    return 1;
+}
+
+void qn__gpu_traffic(const qn__worker *w, qn__traffic *traffic) {
+    w->driver->traffic(w->gpu, traffic);
+    traffic->bytes_up -= w->before.bytes_up;
+    traffic->bytes_down -= w->before.bytes_down;
+    traffic->seconds_up -= w->before.seconds_up;
+    traffic->seconds_down -= w->before.seconds_down;
+}
