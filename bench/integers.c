@@ -9,7 +9,7 @@
  * turned, items of a gradient. Each table's product is compared with plain loops before it is
  * timed. The figure is the best of several rounds.
  */
-#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/cpu_isa.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,7 +212,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: integers [ITEMS INPUTS OUTPUTS [ISA]]\n");
         return 2;
     }
-    if (only && !qn__cpu_kernels_find(only)) {
+    if (only && !qn__cpu_isa_find(only)) {
         fprintf(stderr, "integers: this machine has no instruction set %s\n", only);
         return 2;
     }
@@ -222,12 +222,13 @@ int main(int argc, char **argv) {
     printf("isa      arith   product  gradient     items   weights    turned   by item\n");
     for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
         const double work = 2e-9 * (double)items * inputs * outputs;
-        kernels = qn__cpu_kernels_find(isas[i]);
-        if (!kernels || (only && strcmp(isas[i], only) != 0))
+        const qn__cpu_isa *isa = qn__cpu_isa_find(isas[i]);
+        if (!isa || (only && strcmp(isas[i], only) != 0))
             continue;
+        kernels = isa->kernels;
+        table = isa->intgemm;
         printf("%-8s f32   %9.1f %9.1f\n", isas[i], work / best(float_product),
                work / best(float_outer));
-        table = kernels->fixed;
         for (int width = 7; width <= 21; width += 7)
             if (measure(width))
                 return 1;

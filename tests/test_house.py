@@ -15,6 +15,12 @@ from builds import ROOT
 
 # Lowest first. A file may include headers of its own floor and of those before it.
 FLOORS = ["quern", "base", "num", "kernels", "device", "cluster", "team", "data", "model", "job", "run"]
+# Folders beside each other: what each may include of the others. A folder that is not here includes
+# none of its neighbours. No chain of these comes back to where it began (test_folders).
+FOLDERS = {
+    "device": {"cuda": ["gpu"], "opencl": ["gpu"]},
+    "device/cpu": {"worker": ["float", "integer"], "integer": ["float"]},
+}
 C_FILES = {".c", ".h", ".inc", ".cl"}
 CODE_FILES = C_FILES | {".py", ".sh", ".cmake"}
 MOST_LINES = 800
@@ -73,21 +79,24 @@ def found(root, files, pattern, complaint, read=lines_of):
 # ---------------------------------------------------------------- who may include whom
 
 def home_of(path):
-    """('device', 'cpu') for device/cpu/kernel.h: the floor, and the room on it or ''."""
-    parts = path.split("/")
-    return parts[0], parts[1] if len(parts) > 2 else ""
+    """('device', 'cpu', 'float') for device/cpu/float/kernel.h: the floor, and the folders on it."""
+    return tuple(path.split("/")[:-1])
 
 
 def may_include(here, there):
     """Whether a file at home `here` may include a header at home `there`."""
     if here[0] == "app":
         return there[0] in ("app", "quern")
-    if there[0] not in FLOORS or FLOORS.index(there[0]) > FLOORS.index(here[0]):
-        return False
-    if here[0] == there[0]:  # two rooms of one floor never see each other
-        return not here[1] or not there[1] or here[1] == there[1]
-    # The backends' rooms are the device floor's own affair; later floors go through its table.
-    return not there[1]
+    if here[0] != there[0]:
+        # The folders of a floor are its own affair; later floors go through its top level.
+        lower = there[0] in FLOORS and FLOORS.index(there[0]) < FLOORS.index(here[0])
+        return lower and len(there) == 1
+    same = 0
+    while same < min(len(here), len(there)) and here[same] == there[same]:
+        same += 1
+    if same in (len(here), len(there)):
+        return True  # one of them is the other's folder, or above it
+    return there[same] in FOLDERS.get("/".join(here[:same]), {}).get(here[same], ())
 
 
 def wrong_includes(root):
@@ -142,7 +151,8 @@ def made_up(root, files):
 
 HEADERS = {name: "" for name in [
     "include/quern/status.h", "src/base/error.h", "src/num/sums.h", "src/device/device.h",
-    "src/device/cpu/cpu.h", "src/device/fake/fake.h", "src/team/team.h", "src/data/data.h",
+    "src/device/cpu/cpu.h", "src/device/cpu/float/kernels.h", "src/device/cpu/worker/worker.h",
+    "src/device/gpu/gpu.h", "src/device/fake/fake.h", "src/team/team.h", "src/data/data.h",
     "src/run/record.h", "app/args.h"]}
 
 
@@ -154,6 +164,10 @@ HEADERS = {name: "" for name in [
     ("src/device/registry.c", '"device/cpu/cpu.h"'),
     ("src/device/cpu/cpu.c", '"device/device.h"'),
     ("src/device/cpu/cpu.c", '"device/cpu/cpu.h"'),
+    ("src/device/registry.c", '"device/cpu/worker/worker.h"'),
+    ("src/device/cpu/worker/worker.c", '"device/device.h"'),
+    ("src/device/cpu/worker/worker.c", '"device/cpu/float/kernels.h"'),
+    ("src/device/opencl/opencl.c", '"device/gpu/gpu.h"'),
     ("src/run/record.c", '"build_info.h"'),
     ("app/main.c", '"args.h"'),
     ("app/main.c", "<quern/status.h>"),
@@ -174,6 +188,10 @@ def test_includes_allowed(tmp_path, file, include):
     ("src/device/fake/fake.c", '"device/cpu/cpu.h"'),
     ("src/team/team.c", '"device/cpu/cpu.h"'),
     ("src/device/cpu/tile.inc", '"team/team.h"'),
+    ("src/device/cpu/float/kernels.c", '"device/cpu/worker/worker.h"'),
+    ("src/device/cpu/worker/worker.c", '"device/gpu/gpu.h"'),
+    ("src/device/gpu/gpu.c", '"device/cpu/cpu.h"'),
+    ("src/team/team.c", '"device/cpu/worker/worker.h"'),
     ("src/base/error.c", '"../num/sums.h"'),
     ("src/base/other.c", '"error.h"'),
     ("src/base/error.c", '"base/absent.h"'),
@@ -185,6 +203,28 @@ def test_includes_refused(tmp_path, file, include):
     made_up(tmp_path, {**HEADERS, file: f"\n  # include {include}\n"})
     complaints = wrong_includes(tmp_path)
     assert len(complaints) == 1 and complaints[0].startswith(f"{file}:2: ")
+
+
+def circles(folders):
+    """Folders of a table like FOLDERS that may, over whatever others, include themselves."""
+    def reach(table, name, seen):
+        for other in set(table.get(name, ())) - seen:
+            seen |= {other} | reach(table, other, seen | {other})
+        return seen
+    return [f"{above}/{name}" for above, table in folders.items() for name in table
+            if name in reach(table, name, set())]
+
+
+def test_folders():
+    assert not circles(FOLDERS)
+    absent = [f"{above}/{name}" for above, table in FOLDERS.items()
+              for name in {*table, *sum(table.values(), [])} if not (ROOT / "src" / above / name).is_dir()]
+    assert not absent
+
+
+def test_folders_refused():
+    assert circles({"a": {"b": ["c"], "c": ["d"]}}) == []
+    assert circles({"a": {"b": ["c"], "c": ["d"], "d": ["b"]}}) == ["a/b", "a/c", "a/d"]
 
 
 def folders_off_the_plan(root):

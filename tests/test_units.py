@@ -51,8 +51,8 @@ int pthread_create(void) {
 """
 
 # Where the processor has no AVX-512 its kernels are run through plain C; tests/avx512_emulated.
-EMULATED = [f"avx512_emulated.device.{name}" for name in ("cpu.float.map", "cpu.float.kernels", "cpu.integer.cpu_integers",
-                                                         "conformance")
+EMULATED = [f"avx512_emulated.device.{name}"
+            for name in ("cpu.float.map", "cpu.float.kernels", "cpu.integer.cpu_integers", "conformance")
             if dict(processor.instruction_sets()).get("avx512")]
 
 

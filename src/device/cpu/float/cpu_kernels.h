@@ -33,11 +33,8 @@ typedef enum qn__partial {
     QN__PARTIAL_ADD    /* double: rounded to a whole number and added */
 } qn__partial;
 
-struct qn__cpu_integers; /* cpu_integers.h */
-
 typedef struct qn__cpu_kernels {
-    const char *name; /* "scalar", "avx2", "avx512", "vnni", "amx", "neon",
-                       "dotprod" */
+    const char *name; /* "scalar", "avx2", "avx512", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
     uint32_t panels;  /* that matmul and matmul_some like to be given at a time */
 
@@ -111,34 +108,15 @@ typedef struct qn__cpu_kernels {
     uint32_t (*greatest)(size_t count, const float *x);
     /* The same for each column of a panel of `rows` rows: greatest[c] is raised to it. */
     void (*greatest_columns)(size_t rows, const float *x, uint32_t greatest[QN__PANEL]);
-
-    /* Products of integers. */
-    const struct qn__cpu_integers *fixed;
 } qn__cpu_kernels;
 
 extern const qn__cpu_kernels qn__cpu_kernels_scalar;
 #if defined(__x86_64__)
 extern const qn__cpu_kernels qn__cpu_kernels_avx2;
 extern const qn__cpu_kernels qn__cpu_kernels_avx512;
-/* avx512 with other products of integers */
-#if defined(QN_HAVE_VNNI)
-extern const qn__cpu_kernels qn__cpu_kernels_vnni;
-#endif
-#if defined(QN_HAVE_AMX)
-extern const qn__cpu_kernels qn__cpu_kernels_amx;
-#endif
 #endif
 #if defined(__aarch64__)
 extern const qn__cpu_kernels qn__cpu_kernels_neon;
-#if defined(QN_HAVE_DOTPROD)
-extern const qn__cpu_kernels qn__cpu_kernels_dotprod; /* neon with products of bytes */
 #endif
-#endif
-
-/* The table for an instruction set by name; "auto" or NULL: the best that this machine has. NULL
- * when the name is unknown or the machine lacks it. */
-const qn__cpu_kernels *qn__cpu_kernels_find(const char *isa);
-/* 1 when the name is one of these, on whatever machine. */
-int qn__cpu_isa_known(const char *isa);
 
 #endif

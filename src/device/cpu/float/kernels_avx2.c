@@ -8,7 +8,6 @@
 #define MAP(name) qn_cpu_map_##name##_f32_avx2
 #define KERNELS qn__cpu_kernels_avx2
 #define ISA_NAME "avx2"
-#define FIXED qn__cpu_integers_avx2
 #define MM_ROWS 6
 #define MM_PANELS 1
 #define OUT_ROWS 6

@@ -8,7 +8,6 @@
 #define MAP(name) qn_cpu_map_##name##_f32_avx512
 #define KERNELS qn__cpu_kernels_avx512
 #define ISA_NAME "avx512"
-#define FIXED qn__cpu_integers_avx512
 #define MM_ROWS 12
 #define MM_PANELS 2
 #define OUT_ROWS 8
@@ -118,11 +117,3 @@ static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, 
 }
 
 #include "device/cpu/float/table.inc"
-
-/* The same kernels beside products of integers that want more of the processor. */
-#if defined(QN_HAVE_VNNI)
-TABLE(qn__cpu_kernels_vnni, "vnni", qn__cpu_integers_vnni);
-#endif
-#if defined(QN_HAVE_AMX)
-TABLE(qn__cpu_kernels_amx, "amx", qn__cpu_integers_amx);
-#endif

@@ -8,7 +8,6 @@
 #define MAP(name) qn_cpu_map_##name##_f32_neon
 #define KERNELS qn__cpu_kernels_neon
 #define ISA_NAME "neon"
-#define FIXED qn__cpu_integers_neon
 #define MM_ROWS 6
 #define MM_PANELS 1
 #define OUT_ROWS 4
@@ -47,8 +46,3 @@ static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, 
 }
 
 #include "device/cpu/float/table.inc"
-
-/* The same kernels beside products of integers that want more of the processor. */
-#if defined(QN_HAVE_DOTPROD)
-TABLE(qn__cpu_kernels_dotprod, "dotprod", qn__cpu_integers_dotprod);
-#endif

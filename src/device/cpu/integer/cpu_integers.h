@@ -158,6 +158,16 @@ extern const qn__cpu_integers qn__cpu_integers_vnni;
 extern const qn__cpu_integers qn__cpu_integers_amx;
 #endif
 
+/* factor[i] = 2^t, inverse[i] = 2^-t of blocks with these greatest magnitudes. */
+void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
+                          float *inverse);
+
+/* The bits of the number that a byte stands for (docs/exactness.md 5.1); not for
+ * QN__SCALE_STANDARD. */
+uint32_t qn__cpu_byte_bits(qn__scale scale, uint32_t byte);
+/* The integers of all bytes, and their digits. */
+void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to);
+
 /* 1 when a table's products are those of the scalar one, on a small example of each width. */
 int qn__cpu_integers_agree(const qn__cpu_integers *table);
 /* 1 when the processor has AMX's tiles of bytes and the kernel lets this process use them; asked

@@ -2,7 +2,7 @@
  * packed and multiplied must give the numbers of plain loops over the same values, for depths,
  * rows and panels that are multiples of nothing, for blocks that are not finite, and for depths at
  * which 32 bits no longer hold the sums of slices. */
-#include "device/cpu/worker/cpu_whole.h"
+#include "device/cpu/cpu_isa.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "device/cpu/cpu_isa.h"
 #include "device/cpu/integer/integers_room_test.h"
 
 enum { DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5 };
@@ -565,15 +566,15 @@ static void each_table(void **unused) {
     size_t tables = 0;
     (void)unused;
     for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
-        const qn__cpu_kernels *kernels = qn__cpu_kernels_find(isas[i]);
-        int new = kernels != NULL;
+        const qn__cpu_isa *isa = qn__cpu_isa_find(isas[i]);
+        int new = isa != NULL;
         for (size_t j = 0; new &&j < tables; ++j)
-            new = seen[j] != kernels->fixed;
+            new = seen[j] != isa->intgemm;
         if (!new)
             continue;
-        seen[tables++] = kernels->fixed;
-        print_message("integers by %s\n", kernels->fixed->name);
-        conforms(kernels->fixed);
+        seen[tables++] = isa->intgemm;
+        print_message("integers by %s\n", isa->intgemm->name);
+        conforms(isa->intgemm);
     }
     assert_true(tables > 0);
 }
@@ -583,7 +584,7 @@ static void what_is_granted_agrees(void **unused) {
     (void)unused;
     if (!qn__cpu_amx_granted())
         skip();
-    assert_non_null(qn__cpu_kernels_find("amx"));
+    assert_non_null(qn__cpu_isa_find("amx"));
 }
 
 int main(void) {

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "device/cpu/cpu_isa.h"
 #include "device/cpu/integer/integers_room_test.h"
 
 enum { STEP = 64 };
@@ -225,10 +226,10 @@ static void each_table(void **unused) {
     (void)unused;
     state = 20261122;
     for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
-        const qn__cpu_kernels *kernels = qn__cpu_kernels_find(isas[i]);
-        if (!kernels || !kernels->fixed->left_raw || kernels->fixed == seen)
+        const qn__cpu_isa *isa = qn__cpu_isa_find(isas[i]);
+        if (!isa || !isa->intgemm->left_raw || isa->intgemm == seen)
             continue;
-        seen = kernels->fixed;
+        seen = isa->intgemm;
         conforms(seen, 14);
         conforms(seen, 21);
     }

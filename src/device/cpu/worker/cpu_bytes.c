@@ -10,14 +10,14 @@
 
 int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
     return w->bits && feed->bytes && w->program->scale != QN__SCALE_STANDARD &&
-           w->kernels->fixed->left_bytes;
+           w->intgemm->left_bytes;
 }
 
 /* Of a feed of bytes. */
 static int are_raw(const qn__worker *w) {
     const qn__scale scale = w->program->scale;
     return w->bits >= 14 && (scale == QN__SCALE_NONE || scale == QN__SCALE_FRACTION) &&
-           w->kernels->fixed->left_raw;
+           w->intgemm->left_raw;
 }
 
 int qn__cpu_is_raw(const qn__worker *w, const qn__feed *feed) { return feed->bytes && are_raw(w); }
@@ -29,58 +29,6 @@ float qn__cpu_raw_factor(qn__scale scale) {
 int qn__cpu_width(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__worker *w = pass->worker;
     return w->bits | (layer == 0 && qn__cpu_is_raw(w, pass->batch->feed) ? QN__OF_BYTES : 0);
-}
-
-/* 5.1 */
-static float value_of(qn__scale scale, uint32_t byte) {
-    const float divisor = scale == QN__SCALE_FRACTION ? 256.0f : 255.0f;
-    return scale == QN__SCALE_NONE ? (float)byte : (float)byte / divisor;
-}
-
-static uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-/* The integer in a block with this inverse; bytes that are too large for such a block do not
- * occur in one. */
-static int32_t integer_of(int bits, float value, float inverse) {
-    const int32_t most = (INT32_C(1) << (bits - 1)) - 1, q = qn__fix(value, inverse);
-    return q < most ? q : most;
-}
-
-static void put_digits(int bits, int32_t q, uint32_t byte, int8_t digit[3][256]) {
-    for (int i = bits / 7 - 1; i > 0; --i) {
-        const int32_t low = ((q + 64) & 127) - 64;
-        digit[i][byte] = (int8_t)low;
-        q = (q - low) / 128;
-    }
-    digit[0][byte] = (int8_t)(q < INT8_MAX ? q : INT8_MAX);
-}
-
-/* For sums over items. */
-static void put_item_digits(int bits, int32_t q, uint32_t byte, int8_t digit[3][256]) {
-    if (bits != 14) {
-        put_digits(bits, q, byte, digit);
-        return;
-    }
-    digit[0][byte] = (int8_t)(q / 256); /* no byte stands for a negative number */
-    digit[1][byte] = (int8_t)(uint8_t)(q % 256);
-}
-
-void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to) {
-    const uint32_t smallest = bits_of(value_of(scale, 1));
-    float factor, inverse;
-    qn__cpu_block_scales(bits, 1, &smallest, &factor, &inverse);
-    to->first = bits_of(inverse) >> 23;
-    for (uint32_t block = 0; block < QN__BYTE_BLOCKS; ++block, inverse /= 2)
-        for (uint32_t byte = 0; byte < 256; ++byte) {
-            const int32_t q = integer_of(bits, value_of(scale, byte), inverse);
-            put_digits(bits, q, byte, to->digit[block]);
-            for (int d = 0; d < 3; ++d)
-                put_item_digits(bits, q << d, byte, to->item_digit[block][d]);
-        }
 }
 
 /* Where the bytes of an item (a row of a block of 16) begin, of the first panel; those of the next
@@ -101,14 +49,13 @@ size_t qn__cpu_bytes_block(const qn__worker *w) {
 /* All items have the same factor, whatever their greatest byte. */
 static void raw_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
                         const uint8_t *const *from, qn__cpu_rows *to) {
-    const uint32_t k = w->layer[0].layer->in, most = bits_of(value_of(w->program->scale, 255));
-    const size_t size = w->kernels->fixed->size(w->bits | QN__OF_BYTES, k);
+    const uint32_t k = w->layer[0].layer->in, most = qn__cpu_byte_bits(w->program->scale, 255);
+    const size_t size = w->intgemm->size(w->bits | QN__OF_BYTES, k);
     for (uint32_t r = 0; r < rows; ++r) {
         to->greatest[first + r] = most;
         to->factor[first + r] = qn__cpu_raw_factor(w->program->scale);
     }
-    w->kernels->fixed->left_raw(w->bits, rows, k, from,
-                                (char *)to->left + first / QN__PANEL * size);
+    w->intgemm->left_raw(w->bits, rows, k, from, (char *)to->left + first / QN__PANEL * size);
 }
 
 static void looked_up(const qn__worker *w, uint32_t first, uint32_t rows,
@@ -116,13 +63,12 @@ static void looked_up(const qn__worker *w, uint32_t first, uint32_t rows,
     const uint32_t k = w->layer[0].layer->in;
     uint8_t greatest[QN__PANEL];
     float inverse[QN__PANEL];
-    w->kernels->fixed->greatest_bytes(rows, k, from, greatest);
+    w->intgemm->greatest_bytes(rows, k, from, greatest);
     for (uint32_t r = 0; r < rows; ++r)
-        to->greatest[first + r] = bits_of(value_of(w->program->scale, greatest[r]));
+        to->greatest[first + r] = qn__cpu_byte_bits(w->program->scale, greatest[r]);
     qn__cpu_block_scales(w->bits, rows, to->greatest + first, to->factor + first, inverse);
-    w->kernels->fixed->left_bytes(w->bits, rows, k, from, inverse, w->digits,
-                                  (char *)to->left +
-                                      first / QN__PANEL * w->layer[0].whole.right_size);
+    w->intgemm->left_bytes(w->bits, rows, k, from, inverse, w->digits,
+                           (char *)to->left + first / QN__PANEL * w->layer[0].whole.right_size);
 }
 
 void qn__cpu_bytes_fetched(const qn__worker *w, uint32_t first, uint32_t rows,

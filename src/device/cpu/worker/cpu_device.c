@@ -1,142 +1,20 @@
-/* The CPU as a device: its table, its description, its instruction sets. */
+/* The CPU as a device: its table and its description. */
 #include "base/threads.h"
-#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/cpu_isa.h"
 #include "device/cpu/worker/cpu_table.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-#endif
-
-static int has_avx2(void) {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return 0;
-#endif
-}
-
-static int has_avx512(void) {
-#if defined(__x86_64__)
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-#else
-    return 0;
-#endif
-}
-
-static int has_neon(void) {
-#if defined(__aarch64__)
-    return 1; /* part of the architecture */
-#else
-    return 0;
-#endif
-}
-
-static int has_dotprod(void) {
-#if defined(__aarch64__) && defined(HWCAP_ASIMDDP)
-    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
-#else
-    return 0;
-#endif
-}
-
-static int has_vnni(void) {
-#if defined(__x86_64__)
-    return has_avx512() && __builtin_cpu_supports("avx512vnni");
-#else
-    return 0;
-#endif
-}
-
-static int has_amx(void) { return has_avx512() && qn__cpu_has_amx(); }
-
-static int has_scalar(void) { return 1; }
-
-#if defined(QN_HAVE_VNNI)
-#define VNNI &qn__cpu_kernels_vnni
-#else
-#define VNNI NULL
-#endif
-#if defined(QN_HAVE_AMX)
-#define AMX &qn__cpu_kernels_amx
-#else
-#define AMX NULL
-#endif
-
-#if defined(QN_HAVE_DOTPROD)
-#define DOTPROD &qn__cpu_kernels_dotprod
-#else
-#define DOTPROD NULL
-#endif
-
-/* From best to worst; kernels is NULL where this build has none. */
-static const struct isa {
-    const char *name;
-    int (*here)(void);
-    const qn__cpu_kernels *kernels;
-} isas[] = {
-#if defined(__x86_64__)
-    {"amx", has_amx, AMX},
-    {"vnni", has_vnni, VNNI},
-    {"avx512", has_avx512, &qn__cpu_kernels_avx512},
-    {"avx2", has_avx2, &qn__cpu_kernels_avx2},
-    {"dotprod", has_dotprod, NULL},
-    {"neon", has_neon, NULL},
-#elif defined(__aarch64__)
-    {"amx", has_amx, NULL},
-    {"vnni", has_vnni, NULL},
-    {"avx512", has_avx512, NULL},
-    {"avx2", has_avx2, NULL},
-    {"dotprod", has_dotprod, DOTPROD},
-    {"neon", has_neon, &qn__cpu_kernels_neon},
-#else
-    {"amx", has_amx, NULL},
-    {"vnni", has_vnni, NULL},
-    {"avx512", has_avx512, NULL},
-    {"avx2", has_avx2, NULL},
-    {"dotprod", has_dotprod, NULL},
-    {"neon", has_neon, NULL},
-#endif
-    {"scalar", has_scalar, &qn__cpu_kernels_scalar},
-};
-
-enum { ISAS = sizeof isas / sizeof *isas };
-
-const qn__cpu_kernels *qn__cpu_kernels_find(const char *isa) {
-    const int any = !isa || strcmp(isa, "auto") == 0;
-    for (int i = 0; i < ISAS; ++i)
-        if ((any || strcmp(isa, isas[i].name) == 0) && isas[i].kernels && isas[i].here())
-            return isas[i].kernels;
-    return NULL;
-}
-
-int qn__cpu_isa_known(const char *isa) {
-    for (int i = 0; i < ISAS; ++i)
-        if (strcmp(isa, isas[i].name) == 0)
-            return 1;
-    return strcmp(isa, "auto") == 0;
-}
-
-static void list_isas(char *text, size_t size) {
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < ISAS; ++i)
-        if (isas[i].kernels && isas[i].here() && used < size)
-            used +=
-                (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", isas[i].name);
-}
 
 qn_status qn__cpu_check(const qn_compute *compute, qn_error *err) {
     if (compute->threads < 0 || compute->threads > 4096) {
         qn__fail(err, QN_USAGE, "%d threads cannot be used", compute->threads);
         return qn__remedy(err, QN_USAGE, "--threads takes 1 to 4096, or 0 for every core");
     }
-    if (!compute->isa || qn__cpu_kernels_find(compute->isa))
+    if (!compute->isa || qn__cpu_isa_find(compute->isa))
         return QN_OK;
     char here[64];
-    list_isas(here, sizeof here);
+    qn__cpu_isa_list(here, sizeof here);
     if (!qn__cpu_isa_known(compute->isa)) {
         qn__fail(err, QN_USAGE, "unknown instruction set \"%s\"", compute->isa);
         return qn__remedy(
@@ -176,8 +54,8 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     snprintf(info->type, sizeof info->type, "CPU");
     info->automatic = 1;
     processor_name(info->name, sizeof info->name);
-    snprintf(info->isa, sizeof info->isa, "%s", qn__cpu_kernels_find(NULL)->name);
-    list_isas(info->isas, sizeof info->isas);
+    snprintf(info->isa, sizeof info->isa, "%s", qn__cpu_isa_find(NULL)->name);
+    qn__cpu_isa_list(info->isas, sizeof info->isas);
     info->cores = qn__cores();
     info->memory = at_least_0(sysconf(_SC_PHYS_PAGES)) * at_least_0(sysconf(_SC_PAGESIZE));
     info->cache[0] = at_least_0(sysconf(_SC_LEVEL1_DCACHE_SIZE));

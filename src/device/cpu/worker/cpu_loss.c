@@ -232,8 +232,8 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
         if (!pass->training)
             continue;
         if (w->bits) {
-            w->kernels->fixed->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL,
-                                        stride, NULL, l->whole.error.greatest + first);
+            w->intgemm->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, stride,
+                                 NULL, l->whole.error.greatest + first);
             if (fused)
                 qn__cpu_whole_fused(pass, core, first, rows);
             continue;

@@ -3,9 +3,8 @@
 #include "base/energy.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/cpu_isa.h"
 #include "device/cpu/worker/cpu_table.h"
-#include "device/cpu/float/map.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,8 +22,7 @@ enum {
 };
 
 typedef struct bench {
-    const qn__cpu_kernels *kernels;
-    qn__map_function *tanh;
+    const qn__cpu_isa *isa;
     qn__pool *pool;
     int threads;
     uint32_t m, k, n; /* the product: a is m x k, b k x n */
@@ -41,26 +39,6 @@ typedef struct bench {
     _Atomic uint64_t done;        /* operations, elements or bytes */
     _Atomic uint64_t nanoseconds; /* of the core that took longest */
 } bench;
-
-static const qn__maps *maps_of(const char *isa) {
-    static const qn__maps *const all[] = {
-#if defined(__x86_64__)
-        &qn__maps_avx512,
-        &qn__maps_avx2,
-#elif defined(__aarch64__)
-        &qn__maps_neon,
-#endif
-        &qn__maps_scalar
-    };
-    if (strcmp(isa, "vnni") == 0 || strcmp(isa, "amx") == 0)
-        isa = "avx512";
-    if (strcmp(isa, "dotprod") == 0)
-        isa = "neon";
-    for (size_t i = 0; i + 1 < sizeof all / sizeof *all; ++i)
-        if (strcmp(all[i]->name, isa) == 0)
-            return all[i];
-    return &qn__maps_scalar;
-}
 
 /* Numbers of either sign around 1, so that no chain leaves the normal range. */
 static void fill(float *x, size_t count) {
@@ -90,15 +68,15 @@ static void give_room(bench *x, uint32_t panels, qn_error *err) {
 /* Tasks of ROWS rows by a group of panels, panels first, so that a core's weights stay near it. */
 static void multiply(void *context, int thread) {
     bench *x = context;
-    const uint32_t width = x->kernels->panels, groups = x->n / QN__PANEL / width;
+    const uint32_t width = x->isa->kernels->panels, groups = x->n / QN__PANEL / width;
     const uint32_t blocks = x->m / ROWS;
     uint64_t done = 0;
     do {
         const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
         const size_t panel = task / blocks * width, row = task % blocks * ROWS;
-        x->kernels->matmul(ROWS, x->k, x->a + row * QN__PANEL, (size_t)x->m * QN__PANEL,
-                           x->b + panel * x->k * QN__PANEL, (size_t)x->k * QN__PANEL,
-                           x->c + x->room * (size_t)thread, ROWS * QN__PANEL, NULL, width);
+        x->isa->kernels->matmul(ROWS, x->k, x->a + row * QN__PANEL, (size_t)x->m * QN__PANEL,
+                                x->b + panel * x->k * QN__PANEL, (size_t)x->k * QN__PANEL,
+                                x->c + x->room * (size_t)thread, ROWS * QN__PANEL, NULL, width);
         done += 2 * (uint64_t)ROWS * x->k * width * QN__PANEL;
     } while (qn__now() - x->begun < SPAN);
     finish(x, x->begun, done);
@@ -119,7 +97,7 @@ static void multiply_integers(void *context, int thread) {
     do {
         const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
         const size_t panel = task / blocks * WIDE, row = task % blocks * ROWS;
-        multiply_whole(x, x->kernels->fixed, row, panel, WIDE, x->c + x->room * (size_t)thread,
+        multiply_whole(x, x->isa->intgemm, row, panel, WIDE, x->c + x->room * (size_t)thread,
                        ROWS * QN__PANEL);
         done += 2 * (uint64_t)ROWS * x->k * WIDE * QN__PANEL;
     } while (qn__now() - x->begun < SPAN);
@@ -133,7 +111,7 @@ static void map_tanh(void *context, int thread) {
     (void)thread;
     fill(in, MAPPED);
     do {
-        x->tanh(MAPPED, in, out);
+        x->isa->maps->tanh(MAPPED, in, out);
         done += MAPPED;
     } while (qn__now() - x->begun < SPAN);
     finish(x, x->begun, done);
@@ -170,13 +148,13 @@ static double rate_of(bench *x, void (*body)(void *context, int thread)) {
 static qn_status check_product(const bench *x, qn_error *err) {
     _Alignas(64) float expected[ROWS * QN__PANEL];
     const size_t stride = (size_t)x->m * QN__PANEL;
-    x->kernels->matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL, x->c,
-                       ROWS * QN__PANEL, NULL, 1);
+    x->isa->kernels->matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL, x->c,
+                            ROWS * QN__PANEL, NULL, 1);
     qn__cpu_kernels_scalar.matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL,
                                   expected, ROWS * QN__PANEL, NULL, 1);
     if (memcmp(expected, x->c, sizeof expected) == 0)
         return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "cpu computes a product wrong with %s", x->kernels->name);
+    qn__fail(err, QN_UNSUPPORTED, "cpu computes a product wrong with %s", x->isa->name);
     return qn__remedy(err, QN_UNSUPPORTED, "use --isa scalar; this machine may be broken");
 }
 
@@ -187,7 +165,7 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
     x->n = size; /* a multiple of every kernel's panels */
     x->a = qn__alloc((size_t)x->m * x->k, sizeof(float), err);
     x->b = qn__alloc((size_t)x->k * x->n, sizeof(float), err);
-    give_room(x, x->kernels->panels, err);
+    give_room(x, x->isa->kernels->panels, err);
     qn_status status = x->a && x->b && x->c ? QN_OK : QN_MEMORY;
     if (status == QN_OK) {
         fill(x->a, (size_t)x->m * x->k);
@@ -232,10 +210,10 @@ static qn_status check_integers(bench *x, qn_error *err) {
             memcpy(y.a + p * stride, x->a + (size_t)p * x->m * QN__PANEL, stride * sizeof(float));
         pack(&y, scalar, y.left, y.right);
         multiply_whole(&y, scalar, 0, 0, 1, y.c, stride);
-        multiply_whole(x, x->kernels->fixed, 0, 0, 1, y.c + stride, stride);
+        multiply_whole(x, x->isa->intgemm, 0, 0, 1, y.c + stride, stride);
         if (memcmp(y.c, y.c + stride, stride * sizeof(float)) != 0) {
             qn__fail(err, QN_UNSUPPORTED, "cpu computes a product of integers wrong with %s",
-                     x->kernels->name);
+                     x->isa->name);
             status =
                 qn__remedy(err, QN_UNSUPPORTED, "use --isa scalar; this machine may be broken");
         }
@@ -249,7 +227,7 @@ static qn_status check_integers(bench *x, qn_error *err) {
 
 /* Operations a second of products of so many bits; the operands stay in the caches. */
 static qn_status measure_integers(bench *x, int bits, double *rate, qn_error *err) {
-    const qn__cpu_integers *fixed = x->kernels->fixed;
+    const qn__cpu_integers *fixed = x->isa->intgemm;
     x->m = x->n = x->k = 768; /* a multiple of ROWS and of WIDE panels */
     x->bits = bits;
     const size_t size = fixed->size(bits, x->k), cells = (size_t)x->m * x->n;
@@ -305,9 +283,8 @@ qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_r
     qn_status status = qn__cpu_check(compute, err);
     if (status != QN_OK)
         return status;
-    bench x = {.kernels = qn__cpu_kernels_find(compute->isa),
+    bench x = {.isa = qn__cpu_isa_find(compute->isa),
                .threads = compute->threads ? compute->threads : qn__cores()};
-    x.tanh = maps_of(x.kernels->name)->tanh;
     status = qn__pool_create(x.threads, 0, &x.pool, err);
     if (status == QN_OK)
         status = measure_product(&x, 384, &small, err); /* stays in the caches */
@@ -320,7 +297,7 @@ qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_r
     }
     for (int i = 0; status == QN_OK && i < 3; ++i)
         status = measure_integers(&x, 7 * (i + 1), &rates->integers[i], err);
-    snprintf(rates->integers_by, sizeof rates->integers_by, "%s", x.kernels->fixed->name);
+    snprintf(rates->integers_by, sizeof rates->integers_by, "%s", x.isa->intgemm->name);
     qn__pool_destroy(x.pool);
     return status;
 }

@@ -5,23 +5,6 @@
 
 enum { BLOCK = QN__PANEL * QN__PANEL, MOST_ITEMS = 256, MOST_BYTES = 1 << 20 };
 
-static float power_of_two(int32_t exponent) {
-    const uint32_t bits = (uint32_t)(exponent + 127) << 23;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Exponents of 15.2 are from -114 to 123, so both powers are normal numbers. */
-void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
-                          float *inverse) {
-    for (uint32_t i = 0; i < count; ++i) {
-        const int32_t t = qn__block_exponent(bits, greatest[i]);
-        factor[i] = t == QN__NOT_FINITE ? NAN : power_of_two(t);
-        inverse[i] = t == QN__NOT_FINITE ? 0.0f : power_of_two(-t);
-    }
-}
-
 /* ------------------------------------------------------------------------------------- weights */
 
 static uint32_t panels_of(const qn__cpu_layer *l, uint32_t group) {
@@ -44,17 +27,16 @@ static void pack_panel(const qn__worker *w, const qn__cpu_layer *l, uint32_t pan
             greatest[c] = strip[c] > greatest[c] ? strip[c] : greatest[c];
     memcpy(before, inverse, sizeof before);
     qn__cpu_block_scales(w->bits, QN__PANEL, greatest, factor, inverse);
-    if (w->kernels->fixed->right_part && memcmp(before, inverse, sizeof before) == 0)
+    if (w->intgemm->right_part && memcmp(before, inverse, sizeof before) == 0)
         return;
-    w->kernels->fixed->right(w->bits, l->layer->in,
-                             l->weights + (size_t)panel * l->in_panels * BLOCK, inverse,
-                             (char *)whole->right + panel * whole->right_size);
+    w->intgemm->right(w->bits, l->layer->in, l->weights + (size_t)panel * l->in_panels * BLOCK,
+                      inverse, (char *)whole->right + panel * whole->right_size);
 }
 
 void qn__cpu_strip_changed(const qn__worker *w, uint32_t layer, uint32_t out, uint32_t strip) {
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_whole *whole = &l->whole;
-    const qn__cpu_integers *fixed = w->kernels->fixed;
+    const qn__cpu_integers *fixed = w->intgemm;
     const uint32_t first = strip * QN__STRIP * QN__PANEL, left = l->layer->in - first;
     const uint32_t rows = left < QN__STRIP * QN__PANEL ? left : QN__STRIP * QN__PANEL;
     const float *weights = l->weights + ((size_t)out * l->in_panels + strip * QN__STRIP) * BLOCK;
@@ -88,10 +70,10 @@ void qn__cpu_pack_turned(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     const qn__cpu_grid grid = {l->in_panels, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
         const uint32_t left = l->layer->in - panel * QN__PANEL;
-        w->kernels->fixed->right_turned(w->bits, left < QN__PANEL ? left : QN__PANEL, l->layer->out,
-                                        l->weights + (size_t)panel * BLOCK,
-                                        (size_t)l->in_panels * BLOCK, whole->inverse,
-                                        (char *)whole->turned + panel * whole->turned_size);
+        w->intgemm->right_turned(w->bits, left < QN__PANEL ? left : QN__PANEL, l->layer->out,
+                                 l->weights + (size_t)panel * BLOCK, (size_t)l->in_panels * BLOCK,
+                                 whole->inverse,
+                                 (char *)whole->turned + panel * whole->turned_size);
     }
 }
 
@@ -102,16 +84,16 @@ static void pack_rows(const qn__worker *w, uint32_t rows, uint32_t k, const floa
                       size_t stride, const float *times, void *left, float *factor,
                       uint32_t *greatest) {
     float inverse[QN__PANEL];
-    w->kernels->fixed->greatest(rows, k, from, stride, times, greatest);
+    w->intgemm->greatest(rows, k, from, stride, times, greatest);
     qn__cpu_block_scales(w->bits, rows, greatest, factor, inverse);
-    w->kernels->fixed->left(w->bits, rows, k, from, stride, times, inverse, left);
+    w->intgemm->left(w->bits, rows, k, from, stride, times, inverse, left);
 }
 
 /* The block of `rows` that begins with item `first`, a multiple of 16. */
 static void pack_block(const qn__worker *w, uint32_t first, uint32_t rows, uint32_t k,
                        const float *from, size_t stride, const float *times, uint32_t *greatest,
                        const qn__cpu_rows *to) {
-    const size_t size = w->kernels->fixed->size(w->bits, k);
+    const size_t size = w->intgemm->size(w->bits, k);
     pack_rows(w, rows, k, from + (size_t)first * QN__PANEL, stride, times,
               (char *)to->left + first / QN__PANEL * size, to->factor + first, greatest);
 }
@@ -150,8 +132,8 @@ void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(pass), &block, &row);) {
         const uint32_t first = block * QN__PANEL, rows = at_most_16(pass->items, first);
         uint32_t greatest[QN__PANEL];
-        w->kernels->fixed->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL,
-                                    pass->stride, NULL, to->greatest + first);
+        w->intgemm->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL,
+                             pass->stride, NULL, to->greatest + first);
         if (layer > 0)
             pack_block(w, first, rows, l->layer->out, l->error, pass->stride, l->whole.factor,
                        greatest, to);
@@ -187,8 +169,8 @@ void qn__cpu_whole_product(const qn__cpu_pass *pass, uint32_t layer, uint32_t fi
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_whole *whole = &l->whole;
     const int width = qn__cpu_width(pass, layer);
-    const size_t size = w->kernels->fixed->size(width, l->layer->in);
-    w->kernels->fixed->product(
+    const size_t size = w->intgemm->size(width, l->layer->in);
+    w->intgemm->product(
         width, rows, l->layer->in, (const char *)whole->input.left + first / QN__PANEL * size,
         panels, (const char *)whole->right + panel * whole->right_size, whole->input.factor + first,
         whole->factor + (size_t)panel * QN__PANEL, l->bias + (size_t)panel * QN__PANEL,
@@ -208,9 +190,9 @@ void qn__cpu_whole_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t f
     }
     pack_rows(w, rows, l->layer->in, input + (size_t)first * QN__PANEL, pass->stride, NULL,
               core->operand, factor, whole->input.greatest + first);
-    w->kernels->fixed->product(w->bits, rows, l->layer->in, core->operand, l->out_panels,
-                               whole->right, factor, whole->factor, l->bias,
-                               l->output + (size_t)first * QN__PANEL, pass->stride);
+    w->intgemm->product(w->bits, rows, l->layer->in, core->operand, l->out_panels, whole->right,
+                        factor, whole->factor, l->bias, l->output + (size_t)first * QN__PANEL,
+                        pass->stride);
 }
 
 /* From errors behind the weights of `layer` to those before the activation below, for some rows of
@@ -237,11 +219,11 @@ void qn__cpu_whole_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t 
     uint32_t greatest[QN__PANEL];
     pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, pass->stride,
               l->whole.factor, core->operand, factor, greatest);
-    w->kernels->fixed->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
-                               l->whole.turned, factor, NULL, NULL, error, pass->stride);
+    w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels, l->whole.turned,
+                        factor, NULL, NULL, error, pass->stride);
     through_below(pass, last, 0, l->in_panels, first, rows);
-    w->kernels->fixed->greatest(rows, below->layer->out, error, pass->stride, NULL,
-                                below->whole.error.greatest + first);
+    w->intgemm->greatest(rows, below->layer->out, error, pass->stride, NULL,
+                         below->whole.error.greatest + first);
 }
 
 void qn__cpu_whole_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -256,7 +238,7 @@ void qn__cpu_whole_backward(const qn__cpu_pass *pass, int thread, uint32_t layer
         const uint32_t left = pass->items - first, beside = l->in_panels - panel;
         const uint32_t rows = left < height ? left : height;
         const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
-        w->kernels->fixed->product(
+        w->intgemm->product(
             w->bits, rows, l->layer->out,
             (const char *)whole->error.left + first / QN__PANEL * whole->turned_size, panels,
             (const char *)whole->turned + panel * whole->turned_size, whole->error.factor + first,

@@ -86,10 +86,6 @@ typedef struct qn__cpu_whole {
 /* Bytes of the operands of a gradient in one panel. */
 size_t qn__cpu_operands(const qn__cpu_integers *fixed, int bits, uint32_t batch, uint32_t grain);
 
-/* factor[i] = 2^t, inverse[i] = 2^-t of blocks with these greatest magnitudes. */
-void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
-                          float *inverse);
-
 /* Weights between panel `out` of outputs and QN__STRIP panels of inputs, those from QN__STRIP *
  * strip on, are new, and their greatest magnitudes are at qn__cpu_strip_greatest: packs them, while
  * they are in the first cache, with the exponents that their columns had before, which mostly are
@@ -118,8 +114,6 @@ float qn__cpu_raw_factor(qn__scale scale);
 int qn__cpu_width(const struct qn__cpu_pass *pass, uint32_t layer);
 /* Bytes of one block. */
 size_t qn__cpu_bytes_block(const qn__worker *worker);
-/* What such a feed's bytes become. */
-void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to);
 /* Items first .. first + rows - 1 (at most 16) of the batch fetched last, their rows at `from`. */
 void qn__cpu_bytes_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
                            const uint8_t *const *from, qn__cpu_rows *to);

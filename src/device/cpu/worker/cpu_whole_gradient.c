@@ -71,7 +71,7 @@ static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t fi
                                   greatest_of(items, l->whole.error.greatest + first)};
     const int32_t ta = raw ? raw_exponent(w) : qn__block_exponent(w->bits, greatest[0]);
     const int32_t td = qn__block_exponent(w->bits, greatest[1]);
-    const int32_t largest = w->kernels->fixed->largest(w->bits, pass->items);
+    const int32_t largest = w->intgemm->largest(w->bits, pass->items);
     const int32_t widest = raw ? QN__WIDEST : largest;
     float factor[2], inverse[2];
     *grain = (qn__cpu_grain){.exponent = QN__NOT_FINITE};
@@ -202,8 +202,8 @@ static int place_groups(const qn__worker *w, const qn__cpu_plan *plan, size_t ro
     size_t at = 0;
     for (uint32_t g = 0; g < plan->groups; ++g) {
         plan->group[g].at = at;
-        at += w->kernels->fixed->size(w->bits | (plan->group[g].wide ? QN__WIDE : 0),
-                                      plan->group[g].count);
+        at +=
+            w->intgemm->size(w->bits | (plan->group[g].wide ? QN__WIDE : 0), plan->group[g].count);
     }
     return at <= room;
 }
@@ -279,14 +279,14 @@ static void pack_errors(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint
     const uint32_t *list = plan->list + group->first;
     const float *inverse = plan->error_inverse + group->first;
     const uint8_t *doubled = group->errors_doubled ? plan->error_doubled + group->first : NULL;
-    w->kernels->fixed->right_items(width_of(pass, layer, group, 1), group->count, list, inverse,
-                                   doubled, floats_of(pass, layer, 1, panel), to);
+    w->intgemm->right_items(width_of(pass, layer, group, 1), group->count, list, inverse, doubled,
+                            floats_of(pass, layer, 1, panel), to);
 }
 
 static void pack_inputs(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint32_t layer,
                         const qn__cpu_grains *group, uint32_t panel, void *to) {
     const qn__worker *w = pass->worker;
-    const qn__cpu_integers *fixed = w->kernels->fixed;
+    const qn__cpu_integers *fixed = w->intgemm;
     const uint32_t *list = plan->list + group->first, count = group->count;
     const float *inverse = plan->input_inverse + group->first;
     const uint8_t *doubled = group->inputs_doubled ? plan->input_doubled + group->first : NULL;
@@ -309,7 +309,7 @@ static char *place_of(const qn__cpu_pass *pass, uint32_t layer, const qn__cpu_gr
                       int errors, uint32_t panel) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t size = w->kernels->fixed->size(width_of(pass, layer, group, errors), group->count);
+    const size_t size = w->intgemm->size(width_of(pass, layer, group, errors), group->count);
     const size_t at = panel * size;
     return errors ? (char *)l->whole.error_items + l->out_panels * group->at + at
                   : (char *)l->whole.input_items + l->in_panels * group->at + at;
@@ -357,14 +357,12 @@ void qn__cpu_whole_outer(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t 
         left = place_of(pass, layer, grains, 0, at.in);
         right = place_of(pass, layer, grains, 1, at.out);
     } else {
-        const size_t size =
-            w->kernels->fixed->size(width_of(pass, layer, grains, 1), grains->count);
+        const size_t size = w->intgemm->size(width_of(pass, layer, grains, 1), grains->count);
         right = left + size;
         pack_inputs(pass, plan, layer, grains, at.in, core->operand);
         for (uint32_t p = 0; p < at.panels; ++p)
             pack_errors(pass, plan, layer, grains, at.out + p,
                         (char *)core->operand + (1 + p) * size);
     }
-    w->kernels->fixed->outer(width, grains->count, at.blocks, left, at.panels, right, how, factor,
-                             to);
+    w->intgemm->outer(width, grains->count, at.blocks, left, at.panels, right, how, factor, to);
 }

@@ -1,5 +1,6 @@
 /* Opening and closing a CPU worker, and its parameters on their way in and out. */
 #include "device/cpu/worker/cpu_worker.h"
+#include "device/cpu/cpu_isa.h"
 
 #include "base/memory.h"
 #include "device/cpu/worker/cpu_table.h"
@@ -27,7 +28,7 @@ static void *carve(arena *a, size_t count, size_t size) {
 
 static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
     const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
-    rows->left = carve(a, blocks, w->kernels->fixed->size(w->bits, k));
+    rows->left = carve(a, blocks, w->intgemm->size(w->bits, k));
     rows->factor = carve(a, w->room, sizeof(float));
     rows->greatest = carve(a, w->room, sizeof(uint32_t));
 }
@@ -45,13 +46,13 @@ static void carve_plan(arena *a, const qn__program *p, qn__cpu_plan *plan) {
 
 /* The width whose operands of sums over items are the largest. */
 static int widest_items(const qn__worker *w) {
-    return w->bits | (w->kernels->fixed->left_raw ? QN__WIDE : 0);
+    return w->bits | (w->intgemm->left_raw ? QN__WIDE : 0);
 }
 
 /* The first layer's inputs are two, and the worker's. */
 static void carve_whole(arena *a, const qn__worker *w, uint32_t index) {
     const qn__program *p = w->program;
-    const qn__cpu_integers *fixed = w->kernels->fixed;
+    const qn__cpu_integers *fixed = w->intgemm;
     qn__cpu_layer *l = &w->layer[index];
     qn__cpu_whole *whole = &l->whole;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
@@ -100,7 +101,7 @@ static size_t widest(const qn__worker *w) {
  * grains; and for a plan of the gradient. */
 static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     const qn__program *p = w->program;
-    const qn__cpu_integers *fixed = w->kernels->fixed;
+    const qn__cpu_integers *fixed = w->intgemm;
     const qn__layer *last = &p->layer[p->layers - 1];
     const size_t in = fixed->size(w->bits, last->in), out = fixed->size(w->bits, last->out);
     const size_t block = in > out ? in : out;
@@ -204,7 +205,9 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
     if (!w)
         return QN_MEMORY;
     w->program = program;
-    w->kernels = qn__cpu_kernels_find(compute->isa);
+    const qn__cpu_isa *isa = qn__cpu_isa_find(compute->isa);
+    w->kernels = isa->kernels;
+    w->intgemm = isa->intgemm;
     w->threads = compute->threads ? compute->threads : qn__cores();
     w->bits = qn__arith_bits(program->arith);
     w->slots = qn__optimizer_slots(program->optimizer);

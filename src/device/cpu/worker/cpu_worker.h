@@ -76,6 +76,7 @@ typedef struct qn__cpu_grid {
 struct qn__worker {
     const qn__program *program;
     const qn__cpu_kernels *kernels;
+    const qn__cpu_integers *intgemm;
     qn__pool *pool;
     int threads;
     int bits; /* of integer arithmetic; 0: float32 */

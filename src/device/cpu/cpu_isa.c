@@ -1,0 +1,122 @@
+/* Which instruction sets this machine has, and the tables of each. A new one is a row here. */
+#include "device/cpu/cpu_isa.h"
+#include <stdio.h>
+#include <string.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+static int has_avx2(void) {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return 0;
+#endif
+}
+
+static int has_avx512(void) {
+#if defined(__x86_64__)
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+#else
+    return 0;
+#endif
+}
+
+static int has_neon(void) {
+#if defined(__aarch64__)
+    return 1; /* part of the architecture */
+#else
+    return 0;
+#endif
+}
+
+static int has_dotprod(void) {
+#if defined(__aarch64__) && defined(HWCAP_ASIMDDP)
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+    return 0;
+#endif
+}
+
+static int has_vnni(void) {
+#if defined(__x86_64__)
+    return has_avx512() && __builtin_cpu_supports("avx512vnni");
+#else
+    return 0;
+#endif
+}
+
+static int has_amx(void) { return has_avx512() && qn__cpu_has_amx(); }
+
+static int has_scalar(void) { return 1; }
+
+/* The columns of a row: whose kernels for floats, whose products of integers. Those that want more
+ * of a processor for integers alone share the kernels for floats. */
+#define TABLES(FLOAT, INTEGER)                                                                     \
+    &qn__cpu_kernels_##FLOAT, &qn__maps_##FLOAT, &qn__cpu_integers_##INTEGER
+#define NO_TABLES NULL, NULL, NULL
+
+#if defined(__x86_64__)
+#define X86(FLOAT, INTEGER) TABLES(FLOAT, INTEGER)
+#else
+#define X86(FLOAT, INTEGER) NO_TABLES
+#endif
+#if defined(__aarch64__)
+#define ARM(FLOAT, INTEGER) TABLES(FLOAT, INTEGER)
+#else
+#define ARM(FLOAT, INTEGER) NO_TABLES
+#endif
+/* Left out where the compiler does not know these instructions. */
+#if defined(QN_HAVE_AMX)
+#define AMX X86(avx512, amx)
+#else
+#define AMX NO_TABLES
+#endif
+#if defined(QN_HAVE_VNNI)
+#define VNNI X86(avx512, vnni)
+#else
+#define VNNI NO_TABLES
+#endif
+#if defined(QN_HAVE_DOTPROD)
+#define DOTPROD ARM(neon, dotprod)
+#else
+#define DOTPROD NO_TABLES
+#endif
+
+/* From best to worst. Names that this build has no code for stay known, for the message. */
+static const qn__cpu_isa isas[] = {
+    {"amx", has_amx, AMX},
+    {"vnni", has_vnni, VNNI},
+    {"avx512", has_avx512, X86(avx512, avx512)},
+    {"avx2", has_avx2, X86(avx2, avx2)},
+    {"dotprod", has_dotprod, DOTPROD},
+    {"neon", has_neon, ARM(neon, neon)},
+    {"scalar", has_scalar, TABLES(scalar, scalar)},
+};
+
+enum { ISAS = sizeof isas / sizeof *isas };
+
+const qn__cpu_isa *qn__cpu_isa_find(const char *name) {
+    const int any = !name || strcmp(name, "auto") == 0;
+    for (int i = 0; i < ISAS; ++i)
+        if ((any || strcmp(name, isas[i].name) == 0) && isas[i].kernels && isas[i].here())
+            return &isas[i];
+    return NULL;
+}
+
+int qn__cpu_isa_known(const char *name) {
+    for (int i = 0; i < ISAS; ++i)
+        if (strcmp(name, isas[i].name) == 0)
+            return 1;
+    return strcmp(name, "auto") == 0;
+}
+
+void qn__cpu_isa_list(char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < ISAS; ++i)
+        if (isas[i].kernels && isas[i].here() && used < size)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", isas[i].name);
+}
