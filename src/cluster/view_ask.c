@@ -66,6 +66,9 @@ static int enough(const qn__view *view, const qn__ranks *voters) {
     const qn__ranks base = qn__ranks_minus(&view->members, &certain);
     const qn__ranks counted = qn__ranks_both(voters, &base);
     const uint32_t votes = qn__ranks_count(&counted), all = qn__ranks_count(&base);
+    /* Without votes the base may be empty, and an empty set has no lowest rank. */
+    if (!votes)
+        return 0;
     return 2 * votes > all || (2 * votes == all && qn__ranks_has(voters, qn__ranks_first(&base)));
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cluster/pretend_post_test.h"
-#include "cluster/view.h"
+#include "cluster/view_state.h"
 #include <stdio.h>
 
 enum { MOST = 40, VIEWS = 3 * MOST };
@@ -36,6 +36,7 @@ typedef struct world {
     user user[MOST];
     uint64_t whole[VIEWS]; /* the key of the whole view of a number, 0: none so far */
     uint64_t plans, adopted;
+    int lies; /* a rank reports what never happened, so whole views may differ */
 } world;
 
 typedef struct late_report {
@@ -49,6 +50,8 @@ static int takes_part(const world *w, uint32_t r) {
 
 /* After each thing that happens. */
 static void check_whole(world *w) {
+    if (w->lies)
+        return;
     for (uint32_t r = 0; r < w->ranks; ++r) {
         const user *u = &w->user[r];
         if (!takes_part(w, r) || !u->number)
@@ -507,13 +510,82 @@ static void test_garbage(void **state) {
     }
 }
 
+/* A well-formed report of rank `from` to rank `to`, which says that `from` accepted a view with the
+ * ranks of `members` under the ballot `accepted`. */
+static void report_falsely(world *w, uint32_t from, uint32_t to, uint64_t accepted,
+                           uint32_t members) {
+    enum { SET = 1, VALUE = 8 + SET + 8, REPORT = 24 };
+    qn__post *post = &w->net.rank[from].post;
+    const uint64_t key = ++w->plans, text[3] = {from};
+    qn__parcel *body = post->calls->parcel(post, 16 + 2 * SET + VALUE + REPORT);
+    unsigned char *at = body->data, *value = at + 16 + 2 * SET;
+    memset(at, 0, body->bytes);
+    qn__view_put_u64(at, accepted);
+    qn__view_put_u64(at + 8 + 2 * SET, VALUE);
+    qn__view_put_u64(value, accepted);
+    value[8] = (unsigned char)members;
+    memcpy(value + 8 + SET, &key, 8);
+    memcpy(value + VALUE, text, sizeof text);
+    const qn__head head = {
+        .type = QN__VIEW_REPORT, .number = {0, 0, w->user[to].ballot}, .bytes = body->bytes};
+    qn__view_message(w->user[to].view, from, &head, body);
+}
+
+/* Rank 0 asks; rank 2 reports that it accepted a view without rank 0, and dies before it can accept
+ * this view again. Nobody voted then, which is not enough. */
+static void test_nobody_votes(void **state) {
+    (void)state;
+    static world w;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+        begin(&w, 3, seed);
+        w.user[2].mute = 1;
+        pretend_cut(&w.net, &(qn__ranks){.word = {0x2}});
+        while (!w.user[0].ballot)
+            pretend_step(&w.net);
+        pretend_run(&w.net, w.net.now + 0.02);
+        report_falsely(&w, 2, 0, 1024 + 1, 0x6);
+        pretend_kill(&w.net, 2);
+        pretend_run(&w.net, 12 * PATIENCE);
+        assert_true(w.user[0].out && !w.user[0].others);
+        assert_int_equal(w.adopted, 0);
+        end(&w);
+    }
+}
+
+/* Random courses of the same kind: the reports are well-formed, what they say is drawn. */
+static void test_false_reports(void **state) {
+    (void)state;
+    static world w;
+    static fault faults[4];
+    for (uint64_t seed = 0; seed < cases(300); ++seed) {
+        const uint32_t ranks = 3 + (uint32_t)(seed % 5);
+        begin(&w, ranks, seed);
+        w.lies = 1;
+        draw_faults(&w, faults, 4, FAULTS);
+        for (uint32_t i = 0; i < 100; ++i) {
+            const uint32_t from = pretend_pick(&w.net, ranks), to = pretend_pick(&w.net, ranks);
+            const uint64_t accepted = 1024 + pretend_pick(&w.net, ranks);
+            const uint32_t members = 1 + pretend_pick(&w.net, (1u << ranks) - 1);
+            if (from != to && takes_part(&w, from) && takes_part(&w, to) && w.user[to].ballot) {
+                report_falsely(&w, from, to, accepted, members);
+                if (!pretend_pick(&w.net, 3))
+                    pretend_kill(&w.net, from);
+            }
+            pretend_run(&w.net, w.net.now + 0.5 * pretend_chance(&w.net));
+        }
+        pretend_run(&w.net, 12 * PATIENCE);
+        end(&w);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_happens), cmocka_unit_test(test_one_death),
         cmocka_unit_test(test_deaths),          cmocka_unit_test(test_everything),
         cmocka_unit_test(test_two_parts),       cmocka_unit_test(test_the_other_part_is_told),
         cmocka_unit_test(test_one_broken_pair), cmocka_unit_test(test_who_does_not_report),
-        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_garbage),         cmocka_unit_test(test_nobody_votes),
+        cmocka_unit_test(test_false_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
