@@ -4,6 +4,7 @@
 #include "interrupt.h"
 #include "message.h"
 #include "suggest.h"
+#include <fenv.h>
 #include <locale.h>
 #include <quern/version.h>
 #include <signal.h>
@@ -92,6 +93,8 @@ static int dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    /* A library that was loaded with the program may have changed it, and options hold numbers. */
+    fesetenv(FE_DFL_ENV);
     /* Which characters the terminal shows; numbers stay as C writes them. */
     setlocale(LC_CTYPE, "");
     /* Whole lines, so that those of several ranks behind one pipe do not mix. */

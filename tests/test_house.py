@@ -350,6 +350,58 @@ def test_writing_allowed(tmp_path, text):
     assert wrong_calls(tmp_path) == []
 
 
+# ---------------------------------------------------------------- the floating-point state
+
+# Public functions that compute nothing with floats: questions about what is there, defaults, a
+# wish to stop (which a signal handler may make), and what only frees memory.
+NO_FLOATS = re.compile(
+    r"qn_(version|build_info|status_name|train_stop|plan_report_of|predictions_correct"
+    r"|(train|data|plan|cluster)_options_init|(model|plan|predictions)_free"
+    r"|cluster_(rank|ranks|alive|local|name|speaks|stop)"
+    r"|data_(close|items|features|type_of|values|labels|classes|digest|image_size|format"
+    r"|feature_name)|model_(recipe|digest|inputs|outputs|layers|parameters|tensor))")
+
+
+def body_of(name, sources):
+    """The text of the function's definition, or an empty one."""
+    head = re.compile(rf"^\w[^;{{}}()=]*\b{name}\([^;{{}}]*\)\s*{{", re.MULTILINE)
+    for text in sources:
+        match = head.search(text)
+        if match:
+            return re.split(r"^}", text[match.end():], maxsplit=1,
+                            flags=re.MULTILINE)[0]
+    return ""
+
+
+def lost_float_states(root):
+    """Public functions and threads that would compute in whatever state their caller left."""
+    sources = ["\n".join(code_of(f)) for f in library_files(root)]
+    public = {name for f in (root / "include").rglob("*.h")
+              for name in re.findall(r"\b(qn_\w+)\([^*]", "\n".join(code_of(f)))}
+    started = {name for text in sources
+               for name in re.findall(r"pthread_create\([^,]+,[^,]+,\s*(\w+),", text)}
+    return ([f"{name} lacks QN__OWN_FLOATS" for name in sorted(public)
+             if not NO_FLOATS.fullmatch(name) and "QN__OWN_FLOATS" not in body_of(name, sources)]
+            + [f"thread {name} lacks qn__float_state_set" for name in sorted(started)
+               if "qn__float_state_set" not in body_of(name, sources)])
+
+
+def test_float_states():
+    assert not lost_float_states(ROOT)
+
+
+def test_float_states_refused(tmp_path):
+    made_up(tmp_path, {
+        "include/quern/model.h": "int qn_model_load(int a,\n    int b);\nint qn_model_save(int a);\n"
+                                 "int qn_model_inputs(const int *m);\n",
+        "src/model/model.c": "int qn_model_load(int a,\n    int b) {\n    return a;\n}\n"
+                             "int qn_model_save(int a) {\n    QN__OWN_FLOATS;\n    return a;\n}\n"
+                             "static void *work(void *p) {\n    return p;\n}\n"
+                             "int go(void) {\n    return pthread_create(&t, NULL, work, t);\n}\n"})
+    assert lost_float_states(tmp_path) == ["qn_model_load lacks QN__OWN_FLOATS",
+                                           "thread work lacks qn__float_state_set"]
+
+
 # ---------------------------------------------------------------- the public headers
 
 PUBLIC = sorted((ROOT / "include" / "quern").glob("*.h"))

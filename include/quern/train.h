@@ -95,7 +95,9 @@ typedef struct qn_train_options {
     const char *trace;          /* file for a trace of the run (Chrome, Perfetto), written whenever
                                    qn_train_run returns; NULL: none */
 
-    void *user; /* handed to the callbacks, which run on the thread that called qn_train_run */
+    /* Callbacks run on the thread that called qn_train_run, in the library's floating-point state
+     * (docs/exactness.md 1.8). What they change in it has no effect and ends with the callback. */
+    void *user; /* handed to the callbacks */
     void (*on_step)(void *user, const qn_step_event *event);
     void (*on_epoch)(void *user, const qn_epoch_event *event);
     qn_note_fn on_note;

@@ -1,3 +1,4 @@
+#include "base/float_state.h"
 #include "base/threads.h"
 
 #include "base/clock.h"
@@ -137,6 +138,7 @@ static void *member_main(void *argument) {
         seen++;
         if (pool->stop)
             return NULL;
+        qn__float_state_set(); /* the last body may have called foreign code */
         pool->body(pool->context, self->thread);
         /* The end of a run is one more round, in which only the caller waits: it cannot start
          * the next run before this thread has arrived. */
@@ -234,6 +236,7 @@ void qn__pool_run(qn__pool *pool, void (*body)(void *context, int thread), void 
     pool->body = body;
     pool->context = context;
     gate_raise(&pool->start);
+    qn__float_state_set();
     body(context, 0);
     qn__pool_barrier(pool, 0);
 

@@ -2,6 +2,7 @@
 #include "cluster/cluster_state.h"
 
 #include "base/clock.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,7 @@ static void tell_notes(qn_cluster *c) {
     pthread_mutex_unlock(&c->rounds.lock);
     if (text[0] && c->on_note)
         c->on_note(c->user, text);
+    qn__float_state_set();
 }
 
 static qn_status failure(qn_cluster *c, qn_error *err) {
@@ -306,6 +308,7 @@ static qn_status open_rounds(qn_cluster *c, const qn_cluster_options *options, q
 }
 
 qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
+    QN__OWN_FLOATS;
     const qn__post_events events = {.message = on_message,
                                     .gone = on_gone,
                                     .expelled = on_expelled,
@@ -319,6 +322,7 @@ qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, q
     c->on_note = options->on_note;
     c->common[0].file = c->common[1].file = -1;
     qn_status status = qn__meeting_begin(options, &c->meeting, err);
+    qn__float_state_set(); /* libraries that were loaded may have changed it */
     if (status != QN_OK || c->meeting.ranks == 0) {
         qn__free(c);
         return status;
@@ -339,6 +343,7 @@ qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, q
 }
 
 void qn_cluster_leave(qn_cluster *c) {
+    QN__OWN_FLOATS;
     if (!c)
         return;
     const int open = c->rounds.view != NULL;
@@ -405,11 +410,13 @@ int qn_cluster_speaks(const qn_cluster *c) {
  * end */
 
 void qn_cluster_finish(qn_cluster *c, int code) {
+    QN__OWN_FLOATS;
     if (c)
         qn__rounds_finish(&c->rounds, code);
 }
 
 int qn_cluster_over(qn_cluster *c, int *code) {
+    QN__OWN_FLOATS;
     while (c) {
         const unsigned seen = bell(c);
         const int over = qn__rounds_over(&c->rounds, code);

@@ -1,5 +1,6 @@
 #include "cluster/meet_mpi.h"
 
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "cluster/cluster.h"
 #include "cluster/mpi_library.h"
@@ -107,6 +108,7 @@ static void drop(talk *t) {
 
 static void *talk_main(void *argument) {
     talk *t = argument;
+    qn__float_state_set();
     t->status = speak(t);
     pthread_mutex_lock(&t->lock);
     t->done = 1;

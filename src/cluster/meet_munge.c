@@ -1,4 +1,5 @@
 #include "cluster/meet_munge.h"
+#include "base/float_state.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static int find_all(munge *m) {
 static qn_status begin(munge *m, qn_error *err) {
     memset(m, 0, sizeof *m);
     m->library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
+    qn__float_state_set();
     if (!m->library) {
         missing("there is no libmunge.so.2", err);
         return QN_UNSUPPORTED;

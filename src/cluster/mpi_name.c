@@ -1,3 +1,4 @@
+#include "base/float_state.h"
 #include "cluster/mpi_library.h"
 #include <quern/cluster.h>
 
@@ -13,6 +14,7 @@ static const char *how_to_survive(const qn__mpi *mpi) {
 }
 
 void qn_cluster_library_get(qn_cluster_library *library) {
+    QN__OWN_FLOATS;
     qn__launcher launcher;
     qn__mpi mpi;
     qn_error err;

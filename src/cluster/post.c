@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/encoding.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "cluster/post_state.h"
 
@@ -110,6 +111,7 @@ static void say_goodbye(qn__sockets_post *post) {
 static void *post_main(void *argument) {
     qn__sockets_post *post = argument;
     double next = 0, pause = FIRST_PAUSE;
+    qn__float_state_set();
     while (!atomic_load(&post->ending)) {
         double now = qn__now();
         qn__watch_self(post, now); /* before others are judged by how long they were not heard */

@@ -1,4 +1,5 @@
 /* One data set for all ranks of a cluster: read where it has to be, mapped everywhere else. */
+#include "base/float_state.h"
 #include "cluster/blob.h"
 #include "data/data_image.h"
 
@@ -11,6 +12,7 @@ typedef struct sharing {
 static qn_status make(void *user, uint64_t *bytes, qn_error *err) {
     sharing *s = user;
     const qn_status status = s->open(s->user, &s->data, err);
+    qn__float_state_set();
     if (status != QN_OK)
         return status;
     *bytes = qn__data_image_bytes(s->data);
@@ -26,6 +28,7 @@ static void write_image(void *user, void *memory) {
 
 qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open, void *user,
                         qn_data **out, qn_error *err) {
+    QN__OWN_FLOATS;
     *out = NULL;
     if (!cluster)
         return open(user, out, err);

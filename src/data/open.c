@@ -1,4 +1,5 @@
 /* Opening a data file: the content says which reader takes it. */
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "data/readers.h"
 #include <string.h>
@@ -92,6 +93,7 @@ static qn_status read_into(qn__source *source, const qn_data_options *options, q
 
 qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data **out,
                        qn_error *err) {
+    QN__OWN_FLOATS;
     *out = NULL;
     qn_data_options options;
     qn_status status = take_options(given, &options, err);

@@ -1,4 +1,5 @@
 /* The data set's own functions: made from arrays, asked, closed. */
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "data/data.h"
 #include <math.h>
@@ -64,6 +65,7 @@ static qn_status copy_arrays(qn_data *data, const void *values, const int32_t *l
 qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t features,
                               const void *values, const int32_t *labels, qn_data **out,
                               qn_error *err) {
+    QN__OWN_FLOATS;
     *out = NULL;
     qn_status status = check_arrays(type, items, features, values, labels, err);
     if (status != QN_OK)

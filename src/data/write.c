@@ -1,5 +1,6 @@
 /* Writing data sets: IDX for bytes, CSV for everything. */
 #include "base/file.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/data.h"
@@ -95,6 +96,7 @@ static qn_status build_idx(const qn_data *data, const char *path, int labels, qn
 
 qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
                             qn_error *err) {
+    QN__OWN_FLOATS;
     qn__writer *images = NULL, *labels = NULL;
     qn_status status = check_idx(data, labels_path, err);
     if (status == QN_OK)
@@ -208,6 +210,7 @@ static qn_status add_table(const qn_data *data, lines *out, qn_error *err) {
 }
 
 qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
     lines *out = qn__alloc(1, sizeof *out, err);
     if (!out)
         return QN_MEMORY;

@@ -1,4 +1,5 @@
 /* The backends, and the public view of the devices they find. */
+#include "base/float_state.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cuda/cuda_table.h"
 #include "device/device.h"
@@ -35,6 +36,7 @@ static qn_status no_device(uint32_t index, qn_error *err) {
 }
 
 uint32_t qn_device_count(void) {
+    QN__OWN_FLOATS;
     uint32_t devices = 0;
     for (int i = 0; qn__devices[i]; ++i)
         devices += qn__devices[i]->count();
@@ -42,6 +44,7 @@ uint32_t qn_device_count(void) {
 }
 
 qn_status qn_device_get(uint32_t index, qn_device_info *info, qn_error *err) {
+    QN__OWN_FLOATS;
     uint32_t own = index;
     const qn__device_table *device = locate(&own);
     return device ? device->describe(own, info, err) : no_device(index, err);
@@ -49,6 +52,7 @@ qn_status qn_device_get(uint32_t index, qn_device_info *info, qn_error *err) {
 
 qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
                             qn_error *err) {
+    QN__OWN_FLOATS;
     const qn_compute all = {0};
     uint32_t own = index;
     const qn__device_table *device = locate(&own);
@@ -63,13 +67,17 @@ qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device
 }
 
 const char *qn_device_absence(const char *kind) {
+    QN__OWN_FLOATS;
     const qn__device_table *device = qn__device_find(kind);
     if (!device)
         return "this build of Quern has no such kind of device";
     return device->absence ? device->absence() : "";
 }
 
-int qn_device_note(char *text, size_t room) { return qn__device_told(text, room); }
+int qn_device_note(char *text, size_t room) {
+    QN__OWN_FLOATS;
+    return qn__device_told(text, room);
+}
 
 qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err) {
     return qn__cpu_check(compute, err);

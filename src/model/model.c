@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include "base/float_state.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -290,6 +291,7 @@ static qn_status load_from(const qn__tensors *file, const char *path, qn_model *
 }
 
 qn_status qn_model_load(const char *path, qn_model **out, qn_error *err) {
+    QN__OWN_FLOATS;
     qn__tensors *file;
     *out = NULL;
     qn_status status = qn__tensors_read(path, &file, err);
@@ -313,6 +315,7 @@ qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name,
 }
 
 qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
     return qn_model_save_among(model, path, NULL, err);
 }
 
@@ -327,6 +330,7 @@ qn_status qn__model_save_asking(const qn_model *model, const char *path, int (*m
 
 qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
                               qn_error *err) {
+    QN__OWN_FLOATS;
     const qn_status status =
         qn__model_save_asking(model, path, qn__cluster_may_write, cluster, err);
     return status == QN_BUSY && cluster ? qn__cluster_refuse(cluster, err) : status;
@@ -334,6 +338,7 @@ qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluste
 
 /* A writer follows symbolic links, so its temporary file lies beside what they point at. */
 void qn_model_clear_leftovers(const char *path) {
+    QN__OWN_FLOATS;
     char *target = realpath(path, NULL), *copy = target ? target : strdup(path);
     char *slash = copy ? strrchr(copy, '/') : NULL;
     if (slash)
@@ -372,6 +377,7 @@ uint32_t qn_model_layers(const qn_model *model) { return model->recipe.network.l
 uint64_t qn_model_parameters(const qn_model *model) { return model->parameters; }
 
 void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size) {
+    QN__OWN_FLOATS;
     qn__text line = {0};
     if (layer < model->recipe.network.layers)
         qn__network_layer_text(&model->recipe.network.layer[layer], &line);

@@ -1,5 +1,6 @@
 /* One model for all ranks of a cluster: its file is read where it has to be. */
 #include "base/file.h"
+#include "base/float_state.h"
 #include "cluster/blob.h"
 #include "model/model.h"
 #include <string.h>
@@ -30,6 +31,7 @@ static void write_bytes(void *user, void *memory) {
 
 qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path, qn_model **out,
                          qn_error *err) {
+    QN__OWN_FLOATS;
     *out = NULL;
     if (!cluster)
         return qn_model_load(path, out, err);

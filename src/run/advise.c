@@ -2,6 +2,7 @@
 #include <quern/advise.h>
 
 #include "base/clock.h"
+#include "base/float_state.h"
 #include "model/network.h"
 #include "run/random_items.h"
 #include <stdio.h>
@@ -134,6 +135,7 @@ static qn_status check(const qn_train_options *options, uint32_t features, doubl
 qn_status qn_advise(const qn_train_options *options, uint32_t features, double seconds,
                     qn_advice *advice, uint32_t room, uint32_t *count, double *rate,
                     qn_error *err) {
+    QN__OWN_FLOATS;
     trial t = {0};
     qn__network network;
     qn_data *data = NULL;

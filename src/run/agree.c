@@ -2,6 +2,7 @@
  * only if they are not the texts themselves, to say who differs in what. All ranks gather the same
  * records, so all come to the same verdict. */
 #include "run/agree.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -251,6 +252,7 @@ static qn_status agree(qn_cluster *c, const qn_error *own, const qn__text *text,
 
 qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
                            uint32_t count, qn_error *err) {
+    QN__OWN_FLOATS;
     qn__text text = {0};
     qn_error why = {0};
     if (!cluster) {

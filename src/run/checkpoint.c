@@ -1,6 +1,7 @@
 #include "run/checkpoint.h"
 
 #include "base/error.h"
+#include "base/float_state.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -241,6 +242,7 @@ static void tell(qn_note_fn note, void *user, const char *path, const qn_error *
     snprintf(text, sizeof text, "checkpoint %s is damaged (%s); the one before it is tried", path,
              why->what);
     note(user, text);
+    qn__float_state_set();
 }
 
 static qn_status all_damaged(const char *dir, size_t count, const qn_error *last, qn_error *err) {

@@ -1,6 +1,7 @@
 /* Plans: the public face. */
 #include <quern/plan.h>
 
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "model/recipe_options.h"
 #include "model/tables.h"
@@ -218,6 +219,7 @@ static qn_status plan(const qn_plan_options *o, qn_plan *p, qn_error *err) {
 }
 
 qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err) {
+    QN__OWN_FLOATS;
     *out = NULL;
     qn_status status = check_options(options, err);
     if (status != QN_OK)

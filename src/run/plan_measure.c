@@ -3,6 +3,7 @@
 #include <quern/plan.h>
 
 #include "base/clock.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "job/train_job.h"
@@ -204,6 +205,7 @@ static void open_bench(bench *b, const qn__member *m) {
 static void *rank_body(void *argument) {
     one_rank *r = argument;
     measuring *all = r->all;
+    qn__float_state_set();
     (void)pthread_setaffinity_np(pthread_self(), sizeof r->cores, &r->cores);
     for (uint32_t i = 0; i < all->most_members; ++i) {
         bench b = {.all = all, .rank = r, .powers = {1, 1}};
@@ -360,6 +362,7 @@ static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t 
 qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint32_t features,
                           uint32_t ranks, double seconds, qn_plan_cost *cost, uint32_t room,
                           uint32_t *count, qn_error *err) {
+    QN__OWN_FLOATS;
     measuring m = {.compute = &job->compute, .ranks = ranks, .seconds = seconds};
     uint32_t classes = 1;
     qn_data *random = NULL;

@@ -2,6 +2,7 @@
 #include <quern/predict.h>
 
 #include "base/file.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
@@ -91,6 +92,7 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
 
 qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                      int32_t *classes, float *scores, float *outputs, qn_error *err) {
+    QN__OWN_FLOATS;
     const qn__apply_results results = {.classes = classes, .scores = scores, .outputs = outputs};
     qn_error unwanted;
     return apply(model, data, compute, &results, QN_OK, err ? err : &unwanted);
@@ -129,6 +131,7 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
 }
 
 qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
     qn__writer *writer = NULL;
     qn__text text = {0};
     qn_status status = qn__writer_create(path, &writer, err);
@@ -168,6 +171,7 @@ static qn_status make_room(qn_predictions *p, int all_outputs, qn_error *err) {
 
 qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
                               int all_outputs, qn_predictions **out, qn_error *err) {
+    QN__OWN_FLOATS;
     qn_error unwanted;
     *out = NULL;
     err = err ? err : &unwanted;
@@ -206,6 +210,7 @@ void qn_predictions_free(qn_predictions *p) {
 
 qn_status qn_predict_csv(const qn_model *model, const qn_data *data, const qn_compute *compute,
                          const char *path, int all_outputs, uint64_t *correct, qn_error *err) {
+    QN__OWN_FLOATS;
     qn_predictions *p = NULL;
     if (correct)
         *correct = 0;

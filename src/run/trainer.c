@@ -1,5 +1,6 @@
 /* The public training under way: steps, evaluations, checkpoints, what a person is told. */
 #include "base/clock.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "run/trainer_state.h"
 #include <math.h>
@@ -76,6 +77,7 @@ static void report_step(qn_train *t, double now) {
                                      t->recent_rate > 0 ? (double)left / t->recent_rate : 0,
                                  .loss = running.loss};
     t->options.on_step(t->options.user, &event);
+    qn__float_state_set();
 }
 
 /* The score of a set, or that of none where it is NULL. */
@@ -216,6 +218,7 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
 }
 
 qn_status qn_train_run(qn_train *t, qn_error *err) {
+    QN__OWN_FLOATS;
     qn__train_job *job = &t->job;
     const double begun = qn__now();
     qn_error unheard;
@@ -238,6 +241,7 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
 }
 
 qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
+    QN__OWN_FLOATS;
     /* Fetching the parameters changes nothing that a caller could see. */
     qn_train *mutable = (qn_train *)(uintptr_t)t;
     *out = NULL;

@@ -1,5 +1,6 @@
 /* Opening and closing a training: its options, what fits what, where it goes on from. */
 #include "base/clock.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "model/recipe_options.h"
@@ -37,6 +38,7 @@ void qn_train_options_init(qn_train_options *options) {
 
 qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
                                       qn_train_options *options, qn_error *err) {
+    QN__OWN_FLOATS;
     const qn__recipe *recipe = qn__model_recipe_of(model);
     if (strcmp(recipe->data, qn_data_digest(data)) != 0) {
         qn__fail(err, QN_MISMATCH, "the data is not what the model was made from");
@@ -53,6 +55,7 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
 void qn__train_tell(const qn_train *t, const char *text) {
     if (t->options.on_note)
         t->options.on_note(t->options.user, text);
+    qn__float_state_set();
 }
 
 /* Features that integers of this few bits do badly. */
@@ -379,10 +382,12 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
 
 qn_status qn_train_open(const qn_train_options *options, const qn_data *train, const qn_data *valid,
                         const qn_data *test, qn_train **out, qn_error *err) {
+    QN__OWN_FLOATS;
     return qn__train_open_on(options, train, valid, test, NULL, 0, out, err);
 }
 
 void qn_train_close(qn_train *t) {
+    QN__OWN_FLOATS;
     if (!t)
         return;
     qn__record_close(t->record);

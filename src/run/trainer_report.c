@@ -1,5 +1,6 @@
 /* What a training reports of itself. */
 #include "base/clock.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "run/precision.h"
 #include "run/trainer_state.h"
@@ -26,6 +27,7 @@ static qn_status tell_unrecorded(const qn_train *t, qn_error *err) {
 }
 
 const qn_worker_report *qn_train_workers(qn_train *t, uint32_t *count) {
+    QN__OWN_FLOATS;
     double rate;
     return qn__team_report(t->job.team, t->seconds, count, &rate);
 }
@@ -247,6 +249,7 @@ static qn_status look_at_rounding(qn_train *t, qn_error *err) {
 }
 
 qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
+    QN__OWN_FLOATS;
     double rate = 0;
     memset(report, 0, sizeof *report);
     qn_status status = qn__train_failed(t, err);

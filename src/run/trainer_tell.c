@@ -1,5 +1,6 @@
 /* Which rank tells of an epoch. Every epoch is told by one rank, which says so to all others before
  * any of them goes on. A rank that takes over knows then what was told. */
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "run/trainer_state.h"
 
@@ -8,6 +9,7 @@ static void call(const qn_train *t, const qn_epoch_event *event, int tells) {
     own.tells = tells;
     if (t->options.on_epoch)
         t->options.on_epoch(t->options.user, &own);
+    qn__float_state_set();
 }
 
 /* Asks the others first, so that a rank which was held up does not tell what another one has told

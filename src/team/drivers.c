@@ -1,5 +1,6 @@
 #include "team/drivers.h"
 
+#include "base/float_state.h"
 #include "base/memory.h"
 #include <pthread.h>
 #include <signal.h>
@@ -50,6 +51,7 @@ static void *drive(void *argument) {
             break;
         self->wanted = 0;
         pthread_mutex_unlock(&d->lock);
+        qn__float_state_set(); /* drivers of devices are foreign code */
         d->body(d->context, self->number);
         pthread_mutex_lock(&d->lock);
         if (--d->running == 0)
@@ -100,7 +102,9 @@ void qn__drivers_run(qn__drivers *d, uint64_t set, void (*body)(void *context, i
         return;
     const int own = set >> d->own & 1 ? (int)d->own : __builtin_ctzll(set);
     if (set == UINT64_C(1) << own) {
+        qn__float_state_set();
         body(context, own);
+        qn__float_state_set();
         return;
     }
     pthread_mutex_lock(&d->lock);
@@ -114,7 +118,9 @@ void qn__drivers_run(qn__drivers *d, uint64_t set, void (*body)(void *context, i
         pthread_cond_signal(&d->driver[i].go);
     }
     pthread_mutex_unlock(&d->lock);
+    qn__float_state_set();
     body(context, own);
+    qn__float_state_set();
     pthread_mutex_lock(&d->lock);
     while (d->running > 0)
         pthread_cond_wait(&d->done, &d->lock);

@@ -2,6 +2,7 @@
 #include "team/team.h"
 
 #include "base/clock.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "team/members.h"
 #include "team/team_round.h"
@@ -144,6 +145,7 @@ static qn_status create(qn__team *t, const qn_compute *compute, const qn__member
         return QN_MEMORY;
     t->count = count;
     qn_status status = open_all(t, compute, members, err);
+    qn__float_state_set(); /* a driver that was loaded may have changed it */
     if (status == QN_OK)
         status = begin_queues(t, members, err);
     if (status == QN_OK)
@@ -226,6 +228,7 @@ void qn__team_destroy(qn__team *t) {
 static void tell(const qn__team *t, const char *text) {
     if (t->note)
         t->note(t->user, text);
+    qn__float_state_set();
 }
 
 void qn__team_notes(qn__team *t, qn_note_fn note, void *user) {

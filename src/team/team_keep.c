@@ -1,5 +1,6 @@
 /* Who has which state: bringing members up to date, saving, and going back after a loss. */
 #include "base/clock.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "num/optimise.h"
 #include "team/team_round.h"
@@ -297,6 +298,7 @@ qn_status qn__team_rewind(qn__team *t, qn_error *err) {
         qn__trace_mark(t->trace, t->track, "back", qn__now(), text);
         if (t->note)
             t->note(t->user, text);
+        qn__float_state_set();
     }
     t->version = best;
     t->account = *account;

@@ -1,4 +1,5 @@
 /* Opening libraries, and the CUDA driver among them. */
+#include "base/float_state.h"
 #include "device/cuda/cuda_api.h"
 
 #include <dlfcn.h>
@@ -16,6 +17,7 @@ static char reason[512];
 void *qn__cuda_library_open(const char *const *names, const char **found, char *why) {
     for (; *names; ++names) {
         void *library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+        qn__float_state_set();
         if (library) {
             if (found)
                 *found = *names;

@@ -3,6 +3,7 @@
  * Drivers say what their device can do, and some say it wrongly; options of compilers are ignored
  * now and then. So every device computes a list of chosen and random cases with each operation of
  * the contract before it is used, and the answers are compared with the processor's. */
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "device/gpu/gpu.h"
 #include "num/elementary.h"
@@ -403,6 +404,7 @@ static qn_status upload(bench *s, qn_error *err) {
 }
 
 qn_status qn__gpu_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error *err) {
+    qn__float_state_set(); /* the driver's compiler was loaded on this thread */
     bench s = {.driver = driver, .gpu = gpu, .t = qn__alloc(1, sizeof(trials), err)};
     if (!s.t)
         return QN_MEMORY;

@@ -1,4 +1,5 @@
 /* Opening the OpenCL library, and the names of its errors. */
+#include "base/float_state.h"
 #include "device/opencl/opencl_api.h"
 
 #include <dlfcn.h>
@@ -57,6 +58,7 @@ static void *open_library(void) {
     for (int i = 0; i < 2; ++i) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
         const char *error = library ? NULL : dlerror();
+        qn__float_state_set();
         if (library)
             return library;
         if (i == 0)

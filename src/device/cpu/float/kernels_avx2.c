@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define K(name) qn_cpu_##name##_f32_avx2
-#define MAP(name) qn_cpu_map_##name##_f32_avx2
+#define MAP(name) qn__cpu_map_##name##_f32_avx2
 #define KERNELS qn__cpu_kernels_avx2
 #define ISA_NAME "avx2"
 #define MM_ROWS 6

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define K(name) qn_cpu_##name##_f32_neon
-#define MAP(name) qn_cpu_map_##name##_f32_neon
+#define MAP(name) qn__cpu_map_##name##_f32_neon
 #define KERNELS qn__cpu_kernels_neon
 #define ISA_NAME "neon"
 #define MM_ROWS 6

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define K(name) qn_cpu_##name##_f32_scalar
-#define MAP(name) qn_cpu_map_##name##_f32_scalar
+#define MAP(name) qn__cpu_map_##name##_f32_scalar
 #define KERNELS qn__cpu_kernels_scalar
 #define ISA_NAME "scalar"
 #define MM_ROWS 2

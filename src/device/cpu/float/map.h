@@ -4,6 +4,9 @@
  * whatever n is and wherever the arrays lie. x and y hold n floats each; they are the same array
  * or do not overlap. n may be 0. No alignment is needed, nothing outside the arrays is touched.
  *
+ * The qn_ functions and the tables compute in the floating-point state that they need and give the
+ * caller's back. The qn__ functions are for kernels, whose threads are in that state already.
+ *
  * Calling a form on a processor without its instruction set ends the process, so ask first. The
  * forms that the target can never have are not declared.
  */
@@ -28,6 +31,10 @@ qn__map_function qn_cpu_map_exp_f32_scalar;
 qn__map_function qn_cpu_map_log_f32_scalar;
 qn__map_function qn_cpu_map_tanh_f32_scalar;
 qn__map_function qn_cpu_map_sigmoid_f32_scalar;
+qn__map_function qn__cpu_map_exp_f32_scalar;
+qn__map_function qn__cpu_map_log_f32_scalar;
+qn__map_function qn__cpu_map_tanh_f32_scalar;
+qn__map_function qn__cpu_map_sigmoid_f32_scalar;
 extern const qn__maps qn__maps_scalar;
 
 #if defined(__x86_64__)
@@ -36,6 +43,10 @@ qn__map_function qn_cpu_map_exp_f32_avx2;
 qn__map_function qn_cpu_map_log_f32_avx2;
 qn__map_function qn_cpu_map_tanh_f32_avx2;
 qn__map_function qn_cpu_map_sigmoid_f32_avx2;
+qn__map_function qn__cpu_map_exp_f32_avx2;
+qn__map_function qn__cpu_map_log_f32_avx2;
+qn__map_function qn__cpu_map_tanh_f32_avx2;
+qn__map_function qn__cpu_map_sigmoid_f32_avx2;
 extern const qn__maps qn__maps_avx2;
 
 /* AVX-512 F, DQ, VL and BW. */
@@ -43,6 +54,10 @@ qn__map_function qn_cpu_map_exp_f32_avx512;
 qn__map_function qn_cpu_map_log_f32_avx512;
 qn__map_function qn_cpu_map_tanh_f32_avx512;
 qn__map_function qn_cpu_map_sigmoid_f32_avx512;
+qn__map_function qn__cpu_map_exp_f32_avx512;
+qn__map_function qn__cpu_map_log_f32_avx512;
+qn__map_function qn__cpu_map_tanh_f32_avx512;
+qn__map_function qn__cpu_map_sigmoid_f32_avx512;
 extern const qn__maps qn__maps_avx512;
 #endif
 
@@ -51,6 +66,10 @@ qn__map_function qn_cpu_map_exp_f32_neon;
 qn__map_function qn_cpu_map_log_f32_neon;
 qn__map_function qn_cpu_map_tanh_f32_neon;
 qn__map_function qn_cpu_map_sigmoid_f32_neon;
+qn__map_function qn__cpu_map_exp_f32_neon;
+qn__map_function qn__cpu_map_log_f32_neon;
+qn__map_function qn__cpu_map_tanh_f32_neon;
+qn__map_function qn__cpu_map_sigmoid_f32_neon;
 extern const qn__maps qn__maps_neon;
 #endif
 

@@ -2,6 +2,7 @@
 #include "device/cpu/float/vec_avx2.h"
 
 #define MAP_NAME(f) qn_cpu_map_##f##_f32_avx2
+#define MAP_INNER(f) qn__cpu_map_##f##_f32_avx2
 #define MAP_TABLE qn__maps_avx2
 #define MAP_ISA "avx2"
 #include "device/cpu/float/map_template.inc"
