@@ -355,7 +355,8 @@ def test_writing_allowed(tmp_path, text):
 # Public functions that compute nothing with floats: questions about what is there, defaults, a
 # wish to stop (which a signal handler may make), and what only frees memory.
 NO_FLOATS = re.compile(
-    r"qn_(version|build_info|status_name|train_stop|plan_report_of|predictions_correct"
+    r"qn_(version|build_info|status_name|train_stop|files_abandon|plan_report_of"
+    r"|predictions_correct|choice_(about|name|near)"
     r"|(train|data|plan|cluster)_options_init|(model|plan|predictions)_free"
     r"|cluster_(rank|ranks|alive|local|name|speaks|stop)"
     r"|data_(close|items|features|type_of|values|labels|classes|digest|image_size|format"
