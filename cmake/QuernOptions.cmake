@@ -2,7 +2,7 @@
 
 option(BUILD_SHARED_LIBS "Build the library as a shared object" OFF)
 option(QUERN_WERROR "Treat warnings as errors" OFF)
-option(QUERN_EXAMPLES "Build examples/ by default (target: examples)" ${PROJECT_IS_TOP_LEVEL})
+option(QUERN_EXAMPLES "Build examples/ by default (target: examples)" OFF)
 option(QUERN_BENCH "Build bench/ by default (target: bench)" OFF)
 set(QUERN_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
 set(QUERN_ZLIB AUTO CACHE STRING "Read .gz through zlib: AUTO, ON or OFF")

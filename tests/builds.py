@@ -1,14 +1,18 @@
 """The builds that the tests need, each made once in a session, whoever asks first.
 
-`ready("asan")` configures and builds the preset of that name and returns its build directory.
-It skips the calling test, saying what is missing, where a tool is not on this machine, and fails
-it with the end of the log where the build fails. Several pytest processes may ask at the same
-time: a file lock lets one build and the others wait.
+`ready("asan")` configures the preset of that name, builds its program and returns its build directory;
+`ready("asan", "tests")` builds that target of CMake as well. It skips the calling test, saying what is
+missing, where a tool is not on this machine, and fails it with the end of the log where the build
+fails. Several pytest processes may ask at the same time: a file lock lets one build and the others
+wait. The time that this takes does not count against the timeout of the calling test.
 """
 
+import contextlib
 import fcntl
+import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -29,11 +33,6 @@ NEEDS = {
     "aarch64": ["aarch64-linux-gnu-gcc", "qemu-aarch64"],
 }
 
-# What is built of a preset whose C tests nobody runs here: the program alone. What compilers say of
-# the C tests themselves is seen elsewhere, gcc's warnings in "release" and clang's in "clang-debug".
-TARGETS = {"debug": ["quern-program"], "clang": ["quern-program"]}
-
-
 def require(*programs):
     """Skip the calling test unless all these programs are on the path."""
     missing = [p for p in programs if shutil.which(p) is None]
@@ -45,48 +44,73 @@ def directory(preset):
     return ROOT / ("build" if preset == "release" else f"build-{preset}")
 
 
-def ready(preset):
-    """Build `preset` unless this session already has; return its build directory."""
-    require("cmake", "ninja", *NEEDS[preset])
+@contextlib.contextmanager
+def untimed():
+    """The timer of pytest-timeout stands still: what is done here is not the test's own work."""
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+
+
+@contextlib.contextmanager
+def alone(name):
+    """One process of this working copy at a time."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    stamp, log = CACHE / f"{preset}.stamp", CACHE / f"{preset}.log"
-    session = os.environ["QUERN_TEST_SESSION"]  # set by conftest.py
-    with open(CACHE / f"{preset}.lock", "w") as lock:
+    with open(CACHE / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not stamp.exists() or stamp.read_text().split()[0] != session:
-            built = _build(preset, log)
-            stamp.write_text(f"{session} {'built' if built else 'failed'}")
-            if not built:  # the whole story once; whoever asks later gets one line
+        yield
+
+
+def ready(preset, *targets):
+    """Build the program of `preset` and these targets unless this session already has; return its
+    build directory."""
+    require("cmake", "ninja", *NEEDS[preset])
+    stamp, log = CACHE / f"{preset}.json", CACHE / f"{preset}.log"
+    session = os.environ["QUERN_TEST_SESSION"]  # set by conftest.py
+    with untimed(), alone(preset):
+        known = json.loads(stamp.read_text()) if stamp.exists() else {}
+        if known.get("session") != session:
+            known = {"session": session}
+            log.unlink(missing_ok=True)
+        for target in ("configure", "quern-program", *targets):
+            if target in known:
+                if not known[target]:  # the whole story once; whoever asks later gets one line
+                    pytest.fail(f"the build '{preset}' failed at '{target}'; see "
+                                f"{log.relative_to(ROOT)}", pytrace=False)
+                continue
+            known[target] = _build(preset, target, log)
+            stamp.write_text(json.dumps(known))
+            if not known[target]:
                 tail = "\n".join(log.read_text(errors="replace").splitlines()[-60:])
-                pytest.fail(f"the build '{preset}' failed:\n{tail}", pytrace=False)
-        if stamp.read_text().split()[1] == "failed":
-            pytest.fail(f"the build '{preset}' failed; see {log.relative_to(ROOT)}",
-                        pytrace=False)
+                pytest.fail(f"the build '{preset}' failed at '{target}':\n{tail}", pytrace=False)
     return directory(preset)
 
 
-def _build(preset, log):
-    configure = ["cmake", "--preset", preset, "-DQUERN_WERROR=ON"]
-    build = ["cmake", "--build", str(directory(preset)), "--parallel", JOBS]
-    if preset in TARGETS:
-        build += ["--target", *TARGETS[preset]]
-    with open(log, "w") as out:
-        for command in (configure, build):
-            if subprocess.run(command, cwd=ROOT, stdout=out, stderr=out).returncode != 0:
-                return False
-    return True
+def _build(preset, target, log):
+    command = ["cmake", "--build", str(directory(preset)), "--parallel", JOBS, "--target", target]
+    if target == "configure":
+        command = ["cmake", "--preset", preset, "-DQUERN_WERROR=ON"]
+    with open(log, "a") as out:
+        return subprocess.run(command, cwd=ROOT, stdout=out, stderr=out).returncode == 0
 
 
-def bench(name, target=None):
-    """A program of bench/ of the release build, which does not make them by itself. `target`: what to
-    build, "bench" for all of them."""
-    folder = ready("release")
-    with open(CACHE / "release.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(["cmake", "--build", str(folder), "--target", target or f"bench.{name}"],
-                              capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-4000:]
-    return folder / "bench" / name
+def bench(name):
+    """A program of bench/ of the release build."""
+    return ready("release", f"bench.{name}") / "bench" / name
+
+
+def beside(program, target, name):
+    """What `target` makes in the build of `program`: "fake_gpu" of the target fakes, say."""
+    path = Path(program).parent / name
+    built = "QUERN_TEST_BUILDS" in os.environ
+    if built:
+        ready("release", target)
+    if not path.is_file() and not list(path.glob("lib*.so*")):
+        pytest.skip("no cmocka here; scripts/setup.sh says how to get it" if built else
+                    f"{path} is not built; its target is {target}")
+    return path
 
 
 def command(preset, program):

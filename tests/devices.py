@@ -4,7 +4,6 @@ CUDA devices of tests/emulated_gpu, which are the kernel text compiled as C.
 Both give (names, environment): what --devices takes, and the environment in which it is there.
 """
 
-import fcntl
 import json
 import os
 import subprocess
@@ -51,8 +50,7 @@ def _compile_once(name):
     no sanitizer needs to watch."""
     program = builds.ready("release") / "quern"
     session, stamp = os.environ["QUERN_TEST_SESSION"], builds.CACHE / "pocl.stamp"
-    with open(builds.CACHE / "pocl.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with builds.untimed(), builds.alone("pocl"):
         if not stamp.exists() or stamp.read_text() != session:
             subprocess.run([program, "devices", "--devices", name, "--model", "dense 10 softmax",
                             "--measure", "none", "--seconds", "0.1"], timeout=600,
@@ -63,11 +61,9 @@ def _compile_once(name):
 def emulated_cuda(count=1, build="release", environment=None):
     """`count` emulated devices, whose driver and compiler stand in for NVIDIA's."""
     environment = dict(environment or os.environ, QN_FAKE_CUDA=f"devices={count}")
-    folder = builds.ready(build) / "fake_gpu"
+    folder = builds.ready(build, "fakes") / "fake_gpu"
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(
         filter(None, [str(folder), environment.get("LD_LIBRARY_PATH")]))
-    if not folder.exists():
-        pytest.skip(f"the build '{build}' has no emulated GPU")
     return [f"cuda:{i}" for i in range(count)], environment
 
 

@@ -11,8 +11,8 @@ SCRIPTS = sorted(f for f in (builds.ROOT / "bench").glob("*.py") if f.name != "c
 
 
 def test_products_of_integers():
-    """All programs of bench/ are built. `integers` compares before it times: odd sizes, plain C."""
-    program = builds.bench("integers", "bench")
+    """All programs of bench/ and examples/ are built. `integers` compares before it times: odd sizes, plain C."""
+    program = builds.ready("release", "bench", "examples") / "bench" / "integers"
     done = subprocess.run([program, "5", "37", "19", "scalar"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()[2:]]

@@ -22,10 +22,7 @@ NVRTC = "libnvrtc.so.13"
 
 @pytest.fixture(scope="session")
 def fakes(quern):
-    folder = Path(quern).parent / "fake_gpu"
-    if not (folder / "libcuda.so.1").exists():
-        pytest.skip(f"the build of {quern} has no fake GPU (tests/emulated_gpu)")
-    return folder
+    return builds.beside(quern, "fakes", "fake_gpu")
 
 
 @pytest.fixture(scope="session")
@@ -66,15 +63,17 @@ def absence(run_quern):
 
 @pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 9), ("capability=75", 15),
                                          ("matrix=1", 3)])
-def test_conformance(fakes, gpu, plan, cases):
+def test_conformance(conformance, gpu, plan, cases):
     gpu(plan)
-    run_conformance(fakes.parent, "release", cases)
+    run_conformance(conformance, "release", cases)
 
 
-def run_conformance(folder, preset, cases, status=0):
-    program = folder / "tests" / "device.conformance"
-    if not program.exists():
-        pytest.skip("no cmocka, so no C tests; scripts/setup.sh says how to get it")
+@pytest.fixture(scope="session")
+def conformance(quern):
+    return builds.beside(quern, "test.device.conformance", "tests/device.conformance")
+
+
+def run_conformance(program, preset, cases, status=0):
     env = {**builds.environment(preset), "QN_TEST_CASES": str(cases)}
     done = subprocess.run(builds.command(preset, program), env=env, capture_output=True, text=True,
                           timeout=600)
@@ -83,14 +82,14 @@ def run_conformance(folder, preset, cases, status=0):
     return output
 
 
-def test_conformance_finds_a_wrong_bit(fakes, gpu):
+def test_conformance_finds_a_wrong_bit(conformance, gpu):
     """The suite does run on the fake: one bit that one kernel gets wrong makes it fail. Which kernel
     is launched as the 800th depends on the processor's instruction sets, and some of them write
     where nothing is read any more, so a few are tried."""
     for launch in (800, 500, 1000):
         gpu(f"wrong={launch}")
         try:
-            found = run_conformance(fakes.parent, "release", 15, status=1)
+            found = run_conformance(conformance, "release", 15, status=1)
         except AssertionError:
             continue  # this bit did no harm
         assert "cuda:0" in found
@@ -101,17 +100,17 @@ def test_conformance_finds_a_wrong_bit(fakes, gpu):
 def test_conformance_sanitized(gpu, monkeypatch):
     """The kernels themselves under the sanitizers: no element outside of its array, no arithmetic
     that the languages leave open."""
-    folder = builds.ready("asan")
+    folder = builds.ready("asan", "fakes", "test.device.conformance")
     gpu("late=1")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(folder / "fake_gpu"))
-    run_conformance(folder, "asan", 3)
+    run_conformance(folder / "tests" / "device.conformance", "asan", 3)
 
 
 @pytest.mark.parametrize("preset, plan", [("asan", "devices=2,late=1"), ("tsan", "devices=2"),
                                           ("asan", "devices=2,on=1,launch=70"),
                                           ("tsan", "devices=2,on=1,hang=70")])
 def test_together_sanitized(preset, plan, gpu, files, tmp_path, monkeypatch):
-    folder = builds.ready(preset)
+    folder = builds.ready(preset, "fakes")
     gpu(plan)
     for variable, value in builds.environment(preset).items():
         monkeypatch.setenv(variable, value)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import builds
+
 
 def events(text):
     return [json.loads(line) for line in text.splitlines()]
@@ -21,9 +23,7 @@ def of(kind, listed):
 def fake_gpu(quern):
     """fake_gpu("devices=2,alloc=3") -> the environment in which the program finds a CUDA driver
     that computes with the kernel text compiled as C (tests/emulated_gpu), set up so."""
-    folder = Path(quern).parent / "fake_gpu"
-    if not (folder / "libcuda.so.1").exists():
-        pytest.skip("the build has no fake CUDA driver: it was configured without tests")
+    folder = builds.beside(quern, "fakes", "fake_gpu")
 
     def environment(plan="", part=""):
         paths = [str(folder / part)] * bool(part) + [str(folder)]

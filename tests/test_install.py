@@ -47,7 +47,7 @@ def installed(folder, *options):
     """Build the project with these options below folder, install it, and move the installation."""
     builds.require("cmake", "ninja")
     run("cmake", "-S", ROOT, "-B", folder / "build", "-G", "Ninja", "-DQUERN_WERROR=ON",
-        "-DBUILD_TESTING=OFF", "-DQUERN_EXAMPLES=OFF", *options)
+        "-DBUILD_TESTING=OFF", *options)
     run("cmake", "--build", folder / "build", "--parallel", builds.JOBS)
     run("cmake", "--install", folder / "build", "--prefix", folder / "first")
     return (folder / "first").rename(folder / "prefix")

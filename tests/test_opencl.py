@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import builds
 import ranks
 import recipes
 
@@ -60,17 +61,10 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-def fake_folder(program):
-    folder = Path(program).parent / "fake_opencl"
-    if not (folder / "libOpenCL.so.1").exists():
-        pytest.skip("the build has no fake OpenCL library: it was configured without tests")
-    return folder
-
-
 @pytest.fixture(scope="session")
 def bare(quern):
     """bare("platforms=0") -> the environment for faults that need nothing real under them."""
-    folder = fake_folder(quern)
+    folder = builds.beside(quern, "fakes", "fake_opencl")
 
     def environment(plan="", part=""):
         return dict(os.environ, LD_LIBRARY_PATH=str(folder / part), QN_FAKE_OPENCL=plan)
@@ -126,9 +120,7 @@ def test_who_is_automatic(run_quern, fake, plan, automatic, reason):
 
 
 def test_cuda_comes_first(run_quern, fake, quern):
-    cuda = Path(quern).parent / "fake_gpu"
-    if not (cuda / "libcuda.so.1").exists():
-        pytest.skip("the build has no fake CUDA driver")
+    cuda = builds.beside(quern, "fakes", "fake_gpu")
     env = fake("gpu=1,nvidia=1")
     env["LD_LIBRARY_PATH"] += f":{cuda}"
     listed = events(run_quern("devices", "--json", "--measure", "none", env=env).stdout)
@@ -341,9 +333,7 @@ def test_a_rank_without_a_worker_leaves(quern, fake, files, tmp_path, who):
 def test_conformance_without_what_may_lack(quern, fake):
     """Over PoCL as it is the suite runs elsewhere; here over a device that neither divides
     correctly nor adds 64-bit integers atomically."""
-    program = Path(quern).parent / "tests" / "device.conformance"
-    if not program.exists():
-        pytest.skip("no cmocka, so no C tests; scripts/setup.sh says how to get it")
+    program = builds.beside(quern, "test.device.conformance", "tests/device.conformance")
     env = fake("gpu=1,divide=0,atomics=0", QN_TEST_CASES="10", QN_TEST_SEED="1000")
     done = subprocess.run([program], env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]

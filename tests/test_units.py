@@ -71,7 +71,7 @@ def no_threads(tmp_path_factory):
       if preset != "tsan" or name_of(s) not in ONE_THREAD),
     *(("release", name) for name in EMULATED)])
 def test_program(preset, name, no_threads, tmp_path):
-    folder = builds.ready(preset)
+    folder = builds.ready(preset, "tests")
     program = folder / "tests" / name
     if not program.exists():
         pytest.skip("no cmocka (or SIMDe) here; scripts/setup.sh says how to get it")
