@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,6 +83,18 @@ RECIPES = {
                          " --loss cross-entropy --lr 0.05",
     "decimals-none": SMALL + TWO + "--data {decimals} --label kind --scale none"
                      " --loss cross-entropy --lr 0.01",
+    # decimals beside the middle of two floats, both zeros, and the greatest number
+    "hard-standard": SMALL + TWO + "--data {hard} --label last --scale standard"
+                     " --loss cross-entropy --lr 0.05",
+    # subnormal numbers: as inputs, as their mean, deviation and inverse; as slots of adam
+    "tiny-standard": SMALL + TWO + "--data {tiny} --scale standard --loss cross-entropy --lr 0.1",
+    "tiny-adam": SMALL + TWO + "--data {tiny} --scale none --loss cross-entropy --lr 0.01"
+                 " --optimizer adam --epsilon 1e-25 --unit 57",
+    # numbers as options that lie beside the middle of two floats, or are subnormal
+    "hard-options": IDX + TWO + "--epochs 3 --seed 3 --batch 64 --loss mse --schedule step"
+                    " --lr 0.1000000089406967163085937499 --lr-step 1 --lr-gamma"
+                    " 0.30000002682209014892578125001 --momentum 0.899999976158142089843750001"
+                    " --weight-decay 1e-41",
     # the same data in other clothes: the same models as tanh-mse-sgd
     "from-idx-gz": SMALL + TWO + "--data {images_gz} --labels {labels_gz} --scale unit --loss mse"
                    " --optimizer sgd --lr 0.5",
@@ -118,6 +131,10 @@ INTEGERS = {
     "i7-sizes-standard": SMALL + TWO + "--data {sizes} --scale standard --loss mse --lr 0.1",
     "i14-bytes-none": SMALL + TWO + "--data {csv} --scale none --loss cross-entropy --lr 0.001"
                       " --valid 0.2",
+    # subnormal numbers, decimals beside the middle of two floats
+    "i21-tiny-standard": SMALL + TWO + "--data {tiny} --scale standard --loss mse --lr 0.1",
+    "i14-hard-standard": SMALL + TWO + "--data {hard} --label last --scale standard --loss mse"
+                         " --lr 0.05",
     # bytes that a block of 14 bits holds exactly
     "i14-bytes-fraction": "--epochs 2 --seed 3 --batch 50 --grain 7 " + WIDE + "--data {images}"
                           " --labels {labels} --scale fraction --momentum 0.9 --lr 0.05",
@@ -147,7 +164,8 @@ def make_data(command, folder):
     size = rows * columns
     pixels = [raw[16 + i * size:16 + (i + 1) * size] for i in range(count)]
     files = {name: folder / f"digits.{name.replace('_', '.')}"
-             for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes")}
+             for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
+                          "tiny")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -166,9 +184,65 @@ def make_data(command, folder):
         writer.writerows([kind, f"{(row[8] + 1) * 1e-30:.3e}",
                           *(f"{row[k]}.5e{k // 16 % 11 - 7}"
                             for k in range(0, size, 16))] for kind, row in zip(kinds[8:], pixels))
+    with open(files["hard"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerows([*hard_cells(row), kind] for kind, row in zip(kinds[8:], pixels))
+    with open(files["tiny"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerows([kind, *tiny_cells(row)] for kind, row in zip(kinds[8:], pixels))
     for plain, packed in ((files["csv"], "csv_gz"), (images, "images_gz"), (labels, "labels_gz")):
         files[packed].write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
     return {**files, "images": images, "labels": labels}
+
+
+def hard_cells(row):
+    """Numbers that lie on the middle between two floats, or beside it where no double can tell; -0
+    for +0 here and there; and numbers up to the one that is rounded to the greatest float."""
+    cells = []
+    for k in range(200, 584, 16):
+        # A float of 24 bits from four pixels, in (1, 2) times a power of two, and half a unit more.
+        bits = row[k] << 16 | row[k + 1] << 8 | row[k + 2] | 1 << 23
+        power = row[k + 3] % 60 - 50
+        middle = Fraction(2 * bits + 1) * Fraction(2) ** power
+        text = decimal_of(middle, power - 1)
+        forms = (text, text + "0" * 9 + "1", nearly(text), f"{nineteen(middle)}", "-0", "0.0")
+        cells.append(forms[(row[k + 1] + k // 16) % len(forms)])
+    cells.append("3.4028235677973365e38" if row[300] > 99 else "1e38")
+    return cells
+
+
+def decimal_of(value, power):
+    """A fraction with a power of two below the line, as a decimal with a point and all digits."""
+    places = max(1, -power)
+    digits = str(value.numerator * 10 ** places // value.denominator).rjust(places + 1, "0")
+    return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def nearly(text):
+    """The decimal just below, with seven more digits."""
+    digits = text.replace(".", "")
+    below = str(int(digits + "0000000") - 1).rjust(len(digits) + 7, "0")
+    point = text.index(".")
+    return f"{below[:point]}.{below[point:]}"
+
+
+def nineteen(value):
+    """19 digits of it, and an exponent: the last digit is cut off, so it lies on either side."""
+    exponent = 0
+    while value >= 10 ** 19:
+        value, exponent = value / 10, exponent + 1
+    while value < 10 ** 18:
+        value, exponent = value * 10, exponent - 1
+    return f"{value.numerator // value.denominator}e{exponent}"
+
+
+def tiny_cells(row):
+    """Subnormal floats and those just above; features whose squares are subnormal; both zeros."""
+    return [*(f"{'-' if row[k + 2] % 3 == 1 else ''}{row[k] + 1}.{row[k + 1]:03d}e"
+              f"{(-41, -40, -39)[k % 3]}" for k in range(200, 360, 16)),
+            *(f"{'-' if row[k + 1] % 2 else ''}{row[k]}.5e-19" for k in range(360, 520, 16)),
+            *("-0" if row[k] > 127 else "0" for k in range(520, 560, 16)),
+            *(f"{row[k] / 255:.9f}" for k in range(300, 500, 50))]
 
 
 def train(command, name, files, model, *more):
