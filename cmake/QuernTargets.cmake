@@ -10,6 +10,32 @@ function(quern_use_house_rules target)
     target_link_options(${target} PRIVATE ${QUERN_SANITIZE_FLAGS})
 endfunction()
 
+# A library of quern-objects; further arguments as for add_library.
+function(quern_library target)
+    add_library(${target} ${ARGN} $<TARGET_OBJECTS:quern-objects>)
+    target_include_directories(${target} PUBLIC
+        "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+        "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+    target_link_libraries(${target} PUBLIC Threads::Threads m)
+    target_link_libraries(${target} PRIVATE ${QUERN_FEATURE_LIBRARIES})
+    target_link_options(${target} PRIVATE ${QUERN_SANITIZE_FLAGS})
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+endfunction()
+
+# Symbol versions for a shared library, where the linker knows them (GNU ld, lld, gold, mold). The
+# others export the same functions without versions, because what is not marked QN_API is hidden.
+include(CheckLinkerFlag)
+function(quern_export target map)
+    set(map "${PROJECT_SOURCE_DIR}/${map}")
+    file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/probe.map" "QUERN { global: main; local: *; };\n")
+    check_linker_flag(C "LINKER:--version-script=${CMAKE_CURRENT_BINARY_DIR}/probe.map"
+        QUERN_LINKER_HAS_VERSIONS)
+    if(QUERN_LINKER_HAS_VERSIONS)
+        target_link_options(${target} PRIVATE "LINKER:--version-script=${map}")
+        set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}")
+    endif()
+endfunction()
+
 # A file named for an instruction set is built with that set and left out elsewhere. Nothing
 # else is: what runs on any machine must not contain an instruction that some lack.
 set(QUERN_FLAGS_avx2 -mavx2 -mfma)
@@ -87,8 +113,10 @@ function(quern_add_programs folder by_default)
         set(program "${folder}.${name}")
         add_executable(${program} "${source}")
         quern_use_house_rules(${program})
-        target_link_libraries(${program} PRIVATE quern)
-        if(folder STREQUAL "bench")
+        if(NOT folder STREQUAL "bench")
+            target_link_libraries(${program} PRIVATE quern)
+        else()
+            target_link_libraries(${program} PRIVATE quern-internal)
             target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src"
                 "${PROJECT_SOURCE_DIR}/bench" "${QUERN_GENERATED_DIR}")
             quern_link_peers(${program})

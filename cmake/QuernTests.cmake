@@ -37,7 +37,7 @@ foreach(_source IN LISTS _tests)
     target_include_directories(${_target} PRIVATE "${PROJECT_SOURCE_DIR}/src"
         "${PROJECT_SOURCE_DIR}/tests" "${QUERN_GENERATED_DIR}")
     target_compile_definitions(${_target} PRIVATE ${QUERN_FEATURE_DEFINITIONS})
-    target_link_libraries(${_target} PRIVATE quern quern-emulated-gpu quern_CMOCKA
+    target_link_libraries(${_target} PRIVATE quern-internal quern-emulated-gpu quern_CMOCKA
         ${QUERN_FEATURE_LIBRARIES})
     quern_link_peers(${_target})
     set_target_properties(${_target} PROPERTIES OUTPUT_NAME "${_name}"

@@ -405,6 +405,40 @@ def test_float_states_refused(tmp_path):
 
 # ---------------------------------------------------------------- the public headers
 
+def public_functions(root):
+    """The functions that the headers mark QN_API, which are those of the shared library."""
+    names = set()
+    for header in (root / "include" / "quern").glob("*.h"):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        names |= set(re.findall(r"\bQN_API\b[^;(]*?\b(qn_\w+)\(", text))
+    return names
+
+
+def wrong_exports(root):
+    """Functions of the headers without QN_API, and differences from the list of versions, which is
+    written by hand so that the list of a released version stays."""
+    complaints = []
+    for header in sorted((root / "include" / "quern").glob("*.h")):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        text = re.sub(r"\bQN_API\b[^;]*;|\btypedef\b.*?;", "", text, flags=re.S)
+        complaints += [f"{name} lacks QN_API" for name in re.findall(r"\b(qn_\w+)\(", text)]
+    listed = set(re.findall(r"^    (qn_\w+);$", (root / "cmake" / "quern.map").read_text(), re.M))
+    return complaints + [f"cmake/quern.map: {name}" for name in
+                         sorted(listed ^ public_functions(root))]
+
+
+def test_exports():
+    assert not wrong_exports(ROOT)
+
+
+def test_exports_refused(tmp_path):
+    made_up(tmp_path, {"include/quern/a.h": "QN_API int *qn_a(int x,\n int y);\nint qn_b(void);\n"
+                                            "/* qn_c(x) */ typedef int (*qn_d)(int a);\n",
+                       "cmake/quern.map": "V {\nglobal:\n    qn_e;\nlocal:\n    *;\n};\n"})
+    assert wrong_exports(tmp_path) == ["qn_b lacks QN_API", "cmake/quern.map: qn_a",
+                                       "cmake/quern.map: qn_e"]
+
+
 PUBLIC = sorted((ROOT / "include" / "quern").glob("*.h"))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import builds
 from builds import ROOT
+from test_house import public_functions
 
 USER = """
 #include <quern/quern.h>
@@ -79,6 +80,22 @@ def test_without_zlib_gzip_is_refused_by_name(shared, tmp_path):
     done = subprocess.run([shared / "bin" / "quern", "data", "info", tmp_path / "a.csv.gz"],
                           capture_output=True, text=True)
     assert done.returncode == 1 and "zlib" in done.stderr
+
+
+def exported(library):
+    """Symbols of a shared library's dynamic table that it defines: name -> version."""
+    lines = run("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines()
+    symbols = [line.split()[1:] for line in lines]
+    return {name.split("@")[0]: name.partition("@@")[2]
+            for kind, name in symbols if kind != "A"}
+
+
+def test_the_shared_library_exports_what_the_headers_declare(shared):
+    """Neither a function of the library's own nor one of the headers that was forgotten."""
+    builds.require("nm")
+    symbols = exported(next(shared.rglob("libquern.so")))
+    assert set(symbols) == public_functions(ROOT)
+    assert set(symbols.values()) == {"QUERN_0.1"}
 
 
 def test_pkg_config(shared, user):

@@ -26,8 +26,9 @@ typedef struct qn_advice {
  * Fills advice[i] for device i of qn_device_get, at most `room` of them, their number in *count,
  * and in *rate the items a second of all together; `rate` may be NULL. Opening a device for the
  * first time may take longer than the trial. Fails as qn_train_open and qn_train_run do. */
-qn_status qn_advise(const qn_train_options *options, uint32_t features, double seconds,
-                    qn_advice *advice, uint32_t room, uint32_t *count, double *rate, qn_error *err);
+QN_API qn_status qn_advise(const qn_train_options *options, uint32_t features, double seconds,
+                           qn_advice *advice, uint32_t room, uint32_t *count, double *rate,
+                           qn_error *err);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #ifndef QUERN_CHOICES_H
 #define QUERN_CHOICES_H
 
+#include <quern/export.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -22,15 +23,15 @@ typedef enum qn_choice_kind {
 
 /* Name number `index` of a kind, counted from 0; NULL beyond the last one and for an unknown kind.
  * The text is static. */
-const char *qn_choice_name(qn_choice_kind kind, uint32_t index);
+QN_API const char *qn_choice_name(qn_choice_kind kind, uint32_t index);
 
 /* What that name stands for: one line without a full stop; NULL where qn_choice_name gives NULL.
  * The text is static. */
-const char *qn_choice_about(qn_choice_kind kind, uint32_t index);
+QN_API const char *qn_choice_about(qn_choice_kind kind, uint32_t index);
 
 /* The name of that kind which a user most likely means by `word`, such as "adamw" for "AdamW" or
  * "cross-entropy" for "nll"; NULL when none is near. The text is static. */
-const char *qn_choice_near(qn_choice_kind kind, const char *word);
+QN_API const char *qn_choice_near(qn_choice_kind kind, const char *word);
 
 #ifdef __cplusplus
 }

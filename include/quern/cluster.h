@@ -48,30 +48,31 @@ typedef struct qn_cluster_options {
     qn_note_fn on_note;    /* told of lost ranks; on the thread that called */
 } qn_cluster_options;
 
-void qn_cluster_options_init(qn_cluster_options *options);
+QN_API void qn_cluster_options_init(qn_cluster_options *options);
 
 /* Meets the others. *out is NULL, with QN_OK, where there are none. QN_USAGE for options that make
  * no sense, QN_UNSUPPORTED when a launcher's library cannot be used (the message says which and
  * what to do), QN_CLUSTER when the others did not come or are of another version of Quern or of
  * the contract; the message names who. */
-qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, qn_error *err);
+QN_API qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out,
+                                 qn_error *err);
 
 /* Says goodbye and frees; no rank waits for another. Accepts NULL. */
-void qn_cluster_leave(qn_cluster *cluster);
+QN_API void qn_cluster_leave(qn_cluster *cluster);
 
-uint32_t qn_cluster_rank(const qn_cluster *cluster);  /* this one's number, from 0 */
-uint32_t qn_cluster_ranks(const qn_cluster *cluster); /* that the run was started with */
-uint32_t qn_cluster_alive(const qn_cluster *cluster); /* of them that are left */
+QN_API uint32_t qn_cluster_rank(const qn_cluster *cluster);  /* this one's number, from 0 */
+QN_API uint32_t qn_cluster_ranks(const qn_cluster *cluster); /* that the run was started with */
+QN_API uint32_t qn_cluster_alive(const qn_cluster *cluster); /* of them that are left */
 
 /* This rank's number among those of its machine, from 0, and how many these are. */
-void qn_cluster_local(const qn_cluster *cluster, uint32_t *index, uint32_t *count);
+QN_API void qn_cluster_local(const qn_cluster *cluster, uint32_t *index, uint32_t *count);
 
 /* Who a rank is, for messages: "rank 2 on host-b". Belongs to the cluster. */
-const char *qn_cluster_name(const qn_cluster *cluster, uint32_t rank);
+QN_API const char *qn_cluster_name(const qn_cluster *cluster, uint32_t rank);
 
 /* 1 when this rank writes files and talks to people: of those alive the one with the lowest number.
  * It may become so at any moment. */
-int qn_cluster_speaks(const qn_cluster *cluster);
+QN_API int qn_cluster_speaks(const qn_cluster *cluster);
 
 /* Something that all ranks have to hold alike. */
 typedef struct qn_agreement {
@@ -87,19 +88,19 @@ typedef struct qn_agreement {
  * and how they differ, for the first such item. All ranks give the same items in the same order.
  * With `cluster` NULL the answer is `own`. qn_train_open and qn_predict agree on recipes and data
  * themselves. */
-qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
-                           uint32_t count, qn_error *err);
+QN_API qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own,
+                                  const qn_agreement *item, uint32_t count, qn_error *err);
 
 /* For the rank that speaks: all that had to be written is written, with this exit code. */
-void qn_cluster_finish(qn_cluster *cluster, int code);
+QN_API void qn_cluster_finish(qn_cluster *cluster, int code);
 
 /* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank speaks. On a
  * rank that had to leave (QN_CLUSTER), 2 at once: with 0 where the others go on without it, with 1
  * where it could not reach enough of them. */
-int qn_cluster_over(qn_cluster *cluster, int *code);
+QN_API int qn_cluster_over(qn_cluster *cluster, int *code);
 
 /* Asks all ranks to stop at the end of a step, the same for all. Safe in a signal handler. */
-void qn_cluster_stop(qn_cluster *cluster);
+QN_API void qn_cluster_stop(qn_cluster *cluster);
 
 /* What could carry a run over several processes here. */
 typedef struct qn_cluster_library {
@@ -112,7 +113,7 @@ typedef struct qn_cluster_library {
 } qn_cluster_library;
 
 /* Looks for the MPI library; starts nothing. */
-void qn_cluster_library_get(qn_cluster_library *library);
+QN_API void qn_cluster_library_get(qn_cluster_library *library);
 
 #ifdef __cplusplus
 }

@@ -29,25 +29,25 @@ typedef struct qn_data_options {
     int threads;       /* for reading and digests; 0: every core the process may use */
 } qn_data_options;
 
-void qn_data_options_init(qn_data_options *options);
+QN_API void qn_data_options_init(qn_data_options *options);
 
 /* Reads `path`: CSV, IDX, or either gzipped; the content decides, not the name. The type is QN_U8
  * when every feature is written as a plain whole number from 0 to 255 (docs/exactness.md 2.1).
  * On success *out is owned by the caller. Fails with QN_INPUT (what is wrong, at which line and
  * column or byte), QN_IO, QN_MEMORY or QN_UNSUPPORTED (gzip without zlib built in). */
-qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
-                       qn_error *err);
+QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
+                              qn_error *err);
 
 /* Makes a data set from arrays, which are copied. `values`: items x features, bytes or floats by
  * `type`, finite; `labels`: one for each item, not negative, or NULL. */
-qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t features,
-                              const void *values, const int32_t *labels, qn_data **out,
-                              qn_error *err);
+QN_API qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t features,
+                                     const void *values, const int32_t *labels, qn_data **out,
+                                     qn_error *err);
 
 /* Draws `items` handwriting-like digits of 28x28 bytes with labels 0..9. The item number `first +
  * i` of a seed is the same wherever and however often it is drawn. */
-qn_status qn_data_synth_digits(uint64_t seed, uint64_t first, uint64_t items, qn_data **out,
-                               qn_error *err);
+QN_API qn_status qn_data_synth_digits(uint64_t seed, uint64_t first, uint64_t items, qn_data **out,
+                                      qn_error *err);
 
 /* How a rank opens a data set; `user` is what qn_data_share was given. */
 typedef qn_status (*qn_data_opener)(void *user, qn_data **out, qn_error *err);
@@ -59,37 +59,37 @@ typedef qn_status (*qn_data_opener)(void *user, qn_data **out, qn_error *err);
  * name before it. Whether all machines read the same is not compared here: qn_train_open and
  * qn_predict do that. With `cluster` NULL it is a call of `open`. Fails as `open` does, or with
  * QN_CLUSTER or QN_MEMORY. */
-qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open, void *user,
-                        qn_data **out, qn_error *err);
+QN_API qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open, void *user,
+                               qn_data **out, qn_error *err);
 
-void qn_data_close(qn_data *data);
+QN_API void qn_data_close(qn_data *data);
 
-uint64_t qn_data_items(const qn_data *data);
-uint32_t qn_data_features(const qn_data *data);
-qn_data_type qn_data_type_of(const qn_data *data);
+QN_API uint64_t qn_data_items(const qn_data *data);
+QN_API uint32_t qn_data_features(const qn_data *data);
+QN_API qn_data_type qn_data_type_of(const qn_data *data);
 /* items x features, item after item; owned by the data set. */
-const void *qn_data_values(const qn_data *data);
+QN_API const void *qn_data_values(const qn_data *data);
 /* One label for each item, or NULL when there are none; owned by the data set. */
-const int32_t *qn_data_labels(const qn_data *data);
+QN_API const int32_t *qn_data_labels(const qn_data *data);
 /* One more than the greatest label; 0 without labels. */
-uint32_t qn_data_classes(const qn_data *data);
+QN_API uint32_t qn_data_classes(const qn_data *data);
 /* The digest of docs/exactness.md 2.2: 64 hexadecimal digits, owned by the data set. */
-const char *qn_data_digest(const qn_data *data);
+QN_API const char *qn_data_digest(const qn_data *data);
 /* Height and width of an image where the file told (IDX), else 0 and 0. */
-void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
+QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
 /* What the data was read as: "csv", "idx", "csv.gz", "idx.gz", "array", "synth". */
-const char *qn_data_format(const qn_data *data);
+QN_API const char *qn_data_format(const qn_data *data);
 
 /* The name of feature k < features in the header of its CSV file; owned by the data set. NULL where
  * there was none, and on a rank that was handed the data by another (qn_data_share). */
-const char *qn_data_feature_name(const qn_data *data, uint32_t k);
+QN_API const char *qn_data_feature_name(const qn_data *data, uint32_t k);
 
 /* Writes the data set as IDX (values QN_U8 only; labels_path may be NULL) or as CSV (label first,
  * header "label,f0,f1,..." or "label,r0c0,..."). The file is written beside its place, synced and
  * renamed. */
-qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
-                            qn_error *err);
-qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
+QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
+                                   const char *labels_path, qn_error *err);
+QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
 
 #ifdef __cplusplus
 }

@@ -68,27 +68,27 @@ typedef struct qn_device_rates {
 
 /* Number of devices of this machine that Quern sees: at least 1, the CPU, which is the first. The
  * libraries of other devices are looked for at the first call, once for the process. */
-uint32_t qn_device_count(void);
-qn_status qn_device_get(uint32_t index, qn_device_info *info, qn_error *err);
+QN_API uint32_t qn_device_count(void);
+QN_API qn_status qn_device_get(uint32_t index, qn_device_info *info, qn_error *err);
 
 /* Tests the device and measures it, for a second or so. `compute` may be NULL. QN_UNSUPPORTED when
  * the device fails its self-test, QN_DEVICE when it fails otherwise. */
-qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
-                            qn_error *err);
+QN_API qn_status qn_device_measure(uint32_t index, const qn_compute *compute,
+                                   qn_device_rates *rates, qn_error *err);
 
 /* Why the devices of a kind ("opencl", "cuda") are not there, as a sentence with a remedy: no
  * library, a library without devices, a driver too old. Empty when some are there. */
-const char *qn_device_absence(const char *kind);
+QN_API const char *qn_device_absence(const char *kind);
 
 /* Something that opening or measuring a device found worth telling a person though nothing failed,
  * such as a broken cache of programs: the oldest that nobody asked for yet, in at most `room`
  * bytes. Returns 0 when there is none. Each text is told once in a process. */
-int qn_device_note(char *text, size_t room);
+QN_API int qn_device_note(char *text, size_t room);
 
 /* Checks a qn_compute: QN_UNSUPPORTED when this machine lacks the instruction set or a device of
  * the list (the message says which it has), QN_USAGE for an unknown name, of `gpu_isa` too, a list
  * that is none, or a thread count out of 0..4096. */
-qn_status qn_compute_check(const qn_compute *compute, qn_error *err);
+QN_API qn_status qn_compute_check(const qn_compute *compute, qn_error *err);
 
 #ifdef __cplusplus
 }

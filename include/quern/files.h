@@ -3,6 +3,8 @@
 #ifndef QUERN_FILES_H
 #define QUERN_FILES_H
 
+#include <quern/export.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -10,7 +12,7 @@ extern "C" {
 /* Removes the temporary files that the library has open in this process. For a signal handler that
  * ends the process with _exit straight afterwards: it may be called in a signal handler. Writes
  * under way fail after it. Files that are complete are not touched. */
-void qn_files_abandon(void);
+QN_API void qn_files_abandon(void);
 
 #ifdef __cplusplus
 }

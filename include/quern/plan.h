@@ -46,7 +46,7 @@ typedef struct qn_plan_options {
     uint32_t teams;
 } qn_plan_options;
 
-void qn_plan_options_init(qn_plan_options *options);
+QN_API void qn_plan_options_init(qn_plan_options *options);
 
 /* How one rank spends its time, each part as a share of the whole T, 0..1. */
 typedef struct qn_plan_rank {
@@ -89,9 +89,9 @@ typedef struct qn_plan_report {
 /* Plans. QN_USAGE for options and descriptions that make no sense, with the place in the text;
  * QN_INPUT and QN_MISMATCH for files that are none, or of another job; QN_CLUSTER when nobody is
  * left before the end. */
-qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err);
-const qn_plan_report *qn_plan_report_of(const qn_plan *plan);
-void qn_plan_free(qn_plan *plan);
+QN_API qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err);
+QN_API const qn_plan_report *qn_plan_report_of(const qn_plan *plan);
+QN_API void qn_plan_free(qn_plan *plan);
 
 /* What a device of this machine costs a rank that has it: calls over some grains, an update. */
 enum { QN_PLAN_CALLS = 16 };
@@ -113,9 +113,9 @@ typedef struct qn_plan_cost {
  * are those of `data`, or, when that is NULL, random bytes, `features` of them each. Fills at most
  * `room` costs, ranks one after another, their number in *count. Fails as qn_train_open does, and
  * with QN_USAGE for more ranks than cores. */
-qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint32_t features,
-                          uint32_t ranks, double seconds, qn_plan_cost *cost, uint32_t room,
-                          uint32_t *count, qn_error *err);
+QN_API qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data,
+                                 uint32_t features, uint32_t ranks, double seconds,
+                                 qn_plan_cost *cost, uint32_t room, uint32_t *count, qn_error *err);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include <quern/cluster.h>
 #include <quern/data.h>
 #include <quern/device.h>
+#include <quern/export.h>
 #include <quern/files.h>
 #include <quern/model.h>
 #include <quern/plan.h>

@@ -7,6 +7,8 @@
 #ifndef QUERN_STATUS_H
 #define QUERN_STATUS_H
 
+#include <quern/export.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,7 +43,7 @@ typedef struct qn_error {
 typedef void (*qn_note_fn)(void *user, const char *text);
 
 /* The name of a status, such as "bad input". Never NULL. */
-const char *qn_status_name(qn_status status);
+QN_API const char *qn_status_name(qn_status status);
 
 #ifdef __cplusplus
 }

@@ -105,35 +105,36 @@ typedef struct qn_train_options {
 
 /* Defaults: f32, cross-entropy, auto optimiser and initialisation, scale "unit", rate 0.1, batch
  * 64, grain 32, 10 epochs, seed 1, unit 44, constant rate; no callbacks, no checkpoints. */
-void qn_train_options_init(qn_train_options *options);
+QN_API void qn_train_options_init(qn_train_options *options);
 
 /* Fills the recipe part of `options` from a model's recipe, for a replay. Texts that `options`
  * points to afterwards belong to the model. Checks that the data's digest is the recipe's
  * (QN_MISMATCH names both). */
-qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
-                                      qn_train_options *options, qn_error *err);
+QN_API qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
+                                             qn_train_options *options, qn_error *err);
 
 /* Checks everything and prepares the run, resuming when asked. `train` must have labels; `valid`
  * and `test` may be NULL; all must outlive the run. Options and their texts are copied. Fails with
  * QN_USAGE, QN_INPUT, QN_MISMATCH (sets that do not fit, a checkpoint of another recipe), QN_BUSY,
  * QN_FORMAT, QN_IO, QN_MEMORY. */
-qn_status qn_train_open(const qn_train_options *options, const qn_data *train, const qn_data *valid,
-                        const qn_data *test, qn_train **out, qn_error *err);
+QN_API qn_status qn_train_open(const qn_train_options *options, const qn_data *train,
+                               const qn_data *valid, const qn_data *test, qn_train **out,
+                               qn_error *err);
 
 /* Trains to the end, or until qn_train_stop: then QN_INTERRUPTED, after a checkpoint where a folder
  * was given, and a further call goes on. QN_NUMERIC names the step at which a loss or a gradient
  * left the range; after such a failure there is no model and no checkpoint to be had. */
-qn_status qn_train_run(qn_train *train, qn_error *err);
+QN_API qn_status qn_train_run(qn_train *train, qn_error *err);
 
 /* Asks the run to stop at the end of its step; among ranks all stop at the end of the same one. May
  * be called from a signal handler or another thread. */
-void qn_train_stop(qn_train *train);
+QN_API void qn_train_stop(qn_train *train);
 
 /* Writes a checkpoint into `dir` now (not during qn_train_run). */
-qn_status qn_train_checkpoint(qn_train *train, const char *dir, qn_error *err);
+QN_API qn_status qn_train_checkpoint(qn_train *train, const char *dir, qn_error *err);
 
 /* The model as it is; complete after qn_train_run returned QN_OK. Owned by the caller. */
-qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error *err);
+QN_API qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error *err);
 
 /* Where qn_train_save has put the model. */
 typedef struct qn_saved {
@@ -156,8 +157,8 @@ typedef struct qn_saved {
  * before it puts the file in its place. Fails with QN_IO on all ranks when no rank can write
  * anywhere (the message is saved->why); QN_CLUSTER or QN_DEVICE on a rank that has to
  * leave; QN_MEMORY. */
-qn_status qn_train_save(qn_train *train, const char *const *place, uint32_t places, qn_saved *saved,
-                        qn_error *err);
+QN_API qn_status qn_train_save(qn_train *train, const char *const *place, uint32_t places,
+                               qn_saved *saved, qn_error *err);
 
 /* How the run went. Pointers are owned by the qn_train. */
 typedef struct qn_worker_report {
@@ -242,14 +243,14 @@ typedef struct qn_train_report {
 /* The workers of this rank: who they are from qn_train_open on, and what each did so far. Their
  * number in *count. Belongs to the qn_train, until the next call with it. Not while qn_train_run is
  * at work. */
-const qn_worker_report *qn_train_workers(qn_train *train, uint32_t *count);
+QN_API const qn_worker_report *qn_train_workers(qn_train *train, uint32_t *count);
 
 /* Evaluates the sets, unless that was done after the last step, and reports. After qn_train_run. A
  * record in run_dir that could not be kept, or a trace that could not be written, is a failure only
  * here, and the report is complete even so. */
-qn_status qn_train_report_get(qn_train *train, qn_train_report *report, qn_error *err);
+QN_API qn_status qn_train_report_get(qn_train *train, qn_train_report *report, qn_error *err);
 
-void qn_train_close(qn_train *train);
+QN_API void qn_train_close(qn_train *train);
 
 #ifdef __cplusplus
 }

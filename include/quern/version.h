@@ -2,6 +2,8 @@
 #ifndef QUERN_VERSION_H
 #define QUERN_VERSION_H
 
+#include <quern/export.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -14,10 +16,10 @@ extern "C" {
 #define QN_CONTRACT 1
 
 /* "0.1.0" */
-const char *qn_version(void);
+QN_API const char *qn_version(void);
 
 /* Facts of the build, one "name: value" a line: compiler, flags, build type, optional parts. */
-const char *qn_build_info(void);
+QN_API const char *qn_build_info(void);
 
 #ifdef __cplusplus
 }
