@@ -450,7 +450,7 @@ def test_public_header_stands_alone(header, language, tmp_path):
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} not installed")
     source = tmp_path / "user"
-    source.write_text(f"#include <quern/{header.name}>\n")
+    source.write_text(f"#include <quern/{header.name}>\nint user(void);\n")
     done = subprocess.run([compiler, "-x", language, "-Wall", "-Wextra", "-Werror",
                            *(["-std=c17", "-Wpedantic"] if language == "c" else ["-std=c++17"]),
                            "-fsyntax-only", f"-I{ROOT}/include", str(source)],
