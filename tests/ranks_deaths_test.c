@@ -10,7 +10,7 @@
 
 #include "ranks_case_test.h"
 #include "base/clock.h"
-#include "cluster/meet.h"
+#include "cluster/rendezvous/rendezvous.h"
 #include "device/cpu/worker/cpu_table.h"
 #include <signal.h>
 #include <sys/mman.h>

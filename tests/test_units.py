@@ -27,16 +27,16 @@ def name_of(source):
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "8"},
              "device.cpu.float.kernels": {"QN_TEST_STRIDE": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
-             "cluster.round": {"QN_TEST_CASES": "40"},
+             "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
              "cluster.death": {"QN_TEST_CASES": "8"},
-             "cluster.view": {"QN_TEST_CASES": "12"},
+             "cluster.membership.view": {"QN_TEST_CASES": "12"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_kernels": {"QN_TEST_CASES": "9"},  # three kinds on three sizes of GPUs
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
 
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
-ONE_THREAD = ["base.json", "base.text", "cluster.round", "cluster.shares", "cluster.view",
+ONE_THREAD = ["base.json", "base.text", "cluster.reduction.reduction", "cluster.reduction.shares", "cluster.membership.view",
               "data.fuzz", "data.gzip", "device.cpu.integer.cpu_integers", "device.cpu.float.kernels",
               "device.cpu.float.map", "device.gpu.gpu_selftest", "model.model",
               "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",

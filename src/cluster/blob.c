@@ -6,9 +6,9 @@
  *   3. (from_first) the maker's bytes travel through that memory, and are compared by SHA-256
  *   4. every rank looks whether its machine's memory was filled to the end
  */
-#include "cluster/blob.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "cluster/blob.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Bytes that few ranks make and all read: once a machine or once for all, whoever dies. */
-#include "cluster/blob.h"
 #include "base/memory.h"
+#include "cluster/blob.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,9 @@
 #ifndef QN_CLUSTER_CLUSTER_STATE_H
 #define QN_CLUSTER_CLUSTER_STATE_H
 
-#include "cluster/meet.h"
-#include "cluster/round.h"
+#include "cluster/cluster.h"
+#include "cluster/reduction/reduction_state.h"
+#include "cluster/rendezvous/rendezvous.h"
 
 struct qn_cluster {
     qn__meeting meeting;

@@ -3,7 +3,7 @@
 #define QN_CLUSTER_CREW_TEST_H
 
 #include "cluster/cluster_state.h"
-#include "cluster/meeting_test.h"
+#include "cluster/rendezvous/meeting_test.h"
 
 enum { CREW_MOST = 16 };
 

@@ -4,7 +4,7 @@
 #define QN_CLUSTER_FAMILY_TEST_H
 
 #include "cluster/free_port_test.h"
-#include "cluster/meet.h"
+#include "cluster/rendezvous/rendezvous.h"
 #include <quern/cluster.h>
 
 #include <signal.h>

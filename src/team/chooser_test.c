@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "team/chooser.h"
 #include "num/philox.h"
+#include "team/chooser.h"
 #include "team/virtual.h"
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef QN_TEAM_VIRTUAL_RANKS_H
 #define QN_TEAM_VIRTUAL_RANKS_H
 
-#include "cluster/shares.h"
+#include "cluster/cluster.h"
 #include "team/chooser.h"
 #include "team/rank_cost.h"
 #include "team/virtual.h"

@@ -1,0 +1,272 @@
+/* The rank that asks. It may be so for every rank in turn, and for two at a time where they take
+ * each other for gone, so nothing here trusts in being the only one: what counts is what enough
+ * members promised and accepted.
+ *
+ * Three rules beside Paxos's own, because the dead do not count. If they were left out of the
+ * count by just anybody, those who knew a vote and died could make two decisions out of one:
+ *   - a rank is left out of the count only where all whose votes are counted are certain of its
+ * end;
+ *   - who accepts a view forsakes the ranks that it leaves out, which so are never certain of its
+ *     end: they cannot leave its vote out of theirs;
+ *   - a view is decided when each of its members has accepted or is gone for the asking rank. */
+#include "cluster/membership/view_state.h"
+
+#include <string.h>
+
+enum { RANK_BITS = 10 };
+_Static_assert(QN__MAX_RANKS == 1 << RANK_BITS, "a ballot is an attempt and a rank");
+
+static void say(qn__view *view, uint32_t rank, uint32_t type) {
+    qn__view_send(view, rank, type, view->ask.ballot, NULL);
+}
+
+void qn__ask_end(qn__view *view) {
+    qn__asking *ask = &view->ask;
+    qn__parcel **report = ask->report;
+    for (uint32_t r = 0; r < view->ranks; ++r) {
+        qn__parcel_drop(report[r]);
+        report[r] = NULL;
+    }
+    qn__proposal_drop(&ask->carried);
+    qn__proposal_drop(&ask->value);
+    memset(ask, 0, sizeof *ask);
+    ask->report = report;
+}
+
+void qn__ask_begin(qn__view *view) {
+    qn__asking *ask = &view->ask;
+    qn__ask_end(view);
+    const uint64_t highest = view->highest > view->promised ? view->highest : view->promised;
+    ask->ballot = ((highest >> RANK_BITS) + 1) << RANK_BITS | view->rank;
+    ask->targets = qn__ranks_minus(&view->members, &view->gone);
+    if (view->accepted) {
+        ask->best = view->accepted;
+        qn__proposal_copy(&ask->carried, &view->value);
+    }
+    view->since = view->post->calls->now(view->post);
+    QN__EACH_RANK(r, &ask->targets)
+    if (r != view->rank)
+        say(view, r, QN__VIEW_ASK);
+    qn__view_promise(view, ask->ballot);
+}
+
+/* ---------------------------------------------------------------------------------- who counts */
+
+/* The members that all of `voters` are certain of. */
+static qn__ranks certain_to_all(const qn__view *view, const qn__ranks *voters) {
+    qn__ranks certain = view->members;
+    QN__EACH_RANK(r, voters)
+    certain = qn__ranks_both(&certain, r == view->rank ? &view->certain : &view->certain_of[r]);
+    return certain;
+}
+
+/* More than half of those that are not certainly gone, or half with the lowest of them. */
+static int enough(const qn__view *view, const qn__ranks *voters) {
+    const qn__ranks certain = certain_to_all(view, voters);
+    const qn__ranks base = qn__ranks_minus(&view->members, &certain);
+    const qn__ranks counted = qn__ranks_both(voters, &base);
+    const uint32_t votes = qn__ranks_count(&counted), all = qn__ranks_count(&base);
+    /* Without votes the base may be empty, and an empty set has no lowest rank. */
+    if (!votes)
+        return 0;
+    return 2 * votes > all || (2 * votes == all && qn__ranks_has(voters, qn__ranks_first(&base)));
+}
+
+static int lost_each_other(const qn__view *view, uint32_t a, uint32_t b) {
+    const qn__ranks *of_a = a == view->rank ? &view->gone : &view->gone_of[a];
+    const qn__ranks *of_b = b == view->rank ? &view->gone : &view->gone_of[b];
+    return qn__ranks_has(of_a, b) || qn__ranks_has(of_b, a);
+}
+
+/* Members of the next view all hear one another: out go those whose end anybody is certain of,
+ * then, one by one, who lost the most of the others. */
+static void keep_connected(const qn__view *view, qn__ranks *set) {
+    const qn__ranks reporters = *set;
+    QN__EACH_RANK(r, &reporters)
+    *set = qn__ranks_minus(set, r == view->rank ? &view->certain : &view->certain_of[r]);
+    for (;;) {
+        uint32_t worst = QN__MAX_RANKS, most = 0;
+        QN__EACH_RANK(a, set) {
+            uint32_t losses = 0;
+            QN__EACH_RANK(b, set)
+            losses += a != b && lost_each_other(view, a, b);
+            if (a != view->rank && losses && losses >= most)
+                most = losses, worst = a;
+        }
+        if (worst == QN__MAX_RANKS)
+            return;
+        qn__ranks_drop(set, worst);
+    }
+}
+
+/* ------------------------------------------------------------------------------- the two phases */
+
+/* Whom the present phase still waits for. */
+static qn__ranks awaited(const qn__view *view) {
+    const qn__asking *ask = &view->ask;
+    const qn__ranks here =
+        qn__ranks_minus(ask->proposing ? &ask->value.members : &ask->targets, &view->gone);
+    return qn__ranks_minus(&here, ask->proposing ? &ask->accepted : &ask->answered);
+}
+
+static int propose(qn__view *view) {
+    qn__asking *ask = &view->ask;
+    qn__ranks voters = qn__ranks_minus(&ask->answered, &view->gone);
+    if (!enough(view, &voters))
+        return 0;
+    if (ask->best) {
+        qn__proposal_copy(&ask->value, &ask->carried);
+    } else {
+        keep_connected(view, &voters);
+        if (!enough(view, &voters))
+            return 0;
+        ask->value.plan = view->calls.plan(view->calls.user, &voters, ask->report);
+        if (!ask->value.plan)
+            return 0;
+        ask->value.origin = ask->ballot;
+        ask->value.members = voters;
+        if (!qn__proposal_pack(view, &ask->value)) {
+            qn__proposal_drop(&ask->value);
+            return 0;
+        }
+    }
+    ask->proposing = 1;
+    view->since = view->post->calls->now(view->post);
+    QN__EACH_RANK(r, &ask->value.members)
+    if (r != view->rank && !qn__ranks_has(&view->gone, r))
+        qn__view_send(view, r, QN__VIEW_PROPOSE, ask->ballot, qn__parcel_hold(ask->value.wire));
+    qn__view_accept(view, ask->ballot, &ask->value);
+    if (qn__ranks_has(&ask->value.members, view->rank))
+        qn__ranks_add(&ask->accepted, view->rank);
+    return 1;
+}
+
+static void decide(qn__view *view) {
+    qn__proposal value;
+    qn__proposal_copy(&value, &view->ask.value);
+    QN__EACH_RANK(r, &value.members)
+    if (r != view->rank)
+        qn__view_send(view, r, QN__VIEW_DECIDED, view->ask.ballot, qn__parcel_hold(value.wire));
+    qn__view_adopt(view, &value);
+    qn__proposal_drop(&value);
+}
+
+void qn__ask_settle(qn__view *view) {
+    const qn__asking *ask = &view->ask;
+    qn__ranks waiting = awaited(view);
+    if (!ask->ballot || qn__ranks_count(&waiting))
+        return;
+    if (!ask->proposing) {
+        if (!propose(view))
+            return;
+        waiting = awaited(view);
+        if (qn__ranks_count(&waiting))
+            return;
+    }
+    const qn__ranks voters = qn__ranks_minus(&ask->accepted, &view->certain);
+    if (enough(view, &voters))
+        decide(view);
+}
+
+/* --------------------------------------------------------------------------------- the answers */
+
+static void learn(qn__view *view, uint32_t from, const unsigned char *sets) {
+    qn__ranks set;
+    qn__view_get_set(view, sets, &set);
+    qn__ranks_join(&view->gone_of[from], &set);
+    qn__view_get_set(view, sets + qn__view_set_bytes(view), &set);
+    qn__ranks_join(&view->certain_of[from], &set);
+    view->since = view->post->calls->now(view->post);
+}
+
+void qn__ask_own(qn__view *view, qn__parcel *report) {
+    view->ask.report[view->rank] = report;
+    qn__ranks_add(&view->ask.answered, view->rank);
+    qn__ask_settle(view);
+}
+
+/* u64 ballot accepted, sets of gone and certain, u64 bytes of what was accepted, that, report. */
+void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot, const qn__parcel *body) {
+    qn__asking *ask = &view->ask;
+    const uint64_t sets = 2 * qn__view_set_bytes(view);
+    if (ballot != ask->ballot || ask->proposing || qn__ranks_has(&ask->answered, from) ||
+        !qn__ranks_has(&ask->targets, from) || !body || body->bytes < 16 + sets)
+        return;
+    const uint64_t accepted = qn__view_get_u64(body->data);
+    const uint64_t bytes = qn__view_get_u64(body->data + 8 + sets);
+    const uint64_t rest = body->bytes - 16 - sets;
+    if (bytes > rest || (accepted && !bytes))
+        return;
+    if (accepted > ask->best) {
+        qn__parcel *wire = qn__view_parcel(view, body->data + 16 + sets, bytes);
+        qn__proposal value;
+        const int good = wire && qn__proposal_unpack(view, wire, &value);
+        qn__parcel_drop(wire);
+        if (!good)
+            return;
+        qn__proposal_drop(&ask->carried);
+        ask->carried = value;
+        ask->best = accepted;
+    }
+    ask->report[from] = qn__view_parcel(view, body->data + 16 + sets + bytes, rest - bytes);
+    if (!ask->report[from])
+        return;
+    learn(view, from, body->data + 8);
+    qn__ranks_add(&ask->answered, from);
+    qn__ask_settle(view);
+}
+
+void qn__ask_accepted(qn__view *view, uint32_t from, uint64_t ballot, const qn__parcel *body) {
+    qn__asking *ask = &view->ask;
+    if (ballot != ask->ballot || !ask->proposing || !qn__ranks_has(&ask->value.members, from) ||
+        !body || body->bytes != 2 * qn__view_set_bytes(view))
+        return;
+    learn(view, from, body->data);
+    qn__ranks_add(&ask->accepted, from);
+    qn__ask_settle(view);
+}
+
+void qn__ask_refused(qn__view *view, uint64_t ballot) {
+    if (!view->ask.ballot || ballot <= view->ask.ballot)
+        return;
+    view->highest = ballot > view->highest ? ballot : view->highest;
+    qn__ask_begin(view);
+}
+
+/* Not enough, and no news for long. Who knows less of the ends of others than this rank does (it
+ * slept, say) may make the count of the votes too great: perhaps it goes without those. */
+static void give_up(qn__view *view) {
+    const qn__ranks here = view->ask.proposing ? view->ask.accepted : view->ask.answered;
+    const qn__ranks known = qn__ranks_both(&view->certain, &view->members);
+    int forsaken = 0;
+    QN__EACH_RANK(r, &here) {
+        const qn__ranks unknown = qn__ranks_minus(&known, &view->certain_of[r]);
+        if (r != view->rank && !qn__ranks_has(&view->gone, r) && qn__ranks_count(&unknown) &&
+            !view->ask.proposing) {
+            qn__view_forsake(view, r);
+            forsaken = 1;
+        }
+    }
+    if (forsaken)
+        qn__ask_settle(view);
+    else
+        qn__view_outcast(view, 0, "too few of the other ranks can be reached to go on");
+}
+
+void qn__ask_tick(qn__view *view, double now) {
+    const qn__ranks waiting = awaited(view);
+    if (now - view->since <= view->patience) {
+        qn__ask_settle(view);
+        return;
+    }
+    view->since = now;
+    if (!qn__ranks_count(&waiting)) {
+        give_up(view);
+    } else if (qn__ranks_has(&waiting, view->rank)) {
+        qn__view_outcast(view, 0, "this rank stands still");
+    } else {
+        QN__EACH_RANK(r, &waiting)
+        qn__view_forsake(view, r);
+        qn__ask_settle(view);
+    }
+}

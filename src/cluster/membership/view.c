@@ -1,0 +1,393 @@
+/* What every member does: it hears who is gone, follows the lowest rank that is left, and asks
+ * itself where it is that one. */
+#include "cluster/membership/view_state.h"
+
+#include "base/memory.h"
+#include <string.h>
+
+qn__view *qn__view_create(qn__post *post, uint32_t ranks, uint32_t rank, double patience,
+                          const qn__view_calls *calls) {
+    qn__view *view = qn__alloc(1, sizeof *view, NULL);
+    if (!view)
+        return NULL;
+    view->post = post;
+    view->calls = *calls;
+    view->ranks = ranks;
+    view->rank = rank;
+    view->patience = patience;
+    view->gone_of = qn__alloc(ranks, sizeof *view->gone_of, NULL);
+    view->certain_of = qn__alloc(ranks, sizeof *view->certain_of, NULL);
+    view->asked = qn__alloc(ranks, sizeof *view->asked, NULL);
+    view->ask.report = qn__alloc(ranks, sizeof *view->ask.report, NULL);
+    if (!view->gone_of || !view->certain_of || !view->asked || !view->ask.report) {
+        qn__view_destroy(view);
+        return NULL;
+    }
+    for (uint32_t r = 0; r < ranks; ++r)
+        qn__ranks_add(&view->members, r);
+    return view;
+}
+
+void qn__view_destroy(qn__view *view) {
+    if (!view)
+        return;
+    if (view->ask.report)
+        qn__ask_end(view);
+    qn__proposal_drop(&view->now);
+    qn__proposal_drop(&view->value);
+    qn__free(view->gone_of);
+    qn__free(view->certain_of);
+    qn__free(view->asked);
+    qn__free(view->ask.report);
+    qn__free(view);
+}
+
+uint64_t qn__view_number(const qn__view *view) { return view->number; }
+const qn__ranks *qn__view_members(const qn__view *view) { return &view->members; }
+int qn__view_changing(const qn__view *view) { return view->changing; }
+
+static double now(const qn__view *view) { return view->post->calls->now(view->post); }
+
+/* Whom this rank follows: of the members that are not gone the lowest; perhaps it is itself. */
+static uint32_t leader(const qn__view *view) {
+    const qn__ranks here = qn__ranks_minus(&view->members, &view->gone);
+    return qn__ranks_first(&here);
+}
+
+static qn__ranks losses(const qn__view *view) {
+    return qn__ranks_both(&view->members, &view->gone);
+}
+
+/* ---------------------------------------------------------------------------------- going on */
+
+static void tell_loss(qn__view *view, uint32_t lost) {
+    const uint32_t to = leader(view);
+    const int certain = qn__ranks_has(&view->certain, lost);
+    const qn__head head = {.type = QN__VIEW_LOST,
+                           .extra = certain ? QN__GONE_DEAD : QN__GONE_SILENT,
+                           .number = {view->number, view->id, lost}};
+    if (to != view->rank)
+        view->post->calls->send(view->post, to, &head, NULL);
+}
+
+static void tell_losses(qn__view *view) {
+    const qn__ranks lost = losses(view);
+    QN__EACH_RANK(r, &lost)
+    tell_loss(view, r);
+}
+
+/* Asks, or answers whom this rank follows. Last in its callers: the view may be another after it.
+ */
+static void go_on(qn__view *view) {
+    const uint32_t leads = leader(view);
+    if (view->out || !view->changing)
+        return;
+    if (leads == view->rank && !view->ask.ballot)
+        qn__ask_begin(view);
+    else if (leads == view->rank)
+        qn__ask_settle(view);
+    else if (view->asked[leads] > view->promised)
+        qn__view_promise(view, view->asked[leads]);
+    else if (view->asked[leads] && view->asked[leads] < view->promised)
+        qn__view_send(view, leads, QN__VIEW_REFUSED, view->promised, NULL);
+}
+
+/* 1 when a member takes no part for this rank any more that did before. */
+static int lose(qn__view *view, uint32_t rank) {
+    if (qn__ranks_has(&view->gone, rank))
+        return 0;
+    qn__ranks_add(&view->gone, rank);
+    if (!qn__ranks_has(&view->members, rank))
+        return 0;
+    if (!view->changing)
+        view->since = now(view);
+    view->changing = 1;
+    return 1;
+}
+
+/* Its end is certain, unless it had doubts before whether it and this rank hear each other. */
+static int end_of(qn__view *view, uint32_t rank) {
+    if (qn__ranks_has(&view->doubted, rank) || qn__ranks_has(&view->certain, rank))
+        return 0;
+    qn__ranks_add(&view->certain, rank);
+    return qn__ranks_has(&view->members, rank);
+}
+
+void qn__view_forsake(qn__view *view, uint32_t rank) {
+    if (lose(view, rank))
+        qn__view_send(view, rank, QN__VIEW_FORSAKE, 0, NULL);
+}
+
+void qn__view_outcast(qn__view *view, int others, const char *why) {
+    if (view->out)
+        return;
+    view->out = 1;
+    QN__EACH_RANK(r, &view->members)
+    if (r != view->rank)
+        qn__view_send(view, r, QN__VIEW_OUT, 0, NULL);
+    view->calls.outcast(view->calls.user, others, why);
+}
+
+static void expel(qn__view *view, uint32_t rank) {
+    if (qn__ranks_has(&view->expelled, rank) || qn__ranks_has(&view->certain, rank))
+        return;
+    qn__ranks_add(&view->expelled, rank);
+    qn__ranks_add(&view->gone, rank);
+    view->post->calls->expel(view->post, rank, "the other ranks go on without this one");
+}
+
+/* ---------------------------------------------------------------------------------- the change */
+
+void qn__view_promise(qn__view *view, uint64_t ballot) {
+    view->promised = ballot;
+    view->reported = 0;
+    view->calls.stop(view->calls.user, ballot);
+}
+
+void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value) {
+    const qn__ranks left_out = qn__ranks_minus(&view->members, &value->members);
+    view->promised = ballot;
+    view->accepted = ballot;
+    if (view->value.wire != value->wire) {
+        qn__proposal_drop(&view->value);
+        qn__proposal_copy(&view->value, value);
+    }
+    QN__EACH_RANK(r, &left_out)
+    if (r != view->rank)
+        qn__view_forsake(view, r);
+}
+
+void qn__view_adopt(qn__view *view, const qn__proposal *value) {
+    const qn__ranks left_out = qn__ranks_minus(&view->members, &value->members);
+    if (!qn__ranks_has(&value->members, view->rank)) {
+        qn__view_outcast(view, 1, "the other ranks go on without this one");
+        return;
+    }
+    qn__proposal next;
+    qn__proposal_copy(&next, value);
+    qn__ask_end(view);
+    qn__proposal_drop(&view->value);
+    qn__proposal_drop(&view->now);
+    view->now = next;
+    view->last_id = view->id;
+    view->number += 1;
+    view->id = next.origin;
+    view->members = next.members;
+    view->promised = view->accepted = view->highest = 0;
+    memset(view->asked, 0, view->ranks * sizeof *view->asked);
+    view->since = now(view);
+    QN__EACH_RANK(r, &left_out)
+    expel(view, r);
+    const qn__ranks lost = losses(view);
+    view->changing = qn__ranks_count(&lost) != 0;
+    view->calls.adopt(view->calls.user, view->number, &view->members, view->now.plan);
+    tell_losses(view);
+    go_on(view);
+}
+
+void qn__view_reported(qn__view *view, uint64_t ballot, qn__parcel *report) {
+    if (view->out || view->reported || ballot != view->promised || !report) {
+        qn__parcel_drop(report);
+        return;
+    }
+    view->reported = 1;
+    if (ballot == view->ask.ballot) {
+        qn__ask_own(view, report);
+        return;
+    }
+    const uint64_t sets = 2 * qn__view_set_bytes(view);
+    const uint64_t value = view->accepted ? view->value.wire->bytes : 0;
+    qn__parcel *body = view->post->calls->parcel(view->post, 16 + sets + value + report->bytes);
+    if (body) {
+        qn__view_put_u64(body->data, view->accepted);
+        qn__view_put_set(view, body->data + 8, &view->gone);
+        qn__view_put_set(view, body->data + 8 + sets / 2, &view->certain);
+        qn__view_put_u64(body->data + 8 + sets, value);
+        if (value)
+            memcpy(body->data + 16 + sets, view->value.wire->data, value);
+        memcpy(body->data + 16 + sets + value, report->data, report->bytes);
+        qn__view_send(view, (uint32_t)(ballot % QN__MAX_RANKS), QN__VIEW_REPORT, ballot, body);
+    }
+    qn__parcel_drop(report);
+}
+
+/* ------------------------------------------------------------------------------------- messages */
+
+static void on_ask(qn__view *view, uint32_t from, uint64_t ballot) {
+    if (ballot % QN__MAX_RANKS != from || ballot <= view->asked[from])
+        return;
+    view->asked[from] = ballot;
+    view->since = now(view);
+    view->changing = 1;
+    go_on(view);
+}
+
+static void on_propose(qn__view *view, uint32_t from, uint64_t ballot, qn__parcel *body) {
+    qn__proposal value;
+    if (ballot % QN__MAX_RANKS != from)
+        return;
+    if (ballot < view->promised) {
+        qn__view_send(view, from, QN__VIEW_REFUSED, view->promised, NULL);
+        return;
+    }
+    if (!qn__proposal_unpack(view, body, &value))
+        return;
+    view->since = now(view);
+    qn__view_accept(view, ballot, &value);
+    qn__proposal_drop(&value);
+    qn__parcel *answer = qn__view_losses(view);
+    if (answer)
+        qn__view_send(view, from, QN__VIEW_ACCEPTED, ballot, answer);
+}
+
+static void on_decided(qn__view *view, const qn__head *head, qn__parcel *body) {
+    qn__proposal value;
+    if (head->number[0] != view->number || head->number[1] != view->id)
+        return;
+    if (!qn__proposal_unpack(view, body, &value)) {
+        qn__view_outcast(view, 0, "memory for a new view is short");
+        return;
+    }
+    qn__view_adopt(view, &value);
+    qn__proposal_drop(&value);
+}
+
+static void on_lost(qn__view *view, uint32_t from, const qn__head *head) {
+    if (head->number[2] >= view->ranks)
+        return;
+    const uint32_t lost = (uint32_t)head->number[2];
+    const int news = !qn__ranks_has(&view->gone_of[from], lost);
+    qn__ranks_add(&view->gone_of[from], lost);
+    if (head->extra != QN__GONE_SILENT)
+        qn__ranks_add(&view->certain_of[from], lost);
+    if (!qn__ranks_has(&view->members, lost))
+        return;
+    if (news || !view->changing)
+        view->since = now(view);
+    view->changing = 1;
+    if (lost == view->rank)
+        qn__view_gone(view, from, QN__GONE_SILENT);
+    else
+        go_on(view);
+}
+
+/* How this rank came to be in its view, to one that is not. */
+static void catch_up(qn__view *view, uint32_t to) {
+    const qn__head head = {.type = QN__VIEW_DECIDED,
+                           .number = {view->number - 1, view->last_id, 0},
+                           .bytes = view->now.wire->bytes};
+    view->post->calls->send(view->post, to, &head, qn__parcel_hold(view->now.wire));
+    if (view->ask.ballot && !view->ask.proposing)
+        qn__view_send(view, to, QN__VIEW_ASK, view->ask.ballot, NULL);
+}
+
+/* 1 when both are in the same view, so that the message means something. */
+static int together(qn__view *view, uint32_t from, const qn__head *head) {
+    if (!qn__ranks_has(&view->members, from)) {
+        if (head->number[0] <= view->number)
+            expel(view, from);
+        return 0;
+    }
+    if (head->number[0] > view->number)
+        qn__view_send(view, from, QN__VIEW_BEHIND, 0, NULL);
+    else if (head->number[0] + 1 == view->number)
+        catch_up(view, from);
+    return head->number[0] == view->number && head->number[1] == view->id &&
+           !qn__ranks_has(&view->gone, from);
+}
+
+static void on_message(qn__view *view, uint32_t from, const qn__head *head, qn__parcel *body) {
+    const uint64_t ballot = head->number[2];
+    switch (head->type) {
+    case QN__VIEW_DECIDED:
+        on_decided(view, head, body);
+        return;
+    case QN__VIEW_FORSAKE:
+    case QN__VIEW_OUT:
+        qn__view_gone(view, from, head->type == QN__VIEW_OUT ? QN__GONE_LEFT : QN__GONE_SILENT);
+        return;
+    default:
+        break;
+    }
+    if (!together(view, from, head))
+        return;
+    switch (head->type) {
+    case QN__VIEW_ASK:
+        on_ask(view, from, ballot);
+        break;
+    case QN__VIEW_REPORT:
+        qn__ask_report(view, from, ballot, body);
+        break;
+    case QN__VIEW_PROPOSE:
+        on_propose(view, from, ballot, body);
+        break;
+    case QN__VIEW_ACCEPTED:
+        qn__ask_accepted(view, from, ballot, body);
+        break;
+    case QN__VIEW_REFUSED:
+        qn__ask_refused(view, ballot);
+        break;
+    case QN__VIEW_LOST:
+        on_lost(view, from, head);
+        break;
+    default:
+        break;
+    }
+}
+
+void qn__view_message(qn__view *view, uint32_t from, const qn__head *head, qn__parcel *body) {
+    if (view->out && head->type == QN__VIEW_OUT && from < view->ranks)
+        end_of(view, from);
+    else if (!view->out && from < view->ranks && from != view->rank)
+        on_message(view, from, head, body);
+    qn__parcel_drop(body);
+}
+
+void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
+    if (view->out && how == QN__GONE_DEAD && rank < view->ranks)
+        end_of(view, rank); /* who says goodbye has done its work */
+    if (view->out || rank >= view->ranks || rank == view->rank)
+        return;
+    int news = 0;
+    if (how == QN__GONE_SILENT)
+        qn__ranks_add(&view->doubted, rank);
+    else
+        news = end_of(view, rank);
+    if (!lose(view, rank) && !news)
+        return;
+    view->since = now(view);
+    tell_loss(view, rank);
+    go_on(view);
+}
+
+void qn__view_expelled(qn__view *view, uint32_t by, const char *why) {
+    if (by < view->ranks)
+        qn__view_outcast(view, 1, why);
+}
+
+void qn__view_withdraw(qn__view *view, const char *why) { qn__view_outcast(view, 1, why); }
+
+int qn__view_deserted(const qn__view *view) {
+    qn__ranks others = qn__ranks_minus(&view->members, &view->certain);
+    qn__ranks_drop(&others, view->rank);
+    return qn__ranks_count(&others) == 0;
+}
+
+/* Whom this rank follows is silent in this matter for so long that it cannot be counted on; that
+ * one waits itself for at most two patiences without saying anything. */
+void qn__view_tick(qn__view *view, double time) {
+    const uint32_t leads = leader(view);
+    if (view->out || !view->changing)
+        return;
+    if (leads == view->rank) {
+        if (view->ask.ballot)
+            qn__ask_tick(view, time);
+    } else if (time - view->since > 3 * view->patience) {
+        view->since = time;
+        qn__view_forsake(view, leads);
+        tell_losses(view);
+        go_on(view);
+    } else if (view->promised % QN__MAX_RANKS != leads || !view->promised) {
+        tell_losses(view);
+    }
+}

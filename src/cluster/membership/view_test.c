@@ -1,0 +1,591 @@
+/* Who is left, agreed on by ranks that die, sleep and are cut from each other at any moment.
+ *
+ * A view is *whole* when each of its members that still takes part is in it: only a whole view can
+ * add up anything. That no two whole views of one number differ is what keeps two parts from both
+ * going on. QN_TEST_SEED and QN_TEST_CASES choose other courses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cluster/membership/view_state.h"
+#include "cluster/transport/simulated_transport_test.h"
+#include <stdio.h>
+
+enum { MOST = 40, VIEWS = 3 * MOST };
+static const double PATIENCE = 20.0;
+
+typedef struct user {
+    struct world *w;
+    uint32_t rank;
+    qn__view *view;
+    int out, others; /* had to leave; because the others go on */
+    int mute;        /* never reports */
+    int short_of_memory;
+    uint64_t number, key, ballot;
+    qn__ranks members;
+    double since; /* the last view, or the beginning */
+} user;
+
+typedef struct world {
+    pretend_net net;
+    uint32_t ranks;
+    uint64_t seed;
+    user user[MOST];
+    uint64_t whole[VIEWS]; /* the key of the whole view of a number, 0: none so far */
+    uint64_t plans, adopted;
+    int lies; /* a rank reports what never happened, so whole views may differ */
+} world;
+
+typedef struct late_report {
+    user *u;
+    uint64_t ballot;
+} late_report;
+
+static int takes_part(const world *w, uint32_t r) {
+    return !w->net.rank[r].ended && !w->user[r].out;
+}
+
+/* After each thing that happens. */
+static void check_whole(world *w) {
+    if (w->lies)
+        return;
+    for (uint32_t r = 0; r < w->ranks; ++r) {
+        const user *u = &w->user[r];
+        if (!takes_part(w, r) || !u->number)
+            continue;
+        int whole = 1;
+        for (uint32_t i = 0; i < w->ranks; ++i)
+            if (qn__ranks_has(&u->members, i) && takes_part(w, i))
+                whole &= w->user[i].key == u->key;
+        if (!whole)
+            continue;
+        if (w->whole[u->number] && w->whole[u->number] != u->key)
+            fail_msg("seed %llu: two views %llu", (unsigned long long)w->seed,
+                     (unsigned long long)u->number);
+        w->whole[u->number] = u->key;
+    }
+}
+
+/* ------------------------------------------------------------------------------- the view's user
+ */
+
+static void report_now(user *u, uint64_t ballot) {
+    const uint64_t text[3] = {u->rank, u->number, u->key};
+    qn__post *post = &u->w->net.rank[u->rank].post;
+    qn__parcel *report = post->calls->parcel(post, sizeof text);
+    memcpy(report->data, text, sizeof text);
+    qn__view_reported(u->view, ballot, report);
+}
+
+static void report_late(pretend_net *net, void *argument) {
+    late_report *late = argument;
+    const uint32_t r = late->u->rank;
+    if (net->rank[r].paused) {
+        pretend_at(net, net->now + 0.5, report_late, late);
+        return;
+    }
+    if (!net->rank[r].ended)
+        report_now(late->u, late->ballot);
+    check_whole(late->u->w);
+    free(late);
+}
+
+static void on_stop(void *argument, uint64_t ballot) {
+    user *u = argument;
+    assert_false(u->out);
+    assert_true(ballot > u->ballot);
+    assert_int_equal(qn__view_changing(u->view), 1);
+    u->ballot = ballot;
+    if (u->mute)
+        return;
+    if (pretend_pick(&u->w->net, 2)) {
+        report_now(u, ballot);
+        return;
+    }
+    late_report *late = malloc(sizeof *late);
+    *late = (late_report){u, ballot};
+    pretend_at(&u->w->net, u->w->net.now + 0.01 * pretend_chance(&u->w->net), report_late, late);
+}
+
+static qn__parcel *on_plan(void *argument, const qn__ranks *members, qn__parcel *const *report) {
+    user *u = argument;
+    const uint64_t key = ++u->w->plans;
+    qn__post *post = &u->w->net.rank[u->rank].post;
+    for (uint32_t r = 0; r < u->w->ranks; ++r)
+        if (qn__ranks_has(members, r)) {
+            uint64_t text[3];
+            assert_non_null(report[r]);
+            assert_int_equal(report[r]->bytes, sizeof text);
+            memcpy(text, report[r]->data, sizeof text);
+            assert_int_equal(text[0], r);
+            assert_int_equal(text[1], u->number);
+            assert_int_equal(text[2], u->key);
+        }
+    u->short_of_memory = !u->short_of_memory && !pretend_pick(&u->w->net, 10);
+    if (u->short_of_memory)
+        return NULL; /* asked again with the next tick */
+    qn__parcel *plan = post->calls->parcel(post, sizeof key);
+    memcpy(plan->data, &key, sizeof key);
+    return plan;
+}
+
+static void on_adopt(void *argument, uint64_t number, const qn__ranks *members,
+                     const qn__parcel *plan) {
+    user *u = argument;
+    assert_false(u->out);
+    assert_int_equal(number, u->number + 1);
+    assert_int_equal(qn__view_number(u->view), number);
+    assert_true(qn__ranks_has(members, u->rank));
+    assert_int_equal(plan->bytes, sizeof u->key);
+    for (uint32_t r = 0; r < u->w->ranks; ++r)
+        assert_true(!qn__ranks_has(members, r) || qn__ranks_has(&u->members, r));
+    memcpy(&u->key, plan->data, sizeof u->key);
+    u->number = number;
+    u->members = *members;
+    u->ballot = 0;
+    u->since = u->w->net.now;
+    ++u->w->adopted;
+    assert_true(number < VIEWS);
+}
+
+static void leave_late(pretend_net *net, void *argument) {
+    user *u = argument;
+    if (net->rank[u->rank].paused)
+        pretend_at(net, net->now + 0.5, leave_late, u);
+    else
+        pretend_leave(net, u->rank);
+}
+
+static void on_outcast(void *argument, int others, const char *why) {
+    user *u = argument;
+    assert_false(u->out);
+    assert_true(strlen(why) > 0);
+    u->out = 1;
+    u->others = others;
+    pretend_at(&u->w->net, u->w->net.now + 3.0 * pretend_chance(&u->w->net), leave_late, u);
+}
+
+/* ------------------------------------------------------------------------------- the post's events
+ */
+
+static void on_message(void *argument, uint32_t from, const qn__head *head, qn__parcel *body) {
+    user *u = argument;
+    qn__view_message(u->view, from, head, body);
+    check_whole(u->w);
+}
+
+static void on_gone(void *argument, uint32_t rank, qn__going how) {
+    user *u = argument;
+    qn__view_gone(u->view, rank, how);
+    check_whole(u->w);
+}
+
+static void on_expelled(void *argument, uint32_t by, const char *why) {
+    user *u = argument;
+    qn__view_expelled(u->view, by, why);
+    check_whole(u->w);
+}
+
+static void on_tick(void *argument, double time) {
+    user *u = argument;
+    qn__view_tick(u->view, time);
+    check_whole(u->w);
+}
+
+static void begin(world *w, uint32_t ranks, uint64_t seed) {
+    memset(w, 0, sizeof *w);
+    w->ranks = ranks;
+    w->seed = seed;
+    pretend_begin(&w->net, ranks, seed, PATIENCE);
+    w->net.late_expels = (int)pretend_pick(&w->net, 2);
+    for (uint32_t r = 0; r < ranks; ++r) {
+        user *u = &w->user[r];
+        const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_outcast};
+        const qn__post_events events = {u, on_message, on_gone, on_expelled, on_tick, NULL};
+        *u = (user){.w = w, .rank = r};
+        u->view = qn__view_create(&w->net.rank[r].post, ranks, r, PATIENCE, &calls);
+        assert_non_null(u->view);
+        u->members = *qn__view_members(u->view);
+        assert_int_equal(qn__ranks_count(&u->members), ranks);
+        pretend_listen(&w->net, r, &events);
+    }
+}
+
+static void end(world *w) {
+    for (uint32_t r = 0; r < w->ranks; ++r)
+        qn__view_destroy(w->user[r].view);
+    while (w->net.events) { /* late reports that were never made */
+        const pretend_event event = pretend_next(&w->net);
+        if (event.what == AT_CALL && event.call == report_late)
+            free(event.user);
+    }
+    assert_int_equal(pretend_end(&w->net), 0);
+}
+
+static uint32_t taking_part(const world *w) {
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < w->ranks; ++r)
+        count += (uint32_t)takes_part(w, r);
+    return count;
+}
+
+/* All that still take part are in one view, which is theirs alone and at rest. */
+static void check_end(world *w) {
+    const user *first = NULL;
+    for (uint32_t r = 0; r < w->ranks; ++r) {
+        const user *u = &w->user[r];
+        if (!takes_part(w, r))
+            continue;
+        if (qn__view_changing(u->view))
+            fail_msg("seed %llu: rank %u never comes to rest", (unsigned long long)w->seed, r);
+        first = first ? first : u;
+        if (u->number != first->number || u->key != first->key)
+            fail_msg("seed %llu: ranks %u and %u differ", (unsigned long long)w->seed, first->rank,
+                     r);
+        assert_memory_equal(&u->members, qn__view_members(u->view), sizeof u->members);
+        for (uint32_t i = 0; i < w->ranks; ++i)
+            if (qn__ranks_has(&u->members, i) != takes_part(w, i))
+                fail_msg("seed %llu: rank %u is wrong about %u", (unsigned long long)w->seed, r, i);
+    }
+}
+
+/* --------------------------------------------------------------------------------------- what
+ * fails */
+
+enum { KILL, VANISH, LEAVE, SLEEP, SIDE, ONE_WAY, PAIR, HEAL, FAULTS };
+
+typedef struct fault {
+    world *w;
+    int what;
+    uint32_t rank, other;
+    double seconds;
+    qn__ranks side;
+} fault;
+
+static void happen(pretend_net *net, void *argument) {
+    const fault *f = argument;
+    switch (f->what) {
+    case KILL:
+        pretend_kill(net, f->rank);
+        break;
+    case VANISH:
+        pretend_vanish(net, f->rank);
+        break;
+    case LEAVE:
+        pretend_leave(net, f->rank);
+        break;
+    case SLEEP:
+        pretend_pause(net, f->rank, f->seconds);
+        break;
+    case SIDE:
+        pretend_cut(net, &f->side);
+        break;
+    case PAIR:
+        if (f->rank != f->other)
+            pretend_cut_way(net, f->other, f->rank);
+        /* fall through */
+    case ONE_WAY:
+        if (f->rank != f->other)
+            pretend_cut_way(net, f->rank, f->other);
+        break;
+    default:
+        pretend_heal(net);
+    }
+    check_whole(f->w);
+}
+
+/* A moment: at the beginning, in the same few milliseconds as others, or near the time when silence
+ * is noticed. */
+static double moment(pretend_net *net) {
+    const double base = pretend_pick(net, 3) ? 0 : pretend_pick(net, 4) * PATIENCE;
+    return base + pretend_chance(net) * (pretend_pick(net, 3) ? 0.03 : 30.0);
+}
+
+static uint32_t draw_faults(world *w, fault *faults, uint32_t most, int kinds) {
+    pretend_net *net = &w->net;
+    const uint32_t count = 1 + pretend_pick(net, most);
+    for (uint32_t i = 0; i < count; ++i) {
+        fault *f = &faults[i];
+        *f = (fault){.w = w,
+                     .what = (int)pretend_pick(net, (uint32_t)kinds),
+                     .rank = pretend_pick(net, w->ranks),
+                     .other = pretend_pick(net, w->ranks),
+                     .seconds = 60.0 * pretend_chance(net) * pretend_chance(net)};
+        if (kinds == 1)
+            f->what = pretend_pick(net, 8) ? KILL : LEAVE;
+        for (uint32_t r = 0; r < w->ranks; ++r)
+            if (pretend_pick(net, 2))
+                qn__ranks_add(&f->side, r);
+        pretend_at(net, kinds == 1 ? 0.03 * pretend_chance(net) : moment(net), happen, f);
+    }
+    return count;
+}
+
+static uint64_t setting(const char *name, uint64_t usual) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : usual;
+}
+
+static uint64_t cases(uint64_t usual) {
+    const uint64_t percent = setting("QN_TEST_CASES", 100);
+    return usual * percent / 100 + 1;
+}
+
+/* ------------------------------------------------------------------------------------------ tests
+ */
+
+static void test_nothing_happens(void **state) {
+    (void)state;
+    static world w;
+    begin(&w, 5, 1);
+    pretend_run(&w.net, 500);
+    check_end(&w);
+    assert_int_equal(taking_part(&w), 5);
+    assert_int_equal(w.adopted, 0);
+    assert_int_equal(w.net.messages, 0);
+    end(&w);
+}
+
+static void test_one_death(void **state) {
+    (void)state;
+    static world w;
+    for (uint32_t ranks = 2; ranks <= 9; ++ranks)
+        for (uint32_t dead = 0; dead < ranks; ++dead) {
+            begin(&w, ranks, 100 * ranks + dead);
+            pretend_kill(&w.net, dead);
+            pretend_run(&w.net, 4);
+            check_end(&w);
+            assert_int_equal(taking_part(&w), ranks - 1);
+            assert_int_equal(w.user[!dead].number, 1);
+            assert_int_equal(w.adopted, ranks - 1);
+            end(&w);
+        }
+}
+
+/* With certain deaths alone nobody else is ever lost, and nothing waits for a clock. */
+static void deaths(uint32_t ranks, uint64_t seed) {
+    static world w;
+    static fault faults[2 * MOST];
+    begin(&w, ranks, seed);
+    draw_faults(&w, faults, ranks + 1, 1);
+    pretend_run(&w.net, 8.0);
+    for (uint32_t r = 0; r < ranks; ++r)
+        if (w.user[r].out)
+            fail_msg("seed %llu: rank %u had to leave", (unsigned long long)seed, r);
+    check_end(&w);
+    end(&w);
+}
+
+static void test_deaths(void **state) {
+    (void)state;
+    const uint64_t from = setting("QN_TEST_SEED", 1000), count = cases(6000);
+    for (uint64_t seed = from; seed < from + count; ++seed)
+        deaths(2 + (uint32_t)(seed % 8), seed);
+    for (uint64_t seed = from; seed < from + cases(20); ++seed)
+        deaths(MOST, seed);
+}
+
+static void everything(uint32_t ranks, uint64_t seed, uint32_t most) {
+    static world w;
+    static fault faults[2 * MOST];
+    begin(&w, ranks, seed);
+    draw_faults(&w, faults, most, FAULTS);
+    pretend_run(&w.net, 100 + 8 * PATIENCE * (4 + ranks));
+    check_end(&w);
+    end(&w);
+}
+
+static void test_everything(void **state) {
+    (void)state;
+    const uint64_t from = setting("QN_TEST_SEED", 1000), count = cases(6000);
+    for (uint64_t seed = from; seed < from + count; ++seed)
+        everything(2 + (uint32_t)(seed % 8), seed, 2 + (uint32_t)(seed % 5));
+    for (uint64_t seed = from; seed < from + cases(5); ++seed)
+        everything(MOST, seed, 10);
+}
+
+/* Of two parts exactly the greater goes on, or of two halves that with the lowest rank. */
+static void test_two_parts(void **state) {
+    (void)state;
+    static world w;
+    for (uint32_t ranks = 2; ranks <= 6; ++ranks)
+        for (uint32_t side = 1; side < (1u << ranks) - 1; ++side) {
+            const uint32_t size = (uint32_t)__builtin_popcount(side);
+            const int goes = 2 * size > ranks || (2 * size == ranks && (side & 1));
+            const qn__ranks set = {.word = {side}};
+            const uint64_t seed = 1000 * ranks + side;
+            begin(&w, ranks, seed);
+            pretend_cut(&w.net, &set);
+            pretend_run(&w.net, 12 * PATIENCE);
+            check_end(&w);
+            for (uint32_t r = 0; r < ranks; ++r)
+                if (takes_part(&w, r) != (goes == (int)(side >> r & 1)))
+                    fail_msg("%u ranks, side %x: rank %u", ranks, side, r);
+            end(&w);
+        }
+}
+
+/* A cut that is mended changes nothing afterwards: who had to leave is told so. */
+static void test_the_other_part_is_told(void **state) {
+    (void)state;
+    static world w;
+    static fault heal;
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+        begin(&w, 4, seed);
+        w.net.late_expels = 1;
+        heal = (fault){.w = &w, .what = HEAL};
+        pretend_cut(&w.net, &(qn__ranks){.word = {0x3}});
+        pretend_at(&w.net, PATIENCE * 1.3, happen, &heal);
+        pretend_run(&w.net, 12 * PATIENCE);
+        check_end(&w);
+        assert_true(takes_part(&w, 0) && takes_part(&w, 1));
+        assert_true(w.user[2].others && w.user[3].others);
+        end(&w);
+    }
+}
+
+/* 1 and 2 cannot hear each other, all others hear both: one of the two has to go. */
+static void test_one_broken_pair(void **state) {
+    (void)state;
+    static world w;
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+        begin(&w, 5, seed);
+        pretend_cut_way(&w.net, 1, 2);
+        if (seed % 2)
+            pretend_cut_way(&w.net, 2, 1);
+        pretend_run(&w.net, 12 * PATIENCE);
+        check_end(&w);
+        assert_int_equal(taking_part(&w), 4);
+        assert_true(w.user[2].out && w.user[2].others);
+        end(&w);
+    }
+}
+
+/* A rank that lives and does not answer is left behind after a patience, whichever it is. */
+static void test_who_does_not_report(void **state) {
+    (void)state;
+    static world w;
+    for (uint32_t mute = 0; mute < 4; ++mute)
+        for (uint64_t seed = 0; seed < 20; ++seed) {
+            begin(&w, 5, seed);
+            w.user[mute].mute = 1;
+            pretend_kill(&w.net, 4);
+            pretend_run(&w.net, 6 * PATIENCE);
+            check_end(&w);
+            assert_int_equal(taking_part(&w), 3);
+            assert_true(w.user[mute].out);
+            end(&w);
+        }
+}
+
+/* Bytes that make no sense harm nobody. */
+static void test_garbage(void **state) {
+    (void)state;
+    static world w;
+    for (uint64_t seed = 0; seed < cases(300); ++seed) {
+        begin(&w, 5, seed);
+        pretend_net *net = &w.net;
+        qn__post *post = &net->rank[4].post;
+        pretend_kill(net, 3);
+        for (int i = 0; i < 300; ++i) {
+            const uint32_t bytes = pretend_pick(net, 60);
+            qn__head head = {.type = QN__VIEW_FIRST_TYPE + pretend_pick(net, 16),
+                             .extra = pretend_pick(net, 4),
+                             .number = {pretend_pick(net, 3), pretend_pick(net, 3) * 1024u,
+                                        pretend_pick(net, 3) * 1024u + pretend_pick(net, 6)},
+                             .bytes = bytes};
+            qn__parcel *body = bytes ? post->calls->parcel(post, bytes) : NULL;
+            for (uint32_t b = 0; b < bytes; ++b)
+                body->data[b] = (unsigned char)(pretend_pick(net, 3) ? 0 : pretend_draw(net));
+            /* What a member may say in earnest is no garbage. */
+            if (head.type == QN__VIEW_FIRST_TYPE + 4 || head.type == QN__VIEW_FIRST_TYPE + 2)
+                head.number[0] += 7;
+            qn__view_message(w.user[pretend_pick(net, 3)].view, 4, &head, body);
+            pretend_run(net, net->now + 1e-3);
+        }
+        end(&w);
+    }
+}
+
+/* A well-formed report of rank `from` to rank `to`, which says that `from` accepted a view with the
+ * ranks of `members` under the ballot `accepted`. */
+static void report_falsely(world *w, uint32_t from, uint32_t to, uint64_t accepted,
+                           uint32_t members) {
+    enum { SET = 1, VALUE = 8 + SET + 8, REPORT = 24 };
+    qn__post *post = &w->net.rank[from].post;
+    const uint64_t key = ++w->plans, text[3] = {from};
+    qn__parcel *body = post->calls->parcel(post, 16 + 2 * SET + VALUE + REPORT);
+    unsigned char *at = body->data, *value = at + 16 + 2 * SET;
+    memset(at, 0, body->bytes);
+    qn__view_put_u64(at, accepted);
+    qn__view_put_u64(at + 8 + 2 * SET, VALUE);
+    qn__view_put_u64(value, accepted);
+    value[8] = (unsigned char)members;
+    memcpy(value + 8 + SET, &key, 8);
+    memcpy(value + VALUE, text, sizeof text);
+    const qn__head head = {
+        .type = QN__VIEW_REPORT, .number = {0, 0, w->user[to].ballot}, .bytes = body->bytes};
+    qn__view_message(w->user[to].view, from, &head, body);
+}
+
+/* Rank 0 asks; rank 2 reports that it accepted a view without rank 0, and dies before it can accept
+ * this view again. Nobody voted then, which is not enough. */
+static void test_nobody_votes(void **state) {
+    (void)state;
+    static world w;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+        begin(&w, 3, seed);
+        w.user[2].mute = 1;
+        pretend_cut(&w.net, &(qn__ranks){.word = {0x2}});
+        while (!w.user[0].ballot)
+            pretend_step(&w.net);
+        pretend_run(&w.net, w.net.now + 0.02);
+        report_falsely(&w, 2, 0, 1024 + 1, 0x6);
+        pretend_kill(&w.net, 2);
+        pretend_run(&w.net, 12 * PATIENCE);
+        assert_true(w.user[0].out && !w.user[0].others);
+        assert_int_equal(w.adopted, 0);
+        end(&w);
+    }
+}
+
+/* Random courses of the same kind: the reports are well-formed, what they say is drawn. */
+static void test_false_reports(void **state) {
+    (void)state;
+    static world w;
+    static fault faults[4];
+    for (uint64_t seed = 0; seed < cases(300); ++seed) {
+        const uint32_t ranks = 3 + (uint32_t)(seed % 5);
+        begin(&w, ranks, seed);
+        w.lies = 1;
+        draw_faults(&w, faults, 4, FAULTS);
+        for (uint32_t i = 0; i < 100; ++i) {
+            const uint32_t from = pretend_pick(&w.net, ranks), to = pretend_pick(&w.net, ranks);
+            const uint64_t accepted = 1024 + pretend_pick(&w.net, ranks);
+            const uint32_t members = 1 + pretend_pick(&w.net, (1u << ranks) - 1);
+            if (from != to && takes_part(&w, from) && takes_part(&w, to) && w.user[to].ballot) {
+                report_falsely(&w, from, to, accepted, members);
+                if (!pretend_pick(&w.net, 3))
+                    pretend_kill(&w.net, from);
+            }
+            pretend_run(&w.net, w.net.now + 0.5 * pretend_chance(&w.net));
+        }
+        pretend_run(&w.net, 12 * PATIENCE);
+        end(&w);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_happens), cmocka_unit_test(test_one_death),
+        cmocka_unit_test(test_deaths),          cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_two_parts),       cmocka_unit_test(test_the_other_part_is_told),
+        cmocka_unit_test(test_one_broken_pair), cmocka_unit_test(test_who_does_not_report),
+        cmocka_unit_test(test_garbage),         cmocka_unit_test(test_nobody_votes),
+        cmocka_unit_test(test_false_reports),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

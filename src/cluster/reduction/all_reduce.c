@@ -1,0 +1,600 @@
+/* Adding up: pieces of the words pass from parts over machines' sums to totals. */
+#include "cluster/reduction/reduction_state.h"
+
+#include <string.h>
+
+/* Words that are added between two looks at the alarm; a fraction of a core's own cache. */
+enum { BLOCK = 4096, SUPPLY_WORDS = 1 << 20 };
+
+enum { PIECE_NEW, PIECE_ON_ITS_WAY, PIECE_OPEN, PIECE_DONE };
+
+static qn__desk *desk_of(const qn__rounds *r, uint32_t rank) {
+    return &r->common->desk[r->local[rank]];
+}
+
+/* This machine's members, of the layout that is made. */
+static uint32_t here(const qn__rounds *r, const uint32_t **rank) {
+    const qn__layout *l = &r->layout;
+    const uint32_t home = l->home[r->rank];
+    *rank = l->order + l->start[home];
+    return l->start[home + 1] - l->start[home];
+}
+
+/* ------------------------------------------------------------------------------ contributions
+ *
+ * What a sum holds, counted beside it: ranks in the upper half, units in the lower. Each rank says
+ * what its part holds; every addition of parts adds these numbers too; and a sum that is complete
+ * holds all ranks and all units, or it is wrong. The count travels with each piece, because words
+ * may leave before others of the same part: those can be right where these are not. */
+
+#define ONE_RANK (UINT64_C(1) << 32)
+
+static uint64_t contribution(uint32_t units) { return ONE_RANK | units; }
+
+static uint64_t complete_sum(const qn__rounds *r) {
+    return r->layout.members * ONE_RANK + r->round.units;
+}
+
+static uint32_t units_of(const qn__ranges *ranges) {
+    uint32_t units = 0;
+    for (uint32_t i = 0; i < ranges->count; ++i)
+        units += ranges->range[i].count;
+    return units;
+}
+
+/* What the parts of this machine's ranks hold. To be asked before they are read: later they can
+ * only hold more. */
+static uint64_t contributions_here(qn__rounds *r) {
+    const unsigned long long tag = qn__rounds_tag(r);
+    const uint32_t *local, n = here(r, &local);
+    uint64_t holds = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const qn__desk *desk = desk_of(r, local[i]);
+        holds += atomic_load(&desk->arrived) == tag ? atomic_load(&desk->arrived_holds)
+                                                    : atomic_load(&desk->final_holds);
+    }
+    return holds;
+}
+
+/* All ranks end with this error: nobody may use a sum that is wrong. Under the lock. */
+static void fail_by_fault(qn__rounds *r, qn_error *why) {
+    qn__remedy(why, QN_CLUSTER,
+               "this is an error in Quern: please report it; go on from the last checkpoint");
+    qn__rounds_fail_all(r, why);
+}
+
+static void miscounted(qn__rounds *r, const qn__piece *piece) {
+    const uint64_t wanted = complete_sum(r);
+    qn_error why;
+    qn__fail(&why, QN_CLUSTER,
+             "words %llu to %llu of sum %llu hold %u units of %u ranks, expected were %u of %u",
+             (unsigned long long)piece->first,
+             (unsigned long long)(piece->first + piece->count - 1),
+             (unsigned long long)(r->finished + 1), (unsigned)(uint32_t)piece->holds,
+             (unsigned)(piece->holds >> 32), (unsigned)(uint32_t)wanted, (unsigned)(wanted >> 32));
+    fail_by_fault(r, &why);
+}
+
+static void ring_others(qn__rounds *r) {
+    const uint32_t *local, n = here(r, &local);
+    for (uint32_t i = 0; i < n; ++i)
+        if (local[i] != r->rank)
+            qn__common_ring(r->common, r->local[local[i]]);
+}
+
+/* ----------------------------------------------------------------------------------- preparations
+ */
+
+void qn__rounds_changed(qn__rounds *r) {
+    r->ready = r->arrived = r->done_here = 0;
+    r->final_from = r->words;
+    r->supplied = 0;
+}
+
+/* The layout for round `round` of so many words in this view. */
+static void lay_out(qn__rounds *r, uint64_t round) {
+    const uint64_t wanted = 2 * r->stamp + 2 + (round <= 1);
+    if (r->laid_for != wanted)
+        qn__layout_members(&r->layout, &r->members, qn__rounds_machines(r, round));
+    if (r->layout.words != r->words)
+        qn__layout_words(&r->layout, r->words);
+    r->laid_for = wanted;
+}
+
+static void forget_pieces(qn__rounds *r) {
+    for (uint32_t i = 0; i < r->pieces; ++i)
+        r->slot[r->piece[i].number] = 0;
+    r->pieces = 0;
+}
+
+static int prepare(qn__rounds *r) {
+    const uint32_t *local;
+    if (r->ready)
+        return 1;
+    forget_pieces(r);
+    lay_out(r, r->finished + 1);
+    r->pieces = qn__layout_pieces(&r->layout, r->rank, r->piece);
+    for (uint32_t i = 0; i < r->pieces; ++i)
+        r->slot[r->piece[i].number] = i + 1;
+    r->pieces_left = r->pieces;
+    r->into =
+        qn__common_total(r->common, r->generation, (r->finished + 1) & 1, r->words, &r->error);
+    if (!r->into)
+        return 0;
+    const uint32_t n = here(r, &local);
+    for (uint32_t i = 0; i < n; ++i)
+        if (!(r->source[i] = qn__common_part(r->common, r->local[local[i]], r->words, &r->error)))
+            return 0;
+    r->ready = 1;
+    return 1;
+}
+
+/* The part is complete. 0: it does not hold what it should, or words left before they did. */
+static int check_part(qn__rounds *r) {
+    const uint32_t own = units_of(&r->own);
+    const qn__desk *desk = desk_of(r, r->rank);
+    qn_error why;
+    if (r->added == own && (atomic_load(&desk->final_tag) != qn__rounds_tag(r) ||
+                            atomic_load(&desk->final_holds) == contribution(own)))
+        return 1;
+    qn__fail(&why, QN_CLUSTER, "the part of sum %llu holds %u of %u units",
+             (unsigned long long)(r->finished + 1),
+             r->added == own ? (unsigned)(uint32_t)atomic_load(&desk->final_holds) : r->added, own);
+    fail_by_fault(r, &why);
+    return 0;
+}
+
+static void arrive(qn__rounds *r) {
+    static const double PICOSECONDS = 1e12, MOST = 9e18;
+    const qn__cost *cost = &r->own_cost[r->round.kind];
+    const double start = cost->start * PICOSECONDS, each = cost->each * PICOSECONDS;
+    qn__desk *desk = desk_of(r, r->rank);
+    memset(r->part, 0, qn__rounds_trailer(r->ranks) * sizeof *r->part);
+    for (int i = 0; i < QN__WISHES; ++i)
+        r->part[i] = atomic_load(&r->wish[i]);
+    if (start >= 0 && start < MOST && each >= 1 && each < MOST) {
+        r->part[QN__WISHES + 2 * r->rank] = (int64_t)start;
+        r->part[QN__WISHES + 1 + 2 * r->rank] = (int64_t)each;
+    }
+    r->arrived = 1;
+    atomic_store(&desk->signature, r->signature);
+    atomic_store(&desk->arrived_holds, contribution(r->added));
+    atomic_store(&desk->arrived, qn__rounds_tag(r));
+    ring_others(r);
+}
+
+/* -------------------------------------------------------------------------------------- the adding
+ */
+
+static void add_block(int64_t *into, const int64_t *more, uint64_t n) {
+    for (uint64_t i = 0; i < n; ++i)
+        into[i] = (int64_t)((uint64_t)into[i] + (uint64_t)more[i]);
+}
+
+static void add_two(int64_t *into, const int64_t *a, const int64_t *b, uint64_t n) {
+    for (uint64_t i = 0; i < n; ++i)
+        into[i] = (int64_t)((uint64_t)a[i] + (uint64_t)b[i]);
+}
+
+static int alarmed(qn__rounds *r) { return atomic_load_explicit(&r->alarm, memory_order_relaxed); }
+
+/* Adds the parts of this machine's ranks. 0: interrupted. */
+static int add_parts(qn__rounds *r, const qn__piece *piece, uint32_t parts, int64_t *into) {
+    for (uint64_t at = 0; at < piece->count; at += BLOCK) {
+        const uint64_t n = piece->count - at < BLOCK ? piece->count - at : BLOCK;
+        const uint64_t from = piece->first + at;
+        if (alarmed(r))
+            return 0;
+        if (parts == 1)
+            memcpy(into + at, r->source[0] + from, n * sizeof *into);
+        else
+            add_two(into + at, r->source[0] + from, r->source[1] + from, n);
+        for (uint32_t i = 2; i < parts; ++i)
+            add_block(into + at, r->source[i] + from, n);
+    }
+    return 1;
+}
+
+static void send(qn__rounds *r, uint32_t type, uint32_t to, const qn__piece *piece,
+                 qn__parcel *body) {
+    const qn__head head = {.type = type,
+                           .extra = r->signature,
+                           .number = {r->stamp, r->finished + 1, piece->number, piece->holds},
+                           .bytes = piece->count * sizeof(int64_t)};
+    r->post->calls->send(r->post, to, &head, body);
+    r->traffic.bytes_out += QN__FRAME_BYTES + head.bytes;
+}
+
+/* The total of a piece of this rank's own goes to the other machines. */
+static int send_totals(qn__rounds *r, const qn__piece *piece) {
+    const qn__layout *l = &r->layout;
+    const uint64_t bytes = piece->count * sizeof(int64_t);
+    qn__parcel *body = r->post->calls->parcel(r->post, bytes);
+    if (!body)
+        return 0;
+    memcpy(body->data, r->into + piece->first, bytes);
+    for (uint32_t home = 0; home < l->machines; ++home)
+        if (home != l->home[r->rank])
+            send(r, QN__MAIL_TOTAL, qn__layout_delegate(l, home, r->rank), piece,
+                 qn__parcel_hold(body));
+    qn__parcel_drop(body);
+    return 1;
+}
+
+/* What came of a piece of work. */
+typedef enum outcome { FINE, NO_MEMORY, WRONG_COUNT } outcome;
+
+/* The sum of a piece of this rank's own is complete. */
+static outcome piece_complete(qn__rounds *r, qn__piece *piece) {
+    if (piece->holds != complete_sum(r))
+        return WRONG_COUNT;
+    piece->state = PIECE_DONE;
+    --r->pieces_left;
+    return r->layout.machines == 1 || send_totals(r, piece) ? FINE : NO_MEMORY;
+}
+
+/* Work of the caller's, without the lock: what is changed meanwhile is only what the caller itself
+ * changes. The view cannot, for the caller has not reported. */
+static outcome sum_piece(qn__rounds *r, qn__piece *piece) {
+    const uint32_t *local, parts = here(r, &local);
+    piece->holds = contributions_here(r);
+    r->traffic.bytes_shared += (parts - 1) * piece->count * sizeof(int64_t);
+    if (piece->owner != r->rank) {
+        qn__parcel *body = r->post->calls->parcel(r->post, piece->count * sizeof(int64_t));
+        if (!body)
+            return NO_MEMORY;
+        if (add_parts(r, piece, parts, (int64_t *)(void *)body->data)) {
+            send(r, QN__MAIL_PART, piece->owner, piece, body);
+            piece->state = PIECE_ON_ITS_WAY;
+        } else
+            qn__parcel_drop(body);
+        return FINE;
+    }
+    if (!add_parts(r, piece, parts, r->into + piece->first))
+        return FINE;
+    piece->state = PIECE_OPEN;
+    return r->layout.machines == 1 ? piece_complete(r, piece) : FINE;
+}
+
+static outcome take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) {
+    const int64_t *words = (const int64_t *)(const void *)mail->body->data;
+    r->traffic.bytes_in += QN__FRAME_BYTES + mail->body->bytes;
+    if (mail->head.type == QN__MAIL_TOTAL) {
+        piece->holds = mail->head.number[3];
+        if (piece->holds != complete_sum(r))
+            return WRONG_COUNT;
+        memcpy(r->into + piece->first, words, piece->count * sizeof *words);
+        piece->state = PIECE_DONE;
+        --r->pieces_left;
+        return FINE;
+    }
+    for (uint64_t at = 0; at < piece->count && !alarmed(r); at += BLOCK)
+        add_block(r->into + piece->first + at, words + at,
+                  piece->count - at < BLOCK ? piece->count - at : BLOCK);
+    if (alarmed(r))
+        return FINE;
+    piece->holds += mail->head.number[3];
+    return ++piece->parts < r->layout.machines - 1 ? FINE : piece_complete(r, piece);
+}
+
+/* -------------------------------------------------------------------------------- what is next */
+
+static void differ(qn__rounds *r, uint32_t other) {
+    qn_error why;
+    qn__fail(&why, QN_MISMATCH,
+             "%s does something else than %s, which adds up %llu words of %u units in round %llu",
+             r->name[other], r->name[r->rank], (unsigned long long)r->round.words, r->round.units,
+             (unsigned long long)(r->finished + 1));
+    qn__remedy(&why, QN_MISMATCH, "start all ranks with the same command on the same data");
+    qn__rounds_fail_all(r, &why);
+}
+
+/* Whether all ranks of this machine have the words from `first` on; -1: one does something else. */
+static int are_there(qn__rounds *r, uint64_t first) {
+    const unsigned long long tag = qn__rounds_tag(r);
+    const uint32_t *local, n = here(r, &local);
+    for (uint32_t i = 0; i < n; ++i) {
+        qn__desk *desk = desk_of(r, local[i]);
+        if (atomic_load(&desk->arrived) == tag) {
+            if (atomic_load(&desk->signature) == r->signature)
+                continue;
+            differ(r, local[i]);
+            return -1;
+        }
+        if (atomic_load(&desk->final_tag) != tag || atomic_load(&desk->final_from) > first)
+            return 0;
+        if (atomic_load(&desk->signature) != r->signature) {
+            differ(r, local[i]);
+            return -1;
+        }
+    }
+    return 1;
+}
+
+/* Takes out the next message that can be used, and its piece. */
+static qn__mail *next_mail(qn__rounds *r, qn__piece **piece) {
+    for (qn__mail **at = &r->mail; *at; at = &(*at)->next) {
+        qn__mail *mail = *at;
+        const qn__head *head = &mail->head;
+        if (head->number[0] != r->stamp || head->number[1] != r->finished + 1 ||
+            head->type == QN__MAIL_SUPPLY)
+            continue;
+        if (head->extra != r->signature) {
+            differ(r, mail->from);
+            return NULL;
+        }
+        const uint32_t most = qn__layout_most_pieces(r->ranks);
+        const uint32_t slot = head->number[2] < most ? r->slot[head->number[2]] : 0;
+        *piece = slot ? &r->piece[slot - 1] : NULL;
+        if (!slot || mail->body->bytes != (*piece)->count * sizeof(int64_t)) {
+            qn__rounds_set_error(r, QN_CLUSTER, "%s sent words that nobody asked for",
+                                 r->name[mail->from]);
+            return NULL;
+        }
+        if ((*piece)->state != (head->type == QN__MAIL_PART ? PIECE_OPEN : PIECE_ON_ITS_WAY))
+            continue;
+        *at = mail->next;
+        return mail;
+    }
+    return NULL;
+}
+
+static qn__piece *next_piece(qn__rounds *r) {
+    for (uint32_t i = 0; i < r->pieces; ++i)
+        if (r->piece[i].state == PIECE_NEW && are_there(r, r->piece[i].first) > 0)
+            return &r->piece[i];
+    return NULL;
+}
+
+/* One piece of work, if there is one: 1. */
+static int work(qn__rounds *r) {
+    qn__piece *piece = NULL;
+    qn__mail *mail = next_mail(r, &piece);
+    if (!mail && r->error.status == QN_OK)
+        piece = next_piece(r);
+    if (!piece || r->error.status != QN_OK)
+        return 0;
+    r->working = 1;
+    pthread_mutex_unlock(&r->lock);
+    const outcome came = mail ? take_mail(r, piece, mail) : sum_piece(r, piece);
+    pthread_mutex_lock(&r->lock);
+    r->working = 0;
+    if (mail) {
+        mail->next = NULL;
+        qn__rounds_drop_mail(r, &mail);
+    }
+    if (came == NO_MEMORY)
+        qn__fail_memory(&r->error, 1, piece->count * sizeof(int64_t));
+    else if (came == WRONG_COUNT)
+        miscounted(r, piece);
+    if (r->owed)
+        qn__rounds_report(r);
+    return 1;
+}
+
+static int all_done(qn__rounds *r) {
+    const unsigned long long tag = qn__rounds_tag(r);
+    const uint32_t *local, n = here(r, &local);
+    for (uint32_t i = 0; i < n; ++i)
+        if (atomic_load(&desk_of(r, local[i])->done) != tag)
+            return 0;
+    return 1;
+}
+
+static qn__going_on step(qn__rounds *r) {
+    if (r->error.status != QN_OK)
+        return QN__ROUND_FAILED;
+    if (r->frozen)
+        return QN__ROUND_WAITS;
+    if (r->behind)
+        return qn__rounds_take_supply(r);
+    if (r->taken < r->own.count)
+        return QN__ROUND_MORE;
+    if (!prepare(r))
+        return QN__ROUND_FAILED;
+    if (!r->arrived && !check_part(r))
+        return QN__ROUND_FAILED;
+    if (!r->arrived)
+        arrive(r);
+    if (work(r))
+        return QN__ROUND_AGAIN;
+    if (r->error.status != QN_OK)
+        return QN__ROUND_FAILED;
+    if (r->pieces_left > 0)
+        return QN__ROUND_WAITS;
+    if (!r->done_here) {
+        /* Even with nothing to put there: what this rank says of one round must stand until the
+         * others, who may be a round behind, have seen it. */
+        const int there = are_there(r, 0);
+        if (there <= 0)
+            return there < 0 ? QN__ROUND_FAILED : QN__ROUND_WAITS;
+        r->done_here = 1;
+        atomic_store(&desk_of(r, r->rank)->done, qn__rounds_tag(r));
+        ring_others(r);
+    }
+    if (!all_done(r))
+        return QN__ROUND_WAITS;
+    qn__rounds_finished(r, r->into, r->generation);
+    return QN__ROUND_TOTAL;
+}
+
+/* The run is over, and everybody else has gone, or somebody has died, for whom nobody makes a plan
+ * any more: nothing comes. */
+static int is_left_behind(const qn__rounds *r) {
+    int here = 0, lost = 0;
+    for (uint32_t i = 0; i < r->ranks; ++i)
+        if (i != r->rank && qn__ranks_has(&r->members, i)) {
+            here |= !r->gone[i];
+            lost |= r->gone[i] && r->gone[i] != 1 + QN__GONE_LEFT;
+        }
+    return r->over && (!here || lost);
+}
+
+qn__going_on qn__rounds_step(qn__rounds *r) {
+    pthread_mutex_lock(&r->lock);
+    qn__going_on how = step(r);
+    if (how == QN__ROUND_WAITS && is_left_behind(r)) {
+        qn__rounds_set_error(r, QN_CLUSTER, "the other ranks have ended the run");
+        how = QN__ROUND_FAILED;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return how;
+}
+
+static void announce(qn__rounds *r, uint64_t first, uint32_t units) {
+    qn__desk *desk = desk_of(r, r->rank);
+    r->final_from = first;
+    atomic_store(&desk->signature, r->signature);
+    atomic_store(&desk->final_holds, contribution(units));
+    atomic_store(&desk->final_from, first);
+    atomic_store(&desk->final_tag, qn__rounds_tag(r));
+    while (!r->frozen && r->error.status == QN_OK && work(r))
+        ;
+}
+
+static void announced_twice(qn__rounds *r, uint64_t first, uint64_t count) {
+    qn_error why;
+    qn__fail(&why, QN_CLUSTER, "words %llu to %llu of sum %llu were announced twice",
+             (unsigned long long)first, (unsigned long long)(first + count - 1),
+             (unsigned long long)(r->finished + 1));
+    fail_by_fault(r, &why);
+}
+
+void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t units) {
+    pthread_mutex_lock(&r->lock);
+    first += qn__rounds_trailer(r->ranks);
+    const int counts = r->begun && !r->frozen && !r->behind && !r->arrived &&
+                       r->taken == r->own.count && units == units_of(&r->own) &&
+                       r->error.status == QN_OK && count > 0;
+    if (counts && r->final_from < r->words && first + count > r->final_from)
+        announced_twice(r, first, count);
+    /* On one machine nothing is on its way meanwhile: who adds early only comes later itself. */
+    else if (counts && first < r->final_from && first + count >= r->final_from && prepare(r) &&
+             r->layout.machines > 1)
+        announce(r, first, units);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void qn__rounds_added(qn__rounds *r, uint32_t units) {
+    pthread_mutex_lock(&r->lock);
+    r->added = units;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ----------------------------------------------------------------------- totals that some lack */
+
+static uint32_t lowest_here(const qn__layout *l, uint32_t home, const qn__ranks *has) {
+    for (uint32_t i = l->start[home]; i < l->start[home + 1]; ++i)
+        if (!has || qn__ranks_has(has, l->order[i]))
+            return l->order[i];
+    return QN__MAX_RANKS;
+}
+
+/* By a rank that has the total of the plan's `finished`: sends it to the machines that are this
+ * rank's to supply. On each, the lowest rank takes it in. */
+void qn__rounds_send_supplies(qn__rounds *r) {
+    const qn__held *held = &r->held[r->plan.finished & 1];
+    const uint32_t havers = qn__ranks_count(&r->plan.has);
+    uint32_t lacking = 0, own = 0;
+    for (uint32_t i = 0; i < r->rank; ++i)
+        own += (uint32_t)qn__ranks_has(&r->plan.has, i);
+    lay_out(r, r->plan.finished);
+    for (uint32_t home = 0; home < r->layout.machines; ++home) {
+        if (lowest_here(&r->layout, home, &r->plan.has) < QN__MAX_RANKS ||
+            lacking++ % havers != own)
+            continue;
+        const uint32_t to = lowest_here(&r->layout, home, NULL);
+        for (uint64_t at = 0; at < held->words; at += SUPPLY_WORDS) {
+            const uint64_t n = held->words - at < SUPPLY_WORDS ? held->words - at : SUPPLY_WORDS;
+            qn__parcel *body = r->post->calls->parcel(r->post, n * sizeof(int64_t));
+            if (!body) {
+                qn__fail_memory(&r->error, n, sizeof(int64_t));
+                return;
+            }
+            memcpy(body->data, held->total + at, n * sizeof(int64_t));
+            const qn__head head = {.type = QN__MAIL_SUPPLY,
+                                   .number = {r->stamp, held->round, at},
+                                   .bytes = n * sizeof(int64_t)};
+            r->post->calls->send(r->post, to, &head, body);
+        }
+    }
+}
+
+static void take_in(qn__rounds *r) {
+    for (qn__mail **at = &r->mail; *at;) {
+        const qn__mail *mail = *at;
+        const qn__head *head = &mail->head;
+        const uint64_t words = mail->body->bytes / sizeof(int64_t);
+        if (head->type != QN__MAIL_SUPPLY || head->number[0] != r->stamp ||
+            head->number[1] != r->finished + 1) {
+            at = &(*at)->next;
+            continue;
+        }
+        if (head->number[2] > r->words || words > r->words - head->number[2]) {
+            qn__rounds_set_error(r, QN_CLUSTER, "%s sent a total of another round",
+                                 r->name[mail->from]);
+            return;
+        }
+        memcpy(r->into + head->number[2], mail->body->data, words * sizeof(int64_t));
+        r->supplied += words;
+        qn__rounds_drop_mail(r, at);
+    }
+}
+
+qn__going_on qn__rounds_take_supply(qn__rounds *r) {
+    if (!prepare(r))
+        return QN__ROUND_FAILED;
+    const uint32_t home = r->layout.home[r->rank];
+    const uint32_t has = lowest_here(&r->layout, home, &r->plan.has);
+    const uint32_t takes = lowest_here(&r->layout, home, NULL);
+    if (has < QN__MAX_RANKS) {
+        const uint64_t generation = atomic_load(&desk_of(r, has)->finished_in);
+        int64_t *total =
+            qn__common_total(r->common, generation, (r->finished + 1) & 1, r->words, &r->error);
+        if (!total)
+            return QN__ROUND_FAILED;
+        qn__rounds_finished(r, total, generation);
+        return QN__ROUND_TOTAL;
+    }
+    if (takes == r->rank) {
+        take_in(r);
+        if (r->error.status != QN_OK)
+            return QN__ROUND_FAILED;
+        if (r->supplied < r->words)
+            return QN__ROUND_WAITS;
+        atomic_store(&desk_of(r, r->rank)->supplied, r->stamp);
+        ring_others(r);
+    } else if (atomic_load(&desk_of(r, takes)->supplied) != r->stamp)
+        return QN__ROUND_WAITS;
+    qn__rounds_finished(r, r->into, r->generation);
+    return QN__ROUND_TOTAL;
+}
+
+/* -------------------------------------------------------------------------------------- by count
+ */
+
+void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in) {
+    qn__layout *l = &r->layout;
+    pthread_mutex_lock(&r->lock);
+    if (!r->working && !r->begun &&
+        (r->counted_stamp != r->stamp || r->counted_words != words || words == 0)) {
+        r->counted_stamp = r->stamp;
+        r->counted_words = words;
+        r->counted_out = r->counted_in = 0;
+        forget_pieces(r);
+        qn__layout_members(l, &r->members, qn__rounds_machines(r, r->finished + 1));
+        qn__layout_words(l, words + qn__rounds_trailer(r->ranks));
+        r->laid_for = 0;
+        const uint32_t pieces = qn__layout_pieces(l, r->rank, r->piece);
+        for (uint32_t i = 0; i < pieces; ++i) {
+            const uint64_t bytes = QN__FRAME_BYTES + r->piece[i].count * sizeof(int64_t);
+            const uint64_t times = r->piece[i].owner == r->rank ? l->machines - 1 : 1;
+            r->counted_out += times * bytes;
+            r->counted_in += times * bytes;
+        }
+        r->ready = 0;
+    }
+    *out = r->counted_words == words ? r->counted_out : 0;
+    *in = r->counted_words == words ? r->counted_in : 0;
+    pthread_mutex_unlock(&r->lock);
+}

@@ -1,0 +1,353 @@
+/* When the view changes: what ranks report of the round they are in, and the plan that follows.
+ *
+ * Ranks are at most one round apart. Let F be the last round that some rank that is left has
+ * finished. Those that have not are adding it up, get its total from one that has it, and their
+ * parts of it no longer matter. Round F + 1 is then done by all; a rank that has begun it keeps its
+ * units, and units that nobody who is left has are given out anew. */
+#include "cluster/reduction/reduction_state.h"
+
+#include "base/memory.h"
+#include "cluster/reduction/shares.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { RANK_WORDS = QN__MAX_RANKS / 64 };
+
+/* A report, in 64-bit words: these, then two for each range (first, count). */
+enum {
+    R_FINISHED,
+    R_BEGUN,
+    R_KIND,
+    R_WORDS,
+    R_UNITS,
+    R_GENERATION,
+    R_OVER,
+    R_CODE,
+    R_RANGES,
+    R_HEAD
+};
+/* A plan: these, then the set of those that have the total, then three for each range (rank, first,
+ * count). */
+enum {
+    P_FINISHED,
+    P_KNOWN,
+    P_KIND,
+    P_WORDS,
+    P_UNITS,
+    P_GENERATION,
+    P_OVER,
+    P_BALLOT,
+    P_CODE,
+    P_ENTRIES,
+    P_HEAD,
+    P_FULL_HEAD = P_HEAD + RANK_WORDS
+};
+
+static const uint64_t *words_of(const qn__parcel *parcel) {
+    return (const uint64_t *)(const void *)parcel->data;
+}
+
+/* ----------------------------------------------------------------------------------------- reports
+ */
+
+void qn__rounds_report(qn__rounds *r) {
+    const uint32_t ranges = r->begun ? r->own.count : 0;
+    const uint64_t count = R_HEAD + 2 * (uint64_t)ranges;
+    qn__parcel *parcel = r->post->calls->parcel(r->post, count * sizeof(uint64_t));
+    r->owed = 0;
+    if (!parcel) {
+        qn__fail_memory(&r->error, count, sizeof(uint64_t));
+        qn__rounds_ring(r);
+        return;
+    }
+    uint64_t *w = (uint64_t *)(void *)parcel->data;
+    w[R_FINISHED] = r->finished;
+    w[R_BEGUN] = (uint64_t)r->begun;
+    w[R_KIND] = (uint64_t)r->round.kind;
+    w[R_WORDS] = r->round.words;
+    w[R_UNITS] = r->round.units;
+    w[R_GENERATION] = r->generation;
+    w[R_OVER] = (uint64_t)r->over;
+    w[R_CODE] = (uint64_t)(uint32_t)r->code;
+    w[R_RANGES] = ranges;
+    for (uint32_t i = 0; i < ranges; ++i) {
+        w[R_HEAD + 2 * i] = r->own.range[i].first;
+        w[R_HEAD + 2 * i + 1] = r->own.range[i].count;
+    }
+    qn__view_reported(r->view, r->ballot, parcel);
+}
+
+void qn__rounds_stop(void *user, uint64_t ballot) {
+    qn__rounds *r = user;
+    r->ballot = ballot;
+    r->frozen = 1;
+    if (r->noticed <= 0)
+        r->noticed = r->post->calls->now(r->post);
+    if (r->working) {
+        r->owed = 1;
+        atomic_store(&r->alarm, 1);
+    } else
+        qn__rounds_report(r);
+}
+
+static int is_report(const qn__parcel *parcel) {
+    if (!parcel || parcel->bytes < R_HEAD * sizeof(uint64_t))
+        return 0;
+    const uint64_t *w = words_of(parcel);
+    return w[R_KIND] < QN__ROUND_KINDS && w[R_UNITS] <= UINT32_MAX &&
+           w[R_RANGES] <= (parcel->bytes / sizeof(uint64_t) - R_HEAD) / 2;
+}
+
+/* --------------------------------------------------------------------------------------------
+ * plans */
+
+/* What the reports say together. */
+typedef struct survey {
+    uint64_t finished, generation;
+    int known, over, code;
+    qn__round round;
+    qn__ranks has;
+    uint32_t *load; /* of each rank: units that it has of the round */
+    qn__units *covered;
+    uint32_t count;
+} survey;
+
+static int by_first(const void *a, const void *b) {
+    const qn__units *x = a, *y = b;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static void sort_units(qn__units *units, uint32_t count) {
+    for (uint32_t i = 1; i < count; ++i) {
+        const qn__units moved = units[i];
+        uint32_t k = i;
+        for (; k > 0 && by_first(&moved, &units[k - 1]) < 0; --k)
+            units[k] = units[k - 1];
+        units[k] = moved;
+    }
+}
+
+static void look_through(const qn__ranks *members, uint32_t ranks, qn__parcel *const *report,
+                         survey *s) {
+    for (uint32_t i = 0; i < ranks; ++i) {
+        if (!qn__ranks_has(members, i) || !is_report(report[i]))
+            continue;
+        const uint64_t *w = words_of(report[i]);
+        s->finished = w[R_FINISHED] > s->finished ? w[R_FINISHED] : s->finished;
+        s->generation = w[R_GENERATION] > s->generation ? w[R_GENERATION] : s->generation;
+        if (w[R_OVER]) {
+            s->over = 1;
+            s->code = (int)(uint32_t)w[R_CODE];
+        }
+    }
+    for (uint32_t i = 0; i < ranks; ++i) {
+        const uint64_t *w = is_report(report[i]) ? words_of(report[i]) : NULL;
+        if (!qn__ranks_has(members, i) || !w || w[R_FINISHED] != s->finished)
+            continue;
+        qn__ranks_add(&s->has, i);
+        if (!w[R_BEGUN])
+            continue;
+        s->known = 1;
+        s->round = (qn__round){(qn__round_kind)w[R_KIND], w[R_WORDS], (uint32_t)w[R_UNITS]};
+        for (uint64_t k = 0; k < w[R_RANGES]; ++k) {
+            const qn__units range = {(uint32_t)w[R_HEAD + 2 * k], (uint32_t)w[R_HEAD + 2 * k + 1]};
+            s->load[i] += range.count;
+            s->covered[s->count++] = range;
+        }
+    }
+    sort_units(s->covered, s->count);
+}
+
+/* Turns the covered ranges, in order, into those between them; returns how many units these are. */
+static uint32_t invert(survey *s, qn__units *gap, uint32_t *gaps) {
+    uint32_t at = 0, units = 0;
+    *gaps = 0;
+    for (uint32_t i = 0; i <= s->count; ++i) {
+        const uint32_t next = i < s->count ? s->covered[i].first : s->round.units;
+        if (next > at) {
+            gap[(*gaps)++] = (qn__units){at, next - at};
+            units += next - at;
+        }
+        if (i < s->count && s->covered[i].first + s->covered[i].count > at)
+            at = s->covered[i].first + s->covered[i].count;
+    }
+    return units;
+}
+
+/* Gives the gaps out by what ranks cost, on top of what they have; `entry` holds three words each.
+ * Returns how many entries. */
+static uint32_t give_out(const qn__rounds *r, const qn__ranks *members, const survey *s,
+                         const qn__units *gap, uint32_t gaps, uint32_t units, qn__cost *cost,
+                         unsigned char *has, uint32_t *share, uint64_t *entry) {
+    uint32_t entries = 0, g = 0, used = 0;
+    for (uint32_t i = 0; i < r->ranks; ++i) {
+        has[i] = (unsigned char)qn__ranks_has(members, i);
+        cost[i] = r->cost[s->round.kind][i];
+        cost[i].start += s->load[i] * cost[i].each;
+    }
+    qn__shares(cost, has, r->ranks, units, share);
+    for (uint32_t i = 0; i < r->ranks; ++i)
+        for (uint32_t left = share[i]; left > 0 && g < gaps;) {
+            const uint32_t here = gap[g].count - used, n = left < here ? left : here;
+            entry[3 * entries] = i;
+            entry[3 * entries + 1] = gap[g].first + used;
+            entry[3 * entries + 2] = n;
+            ++entries;
+            left -= n;
+            used += n;
+            if (used == gap[g].count) {
+                ++g;
+                used = 0;
+            }
+        }
+    return entries;
+}
+
+/* Totals move to other memory unless all that are lost have certainly ended: one that only slept
+ * may still write a little where it was writing. */
+static int all_ended(const qn__rounds *r, const qn__ranks *members) {
+    for (uint32_t i = 0; i < r->ranks; ++i)
+        if (qn__ranks_has(&r->members, i) && !qn__ranks_has(members, i) &&
+            r->gone[i] != 1 + QN__GONE_DEAD && r->gone[i] != 1 + QN__GONE_LEFT)
+            return 0;
+    return 1;
+}
+
+static void write_plan(uint64_t *w, const survey *s, uint64_t ballot, uint32_t entries) {
+    w[P_FINISHED] = s->finished;
+    w[P_KNOWN] = (uint64_t)s->known;
+    w[P_KIND] = (uint64_t)s->round.kind;
+    w[P_WORDS] = s->round.words;
+    w[P_UNITS] = s->round.units;
+    w[P_GENERATION] = s->generation;
+    w[P_OVER] = (uint64_t)s->over;
+    w[P_BALLOT] = ballot;
+    w[P_CODE] = (uint64_t)(uint32_t)s->code;
+    w[P_ENTRIES] = entries;
+    memcpy(w + P_HEAD, s->has.word, sizeof s->has.word);
+}
+
+qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *const *report) {
+    qn__rounds *r = user;
+    uint64_t ranges = 0;
+    for (uint32_t i = 0; i < r->ranks; ++i)
+        if (qn__ranks_has(members, i) && is_report(report[i]))
+            ranges += words_of(report[i])[R_RANGES];
+    const uint64_t most = ranges + 1 + r->ranks; /* entries: one for each gap and each rank */
+    survey s = {.load = qn__alloc(2 * (size_t)r->ranks, sizeof(uint32_t), NULL),
+                .covered = qn__alloc(2 * (ranges + 1), sizeof(qn__units), NULL)};
+    qn__cost *cost = qn__alloc(r->ranks, sizeof *cost, NULL);
+    unsigned char *has = qn__alloc(r->ranks, 1, NULL);
+    uint64_t *plan = qn__alloc(P_FULL_HEAD + 3 * most, sizeof *plan, NULL);
+    qn__parcel *parcel = NULL;
+    if (s.load && s.covered && cost && has && plan) {
+        qn__units *gap = s.covered + ranges + 1;
+        uint32_t gaps = 0, entries = 0;
+        look_through(members, r->ranks, report, &s);
+        s.generation += (uint64_t)!all_ended(r, members);
+        const uint32_t units = s.known ? invert(&s, gap, &gaps) : 0;
+        if (units)
+            entries = give_out(r, members, &s, gap, gaps, units, cost, has, s.load + r->ranks,
+                               plan + P_FULL_HEAD);
+        write_plan(plan, &s, r->ballot, entries);
+        const uint64_t bytes = (P_FULL_HEAD + 3 * (uint64_t)entries) * sizeof *plan;
+        parcel = r->post->calls->parcel(r->post, bytes);
+        if (parcel)
+            memcpy(parcel->data, plan, bytes);
+    }
+    qn__free(s.load);
+    qn__free(s.covered);
+    qn__free(cost);
+    qn__free(has);
+    qn__free(plan);
+    return parcel;
+}
+
+/* ------------------------------------------------------------------------------------- a new view
+ */
+
+static int read_plan(qn__rounds *r, const qn__parcel *parcel) {
+    if (!parcel || parcel->bytes < P_FULL_HEAD * sizeof(uint64_t))
+        return 0;
+    const uint64_t *w = words_of(parcel);
+    if (w[P_ENTRIES] > (parcel->bytes / sizeof(uint64_t) - P_FULL_HEAD) / 3 ||
+        w[P_KIND] >= QN__ROUND_KINDS || w[P_UNITS] > UINT32_MAX)
+        return 0;
+    r->plan = (qn__plan){.finished = w[P_FINISHED],
+                         .known = w[P_KNOWN] != 0,
+                         .round = {(qn__round_kind)w[P_KIND], w[P_WORDS], (uint32_t)w[P_UNITS]},
+                         .generation = w[P_GENERATION],
+                         .done = w[P_OVER] != 0,
+                         .code = (int)(uint32_t)w[P_CODE]};
+    memcpy(r->plan.has.word, w + P_HEAD, sizeof r->plan.has.word);
+    return 1;
+}
+
+/* Ranges of round `finished` + 1 that the plan gives to this rank. */
+static void take_ranges(qn__rounds *r, const qn__parcel *parcel) {
+    const uint64_t *w = words_of(parcel);
+    qn__ranges *to = r->behind ? &r->ahead : &r->own;
+    r->ahead.count = 0;
+    if (!r->begun)
+        r->own.count = r->taken = 0; /* what an earlier plan gave, and nobody counted on */
+    for (uint64_t i = 0; i < w[P_ENTRIES]; ++i) {
+        const uint64_t *entry = w + P_FULL_HEAD + 3 * i, units = r->plan.round.units;
+        if (entry[0] == r->rank && entry[1] <= units && entry[2] <= units - entry[1])
+            qn__rounds_give(r, to, (uint32_t)entry[1], (uint32_t)entry[2]);
+    }
+}
+
+static void note_losses(qn__rounds *r, const qn__ranks *members) {
+    static const char *const how[] = {"is gone", "has died", "was silent too long", "has left"};
+    size_t used = strlen(r->note);
+    for (uint32_t i = 0; i < r->ranks && used < sizeof r->note; ++i)
+        if (qn__ranks_has(&r->members, i) && !qn__ranks_has(members, i))
+            used += (size_t)snprintf(r->note + used, sizeof r->note - used, "%s%s %s",
+                                     used ? "; " : "", r->name[i], how[r->gone[i] & 3]);
+}
+
+static void measure(qn__rounds *r) {
+    const double seconds = r->noticed > 0 ? r->post->calls->now(r->post) - r->noticed : 0;
+    r->held_up = r->held_up > 0 ? r->held_up : r->noticed;
+    r->noticed = 0;
+    r->traffic.recovering += seconds;
+    ++r->traffic.recoveries;
+}
+
+void qn__rounds_adopt(void *user, uint64_t number, const qn__ranks *members,
+                      const qn__parcel *parcel) {
+    qn__rounds *r = user;
+    note_losses(r, members);
+    measure(r);
+    r->number = number;
+    r->members = *members;
+    for (uint32_t i = 0; i < r->ranks; ++i)
+        r->has[i] = (unsigned char)qn__ranks_has(members, i);
+    r->frozen = r->owed = 0;
+    atomic_store(&r->alarm, 0);
+    qn__rounds_ring(r);
+    if (!read_plan(r, parcel) || r->finished > r->plan.finished ||
+        r->finished + 1 < r->plan.finished) {
+        qn__rounds_set_error(r, QN_CLUSTER, "ranks are too far apart to go on");
+        return;
+    }
+    r->stamp = number << 32 | (uint32_t)words_of(parcel)[P_BALLOT];
+    r->generation = r->plan.generation;
+    r->behind = r->finished < r->plan.finished;
+    qn__rounds_changed(r);
+    take_ranges(r, parcel);
+    qn__rounds_sort_mail(r);
+    if (r->plan.done)
+        qn__rounds_done(r, r->plan.code);
+    else if (!r->behind && r->finished > 0)
+        qn__rounds_send_supplies(r);
+}
+
+void qn__rounds_outcast(void *user, int others, const char *why) {
+    qn__rounds *r = user;
+    r->outcast = others ? 1 : 2;
+    r->frozen = r->owed = 0;
+    qn__rounds_set_error(r, QN_CLUSTER, "this rank has to leave: %s", why);
+    atomic_store(&r->alarm, 0);
+    qn__rounds_ring(r);
+}

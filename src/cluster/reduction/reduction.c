@@ -1,0 +1,549 @@
+/* Rounds: beginning them, handing out units, and all that comes by post. all_reduce.c adds up. */
+#include "cluster/reduction/reduction_state.h"
+
+#include "base/memory.h"
+#include "cluster/reduction/shares.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double PICOSECONDS = 1e12;
+
+/* Words of the trailer: wishes to stop, wishes to save, then two for each rank. */
+uint64_t qn__rounds_trailer(uint32_t ranks) {
+    return (QN__WISHES + 2 * (uint64_t)ranks + 7) / 8 * 8;
+}
+
+unsigned long long qn__rounds_tag(const qn__rounds *r) {
+    /* Another number for another round or view, so nearly surely that it counts as such. */
+    return (unsigned long long)(r->stamp * UINT64_C(0x9e3779b97f4a7c15) +
+                                (r->finished + 1) * UINT64_C(0xbf58476d1ce4e5b9));
+}
+
+const uint32_t *qn__rounds_machines(const qn__rounds *r, uint64_t round) {
+    return round <= 1 ? r->alone : r->machine;
+}
+
+void qn__rounds_ring(qn__rounds *r) { qn__common_ring(r->common, r->common->index); }
+
+/* --------------------------------------------------------------------------- begin and end of life
+ */
+
+static const qn__view_calls view_calls = {.stop = qn__rounds_stop,
+                                          .plan = qn__rounds_plan,
+                                          .adopt = qn__rounds_adopt,
+                                          .outcast = qn__rounds_outcast};
+
+static qn_status open_arrays(qn__rounds *r, qn_error *err) {
+    const uint32_t n = r->ranks, pieces = qn__layout_most_pieces(n);
+    r->alone = qn__alloc(n, sizeof *r->alone, err);
+    r->zero = qn__alloc(n, sizeof *r->zero, err);
+    r->has = qn__alloc(n, 1, err);
+    r->gone = qn__alloc(n, 1, err);
+    r->share = qn__alloc(n, sizeof *r->share, err);
+    r->piece = qn__alloc(pieces, sizeof *r->piece, err);
+    r->slot = qn__alloc(pieces, sizeof *r->slot, err);
+    r->source = qn__alloc(n, sizeof *r->source, err);
+    r->own_cost = qn__alloc(QN__ROUND_KINDS, sizeof *r->own_cost, err);
+    r->cost[0] = qn__alloc((size_t)QN__ROUND_KINDS * n, sizeof *r->cost[0], err);
+    if (!r->alone || !r->zero || !r->has || !r->gone || !r->share || !r->piece || !r->slot ||
+        !r->source || !r->own_cost || !r->cost[0])
+        return QN_MEMORY;
+    for (uint32_t kind = 1; kind < QN__ROUND_KINDS; ++kind)
+        r->cost[kind] = r->cost[0] + (size_t)kind * n;
+    for (uint32_t i = 0; i < n; ++i) {
+        r->alone[i] = i;
+        r->has[i] = 1;
+        qn__ranks_add(&r->members, i);
+    }
+    r->machine = r->alone;
+    r->local = r->zero;
+    return qn__layout_open(&r->layout, n, err);
+}
+
+qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_t rank,
+                          const char *const *name, double patience, qn__common *common,
+                          qn_error *err) {
+    qn__view_calls calls = view_calls;
+    *r = (qn__rounds){.post = post,
+                      .common = common,
+                      .ranks = ranks,
+                      .rank = rank,
+                      .name = name,
+                      .patience = patience};
+    pthread_mutex_init(&r->lock, NULL);
+    calls.user = r;
+    qn_status status = open_arrays(r, err);
+    if (status == QN_OK && !(r->view = qn__view_create(post, ranks, rank, patience, &calls)))
+        status = qn__fail_memory(err, ranks, 64);
+    if (status != QN_OK)
+        qn__rounds_close(r);
+    return status;
+}
+
+void qn__rounds_share(qn__rounds *r, const uint32_t *machine, const uint32_t *local,
+                      qn__common *common) {
+    pthread_mutex_lock(&r->lock);
+    r->machine = machine;
+    r->local = local;
+    r->common = common;
+    r->laid_for = 0;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void qn__rounds_shut(qn__rounds *r) {
+    pthread_mutex_lock(&r->lock);
+    r->shut = 1;
+    while (r->mail)
+        qn__rounds_drop_mail(r, &r->mail);
+    qn__view_destroy(r->view);
+    r->view = NULL;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void qn__rounds_close(qn__rounds *r) {
+    qn__rounds_shut(r);
+    while (r->spare) {
+        qn__mail *mail = r->spare;
+        r->spare = mail->next;
+        qn__free(mail);
+    }
+    qn__layout_close(&r->layout);
+    qn__free(r->alone);
+    qn__free(r->zero);
+    qn__free(r->has);
+    qn__free(r->gone);
+    qn__free(r->share);
+    qn__free(r->piece);
+    qn__free(r->slot);
+    qn__free(r->source);
+    qn__free(r->own_cost);
+    qn__free(r->cost[0]);
+    qn__free(r->own.range);
+    qn__free(r->ahead.range);
+    pthread_mutex_destroy(&r->lock);
+    *r = (qn__rounds){0};
+}
+
+/* -------------------------------------------------------------------------------------- failures
+ */
+
+void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    if (r->error.status != QN_OK)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    qn__fail(&r->error, status, "%s", text);
+    qn__rounds_ring(r);
+}
+
+void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes) {
+    for (uint32_t to = 0; to < r->ranks; ++to) {
+        if (to == r->rank || !qn__ranks_has(&r->members, to))
+            continue;
+        qn__parcel *parcel = bytes ? r->post->calls->parcel(r->post, bytes) : NULL;
+        if (bytes && !parcel)
+            continue;
+        if (bytes)
+            memcpy(parcel->data, body, bytes);
+        qn__head own = *head;
+        own.bytes = bytes;
+        r->post->calls->send(r->post, to, &own, parcel);
+    }
+}
+
+/* Told to all once by everybody who learns of it, so that it arrives even when the rank that failed
+ * ends before it has told everyone. */
+static void set_failure(qn__rounds *r, uint32_t from, const qn_error *why) {
+    if (r->error.status != QN_OK)
+        return;
+    r->error = *why;
+    qn__rounds_ring(r);
+    qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_FAIL, .extra = from}, why, sizeof *why);
+}
+
+void qn__rounds_fail_all(qn__rounds *r, qn_error *why) {
+    qn_error told = {0};
+    if (r->error.status != QN_OK) { /* it may be the very one; all say the same in any case */
+        *why = r->error;
+        return;
+    }
+    if (strncmp(why->what, r->name[r->rank], strlen(r->name[r->rank])) == 0)
+        told = *why;
+    else
+        qn__fail(&told, why->status, "%s: %s", r->name[r->rank], why->what);
+    memcpy(told.where, why->where, sizeof told.where);
+    memcpy(told.remedy, why->remedy, sizeof told.remedy);
+    *why = told;
+    if (told.status == QN_DEVICE)
+        told.status = QN_CLUSTER; /* nobody else shall take it for a loss of its own */
+    set_failure(r, r->rank, &told);
+}
+
+void qn__rounds_fail(qn__rounds *r, qn_error *why) {
+    pthread_mutex_lock(&r->lock);
+    qn__rounds_fail_all(r, why);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void take_failure(qn__rounds *r, const qn__head *head, const qn__parcel *body) {
+    qn_error why;
+    if (!body || body->bytes != sizeof why)
+        return;
+    memcpy(&why, body->data, sizeof why);
+    why.what[sizeof why.what - 1] = why.where[sizeof why.where - 1] = 0;
+    why.remedy[sizeof why.remedy - 1] = 0;
+    if (why.status == QN_OK)
+        why.status = QN_CLUSTER;
+    set_failure(r, head->extra, &why);
+}
+
+/* ---------------------------------------------------------------------------------- a round begins
+ */
+
+static uint32_t signature_of(const qn__round *round) {
+    uint64_t h = round->words * UINT64_C(0x9e3779b97f4a7c15);
+    h = (h ^ round->units) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h ^ (uint64_t)round->kind ^ h >> 29) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)(h >> 32);
+}
+
+int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count) {
+    if (count == 0)
+        return 1;
+    if (to->count == to->room) {
+        const uint32_t room = to->room ? 2 * to->room : 16;
+        qn__units *grown = qn__alloc(room, sizeof *grown, &r->error);
+        if (!grown)
+            return 0;
+        if (to->count)
+            memcpy(grown, to->range, to->count * sizeof *grown);
+        qn__free(to->range);
+        to->range = grown;
+        to->room = room;
+    }
+    to->range[to->count++] = (qn__units){first, count};
+    return 1;
+}
+
+/* The shares of a round about whose units nobody has agreed otherwise: all that begin it in this
+ * way have the same last total and the same view, and so the same shares. */
+static int share_out(qn__rounds *r) {
+    uint32_t first = 0;
+    r->own.count = r->taken = 0;
+    if (r->round.units == 0)
+        return 1;
+    qn__shares(r->cost[r->round.kind], r->has, r->ranks, r->round.units, r->share);
+    for (uint32_t i = 0; i < r->rank; ++i)
+        first += r->share[i];
+    return qn__rounds_give(r, &r->own, first, r->share[r->rank]);
+}
+
+static int same(const qn__round *a, const qn__round *b) {
+    return a->kind == b->kind && a->words == b->words && a->units == b->units;
+}
+
+static int begin(qn__rounds *r, const qn__round *round) {
+    const int planned = r->plan.known && r->plan.finished == r->finished;
+    if (r->error.status != QN_OK)
+        return -1;
+    if (r->frozen)
+        return 0;
+    if (planned && !same(round, &r->plan.round)) {
+        qn_error why;
+        qn__fail(&why, QN_MISMATCH,
+                 "ranks do different things: %llu words of %u units where others have %llu of %u",
+                 (unsigned long long)round->words, round->units,
+                 (unsigned long long)r->plan.round.words, r->plan.round.units);
+        qn__rounds_fail_all(r, &why);
+        return -1;
+    }
+    r->round = *round;
+    r->words = round->words + qn__rounds_trailer(r->ranks);
+    r->signature = signature_of(round);
+    r->part = qn__common_part(r->common, r->common->index, r->words, &r->error);
+    if (!r->part || (!planned && !share_out(r)))
+        return -1;
+    r->begun = 1;
+    qn__rounds_changed(r);
+    return 1;
+}
+
+int qn__rounds_begin(qn__rounds *r, const qn__round *round) {
+    pthread_mutex_lock(&r->lock);
+    const int begun = begin(r, round);
+    pthread_mutex_unlock(&r->lock);
+    return begun;
+}
+
+int qn__rounds_units(qn__rounds *r, qn__units *range) {
+    pthread_mutex_lock(&r->lock);
+    const int some = r->begun && r->taken < r->own.count;
+    if (some)
+        *range = r->own.range[r->taken++];
+    pthread_mutex_unlock(&r->lock);
+    return some;
+}
+
+int64_t *qn__rounds_part(qn__rounds *r) { return r->part + qn__rounds_trailer(r->ranks); }
+
+const int64_t *qn__rounds_total(qn__rounds *r) {
+    return r->held[r->finished & 1].total + qn__rounds_trailer(r->ranks);
+}
+
+/* ------------------------------------------------------------------------------------ a round ends
+ */
+
+static double seconds_of(int64_t word) { return (double)word / PICOSECONDS; }
+
+/* The round that a loss hit is whole. */
+static void made_up(qn__rounds *r) {
+    const double seconds = r->post->calls->now(r->post) - r->held_up;
+    if (r->held_up <= 0)
+        return;
+    r->traffic.lost_at = r->held_up;
+    r->traffic.longest = seconds > r->traffic.longest ? seconds : r->traffic.longest;
+    r->held_up = 0;
+}
+
+void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
+    qn__cost *cost = r->cost[r->round.kind];
+    ++r->finished;
+    r->held[r->finished & 1] = (qn__held){r->finished, r->words, total};
+    atomic_store(&r->common->desk[r->common->index].finished_in, generation);
+    r->stopping |= total[QN__WISH_STOP] > 0;
+    r->saving |= total[QN__WISH_SAVE] > 0;
+    for (uint32_t i = 0; i < r->ranks; ++i)
+        cost[i] = (qn__cost){seconds_of(total[QN__WISHES + 2 * i]),
+                             seconds_of(total[QN__WISHES + 1 + 2 * i])};
+    r->begun = r->behind = 0;
+    const qn__ranges past = r->own;
+    r->own = r->ahead; /* nothing, unless this rank was behind */
+    r->ahead = past;
+    r->ahead.count = r->taken = 0;
+    ++r->traffic.rounds;
+    made_up(r);
+    qn__rounds_sort_mail(r);
+}
+
+/* ------------------------------------------------------------------------------------------- post
+ */
+
+void qn__rounds_drop_mail(qn__rounds *r, qn__mail **at) {
+    qn__mail *mail = *at;
+    *at = mail->next;
+    qn__parcel_drop(mail->body);
+    mail->body = NULL;
+    mail->next = r->spare;
+    r->spare = mail;
+}
+
+static int is_past(const qn__rounds *r, const qn__head *head) {
+    const uint64_t number = head->number[0] >> 32;
+    return number < r->number || (number == r->number && head->number[0] != r->stamp) ||
+           head->number[1] <= r->finished;
+}
+
+void qn__rounds_sort_mail(qn__rounds *r) {
+    for (qn__mail **at = &r->mail; *at;)
+        if (is_past(r, &(*at)->head))
+            qn__rounds_drop_mail(r, at);
+        else
+            at = &(*at)->next;
+}
+
+static void keep_mail(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body) {
+    if (is_past(r, head) || !body || !qn__ranks_has(&r->members, from))
+        return;
+    qn__mail *mail = r->spare;
+    if (mail)
+        r->spare = mail->next;
+    else if (!(mail = qn__alloc(1, sizeof *mail, &r->error)))
+        return;
+    *mail = (qn__mail){r->mail, from, *head, qn__parcel_hold(body)};
+    r->mail = mail;
+    qn__rounds_ring(r);
+}
+
+/* Whoever learns that all is written tells everybody, for the same reason as with failures. */
+void qn__rounds_done(qn__rounds *r, int code) {
+    if (r->over)
+        return;
+    r->over = 1;
+    r->code = code;
+    qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_DONE, .extra = (uint32_t)code}, NULL, 0);
+    qn__rounds_ring(r);
+}
+
+static void take_question(qn__rounds *r, uint32_t from, const qn__head *head) {
+    if (head->type == QN__MAIL_ANSWER) {
+        if (head->number[0] == r->stamp && head->number[1] == r->asking) {
+            qn__ranks_add(&r->answered, from);
+            qn__rounds_ring(r);
+        }
+    } else if (head->number[0] == r->stamp && !r->frozen) {
+        const qn__head answer = {.type = QN__MAIL_ANSWER, .number = {r->stamp, head->number[1]}};
+        r->post->calls->send(r->post, from, &answer, NULL);
+    }
+}
+
+void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body) {
+    pthread_mutex_lock(&r->lock);
+    const uint32_t type = r->shut ? 0 : head->type; /* 0: nobody's */
+    switch (type) {
+    case QN__MAIL_PART:
+    case QN__MAIL_TOTAL:
+    case QN__MAIL_SUPPLY:
+        keep_mail(r, from, head, body);
+        break;
+    case QN__MAIL_FAIL:
+        take_failure(r, head, body);
+        break;
+    case QN__MAIL_DONE:
+        qn__rounds_done(r, (int)head->extra);
+        break;
+    case QN__MAIL_ASK:
+    case QN__MAIL_ANSWER:
+        take_question(r, from, head);
+        break;
+    default:
+        if (type >= QN__VIEW_FIRST_TYPE && type <= QN__VIEW_LAST_TYPE) {
+            qn__view_message(r->view, from, head, body);
+            body = NULL;
+        }
+    }
+    pthread_mutex_unlock(&r->lock);
+    qn__parcel_drop(body);
+}
+
+void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how) {
+    pthread_mutex_lock(&r->lock);
+    r->gone[rank] = (unsigned char)(1 + how);
+    /* Whoever ends after a failure changes nothing any more: who speaks of it is the same for all.
+     */
+    const int failed = r->error.status != QN_OK && !r->outcast;
+    if (!r->over && !r->shut && !failed) {
+        if (r->noticed <= 0 && qn__ranks_has(&r->members, rank))
+            r->noticed = r->post->calls->now(r->post);
+        qn__view_gone(r->view, rank, how);
+    }
+    qn__rounds_ring(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void qn__rounds_expelled(qn__rounds *r, uint32_t by, const char *why) {
+    pthread_mutex_lock(&r->lock);
+    if (!r->over && !r->shut)
+        qn__view_expelled(r->view, by, why);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void qn__rounds_restored(qn__rounds *r, uint32_t rank, double seconds, int damaged) {
+    pthread_mutex_lock(&r->lock);
+    const size_t used = strlen(r->note), room = sizeof r->note - used;
+    if (damaged)
+        snprintf(r->note + used, room,
+                 "%sa message from or to %s was damaged on its way; it was sent again",
+                 used ? "; " : "", r->name[rank]);
+    else
+        snprintf(r->note + used, room, "%sthe connection to %s was made again after %.1f s",
+                 used ? "; " : "", r->name[rank], seconds);
+    qn__rounds_ring(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void ask(qn__rounds *r) {
+    for (uint32_t to = 0; to < r->ranks; ++to)
+        if (to != r->rank && qn__ranks_has(&r->members, to) && !qn__ranks_has(&r->answered, to)) {
+            const qn__head question = {.type = QN__MAIL_ASK, .number = {r->stamp, r->asking}};
+            r->post->calls->send(r->post, to, &question, NULL);
+        }
+}
+
+void qn__rounds_tick(qn__rounds *r, double now) {
+    pthread_mutex_lock(&r->lock);
+    if (!r->over && !r->shut)
+        qn__view_tick(r->view, now);
+    if (r->asked == r->stamp + 1 && !r->over && !r->shut && !r->frozen)
+        ask(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---------------------------------------------------------------------------------- the run's end
+ */
+
+int qn__rounds_withdraw(qn__rounds *r) {
+    pthread_mutex_lock(&r->lock);
+    const int first = !r->over && r->error.status == QN_OK;
+    if (first)
+        qn__view_withdraw(r->view, "it cannot go on");
+    pthread_mutex_unlock(&r->lock);
+    return first;
+}
+
+int qn__rounds_deserted(qn__rounds *r) {
+    pthread_mutex_lock(&r->lock);
+    if (r->outcast == 1 && !r->over && qn__view_deserted(r->view))
+        r->outcast = 2;
+    const int deserted = !r->over && r->outcast != 1;
+    pthread_mutex_unlock(&r->lock);
+    return deserted;
+}
+
+void qn__rounds_go_on(qn__rounds *r) {
+    atomic_store(&r->wish[QN__WISH_STOP], 0);
+    r->stopping = 0;
+}
+
+void qn__rounds_saved(qn__rounds *r) {
+    atomic_store(&r->wish[QN__WISH_SAVE], 0);
+    r->saving = 0;
+}
+
+void qn__rounds_finish(qn__rounds *r, int code) {
+    pthread_mutex_lock(&r->lock);
+    if (!r->outcast) /* else the run is the others' */
+        qn__rounds_done(r, code);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Before the rank that speaks writes, it makes sure that all others are still with it: one that is
+ * cut off, or was expelled in its sleep, gets no answer. */
+static int over(qn__rounds *r, int *code) {
+    const double now = r->post->calls->now(r->post);
+    if (r->over) {
+        *code = r->code;
+        return 1;
+    }
+    if (r->error.status != QN_OK) {
+        *code = r->outcast != 1;
+        return r->outcast ? 2 : 1;
+    }
+    if (r->frozen || qn__view_changing(r->view) || qn__ranks_first(&r->members) != r->rank)
+        return -1;
+    /* Who answered gives this rank up no sooner than its patience later. Older answers may have
+     * lain here while this process slept. */
+    if (r->asked != r->stamp + 1 || now - r->asked_at > r->patience / 2) {
+        r->asked = r->stamp + 1;
+        r->asked_at = now;
+        ++r->asking;
+        r->answered = (qn__ranks){0};
+        qn__ranks_add(&r->answered, r->rank);
+        ask(r);
+    }
+    for (uint32_t i = 0; i < QN__MAX_RANKS / 64; ++i)
+        if (r->members.word[i] & ~r->answered.word[i])
+            return -1;
+    r->asked = 0;
+    return 0;
+}
+
+int qn__rounds_over(qn__rounds *r, int *code) {
+    pthread_mutex_lock(&r->lock);
+    const int is = over(r, code);
+    pthread_mutex_unlock(&r->lock);
+    return is;
+}

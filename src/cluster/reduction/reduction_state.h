@@ -1,0 +1,231 @@
+/* Rounds as a machine of states that never waits: cluster.c waits for it, and the tests drive it
+ * under a made-up post.
+ *
+ * One thread, the caller, begins rounds and makes steps of adding up; the post's thread brings
+ * messages and the view's decisions. What they share is under `lock`; the caller gives it back
+ * while it adds (`working`), and then neither reports nor adopts anything until it has looked up
+ * from that, at most some 64 KiB later. */
+#ifndef QN_CLUSTER_REDUCTION_REDUCTION_STATE_H
+#define QN_CLUSTER_REDUCTION_REDUCTION_STATE_H
+
+#include "cluster/membership/view.h"
+#include "cluster/reduction/layout.h"
+#include "cluster/reduction/reduction.h"
+#include "cluster/transport/shared_memory.h"
+#include <pthread.h>
+
+/* Types of messages; numbers are {view's stamp, round, ...} but for the last four. */
+enum {
+    QN__MAIL_PART = 32, /* extra: signature; number[2]: piece, [3]: its contributions. One machine's
+                           sum of it */
+    QN__MAIL_TOTAL,     /* the same; all machines' sum of it */
+    QN__MAIL_SUPPLY,    /* number[2]: first word. A total that this machine lacks */
+    QN__MAIL_FAIL,      /* extra: rank that failed. Body: a qn_error */
+    QN__MAIL_DONE,      /* extra: exit code. All is written */
+    QN__MAIL_ASK,       /* number[0]: stamp. Still there? */
+    QN__MAIL_ANSWER     /* number[0]: stamp. Yes */
+};
+
+/* What ranks wish, told with the words of each round. */
+enum { QN__WISH_STOP, QN__WISH_SAVE, QN__WISHES };
+
+typedef enum qn__going_on {
+    QN__ROUND_WAITS, /* nothing to do before the bell rings */
+    QN__ROUND_AGAIN, /* something was done; there may be more */
+    QN__ROUND_MORE,  /* there are further units for this rank */
+    QN__ROUND_TOTAL, /* the total is there */
+    QN__ROUND_FAILED /* see `error` */
+} qn__going_on;
+
+typedef struct qn__ranges {
+    qn__units *range;
+    uint32_t count, room;
+} qn__ranges;
+
+/* A message that waits for the caller. */
+typedef struct qn__mail {
+    struct qn__mail *next;
+    uint32_t from;
+    qn__head head;
+    qn__parcel *body;
+} qn__mail;
+
+/* A total that is kept. */
+typedef struct qn__held {
+    uint64_t round, words;
+    int64_t *total;
+} qn__held;
+
+/* The plan of the last change of the view: about round `finished` + 1. */
+typedef struct qn__plan {
+    uint64_t finished;
+    int known; /* some rank has begun it, so its units are known */
+    qn__round round;
+    uint64_t generation; /* of totals, from here on */
+    int done, code;      /* the run is over */
+    qn__ranks has;       /* members that have the total of `finished` */
+} qn__plan;
+
+typedef struct qn__rounds {
+    pthread_mutex_t lock;
+    qn__post *post;
+    qn__view *view;
+    qn__common *common;
+    uint32_t ranks, rank;
+    const uint32_t *machine; /* of each rank; those with the same number share `common` */
+    const uint32_t *local;   /* number of each rank in its machine's `common` */
+    uint32_t *alone, *zero;  /* what these two are in the first round */
+    const char *const *name; /* of each rank, for messages */
+
+    uint64_t number; /* of the view */
+    uint64_t stamp;  /* number and ballot: two that are cut from each other may give one number to
+                        two views */
+    qn__ranks members;
+    qn__layout layout;
+    unsigned char *has; /* of each rank: is a member, for qn__shares */
+    uint32_t *share;
+    unsigned char *gone; /* of each rank: 0, or 1 + a qn__going */
+
+    /* The round. */
+    uint64_t finished; /* number of the last one that is; they count from 1 */
+    int begun;         /* the next one has been */
+    qn__round round;
+    uint64_t words; /* with the trailer */
+    uint32_t signature;
+    int64_t *part;
+    qn__ranges own; /* that this rank computes; the first `taken` have been handed out */
+    uint32_t taken;
+    uint32_t added;   /* units that the part holds, by the caller's count */
+    qn__ranges ahead; /* the same of the round behind this one, whose total is known elsewhere:
+                         those of this one stay, for whoever has that total may die */
+    qn__plan plan;
+    qn__held held[2]; /* by round & 1 */
+    uint64_t generation;
+    uint64_t final_from; /* words from here on are as they will be */
+
+    /* Adding up, in this view. */
+    int ready; /* pieces are set */
+    int arrived, done_here, behind;
+    int64_t *into;
+    uint64_t laid_for; /* the view that the layout is for */
+    qn__piece *piece;
+    uint32_t pieces, pieces_left;
+    uint32_t *slot; /* of a piece's number: its place in `piece`, + 1 */
+    const int64_t **source;
+    uint64_t supplied; /* words, of a total that this machine lacks */
+
+    /* The view changes. */
+    int frozen;  /* from the report until the next view */
+    int working; /* the caller adds, without the lock */
+    int owed;    /* a report, by the caller when it looks up */
+    uint64_t ballot;
+    atomic_int alarm; /* somebody waits for the caller to look up */
+    double noticed;   /* when the first loss was; 0: nothing is under way */
+    double held_up;   /* when the first loss since the last total was; 0: there was none */
+
+    qn__mail *mail, *spare;
+
+    qn__cost *own_cost;              /* of each kind */
+    qn__cost *cost[QN__ROUND_KINDS]; /* of each rank, as of the last total */
+    atomic_int wish[QN__WISHES];
+    int stopping, saving; /* some rank wished it in a round that has its total */
+
+    qn_error error; /* of a kind that stays */
+    int outcast;    /* told to go: 1; cannot reach enough: 2 */
+    int over, code, shut;
+    qn__ranks answered;
+    uint64_t asked;  /* stamp + 1 */
+    uint64_t asking; /* how many times so far, which an answer repeats */
+    double asked_at, patience;
+    char note[512]; /* for on_note; empty: none */
+
+    qn__rank_traffic traffic;
+    /* By count, of rounds of so many words in a view. */
+    uint64_t counted_stamp, counted_words, counted_out, counted_in;
+} qn__rounds;
+
+/* `common` is private; until qn__rounds_share, no two ranks share memory. */
+qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_t rank,
+                          const char *const *name, double patience, qn__common *common,
+                          qn_error *err);
+/* Drops all parcels and the view; what comes from now on is ignored. Before the post ends. */
+void qn__rounds_shut(qn__rounds *r);
+/* Once the post has ended. */
+void qn__rounds_close(qn__rounds *r);
+/* After the first round: ranks with equal machine[] add up in `common` from here on, being rank
+ * local[] of it. All arrays and what was there before have to stay. */
+void qn__rounds_share(qn__rounds *r, const uint32_t *machine, const uint32_t *local,
+                      qn__common *common);
+
+/* The post's events. */
+void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body);
+void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how);
+void qn__rounds_expelled(qn__rounds *r, uint32_t by, const char *why);
+void qn__rounds_restored(qn__rounds *r, uint32_t rank, double seconds, int damaged);
+void qn__rounds_tick(qn__rounds *r, double now);
+
+/* 0: the view is changing, again later. 1: begun. -1: see `error`. */
+int qn__rounds_begin(qn__rounds *r, const qn__round *round);
+int qn__rounds_units(qn__rounds *r, qn__units *range);
+void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t units);
+/* The part holds so many units: to be said before the first qn__rounds_step, and again after
+ * QN__ROUND_MORE. */
+void qn__rounds_added(qn__rounds *r, uint32_t units);
+qn__going_on qn__rounds_step(qn__rounds *r);
+/* The caller's words of the part and of the last total. */
+int64_t *qn__rounds_part(qn__rounds *r);
+const int64_t *qn__rounds_total(qn__rounds *r);
+
+void qn__rounds_fail(qn__rounds *r, qn_error *why);
+/* This rank takes no part any more, and tells the others so. 0: it took none before. */
+int qn__rounds_withdraw(qn__rounds *r);
+/* After that: 1 when no other rank can finish the run, as far as is known by now. */
+int qn__rounds_deserted(qn__rounds *r);
+/* Forget what somebody wished: to stop, to save. */
+void qn__rounds_go_on(qn__rounds *r);
+void qn__rounds_saved(qn__rounds *r);
+void qn__rounds_finish(qn__rounds *r, int code);
+/* -1: not decided; 0: this rank speaks, and all are there; 1: over, or failed; 2: this rank has to
+ * leave. */
+int qn__rounds_over(qn__rounds *r, int *code);
+
+/* Words in front of the caller's: costs and wishes. */
+uint64_t qn__rounds_trailer(uint32_t ranks);
+/* What a round sends and receives on this rank. */
+void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in);
+
+/* ------------------------------------------------------------------- between the files of rounds
+ */
+
+/* All under the lock. */
+
+unsigned long long qn__rounds_tag(const qn__rounds *r); /* of the round in this view */
+const uint32_t *qn__rounds_machines(const qn__rounds *r, uint64_t round);
+void qn__rounds_changed(qn__rounds *r); /* adding begins anew */
+/* Adds to ranges of this rank. 0 when memory is short: `error` is set. */
+int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count);
+void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation);
+void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void qn__rounds_ring(qn__rounds *r);
+/* This rank's failure becomes everybody's. */
+void qn__rounds_fail_all(qn__rounds *r, qn_error *why);
+/* Sends a message to every other member. */
+void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes);
+void qn__rounds_done(qn__rounds *r, int code);
+void qn__rounds_send_supplies(qn__rounds *r);
+/* One step of a total that this machine lacks. */
+qn__going_on qn__rounds_take_supply(qn__rounds *r);
+/* Removes mail of rounds that are finished and of views that are past. */
+void qn__rounds_sort_mail(qn__rounds *r);
+void qn__rounds_drop_mail(qn__rounds *r, qn__mail **at);
+
+/* recovery.c: the view's calls, `user` being the rounds. */
+void qn__rounds_stop(void *user, uint64_t ballot);
+void qn__rounds_report(qn__rounds *r);
+qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *const *report);
+void qn__rounds_adopt(void *user, uint64_t number, const qn__ranks *members,
+                      const qn__parcel *plan);
+void qn__rounds_outcast(void *user, int others, const char *why);
+
+#endif

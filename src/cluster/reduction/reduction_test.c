@@ -1,0 +1,633 @@
+/* Rounds under a made-up post: ranks die, sleep and are cut off at any message and between any two
+ * steps of adding, and still each unit is counted exactly once, and all that are left have the same
+ * totals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cluster/reduction/reduction_state.h"
+#include "cluster/transport/simulated_transport_test.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { MOST_RANKS = 12, MOST_ROUNDS = 24, EXTRA_WORDS = 40 };
+
+typedef enum stage { MEETING, BETWEEN, COMPUTING, ADDING, ENDING, ENDED, OUT } stage;
+
+/* What a faulty rank does in round 3. */
+typedef enum fault {
+    NO_FAULT,
+    COUNTS_A_UNIT_TWICE, /* that another rank has as well */
+    LACKS_A_UNIT,
+    ANNOUNCES_TWICE,
+    FAULTS
+} fault;
+
+typedef struct player {
+    struct game *game;
+    fault fault;
+    uint32_t number;
+    qn__rounds rounds;
+    qn__common own, common; /* private; with the others of its machine */
+    stage stage;
+    uint32_t round;  /* that it is in or about to begin, from 1 */
+    qn__units range; /* that it computes */
+    uint32_t held;   /* units in its part */
+    double until;    /* then it has */
+    int poked;       /* it will look again */
+    int was_paused;
+    int scribbles; /* it fell asleep while it added */
+    int spoke;
+    uint64_t hash[MOST_ROUNDS + 1]; /* of each total it got */
+} player;
+
+typedef struct game {
+    pretend_net net;
+    uint64_t seed;
+    uint32_t ranks, rounds;
+    qn__round plan[MOST_ROUNDS + 1];
+    uint32_t machine[MOST_RANKS], local[MOST_RANKS];
+    char name_text[MOST_RANKS][16];
+    const char *name[MOST_RANKS];
+    int file[MOST_RANKS]; /* of each machine */
+    int certain;          /* nothing happens but deaths that are told */
+    int hunted;           /* who alone has a total dies soon */
+    uint32_t recomputed, supplied, further, shot;
+    player player[MOST_RANKS];
+} game;
+
+static const double SILENCE = 20.0;
+
+static const char *say(const game *g) {
+    static char text[64];
+    snprintf(text, sizeof text, "seed %llu", (unsigned long long)g->seed);
+    return text;
+}
+
+static void check(const game *g, int fine, const char *what, uint32_t rank) {
+    if (fine)
+        return;
+    print_error("%s: %s (rank %u, round %u, %.6f s)\n", say(g), what, rank, g->player[rank].round,
+                g->net.now);
+    fail();
+}
+
+/* ------------------------------------------------------------------------------- what is computed
+ */
+
+/* A word for each unit, in which it is counted, and a few that all units add to. */
+static void compute(player *p, const qn__round *round, qn__units range) {
+    int64_t *part = qn__rounds_part(&p->rounds);
+    for (uint32_t u = range.first; u < range.first + range.count; ++u) {
+        part[u] += 1;
+        for (uint64_t w = round->units; w < round->words; ++w)
+            part[w] = (int64_t)((uint64_t)part[w] + (u + 1) * (w + p->round) * 0x9e3779b97f4a7c15u);
+    }
+}
+
+static void begin_part(player *p, const qn__round *round) {
+    int64_t *part = qn__rounds_part(&p->rounds);
+    memset(part, 0, round->words * sizeof *part);
+    if (round->units == 0)
+        part[p->number] = 1;
+}
+
+static void check_total(player *p) {
+    game *g = p->game;
+    const qn__round *round = &g->plan[p->round];
+    const int64_t *total = qn__rounds_total(&p->rounds);
+    for (uint64_t w = 0; w < round->words; ++w)
+        p->hash[p->round] = (p->hash[p->round] ^ (uint64_t)total[w]) * 0x9e3779b97f4a7c15u + 1;
+    for (uint32_t u = 0; u < round->units; ++u)
+        check(g, total[u] == 1, "a unit was not counted once", p->number);
+    for (uint64_t w = round->units; w < round->words && round->units; ++w) {
+        uint64_t sum = 0;
+        for (uint32_t u = 0; u < round->units; ++u)
+            sum += (u + 1) * (w + p->round) * 0x9e3779b97f4a7c15u;
+        check(g, (uint64_t)total[w] == sum, "a sum is wrong", p->number);
+    }
+    if (round->units == 0)
+        for (uint32_t i = 0; i < g->ranks; ++i)
+            check(g,
+                  total[i] == 1 || (total[i] == 0 && g->net.rank[i].ended) ||
+                      (total[i] == 0 && i != p->number && !g->certain),
+                  "a rank that lives was left out", i);
+}
+
+/* --------------------------------------------------------------------------------- what ranks do
+ */
+
+static void wait_for(player *p, double seconds);
+
+static void begin(player *p) {
+    game *g = p->game;
+    const int begun = qn__rounds_begin(&p->rounds, &g->plan[p->round]);
+    if (begun <= 0) {
+        p->stage = begun < 0 ? OUT : BETWEEN;
+        return;
+    }
+    if (p->fault == COUNTS_A_UNIT_TWICE && p->round == 3)
+        qn__rounds_give(&p->rounds, &p->rounds.own, 0, 1);
+    begin_part(p, &g->plan[p->round]);
+    p->range = (qn__units){0, 0};
+    p->held = 0;
+    p->stage = COMPUTING;
+    p->until = g->net.now;
+}
+
+/* Ends a range, begins the next. */
+static void go_on(player *p) {
+    game *g = p->game;
+    const qn__round *round = &g->plan[p->round];
+    if (p->until > g->net.now) {
+        wait_for(p, p->until - g->net.now);
+        return;
+    }
+    compute(p, round, p->range);
+    p->held += p->range.count;
+    p->range.count = 0;
+    if (qn__rounds_units(&p->rounds, &p->range)) {
+        /* What a device says while it computes the first of several ranges. */
+        if (pretend_pick(&g->net, 3) == 0)
+            qn__rounds_final(&p->rounds, 0, round->words, p->held);
+        p->until = g->net.now + pretend_chance(&g->net) * 2e-3;
+        wait_for(p, p->until - g->net.now);
+        return;
+    }
+    if (round->units && (p->fault || pretend_pick(&g->net, 2))) {
+        qn__rounds_final(&p->rounds, round->words / 2, round->words - round->words / 2, p->held);
+        if (pretend_pick(&g->net, 2))
+            qn__rounds_final(&p->rounds, 0, round->words / 2, p->held);
+        if (p->fault == ANNOUNCES_TWICE && p->round == 3)
+            qn__rounds_final(&p->rounds, round->words / 2, 1, p->held);
+    }
+    qn__rounds_added(&p->rounds, p->held - (p->fault == LACKS_A_UNIT && p->round == 3));
+    p->stage = ADDING;
+}
+
+static void share(player *p) {
+    qn__rounds_share(&p->rounds, p->game->machine, p->game->local,
+                     p->common.locals > 1 ? &p->common : &p->own);
+}
+
+static void next_round(player *p) {
+    game *g = p->game;
+    check_total(p);
+    if (p->round == 1)
+        share(p);
+    p->rounds.own_cost[p->round % QN__ROUND_KINDS] =
+        (qn__cost){1e-4, 1e-5 * (1 + pretend_pick(&g->net, 50))};
+    ++p->round;
+    p->stage = p->round > g->rounds ? ENDING : BETWEEN;
+}
+
+static void add(player *p) {
+    game *g = p->game;
+    /* Also to die or fall asleep between two steps. */
+    for (uint32_t steps = 1 + pretend_pick(&g->net, 4); steps > 0 && p->stage == ADDING; --steps)
+        switch (qn__rounds_step(&p->rounds)) {
+        case QN__ROUND_WAITS:
+            return;
+        case QN__ROUND_AGAIN:
+            break;
+        case QN__ROUND_MORE:
+            ++g->further;
+            p->stage = COMPUTING;
+            p->until = g->net.now;
+            break;
+        case QN__ROUND_TOTAL:
+            next_round(p);
+            break;
+        case QN__ROUND_FAILED:
+            p->stage = OUT;
+        }
+    wait_for(p, 1e-5);
+}
+
+static int is_there(const player *p) {
+    const pretend_rank *rank = &p->game->net.rank[p->number];
+    return !rank->ended && !rank->paused;
+}
+
+static void end(player *p) {
+    int code = -1;
+    switch (qn__rounds_over(&p->rounds, &code)) {
+    case 2:
+        p->stage = OUT;
+        check(p->game, p->rounds.outcast, "a rank leaves that need not", p->number);
+        break;
+    case 1:
+        p->stage = p->rounds.outcast ? OUT : ENDED;
+        check(p->game, p->rounds.outcast || code == 3, "the exit code is another", p->number);
+        break;
+    case 0:
+        for (uint32_t i = 0; i < p->game->ranks; ++i)
+            check(p->game,
+                  !is_there(&p->game->player[i]) || p->game->player[i].stage >= ENDED ||
+                      qn__ranks_has(&p->game->player[i].rounds.members, p->number),
+                  "a rank speaks that others go on without", p->number);
+        /* Writing takes some time, in which it may die. */
+        if (!p->spoke)
+            p->until = p->game->net.now + 1e-3;
+        p->spoke = 1;
+        if (p->until > p->game->net.now)
+            wait_for(p, p->until - p->game->net.now);
+        else
+            qn__rounds_finish(&p->rounds, 3);
+        break;
+    default:
+        break;
+    }
+}
+
+/* One that was asleep while it added may still write what it was about to, as a process does that
+ * is stopped in the middle of a loop. */
+static void scribble(player *p) {
+    const qn__rounds *r = &p->rounds;
+    if (p->scribbles && r->into)
+        for (uint32_t i = 0; i < r->pieces; ++i)
+            if (r->piece[i].owner == p->number && r->piece[i].state == 0)
+                memset(r->into + r->piece[i].first, 0x55, r->piece[i].count * sizeof(int64_t));
+    p->scribbles = 0;
+}
+
+static void look(player *p) {
+    if (p->was_paused)
+        scribble(p);
+    p->was_paused = 0;
+    if (p->stage == BETWEEN)
+        begin(p);
+    if (p->stage == COMPUTING)
+        go_on(p);
+    if (p->stage == ADDING)
+        add(p);
+    if (p->stage == ENDING)
+        end(p);
+}
+
+static void poke(pretend_net *net, void *user) {
+    player *p = user;
+    (void)net;
+    p->poked = 0;
+    if (is_there(p))
+        look(p);
+}
+
+static void wait_for(player *p, double seconds) {
+    if (p->poked)
+        return;
+    p->poked = 1;
+    pretend_at(&p->game->net, p->game->net.now + seconds, poke, p);
+}
+
+/* ---------------------------------------------------------------------------------------- a game
+ */
+
+static void on_message(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+    player *p = user;
+    p->game->supplied += head->type == QN__MAIL_SUPPLY;
+    qn__rounds_message(&p->rounds, from, head, body);
+}
+
+static void on_gone(void *user, uint32_t rank, qn__going how) {
+    player *p = user;
+    qn__rounds_gone(&p->rounds, rank, how);
+}
+
+static void on_expelled(void *user, uint32_t by, const char *why) {
+    player *p = user;
+    qn__rounds_expelled(&p->rounds, by, why);
+}
+
+static void on_tick(void *user, double now) {
+    player *p = user;
+    qn__rounds_tick(&p->rounds, now);
+}
+
+static void open_machines(game *g) {
+    const uint32_t machines = 1 + pretend_pick(&g->net, g->ranks);
+    for (uint32_t i = 0; i < MOST_RANKS; ++i)
+        g->file[i] = -1;
+    for (uint32_t i = 0; i < g->ranks; ++i) {
+        const uint32_t letter = pretend_pick(&g->net, machines);
+        uint32_t first = i;
+        for (uint32_t k = 0; k < i; ++k)
+            if (g->player[k].stage == (stage)(100 + letter)) {
+                g->local[i] += 1;
+                first = k < first ? k : first;
+            }
+        g->machine[i] = first;
+        g->player[i].stage = (stage)(100 + letter);
+        if (g->file[first] < 0)
+            g->file[first] = qn__common_file();
+        assert_true(g->file[first] >= 0);
+    }
+}
+
+static uint32_t locals(const game *g, uint32_t rank) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->ranks; ++i)
+        count += g->machine[i] == g->machine[rank];
+    return count;
+}
+
+static void open_player(game *g, uint32_t i) {
+    const qn__post_events events = {&g->player[i], on_message, on_gone, on_expelled, on_tick, NULL};
+    player *p = &g->player[i];
+    const uint32_t n = locals(g, i);
+    p->game = g;
+    p->number = i;
+    p->round = 1;
+    p->stage = BETWEEN;
+    snprintf(g->name_text[i], sizeof g->name_text[i], "rank %u", i);
+    g->name[i] = g->name_text[i];
+    assert_int_equal(qn__common_open(&p->own, -1, 0, 1, NULL), QN_OK);
+    p->common.file = -1;
+    if (n > 1)
+        assert_int_equal(
+            qn__common_open(&p->common, dup(g->file[g->machine[i]]), g->local[i], n, NULL), QN_OK);
+    assert_int_equal(qn__rounds_open(&p->rounds, &g->net.rank[i].post, g->ranks, i, g->name,
+                                     SILENCE, &p->own, NULL),
+                     QN_OK);
+    pretend_listen(&g->net, i, &events);
+}
+
+static void open_game(game *g, uint64_t seed, uint32_t ranks, int certain) {
+    memset(g, 0, sizeof *g);
+    g->seed = seed;
+    g->certain = certain;
+    pretend_begin(&g->net, ranks ? ranks : 2, seed, SILENCE);
+    if (!ranks) {
+        const uint32_t some = 2 + pretend_pick(&g->net, MOST_RANKS - 2);
+        pretend_end(&g->net);
+        pretend_begin(&g->net, some, seed, SILENCE);
+        ranks = some;
+    }
+    g->ranks = ranks;
+    g->rounds = 2 + pretend_pick(&g->net, MOST_ROUNDS - 2);
+    for (uint32_t k = 1; k <= g->rounds; ++k) {
+        const uint32_t units = pretend_pick(&g->net, 5) ? pretend_pick(&g->net, 40) : 0;
+        g->plan[k] =
+            (qn__round){.kind = (qn__round_kind)(k % QN__ROUND_KINDS),
+                        .words = (units ? units : ranks) + pretend_pick(&g->net, EXTRA_WORDS) *
+                                                               (pretend_pick(&g->net, 8) ? 1 : 400),
+                        .units = units};
+    }
+    open_machines(g);
+    for (uint32_t i = 0; i < ranks; ++i)
+        open_player(g, i);
+}
+
+static int64_t close_game(game *g) {
+    for (uint32_t i = 0; i < g->ranks; ++i) {
+        player *p = &g->player[i];
+        qn__rounds_close(&p->rounds);
+        qn__common_close(&p->own);
+        qn__common_close(&p->common);
+    }
+    for (uint32_t i = 0; i < MOST_RANKS; ++i)
+        if (g->file[i] >= 0)
+            close(g->file[i]);
+    return pretend_end(&g->net);
+}
+
+static int is_over(const game *g) {
+    for (uint32_t i = 0; i < g->ranks; ++i)
+        if (!g->net.rank[i].ended && g->player[i].stage < ENDED)
+            return 0;
+    return 1;
+}
+
+/* Kills, now and then, the only rank that has the total of a round. */
+static void hunt(game *g) {
+    uint32_t most = 0, holders = 0, others = 0, holder = 0;
+    for (uint32_t i = 0; i < g->ranks; ++i)
+        if (!g->net.rank[i].ended && g->player[i].rounds.finished > most)
+            most = (uint32_t)g->player[i].rounds.finished;
+    for (uint32_t i = 0; i < g->ranks; ++i) {
+        const int has = g->player[i].rounds.finished == most;
+        if (g->net.rank[i].ended)
+            continue;
+        holders += (uint32_t)has;
+        others += (uint32_t)!has;
+        holder = has ? i : holder;
+    }
+    if (holders != 1 || others == 0 || pretend_pick(&g->net, 8))
+        return;
+    pretend_kill(&g->net, holder);
+    ++g->shot;
+}
+
+/* The course of the game: after each event some ranks look, others a little later. */
+static void play(game *g, double seconds) {
+    for (uint32_t i = 0; i < g->ranks; ++i)
+        wait_for(&g->player[i], pretend_chance(&g->net) * 1e-3);
+    while (!is_over(g) && g->net.now < seconds && pretend_step(&g->net)) {
+        if (g->hunted)
+            hunt(g);
+        for (uint32_t i = 0; i < g->ranks; ++i) {
+            player *p = &g->player[i];
+            if (g->net.rank[i].paused) {
+                p->was_paused = 1;
+                p->scribbles |= p->stage == ADDING && p->rounds.ready;
+            } else if (!g->net.rank[i].ended && p->stage < ENDED) {
+                if (pretend_pick(&g->net, 2))
+                    look(p);
+                else
+                    wait_for(p, pretend_chance(&g->net) * 1e-3);
+            }
+        }
+    }
+    if (!is_over(g))
+        for (uint32_t i = 0; i < g->ranks; ++i)
+            print_error("rank %u: stage %d round %u ended %d frozen %d view %llu\n", i,
+                        g->player[i].stage, g->player[i].round, g->net.rank[i].ended,
+                        g->player[i].rounds.frozen, (unsigned long long)g->player[i].rounds.number),
+                print_error("   %s\n", g->player[i].rounds.error.what);
+    check(g, is_over(g), "it hangs", 0);
+    /* A total that only dead ranks ever had may be another, where ranks are what is counted. */
+    const player *first = NULL;
+    for (uint32_t i = 0; i < g->ranks; ++i) {
+        const player *p = &g->player[i];
+        if (g->net.rank[i].ended || p->stage != ENDED)
+            continue;
+        first = first ? first : p;
+        check(g, memcmp(first->hash, p->hash, sizeof p->hash) == 0,
+              "two ranks have different totals", i);
+    }
+}
+
+/* ------------------------------------------------------------------------------------ the
+ * accidents */
+
+static void kill_rank(pretend_net *net, void *user) {
+    (void)net;
+    pretend_kill(net, ((player *)user)->number);
+}
+
+static void pause_rank(pretend_net *net, void *user) {
+    const double seconds = pretend_pick(net, 2) ? SILENCE * 3 * pretend_chance(net)
+                                                : SILENCE * 1.2 * pretend_chance(net);
+    pretend_pause(net, ((player *)user)->number, seconds);
+}
+
+static void cut_ranks(pretend_net *net, void *user) {
+    const game *g = ((player *)user)->game;
+    qn__ranks side = {0};
+    for (uint32_t i = 0; i < g->ranks; ++i)
+        if (pretend_pick(net, 2))
+            qn__ranks_add(&side, i);
+    pretend_cut(net, &side);
+}
+
+static void heal(pretend_net *net, void *user) {
+    (void)user;
+    pretend_heal(net);
+}
+
+static uint32_t lives(const game *g) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->ranks; ++i)
+        n += !g->net.rank[i].ended;
+    return n;
+}
+
+static double moment(game *g) { return pretend_chance(&g->net) * 2.5e-3 * g->rounds; }
+
+static uint32_t cases(uint32_t usual) {
+    const char *text = getenv("QN_TEST_CASES");
+    return text ? (uint32_t)strtoul(text, NULL, 10) : usual;
+}
+
+static void test_nothing_happens(void **state) {
+    (void)state;
+    static game g;
+    for (uint64_t seed = 0; seed < cases(100); ++seed) {
+        open_game(&g, seed, 0, 1);
+        play(&g, 100);
+        for (uint32_t i = 0; i < g.ranks; ++i)
+            check(&g,
+                  g.player[i].stage == ENDED && g.player[i].round == g.rounds + 1 &&
+                      g.player[i].spoke == (i == 0),
+                  "a rank did not end well", i);
+        assert_int_equal(close_game(&g), 0);
+    }
+}
+
+static void test_deaths(void **state) {
+    (void)state;
+    static game g;
+    uint64_t supplied = 0, further = 0;
+    for (uint64_t seed = 0; seed < cases(500); ++seed) {
+        open_game(&g, seed, 0, 1);
+        const uint32_t deaths = 1 + pretend_pick(&g.net, g.ranks - 1);
+        for (uint32_t i = 0; i < deaths; ++i) /* perhaps of the same one twice */
+            pretend_at(&g.net, moment(&g), kill_rank,
+                       &g.player[pretend_pick(&g.net, g.ranks - 1) +
+                                 (pretend_pick(&g.net, g.ranks) < seed % g.ranks)]);
+        play(&g, 1000);
+        for (uint32_t i = 0; i < g.ranks && lives(&g); ++i)
+            check(&g, g.net.rank[i].ended || g.player[i].stage == ENDED,
+                  "a rank that lives was cast out", i);
+        supplied += g.supplied;
+        further += g.further;
+        assert_int_equal(close_game(&g), 0);
+    }
+    print_message("deaths: %llu totals supplied, %llu times further units\n",
+                  (unsigned long long)supplied, (unsigned long long)further);
+    assert_true(cases(500) < 500 || (supplied > 50 && further > 500));
+}
+
+/* A total that one rank alone has, which the others were promised when it dies: they have to add it
+ * up again, each unit once. */
+static void test_deaths_of_holders(void **state) {
+    (void)state;
+    static game g;
+    uint64_t shot = 0;
+    for (uint64_t seed = 0; seed < cases(400); ++seed) {
+        open_game(&g, 2000000 + seed, 0, 1);
+        g.hunted = 1;
+        play(&g, 1000);
+        for (uint32_t i = 0; i < g.ranks; ++i)
+            check(&g, g.net.rank[i].ended || g.player[i].stage == ENDED,
+                  "a rank that lives was cast out", i);
+        shot += g.shot;
+        assert_int_equal(close_game(&g), 0);
+    }
+    print_message("holders: %llu died\n", (unsigned long long)shot);
+}
+
+static void test_silence_and_cuts(void **state) {
+    (void)state;
+    static game g;
+    uint32_t whole = 0, out = 0, nobody = 0;
+    for (uint64_t seed = 0; seed < cases(200); ++seed) {
+        uint32_t ended = 0;
+        open_game(&g, 1000000 + seed, 0, 0);
+        const uint32_t accidents = 1 + pretend_pick(&g.net, 4);
+        for (uint32_t i = 0; i < accidents; ++i) {
+            player *p = &g.player[pretend_pick(&g.net, g.ranks)];
+            const double at = moment(&g);
+            const uint32_t kind = pretend_pick(&g.net, 4);
+            pretend_at(&g.net, at, kind == 0 ? kill_rank : kind == 1 ? cut_ranks : pause_rank, p);
+            if (kind == 1 && pretend_pick(&g.net, 4))
+                pretend_at(&g.net, at + 2 * SILENCE * pretend_chance(&g.net), heal, p);
+        }
+        play(&g, 3000);
+        for (uint32_t i = 0; i < g.ranks; ++i) {
+            ended += !g.net.rank[i].ended && g.player[i].stage == ENDED;
+            out += g.player[i].stage == OUT;
+        }
+        whole += ended == g.ranks;
+        nobody += ended == 0;
+        assert_int_equal(close_game(&g), 0);
+    }
+    print_message("silence: %u runs whole, %u ranks cast out, %u runs of which nobody was left\n",
+                  whole, out, nobody);
+}
+
+/* A sum that does not hold each unit once is never a total: all ranks end with the same error. */
+static void test_faulty_ranks(void **state) {
+    (void)state;
+    static const char *const texts[FAULTS] = {
+        [COUNTS_A_UNIT_TWICE] = " units of ",
+        [LACKS_A_UNIT] = "the part of sum 3 holds ",
+        [ANNOUNCES_TWICE] = " of sum 3 were announced twice",
+    };
+    static game g;
+    for (fault f = NO_FAULT + 1; f < FAULTS; ++f)
+        for (uint64_t seed = 0; seed < cases(60); ++seed) {
+            open_game(&g, 3000000 + seed, 0, 1);
+            int machines = 0; /* on a single one nothing is announced early */
+            for (uint32_t i = 1; i < g.ranks; ++i)
+                machines += g.machine[i] != g.machine[0];
+            if (g.rounds < 3 || machines == 0) {
+                close_game(&g);
+                continue;
+            }
+            g.plan[3].units = 40; /* more than ranks: each has some */
+            g.plan[3].words = 40 + EXTRA_WORDS;
+            g.player[pretend_pick(&g.net, g.ranks)].fault = f;
+            play(&g, 100);
+            for (uint32_t i = 0; i < g.ranks; ++i) {
+                check(&g, g.player[i].stage == OUT && g.player[i].round <= 3,
+                      "a rank went on with a sum that is wrong", i);
+                check(&g, strstr(g.player[i].rounds.error.what, texts[f]) != NULL,
+                      g.player[i].rounds.error.what, i);
+            }
+            assert_int_equal(close_game(&g), 0);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_happens),  cmocka_unit_test(test_faulty_ranks),
+        cmocka_unit_test(test_deaths),           cmocka_unit_test(test_deaths_of_holders),
+        cmocka_unit_test(test_silence_and_cuts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

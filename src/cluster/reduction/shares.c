@@ -1,0 +1,169 @@
+#include "cluster/reduction/shares.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* What a rank tells is held within these bounds, in seconds, so that no sum leaves the range. */
+#define LEAST_EACH 1e-15
+#define MOST_SECONDS 1e12
+/* Between the bounds a moment is found by 180 halvings at most, to its last bit; one look of
+ * four is one. */
+enum { MOST_LOOKS = 800 };
+
+typedef struct shares {
+    const qn__cost *cost;
+    const unsigned char *has;
+    uint32_t ranks, units;
+    qn__cost usual; /* of a rank that nothing is known of */
+} shares;
+
+/* A moment, the units that can be done by then by all together, the next moment at which there is
+ * one more, and units a second of those that have begun. */
+typedef struct moment {
+    double at, next, rate;
+    uint64_t done;
+} moment;
+
+static int takes_part(const shares *s, uint32_t rank) { return !s->has || s->has[rank]; }
+
+static int is_known(const qn__cost *c) {
+    return c->each > 0 && c->each <= DBL_MAX && c->start >= 0 && c->start <= DBL_MAX;
+}
+
+static qn__cost cost_of(const shares *s, uint32_t rank) {
+    if (!is_known(&s->cost[rank]))
+        return s->usual;
+    return (qn__cost){.start = fmin(s->cost[rank].start, MOST_SECONDS),
+                      .each = fmin(fmax(s->cost[rank].each, LEAST_EACH), MOST_SECONDS)};
+}
+
+static double seconds_of(const qn__cost *c, uint32_t units) { return c->start + units * c->each; }
+
+/* Whether rank a comes before b when ranks are put in order of what a unit costs. */
+static int is_cheaper(const shares *s, uint32_t a, uint32_t b) {
+    const double first = s->cost[a].each, second = s->cost[b].each;
+    return first < second || (first <= second && a < b);
+}
+
+/* The known rank with (known - 1) / 2 cheaper ones, found by counting these, which needs no memory;
+ * only where a rank is unknown, which none is for long. */
+static qn__cost usual_cost(const shares *s) {
+    uint32_t members = 0, known = 0;
+    for (uint32_t r = 0; r < s->ranks; ++r) {
+        members += (uint32_t)takes_part(s, r);
+        known += takes_part(s, r) && is_known(&s->cost[r]);
+    }
+    for (uint32_t r = 0; r < s->ranks && known < members; ++r) {
+        uint32_t cheaper = 0;
+        if (!takes_part(s, r) || !is_known(&s->cost[r]))
+            continue;
+        for (uint32_t o = 0; o < s->ranks; ++o)
+            cheaper += takes_part(s, o) && is_known(&s->cost[o]) && is_cheaper(s, o, r);
+        if (cheaper == (known - 1) / 2)
+            return cost_of(s, r);
+    }
+    return (qn__cost){.each = 1};
+}
+
+/* Units that are done `seconds` after the beginning, at most all: the largest n with
+ * seconds_of(n) <= seconds, as doubles are rounded. */
+static uint32_t units_until(const qn__cost *c, double seconds, uint32_t units) {
+    if (seconds_of(c, 1) > seconds)
+        return 0;
+    const double guess = (seconds - c->start) / c->each;
+    uint32_t low = guess < units ? (uint32_t)guess : units;
+    /* The division is off by one at most, unless the start hides the units altogether. */
+    for (int i = 0; i < 2 && low > 0 && seconds_of(c, low) > seconds; ++i)
+        --low;
+    for (int i = 0; i < 2 && low < units && seconds_of(c, low + 1) <= seconds; ++i)
+        ++low;
+    if (seconds_of(c, low) <= seconds && (low == units || seconds_of(c, low + 1) > seconds))
+        return low;
+    uint32_t high = units;
+    for (low = 0; low < high;) {
+        const uint32_t middle = high - (high - low) / 2;
+        if (seconds_of(c, middle) <= seconds)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static moment look_at(const shares *s, double seconds) {
+    moment m = {.at = seconds, .next = INFINITY};
+    for (uint32_t r = 0; r < s->ranks; ++r) {
+        if (!takes_part(s, r))
+            continue;
+        const qn__cost c = cost_of(s, r);
+        const uint32_t done = units_until(&c, seconds, s->units);
+        m.done += done;
+        m.rate += c.start <= seconds ? 1 / c.each : 0;
+        if (done < s->units)
+            m.next = fmin(m.next, seconds_of(&c, done + 1));
+    }
+    return m;
+}
+
+/* The next moment to look at. Those that have begun by `low` go on at least at their rate, so what
+ * is left takes about left / rate, and not more than a unit of each longer: two looks that leave
+ * few moments. Then by turns where a straight line says, in the middle, and at what happens next,
+ * which is the end where many are done at once. */
+static double next_look(const moment *low, const moment *high, const shares *s, int turn) {
+    const double left = (double)(s->units - low->done);
+    const double middle = low->at + 0.5 * (high->at - low->at);
+    double at = middle;
+    if (turn < 2)
+        at = low->at + (turn ? left + s->ranks : left) / low->rate;
+    else if (turn % 4 == 2)
+        at = low->next;
+    else if (turn % 2)
+        at = low->at + left / (double)(high->done - low->done) * (high->at - low->at);
+    return at > low->at && at < high->at ? at : middle;
+}
+
+/* The last moment before which not all units are done: the next one after it is the makespan. */
+static moment just_before_the_end(const shares *s) {
+    double end = INFINITY; /* of whoever would be the first to be done with everything alone */
+    for (uint32_t r = 0; r < s->ranks; ++r)
+        if (takes_part(s, r)) {
+            const qn__cost c = cost_of(s, r);
+            end = fmin(end, seconds_of(&c, s->units));
+        }
+    moment low = look_at(s, 0), high = look_at(s, end);
+    for (int turn = 0; turn < MOST_LOOKS && low.next < high.at; ++turn) {
+        const moment m = look_at(s, next_look(&low, &high, s, turn));
+        if (m.done >= s->units)
+            high = m;
+        else
+            low = m;
+    }
+    return low;
+}
+
+void qn__shares(const qn__cost *cost, const unsigned char *has, uint32_t ranks, uint32_t units,
+                uint32_t *count) {
+    shares s = {.cost = cost, .has = has, .ranks = ranks, .units = units, .usual = {.each = 1}};
+    int members = 0;
+    memset(count, 0, ranks * sizeof *count);
+    for (uint32_t r = 0; r < ranks && !members; ++r)
+        members = takes_part(&s, r);
+    if (!members || units == 0)
+        return;
+    s.usual = usual_cost(&s);
+    const moment m = just_before_the_end(&s);
+    /* Those that are done with further units at the end all at once get what is left, lowest
+     * numbers first. */
+    uint64_t left = units - m.done;
+    for (uint32_t r = 0; r < ranks; ++r) {
+        if (!takes_part(&s, r))
+            continue;
+        const qn__cost c = cost_of(&s, r);
+        const uint32_t sure = units_until(&c, m.at, units);
+        const uint32_t most = left > 0 ? units_until(&c, m.next, units) : sure;
+        const uint32_t more = most - sure < left ? most - sure : (uint32_t)left;
+        count[r] = sure + more;
+        left -= more;
+    }
+}

@@ -1,0 +1,461 @@
+#include "cluster/rendezvous/exchange.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "cluster/rendezvous/mesh.h"
+#include "cluster/rendezvous/munge.h"
+#include "cluster/transport/acceptor.h"
+#include "cluster/transport/wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PLACES = 8, SESSION_BYTES = 32 };
+
+/* How much longer the others wait for rank 0's word than it waits itself. */
+static const double GRACE = 5;
+/* After a failure, for those that are still to come and hear of it. */
+static const double LATE = 3;
+/* How long a credential is handed out; MUNGE's are good for 300 seconds as a rule. */
+static const double RENEWED = 60;
+
+int qn__rendezvous_is_loopback(const char *host) {
+    qn__address list[PLACES];
+    const int count = qn__meet_resolve(host, list, PLACES);
+    int loopback = count > 0;
+    for (int i = 0; i < count; ++i)
+        loopback &= qn__address_is_loopback(&list[i]);
+    return loopback;
+}
+
+/* What proves that a rank belongs here. */
+static void key_of_secret(const char *secret, unsigned char key[32]) {
+    static const char label[] = "quern rendezvous";
+    const char *text = secret ? secret : "";
+    qn__hmac(text, strlen(text), label, sizeof label, "", 0, key);
+}
+
+/* The same of a secret that MUNGE has brought: another run's ranks cannot come in by mistake. */
+static void key_of_munge(const unsigned char secret[32], const char *run, unsigned char key[32]) {
+    qn__hmac(secret, 32, run, strlen(run), "", 0, key);
+}
+
+/* The key of this run's connections: of no use to another run with the same secret. */
+static void run_key(const unsigned char secret[32], const unsigned char session[SESSION_BYTES],
+                    unsigned char key[32]) {
+    static const char label[] = "quern post";
+    qn__hmac(secret, 32, label, sizeof label, session, SESSION_BYTES, key);
+}
+
+/* ------------------------------------------------------------------------------------ rank 0 */
+
+typedef struct host {
+    const qn__rendezvous *place;
+    qn__card *card;
+    int *file;           /* of each rank that is in; -1 */
+    unsigned char *have; /* 1: its card is there */
+    size_t *got;         /* bytes of its card */
+    unsigned char (*bytes)[QN__CARD_BYTES];
+    struct pollfd *poll;
+    qn__door *door;
+    uint32_t missing;
+    unsigned char sent[32]; /* the secret that MUNGE carries */
+    char credential[QN__CREDENTIAL_BYTES];
+    double sealed; /* when the credential was made */
+    double failed; /* when a rank came that cannot take part; 0: none did */
+    uint32_t refused;
+    qn_error why; /* of the first of them */
+    char refusal[QN__VERDICT_TEXT];
+} host;
+
+/* What the guest is told; `fatal`: the run cannot be, and all are to hear why. */
+static const char *refuse(host *h, const qn_error *why, int fatal) {
+    snprintf(h->refusal, sizeof h->refusal, "%.*s", QN__VERDICT_TEXT - 1, why->what);
+    h->refused += fatal != 0;
+    if (fatal && h->failed == 0) {
+        h->failed = qn__now();
+        h->why = *why;
+    }
+    return h->refusal;
+}
+
+/* 1 with a message when the other is of another version. */
+static int other_version(const host *h, const qn__hello *other, qn_error *why) {
+    const qn__card *own = &h->card[0];
+    if (own->wire == other->wire && own->contract == other->contract &&
+        strcmp(own->version, other->version) == 0)
+        return 0;
+    qn__mesh_other_version(other->from, other->host, other->version, other->contract, other->wire,
+                           own, why);
+    return 1;
+}
+
+/* A rank that ended before all were there may be started again. */
+static void lost(host *h, uint32_t r) {
+    close(h->file[r]);
+    h->file[r] = -1;
+    h->missing += h->have[r];
+    h->have[r] = 0;
+}
+
+static void receive_card(host *h, uint32_t r) {
+    unsigned char more[1];
+    const int whole = h->got[r] == QN__CARD_BYTES;
+    const ssize_t n =
+        whole ? recv(h->file[r], more, 1, MSG_DONTWAIT | MSG_PEEK)
+              : recv(h->file[r], h->bytes[r] + h->got[r], QN__CARD_BYTES - h->got[r], MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return;
+    if (n <= 0 || whole) {
+        lost(h, r);
+        return;
+    }
+    h->got[r] += (size_t)n;
+    if (h->got[r] < QN__CARD_BYTES)
+        return;
+    if (!qn__card_read(h->bytes[r], &h->card[r])) {
+        lost(h, r);
+        return;
+    }
+    qn__address_of_peer(h->file[r], &h->card[r].seen);
+    h->have[r] = 1;
+    h->missing--;
+}
+
+/* Whether a rank is there still. One that was started again may come while the end of the one
+ * before it has not been read yet, behind the rest of its card. */
+static int is_there(host *h, uint32_t r) {
+    for (int i = 0; i < 2 && h->file[r] >= 0; ++i)
+        receive_card(h, r);
+    return h->file[r] >= 0;
+}
+
+static const char *decide(void *user, const qn__hello *other) {
+    host *h = user;
+    qn_error why;
+    if (other_version(h, other, &why))
+        return refuse(h, &why, 1);
+    if (other->purpose != QN__FOR_RENDEZVOUS)
+        return "this is where ranks meet, not a rank's own post";
+    if (other->ranks != h->place->ranks) {
+        qn__fail(&why, QN_CLUSTER,
+                 "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
+                 other->host, other->ranks, h->card[0].host, h->place->ranks);
+        qn__remedy(&why, QN_CLUSTER, "start all ranks with the same number of ranks");
+        return refuse(h, &why, 1);
+    }
+    if (other->from == 0 || other->from >= h->place->ranks) {
+        qn__fail(&why, QN_CLUSTER, "there is no room for a further rank %u, on %s, in a run of %u",
+                 other->from, other->host, h->place->ranks);
+        return refuse(h, &why, 0);
+    }
+    if (is_there(h, other->from)) {
+        qn__fail(&why, QN_CLUSTER, "rank %u is there already, on %s; another came from %s",
+                 other->from, h->card[other->from].host, other->host);
+        return refuse(h, &why, 0);
+    }
+    return NULL;
+}
+
+static void joined(void *user, const qn__hello *other, int file, int local) {
+    host *h = user;
+    (void)local;
+    h->file[other->from] = file;
+    h->got[other->from] = 0;
+    memcpy(h->card[other->from].host, other->host, sizeof other->host);
+}
+
+/* A credential is good for some minutes only. */
+static void renew(host *h, double now) {
+    if (!h->place->munge || (h->sealed > 0 && now - h->sealed < RENEWED))
+        return;
+    h->sealed = now;
+    if (qn__munge_seal(h->sent, h->credential, &h->why) != QN_OK)
+        h->failed = now - LATE; /* nobody can come */
+}
+
+/* Whether there is somebody to wait for: also after a failure, of which the others, who may just be
+ * on their way, would otherwise hear nothing. */
+static int waiting(const host *h, double now) {
+    return h->missing > h->refused && (h->failed == 0 || now - h->failed < LATE);
+}
+
+static void gather(host *h, double until) {
+    for (double now = qn__now(); waiting(h, now) && now < until; now = qn__now()) {
+        renew(h, now);
+        qn__door_serve(h->door, now);
+        for (uint32_t r = 1; r < h->place->ranks; ++r)
+            if (h->file[r] >= 0)
+                receive_card(h, r);
+        if (!waiting(h, now))
+            break;
+        size_t count = qn__door_polls(h->door, h->poll);
+        for (uint32_t r = 1; r < h->place->ranks; ++r)
+            if (h->file[r] >= 0)
+                h->poll[count++] = (struct pollfd){.fd = h->file[r], .events = POLLIN};
+        qn__meet_wait(h->poll, count, until - now < 0.25 ? until - now : 0.25);
+    }
+}
+
+static qn_status name_missing(const host *h, qn_error *err) {
+    const qn__rendezvous *p = h->place;
+    char list[200] = "";
+    size_t used = 0;
+    for (uint32_t r = 1; r < p->ranks && used < sizeof list - 16; ++r)
+        if (!h->have[r])
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%u", used ? ", " : "", r);
+    qn__fail(err, QN_CLUSTER, "rank%s %s%s did not come to %s:%u within %g seconds",
+             h->missing > 1 ? "s" : "", list, used >= sizeof list - 16 ? " and others" : "",
+             p->host, p->port, p->timeout);
+    if (h->door->wrong_keys > 0) {
+        char text[QN__ADDRESS_TEXT];
+        qn__address_text(&h->door->wrong_from, 0, text);
+        qn__at(err, "%s:%u: %u came with another key, the last of them from %s", p->host, p->port,
+               h->door->wrong_keys, text);
+    }
+    return qn__remedy(err, QN_CLUSTER,
+                      "look whether they were started and what they say; all need the same place "
+                      "to meet and the same key");
+}
+
+/* Table or failure to all that are there. */
+static void answer(const host *h, qn_status status, const qn_error *err,
+                   const unsigned char session[SESSION_BYTES], double until) {
+    unsigned char word[QN__WORD_BYTES], bytes[QN__CARD_BYTES];
+    qn__word_write(word, status == QN_OK ? NULL : err->what);
+    for (uint32_t r = 1; r < h->place->ranks; ++r) {
+        int good =
+            h->file[r] >= 0 && qn__meet_transfer(h->file[r], word, sizeof word, 1, until) == 1;
+        if (!good || status != QN_OK)
+            continue;
+        unsigned char copy[SESSION_BYTES];
+        memcpy(copy, session, sizeof copy);
+        good = qn__meet_transfer(h->file[r], copy, sizeof copy, 1, until) == 1;
+        for (uint32_t other = 0; other < h->place->ranks && good; ++other) {
+            qn__card_write(&h->card[other], bytes);
+            good = qn__meet_transfer(h->file[r], bytes, sizeof bytes, 1, until) == 1;
+        }
+    }
+}
+
+/* Where rank 0 listens. Many systems give a machine's own name an address of the loopback, where
+ * nobody else comes. */
+static qn_status listen_at(const qn__rendezvous *p, int *file, qn_error *err) {
+    qn__address list[PLACES];
+    uint16_t port = p->port;
+    const int count = qn__meet_resolve(p->host, list, PLACES);
+    qn_status status = QN_CLUSTER;
+    if (p->everywhere)
+        return qn__meet_listen(NULL, &port, file, err);
+    if (count == 0) {
+        qn__fail(err, QN_CLUSTER, "there is no address for the name \"%s\"", p->host);
+        return qn__remedy(err, QN_CLUSTER, "name the machine of rank 0, or write its address");
+    }
+    for (int i = 0; i < count && status != QN_OK; ++i)
+        status = qn__meet_listen(&list[i], &port, file, err);
+    return status;
+}
+
+static qn_status host_all(host *h, const unsigned char secret[32], double until,
+                          unsigned char session[SESSION_BYTES], qn_error *err) {
+    qn__ears ears = {-1, -1};
+    qn_error own;
+    qn_status status = listen_at(h->place, &ears.tcp, err);
+    if (status != QN_OK)
+        return status;
+    *h->door = (qn__door){.ears = &ears,
+                          .key = secret,
+                          .greeting = h->place->munge ? h->credential : NULL,
+                          .user = h,
+                          .decide = decide,
+                          .joined = joined};
+    qn__hello_fill(&h->door->own, QN__FOR_RENDEZVOUS, 0, UINT32_MAX, h->place->ranks);
+    qn__door_open(h->door);
+    gather(h, until);
+    if (h->failed != 0) {
+        own = h->why;
+        status = own.status;
+    } else if (h->missing > 0) {
+        status = name_missing(h, &own);
+    }
+    qn__random_bytes(session, SESSION_BYTES);
+    answer(h, status, &own, session, until + GRACE);
+    qn__door_close(h->door);
+    qn__ears_close(&ears);
+    if (status != QN_OK && err)
+        *err = own;
+    return status;
+}
+
+static qn_status meet_as_host(const qn__rendezvous *place, qn__card *card, unsigned char secret[32],
+                              unsigned char session[SESSION_BYTES], double until, int *held,
+                              qn_error *err) {
+    const uint32_t n = place->ranks;
+    host h = {.place = place, .card = card, .file = held, .missing = n - 1};
+    if (place->munge) {
+        qn__random_bytes(h.sent, sizeof h.sent);
+        key_of_munge(h.sent, place->run, secret);
+    }
+    qn_status status = QN_MEMORY;
+    h.have = qn__alloc(n, sizeof *h.have, err);
+    h.got = h.have ? qn__alloc(n, sizeof *h.got, err) : NULL;
+    h.bytes = h.got ? qn__alloc(n, sizeof *h.bytes, err) : NULL;
+    h.poll = h.bytes ? qn__alloc(n + QN__DOOR_POLLS, sizeof *h.poll, err) : NULL;
+    h.door = h.poll ? qn__alloc(1, sizeof *h.door, err) : NULL;
+    if (h.door)
+        status = host_all(&h, secret, until, session, err);
+    qn__free(h.have);
+    qn__free(h.got);
+    qn__free(h.bytes);
+    qn__free(h.poll);
+    qn__free(h.door);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------- the others */
+
+/* Rank 0 greets with a credential that holds the key. */
+static qn_status take_key(const qn__rendezvous *p, int file, unsigned char secret[32], double until,
+                          qn_error *err) {
+    char credential[QN__CREDENTIAL_BYTES];
+    unsigned char sent[32];
+    if (qn__meet_transfer(file, credential, sizeof credential, 0, until) != 1)
+        return QN_BUSY;
+    const qn_status status = qn__munge_open(credential, sent, err);
+    if (status == QN_OK)
+        key_of_munge(sent, p->run, secret);
+    return status;
+}
+
+/* One attempt at one address. QN_OK with a connection whose other end is rank 0; QN_BUSY: nobody
+ * was there, try again. */
+static qn_status knock(const qn__rendezvous *p, const qn__address *address,
+                       unsigned char secret[32], double until, int *file, qn_error *err) {
+    qn__hello hello;
+    qn__shake shake;
+    const double begin = qn__now();
+    *file = qn__meet_dial(address, p->port);
+    if (*file < 0)
+        return QN_BUSY;
+    if (p->munge) {
+        const qn_status status =
+            take_key(p, *file, secret, until < begin + 10 ? until : begin + 10, err);
+        if (status != QN_OK) {
+            close(*file);
+            *file = -1;
+            return status;
+        }
+    }
+    qn__hello_fill(&hello, QN__FOR_RENDEZVOUS, p->rank, 0, p->ranks);
+    qn__shake_begin(&shake, *file, 1, &hello, secret);
+    while (qn__shake_go(&shake) < QN__SHAKE_ASK) {
+        struct pollfd wait = {.fd = *file,
+                              .events = shake.state == QN__SHAKE_WRITE ? POLLOUT : POLLIN};
+        const double now = qn__now(), most = begin + (shake.stage == 0 ? 3 : 10);
+        if (now >= until || now >= most)
+            break;
+        qn__meet_wait(&wait, 1, (until < most ? until : most) - now);
+    }
+    if (shake.state == QN__SHAKE_DONE)
+        return QN_OK;
+    close(*file);
+    *file = -1;
+    if (shake.state == QN__SHAKE_WRONG_KEY) {
+        qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u holds another key than rank %u", p->host,
+                 p->port, p->rank);
+        return qn__remedy(err, QN_CLUSTER,
+                          "give all ranks of a run the same key, and each run on "
+                          "a machine a port of its own");
+    }
+    if (shake.state == QN__SHAKE_REFUSED)
+        return qn__fail(err, QN_CLUSTER, "%s", shake.why);
+    return QN_BUSY;
+}
+
+static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], double until,
+                           int *file, qn_error *err) {
+    double pause = 0.02;
+    int known = 0;
+    for (;;) {
+        const double now = qn__now();
+        if (now >= until)
+            break;
+        qn__address list[PLACES];
+        const int count = qn__meet_resolve(p->host, list, PLACES);
+        known |= count > 0;
+        for (int i = 0; i < count; ++i) {
+            const qn_status status = knock(p, &list[i], secret, until, file, err);
+            if (status != QN_BUSY)
+                return status;
+        }
+        qn__meet_wait(NULL, 0, until - now < pause ? until - now : pause);
+        pause = pause * 1.5 < 0.5 ? pause * 1.5 : 0.5;
+    }
+    if (p->again) {
+        qn__fail(err, QN_CLUSTER,
+                 "rank 0 at %s:%u ended before all had met, and none was there again within %g "
+                 "seconds",
+                 p->host, p->port, p->timeout);
+        return qn__remedy(err, QN_CLUSTER,
+                          "look what rank 0 said; while the others wait, it may be started again");
+    }
+    if (known)
+        qn__fail(err, QN_CLUSTER, "found no rank 0 at %s:%u within %g seconds", p->host, p->port,
+                 p->timeout);
+    else
+        qn__fail(err, QN_CLUSTER, "found no address for the name \"%s\" within %g seconds", p->host,
+                 p->timeout);
+    return qn__remedy(err, QN_CLUSTER,
+                      "start rank 0 there, and let programs of this machine connect to it");
+}
+
+static qn_status fetch_table(const qn__rendezvous *p, int file, qn__card *card,
+                             unsigned char session[SESSION_BYTES], double until, qn_error *err) {
+    unsigned char word[QN__WORD_BYTES], bytes[QN__CARD_BYTES];
+    qn__card_write(&card[p->rank], bytes);
+    int good = qn__meet_transfer(file, bytes, sizeof bytes, 1, until);
+    if (good == 1)
+        good = qn__meet_transfer(file, word, sizeof word, 0, until);
+    const char *failure = good == 1 ? qn__word_read(word) : NULL;
+    if (failure)
+        return qn__fail(err, QN_CLUSTER, "%s", failure);
+    if (good == 1)
+        good = qn__meet_transfer(file, session, SESSION_BYTES, 0, until);
+    for (uint32_t r = 0; r < p->ranks && good == 1; ++r) {
+        good = qn__meet_transfer(file, bytes, sizeof bytes, 0, until);
+        if (good == 1 && !qn__card_read(bytes, &card[r]))
+            return qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u sent a malformed table of ranks",
+                            p->host, p->port);
+    }
+    if (good == 1) {
+        qn__address_of_peer(file, &card[0].seen);
+        return QN_OK;
+    }
+    qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u %s before all had met", p->host, p->port,
+             good == 0 ? "ended" : "fell silent");
+    return good == 0 ? QN_BUSY : QN_CLUSTER;
+}
+
+static qn_status meet_as_guest(const qn__rendezvous *place, qn__card *card,
+                               unsigned char secret[32], unsigned char session[SESSION_BYTES],
+                               double until, int *held, qn_error *err) {
+    const qn_status status = find_host(place, secret, until, &held[0], err);
+    if (status != QN_OK)
+        return status;
+    return fetch_table(place, held[0], card, session, until + GRACE, err);
+}
+
+qn_status qn__rendezvous_meet(const qn__rendezvous *place, qn__card *card, unsigned char key[32],
+                              double until, int *held, qn_error *err) {
+    unsigned char secret[32], session[SESSION_BYTES];
+    key_of_secret(place->secret, secret);
+    const qn_status status = place->rank == 0
+                                 ? meet_as_host(place, card, secret, session, until, held, err)
+                                 : meet_as_guest(place, card, secret, session, until, held, err);
+    if (status == QN_OK)
+        run_key(secret, session, key);
+    return status;
+}

@@ -1,0 +1,302 @@
+#include "cluster/rendezvous/mesh.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cluster/transport/acceptor.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* For one attempt to connect, and for the handshake after it. */
+static const double CONNECT_TIME = 3, SHAKE_TIME = 10;
+/* Between two attempts. */
+static const double PAUSE = 0.02, PAUSE_MOST = 0.5;
+/* How much longer the others wait for rank 0's word than it waits itself. */
+static const double GRACE = 5;
+
+/* On the way to a connection with a lower rank. */
+typedef struct dial {
+    qn__shake shake; /* file -1: nothing is under way */
+    double since, next, pause;
+    uint32_t attempts;
+} dial;
+
+typedef struct weaving {
+    const qn__mesh *mesh;
+    qn__link *link;
+    dial *dial; /* of ranks 0 .. rank-1 */
+    struct pollfd *poll;
+    qn__door *door;
+    uint32_t missing;
+} weaving;
+
+static void join(weaving *w, uint32_t other, int file, int local) {
+    if (w->link[other].file >= 0)
+        close(w->link[other].file); /* the other side gave it up and dialled again */
+    else
+        w->missing--;
+    w->link[other] = (qn__link){file, local, (uint16_t)w->mesh->card[other].port};
+}
+
+/* ---------------------------------------------------------------------------- those after us */
+
+static const char *decide(void *user, const qn__hello *other) {
+    const weaving *w = user;
+    const qn__mesh *m = w->mesh;
+    if (other->purpose != QN__FOR_POST || other->to != m->rank || other->ranks != m->ranks ||
+        other->from <= m->rank || other->from >= m->ranks)
+        return "another rank was meant";
+    return NULL;
+}
+
+static void joined(void *user, const qn__hello *other, int file, int local) {
+    join(user, other->from, file, local);
+}
+
+/* --------------------------------------------------------------------------- those before us */
+
+static int same_machine(const qn__mesh *m, uint32_t other) {
+    return memcmp(m->card[m->rank].machine, m->card[other].machine, 32) == 0;
+}
+
+/* Where to try it this time: where rank 0 saw it, then its own list, over and over. */
+static const qn__address *candidate(const qn__card *card, uint32_t attempt) {
+    const uint32_t seen = card->seen.kind != 0;
+    const uint32_t at = attempt % (card->count + seen);
+    return at < seen ? &card->seen : &card->address[at - seen];
+}
+
+static void begin(weaving *w, uint32_t other, double now) {
+    const qn__mesh *m = w->mesh;
+    const qn__card *card = &m->card[other];
+    dial *d = &w->dial[other];
+    const int file = same_machine(m, other)
+                         ? qn__meet_dial_unix(card->unix_name)
+                         : qn__meet_dial(candidate(card, d->attempts), (uint16_t)card->port);
+    d->attempts++;
+    d->since = now;
+    d->next = now + d->pause;
+    d->pause = d->pause * 2 < PAUSE_MOST ? d->pause * 2 : PAUSE_MOST;
+    if (file < 0)
+        return;
+    qn__hello hello;
+    qn__hello_fill(&hello, QN__FOR_POST, m->rank, other, m->ranks);
+    qn__shake_begin(&d->shake, file, 1, &hello, m->key);
+}
+
+/* The other side is who it should be: a machine with the same address on another network is not. */
+static int expected(const weaving *w, uint32_t other) {
+    const qn__hello *h = &w->dial[other].shake.other;
+    return h->from == other && h->ranks == w->mesh->ranks;
+}
+
+static void go_on(weaving *w, uint32_t other, double now) {
+    dial *d = &w->dial[other];
+    if (w->link[other].file >= 0)
+        return;
+    if (d->shake.file < 0) {
+        if (now >= d->next)
+            begin(w, other, now);
+        if (d->shake.file < 0)
+            return;
+    }
+    const qn__shake_state state = qn__shake_go(&d->shake);
+    const int file = d->shake.file;
+    if (state == QN__SHAKE_DONE && expected(w, other)) {
+        d->shake.file = -1;
+        join(w, other, file, same_machine(w->mesh, other));
+        return;
+    }
+    const int connecting = d->shake.stage == 0;
+    if (state > QN__SHAKE_ASK || now - d->since > (connecting ? CONNECT_TIME : SHAKE_TIME)) {
+        close(file);
+        d->shake.file = -1;
+        d->next = now + d->pause;
+    }
+}
+
+/* ------------------------------------------------------------------------------ all together */
+
+static void wait_for_news(weaving *w, double now) {
+    size_t count = qn__door_polls(w->door, w->poll);
+    double until = now + 0.5;
+    for (uint32_t r = 0; r < w->mesh->rank; ++r) {
+        const dial *d = &w->dial[r];
+        if (w->link[r].file >= 0)
+            continue;
+        if (d->shake.file >= 0)
+            w->poll[count++] =
+                (struct pollfd){.fd = d->shake.file,
+                                .events = d->shake.state == QN__SHAKE_WRITE ? POLLOUT : POLLIN};
+        else if (d->next < until)
+            until = d->next;
+    }
+    qn__meet_wait(w->poll, count, until - now);
+}
+
+/* Whether rank 0 has ended: what it said before its end is not read yet, and counts first. */
+static int rank0_ended(const weaving *w) {
+    const qn__mesh *m = w->mesh;
+    unsigned char byte[1];
+    if (m->rank == 0)
+        return 0;
+    const int file = w->link[0].file >= 0 ? w->link[0].file : m->rank0;
+    const ssize_t n = file >= 0 ? recv(file, byte, 1, MSG_DONTWAIT | MSG_PEEK) : 1;
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+static void weave(weaving *w) {
+    const qn__mesh *m = w->mesh;
+    for (double now = qn__now(); w->missing > 0 && now < m->until && !rank0_ended(w);
+         now = qn__now()) {
+        qn__door_serve(w->door, now);
+        for (uint32_t r = 0; r < m->rank; ++r)
+            go_on(w, r, now);
+        if (w->missing > 0)
+            wait_for_news(w, now);
+    }
+}
+
+static qn_status name_missing(const weaving *w, qn_error *err) {
+    const qn__mesh *m = w->mesh;
+    uint32_t other = 0;
+    while (other == m->rank || w->link[other].file >= 0)
+        ++other;
+    char text[QN__ADDRESS_TEXT];
+    const uint32_t dialled = other < m->rank ? other : m->rank;
+    const qn__card *card = &m->card[dialled];
+    qn__address_text(&card->address[0], (uint16_t)card->port, text);
+    qn__fail(err, QN_CLUSTER, "rank %u on %s and rank %u on %s found no connection to each other",
+             m->rank, m->card[m->rank].host, other, m->card[other].host);
+    qn__at(err, "rank %u listens at %s%s", dialled, text, card->count > 1 ? " and others" : "");
+    return qn__remedy(err, QN_CLUSTER,
+                      "let programs of these machines connect to each other (a firewall?), or name "
+                      "the network interface that all share");
+}
+
+/* All tell rank 0 that they are ready, or why not; rank 0 tells all how that went. */
+static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
+    const qn__mesh *m = w->mesh;
+    unsigned char word[QN__WORD_BYTES];
+    for (uint32_t r = 1; r < m->ranks && status == QN_OK; ++r) {
+        const int got = qn__meet_transfer(w->link[r].file, word, sizeof word, 0, m->until + GRACE);
+        const char *failure = got == 1 ? qn__word_read(word) : NULL;
+        if (failure)
+            status = qn__fail(err, QN_CLUSTER, "%s", failure);
+        else if (got != 1)
+            status = qn__fail(err, QN_CLUSTER, "rank %u on %s %s before all had met", r,
+                              m->card[r].host, got == 0 ? "ended" : "fell silent");
+    }
+    char text[512] = "";
+    if (status != QN_OK && err)
+        memcpy(text, err->what, sizeof text);
+    qn__word_write(word, status == QN_OK ? NULL : text);
+    for (uint32_t r = 1; r < m->ranks; ++r)
+        if (w->link[r].file >= 0)
+            qn__meet_transfer(w->link[r].file, word, sizeof word, 1, m->until + 2 * GRACE);
+    return status;
+}
+
+static qn_status without_rank0(const qn__mesh *m, qn_error *err) {
+    qn__fail(err, QN_CLUSTER, "rank 0 on %s ended before all had met", m->card[0].host);
+    return QN_BUSY;
+}
+
+static qn_status follow(const weaving *w, qn_status status, qn_error *err) {
+    const qn__mesh *m = w->mesh;
+    const int file = w->link[0].file;
+    unsigned char word[QN__WORD_BYTES];
+    if (file < 0)
+        return status;
+    qn__word_write(word, status == QN_OK ? NULL : err ? err->what : "a rank failed");
+    int got = qn__meet_transfer(file, word, sizeof word, 1, m->until + GRACE);
+    if (status != QN_OK)
+        return status;
+    if (got == 1)
+        got = qn__meet_transfer(file, word, sizeof word, 0, m->until + 2 * GRACE);
+    const char *failure = got == 1 ? qn__word_read(word) : NULL;
+    if (failure)
+        return qn__fail(err, QN_CLUSTER, "%s", failure);
+    if (got == 0)
+        return without_rank0(m, err);
+    if (got != 1)
+        return qn__fail(err, QN_CLUSTER, "rank 0 on %s fell silent before all had met",
+                        m->card[0].host);
+    return QN_OK;
+}
+
+static qn_status connect_all(weaving *w, qn_error *err) {
+    const qn__mesh *m = w->mesh;
+    qn_error own;
+    qn_status status = QN_OK;
+    for (uint32_t r = 0; r < m->rank; ++r) {
+        w->dial[r].shake.file = -1;
+        w->dial[r].pause = PAUSE;
+    }
+    w->door->ears = m->ears;
+    w->door->key = m->key;
+    w->door->greeting = NULL;
+    w->door->user = w;
+    w->door->decide = decide;
+    w->door->joined = joined;
+    qn__hello_fill(&w->door->own, QN__FOR_POST, m->rank, UINT32_MAX, m->ranks);
+    qn__door_open(w->door);
+    weave(w);
+    qn__door_close(w->door);
+    for (uint32_t r = 0; r < m->rank; ++r)
+        if (w->dial[r].shake.file >= 0)
+            close(w->dial[r].shake.file);
+    const int ended = w->missing > 0 && rank0_ended(w);
+    if (ended)
+        status = without_rank0(m, &own);
+    else if (w->missing > 0)
+        status = name_missing(w, &own);
+    if (!ended)
+        status = m->rank == 0 ? lead(w, status, &own) : follow(w, status, &own);
+    if (status != QN_OK && err)
+        *err = own;
+    return status;
+}
+
+qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) {
+    weaving w = {.mesh = mesh, .link = link, .missing = mesh->ranks - 1};
+    qn_status status = QN_MEMORY;
+    for (uint32_t r = 0; r < mesh->ranks; ++r)
+        link[r] = (qn__link){.file = -1};
+    w.dial = qn__alloc(mesh->rank, sizeof *w.dial, err);
+    w.poll = w.dial ? qn__alloc(mesh->rank + QN__DOOR_POLLS, sizeof *w.poll, err) : NULL;
+    w.door = w.poll ? qn__alloc(1, sizeof *w.door, err) : NULL;
+    if (w.door)
+        status = connect_all(&w, err);
+    for (uint32_t r = 0; r < mesh->ranks && status != QN_OK; ++r)
+        if (link[r].file >= 0) {
+            close(link[r].file);
+            link[r].file = -1;
+        }
+    qn__free(w.dial);
+    qn__free(w.poll);
+    qn__free(w.door);
+    return status;
+}
+
+qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *version,
+                                 uint32_t contract, uint32_t wire, const qn__card *first,
+                                 qn_error *err) {
+    qn__fail(err, QN_CLUSTER,
+             "rank %u on %s runs Quern %s (contract %u, wire %u), rank 0 on %s runs Quern %s "
+             "(contract %u, wire %u)",
+             rank, host, version, contract, wire, first->host, first->version, first->contract,
+             first->wire);
+    return qn__remedy(err, QN_CLUSTER, "install the same version of Quern on all machines");
+}
+
+qn_status qn__mesh_versions(const qn__card *card, uint32_t ranks, qn_error *err) {
+    for (uint32_t r = 1; r < ranks; ++r)
+        if (card[r].wire != card[0].wire || card[r].contract != card[0].contract ||
+            strcmp(card[r].version, card[0].version) != 0)
+            return qn__mesh_other_version(r, card[r].host, card[r].version, card[r].contract,
+                                          card[r].wire, &card[0], err);
+    return QN_OK;
+}

@@ -1,0 +1,212 @@
+#include "cluster/rendezvous/mpi_exchange.h"
+
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "cluster/rendezvous/mpi_library.h"
+#include "cluster/transport/ranks.h"
+#include "cluster/transport/wire.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+/* What the thread that calls MPI and the one that waits for it share; whoever is last frees it. */
+typedef struct talk {
+    qn__mpi mpi;
+    uint32_t expected; /* ranks, as the launcher says; 0: it does not */
+    qn__introduction result;
+    unsigned char own[QN__CARD_BYTES], *all;
+    qn_status status;
+    qn_error err;
+    int wrong_size; /* what MPI said instead */
+
+    pthread_mutex_t lock; /* of this group */
+    pthread_cond_t changed;
+    int done, left;
+} talk;
+
+static qn_status mpi_failed(talk *t, const char *function, int code) {
+    qn__fail(&t->err, QN_CLUSTER, "%s of %s (%s) failed with code %d", function, t->mpi.name,
+             t->mpi.path, code);
+    return qn__remedy(&t->err, QN_CLUSTER,
+                      "see what the launcher says; ranks can meet without MPI: --meet HOST:PORT");
+}
+
+/* Finds out who there is; t->all is made for them. */
+static qn_status ask_who(talk *t) {
+    const qn__mpi *mpi = &t->mpi;
+    int ranks = 0, rank = -1, code = mpi->abi->careful(mpi);
+    if (code == 0)
+        code = mpi->abi->size(mpi, &ranks);
+    if (code == 0)
+        code = mpi->abi->rank(mpi, &rank);
+    if (code != 0)
+        return mpi_failed(t, "MPI_Comm_size", code);
+    if (t->expected > 0 && (uint32_t)ranks != t->expected) {
+        t->wrong_size = ranks;
+        return QN_CLUSTER;
+    }
+    if (ranks < 1 || ranks > QN__MAX_RANKS || rank < 0 || rank >= ranks) {
+        qn__fail(&t->err, QN_CLUSTER, "rank %d of %d ranks is more than can be", rank, ranks);
+        return qn__remedy(&t->err, QN_CLUSTER, "start at most %d ranks", QN__MAX_RANKS);
+    }
+    t->result.ranks = (uint32_t)ranks;
+    t->result.rank = (uint32_t)rank;
+    t->result.card = qn__alloc((size_t)ranks, sizeof *t->result.card, &t->err);
+    t->all = t->result.card ? qn__alloc((size_t)ranks, QN__CARD_BYTES, &t->err) : NULL;
+    return t->all ? QN_OK : QN_MEMORY;
+}
+
+static qn_status not_quern(talk *t, uint32_t rank) {
+    qn__fail(&t->err, QN_CLUSTER, "rank %u is another program, or another Quern", rank);
+    return qn__remedy(&t->err, QN_CLUSTER, "start one version of Quern on all hosts");
+}
+
+static qn_status exchange(talk *t) {
+    const qn__mpi *mpi = &t->mpi;
+    qn__random_bytes(t->result.key, sizeof t->result.key);
+    int code = mpi->abi->broadcast(mpi, t->result.key, sizeof t->result.key);
+    if (code != 0)
+        return mpi_failed(t, "MPI_Bcast", code);
+    code = mpi->abi->allgather(mpi, t->own, QN__CARD_BYTES, t->all);
+    if (code != 0)
+        return mpi_failed(t, "MPI_Allgather", code);
+    for (uint32_t r = 0; r < t->result.ranks; ++r)
+        if (!qn__card_read(t->all + (size_t)r * QN__CARD_BYTES, &t->result.card[r]))
+            return not_quern(t, r);
+    return QN_OK;
+}
+
+static qn_status speak(talk *t) {
+    int before = 0, after = 0, provided = 0, code = 0;
+    qn__mpi *mpi = &t->mpi;
+    mpi->initialized(&before);
+    mpi->finalized(&after);
+    if (after)
+        return qn__fail(&t->err, QN_CLUSTER, "this program has ended %s already (MPI_Finalize)",
+                        mpi->name);
+    if (!before)
+        code = mpi->init(NULL, NULL, QN__MPI_FUNNELED, &provided);
+    if (code != 0)
+        return mpi_failed(t, "MPI_Init_thread", code);
+    qn_status status = ask_who(t);
+    if (status == QN_OK)
+        status = exchange(t);
+    if (!before)
+        mpi->finalize();
+    return status;
+}
+
+static void drop(talk *t) {
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->changed);
+    qn__free(t->result.card);
+    qn__free(t->all);
+    qn__free(t);
+}
+
+static void *talk_main(void *argument) {
+    talk *t = argument;
+    qn__float_state_set();
+    t->status = speak(t);
+    pthread_mutex_lock(&t->lock);
+    t->done = 1;
+    const int alone = t->left;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    if (alone)
+        drop(t);
+    return NULL;
+}
+
+static void wait_until(talk *t, double seconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const double part = (double)until.tv_nsec * 1e-9 + seconds;
+    until.tv_sec += (time_t)part;
+    until.tv_nsec = (long)((part - (double)(time_t)part) * 1e9);
+    int late = 0;
+    while (!t->done && late != ETIMEDOUT)
+        late = pthread_cond_timedwait(&t->changed, &t->lock, &until);
+    t->left = 1;
+}
+
+static qn_status wrong_size(const talk *t, const qn__launcher *launcher, qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED,
+             "%s (%s) and %s do not understand each other: the library knows of %d rank%s, the "
+             "launcher started %u",
+             t->mpi.name, t->mpi.path, launcher->name, t->wrong_size, t->wrong_size == 1 ? "" : "s",
+             launcher->ranks);
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "let the environment variable QUERN_MPI name the libmpi.so that belongs to "
+                      "this launcher, or start with the launcher that belongs to the library");
+}
+
+static talk *begin(const qn__launcher *launcher, const qn__introduction *in, qn_error *err) {
+    pthread_condattr_t monotonic;
+    talk *t = qn__alloc(1, sizeof *t, err);
+    if (!t)
+        return NULL;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    t->expected = launcher->ranks;
+    qn__card_write(&in->own, t->own);
+    return t;
+}
+
+/* What came of it, under the lock. */
+static qn_status conclude(talk *t, const qn__launcher *launcher, qn__introduction *in,
+                          double seconds, qn_error *err) {
+    if (!t->done) {
+        qn__fail(err, QN_CLUSTER, "%s did not bring the ranks together within %g seconds",
+                 t->mpi.name, ceil(seconds * 10) / 10);
+        return qn__remedy(
+            err, QN_CLUSTER,
+            "look whether all ranks were started; a rank that ended before it met the "
+            "others keeps them waiting");
+    }
+    if (t->wrong_size)
+        return wrong_size(t, launcher, err);
+    if (t->status != QN_OK) {
+        if (err)
+            *err = t->err;
+        return t->status;
+    }
+    const qn__card own = in->own;
+    *in = t->result;
+    in->own = own;
+    t->result.card = NULL;
+    return QN_OK;
+}
+
+qn_status qn__mpi_introduce(const qn__launcher *launcher, qn__introduction *in, double seconds,
+                            qn_error *err) {
+    pthread_t thread;
+    talk *t = begin(launcher, in, err);
+    if (!t)
+        return QN_MEMORY;
+    qn_status status = qn__mpi_open(launcher, &t->mpi, err);
+    if (status == QN_OK && pthread_create(&thread, NULL, talk_main, t) != 0)
+        status = qn__fail(err, QN_MEMORY, "cannot start a thread to meet the other ranks");
+    if (status != QN_OK) {
+        drop(t);
+        return status;
+    }
+    pthread_mutex_lock(&t->lock);
+    wait_until(t, seconds);
+    const int done = t->done;
+    status = conclude(t, launcher, in, seconds, err);
+    pthread_mutex_unlock(&t->lock);
+    if (done) {
+        pthread_join(thread, NULL);
+        drop(t);
+    } else {
+        pthread_detach(thread);
+    }
+    return status;
+}

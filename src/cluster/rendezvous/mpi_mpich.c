@@ -1,0 +1,39 @@
+/* MPICH and its descendants, which agreed on one binary interface in 2013: handles are integers
+ * with fixed values. */
+#include "cluster/rendezvous/mpi_library.h"
+
+enum { WORLD = 0x44000000, BYTE = 0x4c00010d, ERRORS_RETURN = 0x54000001 };
+
+static int ask(const qn__mpi *mpi, const char *what, int *answer) {
+    int (*const function)(int, int *) = (int (*)(int, int *))qn__mpi_symbol(mpi, what);
+    return function(WORLD, answer);
+}
+
+static int size(const qn__mpi *mpi, int *answer) { return ask(mpi, "MPI_Comm_size", answer); }
+static int rank(const qn__mpi *mpi, int *answer) { return ask(mpi, "MPI_Comm_rank", answer); }
+
+static int careful(const qn__mpi *mpi) {
+    int (*const set)(int, int) = (int (*)(int, int))qn__mpi_symbol(mpi, "MPI_Comm_set_errhandler");
+    return set(WORLD, ERRORS_RETURN);
+}
+
+static int allgather(const qn__mpi *mpi, const void *own, int bytes, void *all) {
+    int (*const call)(const void *, int, int, void *, int, int, int) =
+        (int (*)(const void *, int, int, void *, int, int, int))qn__mpi_symbol(mpi,
+                                                                               "MPI_Allgather");
+    return call(own, bytes, BYTE, all, bytes, BYTE, WORLD);
+}
+
+static int broadcast(const qn__mpi *mpi, void *bytes, int count) {
+    int (*const call)(void *, int, int, int, int) =
+        (int (*)(void *, int, int, int, int))qn__mpi_symbol(mpi, "MPI_Bcast");
+    return call(bytes, count, BYTE, 0, WORLD);
+}
+
+const qn__mpi_abi qn__mpi_mpich = {.name = "MPICH",
+                                   .evidence = "MPIR_Dup_fn",
+                                   .size = size,
+                                   .rank = rank,
+                                   .careful = careful,
+                                   .allgather = allgather,
+                                   .broadcast = broadcast};

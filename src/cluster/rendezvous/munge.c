@@ -1,0 +1,132 @@
+#include "base/float_state.h"
+#include "cluster/rendezvous/munge.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Ours, of the parts of libmunge.so.2 that are used. */
+enum { OPT_SOCKET = 8, OPT_UID_RESTRICTION = 9, SUCCESS = 0, REPLAYED = 17 };
+
+typedef struct munge {
+    void *(*create)(void);
+    void (*destroy)(void *context);
+    int (*set)(void *context, int option, ...);
+    int (*encode)(char **credential, void *context, const void *bytes, int size);
+    int (*decode)(const char *credential, void *context, void **bytes, int *size, uid_t *user,
+                  gid_t *group);
+    const char *(*text)(int error);
+    void *library, *context;
+} munge;
+
+static qn_status missing(const char *why, qn_error *err) {
+    qn__fail(
+        err, QN_UNSUPPORTED,
+        "srun gives its ranks no secret by which they know each other, and MUNGE, which could, "
+        "is not to be had: %s",
+        why);
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "give all ranks the same key, install libmunge, or start with mpirun");
+}
+
+static void end(munge *m) {
+    if (m->context)
+        m->destroy(m->context);
+    if (m->library)
+        dlclose(m->library);
+}
+
+typedef void (*function)(void);
+
+/* What dlsym returns is a function's address in the wrong type; C has no better way. */
+static function find(const munge *m, const char *name) {
+    void *const address = dlsym(m->library, name);
+    function found;
+    memcpy(&found, &address, sizeof found);
+    return found;
+}
+
+static int find_all(munge *m) {
+    m->create = (void *(*)(void))find(m, "munge_ctx_create");
+    m->destroy = (void (*)(void *))find(m, "munge_ctx_destroy");
+    m->set = (int (*)(void *, int, ...))find(m, "munge_ctx_set");
+    m->encode = (int (*)(char **, void *, const void *, int))find(m, "munge_encode");
+    m->decode =
+        (int (*)(const char *, void *, void **, int *, uid_t *, gid_t *))find(m, "munge_decode");
+    m->text = (const char *(*)(int))find(m, "munge_strerror");
+    return m->create && m->destroy && m->set && m->encode && m->decode && m->text;
+}
+
+static qn_status begin(munge *m, qn_error *err) {
+    memset(m, 0, sizeof *m);
+    m->library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
+    qn__float_state_set();
+    if (!m->library) {
+        missing("there is no libmunge.so.2", err);
+        return QN_UNSUPPORTED;
+    }
+    if (find_all(m))
+        m->context = m->create();
+    const char *const socket = getenv("QUERN_MUNGE_SOCKET");
+    if (m->context && socket && *socket)
+        m->set(m->context, OPT_SOCKET, socket);
+    if (m->context)
+        return QN_OK;
+    end(m);
+    missing("libmunge.so.2 lacks functions", err);
+    return QN_UNSUPPORTED;
+}
+
+qn_status qn__munge_seal(const unsigned char secret[32], char credential[QN__CREDENTIAL_BYTES],
+                         qn_error *err) {
+    munge m;
+    char *text = NULL;
+    qn_status status = begin(&m, err);
+    if (status != QN_OK)
+        return status;
+    int code = m.set(m.context, OPT_UID_RESTRICTION, geteuid());
+    if (code == SUCCESS)
+        code = m.encode(&text, m.context, secret, 32);
+    if (code != SUCCESS)
+        status = missing(m.text(code), err);
+    else if (strlen(text) >= QN__CREDENTIAL_BYTES)
+        status = missing("its credentials are longer than any known", err);
+    else /* and fills up with NULs, as it has to be here */
+        strncpy(credential, text, QN__CREDENTIAL_BYTES);
+    free(text);
+    end(&m);
+    return status;
+}
+
+qn_status qn__munge_open(const char credential[QN__CREDENTIAL_BYTES], unsigned char secret[32],
+                         qn_error *err) {
+    munge m;
+    void *bytes = NULL;
+    int size = 0;
+    uid_t user = 0;
+    gid_t group = 0;
+    char text[QN__CREDENTIAL_BYTES];
+    qn_status status = begin(&m, err);
+    if (status != QN_OK)
+        return status;
+    memcpy(text, credential, sizeof text);
+    text[sizeof text - 1] = 0;
+    const int code = m.decode(text, m.context, &bytes, &size, &user, &group);
+    /* Several ranks of a machine open the same one. */
+    if ((code != SUCCESS && code != REPLAYED) || !bytes)
+        status = qn__fail(err, QN_CLUSTER,
+                          "who listens in rank 0's place has no credential of this "
+                          "user: %s",
+                          m.text(code));
+    else if (size != 32 || user != geteuid())
+        status = qn__fail(err, QN_CLUSTER, "who listens in rank 0's place is another user");
+    else
+        memcpy(secret, bytes, 32);
+    if (bytes)
+        explicit_bzero(bytes, (size_t)size);
+    free(bytes);
+    end(&m);
+    return status;
+}

@@ -1,0 +1,303 @@
+#include "cluster/rendezvous/rendezvous.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cluster/rendezvous/exchange.h"
+#include "cluster/rendezvous/launcher.h"
+#include "cluster/rendezvous/mesh.h"
+#include "cluster/rendezvous/mpi_exchange.h"
+#include "cluster/rendezvous/slurm.h"
+#include "cluster/transport/acceptor.h"
+#include "cluster/transport/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const double MEET_TIMEOUT = 60, RANK_TIMEOUT = 20;
+/* Before another attempt to meet. */
+static const double PAUSE = 0.1;
+
+/* What stands between options and a post. */
+typedef struct gathering {
+    uint32_t ranks, rank;
+    uint32_t started; /* how many there are said to be */
+    qn__card *card;
+    qn__ears ears;
+    unsigned char key[32];
+    double until, rank_timeout;
+    /* Where the ranks meet at an address; place.ranks 0: they do not. */
+    qn__rendezvous place;
+    char host[256], run[64];
+    int *held; /* connections of the rendezvous, one a rank; NULL: none */
+} gathering;
+
+/* ------------------------------------------------------------------------------- the options */
+
+static qn_status check_times(const qn_cluster_options *o, qn_error *err) {
+    const double meet = o->meet_timeout, rank = o->rank_timeout;
+    if (!(meet >= 0 && meet <= 1e6) || !(rank >= 0 && rank <= 1e6) || (rank > 0 && rank < 0.1)) {
+        qn__fail(err, QN_USAGE, "%g seconds to meet and %g seconds of silence make no sense", meet,
+                 rank);
+        return qn__remedy(
+            err, QN_USAGE,
+            "both are from 0, which stands for %g and %g, to 1000000; silence of less "
+            "than 0.1 seconds is nothing unusual",
+            MEET_TIMEOUT, RANK_TIMEOUT);
+    }
+    return QN_OK;
+}
+
+static qn_status check_place(const qn_cluster_options *o, qn__rendezvous *place, qn_error *err) {
+    if (o->ranks < 1 || o->ranks > QN__MAX_RANKS || o->rank >= o->ranks) {
+        qn__fail(err, QN_USAGE, "there is no rank %u of %u", o->rank, o->ranks);
+        return qn__remedy(err, QN_USAGE,
+                          "say how many ranks meet at %s (1 to %d) and which of them this is, from "
+                          "0",
+                          o->meet, QN__MAX_RANKS);
+    }
+    if (!o->key && o->ranks > 1 && !qn__rendezvous_is_loopback(place->host)) {
+        qn__fail(err, QN_USAGE, "without a key, ranks meet at an address of this machine alone");
+        return qn__remedy(err, QN_USAGE,
+                          "give all ranks the same secret key, or meet at 127.0.0.1:%u",
+                          place->port);
+    }
+    *place = (qn__rendezvous){.host = place->host,
+                              .port = place->port,
+                              .ranks = o->ranks,
+                              .rank = o->rank,
+                              .secret = o->key,
+                              .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------------ finding the others */
+
+static qn_status open_cards(gathering *g, const char *interface, int loopback, qn_error *err) {
+    g->card = qn__alloc(g->ranks, sizeof *g->card, err);
+    if (!g->card)
+        return QN_MEMORY;
+    return qn__card_own(interface, loopback, &g->card[g->rank], &g->ears, err);
+}
+
+static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *err) {
+    qn__rendezvous place = {.host = g->host};
+    qn_status status = qn__meet_parse(o->meet, g->host, &place.port, err);
+    if (status == QN_OK)
+        status = check_place(o, &place, err);
+    if (status != QN_OK || o->ranks == 1)
+        return status;
+    g->started = g->ranks = o->ranks;
+    g->rank = o->rank;
+    const int loopback = qn__rendezvous_is_loopback(g->host);
+    const int named = !qn__meet_is_address(g->host) && strcmp(g->host, "localhost") != 0;
+    place.everywhere = loopback && named && o->key;
+    g->place = place;
+    return open_cards(g, o->interface, loopback && !place.everywhere, err);
+}
+
+/* The launcher's library introduces the ranks. */
+static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *launcher,
+                               gathering *g, qn_error *err) {
+    qn__introduction in = {.ranks = 0};
+    qn_status status = qn__card_own(o->interface, 0, &in.own, &g->ears, err);
+    if (status == QN_OK)
+        status = qn__mpi_introduce(launcher, &in, g->until - qn__now(), err);
+    if (status != QN_OK)
+        return status;
+    g->ranks = in.ranks;
+    g->rank = in.rank;
+    g->card = in.card;
+    memcpy(g->key, in.key, sizeof g->key);
+    return QN_OK;
+}
+
+/* srun tells each rank where the first is. */
+static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher *launcher,
+                                 gathering *g, qn_error *err) {
+    qn__rendezvous place = {.host = g->host,
+                            .run = g->run,
+                            .ranks = launcher->ranks,
+                            .rank = launcher->rank,
+                            .secret = o->key,
+                            .munge = o->key == NULL,
+                            .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
+    const qn_status status = qn__slurm_place(g->host, &place.port, err);
+    qn__slurm_run(g->run);
+    const int one_node = strcmp(g->host, "127.0.0.1") == 0;
+    place.everywhere = !one_node; /* a host's own name often stands for an address of its own */
+    g->ranks = place.ranks;
+    g->rank = place.rank;
+    g->place = place;
+    return status == QN_OK ? open_cards(g, o->interface, one_node, err) : status;
+}
+
+static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g, qn__meeting *meeting,
+                                    qn_error *err) {
+    qn__launcher launcher;
+    const qn_status status = qn__launcher_find(&launcher, err);
+    g->rank = launcher.rank;
+    g->started = launcher.ranks;
+    if (status != QN_OK || launcher.kind == QN__LAUNCHED_ALONE)
+        return status;
+    snprintf(meeting->launcher, sizeof meeting->launcher, "%s", launcher.name);
+    return launcher.kind == QN__LAUNCHED_SLURM ? gather_by_slurm(o, &launcher, g, err)
+                                               : gather_by_mpi(o, &launcher, g, err);
+}
+
+/* ---------------------------------------------------------------------------- what was found */
+
+/* Machines are numbered by their first rank; all ranks find the same numbers. */
+static void number_machines(const gathering *g, qn__met *met) {
+    uint32_t machines = 0;
+    for (uint32_t r = 0; r < g->ranks; ++r) {
+        uint32_t first = 0, before = 0;
+        while (memcmp(g->card[first].machine, g->card[r].machine, 32) != 0)
+            ++first;
+        for (uint32_t other = first; other < r; ++other)
+            before += met[other].machine == met[first].machine;
+        met[r].machine = first == r ? machines++ : met[first].machine;
+        met[r].local = before;
+        memcpy(met[r].host, g->card[r].host, sizeof met[r].host);
+    }
+}
+
+/* The post keeps the listener: connections that are lost are made again through it. */
+static qn_status open_post(gathering *g, qn__meeting *meeting, qn_error *err) {
+    qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
+    qn__met *met = link ? qn__alloc(g->ranks, sizeof *met, err) : NULL;
+    qn_status status = QN_MEMORY;
+    const qn__mesh mesh = {.ranks = g->ranks,
+                           .rank = g->rank,
+                           .card = g->card,
+                           .ears = &g->ears,
+                           .key = g->key,
+                           .until = g->until,
+                           .rank0 = g->held && g->rank > 0 ? g->held[0] : -1};
+    if (met)
+        status = qn__mesh_versions(g->card, g->ranks, err);
+    if (status == QN_OK)
+        status = qn__mesh_connect(&mesh, link, err);
+    const qn__post_setup setup = {.ranks = g->ranks,
+                                  .rank = g->rank,
+                                  .link = link,
+                                  .rank_timeout = g->rank_timeout,
+                                  .key = g->key,
+                                  .listener = g->ears.tcp};
+    if (status == QN_OK) {
+        g->ears.tcp = -1;
+        status = qn__post_open(&setup, &meeting->post, err);
+    }
+    if (status == QN_OK) {
+        number_machines(g, met);
+        meeting->ranks = g->ranks;
+        meeting->rank = g->rank;
+        meeting->met = met;
+    } else {
+        qn__free(met);
+    }
+    qn__free(link);
+    return status;
+}
+
+static void let_go(gathering *g) {
+    for (uint32_t r = 0; r < g->ranks && g->held; ++r) {
+        if (g->held[r] >= 0)
+            close(g->held[r]);
+        g->held[r] = -1;
+    }
+}
+
+/* Over and over while rank 0 ends before all have met: somebody may start it again. */
+static qn_status meet_at_place(gathering *g, qn__meeting *meeting, qn_error *err) {
+    qn_status status;
+    g->held = qn__alloc(g->ranks, sizeof *g->held, err);
+    if (!g->held)
+        return QN_MEMORY;
+    for (uint32_t r = 0; r < g->ranks; ++r)
+        g->held[r] = -1;
+    for (;;) {
+        status = qn__rendezvous_meet(&g->place, g->card, g->key, g->until, g->held, err);
+        if (status == QN_OK)
+            status = open_post(g, meeting, err);
+        let_go(g);
+        if (status != QN_BUSY)
+            break;
+        g->place.again = 1;
+        qn__meet_wait(NULL, 0, PAUSE);
+    }
+    qn__free(g->held);
+    g->held = NULL;
+    return status;
+}
+
+/* All ranks may fail, each in its own way: who speaks is told in front of what. */
+static void name_speaker(const gathering *g, qn_error *err) {
+    char host[64] = "", shown[64], what[sizeof err->what], own[128];
+    gethostname(host, sizeof host - 1);
+    qn__card_text(shown, sizeof shown, host[0] ? host : "?", sizeof host);
+    snprintf(own, sizeof own, "rank %u on %.63s", g->rank, shown);
+    if (err->status == QN_USAGE || strncmp(err->what, own, strlen(own)) == 0)
+        return;
+    snprintf(what, sizeof what, "%.380s", err->what);
+    snprintf(err->what, sizeof err->what, "%s: %.380s", own, what);
+}
+
+qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meeting,
+                            qn_error *err) {
+    const double meet = options->meet_timeout > 0 ? options->meet_timeout : MEET_TIMEOUT;
+    gathering g = {.ears = {-1, -1},
+                   .until = qn__now() + meet,
+                   .rank_timeout =
+                       options->rank_timeout > 0 ? options->rank_timeout : RANK_TIMEOUT};
+    memset(meeting, 0, sizeof *meeting);
+    qn_status status = check_times(options, err);
+    if (status != QN_OK)
+        return status;
+    const char *const place = options->meet ? options->meet : "auto";
+    if (strcmp(place, "auto") == 0)
+        status = gather_by_launcher(options, &g, meeting, err);
+    else if (strcmp(place, "none") != 0)
+        status = gather_at(options, &g, err);
+    if (status == QN_OK && g.place.ranks > 1)
+        status = meet_at_place(&g, meeting, err);
+    else if (status == QN_OK && g.ranks > 1)
+        status = open_post(&g, meeting, err);
+    if (status == QN_BUSY) /* rank 0 ended, and only its launcher could start it again */
+        status = QN_CLUSTER;
+    qn__ears_close(&g.ears);
+    qn__free(g.card);
+    if (status != QN_OK && err && g.started > 1)
+        name_speaker(&g, err);
+    if (status != QN_OK)
+        memset(meeting, 0, sizeof *meeting);
+    return status;
+}
+
+qn_status qn__meeting_listen(qn__meeting *meeting, const qn__post_events *events, qn_error *err) {
+    return qn__post_listen(meeting->post, events, err);
+}
+
+void qn__meeting_end(qn__meeting *meeting) {
+    qn__post_close(meeting->post);
+    qn__free(meeting->met);
+    memset(meeting, 0, sizeof *meeting);
+}
+
+/* ----------------------------------------------------------------------------------- by name */
+
+qn_status qn__meeting_give(qn__meeting *meeting, uint32_t to, int file, qn_error *err) {
+    return qn__post_give(meeting->post, to, file, err);
+}
+
+int qn__meeting_taken(qn__meeting *meeting, uint32_t from, double seconds) {
+    return qn__post_taken(meeting->post, from, seconds);
+}
+
+void qn__meeting_bytes(const qn__meeting *meeting, uint64_t *out, uint64_t *in) {
+    qn__post_bytes(meeting->post, out, in);
+}
+
+double qn__meeting_clock(const qn__meeting *meeting, uint32_t rank) {
+    return qn__post_clock(meeting->post, rank);
+}

@@ -1,0 +1,143 @@
+/* Who is gone, and how surely. */
+#include "cluster/transport/socket_state.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* So many pings without an answer, and a second connection is tried. */
+enum { SILENT_PERIODS = 4 };
+/* But no sooner than this, unless that is half of rank_timeout: a busy machine is silent as long.
+ */
+static const double SILENT_LEAST = 0.25;
+
+uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9); }
+
+/* From now on nothing is taken from that rank. */
+static void give_up(qn__sockets_post *post, qn__peer *peer) {
+    peer->gone = 1;
+    pthread_mutex_lock(&post->taken_lock);
+    post->taken[peer->rank].gone = 1;
+    pthread_cond_broadcast(&post->taken_more);
+    pthread_mutex_unlock(&post->taken_lock);
+}
+
+void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how) {
+    if (peer->gone)
+        return;
+    give_up(post, peer);
+    /* It must not take this rank's end, when that comes, for a death that it has seen happen: it
+     * may be alive, and this rank go on without it. */
+    if (how == QN__GONE_SILENT && !peer->ended)
+        qn__mail_last(post, peer->rank, QN__MAIL_DEAF, "");
+    else
+        qn__mail_forget(post, peer);
+    if (!atomic_load(&post->ending) && !atomic_load(&peer->expelled))
+        post->events.gone(post->events.user, peer->rank, how);
+}
+
+/* Nothing of a message that was not whole. */
+static void drop_begun(qn__peer *peer) {
+    qn__parcel_drop(peer->body);
+    peer->body = NULL;
+    peer->body_have = 0;
+    peer->stage_have = 0;
+}
+
+void qn__watch_ended(qn__sockets_post *post, qn__peer *peer, int error, double now) {
+    pthread_mutex_lock(&peer->lock);
+    /* A send that failed has taken the error away from the socket. */
+    const int what = error ? error : peer->broken;
+    pthread_mutex_unlock(&peer->lock);
+    /* Only a system that lives closes a connection. But one that was just out of reach, or that
+     * this process has not listened to for a while, may have closed it for our own silence. */
+    const double half = post->rank_timeout / 2;
+    const int closed = what == 0 || what == ECONNRESET || what == EPIPE;
+    const int sure = closed && now - peer->heard <= half && now - post->slept > half;
+    drop_begun(peer);
+    peer->damaged += what == EBADMSG;
+    if (qn__reconnect_possible(post, peer, what)) {
+        peer->redial.damaged |= what == EBADMSG;
+        qn__reconnect_lost(post, peer, closed, sure ? QN__GONE_DEAD : QN__GONE_SILENT, now);
+        return;
+    }
+    if (what == EBADMSG && !peer->gone) { /* its end must not look like this process's */
+        peer->discards = 1;
+        qn__watch_gone(post, peer, QN__GONE_SILENT);
+        return;
+    }
+    qn__mail_close(post, peer);
+    qn__watch_gone(post, peer, sure ? QN__GONE_DEAD : QN__GONE_SILENT);
+}
+
+/* Seconds of a clock that goes on while the machine sleeps. */
+static double boot_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void qn__watch_self(qn__sockets_post *post, double now) {
+    const double awake = boot_clock(), half = post->rank_timeout / 2;
+    if (awake - post->looked > half) {
+        post->slept = now;
+        /* What they sent meanwhile is still to be read: nobody is silent yet. */
+        for (uint32_t r = 0; r < post->ranks; ++r)
+            if (post->peer[r].heard < now - half)
+                post->peer[r].heard = now - half;
+    }
+    post->looked = awake;
+}
+
+static void ping(qn__sockets_post *post, const qn__peer *peer) {
+    const qn__head head = {.type = QN__MAIL_PING, .number = {qn__watch_nanoseconds(qn__now())}};
+    qn__mail_queue(post, peer->rank, &head, NULL, -1);
+}
+
+/* The connection of a rank that was expelled ends when it was told. */
+static void show_out(qn__sockets_post *post, qn__peer *peer) {
+    if (!peer->gone)
+        give_up(post, peer);
+    if (peer->file >= 0 && qn__mail_empty(peer))
+        shutdown(peer->file, SHUT_WR);
+}
+
+double qn__watch_patience(const qn__sockets_post *post) {
+    const double half = post->rank_timeout / 2, pings = SILENT_PERIODS * post->period;
+    const double least = SILENT_LEAST < half ? SILENT_LEAST : half;
+    return pings > least ? pings : least;
+}
+
+void qn__watch_others(qn__sockets_post *post, double now) {
+    for (uint32_t r = 0; r < post->ranks; ++r) {
+        qn__peer *peer = &post->peer[r];
+        if (r == post->rank)
+            continue;
+        if (atomic_load(&peer->expelled))
+            show_out(post, peer);
+        if (peer->gone)
+            continue;
+        if (now - peer->heard > post->rank_timeout)
+            qn__watch_gone(post, peer, QN__GONE_SILENT);
+        else if (peer->file >= 0 && qn__mail_empty(peer)) /* what waits in front of a ping is as
+                                                            good a sign of life */
+            ping(post, peer);
+        if (!peer->gone && !peer->local && now - peer->heard > qn__watch_patience(post))
+            qn__reconnect_wanted(post, now);
+    }
+}
+
+void qn__watch_pong(qn__peer *peer, const qn__head *head) {
+    const double now = qn__now(), sent = 1e-9 * (double)head->number[0];
+    const double there = 1e-9 * (double)head->number[1], trip = now - sent;
+    if (trip < 0)
+        return;
+    peer->best *= 1.01; /* clocks drift: after a while a newer answer counts for more */
+    if (peer->best > 0 && trip > peer->best)
+        return;
+    peer->best = trip;
+    atomic_store_explicit(&peer->ahead, there - (sent + now) / 2, memory_order_relaxed);
+}

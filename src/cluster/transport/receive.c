@@ -1,0 +1,236 @@
+/* What arrives: small messages many at a time through a stage, the rest of a large body straight
+ * into its parcel. A frame that was damaged ends its connection, never the run. */
+#include "cluster/transport/socket_state.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Bytes read from one rank before the others have their turn. */
+enum { TURN = 1 << 20 };
+
+/* What came is acknowledged after so many messages or bytes, and by each ping. */
+enum { TELL_MESSAGES = 32, TELL_BYTES = 1 << 20 };
+
+/* Files that nobody can take are closed: a rank cannot make this one run out of descriptors. */
+static void keep_files(qn__peer *peer, struct msghdr *message) {
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; ++i) {
+            int file;
+            memcpy(&file, CMSG_DATA(c) + i * sizeof file, sizeof file);
+            if (peer->loose_count < QN__FILES_MOST)
+                peer->loose[peer->loose_count++] = file;
+            else
+                close(file);
+        }
+    }
+}
+
+static ssize_t read_some(qn__peer *peer) {
+    union {
+        char bytes[CMSG_SPACE(QN__FILES_MOST * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part[2];
+    size_t parts = 0;
+    if (peer->body)
+        part[parts++] =
+            (struct iovec){peer->body->data + peer->body_have, peer->body->bytes - peer->body_have};
+    part[parts++] =
+        (struct iovec){peer->stage + peer->stage_have, QN__STAGE_BYTES - peer->stage_have};
+    struct msghdr message = {.msg_iov = part, .msg_iovlen = parts};
+    if (peer->local) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+    }
+    const ssize_t got = recvmsg(peer->file, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got > 0 && peer->local)
+        keep_files(peer, &message);
+    return got;
+}
+
+static void file_came(qn__sockets_post *post, qn__peer *peer) {
+    if (peer->loose_count == 0)
+        return;
+    const int file = peer->loose[0];
+    peer->loose_count--;
+    memmove(peer->loose, peer->loose + 1, (size_t)peer->loose_count * sizeof(int));
+    pthread_mutex_lock(&post->taken_lock);
+    struct qn__taken *taken = &post->taken[peer->rank];
+    if (taken->count < QN__FILES_MOST)
+        taken->file[taken->count++] = file;
+    else
+        close(file);
+    pthread_cond_broadcast(&post->taken_more);
+    pthread_mutex_unlock(&post->taken_lock);
+}
+
+static void expelled(qn__sockets_post *post, qn__peer *peer, const qn__parcel *body) {
+    char why[256] = "";
+    if (body) {
+        const size_t size = body->bytes < sizeof why - 1 ? body->bytes : sizeof why - 1;
+        memcpy(why, body->data, size);
+        why[size] = 0;
+    }
+    if (peer->ended)
+        return;
+    peer->ended = 1;
+    /* Also when this rank had not heard that one for long: to be sure is better. */
+    if (!atomic_load(&post->ending) && !atomic_load(&peer->expelled))
+        post->events.expelled(post->events.user, peer->rank, why);
+    qn__watch_gone(post, peer, QN__GONE_SILENT);
+}
+
+static void own_message(qn__sockets_post *post, qn__peer *peer, double now) {
+    const qn__head *head = &peer->frame.head;
+    switch (head->type) {
+    case QN__MAIL_PING: {
+        const qn__head pong = {.type = QN__MAIL_PONG,
+                               .number = {head->number[0], qn__watch_nanoseconds(now)}};
+        if (qn__mail_empty(peer))
+            qn__mail_queue(post, peer->rank, &pong, NULL, -1);
+        qn__mail_acknowledge(post, peer);
+        break;
+    }
+    case QN__MAIL_PONG:
+        qn__watch_pong(peer, head);
+        break;
+    case QN__MAIL_ACK:
+        qn__mail_arrived(post, peer, head->number[0]);
+        break;
+    case QN__MAIL_FILE:
+        file_came(post, peer);
+        break;
+    case QN__MAIL_BYE:
+        peer->ended = 1;
+        qn__watch_gone(post, peer, QN__GONE_LEFT);
+        qn__mail_acknowledge(post, peer); /* it waits for that */
+        break;
+    case QN__MAIL_EXPEL:
+        expelled(post, peer, peer->body);
+        break;
+    case QN__MAIL_DEAF:
+        qn__watch_gone(post, peer, QN__GONE_SILENT);
+        break;
+    default:
+        break; /* of a later version: nothing that must be understood */
+    }
+}
+
+/* Counts a message that is sent again unless it is acknowledged. 0: one is missing before it. */
+static int count(qn__peer *peer) {
+    const uint64_t sequence = peer->frame.sequence;
+    if (sequence == 0)
+        return 1;
+    if (sequence != peer->received + 1)
+        return 0;
+    ++peer->received;
+    peer->untold += QN__FRAME_BYTES + peer->frame.head.bytes;
+    return 1;
+}
+
+/* Hands on the message that is whole. 0: it was damaged on its way, or is not the next one. */
+static int deliver(qn__sockets_post *post, qn__peer *peer, double now) {
+    qn__parcel *body = peer->body;
+    const qn__head *head = &peer->frame.head;
+    if (!qn__frame_body_is_good(&peer->their_key, &peer->frame, body) || !count(peer))
+        return 0;
+    if (head->type == QN__MAIL_RESUME) {
+        if (peer->local || !qn__mail_resume(post, peer, head->number[0]))
+            return 0;
+    } else if (head->type < QN__MAIL_OWN) {
+        own_message(post, peer, now);
+    } else if (!peer->gone && !atomic_load(&peer->expelled) && !atomic_load(&post->ending)) {
+        if (!peer->local)
+            atomic_fetch_add_explicit(&post->bytes_in, QN__FRAME_BYTES + head->bytes,
+                                      memory_order_relaxed);
+        peer->body = NULL;
+        post->events.message(post->events.user, peer->rank, head, body);
+        body = NULL;
+    }
+    peer->body = NULL;
+    qn__parcel_drop(body);
+    if (peer->received - peer->told >= TELL_MESSAGES || peer->untold >= TELL_BYTES)
+        qn__mail_acknowledge(post, peer);
+    return 1;
+}
+
+/* Begins the message whose frame stands at `at`. 0: such a message cannot be. */
+static int begin_message(qn__sockets_post *post, qn__peer *peer, const unsigned char *at) {
+    const qn__head *head = &peer->frame.head;
+    if (!qn__frame_read(&peer->their_key, at, &peer->frame) ||
+        head->bytes > (head->type < QN__MAIL_OWN ? 4096 : QN__BODY_MOST))
+        return 0;
+    peer->body_have = 0;
+    peer->body = head->bytes ? qn__pool_parcel(&post->base, head->bytes) : NULL;
+    return head->bytes == 0 || peer->body;
+}
+
+/* Takes the stage apart into messages; what is left of a head moves to its beginning. 0: rubbish
+ * came, or memory is short. */
+static int take_apart(qn__sockets_post *post, qn__peer *peer, double now) {
+    size_t at = 0;
+    while (peer->stage_have - at >= QN__FRAME_BYTES || peer->body) {
+        if (!peer->body) {
+            if (!begin_message(post, peer, peer->stage + at))
+                return 0;
+            at += QN__FRAME_BYTES;
+        }
+        if (peer->body) {
+            const uint64_t missing = peer->body->bytes - peer->body_have;
+            const size_t have = peer->stage_have - at;
+            const size_t take = missing < have ? (size_t)missing : have;
+            memcpy(peer->body->data + peer->body_have, peer->stage + at, take);
+            peer->body_have += take;
+            at += take;
+            if (peer->body_have < peer->body->bytes)
+                break;
+        }
+        if (!deliver(post, peer, now))
+            return 0;
+        if (peer->file < 0)
+            return 1; /* it ended meanwhile */
+    }
+    memmove(peer->stage, peer->stage + at, peer->stage_have - at);
+    peer->stage_have -= at;
+    return 1;
+}
+
+/* Counts `got` bytes that read_some has put behind what was there: the body's first. */
+static void place(qn__peer *peer, size_t got) {
+    if (peer->body) {
+        const uint64_t missing = peer->body->bytes - peer->body_have;
+        const size_t take = missing < got ? (size_t)missing : got;
+        peer->body_have += take;
+        got -= take;
+    }
+    peer->stage_have += got;
+}
+
+void qn__mail_read(qn__sockets_post *post, qn__peer *peer, double now) {
+    for (size_t turn = 0; turn < TURN && peer->file >= 0;) {
+        const ssize_t got = read_some(peer);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
+        if (got <= 0) {
+            qn__watch_ended(post, peer, got < 0 ? errno : 0, now);
+            return;
+        }
+        turn += (size_t)got;
+        peer->heard = now;
+        if (peer->discards)
+            continue;
+        place(peer, (size_t)got);
+        if (!take_apart(post, peer, now)) {
+            qn__watch_ended(post, peer, EBADMSG, now);
+            return;
+        }
+    }
+}

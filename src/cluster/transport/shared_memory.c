@@ -1,0 +1,180 @@
+#include "cluster/transport/shared_memory.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Slots of the file: desks, then parts, then totals, then the heap. */
+static const uint64_t SLOT = UINT64_C(1) << 40;
+static const uint64_t FIRST_PART = 1, FIRST_TOTAL = UINT64_C(1) << 12,
+                      FIRST_HEAP = UINT64_C(1) << 21, SLOTS = UINT64_C(1) << 22;
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+enum { LOOKS = 64 }; /* at the bell, before the clock is read */
+
+/* Longer than most waits between ranks that have the same to do, and than two system calls. */
+static const double SPIN_SECONDS = 60e-6;
+
+int qn__common_file(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
+        return -1; /* making the file long would end the process */
+    const int file = memfd_create("quern", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file < 0)
+        return -1;
+    if (ftruncate(file, (off_t)(SLOTS * SLOT)) != 0 || fcntl(file, F_ADD_SEALS, SEALS) != 0) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+/* A file that somebody else can make shorter would end this process at the next access. */
+static int is_sealed(int file) {
+    struct stat s;
+    const int seals = fcntl(file, F_GET_SEALS);
+    return seals >= 0 && (seals & SEALS) == SEALS && fstat(file, &s) == 0 &&
+           s.st_size == (off_t)(SLOTS * SLOT);
+}
+
+static void *map(const qn__common *c, uint64_t slot, uint64_t bytes) {
+    void *memory;
+    if (c->file >= 0)
+        memory =
+            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->file, (off_t)(slot * SLOT));
+    else
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED && bytes >= (UINT64_C(1) << 21))
+        madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The slot with room for `bytes`. Older, shorter mappings of it stay: somebody may hold a pointer
+ * into them; each is at most half of the next. */
+static void *slot_of(qn__common *c, uint64_t slot, uint64_t bytes, qn_error *err) {
+    uint64_t room = UINT64_C(1) << 16;
+    for (uint32_t i = 0; i < c->mappings; ++i)
+        if (c->mapping[i].slot == slot && c->mapping[i].bytes >= bytes)
+            return c->mapping[i].memory;
+    while (room < bytes && room < SLOT)
+        room *= 2;
+    if (room < bytes) {
+        qn__fail_memory(err, bytes, 1);
+        return NULL;
+    }
+    if (c->mappings == c->room) {
+        const uint32_t more = c->room ? 2 * c->room : 16;
+        qn__mapping *grown = qn__alloc(more, sizeof *grown, err);
+        if (!grown)
+            return NULL;
+        if (c->mappings)
+            memcpy(grown, c->mapping, c->mappings * sizeof *grown);
+        qn__free(c->mapping);
+        c->mapping = grown;
+        c->room = more;
+    }
+    void *memory = map(c, slot, room);
+    if (!memory) {
+        qn__fail_memory(err, room, 1);
+        return NULL;
+    }
+    c->mapping[c->mappings++] = (qn__mapping){slot, room, memory};
+    return memory;
+}
+
+qn_status qn__common_open(qn__common *c, int file, uint32_t index, uint32_t locals, qn_error *err) {
+    *c = (qn__common){.file = file, .locals = locals, .index = index};
+    if (file >= 0 && !is_sealed(file)) {
+        qn__common_close(c);
+        return qn__fail(err, QN_CLUSTER,
+                        "what another rank of this machine handed out is not the "
+                        "memory that ranks share");
+    }
+    c->desk = slot_of(c, 0, locals * sizeof *c->desk, err);
+    if (c->desk)
+        return QN_OK;
+    qn__common_close(c);
+    return QN_MEMORY;
+}
+
+void qn__common_close(qn__common *c) {
+    for (uint32_t i = 0; i < c->mappings; ++i)
+        munmap(c->mapping[i].memory, c->mapping[i].bytes);
+    qn__free(c->mapping);
+    if (c->file >= 0)
+        close(c->file);
+    *c = (qn__common){.file = -1};
+}
+
+int64_t *qn__common_part(qn__common *c, uint32_t local, uint64_t words, qn_error *err) {
+    return slot_of(c, FIRST_PART + local, words * 8, err);
+}
+
+int64_t *qn__common_total(qn__common *c, uint64_t generation, int odd, uint64_t words,
+                          qn_error *err) {
+    return slot_of(c, FIRST_TOTAL + 2 * generation + (uint64_t)odd, words * 8, err);
+}
+
+void *qn__common_heap(qn__common *c, uint64_t bytes, qn_error *err) {
+    const uint64_t slots = bytes / SLOT + 1;
+    if (bytes > SLOT || c->heap + slots > SLOTS - FIRST_HEAP) {
+        qn__fail_memory(err, bytes, 1);
+        return NULL;
+    }
+    void *memory = slot_of(c, FIRST_HEAP + c->heap, bytes, err);
+    c->heap += slots;
+    return memory;
+}
+
+/* -------------------------------------------------------------------------------------- waiting */
+
+void qn__common_ring(qn__common *c, uint32_t local) {
+    qn__desk *desk = &c->desk[local];
+    atomic_fetch_add(&desk->bell, 1);
+    /* Either the sleeper's mark is seen here, or its look at the bell comes after the change. */
+    if (atomic_load(&desk->asleep))
+        syscall(SYS_futex, &desk->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+unsigned qn__common_bell(qn__common *c) { return atomic_load(&c->desk[c->index].bell); }
+
+static void pause_core(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int spin(qn__desk *desk, unsigned seen) {
+    const double begun = qn__now();
+    do {
+        for (int i = 0; i < LOOKS; ++i) {
+            if (atomic_load_explicit(&desk->bell, memory_order_acquire) != seen)
+                return 1;
+            pause_core();
+        }
+    } while (qn__now() - begun < SPIN_SECONDS);
+    return 0;
+}
+
+void qn__common_wait(qn__common *c, unsigned seen, double seconds) {
+    qn__desk *desk = &c->desk[c->index];
+    if (c->spins && spin(desk, seen))
+        return;
+    const struct timespec time = {(time_t)seconds,
+                                  (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    atomic_store(&desk->asleep, 1);
+    /* The kernel sleeps only if the bell still is as it was; it may also return for no reason. */
+    if (atomic_load(&desk->bell) == seen)
+        syscall(SYS_futex, &desk->bell, FUTEX_WAIT, seen, &time, NULL, 0);
+    atomic_store(&desk->asleep, 0);
+}

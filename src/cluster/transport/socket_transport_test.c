@@ -1,0 +1,395 @@
+/* The post between ranks that have met: messages of all sizes, deaths, silences, expulsions, file
+ * descriptors, and what a rank costs that does nothing. Ranks are threads of this process, or
+ * processes of their own where they have to die. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cluster/rendezvous/meeting_test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* ---------------------------------------------------------------------------------- messages */
+
+/* machines: one, three, and two of which one holds two ranks. */
+static void test_messages_arrive_whole_and_in_order(void **state) {
+    (void)state;
+    static const char *const machines[] = {NULL, "abc", "aab"};
+    for (size_t i = 0; i < 3; ++i) {
+        gang g;
+        gang_meet(&g, 3, machines[i]);
+        gang_listen(&g);
+        gang_exchange(&g, 500);
+        gang_end(&g);
+    }
+}
+
+/* What left is counted when its last byte has, and by then the other may have read it. */
+static uint64_t bytes_out(const member *m, uint64_t expected) {
+    const double until = qn__now() + LONG;
+    uint64_t out, in;
+    do {
+        qn__meeting_bytes(&m->meeting, &out, &in);
+    } while (out < expected && qn__now() < until && usleep(200) == 0);
+    return out;
+}
+
+static void test_big_messages(void **state) {
+    (void)state;
+    static const uint64_t sizes[] = {1, 4095, 4096, 70000, 3200000, 50000001, 0, 16384, 16344};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    for (int apart = 0; apart < 2; ++apart) {
+        gang g;
+        gang_meet(&g, 2, apart ? "ab" : NULL);
+        gang_listen(&g);
+        uint64_t total = 0;
+        for (uint32_t i = 0; i < SIZES; ++i) {
+            total += sizes[i];
+            member_send(&g.member[0], 1, i, sizes[i]);
+            member_send(&g.member[1], 0, i, sizes[i]);
+        }
+        for (uint32_t r = 0; r < 2; ++r) {
+            assert_true(wait_for(&g.member[r].messages[1 - r], SIZES, LONG));
+            assert_int_equal(atomic_load(&g.member[r].wrong), 0);
+            assert_int_equal(atomic_load(&g.member[r].body_bytes[1 - r]), total);
+            const uint64_t all = apart ? total + SIZES * QN__FRAME_BYTES : 0;
+            assert_int_equal(bytes_out(&g.member[r], all), all);
+            uint64_t out, in;
+            qn__meeting_bytes(&g.member[r].meeting, &out, &in);
+            assert_int_equal(in, all);
+        }
+        gang_end(&g);
+    }
+}
+
+/* What was sent before goodbye arrives, also when its receiver was busy meanwhile. */
+static void test_nothing_is_lost_by_leaving(void **state) {
+    (void)state;
+    for (int apart = 0; apart < 2; ++apart) {
+        gang g;
+        gang_meet(&g, 2, apart ? "ab" : NULL);
+        member_listen(&g.member[0]);
+        for (uint32_t i = 0; i < 100; ++i)
+            member_send(&g.member[0], 1, i, 100000);
+        pthread_create(&g.member[0].thread, NULL, member_ends, &g.member[0]);
+        usleep(50000);
+        member_listen(&g.member[1]);
+        assert_int_equal(wait_gone(&g.member[1], 0, LONG), QN__GONE_LEFT);
+        assert_int_equal(atomic_load(&g.member[1].messages[0]), 100);
+        assert_int_equal(atomic_load(&g.member[1].wrong), 0);
+        pthread_join(g.member[0].thread, NULL);
+        qn__meeting_end(&g.member[1].meeting);
+    }
+}
+
+/* Many threads send at once; each one's order holds. */
+typedef struct crowd {
+    member *m;
+    atomic_uint *next;
+    pthread_mutex_t *turn;
+} crowd;
+
+static void *sends_many(void *argument) {
+    const crowd *c = argument;
+    for (int i = 0; i < 500; ++i) {
+        pthread_mutex_lock(c->turn); /* so that numbers and messages have one order */
+        member_send(c->m, 1, atomic_fetch_add(c->next, 1), (uint64_t)i * 100);
+        pthread_mutex_unlock(c->turn);
+    }
+    return NULL;
+}
+
+static void test_any_thread_may_send(void **state) {
+    (void)state;
+    pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    atomic_uint next;
+    pthread_t thread[4];
+    gang g;
+    gang_meet(&g, 2, NULL);
+    gang_listen(&g);
+    atomic_init(&next, 0);
+    crowd c = {&g.member[0], &next, &turn};
+    for (int i = 0; i < 4; ++i)
+        pthread_create(&thread[i], NULL, sends_many, &c);
+    for (int i = 0; i < 4; ++i)
+        pthread_join(thread[i], NULL);
+    assert_true(wait_for(&g.member[1].messages[0], 2000, LONG));
+    assert_int_equal(atomic_load(&g.member[1].wrong), 0);
+    gang_end(&g);
+}
+
+static void test_ticks_and_wakes(void **state) {
+    (void)state;
+    gang g;
+    gang_prepare(&g, 2);
+    g.member[0].options.rank_timeout = g.member[1].options.rank_timeout = 2;
+    gang_start(&g, 0);
+    gang_listen(&g);
+    int in_time = 0; /* ten in one timeout; a busy machine may need more than one try */
+    for (int i = 0; i < 20 && !in_time; ++i)
+        in_time = wait_for(&g.member[0].ticks, atomic_load(&g.member[0].ticks) + 10, 2.5);
+    assert_true(in_time);
+    qn__post *post = g.member[0].meeting.post;
+    for (int i = 0; i < 20; ++i) {
+        const unsigned before = atomic_load(&g.member[0].ticks);
+        post->calls->wake(post);
+        assert_true(wait_for(&g.member[0].ticks, before + 1, LONG));
+    }
+    assert_true(post->calls->now(post) <= qn__now());
+    gang_end(&g);
+}
+
+/* -------------------------------------------------------------------------- file descriptors */
+
+static void test_file_descriptors(void **state) {
+    (void)state;
+    gang g;
+    qn_error err;
+    gang_meet(&g, 3, "aab");
+    gang_listen(&g);
+    for (int i = 0; i < 5; ++i) {
+        const int file = memfd_create("test", MFD_CLOEXEC);
+        assert_int_equal(write(file, &i, sizeof i), sizeof i);
+        assert_int_equal(qn__meeting_give(&g.member[0].meeting, 1, file, &err), QN_OK);
+        member_send(&g.member[0], 1, (uint64_t)i, 30000);
+        close(file);
+    }
+    for (int i = 0; i < 5; ++i) {
+        int value = -1;
+        const int file = qn__meeting_taken(&g.member[1].meeting, 0, LONG);
+        assert_true(file >= 0);
+        assert_int_equal(pread(file, &value, sizeof value, 0), sizeof value);
+        assert_int_equal(value, i);
+        close(file);
+    }
+    assert_true(wait_for(&g.member[1].messages[0], 5, LONG));
+    assert_int_equal(qn__meeting_give(&g.member[0].meeting, 2, 0, &err), QN_UNSUPPORTED);
+    const double begin = qn__now();
+    assert_int_equal(qn__meeting_taken(&g.member[1].meeting, 0, 0.2), -1);
+    assert_true(qn__now() - begin >= 0.19);
+    /* One that nobody takes is closed with the post: the leak checker of the build sees it. */
+    assert_int_equal(qn__meeting_give(&g.member[0].meeting, 1, 0, &err), QN_OK);
+    gang_end(&g);
+}
+
+/* ------------------------------------------------------------------------ deaths and silence */
+
+/* The last rank of a gang as a process of its own, which sends one message to all and then does
+ * what `how` says. */
+typedef enum child_kind { CHILD_WAITS, CHILD_SENDS_FOR_EVER } child_kind;
+
+static pid_t child_rank(gang *g, child_kind kind) {
+    const pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    member *m = &g->member[g->count - 1];
+    member_meets(m);
+    if (m->status != QN_OK)
+        _exit(3);
+    member_listen(m);
+    for (uint32_t r = 0; r + 1 < g->count; ++r)
+        member_send(m, r, 0, 10);
+    for (uint64_t i = 1; kind == CHILD_SENDS_FOR_EVER && i < 100000; ++i)
+        for (uint32_t r = 0; r + 1 < g->count; ++r)
+            member_send(m, r, i, 50000);
+    for (int i = 0; i < 600 && atomic_load(&m->expelled_by) == UINT32_MAX; ++i)
+        usleep(100000);
+    _exit(atomic_load(&m->expelled_by) == 0 ? 42 : 4);
+}
+
+static pid_t gang_with_child(gang *g, uint32_t count, const char *machines, double rank_timeout,
+                             child_kind kind) {
+    gang_prepare(g, count);
+    for (uint32_t r = 0; r < count; ++r) {
+        g->member[r].machine[0] = machines ? machines[r] : 0;
+        g->member[r].options.rank_timeout = rank_timeout;
+    }
+    const pid_t pid = child_rank(g, kind);
+    assert_true(pid > 0);
+    gang_start(g, 1u << (count - 1));
+    for (uint32_t r = 0; r + 1 < count; ++r) {
+        assert_int_equal(g->member[r].status, QN_OK);
+        member_listen(&g->member[r]);
+    }
+    for (uint32_t r = 0; r + 1 < count; ++r)
+        assert_true(wait_for(&g->member[r].messages[count - 1], 1, LONG));
+    g->count--;
+    return pid;
+}
+
+static void test_a_death_is_told_at_once(void **state) {
+    (void)state;
+    double slowest = 0;
+    for (int i = 0; i < 12; ++i) {
+        gang g;
+        const pid_t pid = gang_with_child(&g, 3, i % 2 ? "abc" : NULL, 20,
+                                          i % 4 < 2 ? CHILD_WAITS : CHILD_SENDS_FOR_EVER);
+        usleep((useconds_t)i * 2000);
+        const double killed = qn__now();
+        kill(pid, SIGKILL);
+        for (uint32_t r = 0; r < 2; ++r) {
+            assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_DEAD);
+            assert_int_equal(atomic_load(&g.member[r].wrong), 0);
+            const double took = atomic_load(&g.member[r].gone_at[2]) - killed;
+            slowest = took > slowest ? took : slowest;
+            assert_true(took < 15); /* sooner than by its silence */
+        }
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        member_send(&g.member[0], 2, 0, 100); /* thrown away */
+        gang_end(&g);
+    }
+    print_message("a death was known after at most %.2f ms\n", slowest * 1e3);
+}
+
+static void test_silence_is_told_and_the_silent_one_hears_that_it_is_out(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        gang g;
+        int status = 0;
+        const pid_t pid = gang_with_child(&g, 3, i ? "abc" : NULL, 2, CHILD_WAITS);
+        const double stopped = qn__now();
+        kill(pid, SIGSTOP);
+        for (uint32_t r = 0; r < 2; ++r) {
+            assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_SILENT);
+            assert_true(atomic_load(&g.member[r].gone_at[2]) - stopped > 1.6);
+        }
+        qn__post *post = g.member[0].meeting.post;
+        post->calls->expel(post, 2, "because");
+        usleep(300000);
+        kill(pid, SIGCONT);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 42);
+        for (uint32_t r = 0; r < 2; ++r)
+            assert_int_equal(atomic_load(&g.member[r].wrong), 0);
+        assert_int_equal(atomic_load(&g.member[0].gone[1]), -1);
+        gang_end(&g);
+    }
+}
+
+static void test_a_short_sleep_harms_nobody(void **state) {
+    (void)state;
+    gang g;
+    const pid_t pid = gang_with_child(&g, 3, "aab", 3, CHILD_WAITS);
+    kill(pid, SIGSTOP);
+    usleep(1800000);
+    kill(pid, SIGCONT);
+    usleep(1700000);
+    for (uint32_t r = 0; r < 2; ++r)
+        assert_int_equal(atomic_load(&g.member[r].gone[2]), -1);
+    kill(pid, SIGKILL);
+    for (uint32_t r = 0; r < 2; ++r)
+        assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_DEAD);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    gang_end(&g);
+}
+
+static void test_expelling_one_that_is_well(void **state) {
+    (void)state;
+    for (int apart = 0; apart < 2; ++apart) {
+        gang g;
+        gang_meet(&g, 3, apart ? "abc" : NULL);
+        gang_listen(&g);
+        gang_exchange(&g, 10);
+        qn__post *post = g.member[1].meeting.post;
+        post->calls->expel(post, 2, "because");
+        assert_int_equal(wait_gone(&g.member[2], 1, LONG), QN__GONE_SILENT);
+        assert_int_equal(atomic_load(&g.member[2].expelled_by), 1);
+        assert_int_equal(atomic_load(&g.member[2].wrong), 0);
+        usleep(100000);
+        assert_int_equal(atomic_load(&g.member[1].gone[2]), -1); /* who expels is not told */
+        assert_int_equal(atomic_load(&g.member[0].gone[2]), -1);
+        gang_end(&g);
+    }
+}
+
+/* -------------------------------------------------------------------------------------- cost */
+
+static double cpu_seconds(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static void test_idle_ranks_sleep(void **state) {
+    (void)state;
+    gang g;
+    gang_meet(&g, 8, "aabbccdd");
+    gang_listen(&g);
+    usleep(100000);
+    const double before = cpu_seconds();
+    usleep(2000000);
+    const double used = cpu_seconds() - before;
+    print_message("8 idle ranks used %.1f ms of processor in 2 s\n", used * 1e3);
+    assert_true(used < 0.5);
+    gang_end(&g);
+}
+
+/* There and back, by the ranks' own threads: what a small message costs. */
+typedef struct court {
+    qn__meeting *side;
+    atomic_uint count;
+} court;
+
+static void returns_it(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+    court *c = user;
+    qn__post *post = c->side->post;
+    qn__parcel_drop(body);
+    if (atomic_fetch_add(&c->count, 1) < 2000)
+        post->calls->send(post, from, head, NULL);
+}
+
+static void ignores_gone(void *user, uint32_t rank, qn__going how) {
+    (void)user;
+    (void)rank;
+    (void)how;
+}
+
+static void test_latency(void **state) {
+    (void)state;
+    for (int apart = 0; apart < 2; ++apart) {
+        gang g;
+        court c[2];
+        gang_meet(&g, 2, apart ? "ab" : NULL);
+        for (int r = 0; r < 2; ++r) {
+            c[r].side = &g.member[r].meeting;
+            atomic_init(&c[r].count, 0);
+            const qn__post_events events = {&c[r], returns_it, ignores_gone, NULL, NULL, NULL};
+            assert_int_equal(qn__meeting_listen(c[r].side, &events, NULL), QN_OK);
+        }
+        const double begin = qn__now();
+        const qn__head head = {.type = 40};
+        qn__post *post = c[0].side->post;
+        post->calls->send(post, 1, &head, NULL);
+        assert_true(wait_for(&c[0].count, 2000, LONG));
+        print_message("a message there and back over %s: %.1f us\n", apart ? "TCP" : "Unix",
+                      (qn__now() - begin) / 2000 * 1e6);
+        gang_end(&g);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages_arrive_whole_and_in_order),
+        cmocka_unit_test(test_big_messages),
+        cmocka_unit_test(test_nothing_is_lost_by_leaving),
+        cmocka_unit_test(test_any_thread_may_send),
+        cmocka_unit_test(test_ticks_and_wakes),
+        cmocka_unit_test(test_file_descriptors),
+        cmocka_unit_test(test_a_death_is_told_at_once),
+        cmocka_unit_test(test_silence_is_told_and_the_silent_one_hears_that_it_is_out),
+        cmocka_unit_test(test_a_short_sleep_harms_nobody),
+        cmocka_unit_test(test_expelling_one_that_is_well),
+        cmocka_unit_test(test_idle_ranks_sleep),
+        cmocka_unit_test(test_latency),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

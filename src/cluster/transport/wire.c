@@ -1,0 +1,24 @@
+#include "cluster/transport/wire.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+void qn__random_bytes(void *to, size_t size) {
+    unsigned char *at = to;
+    while (size > 0) {
+        const ssize_t got = getrandom(at, size, 0);
+        if (got < 0 && errno != EINTR)
+            break; /* ENOSYS: a kernel of before 2014, on which nothing else here works either */
+        if (got > 0) {
+            at += got;
+            size -= (size_t)got;
+        }
+    }
+}
+
+void qn__card_text(char *to, size_t room, const char *from, size_t size) {
+    size_t i = 0;
+    for (; i < size && i + 1 < room && from[i]; ++i)
+        to[i] = from[i] > ' ' && from[i] < 127 ? from[i] : '?';
+    to[i] = 0;
+}
