@@ -23,7 +23,8 @@ lint: ## layout, cppcheck, clang-tidy, shellcheck and the rules of the house
 	@scripts/test.sh tests/test_lint.py tests/test_house.py
 
 format: ## lay the C sources out as lint wants them
-	@find include src app bench examples tests -name '*.[ch]' -exec clang-format -i {} +
+	@find include src app bench examples tests \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cl' \) \
+		-exec clang-format -i {} +
 
 matrix: ## the same bytes in every build, instruction set and number of threads
 	@scripts/test.sh tests/test_matrix.py

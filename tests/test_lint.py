@@ -11,7 +11,7 @@ import builds
 from builds import ROOT
 
 C_CODE = sorted(f for folder in ("include", "src", "app", "bench", "examples", "tests")
-                for f in (ROOT / folder).rglob("*") if f.suffix in (".c", ".h"))
+                for f in (ROOT / folder).rglob("*") if f.suffix in (".c", ".h", ".inc", ".cl"))
 # kernels.c holds the text of all kernels as numbers, on which cppcheck spends many minutes.
 CHECKED = sorted(f for folder in ("src", "app") for f in (ROOT / folder).rglob("*.c")
                  if not f.name.endswith("_test.c") and f.name != "kernels.c")

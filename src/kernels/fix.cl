@@ -24,8 +24,8 @@ qn_fix_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
         qn_u32 most = 0u, most_weighed = 0u;
         for (qn_u32 c = lane; c < columns; c += QN_FIX_LANES) {
             most = qn_greater(most, qn_magnitude(x[c]));
-            most_weighed = qn_greater(most_weighed,
-                                      qn_magnitude(qn_weighed(x[c], flags, bits, times, c)));
+            most_weighed =
+                qn_greater(most_weighed, qn_magnitude(qn_weighed(x[c], flags, bits, times, c)));
         }
         plain[lane] = most;
         weighed[lane] = most_weighed;

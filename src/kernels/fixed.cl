@@ -1,10 +1,11 @@
-/* Block fixed point (docs/exactness.md 15): greatest magnitudes, exponents, and numbers as integers.
+/* Block fixed point (docs/exactness.md 15): greatest magnitudes, exponents, and numbers as
+ * integers.
  *
- * An integer of 7, 14 or 21 bits is kept as one, two or three *digits* to the base of 128, the lowest
- * first, each from -64 to 63 and the last from -64 to 64: bytes. Four bytes that follow each other
- * along the sum of a product are a *word*. An operand has a row for each row or column of the
- * product: the words of the lowest digits, then those of the next ones; word w of digit d of row r is
- * at (r * digits + d) * width + w. */
+ * An integer of 7, 14 or 21 bits is kept as one, two or three *digits* to the base of 128, the
+ * lowest first, each from -64 to 63 and the last from -64 to 64: bytes. Four bytes that follow each
+ * other along the sum of a product are a *word*. An operand has a row for each row or column of the
+ * product: the words of the lowest digits, then those of the next ones; word w of digit d of row r
+ * is at (r * digits + d) * width + w. */
 #define QN_NOT_FINITE 0x7fffffff
 
 /* 15.2: t, from the bits of the greatest magnitude. */
@@ -82,9 +83,7 @@ QN_FN qn_i32 qn_dot(qn_i32 a, qn_i32 b, qn_i32 c) {
 }
 #endif
 
-QN_FN qn_i32 qn_fix(float v, float inverse) {
-    return inverse == 0.0f ? 0 : qn_i32_of(v * inverse);
-}
+QN_FN qn_i32 qn_fix(float v, float inverse) { return inverse == 0.0f ? 0 : qn_i32_of(v * inverse); }
 
 /* Digit d of `digits`, as a byte. */
 QN_FN qn_u32 qn_digit(qn_i32 q, qn_u32 d, qn_u32 digits) {
@@ -106,8 +105,8 @@ QN_FN void qn_write_words(QN_GLOBAL qn_u32 *to, qn_u32 digits, qn_u32 width, qn_
 /* Words of n numbers along a sum: whole slabs of eight, the last filled up with zeros. */
 QN_FN qn_u32 qn_width(qn_u32 n) { return (n + 31u) / 32u * 8u; }
 
-/* Words of a grain: each begins a word of its own, and where it has more than four words those fours
- * that matrix instructions take; what lies behind its items is zero. */
+/* Words of a grain: each begins a word of its own, and where it has more than four words those
+ * fours that matrix instructions take; what lies behind its items is zero. */
 QN_FN qn_u32 qn_grain_words(qn_u32 grain) {
     return grain > 16u ? (grain + 15u) / 16u * 4u : (grain + 3u) / 4u;
 }

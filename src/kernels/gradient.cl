@@ -1,8 +1,8 @@
 /* GRADIENT over the tiles of tile.cl: rows are inputs k, columns outputs o, links the items of a
  * grain. A chain begins at +0 with each grain and ends as an integer, which is added to the lane's
- * own sums; only these leave the group. Slices follow each other across the ends of grains, in pairs,
- * one from each side of local memory; what a grain has beyond its last whole pair is done from the
- * first side alone, and a slice that the grain ends in is cut short. */
+ * own sums; only these leave the group. Slices follow each other across the ends of grains, in
+ * pairs, one from each side of local memory; what a grain has beyond its last whole pair is done
+ * from the first side alone, and a slice that the grain ends in is cut short. */
 
 /* The chains of a grain become integers in total, and begin anew; 1 when one left its range. */
 QN_FN qn_u32 QN_TILE(qn_end_grain)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
@@ -86,8 +86,7 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
         const qn_u32 k = row + QN_TILE(qn_row_run)(i / QN_ROW_RUN) + i % QN_ROW_RUN;
         QN_UNROLL
         for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
-            const qn_u32 o =
-                column + QN_TILE(qn_column_run)(j / QN_COLUMN_RUN) + j % QN_COLUMN_RUN;
+            const qn_u32 o = column + QN_TILE(qn_column_run)(j / QN_COLUMN_RUN) + j % QN_COLUMN_RUN;
             QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * ld + o;
             if (k >= in || o >= ld)
                 continue;

@@ -118,8 +118,8 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
             classes[item] = (qn_i32)place[0];
             scores[item] = value[0];
             if (labels != 0u)
-                loss[item] = kind == QN_LOSS_MSE ? qn_mse_loss(y, out, label)
-                                                 : qn_log(s) - (result[1] - m);
+                loss[item] =
+                    kind == QN_LOSS_MSE ? qn_mse_loss(y, out, label) : qn_log(s) - (result[1] - m);
         }
         const qn_u32 inner = train != 0u && kind == QN_LOSS_MSE && softmax != 0u ? 1u : 0u;
         if (lane == QN_LOSS_LANES / 2u)

@@ -1,13 +1,14 @@
 /* A tile of exact integer products by matrix instructions (matrix_words.cl): QN_WARPS_DOWN x
- * QN_WARPS_ACROSS warps of 32 lanes with QN_HIGH x QN_BROAD results of an instruction each. Operands
- * are words (fixed.cl) along the sum. Slabs of eight words of all digits lie in local memory,
- * QN_STAGES of them: while the warps work on one, the others are on their way.
+ * QN_WARPS_ACROSS warps of 32 lanes with QN_HIGH x QN_BROAD results of an instruction each.
+ * Operands are words (fixed.cl) along the sum. Slabs of eight words of all digits lie in local
+ * memory, QN_STAGES of them: while the warps work on one, the others are on their way.
  *
  * A digit's rows follow each other at the distance of eight words, of which the two halves change
- * places in every other four rows: so the 32 lanes that read a word of eight rows meet 32 banks, and
- * so do eight that write half a row each.
+ * places in every other four rows: so the 32 lanes that read a word of eight rows meet 32 banks,
+ * and so do eight that write half a row each.
  *
- * Sums of 32 bits hold QN_MATRIX_DEPTH numbers along the sum: at most 64 * 64 each, three at a time. */
+ * Sums of 32 bits hold QN_MATRIX_DEPTH numbers along the sum: at most 64 * 64 each, three at a
+ * time. */
 #undef QN_WHOLE
 #undef QN_ROWS
 #undef QN_COLUMNS
@@ -22,7 +23,7 @@
 #define QN_SLAB (8u * QN_DIGITS * (QN_ROWS + QN_COLUMNS))
 #define QN_WHOLE_LANES (32u * QN_WARPS_DOWN * QN_WARPS_ACROSS)
 /* Vectors of four words of a slab's digit that a lane brings. */
-#define QN_VECTORS_OF(size) (((size) * 2u + QN_WHOLE_LANES - 1u) / QN_WHOLE_LANES)
+#define QN_VECTORS_OF(size) (((size)*2u + QN_WHOLE_LANES - 1u) / QN_WHOLE_LANES)
 
 /* The first row of the lane's results in the tile, and the first column; others are 8 further, and
  * so on, each with the column beside it. */
@@ -119,7 +120,8 @@ QN_FN void QN_WHOLE(qn_begin_sums)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4]) {
     }
 }
 
-/* Sends a slab of both operands on its way; nothing where nothing is left, which counts as one too. */
+/* Sends a slab of both operands on its way; nothing where nothing is left, which counts as one too.
+ */
 QN_FN void QN_WHOLE(qn_send)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *A, qn_u32 row,
                              qn_u32 rows, QN_GLOBAL const qn_i32 *B, qn_u32 column, qn_u32 columns,
                              qn_u32 width, qn_u32 at, qn_u32 left) {
@@ -154,7 +156,8 @@ QN_FN void QN_WHOLE(qn_products)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
     qn_u32 at = 0u;
     QN_ROLLED
     do {
-        /* The slab at `from` has come for all lanes, and none works on the one before it any more. */
+        /* The slab at `from` has come for all lanes, and none works on the one before it any more.
+         */
         qn_copies_wait(QN_STAGES - 2u);
         qn_barrier();
         QN_WHOLE(qn_send)

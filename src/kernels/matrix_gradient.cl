@@ -3,7 +3,8 @@
  * to one grain. Grains that follow each other with the same exponents go on in the same sums, as
  * there. */
 
-/* The sums of the lane's numbers become units in `total`, and begin anew; 1 when one left its range. */
+/* The sums of the lane's numbers become units in `total`, and begin anew; 1 when one left its
+ * range. */
 QN_FN qn_u32 QN_WHOLE(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
                                      qn_i64 total[QN_HIGH][QN_BROAD][4], qn_i32 s, qn_u32 settled,
                                      float limit) {

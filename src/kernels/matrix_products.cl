@@ -1,5 +1,5 @@
-/* FORWARD and ERRORS of integers over the tiles of matrix.cl (15.4, 15.5), with the arguments and the
- * grid of whole_products.cl. */
+/* FORWARD and ERRORS of integers over the tiles of matrix.cl (15.4, 15.5), with the arguments and
+ * the grid of whole_products.cl. */
 
 /* The factors of the blocks of a tile's rows go where the slabs were. */
 QN_FN void QN_WHOLE(qn_factors)(QN_LOCAL_POINTER float *to, const qn_u32 size,

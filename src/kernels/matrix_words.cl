@@ -1,6 +1,6 @@
 /* Matrix instructions for bytes: d += a * b with a of 16 x 32 numbers, b of 32 x 8 and d of 16 x 8,
- * dealt among the 32 lanes that stand beside each other. PTX calls it mma.m16n8k32. With g = lane / 4
- * and t = lane % 4 a lane holds
+ * dealt among the 32 lanes that stand beside each other. PTX calls it mma.m16n8k32. With g = lane /
+ * 4 and t = lane % 4 a lane holds
  *
  *   a[0], a[1]  numbers 4t .. 4t+3 of rows g and g + 8, in a word each; a[2], a[3] those 16 behind
  *   b[0], b[1]  numbers 4t .. 4t+3 of column g, and those 16 behind

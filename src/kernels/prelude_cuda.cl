@@ -33,8 +33,9 @@ typedef int4 qn_int4;
 #define qn_mul_high(a, b) __umulhi(a, b)
 #define qn_fma(a, b, c) __fmaf_rn(a, b, c)
 #define qn_abs(x) fabsf(x)
-/* 16 conversions to 64 bits a cycle on these, 2 on all others, says the CUDA C Programming Guide. */
-#if __CUDA_ARCH__ == 700 || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || \
+/* 16 conversions to 64 bits a cycle on these, 2 on all others, says the CUDA C Programming Guide.
+ */
+#if __CUDA_ARCH__ == 700 || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 ||                        \
     (__CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100)
 #define qn_i64_of(x) __float2ll_rn(x)
 #else
@@ -54,8 +55,8 @@ QN_FN qn_i32 qn_multiply_add(qn_i32 a, qn_i32 b, qn_i32 c) {
 }
 #define qn_multiply_add(a, b, c) qn_multiply_add(a, b, c)
 /* Matrix instructions for bytes (matrix_words.cl); copies of 16 bytes to local memory that go on by
- * themselves: what a lane sent up to a qn_copies_end is one piece, and qn_copies_wait(n) waits for all
- * but the last n pieces of the lane. */
+ * themselves: what a lane sent up to a qn_copies_end is one piece, and qn_copies_wait(n) waits for
+ * all but the last n pieces of the lane. */
 #define qn_matrix_begin(a, b)
 #define qn_matrix_end()
 #if __CUDA_ARCH__ >= 800

@@ -9,8 +9,7 @@ QN_FN void QN_TILE(qn_store)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS], QN_GLOBAL
         const qn_u32 r = row + QN_TILE(qn_row_run)(i / QN_ROW_RUN) + i % QN_ROW_RUN;
         QN_UNROLL
         for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; j += 2u) {
-            const qn_u32 c =
-                column + QN_TILE(qn_column_run)(j / QN_COLUMN_RUN) + j % QN_COLUMN_RUN;
+            const qn_u32 c = column + QN_TILE(qn_column_run)(j / QN_COLUMN_RUN) + j % QN_COLUMN_RUN;
             qn_float2 v;
             v.x = c < columns ? acc[i][j] : 0.0f;
             v.y = c + 1u < columns ? acc[i][j + 1u] : 0.0f;
@@ -118,8 +117,9 @@ QN_TILE(qn_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
         const qn_u32 words[4] = {word.x, word.y, word.z, word.w};
         QN_ROLLED
         for (qn_u32 l = 0u; l < QN_COLUMN_RUN && c + l < in; ++l) {
-            const float v =
-                threshold != 0u ? qn_dropped(words[(c + l) % 4u], threshold, keep, error[l]) : error[l];
+            const float v = threshold != 0u
+                                ? qn_dropped(words[(c + l) % 4u], threshold, keep, error[l])
+                                : error[l];
             error[l] = qn_derive(activation, y[l], v);
         }
     }

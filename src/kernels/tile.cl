@@ -50,9 +50,9 @@ QN_FN qn_u32 QN_TILE(qn_turn)(const qn_u32 size, qn_u32 link) {
     return size >= 32u ? link / 4u % 2u * 16u : 0u;
 }
 
-QN_FN QN_TILE(qn_way) QN_TILE(qn_way_turned)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
-                                             QN_GLOBAL const float *from, qn_u32 ld,
-                                             qn_u32 first, qn_u32 rows) {
+QN_FN QN_TILE(qn_way)
+    QN_TILE(qn_way_turned)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
+                           QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first, qn_u32 rows) {
     QN_TILE(qn_way) way;
     const qn_u32 u = qn_lane() / 2u, r = u % size, k = (u / size * 2u + qn_lane() % 2u) * 4u;
     const qn_u32 inside = first + r < rows ? 1u : 0u;
@@ -67,9 +67,9 @@ QN_FN QN_TILE(qn_way) QN_TILE(qn_way_turned)(QN_LOCAL_POINTER float *slice, cons
 }
 
 /* A factor whose rows are the links: columns first .. first+size-1. */
-QN_FN QN_TILE(qn_way) QN_TILE(qn_way_straight)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
-                                               QN_GLOBAL const float *from, qn_u32 ld,
-                                               qn_u32 first) {
+QN_FN QN_TILE(qn_way)
+    QN_TILE(qn_way_straight)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
+                             QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first) {
     QN_TILE(qn_way) way;
     const qn_u32 k = qn_lane() / (size / 4u), c = qn_lane() % (size / 4u) * 4u;
     const qn_u32 inside = first + c < ld && qn_lane() < QN_VECTORS_OF(size) ? 1u : 0u;
@@ -85,12 +85,12 @@ QN_FN QN_TILE(qn_way) QN_TILE(qn_way_straight)(QN_LOCAL_POINTER float *slice, co
 
 /* Reads the lane's vectors of the slice that begins where the way stands, `left` links before the
  * end. What lies behind the end is not read; what was held instead is not used, or zero. */
-QN_FN void QN_TILE(qn_take)(QN_TILE(qn_way) * way, const qn_u32 size, const qn_u32 turned,
+QN_FN void QN_TILE(qn_take)(QN_TILE(qn_way) *way, const qn_u32 size, const qn_u32 turned,
                             qn_u32 left) {
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_UNITS(size); ++n) {
-        const qn_u32 k = n * (turned != 0u ? QN_TILE_LANES / 2u / size * 8u
-                                           : QN_TILE_LANES / (size / 4u));
+        const qn_u32 k =
+            n * (turned != 0u ? QN_TILE_LANES / 2u / size * 8u : QN_TILE_LANES / (size / 4u));
         if (way->link + k < left)
             way->held[n] =
                 *(QN_GLOBAL const qn_float4 *)(way->from +
@@ -98,12 +98,12 @@ QN_FN void QN_TILE(qn_take)(QN_TILE(qn_way) * way, const qn_u32 size, const qn_u
     }
 }
 
-QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_way) * way, qn_u32 links, const qn_u32 turned) {
+QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_way) *way, qn_u32 links, const qn_u32 turned) {
     way->from += turned != 0u ? links : (qn_u64)links * way->stride;
 }
 
 /* Writes what is held into the slice that lies `side` floats behind the first. */
-QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_way) * way, const qn_u32 size, const qn_u32 turned,
+QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_way) *way, const qn_u32 size, const qn_u32 turned,
                            qn_u32 side) {
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_UNITS(size); ++n) {
@@ -114,8 +114,7 @@ QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_way) * way, const qn_u32 size, const
             to[2u * size] = way->held[n].z;
             to[3u * size] = way->held[n].w;
         } else if (qn_lane() + n * QN_TILE_LANES < QN_VECTORS_OF(size)) {
-            *(QN_LOCAL_POINTER qn_float4 *)(way->to + side + n * QN_TILE_LANES * 4u) =
-                way->held[n];
+            *(QN_LOCAL_POINTER qn_float4 *)(way->to + side + n * QN_TILE_LANES * 4u) = way->held[n];
         }
     }
 }
@@ -169,26 +168,25 @@ QN_FN void QN_TILE(qn_links)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
         QN_UNROLL
         for (qn_u32 l = 0u; l < QN_STRIP; ++l)
             QN_TILE(qn_link)
-            (acc,
-             (a_turned != 0u && QN_TILE(qn_turn)(QN_TILE_ROWS, l) != 0u ? a1 : a0) +
-                 (k + l) * QN_TILE_ROWS,
-             (b_turned != 0u && QN_TILE(qn_turn)(QN_TILE_COLUMNS, l) != 0u ? b1 : b0) +
-                 (k + l) * QN_TILE_COLUMNS);
+        (acc,
+         (a_turned != 0u && QN_TILE(qn_turn)(QN_TILE_ROWS, l) != 0u ? a1 : a0) +
+             (k + l) * QN_TILE_ROWS,
+         (b_turned != 0u && QN_TILE(qn_turn)(QN_TILE_COLUMNS, l) != 0u ? b1 : b0) +
+             (k + l) * QN_TILE_COLUMNS);
     }
     QN_ROLLED
     for (; k < n; ++k)
         QN_TILE(qn_link)
-        (acc,
-         (a_turned != 0u && QN_TILE(qn_turn)(QN_TILE_ROWS, k) != 0u ? a1 : a0) + k * QN_TILE_ROWS,
-         (b_turned != 0u && QN_TILE(qn_turn)(QN_TILE_COLUMNS, k) != 0u ? b1 : b0) +
-             k * QN_TILE_COLUMNS);
+    (acc, (a_turned != 0u && QN_TILE(qn_turn)(QN_TILE_ROWS, k) != 0u ? a1 : a0) + k * QN_TILE_ROWS,
+     (b_turned != 0u && QN_TILE(qn_turn)(QN_TILE_COLUMNS, k) != 0u ? b1 : b0) +
+         k * QN_TILE_COLUMNS);
 }
 
 /* A whole slice: the next one, with `left` links behind it, is fetched meanwhile. `from` and `to`
  * are where the two begin. */
 QN_FN void QN_TILE(qn_slice)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
-                             QN_LOCAL_POINTER float *slices, QN_TILE(qn_way) * a_way,
-                             QN_TILE(qn_way) * b_way, qn_u32 left, const qn_u32 a_turned,
+                             QN_LOCAL_POINTER float *slices, QN_TILE(qn_way) *a_way,
+                             QN_TILE(qn_way) *b_way, qn_u32 left, const qn_u32 a_turned,
                              const qn_u32 b_turned, const qn_u32 from, const qn_u32 to) {
     QN_TILE(qn_advance)(a_way, QN_SLICE, a_turned);
     QN_TILE(qn_advance)(b_way, QN_SLICE, b_turned);
@@ -205,8 +203,8 @@ QN_FN void QN_TILE(qn_slice)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
  * sides of both factors, the ways stand at the first link. The sides are told apart in the code, so
  * that places in local memory are constants. */
 QN_FN void QN_TILE(qn_chains)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
-                              QN_LOCAL_POINTER float *slices, QN_TILE(qn_way) * a_way,
-                              QN_TILE(qn_way) * b_way, qn_u32 links, const qn_u32 a_turned,
+                              QN_LOCAL_POINTER float *slices, QN_TILE(qn_way) *a_way,
+                              QN_TILE(qn_way) *b_way, qn_u32 links, const qn_u32 a_turned,
                               const qn_u32 b_turned) {
     qn_u32 side = 0u, left = links;
     QN_TILE(qn_take)(a_way, QN_TILE_ROWS, a_turned, left);

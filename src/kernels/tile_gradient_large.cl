@@ -1,6 +1,7 @@
 /* Tiles of GRADIENT_LARGE. A link is 32 fma a lane and 3 vectors of local memory; each chain has
- * an integer of 64 bits beside it, and a grain costs some 5 instructions a chain besides its fma. 168
- * registers, so that three groups share a processor of 65536: one converts while others multiply. */
+ * an integer of 64 bits beside it, and a grain costs some 5 instructions a chain besides its fma.
+ * 168 registers, so that three groups share a processor of 65536: one converts while others
+ * multiply. */
 #undef QN_TILE
 #undef QN_TILE_LANES
 #undef QN_TILE_GROUPS

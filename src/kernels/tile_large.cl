@@ -1,6 +1,6 @@
 /* Tiles of FORWARD_LARGE and ERRORS_LARGE. A link is 64 fma a lane and 4 vectors of local memory, 8
- * of its cycles for 32 lanes: 32 for the four times 32 that compute 64 cycles meanwhile. For a group
- * it is 1 KB of memory and 16384 fma. 128 registers, so that two groups share a processor of
+ * of its cycles for 32 lanes: 32 for the four times 32 that compute 64 cycles meanwhile. For a
+ * group it is 1 KB of memory and 16384 fma. 128 registers, so that two groups share a processor of
  * 65536. */
 #undef QN_TILE
 #undef QN_TILE_LANES

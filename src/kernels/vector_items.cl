@@ -1,4 +1,5 @@
-/* FETCH, BIAS and UPDATE for devices that are CPUs: the twins of fetch.cl, sums.cl and update.cl. */
+/* FETCH, BIAS and UPDATE for devices that are CPUs: the twins of fetch.cl, sums.cl and update.cl.
+ */
 #define QN_FETCH_SHARE 4u
 #define QN_UPDATE_SHARE 4096u
 #define QN_BIAS_SHARE 64u

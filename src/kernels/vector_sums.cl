@@ -1,6 +1,6 @@
-/* SUMS_OUT and SUMS_IN for devices that are CPUs, the twins of sums.cl's: blocks of 16 x 16 integers
- * are turned over on their way, so that both sides are read and written in runs of 16. Blocks are
- * taken with the stride of the grid; the biases go along with the first of them. */
+/* SUMS_OUT and SUMS_IN for devices that are CPUs, the twins of sums.cl's: blocks of 16 x 16
+ * integers are turned over on their way, so that both sides are read and written in runs of 16.
+ * Blocks are taken with the stride of the grid; the biases go along with the first of them. */
 QN_INLINE void qn_turn_out(QN_GLOBAL const qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 k,
                            qn_u32 o, qn_u32 in, qn_u32 out) {
     const qn_u32 rows = in - k < 16u ? in - k : 16u, columns = out - o < 16u ? out - o : 16u;

@@ -1,6 +1,7 @@
-/* A tile of exact integer products: QN_DOWN x QN_ACROSS lanes with QN_RUN x QN_RUN numbers each. Both
- * operands are words (fixed.cl) along the sum. Slabs of eight words of all digits lie in local
- * memory, twice: while the lanes work on one, the next is on its way through registers into the other.
+/* A tile of exact integer products: QN_DOWN x QN_ACROSS lanes with QN_RUN x QN_RUN numbers each.
+ * Both operands are words (fixed.cl) along the sum. Slabs of eight words of all digits lie in local
+ * memory, twice: while the lanes work on one, the next is on its way through registers into the
+ * other.
  *
  * Products of digits of the same weight are added in 32 bits: at most 64 * 64 each, three at a time
  * (QN_DIGITS), so that QN_FLUSH slabs, 2^16 numbers along the sum, stay below 2^30. */
@@ -17,7 +18,7 @@
 #define QN_COLUMNS (QN_ACROSS * QN_RUN)
 #define QN_SUMS (2u * QN_DIGITS - 1u)
 /* Words of one digit that a lane brings of a slab with so many rows. */
-#define QN_UNITS_OF(size) ((size) * 8u / QN_WHOLE_LANES)
+#define QN_UNITS_OF(size) ((size)*8u / QN_WHOLE_LANES)
 /* Words of a slab of both operands. */
 #define QN_SLAB (8u * QN_DIGITS * (QN_ROWS + QN_COLUMNS))
 
@@ -121,8 +122,7 @@ QN_FN void QN_WHOLE(qn_multiply)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
 }
 
 /* Adds the sums of 32 bits, by their weights, to those of 64, and begins them anew. */
-QN_FN void QN_WHOLE(qn_gather)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
-                               qn_i64 whole[QN_RUN][QN_RUN]) {
+QN_FN void QN_WHOLE(qn_gather)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN], qn_i64 whole[QN_RUN][QN_RUN]) {
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_RUN; ++i) {
         QN_UNROLL
@@ -138,8 +138,8 @@ QN_FN void QN_WHOLE(qn_gather)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
     }
 }
 
-/* N of the lane's numbers over `width` words, whole slabs: rows from `row` on of A, which has `rows`,
- * by rows from `column` on of B. `slabs` has room for two. */
+/* N of the lane's numbers over `width` words, whole slabs: rows from `row` on of A, which has
+ * `rows`, by rows from `column` on of B. `slabs` has room for two. */
 QN_FN void QN_WHOLE(qn_products)(qn_i64 whole[QN_RUN][QN_RUN], QN_LOCAL_POINTER qn_i32 *slabs,
                                  QN_GLOBAL const qn_i32 *A, qn_u32 row, qn_u32 rows,
                                  QN_GLOBAL const qn_i32 *B, qn_u32 column, qn_u32 columns,

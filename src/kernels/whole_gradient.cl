@@ -1,6 +1,6 @@
 /* GRADIENT of integers over the tiles of whole.cl (15.6): rows are inputs, columns outputs, the sum
- * runs over the items of a grain. Grains that follow each other with the same exponents go on in the
- * same sums, where nothing is rounded and no partial can leave its range. */
+ * runs over the items of a grain. Grains that follow each other with the same exponents go on in
+ * the same sums, where nothing is rounded and no partial can leave its range. */
 
 /* N of the lane's numbers become units in `total`, and begin anew; 1 when one left its range. */
 QN_FN qn_u32 QN_WHOLE(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],

@@ -30,7 +30,8 @@ QN_WHOLE(qn_whole_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32
     QN_UNROLL
     for (qn_u32 j = 0u; j < QN_RUN; ++j) {
         const qn_u32 c = c0 + j, known = c < out ? c : 0u;
-        const float tw = qn_block_factor(qn_block_exponent(7u * QN_DIGITS, outputs[output + known]));
+        const float tw =
+            qn_block_factor(qn_block_exponent(7u * QN_DIGITS, outputs[output + known]));
         const float bias = parameters[biases + known];
         QN_UNROLL
         for (qn_u32 i = 0u; i < QN_RUN; ++i) {

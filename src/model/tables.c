@@ -97,8 +97,8 @@ const char *qn__table_name(const qn__table *table, int value) {
     return "?";
 }
 
-/* Letters and digits of `word` in lower case: "Cross_Entropy" is "crossentropy". 0 when it is too long
- * to be any name. */
+/* Letters and digits of `word` in lower case: "Cross_Entropy" is "crossentropy". 0 when it is too
+ * long to be any name. */
 static int bare_word(const char *word, char *text, size_t size) {
     size_t used = 0;
     for (; *word != '\0'; ++word) {

@@ -1,8 +1,8 @@
 /* Quern's own elementary functions: the scalar reference.
  *
  * Each is a fixed sequence of float32 operations (docs/exactness.md, section 13), so a result is
- * the same on every machine. The vector forms in device/cpu/float/map.h and the GPU kernels are the same
- * text and give the same bits; these are for code that has a few numbers only, and for tests.
+ * the same on every machine. The vector forms in device/cpu/float/map.h and the GPU kernels are the
+ * same text and give the same bits; these are for code that has a few numbers only, and for tests.
  *
  * All accept every float. NaN gives NaN, whose sign and payload mean nothing. Subnormal numbers
  * are kept, so the flush-to-zero modes of the processor must be off, as they are unless somebody

@@ -1,11 +1,14 @@
-/* Loops over a tile's vectors must vanish, so that the accumulators become registers. */
+/* Loops over a tile's vectors must be unrolled, and functions inlined into the one that knows the
+ * tile's size, so that the accumulators become registers. */
 #ifndef QN_DEVICE_CPU_FLOAT_UNROLL_H
 #define QN_DEVICE_CPU_FLOAT_UNROLL_H
 
+#define INLINE static inline __attribute__((always_inline))
+
 #if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL_FOR(...) _Pragma("clang loop unroll(full)") for (__VA_ARGS__)
 #else
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL_FOR(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 #endif
 
 #endif

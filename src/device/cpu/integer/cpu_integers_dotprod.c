@@ -51,13 +51,13 @@ typedef struct K(tally) {
     char none;
 } K(tally);
 
-static inline void K(tell)(K(tally) * tally, uint32_t k, const uint8_t *doubled) {
+static inline void K(tell)(K(tally) *tally, uint32_t k, const uint8_t *doubled) {
     (void)tally;
     (void)k;
     (void)doubled;
 }
 
-static inline void K(put_end)(int bits, uint32_t k, const int32_t *to, const K(tally) * tally) {
+static inline void K(put_end)(int bits, uint32_t k, const int32_t *to, const K(tally) *tally) {
     (void)bits;
     (void)k;
     (void)to;
@@ -70,7 +70,7 @@ static inline void K(note_zeros)(uint32_t k, const int32_t *to) {
 }
 
 static inline void K(put)(int bits, const vi q[GROUP], uint32_t k, uint32_t t, uint32_t lane,
-                          int32_t *to, const K(tally) * tally) {
+                          int32_t *to, const K(tally) *tally) {
     const size_t plane = K(plane)(k);
     vi high[GROUP], low[GROUP];
     (void)tally;
@@ -102,7 +102,7 @@ static inline void K(join)(vi hh, vi ll, vi ss, int32_t *high, int32_t *low) {
 
 /* K(chunk) products of bytes fit a lane. */
 static void K(narrow)(int bits, uint32_t rows, uint32_t panels, uint32_t k, uint32_t t, uint32_t n,
-                      const int32_t *a, const int32_t *b, K(sums) * s) {
+                      const int32_t *a, const int32_t *b, K(sums) *s) {
     const size_t plane = K(plane)(k), skip = (size_t)t / 4 * QN__PANEL;
     const size_t b_stride = bits == 7 ? plane : 3 * plane;
     const uint32_t groups = (n + 3) / 4;

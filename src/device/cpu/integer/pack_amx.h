@@ -11,12 +11,11 @@
 #ifndef QN_DEVICE_CPU_INTEGER_PACK_AMX_H
 #define QN_DEVICE_CPU_INTEGER_PACK_AMX_H
 
+#include "device/cpu/float/unroll.h"
 #include "device/cpu/integer/cpu_integers.h"
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     STEP = 64,   /* depths of a tile */

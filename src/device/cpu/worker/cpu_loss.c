@@ -1,4 +1,5 @@
 /* The last layer: its product, activation, loss and error; and errors on their way down. */
+#include "device/cpu/float/unroll.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/sums.h"
 #include <math.h>
@@ -19,8 +20,6 @@ static uint32_t last_block(const qn__worker *w, uint32_t items) {
  * loops over vectors while each item's chains go on in their order. There are 16 lanes, those of
  * items that are not there are computed along and never looked at; or, of few items, as many. */
 enum { LANES = QN__PANEL, FEW = 4 };
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* Values of all lanes, and what is missing to whole panels. */
 INLINE size_t padded(const uint32_t lanes, uint32_t out) {
