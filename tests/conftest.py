@@ -7,6 +7,7 @@ by QUERN as well.
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import uuid
@@ -27,7 +28,18 @@ LONG = {"test_cuda", "test_image", "test_install", "test_lint", "test_mnist", "t
         "test_units"}
 
 
+def begin_signals():
+    """What nohup or the & of a script leaves ignored would stay so in every program under test. Here
+    it is heard and dropped, and programs begin with what is usual."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+                   signal.SIGUSR2, signal.SIGCHLD, signal.SIGALRM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
+
+
 def pytest_configure(config):
+    begin_signals()
     # Worker processes inherit these, so all of them agree which builds are of this session.
     os.environ.setdefault("QUERN_TEST_SESSION", uuid.uuid4().hex)
     # Programs of devices are built once for all tests and kept from run to run, but not among the

@@ -36,6 +36,8 @@ from pathlib import Path
 
 import pytest
 
+import machine
+
 NAMES = ["host-a", "host-b", "host-c", "host-d", "host-e"]
 PR_SET_PDEATHSIG = 1
 SWITCH = Path(__file__).with_name("fault_switch.py")
@@ -45,18 +47,6 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def die_with_parent():
     """For Popen's preexec_fn: the process ends when the one that tests ends."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def _ready():
-    """What this machine lacks for hosts, or None."""
-    missing = [p for p in ("unshare", "nsenter", "ip", "tc", "mount") if shutil.which(p) is None]
-    if missing:
-        return f"{', '.join(missing)} not installed"
-    if os.geteuid() != 0:
-        return "only root may make network namespaces"
-    tried = subprocess.run(["unshare", "--net", "--uts", "--mount", "ip", "link", "set", "lo", "up"],
-                           capture_output=True, text=True)
-    return tried.stderr.strip() or "no namespaces" if tried.returncode else None
 
 
 def processes():
@@ -80,9 +70,7 @@ class Hosts:
     def __init__(self, count, delay=0.0, own_size="64m", names=NAMES, faults=False):
         """`delay`: seconds that a frame takes between the first host and each other one.
         `faults`: the switch is a program that can inject faults; a delay needs that as well."""
-        lacking = _ready()
-        if lacking:
-            pytest.skip(f"no hosts on this machine: {lacking}; see scripts/setup.sh")
+        machine.need("network namespaces")
         self.names = names[:count]
         self.addresses = [f"10.77.0.{i + 1}" for i in range(count)]
         self.folder = Path(tempfile.mkdtemp(prefix="quern-hosts-"))

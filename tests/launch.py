@@ -27,6 +27,7 @@ from pathlib import Path
 import pytest
 
 import hosts
+import machine
 from ranks import free_port
 
 # Where each is found, how it is told of ranks without a core of their own, of a host file, of what
@@ -65,16 +66,6 @@ def joins(quern):
 APART = ["unshare", "--user", "--map-root-user", "--"]
 
 
-@functools.cache
-def need_apart():
-    """Skips the calling test where processes may not have user namespaces of their own."""
-    if shutil.which(APART[0]) is None:
-        pytest.skip(f"{APART[0]} not installed; scripts/setup.sh says how to get it")
-    done = subprocess.run([*APART, "true"], capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"no user namespaces on this machine: {done.stderr.strip()}")
-
-
 def need(launcher):
     if launcher in MPIS and shutil.which(MPIS[launcher]["program"]) is None:
         pytest.skip(f"no {launcher} here; scripts/setup.sh says how to get it")
@@ -94,7 +85,7 @@ class Run:
         self.cwd, self.processes, self.outputs, self.known = cwd or self.folder, [], [], {}
         assert not apart or launcher == "meet" and not net, "these share namespaces or have hosts"
         if apart:
-            need_apart()
+            machine.need("user namespaces")
         args = [str(a) for a in args]
         whole = [[quern, *args, *map(str, (each or {}).get(r, []))] for r in range(ranks)]
         try:

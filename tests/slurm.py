@@ -20,8 +20,10 @@ from pathlib import Path
 
 import pytest
 
+import machine
+
 NODES = ["n1", "n2", "n3"]
-NEEDED = ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "unshare", "nsenter", "ip"]
+NEEDED = ["munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol"]
 HOST = "quern-slurm"
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -95,11 +97,7 @@ def _lacking():
     missing = [p for p in NEEDED if shutil.which(p, path=path) is None]
     if missing:
         return f"{', '.join(missing)} not installed; scripts/setup.sh says how to get it"
-    if os.geteuid() != 0:
-        return "only root may make namespaces with a Slurm in them"
-    tried = subprocess.run(["unshare", "--pid", "--net", "--uts", "--mount", "--fork", "true"],
-                           capture_output=True, text=True)
-    return tried.stderr.strip() or "no namespaces" if tried.returncode else None
+    return machine.lacking("process namespaces")
 
 
 def _read(pid, what):

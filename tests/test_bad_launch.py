@@ -13,6 +13,7 @@ import pytest
 
 import builds
 import launch
+import machine
 import ranks
 from test_ranks import SMALL, said
 
@@ -224,8 +225,7 @@ def full_disk(kilobytes):
 ])
 def test_a_full_disk_on_rank_0_alone(quern, tmp_path, words, what, kilobytes):
     """The others end alike and say nothing; the model is written, where need be elsewhere."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk takes root")
+    machine.need("mounting a disk")
     (tmp_path / "disk").mkdir()
     words = [*SMALL, "--quiet", *words]
     done = ranks.run(quern, 3, *words, cwd=tmp_path, status=1, env=dict(os.environ, TMPDIR="."),
@@ -239,8 +239,7 @@ def test_a_full_disk_on_rank_0_alone(quern, tmp_path, words, what, kilobytes):
 
 def test_a_full_disk_of_checkpoints_on_rank_0_alone(quern, tmp_path):
     """It is told once in the run and once at its end, and the run goes on."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk takes root")
+    machine.need("mounting a disk")
     (tmp_path / "disk").mkdir()
     words = [*SMALL, "-o", "m", "--checkpoint", "disk/state", "--checkpoint-every", "5"]
     done = ranks.run(quern, 3, *words, cwd=tmp_path,

@@ -15,6 +15,7 @@ import pytest
 
 import builds
 import hosts
+import machine
 from builds import ROOT
 
 JOB = ["train", "--model", "dense 60 tanh; dense 10 softmax", "--epochs", "1", "--quiet", "-o", "m"]
@@ -49,9 +50,8 @@ def inside(folder, command, **options):
 @pytest.fixture
 def image():
     """image(script): what a shell in a container says to it; `image.data` is its folder /data."""
-    builds.require("buildah", "debootstrap", "unshare")
-    if os.geteuid() != 0:
-        pytest.skip("only root may make the folder of a Debian")
+    builds.require("buildah", "debootstrap")
+    machine.need("chroot")
     folder = Path(tempfile.mkdtemp(prefix="quern-image-"))
     try:
         done = inside(folder, BUILD, timeout=600)
