@@ -95,7 +95,10 @@ static const char choosing_mpirun[] =
     "        echo \"quern job: there is no mpirun that is known here: ${version%%$'\\n'*}\" >&2\n"
     "        exit 2\n"
     "        ;;\n"
-    "    esac\n";
+    "    esac\n"
+    "    # Open MPI refuses to start for root, as in a container, unless this confirms it.\n"
+    "    [ \"$(id -u)\" != 0 ] ||\n"
+    "        export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n";
 
 static void put_mpirun(FILE *to, const char *count, const char *hostfile) {
     fprintf(to, "\nstart_ranks() {\n%s", choosing_mpirun);

@@ -49,10 +49,15 @@ AS_ROOT = {f"{p}_ALLOW_RUN_AS_ROOT{s}": "1" for p in ("OMPI", "PRTE") for s in (
 RANK = re.compile(rb"(?:OMPI_COMM_WORLD_RANK|PMI_RANK)=(\d+)")
 
 
-def clean_environment(**more):
+def users_environment(**more):
     """This process's, without what a launcher above it left there."""
     return {k: v for k, v in os.environ.items()
-            if not re.match(r"OMPI_|PMI|PMIX_|PRTE_|SLURM_|MPI_|HYD", k)} | AS_ROOT | more
+            if not re.match(r"OMPI_|PMI|PMIX_|PRTE_|SLURM_|MPI_|HYD", k)} | more
+
+
+def clean_environment(**more):
+    """The same for root, whom Open MPI refuses otherwise."""
+    return users_environment() | AS_ROOT | more
 
 
 @functools.cache

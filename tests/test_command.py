@@ -551,7 +551,7 @@ def test_tutorial(quern, tmp_path):
     commands = [re.sub("^mpirun ", f"{mpirun} ", command).replace("127.0.0.1:7777", port)
                 for command, printed in runs]
     path = f"{os.path.dirname(quern)}:{os.environ['PATH']}"
-    did = in_one_shell(commands, cwd=tmp_path, env=launch.clean_environment(PATH=path))
+    did = in_one_shell(commands, cwd=tmp_path, env=launch.users_environment(PATH=path))
     for (command, printed), (code, told) in zip(runs, did, strict=True):
         said = re.search(r"\(exit code (\d+)\)", printed)
         assert code == (int(said[1]) if said else 0), f"{command}\n{told}"
