@@ -463,6 +463,15 @@ def test_exports_refused(tmp_path):
 PUBLIC = sorted((ROOT / "include" / "quern").glob("*.h"))
 
 
+def test_null_is_tried_everywhere():
+    """tests/null_test.c calls every public function that takes a pointer with NULL in it."""
+    tried = (ROOT / "tests" / "null_test.c").read_text()
+    for header in PUBLIC:
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        for name, arguments in re.findall(r"\bQN_API\b[^;(]*?\b(qn_\w+)\(([^;]*)\);", text):
+            assert "*" not in arguments or re.search(rf"\b{name}(\(|,)", tried), name
+
+
 @pytest.mark.parametrize("language", ["c", "c++"])
 @pytest.mark.parametrize("header", PUBLIC, ids=lambda h: h.name)
 def test_public_header_stands_alone(header, language, tmp_path):

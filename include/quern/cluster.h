@@ -64,7 +64,8 @@ QN_API uint32_t qn_cluster_rank(const qn_cluster *cluster);  /* this one's numbe
 QN_API uint32_t qn_cluster_ranks(const qn_cluster *cluster); /* that the run was started with */
 QN_API uint32_t qn_cluster_alive(const qn_cluster *cluster); /* of them that are left */
 
-/* This rank's number among those of its machine, from 0, and how many these are. */
+/* This rank's number among those of its machine, from 0, and how many these are. `index` and
+ * `count` may be NULL. */
 QN_API void qn_cluster_local(const qn_cluster *cluster, uint32_t *index, uint32_t *count);
 
 /* Who a rank is, for messages: "rank 2 on host-b". Belongs to the cluster. */
@@ -96,7 +97,7 @@ QN_API void qn_cluster_finish(qn_cluster *cluster, int code);
 
 /* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank speaks. On a
  * rank that had to leave (QN_CLUSTER), 2 at once: with 0 where the others go on without it, with 1
- * where it could not reach enough of them. */
+ * where it could not reach enough of them. `code` may be NULL. */
 QN_API int qn_cluster_over(qn_cluster *cluster, int *code);
 
 /* Asks all ranks to stop at the end of a step, the same for all. Safe in a signal handler. */

@@ -31,10 +31,11 @@ typedef struct qn_data_options {
 
 QN_API void qn_data_options_init(qn_data_options *options);
 
-/* Reads `path`: CSV, IDX, or either gzipped; the content decides, not the name. The type is QN_U8
- * when every feature is written as a plain whole number from 0 to 255 (docs/exactness.md 2.1).
- * On success *out is owned by the caller. Fails with QN_INPUT (what is wrong, at which line and
- * column or byte), QN_IO, QN_MEMORY or QN_UNSUPPORTED (gzip without zlib built in). */
+/* Reads `path`: CSV, IDX, or either gzipped, with the defaults where `options` is NULL; the content
+ * decides, not the name. The type is QN_U8 when every feature is written as a plain whole number
+ * from 0 to 255 (docs/exactness.md 2.1). On success *out is owned by the caller. Fails with
+ * QN_INPUT (what is wrong, at which line and column or byte), QN_IO, QN_MEMORY or QN_UNSUPPORTED
+ * (gzip without zlib built in). */
 QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
                               qn_error *err);
 
@@ -49,7 +50,7 @@ QN_API qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t
 QN_API qn_status qn_data_synth_digits(uint64_t seed, uint64_t first, uint64_t items, qn_data **out,
                                       qn_error *err);
 
-/* How a rank opens a data set; `user` is what qn_data_share was given. */
+/* How a rank opens a data set; `user` is what qn_data_share was given, and may be NULL. */
 typedef qn_status (*qn_data_opener)(void *user, qn_data **out, qn_error *err);
 
 /* One data set for all ranks of a cluster, which call this together. On each machine one rank calls
@@ -75,7 +76,8 @@ QN_API const int32_t *qn_data_labels(const qn_data *data);
 QN_API uint32_t qn_data_classes(const qn_data *data);
 /* The digest of docs/exactness.md 2.2: 64 hexadecimal digits, owned by the data set. */
 QN_API const char *qn_data_digest(const qn_data *data);
-/* Height and width of an image where the file told (IDX), else 0 and 0. */
+/* Height and width of an image where the file told (IDX), else 0 and 0. Either place may be NULL.
+ */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
 /* What the data was read as: "csv", "idx", "csv.gz", "idx.gz", "array", "synth". */
 QN_API const char *qn_data_format(const qn_data *data);

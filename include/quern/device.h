@@ -77,12 +77,14 @@ QN_API qn_status qn_device_measure(uint32_t index, const qn_compute *compute,
                                    qn_device_rates *rates, qn_error *err);
 
 /* Why the devices of a kind ("opencl", "cuda") are not there, as a sentence with a remedy: no
- * library, a library without devices, a driver too old. Empty when some are there. */
+ * library, a library without devices, a driver too old. Empty when some are there. For NULL and an
+ * unknown kind: that there is no such kind. */
 QN_API const char *qn_device_absence(const char *kind);
 
 /* Something that opening or measuring a device found worth telling a person though nothing failed,
  * such as a broken cache of programs: the oldest that nobody asked for yet, in at most `room`
- * bytes. Returns 0 when there is none. Each text is told once in a process. */
+ * bytes. Returns 0 when there is none, and when `text` is NULL or `room` 0. Each text is told once
+ * in a process. */
 QN_API int qn_device_note(char *text, size_t room);
 
 /* Checks a qn_compute: QN_UNSUPPORTED when this machine lacks the instruction set or a device of

@@ -51,7 +51,8 @@ QN_API uint64_t qn_model_parameters(const qn_model *model);
 QN_API void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size);
 
 /* A tensor by its name in the file ("layer0.weight"): a pointer owned by the model, and its shape
- * (columns is 0 for a vector). NULL when there is none of that name. */
+ * (columns is 0 for a vector; `rows` and `columns` may be NULL). NULL when there is none of that
+ * name. */
 QN_API const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
                                     uint64_t *columns);
 

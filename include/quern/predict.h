@@ -10,19 +10,19 @@
 extern "C" {
 #endif
 
-/* Applies `model` to every item of `data`. Any of the results may be NULL; the caller owns the
- * arrays: classes[items], scores[items] (the output of the class), outputs[items x
- * qn_model_outputs]. Fails with QN_MISMATCH when the number of features differs, QN_NUMERIC when an
- * output is not finite (the item is named), QN_UNSUPPORTED, QN_MEMORY, QN_DEVICE when no device is
- * left. One that was left out or lost is told by qn_device_note. */
+/* Applies `model` to every item of `data`. Any of the results may be NULL, and so may `compute`:
+ * the defaults; the caller owns the arrays: classes[items], scores[items] (the output of the
+ * class), outputs[items x qn_model_outputs]. Fails with QN_MISMATCH when the number of features
+ * differs, QN_NUMERIC when an output is not finite (the item is named), QN_UNSUPPORTED, QN_MEMORY,
+ * QN_DEVICE when no device is left. One that was left out or lost is told by qn_device_note. */
 QN_API qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                             int32_t *classes, float *scores, float *outputs, qn_error *err);
 
 /* The results of one prediction, kept to be written. */
 typedef struct qn_predictions qn_predictions;
 
-/* Predicts; with `all_outputs` 1 the outputs are kept too. `model`, `data` and the cluster must
- * outlive *out, which the caller frees. Fails as qn_predict does. */
+/* Predicts; with `all_outputs` 1 the outputs are kept too. `compute` may be NULL. `model`, `data`
+ * and the cluster must outlive *out, which the caller frees. Fails as qn_predict does. */
 QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
                                      const qn_compute *compute, int all_outputs,
                                      qn_predictions **out, qn_error *err);

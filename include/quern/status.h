@@ -3,7 +3,13 @@
  * A function that can fail returns a qn_status and takes a `qn_error *` last. The pointer may be
  * NULL; when it is not, a failure fills it and a success leaves it alone. The library never prints
  * and never exits. After a failure, objects that the call was to create are NULL and objects that
- * it was to change are as before, unless the function says otherwise. */
+ * it was to change are as before, unless the function says otherwise.
+ *
+ * A pointer must not be NULL unless the comment of its function, or of its member in a struct, says
+ * that it may be. A function that takes a `qn_error *` answers NULL elsewhere with QN_USAGE and
+ * names itself and the argument. Functions that only ask answer 0, NULL or "" for an object that is
+ * NULL and leave out what they would write through NULL. Those that initialise, stop, close or free
+ * do nothing then. */
 #ifndef QUERN_STATUS_H
 #define QUERN_STATUS_H
 

@@ -62,7 +62,8 @@ typedef struct qn_epoch_event {
  * nothing. */
 
 /* What to train and how. All that stands before `compute` is the recipe; what follows is the run.
- * Numbers are checked by qn_train_open; floats are the nearest float32 to what the user wrote. */
+ * Numbers are checked by qn_train_open; floats are the nearest float32 to what the user wrote.
+ * `model` must be there; of the other texts and the callbacks each may be NULL: the default. */
 typedef struct qn_train_options {
     size_t size;           /* sizeof(qn_train_options) */
     const char *model;     /* "dense 500 tanh; dense 10 softmax" */
@@ -241,8 +242,8 @@ typedef struct qn_train_report {
 } qn_train_report;
 
 /* The workers of this rank: who they are from qn_train_open on, and what each did so far. Their
- * number in *count. Belongs to the qn_train, until the next call with it. Not while qn_train_run is
- * at work. */
+ * number in *count, which may be NULL. Belongs to the qn_train, until the next call with it. Not
+ * while qn_train_run is at work. */
 QN_API const qn_worker_report *qn_train_workers(qn_train *train, uint32_t *count);
 
 /* Evaluates the sets, unless that was done after the last step, and reports. After qn_train_run. A

@@ -1,4 +1,5 @@
 /* The cluster as its callers see it: joining, waiting, leaving. */
+#include "base/argument.h"
 #include "cluster/cluster_state.h"
 
 #include "base/clock.h"
@@ -174,7 +175,8 @@ qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err) {
  */
 
 void qn_cluster_options_init(qn_cluster_options *options) {
-    *options = (qn_cluster_options){.size = sizeof *options};
+    if (options)
+        *options = (qn_cluster_options){.size = sizeof *options};
 }
 
 static void on_message(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
@@ -309,12 +311,13 @@ static qn_status open_rounds(qn_cluster *c, const qn_cluster_options *options, q
 
 qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(options, err);
     const qn__post_events events = {.message = on_message,
                                     .gone = on_gone,
                                     .expelled = on_expelled,
                                     .restored = on_restored,
                                     .tick = on_tick};
-    *out = NULL;
     qn_cluster *c = qn__alloc(1, sizeof *c, err);
     if (!c)
         return QN_MEMORY;
@@ -382,10 +385,12 @@ uint32_t qn_cluster_alive(const qn_cluster *c) {
 }
 
 void qn_cluster_local(const qn_cluster *c, uint32_t *index, uint32_t *count) {
-    *index = 0;
-    *count = 1;
-    if (c)
-        *count = locals_of(c, c->meeting.rank, index);
+    uint32_t own = 0;
+    const uint32_t all = c ? locals_of(c, c->meeting.rank, &own) : 1;
+    if (index)
+        *index = own;
+    if (count)
+        *count = all;
 }
 
 const char *qn_cluster_name(const qn_cluster *c, uint32_t rank) {
@@ -417,6 +422,8 @@ void qn_cluster_finish(qn_cluster *c, int code) {
 
 int qn_cluster_over(qn_cluster *c, int *code) {
     QN__OWN_FLOATS;
+    int unwanted;
+    code = code ? code : &unwanted;
     while (c) {
         const unsigned seen = bell(c);
         const int over = qn__rounds_over(&c->rounds, code);

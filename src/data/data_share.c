@@ -1,4 +1,5 @@
 /* One data set for all ranks of a cluster: read where it has to be, mapped everywhere else. */
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "cluster/blob.h"
 #include "data/data_image.h"
@@ -29,7 +30,8 @@ static void write_image(void *user, void *memory) {
 qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open, void *user,
                         qn_data **out, qn_error *err) {
     QN__OWN_FLOATS;
-    *out = NULL;
+    QN__NEED_OUT(out, err);
+    QN__NEED(open, err);
     if (!cluster)
         return open(user, out, err);
     sharing s = {.open = open, .user = user};

@@ -1,4 +1,5 @@
 /* Opening a data file: the content says which reader takes it. */
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "data/readers.h"
@@ -8,7 +9,8 @@
 #define WORTH_THREADS ((uint64_t)1 << 19)
 
 void qn_data_options_init(qn_data_options *options) {
-    *options = (qn_data_options){.size = sizeof *options};
+    if (options)
+        *options = (qn_data_options){.size = sizeof *options};
 }
 
 /* Defaults, overlaid with as much of the caller's options as the caller's header knew of. */
@@ -94,7 +96,8 @@ static qn_status read_into(qn__source *source, const qn_data_options *options, q
 qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data **out,
                        qn_error *err) {
     QN__OWN_FLOATS;
-    *out = NULL;
+    QN__NEED_OUT(out, err);
+    QN__NEED(path, err);
     qn_data_options options;
     qn_status status = take_options(given, &options, err);
     if (status != QN_OK)

@@ -5,6 +5,7 @@
  * Lengths are in 1/256 of a pixel, factors in 1/65536, unless said otherwise. Right shifts of
  * negative numbers round down, as gcc and clang define it. Nothing in this file may change while it
  * is called "digits-1". */
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "data/data.h"
@@ -343,7 +344,7 @@ static qn_status draw_all(drawing *work, qn_error *err) {
 qn_status qn_data_synth_digits(uint64_t seed, uint64_t first, uint64_t items, qn_data **out,
                                qn_error *err) {
     QN__OWN_FLOATS;
-    *out = NULL;
+    QN__NEED_OUT(out, err);
     if (items == 0) {
         qn__fail(err, QN_USAGE, "no digits were asked for");
         return qn__remedy(err, QN_USAGE, "give a number of items from 1 on with --items");

@@ -1,4 +1,5 @@
 /* The data set's own functions: made from arrays, asked, closed. */
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "data/data.h"
@@ -66,7 +67,8 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
                               const void *values, const int32_t *labels, qn_data **out,
                               qn_error *err) {
     QN__OWN_FLOATS;
-    *out = NULL;
+    QN__NEED_OUT(out, err);
+    QN__NEED(values, err);
     qn_status status = check_arrays(type, items, features, values, labels, err);
     if (status != QN_OK)
         return status;
@@ -107,27 +109,29 @@ void qn_data_close(qn_data *data) {
     qn__free(data);
 }
 
-uint64_t qn_data_items(const qn_data *data) { return data->items; }
+uint64_t qn_data_items(const qn_data *data) { return data ? data->items : 0; }
 
-uint32_t qn_data_features(const qn_data *data) { return data->features; }
+uint32_t qn_data_features(const qn_data *data) { return data ? data->features : 0; }
 
-qn_data_type qn_data_type_of(const qn_data *data) { return data->type; }
+qn_data_type qn_data_type_of(const qn_data *data) { return data ? data->type : (qn_data_type)0; }
 
-const void *qn_data_values(const qn_data *data) { return data->values; }
+const void *qn_data_values(const qn_data *data) { return data ? data->values : NULL; }
 
-const int32_t *qn_data_labels(const qn_data *data) { return data->labels; }
+const int32_t *qn_data_labels(const qn_data *data) { return data ? data->labels : NULL; }
 
-uint32_t qn_data_classes(const qn_data *data) { return data->classes; }
+uint32_t qn_data_classes(const qn_data *data) { return data ? data->classes : 0; }
 
-const char *qn_data_digest(const qn_data *data) { return data->digest; }
+const char *qn_data_digest(const qn_data *data) { return data ? data->digest : ""; }
 
 void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
-    *rows = data->rows;
-    *columns = data->columns;
+    if (rows)
+        *rows = data ? data->rows : 0;
+    if (columns)
+        *columns = data ? data->columns : 0;
 }
 
 const char *qn_data_feature_name(const qn_data *data, uint32_t k) {
-    return data->names && k < data->features ? data->names[k] : NULL;
+    return data && data->names && k < data->features ? data->names[k] : NULL;
 }
 
-const char *qn_data_format(const qn_data *data) { return data->format; }
+const char *qn_data_format(const qn_data *data) { return data ? data->format : ""; }

@@ -1,4 +1,5 @@
 /* Writing data sets: IDX for bytes, CSV for everything. */
+#include "base/argument.h"
 #include "base/file.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -97,6 +98,8 @@ static qn_status build_idx(const qn_data *data, const char *path, int labels, qn
 qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
                             qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(images_path, err);
     qn__writer *images = NULL, *labels = NULL;
     qn_status status = check_idx(data, labels_path, err);
     if (status == QN_OK)
@@ -211,6 +214,8 @@ static qn_status add_table(const qn_data *data, lines *out, qn_error *err) {
 
 qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(path, err);
     lines *out = qn__alloc(1, sizeof *out, err);
     if (!out)
         return QN_MEMORY;

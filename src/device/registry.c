@@ -1,4 +1,5 @@
 /* The backends, and the public view of the devices they find. */
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cuda/cuda_table.h"
@@ -45,6 +46,7 @@ uint32_t qn_device_count(void) {
 
 qn_status qn_device_get(uint32_t index, qn_device_info *info, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(info, err);
     uint32_t own = index;
     const qn__device_table *device = locate(&own);
     return device ? device->describe(own, info, err) : no_device(index, err);
@@ -53,6 +55,7 @@ qn_status qn_device_get(uint32_t index, qn_device_info *info, qn_error *err) {
 qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
                             qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(rates, err);
     const qn_compute all = {0};
     uint32_t own = index;
     const qn__device_table *device = locate(&own);
@@ -68,7 +71,7 @@ qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device
 
 const char *qn_device_absence(const char *kind) {
     QN__OWN_FLOATS;
-    const qn__device_table *device = qn__device_find(kind);
+    const qn__device_table *device = kind ? qn__device_find(kind) : NULL;
     if (!device)
         return "this build of Quern has no such kind of device";
     return device->absence ? device->absence() : "";
@@ -76,7 +79,7 @@ const char *qn_device_absence(const char *kind) {
 
 int qn_device_note(char *text, size_t room) {
     QN__OWN_FLOATS;
-    return qn__device_told(text, room);
+    return text && room > 0 ? qn__device_told(text, room) : 0;
 }
 
 qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err) {

@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
@@ -292,8 +293,9 @@ static qn_status load_from(const qn__tensors *file, const char *path, qn_model *
 
 qn_status qn_model_load(const char *path, qn_model **out, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(path, err);
     qn__tensors *file;
-    *out = NULL;
     qn_status status = qn__tensors_read(path, &file, err);
     if (status != QN_OK)
         return status;
@@ -316,6 +318,8 @@ qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name,
 
 qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(path, err);
     return qn_model_save_among(model, path, NULL, err);
 }
 
@@ -331,6 +335,8 @@ qn_status qn__model_save_asking(const qn_model *model, const char *path, int (*m
 qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
                               qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(path, err);
     const qn_status status =
         qn__model_save_asking(model, path, qn__cluster_may_write, cluster, err);
     return status == QN_BUSY && cluster ? qn__cluster_refuse(cluster, err) : status;
@@ -339,6 +345,8 @@ qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluste
 /* A writer follows symbolic links, so its temporary file lies beside what they point at. */
 void qn_model_clear_leftovers(const char *path) {
     QN__OWN_FLOATS;
+    if (!path)
+        return;
     char *target = realpath(path, NULL), *copy = target ? target : strdup(path);
     char *slash = copy ? strrchr(copy, '/') : NULL;
     if (slash)
@@ -362,33 +370,33 @@ void qn_model_free(qn_model *model) {
 
 /* ---------------------------------------------------------------------------------- questions */
 
-const char *qn_model_recipe(const qn_model *model) { return model->recipe_json; }
+const char *qn_model_recipe(const qn_model *model) { return model ? model->recipe_json : ""; }
 
-const char *qn_model_digest(const qn_model *model) { return model->digest; }
+const char *qn_model_digest(const qn_model *model) { return model ? model->digest : ""; }
 
-uint32_t qn_model_inputs(const qn_model *model) { return model->recipe.features; }
+uint32_t qn_model_inputs(const qn_model *model) { return model ? model->recipe.features : 0; }
 
 uint32_t qn_model_outputs(const qn_model *model) {
-    return model->layer[model->recipe.network.layers - 1].out;
+    return model ? model->layer[model->recipe.network.layers - 1].out : 0;
 }
 
-uint32_t qn_model_layers(const qn_model *model) { return model->recipe.network.layers; }
+uint32_t qn_model_layers(const qn_model *model) { return model ? model->recipe.network.layers : 0; }
 
-uint64_t qn_model_parameters(const qn_model *model) { return model->parameters; }
+uint64_t qn_model_parameters(const qn_model *model) { return model ? model->parameters : 0; }
 
 void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size) {
     QN__OWN_FLOATS;
     qn__text line = {0};
-    if (layer < model->recipe.network.layers)
+    if (model && layer < model->recipe.network.layers)
         qn__network_layer_text(&model->recipe.network.layer[layer], &line);
-    if (size > 0)
+    if (text && size > 0)
         snprintf(text, size, "%s", line.data != NULL && !line.failed ? line.data : "");
     qn__text_release(&line);
 }
 
 const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
                              uint64_t *columns) {
-    for (uint32_t t = 0; t < model->tensors; ++t) {
+    for (uint32_t t = 0; model && name && t < model->tensors; ++t) {
         if (strcmp(model->name[t], name) != 0)
             continue;
         if (rows != NULL)

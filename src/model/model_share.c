@@ -1,4 +1,5 @@
 /* One model for all ranks of a cluster: its file is read where it has to be. */
+#include "base/argument.h"
 #include "base/file.h"
 #include "base/float_state.h"
 #include "cluster/blob.h"
@@ -32,7 +33,8 @@ static void write_bytes(void *user, void *memory) {
 qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path, qn_model **out,
                          qn_error *err) {
     QN__OWN_FLOATS;
-    *out = NULL;
+    QN__NEED_OUT(out, err);
+    QN__NEED(path, err);
     if (!cluster)
         return qn_model_load(path, out, err);
     sharing s = {.path = path};

@@ -1,6 +1,7 @@
 /* Which devices a run would use: a short training of random items, judged by its own team. */
 #include <quern/advise.h>
 
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "model/network.h"
@@ -136,6 +137,11 @@ qn_status qn_advise(const qn_train_options *options, uint32_t features, double s
                     qn_advice *advice, uint32_t room, uint32_t *count, double *rate,
                     qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(count, err);
+    *count = 0;
+    QN__NEED(options, err);
+    if (room > 0)
+        QN__NEED(advice, err);
     trial t = {0};
     qn__network network;
     qn_data *data = NULL;

@@ -2,6 +2,7 @@
  * only if they are not the texts themselves, to say who differs in what. All ranks gather the same
  * records, so all come to the same verdict. */
 #include "run/agree.h"
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -255,6 +256,11 @@ qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_ag
     QN__OWN_FLOATS;
     qn__text text = {0};
     qn_error why = {0};
+    if (count > 0)
+        QN__NEED(item, err);
+    for (uint32_t i = 0; i < count; ++i)
+        if (!item[i].name || !item[i].value)
+            return qn__fail_null_at(err, __func__, "item", i, item[i].name ? ".value" : ".name");
     if (!cluster) {
         if (own && own->status != QN_OK && err && err != own)
             *err = *own;

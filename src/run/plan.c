@@ -1,6 +1,7 @@
 /* Plans: the public face. */
 #include <quern/plan.h>
 
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "model/recipe_options.h"
@@ -20,6 +21,8 @@ struct qn_plan {
 };
 
 void qn_plan_options_init(qn_plan_options *options) {
+    if (!options)
+        return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
 }
@@ -28,7 +31,9 @@ void qn_plan_options_init(qn_plan_options *options) {
  */
 
 static qn_status check_options(const qn_plan_options *o, qn_error *err) {
-    if (o->size != sizeof *o || !o->job || o->job->size != sizeof *o->job) {
+    if (!o->job)
+        return qn__fail_null(err, "qn_plan_make", "options->job");
+    if (o->size != sizeof *o || o->job->size != sizeof *o->job) {
         qn__fail(err, QN_USAGE, "the options are of another version of the library");
         return qn__remedy(err, QN_USAGE, "fill them with qn_plan_options_init first");
     }
@@ -88,6 +93,8 @@ static qn_status read_team(const qn_plan_options *o, qn_plan *p, qn_error *err) 
     qn_status status = qn__plan_team_create(&p->team, err);
     for (uint32_t i = 0; i < o->teams && status == QN_OK; ++i) {
         const char *text = o->team[i];
+        if (!text)
+            return qn__fail_null_at(err, "qn_plan_make", "options->team", i, "");
         const size_t size = strlen(text);
         if (size > 5 && strcmp(text + size - 5, ".json") == 0)
             status = qn__plan_team_measured(&p->team, text, 1, &p->subject, err);
@@ -220,7 +227,8 @@ static qn_status plan(const qn_plan_options *o, qn_plan *p, qn_error *err) {
 
 qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err) {
     QN__OWN_FLOATS;
-    *out = NULL;
+    QN__NEED_OUT(out, err);
+    QN__NEED(options, err);
     qn_status status = check_options(options, err);
     if (status != QN_OK)
         return status;
@@ -235,7 +243,7 @@ qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *
     return status;
 }
 
-const qn_plan_report *qn_plan_report_of(const qn_plan *plan) { return &plan->report; }
+const qn_plan_report *qn_plan_report_of(const qn_plan *plan) { return plan ? &plan->report : NULL; }
 
 void qn_plan_free(qn_plan *p) {
     if (!p)

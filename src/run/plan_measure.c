@@ -2,6 +2,7 @@
  * since cores that share memory and clock are slower together. */
 #include <quern/plan.h>
 
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -363,6 +364,11 @@ qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint
                           uint32_t ranks, double seconds, qn_plan_cost *cost, uint32_t room,
                           uint32_t *count, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(count, err);
+    *count = 0;
+    QN__NEED(job, err);
+    if (room > 0)
+        QN__NEED(cost, err);
     measuring m = {.compute = &job->compute, .ranks = ranks, .seconds = seconds};
     uint32_t classes = 1;
     qn_data *random = NULL;

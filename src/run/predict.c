@@ -1,6 +1,7 @@
 /* The public prediction, and its results as CSV. */
 #include <quern/predict.h>
 
+#include "base/argument.h"
 #include "base/file.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -93,6 +94,8 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
 qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                      int32_t *classes, float *scores, float *outputs, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
     const qn__apply_results results = {.classes = classes, .scores = scores, .outputs = outputs};
     qn_error unwanted;
     return apply(model, data, compute, &results, QN_OK, err ? err : &unwanted);
@@ -132,6 +135,8 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
 
 qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_AS(p, "predictions", err);
+    QN__NEED(path, err);
     qn__writer *writer = NULL;
     qn__text text = {0};
     qn_status status = qn__writer_create(path, &writer, err);
@@ -172,8 +177,10 @@ static qn_status make_room(qn_predictions *p, int all_outputs, qn_error *err) {
 qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
                               int all_outputs, qn_predictions **out, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(model, err);
+    QN__NEED(data, err);
     qn_error unwanted;
-    *out = NULL;
     err = err ? err : &unwanted;
     qn__apply_results results = {0};
     qn_predictions *p = qn__alloc(1, sizeof *p, err);
@@ -197,7 +204,7 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     return QN_OK;
 }
 
-uint64_t qn_predictions_correct(const qn_predictions *p) { return p->correct; }
+uint64_t qn_predictions_correct(const qn_predictions *p) { return p ? p->correct : 0; }
 
 void qn_predictions_free(qn_predictions *p) {
     if (!p)
@@ -214,6 +221,9 @@ qn_status qn_predict_csv(const qn_model *model, const qn_data *data, const qn_co
     qn_predictions *p = NULL;
     if (correct)
         *correct = 0;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    QN__NEED(path, err);
     qn_status status = qn_predictions_make(model, data, compute, all_outputs, &p, err);
     if (p && correct)
         *correct = p->correct;

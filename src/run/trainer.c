@@ -1,4 +1,5 @@
 /* The public training under way: steps, evaluations, checkpoints, what a person is told. */
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -26,6 +27,8 @@ void qn__train_span(qn_train *t, const char *name, double begun) {
 }
 
 void qn_train_stop(qn_train *t) {
+    if (!t)
+        return;
     atomic_store(&t->stop, 1);
     if (t->cluster)
         qn_cluster_stop(t->cluster);
@@ -219,6 +222,7 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
 
 qn_status qn_train_run(qn_train *t, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_AS(t, "train", err);
     qn__train_job *job = &t->job;
     const double begun = qn__now();
     qn_error unheard;
@@ -242,9 +246,10 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
 
 qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED_AS(t, "train", err);
     /* Fetching the parameters changes nothing that a caller could see. */
     qn_train *mutable = (qn_train *)(uintptr_t)t;
-    *out = NULL;
     qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;

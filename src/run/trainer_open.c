@@ -1,4 +1,5 @@
 /* Opening and closing a training: its options, what fits what, where it goes on from. */
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -17,6 +18,8 @@ enum { CONFUSION_OUTPUTS = 1024 };
 enum { TRACE_RECORDS = 1 << 18, LEAST_RECORDS = 1 << 12 };
 
 void qn_train_options_init(qn_train_options *options) {
+    if (!options)
+        return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->arith = "f32";
@@ -39,6 +42,9 @@ void qn_train_options_init(qn_train_options *options) {
 qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
                                       qn_train_options *options, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    QN__NEED(options, err);
     const qn__recipe *recipe = qn__model_recipe_of(model);
     if (strcmp(recipe->data, qn_data_digest(data)) != 0) {
         qn__fail(err, QN_MISMATCH, "the data is not what the model was made from");
@@ -383,6 +389,9 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
 qn_status qn_train_open(const qn_train_options *options, const qn_data *train, const qn_data *valid,
                         const qn_data *test, qn_train **out, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(options, err);
+    QN__NEED(train, err);
     return qn__train_open_on(options, train, valid, test, NULL, 0, out, err);
 }
 

@@ -1,5 +1,6 @@
 /* Where the model of a training goes: the place that was asked for, or another one when no rank can
  * write there. */
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "model/model.h"
@@ -177,6 +178,13 @@ static qn_status try_all(placing *p, const char *const *place, uint32_t places) 
 qn_status qn_train_save(qn_train *t, const char *const *place, uint32_t places, qn_saved *saved,
                         qn_error *err) {
     QN__OWN_FLOATS;
+    for (uint32_t i = 0; place && i < places; ++i)
+        if (!place[i])
+            return qn__fail_null_at(err, __func__, "place", i, "");
+    QN__NEED_AS(t, "train", err);
+    QN__NEED(saved, err);
+    if (places > 0)
+        QN__NEED(place, err);
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
     qn_error unheard;
     memset(saved, 0, sizeof *saved);

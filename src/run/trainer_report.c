@@ -1,4 +1,5 @@
 /* What a training reports of itself. */
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -29,6 +30,11 @@ static qn_status tell_unrecorded(const qn_train *t, qn_error *err) {
 const qn_worker_report *qn_train_workers(qn_train *t, uint32_t *count) {
     QN__OWN_FLOATS;
     double rate;
+    uint32_t unwanted;
+    count = count ? count : &unwanted;
+    *count = 0;
+    if (!t)
+        return NULL;
     return qn__team_report(t->job.team, t->seconds, count, &rate);
 }
 
@@ -250,6 +256,8 @@ static qn_status look_at_rounding(qn_train *t, qn_error *err) {
 
 qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_AS(t, "train", err);
+    QN__NEED(report, err);
     double rate = 0;
     memset(report, 0, sizeof *report);
     qn_status status = qn__train_failed(t, err);

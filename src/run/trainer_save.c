@@ -1,5 +1,6 @@
 /* What a training leaves behind in its folder of checkpoints. Among ranks the one that speaks
  * writes; when it is lost, the next one takes the folder over. */
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "run/trainer_state.h"
@@ -68,6 +69,8 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
 
 qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED_AS(t, "train", err);
+    QN__NEED(dir, err);
     qn__checkpoints *there = NULL;
     if (t->checkpoints && strcmp(dir, t->checkpoint_dir) == 0)
         return write_checkpoint(t, t->checkpoints, err);

@@ -1,5 +1,6 @@
 #include "team/members.h"
 
+#include "base/argument.h"
 #include "base/float_state.h"
 #include "base/text.h"
 #include "num/fixed.h"
@@ -285,6 +286,7 @@ qn_status qn__member_lacks(const char *name, const qn__program *program, qn_erro
 
 qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {
     QN__OWN_FLOATS;
+    QN__NEED(compute, err);
     qn__member members[QN__MAX_WORKERS];
     uint32_t count;
     qn_status status = qn__cpu_compute_check(compute, err);

@@ -18,6 +18,8 @@ void qn_cluster_library_get(qn_cluster_library *library) {
     qn__launcher launcher;
     qn__mpi mpi;
     qn_error err;
+    if (!library)
+        return;
     memset(library, 0, sizeof *library);
     if (qn__launcher_find(&launcher, &err) != QN_OK)
         memset(&launcher, 0, sizeof launcher); /* qn_cluster_join says what is wrong with it */

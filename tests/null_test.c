@@ -1,0 +1,290 @@
+/* NULL in every place of the public functions where the header does not allow it, and where it
+ * does: a refusal that names function and argument, or a neutral answer, and no crash. Messages are
+ * left out by a NULL `err` too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include <quern/quern.h>
+
+static struct {
+    qn_data *data;
+    qn_model *model;
+    qn_train *train;
+    qn_predictions *predictions;
+    qn_train_options options;
+} have;
+
+static qn_status opener(void *user, qn_data **out, qn_error *err) {
+    (void)user;
+    return qn_data_synth_digits(1, 0, 64, out, err);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    qn_error err;
+    const qn_compute one = {.threads = 1, .devices = "cpu"};
+    qn_train_options_init(&have.options);
+    have.options.model = "dense 10 softmax";
+    have.options.epochs = 1;
+    have.options.compute = one;
+    return qn_data_synth_digits(1, 0, 64, &have.data, &err) != QN_OK ||
+           qn_train_open(&have.options, have.data, NULL, NULL, &have.train, &err) != QN_OK ||
+           qn_train_run(have.train, &err) != QN_OK ||
+           qn_train_model(have.train, &have.model, &err) != QN_OK ||
+           qn_predictions_make(have.model, have.data, &one, 0, &have.predictions, &err) != QN_OK;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    qn_predictions_free(have.predictions);
+    qn_model_free(have.model);
+    qn_train_close(have.train);
+    qn_data_close(have.data);
+    return 0;
+}
+
+static void refused(const char *function, const char *argument, qn_status status,
+                    const qn_error *err) {
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "%s: the argument %s is NULL", function, argument);
+    if (strpbrk(argument, "[>"))
+        snprintf(wanted, sizeof wanted, "%s: %s%s is NULL", function,
+                 strchr(argument, '[') ? "" : "the argument ", argument);
+    assert_int_equal(status, QN_USAGE);
+    assert_int_equal(err->status, QN_USAGE);
+    assert_string_equal(err->what, wanted);
+    assert_true(*err->remedy);
+}
+
+/* The call as written, once with a place for the message and once without. */
+#define REFUSED(function, argument, ...)                                                           \
+    do {                                                                                           \
+        qn_error own, *err = &own;                                                                 \
+        const qn_status status = function(__VA_ARGS__, err);                                       \
+        refused(#function, argument, status, &own);                                                \
+        err = NULL;                                                                                \
+        assert_int_equal(function(__VA_ARGS__, err), QN_USAGE);                                    \
+    } while (0)
+
+static void test_data(void **state) {
+    (void)state;
+    qn_data *out = have.data;
+    const float value = 1;
+    REFUSED(qn_data_open, "path", NULL, NULL, &out);
+    assert_null(out);
+    REFUSED(qn_data_open, "out", "a.csv", NULL, NULL);
+    REFUSED(qn_data_from_arrays, "values", QN_F32, 1, 1, NULL, NULL, &out);
+    REFUSED(qn_data_from_arrays, "out", QN_F32, 1, 1, &value, NULL, NULL);
+    REFUSED(qn_data_synth_digits, "out", 1, 0, 1, NULL);
+    REFUSED(qn_data_share, "open", NULL, 0, NULL, NULL, &out);
+    REFUSED(qn_data_share, "out", NULL, 0, opener, NULL, NULL);
+    REFUSED(qn_data_write_idx, "data", NULL, "images", NULL);
+    REFUSED(qn_data_write_idx, "images_path", have.data, NULL, NULL);
+    REFUSED(qn_data_write_csv, "data", NULL, "a.csv");
+    REFUSED(qn_data_write_csv, "path", have.data, NULL);
+}
+
+static void test_questions_of_data(void **state) {
+    (void)state;
+    uint32_t rows = 1, columns = 1;
+    qn_data_options_init(NULL);
+    qn_data_close(NULL);
+    assert_int_equal(qn_data_items(NULL), 0);
+    assert_int_equal(qn_data_features(NULL), 0);
+    assert_int_equal((int)qn_data_type_of(NULL), 0);
+    assert_null(qn_data_values(NULL));
+    assert_null(qn_data_labels(NULL));
+    assert_int_equal(qn_data_classes(NULL), 0);
+    assert_string_equal(qn_data_digest(NULL), "");
+    assert_string_equal(qn_data_format(NULL), "");
+    assert_null(qn_data_feature_name(NULL, 0));
+    qn_data_image_size(NULL, &rows, &columns);
+    assert_int_equal(rows + columns, 0);
+    qn_data_image_size(have.data, NULL, NULL);
+}
+
+static void test_models(void **state) {
+    (void)state;
+    qn_model *out = have.model;
+    qn_train_options options;
+    qn_train_options_init(&options);
+    REFUSED(qn_model_load, "path", NULL, &out);
+    assert_null(out);
+    REFUSED(qn_model_load, "out", "a", NULL);
+    REFUSED(qn_model_share, "path", NULL, 0, NULL, &out);
+    REFUSED(qn_model_share, "out", NULL, 0, "a", NULL);
+    REFUSED(qn_model_save, "model", NULL, "a");
+    REFUSED(qn_model_save, "path", have.model, NULL);
+    REFUSED(qn_model_save_among, "model", NULL, "a", NULL);
+    REFUSED(qn_model_save_among, "path", have.model, NULL, NULL);
+    REFUSED(qn_train_options_from_model, "model", NULL, have.data, &options);
+    REFUSED(qn_train_options_from_model, "data", have.model, NULL, &options);
+    REFUSED(qn_train_options_from_model, "options", have.model, have.data, NULL);
+}
+
+static void test_questions_of_models(void **state) {
+    (void)state;
+    char text[8] = "x";
+    qn_model_clear_leftovers(NULL);
+    qn_model_free(NULL);
+    assert_string_equal(qn_model_recipe(NULL), "");
+    assert_string_equal(qn_model_digest(NULL), "");
+    assert_int_equal(qn_model_inputs(NULL) + qn_model_outputs(NULL) + qn_model_layers(NULL), 0);
+    assert_int_equal(qn_model_parameters(NULL), 0);
+    qn_model_layer_text(NULL, 0, text, sizeof text);
+    assert_string_equal(text, "");
+    qn_model_layer_text(have.model, 0, NULL, 8);
+    assert_null(qn_model_tensor(NULL, "layer0.weight", NULL, NULL));
+    assert_null(qn_model_tensor(have.model, NULL, NULL, NULL));
+    assert_non_null(qn_model_tensor(have.model, "layer0.weight", NULL, NULL));
+    assert_null(qn_choice_near(QN_CHOICE_LOSS, NULL));
+}
+
+static void test_devices(void **state) {
+    (void)state;
+    REFUSED(qn_device_get, "info", 0, NULL);
+    REFUSED(qn_device_measure, "rates", 0, NULL, NULL);
+    REFUSED(qn_compute_check, "compute", NULL);
+    assert_true(*qn_device_absence(NULL));
+    assert_int_equal(qn_device_note(NULL, 8), 0);
+    const qn_compute zero = {.threads = 0};
+    assert_int_equal(qn_compute_check(&zero, NULL), QN_OK);
+}
+
+static void test_training(void **state) {
+    (void)state;
+    qn_train *out = have.train;
+    qn_model *model;
+    qn_train_report report;
+    qn_saved saved;
+    const char *const place[] = {"a", NULL};
+    REFUSED(qn_train_open, "options", NULL, have.data, NULL, NULL, &out);
+    assert_null(out);
+    REFUSED(qn_train_open, "train", &have.options, NULL, NULL, NULL, &out);
+    REFUSED(qn_train_open, "out", &have.options, have.data, NULL, NULL, NULL);
+    REFUSED(qn_train_run, "train", NULL);
+    REFUSED(qn_train_checkpoint, "train", NULL, "folder");
+    REFUSED(qn_train_checkpoint, "dir", have.train, NULL);
+    REFUSED(qn_train_model, "train", NULL, &model);
+    REFUSED(qn_train_model, "out", have.train, NULL);
+    REFUSED(qn_train_save, "train", NULL, place, 1, &saved);
+    REFUSED(qn_train_save, "place", have.train, NULL, 1, &saved);
+    REFUSED(qn_train_save, "place[1]", have.train, place, 2, &saved);
+    REFUSED(qn_train_save, "saved", have.train, place, 1, NULL);
+    REFUSED(qn_train_report_get, "train", NULL, &report);
+    REFUSED(qn_train_report_get, "report", have.train, NULL);
+    qn_train_options_init(NULL);
+    qn_train_stop(NULL);
+    qn_train_close(NULL);
+    assert_null(qn_train_workers(NULL, NULL));
+    assert_non_null(qn_train_workers(have.train, NULL));
+}
+
+/* Texts of the options that are NULL: those that have no default are refused by their checks. */
+static void test_texts_of_options(void **state) {
+    (void)state;
+    qn_error err;
+    qn_train *out;
+    qn_train_options o = have.options;
+    o.arith = o.loss = o.optimizer = o.init = o.scale = o.schedule = NULL;
+    assert_int_equal(qn_train_open(&o, have.data, NULL, NULL, &out, &err), QN_OK);
+    qn_train_close(out);
+    o.model = NULL;
+    assert_int_equal(qn_train_open(&o, have.data, NULL, NULL, &out, &err), QN_USAGE);
+    assert_null(out);
+}
+
+static void test_prediction(void **state) {
+    (void)state;
+    qn_predictions *out = have.predictions;
+    REFUSED(qn_predict, "model", NULL, have.data, NULL, NULL, NULL, NULL);
+    REFUSED(qn_predict, "data", have.model, NULL, NULL, NULL, NULL, NULL);
+    REFUSED(qn_predictions_make, "model", NULL, have.data, NULL, 0, &out);
+    assert_null(out);
+    REFUSED(qn_predictions_make, "data", have.model, NULL, NULL, 0, &out);
+    REFUSED(qn_predictions_make, "out", have.model, have.data, NULL, 0, NULL);
+    REFUSED(qn_predictions_write, "predictions", NULL, "a");
+    REFUSED(qn_predictions_write, "path", have.predictions, NULL);
+    REFUSED(qn_predict_csv, "model", NULL, have.data, NULL, "a", 0, NULL);
+    REFUSED(qn_predict_csv, "data", have.model, NULL, NULL, "a", 0, NULL);
+    REFUSED(qn_predict_csv, "path", have.model, have.data, NULL, NULL, 0, NULL);
+    assert_int_equal(qn_predictions_correct(NULL), 0);
+    qn_predictions_free(NULL);
+}
+
+static void test_plans(void **state) {
+    (void)state;
+    uint32_t count;
+    qn_plan *out;
+    qn_plan_cost cost;
+    qn_advice advice;
+    const char *const team[] = {NULL};
+    qn_plan_options o;
+    qn_plan_options_init(NULL);
+    qn_plan_options_init(&o);
+    REFUSED(qn_plan_make, "options", NULL, &out);
+    REFUSED(qn_plan_make, "out", &o, NULL);
+    REFUSED(qn_plan_make, "options->job", &o, &out);
+    o = (qn_plan_options){.size = sizeof o,
+                          .job = &have.options,
+                          .features = 1,
+                          .items = 1,
+                          .team = team,
+                          .teams = 1};
+    REFUSED(qn_plan_make, "options->team[0]", &o, &out);
+    assert_null(out);
+    assert_null(qn_plan_report_of(NULL));
+    qn_plan_free(NULL);
+    REFUSED(qn_plan_measure, "job", NULL, NULL, 1, 1, 0.1, &cost, 1, &count);
+    REFUSED(qn_plan_measure, "cost", &have.options, NULL, 1, 1, 0.1, NULL, 1, &count);
+    REFUSED(qn_plan_measure, "count", &have.options, NULL, 1, 1, 0.1, &cost, 1, NULL);
+    REFUSED(qn_advise, "options", NULL, 1, 0.1, &advice, 1, &count, NULL);
+    REFUSED(qn_advise, "advice", &have.options, 1, 0.1, NULL, 1, &count, NULL);
+    REFUSED(qn_advise, "count", &have.options, 1, 0.1, &advice, 1, NULL, NULL);
+}
+
+static void test_clusters(void **state) {
+    (void)state;
+    qn_cluster *out;
+    qn_cluster_options o;
+    qn_agreement item[] = {{"name", NULL, NULL}, {NULL, "value", NULL}};
+    qn_cluster_options_init(NULL);
+    qn_cluster_options_init(&o);
+    REFUSED(qn_cluster_join, "options", NULL, &out);
+    REFUSED(qn_cluster_join, "out", &o, NULL);
+    REFUSED(qn_cluster_agree, "item", NULL, NULL, NULL, 1);
+    REFUSED(qn_cluster_agree, "item[0].value", NULL, NULL, item, 1);
+    item[0].value = "value";
+    REFUSED(qn_cluster_agree, "item[1].name", NULL, NULL, item, 2);
+    assert_int_equal(qn_cluster_agree(NULL, NULL, NULL, 0, NULL), QN_OK);
+    assert_int_equal(qn_cluster_rank(NULL), 0);
+    assert_int_equal(qn_cluster_ranks(NULL) + qn_cluster_alive(NULL), 2);
+    qn_cluster_local(NULL, NULL, NULL);
+    assert_string_equal(qn_cluster_name(NULL, 0), "rank 0");
+    assert_int_equal(qn_cluster_speaks(NULL), 1);
+    assert_int_equal(qn_cluster_over(NULL, NULL), 0);
+    qn_cluster_finish(NULL, 0);
+    qn_cluster_stop(NULL);
+    qn_cluster_leave(NULL);
+    qn_cluster_library_get(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_questions_of_data),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_questions_of_models),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_texts_of_options),
+        cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_clusters),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
