@@ -18,20 +18,7 @@ set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 
-# A flag that lets the compiler change arithmetic would change results without a word, so such
-# a build is refused whichever way the flag came in. (The names are cut in two so that the test
-# which looks for them in the tree does not find this list.)
-set(_forbidden "f" "fast-math|Of" "ast|funsafe" "-math|fassociative" "-math|ffp-contract=f" "ast"
-    "|freciprocal" "-math|ffinite-math" "-only")
-string(JOIN "" _forbidden ${_forbidden})
-foreach(_variable CMAKE_C_FLAGS CMAKE_C_FLAGS_DEBUG CMAKE_C_FLAGS_RELEASE
-        CMAKE_C_FLAGS_RELWITHDEBINFO CMAKE_C_FLAGS_MINSIZEREL)
-    if("${${_variable}}" MATCHES "-(${_forbidden})")
-        message(FATAL_ERROR "${_variable} contains ${CMAKE_MATCH_0}, which lets the compiler "
-            "change results. Quern promises the same bytes everywhere: take the flag out.")
-    endif()
-endforeach()
-
+# QuernArithmetic.cmake looks at what a compiler makes of these and of the flags that a user gives.
 # errno after a math call is never read; without it sqrtf is one instruction with the same bits.
 set(QUERN_ARITHMETIC_FLAGS -ffp-contract=off -fno-fast-math -fno-math-errno)
 
