@@ -1,8 +1,8 @@
 /* A subcommand of `quern`: what it is called, what it takes, and what runs it.
  *
  * One file for each, named NAME_command.c, defines one `const command`; main.c lists them. Its
- * table of options is the only place where an option is written down: the parser, the help and the
- * suggestions after a slip all read it. */
+ * table of options is the only place where an option is written down: the parser, the help, the
+ * manual pages, the completions and the suggestions after a slip all read it. */
 #ifndef APP_COMMAND_H
 #define APP_COMMAND_H
 
@@ -15,9 +15,13 @@ struct command {
     const char *name;      /* "train", "data info" */
     const char *summary;   /* half a line for the list of commands */
     const char *usage;     /* "quern train [--data FILE] [options] -o FILE" */
-    const char *about;     /* paragraphs for --help, each one line of source text, or NULL */
+    const char *about;     /* paragraphs for --help, each one line of source text, or NULL. A line
+                              that begins with a blank is printed as it is. A tab is a blank at which
+                              no line is broken */
     const option *options; /* ends with an entry whose name is NULL */
     const char *operand;   /* what stands without a name, such as "MODEL"; NULL: nothing does */
+    int most_operands;     /* how many of them there can be, up to MOST_OPERANDS; 0: one */
+    int optional;          /* 1: there need not be any */
     const char *examples;  /* lines, each indented by the printer */
     int (*run)(const command *self, int argc, char **argv); /* argv[0] is the program's name */
 };
@@ -40,5 +44,8 @@ extern const command *const all_commands[];
 /* The command that argv[1], argv[2] name ("train", or "data" "info"), and in *words how many words
  * that took; NULL when there is none. */
 const command *command_find(int argc, char **argv, int *words);
+
+/* The command of exactly that name, or NULL. */
+const command *command_named(const char *name);
 
 #endif

@@ -4,45 +4,64 @@
 
 #define AT(member) .place = offsetof(compute_flags, member)
 
+static const option_word isas[] = {{"auto", "the fastest; all give the same bytes"},
+                                   {"scalar", "plain C"},
+                                   {"avx2", "x86 with AVX2"},
+                                   {"avx512", "x86 with AVX-512"},
+                                   {"vnni", "AVX-512 with dot products of bytes"},
+                                   {"amx", "AVX-512 with matrix units"},
+                                   {"neon", "Arm with NEON"},
+                                   {"dotprod", "NEON with dot products of bytes"},
+                                   {NULL, NULL}};
+
+static const option_word gpu_isas[] = {{"auto", "all instructions of the GPU"},
+                                       {"dp4a", "no matrix units"},
+                                       {"plain", "no matrix units, no dot products of bytes"},
+                                       {NULL, NULL}};
+
 const option compute_options[] = {
     {.name = "devices",
      .kind = OPTION_TEXT,
      AT(devices),
      .value = "LIST",
-     .help = "who may take part: auto, or a list of cpu, cpu:4 (cores), opencl:0, cuda:all, "
-             "as \"quern devices\" names them",
-     .fallback = "auto: the CPU and every GPU that makes the job shorter"},
+     .help = "devices that can take part: auto, or a list of cpu, cpu:4 (cores), opencl:0, "
+             "cuda:all, as \"quern\tdevices\" names them",
+     .fallback = "auto: the CPU and every GPU that makes the job faster"},
     {.name = "threads",
      .kind = OPTION_COUNT,
      AT(threads),
      .value = "N",
      .high = 4096,
      .help = "cores of the CPU to use",
-     .fallback = "0: every core the process may use"},
+     .fallback = "0: all that the process may use"},
+    {.name = NULL}};
+
+const option compute_expert_options[] = {
     {.name = "isa",
      .kind = OPTION_CHOICE,
      AT(isa),
-     .choices = "auto|scalar|avx2|avx512|vnni|amx|neon|dotprod",
-     .help = "the CPU's instruction set; refused where the machine lacks it",
+     .value = "NAME",
+     .words = isas,
+     .help = "instruction set of the CPU; an error where the machine lacks it",
      .fallback = "auto"},
     {.name = "gpu-isa",
      .kind = OPTION_CHOICE,
      AT(gpu_isa),
-     .choices = "auto|dp4a|plain",
-     .help = "the most that GPUs may multiply integers with: dp4a bars matrix units, plain also "
-             "dot products of bytes",
+     .value = "NAME",
+     .words = gpu_isas,
+     .help = "instructions for integer products on GPUs",
      .fallback = "auto"},
     {.name = "shares",
      .kind = OPTION_TEXT,
      AT(shares),
      .value = "LIST",
-     .help = "for experiments: fixed parts of each step for the devices of --devices, such as 3,1",
+     .help = "for experiments: fixed shares of each step for the devices of --devices, such as 3,1",
      .fallback = "by measured speed"},
     {.name = "device-timeout",
      .kind = OPTION_TEXT,
      AT(timeout),
      .value = "SECONDS",
-     .help = "a device that is silent for so long is lost; the others take its work",
+     .help = "a device that does not answer for this long is lost; the others take over its work",
      .fallback = "60"},
     {.name = NULL}};
 

@@ -11,7 +11,8 @@ typedef struct compute_flags {
 } compute_flags;
 
 /* Rows for the tables of those commands; their places are in a compute_flags. */
-extern const option compute_options[];
+extern const option compute_options[];        /* that users need */
+extern const option compute_expert_options[]; /* for experiments and faults */
 
 /* What the flags say, as the library takes it; its texts are theirs. */
 qn_compute compute_of(const compute_flags *flags);

@@ -26,9 +26,9 @@ static const option info_options[] = {
      AT(show),
      .value = "N",
      .high = 1000,
-     .help = "draw the first N items, where they are images",
+     .help = "draw the first N items, if they are images",
      .fallback = "0"},
-    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "one JSON object instead"},
+    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
     {.name = NULL}};
 
 /* What has to be counted; the rest the data set knows itself. */
@@ -182,11 +182,11 @@ static int run(const command *self, int argc, char **argv) {
 
 const command data_info_command = {
     .name = "data info",
-    .summary = "what a file of data holds",
+    .summary = "describe a file of data",
     .usage = "quern data info FILE [options]",
-    .about = "Reads CSV or IDX, plain or gzipped, and prints its size, its classes, its range and "
-             "its digest: the digest of a file's content, whatever its format, that a model's "
-             "recipe names.",
+    .about = "Reads CSV or IDX, plain or gzipped. Prints the number of items and features, the "
+             "classes, the range and the digest. The digest covers the content, not the format; "
+             "the recipe in a model file names it.",
     .operand = "FILE",
     .options = info_options,
     .examples = "quern data info train.csv\n"

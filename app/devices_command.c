@@ -26,33 +26,41 @@ typedef struct devices_flags {
 
 #define AT(member) .place = offsetof(devices_flags, member)
 
+static const option_word measures[] = {
+    {"auto", "those of --devices, or those that a run tries by default"},
+    {"all", "all devices"},
+    {"none", "no device: list them only"},
+    {NULL, NULL}};
+
 static const option devices_options[] = {
     {.heading = "Options",
      .name = "measure",
      .kind = OPTION_CHOICE,
      AT(measure),
-     .choices = "auto|all|none",
-     .help = "which devices to measure, for a second or less each; auto: those of --devices, "
-             "without it those that a run tries by itself. A device that is used for the first "
-             "time takes longer",
+     .value = "NAME",
+     .words = measures,
+     .help =
+         "which devices to measure, at most a second each; the first use of a device takes longer",
      .fallback = "auto"},
     {.name = "json",
      .kind = OPTION_FLAG,
      AT(json),
      .help = "one JSON object a line: device, absence, advice, trial, note"},
-    {.heading = "Would a run use them",
+
+    {.heading = "Which devices a run would use",
      .name = "model",
      .kind = OPTION_TEXT,
      AT(model),
      .value = "TEXT",
-     .help = "try this network, as in train, on random items, and say which devices take part"},
+     .help =
+         "try this network, written as in train, on random items, and say which devices take part"},
     {.name = "features",
      .kind = OPTION_COUNT,
      AT(features),
      .value = "N",
      .low = 1,
      .high = 1 << 24,
-     .help = "bytes of an item",
+     .help = "features of an item, one byte each",
      .fallback = "784"},
     {.name = "batch",
      .kind = OPTION_COUNT,
@@ -60,13 +68,15 @@ static const option devices_options[] = {
      .value = "N",
      .low = 1,
      .high = 1 << 24,
-     .help = "items of one step",
+     .help = "items of one step (batch size)",
      .fallback = "64"},
     {.name = "arith",
      .kind = OPTION_CHOICE,
      AT(arith),
-     .choices = "f32|i7|i14|i21",
-     .help = "as in train",
+     .value = "NAME",
+     .from = QN_CHOICE_ARITH,
+     .brief = 1,
+     .help = "as in train: ",
      .fallback = "f32"},
     {.name = "seconds",
      .kind = OPTION_FLOAT,
@@ -74,18 +84,22 @@ static const option devices_options[] = {
      .value = "X",
      .help = "how long to try",
      .fallback = "2"},
-    {.heading = "What calls of them take, for quern plan",
+
+    {.heading = "Devices", .more = compute_options, AT(compute)},
+    {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
+
+    {.heading = "Advanced: costs for quern plan",
      .name = "costs",
      .kind = OPTION_FLAG,
      AT(costs),
-     .help = "instead: measure what grains, updates and steps of --model take"},
+     .help = "instead, measure what grains, updates and steps of --model cost"},
     {.name = "ranks",
      .kind = OPTION_COUNT,
      AT(ranks),
      .value = "N",
      .low = 1,
      .high = 64,
-     .help = "as so many ranks would have the machine, all at work at once",
+     .help = "measure with this many ranks at work on the machine at once",
      .fallback = "1"},
     {.name = "grain",
      .kind = OPTION_COUNT,
@@ -98,21 +112,22 @@ static const option devices_options[] = {
     {.name = "optimizer",
      .kind = OPTION_CHOICE,
      AT(optimizer),
-     .choices = "sgd|momentum|adam|adamw",
-     .help = "as in train",
+     .value = "NAME",
+     .from = QN_CHOICE_OPTIMIZER,
+     .brief = 1,
+     .help = "as in train: ",
      .fallback = "sgd"},
     {.name = "data",
      .kind = OPTION_TEXT,
      AT(data),
      .value = "FILE",
-     .help = "items to measure with: zeros among them make a difference",
+     .help = "items to measure with; zeros among them make a difference",
      .fallback = "random bytes"},
     {.name = "labels",
      .kind = OPTION_TEXT,
      AT(labels),
      .value = "FILE",
-     .help = "IDX: the file of labels"},
-    {.more = compute_options, AT(compute)},
+     .help = "IDX: file of the labels"},
     {.name = NULL}};
 
 /* A device as it is shown. */
@@ -512,14 +527,13 @@ static int run(const command *self, int argc, char **argv) {
 
 const command devices_command = {
     .name = "devices",
-    .summary = "what this machine has to compute with, and how fast it is",
+    .summary = "list the CPU and the GPUs of this machine and their speed",
     .usage = "quern devices [options]",
     .about =
-        "Lists the devices of this machine under the names that --devices takes, with their cores "
-        "or compute units, their memory, and what they reach: operations of the exact matrix "
-        "product in float32 and in the integers of --arith, values of tanh, and bytes copied "
-        "within their memory, in a second. A device "
-        "that cannot keep the exactness contract is listed with the reason and never used.\n\n"
+        "Devices have the names that --devices takes. For each: cores or compute units, memory, "
+        "and measured speed a second: operations of the exact matrix product in float32 and in "
+        "the integers of --arith, values of tanh, bytes copied within its memory. A device that "
+        "cannot give exact results is listed with the reason and never used.\n\n"
         "With --model, trains that network for a moment and says which devices a run would use.",
     .options = devices_options,
     .examples = "quern devices\n"

@@ -1,11 +1,34 @@
-/* quern help: the commands, or one of them. */
+/* quern help: the commands, or one of them; manual pages and completions for packages. */
 
 #include "command.h"
+#include "manual.h"
 #include "message.h"
 #include <stdio.h>
 #include <string.h>
 
-static const option help_options[] = {{.name = NULL}};
+typedef struct help_flags {
+    int man;
+    const char *completion;
+} help_flags;
+
+#define AT(member) .place = offsetof(help_flags, member)
+
+static const option_word shells[] = {{"bash", NULL}, {"zsh", NULL}, {"fish", NULL}, {NULL, NULL}};
+
+static const option help_options[] = {
+    {.heading = "For packages",
+     .name = "man",
+     .kind = OPTION_FLAG,
+     AT(man),
+     .help = "print the manual page of COMMAND, or of quern, in groff's man format"},
+    {.name = "completion",
+     .kind = OPTION_CHOICE,
+     AT(completion),
+     .value = "SHELL",
+     .words = shells,
+     .brief = 1,
+     .help = "print the completion of the command line for a shell:\t"},
+    {.name = NULL}};
 
 static void print_commands(void) {
     for (int i = 0; all_commands[i]; i++)
@@ -13,61 +36,94 @@ static void print_commands(void) {
 }
 
 static void short_help(void) {
-    puts("quern trains and applies networks; the same recipe gives the same bytes, every time.\n"
+    puts("quern trains and applies neural networks. The same recipe gives the same bytes\n"
+         "on every machine.\n"
          "\nusage: quern COMMAND [options]\n");
     print_commands();
     puts("\nStart with    quern train -o digits.safetensors\n"
          "Every option  quern COMMAND --help");
 }
 
+static void print_facts(const char *heading, const fact *facts, int width) {
+    printf("\n%s:\n", heading);
+    for (; facts->name; facts++) {
+        if ((int)strlen(facts->name) > width)
+            printf("  %s\n  %*s  %s\n", facts->name, width, "", facts->text);
+        else
+            printf("  %-*s  %s\n", width, facts->name, facts->text);
+    }
+}
+
 static void long_help(void) {
     short_help();
     puts("\nOptions are written --name VALUE or --name=VALUE, in any order.\n"
-         "\nProgress, notes and errors go to stderr; results go to stdout. With --json,\n"
-         "stdout carries one JSON object a line and stderr errors only. An error says\n"
-         "what is wrong, where, and what to do about it; no file is touched by a\n"
-         "command that fails, but for checkpoints that were asked for.\n"
-         "\nExit codes:\n"
-         "    0  done\n"
-         "    1  failed: a file, the data or the machine would not do\n"
-         "    2  bad usage: an option, a value or the text of a model makes no sense\n"
-         "    3  replay differs: trained again, the recipe gave other bytes\n"
-         "  130  interrupted by Ctrl-C or a signal; train says how to go on\n"
-         "\nEnvironment:\n"
-         "  NO_COLOR  when set, no colours\n"
-         "  LC_ALL, LC_CTYPE, LANG  a UTF-8 locale gets a smoother bar\n"
-         "  TMPDIR    where predict -o - keeps its output until it is whole\n"
-         "  QUERN_CACHE, XDG_CACHE_HOME\n"
-         "            the folder of programs built for GPUs [~/.cache/quern]\n"
-         "  QUERN_JOBS, XDG_STATE_HOME\n"
-         "            the folder of submitted jobs [~/.local/state/quern/jobs]");
+         "\nProgress, notes and errors go to stderr, results to stdout. With --json, stdout\n"
+         "carries one JSON object a line, and stderr only errors. An error says what is\n"
+         "wrong, where, and what to do. A command that fails changes no file, except\n"
+         "checkpoints that were asked for.");
+    print_facts("Exit codes", manual_exit_codes, 3);
+    print_facts("Environment", manual_environment, 9);
 }
 
-/* "quern help train": what "quern train --help" prints. argv is NULL for `quern` alone. */
-static int run(const command *self, int argc, char **argv) {
-    int words;
-    (void)self;
-    if (!argv)
-        short_help();
-    else if (argc <= 2 || strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)
-        long_help();
-    else if (strcmp(argv[2], "data") == 0 && argc == 3) {
+/* The operands joined to the name of a command: "data", "info" is "data info". */
+static void join_words(const arguments *given, char *name, size_t size) {
+    size_t used = 0;
+    name[0] = '\0';
+    for (int i = 0; i < given->operands && used < size; i++)
+        used +=
+            (size_t)snprintf(name + used, size - used, "%s%s", i > 0 ? " " : "", given->operand[i]);
+}
+
+static int print(const help_flags *f, const char *name, const command *about) {
+    if (f->completion)
+        manual_completion(f->completion);
+    else if (f->man)
+        manual_page(about);
+    else if (about)
+        options_help(about);
+    else if (strcmp(name, "data") == 0) {
         options_help(&data_info_command);
         putchar('\n');
         options_help(&data_synth_command);
-    } else {
-        const command *c = command_find(argc - 1, argv + 1, &words);
-        if (!c)
-            return message_usage("\"quern help\" lists the commands", "there is no help on \"%s\"",
-                                 argv[2]);
-        options_help(c);
-    }
+    } else
+        long_help();
     return EXIT_DONE;
 }
 
-const command help_command = {.name = "help",
-                              .summary = "this list, exit codes, or help on one command",
-                              .usage = "quern help [COMMAND]",
-                              .options = help_options,
-                              .examples = "quern help\nquern help train",
-                              .run = run};
+/* "quern help train" prints what "quern train --help" prints. argv is NULL for `quern` alone. */
+static int run(const command *self, int argc, char **argv) {
+    help_flags f = {0};
+    arguments given = {0};
+    char name[96];
+    if (!argv) {
+        short_help();
+        return EXIT_DONE;
+    }
+    int code = argc > 2 ? options_read(self, argc - 2, argv + 2, &f, &given) : -1;
+    if (code >= 0)
+        return code;
+    join_words(&given, name, sizeof name);
+    const command *about = *name ? command_named(name) : NULL;
+    if (f.completion && (f.man || *name))
+        return message_usage("write it alone", "--completion is for all commands together");
+    if (*name && !about && (f.man || strcmp(name, "data") != 0))
+        return message_usage("\"quern help\" lists the commands", "there is no help on \"%s\"",
+                             name);
+    return print(&f, name, about);
+}
+
+const command help_command = {
+    .name = "help",
+    .summary = "list the commands, or print the help of one",
+    .usage = "quern help [COMMAND] [options]",
+    .about = "Without a command, lists the commands, the exit codes and the environment "
+             "variables that Quern reads.",
+    .operand = "COMMAND",
+    .most_operands = MOST_OPERANDS,
+    .optional = 1,
+    .options = help_options,
+    .examples = "quern help\n"
+                "quern help train\n"
+                "quern help --man train > quern-train.1\n"
+                "quern help --completion bash > quern",
+    .run = run};

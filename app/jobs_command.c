@@ -20,7 +20,7 @@ static const option jobs_options[] = {
      .name = "forget",
      .kind = OPTION_FLAG,
      .place = offsetof(jobs_flags, forget),
-     .help = "forget what has ended: its script, and the log of a local job, are removed"},
+     .help = "remove jobs that have ended from the list, with their scripts and local logs"},
     {.name = "json",
      .kind = OPTION_FLAG,
      .place = offsetof(jobs_flags, json),
@@ -255,11 +255,10 @@ static int run(const command *self, int argc, char **argv) {
 
 const command jobs_command = {
     .name = "jobs",
-    .summary = "what was submitted, and what has become of it",
+    .summary = "list submitted jobs and their state",
     .usage = "quern jobs [options]",
-    .about = "Lists the jobs that \"quern submit\" handed over, the oldest first, and asks Slurm, "
-             "Kubernetes or this machine how they are: queued, running, done, failed, stopped, "
-             "lost or unknown.",
+    .about = "Lists the jobs of \"quern\tsubmit\", oldest first. Slurm, Kubernetes or this machine "
+             "is asked for the state: queued, running, done, failed, stopped, lost or unknown.",
     .options = jobs_options,
     .examples = "quern jobs\nquern jobs --json",
     .run = run};

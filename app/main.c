@@ -40,6 +40,13 @@ const command *command_find(int argc, char **argv, int *words) {
     return NULL;
 }
 
+const command *command_named(const char *name) {
+    for (int i = 0; all_commands[i]; i++)
+        if (strcmp(all_commands[i]->name, name) == 0)
+            return all_commands[i];
+    return NULL;
+}
+
 /* "quern data", "quern data synth" and slips. */
 static int no_such_command(int argc, char **argv) {
     const char *names[16];
@@ -56,7 +63,7 @@ static int no_such_command(int argc, char **argv) {
         snprintf(typed, sizeof typed, "%.60s", argv[1]);
     if (strcmp(typed, "data") == 0)
         return message_usage("write quern data info FILE, or quern data synth digits",
-                             "\"data\" needs to know what to do");
+                             "\"data\" is not a whole command");
     const char *near = suggest(typed, names, count);
     snprintf(remedy, sizeof remedy, "%s%s%s\"quern help\" lists the commands",
              near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "");

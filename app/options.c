@@ -2,6 +2,7 @@
 #include "command.h"
 #include "message.h"
 #include "suggest.h"
+#include "synonyms.h"
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHOICES = 16, MOST_OPTIONS = 64 };
+enum { MOST_WORDS = 16 };
 
 int read_float(const char *text, float *out) {
     char *end = NULL;
@@ -29,29 +30,48 @@ int read_count(const char *text, uint64_t *out) {
     return errno == 0;
 }
 
-/* Cuts "a|b|c" into words inside `room`; returns their number. */
-static size_t split_choices(const char *choices, char *room, size_t size, const char **words) {
-    size_t count = 0;
-    snprintf(room, size, "%s", choices);
-    char *rest = NULL;
-    for (char *w = strtok_r(room, "|", &rest); w && count < MOST_CHOICES;
-         w = strtok_r(NULL, "|", &rest))
-        words[count++] = w;
-    return count;
+int options_word(const option *o, uint32_t index, option_word *word) {
+    if (o->from != QN_CHOICE_NONE)
+        *word = (option_word){qn_choice_name(o->from, index), qn_choice_about(o->from, index)};
+    else if (o->words)
+        for (uint32_t i = 0; i <= index; i++) {
+            *word = o->words[i];
+            if (!word->name)
+                return 0;
+        }
+    else
+        *word = (option_word){NULL, NULL};
+    return word->name != NULL;
+}
+
+/* "a, b or c": the words that the option takes. */
+static void list_words(const option *o, char *text, size_t size) {
+    option_word word, next;
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; options_word(o, i, &word) && used < size; i++) {
+        const char *between = i == 0 ? "" : options_word(o, i + 1, &next) ? ", " : " or ";
+        used += (size_t)snprintf(text + used, size - used, "%s%s", between, word.name);
+    }
 }
 
 static int store_choice(const option *o, const char *text, void *at) {
-    char room[256], remedy[384];
-    const char *words[MOST_CHOICES];
-    size_t count = split_choices(o->choices, room, sizeof room, words);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text, words[i]) == 0) {
+    char all[200], remedy[384];
+    const char *words[MOST_WORDS];
+    option_word word;
+    size_t count = 0;
+    for (uint32_t i = 0; count < MOST_WORDS && options_word(o, i, &word); i++) {
+        words[count++] = word.name;
+        if (strcmp(text, word.name) == 0) {
             *(const char **)at = text;
             return -1;
         }
-    const char *near = suggest(text, words, count);
+    }
+    const char *near =
+        o->from != QN_CHOICE_NONE ? qn_choice_near(o->from, text) : suggest(text, words, count);
+    list_words(o, all, sizeof all);
     snprintf(remedy, sizeof remedy, "%s%s%sit is one of %s", near ? "did you mean \"" : "",
-             near ? near : "", near ? "\"? " : "", o->choices);
+             near ? near : "", near ? "\"? " : "", all);
     return message_usage(remedy, "--%s cannot be \"%s\"", o->name, text);
 }
 
@@ -69,15 +89,15 @@ static int store_count(const option *o, const char *text, void *at) {
 
 static int store_text(const option *o, const char *text, void *at) {
     if (!*text)
-        return message_usage("see --help", "--%s was given nothing", o->name);
+        return message_usage("see --help", "the value of --%s is empty", o->name);
     if (o->kind == OPTION_TEXT) {
         *(const char **)at = text;
         return -1;
     }
     text_list *list = at;
     if (list->count == MOST_TEXTS)
-        return message_usage("put several into one", "--%s is there more than %d times", o->name,
-                             MOST_TEXTS);
+        return message_usage("write several in one value", "--%s is given more than %d times",
+                             o->name, MOST_TEXTS);
     list->at[list->count++] = text;
     return -1;
 }
@@ -137,22 +157,10 @@ static int find(const option *table, const char *word, option_row *row) {
 }
 
 static int unknown(const command *self, const char *word) {
-    const char *names[MOST_OPTIONS];
-    char typed[64], remedy[160];
-    size_t count = 0, skip = word[1] == '-' ? 2 : 1;
-    option_row row;
-    for (int i = 0; options_row(self->options, i, &row) && count + 1 < MOST_OPTIONS; i++)
-        names[count++] = row.option->name;
-    names[count++] = "help";
+    char remedy[400];
     if (strncmp(word, "--help=", 7) == 0)
         return message_usage("write it alone", "--help takes no value");
-    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + skip, "="), word + skip);
-    const char *near = suggest(typed, names, count);
-    if (near)
-        snprintf(remedy, sizeof remedy, "did you mean --%s? \"quern %s --help\" lists them all",
-                 near, self->name);
-    else
-        snprintf(remedy, sizeof remedy, "\"quern %s --help\" lists the options", self->name);
+    synonym_advice(self, word, remedy, sizeof remedy);
     return message_usage(remedy, "there is no option \"%.*s\"", (int)strcspn(word, "="), word);
 }
 
@@ -169,7 +177,7 @@ static int take_value(const option_row *row, int index, int argc, char **argv, i
     const option *o = row->option;
     uint64_t bit = UINT64_C(1) << index;
     if ((*given & bit) && o->kind != OPTION_TEXTS)
-        return message_usage("leave one of them out", "--%s is there twice", o->name);
+        return message_usage("leave one of them out", "--%s is given twice", o->name);
     *given |= bit;
     const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
     if (o->kind == OPTION_FLAG) {
@@ -180,10 +188,11 @@ static int take_value(const option_row *row, int index, int argc, char **argv, i
     if (equals)
         return store(row, equals + 1, values);
     if (*at + 1 >= argc || (!o->dashes && is_name(argv[*at + 1]))) {
-        char remedy[160];
+        char words[200], remedy[256];
+        list_words(o, words, sizeof words);
         snprintf(remedy, sizeof remedy, "write --%s %s", o->name,
-                 o->choices ? o->choices : o->value);
-        return message_usage(remedy, "--%s lacks its value", o->name);
+                 o->kind == OPTION_CHOICE ? words : o->value);
+        return message_usage(remedy, "--%s requires a value", o->name);
     }
     return store(row, argv[++*at], values);
 }
@@ -200,12 +209,13 @@ static int take_option(const command *self, int argc, char **argv, int *at, void
 
 static int take_operand(const command *self, const char *word, arguments *out) {
     char remedy[160];
-    if (self->operand && out->operands < MOST_OPERANDS) {
+    const int most = self->most_operands > 0 ? self->most_operands : self->operand != NULL;
+    if (out->operands < most) {
         out->operand[out->operands++] = word;
         return -1;
     }
     snprintf(remedy, sizeof remedy, "usage: %.140s", self->usage);
-    return message_usage(remedy, "\"%s\" is one word too many", word);
+    return message_usage(remedy, "\"%s\" is an extra argument", word);
 }
 
 int options_read(const command *self, int argc, char **argv, void *values, arguments *out) {
@@ -229,7 +239,7 @@ int options_read(const command *self, int argc, char **argv, void *values, argum
         if (code >= 0)
             return code;
     }
-    if (self->operand && out->operands == 0) {
+    if (self->operand && !self->optional && out->operands == 0) {
         char remedy[160];
         snprintf(remedy, sizeof remedy, "usage: %.140s", self->usage);
         return message_usage(remedy, "%s is missing", self->operand);

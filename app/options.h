@@ -16,6 +16,7 @@
 #ifndef APP_OPTIONS_H
 #define APP_OPTIONS_H
 
+#include <quern/choices.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,7 @@ typedef enum option_kind {
     OPTION_FLAG,   /* int: becomes 1 */
     OPTION_TEXT,   /* const char * */
     OPTION_TEXTS,  /* text_list: may be there several times */
-    OPTION_CHOICE, /* const char *, one of the words in .choices */
+    OPTION_CHOICE, /* const char *, one of the option's words */
     OPTION_COUNT,  /* uint64_t from .low to .high */
     OPTION_FLOAT   /* float: the one nearest to the decimal number */
 } option_kind;
@@ -37,6 +38,11 @@ typedef struct text_list {
     uint32_t count;
 } text_list;
 
+/* A word that an option takes, and one line about it for the help (NULL: none). */
+typedef struct option_word {
+    const char *name, *about;
+} option_word;
+
 typedef struct option option;
 
 /* A row of a table: an option, or the place at which another table's rows stand (`more`). */
@@ -44,11 +50,14 @@ struct option {
     const char *name; /* without its dashes */
     char letter;      /* 'o' for -o, or 0 */
     option_kind kind;
-    size_t place;         /* offset in the command's own struct */
-    const char *value;    /* "FILE" in the help; a choice shows its words */
-    const char *choices;  /* "mse|cross-entropy" */
-    uint64_t low, high;   /* limits of a count */
-    const char *fallback; /* the default, for the help; NULL: none */
+    size_t place;      /* offset in the command's own struct */
+    const char *value; /* "FILE" in the help; words with FILE or DIR in them complete to these */
+    const option_word *words; /* of a choice that the command alone knows; ends with {NULL, NULL} */
+    qn_choice_kind from;      /* or the kind whose names the library lists. Of an OPTION_TEXT: names
+                                 that its text can contain */
+    int brief;                /* 1: the help names the words without a line for each */
+    uint64_t low, high;       /* limits of a count */
+    const char *fallback;     /* the default, for the help; NULL: none */
     const char *help;
     int dashes;          /* 1: its value may begin with dashes, being options itself */
     const char *heading; /* starts a group of options in the help, or NULL */
@@ -62,11 +71,14 @@ typedef struct option_row {
     const char *heading;
 } option_row;
 
+/* Word number `index` of an option, counted from 0; 0 beyond the last. */
+int options_word(const option *option, uint32_t index, option_word *word);
+
 /* Option `index` of a table, the rows of other tables counted where they stand; 0 beyond the last.
  */
 int options_row(const option *table, int index, option_row *row);
 
-enum { MOST_OPERANDS = 1 };
+enum { MOST_OPERANDS = 3 };
 
 /* Which options were there, and what stood without a name. */
 typedef struct arguments {

@@ -1,60 +1,98 @@
-/* The help of a command, written from its table. */
+/* The help of a command, written from its table: at most 80 columns wide, no word broken. */
 
 #include "command.h"
+#include "manual.h"
 #include "options.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { WIDTH = 79, INDENT = 27 };
 
-/* Prints words from column `column` on, breaking lines before WIDTH; lines after the first begin
- * at `indent`. A newline in the text starts a line too. Ends the last line. */
-static void wrap(const char *text, int column, int indent) {
-    while (*text) {
-        int length = (int)strcspn(text, " \n");
-        if (column + length > WIDTH && column > indent) {
+/* Prints a word; a tab in it stands for a blank at which no line is broken. */
+static void print_word(const char *word, int length) {
+    for (int i = 0; i < length; i++)
+        putchar(word[i] == '\t' ? ' ' : word[i]);
+}
+
+/* Prints one paragraph from column `column` on, broken before WIDTH; further lines begin at
+ * `indent`. */
+static void print_paragraph(const char *text, int length, int column, int indent) {
+    int first = 1;
+    for (int at = 0; at < length;) {
+        int word = (int)strcspn(text + at, " \n");
+        if (word > length - at)
+            word = length - at;
+        if (!first && column + 1 + word > WIDTH) {
             printf("\n%*s", indent, "");
             column = indent;
+        } else if (!first) {
+            putchar(' ');
+            column++;
         }
-        printf("%.*s", length, text);
-        column += length;
-        text += length;
-        if (*text == '\n') {
-            printf("\n%*s", indent, "");
-            column = indent;
-            text++;
-        } else if (*text == ' ') {
-            text++;
-            if (column < WIDTH && column + 1 + (int)strcspn(text, " \n") <= WIDTH)
-                column += printf(" ");
-            else
-                column = WIDTH;
-        }
+        print_word(text + at, word);
+        column += word;
+        at += word + 1;
+        first = 0;
     }
     putchar('\n');
 }
 
-static void print_option(const option *o) {
-    char left[80], text[512];
-    const char *value = o->kind == OPTION_FLAG ? "" : o->choices ? o->choices : o->value;
-    if (o->letter)
-        snprintf(left, sizeof left, "  -%c, --%s %s", o->letter, o->name, value);
-    else
-        snprintf(left, sizeof left, "  --%s %s", o->name, value);
-    snprintf(text, sizeof text, "%s%s%s%s", o->help, o->fallback ? " [" : "",
-             o->fallback ? o->fallback : "", o->fallback ? "]" : "");
-    int column = printf("%-*s", INDENT - 1, left);
-    if (column >= INDENT) {
-        printf("\n%*s", INDENT, "");
-        column = INDENT;
-    } else {
-        column += printf(" ");
+/* Paragraphs end at line ends; a line that begins with a blank is printed as it is. */
+static void print_text(const char *text) {
+    while (*text) {
+        int length = (int)strcspn(text, "\n");
+        if (text[0] == ' ')
+            printf("%.*s\n", length, text);
+        else
+            print_paragraph(text, length, 0, 0);
+        text += length + (text[length] == '\n');
     }
-    wrap(text, column, INDENT);
+}
+
+/* A name at column `left` and a text at INDENT, on the next line where the name is too long. */
+static void print_pair(int left, const char *name, const char *text) {
+    int column = printf("%*s%s", left, "", name);
+    if (column + 2 > INDENT && (column >= INDENT || *text == '\0')) {
+        putchar('\n');
+        column = 0;
+    }
+    if (*text == '\0') {
+        if (column > 0)
+            putchar('\n');
+        return;
+    }
+    printf("%*s", INDENT - column, "");
+    print_paragraph(text, (int)strlen(text), INDENT, INDENT);
+}
+
+static void add(char *text, size_t size, const char *piece) {
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", piece);
+}
+
+static void print_option(const option *o) {
+    char left[80], text[640] = "";
+    option_word word;
+    const char *value = o->kind == OPTION_FLAG ? "" : o->value;
+    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
+             o->letter ? ", " : "", o->name, *value ? " " : "", value);
+    add(text, sizeof text, o->help);
+    for (uint32_t i = 0; o->brief && options_word(o, i, &word); i++) {
+        add(text, sizeof text, i > 0 ? ", " : "");
+        add(text, sizeof text, word.name);
+    }
+    if (o->fallback) {
+        add(text, sizeof text, " [");
+        add(text, sizeof text, o->fallback);
+        add(text, sizeof text, "]");
+    }
+    print_pair(2, left + (o->letter ? 0 : 1), text);
+    for (uint32_t i = 0; !o->brief && options_word(o, i, &word); i++)
+        print_pair(6, word.name, word.about ? word.about : "");
 }
 
 static void print_examples(const char *examples) {
-    puts("\nExamples:");
+    puts("Examples:");
     while (*examples) {
         int length = (int)strcspn(examples, "\n");
         printf("  %.*s\n", length, examples);
@@ -63,18 +101,20 @@ static void print_examples(const char *examples) {
 }
 
 void options_help(const command *self) {
-    printf("usage: %s\n\n", self->usage);
-    if (self->about)
-        wrap(self->about, 0, 0);
+    printf("quern %s: %s\n\nusage: %s\n\n", self->name, self->summary, self->usage);
+    if (self->about) {
+        print_text(self->about);
+        putchar('\n');
+    }
+    print_examples(self->examples);
     option_row row;
     int count = 0;
     for (; options_row(self->options, count, &row); count++) {
         if (row.heading)
-            printf("%s%s:\n", count == 0 && !self->about ? "" : "\n", row.heading);
+            printf("\n%s:\n", row.heading);
         print_option(row.option);
     }
-    printf("%s  -h, --help               this text\n", count > 0 ? "" : "\nOptions:\n");
-    if (self->examples)
-        print_examples(self->examples);
+    putchar('\n');
+    print_pair(2, "-h, --help", "print this text");
     puts("\nExit codes: 0 done, 1 failed, 2 bad usage, 3 replay differs, 130 interrupted.");
 }

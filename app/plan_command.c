@@ -1,4 +1,4 @@
-/* quern plan: what a training would take on a team that need not exist. */
+/* quern plan: how long a training takes on machines that need not exist. */
 
 #include "command.h"
 #include "format.h"
@@ -24,22 +24,21 @@ typedef struct plan_flags {
 #define AT(member) .place = offsetof(plan_flags, member)
 
 static const option plan_options[] = {
-    {.heading = "Team",
+    {.heading = "Machines",
      .name = "team",
      .kind = OPTION_TEXTS,
      AT(team),
      .value = "TEXT|FILE",
-     .help =
-         "hosts, their network, what happens to them: a text as above, or what quern devices "
-         "--costs --model ... --json wrote on a machine (a file that ends in .json); may be there "
-         "several times, and must be once"},
+     .help = "the machines, their network and events: a text as above, or a .json file that "
+             "\"quern devices --costs --model ... --json\" wrote on a machine; can be given "
+             "several times; required"},
 
     {.heading = "Job",
      .name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "what to train on: its items and features are counted",
+     .help = "training data; only its items and features are counted",
      .fallback = "20,000 built-in digits"},
     {.more = source_label_options, AT(from)},
     {.name = "items",
@@ -56,7 +55,7 @@ static const option plan_options[] = {
      .value = "N",
      .low = 1,
      .high = 1 << 24,
-     .help = "instead of --data: values of an item",
+     .help = "instead of --data: features of an item",
      .fallback = "784"},
     {.name = "classes",
      .kind = OPTION_COUNT,
@@ -64,42 +63,14 @@ static const option plan_options[] = {
      .value = "N",
      .low = 1,
      .high = 1 << 24,
-     .help = "instead of --data: outputs of the network that is taken without --model",
+     .help = "instead of --data: classes, for the network used without --model",
      .fallback = "10"},
     {.name = "model",
      .kind = OPTION_TEXT,
      AT(model),
      .value = "TEXT",
-     .help = "the layers, as in train",
+     .help = "layers, written as in train",
      .fallback = "dense 500 tanh; dense CLASSES softmax"},
-    {.name = "optimizer",
-     .kind = OPTION_CHOICE,
-     AT(optimizer),
-     .choices = "sgd|momentum|adam|adamw",
-     .help = "as in train; it decides what an update takes",
-     .fallback = "sgd"},
-    {.name = "arith",
-     .kind = OPTION_CHOICE,
-     AT(arith),
-     .choices = "f32|i7|i14|i21",
-     .help = "as in train; machines that were measured must have been measured with it",
-     .fallback = "f32"},
-    {.name = "batch",
-     .kind = OPTION_COUNT,
-     AT(batch),
-     .value = "N",
-     .low = 1,
-     .high = 1 << 24,
-     .help = "items of one step",
-     .fallback = "64"},
-    {.name = "grain",
-     .kind = OPTION_COUNT,
-     AT(grain),
-     .value = "N",
-     .low = 1,
-     .high = UINT32_MAX,
-     .help = "items of one grain",
-     .fallback = "32"},
     {.name = "epochs",
      .kind = OPTION_COUNT,
      AT(epochs),
@@ -108,6 +79,38 @@ static const option plan_options[] = {
      .high = UINT32_MAX,
      .help = "passes over the training data",
      .fallback = "10"},
+    {.name = "batch",
+     .kind = OPTION_COUNT,
+     AT(batch),
+     .value = "N",
+     .low = 1,
+     .high = 1 << 24,
+     .help = "items of one step (batch size)",
+     .fallback = "64"},
+    {.name = "optimizer",
+     .kind = OPTION_CHOICE,
+     AT(optimizer),
+     .value = "NAME",
+     .from = QN_CHOICE_OPTIMIZER,
+     .brief = 1,
+     .help = "as in train: ",
+     .fallback = "sgd"},
+    {.name = "arith",
+     .kind = OPTION_CHOICE,
+     AT(arith),
+     .value = "NAME",
+     .from = QN_CHOICE_ARITH,
+     .brief = 1,
+     .help = "as in train: ",
+     .fallback = "f32"},
+    {.name = "grain",
+     .kind = OPTION_COUNT,
+     AT(grain),
+     .value = "N",
+     .low = 1,
+     .high = UINT32_MAX,
+     .help = "items of one grain, the unit of work that devices share",
+     .fallback = "32"},
 
     {.heading = "Output",
      .name = "json",
@@ -196,7 +199,7 @@ static void print_row(const qn_plan_rank *r, uint32_t first, uint32_t last) {
 static void print_ranks(const qn_plan_report *r) {
     int rows = 0;
     printf("\n  %-9s  %8s  %8s  %10s  %8s  %10s  %9s  %9s  %s\n", "rank", "items/s", "share",
-           "computing", "waiting", "adding up", "updating", "sent", "host");
+           "computing", "waiting", "all-reduce", "updating", "sent", "host");
     for (uint32_t first = 0, next; first < r->ranks; first = next) {
         for (next = first + 1; next < r->ranks && looks_alike(&r->rank[first], &r->rank[next]);)
             next++;
@@ -218,15 +221,15 @@ static char *duration_of(double seconds, char text[24]) {
 
 static void print_more(const qn_plan_report *r) {
     if (r->mores > 0)
-        printf("\none more host\n");
+        printf("\nwith one more host\n");
     for (uint32_t i = 0; i < r->mores; i++) {
         char duration[24];
         const qn_plan_more *m = &r->more[i];
         if (m->seconds > 0)
-            printf("  T %-8s  %+6.1f %%  %s\n", duration_of(m->seconds, duration),
+            printf("  %-8s  %+6.1f %%  %s\n", duration_of(m->seconds, duration),
                    100 * (m->seconds / r->seconds - 1), m->name);
         else
-            printf("  cannot be      %s\n", m->name);
+            printf("  too many ranks     %s\n", m->name);
     }
 }
 
@@ -249,33 +252,43 @@ static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_p
     print_many(r->devices, "device", "\n\n");
 }
 
-static void print_plan(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
-    char duration[24], bound[24], rate[16], items[32];
-    print_head(f, o, r);
-    printf("T             %s, %s items/s, %.3g ms a step of which adding up %.3g\n",
-           duration_of(r->seconds, duration), format_rate(r->items_per_second, rate), 1e3 * r->step,
-           1e3 * r->exchange);
-    printf("T_bound/T     %.3f, the bound being %s\n", r->bound / r->seconds,
-           duration_of(r->bound, bound));
-    if (r->equal > 0 && r->ranks > 1)
-        printf("equal shares  T %s, T_bound/T %.3f\n", duration_of(r->equal, duration),
-               r->bound / r->equal);
-    printf("where it goes computing %.1f %%, waiting %.1f %%, adding up %.1f %%, updating %.1f %%, "
-           "recovering %.1f %%",
-           100 * r->computing, 100 * r->waiting, 100 * r->exchanging, 100 * r->updating,
-           100 * r->recovering);
+/* "computing 88.4 %, waiting 0.2 %, ...": the parts of the time of all ranks together. */
+static void print_parts(const qn_plan_report *r) {
+    const double known = r->computing + r->waiting + r->exchanging + r->updating + r->recovering;
+    printf("of the time   computing %.1f %%, waiting %.1f %%, all-reduce %.1f %%, updating %.1f %%",
+           100 * r->computing, 100 * r->waiting, 100 * r->exchanging, 100 * r->updating);
+    if (r->recovering > 0)
+        printf(", recovering %.1f %%", 100 * r->recovering);
     if (r->deaths > 0)
-        printf(", dead %.1f %%",
-               100 * (1 - r->computing - r->waiting - r->exchanging - r->updating - r->recovering));
-    printf("\n");
+        printf(", lost ranks %.1f %%", 100 * (1 - known));
+    putchar('\n');
+}
+
+static void print_events(const qn_plan_report *r) {
+    char items[32];
     if (r->deaths > 0)
-        printf("deaths        %" PRIu32 " rank%s, after which %s items were computed again\n",
-               r->deaths, r->deaths == 1 ? "" : "s", format_count((uint64_t)r->items_again, items));
+        printf("failures      %" PRIu32 " rank%s; %s items are computed again\n", r->deaths,
+               r->deaths == 1 ? "" : "s", format_count((uint64_t)r->items_again, items));
     if (r->late > 0)
         printf("too late      %" PRIu32 " of the %" PRIu32 " event%s described come%s after the "
                "end and change%s nothing\n",
                r->late, r->events, r->events == 1 ? "" : "s", r->late == 1 ? "s" : "",
                r->late == 1 ? "s" : "");
+}
+
+static void print_plan(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
+    char duration[24], bound[24], rate[16];
+    print_head(f, o, r);
+    printf("time          %s, %s items/s; a step takes %.3g ms, the all-reduce %.3g ms of it\n",
+           duration_of(r->seconds, duration), format_rate(r->items_per_second, rate), 1e3 * r->step,
+           1e3 * r->exchange);
+    printf("efficiency    %.1f %%: all devices at full speed would take %s\n",
+           100 * r->bound / r->seconds, duration_of(r->bound, bound));
+    if (r->equal > 0 && r->ranks > 1)
+        printf("equal shares  %s, efficiency %.1f %%\n", duration_of(r->equal, duration),
+               100 * r->bound / r->equal);
+    print_parts(r);
+    print_events(r);
     print_ranks(r);
     print_more(r);
 }
@@ -364,22 +377,23 @@ static int run(const command *self, int argc, char **argv) {
 
 const command plan_command = {
     .name = "plan",
-    .summary = "what a training would take on a team that need not exist",
+    .summary = "estimate how long a training takes on given machines",
     .usage = "quern plan --team TEXT|FILE [--team ...] [options]",
     .about =
-        "Runs the scheduler against a virtual clock. A team is written as\n"
-        "  4*host(cpu 60k) 2*host(cpu 80k + gpu 400k start 50us); net 50us 1GB/s\n"
-        "where 60k is what a device trains of this job, in items a second; + joins devices of a "
-        "rank, | ranks of a host. Behind further semicolons may stand\n"
-        "  slow 2 at 10s x0.5   host 2 (from 0) goes at half its speed from then on\n"
-        "  die 3 at 20s         the processes of host 3 end; die 3.1: those of its rank 1\n"
-        "  memory 10GB/s        at which a rank adds sums up and updates\n"
-        "A host may also be a machine as it was measured: host(a.json), or --team a.json.\n\n"
-        "Only training is planned: no validation, no checkpoints, no reading of data. "
-        "docs/cluster.md has the model of a step and what it was compared with.",
+        "Simulates the scheduler; the machines need not exist. They are described by a text:\n"
+        "  3*host(cpu 20k) host(cpu 20k + gpu 60k start 50us); net 50us 1GB/s\n"
+        "where 20k is the speed of a device for this job in items/s. A + joins the devices of one "
+        "process, a | separates the processes of a host. After further semicolons can follow\n"
+        "  slow 2 at 10s x0.5  from then on host 2 (from 0) has half its speed\n"
+        "  die 3 at 20s        the processes of host 3 fail; die 3.1: only its rank 1\n"
+        "  memory 10GB/s       speed at which a rank adds sums and updates weights\n"
+        "A host can also be a measured machine: host(a.json), or --team\ta.json.\n\n"
+        "Only training is simulated: no validation, no checkpoints, no reading of data. "
+        "docs/cluster.md describes the model and how it was checked.",
     .options = plan_options,
-    .examples = "quern plan --team \"4*host(cpu 60k) host(gpu 400k start 50us); net 50us 1GB/s\"\n"
-                "quern devices --costs --model \"dense 500 tanh; dense 10 softmax\" --batch 1024 "
-                "--json > a.json\n"
+    .examples = "quern plan --items 1000000 --batch 4096 \\\n"
+                "      --team \"3*host(cpu 20k) host(cpu 20k + gpu 60k); net 50us 1GB/s\"\n"
+                "quern devices --costs --model \"dense 500 tanh; dense 10 softmax\" \\\n"
+                "      --batch 1024 --json > a.json\n"
                 "quern plan --batch 1024 --team a.json --team b.json --team \"net 20us 10Gbit/s\"",
     .run = run};

@@ -30,36 +30,36 @@ typedef struct predict_flags {
 #define AT(member) .place = offsetof(predict_flags, member)
 
 static const option predict_options[] = {
-    {.heading = "Options",
+    {.heading = "Data",
      .name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "what to predict: CSV or IDX, plain or gzipped; must be given"},
+     .help = "data to predict: CSV or IDX, plain or gzipped; required"},
     {.more = source_label_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
-    {.letter = 'o',
+
+    {.heading = "Output",
+     .letter = 'o',
      .name = "output",
      .kind = OPTION_TEXT,
      AT(out),
      .value = "FILE",
-     .help = "CSV: item, label where known, prediction, score; - is the standard output",
+     .help = "CSV with the columns item, label (if known), prediction, score; - is stdout",
      .fallback = "-"},
     {.name = "outputs",
      .kind = OPTION_FLAG,
      AT(outputs),
-     .help = "add the network's outputs as columns p0, p1, ..."},
-    {.more = compute_options, AT(compute)},
-    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
-    {.heading = "Output",
-     .name = "quiet",
-     .kind = OPTION_FLAG,
-     AT(quiet),
-     .help = "print errors only"},
+     .help = "add the network's outputs as columns p0, p1 and so on"},
+    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
     {.name = "json",
      .kind = OPTION_FLAG,
      AT(json),
-     .help = "the summary as one JSON object on stdout; needs -o FILE"},
+     .help = "the summary as one JSON object on stdout; needs -o\tFILE"},
+
+    {.heading = "Devices (they do not change the output)", .more = compute_options, AT(compute)},
+    {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
 
 static int to_stdout(const predict_flags *f) { return strcmp(f->out, "-") == 0; }
@@ -259,12 +259,12 @@ const command predict_command = {
     .name = "predict",
     .summary = "apply a model to data",
     .usage = "quern predict MODEL --data FILE [options] [-o FILE]",
-    .about = "Writes the class that the model gives to each item, and its score, as CSV. The "
-             "scaling travels in the model file and is applied. Where the data has labels, the "
-             "accuracy is printed: on stdout, or on stderr when stdout takes the table.",
+    .about = "Writes the predicted class of each item and its score as CSV. Inputs are scaled as "
+             "in training; the model file says how. If the data has labels, the accuracy is "
+             "printed on stdout, or on stderr when stdout carries the predictions.",
     .operand = "MODEL",
     .options = predict_options,
     .examples = "quern predict digits.safetensors --data test.csv -o predictions.csv\n"
-                "quern predict digits.safetensors --data new.csv --unlabelled --outputs | head\n"
-                "quern predict m.safetensors --data images.idx.gz --labels labels.idx.gz -o p.csv",
+                "quern predict m.safetensors --data new.csv --unlabelled --outputs | head\n"
+                "quern predict m.safetensors --data images.idx.gz --labels labels.idx.gz",
     .run = run};

@@ -139,15 +139,15 @@ void progress_make_way(void) {
 static void print_score(const qn_score *s) {
     if (s->items == 0)
         return;
-    fprintf(stderr, "  %10.5g  %8.2f", s->loss, 100.0 * (double)s->correct / (double)s->items);
+    fprintf(stderr, "  %10.5g  %6.2f %%", s->loss, 100.0 * (double)s->correct / (double)s->items);
 }
 
 static void print_heading(const qn_epoch_event *e, int digits) {
-    fprintf(stderr, "%*s  %10s  %8s", 5 + 2 * digits + 1, "epoch", "loss", "right %");
+    fprintf(stderr, "%*s  %10s  %8s", 5 + 2 * digits + 1, "epoch", "loss", "accuracy");
     if (e->valid.items > 0)
-        fprintf(stderr, "  %10s  %8s", "valid loss", "right %");
+        fprintf(stderr, "  %10s  %8s", "valid loss", "accuracy");
     if (e->test.items > 0)
-        fprintf(stderr, "  %10s  %8s", "test loss", "right %");
+        fprintf(stderr, "  %10s  %8s", "test loss", "accuracy");
     fprintf(stderr, "  %8s  %8s\n", "seconds", "items/s");
 }
 

@@ -22,7 +22,7 @@ typedef struct ranks_flags {
 
 /* Rows for the tables of those commands that run over ranks; their places are in a ranks_flags. */
 extern const option ranks_options[];
-#define RANKS_HEADING "Ranks (processes that share the work; mpirun and srun need nothing of this)"
+#define RANKS_HEADING "Several processes (mpirun and srun need none of these)"
 
 /* Reads these options out of all the words of a command line and meets the other ranks, unless help
  * is asked for. Returns -1, or an exit code after a message. */

@@ -17,43 +17,50 @@ typedef struct replay_flags {
     compute_flags compute;
     ranks_flags ranks;
     const char *out, *trace;
-    int quiet, json;
+    int quiet, verbose, json;
 } replay_flags;
 
 #define AT(member) .place = offsetof(replay_flags, member)
 
 static const option replay_options[] = {
-    {.heading = "Options",
+    {.heading = "Data",
      .name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "the data that the model was trained on, in any format",
-     .fallback = "the built-in digits, where the recipe names them"},
+     .help = "the training data of the model, in any format",
+     .fallback = "the built-in digits, if the recipe names them"},
     {.more = source_label_options, AT(from)},
     {.more = source_test_options, AT(from)},
-    {.letter = 'o',
+
+    {.heading = "Output",
+     .letter = 'o',
      .name = "output",
      .kind = OPTION_TEXT,
      AT(out),
      .value = "FILE",
-     .help = "keep the replay's own model file"},
-    {.more = compute_options, AT(compute)},
-    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
-    {.heading = "Output",
-     .name = "trace",
-     .kind = OPTION_TEXT,
-     AT(trace),
-     .value = "FILE",
-     .help = "write what every device did and when, for ui.perfetto.dev or chrome://tracing"},
+     .help = "also write the model of the replay to this file"},
     {.name = "quiet",
      .kind = OPTION_FLAG,
      AT(quiet),
-     .help = "print errors and the last line only"},
+     .help = "print only errors and the last line"},
+    {.name = "verbose",
+     .kind = OPTION_FLAG,
+     AT(verbose),
+     .help = "report more: time of each part, every core, bytes moved"},
     {.name = "json",
      .kind = OPTION_FLAG,
      AT(json),
      .help = "one JSON object a line on stdout: start, epoch, note, end, error"},
+
+    {.heading = "Devices (they do not change the result)", .more = compute_options, AT(compute)},
+    {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
+    {.name = "trace",
+     .kind = OPTION_TEXT,
+     AT(trace),
+     .value = "FILE",
+     .help = "write a timeline of every device, for ui.perfetto.dev or chrome://tracing"},
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
 
 /* Where two models part: how many values of a tensor differ, and the first of them. */
@@ -217,7 +224,11 @@ static int train_from(const replay_flags *f, const char *path, const qn_model *m
                       sources *from) {
     qn_train_options options;
     qn_error err;
-    session s = {.quiet = f->quiet, .json = f->json, .from = from, .data_path = f->from.data};
+    session s = {.quiet = f->quiet,
+                 .verbose = f->verbose,
+                 .json = f->json,
+                 .from = from,
+                 .data_path = f->from.data};
     qn_train_options_init(&options);
     ranks_hold();
     int code = check_embedded(model, from, path);
@@ -294,9 +305,10 @@ const command replay_command = {
     .name = "replay",
     .summary = "train again from a model's recipe and compare the bytes",
     .usage = "quern replay MODEL [--data FILE] [options]",
-    .about = "Trains again by the recipe in the model file, on this machine, and compares: "
-             "\"replay: identical, DIGEST\" and exit code 0, or exit code 3 and the first value "
-             "that differs. Data of another digest than the recipe's is refused.",
+    .about = "Trains on this machine with the recipe in the model file and compares the result. "
+             "If all bytes are equal it prints \"replay: identical, DIGEST\" and exits with 0. "
+             "Otherwise it prints the first value that differs and exits with 3. Data that is not "
+             "the recipe's is refused.",
     .operand = "MODEL",
     .options = replay_options,
     .examples = "quern replay digits.safetensors\n"

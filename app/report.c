@@ -32,7 +32,7 @@ static void print_table(const uint64_t *confusion, uint32_t classes) {
     printf("\nlabel  predicted\n      ");
     for (uint32_t j = 0; j < classes; j++)
         printf("%*" PRIu32, width, j);
-    printf("   right %%\n");
+    printf("   accuracy\n");
     for (uint32_t i = 0; i < classes; i++) {
         uint64_t sum = 0;
         printf("%5" PRIu32 " ", i);
@@ -45,9 +45,9 @@ static void print_table(const uint64_t *confusion, uint32_t classes) {
                 printf("%*s", width, "."); /* so that what is there stands out */
         }
         if (sum > 0)
-            printf("   %7.2f\n", percent(confusion[i * classes + i], sum));
+            printf("   %6.2f %%\n", percent(confusion[i * classes + i], sum));
         else
-            printf("   %7s\n", "-");
+            printf("   %8s\n", "-");
     }
 }
 
@@ -98,7 +98,7 @@ static void print_cores(const qn_worker_report *w) {
     int is_cpu = strcmp(w->name, "cpu") == 0; /* another's one core is the device, told already */
     if (!w->core_busy || w->cores < 1 || (w->cores == 1 && !is_cpu))
         return;
-    printf("  %-12s", w->cores == 1 ? "  its core" : "  its cores");
+    printf("  %-12s", "  core busy");
     for (int i = 0; i < w->cores; i++)
         printf("%s%3.0f %%", i > 0 && i % 12 == 0 ? "\n              " : " ",
                100 * w->core_busy[i]);
@@ -107,7 +107,7 @@ static void print_cores(const qn_worker_report *w) {
 
 static int knows_joules(const qn_worker_report *w) { return w->joules > 0; }
 
-static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks) {
+static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks, int verbose) {
     char rate[16], up[24], down[24], joules[32], each[32], name[96];
     double part = percent(w->grains, grains);
     snprintf(name, sizeof name, "%s", w->name);
@@ -115,23 +115,24 @@ static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks) 
         snprintf(name, sizeof name, "%" PRIu32 "/%s", w->rank, w->name);
     printf("  %-12s ", name);
     if (w->grains > 0)
-        printf("%s%.1f %% of the work at %s items/s, busy %.0f %%", part < 0.05 ? "under " : "",
-               part < 0.05 ? 0.1 : part, format_rate(w->rate, rate), 100 * w->busy);
+        printf("%s%.1f %% of the items, %s items/s, computing %.0f %% of the time",
+               part < 0.05 ? "under " : "", part < 0.05 ? 0.1 : part, format_rate(w->rate, rate),
+               100 * w->busy);
     else
-        printf("no work");
+        printf("no items");
     if (w->lost)
         printf(", lost");
     putchar('\n');
     if (*w->note)
         printf("  %-12s %s\n", "", w->note);
-    if (w->grains > 0)
+    if (w->grains > 0 && verbose)
         print_cores(w);
-    if (w->bytes_up > 0 || w->bytes_down > 0)
-        printf("  %-12s sent %s in %.1f ms, fetched %s in %.1f ms\n", "",
+    if (verbose && (w->bytes_up > 0 || w->bytes_down > 0))
+        printf("  %-12s sent %s in %.1f ms, received %s in %.1f ms\n", "",
                format_bytes(w->bytes_up, up), 1e3 * w->seconds_up,
                format_bytes(w->bytes_down, down), 1e3 * w->seconds_down);
     if (knows_joules(w) && w->items > 0)
-        printf("  %-12s used %s, %s an item\n", "", format_joules(w->joules, joules),
+        printf("  %-12s energy %s, %s an item\n", "", format_joules(w->joules, joules),
                format_joules(w->joules / (double)w->items, each));
 }
 
@@ -151,37 +152,38 @@ static void print_energy(const qn_train_report *r) {
     int devices;
     double all = all_joules(r, &devices);
     if (devices > 1 && r->items > 0)
-        printf("energy %s, %s an item, of the %d devices that tell it\n",
+        printf("energy %s, %s an item, of the %d devices that measure it\n",
                format_joules(all, joules), format_joules(all / (double)r->items, each), devices);
 }
 
-/* What several workers cost beyond the work itself. */
-static void print_team(const qn_train_report *r) {
+/* Where the time went, for who looks for a faster run. */
+static void print_times(const qn_train_report *r) {
+    printf("first step after %.3f s\nsteps %.3f s, the rest is evaluation and checkpoints\n",
+           r->seconds_to_first_step, r->seconds_training);
+    printf("lower bound %.3f s, %.1f %% of the time: all devices at their measured speed, nobody "
+           "waits\n",
+           r->bound, r->seconds > 0 ? 100 * r->bound / r->seconds : 0);
     if (r->workers > 1)
-        printf("finding out who takes part cost %.3f s", r->seconds_choosing);
-    if (r->steps_repeated > 0)
-        printf("; %" PRIu64 " steps done again after losses", r->steps_repeated);
-    if (r->workers > 1)
-        putchar('\n');
+        printf("choosing the devices took %.3f s\n", r->seconds_choosing);
 }
 
 /* What the network carried for this rank; alone on a machine with nobody else, nothing. */
 static void print_traffic(const qn_rank_report *k) {
     char out[24], in[24], must_out[24], must_in[24], shared[24];
     if (k->bytes_out > 0 || k->bytes_in > 0 || k->counted_out > 0 || k->counted_in > 0)
-        printf("    sent %s, fetched %s; the sums need %s and %s\n",
+        printf("    sent %s, received %s; the sums alone are %s and %s\n",
                format_bytes(k->bytes_out, out), format_bytes(k->bytes_in, in),
                format_bytes(k->counted_out, must_out), format_bytes(k->counted_in, must_in));
     if (k->bytes_shared > 0)
         printf("    read %s from the memory of other ranks\n",
                format_bytes(k->bytes_shared, shared));
     if (k->recoveries > 0)
-        printf("    agreed anew on who is left: %" PRIu32 " time%s, the longest took %.1f ms\n",
+        printf("    recovered from the loss of a rank %" PRIu32 " time%s, in at most %.1f ms\n",
                k->recoveries, k->recoveries == 1 ? "" : "s", 1e3 * k->longest_recovery);
 }
 
 /* The ranks, where there is more than one: who they are and how each spent its time. */
-static void print_ranks(const qn_train_report *r) {
+static void print_ranks(const qn_train_report *r, int verbose) {
     char rate[16];
     int width = 4;
     if (r->ranks < 2)
@@ -190,14 +192,15 @@ static void print_ranks(const qn_train_report *r) {
         int length = (int)strlen(r->rank[i].host);
         width = length > width ? length : width;
     }
-    printf("ranks\n  %4s  %-*s  %8s  %6s  %7s  %s\n", "rank", width, "host", "items/s", "busy",
-           "waiting", "workers");
+    printf("ranks\n  %4s  %-*s  %8s  %9s  %7s  %s\n", "rank", width, "host", "items/s", "computing",
+           "waiting", "devices");
     for (uint32_t i = 0; i < r->ranks; i++) {
         const qn_rank_report *k = &r->rank[i];
-        printf("  %4" PRIu32 "  %-*s  %8s  %4.0f %%  %5.0f %%  %s%s\n", k->rank, width, k->host,
+        printf("  %4" PRIu32 "  %-*s  %8s  %7.0f %%  %5.0f %%  %s%s\n", k->rank, width, k->host,
                format_rate(k->rate, rate), 100 * k->busy, 100 * k->waiting,
                *k->worker_names ? k->worker_names : "-", k->lost ? ", lost" : "");
-        print_traffic(k);
+        if (verbose)
+            print_traffic(k);
     }
 }
 
@@ -219,7 +222,8 @@ static void print_rounding(const qn_rounding *r) {
     int told = 0;
     if (r->bits == 0)
         return;
-    printf("rounded to 0 by i%d, of what was not 0 in %" PRIu32 " item%s\n  forward and backward: ",
+    printf("nonzero values that i%d rounds to 0, in a sample of %" PRIu32
+           " item%s\n  forward and backward: ",
            r->bits, r->items, r->items == 1 ? "" : "s");
     print_lost("inputs", r->inputs, &told);
     print_lost("activations", r->activations, &told);
@@ -233,7 +237,7 @@ static void print_rounding(const qn_rounding *r) {
     putchar('\n');
 }
 
-void report_print(const qn_train_report *r) {
+void report_print(const qn_train_report *r, int verbose) {
     const char *name;
     const qn_score *s = best_score(r, &name);
     char number[32];
@@ -245,20 +249,20 @@ void report_print(const qn_train_report *r) {
     else if (r->confusion)
         print_mistakes(r->confusion, r->classes);
     double rate = r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0;
-    printf("\ntime T %.3f s, of which %.3f s in steps; %s items/s", r->seconds, r->seconds_training,
-           format_count((uint64_t)(rate + 0.5), number));
+    printf("\ntime %.3f s, %s items/s", r->seconds, format_count((uint64_t)(rate + 0.5), number));
     if (r->resumed_from > 0)
         printf("; resumed from step %" PRIu64, r->resumed_from);
-    printf("\nbound %.3f s (work over the workers' summed rates), bound/T %.3f\n", r->bound,
-           r->seconds > 0 ? r->bound / r->seconds : 0);
-    printf("start to first step %.3f s\n", r->seconds_to_first_step);
-    print_team(r);
+    if (r->steps_repeated > 0)
+        printf("; %" PRIu64 " steps computed again after a loss", r->steps_repeated);
+    putchar('\n');
+    if (verbose)
+        print_times(r);
     print_rounding(&r->rounding);
     print_energy(r);
-    print_ranks(r);
-    printf("workers\n");
+    print_ranks(r, verbose);
+    printf("devices\n");
     for (uint32_t i = 0; i < r->workers; i++)
-        print_worker(&r->worker[i], all_grains(r), r->ranks > 1);
+        print_worker(&r->worker[i], all_grains(r), r->ranks > 1, verbose);
 }
 
 static void confusion_field(const qn_train_report *r) {

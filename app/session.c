@@ -258,7 +258,8 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
     message_note("model   %s (%s parameters)", model,
                  format_count(qn_model_parameters(f->model), number));
     const int integers = strcmp(o->arith, "f32") != 0;
-    message_note("recipe  loss %s, %s, rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64 "%s%s",
+    message_note("recipe  loss %s, %s, learning rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64
+                 "%s%s",
                  o->loss, optimiser(o, how, sizeof how), (double)o->rate, o->batch, o->scale,
                  o->seed, integers ? ", arith " : "", integers ? o->arith : "");
     announce_ranks();
@@ -306,7 +307,7 @@ qn_status session_report(session *s, qn_train_report *report, qn_error *err) {
 
 void session_print(const session *s, const qn_train_report *report) {
     if (!s->quiet && !s->json)
-        report_print(report);
+        report_print(report, s->verbose);
 }
 
 void session_close(session *s) {

@@ -8,7 +8,7 @@
 #include <quern/train.h>
 
 typedef struct session {
-    int quiet, json;
+    int quiet, verbose, json;
     const sources *from;
     const char *data_path; /* for the announcement; NULL: the built-in digits */
     progress bar;
@@ -18,8 +18,8 @@ typedef struct session {
 /* Among ranks all call these together; only the one that speaks shows anything.
  *
  * Opens the run and announces it. Sets the callbacks in `options`. Returns -1, or an exit code
- * after a message. `s` starts with quiet, json, from and data_path; session_close ends it in any
- * case. */
+ * after a message. `s` starts with quiet, verbose, json, from and data_path; session_close ends it
+ * in any case. */
 int session_open(session *s, qn_train_options *options);
 
 /* Trains. QN_INTERRUPTED after a signal. No failure has been printed yet when it returns. */

@@ -10,19 +10,19 @@ const option source_label_options[] = {
      .kind = OPTION_TEXT,
      AT(labels),
      .value = "FILE",
-     .help = "IDX: the file of labels"},
+     .help = "IDX: file of the labels"},
     {.name = "label",
      .kind = OPTION_TEXT,
      AT(label),
      .value = "COLUMN",
-     .help = "CSV: the column of labels, a name of the header, a number from 1, or last",
+     .help = "CSV: column of the labels: a name from the header, a number from 1, or last",
      .fallback = "the first"},
     {.name = NULL}};
 
 const option source_unlabelled_options[] = {{.name = "unlabelled",
                                              .kind = OPTION_FLAG,
                                              AT(unlabelled),
-                                             .help = "CSV: there is no column of labels"},
+                                             .help = "CSV: the file has no column of labels"},
                                             {.name = NULL}};
 
 const option source_test_options[] = {
@@ -30,12 +30,12 @@ const option source_test_options[] = {
      .kind = OPTION_TEXT,
      AT(test),
      .value = "FILE",
-     .help = "a test set, scored after each epoch; it never influences the model"},
+     .help = "test set, evaluated after each epoch; it never changes the model"},
     {.name = "test-labels",
      .kind = OPTION_TEXT,
      AT(test_labels),
      .value = "FILE",
-     .help = "IDX: the test set's labels"},
+     .help = "IDX: labels of the test set"},
     {.name = NULL}};
 
 /* What a rank opens when it is its turn to. */

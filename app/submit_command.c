@@ -30,23 +30,30 @@ typedef struct submit_flags {
 
 #define AT(member) .place = offsetof(submit_flags, member)
 
+static const option_word launchers[] = {
+    {"auto", "srun under Slurm, mpirun with --hostfile, else none"},
+    {"srun", "Slurm's"},
+    {"mpirun", "that of Open MPI or MPICH"},
+    {"none", "the job starts one process"},
+    {NULL, NULL}};
+
 static const option submit_options[] = {
-    {.heading = "Where",
+    {.heading = "Where (one of these is required)",
      .name = "slurm",
      .kind = OPTION_FLAG,
      AT(slurm),
-     .help = "a batch job, by sbatch"},
+     .help = "a batch job of Slurm, by sbatch"},
     {.name = "kubernetes",
      .kind = OPTION_FLAG,
      AT(kubernetes),
-     .help = "a Job, or an MPIJob of the MPI operator for several ranks, by kubectl"},
+     .help = "a Kubernetes Job, or an MPIJob of the MPI operator for several ranks, by kubectl"},
     {.name = "local", .kind = OPTION_FLAG, AT(local), .help = "this machine, in the background"},
     {.name = "dry-run",
      .kind = OPTION_FLAG,
      AT(dry_run),
-     .help = "print what would be submitted, and do nothing"},
+     .help = "print what would be submitted; change nothing"},
 
-    {.heading = "What it takes",
+    {.heading = "Resources",
      .name = "ranks",
      .kind = OPTION_COUNT,
      AT(ranks),
@@ -74,73 +81,85 @@ static const option submit_options[] = {
      .kind = OPTION_TEXT,
      AT(memory),
      .value = "SIZE",
-     .help = "memory of each rank, as the engine writes it: 8G, 8Gi",
-     .fallback = "Slurm: its own; Kubernetes: 4Gi"},
+     .help = "memory of each rank, as Slurm or Kubernetes writes it: 8G, 8Gi",
+     .fallback = "Slurm: its default; Kubernetes: 4Gi"},
     {.name = "time",
      .kind = OPTION_TEXT,
      AT(time),
      .value = "LIMIT",
-     .help =
-         "Slurm: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes "
-         "or days-hours:minutes:seconds; the job stops before and queues again",
+     .help = "Slurm: time limit, as minutes, hours:minutes:seconds, days-hours or another form of "
+             "Slurm; before the limit the job stops and queues again",
      .fallback = "the partition's"},
-    {.name = "partition", .kind = OPTION_TEXT, AT(partition), .value = "NAME", .help = "Slurm"},
-    {.name = "account", .kind = OPTION_TEXT, AT(account), .value = "NAME", .help = "Slurm"},
+
+    {.heading = "Job",
+     .name = "name",
+     .kind = OPTION_TEXT,
+     AT(name),
+     .value = "NAME",
+     .help = "name of the job: lower-case letters, digits and dashes",
+     .fallback = "from the name of the model file"},
+    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "one JSON object on stdout: submitted"},
+
+    {.heading = "Advanced",
+     .name = "partition",
+     .kind = OPTION_TEXT,
+     AT(partition),
+     .value = "NAME",
+     .help = "Slurm: partition to run in",
+     .fallback = "Slurm's default"},
+    {.name = "account",
+     .kind = OPTION_TEXT,
+     AT(account),
+     .value = "NAME",
+     .help = "Slurm: account to charge",
+     .fallback = "Slurm's default"},
     {.name = "sbatch",
-     .dashes = 1,
      .kind = OPTION_TEXT,
      AT(sbatch),
      .value = "OPTIONS",
-     .help = "Slurm: further options, such as \"--constraint=avx512 --qos=long\""},
+     .dashes = 1,
+     .help = "Slurm: further options of sbatch, such as \"--constraint=avx512 --qos=long\""},
     {.name = "image",
      .kind = OPTION_TEXT,
      AT(image),
      .value = "NAME",
-     .help = "Kubernetes: the image, made by deploy/Containerfile"},
+     .help = "Kubernetes: container image, made with deploy/Containerfile"},
     {.name = "claim",
      .kind = OPTION_TEXT,
      AT(claim),
      .value = "NAME",
-     .help = "Kubernetes: the persistent volume claim with the data",
+     .help = "Kubernetes: persistent volume claim with the data",
      .fallback = "quern-data"},
     {.name = "mount",
      .kind = OPTION_TEXT,
      AT(mount),
      .value = "DIR",
-     .help = "Kubernetes: where pods see it; relative paths begin there",
+     .help = "Kubernetes: where pods mount it; relative paths begin there",
      .fallback = "/data"},
     {.name = "namespace",
      .kind = OPTION_TEXT,
      AT(space),
      .value = "NAME",
-     .help = "Kubernetes",
+     .help = "Kubernetes: namespace of the job",
      .fallback = "kubectl's"},
-
-    {.heading = "How",
-     .name = "name",
-     .kind = OPTION_TEXT,
-     AT(name),
-     .value = "NAME",
-     .help = "what to call it: small letters, digits and dashes",
-     .fallback = "that of the model file"},
     {.name = "launcher",
      .kind = OPTION_CHOICE,
      AT(launcher),
-     .choices = "auto|srun|mpirun|none",
-     .help = "what starts the ranks; auto: srun under Slurm, mpirun with --hostfile, else nothing",
+     .value = "NAME",
+     .words = launchers,
+     .help = "program that starts the ranks",
      .fallback = "auto"},
     {.name = "hostfile",
      .kind = OPTION_TEXT,
      AT(hostfile),
      .value = "FILE",
-     .help = "--local: mpirun starts the ranks on the hosts in this file"},
+     .help = "with --local: mpirun starts the ranks on the hosts in this file"},
     {.name = "program",
      .kind = OPTION_TEXT,
      AT(program),
      .value = "FILE",
-     .help = "the command quern, as the job finds it",
-     .fallback = "this one; Kubernetes: quern"},
-    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "one JSON object on stdout: submitted"},
+     .help = "path of quern where the job runs",
+     .fallback = "this program; Kubernetes: quern"},
     {.name = NULL}};
 
 /* ---------------------------------------------------------------- the command line */
@@ -632,17 +651,18 @@ static int run(const command *self, int argc, char **argv) {
 
 const command submit_command = {
     .name = "submit",
-    .summary = "hand a training run to Slurm, to Kubernetes or to the background",
+    .summary = "train as a job of Slurm, Kubernetes or this machine",
     .usage = "quern submit --slurm|--kubernetes|--local [options] train ARGUMENTS",
-    .about = "Takes the command line of \"quern train\" and submits it as a job that goes on from "
-             "its last checkpoint whenever it was stopped: by a time limit, a node that failed, or "
-             "a kill. The model is the one that train itself would write, byte for byte. Unless "
-             "they are there, --checkpoint MODEL.checkpoint and --resume are added.\n\n"
-             "\"quern jobs\" lists what was submitted. docs/cluster.md tells more.",
+    .about =
+        "Takes the command line of \"quern\ttrain\" and submits it as a job. A job that a time "
+        "limit, a failed node or a kill has stopped continues from its last checkpoint. The "
+        "model file is the one that train itself would write. The options --checkpoint "
+        "MODEL.checkpoint and --resume are added unless they are given.\n\n"
+        "\"quern\tjobs\" lists what was submitted; docs/cluster.md has the details.",
     .options = submit_options,
-    .examples =
-        "quern submit --local train --data train.csv -o m.safetensors\n"
-        "quern submit --slurm --ranks 4 --time 60 train --data train.csv -o m.safetensors\n"
-        "quern submit --kubernetes --ranks 4 --image quern train --data t.csv -o m.safetensors\n"
-        "quern submit --slurm --dry-run train -o m.safetensors",
+    .examples = "quern submit --local train --data train.csv -o m.safetensors\n"
+                "quern submit --slurm --ranks 4 --time 60 train --data t.csv -o m.safetensors\n"
+                "quern submit --slurm --dry-run train -o m.safetensors\n"
+                "quern submit --kubernetes --ranks 4 --image quern \\\n"
+                "      train --data t.csv -o m.safetensors",
     .run = run};

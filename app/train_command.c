@@ -328,7 +328,11 @@ static int open_and_train(const train_flags *f, const arguments *given, int argc
     if (code >= 0)
         return code;
     char *command_line = format_shell(argc, argv, NULL, 0);
-    session s = {.quiet = f->quiet, .json = f->json, .from = &from, .data_path = f->from.data};
+    session s = {.quiet = f->quiet,
+                 .verbose = f->verbose,
+                 .json = f->json,
+                 .from = &from,
+                 .data_path = f->from.data};
     qn_train_options_init(&options);
     fill_recipe(f, given, &from, model, sizeof model, &options);
     fill_run(f, command_line, &options);
@@ -388,17 +392,14 @@ const command train_command = {
     .name = "train",
     .summary = "train a network and write its model file",
     .usage = "quern train [--data FILE] [options] -o FILE",
-    .about = "Trains a network. The model file depends on the recipe alone (data, network, "
-             "optimiser, seed, arithmetic, grain): devices, threads, interruptions and machines do "
-             "not change a byte of it.\n\n"
-             "Progress goes to stderr, the report and the digest to stdout; the last line is what "
-             "sha256sum prints for the file. Ctrl-C stops at the end of the step, saves the state "
-             "and prints the command that goes on.",
+    .about = "The model file depends only on the recipe: data, network, optimiser, seed, "
+             "arithmetic, grain. Devices, threads, interruptions and machines do not change it.\n\n"
+             "Progress goes to stderr; the report and the digest go to stdout. The last line is "
+             "what sha256sum prints for the model file. Ctrl-C stops after the current step, saves "
+             "the state and prints the command that continues the run.",
     .options = train_options,
-    .examples =
-        "quern train -o digits.safetensors\n"
-        "quern train --data train.csv --test test.csv --epochs 20 -o m.safetensors\n"
-        "quern train --data images.idx.gz --labels labels.idx.gz --valid 0.1 -o m.safetensors\n"
-        "quern train --data train.csv --model \"dense 64 relu; dense 3 softmax\" \\\n"
-        "      --optimizer adam --checkpoint state --resume -o m.safetensors",
+    .examples = "quern train -o digits.safetensors\n"
+                "quern train --data train.csv --test test.csv --epochs 20 -o m.safetensors\n"
+                "quern train --data train.csv --model \"dense 64 relu; dense 3 softmax\" \\\n"
+                "      --optimizer adam --checkpoint state --resume -o m.safetensors",
     .run = run};

@@ -34,12 +34,12 @@ static int run(const command *self, int argc, char **argv) {
     return EXIT_DONE;
 }
 
-const command version_command = {.name = "version",
-                                 .summary = "the version and what was built in",
-                                 .usage = "quern version",
-                                 .about = "Prints the program's version, the version of the "
-                                          "exactness contract, how it was built, and the MPI "
-                                          "library that ranks would be introduced by.",
-                                 .options = version_options,
-                                 .examples = "quern version",
-                                 .run = run};
+const command version_command = {
+    .name = "version",
+    .summary = "print the version and what was built in",
+    .usage = "quern version",
+    .about = "Prints the version of the program, the version of the exactness contract, how the "
+             "program was built, and the MPI library that ranks can be started with.",
+    .options = version_options,
+    .examples = "quern version",
+    .run = run};

@@ -69,7 +69,7 @@ def test_help(run_quern, command):
     done = run_quern(*command.split(), "--help")
     assert done.stderr == ""
     if command != "help":
-        assert done.stdout.startswith(f"usage: quern {command}")
+        assert done.stdout.startswith(f"quern {command}: ")
         assert done.stdout == run_quern("help", *command.split()).stdout
     assert "130" in done.stdout and "replay differs" in done.stdout
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
@@ -97,14 +97,14 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "--epcohs", "3"], "did you mean --epochs?"),
     (["train", "--lerning-rate", "3"], "quern train --help"),
     (["train", "--loss", "mes"], 'did you mean "mse"'),
-    (["train", "--arith", "int14"], "f32|i7|i14|i21"),
+    (["train", "--arith", "int14"], 'did you mean "i14"? it is one of f32, i7, i14 or i21'),
     (["train", "--lr"], "write --lr X"),
-    (["train", "--lr", "--batch", "3"], "--lr lacks its value"),
-    (["train", "--data", "-o", "x"], "--data lacks its value"),
+    (["train", "--lr", "--batch", "3"], "--lr requires a value"),
+    (["train", "--data", "-o", "x"], "--data requires a value"),
     (["train", "--help=3"], "--help takes no value"),
-    (["train", "--batch", "3", "--batch=4"], "--batch is there twice"),
+    (["train", "--batch", "3", "--batch=4"], "--batch is given twice"),
     (["train", "--quiet=1"], "--quiet takes no value"),
-    (["train", "extra"], '"extra" is one word too many'),
+    (["train", "extra"], '"extra" is an extra argument'),
     (["train"], "add -o"),
     (["train", "-o", "x", "--resume"], "add --checkpoint DIR"),
     (["train", "-o", "x", "--checkpoint-every", "5"], "add --checkpoint DIR"),
@@ -114,9 +114,9 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--momentum", "0.9", "--optimizer", "adam"], "--optimizer momentum"),
     (["train", "-o", "x", "--beta2", "0.9"], "--optimizer adam"),
     (["train", "-o", "x", "--isa", "AVX2"], 'did you mean "avx2"?'),
-    (["train", "-o", "x", "--ep", "3"], "did you mean --epsilon?"),
+    (["train", "-o", "x", "--ep", "3"], "did you mean --epochs?"),
     (["train", "-o", "x", "--devices", "cpu,cpu"], "cpu is in the list of devices twice"),
-    (["train", "-o", "x", "--devices", ""], "--devices was given nothing"),
+    (["train", "-o", "x", "--devices", ""], "the value of --devices is empty"),
     (["train", "-o", "x", "--devices", ":"], "auto, or a list of cpu, cpu:4"),
     (["train", "-o", "x", "--devices", "opencl:x"], "KIND:0 or KIND:all"),
     (["train", "-o", "x", "--devices", "cpu:0"], "no number of cores from 1 to 4096"),
@@ -138,6 +138,42 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["data", "synth", "digits", "-o", "x.png"], ".csv or .idx"),
     (["data", "synth", "digits", "-o", "x.csv", "--labels", "y"], "leave --labels out"),
     (["help", "trane"], "quern help"),
+    # What others call it.
+    (["train", "--batch-size", "3"], "Quern calls it --batch."),
+    (["train", "--learning-rate=3"], "Quern calls it --lr."),
+    (["train", "--learning_rate", "3"], "Quern calls it --lr."),
+    (["train", "--n-epochs", "3"], "Quern calls it --epochs."),
+    (["train", "--num-epochs", "3"], "Quern calls it --epochs."),
+    (["train", "--l2", "3"], "Quern calls it --weight-decay."),
+    (["train", "--lr-decay", "3"], "Quern calls it --lr-gamma: with --schedule step."),
+    (["train", "--hidden", "500"], "Quern calls it --model: such as --model"),
+    (["train", "--activation", "relu"], "Quern calls it --model"),
+    (["train", "--patience", "3"], "there is no early stopping"),
+    (["train", "--early-stopping"], "there is no early stopping"),
+    (["train", "--sep", ";"], "the separator of a CSV file is found from its content"),
+    (["predict", "m", "--delimiter", ";"], "the separator of a CSV file is found"),
+    (["train", "--nproc", "2"], "Quern calls it --ranks."),
+    (["train", "--nproc_per_node=2"], "Quern calls it --ranks."),
+    (["train", "--gpus", "2"], "Quern calls it --devices"),
+    (["train", "--device", "cuda"], "Quern calls it --devices"),
+    (["train", "--workers", "2"], "Quern calls it --threads."),
+    (["train", "-j", "2"], "Quern calls it --threads."),
+    (["train", "--out", "m"], "Quern calls it --output."),
+    (["train", "--target", "y"], "Quern calls it --label."),
+    (["train", "--val-split", "0.1"], "Quern calls it --valid"),
+    (["train", "--test-size", "0.1"], "Quern calls it --valid"),
+    (["train", "--random-state", "1"], "Quern calls it --seed."),
+    (["train", "--master-addr", "n1"], "Quern calls it --meet"),
+    (["train", "--Weight_Decay", "1"], "did you mean --weight-decay?"),
+    (["submit", "--mem", "8G", "train"], "Quern calls it --memory."),
+    (["submit", "--gres", "gpu:1", "train"], "Quern calls it --gpus."),
+    (["submit", "--nodes", "2", "train"], "Quern calls it --ranks."),
+    (["train", "-o", "x", "--optimizer", "AdamW"], 'did you mean "adamw"?'),
+    (["train", "-o", "x", "--loss", "crossentropy"], 'did you mean "cross-entropy"?'),
+    (["train", "-o", "x", "--loss", "nll"], 'did you mean "cross-entropy"?'),
+    (["train", "-o", "x", "--loss", "mean_squared_error"], 'did you mean "mse"?'),
+    (["train", "-o", "x", "--arith", "bf16"], 'did you mean "i14"?'),
+    (["train", "-o", "x", "--model", "dense 5 relu6; dense 10 softmax"], 'did you mean "relu"?'),
 ])
 def test_bad_usage(run_quern, tmp_path, words, says):
     done = run_quern(*words, status=2, cwd=tmp_path)
@@ -222,16 +258,30 @@ def test_train_says_what_it_did(trained):
     out, done = trained
     assert done.stdout.splitlines()[-1] == f"{sha256(out)}  {out}"
     assert re.search(r"^test accuracy [\d.]+ % \(\d+ of 200\)", done.stdout, re.M)
-    table = re.findall(r"^ +\d +((?: +[\d.]+){10}) +[\d.]+$", done.stdout, re.M)
+    table = re.findall(r"^ +\d +((?: +[\d.]+){10}) +[\d.]+ %$", done.stdout, re.M)
     assert len(table) == 10
     cells = [[0 if c == "." else int(c) for c in row.split()] for row in table]
     assert sum(map(sum, cells)) == 200
     right = int(re.search(r"\((\d+) of 200\)", done.stdout)[1])
     assert sum(cells[i][i] for i in range(10)) == right
-    assert "bound/T" in done.stdout and "busy" in done.stdout
+    assert re.search(r"^time [\d.]+ s, [\d,]+ items/s$", done.stdout, re.M)
+    assert re.search(r"^  cpu +100\.0 % of the items, .* computing \d+ % of the time$", done.stdout, re.M)
+    # What only who tunes a run needs is behind --verbose.
+    assert not re.search(r"bound|core busy|first step", done.stdout)
     # Without a terminal: plain lines, one for each epoch, no control characters.
     assert re.findall(r"^ +(\d)/3 ", done.stderr, re.M) == ["1", "2", "3"]
     assert not re.search(r"[\r\x1b]", done.stderr)
+
+
+@pytest.mark.parametrize("command", ["train", "replay"])
+def test_verbose_says_where_the_time_went(run_quern, digits, trained, tmp_path, command):
+    data = ["--data", digits / "train.csv"]
+    words = [command, *data, *SMALL] if command == "train" else [command, trained[0], *data]
+    done = run_quern(*words, "--verbose", "-o", tmp_path / "m")
+    for line in (r"first step after [\d.]+ s", r"steps [\d.]+ s, the rest is evaluation",
+                 r"lower bound [\d.]+ s, [\d.]+ % of the time: all devices", r"    core busy( +\d+ %)+"):
+        assert re.search(rf"^{line}", done.stdout, re.M), line
+    assert sha256(tmp_path / "m") == sha256(trained[0])
 
 
 def test_format_of_the_data_does_not_matter(run_quern, digits, trained, tmp_path):
@@ -290,7 +340,7 @@ def test_the_optimiser_that_is_taken_is_told(run_quern, digits, tmp_path, words,
     out = tmp_path / "m"
     done = run_quern("train", "--data", digits / "test.csv", "--epochs", 1, "--model",
                      "dense 10 softmax", *words, "-o", out)
-    assert f"recipe  loss cross-entropy, {says} rate" in done.stderr
+    assert f"recipe  loss cross-entropy, {says} learning rate" in done.stderr
 
 
 def test_labels_that_no_item_has_are_told(run_quern, tmp_path):

@@ -207,7 +207,7 @@ def test_advice_about_a_gpu(run_quern, fake_gpu, cache):
     (["--model", "dense 3 softmax", "--seconds", "0"], "from 0.1 to 3600"),
     (["--model", "dens 3 softmax"], "dens"),
     (["--devices", "none"], "no device is left"),
-    (["--measure", "some"], "auto|all|none"),
+    (["--measure", "some"], "auto, all or none"),
 ])
 def test_bad_usage(run_quern, words, says):
     done = run_quern("devices", "--measure", "none", *words, status=2) \
@@ -371,6 +371,6 @@ def test_replay_on_devices(run_quern, fake_gpu, cache, tiny, tmp_path):
     run_quern("train", *tiny, "--devices", "cpu", "--quiet", "-o", tmp_path / "m")
     done = run_quern("replay", tmp_path / "m", *tiny[:2], "--devices", "cuda:0", env=fake_gpu())
     assert "replay: identical" in done.stdout
-    assert re.search(r"^  cuda:0 +100.0 % of the work", done.stdout, re.M)
+    assert re.search(r"^  cuda:0 +100.0 % of the items", done.stdout, re.M)
     # The fake NVML counts joules.
-    assert re.search(r"^ +used [\d.]+ [mun]?J, [\d.e+]+ [mun]?J an item$", done.stdout, re.M)
+    assert re.search(r"^ +energy [\d.]+ [mun]?J, [\d.e+]+ [mun]?J an item$", done.stdout, re.M)

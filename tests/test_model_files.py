@@ -322,9 +322,9 @@ def test_resumed_after_damage(run_quern, checkpoints, folder, options, tmp_path)
 def test_resumed_at_the_end(run_quern, checkpoints, options, tmp_path):
     """No step is left, so there is no time of which cores could have been busy for a part."""
     done = run_quern("train", *[x for x in options if x != "--quiet"], "--optimizer", "adam",
-                     "--checkpoint", checkpoints, "--resume", "-o", tmp_path / "x")
-    assert "resumed from step 24" in done.stdout and "no work\n" in done.stdout
-    assert "its core" not in done.stdout
+                     "--checkpoint", checkpoints, "--resume", "--verbose", "-o", tmp_path / "x")
+    assert "resumed from step 24" in done.stdout and "no items\n" in done.stdout
+    assert "core busy" not in done.stdout
 
 
 def test_resumed_with_other_options(run_quern, checkpoints, options, tmp_path):

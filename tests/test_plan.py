@@ -81,9 +81,10 @@ def test_thousands_of_workers_in_seconds(plan):
 
 def test_the_text_for_a_person(run_quern):
     text = run_quern("plan", "--team", f"{HOSTS}; die 3 at 0.1s; {NET}", "--batch", "8192").stdout
-    for pattern in (r"^T +\S+ s, \S+ items/s", r"^T_bound/T +0\.\d+", r"^equal shares", r"^where it goes .*, dead \d+\.\d %",
-                    r"^deaths +1 rank,", r"^  0-2 +60\.0k .*host\(cpu 60k\)$", r"^  3 .*, died$",
-                    r"^one more host$"):
+    for pattern in (r"^time +\S+ s, \S+ items/s; a step takes", r"^efficiency +\d+\.\d %: all devices at full speed",
+                    r"^equal shares +\S+ s, efficiency", r"^of the time .*all-reduce .*, lost ranks \d+\.\d %",
+                    r"^failures +1 rank;", r"^  0-2 +60\.0k .*host\(cpu 60k\)$", r"^  3 .*, died$",
+                    r"^with one more host$"):
         assert re.search(pattern, text, re.M), (pattern, text)
 
 
@@ -156,7 +157,7 @@ def test_nonsense_is_pointed_at(run_quern, team, complaint, column):
 
 @pytest.mark.parametrize("words, complaint", [
     ([], "no --team"),
-    (["--team", ""], "given nothing"),
+    (["--team", ""], "the value of --team is empty"),
     (["--team", "2*host(cpu 1k)"], "network"),
     (["--team", "host(cpu 1k)", "--model", "dense 5 tan"], "tan"),
     (["--team", "host(cpu 1k)", "--data", "x", "--items", "5"], "exclude"),

@@ -1,0 +1,342 @@
+/* Completions for bash, zsh and fish, written from the tables of options. */
+
+#include "manual.h"
+#include "options.h"
+#include <stdio.h>
+#include <string.h>
+
+completes_to manual_completes(const option *o) {
+    option_word word;
+    if (o->kind == OPTION_CHOICE && options_word(o, 0, &word))
+        return COMPLETE_WORDS;
+    if (o->kind == OPTION_FLAG || !o->value)
+        return COMPLETE_NOTHING;
+    if (strstr(o->value, "DIR"))
+        return COMPLETE_FOLDERS;
+    return strstr(o->value, "FILE") ? COMPLETE_FILES : COMPLETE_NOTHING;
+}
+
+/* Prints `text`; each letter of `escaped` gets `sign` before it, and a tab becomes a blank. */
+static void put(const char *text, const char *escaped, const char *sign) {
+    for (const char *p = text; *p; p++) {
+        if (strchr(escaped, *p))
+            fputs(sign, stdout);
+        putchar(*p == '\t' ? ' ' : *p);
+    }
+}
+
+/* The same inside a pair of single quotes of a POSIX shell. */
+static void put_quoted(const char *text, const char *escaped) {
+    for (const char *p = text; *p; p++) {
+        const char letter[2] = {*p, '\0'};
+        if (*p == '\'')
+            fputs("'\\''", stdout);
+        else
+            put(letter, escaped, "\\");
+    }
+}
+
+/* "data synth digits" as a part of a function's name. */
+static void put_name(const char *name) {
+    for (const char *p = name; *p; p++)
+        putchar(*p == ' ' ? '_' : *p);
+}
+
+static void put_commands(const char *before, const char *quote) {
+    for (int i = 0; all_commands[i]; i++)
+        printf("%s%s%s%s", i > 0 ? before : "", quote, all_commands[i]->name, quote);
+}
+
+/* Whether the operands of a command are files: all but the names that `quern help` takes. */
+static int takes_files(const command *c) {
+    return c->operand && strcmp(c->operand, "COMMAND") != 0;
+}
+
+/* ---------------------------------------------------------------- bash */
+
+static void bash_option(const command *c, const option *o) {
+    const completes_to to = manual_completes(o);
+    option_word word;
+    if (o->kind == OPTION_FLAG)
+        return;
+    printf("    '%s --%s'", c->name, o->name);
+    if (o->letter)
+        printf(" | '%s -%c'", c->name, o->letter);
+    printf(") %s", to == COMPLETE_WORDS     ? "words='"
+                   : to == COMPLETE_FILES   ? "kind=files"
+                   : to == COMPLETE_FOLDERS ? "kind=folders"
+                                            : "kind=none");
+    for (uint32_t i = 0; to == COMPLETE_WORDS && options_word(o, i, &word); i++)
+        printf("%s%s", i > 0 ? " " : "", word.name);
+    puts(to == COMPLETE_WORDS ? "' ;;" : " ;;");
+}
+
+static void bash_command(const command *c) {
+    option_row row;
+    printf("    '%s')\n        options='", c->name);
+    for (int i = 0; options_row(c->options, i, &row); i++)
+        printf("--%s ", row.option->name);
+    printf("--help'\n        operands=%s ;;\n", takes_files(c) ? "files" : "none");
+}
+
+static const char bash_begin[] =
+    "_quern() {\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+    "    local command='' options='' words='' kind='' operands='' name i\n"
+    "    local -a parts\n"
+    "    COMPREPLY=()\n"
+    "    # bash makes the sign of --name=value a word of its own.\n"
+    "    if [[ $cur == '=' ]]; then\n"
+    "        cur=''\n"
+    "    elif [[ $prev == '=' && COMP_CWORD -gt 2 ]]; then\n"
+    "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
+    "    fi\n";
+
+static const char bash_find[] =
+    "        read -ra parts <<<\"$name\"\n"
+    "        if ((COMP_CWORD > ${#parts[@]})); then\n"
+    "            [[ ${COMP_WORDS[*]:1:${#parts[@]}} == \"$name\" ]] && command=$name\n"
+    "        elif [[ ${COMP_WORDS[*]:1:COMP_CWORD-1} == \"${parts[*]:0:COMP_CWORD-1}\" ]]; then\n"
+    "            words+=\" ${parts[COMP_CWORD - 1]}\"\n"
+    "        fi\n"
+    "    done\n"
+    "    # What follows `quern submit ... train` are the options of train.\n"
+    "    if [[ $command == submit ]]; then\n"
+    "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
+    "            [[ ${COMP_WORDS[i]} == train ]] && command=train\n"
+    "        done\n"
+    "    fi\n";
+
+static const char bash_end[] =
+    "    if [[ $command == submit && -z $kind$words && $cur != -* ]]; then\n"
+    "        words=train\n"
+    "    elif [[ -n $command && -z $kind$words ]]; then\n"
+    "        if [[ $cur == -* ]]; then words=$options; else kind=$operands; fi\n"
+    "    fi\n"
+    "    case $kind in\n"
+    "    files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") "
+    ";;\n"
+    "    folders) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "
+    "\"$cur\") ;;\n"
+    "    '') mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\") ;;\n"
+    "    esac\n"
+    "}\n"
+    "complete -F _quern quern\n";
+
+static void complete_bash(void) {
+    option_row row;
+    fputs(bash_begin, stdout);
+    fputs("    for name in ", stdout);
+    put_commands(" ", "'");
+    printf("; do\n%s    case $command in\n", bash_find);
+    for (int i = 0; all_commands[i]; i++)
+        bash_command(all_commands[i]);
+    puts("    esac\n    case \"$command $prev\" in");
+    for (int i = 0; all_commands[i]; i++)
+        for (int k = 0; options_row(all_commands[i]->options, k, &row); k++)
+            bash_option(all_commands[i], row.option);
+    fputs("    'help '*) [[ $cur == -* ]] || words='", stdout);
+    put_commands(" ", "");
+    printf("' ;;\n    esac\n%s", bash_end);
+}
+
+/* ---------------------------------------------------------------- zsh */
+
+static void zsh_words(const option *o) {
+    option_word word;
+    fputs("((", stdout);
+    for (uint32_t i = 0; options_word(o, i, &word); i++) {
+        printf("%s%s\\:\"", i > 0 ? " " : "", word.name);
+        put_quoted(word.about ? word.about : "", ":\"$`\\");
+        putchar('"');
+    }
+    fputs("))", stdout);
+}
+
+static void zsh_option(const option *o) {
+    const completes_to to = manual_completes(o);
+    const char *equals = o->kind == OPTION_FLAG ? "" : "=";
+    fputs(" \\\n        '", stdout);
+    if (o->letter)
+        printf("(-%c --%s)'{-%c%s,--%s%s}'[", o->letter, o->name, o->letter, *equals ? "+" : "",
+               o->name, equals);
+    else
+        printf("%s--%s%s[", o->kind == OPTION_TEXTS ? "*" : "", o->name, equals);
+    put_quoted(o->help, "[]:\\");
+    putchar(']');
+    if (o->kind != OPTION_FLAG) {
+        putchar(':');
+        put_quoted(o->value, ":\\");
+        putchar(':');
+    }
+    if (to == COMPLETE_WORDS)
+        zsh_words(o);
+    else if (to == COMPLETE_FILES)
+        fputs("_files", stdout);
+    else if (to == COMPLETE_FOLDERS)
+        fputs("_files -/", stdout);
+    else if (o->kind != OPTION_FLAG)
+        putchar(' ');
+    putchar('\'');
+}
+
+static void zsh_command(const command *c) {
+    option_row row;
+    fputs("_quern_", stdout);
+    put_name(c->name);
+    puts("() {");
+    if (strcmp(c->name, "submit") == 0)
+        puts("    local -i at=${words[(I)train]}\n"
+             "    if (( at > 1 && at < CURRENT )); then\n"
+             "        words=( train \"${(@)words[at+1,-1]}\" )\n"
+             "        (( CURRENT -= at - 1 ))\n"
+             "        _quern_train\n"
+             "        return\n"
+             "    fi");
+    fputs("    _arguments", stdout);
+    for (int i = 0; options_row(c->options, i, &row); i++)
+        zsh_option(row.option);
+    fputs(" \\\n        '(-h --help)'{-h,--help}'[print the help]'", stdout);
+    if (takes_files(c))
+        printf(" \\\n        '1:%s:_files'", c->operand);
+    if (strcmp(c->name, "submit") == 0)
+        fputs(" \\\n        '1:command:(train)'", stdout);
+    if (c->operand && !takes_files(c)) {
+        fputs(" \\\n        '*:command:(", stdout);
+        put_commands(" ", "");
+        fputs(")'", stdout);
+    }
+    puts("\n}\n");
+}
+
+static const char zsh_end[] =
+    "        parts=( ${(s: :)name} )\n"
+    "        if (( CURRENT > $#parts + 1 )); then\n"
+    "            if [[ \"${words[2,$#parts+1]}\" == \"$name\" ]]; then\n"
+    "                words=( quern \"${(@)words[$#parts+2,-1]}\" )\n"
+    "                (( CURRENT -= $#parts ))\n"
+    "                _quern_${name// /_}\n"
+    "                return\n"
+    "            fi\n"
+    "        elif [[ \"${words[2,CURRENT-1]}\" == \"${parts[1,CURRENT-2]}\" ]]; then\n"
+    "            next+=( \"${parts[CURRENT-1]}:$about\" )\n"
+    "        fi\n"
+    "    done\n"
+    "    _describe command next\n"
+    "}\n\n_quern \"$@\"\n";
+
+static void complete_zsh(void) {
+    for (int i = 0; all_commands[i]; i++)
+        zsh_command(all_commands[i]);
+    puts("_quern() {\n    local name about\n    local -a parts next\n    for name about in \\");
+    for (int i = 0; all_commands[i]; i++) {
+        printf("        '%s' '", all_commands[i]->name);
+        put_quoted(all_commands[i]->summary, "");
+        puts(all_commands[i + 1] ? "' \\" : "'; do");
+    }
+    fputs(zsh_end, stdout);
+}
+
+/* ---------------------------------------------------------------- fish */
+
+static void fish_option(const command *c, const option *o) {
+    const completes_to to = manual_completes(o);
+    option_word word;
+    printf("complete -c quern -n '__quern_in \"%s\"' -l %s", c->name, o->name);
+    if (o->letter)
+        printf(" -s %c", o->letter);
+    if (to == COMPLETE_WORDS) {
+        fputs(" -x -a '", stdout);
+        for (uint32_t i = 0; options_word(o, i, &word); i++) {
+            printf("%s%s\\t\"", i > 0 ? " " : "", word.name);
+            put(word.about ? word.about : "", "'\"$\\", "\\");
+            putchar('"');
+        }
+        putchar('\'');
+    } else if (to == COMPLETE_FILES) {
+        fputs(" -r -F", stdout);
+    } else if (to == COMPLETE_FOLDERS) {
+        fputs(" -x -a '(__fish_complete_directories)'", stdout);
+    } else if (o->kind != OPTION_FLAG) {
+        fputs(" -x", stdout);
+    }
+    fputs(" -d '", stdout);
+    put(o->help, "'\\", "\\");
+    puts("'");
+}
+
+static const char fish_begin[] =
+    "# Whether the words before the cursor are those of a command and what follows it.\n"
+    "function __quern_in\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l name (string split ' ' -- $argv[1])\n"
+    "    set -l last (math (count $name) + 1)\n"
+    "    test (count $words) -ge $last; or return 1\n"
+    "    # What follows `quern submit ... train` are the options of train.\n"
+    "    if test \"$words[2]\" = submit; and contains train $words[3..]\n"
+    "        test \"$argv[1]\" = train\n"
+    "        return\n"
+    "    end\n"
+    "    test \"$words[2..$last]\" = \"$argv[1]\"\n"
+    "end\n"
+    "# Whether the words before the cursor are exactly these.\n"
+    "function __quern_after\n"
+    "    set -l words (commandline -opc)\n"
+    "    test \"$words[2..]\" = \"$argv[1]\"\n"
+    "end\n"
+    "complete -c quern -f\n";
+
+/* Each word of a command's name, offered after the words before it; once, where several commands
+ * begin alike. */
+static void fish_name(int index) {
+    const char *name = all_commands[index]->name;
+    for (const char *word = name; *word;) {
+        const int length = (int)strcspn(word, " "),
+                  before = word > name ? (int)(word - name) - 1 : 0;
+        const int last = word[length] == '\0', known = (int)(word - name) + length;
+        if (last || index == 0 ||
+            strncmp(all_commands[index - 1]->name, name, (size_t)known) != 0) {
+            printf("complete -c quern -n '__quern_after \"%.*s\"' -a %.*s", before, name, length,
+                   word);
+            fputs(last ? " -d '" : "\n", stdout);
+            if (last) {
+                put(all_commands[index]->summary, "'\\", "\\");
+                puts("'");
+            }
+        }
+        word += length + !last;
+    }
+}
+
+static void complete_fish(void) {
+    option_row row;
+    fputs(fish_begin, stdout);
+    for (int i = 0; all_commands[i]; i++)
+        fish_name(i);
+    for (int i = 0; all_commands[i]; i++) {
+        const command *c = all_commands[i];
+        for (int k = 0; options_row(c->options, k, &row); k++)
+            fish_option(c, row.option);
+        printf("complete -c quern -n '__quern_in \"%s\"' -l help -s h -d 'print the help'\n",
+               c->name);
+        if (takes_files(c))
+            printf("complete -c quern -n '__quern_in \"%s\"' -F\n", c->name);
+    }
+    fputs("complete -c quern -n '__quern_in \"submit\"' -a train\n"
+          "complete -c quern -n '__quern_in \"help\"' -a '",
+          stdout);
+    put_commands(" ", "");
+    puts("'");
+}
+
+void manual_completion(const char *shell) {
+    if (strcmp(shell, "zsh") == 0)
+        puts("#compdef quern");
+    printf("# Completion of quern for %s. Made by `quern help --completion %s`.\n", shell, shell);
+    if (strcmp(shell, "bash") == 0)
+        complete_bash();
+    else if (strcmp(shell, "zsh") == 0)
+        complete_zsh();
+    else
+        complete_fish();
+}

@@ -1,0 +1,202 @@
+/* What PyTorch, Keras, scikit-learn, XGBoost, torchrun, mpirun, Slurm and others call the options
+ * of Quern. A user who types such a name learns the name of Quern. */
+
+#include "synonyms.h"
+#include "suggest.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_NAMES = 80, LONGEST_NAME = 64 };
+
+/* Names without dashes at their front and with none inside: "num-epochs" is "numepochs". */
+typedef struct synonym {
+    const char *names;  /* separated by blanks */
+    const char *option; /* of Quern; NULL: there is none */
+    const char *note;   /* how it is used, or why there is none; may be NULL */
+} synonym;
+
+/* Of several rows with one name, the first whose option the command has is taken. */
+static const synonym synonyms[] = {
+    {"batchsize bs minibatch minibatchsize trainbatchsize perdevicetrainbatchsize b", "batch",
+     NULL},
+    {"learningrate eta lr0 learningrateinit initiallr baselr stepsize", "lr", NULL},
+    {"numepochs nepochs epoch maxepochs maxiter niter iterations numtrainepochs rounds "
+     "numboostround nestimators e",
+     "epochs", NULL},
+    {"l2 wd decay alpha lambda reglambda regularization regularisation l2regularization "
+     "kernelregularizer penalty",
+     "weight-decay", NULL},
+    {"l1 regalpha lasso", NULL, "there is no L1 penalty; --weight-decay is the L2 form"},
+    {"lrdecay gamma decayrate lrdecayrate lrfactor", "lr-gamma", "with --schedule step"},
+    {"lrdecayepochs decaysteps lrstepsize lrdropevery", "lr-step", "with --schedule step"},
+    {"scheduler lrscheduler lrschedule lrschedulertype", "schedule", NULL},
+    {"warmupsteps numwarmupsteps warmupepochs warmupratio warmupproportion", "warmup",
+     "it counts steps"},
+    {"optim opt solver optimiser updater algorithm", "optimizer", NULL},
+    {"criterion objective lossfunction lossfn lossname", "loss", NULL},
+    {"initializer initialiser kernelinitializer weightinit winit initialization", "init", NULL},
+    {"hidden hiddensize hiddenlayers hiddenlayersizes layers numlayers units neurons width arch "
+     "architecture network net activation dropout dropoutrate",
+     "model", "such as --model \"dense 500 relu dropout 0.2; dense 10 softmax\""},
+    {"normalize normalise normalization standardize standardise scaler scaling rescale", "scale",
+     NULL},
+    {"precision dtype amp fp16 bf16 half mixedprecision quantize quantization", "arith", NULL},
+    {"randomstate randomseed manualseed rngseed", "seed", NULL},
+    {"beta adambeta1 betas", "beta1", NULL},
+    {"adambeta2", "beta2", NULL},
+    {"eps adamepsilon", "epsilon", NULL},
+    {"nesterov", "optimizer", "there is no Nesterov momentum; --optimizer momentum is the nearest"},
+    {"gradclip clipnorm clipvalue clip maxgradnorm gradientclipping gradientclipval", NULL,
+     "gradients are not clipped"},
+    {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate", "batch",
+     "a batch of any size is divided by itself"},
+    {"earlystopping patience earlystoppingrounds niternochange", NULL,
+     "there is no early stopping: --valid shows the validation loss of each epoch, --epochs sets "
+     "their number"},
+    {"shuffle noshuffle", NULL, "each epoch has an order of its own, which --seed decides"},
+    {"metrics metric evalmetric", NULL, "loss and accuracy are always reported"},
+
+    {"train traindata traindir trainfile trainingdata trainset input inputfile in dataset datapath "
+     "datadir file x i d",
+     "data", NULL},
+    {"target targets targetcolumn labelcolumn labelcol labelname ycol y", "label", NULL},
+    {"labelfile labelsfile trainlabels", "labels", NULL},
+    {"testdata testfile testset testdir", "test", NULL},
+    {"valsplit validationsplit validsplit valfraction validationfraction testsize devsize holdout "
+     "valsize split",
+     "valid", "a fraction such as --valid 0.1 sets that part of the training data aside"},
+    {"val validation validationdata valdata validdata evaldata evalset eval dev devset validset",
+     "valid", NULL},
+    {"sep separator delimiter delim fieldseparator", NULL,
+     "the separator of a CSV file is found from its content: comma, semicolon or tab"},
+    {"header noheader hasheader skiprows", NULL,
+     "the header of a CSV file is found from its content"},
+    {"format inputformat dataformat type", NULL, "the format is found from the file's content"},
+    {"nolabels nolabel hasnolabels", "unlabelled", NULL},
+    {"proba probabilities predictproba probs scores", "outputs", NULL},
+    {"n num number count samples numsamples nsamples limit", "items", NULL},
+    {"offset start skip", "first", NULL},
+
+    {"out outfile outputfile outputpath save saveto savepath savemodel modelpath modelfile "
+     "modelout export",
+     "output", NULL},
+    {"outputdir logdir log logs logfile tensorboard tensorboarddir", "run-dir", NULL},
+    {"checkpointdir checkpointpath ckpt ckptdir ckptpath savedir", "checkpoint", NULL},
+    {"savesteps saveevery savefreq savefrequency saveinterval checkpointinterval checkpointfreq "
+     "everynepochs",
+     "checkpoint-every", NULL},
+    {"resumefromcheckpoint resumefrom restore restart continue loadcheckpoint", "resume",
+     "it goes on from the folder of --checkpoint"},
+    {"profile profiler timeline", "trace", NULL},
+    {"silent q s", "quiet", NULL},
+    {"v vv debug loglevel", "verbose", NULL},
+
+    {"gpus gpu ngpus numgpus gres gpuspernode gpuspertask", "gpus", NULL},
+    {"gpus gpu ngpus numgpus device accelerator accelerators cuda usecuda nocuda usegpu cpuonly "
+     "gpuids deviceid",
+     "devices", "such as --devices cpu or --devices cuda:0; without it the fastest set is used"},
+    {"cpuspertask c ncpus cores", "cpus", NULL},
+    {"workers numworkers njobs jobs nthread nthreads numthreads threadcount cores numcores cpus "
+     "ncpus cpuspertask j t",
+     "threads", NULL},
+    {"mem mempernode memorylimit", "memory", NULL},
+    {"timelimit walltime maxtime", "time", NULL},
+    {"jobname", "name", NULL},
+    {"queue", "partition", NULL},
+    {"hosts hostlist machinefile nodelist", "hostfile", NULL},
+    {"nproc nprocpernode np nprocs numprocs numprocesses worldsize ntasks ntaskspernode nnodes "
+     "nodes numnodes numnode",
+     "ranks", NULL},
+    {"noderank localrank machinerank processid procid", "rank", NULL},
+    {"masteraddr masterport rdzvendpoint rdzvid coordinator coordinatoraddress distributed "
+     "disturl initmethod mainprocessip host port server",
+     "meet", "the address of rank 0, such as --meet node1:29500"},
+    {"ifname socketifname networkinterface nic iface", "interface", NULL},
+    {"timeout disttimeout ddptimeout", "rank-timeout", NULL},
+    {"rdzvbackend backend distbackend distributedbackend strategy", NULL,
+     "the connections between ranks need no choice of a library"},
+    {"cluster hostsfile network machine machines", "team", NULL},
+};
+
+/* Letters and digits of a name in lower case, without its dashes and its value. */
+static void bare_name(const char *word, char *text) {
+    size_t used = 0;
+    for (; *word && *word != '=' && used + 1 < LONGEST_NAME; word++) {
+        const char c = *word >= 'A' && *word <= 'Z' ? (char)(*word + 32) : *word;
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            text[used++] = c;
+    }
+    text[used] = '\0';
+}
+
+static int is_listed(const char *list, const char *word) {
+    const size_t size = strlen(word);
+    while (size > 0 && *list) {
+        const size_t length = strcspn(list, " ");
+        if (length == size && memcmp(list, word, size) == 0)
+            return 1;
+        list += length + (list[length] == ' ');
+    }
+    return 0;
+}
+
+static int has_option(const command *self, const char *name) {
+    option_row row;
+    for (int i = 0; options_row(self->options, i, &row); i++)
+        if (strcmp(row.option->name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* The option whose own name differs in case, dashes or underscores only ("--Run_Dir"), or NULL. */
+static const char *same_name(const command *self, const char *typed) {
+    option_row row;
+    char own[LONGEST_NAME];
+    for (int i = 0; options_row(self->options, i, &row); i++) {
+        bare_name(row.option->name, own);
+        if (strcmp(own, typed) == 0)
+            return row.option->name;
+    }
+    return NULL;
+}
+
+static const synonym *find_synonym(const command *self, const char *typed) {
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
+        const synonym *s = &synonyms[i];
+        if (is_listed(s->names, typed) && (!s->option || has_option(self, s->option)))
+            return s;
+    }
+    return NULL;
+}
+
+/* The option that is nearest by spelling, or NULL. */
+static const char *near_name(const command *self, const char *word) {
+    const char *names[MOST_NAMES];
+    char typed[LONGEST_NAME];
+    size_t count = 0, dashes = strspn(word, "-");
+    option_row row;
+    for (int i = 0; options_row(self->options, i, &row) && count + 1 < MOST_NAMES; i++)
+        names[count++] = row.option->name;
+    names[count++] = "help";
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + dashes, "="), word + dashes);
+    return suggest(typed, names, count);
+}
+
+void synonym_advice(const command *self, const char *word, char *remedy, size_t size) {
+    char typed[LONGEST_NAME];
+    bare_name(word, typed);
+    const char *near = same_name(self, typed);
+    const synonym *s = near ? NULL : find_synonym(self, typed);
+    if (!near && !s)
+        near = near_name(self, word);
+    if (s && s->option)
+        snprintf(remedy, size, "Quern calls it --%s%s%s. \"quern %s --help\" lists the options",
+                 s->option, s->note ? ": " : "", s->note ? s->note : "", self->name);
+    else if (s)
+        snprintf(remedy, size, "%s. \"quern %s --help\" lists the options", s->note, self->name);
+    else if (near)
+        snprintf(remedy, size, "did you mean --%s? \"quern %s --help\" lists the options", near,
+                 self->name);
+    else
+        snprintf(remedy, size, "\"quern %s --help\" lists the options", self->name);
+}
