@@ -24,6 +24,11 @@ set(QUERN_ARITHMETIC_FLAGS -ffp-contract=off -fno-fast-math -fno-math-errno)
 
 set(QUERN_WARNING_FLAGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     -Wstrict-prototypes -Wmissing-prototypes)
+# Counts have 64 bits everywhere, and memory for them is asked for with 64 bits (qn__alloc), which fails
+# where addresses are shorter. What lies in memory has sizes that fit, so there this only makes noise.
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+    list(REMOVE_ITEM QUERN_WARNING_FLAGS -Wconversion)
+endif()
 if(QUERN_WERROR)
     list(APPEND QUERN_WARNING_FLAGS -Werror)
 endif()
@@ -36,14 +41,26 @@ if(QUERN_SANITIZE)
     list(APPEND QUERN_SANITIZE_FLAGS -Wno-error)
 endif()
 
-# float must be computed as float: an x87 unit would round twice.
+# float must be computed as float: the x87 unit of 32-bit x86 would round twice, so SSE2 takes its
+# place, and GCC for IBM Z makes double of float under -std=c17 unless it is told not to.
 include(CheckCSourceCompiles)
-check_c_source_compiles("
-    #include <float.h>
-    _Static_assert(FLT_EVAL_METHOD == 0, \"float is not evaluated as float\");
-    int main(void) { return 0; }" QUERN_FLOAT_IS_FLOAT)
-if(NOT QUERN_FLOAT_IS_FLOAT)
+set(_plain "")
+set(_sse -msse2 -mfpmath=sse)
+set(_fast_precision -fexcess-precision=fast)
+foreach(_flags plain sse fast_precision)
+    list(JOIN _${_flags} " " CMAKE_REQUIRED_FLAGS)
+    check_c_source_compiles("
+        #include <float.h>
+        _Static_assert(FLT_EVAL_METHOD == 0, \"float is not evaluated as float\");
+        int main(void) { return 0; }" QUERN_FLOAT_IS_FLOAT_${_flags})
+    unset(CMAKE_REQUIRED_FLAGS)
+    set(_float_is_float ${QUERN_FLOAT_IS_FLOAT_${_flags}})
+    if(_float_is_float)
+        list(APPEND QUERN_ARITHMETIC_FLAGS ${_${_flags}})
+        break()
+    endif()
+endforeach()
+if(NOT _float_is_float)
     message(FATAL_ERROR "This compiler evaluates float in another precision (FLT_EVAL_METHOD is "
-        "not 0), so results would differ. On 32-bit x86, set CMAKE_C_FLAGS to "
-        "\"-msse2 -mfpmath=sse\".")
+        "not 0), so results would differ. Set CMAKE_C_FLAGS to the flags with which it does not.")
 endif()

@@ -2,7 +2,8 @@
 
 # Flags that every target of the project is built with.
 function(quern_use_house_rules target)
-    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    # 64 bits for sizes of files and for times also where addresses have 32.
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
     target_compile_options(${target} PRIVATE ${QUERN_WARNING_FLAGS} ${QUERN_SANITIZE_FLAGS}
         ${QUERN_ARITHMETIC_FLAGS}
         # __FILE__ in a message must not carry the place of the source tree.

@@ -3,6 +3,7 @@
 #include "base/encoding.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -161,13 +162,14 @@ qn_status qn__fail_errno(qn_error *err, const char *doing, const char *path) {
     return QN_IO;
 }
 
-qn_status qn__fail_memory(qn_error *err, size_t count, size_t size) {
-    size_t bytes;
+qn_status qn__fail_memory(qn_error *err, uint64_t count, uint64_t size) {
+    uint64_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
-        qn__fail(err, QN_MEMORY, "out of memory: %zu x %zu bytes are more than can be addressed",
+        qn__fail(err, QN_MEMORY,
+                 "out of memory: %" PRIu64 " x %" PRIu64 " bytes are more than can be addressed",
                  count, size);
     else
-        qn__fail(err, QN_MEMORY, "out of memory: %zu bytes could not be had", bytes);
+        qn__fail(err, QN_MEMORY, "out of memory: %" PRIu64 " bytes could not be had", bytes);
     return qn__remedy(err, QN_MEMORY,
                       "use smaller data, a smaller model or a smaller batch, or a "
                       "machine or a limit (ulimit -v) with more memory");

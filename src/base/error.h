@@ -12,6 +12,7 @@
 
 #include <quern/status.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Sets status and `what`, clears `where` and `remedy`. Returns `status`. */
 qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
@@ -28,6 +29,6 @@ qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...)
  * The common errors get a remedy as well. Keeps errno. Returns QN_IO. */
 qn_status qn__fail_errno(qn_error *err, const char *doing, const char *path);
 /* Out of memory, with the size that was asked for. Returns QN_MEMORY. */
-qn_status qn__fail_memory(qn_error *err, size_t count, size_t size);
+qn_status qn__fail_memory(qn_error *err, uint64_t count, uint64_t size);
 
 #endif

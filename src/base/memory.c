@@ -31,7 +31,7 @@ void qn__ask_for_large_pages(void *block, size_t bytes, int filled) {
  * touched, so a large block costs nothing until it is used, and each of its pages, which may be
  * large ones, lies on the memory node of the core that used it first. The address that calloc gave
  * stands just before the block, for qn__free. */
-void *qn__alloc(size_t count, size_t size, qn_error *err) {
+void *qn__alloc(uint64_t count, uint64_t size, qn_error *err) {
     size_t bytes, total;
     if (__builtin_mul_overflow(count, size, &bytes) ||
         __builtin_add_overflow(bytes, (size_t)(sizeof(void *) + LINE - 1 + BEHIND), &total)) {

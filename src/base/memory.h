@@ -3,13 +3,13 @@
 #define QN_BASE_MEMORY_H
 
 #include "base/error.h"
-#include <stddef.h>
+#include <stdint.h>
 
 /* count x size zeroed bytes, aligned to 64 and with at least 64 bytes behind the end that may be
  * read (not written), or NULL when the product overflows or memory is short (err says so). Zero
  * bytes give a valid pointer. Large blocks take memory only as they are touched. Released with
  * qn__free, which accepts NULL. */
-void *qn__alloc(size_t count, size_t size, qn_error *err);
+void *qn__alloc(uint64_t count, uint64_t size, qn_error *err);
 void qn__free(void *memory);
 
 /* Asks for large pages in a block of memory, where it has room for some and the system has them for

@@ -4,16 +4,15 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/encoding.h"
+#include "base/futex.h"
 #include "base/memory.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -66,14 +65,14 @@ static void gate_raise(gate *g) {
     /* Both this load and the sleeper's increment are sequentially consistent: either it is seen
      * here, or the sleeper's look at `value` (in the kernel) comes after the change. */
     if (atomic_load(&g->sleepers) > 0)
-        syscall(SYS_futex, &g->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+        qn__futex_wake(&g->value, INT_MAX, QN__FUTEX_PRIVATE);
 }
 
 static void gate_sleep(gate *g, unsigned seen) {
     atomic_fetch_add(&g->sleepers, 1);
     /* The kernel sleeps only if `value` still is `seen`; it may also return for no reason. */
     while (atomic_load(&g->value) == seen)
-        syscall(SYS_futex, &g->value, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+        qn__futex_wait(&g->value, seen, -1, QN__FUTEX_PRIVATE);
     atomic_fetch_sub(&g->sleepers, 1);
 }
 

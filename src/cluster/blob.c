@@ -85,7 +85,7 @@ static qn_status make(blob *b, word *own, qn_error *err) {
 
 /* The bytes' digest, so that those who are sent them can compare; 0 when memory is short. */
 static int hash_own(const blob *b, uint8_t hash[32], qn_error *err) {
-    void *copy = qn__alloc((size_t)b->bytes, 1, err);
+    void *copy = qn__alloc(b->bytes, 1, err);
     if (!copy)
         return 0;
     b->maker->write(b->maker->user, copy);

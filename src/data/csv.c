@@ -152,7 +152,7 @@ static qn_status make_room(table *t, qn_data *data, qn_data_type type, qn_error 
     qn__free(data->memory);
     data->type = type;
     data->release = qn__free;
-    data->memory = qn__alloc((size_t)data->items, qn__data_stride(data), err);
+    data->memory = qn__alloc(data->items, qn__data_stride(data), err);
     data->values = data->memory;
     t->type = type;
     t->values = data->memory;
@@ -170,7 +170,7 @@ static qn_status fill(table *t, qn__pool *pool, qn_data *data, qn_error *err) {
     if (data->items > bytes / shape->columns / 2)
         return find_short_row(t, err);
     if (shape->label < shape->columns) {
-        data->labels = qn__alloc((size_t)data->items, sizeof *data->labels, err);
+        data->labels = qn__alloc(data->items, sizeof *data->labels, err);
         if (!data->labels)
             return QN_MEMORY;
         t->labels = data->labels;

@@ -107,7 +107,7 @@ static char *copy_name(const qn__cell *cell, qn_error *err) {
 /* names[columns] is NULL, which ends the list. */
 static qn_status copy_names(qn__csv_header *header, const char *at, const char *end,
                             qn_error *err) {
-    header->names = qn__alloc((size_t)header->shape.columns + 1, sizeof *header->names, err);
+    header->names = qn__alloc(header->shape.columns + 1, sizeof *header->names, err);
     if (!header->names)
         return QN_MEMORY;
     for (uint64_t i = 0; i < header->shape.columns; i++) {

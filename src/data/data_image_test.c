@@ -6,7 +6,7 @@
 static void *image_of(const qn_data *data, uint64_t *bytes) {
     *bytes = qn__data_image_bytes(data);
     assert_true(*bytes > 0);
-    void *image = qn__alloc((size_t)*bytes, 1, NULL);
+    void *image = qn__alloc(*bytes, 1, NULL);
     assert_non_null(image);
     qn__data_image_write(data, image);
     return image;

@@ -2,20 +2,17 @@
  *
  * Values and labels are hashed in blocks of 1 MiB, each by whichever thread comes first, and the
  * blocks' digests are hashed in their order, so the number of threads leaves no trace. */
+#include "base/little_endian.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "data/data.h"
 #include <stdatomic.h>
-
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the digest hashes little-endian numbers as they lie in memory"
-#endif
 
 #define BLOCK ((size_t)1 << 20)
 
 typedef struct blocks {
     const uint8_t *bytes;
     size_t size, count;
+    int numbers; /* of 32 bits, not bytes */
     uint8_t (*digests)[32];
     atomic_size_t next;
 } blocks;
@@ -25,15 +22,24 @@ static void hash_blocks(void *context, int thread) {
     blocks *work = context;
     size_t i;
     while ((i = atomic_fetch_add(&work->next, 1)) < work->count) {
-        size_t left = work->size - i * BLOCK;
-        qn__sha256_of(work->bytes + i * BLOCK, left < BLOCK ? left : BLOCK, work->digests[i]);
+        const size_t left = work->size - i * BLOCK, size = left < BLOCK ? left : BLOCK;
+        qn__sha256 hash;
+        qn__sha256_begin(&hash);
+        if (work->numbers)
+            qn__sha256_add_little(&hash, work->bytes + i * BLOCK, size / 4);
+        else
+            qn__sha256_add(&hash, work->bytes + i * BLOCK, size);
+        qn__sha256_end(&hash, work->digests[i]);
     }
 }
 
 /* D(bytes) of docs/exactness.md 2.2. */
-static qn_status hash_in_blocks(const void *bytes, size_t size, qn__pool *pool, uint8_t digest[32],
-                                qn_error *err) {
-    blocks work = {.bytes = bytes, .size = size, .count = size / BLOCK + (size % BLOCK != 0)};
+static qn_status hash_in_blocks(const void *bytes, size_t size, int numbers, qn__pool *pool,
+                                uint8_t digest[32], qn_error *err) {
+    blocks work = {.bytes = bytes,
+                   .size = size,
+                   .count = size / BLOCK + (size % BLOCK != 0),
+                   .numbers = numbers};
     work.digests = qn__alloc(work.count, sizeof *work.digests, err);
     if (!work.digests)
         return QN_MEMORY;
@@ -56,9 +62,9 @@ static void add_number(qn__sha256 *hash, uint64_t number) {
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err) {
     uint8_t values[32], labels[32], whole[32];
     qn_status status = hash_in_blocks(data->values, (size_t)data->items * qn__data_stride(data),
-                                      pool, values, err);
+                                      data->type == QN_F32, pool, values, err);
     if (status == QN_OK && data->labels)
-        status = hash_in_blocks(data->labels, (size_t)data->items * sizeof *data->labels, pool,
+        status = hash_in_blocks(data->labels, (size_t)data->items * sizeof *data->labels, 1, pool,
                                 labels, err);
     if (status != QN_OK)
         return status;

@@ -5,8 +5,6 @@
 #include "num/philox.h"
 #include <math.h>
 
-__extension__ typedef unsigned __int128 wide;
-
 /* floor(fraction * n + 1/2), exactly: the fraction is mantissa * 2^-shift with 24 bits of mantissa,
  * so the product has at most 72 bits. */
 static uint64_t part_of(float fraction, uint64_t n) {
@@ -15,8 +13,12 @@ static uint64_t part_of(float fraction, uint64_t n) {
     int shift = 24 - exponent;
     if (shift > 80)
         return 0;
-    wide product = (wide)mantissa * n;
-    return (uint64_t)((product * 2 + ((wide)1 << shift)) >> (shift + 1));
+    /* The product is high * 2^32 + low. */
+    uint64_t low = mantissa * (n & UINT32_MAX), high = mantissa * (n >> 32) + (low >> 32);
+    low &= UINT32_MAX;
+    if (shift > 32)
+        return (high + ((uint64_t)1 << (shift - 33))) >> (shift - 32);
+    return (high << (32 - shift)) + ((low + ((uint64_t)1 << (shift - 1))) >> shift);
 }
 
 static qn_status refuse(qn_error *err, float fraction, uint64_t items) {
@@ -28,7 +30,7 @@ static qn_status refuse(qn_error *err, float fraction, uint64_t items) {
 
 /* One bit for each item, set for those that validate. */
 static uint64_t *mark_items(uint64_t items, uint64_t count, uint64_t seed, qn_error *err) {
-    uint64_t *marks = qn__alloc((size_t)(items / 64 + 1), sizeof *marks, err);
+    uint64_t *marks = qn__alloc(items / 64 + 1, sizeof *marks, err);
     if (!marks)
         return NULL;
     qn__permutation order;
@@ -52,8 +54,8 @@ static qn_data *make_view(const qn_data *all, const uint64_t *marks, uint64_t ma
     view->memory = NULL;
     view->release = NULL;
     view->mapped = 0; /* its labels are its own */
-    view->labels = all->labels ? qn__alloc((size_t)count, sizeof *view->labels, err) : NULL;
-    view->index = qn__alloc((size_t)count, sizeof *view->index, err);
+    view->labels = all->labels ? qn__alloc(count, sizeof *view->labels, err) : NULL;
+    view->index = qn__alloc(count, sizeof *view->index, err);
     if (!view->index || (all->labels && !view->labels)) {
         qn_data_close(view);
         return NULL;

@@ -318,8 +318,8 @@ static qn_status make_table(qn_data *data, uint64_t items, qn_error *err) {
     data->columns = SIDE;
     data->format = "synth";
     data->release = qn__free;
-    data->memory = qn__alloc((size_t)items, PIXELS, err);
-    data->labels = data->memory ? qn__alloc((size_t)items, sizeof *data->labels, err) : NULL;
+    data->memory = qn__alloc(items, PIXELS, err);
+    data->labels = data->memory ? qn__alloc(items, sizeof *data->labels, err) : NULL;
     data->values = data->memory;
     return data->labels ? QN_OK : QN_MEMORY;
 }

@@ -3,6 +3,7 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/leftovers.h"
+#include "base/little_endian.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "cluster/cluster.h"
@@ -74,7 +75,7 @@ static qn_status make_texts(qn_model *m, qn_error *err) {
 }
 
 static qn_status allocate_arrays(qn_model *m, qn_error *err) {
-    m->parameter = qn__alloc((size_t)m->parameters, sizeof(float), err);
+    m->parameter = qn__alloc(m->parameters, sizeof(float), err);
     if (m->parameter == NULL)
         return QN_MEMORY;
     if (m->recipe.scale != QN__SCALE_STANDARD)
@@ -243,7 +244,7 @@ static qn_status copy_tensors(const qn__tensors *file, const char *path, qn_mode
         }
         /* The list is of constant floats because writing needs no more; the arrays are the model's
          * own. */
-        memcpy((float *)(uintptr_t)want->data, have->bytes, (size_t)have->count * 4);
+        qn__copy_little((float *)(uintptr_t)want->data, have->bytes, (size_t)have->count);
     }
     return QN_OK;
 }

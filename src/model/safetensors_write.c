@@ -1,11 +1,8 @@
 /* The writing half of safetensors.h. */
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/little_endian.h"
 #include "base/text.h"
 #include "model/safetensors.h"
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "files hold little-endian floats, which are copied as they lie in memory");
 
 /* Where the bytes go: always into the digest, and into a file when there is one. */
 typedef struct sink {
@@ -13,7 +10,8 @@ typedef struct sink {
     qn__sha256 hash;
 } sink;
 
-static qn_status put(sink *to, const void *bytes, size_t size, qn_error *err) {
+static qn_status put(void *sink_to, const void *bytes, size_t size, qn_error *err) {
+    sink *to = sink_to;
     qn__sha256_add(&to->hash, bytes, size);
     return to->writer != NULL ? qn__writer_add(to->writer, bytes, size, err) : QN_OK;
 }
@@ -72,7 +70,8 @@ static qn_status put_all(sink *to, const qn__tensor_list *list, qn_error *err) {
     if (status == QN_OK)
         status = put(to, header.data, header.size, err);
     for (size_t i = 0; i < list->tensors && status == QN_OK; ++i)
-        status = put(to, list->tensor[i].data, (size_t)count_of(&list->tensor[i]) * 4, err);
+        status =
+            qn__each_little(list->tensor[i].data, (size_t)count_of(&list->tensor[i]), put, to, err);
     qn__text_release(&header);
     return status;
 }

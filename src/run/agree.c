@@ -211,9 +211,9 @@ static qn_status compare(qn_cluster *c, const record *told, const qn__text *own,
             return qn__fail(err, QN_CLUSTER, "%s sent nonsense", qn_cluster_name(c, r));
         t.each = told[r].length > t.each ? told[r].length : t.each;
     }
-    char *mine = qn__alloc((size_t)t.each, 1, err), *all = NULL;
+    char *mine = qn__alloc(t.each, 1, err), *all = NULL;
     if (mine)
-        all = qn__alloc((size_t)t.each, ranks, err);
+        all = qn__alloc(t.each, ranks, err);
     qn_status status = all ? QN_OK : QN_MEMORY;
     if (status == QN_OK) {
         memcpy(mine, own->data, own->size);

@@ -1,7 +1,7 @@
 #include "run/checkpoint_file.h"
 
 #include "base/error.h"
-#include "base/sha256.h"
+#include "base/little_endian.h"
 #include "base/text.h"
 #include "model/recipe.h"
 #include "model/safetensors.h"
@@ -43,10 +43,18 @@ static void write_numbers(const qn__snapshot *s, state_text *text) {
              bits_of(s->powers.p2));
 }
 
+/* The arrays of a checkpoint: where they lie, how many and how long they are. */
+typedef struct arrays {
+    const void *at[3];
+    uint32_t count;
+    uint64_t parameters;
+    int in_file; /* the bytes of a file, not numbers in memory */
+} arrays;
+
 /* The digest of all that matters: the texts, each with its NUL, then the arrays. A file that was
  * damaged anywhere but in the form of its header is known by it. */
-static void digest_state(const char *recipe, const state_text *text, const void *const array[3],
-                         uint32_t arrays, uint64_t parameters, char hex[65]) {
+static void digest_state(const char *recipe, const state_text *text, const arrays *a,
+                         char hex[65]) {
     const char *const parts[] = {recipe,        text->step,  text->loss,
                                  text->correct, text->items, text->powers};
     qn__sha256 hash;
@@ -54,8 +62,11 @@ static void digest_state(const char *recipe, const state_text *text, const void 
     qn__sha256_begin(&hash);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
         qn__sha256_add(&hash, parts[i], strlen(parts[i]) + 1);
-    for (uint32_t i = 0; i < arrays; ++i)
-        qn__sha256_add(&hash, array[i], (size_t)parameters * sizeof(float));
+    for (uint32_t i = 0; i < a->count; ++i)
+        if (a->in_file)
+            qn__sha256_add(&hash, a->at[i], (size_t)a->parameters * sizeof(float));
+        else
+            qn__sha256_add_little(&hash, a->at[i], (size_t)a->parameters);
     qn__sha256_end(&hash, digest);
     qn__hex(digest, hex);
 }
@@ -75,17 +86,18 @@ qn_status qn__checkpoint_place(const char *path, qn_error *err) {
 qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error *err) {
     if (qn__checkpoint_place(path, err) != QN_OK)
         return QN_IO;
-    const void *const array[3] = {s->parameter, s->slot[0], s->slot[1]};
+    const arrays own = {
+        {s->parameter, s->slot[0], s->slot[1]}, 1 + s->slots, s->parameters, .in_file = 0};
     state_text text = {0};
     write_numbers(s, &text);
-    digest_state(s->recipe_json, &text, array, 1 + s->slots, s->parameters, text.payload);
+    digest_state(s->recipe_json, &text, &own, text.payload);
     const qn__tensor_note note[] = {{"format", FORMAT},        {"recipe", s->recipe_json},
                                     {"step", text.step},       {"loss", text.loss},
                                     {"correct", text.correct}, {"items", text.items},
                                     {"powers", text.powers},   {"payload", text.payload}};
     qn__tensor tensor[3];
     for (uint32_t i = 0; i <= s->slots; ++i)
-        tensor[i] = (qn__tensor){tensor_name[i], s->parameters, 0, array[i]};
+        tensor[i] = (qn__tensor){tensor_name[i], s->parameters, 0, own.at[i]};
     const qn__tensor_list list = {
         sizeof note / sizeof note[0], note, 1 + s->slots, tensor, s->may, s->user};
     return qn__tensors_write(path, &list, NULL, err);
@@ -148,18 +160,12 @@ static qn_status check_recipe(const char *path, const char *theirs, const char *
                       "give the same options and data, or use another folder (--checkpoint)");
 }
 
-/* The arrays of a file: where they lie, how many and how long they are. */
-typedef struct arrays {
-    const void *at[3];
-    uint32_t count;
-    uint64_t parameters;
-} arrays;
-
 static int find_arrays(const qn__tensors *file, arrays *out) {
     const size_t count = qn__tensors_count(file);
     if (count < 1 || count > 3)
         return 0;
     out->count = (uint32_t)count;
+    out->in_file = 1;
     for (uint32_t i = 0; i < out->count; ++i) {
         const qn__tensor_view *view = qn__tensors_find(file, tensor_name[i]);
         if (view == NULL || view->columns != 0 || (i > 0 && view->rows != out->parameters))
@@ -184,7 +190,7 @@ static qn_status check_whole(const qn__tensors *file, const char *path, uint64_t
         return damaged(path, "the state of the run is not readable", err);
     if (!find_arrays(file, found))
         return damaged(path, "the tensors are not those of a checkpoint", err);
-    digest_state(recipe, &text, found->at, found->count, found->parameters, payload);
+    digest_state(recipe, &text, found, payload);
     if (strcmp(payload, text.payload) != 0)
         return damaged(path, "the contents do not fit their digest", err);
     return QN_OK;
@@ -203,7 +209,7 @@ static qn_status read_state(const qn__tensors *file, const char *path, uint64_t 
         return damaged(path, "the tensors do not fit the recipe", err);
     float *const target[3] = {into->parameter, into->slot[0], into->slot[1]};
     for (uint32_t i = 0; i < found.count; ++i)
-        memcpy(target[i], found.at[i], (size_t)found.parameters * sizeof(float));
+        qn__copy_little(target[i], found.at[i], (size_t)found.parameters);
     *into = read;
     return QN_OK;
 }

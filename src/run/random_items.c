@@ -1,8 +1,8 @@
 #include "run/random_items.h"
 
+#include "base/little_endian.h"
 #include "base/memory.h"
 #include "num/philox.h"
-#include <string.h>
 
 /* Enough for several batches, at most about so many bytes. */
 enum { LEAST_ITEMS = 4096, LEAST_BATCHES = 8, MOST_BYTES = 1 << 24 };
@@ -26,7 +26,7 @@ qn_status qn__random_items(uint32_t batch, uint32_t features, uint32_t classes, 
     for (size_t i = 0; status == QN_OK && i < size; i += 16) {
         uint32_t word[4];
         qn__words(1, QN__PURPOSE_ORDER, 0, 0, i, 0, word);
-        memcpy(values + i, word, sizeof word);
+        qn__copy_little(values + i, word, 4);
     }
     for (uint64_t i = 0; status == QN_OK && i < items; ++i)
         labels[i] = (int32_t)(i % classes);

@@ -205,7 +205,7 @@ static qn_status report_ranks(qn_train *t, qn_train_report *report, double *rate
     if (status != QN_OK)
         return status;
     qn__free(t->worker);
-    t->worker = qn__alloc((size_t)t->parts.ranks * MOST_WORKERS, sizeof *t->worker, err);
+    t->worker = qn__alloc((uint64_t)t->parts.ranks * MOST_WORKERS, sizeof *t->worker, err);
     if (!t->worker)
         return QN_MEMORY;
     *rate = 0;

@@ -11,7 +11,7 @@ enum {
 
 qn_status qn__layout_open(qn__layout *l, uint32_t ranks, qn_error *err) {
     *l = (qn__layout){0};
-    l->order = qn__alloc((size_t)ranks * 4 + 1, sizeof *l->order, err);
+    l->order = qn__alloc((uint64_t)ranks * 4 + 1, sizeof *l->order, err);
     if (!l->order)
         return QN_MEMORY;
     l->start = l->order + ranks;

@@ -45,7 +45,7 @@ static qn_status open_arrays(qn__rounds *r, qn_error *err) {
     r->slot = qn__alloc(pieces, sizeof *r->slot, err);
     r->source = qn__alloc(n, sizeof *r->source, err);
     r->own_cost = qn__alloc(QN__ROUND_KINDS, sizeof *r->own_cost, err);
-    r->cost[0] = qn__alloc((size_t)QN__ROUND_KINDS * n, sizeof *r->cost[0], err);
+    r->cost[0] = qn__alloc((uint64_t)QN__ROUND_KINDS * n, sizeof *r->cost[0], err);
     if (!r->alone || !r->zero || !r->has || !r->gone || !r->share || !r->piece || !r->slot ||
         !r->source || !r->own_cost || !r->cost[0])
         return QN_MEMORY;

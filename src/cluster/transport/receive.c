@@ -14,9 +14,17 @@ enum { TURN = 1 << 20 };
 /* What came is acknowledged after so many messages or bytes, and by each ping. */
 enum { TELL_MESSAGES = 32, TELL_BYTES = 1 << 20 };
 
+/* musl's macro turns a negative number into an unsigned one. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+static struct cmsghdr *next_part(struct msghdr *message, struct cmsghdr *part) {
+    return CMSG_NXTHDR(message, part);
+}
+#pragma GCC diagnostic pop
+
 /* Files that nobody can take are closed: a rank cannot make this one run out of descriptors. */
 static void keep_files(qn__peer *peer, struct msghdr *message) {
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = next_part(message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
             continue;
         const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -43,7 +51,8 @@ static ssize_t read_some(qn__peer *peer) {
             (struct iovec){peer->body->data + peer->body_have, peer->body->bytes - peer->body_have};
     part[parts++] =
         (struct iovec){peer->stage + peer->stage_have, QN__STAGE_BYTES - peer->stage_have};
-    struct msghdr message = {.msg_iov = part, .msg_iovlen = parts};
+    struct msghdr message = {.msg_iov = part};
+    message.msg_iovlen = (uint8_t)parts; /* an int in some C libraries, a size_t in others */
     if (peer->local) {
         message.msg_control = control.bytes;
         message.msg_controllen = sizeof control.bytes;

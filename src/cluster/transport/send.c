@@ -70,7 +70,8 @@ static ssize_t put_on_wire(const qn__peer *peer, struct iovec *part, size_t part
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct msghdr message = {.msg_iov = part, .msg_iovlen = parts};
+    struct msghdr message = {.msg_iov = part};
+    message.msg_iovlen = (uint8_t)parts; /* an int in some C libraries, a size_t in others */
     if (file >= 0) {
         memset(&control, 0, sizeof control);
         message.msg_control = control.bytes;

@@ -1,16 +1,14 @@
 #include "cluster/transport/shared_memory.h"
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/memory.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Slots of the file: desks, then parts, then totals, then the heap. */
@@ -25,6 +23,8 @@ static const double SPIN_SECONDS = 60e-6;
 
 int qn__common_file(void) {
     struct rlimit limit;
+    if (SIZE_MAX < SLOT) /* 32 bits: the kernel has no room for such a file */
+        return -1;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
         return -1; /* making the file long would end the process */
     const int file = memfd_create("quern", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -66,7 +66,7 @@ static void *slot_of(qn__common *c, uint64_t slot, uint64_t bytes, qn_error *err
             return c->mapping[i].memory;
     while (room < bytes && room < SLOT)
         room *= 2;
-    if (room < bytes) {
+    if (room < bytes || room > SIZE_MAX) {
         qn__fail_memory(err, bytes, 1);
         return NULL;
     }
@@ -141,7 +141,7 @@ void qn__common_ring(qn__common *c, uint32_t local) {
     atomic_fetch_add(&desk->bell, 1);
     /* Either the sleeper's mark is seen here, or its look at the bell comes after the change. */
     if (atomic_load(&desk->asleep))
-        syscall(SYS_futex, &desk->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+        qn__futex_wake(&desk->bell, 1, QN__FUTEX_SHARED);
 }
 
 unsigned qn__common_bell(qn__common *c) { return atomic_load(&c->desk[c->index].bell); }
@@ -170,11 +170,9 @@ void qn__common_wait(qn__common *c, unsigned seen, double seconds) {
     qn__desk *desk = &c->desk[c->index];
     if (c->spins && spin(desk, seen))
         return;
-    const struct timespec time = {(time_t)seconds,
-                                  (long)((seconds - (double)(time_t)seconds) * 1e9)};
     atomic_store(&desk->asleep, 1);
     /* The kernel sleeps only if the bell still is as it was; it may also return for no reason. */
     if (atomic_load(&desk->bell) == seen)
-        syscall(SYS_futex, &desk->bell, FUTEX_WAIT, seen, &time, NULL, 0);
+        qn__futex_wait(&desk->bell, seen, seconds, QN__FUTEX_SHARED);
     atomic_store(&desk->asleep, 0);
 }

@@ -88,7 +88,8 @@ static const char *refusal(const qn__cl_entry *e, const char *extensions) {
         return "it flushes subnormal numbers to zero, as its driver says";
     if (!(floats & QN__CL_FP_INF_NAN) || !(floats & QN__CL_FP_ROUND_TO_NEAREST))
         return "its numbers are not those of IEEE-754, as its driver says";
-    if (!device_number(e->device, QN__CL_DEVICE_ENDIAN_LITTLE))
+    const uint64_t little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    if (device_number(e->device, QN__CL_DEVICE_ENDIAN_LITTLE) != little)
         return "its bytes have the other order";
     return NULL;
 }

@@ -45,6 +45,17 @@ static void processor_name(char *name, size_t size) {
 
 static uint64_t at_least_0(long value) { return value > 0 ? (uint64_t)value : 0; }
 
+/* 0 where the C library does not say, as musl. */
+static void find_caches(uint64_t bytes[3]) {
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+    bytes[0] = at_least_0(sysconf(_SC_LEVEL1_DCACHE_SIZE));
+    bytes[1] = at_least_0(sysconf(_SC_LEVEL2_CACHE_SIZE));
+    bytes[2] = at_least_0(sysconf(_SC_LEVEL3_CACHE_SIZE));
+#else
+    memset(bytes, 0, 3 * sizeof *bytes);
+#endif
+}
+
 static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     (void)index;
     (void)err;
@@ -58,9 +69,7 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     qn__cpu_isa_list(info->isas, sizeof info->isas);
     info->cores = qn__cores();
     info->memory = at_least_0(sysconf(_SC_PHYS_PAGES)) * at_least_0(sysconf(_SC_PAGESIZE));
-    info->cache[0] = at_least_0(sysconf(_SC_LEVEL1_DCACHE_SIZE));
-    info->cache[1] = at_least_0(sysconf(_SC_LEVEL2_CACHE_SIZE));
-    info->cache[2] = at_least_0(sysconf(_SC_LEVEL3_CACHE_SIZE));
+    find_caches(info->cache);
     return QN_OK;
 }
 

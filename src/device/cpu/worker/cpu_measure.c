@@ -163,8 +163,8 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
     x->m = (size + ROWS - 1) / ROWS * ROWS;
     x->k = size;
     x->n = size; /* a multiple of every kernel's panels */
-    x->a = qn__alloc((size_t)x->m * x->k, sizeof(float), err);
-    x->b = qn__alloc((size_t)x->k * x->n, sizeof(float), err);
+    x->a = qn__alloc((uint64_t)x->m * x->k, sizeof(float), err);
+    x->b = qn__alloc((uint64_t)x->k * x->n, sizeof(float), err);
     give_room(x, x->isa->kernels->panels, err);
     qn_status status = x->a && x->b && x->c ? QN_OK : QN_MEMORY;
     if (status == QN_OK) {
@@ -200,7 +200,7 @@ static qn_status check_integers(bench *x, qn_error *err) {
     bench y = *x;
     y.m = ROWS;
     y.n = QN__PANEL;
-    y.a = qn__alloc((size_t)ROWS * x->k, sizeof(float), err);
+    y.a = qn__alloc((uint64_t)ROWS * x->k, sizeof(float), err);
     y.left = qn__alloc(ROWS / QN__PANEL, size, err);
     y.right = qn__alloc(1, size, err);
     y.c = qn__alloc(2 * stride, sizeof(float), err);
