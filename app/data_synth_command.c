@@ -3,7 +3,7 @@
 #include "command.h"
 #include "format.h"
 #include "message.h"
-#include "outfile.h"
+#include "paths.h"
 #include "sources.h"
 #include <quern/data.h>
 #include <stdio.h>
@@ -68,10 +68,10 @@ static int check_flags(const synth_flags *f) {
     if (!is_csv(f) && !f->labels && !ends_with(f->out, ".idx") && !ends_with(f->out, "-ubyte"))
         return message_usage("end it in .csv or .idx, or add --labels FILE for IDX",
                              "the name \"%s\" does not tell the format", f->out);
-    if (f->labels && strcmp(f->labels, f->out) == 0)
-        return message_usage("name two files", "--labels and -o name the same file");
-    int code = outfile_check(f->out, "-o", NULL, 0);
-    return code < 0 && f->labels ? outfile_check(f->labels, "--labels", &f->out, 1) : code;
+    paths files = {.count = 0};
+    paths_add(&files, QN_FILE_WRITE, "-o", f->out);
+    paths_add(&files, QN_FILE_WRITE, "--labels", f->labels);
+    return paths_check(&files, 1);
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -6,7 +6,7 @@
 #include "interrupt.h"
 #include "jsonline.h"
 #include "message.h"
-#include "outfile.h"
+#include "paths.h"
 #include "ranks.h"
 #include "sources.h"
 #include <errno.h>
@@ -219,7 +219,6 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
 }
 
 static int check_flags(const predict_flags *f, const char *model_path) {
-    const char *inputs[] = {f->from.data, f->from.labels, model_path};
     if (!f->from.data)
         return message_usage("add --data FILE", "there is no --data to predict");
     if (f->json && to_stdout(f))
@@ -231,9 +230,11 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     int code = sources_check(&f->from);
     if (code < 0)
         code = compute_check(&f->compute);
-    if (code >= 0 || to_stdout(f) || !ranks_speak())
-        return code;
-    return outfile_check(f->out, "-o", inputs, sizeof inputs / sizeof *inputs);
+    paths files = {.count = 0};
+    paths_add(&files, QN_FILE_READ, "MODEL", model_path);
+    paths_add_sources(&files, &f->from, &f->ranks);
+    paths_add(&files, QN_FILE_WRITE, "-o", to_stdout(f) ? NULL : f->out);
+    return code < 0 ? paths_check(&files, ranks_speak()) : code;
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -4,7 +4,7 @@
 #include "compute.h"
 #include "jsonline.h"
 #include "message.h"
-#include "outfile.h"
+#include "paths.h"
 #include "ranks.h"
 #include "report.h"
 #include "session.h"
@@ -262,20 +262,13 @@ static int replay(const replay_flags *f, const char *path) {
     return code;
 }
 
-/* Where the files will be written; among ranks by the one that speaks. */
-static int check_outputs(const replay_flags *f, const char *path) {
-    const char *inputs[] = {f->from.data, f->from.labels, f->from.test, f->from.test_labels, path};
-    const size_t count = sizeof inputs / sizeof *inputs;
-    int code = -1;
-    if (!ranks_speak())
-        return -1;
-    if (f->out)
-        code = outfile_check(f->out, "-o", inputs, count);
-    if (code < 0 && f->trace)
-        code = outfile_check(f->trace, "--trace", inputs, count);
-    if (code < 0 && f->out && f->trace)
-        code = outfile_apart(f->trace, "--trace", f->out, "-o");
-    return code;
+static int check_paths(const replay_flags *f, const char *path) {
+    paths files = {.count = 0};
+    paths_add(&files, QN_FILE_READ, "MODEL", path);
+    paths_add_sources(&files, &f->from, &f->ranks);
+    paths_add(&files, QN_FILE_WRITE, "-o", f->out);
+    paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
+    return paths_check(&files, ranks_speak());
 }
 
 static int run(const command *self, int argc, char **argv) {
@@ -293,7 +286,7 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0)
         code = compute_check(&f.compute);
     if (code < 0)
-        code = check_outputs(&f, given.operand[0]);
+        code = check_paths(&f, given.operand[0]);
     sources_agreed(&f.from, self->name, same);
     code = ranks_agree(code, same, SOURCES_AGREED, 1);
     if (code < 0)

@@ -344,6 +344,11 @@ static int check_train(char **words, int count, train_flags *t) {
     return train_options_check(t, &given);
 }
 
+/* The same for the files that it names; on other machines they may be others. */
+static int check_train_paths(const submit_flags *f, const train_flags *t) {
+    return f->dry_run ? -1 : train_check_paths(t, f->hostfile, f->local && !f->hostfile);
+}
+
 /* ---------------------------------------------------------------- the job */
 
 /* What has to be kept while a job is put together. */
@@ -406,6 +411,8 @@ static int complete_words(making *m, char **words, int count) {
 
 static int make_job(const submit_flags *f, char **words, int count, making *m) {
     int code = check_train(words, count, &m->train);
+    if (code < 0)
+        code = check_train_paths(f, &m->train);
     if (code < 0)
         code = complete_words(m, words, count);
     if (code >= 0)

@@ -4,7 +4,7 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
-#include "outfile.h"
+#include "paths.h"
 #include "ranks.h"
 #include "report.h"
 #include "session.h"
@@ -156,18 +156,21 @@ static char *remedy_to_go_on(const ending *e, const char *folder) {
     return remedy;
 }
 
+/* The folder for the state of an interrupted run: the one that was named, or one beside the model.
+ */
+static void name_folder(const train_flags *f, char *folder, size_t size) {
+    snprintf(folder, size, f->checkpoint ? "%s" : "%.4000s.checkpoint",
+             f->checkpoint ? f->checkpoint : f->out);
+}
+
 /* After Ctrl-C: the state is safe in a folder, and the command that goes on from it is told. */
 static int tell_how_to_go_on(void *user) {
     const ending *e = user;
     char folder[4096], what[4400];
     qn_error err;
-    if (e->f->checkpoint) {
-        snprintf(folder, sizeof folder, "%s", e->f->checkpoint);
-    } else {
-        snprintf(folder, sizeof folder, "%.4000s.checkpoint", e->f->out);
-        if (qn_train_checkpoint(e->s->train, folder, &err) != QN_OK)
-            return message_error(&err);
-    }
+    name_folder(e->f, folder, sizeof folder);
+    if (!e->f->checkpoint && qn_train_checkpoint(e->s->train, folder, &err) != QN_OK)
+        return message_error(&err);
     char *remedy = remedy_to_go_on(e, folder);
     snprintf(what, sizeof what, "interrupted: %s; saved in %.3800s", e->stopped.what, folder);
     int code = message_fail(QN_INTERRUPTED, what, "", remedy ? remedy : "go on with --resume");
@@ -307,17 +310,18 @@ static int train_and_save(session *s, const train_flags *f, qn_train_options *op
     return code;
 }
 
-/* Where the files will be written; among ranks by the one that speaks. */
-static int check_outputs(const train_flags *f) {
-    const char *inputs[] = {f->from.data,        f->from.labels, f->from.test,
-                            f->from.test_labels, f->from.valid,  f->from.valid_labels};
-    const size_t count = sizeof inputs / sizeof *inputs;
-    if (!ranks_speak())
-        return -1;
-    int code = outfile_check(f->out, "-o", inputs, count);
-    if (code < 0 && f->trace)
-        code = outfile_check(f->trace, "--trace", inputs, count);
-    return code < 0 && f->trace ? outfile_apart(f->trace, "--trace", f->out, "-o") : code;
+int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
+    char folder[4096];
+    paths files = {.count = 0};
+    name_folder(f, folder, sizeof folder);
+    paths_add_sources(&files, &f->from, &f->ranks);
+    paths_add(&files, QN_FILE_READ, "--hostfile", hostfile);
+    paths_add(&files, QN_FILE_WRITE, "-o", f->out);
+    paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
+    paths_add(&files, QN_FOLDER_RUN, "--run-dir", f->run_dir);
+    paths_add(&files, QN_FOLDER_CHECKPOINTS, f->checkpoint ? "--checkpoint" : "an interrupted run",
+              folder);
+    return paths_check(&files, writes);
 }
 
 static int open_and_train(const train_flags *f, const arguments *given, int argc, char **argv) {
@@ -357,7 +361,7 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
     if (code < 0)
         code = compute_check(&f->compute);
     if (code < 0)
-        code = check_outputs(f);
+        code = train_check_paths(f, NULL, ranks_speak());
     sources_agreed(&f->from, self->name, same);
     return ranks_agree(code, same, SOURCES_AGREED, 1);
 }

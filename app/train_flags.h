@@ -24,4 +24,8 @@ extern const option train_options[];
  * exit code after a message. */
 int train_options_check(const train_flags *flags, const arguments *given);
 
+/* Looks at the files that train reads and writes (paths.h), `hostfile` (or NULL) among them.
+ * `writes`: 1 where this process will write them. Returns -1, or the exit code after a message. */
+int train_check_paths(const train_flags *flags, const char *hostfile, int writes);
+
 #endif

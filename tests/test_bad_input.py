@@ -328,7 +328,7 @@ def test_unwritable_output(refuse, quern, model, tmp_path, command):
             "synth": ["data", "synth", "digits", "--items", "5", "--labels", "labels.idx"]}[command]
     refuse(args, 1, "no/such/folder", output=tmp_path / "no/such/folder/m")
     refuse(args, 1, "folder", output=tmp_path)
-    refuse(args, 1, "no plain file", output="/dev/null")
+    refuse(args, 1, "not a regular file", output="/dev/null")
     if command == "train":
         refuse(args, 1, "standard output", output="-")
     assert not os.path.isfile("/dev/null") and not (tmp_path / "labels.idx").exists()

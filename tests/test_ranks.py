@@ -220,7 +220,7 @@ def test_a_number_that_leaves_the_range(quern, files, tmp_path):
 
 def test_an_output_that_cannot_be_written(quern, tmp_path):
     done = ranks.run(quern, 2, *SMALL, "-o", tmp_path / "no" / "m", status=1)
-    said(done, "rank 0 on ", "cannot write", "make the folder first")
+    said(done, "rank 0 on ", "cannot write", "make that folder first")
 
 
 @pytest.mark.parametrize("count", [None, 2])

@@ -32,10 +32,6 @@ QN_API qn_status qn_model_save(const qn_model *model, const char *path, qn_error
 QN_API qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
                                      qn_error *err);
 
-/* Removes the temporary files that writers left beside `path` when their processes were killed, of
- * this host's processes alone. Those of living processes stay. To be called before a long run. */
-QN_API void qn_model_clear_leftovers(const char *path);
-
 QN_API void qn_model_free(qn_model *model);
 
 /* The recipe as JSON (docs/exactness.md 11.1); owned by the model. */

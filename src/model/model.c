@@ -2,8 +2,6 @@
 
 #include "base/argument.h"
 #include "base/float_state.h"
-#include "base/leftovers.h"
-#include "base/little_endian.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "cluster/cluster.h"
@@ -341,20 +339,6 @@ qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluste
     const qn_status status =
         qn__model_save_asking(model, path, qn__cluster_may_write, cluster, err);
     return status == QN_BUSY && cluster ? qn__cluster_refuse(cluster, err) : status;
-}
-
-/* A writer follows symbolic links, so its temporary file lies beside what they point at. */
-void qn_model_clear_leftovers(const char *path) {
-    QN__OWN_FLOATS;
-    if (!path)
-        return;
-    char *target = realpath(path, NULL), *copy = target ? target : strdup(path);
-    char *slash = copy ? strrchr(copy, '/') : NULL;
-    if (slash)
-        slash[slash == copy] = '\0';
-    if (copy)
-        qn__leftovers_remove(slash ? copy : ".");
-    free(copy);
 }
 
 void qn_model_free(qn_model *model) {

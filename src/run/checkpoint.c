@@ -38,6 +38,7 @@ typedef struct step_list {
 
 #define PREFIX "checkpoint-"
 #define SUFFIX ".safetensors"
+#define LOCK "lock"
 
 /* The path of a file in the folder; NULL when memory is short. Released with qn__free. */
 static char *path_in(const char *dir, const char *name, qn_error *err) {
@@ -64,6 +65,11 @@ static int step_of_name(const char *name, uint64_t *step) {
         return 0;
     snprintf(again, sizeof again, PREFIX "%012" PRIu64 SUFFIX, *step);
     return strcmp(again, name) == 0;
+}
+
+int qn__checkpoints_own(const char *name) {
+    uint64_t step;
+    return strcmp(name, LOCK) == 0 || step_of_name(name, &step);
 }
 
 /* ------------------------------------------------------------------------------- the folder */
@@ -153,7 +159,7 @@ static qn_status busy(int lock, const char *dir, qn_error *err) {
 /* The lock is the open file's, so it goes with the process however that ends. The file itself
  * stays: who removed it could take away a lock that somebody else has taken meanwhile. */
 static qn_status take_lock(qn__checkpoints *c, qn_error *err) {
-    char *path = path_in(c->dir, "lock", err);
+    char *path = path_in(c->dir, LOCK, err);
     if (path == NULL)
         return QN_MEMORY;
     qn_status status = qn__checkpoint_place(path, err);

@@ -49,6 +49,9 @@ qn_status qn__checkpoints_write(qn__checkpoints *checkpoints, const qn__snapshot
 qn_status qn__checkpoints_last(qn__checkpoints *checkpoints, qn__snapshot *into, int *found,
                                qn_note_fn note, void *user, qn_error *err);
 
+/* 1 when a folder of checkpoints keeps a file of its own under that name. */
+int qn__checkpoints_own(const char *name);
+
 /* How many checkpoint files there are, whole or not: so that a run which was not asked to resume
  * can say that it would write over another's. */
 qn_status qn__checkpoints_count(qn__checkpoints *checkpoints, uint64_t *count, qn_error *err);

@@ -20,6 +20,13 @@
     "epoch,seconds,items_per_second,rate,train_loss,train_accuracy,valid_loss,valid_accuracy,"     \
     "test_loss,test_accuracy\n"
 
+#define METRICS "metrics.csv"
+#define JSON "run.json"
+#define OLD_METRICS "previous-metrics.csv"
+#define OLD_JSON "previous-run.json"
+
+const char *const qn__record_files[] = {METRICS, JSON, OLD_METRICS, OLD_JSON, NULL};
+
 struct qn__record {
     char *metrics, *json;          /* paths */
     int file;                      /* metrics.csv, open for appending */
@@ -161,9 +168,9 @@ static qn_status open_metrics(qn__record *r, const char *dir, const qn__record_s
     if (start->epochs_done == 0 && !start->takes_over) {
         status = ask(r, r->metrics, err);
         if (status == QN_OK)
-            status = set_aside(dir, "metrics.csv", "previous-metrics.csv", err);
+            status = set_aside(dir, METRICS, OLD_METRICS, err);
         if (status == QN_OK)
-            status = set_aside(dir, "run.json", "previous-run.json", err);
+            status = set_aside(dir, JSON, OLD_JSON, err);
     }
     if (status == QN_OK)
         status = begin_metrics(r, start->epochs_done, err);
@@ -182,8 +189,8 @@ qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__re
     if (r == NULL)
         return QN_MEMORY;
     r->file = -1;
-    r->metrics = path_in(dir, "metrics.csv", err);
-    r->json = r->metrics != NULL ? path_in(dir, "run.json", err) : NULL;
+    r->metrics = path_in(dir, METRICS, err);
+    r->json = r->metrics != NULL ? path_in(dir, JSON, err) : NULL;
     qn_status status = r->json != NULL ? keep_facts(r, start, err) : QN_MEMORY;
     if (status == QN_OK)
         status = open_metrics(r, dir, start, err);

@@ -40,6 +40,9 @@ qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_e
 qn_status qn__record_end(qn__record *record, const qn_train_report *report,
                          const char *model_digest, const char *state, qn_error *err);
 
+/* The names of all files that records keep in their folder; ends with NULL. */
+extern const char *const qn__record_files[];
+
 /* Accepts NULL. */
 void qn__record_close(qn__record *record);
 

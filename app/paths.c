@@ -1,0 +1,37 @@
+#include "paths.h"
+#include "message.h"
+#include <sys/stat.h>
+#include <unistd.h>
+
+void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
+    if (path && p->count < MOST_PATHS)
+        p->file[p->count++] = (qn_file){.path = path, .name = name, .use = use};
+}
+
+void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks) {
+    float fraction;
+    const int file = from->valid && !read_float(from->valid, &fraction);
+    paths_add(p, QN_FILE_READ, "--data", from->data);
+    paths_add(p, QN_FILE_READ, "--labels", from->labels);
+    paths_add(p, QN_FILE_READ, "--test", from->test);
+    paths_add(p, QN_FILE_READ, "--test-labels", from->test_labels);
+    paths_add(p, QN_FILE_READ, "--valid", file ? from->valid : NULL);
+    paths_add(p, QN_FILE_READ, "--valid-labels", from->valid_labels);
+    paths_add(p, QN_FILE_READ, "--key-file", ranks->key_file);
+}
+
+/* A terminal or a pipe has nothing to lose. */
+static void add_stream(paths *p, int file, const char *name, const char *path) {
+    struct stat about;
+    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode))
+        paths_add(p, QN_FILE_STREAM, name, path);
+}
+
+int paths_check(paths *p, int writes) {
+    qn_error err;
+    add_stream(p, STDOUT_FILENO, "the standard output", "/dev/stdout");
+    add_stream(p, STDERR_FILENO, "the standard error output", "/dev/stderr");
+    const qn_status status = writes ? qn_files_check(p->file, p->count, &err)
+                                    : qn_files_compare(p->file, p->count, &err);
+    return status == QN_OK ? -1 : message_error(&err);
+}

@@ -1,0 +1,27 @@
+/* The files that a command line names, looked at before anything long begins: quern/files.h says
+ * what is refused. */
+#ifndef APP_PATHS_H
+#define APP_PATHS_H
+
+#include "ranks.h"
+#include "sources.h"
+#include <quern/files.h>
+
+enum { MOST_PATHS = 24 };
+
+typedef struct paths {
+    qn_file file[MOST_PATHS];
+    uint32_t count;
+} paths;
+
+/* Adds a path; NULL adds nothing. `name` is the option that names it. */
+void paths_add(paths *p, qn_file_use use, const char *name, const char *path);
+
+/* Adds the data sets, and the key of the ranks. */
+void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks);
+
+/* Checks all of them, and what stdout and stderr are sent to. Where another rank writes the files,
+ * they are only compared. Returns -1, or an exit code after a message. */
+int paths_check(paths *p, int writes);
+
+#endif

@@ -1,0 +1,210 @@
+/* The files of a run as a whole (quern/files.h): what may be written, and what is one file. */
+#include "base/encoding.h"
+#include "base/error.h"
+#include "base/leftovers.h"
+#include "base/memory.h"
+#include "base/place.h"
+#include "base/unfinished.h"
+#include "run/checkpoint.h"
+#include "run/record.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <quern/files.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int is_folder(const qn_file *f) {
+    return f->use == QN_FOLDER_RUN || f->use == QN_FOLDER_CHECKPOINTS;
+}
+
+/* ----------------------------------------------------------------------- what is one file */
+
+/* A folder of the run and what else is given: whether that is one of the files that the run itself
+ * keeps there. Their names are the run's to choose; links there lead to places outside. */
+static const char *kept_name(const qn_file *folder, const qn__place *folder_place,
+                             const qn__place *other) {
+    char path[PATH_MAX];
+    qn__place kept;
+    const char *name = qn__place_within(folder_place, other);
+    if (folder->use == QN_FOLDER_CHECKPOINTS)
+        return name && qn__checkpoints_own(name) ? name : NULL;
+    for (const char *const *own = qn__record_files; *own; own++) {
+        if (name && strcmp(name, *own) == 0)
+            return name;
+        if (snprintf(path, sizeof path, "%s/%s", folder->path, *own) >= (int)sizeof path)
+            continue;
+        qn__place_of(path, &kept);
+        if (qn__place_same(&kept, other))
+            return *own;
+    }
+    return NULL;
+}
+
+/* The end of a message about `f`: what to change. */
+static qn_status other_file(const qn_file *f, const char *more, const char *name, qn_error *err) {
+    return qn__remedy(err, QN_USAGE, "%s %s%s%s",
+                      f->use == QN_FILE_STREAM ? "write to another file than"
+                                               : "name another file with",
+                      f->name, more, name);
+}
+
+static qn_status compare_folder(const qn_file *folder, const qn__place *folder_place,
+                                const qn_file *other, const qn__place *other_place, qn_error *err) {
+    const char *name = kept_name(folder, folder_place, other_place);
+    if (name) {
+        qn__fail(err, QN_USAGE, "%s is %s in the folder of %s, which the run writes itself",
+                 other->name, name, folder->name);
+        qn__at(err, "%s", other->path);
+        return other_file(other, ", or another folder with ", folder->name, err);
+    }
+    if (is_folder(other) || !qn__place_same(folder_place, other_place))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "%s and %s name the same path", other->name, folder->name);
+    qn__at(err, "%s", other->path);
+    return qn__remedy(err, QN_USAGE, "name a file with %s and a folder with %s", other->name,
+                      folder->name);
+}
+
+/* `out` is written. */
+static qn_status refuse_same(const qn_file *out, const qn_file *other, qn_error *err) {
+    if (other->use == QN_FILE_READ)
+        qn__fail(err, QN_USAGE, "%s would overwrite the file of %s", out->name, other->name);
+    else
+        qn__fail(err, QN_USAGE, "%s and %s name the same file", out->name, other->name);
+    qn__at(err, "%s", out->path);
+    if (out->use == QN_FILE_WRITE && other->use == QN_FILE_WRITE)
+        return qn__remedy(err, QN_USAGE, "name two files with %s and %s", other->name, out->name);
+    return other_file(other->use == QN_FILE_STREAM ? other : out, "", "", err);
+}
+
+static qn_status compare_two(const qn_file *a, const qn__place *at_a, const qn_file *b,
+                             const qn__place *at_b, qn_error *err) {
+    qn_status status = QN_OK;
+    if (is_folder(a))
+        status = compare_folder(a, at_a, b, at_b, err);
+    if (status == QN_OK && is_folder(b))
+        status = compare_folder(b, at_b, a, at_a, err);
+    if (status != QN_OK || is_folder(a) || is_folder(b) || !qn__place_same(at_a, at_b))
+        return status;
+    if (a->use == b->use && a->use != QN_FILE_WRITE)
+        return QN_OK;
+    return b->use == QN_FILE_READ ? refuse_same(a, b, err) : refuse_same(b, a, err);
+}
+
+qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error *err) {
+    qn__place *place = qn__alloc(count, sizeof *place, err);
+    qn_status status = place ? QN_OK : QN_MEMORY;
+    for (uint32_t i = 0; i < count && status == QN_OK; i++) {
+        if (files[i].path)
+            qn__place_of(files[i].path, &place[i]);
+        for (uint32_t k = 0; k < i && files[i].path && status == QN_OK; k++)
+            if (files[k].path)
+                status = compare_two(&files[k], &place[k], &files[i], &place[i], err);
+    }
+    qn__free(place);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- what can be written */
+
+/* `remedy` ends where the name of what was given belongs. */
+static qn_status refuse(const qn_file *f, const char *reason, const char *remedy, qn_error *err) {
+    qn__fail(err, QN_IO, "cannot write \"%.400s\": %s", f->path, reason);
+    qn__at(err, "%s", f->path);
+    return qn__remedy(err, QN_IO, "%s %s", remedy, f->name);
+}
+
+static qn_status refuse_errno(const qn_file *f, int why, qn_error *err) {
+    if (why == ENOENT)
+        return refuse(f, "the folder around it does not exist",
+                      "make that folder first, or name another path with", err);
+    return refuse(f, strerror_l(why, qn__c_locale()),
+                  "name a path in a folder that can be written, with", err);
+}
+
+/* A trial in the folder, whose path ends with '/' or is empty: whether it takes a new file is what
+ * its permissions, the mount and the quota say together. */
+static qn_status try_folder(const qn_file *f, const char *folder, qn_error *err) {
+    char name[QN__TEMPORARY_NAME], path[PATH_MAX];
+    qn__temporary_name(name);
+    if (snprintf(path, sizeof path, "%s%s", folder, name) >= (int)sizeof path)
+        return refuse_errno(f, ENAMETOOLONG, err);
+    const int entry = qn__unfinished_add(AT_FDCWD, path);
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    const int why = errno;
+    if (file >= 0) {
+        unlink(path);
+        close(file);
+    }
+    qn__unfinished_remove(entry);
+    if (file < 0)
+        return refuse_errno(f, why, err);
+    qn__leftovers_remove(*folder ? folder : ".");
+    return QN_OK;
+}
+
+/* The part of a path before its last name, with the '/' at its end. */
+static int folder_above(const char *path, char *folder) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    return snprintf(folder, PATH_MAX, "%.*s", (int)length, path) < PATH_MAX;
+}
+
+static qn_status check_folder(const qn_file *f, qn_error *err) {
+    struct stat there;
+    char folder[PATH_MAX];
+    int fits = 1;
+    if (stat(f->path, &there) != 0)
+        fits = folder_above(f->path, folder);
+    else if (!S_ISDIR(there.st_mode))
+        return refuse(f, "this is not a folder", "name a folder with", err);
+    else
+        fits = snprintf(folder, sizeof folder, "%s/", f->path) < (int)sizeof folder;
+    return fits ? try_folder(f, folder, err) : refuse_errno(f, ENAMETOOLONG, err);
+}
+
+/* A link is followed: a new file is made beside what it points at. */
+static qn_status check_file(const qn_file *f, qn_error *err) {
+    struct stat there;
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *path = f->path;
+    if (strcmp(f->path, "-") == 0) /* a file of this name is nobody's wish */
+        return refuse(f, "this cannot go to the standard output", "name a file with", err);
+    if (*f->path == '\0' || f->path[strlen(f->path) - 1] == '/')
+        return refuse(f, "this names a folder", "name a file with", err);
+    if (stat(f->path, &there) == 0) {
+        if (S_ISDIR(there.st_mode))
+            return refuse(f, "this is a folder", "name a file in it with", err);
+        if (!S_ISREG(there.st_mode))
+            return refuse(f, "this is not a regular file", "name another file with", err);
+        if (access(f->path, W_OK) != 0)
+            return refuse(f, "this file is protected", "make it writable, or name another with",
+                          err);
+        path = realpath(f->path, real) ? real : f->path;
+    } else if (lstat(f->path, &there) == 0) {
+        return refuse(f, "this is a symbolic link to nothing",
+                      "remove the link, or name another file with", err);
+    }
+    return folder_above(path, folder) ? try_folder(f, folder, err)
+                                      : refuse_errno(f, ENAMETOOLONG, err);
+}
+
+qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *err) {
+    for (uint32_t i = 0; i < count; i++) {
+        qn_status status = QN_OK;
+        if (files[i].path && files[i].use == QN_FILE_WRITE)
+            status = check_file(&files[i], err);
+        else if (files[i].path && is_folder(&files[i]))
+            status = check_folder(&files[i], err);
+        if (status != QN_OK)
+            return status;
+    }
+    return qn_files_compare(files, count, err);
+}
