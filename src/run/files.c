@@ -1,6 +1,7 @@
 /* The files of a run as a whole (quern/files.h): what may be written, and what is one file. */
 #include "base/encoding.h"
 #include "base/error.h"
+#include "base/float_state.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -96,6 +97,7 @@ static qn_status compare_two(const qn_file *a, const qn__place *at_a, const qn_f
 }
 
 qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error *err) {
+    QN__OWN_FLOATS;
     qn__place *place = qn__alloc(count, sizeof *place, err);
     qn_status status = place ? QN_OK : QN_MEMORY;
     for (uint32_t i = 0; i < count && status == QN_OK; i++) {
@@ -197,6 +199,7 @@ static qn_status check_file(const qn_file *f, qn_error *err) {
 }
 
 qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *err) {
+    QN__OWN_FLOATS;
     for (uint32_t i = 0; i < count; i++) {
         qn_status status = QN_OK;
         if (files[i].path && files[i].use == QN_FILE_WRITE)
