@@ -129,7 +129,6 @@ static void test_models(void **state) {
 static void test_questions_of_models(void **state) {
     (void)state;
     char text[8] = "x";
-    qn_model_clear_leftovers(NULL);
     qn_model_free(NULL);
     assert_string_equal(qn_model_recipe(NULL), "");
     assert_string_equal(qn_model_digest(NULL), "");
@@ -142,6 +141,18 @@ static void test_questions_of_models(void **state) {
     assert_null(qn_model_tensor(have.model, NULL, NULL, NULL));
     assert_non_null(qn_model_tensor(have.model, "layer0.weight", NULL, NULL));
     assert_null(qn_choice_near(QN_CHOICE_LOSS, NULL));
+}
+
+static void test_files(void **state) {
+    (void)state;
+    const qn_file nameless = {.path = "a", .use = QN_FILE_READ}, none = {.use = QN_FILE_WRITE};
+    REFUSED(qn_files_check, "files", NULL, 1);
+    REFUSED(qn_files_compare, "files", NULL, 1);
+    REFUSED(qn_files_check, "files[0].name", &nameless, 1);
+    REFUSED(qn_files_compare, "files[0].name", &nameless, 1);
+    assert_int_equal(qn_files_check(NULL, 0, NULL), QN_OK);
+    assert_int_equal(qn_files_check(&none, 1, NULL), QN_OK);
+    qn_files_abandon();
 }
 
 static void test_devices(void **state) {
@@ -275,15 +286,11 @@ static void test_clusters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),
-        cmocka_unit_test(test_questions_of_data),
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_questions_of_models),
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_texts_of_options),
-        cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_data),       cmocka_unit_test(test_questions_of_data),
+        cmocka_unit_test(test_models),     cmocka_unit_test(test_questions_of_models),
+        cmocka_unit_test(test_files),      cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_training),   cmocka_unit_test(test_texts_of_options),
+        cmocka_unit_test(test_prediction), cmocka_unit_test(test_plans),
         cmocka_unit_test(test_clusters),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,4 +1,5 @@
 /* The files of a run as a whole (quern/files.h): what may be written, and what is one file. */
+#include "base/argument.h"
 #include "base/encoding.h"
 #include "base/error.h"
 #include "base/float_state.h"
@@ -96,8 +97,22 @@ static qn_status compare_two(const qn_file *a, const qn__place *at_a, const qn_f
     return b->use == QN_FILE_READ ? refuse_same(a, b, err) : refuse_same(b, a, err);
 }
 
+static qn_status check_arguments(const char *function, const qn_file *files, uint32_t count,
+                                 qn_error *err) {
+    if (count > 0 && !files)
+        return qn__fail_null(err, function, "files");
+    for (uint32_t i = 0; i < count; i++)
+        if (files[i].path && !files[i].name)
+            return qn__fail_null_at(err, function, "files", i, ".name");
+    return QN_OK;
+}
+
 qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error *err) {
     QN__OWN_FLOATS;
+    if (count == 0)
+        return QN_OK;
+    if (check_arguments(__func__, files, count, err) != QN_OK)
+        return QN_USAGE;
     qn__place *place = qn__alloc(count, sizeof *place, err);
     qn_status status = place ? QN_OK : QN_MEMORY;
     for (uint32_t i = 0; i < count && status == QN_OK; i++) {
@@ -200,6 +215,8 @@ static qn_status check_file(const qn_file *f, qn_error *err) {
 
 qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *err) {
     QN__OWN_FLOATS;
+    if (check_arguments(__func__, files, count, err) != QN_OK)
+        return QN_USAGE;
     for (uint32_t i = 0; i < count; i++) {
         qn_status status = QN_OK;
         if (files[i].path && files[i].use == QN_FILE_WRITE)
