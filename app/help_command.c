@@ -84,7 +84,7 @@ static int print(const help_flags *f, const char *name, const command *about) {
     else if (strcmp(name, "data") == 0) {
         options_help(&data_info_command);
         putchar('\n');
-        options_help(&data_synth_command);
+        options_help(&data_synth_digits_command);
     } else
         long_help();
     return EXIT_DONE;

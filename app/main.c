@@ -11,10 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-const command *const all_commands[] = {&train_command,      &predict_command, &replay_command,
-                                       &submit_command,     &jobs_command,    &data_info_command,
-                                       &data_synth_command, &devices_command, &plan_command,
-                                       &version_command,    &help_command,    NULL};
+const command *const all_commands[] = {&train_command,
+                                       &predict_command,
+                                       &replay_command,
+                                       &submit_command,
+                                       &jobs_command,
+                                       &data_info_command,
+                                       &data_synth_digits_command,
+                                       &devices_command,
+                                       &plan_command,
+                                       &version_command,
+                                       &help_command,
+                                       NULL};
 
 /* How many of the words begin with those of the name "data synth digits"; 0 unless all are there.
  */

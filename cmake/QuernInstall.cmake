@@ -1,4 +1,5 @@
-# Installation: the library, its headers, the program, a CMake package and a pkg-config file.
+# Installation: the library, its headers, the program, a CMake package and a pkg-config file. Manual
+# pages and completions: QuernManual.cmake.
 
 include(CMakePackageConfigHelpers)
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/quern")

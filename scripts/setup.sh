@@ -36,6 +36,11 @@ qemu-aarch64    | qemu-user             | runs the Arm build
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
 pkg-config      | pkg-config            | finds the installed library as users do
 setarch         | util-linux            | runs the thread sanitizer with addresses in place
+man             | man-db                | shows the manual pages
+mandoc          | mandoc                | a second reader of the manual pages
+groff           | groff                 | reads the manual pages
+zsh             | zsh                   | its completion
+fish            | fish                  | its completion
 mpirun.openmpi  | openmpi-bin           | ranks started by Open MPI 4.1
 mpiexec.mpich   | mpich                 | ranks started by MPICH
 ip              | iproute2              | hosts of the tests: network namespaces

@@ -460,6 +460,34 @@ def test_exports_refused(tmp_path):
                                        "cmake/quern.map: qn_e"]
 
 
+# ---------------------------------------------------------------- CONTRIBUTING.md
+
+# Constants that stand wherever the arithmetic of a kind is.
+KINDS = {"activation": "QN_+ACT_TANH", "loss": "QN_+LOSS_(CROSS_ENTROPY|MSE)",
+         "optimiser": "QN_+OPT_(MOMENTUM|ADAM|ADAMW)", "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
+         "initialisation": "QN_+INIT_(GLOROT|LECUN)"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_contributing_names_the_files_of_a_kind(kind):
+    """The table names the files that use the constants: no more and no fewer."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    row = re.search(rf"^- {kind}: ((?:.|\n(?! *\n|- ))*)", text, re.M)[1]
+    word = re.compile(rf"\b{KINDS[kind]}\b")
+    found = {str(f.relative_to(ROOT)) for f in (ROOT / "src").rglob("*")
+             if f.suffix in C_FILES and "_test" not in f.name and "_vectors" not in f.name
+             and word.search(f.read_text())}
+    assert set(re.findall(r"`([^`]+)`", row)) == found - {"src/model/tables.c"}
+
+
+def test_contributing_names_files_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    names = {n for n in re.findall(r"`([\w./]+\.\w+|[\w./]+/)`", text) if n != ".cache/"}
+    known = {f.name for f in tracked(ROOT)}
+    assert [n for n in sorted(names) if not (ROOT / n).exists() and n not in known
+            and "NAME" not in n] == []
+
+
 PUBLIC = sorted((ROOT / "include" / "quern").glob("*.h"))
 
 

@@ -75,6 +75,22 @@ def test_the_installed_program_runs(shared):
     assert number in version
 
 
+def test_manual_pages_and_completions_are_installed(shared):
+    """One page for each command, and the program's own; where man, bash, zsh and fish look for them."""
+    program = shared / "bin" / "quern"
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)*)  ", run(program), re.M)
+    assert "train" in commands and "data synth digits" in commands
+    pages = {"quern.1": []} | {f"quern-{c.replace(' ', '-')}.1": c.split() for c in commands}
+    found = shared / "share" / "man" / "man1"
+    assert {p.name for p in found.iterdir()} == set(pages)
+    for page, command in pages.items():
+        assert (found / page).read_text() == run(program, "help", "--man", *command)
+    for shell, place in (("bash", "bash-completion/completions/quern"),
+                         ("zsh", "zsh/site-functions/_quern"),
+                         ("fish", "fish/vendor_completions.d/quern.fish")):
+        assert (shared / "share" / place).read_text() == run(program, "help", "--completion", shell)
+
+
 def test_without_zlib_gzip_is_refused_by_name(shared, tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"label,f0\n1,2\n"))
     done = subprocess.run([shared / "bin" / "quern", "data", "info", tmp_path / "a.csv.gz"],
@@ -118,7 +134,7 @@ def test_find_package_static(quern, user):
     """The default build, a static library with whatever it needs, installed in the same way."""
     builds.require("cmake", "ninja")
     prefix = user / "prefix"
-    run("cmake", "--install", builds.ready("release"), "--prefix", prefix)
+    run("cmake", "--install", builds.ready("release", "quern-manual"), "--prefix", prefix)
     run("cmake", "-S", user, "-B", user / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", user / "b")
     assert run(user / "b" / "user") == "3\n"

@@ -102,7 +102,7 @@ static int run(const command *self, int argc, char **argv) {
     return status == QN_OK ? EXIT_DONE : message_error(&err);
 }
 
-const command data_synth_command = {
+const command data_synth_digits_command = {
     .name = "data synth digits",
     .summary = "draw images of digits and write them as IDX or CSV",
     .usage = "quern data synth digits [options] -o FILE [--labels FILE]",
