@@ -2,6 +2,7 @@
 
 #include "base/argument.h"
 #include "base/float_state.h"
+#include "base/little_endian.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "cluster/cluster.h"
