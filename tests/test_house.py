@@ -25,6 +25,10 @@ FOLDERS = {
 }
 # Folders whose top level is built from what they hold: nothing inside includes a header of it.
 BUILT_UP = ["cluster"]
+# Folders in which no files call each other in a circle: each file is one responsibility, not a part
+# of another one that became too long.
+WITHOUT_CIRCLES = ["cluster", "cluster/transport", "cluster/rendezvous", "cluster/membership",
+                   "cluster/reduction", "team"]
 C_FILES = {".c", ".h", ".inc", ".cl"}
 CODE_FILES = C_FILES | {".py", ".sh", ".cmake"}
 MOST_LINES = 800
@@ -246,6 +250,39 @@ def test_folders():
 def test_folders_refused():
     assert circles({"a": {"b": ["c"], "c": ["d"]}}) == []
     assert circles({"a": {"b": ["c"], "c": ["d"], "d": ["b"]}}) == ["a/b", "a/c", "a/d"]
+
+
+DEFINED = re.compile(r"^(?!static|typedef|extern)\w[^;{}()=]*?\b(qn_\w+)\s*"
+                     r"(?:\([^;{}]*\)\s*\{|(?:\[[^\]]*\])*\s*=)", re.MULTILINE)
+
+
+def calls_of(folder):
+    """Of each C file of a folder the others whose functions or objects it uses."""
+    texts = {f.name: "\n".join(code_of(f)) for f in sorted(folder.glob("*.c"))
+             if not f.name.endswith("_test.c")}
+    home = {name: file for file, text in texts.items() for name in DEFINED.findall(text)}
+    return {file: sorted({home[n] for n in re.findall(r"\bqn_\w+", text) if n in home} - {file})
+            for file, text in texts.items()}
+
+
+def calling_circles(root, folders):
+    return [name for folder in folders
+            for name in circles({folder: calls_of(root / "src" / folder)})]
+
+
+def test_calls():
+    assert not calling_circles(ROOT, WITHOUT_CIRCLES)
+
+
+def test_calls_refused(tmp_path):
+    made_up(tmp_path, {
+        "src/team/a.c": "int qn__a(int x) {\n    return qn__b(x) + qn__table[0]; // qn__c\n}\n",
+        "src/team/b.c": "int qn__b(int x);\nint qn__b(int x) { return x > 1 ? qn__c(x) : 0; }\n",
+        "src/team/c.c": "int qn__c(\n    int x) {\n    return x;\n}\n",
+        "src/team/d.c": "static int a(int x) { return x; }\nconst int qn__table[2] = {1, 2};\n"})
+    assert calling_circles(tmp_path, ["team"]) == []
+    made_up(tmp_path, {"src/team/c.c": "int qn__c(int x) {\n    return qn__a(x);\n}\n"})
+    assert calling_circles(tmp_path, ["team"]) == ["team/a.c", "team/b.c", "team/c.c"]
 
 
 def folders_off_the_plan(root):

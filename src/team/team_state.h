@@ -162,11 +162,15 @@ qn_status qn__team_settle(qn__team *team, uint64_t set, qn_error *err);
 /* team_step.c: does steps, again where they were lost, until the state is of version `wanted`. */
 qn_status qn__team_reach(qn__team *team, uint64_t wanted, qn_error *err);
 
-/* team_keep.c */
+/* team_version.c */
 /* Waits for the steps of all members but those in `but`. QN_DEVICE when one was lost. */
 qn_status qn__team_wait(qn__team *team, uint64_t but, qn_error *err);
 /* Brings the members of the set to the team's version. QN_DEVICE when one was lost. */
 qn_status qn__team_freshen(qn__team *team, uint64_t set, qn_error *err);
+/* Saves the team's version from whoever has it. QN_DEVICE when that failed. */
+qn_status qn__team_save_from(qn__team *team, qn__state *state, qn_error *err);
+/* The team's version into the spare copy. */
+qn_status qn__team_fill_spare(qn__team *team, qn_error *err);
 /* Whether somebody, or a copy, has the team's version. */
 int qn__team_has_version(const qn__team *team);
 /* Goes back to the newest version that there is. */

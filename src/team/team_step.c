@@ -425,6 +425,18 @@ qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
     }
 }
 
+qn_status qn__team_flush(qn__team *t, qn__tally *tally, qn_error *err) {
+    for (;;) {
+        qn_status status = qn__team_reach(t, t->top, err);
+        if (status == QN_OK)
+            status = qn__team_wait(t, 0, err);
+        if (status == QN_OK)
+            return qn__team_tell(t, tally, err);
+        if (status != QN_DEVICE || !qn__team_alive(t))
+            return status;
+    }
+}
+
 qn_status qn__team_step(qn__team *t, const qn__batch *batch, const qn__batch *next,
                         const qn__update *update, qn__tally *tally, qn_error *err) {
     if (!t->told.open || t->told.epoch != batch->epoch) {

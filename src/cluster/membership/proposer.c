@@ -141,18 +141,8 @@ static int propose(qn__view *view) {
     return 1;
 }
 
-static void decide(qn__view *view) {
-    qn__proposal value;
-    qn__proposal_copy(&value, &view->ask.value);
-    QN__EACH_RANK(r, &value.members)
-    if (r != view->rank)
-        qn__view_send(view, r, QN__VIEW_DECIDED, view->ask.ballot, qn__parcel_hold(value.wire));
-    qn__view_adopt(view, &value);
-    qn__proposal_drop(&value);
-}
-
 void qn__ask_settle(qn__view *view) {
-    const qn__asking *ask = &view->ask;
+    qn__asking *ask = &view->ask;
     qn__ranks waiting = awaited(view);
     if (!ask->ballot || qn__ranks_count(&waiting))
         return;
@@ -164,8 +154,7 @@ void qn__ask_settle(qn__view *view) {
             return;
     }
     const qn__ranks voters = qn__ranks_minus(&ask->accepted, &view->certain);
-    if (enough(view, &voters))
-        decide(view);
+    ask->decided = enough(view, &voters);
 }
 
 /* --------------------------------------------------------------------------------- the answers */

@@ -1,5 +1,5 @@
-/* What every member does: it hears who is gone, follows the lowest rank that is left, and asks
- * itself where it is that one. */
+/* The events of a view: it hears who is gone, follows the lowest rank that is left, and asks where
+ * this rank is that one. */
 #include "cluster/membership/view_state.h"
 
 #include "base/memory.h"
@@ -76,9 +76,8 @@ static void tell_losses(qn__view *view) {
     tell_loss(view, r);
 }
 
-/* Asks, or answers whom this rank follows. Last in its callers: the view may be another after it.
- */
-static void go_on(qn__view *view) {
+/* Asks, or answers whom this rank follows. */
+static void proceed(qn__view *view) {
     const uint32_t leads = leader(view);
     if (view->out || !view->changing)
         return;
@@ -92,40 +91,12 @@ static void go_on(qn__view *view) {
         qn__view_send(view, leads, QN__VIEW_REFUSED, view->promised, NULL);
 }
 
-/* 1 when a member takes no part for this rank any more that did before. */
-static int lose(qn__view *view, uint32_t rank) {
-    if (qn__ranks_has(&view->gone, rank))
-        return 0;
-    qn__ranks_add(&view->gone, rank);
-    if (!qn__ranks_has(&view->members, rank))
-        return 0;
-    if (!view->changing)
-        view->since = now(view);
-    view->changing = 1;
-    return 1;
-}
-
 /* Its end is certain, unless it had doubts before whether it and this rank hear each other. */
 static int end_of(qn__view *view, uint32_t rank) {
     if (qn__ranks_has(&view->doubted, rank) || qn__ranks_has(&view->certain, rank))
         return 0;
     qn__ranks_add(&view->certain, rank);
     return qn__ranks_has(&view->members, rank);
-}
-
-void qn__view_forsake(qn__view *view, uint32_t rank) {
-    if (lose(view, rank))
-        qn__view_send(view, rank, QN__VIEW_FORSAKE, 0, NULL);
-}
-
-void qn__view_outcast(qn__view *view, int others, const char *why) {
-    if (view->out)
-        return;
-    view->out = 1;
-    QN__EACH_RANK(r, &view->members)
-    if (r != view->rank)
-        qn__view_send(view, r, QN__VIEW_OUT, 0, NULL);
-    view->calls.outcast(view->calls.user, others, why);
 }
 
 static void expel(qn__view *view, uint32_t rank) {
@@ -138,26 +109,7 @@ static void expel(qn__view *view, uint32_t rank) {
 
 /* ---------------------------------------------------------------------------------- the change */
 
-void qn__view_promise(qn__view *view, uint64_t ballot) {
-    view->promised = ballot;
-    view->reported = 0;
-    view->calls.stop(view->calls.user, ballot);
-}
-
-void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value) {
-    const qn__ranks left_out = qn__ranks_minus(&view->members, &value->members);
-    view->promised = ballot;
-    view->accepted = ballot;
-    if (view->value.wire != value->wire) {
-        qn__proposal_drop(&view->value);
-        qn__proposal_copy(&view->value, value);
-    }
-    QN__EACH_RANK(r, &left_out)
-    if (r != view->rank)
-        qn__view_forsake(view, r);
-}
-
-void qn__view_adopt(qn__view *view, const qn__proposal *value) {
+static void adopt(qn__view *view, const qn__proposal *value) {
     const qn__ranks left_out = qn__ranks_minus(&view->members, &value->members);
     if (!qn__ranks_has(&value->members, view->rank)) {
         qn__view_outcast(view, 1, "the other ranks go on without this one");
@@ -182,7 +134,27 @@ void qn__view_adopt(qn__view *view, const qn__proposal *value) {
     view->changing = qn__ranks_count(&lost) != 0;
     view->calls.adopt(view->calls.user, view->number, &view->members, view->now.plan);
     tell_losses(view);
-    go_on(view);
+}
+
+/* While this rank's own proposal is decided: tells the members, and goes on in the new view. */
+static void conclude(qn__view *view) {
+    while (view->ask.decided) {
+        qn__proposal value;
+        qn__proposal_copy(&value, &view->ask.value);
+        view->ask.decided = 0;
+        QN__EACH_RANK(r, &value.members)
+        if (r != view->rank)
+            qn__view_send(view, r, QN__VIEW_DECIDED, view->ask.ballot, qn__parcel_hold(value.wire));
+        adopt(view, &value);
+        qn__proposal_drop(&value);
+        proceed(view);
+    }
+}
+
+/* Last in its callers: the view may be another after it. */
+static void go_on(qn__view *view) {
+    proceed(view);
+    conclude(view);
 }
 
 void qn__view_reported(qn__view *view, uint64_t ballot, qn__parcel *report) {
@@ -193,6 +165,7 @@ void qn__view_reported(qn__view *view, uint64_t ballot, qn__parcel *report) {
     view->reported = 1;
     if (ballot == view->ask.ballot) {
         qn__ask_own(view, report);
+        conclude(view);
         return;
     }
     const uint64_t sets = 2 * qn__view_set_bytes(view);
@@ -248,8 +221,9 @@ static void on_decided(qn__view *view, const qn__head *head, qn__parcel *body) {
         qn__view_outcast(view, 0, "memory for a new view is short");
         return;
     }
-    qn__view_adopt(view, &value);
+    adopt(view, &value);
     qn__proposal_drop(&value);
+    go_on(view);
 }
 
 static void on_lost(qn__view *view, uint32_t from, const qn__head *head) {
@@ -317,15 +291,18 @@ static void on_message(qn__view *view, uint32_t from, const qn__head *head, qn__
         break;
     case QN__VIEW_REPORT:
         qn__ask_report(view, from, ballot, body);
+        conclude(view);
         break;
     case QN__VIEW_PROPOSE:
         on_propose(view, from, ballot, body);
         break;
     case QN__VIEW_ACCEPTED:
         qn__ask_accepted(view, from, ballot, body);
+        conclude(view);
         break;
     case QN__VIEW_REFUSED:
         qn__ask_refused(view, ballot);
+        conclude(view);
         break;
     case QN__VIEW_LOST:
         on_lost(view, from, head);
@@ -353,7 +330,7 @@ void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
         qn__ranks_add(&view->doubted, rank);
     else
         news = end_of(view, rank);
-    if (!lose(view, rank) && !news)
+    if (!qn__view_lose(view, rank) && !news)
         return;
     view->since = now(view);
     tell_loss(view, rank);
@@ -380,8 +357,10 @@ void qn__view_tick(qn__view *view, double time) {
     if (view->out || !view->changing)
         return;
     if (leads == view->rank) {
-        if (view->ask.ballot)
+        if (view->ask.ballot) {
             qn__ask_tick(view, time);
+            conclude(view);
+        }
     } else if (time - view->since > 3 * view->patience) {
         view->since = time;
         qn__view_forsake(view, leads);

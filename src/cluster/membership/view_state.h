@@ -1,4 +1,4 @@
-/* The inside of a view, for the files view*.c. */
+/* The inside of a view, for the files of this folder. */
 #ifndef QN_CLUSTER_MEMBERSHIP_VIEW_STATE_H
 #define QN_CLUSTER_MEMBERSHIP_VIEW_STATE_H
 
@@ -38,6 +38,7 @@ typedef struct qn__asking {
     int proposing;        /* second phase */
     qn__proposal value;
     qn__ranks accepted;
+    int decided; /* enough have accepted `value` */
 } qn__asking;
 
 struct qn__view {
@@ -91,12 +92,13 @@ qn__parcel *qn__view_losses(const qn__view *view);
 /* Takes the hold of the body. */
 void qn__view_send(qn__view *view, uint32_t to, uint32_t type, uint64_t ballot, qn__parcel *body);
 
-/* view.c */
+/* member.c */
+/* 1 when a member takes no part for this rank any more that did before. */
+int qn__view_lose(qn__view *view, uint32_t rank);
 /* That rank takes no part for this one any more, and is told so. */
 void qn__view_forsake(qn__view *view, uint32_t rank);
 /* All that are not in `members` are forsaken: none of them may ever count this rank's death. */
 void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value);
-void qn__view_adopt(qn__view *view, const qn__proposal *value);
 void qn__view_outcast(qn__view *view, int others, const char *why);
 /* Nothing of a lower ballot any more; the report is asked for. */
 void qn__view_promise(qn__view *view, uint64_t ballot);

@@ -4,21 +4,9 @@
 #include <string.h>
 
 /* Words that are added between two looks at the alarm; a fraction of a core's own cache. */
-enum { BLOCK = 4096, SUPPLY_WORDS = 1 << 20 };
+enum { BLOCK = 4096 };
 
 enum { PIECE_NEW, PIECE_ON_ITS_WAY, PIECE_OPEN, PIECE_DONE };
-
-static qn__desk *desk_of(const qn__rounds *r, uint32_t rank) {
-    return &r->common->desk[r->local[rank]];
-}
-
-/* This machine's members, of the layout that is made. */
-static uint32_t here(const qn__rounds *r, const uint32_t **rank) {
-    const qn__layout *l = &r->layout;
-    const uint32_t home = l->home[r->rank];
-    *rank = l->order + l->start[home];
-    return l->start[home + 1] - l->start[home];
-}
 
 /* ------------------------------------------------------------------------------ contributions
  *
@@ -46,10 +34,10 @@ static uint32_t units_of(const qn__ranges *ranges) {
  * only hold more. */
 static uint64_t contributions_here(qn__rounds *r) {
     const unsigned long long tag = qn__rounds_tag(r);
-    const uint32_t *local, n = here(r, &local);
+    const uint32_t *local, n = qn__rounds_here(r, &local);
     uint64_t holds = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        const qn__desk *desk = desk_of(r, local[i]);
+        const qn__desk *desk = qn__rounds_desk(r, local[i]);
         holds += atomic_load(&desk->arrived) == tag ? atomic_load(&desk->arrived_holds)
                                                     : atomic_load(&desk->final_holds);
     }
@@ -75,64 +63,13 @@ static void miscounted(qn__rounds *r, const qn__piece *piece) {
     fail_by_fault(r, &why);
 }
 
-static void ring_others(qn__rounds *r) {
-    const uint32_t *local, n = here(r, &local);
-    for (uint32_t i = 0; i < n; ++i)
-        if (local[i] != r->rank)
-            qn__common_ring(r->common, r->local[local[i]]);
-}
-
-/* ----------------------------------------------------------------------------------- preparations
+/* ---------------------------------------------------------------------------------- the own part
  */
-
-void qn__rounds_changed(qn__rounds *r) {
-    r->ready = r->arrived = r->done_here = 0;
-    r->final_from = r->words;
-    r->supplied = 0;
-}
-
-/* The layout for round `round` of so many words in this view. */
-static void lay_out(qn__rounds *r, uint64_t round) {
-    const uint64_t wanted = 2 * r->stamp + 2 + (round <= 1);
-    if (r->laid_for != wanted)
-        qn__layout_members(&r->layout, &r->members, qn__rounds_machines(r, round));
-    if (r->layout.words != r->words)
-        qn__layout_words(&r->layout, r->words);
-    r->laid_for = wanted;
-}
-
-static void forget_pieces(qn__rounds *r) {
-    for (uint32_t i = 0; i < r->pieces; ++i)
-        r->slot[r->piece[i].number] = 0;
-    r->pieces = 0;
-}
-
-static int prepare(qn__rounds *r) {
-    const uint32_t *local;
-    if (r->ready)
-        return 1;
-    forget_pieces(r);
-    lay_out(r, r->finished + 1);
-    r->pieces = qn__layout_pieces(&r->layout, r->rank, r->piece);
-    for (uint32_t i = 0; i < r->pieces; ++i)
-        r->slot[r->piece[i].number] = i + 1;
-    r->pieces_left = r->pieces;
-    r->into =
-        qn__common_total(r->common, r->generation, (r->finished + 1) & 1, r->words, &r->error);
-    if (!r->into)
-        return 0;
-    const uint32_t n = here(r, &local);
-    for (uint32_t i = 0; i < n; ++i)
-        if (!(r->source[i] = qn__common_part(r->common, r->local[local[i]], r->words, &r->error)))
-            return 0;
-    r->ready = 1;
-    return 1;
-}
 
 /* The part is complete. 0: it does not hold what it should, or words left before they did. */
 static int check_part(qn__rounds *r) {
     const uint32_t own = units_of(&r->own);
-    const qn__desk *desk = desk_of(r, r->rank);
+    const qn__desk *desk = qn__rounds_desk(r, r->rank);
     qn_error why;
     if (r->added == own && (atomic_load(&desk->final_tag) != qn__rounds_tag(r) ||
                             atomic_load(&desk->final_holds) == contribution(own)))
@@ -148,7 +85,7 @@ static void arrive(qn__rounds *r) {
     static const double PICOSECONDS = 1e12, MOST = 9e18;
     const qn__cost *cost = &r->own_cost[r->round.kind];
     const double start = cost->start * PICOSECONDS, each = cost->each * PICOSECONDS;
-    qn__desk *desk = desk_of(r, r->rank);
+    qn__desk *desk = qn__rounds_desk(r, r->rank);
     memset(r->part, 0, qn__rounds_trailer(r->ranks) * sizeof *r->part);
     for (int i = 0; i < QN__WISHES; ++i)
         r->part[i] = atomic_load(&r->wish[i]);
@@ -160,10 +97,10 @@ static void arrive(qn__rounds *r) {
     atomic_store(&desk->signature, r->signature);
     atomic_store(&desk->arrived_holds, contribution(r->added));
     atomic_store(&desk->arrived, qn__rounds_tag(r));
-    ring_others(r);
+    qn__rounds_ring_others(r);
 }
 
-/* -------------------------------------------------------------------------------------- the adding
+/* ------------------------------------------------------------------------------------ the adding
  */
 
 static void add_block(int64_t *into, const int64_t *more, uint64_t n) {
@@ -236,7 +173,7 @@ static outcome piece_complete(qn__rounds *r, qn__piece *piece) {
 /* Work of the caller's, without the lock: what is changed meanwhile is only what the caller itself
  * changes. The view cannot, for the caller has not reported. */
 static outcome sum_piece(qn__rounds *r, qn__piece *piece) {
-    const uint32_t *local, parts = here(r, &local);
+    const uint32_t *local, parts = qn__rounds_here(r, &local);
     piece->holds = contributions_here(r);
     r->traffic.bytes_shared += (parts - 1) * piece->count * sizeof(int64_t);
     if (piece->owner != r->rank) {
@@ -277,7 +214,8 @@ static outcome take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) 
     return ++piece->parts < r->layout.machines - 1 ? FINE : piece_complete(r, piece);
 }
 
-/* -------------------------------------------------------------------------------- what is next */
+/* ---------------------------------------------------------------------------------- what is next
+ */
 
 static void differ(qn__rounds *r, uint32_t other) {
     qn_error why;
@@ -292,9 +230,9 @@ static void differ(qn__rounds *r, uint32_t other) {
 /* Whether all ranks of this machine have the words from `first` on; -1: one does something else. */
 static int are_there(qn__rounds *r, uint64_t first) {
     const unsigned long long tag = qn__rounds_tag(r);
-    const uint32_t *local, n = here(r, &local);
+    const uint32_t *local, n = qn__rounds_here(r, &local);
     for (uint32_t i = 0; i < n; ++i) {
-        qn__desk *desk = desk_of(r, local[i]);
+        qn__desk *desk = qn__rounds_desk(r, local[i]);
         if (atomic_load(&desk->arrived) == tag) {
             if (atomic_load(&desk->signature) == r->signature)
                 continue;
@@ -374,9 +312,9 @@ static int work(qn__rounds *r) {
 
 static int all_done(qn__rounds *r) {
     const unsigned long long tag = qn__rounds_tag(r);
-    const uint32_t *local, n = here(r, &local);
+    const uint32_t *local, n = qn__rounds_here(r, &local);
     for (uint32_t i = 0; i < n; ++i)
-        if (atomic_load(&desk_of(r, local[i])->done) != tag)
+        if (atomic_load(&qn__rounds_desk(r, local[i])->done) != tag)
             return 0;
     return 1;
 }
@@ -390,7 +328,7 @@ static qn__going_on step(qn__rounds *r) {
         return qn__rounds_take_supply(r);
     if (r->taken < r->own.count)
         return QN__ROUND_MORE;
-    if (!prepare(r))
+    if (!qn__rounds_prepare(r))
         return QN__ROUND_FAILED;
     if (!r->arrived && !check_part(r))
         return QN__ROUND_FAILED;
@@ -409,8 +347,8 @@ static qn__going_on step(qn__rounds *r) {
         if (there <= 0)
             return there < 0 ? QN__ROUND_FAILED : QN__ROUND_WAITS;
         r->done_here = 1;
-        atomic_store(&desk_of(r, r->rank)->done, qn__rounds_tag(r));
-        ring_others(r);
+        atomic_store(&qn__rounds_desk(r, r->rank)->done, qn__rounds_tag(r));
+        qn__rounds_ring_others(r);
     }
     if (!all_done(r))
         return QN__ROUND_WAITS;
@@ -441,8 +379,11 @@ qn__going_on qn__rounds_step(qn__rounds *r) {
     return how;
 }
 
+/* ----------------------------------------------------------------------- words that travel early
+ */
+
 static void announce(qn__rounds *r, uint64_t first, uint32_t units) {
-    qn__desk *desk = desk_of(r, r->rank);
+    qn__desk *desk = qn__rounds_desk(r, r->rank);
     r->final_from = first;
     atomic_store(&desk->signature, r->signature);
     atomic_store(&desk->final_holds, contribution(units));
@@ -469,8 +410,8 @@ void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t un
     if (counts && r->final_from < r->words && first + count > r->final_from)
         announced_twice(r, first, count);
     /* On one machine nothing is on its way meanwhile: who adds early only comes later itself. */
-    else if (counts && first < r->final_from && first + count >= r->final_from && prepare(r) &&
-             r->layout.machines > 1)
+    else if (counts && first < r->final_from && first + count >= r->final_from &&
+             qn__rounds_prepare(r) && r->layout.machines > 1)
         announce(r, first, units);
     pthread_mutex_unlock(&r->lock);
 }
@@ -478,123 +419,5 @@ void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t un
 void qn__rounds_added(qn__rounds *r, uint32_t units) {
     pthread_mutex_lock(&r->lock);
     r->added = units;
-    pthread_mutex_unlock(&r->lock);
-}
-
-/* ----------------------------------------------------------------------- totals that some lack */
-
-static uint32_t lowest_here(const qn__layout *l, uint32_t home, const qn__ranks *has) {
-    for (uint32_t i = l->start[home]; i < l->start[home + 1]; ++i)
-        if (!has || qn__ranks_has(has, l->order[i]))
-            return l->order[i];
-    return QN__MAX_RANKS;
-}
-
-/* By a rank that has the total of the plan's `finished`: sends it to the machines that are this
- * rank's to supply. On each, the lowest rank takes it in. */
-void qn__rounds_send_supplies(qn__rounds *r) {
-    const qn__held *held = &r->held[r->plan.finished & 1];
-    const uint32_t havers = qn__ranks_count(&r->plan.has);
-    uint32_t lacking = 0, own = 0;
-    for (uint32_t i = 0; i < r->rank; ++i)
-        own += (uint32_t)qn__ranks_has(&r->plan.has, i);
-    lay_out(r, r->plan.finished);
-    for (uint32_t home = 0; home < r->layout.machines; ++home) {
-        if (lowest_here(&r->layout, home, &r->plan.has) < QN__MAX_RANKS ||
-            lacking++ % havers != own)
-            continue;
-        const uint32_t to = lowest_here(&r->layout, home, NULL);
-        for (uint64_t at = 0; at < held->words; at += SUPPLY_WORDS) {
-            const uint64_t n = held->words - at < SUPPLY_WORDS ? held->words - at : SUPPLY_WORDS;
-            qn__parcel *body = r->post->calls->parcel(r->post, n * sizeof(int64_t));
-            if (!body) {
-                qn__fail_memory(&r->error, n, sizeof(int64_t));
-                return;
-            }
-            memcpy(body->data, held->total + at, n * sizeof(int64_t));
-            const qn__head head = {.type = QN__MAIL_SUPPLY,
-                                   .number = {r->stamp, held->round, at},
-                                   .bytes = n * sizeof(int64_t)};
-            r->post->calls->send(r->post, to, &head, body);
-        }
-    }
-}
-
-static void take_in(qn__rounds *r) {
-    for (qn__mail **at = &r->mail; *at;) {
-        const qn__mail *mail = *at;
-        const qn__head *head = &mail->head;
-        const uint64_t words = mail->body->bytes / sizeof(int64_t);
-        if (head->type != QN__MAIL_SUPPLY || head->number[0] != r->stamp ||
-            head->number[1] != r->finished + 1) {
-            at = &(*at)->next;
-            continue;
-        }
-        if (head->number[2] > r->words || words > r->words - head->number[2]) {
-            qn__rounds_set_error(r, QN_CLUSTER, "%s sent a total of another round",
-                                 r->name[mail->from]);
-            return;
-        }
-        memcpy(r->into + head->number[2], mail->body->data, words * sizeof(int64_t));
-        r->supplied += words;
-        qn__rounds_drop_mail(r, at);
-    }
-}
-
-qn__going_on qn__rounds_take_supply(qn__rounds *r) {
-    if (!prepare(r))
-        return QN__ROUND_FAILED;
-    const uint32_t home = r->layout.home[r->rank];
-    const uint32_t has = lowest_here(&r->layout, home, &r->plan.has);
-    const uint32_t takes = lowest_here(&r->layout, home, NULL);
-    if (has < QN__MAX_RANKS) {
-        const uint64_t generation = atomic_load(&desk_of(r, has)->finished_in);
-        int64_t *total =
-            qn__common_total(r->common, generation, (r->finished + 1) & 1, r->words, &r->error);
-        if (!total)
-            return QN__ROUND_FAILED;
-        qn__rounds_finished(r, total, generation);
-        return QN__ROUND_TOTAL;
-    }
-    if (takes == r->rank) {
-        take_in(r);
-        if (r->error.status != QN_OK)
-            return QN__ROUND_FAILED;
-        if (r->supplied < r->words)
-            return QN__ROUND_WAITS;
-        atomic_store(&desk_of(r, r->rank)->supplied, r->stamp);
-        ring_others(r);
-    } else if (atomic_load(&desk_of(r, takes)->supplied) != r->stamp)
-        return QN__ROUND_WAITS;
-    qn__rounds_finished(r, r->into, r->generation);
-    return QN__ROUND_TOTAL;
-}
-
-/* -------------------------------------------------------------------------------------- by count
- */
-
-void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in) {
-    qn__layout *l = &r->layout;
-    pthread_mutex_lock(&r->lock);
-    if (!r->working && !r->begun &&
-        (r->counted_stamp != r->stamp || r->counted_words != words || words == 0)) {
-        r->counted_stamp = r->stamp;
-        r->counted_words = words;
-        r->counted_out = r->counted_in = 0;
-        forget_pieces(r);
-        qn__layout_members(l, &r->members, qn__rounds_machines(r, r->finished + 1));
-        qn__layout_words(l, words + qn__rounds_trailer(r->ranks));
-        r->laid_for = 0;
-        const uint32_t pieces = qn__layout_pieces(l, r->rank, r->piece);
-        for (uint32_t i = 0; i < pieces; ++i) {
-            const uint64_t bytes = QN__FRAME_BYTES + r->piece[i].count * sizeof(int64_t);
-            const uint64_t times = r->piece[i].owner == r->rank ? l->machines - 1 : 1;
-            r->counted_out += times * bytes;
-            r->counted_in += times * bytes;
-        }
-        r->ready = 0;
-    }
-    *out = r->counted_words == words ? r->counted_out : 0;
-    *in = r->counted_words == words ? r->counted_in : 0;
     pthread_mutex_unlock(&r->lock);
 }

@@ -7,25 +7,13 @@
 #include "cluster/reduction/reduction_state.h"
 
 #include "base/memory.h"
+#include "cluster/reduction/report.h"
 #include "cluster/reduction/shares.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { RANK_WORDS = QN__MAX_RANKS / 64 };
 
-/* A report, in 64-bit words: these, then two for each range (first, count). */
-enum {
-    R_FINISHED,
-    R_BEGUN,
-    R_KIND,
-    R_WORDS,
-    R_UNITS,
-    R_GENERATION,
-    R_OVER,
-    R_CODE,
-    R_RANGES,
-    R_HEAD
-};
 /* A plan: these, then the set of those that have the total, then three for each range (rank, first,
  * count). */
 enum {
@@ -43,63 +31,8 @@ enum {
     P_FULL_HEAD = P_HEAD + RANK_WORDS
 };
 
-static const uint64_t *words_of(const qn__parcel *parcel) {
-    return (const uint64_t *)(const void *)parcel->data;
-}
-
-/* ----------------------------------------------------------------------------------------- reports
+/* -------------------------------------------------------------------------------------- the plan
  */
-
-void qn__rounds_report(qn__rounds *r) {
-    const uint32_t ranges = r->begun ? r->own.count : 0;
-    const uint64_t count = R_HEAD + 2 * (uint64_t)ranges;
-    qn__parcel *parcel = r->post->calls->parcel(r->post, count * sizeof(uint64_t));
-    r->owed = 0;
-    if (!parcel) {
-        qn__fail_memory(&r->error, count, sizeof(uint64_t));
-        qn__rounds_ring(r);
-        return;
-    }
-    uint64_t *w = (uint64_t *)(void *)parcel->data;
-    w[R_FINISHED] = r->finished;
-    w[R_BEGUN] = (uint64_t)r->begun;
-    w[R_KIND] = (uint64_t)r->round.kind;
-    w[R_WORDS] = r->round.words;
-    w[R_UNITS] = r->round.units;
-    w[R_GENERATION] = r->generation;
-    w[R_OVER] = (uint64_t)r->over;
-    w[R_CODE] = (uint64_t)(uint32_t)r->code;
-    w[R_RANGES] = ranges;
-    for (uint32_t i = 0; i < ranges; ++i) {
-        w[R_HEAD + 2 * i] = r->own.range[i].first;
-        w[R_HEAD + 2 * i + 1] = r->own.range[i].count;
-    }
-    qn__view_reported(r->view, r->ballot, parcel);
-}
-
-void qn__rounds_stop(void *user, uint64_t ballot) {
-    qn__rounds *r = user;
-    r->ballot = ballot;
-    r->frozen = 1;
-    if (r->noticed <= 0)
-        r->noticed = r->post->calls->now(r->post);
-    if (r->working) {
-        r->owed = 1;
-        atomic_store(&r->alarm, 1);
-    } else
-        qn__rounds_report(r);
-}
-
-static int is_report(const qn__parcel *parcel) {
-    if (!parcel || parcel->bytes < R_HEAD * sizeof(uint64_t))
-        return 0;
-    const uint64_t *w = words_of(parcel);
-    return w[R_KIND] < QN__ROUND_KINDS && w[R_UNITS] <= UINT32_MAX &&
-           w[R_RANGES] <= (parcel->bytes / sizeof(uint64_t) - R_HEAD) / 2;
-}
-
-/* --------------------------------------------------------------------------------------------
- * plans */
 
 /* What the reports say together. */
 typedef struct survey {
@@ -130,9 +63,9 @@ static void sort_units(qn__units *units, uint32_t count) {
 static void look_through(const qn__ranks *members, uint32_t ranks, qn__parcel *const *report,
                          survey *s) {
     for (uint32_t i = 0; i < ranks; ++i) {
-        if (!qn__ranks_has(members, i) || !is_report(report[i]))
+        if (!qn__ranks_has(members, i) || !qn__is_report(report[i]))
             continue;
-        const uint64_t *w = words_of(report[i]);
+        const uint64_t *w = qn__report_words(report[i]);
         s->finished = w[R_FINISHED] > s->finished ? w[R_FINISHED] : s->finished;
         s->generation = w[R_GENERATION] > s->generation ? w[R_GENERATION] : s->generation;
         if (w[R_OVER]) {
@@ -141,7 +74,7 @@ static void look_through(const qn__ranks *members, uint32_t ranks, qn__parcel *c
         }
     }
     for (uint32_t i = 0; i < ranks; ++i) {
-        const uint64_t *w = is_report(report[i]) ? words_of(report[i]) : NULL;
+        const uint64_t *w = qn__is_report(report[i]) ? qn__report_words(report[i]) : NULL;
         if (!qn__ranks_has(members, i) || !w || w[R_FINISHED] != s->finished)
             continue;
         qn__ranks_add(&s->has, i);
@@ -231,8 +164,8 @@ qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *co
     qn__rounds *r = user;
     uint64_t ranges = 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
-        if (qn__ranks_has(members, i) && is_report(report[i]))
-            ranges += words_of(report[i])[R_RANGES];
+        if (qn__ranks_has(members, i) && qn__is_report(report[i]))
+            ranges += qn__report_words(report[i])[R_RANGES];
     const uint64_t most = ranges + 1 + r->ranks; /* entries: one for each gap and each rank */
     survey s = {.load = qn__alloc(2 * (size_t)r->ranks, sizeof(uint32_t), NULL),
                 .covered = qn__alloc(2 * (ranges + 1), sizeof(qn__units), NULL)};
@@ -263,13 +196,13 @@ qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *co
     return parcel;
 }
 
-/* ------------------------------------------------------------------------------------- a new view
+/* ------------------------------------------------------------------------------------ a new view
  */
 
 static int read_plan(qn__rounds *r, const qn__parcel *parcel) {
     if (!parcel || parcel->bytes < P_FULL_HEAD * sizeof(uint64_t))
         return 0;
-    const uint64_t *w = words_of(parcel);
+    const uint64_t *w = qn__report_words(parcel);
     if (w[P_ENTRIES] > (parcel->bytes / sizeof(uint64_t) - P_FULL_HEAD) / 3 ||
         w[P_KIND] >= QN__ROUND_KINDS || w[P_UNITS] > UINT32_MAX)
         return 0;
@@ -285,7 +218,7 @@ static int read_plan(qn__rounds *r, const qn__parcel *parcel) {
 
 /* Ranges of round `finished` + 1 that the plan gives to this rank. */
 static void take_ranges(qn__rounds *r, const qn__parcel *parcel) {
-    const uint64_t *w = words_of(parcel);
+    const uint64_t *w = qn__report_words(parcel);
     qn__ranges *to = r->behind ? &r->ahead : &r->own;
     r->ahead.count = 0;
     if (!r->begun)
@@ -331,7 +264,7 @@ void qn__rounds_adopt(void *user, uint64_t number, const qn__ranks *members,
         qn__rounds_set_error(r, QN_CLUSTER, "ranks are too far apart to go on");
         return;
     }
-    r->stamp = number << 32 | (uint32_t)words_of(parcel)[P_BALLOT];
+    r->stamp = number << 32 | (uint32_t)qn__report_words(parcel)[P_BALLOT];
     r->generation = r->plan.generation;
     r->behind = r->finished < r->plan.finished;
     qn__rounds_changed(r);

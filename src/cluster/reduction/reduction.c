@@ -1,33 +1,11 @@
-/* Rounds: beginning them, handing out units, and all that comes by post. all_reduce.c adds up. */
+/* Reductions as their callers see them: begin and end of life, beginning a round, and what the
+ * transport tells. */
 #include "cluster/reduction/reduction_state.h"
 
 #include "base/memory.h"
 #include "cluster/reduction/shares.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static const double PICOSECONDS = 1e12;
-
-/* Words of the trailer: wishes to stop, wishes to save, then two for each rank. */
-uint64_t qn__rounds_trailer(uint32_t ranks) {
-    return (QN__WISHES + 2 * (uint64_t)ranks + 7) / 8 * 8;
-}
-
-unsigned long long qn__rounds_tag(const qn__rounds *r) {
-    /* Another number for another round or view, so nearly surely that it counts as such. */
-    return (unsigned long long)(r->stamp * UINT64_C(0x9e3779b97f4a7c15) +
-                                (r->finished + 1) * UINT64_C(0xbf58476d1ce4e5b9));
-}
-
-const uint32_t *qn__rounds_machines(const qn__rounds *r, uint64_t round) {
-    return round <= 1 ? r->alone : r->machine;
-}
-
-void qn__rounds_ring(qn__rounds *r) { qn__common_ring(r->common, r->common->index); }
-
-/* --------------------------------------------------------------------------- begin and end of life
- */
 
 static const qn__view_calls view_calls = {.stop = qn__rounds_stop,
                                           .plan = qn__rounds_plan,
@@ -125,83 +103,7 @@ void qn__rounds_close(qn__rounds *r) {
     *r = (qn__rounds){0};
 }
 
-/* -------------------------------------------------------------------------------------- failures
- */
-
-void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, ...) {
-    char text[512];
-    va_list arguments;
-    if (r->error.status != QN_OK)
-        return;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    qn__fail(&r->error, status, "%s", text);
-    qn__rounds_ring(r);
-}
-
-void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes) {
-    for (uint32_t to = 0; to < r->ranks; ++to) {
-        if (to == r->rank || !qn__ranks_has(&r->members, to))
-            continue;
-        qn__parcel *parcel = bytes ? r->post->calls->parcel(r->post, bytes) : NULL;
-        if (bytes && !parcel)
-            continue;
-        if (bytes)
-            memcpy(parcel->data, body, bytes);
-        qn__head own = *head;
-        own.bytes = bytes;
-        r->post->calls->send(r->post, to, &own, parcel);
-    }
-}
-
-/* Told to all once by everybody who learns of it, so that it arrives even when the rank that failed
- * ends before it has told everyone. */
-static void set_failure(qn__rounds *r, uint32_t from, const qn_error *why) {
-    if (r->error.status != QN_OK)
-        return;
-    r->error = *why;
-    qn__rounds_ring(r);
-    qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_FAIL, .extra = from}, why, sizeof *why);
-}
-
-void qn__rounds_fail_all(qn__rounds *r, qn_error *why) {
-    qn_error told = {0};
-    if (r->error.status != QN_OK) { /* it may be the very one; all say the same in any case */
-        *why = r->error;
-        return;
-    }
-    if (strncmp(why->what, r->name[r->rank], strlen(r->name[r->rank])) == 0)
-        told = *why;
-    else
-        qn__fail(&told, why->status, "%s: %s", r->name[r->rank], why->what);
-    memcpy(told.where, why->where, sizeof told.where);
-    memcpy(told.remedy, why->remedy, sizeof told.remedy);
-    *why = told;
-    if (told.status == QN_DEVICE)
-        told.status = QN_CLUSTER; /* nobody else shall take it for a loss of its own */
-    set_failure(r, r->rank, &told);
-}
-
-void qn__rounds_fail(qn__rounds *r, qn_error *why) {
-    pthread_mutex_lock(&r->lock);
-    qn__rounds_fail_all(r, why);
-    pthread_mutex_unlock(&r->lock);
-}
-
-static void take_failure(qn__rounds *r, const qn__head *head, const qn__parcel *body) {
-    qn_error why;
-    if (!body || body->bytes != sizeof why)
-        return;
-    memcpy(&why, body->data, sizeof why);
-    why.what[sizeof why.what - 1] = why.where[sizeof why.where - 1] = 0;
-    why.remedy[sizeof why.remedy - 1] = 0;
-    if (why.status == QN_OK)
-        why.status = QN_CLUSTER;
-    set_failure(r, head->extra, &why);
-}
-
-/* ---------------------------------------------------------------------------------- a round begins
+/* -------------------------------------------------------------------------------- a round begins
  */
 
 static uint32_t signature_of(const qn__round *round) {
@@ -209,24 +111,6 @@ static uint32_t signature_of(const qn__round *round) {
     h = (h ^ round->units) * UINT64_C(0xbf58476d1ce4e5b9);
     h = (h ^ (uint64_t)round->kind ^ h >> 29) * UINT64_C(0x94d049bb133111eb);
     return (uint32_t)(h >> 32);
-}
-
-int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count) {
-    if (count == 0)
-        return 1;
-    if (to->count == to->room) {
-        const uint32_t room = to->room ? 2 * to->room : 16;
-        qn__units *grown = qn__alloc(room, sizeof *grown, &r->error);
-        if (!grown)
-            return 0;
-        if (to->count)
-            memcpy(grown, to->range, to->count * sizeof *grown);
-        qn__free(to->range);
-        to->range = grown;
-        to->room = room;
-    }
-    to->range[to->count++] = (qn__units){first, count};
-    return 1;
 }
 
 /* The shares of a round about whose units nobody has agreed otherwise: all that begin it in this
@@ -294,89 +178,8 @@ const int64_t *qn__rounds_total(qn__rounds *r) {
     return r->held[r->finished & 1].total + qn__rounds_trailer(r->ranks);
 }
 
-/* ------------------------------------------------------------------------------------ a round ends
+/* ---------------------------------------------------------------------------------------- events
  */
-
-static double seconds_of(int64_t word) { return (double)word / PICOSECONDS; }
-
-/* The round that a loss hit is whole. */
-static void made_up(qn__rounds *r) {
-    const double seconds = r->post->calls->now(r->post) - r->held_up;
-    if (r->held_up <= 0)
-        return;
-    r->traffic.lost_at = r->held_up;
-    r->traffic.longest = seconds > r->traffic.longest ? seconds : r->traffic.longest;
-    r->held_up = 0;
-}
-
-void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
-    qn__cost *cost = r->cost[r->round.kind];
-    ++r->finished;
-    r->held[r->finished & 1] = (qn__held){r->finished, r->words, total};
-    atomic_store(&r->common->desk[r->common->index].finished_in, generation);
-    r->stopping |= total[QN__WISH_STOP] > 0;
-    r->saving |= total[QN__WISH_SAVE] > 0;
-    for (uint32_t i = 0; i < r->ranks; ++i)
-        cost[i] = (qn__cost){seconds_of(total[QN__WISHES + 2 * i]),
-                             seconds_of(total[QN__WISHES + 1 + 2 * i])};
-    r->begun = r->behind = 0;
-    const qn__ranges past = r->own;
-    r->own = r->ahead; /* nothing, unless this rank was behind */
-    r->ahead = past;
-    r->ahead.count = r->taken = 0;
-    ++r->traffic.rounds;
-    made_up(r);
-    qn__rounds_sort_mail(r);
-}
-
-/* ------------------------------------------------------------------------------------------- post
- */
-
-void qn__rounds_drop_mail(qn__rounds *r, qn__mail **at) {
-    qn__mail *mail = *at;
-    *at = mail->next;
-    qn__parcel_drop(mail->body);
-    mail->body = NULL;
-    mail->next = r->spare;
-    r->spare = mail;
-}
-
-static int is_past(const qn__rounds *r, const qn__head *head) {
-    const uint64_t number = head->number[0] >> 32;
-    return number < r->number || (number == r->number && head->number[0] != r->stamp) ||
-           head->number[1] <= r->finished;
-}
-
-void qn__rounds_sort_mail(qn__rounds *r) {
-    for (qn__mail **at = &r->mail; *at;)
-        if (is_past(r, &(*at)->head))
-            qn__rounds_drop_mail(r, at);
-        else
-            at = &(*at)->next;
-}
-
-static void keep_mail(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body) {
-    if (is_past(r, head) || !body || !qn__ranks_has(&r->members, from))
-        return;
-    qn__mail *mail = r->spare;
-    if (mail)
-        r->spare = mail->next;
-    else if (!(mail = qn__alloc(1, sizeof *mail, &r->error)))
-        return;
-    *mail = (qn__mail){r->mail, from, *head, qn__parcel_hold(body)};
-    r->mail = mail;
-    qn__rounds_ring(r);
-}
-
-/* Whoever learns that all is written tells everybody, for the same reason as with failures. */
-void qn__rounds_done(qn__rounds *r, int code) {
-    if (r->over)
-        return;
-    r->over = 1;
-    r->code = code;
-    qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_DONE, .extra = (uint32_t)code}, NULL, 0);
-    qn__rounds_ring(r);
-}
 
 static void take_question(qn__rounds *r, uint32_t from, const qn__head *head) {
     if (head->type == QN__MAIL_ANSWER) {
@@ -397,10 +200,10 @@ void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__
     case QN__MAIL_PART:
     case QN__MAIL_TOTAL:
     case QN__MAIL_SUPPLY:
-        keep_mail(r, from, head, body);
+        qn__rounds_keep_mail(r, from, head, body);
         break;
     case QN__MAIL_FAIL:
-        take_failure(r, head, body);
+        qn__rounds_take_failure(r, head, body);
         break;
     case QN__MAIL_DONE:
         qn__rounds_done(r, (int)head->extra);
@@ -472,8 +275,14 @@ void qn__rounds_tick(qn__rounds *r, double now) {
     pthread_mutex_unlock(&r->lock);
 }
 
-/* ---------------------------------------------------------------------------------- the run's end
+/* --------------------------------------------------------------------------------- the run's end
  */
+
+void qn__rounds_fail(qn__rounds *r, qn_error *why) {
+    pthread_mutex_lock(&r->lock);
+    qn__rounds_fail_all(r, why);
+    pthread_mutex_unlock(&r->lock);
+}
 
 int qn__rounds_withdraw(qn__rounds *r) {
     pthread_mutex_lock(&r->lock);

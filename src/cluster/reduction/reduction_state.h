@@ -189,38 +189,79 @@ void qn__rounds_finish(qn__rounds *r, int code);
  * leave. */
 int qn__rounds_over(qn__rounds *r, int *code);
 
-/* Words in front of the caller's: costs and wishes. */
-uint64_t qn__rounds_trailer(uint32_t ranks);
 /* What a round sends and receives on this rank. */
 void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in);
 
-/* ------------------------------------------------------------------- between the files of rounds
- */
+/* --------------------------------------------------------------- between the files of this folder.
+ *
+ * All under the lock. */
 
-/* All under the lock. */
+/* Words in front of the caller's: costs and wishes. */
+static inline uint64_t qn__rounds_trailer(uint32_t ranks) {
+    return (QN__WISHES + 2 * (uint64_t)ranks + 7) / 8 * 8;
+}
 
-unsigned long long qn__rounds_tag(const qn__rounds *r); /* of the round in this view */
-const uint32_t *qn__rounds_machines(const qn__rounds *r, uint64_t round);
+/* Names the round in this view. */
+static inline unsigned long long qn__rounds_tag(const qn__rounds *r) {
+    /* Another number for another round or view, so nearly surely that it counts as such. */
+    return (unsigned long long)(r->stamp * UINT64_C(0x9e3779b97f4a7c15) +
+                                (r->finished + 1) * UINT64_C(0xbf58476d1ce4e5b9));
+}
+
+static inline const uint32_t *qn__rounds_machines(const qn__rounds *r, uint64_t round) {
+    return round <= 1 ? r->alone : r->machine;
+}
+
+static inline void qn__rounds_ring(qn__rounds *r) { qn__common_ring(r->common, r->common->index); }
+
+static inline qn__desk *qn__rounds_desk(const qn__rounds *r, uint32_t rank) {
+    return &r->common->desk[r->local[rank]];
+}
+
+/* This machine's members, of the layout that is made. */
+static inline uint32_t qn__rounds_here(const qn__rounds *r, const uint32_t **rank) {
+    const qn__layout *l = &r->layout;
+    const uint32_t home = l->home[r->rank];
+    *rank = l->order + l->start[home];
+    return l->start[home + 1] - l->start[home];
+}
+
+/* progress.c */
 void qn__rounds_changed(qn__rounds *r); /* adding begins anew */
 /* Adds to ranges of this rank. 0 when memory is short: `error` is set. */
 int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count);
 void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation);
+
+/* failure.c */
 void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void qn__rounds_ring(qn__rounds *r);
 /* This rank's failure becomes everybody's. */
 void qn__rounds_fail_all(qn__rounds *r, qn_error *why);
+/* Another rank's, from its message. */
+void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__parcel *body);
 /* Sends a message to every other member. */
 void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes);
 void qn__rounds_done(qn__rounds *r, int code);
-void qn__rounds_send_supplies(qn__rounds *r);
-/* One step of a total that this machine lacks. */
-qn__going_on qn__rounds_take_supply(qn__rounds *r);
+
+/* mailbox.c */
+void qn__rounds_keep_mail(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body);
 /* Removes mail of rounds that are finished and of views that are past. */
 void qn__rounds_sort_mail(qn__rounds *r);
 void qn__rounds_drop_mail(qn__rounds *r, qn__mail **at);
 
-/* recovery.c: the view's calls, `user` being the rounds. */
+/* pieces.c */
+/* The layout for round `round` of so many words in this view. */
+void qn__rounds_lay_out(qn__rounds *r, uint64_t round);
+/* Sets the pieces of the round; 0 when memory is short. */
+int qn__rounds_prepare(qn__rounds *r);
+void qn__rounds_ring_others(qn__rounds *r);
+
+/* supply.c */
+void qn__rounds_send_supplies(qn__rounds *r);
+/* One step of a total that this machine lacks. */
+qn__going_on qn__rounds_take_supply(qn__rounds *r);
+
+/* report.c, recovery.c: the view's calls, `user` being the rounds. */
 void qn__rounds_stop(void *user, uint64_t ballot);
 void qn__rounds_report(qn__rounds *r);
 qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *const *report);

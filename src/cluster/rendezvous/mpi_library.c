@@ -13,14 +13,6 @@ static const char *const OPEN_MPI_FILES[] = {"libmpi.so.40", NULL};
 static const char *const MPICH_FILES[] = {"libmpich.so.12", "libmpi.so.12", NULL};
 static const qn__mpi_abi *const KINDS[] = {&qn__mpi_open_mpi, &qn__mpi_mpich};
 
-qn__mpi_function qn__mpi_symbol(const qn__mpi *mpi, const char *name) {
-    /* What dlsym returns is a function's address in the wrong type; C has no better way. */
-    qn__mpi_function function;
-    void *const address = dlsym(mpi->handle, name);
-    memcpy(&function, &address, sizeof function);
-    return function;
-}
-
 /* ---------------------------------------------------------------------------- what a file is */
 
 static void read_version(qn__mpi *mpi) {

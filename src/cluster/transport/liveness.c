@@ -8,36 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So many pings without an answer, and a second connection is tried. */
-enum { SILENT_PERIODS = 4 };
-/* But no sooner than this, unless that is half of rank_timeout: a busy machine is silent as long.
- */
-static const double SILENT_LEAST = 0.25;
-
 uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9); }
-
-/* From now on nothing is taken from that rank. */
-static void give_up(qn__sockets_post *post, qn__peer *peer) {
-    peer->gone = 1;
-    pthread_mutex_lock(&post->taken_lock);
-    post->taken[peer->rank].gone = 1;
-    pthread_cond_broadcast(&post->taken_more);
-    pthread_mutex_unlock(&post->taken_lock);
-}
-
-void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how) {
-    if (peer->gone)
-        return;
-    give_up(post, peer);
-    /* It must not take this rank's end, when that comes, for a death that it has seen happen: it
-     * may be alive, and this rank go on without it. */
-    if (how == QN__GONE_SILENT && !peer->ended)
-        qn__mail_last(post, peer->rank, QN__MAIL_DEAF, "");
-    else
-        qn__mail_forget(post, peer);
-    if (!atomic_load(&post->ending) && !atomic_load(&peer->expelled))
-        post->events.gone(post->events.user, peer->rank, how);
-}
 
 /* Nothing of a message that was not whole. */
 static void drop_begun(qn__peer *peer) {
@@ -100,15 +71,9 @@ static void ping(qn__sockets_post *post, const qn__peer *peer) {
 /* The connection of a rank that was expelled ends when it was told. */
 static void show_out(qn__sockets_post *post, qn__peer *peer) {
     if (!peer->gone)
-        give_up(post, peer);
+        qn__watch_give_up(post, peer);
     if (peer->file >= 0 && qn__mail_empty(peer))
         shutdown(peer->file, SHUT_WR);
-}
-
-double qn__watch_patience(const qn__sockets_post *post) {
-    const double half = post->rank_timeout / 2, pings = SILENT_PERIODS * post->period;
-    const double least = SILENT_LEAST < half ? SILENT_LEAST : half;
-    return pings > least ? pings : least;
 }
 
 void qn__watch_others(qn__sockets_post *post, double now) {

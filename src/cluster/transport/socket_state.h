@@ -156,9 +156,6 @@ qn__letter *qn__pool_letter(qn__sockets_post *post);
 void qn__pool_take_letter(qn__sockets_post *post, qn__letter *letter);
 void qn__pool_release(qn__sockets_post *post);
 
-/* socket_transport.c */
-void qn__post_set_options(int file, int local, double rank_timeout);
-
 /* frame.c */
 void qn__frame_keys(const unsigned char key[32], uint32_t from, uint32_t to,
                     qn__frame_key *frame_key);
@@ -172,6 +169,15 @@ int qn__frame_read(const qn__frame_key *key, const unsigned char frame[QN__FRAME
                    qn__frame *read);
 int qn__frame_body_is_good(const qn__frame_key *key, const qn__frame *frame,
                            const qn__parcel *body);
+
+/* peer.c */
+void qn__post_set_options(int file, int local, double rank_timeout);
+/* Seconds without a word after which a second connection is tried. */
+double qn__watch_patience(const qn__sockets_post *post);
+/* From now on nothing is taken from that rank. */
+void qn__watch_give_up(qn__sockets_post *post, qn__peer *peer);
+/* Tells of a rank that is gone, once. */
+void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how);
 
 /* reconnect.c: the thread's alone. */
 qn_status qn__reconnect_open(qn__sockets_post *post, const qn__post_setup *setup, qn_error *err);
@@ -223,16 +229,12 @@ void qn__mail_last(qn__sockets_post *post, uint32_t to, uint32_t type, const cha
 void qn__mail_read(qn__sockets_post *post, qn__peer *peer, double now);
 
 /* liveness.c */
-/* Tells of a rank that is gone, once. */
-void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how);
 /* The connection has ended with this errno (0: its end was read). */
 void qn__watch_ended(qn__sockets_post *post, qn__peer *peer, int error, double now);
 /* Whether this process has slept since the last call. */
 void qn__watch_self(qn__sockets_post *post, double now);
 /* Pings and silences; every `period`. */
 void qn__watch_others(qn__sockets_post *post, double now);
-/* Seconds without a word after which a second connection is tried. */
-double qn__watch_patience(const qn__sockets_post *post);
 void qn__watch_pong(qn__peer *peer, const qn__head *head);
 uint64_t qn__watch_nanoseconds(double seconds);
 

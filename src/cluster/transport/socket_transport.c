@@ -163,23 +163,6 @@ static const qn__post_calls CALLS = {.parcel = qn__pool_parcel,
 
 /* ----------------------------------------------------------------------- opening and closing */
 
-void qn__post_set_options(int file, int local, double rank_timeout) {
-    const int flags = fcntl(file, F_GETFL);
-    fcntl(file, F_SETFL, flags | O_NONBLOCK);
-    fcntl(file, F_SETFD, FD_CLOEXEC);
-    if (local) { /* TCP sizes its own buffers, as long as nobody else does */
-        const int room = 4 << 20;
-        setsockopt(file, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-        return;
-    }
-    const int one = 1;
-    /* Later than this rank gives the other up, and tells it so. */
-    const unsigned silent =
-        rank_timeout < 1e6 ? (unsigned)(rank_timeout * 2000) + 1000 : 2000000000;
-    setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
-}
-
 static qn_status prepare(qn__sockets_post *post, const qn__post_setup *setup, qn_error *err) {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = QN__EPOLL_WAKE};
     post->poll_file = epoll_create1(EPOLL_CLOEXEC);

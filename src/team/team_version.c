@@ -1,4 +1,4 @@
-/* Who has which state: bringing members up to date, saving, and going back after a loss. */
+/* Who has which version of the state: bringing members up to date, and going back after a loss. */
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -6,11 +6,6 @@
 #include "team/team_round.h"
 #include <stdio.h>
 #include <string.h>
-
-/* The newest state is copied to the host this often, in seconds; more seldom where copying takes
- * more than the hundredth part of it. */
-#define SAVE_EVERY 2.0
-#define SAVE_PART 100.0
 
 /* ------------------------------------------------------------------------------------ tallies */
 
@@ -65,18 +60,6 @@ qn_status qn__team_wait(qn__team *t, uint64_t but, qn_error *err) {
     return status;
 }
 
-qn_status qn__team_flush(qn__team *t, qn__tally *tally, qn_error *err) {
-    for (;;) {
-        qn_status status = qn__team_reach(t, t->top, err);
-        if (status == QN_OK)
-            status = qn__team_wait(t, 0, err);
-        if (status == QN_OK)
-            return qn__team_tell(t, tally, err);
-        if (status != QN_DEVICE || !qn__team_alive(t))
-            return status;
-    }
-}
-
 /* ---------------------------------------------------------------------------------- up to date */
 
 static int slots_of(const qn__team *t) {
@@ -97,16 +80,7 @@ static qn_status make_spare(qn__team *t, qn_error *err) {
     return QN_OK;
 }
 
-static void copy_state(const qn__team *t, const qn__state *from, qn__state *to) {
-    const size_t bytes = t->program->parameters * sizeof(float);
-    memcpy(to->parameters, from->parameters, bytes);
-    for (int i = 0; i < 2; ++i)
-        if (from->slot[i] && to->slot[i])
-            memcpy(to->slot[i], from->slot[i], bytes);
-}
-
-/* Saves the team's version from whoever has it. QN_DEVICE when that failed. */
-static qn_status save_from(qn__team *t, qn__state *state, qn_error *err) {
+qn_status qn__team_save_from(qn__team *t, qn__state *state, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i) {
         qn__mate *m = &t->mate[i];
         if (!m->worker || m->version != t->version)
@@ -125,15 +99,14 @@ static qn_status save_from(qn__team *t, qn__state *state, qn_error *err) {
     return QN_DEVICE;
 }
 
-/* The team's version into the spare copy. */
-static qn_status fill_spare(qn__team *t, qn_error *err) {
+qn_status qn__team_fill_spare(qn__team *t, qn_error *err) {
     qn_status status = make_spare(t, err);
     if (status == QN_OK)
         status = qn__team_wait(t, 0, err);
     if (status != QN_OK)
         return status;
     t->spare.version = QN__NO_VERSION; /* while it is half there */
-    status = save_from(t, &t->spare.state, err);
+    status = qn__team_save_from(t, &t->spare.state, err);
     if (status == QN_OK) {
         t->spare.version = t->version;
         t->spare.account = t->account;
@@ -161,7 +134,7 @@ qn_status qn__team_freshen(qn__team *t, uint64_t set, qn_error *err) {
         return QN_OK;
     qn_status status = QN_OK;
     if (t->host.version != t->version && t->spare.version != t->version)
-        status = fill_spare(t, err);
+        status = qn__team_fill_spare(t, err);
     if (status != QN_OK)
         return status;
     t->state = t->host.version == t->version ? &t->host.state : &t->spare.state;
@@ -174,89 +147,6 @@ qn_status qn__team_freshen(qn__team *t, uint64_t set, qn_error *err) {
             t->mate[i].account = t->account;
         }
     return (stale & ~qn__team_alive(t)) ? QN_DEVICE : QN_OK;
-}
-
-/* ------------------------------------------------------------------------------- load and save */
-
-qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
-    /* What is under way belongs to a state that nobody wants any more. */
-    qn_status status = qn__team_wait(t, 0, NULL);
-    if (status != QN_OK && !qn__team_alive(t))
-        return qn__team_nobody(err);
-    for (uint32_t i = 0; i < t->count; ++i)
-        t->mate[i].version = QN__NO_VERSION;
-    qn__team_round_end(t);
-    t->top = t->version = t->done = 0;
-    t->account = t->told = (qn__account){0};
-    t->host = (qn__copy){.state = *state};
-    t->spare.version = QN__NO_VERSION;
-    t->kept_at = qn__now();
-    if (qn__many(qn__team_alive(t)))
-        return QN_OK; /* each when it first takes part */
-    status = qn__team_freshen(t, qn__team_alive(t), err);
-    return status == QN_DEVICE ? qn__team_nobody(err) : status;
-}
-
-static int somebody_mortal(const qn__team *t) { return t->log_room > 1; }
-
-static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
-    const int kept = state->parameters == t->host.state.parameters;
-    qn_status status = qn__team_reach(t, t->top, err);
-    if (status == QN_OK)
-        status = qn__team_wait(t, 0, err);
-    if (status != QN_OK)
-        return status;
-    if (t->host.version == t->version) {
-        if (!kept)
-            copy_state(t, &t->host.state, state);
-        return QN_OK;
-    }
-    if (!somebody_mortal(t)) {
-        status = save_from(t, state, err);
-    } else {
-        if (t->spare.version != t->version)
-            status = fill_spare(t, err);
-        if (status == QN_OK)
-            copy_state(t, &t->spare.state, state);
-    }
-    if (status == QN_OK && kept) {
-        t->host.version = t->version;
-        t->host.account = t->account;
-    }
-    return status;
-}
-
-qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
-    const double begun = qn__now();
-    qn_status status;
-    do
-        status = save_once(t, state, err);
-    while (status == QN_DEVICE && qn__team_alive(t));
-    t->kept_at = qn__now();
-    t->save_seconds = t->kept_at - begun;
-    return status;
-}
-
-/* The newest version that no device can take along. */
-static uint64_t safe_version(const qn__team *t) {
-    uint64_t safe = t->host.version;
-    for (uint32_t i = 0; i < t->count; ++i) {
-        const qn__mate *m = &t->mate[i];
-        if (m->worker && !m->mortal && m->version != QN__NO_VERSION &&
-            (safe == QN__NO_VERSION || m->version > safe))
-            safe = m->version;
-    }
-    return safe;
-}
-
-int qn__team_save_due(const qn__team *t) {
-    const uint64_t safe = safe_version(t);
-    if (!somebody_mortal(t) || safe == t->top)
-        return 0;
-    if (t->top - safe + 1 >= t->log_room)
-        return 1;
-    const double every = SAVE_PART * t->save_seconds;
-    return qn__now() - t->kept_at >= (every > SAVE_EVERY ? every : SAVE_EVERY);
 }
 
 /* --------------------------------------------------------------------------------- going back */

@@ -1,0 +1,49 @@
+/* What every member does about the next view: whom it counts as gone, what it promises and what it
+ * accepts. */
+#include "cluster/membership/view_state.h"
+
+int qn__view_lose(qn__view *view, uint32_t rank) {
+    if (qn__ranks_has(&view->gone, rank))
+        return 0;
+    qn__ranks_add(&view->gone, rank);
+    if (!qn__ranks_has(&view->members, rank))
+        return 0;
+    if (!view->changing)
+        view->since = view->post->calls->now(view->post);
+    view->changing = 1;
+    return 1;
+}
+
+void qn__view_forsake(qn__view *view, uint32_t rank) {
+    if (qn__view_lose(view, rank))
+        qn__view_send(view, rank, QN__VIEW_FORSAKE, 0, NULL);
+}
+
+void qn__view_outcast(qn__view *view, int others, const char *why) {
+    if (view->out)
+        return;
+    view->out = 1;
+    QN__EACH_RANK(r, &view->members)
+    if (r != view->rank)
+        qn__view_send(view, r, QN__VIEW_OUT, 0, NULL);
+    view->calls.outcast(view->calls.user, others, why);
+}
+
+void qn__view_promise(qn__view *view, uint64_t ballot) {
+    view->promised = ballot;
+    view->reported = 0;
+    view->calls.stop(view->calls.user, ballot);
+}
+
+void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value) {
+    const qn__ranks left_out = qn__ranks_minus(&view->members, &value->members);
+    view->promised = ballot;
+    view->accepted = ballot;
+    if (view->value.wire != value->wire) {
+        qn__proposal_drop(&view->value);
+        qn__proposal_copy(&view->value, value);
+    }
+    QN__EACH_RANK(r, &left_out)
+    if (r != view->rank)
+        qn__view_forsake(view, r);
+}

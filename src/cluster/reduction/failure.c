@@ -1,0 +1,83 @@
+/* What every rank passes on as soon as it learns of it: a failure, and the end of the run. */
+#include "cluster/reduction/reduction_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    if (r->error.status != QN_OK)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    qn__fail(&r->error, status, "%s", text);
+    qn__rounds_ring(r);
+}
+
+void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes) {
+    for (uint32_t to = 0; to < r->ranks; ++to) {
+        if (to == r->rank || !qn__ranks_has(&r->members, to))
+            continue;
+        qn__parcel *parcel = bytes ? r->post->calls->parcel(r->post, bytes) : NULL;
+        if (bytes && !parcel)
+            continue;
+        if (bytes)
+            memcpy(parcel->data, body, bytes);
+        qn__head own = *head;
+        own.bytes = bytes;
+        r->post->calls->send(r->post, to, &own, parcel);
+    }
+}
+
+/* Told to all once by everybody who learns of it, so that it arrives even when the rank that failed
+ * ends before it has told everyone. */
+static void set_failure(qn__rounds *r, uint32_t from, const qn_error *why) {
+    if (r->error.status != QN_OK)
+        return;
+    r->error = *why;
+    qn__rounds_ring(r);
+    qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_FAIL, .extra = from}, why, sizeof *why);
+}
+
+void qn__rounds_fail_all(qn__rounds *r, qn_error *why) {
+    qn_error told = {0};
+    if (r->error.status != QN_OK) { /* it may be the very one; all say the same in any case */
+        *why = r->error;
+        return;
+    }
+    if (strncmp(why->what, r->name[r->rank], strlen(r->name[r->rank])) == 0)
+        told = *why;
+    else
+        qn__fail(&told, why->status, "%s: %s", r->name[r->rank], why->what);
+    memcpy(told.where, why->where, sizeof told.where);
+    memcpy(told.remedy, why->remedy, sizeof told.remedy);
+    *why = told;
+    if (told.status == QN_DEVICE)
+        told.status = QN_CLUSTER; /* nobody else shall take it for a loss of its own */
+    set_failure(r, r->rank, &told);
+}
+
+void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__parcel *body) {
+    qn_error why;
+    if (!body || body->bytes != sizeof why)
+        return;
+    memcpy(&why, body->data, sizeof why);
+    why.what[sizeof why.what - 1] = why.where[sizeof why.where - 1] = 0;
+    why.remedy[sizeof why.remedy - 1] = 0;
+    if (why.status == QN_OK)
+        why.status = QN_CLUSTER;
+    set_failure(r, head->extra, &why);
+}
+
+/* Whoever learns that all is written tells everybody, for the same reason as with failures. */
+void qn__rounds_done(qn__rounds *r, int code) {
+    if (r->over)
+        return;
+    r->over = 1;
+    r->code = code;
+    qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_DONE, .extra = (uint32_t)code}, NULL, 0);
+    qn__rounds_ring(r);
+}

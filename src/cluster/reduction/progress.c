@@ -1,0 +1,63 @@
+/* Where this rank is: the ranges that it computes, and the end of a round. */
+#include "cluster/reduction/reduction_state.h"
+
+#include "base/memory.h"
+#include <string.h>
+
+static const double PICOSECONDS = 1e12;
+
+void qn__rounds_changed(qn__rounds *r) {
+    r->ready = r->arrived = r->done_here = 0;
+    r->final_from = r->words;
+    r->supplied = 0;
+}
+
+int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count) {
+    if (count == 0)
+        return 1;
+    if (to->count == to->room) {
+        const uint32_t room = to->room ? 2 * to->room : 16;
+        qn__units *grown = qn__alloc(room, sizeof *grown, &r->error);
+        if (!grown)
+            return 0;
+        if (to->count)
+            memcpy(grown, to->range, to->count * sizeof *grown);
+        qn__free(to->range);
+        to->range = grown;
+        to->room = room;
+    }
+    to->range[to->count++] = (qn__units){first, count};
+    return 1;
+}
+
+static double seconds_of(int64_t word) { return (double)word / PICOSECONDS; }
+
+/* The round that a loss hit is whole. */
+static void made_up(qn__rounds *r) {
+    const double seconds = r->post->calls->now(r->post) - r->held_up;
+    if (r->held_up <= 0)
+        return;
+    r->traffic.lost_at = r->held_up;
+    r->traffic.longest = seconds > r->traffic.longest ? seconds : r->traffic.longest;
+    r->held_up = 0;
+}
+
+void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
+    qn__cost *cost = r->cost[r->round.kind];
+    ++r->finished;
+    r->held[r->finished & 1] = (qn__held){r->finished, r->words, total};
+    atomic_store(&r->common->desk[r->common->index].finished_in, generation);
+    r->stopping |= total[QN__WISH_STOP] > 0;
+    r->saving |= total[QN__WISH_SAVE] > 0;
+    for (uint32_t i = 0; i < r->ranks; ++i)
+        cost[i] = (qn__cost){seconds_of(total[QN__WISHES + 2 * i]),
+                             seconds_of(total[QN__WISHES + 1 + 2 * i])};
+    r->begun = r->behind = 0;
+    const qn__ranges past = r->own;
+    r->own = r->ahead; /* nothing, unless this rank was behind */
+    r->ahead = past;
+    r->ahead.count = r->taken = 0;
+    ++r->traffic.rounds;
+    made_up(r);
+    qn__rounds_sort_mail(r);
+}

@@ -1,0 +1,28 @@
+/* What a rank reports of its reduction when the ranks that take part change. */
+#ifndef QN_CLUSTER_REDUCTION_REPORT_H
+#define QN_CLUSTER_REDUCTION_REPORT_H
+
+#include "cluster/transport/transport.h"
+
+/* In 64-bit words: these, then two for each range (first, count). */
+enum {
+    R_FINISHED,
+    R_BEGUN,
+    R_KIND,
+    R_WORDS,
+    R_UNITS,
+    R_GENERATION,
+    R_OVER,
+    R_CODE,
+    R_RANGES,
+    R_HEAD
+};
+
+static inline const uint64_t *qn__report_words(const qn__parcel *parcel) {
+    return (const uint64_t *)(const void *)parcel->data;
+}
+
+/* 0: the bytes are no report. */
+int qn__is_report(const qn__parcel *parcel);
+
+#endif

@@ -1,0 +1,59 @@
+/* One peer of the socket transport: the options of its socket, how long its silence is borne, and
+ * its end. */
+#include "cluster/transport/socket_state.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+/* So many pings without an answer, and a second connection is tried. */
+enum { SILENT_PERIODS = 4 };
+/* But no sooner than this, unless that is half of rank_timeout: a busy machine is silent as long.
+ */
+static const double SILENT_LEAST = 0.25;
+
+void qn__post_set_options(int file, int local, double rank_timeout) {
+    const int flags = fcntl(file, F_GETFL);
+    fcntl(file, F_SETFL, flags | O_NONBLOCK);
+    fcntl(file, F_SETFD, FD_CLOEXEC);
+    if (local) { /* TCP sizes its own buffers, as long as nobody else does */
+        const int room = 4 << 20;
+        setsockopt(file, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+        return;
+    }
+    const int one = 1;
+    /* Later than this rank gives the other up, and tells it so. */
+    const unsigned silent =
+        rank_timeout < 1e6 ? (unsigned)(rank_timeout * 2000) + 1000 : 2000000000;
+    setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
+}
+
+double qn__watch_patience(const qn__sockets_post *post) {
+    const double half = post->rank_timeout / 2, pings = SILENT_PERIODS * post->period;
+    const double least = SILENT_LEAST < half ? SILENT_LEAST : half;
+    return pings > least ? pings : least;
+}
+
+/* From now on nothing is taken from that rank. */
+void qn__watch_give_up(qn__sockets_post *post, qn__peer *peer) {
+    peer->gone = 1;
+    pthread_mutex_lock(&post->taken_lock);
+    post->taken[peer->rank].gone = 1;
+    pthread_cond_broadcast(&post->taken_more);
+    pthread_mutex_unlock(&post->taken_lock);
+}
+
+void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how) {
+    if (peer->gone)
+        return;
+    qn__watch_give_up(post, peer);
+    /* It must not take this rank's end, when that comes, for a death that it has seen happen: it
+     * may be alive, and this rank go on without it. */
+    if (how == QN__GONE_SILENT && !peer->ended)
+        qn__mail_last(post, peer->rank, QN__MAIL_DEAF, "");
+    else
+        qn__mail_forget(post, peer);
+    if (!atomic_load(&post->ending) && !atomic_load(&peer->expelled))
+        post->events.gone(post->events.user, peer->rank, how);
+}

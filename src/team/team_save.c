@@ -1,0 +1,98 @@
+/* Loading a state and saving one. */
+#include "base/clock.h"
+#include "team/team_round.h"
+#include <string.h>
+
+/* The newest state is copied to the host this often, in seconds; more seldom where copying takes
+ * more than the hundredth part of it. */
+#define SAVE_EVERY 2.0
+#define SAVE_PART 100.0
+
+static void copy_state(const qn__team *t, const qn__state *from, qn__state *to) {
+    const size_t bytes = t->program->parameters * sizeof(float);
+    memcpy(to->parameters, from->parameters, bytes);
+    for (int i = 0; i < 2; ++i)
+        if (from->slot[i] && to->slot[i])
+            memcpy(to->slot[i], from->slot[i], bytes);
+}
+
+qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
+    /* What is under way belongs to a state that nobody wants any more. */
+    qn_status status = qn__team_wait(t, 0, NULL);
+    if (status != QN_OK && !qn__team_alive(t))
+        return qn__team_nobody(err);
+    for (uint32_t i = 0; i < t->count; ++i)
+        t->mate[i].version = QN__NO_VERSION;
+    qn__team_round_end(t);
+    t->top = t->version = t->done = 0;
+    t->account = t->told = (qn__account){0};
+    t->host = (qn__copy){.state = *state};
+    t->spare.version = QN__NO_VERSION;
+    t->kept_at = qn__now();
+    if (qn__many(qn__team_alive(t)))
+        return QN_OK; /* each when it first takes part */
+    status = qn__team_freshen(t, qn__team_alive(t), err);
+    return status == QN_DEVICE ? qn__team_nobody(err) : status;
+}
+
+static int somebody_mortal(const qn__team *t) { return t->log_room > 1; }
+
+static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
+    const int kept = state->parameters == t->host.state.parameters;
+    qn_status status = qn__team_reach(t, t->top, err);
+    if (status == QN_OK)
+        status = qn__team_wait(t, 0, err);
+    if (status != QN_OK)
+        return status;
+    if (t->host.version == t->version) {
+        if (!kept)
+            copy_state(t, &t->host.state, state);
+        return QN_OK;
+    }
+    if (!somebody_mortal(t)) {
+        status = qn__team_save_from(t, state, err);
+    } else {
+        if (t->spare.version != t->version)
+            status = qn__team_fill_spare(t, err);
+        if (status == QN_OK)
+            copy_state(t, &t->spare.state, state);
+    }
+    if (status == QN_OK && kept) {
+        t->host.version = t->version;
+        t->host.account = t->account;
+    }
+    return status;
+}
+
+qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
+    const double begun = qn__now();
+    qn_status status;
+    do
+        status = save_once(t, state, err);
+    while (status == QN_DEVICE && qn__team_alive(t));
+    t->kept_at = qn__now();
+    t->save_seconds = t->kept_at - begun;
+    return status;
+}
+
+/* The newest version that no device can take along. */
+static uint64_t safe_version(const qn__team *t) {
+    uint64_t safe = t->host.version;
+    for (uint32_t i = 0; i < t->count; ++i) {
+        const qn__mate *m = &t->mate[i];
+        if (m->worker && !m->mortal && m->version != QN__NO_VERSION &&
+            (safe == QN__NO_VERSION || m->version > safe))
+            safe = m->version;
+    }
+    return safe;
+}
+
+int qn__team_save_due(const qn__team *t) {
+    const uint64_t safe = safe_version(t);
+    if (!somebody_mortal(t) || safe == t->top)
+        return 0;
+    if (t->top - safe + 1 >= t->log_room)
+        return 1;
+    const double every = SAVE_PART * t->save_seconds;
+    return qn__now() - t->kept_at >= (every > SAVE_EVERY ? every : SAVE_EVERY);
+}
