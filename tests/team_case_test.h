@@ -86,7 +86,7 @@ static inline void hear_epoch(void *user, const qn_epoch_event *e) {
 static inline void hear_step(void *user, const qn_step_event *e) {
     tiny *h = user;
     if (h->save_every && e->step % h->save_every == 0)
-        h->train->job.team->kept_at = -1e9;
+        h->train->job.team->history.kept_at = -1e9;
     h->steps = e->step;
     if (e->step == h->stop_at)
         qn_train_stop(h->train);

@@ -117,7 +117,7 @@ qn_status qn__cluster_reserve(qn_cluster *c, uint64_t words, qn_error *err) {
     for (uint32_t i = 0; i < r->common->locals && fine; ++i)
         fine = qn__common_part(r->common, i, all, err) != NULL;
     for (int odd = 0; odd < 2 && fine; ++odd)
-        fine = qn__common_total(r->common, r->generation, odd, all, err) != NULL;
+        fine = qn__common_total(r->common, r->totals.generation, odd, all, err) != NULL;
     pthread_mutex_unlock(&r->lock);
     if (fine)
         c->reserved = words;
@@ -125,19 +125,21 @@ qn_status qn__cluster_reserve(qn_cluster *c, uint64_t words, qn_error *err) {
 }
 
 void qn__cluster_cost(qn_cluster *c, qn__round_kind kind, qn__cost cost) {
-    c->rounds.own_cost[kind] = cost;
+    c->rounds.costs.own[kind] = cost;
 }
 
-int qn__cluster_stopping(const qn_cluster *c) { return c && c->rounds.stopping; }
+int qn__cluster_stopping(const qn_cluster *c) { return c && c->rounds.wishes.stopping; }
 
 void qn__cluster_go_on(qn_cluster *c) {
     if (c)
         qn__rounds_go_on(&c->rounds);
 }
 
-void qn__cluster_wish_save(qn_cluster *c) { atomic_store(&c->rounds.wish[QN__WISH_SAVE], 1); }
+void qn__cluster_wish_save(qn_cluster *c) {
+    atomic_store(&c->rounds.wishes.wish[QN__WISH_SAVE], 1);
+}
 
-int qn__cluster_saving(const qn_cluster *c) { return c->rounds.saving; }
+int qn__cluster_saving(const qn_cluster *c) { return c->rounds.wishes.saving; }
 
 void qn__cluster_saved(qn_cluster *c) { qn__rounds_saved(&c->rounds); }
 
@@ -370,7 +372,7 @@ void qn_cluster_leave(qn_cluster *c) {
 static qn__ranks members(const qn_cluster *c) {
     pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
     pthread_mutex_lock(lock);
-    const qn__ranks set = c->rounds.members;
+    const qn__ranks set = c->rounds.group.members;
     pthread_mutex_unlock(lock);
     return set;
 }
@@ -406,7 +408,8 @@ int qn_cluster_speaks(const qn_cluster *c) {
         return 1;
     pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
     pthread_mutex_lock(lock);
-    const int speaks = !c->rounds.outcast && qn__ranks_first(&c->rounds.members) == c->meeting.rank;
+    const int speaks =
+        !c->rounds.ending.outcast && qn__ranks_first(&c->rounds.group.members) == c->meeting.rank;
     pthread_mutex_unlock(lock);
     return speaks;
 }
@@ -437,7 +440,7 @@ int qn_cluster_over(qn_cluster *c, int *code) {
 
 void qn_cluster_stop(qn_cluster *c) {
     if (c)
-        atomic_store(&c->rounds.wish[QN__WISH_STOP], 1);
+        atomic_store(&c->rounds.wishes.wish[QN__WISH_STOP], 1);
 }
 
 /* ------------------------------------------------------------------------------------- for reports

@@ -93,7 +93,7 @@ qn_status qn__cluster_common(qn_cluster *c, uint64_t bytes, void **memory, int *
     *memory = qn__common_heap(r->common, bytes, err);
     *first = 1;
     for (uint32_t i = 0; i < r->rank; ++i)
-        if (qn__ranks_has(&r->members, i) && r->machine[i] == r->machine[r->rank])
+        if (qn__ranks_has(&r->group.members, i) && r->place.machine[i] == r->place.machine[r->rank])
             *first = 0;
     pthread_mutex_unlock(&r->lock);
     return *memory ? QN_OK : QN_MEMORY;

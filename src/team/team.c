@@ -87,7 +87,7 @@ static qn_status open_all(qn__team *t, const qn_compute *compute, const qn__memb
         m->mortal = m->device != qn__device_find("cpu");
         m->optional = members[i].optional;
         m->version = QN__NO_VERSION;
-        t->fixed |= members[i].share > 0;
+        t->sharing.fixed |= members[i].share > 0;
         own = m->mortal ? own : i;
         name_mate(m);
     }
@@ -99,17 +99,17 @@ static qn_status open_all(qn__team *t, const qn_compute *compute, const qn__memb
 }
 
 static qn_status begin_queues(qn__team *t, const qn__member *members, qn_error *err) {
-    if (qn__queue_begin(&t->queue, t->count) != 0)
+    if (qn__queue_begin(&t->sharing.queue, t->count) != 0)
         return qn__fail(err, QN_MEMORY, "cannot make the queue of grains");
-    ++t->queues;
-    if (qn__queue_begin(&t->pieces, t->count) != 0)
+    ++t->sharing.queues;
+    if (qn__queue_begin(&t->sharing.pieces, t->count) != 0)
         return qn__fail(err, QN_MEMORY, "cannot make the queue of pieces");
-    ++t->queues;
-    t->pieces.keeps = 1;
-    if (t->fixed)
-        t->queue.sharing = QN__SHARE_FIXED;
+    ++t->sharing.queues;
+    t->sharing.pieces.keeps = 1;
+    if (t->sharing.fixed)
+        t->sharing.queue.sharing = QN__SHARE_FIXED;
     for (uint32_t i = 0; i < t->count; ++i)
-        t->queue.turn[i].weight = members[i].share;
+        t->sharing.queue.turn[i].weight = members[i].share;
     return QN_OK;
 }
 
@@ -122,26 +122,26 @@ static void begin_choosing(qn__team *t) {
     for (uint32_t i = 0; i < t->count; ++i)
         if (t->mate[i].device->train_step && t->mate[i].device->flush && !t->cluster)
             late |= QN__BIT(i);
-    qn__chooser_begin(&t->chooser, &t->queue, qn__team_alive(t), late,
+    qn__chooser_begin(&t->sharing.chooser, &t->sharing.queue, qn__team_alive(t), late,
                       (uint32_t)((grains + ranks - 1) / ranks));
 }
 
 /* The log is there only where somebody can be lost. */
 static qn_status begin_log(qn__team *t, qn_error *err) {
-    t->log_room = 1;
+    t->history.log_room = 1;
     for (uint32_t i = 0; i < t->count; ++i)
         if (t->mate[i].mortal)
-            t->log_room = QN__LOG;
-    t->log = qn__alloc(t->log_room, sizeof *t->log, err);
-    return t->log ? QN_OK : QN_MEMORY;
+            t->history.log_room = QN__LOG;
+    t->history.log = qn__alloc(t->history.log_room, sizeof *t->history.log, err);
+    return t->history.log ? QN_OK : QN_MEMORY;
 }
 
 static qn_status create(qn__team *t, const qn_compute *compute, const qn__member *members,
                         uint32_t count, qn_error *err) {
-    t->host.version = t->spare.version = t->version = QN__NO_VERSION;
+    t->history.host.version = t->history.spare.version = t->history.version = QN__NO_VERSION;
     t->mate = qn__alloc(count, sizeof *t->mate, err);
-    t->report = qn__alloc(count, sizeof *t->report, err);
-    if (!t->mate || !t->report)
+    t->reports.report = qn__alloc(count, sizeof *t->reports.report, err);
+    if (!t->mate || !t->reports.report)
         return QN_MEMORY;
     t->count = count;
     qn_status status = open_all(t, compute, members, err);
@@ -208,33 +208,33 @@ void qn__team_destroy(qn__team *t) {
         qn__free(t->mate[i].sums);
     }
     qn__drivers_destroy(t->drivers);
-    if (t->queues > 0)
-        qn__queue_end(&t->queue);
-    if (t->queues > 1)
-        qn__queue_end(&t->pieces);
-    qn__free(t->spare.state.parameters);
-    qn__free(t->spare.state.slot[0]);
-    qn__free(t->spare.state.slot[1]);
+    if (t->sharing.queues > 0)
+        qn__queue_end(&t->sharing.queue);
+    if (t->sharing.queues > 1)
+        qn__queue_end(&t->sharing.pieces);
+    qn__free(t->history.spare.state.parameters);
+    qn__free(t->history.spare.state.slot[0]);
+    qn__free(t->history.spare.state.slot[1]);
     qn__portion_give(&t->portion);
     qn__free(t->round.range);
-    qn__free(t->log);
+    qn__free(t->history.log);
     qn__free(t->mate);
-    qn__free(t->report);
+    qn__free(t->reports.report);
     qn__free(t);
 }
 
 /* ------------------------------------------------------------------------------------- settings */
 
 static void tell(const qn__team *t, const char *text) {
-    if (t->note)
-        t->note(t->user, text);
+    if (t->reports.note)
+        t->reports.note(t->reports.user, text);
     qn__float_state_set();
 }
 
 void qn__team_notes(qn__team *t, qn_note_fn note, void *user) {
     char text[400];
-    t->note = note;
-    t->user = user;
+    t->reports.note = note;
+    t->reports.user = user;
     for (uint32_t i = 0; i < t->count; ++i) {
         if (t->mate[i].worker || t->mate[i].lost)
             continue;
@@ -244,18 +244,20 @@ void qn__team_notes(qn__team *t, qn_note_fn note, void *user) {
 }
 
 void qn__team_trace(qn__team *t, qn__trace *trace) {
-    t->trace = trace;
-    t->track = qn__trace_track(trace, "team");
+    t->reports.trace = trace;
+    t->reports.track = qn__trace_track(trace, "team");
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].track = qn__trace_track(trace, t->mate[i].name);
 }
 
 void qn__team_pick(qn__team *t, uint64_t (*pick)(void *user, uint64_t step), void *user) {
-    t->pick = pick;
-    t->pick_user = user;
+    t->sharing.pick = pick;
+    t->sharing.pick_user = user;
 }
 
-void qn__team_expect(qn__team *t, uint64_t steps) { qn__chooser_expect(&t->chooser, steps); }
+void qn__team_expect(qn__team *t, uint64_t steps) {
+    qn__chooser_expect(&t->sharing.chooser, steps);
+}
 
 uint32_t qn__team_ranks(const qn__team *t) { return qn_cluster_ranks(t->cluster); }
 
@@ -264,9 +266,9 @@ void qn__team_counted(const qn__team *t, uint64_t *out, uint64_t *in) {
     *in = t->round.counted_in;
 }
 
-double qn__team_trial_seconds(const qn__team *t) { return t->chooser.cost; }
+double qn__team_trial_seconds(const qn__team *t) { return t->sharing.chooser.cost; }
 
-uint64_t qn__team_repeated(const qn__team *t) { return t->repeated; }
+uint64_t qn__team_repeated(const qn__team *t) { return t->history.repeated; }
 
 /* --------------------------------------------------------------------------------------- losses */
 
@@ -282,7 +284,7 @@ static void lose(qn__team *t, uint32_t index) {
     const uint64_t left = qn__team_alive(t) & ~QN__BIT(index);
     snprintf(text, sizeof text, "worker %s is lost: %s%s", m->name, m->error.what,
              left ? "; the others take its grains" : "");
-    qn__trace_mark(t->trace, m->track, "lost", qn__now(), m->error.what);
+    qn__trace_mark(t->reports.trace, m->track, "lost", qn__now(), m->error.what);
     snprintf(m->note, sizeof m->note, "lost: %.240s", m->error.what);
     last_words(m);
     m->device->close(m->worker);
@@ -290,9 +292,9 @@ static void lose(qn__team *t, uint32_t index) {
     m->lost = 1;
     m->owes = 0;
     m->version = QN__NO_VERSION;
-    qn__queue_lose(&t->queue, index); /* nobody waits for it */
-    qn__queue_lose(&t->pieces, index);
-    qn__chooser_alive(&t->chooser, left);
+    qn__queue_lose(&t->sharing.queue, index); /* nobody waits for it */
+    qn__queue_lose(&t->sharing.pieces, index);
+    qn__chooser_alive(&t->sharing.chooser, left);
     tell(t, text);
 }
 
@@ -308,7 +310,7 @@ qn_status qn__team_settle(qn__team *t, uint64_t set, qn_error *err) {
             first = m; /* whichever comes first in the batch: no matter who computed it */
     }
     if (first) {
-        t->failed_at = first->failed_at;
+        t->call.failed_at = first->failed_at;
         if (err)
             *err = first->error;
         return first->error.status;

@@ -10,43 +10,43 @@
 enum { PIECES = 16, SMALL_PIECE = 128 };
 
 static uint32_t pieces_of(const qn__team *t) {
-    return (uint32_t)(((uint64_t)t->batch->items + t->piece - 1) / t->piece);
+    return (uint32_t)(((uint64_t)t->call.batch->items + t->call.piece - 1) / t->call.piece);
 }
 
 /* The piece's batch, and where its results go. */
 static qn__batch piece_at(const qn__team *t, uint32_t piece, qn__applied *applied) {
-    const uint32_t first = piece * t->piece, left = t->batch->items - first;
+    const uint32_t first = piece * t->call.piece, left = t->call.batch->items - first;
     const uint32_t outputs = t->program->layer[t->program->layers - 1].out;
-    qn__batch batch = *t->batch;
+    qn__batch batch = *t->call.batch;
     batch.first += first;
-    batch.items = left < t->piece ? left : t->piece;
+    batch.items = left < t->call.piece ? left : t->call.piece;
     *applied = (qn__applied){0};
-    if (t->applied && t->applied->classes)
-        applied->classes = t->applied->classes + first;
-    if (t->applied && t->applied->scores)
-        applied->scores = t->applied->scores + first;
-    if (t->applied && t->applied->outputs)
-        applied->outputs = t->applied->outputs + (size_t)first * outputs;
+    if (t->call.applied && t->call.applied->classes)
+        applied->classes = t->call.applied->classes + first;
+    if (t->call.applied && t->call.applied->scores)
+        applied->scores = t->call.applied->scores + first;
+    if (t->call.applied && t->call.applied->outputs)
+        applied->outputs = t->call.applied->outputs + (size_t)first * outputs;
     return batch;
 }
 
 /* A piece failed: those behind it are of no interest any more. */
 static void note_bad(qn__team *t, qn__mate *m, uint32_t piece) {
-    unsigned before = atomic_load(&t->bad_piece);
+    unsigned before = atomic_load(&t->call.bad_piece);
     m->failed_at = piece;
-    while (piece < before && !atomic_compare_exchange_weak(&t->bad_piece, &before, piece))
+    while (piece < before && !atomic_compare_exchange_weak(&t->call.bad_piece, &before, piece))
         ;
-    qn__queue_stop(&t->pieces);
+    qn__queue_stop(&t->sharing.pieces);
 }
 
 static void apply_chunk(qn__team *t, qn__mate *m, qn__chunk chunk) {
     qn__tally sum = {0};
     for (uint32_t p = chunk.first; p < chunk.first + chunk.count; ++p) {
         qn__applied applied;
-        if (p > atomic_load_explicit(&t->bad_piece, memory_order_relaxed))
+        if (p > atomic_load_explicit(&t->call.bad_piece, memory_order_relaxed))
             break;
         const qn__batch batch = piece_at(t, p, &applied);
-        m->device->apply(m->worker, &batch, &applied, t->tallied ? &sum : NULL, &m->error);
+        m->device->apply(m->worker, &batch, &applied, t->call.tallied ? &sum : NULL, &m->error);
         if (m->error.status == QN_DEVICE)
             return;
         if (m->error.status != QN_OK) {
@@ -64,18 +64,19 @@ static void apply_body(void *context, int index) {
     qn__team *t = context;
     qn__mate *m = &t->mate[index];
     qn__chunk chunk;
-    while (m->error.status == QN_OK && qn__queue_take(&t->pieces, (uint32_t)index, &chunk)) {
+    while (m->error.status == QN_OK &&
+           qn__queue_take(&t->sharing.pieces, (uint32_t)index, &chunk)) {
         const double begun = qn__now();
         apply_chunk(t, m, chunk);
         const double ended = qn__now();
         m->busy += ended - begun;
-        qn__trace_span(t->trace, m->track, "apply", begun, ended,
+        qn__trace_span(t->reports.trace, m->track, "apply", begun, ended,
                        (qn__trace_value){"first", chunk.first},
                        (qn__trace_value){"pieces", chunk.count});
         if (m->error.status == QN_OK)
-            qn__queue_done(&t->pieces, (uint32_t)index, chunk, ended - begun);
+            qn__queue_done(&t->sharing.pieces, (uint32_t)index, chunk, ended - begun);
         else if (m->error.status == QN_DEVICE)
-            qn__queue_lose(&t->pieces, (uint32_t)index);
+            qn__queue_lose(&t->sharing.pieces, (uint32_t)index);
     }
 }
 
@@ -83,17 +84,17 @@ static void apply_body(void *context, int index) {
 static uint64_t who(const qn__team *t) {
     const uint64_t alive = qn__team_alive(t);
     uint64_t set = alive;
-    if (t->pick)
-        set = t->pick(t->pick_user, t->top);
-    else if (!t->fixed && t->chooser.stage == QN__CHOOSE_STAY)
-        set = qn__chooser_set(&t->chooser);
+    if (t->sharing.pick)
+        set = t->sharing.pick(t->sharing.pick_user, t->history.top);
+    else if (!t->sharing.fixed && t->sharing.chooser.stage == QN__CHOOSE_STAY)
+        set = qn__chooser_set(&t->sharing.chooser);
     set = set & alive ? set & alive : alive;
     if (pieces_of(t) > 1 || !qn__many(set))
         return set;
     uint32_t best = (uint32_t)__builtin_ctzll(set);
     for (uint32_t i = best; i < t->count; ++i) {
-        const double each = t->pieces.turn[i].speed.each;
-        if ((set & QN__BIT(i)) && each > 0 && !(t->pieces.turn[best].speed.each <= each))
+        const double each = t->sharing.pieces.turn[i].speed.each;
+        if ((set & QN__BIT(i)) && each > 0 && !(t->sharing.pieces.turn[best].speed.each <= each))
             best = i;
     }
     return QN__BIT(best);
@@ -105,8 +106,8 @@ static qn_status share_pieces(qn__team *t, uint64_t set, qn__chunk range, qn_err
     qn_status status;
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].part = (qn__tally){0};
-    atomic_store(&t->bad_piece, UINT32_MAX);
-    if (qn__queue_fill_range(&t->pieces, range, set) != 0)
+    atomic_store(&t->call.bad_piece, UINT32_MAX);
+    if (qn__queue_fill_range(&t->sharing.pieces, range, set) != 0)
         return qn__fail_memory(err, 1, sizeof(qn__chunk));
     for (;;) {
         const uint64_t before = set & qn__team_alive(t);
@@ -115,13 +116,13 @@ static qn_status share_pieces(qn__team *t, uint64_t set, qn__chunk range, qn_err
         /* What a lost one had may hold a failure that comes earlier. */
         if (status != QN_OK)
             return set != before && qn__team_alive(t) ? QN_DEVICE : status;
-        if (qn__queue_left(&t->pieces) == 0)
+        if (qn__queue_left(&t->sharing.pieces) == 0)
             return QN_OK;
         if (!set)
             return QN_DEVICE;
         if (set == before)
             return qn__fail(err, QN_MEMORY, "some items could not be handed out");
-        qn__queue_again(&t->pieces, set);
+        qn__queue_again(&t->sharing.pieces, set);
     }
 }
 
@@ -173,23 +174,23 @@ static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied 
 }
 
 static qn_status range_of_pieces(qn__team *t, uint64_t set, qn__units range, qn_error *err) {
-    qn__applied *const asked = t->applied;
+    qn__applied *const asked = t->call.applied;
     qn__team_round_clear(t);
-    lay_out(t, t->batch, asked, t->round.part, &t->places);
-    t->applied = &t->places;
+    lay_out(t, t->call.batch, asked, t->round.part, &t->call.places);
+    t->call.applied = &t->call.places;
     qn_status status = share_pieces(t, set, (qn__chunk){range.first, range.count}, err);
-    t->applied = asked;
+    t->call.applied = asked;
     return status == QN_OK ? add_tallies(t, &t->round.tally, err) : status;
 }
 
 static qn_status apply_among_ranks(qn__team *t, uint64_t set, qn__tally *tally, qn_error *err) {
     qn__applied places;
     const qn__round round = {.kind = QN__ROUND_APPLY,
-                             .words = lay_out(t, t->batch, t->applied, NULL, &places),
+                             .words = lay_out(t, t->call.batch, t->call.applied, NULL, &places),
                              .units = pieces_of(t)};
     qn_status status = qn__team_round(t, &round, set, range_of_pieces, tally, err);
-    if (status == QN_OK && t->applied)
-        copy_results(t, t->batch, t->applied);
+    if (status == QN_OK && t->call.applied)
+        copy_results(t, t->call.batch, t->call.applied);
     if (status == QN_OK)
         qn__team_round_end(t);
     return status;
@@ -223,13 +224,13 @@ qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *appli
     const uint32_t room = qn__apply_room(t->program) / t->program->grain * t->program->grain;
     qn__tally sum;
     qn_status status;
-    t->piece = t->cluster ? smaller_piece(t, room, batch->items) : room;
-    t->applied = applied;
-    t->tallied = tally != NULL;
+    t->call.piece = t->cluster ? smaller_piece(t, room, batch->items) : room;
+    t->call.applied = applied;
+    t->call.tallied = tally != NULL;
     do {
         sum = (qn__tally){0};
-        status = qn__team_reach(t, t->top, err);
-        t->batch = batch; /* steps that were done again had their own */
+        status = qn__team_reach(t, t->history.top, err);
+        t->call.batch = batch; /* steps that were done again had their own */
         if (status == QN_OK)
             status = attempt(t, &sum, err);
     } while (status == QN_DEVICE && qn__team_alive(t));

@@ -43,8 +43,8 @@ static void report_one(qn__team *t, uint32_t index, double seconds, qn_worker_re
     if (m->device->flush && r->cores == 1)
         r->busy = r->core_busy[0] < 1 ? r->core_busy[0] : 1;
     memcpy(r->note, m->note, sizeof r->note);
-    if (m->worker && !t->pick && !t->fixed)
-        qn__chooser_reason(&t->chooser, index, r->note, sizeof r->note);
+    if (m->worker && !t->sharing.pick && !t->sharing.fixed)
+        qn__chooser_reason(&t->sharing.chooser, index, r->note, sizeof r->note);
 }
 
 const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *count,
@@ -52,14 +52,15 @@ const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *c
     uint64_t steps = 0;
     *bound_rate = 0;
     for (uint32_t i = 0; i < t->count; ++i) {
-        report_one(t, i, seconds, &t->report[i]);
+        report_one(t, i, seconds, &t->reports.report[i]);
         steps = steps > t->mate[i].steps ? steps : t->mate[i].steps;
     }
-    steps = steps > t->top ? steps : t->top;
+    steps = steps > t->history.top ? steps : t->history.top;
     for (uint32_t i = 0; i < t->count && steps > 0; ++i)
-        *bound_rate += t->report[i].rate * ((double)t->report[i].steps / (double)steps);
+        *bound_rate +=
+            t->reports.report[i].rate * ((double)t->reports.report[i].steps / (double)steps);
     *count = t->count;
-    return t->report;
+    return t->reports.report;
 }
 
 void qn__team_meter(qn__team *t, int begin) {

@@ -143,7 +143,7 @@ static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute,
         status = compute(t, set, r->range[*done], &why);
         if (concerns_all(status)) {
             r->failure = why;
-            r->failed_at = t->failed_at;
+            r->failed_at = t->call.failed_at;
             status = QN_OK;
         }
     }
@@ -171,15 +171,15 @@ static qn_status take_total(qn__team *t, qn__tally *tally, qn_error *err) {
 static void mark_loss(qn__team *t) {
     qn__rank_traffic traffic;
     char text[64];
-    if (!t->trace)
+    if (!t->reports.trace)
         return;
     qn__cluster_traffic(t->cluster, &traffic);
     if (traffic.lost_at <= t->round.lost_at)
         return;
     t->round.lost_at = traffic.lost_at;
     snprintf(text, sizeof text, "%" PRIu32 " ranks are left", qn_cluster_alive(t->cluster));
-    qn__trace_mark(t->trace, t->track, "loss", traffic.lost_at, text);
-    qn__trace_mark(t->trace, t->track, "made up", qn__now(), text);
+    qn__trace_mark(t->reports.trace, t->reports.track, "loss", traffic.lost_at, text);
+    qn__trace_mark(t->reports.trace, t->reports.track, "made up", qn__now(), text);
 }
 
 /* Counts what the round had to send. */
@@ -219,8 +219,8 @@ qn_status qn__team_round(qn__team *t, const qn__round *round, uint64_t set, qn__
         /* After a failure the part lacks units, which the tally tells: nobody uses the sums. */
         const uint32_t held = r->failure.status == QN_OK ? done : r->ranges;
         status = qn__round_add_up(t->cluster, units_of(r, held), &more, &r->total, err);
-        qn__trace_span(t->trace, t->track, "ranks", waiting, qn__now(), (qn__trace_value){0},
-                       (qn__trace_value){0});
+        qn__trace_span(t->reports.trace, t->reports.track, "ranks", waiting, qn__now(),
+                       (qn__trace_value){0}, (qn__trace_value){0});
         if (status != QN_OK)
             return status;
         r->total = more ? NULL : r->total;

@@ -24,42 +24,42 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].version = QN__NO_VERSION;
     qn__team_round_end(t);
-    t->top = t->version = t->done = 0;
-    t->account = t->told = (qn__account){0};
-    t->host = (qn__copy){.state = *state};
-    t->spare.version = QN__NO_VERSION;
-    t->kept_at = qn__now();
+    t->history.top = t->history.version = t->history.done = 0;
+    t->history.account = t->history.told = (qn__account){0};
+    t->history.host = (qn__copy){.state = *state};
+    t->history.spare.version = QN__NO_VERSION;
+    t->history.kept_at = qn__now();
     if (qn__many(qn__team_alive(t)))
         return QN_OK; /* each when it first takes part */
     status = qn__team_freshen(t, qn__team_alive(t), err);
     return status == QN_DEVICE ? qn__team_nobody(err) : status;
 }
 
-static int somebody_mortal(const qn__team *t) { return t->log_room > 1; }
+static int somebody_mortal(const qn__team *t) { return t->history.log_room > 1; }
 
 static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
-    const int kept = state->parameters == t->host.state.parameters;
-    qn_status status = qn__team_reach(t, t->top, err);
+    const int kept = state->parameters == t->history.host.state.parameters;
+    qn_status status = qn__team_reach(t, t->history.top, err);
     if (status == QN_OK)
         status = qn__team_wait(t, 0, err);
     if (status != QN_OK)
         return status;
-    if (t->host.version == t->version) {
+    if (t->history.host.version == t->history.version) {
         if (!kept)
-            copy_state(t, &t->host.state, state);
+            copy_state(t, &t->history.host.state, state);
         return QN_OK;
     }
     if (!somebody_mortal(t)) {
         status = qn__team_save_from(t, state, err);
     } else {
-        if (t->spare.version != t->version)
+        if (t->history.spare.version != t->history.version)
             status = qn__team_fill_spare(t, err);
         if (status == QN_OK)
-            copy_state(t, &t->spare.state, state);
+            copy_state(t, &t->history.spare.state, state);
     }
     if (status == QN_OK && kept) {
-        t->host.version = t->version;
-        t->host.account = t->account;
+        t->history.host.version = t->history.version;
+        t->history.host.account = t->history.account;
     }
     return status;
 }
@@ -70,14 +70,14 @@ qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
     do
         status = save_once(t, state, err);
     while (status == QN_DEVICE && qn__team_alive(t));
-    t->kept_at = qn__now();
-    t->save_seconds = t->kept_at - begun;
+    t->history.kept_at = qn__now();
+    t->history.save_seconds = t->history.kept_at - begun;
     return status;
 }
 
 /* The newest version that no device can take along. */
 static uint64_t safe_version(const qn__team *t) {
-    uint64_t safe = t->host.version;
+    uint64_t safe = t->history.host.version;
     for (uint32_t i = 0; i < t->count; ++i) {
         const qn__mate *m = &t->mate[i];
         if (m->worker && !m->mortal && m->version != QN__NO_VERSION &&
@@ -89,10 +89,10 @@ static uint64_t safe_version(const qn__team *t) {
 
 int qn__team_save_due(const qn__team *t) {
     const uint64_t safe = safe_version(t);
-    if (!somebody_mortal(t) || safe == t->top)
+    if (!somebody_mortal(t) || safe == t->history.top)
         return 0;
-    if (t->top - safe + 1 >= t->log_room)
+    if (t->history.top - safe + 1 >= t->history.log_room)
         return 1;
-    const double every = SAVE_PART * t->save_seconds;
-    return qn__now() - t->kept_at >= (every > SAVE_EVERY ? every : SAVE_EVERY);
+    const double every = SAVE_PART * t->history.save_seconds;
+    return qn__now() - t->history.kept_at >= (every > SAVE_EVERY ? every : SAVE_EVERY);
 }

@@ -92,21 +92,8 @@ typedef struct qn__round_state {
     double lost_at; /* moment of the last loss that the trace tells of */
 } qn__round_state;
 
-struct qn__team {
-    const qn__program *program;
-    qn_cluster *cluster; /* NULL: no other ranks */
-    qn__round_state round;
-    qn__portion portion; /* of its machine that this rank took for its own */
-    uint32_t count;
-    qn__mate *mate;
-    qn__drivers *drivers;
-    qn__queue queue, pieces; /* of a step's grains, of apply's pieces */
-    int queues;              /* that were begun */
-    qn__chooser chooser;
-    int fixed; /* by given shares: everybody takes part */
-    uint64_t (*pick)(void *user, uint64_t step);
-    void *pick_user;
-
+/* Versions of the state. */
+typedef struct qn__history {
     uint64_t top;     /* steps asked for */
     uint64_t version; /* of the state that the next step begins on; QN__NO_VERSION: nobody has it */
     uint64_t done;    /* the newest version that there was */
@@ -119,14 +106,28 @@ struct qn__team {
     double kept_at;      /* moment at which the newest state was last safe */
     double save_seconds; /* that a save takes, as far as is known */
     uint64_t repeated;
+} qn__history;
 
+/* How the grains are shared among the members. */
+typedef struct qn__scheduling {
+    qn__queue queue, pieces; /* of a step's grains, of apply's pieces */
+    int queues;              /* that were begun */
+    qn__chooser chooser;
+    int fixed; /* by given shares: everybody takes part */
+    uint64_t (*pick)(void *user, uint64_t step);
+    void *pick_user;
+} qn__scheduling;
+
+typedef struct qn__reports {
     qn_worker_report *report;
     qn_note_fn note;
     void *user;
     qn__trace *trace;
     uint32_t track;
+} qn__reports;
 
-    /* Of the call under way. */
+/* The call under way. */
+typedef struct qn__call {
     const qn__batch *asked, *asked_next; /* by the caller, in its own memory */
     const qn__batch *batch, *next;
     const qn__update *update;
@@ -142,6 +143,20 @@ struct qn__team {
     int tallied;
     uint32_t failed_at;    /* first grain or piece of the call that failed, of all members */
     atomic_uint bad_piece; /* the first that failed */
+} qn__call;
+
+struct qn__team {
+    const qn__program *program;
+    qn_cluster *cluster; /* NULL: no other ranks */
+    qn__round_state round;
+    qn__portion portion; /* of its machine that this rank took for its own */
+    uint32_t count;
+    qn__mate *mate;
+    qn__drivers *drivers;
+    qn__scheduling sharing;
+    qn__history history;
+    qn__reports reports;
+    qn__call call;
 };
 
 static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }

@@ -12,14 +12,14 @@ static const qn__trace_value none = {0};
 
 static uint32_t grains_of(const qn__team *t) {
     const uint32_t grain = t->program->grain;
-    return (uint32_t)(((uint64_t)t->batch->items + grain - 1) / grain);
+    return (uint32_t)(((uint64_t)t->call.batch->items + grain - 1) / grain);
 }
 
 /* ------------------------------------------------------------------------------------- grains */
 
 static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
     const uint64_t grain = t->program->grain, end = (chunk.first + (uint64_t)chunk.count) * grain;
-    return (end < t->batch->items ? end : t->batch->items) - chunk.first * grain;
+    return (end < t->call.batch->items ? end : t->call.batch->items) - chunk.first * grain;
 }
 
 /* Fetches the member's sums into its own array: others do the same meanwhile, and nothing of a
@@ -27,12 +27,12 @@ static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
 static void collect(qn__team *t, qn__mate *m) {
     const uint64_t n = t->program->parameters;
     const double begun = qn__now();
-    int64_t *to = m == t->direct ? t->into : m->sums;
+    int64_t *to = m == t->call.direct ? t->call.into : m->sums;
     if (!to && !(to = m->sums = qn__alloc(n, sizeof *m->sums, &m->error)))
         return;
-    if (!m->has_sums && m != t->direct)
+    if (!m->has_sums && m != t->call.direct)
         memset(to, 0, n * sizeof *to);
-    else if (m == t->direct)
+    else if (m == t->call.direct)
         qn__team_round_clear(t);
     if (!m->has_sums)
         m->part = (qn__tally){0};
@@ -41,7 +41,7 @@ static void collect(qn__team *t, qn__mate *m) {
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
-    qn__trace_span(t->trace, m->track, "collect", begun, begun + seconds, none, none);
+    qn__trace_span(t->reports.trace, m->track, "collect", begun, begun + seconds, none, none);
 }
 
 /* Words of the sums that can travel while the device goes on. They hold the chunk that it computes,
@@ -50,26 +50,26 @@ static void collect(qn__team *t, qn__mate *m) {
 static void ready(void *user, uint64_t first, uint64_t words) {
     qn__team *t = user;
     const double begun = qn__now();
-    qn__round_final(t->cluster, QN__TALLY_WORDS + first, words, t->range.count);
+    qn__round_final(t->cluster, QN__TALLY_WORDS + first, words, t->call.range.count);
     t->round.sending += qn__now() - begun;
 }
 
 /* Computes a chunk. 1: the sums are where they belong, for it was the whole of this rank's share;
  * 0: they are with the worker. */
 static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
-    if (m != t->direct || !t->round.blank || chunk.count < t->range.count ||
+    if (m != t->call.direct || !t->round.blank || chunk.count < t->call.range.count ||
         !m->device->train_share) {
-        m->device->train_grains(m->worker, t->batch, chunk.first, chunk.count, &m->error);
+        m->device->train_grains(m->worker, t->call.batch, chunk.first, chunk.count, &m->error);
         return 0;
     }
     /* Rounds are for one thread, and only where nobody else takes part it is this one. The part of
      * a worker that may be lost is computed anew then, so nothing of it leaves early. */
-    const int announces = !qn__many(t->adding) && !m->mortal;
-    const qn__outlet outlet = {t->into, announces ? ready : NULL, t};
+    const int announces = !qn__many(t->call.adding) && !m->mortal;
+    const qn__outlet outlet = {t->call.into, announces ? ready : NULL, t};
     t->round.blank = 0;
     m->has_sums = 1;
     m->part = (qn__tally){0};
-    m->device->train_share(m->worker, t->batch, chunk.first, chunk.count, &outlet, &m->part,
+    m->device->train_share(m->worker, t->call.batch, chunk.first, chunk.count, &outlet, &m->part,
                            &m->error);
     return 1;
 }
@@ -81,14 +81,14 @@ static void grains_body(void *context, int index) {
     qn__chunk chunk;
     int some = 0, owed = 0;
     double waiting = qn__now();
-    while (m->error.status == QN_OK && qn__queue_take(&t->queue, (uint32_t)index, &chunk)) {
+    while (m->error.status == QN_OK && qn__queue_take(&t->sharing.queue, (uint32_t)index, &chunk)) {
         const double begun = qn__now();
         if (some)
-            qn__trace_span(t->trace, m->track, "wait", waiting, begun, none, none);
+            qn__trace_span(t->reports.trace, m->track, "wait", waiting, begun, none, none);
         some = 1;
         owed |= !compute(t, m, chunk);
         waiting = qn__now();
-        qn__trace_span(t->trace, m->track, "grains", begun, waiting,
+        qn__trace_span(t->reports.trace, m->track, "grains", begun, waiting,
                        (qn__trace_value){"first", chunk.first},
                        (qn__trace_value){"grains", chunk.count});
         m->failed_at = chunk.first;
@@ -98,14 +98,14 @@ static void grains_body(void *context, int index) {
             break;
         m->grains += chunk.count;
         m->items += items_in(t, chunk);
-        qn__queue_done(&t->queue, (uint32_t)index, chunk, waiting - begun);
+        qn__queue_done(&t->sharing.queue, (uint32_t)index, chunk, waiting - begun);
     }
     if (owed && m->error.status == QN_OK)
         collect(t, m);
     if (m->error.status == QN_DEVICE)
-        qn__queue_lose(&t->queue, (uint32_t)index);
+        qn__queue_lose(&t->sharing.queue, (uint32_t)index);
     else if (m->error.status != QN_OK)
-        qn__queue_stop(&t->queue); /* the step has failed: nobody need go on */
+        qn__queue_stop(&t->sharing.queue); /* the step has failed: nobody need go on */
 }
 
 /* The grains of a range into the sums of members of the set. QN_DEVICE when all of them were lost.
@@ -113,23 +113,23 @@ static void grains_body(void *context, int index) {
 static qn_status share_grains(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].has_sums = 0;
-    t->range = range;
-    t->adding = set;
-    if (qn__queue_fill_range(&t->queue, range, set) != 0)
+    t->call.range = range;
+    t->call.adding = set;
+    if (qn__queue_fill_range(&t->sharing.queue, range, set) != 0)
         return qn__fail_memory(err, 1, sizeof(qn__chunk));
     for (;;) {
         const uint64_t before = set & qn__team_alive(t);
         const qn_status status = qn__team_do(t, before, grains_body, err);
         if (status != QN_OK)
             return status;
-        if (qn__queue_left(&t->queue) == 0)
+        if (qn__queue_left(&t->sharing.queue) == 0)
             return QN_OK;
         set &= qn__team_alive(t);
         if (!set)
             return QN_DEVICE;
         if (set == before)
             return qn__fail(err, QN_MEMORY, "some grains of the step could not be handed out");
-        qn__queue_again(&t->queue, set); /* with what the lost ones had taken */
+        qn__queue_again(&t->sharing.queue, set); /* with what the lost ones had taken */
     }
 }
 
@@ -141,45 +141,45 @@ static void add_slice(qn__team *t, uint32_t slice, uint32_t slices) {
     const uint64_t first = n * slice / slices, end = n * (slice + 1) / slices;
     for (uint32_t i = 0; i < t->count; ++i) {
         const int64_t *more = t->mate[i].sums;
-        if (!t->mate[i].worker || !t->mate[i].has_sums || more == t->into ||
-            &t->mate[i] == t->direct)
+        if (!t->mate[i].worker || !t->mate[i].has_sums || more == t->call.into ||
+            &t->mate[i] == t->call.direct)
             continue;
         for (uint64_t p = first; p < end; ++p)
-            t->into[p] += more[p];
+            t->call.into[p] += more[p];
     }
 }
 
 static void add_body(void *context, int index) {
     qn__team *t = context;
-    const uint64_t set = t->adding;
+    const uint64_t set = t->call.adding;
     const uint32_t slice = (uint32_t)__builtin_popcountll(set & (QN__BIT(index) - 1));
     add_slice(t, slice, (uint32_t)__builtin_popcountll(set));
 }
 
-/* The sums of all members that have some, at team->into: where it is NULL, the first one's become
- * it. The tally is added to *step. */
+/* The sums of all members that have some, at team->call.into: where it is NULL, the first one's
+ * become it. The tally is added to *step. */
 static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
     uint32_t parts = 0;
     for (uint32_t i = 0; i < t->count; ++i) {
         qn__mate *m = &t->mate[i];
         if (!m->worker || !m->has_sums)
             continue;
-        if (!t->into)
-            t->into = m->sums;
-        parts += m->sums != t->into && m != t->direct;
+        if (!t->call.into)
+            t->call.into = m->sums;
+        parts += m->sums != t->call.into && m != t->call.direct;
         if (qn__tally_add(step, &m->part) != 0)
             return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
     }
-    if (!t->into)
+    if (!t->call.into)
         return qn__fail(err, QN_MEMORY, "nobody has the sums of the step");
     const double begun = qn__now();
-    t->adding = set & qn__team_alive(t);
+    t->call.adding = set & qn__team_alive(t);
     if (parts > 0 && t->program->parameters < ADD_ALONE)
         add_slice(t, 0, 1);
     else if (parts > 0)
-        qn__drivers_run(t->drivers, t->adding, add_body, t);
+        qn__drivers_run(t->drivers, t->call.adding, add_body, t);
     if (parts > 0)
-        qn__trace_span(t->trace, t->track, "add up", begun, qn__now(), none, none);
+        qn__trace_span(t->reports.trace, t->reports.track, "add up", begun, qn__now(), none, none);
     return QN_OK;
 }
 
@@ -187,23 +187,23 @@ static void update_body(void *context, int index) {
     qn__team *t = context;
     qn__mate *m = &t->mate[index];
     const double begun = qn__now();
-    m->device->update(m->worker, t->update, t->summed, &m->error);
+    m->device->update(m->worker, t->call.update, t->call.summed, &m->error);
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
-    qn__trace_span(t->trace, m->track, "update", begun, begun + seconds,
-                   (qn__trace_value){"step", t->update->step}, none);
+    qn__trace_span(t->reports.trace, m->track, "update", begun, begun + seconds,
+                   (qn__trace_value){"step", t->call.update->step}, none);
 }
 
 /* All grains of the step by this rank alone. */
 static qn_status sums_alone(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
-    t->direct = NULL;
-    t->into = NULL;
+    t->call.direct = NULL;
+    t->call.into = NULL;
     *step = (qn__tally){0};
     qn_status status = share_grains(t, set, (qn__chunk){0, grains_of(t)}, err);
     if (status == QN_OK)
         status = add_up(t, set, step, err);
-    t->summed = t->into;
+    t->call.summed = t->call.into;
     return status;
 }
 
@@ -219,8 +219,8 @@ static const qn__mate *direct_of(const qn__team *t, uint64_t set) {
 }
 
 static qn_status range_of_grains(qn__team *t, uint64_t set, qn__units range, qn_error *err) {
-    t->direct = direct_of(t, set);
-    t->into = t->round.part + QN__TALLY_WORDS;
+    t->call.direct = direct_of(t, set);
+    t->call.into = t->round.part + QN__TALLY_WORDS;
     qn_status status = share_grains(t, set, (qn__chunk){range.first, range.count}, err);
     qn__team_round_clear(t); /* unless somebody wrote there */
     if (status == QN_OK)
@@ -234,13 +234,13 @@ static qn_status sums_of_ranks(qn__team *t, uint64_t set, qn__tally *step, qn_er
                              .words = QN__TALLY_WORDS + t->program->parameters,
                              .units = grains_of(t)};
     const qn_status status = qn__team_round(t, &round, set, range_of_grains, step, err);
-    if (status == QN_OK && step->items != t->batch->items) {
+    if (status == QN_OK && step->items != t->call.batch->items) {
         qn__team_round_told(t);
         return qn__fail(err, QN_CLUSTER, "the sums of all ranks hold %llu items, the batch %u",
-                        (unsigned long long)step->items, t->batch->items);
+                        (unsigned long long)step->items, t->call.batch->items);
     }
     if (status == QN_OK)
-        t->summed = t->round.total + QN__TALLY_WORDS;
+        t->call.summed = t->round.total + QN__TALLY_WORDS;
     return status;
 }
 
@@ -269,12 +269,13 @@ static qn_status lone_step(qn__team *t, uint32_t index, qn_error *err) {
     m->error.where[0] = 0;
     m->part = (qn__tally){0};
     m->owes = m->device->flush != NULL;
-    m->device->train_step(m->worker, t->batch, t->next, t->update, &m->part, &m->error);
+    m->device->train_step(m->worker, t->call.batch, t->call.next, t->call.update, &m->part,
+                          &m->error);
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
-    qn__trace_span(t->trace, m->track, "step", begun, begun + seconds,
-                   (qn__trace_value){"step", t->update->step},
+    qn__trace_span(t->reports.trace, m->track, "step", begun, begun + seconds,
+                   (qn__trace_value){"step", t->call.update->step},
                    (qn__trace_value){"grains", grains_of(t)});
     const qn_status status = qn__team_settle(t, QN__BIT(index), err);
     if (status != QN_OK)
@@ -282,7 +283,7 @@ static qn_status lone_step(qn__team *t, uint32_t index, qn_error *err) {
     if (!m->worker)
         return QN_DEVICE;
     m->grains += grains_of(t);
-    m->items += t->batch->items;
+    m->items += t->call.batch->items;
     return qn__team_add(t, &m->part, err);
 }
 
@@ -291,10 +292,10 @@ static qn_status lone_step(qn__team *t, uint32_t index, qn_error *err) {
 static uint64_t who(const qn__team *t) {
     const uint64_t alive = qn__team_alive(t);
     uint64_t set = alive;
-    if (t->pick)
-        set = t->pick(t->pick_user, t->update->step);
-    else if (!t->fixed)
-        set = qn__chooser_set(&t->chooser);
+    if (t->sharing.pick)
+        set = t->sharing.pick(t->sharing.pick_user, t->call.update->step);
+    else if (!t->sharing.fixed)
+        set = qn__chooser_set(&t->sharing.chooser);
     return set & alive ? set & alive : alive;
 }
 
@@ -304,11 +305,11 @@ static void done(qn__team *t, uint64_t set) {
         qn__mate *m = &t->mate[i];
         if (!(set & QN__BIT(i)) || !m->worker)
             continue;
-        m->version = t->version + 1;
-        m->account = t->account;
+        m->version = t->history.version + 1;
+        m->account = t->history.account;
         ++m->steps;
         if (!m->mortal)
-            t->kept_at = qn__now();
+            t->history.kept_at = qn__now();
     }
 }
 
@@ -318,41 +319,41 @@ static double own_seconds(const qn__team *t, double seconds) {
     const qn__round_state *r = &t->round;
     if (!t->cluster)
         return seconds;
-    return r->seconds > 0 && r->units > 0 ? r->seconds * t->chooser.grains / r->units +
+    return r->seconds > 0 && r->units > 0 ? r->seconds * t->sharing.chooser.grains / r->units +
                                                 qn__rank_cost_of_update(&r->cost[QN__ROUND_STEP])
                                           : 0;
 }
 
 static void choose(qn__team *t, uint64_t set, double asked, double begun) {
     const double now = qn__now(), seconds = own_seconds(t, now - begun);
-    const int full = t->batch->items == t->program->batch && seconds > 0;
-    const qn__choosing before = t->chooser.stage;
+    const int full = t->call.batch->items == t->program->batch && seconds > 0;
+    const qn__choosing before = t->sharing.chooser.stage;
     char text[96];
-    if (t->pick || t->fixed || set != qn__chooser_set(&t->chooser) ||
-        !qn__chooser_step(&t->chooser, seconds, begun - asked, full, now))
+    if (t->sharing.pick || t->sharing.fixed || set != qn__chooser_set(&t->sharing.chooser) ||
+        !qn__chooser_step(&t->sharing.chooser, seconds, begun - asked, full, now))
         return;
     /* A new round of trials goes by the share that the rank has now. */
     if (t->cluster && before == QN__CHOOSE_STAY && t->round.units > 0)
-        t->chooser.grains = t->round.units;
-    if (!t->trace)
+        t->sharing.chooser.grains = t->round.units;
+    if (!t->reports.trace)
         return;
     size_t used = (size_t)snprintf(text, sizeof text, "%s:",
-                                   t->chooser.stage == QN__CHOOSE_STAY  ? "chosen"
-                                   : t->chooser.stage == QN__CHOOSE_TRY ? "trying"
-                                                                        : "looking");
+                                   t->sharing.chooser.stage == QN__CHOOSE_STAY  ? "chosen"
+                                   : t->sharing.chooser.stage == QN__CHOOSE_TRY ? "trying"
+                                                                                : "looking");
     for (uint32_t i = 0; i < t->count && used < sizeof text; ++i)
-        if (qn__chooser_set(&t->chooser) & QN__BIT(i))
+        if (qn__chooser_set(&t->sharing.chooser) & QN__BIT(i))
             used += (size_t)snprintf(text + used, sizeof text - used, " %s", t->mate[i].name);
-    qn__trace_mark(t->trace, t->track, "who", now, text);
+    qn__trace_mark(t->reports.trace, t->reports.track, "who", now, text);
 }
 
 /* The epoch's account begins with its first step. */
 static qn_status open_account(qn__team *t, qn_error *err) {
-    if (t->account.open && t->account.epoch == t->batch->epoch)
+    if (t->history.account.open && t->history.account.epoch == t->call.batch->epoch)
         return QN_OK;
     const qn_status status = qn__team_wait(t, 0, err);
     if (status == QN_OK)
-        t->account = (qn__account){.epoch = t->batch->epoch, .open = 1};
+        t->history.account = (qn__account){.epoch = t->call.batch->epoch, .open = 1};
     return status;
 }
 
@@ -362,7 +363,7 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     const uint64_t set = who(t);
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
     /* What was done before and lost again, this rank does by itself. */
-    const int alone = !t->cluster || t->version < t->done;
+    const int alone = !t->cluster || t->history.version < t->history.done;
     const int lone = !qn__many(set) && t->mate[first].device->train_step && alone;
     qn_status status = open_account(t, err);
     if (status == QN_OK)
@@ -375,13 +376,14 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     status = lone ? lone_step(t, first, err) : shared_step(t, set, alone, err);
     if (status != QN_OK)
         return status;
-    const int waits = lone && !t->pick && !t->fixed && qn__chooser_waits(&t->chooser);
+    const int waits =
+        lone && !t->sharing.pick && !t->sharing.fixed && qn__chooser_waits(&t->sharing.chooser);
     done(t, set);
     if (waits) {
         /* The version counts already, for who owes has it. */
-        ++t->version;
+        ++t->history.version;
         status = qn__team_wait(t, 0, err);
-        --t->version;
+        --t->history.version;
     }
     if (status == QN_OK && !(t->cluster && alone))
         choose(t, set, asked, begun);
@@ -390,11 +392,11 @@ static qn_status attempt(qn__team *t, qn_error *err) {
 
 /* The step of the version, from the log unless it is the one that was asked for just now. */
 static void set_step(qn__team *t) {
-    const qn__logged *logged = qn__team_logged(t, t->version);
-    const int newest = t->asked && t->version + 1 == t->top;
-    t->batch = newest ? t->asked : &logged->batch;
-    t->next = newest ? t->asked_next : NULL;
-    t->update = &logged->update;
+    const qn__logged *logged = qn__team_logged(t, t->history.version);
+    const int newest = t->call.asked && t->history.version + 1 == t->history.top;
+    t->call.batch = newest ? t->call.asked : &logged->batch;
+    t->call.next = newest ? t->call.asked_next : NULL;
+    t->call.update = &logged->update;
 }
 
 qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
@@ -406,28 +408,30 @@ qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
             if (status != QN_OK)
                 return status;
         }
-        if (t->version == wanted)
+        if (t->history.version == wanted)
             return QN_OK;
         set_step(t);
-        const int again = t->version < t->done;
+        const int again = t->history.version < t->history.done;
         const qn_status status = attempt(t, err);
         if (status == QN_OK) {
-            ++t->version;
-            t->repeated += (uint64_t)again;
-            t->done = t->version > t->done ? t->version : t->done;
+            ++t->history.version;
+            t->history.repeated += (uint64_t)again;
+            t->history.done =
+                t->history.version > t->history.done ? t->history.version : t->history.done;
         } else if (status != QN_DEVICE) {
             if (status == QN_NUMERIC && err && !err->where[0])
-                qn__at(err, "step %llu", (unsigned long long)t->update->step);
+                qn__at(err, "step %llu", (unsigned long long)t->call.update->step);
             return status;
         } else {
-            t->version = QN__NO_VERSION; /* somebody was lost: from the newest that is left */
+            t->history.version =
+                QN__NO_VERSION; /* somebody was lost: from the newest that is left */
         }
     }
 }
 
 qn_status qn__team_flush(qn__team *t, qn__tally *tally, qn_error *err) {
     for (;;) {
-        qn_status status = qn__team_reach(t, t->top, err);
+        qn_status status = qn__team_reach(t, t->history.top, err);
         if (status == QN_OK)
             status = qn__team_wait(t, 0, err);
         if (status == QN_OK)
@@ -439,17 +443,17 @@ qn_status qn__team_flush(qn__team *t, qn__tally *tally, qn_error *err) {
 
 qn_status qn__team_step(qn__team *t, const qn__batch *batch, const qn__batch *next,
                         const qn__update *update, qn__tally *tally, qn_error *err) {
-    if (!t->told.open || t->told.epoch != batch->epoch) {
-        const qn_status status = t->told.open ? qn__team_flush(t, tally, err) : QN_OK;
+    if (!t->history.told.open || t->history.told.epoch != batch->epoch) {
+        const qn_status status = t->history.told.open ? qn__team_flush(t, tally, err) : QN_OK;
         if (status != QN_OK)
             return status;
-        t->told = (qn__account){.epoch = batch->epoch, .open = 1};
+        t->history.told = (qn__account){.epoch = batch->epoch, .open = 1};
     }
     qn__team_log(t, batch, update);
-    t->asked = batch;
-    t->asked_next = next;
-    ++t->top;
-    const qn_status status = qn__team_reach(t, t->top, err);
-    t->asked = NULL;
+    t->call.asked = batch;
+    t->call.asked_next = next;
+    ++t->history.top;
+    const qn_status status = qn__team_reach(t, t->history.top, err);
+    t->call.asked = NULL;
     return status == QN_OK ? qn__team_tell(t, tally, err) : status;
 }

@@ -10,19 +10,19 @@
 /* ------------------------------------------------------------------------------------ tallies */
 
 qn_status qn__team_add(qn__team *t, const qn__tally *part, qn_error *err) {
-    if (qn__tally_add(&t->account.sum, part) == 0)
+    if (qn__tally_add(&t->history.account.sum, part) == 0)
         return QN_OK;
     return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
 }
 
 qn_status qn__team_tell(qn__team *t, qn__tally *tally, qn_error *err) {
-    const qn__tally *now = &t->account.sum, *before = &t->told.sum;
+    const qn__tally *now = &t->history.account.sum, *before = &t->history.told.sum;
     const qn__tally more = {.loss = now->loss - before->loss,
                             .correct = now->correct - before->correct,
                             .items = now->items - before->items};
     if (qn__tally_add(tally, &more) != 0)
         return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
-    t->told = t->account;
+    t->history.told = t->history.account;
     return QN_OK;
 }
 
@@ -35,7 +35,7 @@ static void wait_body(void *context, int index) {
     const double ended = qn__now();
     m->busy += ended - begun;
     m->training += ended - begun;
-    qn__trace_span(t->trace, m->track, "flush", begun, ended, (qn__trace_value){0},
+    qn__trace_span(t->reports.trace, m->track, "flush", begun, ended, (qn__trace_value){0},
                    (qn__trace_value){0});
 }
 
@@ -53,8 +53,8 @@ qn_status qn__team_wait(qn__team *t, uint64_t but, qn_error *err) {
             status = qn__team_add(t, &t->mate[i].part, err);
         }
     for (uint32_t i = 0; i < t->count && status == QN_OK; ++i)
-        if (t->mate[i].worker && t->mate[i].version == t->version)
-            t->mate[i].account = t->account;
+        if (t->mate[i].worker && t->mate[i].version == t->history.version)
+            t->mate[i].account = t->history.account;
     if (status == QN_OK && (set & ~qn__team_alive(t)))
         status = QN_DEVICE;
     return status;
@@ -64,13 +64,14 @@ qn_status qn__team_wait(qn__team *t, uint64_t but, qn_error *err) {
 
 static int slots_of(const qn__team *t) {
     int slots = 0;
-    while (slots < (int)qn__optimizer_slots(t->program->optimizer) && t->host.state.slot[slots])
+    while (slots < (int)qn__optimizer_slots(t->program->optimizer) &&
+           t->history.host.state.slot[slots])
         ++slots;
     return slots;
 }
 
 static qn_status make_spare(qn__team *t, qn_error *err) {
-    qn__state *s = &t->spare.state;
+    qn__state *s = &t->history.spare.state;
     const uint64_t n = t->program->parameters;
     if (!s->parameters && !(s->parameters = qn__alloc(n, sizeof(float), err)))
         return QN_MEMORY;
@@ -83,14 +84,14 @@ static qn_status make_spare(qn__team *t, qn_error *err) {
 qn_status qn__team_save_from(qn__team *t, qn__state *state, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i) {
         qn__mate *m = &t->mate[i];
-        if (!m->worker || m->version != t->version)
+        if (!m->worker || m->version != t->history.version)
             continue;
         const double begun = qn__now();
         m->error.status = QN_OK;
         m->error.where[0] = 0;
         m->device->save(m->worker, state, &m->error);
         m->busy += qn__now() - begun;
-        qn__trace_span(t->trace, m->track, "save", begun, qn__now(), (qn__trace_value){0},
+        qn__trace_span(t->reports.trace, m->track, "save", begun, qn__now(), (qn__trace_value){0},
                        (qn__trace_value){0});
         const qn_status status = qn__team_settle(t, QN__BIT(i), err);
         if (status != QN_OK || m->worker)
@@ -105,11 +106,11 @@ qn_status qn__team_fill_spare(qn__team *t, qn_error *err) {
         status = qn__team_wait(t, 0, err);
     if (status != QN_OK)
         return status;
-    t->spare.version = QN__NO_VERSION; /* while it is half there */
-    status = qn__team_save_from(t, &t->spare.state, err);
+    t->history.spare.version = QN__NO_VERSION; /* while it is half there */
+    status = qn__team_save_from(t, &t->history.spare.state, err);
     if (status == QN_OK) {
-        t->spare.version = t->version;
-        t->spare.account = t->account;
+        t->history.spare.version = t->history.version;
+        t->history.spare.account = t->history.account;
     }
     return status;
 }
@@ -119,32 +120,34 @@ static void load_body(void *context, int index) {
     qn__mate *m = &t->mate[index];
     const double begun = qn__now();
     m->version = QN__NO_VERSION;
-    m->device->load(m->worker, t->state, &m->error);
+    m->device->load(m->worker, t->call.state, &m->error);
     m->busy += qn__now() - begun;
-    qn__trace_span(t->trace, m->track, "load", begun, qn__now(), (qn__trace_value){0},
+    qn__trace_span(t->reports.trace, m->track, "load", begun, qn__now(), (qn__trace_value){0},
                    (qn__trace_value){0});
 }
 
 qn_status qn__team_freshen(qn__team *t, uint64_t set, qn_error *err) {
     uint64_t stale = 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        if ((set & QN__BIT(i)) && t->mate[i].worker && t->mate[i].version != t->version)
+        if ((set & QN__BIT(i)) && t->mate[i].worker && t->mate[i].version != t->history.version)
             stale |= QN__BIT(i);
     if (!stale)
         return QN_OK;
     qn_status status = QN_OK;
-    if (t->host.version != t->version && t->spare.version != t->version)
+    if (t->history.host.version != t->history.version &&
+        t->history.spare.version != t->history.version)
         status = qn__team_fill_spare(t, err);
     if (status != QN_OK)
         return status;
-    t->state = t->host.version == t->version ? &t->host.state : &t->spare.state;
+    t->call.state = t->history.host.version == t->history.version ? &t->history.host.state
+                                                                  : &t->history.spare.state;
     status = qn__team_do(t, stale, load_body, err);
     if (status != QN_OK)
         return status;
     for (uint32_t i = 0; i < t->count; ++i)
         if (stale & qn__team_alive(t) & QN__BIT(i)) {
-            t->mate[i].version = t->version;
-            t->mate[i].account = t->account;
+            t->mate[i].version = t->history.version;
+            t->mate[i].account = t->history.account;
         }
     return (stale & ~qn__team_alive(t)) ? QN_DEVICE : QN_OK;
 }
@@ -152,12 +155,13 @@ qn_status qn__team_freshen(qn__team *t, uint64_t set, qn_error *err) {
 /* --------------------------------------------------------------------------------- going back */
 
 int qn__team_has_version(const qn__team *t) {
-    if (t->version == QN__NO_VERSION)
+    if (t->history.version == QN__NO_VERSION)
         return 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        if (t->mate[i].worker && t->mate[i].version == t->version)
+        if (t->mate[i].worker && t->mate[i].version == t->history.version)
             return 1;
-    return t->host.version == t->version || t->spare.version == t->version;
+    return t->history.host.version == t->history.version ||
+           t->history.spare.version == t->history.version;
 }
 
 static void better(uint64_t version, const qn__account *account, uint64_t *best,
@@ -171,32 +175,32 @@ static void better(uint64_t version, const qn__account *account, uint64_t *best,
 qn_status qn__team_rewind(qn__team *t, qn_error *err) {
     const qn__account *account = NULL;
     uint64_t best = QN__NO_VERSION;
-    better(t->host.version, &t->host.account, &best, &account);
-    better(t->spare.version, &t->spare.account, &best, &account);
+    better(t->history.host.version, &t->history.host.account, &best, &account);
+    better(t->history.spare.version, &t->history.spare.account, &best, &account);
     for (uint32_t i = 0; i < t->count; ++i)
         if (t->mate[i].worker)
             better(t->mate[i].version, &t->mate[i].account, &best, &account);
-    if (!account || t->top - best > t->log_room) {
+    if (!account || t->history.top - best > t->history.log_room) {
         qn__fail(err, QN_DEVICE, "the newest state was lost with the worker that had it");
         return qn__remedy(err, QN_DEVICE,
                           "start again with --resume; the last checkpoint is whole");
     }
-    if (t->done > best) {
+    if (t->history.done > best) {
         char text[128];
         snprintf(text, sizeof text, "the newest state went with it: %llu steps are done again",
-                 (unsigned long long)(t->done - best));
-        qn__trace_mark(t->trace, t->track, "back", qn__now(), text);
-        if (t->note)
-            t->note(t->user, text);
+                 (unsigned long long)(t->history.done - best));
+        qn__trace_mark(t->reports.trace, t->reports.track, "back", qn__now(), text);
+        if (t->reports.note)
+            t->reports.note(t->reports.user, text);
         qn__float_state_set();
     }
-    t->version = best;
-    t->account = *account;
+    t->history.version = best;
+    t->history.account = *account;
     return QN_OK;
 }
 
 void qn__team_log(qn__team *t, const qn__batch *batch, const qn__update *update) {
-    qn__logged *to = &t->log[t->top % t->log_room];
+    qn__logged *to = &t->history.log[t->history.top % t->history.log_room];
     to->batch = *batch;
     to->update = *update;
     if (batch->order) {
@@ -206,5 +210,5 @@ void qn__team_log(qn__team *t, const qn__batch *batch, const qn__update *update)
 }
 
 const qn__logged *qn__team_logged(const qn__team *t, uint64_t version) {
-    return &t->log[version % t->log_room];
+    return &t->history.log[version % t->history.log_room];
 }

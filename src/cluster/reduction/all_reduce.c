@@ -20,7 +20,7 @@ enum { PIECE_NEW, PIECE_ON_ITS_WAY, PIECE_OPEN, PIECE_DONE };
 static uint64_t contribution(uint32_t units) { return ONE_RANK | units; }
 
 static uint64_t complete_sum(const qn__rounds *r) {
-    return r->layout.members * ONE_RANK + r->round.units;
+    return r->adding.layout.members * ONE_RANK + r->current.round.units;
 }
 
 static uint32_t units_of(const qn__ranges *ranges) {
@@ -58,7 +58,7 @@ static void miscounted(qn__rounds *r, const qn__piece *piece) {
              "words %llu to %llu of sum %llu hold %u units of %u ranks, expected were %u of %u",
              (unsigned long long)piece->first,
              (unsigned long long)(piece->first + piece->count - 1),
-             (unsigned long long)(r->finished + 1), (unsigned)(uint32_t)piece->holds,
+             (unsigned long long)(r->current.finished + 1), (unsigned)(uint32_t)piece->holds,
              (unsigned)(piece->holds >> 32), (unsigned)(uint32_t)wanted, (unsigned)(wanted >> 32));
     fail_by_fault(r, &why);
 }
@@ -68,34 +68,36 @@ static void miscounted(qn__rounds *r, const qn__piece *piece) {
 
 /* The part is complete. 0: it does not hold what it should, or words left before they did. */
 static int check_part(qn__rounds *r) {
-    const uint32_t own = units_of(&r->own);
+    const uint32_t own = units_of(&r->current.own);
     const qn__desk *desk = qn__rounds_desk(r, r->rank);
     qn_error why;
-    if (r->added == own && (atomic_load(&desk->final_tag) != qn__rounds_tag(r) ||
-                            atomic_load(&desk->final_holds) == contribution(own)))
+    if (r->current.added == own && (atomic_load(&desk->final_tag) != qn__rounds_tag(r) ||
+                                    atomic_load(&desk->final_holds) == contribution(own)))
         return 1;
     qn__fail(&why, QN_CLUSTER, "the part of sum %llu holds %u of %u units",
-             (unsigned long long)(r->finished + 1),
-             r->added == own ? (unsigned)(uint32_t)atomic_load(&desk->final_holds) : r->added, own);
+             (unsigned long long)(r->current.finished + 1),
+             r->current.added == own ? (unsigned)(uint32_t)atomic_load(&desk->final_holds)
+                                     : r->current.added,
+             own);
     fail_by_fault(r, &why);
     return 0;
 }
 
 static void arrive(qn__rounds *r) {
     static const double PICOSECONDS = 1e12, MOST = 9e18;
-    const qn__cost *cost = &r->own_cost[r->round.kind];
+    const qn__cost *cost = &r->costs.own[r->current.round.kind];
     const double start = cost->start * PICOSECONDS, each = cost->each * PICOSECONDS;
     qn__desk *desk = qn__rounds_desk(r, r->rank);
-    memset(r->part, 0, qn__rounds_trailer(r->ranks) * sizeof *r->part);
+    memset(r->current.part, 0, qn__rounds_trailer(r->ranks) * sizeof *r->current.part);
     for (int i = 0; i < QN__WISHES; ++i)
-        r->part[i] = atomic_load(&r->wish[i]);
+        r->current.part[i] = atomic_load(&r->wishes.wish[i]);
     if (start >= 0 && start < MOST && each >= 1 && each < MOST) {
-        r->part[QN__WISHES + 2 * r->rank] = (int64_t)start;
-        r->part[QN__WISHES + 1 + 2 * r->rank] = (int64_t)each;
+        r->current.part[QN__WISHES + 2 * r->rank] = (int64_t)start;
+        r->current.part[QN__WISHES + 1 + 2 * r->rank] = (int64_t)each;
     }
-    r->arrived = 1;
-    atomic_store(&desk->signature, r->signature);
-    atomic_store(&desk->arrived_holds, contribution(r->added));
+    r->adding.arrived = 1;
+    atomic_store(&desk->signature, r->current.signature);
+    atomic_store(&desk->arrived_holds, contribution(r->current.added));
     atomic_store(&desk->arrived, qn__rounds_tag(r));
     qn__rounds_ring_others(r);
 }
@@ -113,7 +115,9 @@ static void add_two(int64_t *into, const int64_t *a, const int64_t *b, uint64_t 
         into[i] = (int64_t)((uint64_t)a[i] + (uint64_t)b[i]);
 }
 
-static int alarmed(qn__rounds *r) { return atomic_load_explicit(&r->alarm, memory_order_relaxed); }
+static int alarmed(qn__rounds *r) {
+    return atomic_load_explicit(&r->change.alarm, memory_order_relaxed);
+}
 
 /* Adds the parts of this machine's ranks. 0: interrupted. */
 static int add_parts(qn__rounds *r, const qn__piece *piece, uint32_t parts, int64_t *into) {
@@ -123,33 +127,34 @@ static int add_parts(qn__rounds *r, const qn__piece *piece, uint32_t parts, int6
         if (alarmed(r))
             return 0;
         if (parts == 1)
-            memcpy(into + at, r->source[0] + from, n * sizeof *into);
+            memcpy(into + at, r->adding.source[0] + from, n * sizeof *into);
         else
-            add_two(into + at, r->source[0] + from, r->source[1] + from, n);
+            add_two(into + at, r->adding.source[0] + from, r->adding.source[1] + from, n);
         for (uint32_t i = 2; i < parts; ++i)
-            add_block(into + at, r->source[i] + from, n);
+            add_block(into + at, r->adding.source[i] + from, n);
     }
     return 1;
 }
 
 static void send(qn__rounds *r, uint32_t type, uint32_t to, const qn__piece *piece,
                  qn__parcel *body) {
-    const qn__head head = {.type = type,
-                           .extra = r->signature,
-                           .number = {r->stamp, r->finished + 1, piece->number, piece->holds},
-                           .bytes = piece->count * sizeof(int64_t)};
+    const qn__head head = {
+        .type = type,
+        .extra = r->current.signature,
+        .number = {r->group.stamp, r->current.finished + 1, piece->number, piece->holds},
+        .bytes = piece->count * sizeof(int64_t)};
     r->post->calls->send(r->post, to, &head, body);
     r->traffic.bytes_out += QN__FRAME_BYTES + head.bytes;
 }
 
 /* The total of a piece of this rank's own goes to the other machines. */
 static int send_totals(qn__rounds *r, const qn__piece *piece) {
-    const qn__layout *l = &r->layout;
+    const qn__layout *l = &r->adding.layout;
     const uint64_t bytes = piece->count * sizeof(int64_t);
     qn__parcel *body = r->post->calls->parcel(r->post, bytes);
     if (!body)
         return 0;
-    memcpy(body->data, r->into + piece->first, bytes);
+    memcpy(body->data, r->adding.into + piece->first, bytes);
     for (uint32_t home = 0; home < l->machines; ++home)
         if (home != l->home[r->rank])
             send(r, QN__MAIL_TOTAL, qn__layout_delegate(l, home, r->rank), piece,
@@ -166,8 +171,8 @@ static outcome piece_complete(qn__rounds *r, qn__piece *piece) {
     if (piece->holds != complete_sum(r))
         return WRONG_COUNT;
     piece->state = PIECE_DONE;
-    --r->pieces_left;
-    return r->layout.machines == 1 || send_totals(r, piece) ? FINE : NO_MEMORY;
+    --r->adding.pieces_left;
+    return r->adding.layout.machines == 1 || send_totals(r, piece) ? FINE : NO_MEMORY;
 }
 
 /* Work of the caller's, without the lock: what is changed meanwhile is only what the caller itself
@@ -187,10 +192,10 @@ static outcome sum_piece(qn__rounds *r, qn__piece *piece) {
             qn__parcel_drop(body);
         return FINE;
     }
-    if (!add_parts(r, piece, parts, r->into + piece->first))
+    if (!add_parts(r, piece, parts, r->adding.into + piece->first))
         return FINE;
     piece->state = PIECE_OPEN;
-    return r->layout.machines == 1 ? piece_complete(r, piece) : FINE;
+    return r->adding.layout.machines == 1 ? piece_complete(r, piece) : FINE;
 }
 
 static outcome take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) {
@@ -200,18 +205,18 @@ static outcome take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) 
         piece->holds = mail->head.number[3];
         if (piece->holds != complete_sum(r))
             return WRONG_COUNT;
-        memcpy(r->into + piece->first, words, piece->count * sizeof *words);
+        memcpy(r->adding.into + piece->first, words, piece->count * sizeof *words);
         piece->state = PIECE_DONE;
-        --r->pieces_left;
+        --r->adding.pieces_left;
         return FINE;
     }
     for (uint64_t at = 0; at < piece->count && !alarmed(r); at += BLOCK)
-        add_block(r->into + piece->first + at, words + at,
+        add_block(r->adding.into + piece->first + at, words + at,
                   piece->count - at < BLOCK ? piece->count - at : BLOCK);
     if (alarmed(r))
         return FINE;
     piece->holds += mail->head.number[3];
-    return ++piece->parts < r->layout.machines - 1 ? FINE : piece_complete(r, piece);
+    return ++piece->parts < r->adding.layout.machines - 1 ? FINE : piece_complete(r, piece);
 }
 
 /* ---------------------------------------------------------------------------------- what is next
@@ -221,8 +226,8 @@ static void differ(qn__rounds *r, uint32_t other) {
     qn_error why;
     qn__fail(&why, QN_MISMATCH,
              "%s does something else than %s, which adds up %llu words of %u units in round %llu",
-             r->name[other], r->name[r->rank], (unsigned long long)r->round.words, r->round.units,
-             (unsigned long long)(r->finished + 1));
+             r->name[other], r->name[r->rank], (unsigned long long)r->current.round.words,
+             r->current.round.units, (unsigned long long)(r->current.finished + 1));
     qn__remedy(&why, QN_MISMATCH, "start all ranks with the same command on the same data");
     qn__rounds_fail_all(r, &why);
 }
@@ -234,14 +239,14 @@ static int are_there(qn__rounds *r, uint64_t first) {
     for (uint32_t i = 0; i < n; ++i) {
         qn__desk *desk = qn__rounds_desk(r, local[i]);
         if (atomic_load(&desk->arrived) == tag) {
-            if (atomic_load(&desk->signature) == r->signature)
+            if (atomic_load(&desk->signature) == r->current.signature)
                 continue;
             differ(r, local[i]);
             return -1;
         }
         if (atomic_load(&desk->final_tag) != tag || atomic_load(&desk->final_from) > first)
             return 0;
-        if (atomic_load(&desk->signature) != r->signature) {
+        if (atomic_load(&desk->signature) != r->current.signature) {
             differ(r, local[i]);
             return -1;
         }
@@ -251,19 +256,19 @@ static int are_there(qn__rounds *r, uint64_t first) {
 
 /* Takes out the next message that can be used, and its piece. */
 static qn__mail *next_mail(qn__rounds *r, qn__piece **piece) {
-    for (qn__mail **at = &r->mail; *at; at = &(*at)->next) {
+    for (qn__mail **at = &r->mailbox.mail; *at; at = &(*at)->next) {
         qn__mail *mail = *at;
         const qn__head *head = &mail->head;
-        if (head->number[0] != r->stamp || head->number[1] != r->finished + 1 ||
+        if (head->number[0] != r->group.stamp || head->number[1] != r->current.finished + 1 ||
             head->type == QN__MAIL_SUPPLY)
             continue;
-        if (head->extra != r->signature) {
+        if (head->extra != r->current.signature) {
             differ(r, mail->from);
             return NULL;
         }
         const uint32_t most = qn__layout_most_pieces(r->ranks);
-        const uint32_t slot = head->number[2] < most ? r->slot[head->number[2]] : 0;
-        *piece = slot ? &r->piece[slot - 1] : NULL;
+        const uint32_t slot = head->number[2] < most ? r->adding.slot[head->number[2]] : 0;
+        *piece = slot ? &r->adding.piece[slot - 1] : NULL;
         if (!slot || mail->body->bytes != (*piece)->count * sizeof(int64_t)) {
             qn__rounds_set_error(r, QN_CLUSTER, "%s sent words that nobody asked for",
                                  r->name[mail->from]);
@@ -278,9 +283,9 @@ static qn__mail *next_mail(qn__rounds *r, qn__piece **piece) {
 }
 
 static qn__piece *next_piece(qn__rounds *r) {
-    for (uint32_t i = 0; i < r->pieces; ++i)
-        if (r->piece[i].state == PIECE_NEW && are_there(r, r->piece[i].first) > 0)
-            return &r->piece[i];
+    for (uint32_t i = 0; i < r->adding.pieces; ++i)
+        if (r->adding.piece[i].state == PIECE_NEW && are_there(r, r->adding.piece[i].first) > 0)
+            return &r->adding.piece[i];
     return NULL;
 }
 
@@ -292,11 +297,11 @@ static int work(qn__rounds *r) {
         piece = next_piece(r);
     if (!piece || r->error.status != QN_OK)
         return 0;
-    r->working = 1;
+    r->change.working = 1;
     pthread_mutex_unlock(&r->lock);
     const outcome came = mail ? take_mail(r, piece, mail) : sum_piece(r, piece);
     pthread_mutex_lock(&r->lock);
-    r->working = 0;
+    r->change.working = 0;
     if (mail) {
         mail->next = NULL;
         qn__rounds_drop_mail(r, &mail);
@@ -305,7 +310,7 @@ static int work(qn__rounds *r) {
         qn__fail_memory(&r->error, 1, piece->count * sizeof(int64_t));
     else if (came == WRONG_COUNT)
         miscounted(r, piece);
-    if (r->owed)
+    if (r->change.owed)
         qn__rounds_report(r);
     return 1;
 }
@@ -322,37 +327,37 @@ static int all_done(qn__rounds *r) {
 static qn__going_on step(qn__rounds *r) {
     if (r->error.status != QN_OK)
         return QN__ROUND_FAILED;
-    if (r->frozen)
+    if (r->change.frozen)
         return QN__ROUND_WAITS;
-    if (r->behind)
+    if (r->adding.behind)
         return qn__rounds_take_supply(r);
-    if (r->taken < r->own.count)
+    if (r->current.taken < r->current.own.count)
         return QN__ROUND_MORE;
     if (!qn__rounds_prepare(r))
         return QN__ROUND_FAILED;
-    if (!r->arrived && !check_part(r))
+    if (!r->adding.arrived && !check_part(r))
         return QN__ROUND_FAILED;
-    if (!r->arrived)
+    if (!r->adding.arrived)
         arrive(r);
     if (work(r))
         return QN__ROUND_AGAIN;
     if (r->error.status != QN_OK)
         return QN__ROUND_FAILED;
-    if (r->pieces_left > 0)
+    if (r->adding.pieces_left > 0)
         return QN__ROUND_WAITS;
-    if (!r->done_here) {
+    if (!r->adding.done_here) {
         /* Even with nothing to put there: what this rank says of one round must stand until the
          * others, who may be a round behind, have seen it. */
         const int there = are_there(r, 0);
         if (there <= 0)
             return there < 0 ? QN__ROUND_FAILED : QN__ROUND_WAITS;
-        r->done_here = 1;
+        r->adding.done_here = 1;
         atomic_store(&qn__rounds_desk(r, r->rank)->done, qn__rounds_tag(r));
         qn__rounds_ring_others(r);
     }
     if (!all_done(r))
         return QN__ROUND_WAITS;
-    qn__rounds_finished(r, r->into, r->generation);
+    qn__rounds_finished(r, r->adding.into, r->totals.generation);
     return QN__ROUND_TOTAL;
 }
 
@@ -361,11 +366,11 @@ static qn__going_on step(qn__rounds *r) {
 static int is_left_behind(const qn__rounds *r) {
     int here = 0, lost = 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
-        if (i != r->rank && qn__ranks_has(&r->members, i)) {
-            here |= !r->gone[i];
-            lost |= r->gone[i] && r->gone[i] != 1 + QN__GONE_LEFT;
+        if (i != r->rank && qn__ranks_has(&r->group.members, i)) {
+            here |= !r->group.gone[i];
+            lost |= r->group.gone[i] && r->group.gone[i] != 1 + QN__GONE_LEFT;
         }
-    return r->over && (!here || lost);
+    return r->ending.over && (!here || lost);
 }
 
 qn__going_on qn__rounds_step(qn__rounds *r) {
@@ -384,12 +389,12 @@ qn__going_on qn__rounds_step(qn__rounds *r) {
 
 static void announce(qn__rounds *r, uint64_t first, uint32_t units) {
     qn__desk *desk = qn__rounds_desk(r, r->rank);
-    r->final_from = first;
-    atomic_store(&desk->signature, r->signature);
+    r->adding.final_from = first;
+    atomic_store(&desk->signature, r->current.signature);
     atomic_store(&desk->final_holds, contribution(units));
     atomic_store(&desk->final_from, first);
     atomic_store(&desk->final_tag, qn__rounds_tag(r));
-    while (!r->frozen && r->error.status == QN_OK && work(r))
+    while (!r->change.frozen && r->error.status == QN_OK && work(r))
         ;
 }
 
@@ -397,27 +402,27 @@ static void announced_twice(qn__rounds *r, uint64_t first, uint64_t count) {
     qn_error why;
     qn__fail(&why, QN_CLUSTER, "words %llu to %llu of sum %llu were announced twice",
              (unsigned long long)first, (unsigned long long)(first + count - 1),
-             (unsigned long long)(r->finished + 1));
+             (unsigned long long)(r->current.finished + 1));
     fail_by_fault(r, &why);
 }
 
 void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t units) {
     pthread_mutex_lock(&r->lock);
     first += qn__rounds_trailer(r->ranks);
-    const int counts = r->begun && !r->frozen && !r->behind && !r->arrived &&
-                       r->taken == r->own.count && units == units_of(&r->own) &&
-                       r->error.status == QN_OK && count > 0;
-    if (counts && r->final_from < r->words && first + count > r->final_from)
+    const int counts = r->current.begun && !r->change.frozen && !r->adding.behind &&
+                       !r->adding.arrived && r->current.taken == r->current.own.count &&
+                       units == units_of(&r->current.own) && r->error.status == QN_OK && count > 0;
+    if (counts && r->adding.final_from < r->current.words && first + count > r->adding.final_from)
         announced_twice(r, first, count);
     /* On one machine nothing is on its way meanwhile: who adds early only comes later itself. */
-    else if (counts && first < r->final_from && first + count >= r->final_from &&
-             qn__rounds_prepare(r) && r->layout.machines > 1)
+    else if (counts && first < r->adding.final_from && first + count >= r->adding.final_from &&
+             qn__rounds_prepare(r) && r->adding.layout.machines > 1)
         announce(r, first, units);
     pthread_mutex_unlock(&r->lock);
 }
 
 void qn__rounds_added(qn__rounds *r, uint32_t units) {
     pthread_mutex_lock(&r->lock);
-    r->added = units;
+    r->current.added = units;
     pthread_mutex_unlock(&r->lock);
 }

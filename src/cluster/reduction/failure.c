@@ -19,7 +19,7 @@ void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, .
 
 void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes) {
     for (uint32_t to = 0; to < r->ranks; ++to) {
-        if (to == r->rank || !qn__ranks_has(&r->members, to))
+        if (to == r->rank || !qn__ranks_has(&r->group.members, to))
             continue;
         qn__parcel *parcel = bytes ? r->post->calls->parcel(r->post, bytes) : NULL;
         if (bytes && !parcel)
@@ -74,10 +74,10 @@ void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__parc
 
 /* Whoever learns that all is written tells everybody, for the same reason as with failures. */
 void qn__rounds_done(qn__rounds *r, int code) {
-    if (r->over)
+    if (r->ending.over)
         return;
-    r->over = 1;
-    r->code = code;
+    r->ending.over = 1;
+    r->ending.code = code;
     qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_DONE, .extra = (uint32_t)code}, NULL, 0);
     qn__rounds_ring(r);
 }

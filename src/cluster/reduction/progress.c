@@ -7,9 +7,9 @@
 static const double PICOSECONDS = 1e12;
 
 void qn__rounds_changed(qn__rounds *r) {
-    r->ready = r->arrived = r->done_here = 0;
-    r->final_from = r->words;
-    r->supplied = 0;
+    r->adding.ready = r->adding.arrived = r->adding.done_here = 0;
+    r->adding.final_from = r->current.words;
+    r->adding.supplied = 0;
 }
 
 int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count) {
@@ -34,29 +34,30 @@ static double seconds_of(int64_t word) { return (double)word / PICOSECONDS; }
 
 /* The round that a loss hit is whole. */
 static void made_up(qn__rounds *r) {
-    const double seconds = r->post->calls->now(r->post) - r->held_up;
-    if (r->held_up <= 0)
+    const double seconds = r->post->calls->now(r->post) - r->change.held_up;
+    if (r->change.held_up <= 0)
         return;
-    r->traffic.lost_at = r->held_up;
+    r->traffic.lost_at = r->change.held_up;
     r->traffic.longest = seconds > r->traffic.longest ? seconds : r->traffic.longest;
-    r->held_up = 0;
+    r->change.held_up = 0;
 }
 
 void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
-    qn__cost *cost = r->cost[r->round.kind];
-    ++r->finished;
-    r->held[r->finished & 1] = (qn__held){r->finished, r->words, total};
+    qn__cost *cost = r->costs.all[r->current.round.kind];
+    ++r->current.finished;
+    r->totals.held[r->current.finished & 1] =
+        (qn__held){r->current.finished, r->current.words, total};
     atomic_store(&r->common->desk[r->common->index].finished_in, generation);
-    r->stopping |= total[QN__WISH_STOP] > 0;
-    r->saving |= total[QN__WISH_SAVE] > 0;
+    r->wishes.stopping |= total[QN__WISH_STOP] > 0;
+    r->wishes.saving |= total[QN__WISH_SAVE] > 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
         cost[i] = (qn__cost){seconds_of(total[QN__WISHES + 2 * i]),
                              seconds_of(total[QN__WISHES + 1 + 2 * i])};
-    r->begun = r->behind = 0;
-    const qn__ranges past = r->own;
-    r->own = r->ahead; /* nothing, unless this rank was behind */
-    r->ahead = past;
-    r->ahead.count = r->taken = 0;
+    r->current.begun = r->adding.behind = 0;
+    const qn__ranges past = r->current.own;
+    r->current.own = r->current.ahead; /* nothing, unless this rank was behind */
+    r->current.ahead = past;
+    r->current.ahead.count = r->current.taken = 0;
     ++r->traffic.rounds;
     made_up(r);
     qn__rounds_sort_mail(r);

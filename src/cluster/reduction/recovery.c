@@ -115,7 +115,7 @@ static uint32_t give_out(const qn__rounds *r, const qn__ranks *members, const su
     uint32_t entries = 0, g = 0, used = 0;
     for (uint32_t i = 0; i < r->ranks; ++i) {
         has[i] = (unsigned char)qn__ranks_has(members, i);
-        cost[i] = r->cost[s->round.kind][i];
+        cost[i] = r->costs.all[s->round.kind][i];
         cost[i].start += s->load[i] * cost[i].each;
     }
     qn__shares(cost, has, r->ranks, units, share);
@@ -140,8 +140,8 @@ static uint32_t give_out(const qn__rounds *r, const qn__ranks *members, const su
  * may still write a little where it was writing. */
 static int all_ended(const qn__rounds *r, const qn__ranks *members) {
     for (uint32_t i = 0; i < r->ranks; ++i)
-        if (qn__ranks_has(&r->members, i) && !qn__ranks_has(members, i) &&
-            r->gone[i] != 1 + QN__GONE_DEAD && r->gone[i] != 1 + QN__GONE_LEFT)
+        if (qn__ranks_has(&r->group.members, i) && !qn__ranks_has(members, i) &&
+            r->group.gone[i] != 1 + QN__GONE_DEAD && r->group.gone[i] != 1 + QN__GONE_LEFT)
             return 0;
     return 1;
 }
@@ -182,7 +182,7 @@ qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *co
         if (units)
             entries = give_out(r, members, &s, gap, gaps, units, cost, has, s.load + r->ranks,
                                plan + P_FULL_HEAD);
-        write_plan(plan, &s, r->ballot, entries);
+        write_plan(plan, &s, r->change.ballot, entries);
         const uint64_t bytes = (P_FULL_HEAD + 3 * (uint64_t)entries) * sizeof *plan;
         parcel = r->post->calls->parcel(r->post, bytes);
         if (parcel)
@@ -219,10 +219,11 @@ static int read_plan(qn__rounds *r, const qn__parcel *parcel) {
 /* Ranges of round `finished` + 1 that the plan gives to this rank. */
 static void take_ranges(qn__rounds *r, const qn__parcel *parcel) {
     const uint64_t *w = qn__report_words(parcel);
-    qn__ranges *to = r->behind ? &r->ahead : &r->own;
-    r->ahead.count = 0;
-    if (!r->begun)
-        r->own.count = r->taken = 0; /* what an earlier plan gave, and nobody counted on */
+    qn__ranges *to = r->adding.behind ? &r->current.ahead : &r->current.own;
+    r->current.ahead.count = 0;
+    if (!r->current.begun)
+        r->current.own.count = r->current.taken =
+            0; /* what an earlier plan gave, and nobody counted on */
     for (uint64_t i = 0; i < w[P_ENTRIES]; ++i) {
         const uint64_t *entry = w + P_FULL_HEAD + 3 * i, units = r->plan.round.units;
         if (entry[0] == r->rank && entry[1] <= units && entry[2] <= units - entry[1])
@@ -234,15 +235,16 @@ static void note_losses(qn__rounds *r, const qn__ranks *members) {
     static const char *const how[] = {"is gone", "has died", "was silent too long", "has left"};
     size_t used = strlen(r->note);
     for (uint32_t i = 0; i < r->ranks && used < sizeof r->note; ++i)
-        if (qn__ranks_has(&r->members, i) && !qn__ranks_has(members, i))
+        if (qn__ranks_has(&r->group.members, i) && !qn__ranks_has(members, i))
             used += (size_t)snprintf(r->note + used, sizeof r->note - used, "%s%s %s",
-                                     used ? "; " : "", r->name[i], how[r->gone[i] & 3]);
+                                     used ? "; " : "", r->name[i], how[r->group.gone[i] & 3]);
 }
 
 static void measure(qn__rounds *r) {
-    const double seconds = r->noticed > 0 ? r->post->calls->now(r->post) - r->noticed : 0;
-    r->held_up = r->held_up > 0 ? r->held_up : r->noticed;
-    r->noticed = 0;
+    const double seconds =
+        r->change.noticed > 0 ? r->post->calls->now(r->post) - r->change.noticed : 0;
+    r->change.held_up = r->change.held_up > 0 ? r->change.held_up : r->change.noticed;
+    r->change.noticed = 0;
     r->traffic.recovering += seconds;
     ++r->traffic.recoveries;
 }
@@ -252,35 +254,35 @@ void qn__rounds_adopt(void *user, uint64_t number, const qn__ranks *members,
     qn__rounds *r = user;
     note_losses(r, members);
     measure(r);
-    r->number = number;
-    r->members = *members;
+    r->group.number = number;
+    r->group.members = *members;
     for (uint32_t i = 0; i < r->ranks; ++i)
-        r->has[i] = (unsigned char)qn__ranks_has(members, i);
-    r->frozen = r->owed = 0;
-    atomic_store(&r->alarm, 0);
+        r->group.has[i] = (unsigned char)qn__ranks_has(members, i);
+    r->change.frozen = r->change.owed = 0;
+    atomic_store(&r->change.alarm, 0);
     qn__rounds_ring(r);
-    if (!read_plan(r, parcel) || r->finished > r->plan.finished ||
-        r->finished + 1 < r->plan.finished) {
+    if (!read_plan(r, parcel) || r->current.finished > r->plan.finished ||
+        r->current.finished + 1 < r->plan.finished) {
         qn__rounds_set_error(r, QN_CLUSTER, "ranks are too far apart to go on");
         return;
     }
-    r->stamp = number << 32 | (uint32_t)qn__report_words(parcel)[P_BALLOT];
-    r->generation = r->plan.generation;
-    r->behind = r->finished < r->plan.finished;
+    r->group.stamp = number << 32 | (uint32_t)qn__report_words(parcel)[P_BALLOT];
+    r->totals.generation = r->plan.generation;
+    r->adding.behind = r->current.finished < r->plan.finished;
     qn__rounds_changed(r);
     take_ranges(r, parcel);
     qn__rounds_sort_mail(r);
     if (r->plan.done)
         qn__rounds_done(r, r->plan.code);
-    else if (!r->behind && r->finished > 0)
+    else if (!r->adding.behind && r->current.finished > 0)
         qn__rounds_send_supplies(r);
 }
 
 void qn__rounds_outcast(void *user, int others, const char *why) {
     qn__rounds *r = user;
-    r->outcast = others ? 1 : 2;
-    r->frozen = r->owed = 0;
+    r->ending.outcast = others ? 1 : 2;
+    r->change.frozen = r->change.owed = 0;
     qn__rounds_set_error(r, QN_CLUSTER, "this rank has to leave: %s", why);
-    atomic_store(&r->alarm, 0);
+    atomic_store(&r->change.alarm, 0);
     qn__rounds_ring(r);
 }

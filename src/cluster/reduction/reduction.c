@@ -14,29 +14,30 @@ static const qn__view_calls view_calls = {.stop = qn__rounds_stop,
 
 static qn_status open_arrays(qn__rounds *r, qn_error *err) {
     const uint32_t n = r->ranks, pieces = qn__layout_most_pieces(n);
-    r->alone = qn__alloc(n, sizeof *r->alone, err);
-    r->zero = qn__alloc(n, sizeof *r->zero, err);
-    r->has = qn__alloc(n, 1, err);
-    r->gone = qn__alloc(n, 1, err);
-    r->share = qn__alloc(n, sizeof *r->share, err);
-    r->piece = qn__alloc(pieces, sizeof *r->piece, err);
-    r->slot = qn__alloc(pieces, sizeof *r->slot, err);
-    r->source = qn__alloc(n, sizeof *r->source, err);
-    r->own_cost = qn__alloc(QN__ROUND_KINDS, sizeof *r->own_cost, err);
-    r->cost[0] = qn__alloc((uint64_t)QN__ROUND_KINDS * n, sizeof *r->cost[0], err);
-    if (!r->alone || !r->zero || !r->has || !r->gone || !r->share || !r->piece || !r->slot ||
-        !r->source || !r->own_cost || !r->cost[0])
+    r->place.alone = qn__alloc(n, sizeof *r->place.alone, err);
+    r->place.zero = qn__alloc(n, sizeof *r->place.zero, err);
+    r->group.has = qn__alloc(n, 1, err);
+    r->group.gone = qn__alloc(n, 1, err);
+    r->current.share = qn__alloc(n, sizeof *r->current.share, err);
+    r->adding.piece = qn__alloc(pieces, sizeof *r->adding.piece, err);
+    r->adding.slot = qn__alloc(pieces, sizeof *r->adding.slot, err);
+    r->adding.source = qn__alloc(n, sizeof *r->adding.source, err);
+    r->costs.own = qn__alloc(QN__ROUND_KINDS, sizeof *r->costs.own, err);
+    r->costs.all[0] = qn__alloc((uint64_t)QN__ROUND_KINDS * n, sizeof *r->costs.all[0], err);
+    if (!r->place.alone || !r->place.zero || !r->group.has || !r->group.gone || !r->current.share ||
+        !r->adding.piece || !r->adding.slot || !r->adding.source || !r->costs.own ||
+        !r->costs.all[0])
         return QN_MEMORY;
     for (uint32_t kind = 1; kind < QN__ROUND_KINDS; ++kind)
-        r->cost[kind] = r->cost[0] + (size_t)kind * n;
+        r->costs.all[kind] = r->costs.all[0] + (size_t)kind * n;
     for (uint32_t i = 0; i < n; ++i) {
-        r->alone[i] = i;
-        r->has[i] = 1;
-        qn__ranks_add(&r->members, i);
+        r->place.alone[i] = i;
+        r->group.has[i] = 1;
+        qn__ranks_add(&r->group.members, i);
     }
-    r->machine = r->alone;
-    r->local = r->zero;
-    return qn__layout_open(&r->layout, n, err);
+    r->place.machine = r->place.alone;
+    r->place.local = r->place.zero;
+    return qn__layout_open(&r->adding.layout, n, err);
 }
 
 qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_t rank,
@@ -48,7 +49,7 @@ qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_
                       .ranks = ranks,
                       .rank = rank,
                       .name = name,
-                      .patience = patience};
+                      .ending.patience = patience};
     pthread_mutex_init(&r->lock, NULL);
     calls.user = r;
     qn_status status = open_arrays(r, err);
@@ -62,18 +63,18 @@ qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_
 void qn__rounds_share(qn__rounds *r, const uint32_t *machine, const uint32_t *local,
                       qn__common *common) {
     pthread_mutex_lock(&r->lock);
-    r->machine = machine;
-    r->local = local;
+    r->place.machine = machine;
+    r->place.local = local;
     r->common = common;
-    r->laid_for = 0;
+    r->adding.laid_for = 0;
     pthread_mutex_unlock(&r->lock);
 }
 
 void qn__rounds_shut(qn__rounds *r) {
     pthread_mutex_lock(&r->lock);
-    r->shut = 1;
-    while (r->mail)
-        qn__rounds_drop_mail(r, &r->mail);
+    r->ending.shut = 1;
+    while (r->mailbox.mail)
+        qn__rounds_drop_mail(r, &r->mailbox.mail);
     qn__view_destroy(r->view);
     r->view = NULL;
     pthread_mutex_unlock(&r->lock);
@@ -81,24 +82,24 @@ void qn__rounds_shut(qn__rounds *r) {
 
 void qn__rounds_close(qn__rounds *r) {
     qn__rounds_shut(r);
-    while (r->spare) {
-        qn__mail *mail = r->spare;
-        r->spare = mail->next;
+    while (r->mailbox.spare) {
+        qn__mail *mail = r->mailbox.spare;
+        r->mailbox.spare = mail->next;
         qn__free(mail);
     }
-    qn__layout_close(&r->layout);
-    qn__free(r->alone);
-    qn__free(r->zero);
-    qn__free(r->has);
-    qn__free(r->gone);
-    qn__free(r->share);
-    qn__free(r->piece);
-    qn__free(r->slot);
-    qn__free(r->source);
-    qn__free(r->own_cost);
-    qn__free(r->cost[0]);
-    qn__free(r->own.range);
-    qn__free(r->ahead.range);
+    qn__layout_close(&r->adding.layout);
+    qn__free(r->place.alone);
+    qn__free(r->place.zero);
+    qn__free(r->group.has);
+    qn__free(r->group.gone);
+    qn__free(r->current.share);
+    qn__free(r->adding.piece);
+    qn__free(r->adding.slot);
+    qn__free(r->adding.source);
+    qn__free(r->costs.own);
+    qn__free(r->costs.all[0]);
+    qn__free(r->current.own.range);
+    qn__free(r->current.ahead.range);
     pthread_mutex_destroy(&r->lock);
     *r = (qn__rounds){0};
 }
@@ -117,13 +118,14 @@ static uint32_t signature_of(const qn__round *round) {
  * way have the same last total and the same view, and so the same shares. */
 static int share_out(qn__rounds *r) {
     uint32_t first = 0;
-    r->own.count = r->taken = 0;
-    if (r->round.units == 0)
+    r->current.own.count = r->current.taken = 0;
+    if (r->current.round.units == 0)
         return 1;
-    qn__shares(r->cost[r->round.kind], r->has, r->ranks, r->round.units, r->share);
+    qn__shares(r->costs.all[r->current.round.kind], r->group.has, r->ranks, r->current.round.units,
+               r->current.share);
     for (uint32_t i = 0; i < r->rank; ++i)
-        first += r->share[i];
-    return qn__rounds_give(r, &r->own, first, r->share[r->rank]);
+        first += r->current.share[i];
+    return qn__rounds_give(r, &r->current.own, first, r->current.share[r->rank]);
 }
 
 static int same(const qn__round *a, const qn__round *b) {
@@ -131,10 +133,10 @@ static int same(const qn__round *a, const qn__round *b) {
 }
 
 static int begin(qn__rounds *r, const qn__round *round) {
-    const int planned = r->plan.known && r->plan.finished == r->finished;
+    const int planned = r->plan.known && r->plan.finished == r->current.finished;
     if (r->error.status != QN_OK)
         return -1;
-    if (r->frozen)
+    if (r->change.frozen)
         return 0;
     if (planned && !same(round, &r->plan.round)) {
         qn_error why;
@@ -145,13 +147,13 @@ static int begin(qn__rounds *r, const qn__round *round) {
         qn__rounds_fail_all(r, &why);
         return -1;
     }
-    r->round = *round;
-    r->words = round->words + qn__rounds_trailer(r->ranks);
-    r->signature = signature_of(round);
-    r->part = qn__common_part(r->common, r->common->index, r->words, &r->error);
-    if (!r->part || (!planned && !share_out(r)))
+    r->current.round = *round;
+    r->current.words = round->words + qn__rounds_trailer(r->ranks);
+    r->current.signature = signature_of(round);
+    r->current.part = qn__common_part(r->common, r->common->index, r->current.words, &r->error);
+    if (!r->current.part || (!planned && !share_out(r)))
         return -1;
-    r->begun = 1;
+    r->current.begun = 1;
     qn__rounds_changed(r);
     return 1;
 }
@@ -165,17 +167,17 @@ int qn__rounds_begin(qn__rounds *r, const qn__round *round) {
 
 int qn__rounds_units(qn__rounds *r, qn__units *range) {
     pthread_mutex_lock(&r->lock);
-    const int some = r->begun && r->taken < r->own.count;
+    const int some = r->current.begun && r->current.taken < r->current.own.count;
     if (some)
-        *range = r->own.range[r->taken++];
+        *range = r->current.own.range[r->current.taken++];
     pthread_mutex_unlock(&r->lock);
     return some;
 }
 
-int64_t *qn__rounds_part(qn__rounds *r) { return r->part + qn__rounds_trailer(r->ranks); }
+int64_t *qn__rounds_part(qn__rounds *r) { return r->current.part + qn__rounds_trailer(r->ranks); }
 
 const int64_t *qn__rounds_total(qn__rounds *r) {
-    return r->held[r->finished & 1].total + qn__rounds_trailer(r->ranks);
+    return r->totals.held[r->current.finished & 1].total + qn__rounds_trailer(r->ranks);
 }
 
 /* ---------------------------------------------------------------------------------------- events
@@ -183,19 +185,20 @@ const int64_t *qn__rounds_total(qn__rounds *r) {
 
 static void take_question(qn__rounds *r, uint32_t from, const qn__head *head) {
     if (head->type == QN__MAIL_ANSWER) {
-        if (head->number[0] == r->stamp && head->number[1] == r->asking) {
-            qn__ranks_add(&r->answered, from);
+        if (head->number[0] == r->group.stamp && head->number[1] == r->ending.asking) {
+            qn__ranks_add(&r->ending.answered, from);
             qn__rounds_ring(r);
         }
-    } else if (head->number[0] == r->stamp && !r->frozen) {
-        const qn__head answer = {.type = QN__MAIL_ANSWER, .number = {r->stamp, head->number[1]}};
+    } else if (head->number[0] == r->group.stamp && !r->change.frozen) {
+        const qn__head answer = {.type = QN__MAIL_ANSWER,
+                                 .number = {r->group.stamp, head->number[1]}};
         r->post->calls->send(r->post, from, &answer, NULL);
     }
 }
 
 void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body) {
     pthread_mutex_lock(&r->lock);
-    const uint32_t type = r->shut ? 0 : head->type; /* 0: nobody's */
+    const uint32_t type = r->ending.shut ? 0 : head->type; /* 0: nobody's */
     switch (type) {
     case QN__MAIL_PART:
     case QN__MAIL_TOTAL:
@@ -224,13 +227,13 @@ void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__
 
 void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how) {
     pthread_mutex_lock(&r->lock);
-    r->gone[rank] = (unsigned char)(1 + how);
+    r->group.gone[rank] = (unsigned char)(1 + how);
     /* Whoever ends after a failure changes nothing any more: who speaks of it is the same for all.
      */
-    const int failed = r->error.status != QN_OK && !r->outcast;
-    if (!r->over && !r->shut && !failed) {
-        if (r->noticed <= 0 && qn__ranks_has(&r->members, rank))
-            r->noticed = r->post->calls->now(r->post);
+    const int failed = r->error.status != QN_OK && !r->ending.outcast;
+    if (!r->ending.over && !r->ending.shut && !failed) {
+        if (r->change.noticed <= 0 && qn__ranks_has(&r->group.members, rank))
+            r->change.noticed = r->post->calls->now(r->post);
         qn__view_gone(r->view, rank, how);
     }
     qn__rounds_ring(r);
@@ -239,7 +242,7 @@ void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how) {
 
 void qn__rounds_expelled(qn__rounds *r, uint32_t by, const char *why) {
     pthread_mutex_lock(&r->lock);
-    if (!r->over && !r->shut)
+    if (!r->ending.over && !r->ending.shut)
         qn__view_expelled(r->view, by, why);
     pthread_mutex_unlock(&r->lock);
 }
@@ -260,17 +263,20 @@ void qn__rounds_restored(qn__rounds *r, uint32_t rank, double seconds, int damag
 
 static void ask(qn__rounds *r) {
     for (uint32_t to = 0; to < r->ranks; ++to)
-        if (to != r->rank && qn__ranks_has(&r->members, to) && !qn__ranks_has(&r->answered, to)) {
-            const qn__head question = {.type = QN__MAIL_ASK, .number = {r->stamp, r->asking}};
+        if (to != r->rank && qn__ranks_has(&r->group.members, to) &&
+            !qn__ranks_has(&r->ending.answered, to)) {
+            const qn__head question = {.type = QN__MAIL_ASK,
+                                       .number = {r->group.stamp, r->ending.asking}};
             r->post->calls->send(r->post, to, &question, NULL);
         }
 }
 
 void qn__rounds_tick(qn__rounds *r, double now) {
     pthread_mutex_lock(&r->lock);
-    if (!r->over && !r->shut)
+    if (!r->ending.over && !r->ending.shut)
         qn__view_tick(r->view, now);
-    if (r->asked == r->stamp + 1 && !r->over && !r->shut && !r->frozen)
+    if (r->ending.asked == r->group.stamp + 1 && !r->ending.over && !r->ending.shut &&
+        !r->change.frozen)
         ask(r);
     pthread_mutex_unlock(&r->lock);
 }
@@ -286,7 +292,7 @@ void qn__rounds_fail(qn__rounds *r, qn_error *why) {
 
 int qn__rounds_withdraw(qn__rounds *r) {
     pthread_mutex_lock(&r->lock);
-    const int first = !r->over && r->error.status == QN_OK;
+    const int first = !r->ending.over && r->error.status == QN_OK;
     if (first)
         qn__view_withdraw(r->view, "it cannot go on");
     pthread_mutex_unlock(&r->lock);
@@ -295,26 +301,26 @@ int qn__rounds_withdraw(qn__rounds *r) {
 
 int qn__rounds_deserted(qn__rounds *r) {
     pthread_mutex_lock(&r->lock);
-    if (r->outcast == 1 && !r->over && qn__view_deserted(r->view))
-        r->outcast = 2;
-    const int deserted = !r->over && r->outcast != 1;
+    if (r->ending.outcast == 1 && !r->ending.over && qn__view_deserted(r->view))
+        r->ending.outcast = 2;
+    const int deserted = !r->ending.over && r->ending.outcast != 1;
     pthread_mutex_unlock(&r->lock);
     return deserted;
 }
 
 void qn__rounds_go_on(qn__rounds *r) {
-    atomic_store(&r->wish[QN__WISH_STOP], 0);
-    r->stopping = 0;
+    atomic_store(&r->wishes.wish[QN__WISH_STOP], 0);
+    r->wishes.stopping = 0;
 }
 
 void qn__rounds_saved(qn__rounds *r) {
-    atomic_store(&r->wish[QN__WISH_SAVE], 0);
-    r->saving = 0;
+    atomic_store(&r->wishes.wish[QN__WISH_SAVE], 0);
+    r->wishes.saving = 0;
 }
 
 void qn__rounds_finish(qn__rounds *r, int code) {
     pthread_mutex_lock(&r->lock);
-    if (!r->outcast) /* else the run is the others' */
+    if (!r->ending.outcast) /* else the run is the others' */
         qn__rounds_done(r, code);
     pthread_mutex_unlock(&r->lock);
 }
@@ -323,30 +329,32 @@ void qn__rounds_finish(qn__rounds *r, int code) {
  * cut off, or was expelled in its sleep, gets no answer. */
 static int over(qn__rounds *r, int *code) {
     const double now = r->post->calls->now(r->post);
-    if (r->over) {
-        *code = r->code;
+    if (r->ending.over) {
+        *code = r->ending.code;
         return 1;
     }
     if (r->error.status != QN_OK) {
-        *code = r->outcast != 1;
-        return r->outcast ? 2 : 1;
+        *code = r->ending.outcast != 1;
+        return r->ending.outcast ? 2 : 1;
     }
-    if (r->frozen || qn__view_changing(r->view) || qn__ranks_first(&r->members) != r->rank)
+    if (r->change.frozen || qn__view_changing(r->view) ||
+        qn__ranks_first(&r->group.members) != r->rank)
         return -1;
     /* Who answered gives this rank up no sooner than its patience later. Older answers may have
      * lain here while this process slept. */
-    if (r->asked != r->stamp + 1 || now - r->asked_at > r->patience / 2) {
-        r->asked = r->stamp + 1;
-        r->asked_at = now;
-        ++r->asking;
-        r->answered = (qn__ranks){0};
-        qn__ranks_add(&r->answered, r->rank);
+    if (r->ending.asked != r->group.stamp + 1 ||
+        now - r->ending.asked_at > r->ending.patience / 2) {
+        r->ending.asked = r->group.stamp + 1;
+        r->ending.asked_at = now;
+        ++r->ending.asking;
+        r->ending.answered = (qn__ranks){0};
+        qn__ranks_add(&r->ending.answered, r->rank);
         ask(r);
     }
     for (uint32_t i = 0; i < QN__MAX_RANKS / 64; ++i)
-        if (r->members.word[i] & ~r->answered.word[i])
+        if (r->group.members.word[i] & ~r->ending.answered.word[i])
             return -1;
-    r->asked = 0;
+    r->ending.asked = 0;
     return 0;
 }
 

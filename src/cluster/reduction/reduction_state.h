@@ -66,27 +66,25 @@ typedef struct qn__plan {
     qn__ranks has;       /* members that have the total of `finished` */
 } qn__plan;
 
-typedef struct qn__rounds {
-    pthread_mutex_t lock;
-    qn__post *post;
-    qn__view *view;
-    qn__common *common;
-    uint32_t ranks, rank;
-    const uint32_t *machine; /* of each rank; those with the same number share `common` */
+/* Where ranks are: those with the same number of `machine` share `common`. */
+typedef struct qn__place {
+    const uint32_t *machine; /* of each rank */
     const uint32_t *local;   /* number of each rank in its machine's `common` */
     uint32_t *alone, *zero;  /* what these two are in the first round */
-    const char *const *name; /* of each rank, for messages */
+} qn__place;
 
+/* The ranks that take part. */
+typedef struct qn__group {
     uint64_t number; /* of the view */
     uint64_t stamp;  /* number and ballot: two that are cut from each other may give one number to
                         two views */
     qn__ranks members;
-    qn__layout layout;
-    unsigned char *has; /* of each rank: is a member, for qn__shares */
-    uint32_t *share;
+    unsigned char *has;  /* of each rank: is a member, for qn__shares */
     unsigned char *gone; /* of each rank: 0, or 1 + a qn__going */
+} qn__group;
 
-    /* The round. */
+/* The round that this rank is in. */
+typedef struct qn__current {
     uint64_t finished; /* number of the last one that is; they count from 1 */
     int begun;         /* the next one has been */
     qn__round round;
@@ -98,23 +96,32 @@ typedef struct qn__rounds {
     uint32_t added;   /* units that the part holds, by the caller's count */
     qn__ranges ahead; /* the same of the round behind this one, whose total is known elsewhere:
                          those of this one stay, for whoever has that total may die */
-    qn__plan plan;
+    uint32_t *share;  /* room for the shares of all ranks */
+} qn__current;
+
+/* Totals that are kept. */
+typedef struct qn__totals {
     qn__held held[2]; /* by round & 1 */
     uint64_t generation;
-    uint64_t final_from; /* words from here on are as they will be */
+} qn__totals;
 
-    /* Adding up, in this view. */
-    int ready; /* pieces are set */
+/* Adding up, in this view. */
+typedef struct qn__adding {
+    uint64_t final_from; /* words from here on are as they will be */
+    int ready;           /* pieces are set */
     int arrived, done_here, behind;
     int64_t *into;
+    qn__layout layout;
     uint64_t laid_for; /* the view that the layout is for */
     qn__piece *piece;
     uint32_t pieces, pieces_left;
     uint32_t *slot; /* of a piece's number: its place in `piece`, + 1 */
     const int64_t **source;
     uint64_t supplied; /* words, of a total that this machine lacks */
+} qn__adding;
 
-    /* The view changes. */
+/* The view changes. */
+typedef struct qn__change {
     int frozen;  /* from the report until the next view */
     int working; /* the caller adds, without the lock */
     int owed;    /* a report, by the caller when it looks up */
@@ -122,26 +129,59 @@ typedef struct qn__rounds {
     atomic_int alarm; /* somebody waits for the caller to look up */
     double noticed;   /* when the first loss was; 0: nothing is under way */
     double held_up;   /* when the first loss since the last total was; 0: there was none */
+} qn__change;
 
+typedef struct qn__mailbox {
     qn__mail *mail, *spare;
+} qn__mailbox;
 
-    qn__cost *own_cost;              /* of each kind */
-    qn__cost *cost[QN__ROUND_KINDS]; /* of each rank, as of the last total */
+typedef struct qn__costs {
+    qn__cost *own;                  /* of each kind */
+    qn__cost *all[QN__ROUND_KINDS]; /* of each rank, as of the last total */
+} qn__costs;
+
+typedef struct qn__wishes {
     atomic_int wish[QN__WISHES];
     int stopping, saving; /* some rank wished it in a round that has its total */
+} qn__wishes;
 
-    qn_error error; /* of a kind that stays */
-    int outcast;    /* told to go: 1; cannot reach enough: 2 */
+/* The end of the run, or of this rank's part in it. */
+typedef struct qn__ending {
+    int outcast; /* told to go: 1; cannot reach enough: 2 */
     int over, code, shut;
     qn__ranks answered;
     uint64_t asked;  /* stamp + 1 */
     uint64_t asking; /* how many times so far, which an answer repeats */
     double asked_at, patience;
-    char note[512]; /* for on_note; empty: none */
+} qn__ending;
 
+/* By count, of rounds of so many words in a view. */
+typedef struct qn__counted {
+    uint64_t stamp, words, out, in;
+} qn__counted;
+
+typedef struct qn__rounds {
+    pthread_mutex_t lock;
+    qn__post *post;
+    qn__view *view;
+    qn__common *common;
+    uint32_t ranks, rank;
+    const char *const *name; /* of each rank, for messages */
+    qn__place place;
+    qn__group group;
+    qn__current current;
+    qn__plan plan;
+    qn__totals totals;
+    qn__adding adding;
+    qn__change change;
+    qn__mailbox mailbox;
+    qn__costs costs;
+    qn__wishes wishes;
+    qn__ending ending;
+    qn_error error; /* of a kind that stays */
+    char note[512]; /* for on_note; empty: none */
     qn__rank_traffic traffic;
-    /* By count, of rounds of so many words in a view. */
-    uint64_t counted_stamp, counted_words, counted_out, counted_in;
+    qn__counted counted;
 } qn__rounds;
 
 /* `common` is private; until qn__rounds_share, no two ranks share memory. */
@@ -204,23 +244,23 @@ static inline uint64_t qn__rounds_trailer(uint32_t ranks) {
 /* Names the round in this view. */
 static inline unsigned long long qn__rounds_tag(const qn__rounds *r) {
     /* Another number for another round or view, so nearly surely that it counts as such. */
-    return (unsigned long long)(r->stamp * UINT64_C(0x9e3779b97f4a7c15) +
-                                (r->finished + 1) * UINT64_C(0xbf58476d1ce4e5b9));
+    return (unsigned long long)(r->group.stamp * UINT64_C(0x9e3779b97f4a7c15) +
+                                (r->current.finished + 1) * UINT64_C(0xbf58476d1ce4e5b9));
 }
 
 static inline const uint32_t *qn__rounds_machines(const qn__rounds *r, uint64_t round) {
-    return round <= 1 ? r->alone : r->machine;
+    return round <= 1 ? r->place.alone : r->place.machine;
 }
 
 static inline void qn__rounds_ring(qn__rounds *r) { qn__common_ring(r->common, r->common->index); }
 
 static inline qn__desk *qn__rounds_desk(const qn__rounds *r, uint32_t rank) {
-    return &r->common->desk[r->local[rank]];
+    return &r->common->desk[r->place.local[rank]];
 }
 
 /* This machine's members, of the layout that is made. */
 static inline uint32_t qn__rounds_here(const qn__rounds *r, const uint32_t **rank) {
-    const qn__layout *l = &r->layout;
+    const qn__layout *l = &r->adding.layout;
     const uint32_t home = l->home[r->rank];
     *rank = l->order + l->start[home];
     return l->start[home + 1] - l->start[home];

@@ -131,7 +131,7 @@ static void begin(player *p) {
         return;
     }
     if (p->fault == COUNTS_A_UNIT_TWICE && p->round == 3)
-        qn__rounds_give(&p->rounds, &p->rounds.own, 0, 1);
+        qn__rounds_give(&p->rounds, &p->rounds.current.own, 0, 1);
     begin_part(p, &g->plan[p->round]);
     p->range = (qn__units){0, 0};
     p->held = 0;
@@ -179,7 +179,7 @@ static void next_round(player *p) {
     check_total(p);
     if (p->round == 1)
         share(p);
-    p->rounds.own_cost[p->round % QN__ROUND_KINDS] =
+    p->rounds.costs.own[p->round % QN__ROUND_KINDS] =
         (qn__cost){1e-4, 1e-5 * (1 + pretend_pick(&g->net, 50))};
     ++p->round;
     p->stage = p->round > g->rounds ? ENDING : BETWEEN;
@@ -218,17 +218,18 @@ static void end(player *p) {
     switch (qn__rounds_over(&p->rounds, &code)) {
     case 2:
         p->stage = OUT;
-        check(p->game, p->rounds.outcast, "a rank leaves that need not", p->number);
+        check(p->game, p->rounds.ending.outcast, "a rank leaves that need not", p->number);
         break;
     case 1:
-        p->stage = p->rounds.outcast ? OUT : ENDED;
-        check(p->game, p->rounds.outcast || code == 3, "the exit code is another", p->number);
+        p->stage = p->rounds.ending.outcast ? OUT : ENDED;
+        check(p->game, p->rounds.ending.outcast || code == 3, "the exit code is another",
+              p->number);
         break;
     case 0:
         for (uint32_t i = 0; i < p->game->ranks; ++i)
             check(p->game,
                   !is_there(&p->game->player[i]) || p->game->player[i].stage >= ENDED ||
-                      qn__ranks_has(&p->game->player[i].rounds.members, p->number),
+                      qn__ranks_has(&p->game->player[i].rounds.group.members, p->number),
                   "a rank speaks that others go on without", p->number);
         /* Writing takes some time, in which it may die. */
         if (!p->spoke)
@@ -248,10 +249,11 @@ static void end(player *p) {
  * is stopped in the middle of a loop. */
 static void scribble(player *p) {
     const qn__rounds *r = &p->rounds;
-    if (p->scribbles && r->into)
-        for (uint32_t i = 0; i < r->pieces; ++i)
-            if (r->piece[i].owner == p->number && r->piece[i].state == 0)
-                memset(r->into + r->piece[i].first, 0x55, r->piece[i].count * sizeof(int64_t));
+    if (p->scribbles && r->adding.into)
+        for (uint32_t i = 0; i < r->adding.pieces; ++i)
+            if (r->adding.piece[i].owner == p->number && r->adding.piece[i].state == 0)
+                memset(r->adding.into + r->adding.piece[i].first, 0x55,
+                       r->adding.piece[i].count * sizeof(int64_t));
     p->scribbles = 0;
 }
 
@@ -406,10 +408,10 @@ static int is_over(const game *g) {
 static void hunt(game *g) {
     uint32_t most = 0, holders = 0, others = 0, holder = 0;
     for (uint32_t i = 0; i < g->ranks; ++i)
-        if (!g->net.rank[i].ended && g->player[i].rounds.finished > most)
-            most = (uint32_t)g->player[i].rounds.finished;
+        if (!g->net.rank[i].ended && g->player[i].rounds.current.finished > most)
+            most = (uint32_t)g->player[i].rounds.current.finished;
     for (uint32_t i = 0; i < g->ranks; ++i) {
-        const int has = g->player[i].rounds.finished == most;
+        const int has = g->player[i].rounds.current.finished == most;
         if (g->net.rank[i].ended)
             continue;
         holders += (uint32_t)has;
@@ -433,7 +435,7 @@ static void play(game *g, double seconds) {
             player *p = &g->player[i];
             if (g->net.rank[i].paused) {
                 p->was_paused = 1;
-                p->scribbles |= p->stage == ADDING && p->rounds.ready;
+                p->scribbles |= p->stage == ADDING && p->rounds.adding.ready;
             } else if (!g->net.rank[i].ended && p->stage < ENDED) {
                 if (pretend_pick(&g->net, 2))
                     look(p);
@@ -446,7 +448,8 @@ static void play(game *g, double seconds) {
         for (uint32_t i = 0; i < g->ranks; ++i)
             print_error("rank %u: stage %d round %u ended %d frozen %d view %llu\n", i,
                         g->player[i].stage, g->player[i].round, g->net.rank[i].ended,
-                        g->player[i].rounds.frozen, (unsigned long long)g->player[i].rounds.number),
+                        g->player[i].rounds.change.frozen,
+                        (unsigned long long)g->player[i].rounds.group.number),
                 print_error("   %s\n", g->player[i].rounds.error.what);
     check(g, is_over(g), "it hangs", 0);
     /* A total that only dead ranks ever had may be another, where ranks are what is counted. */

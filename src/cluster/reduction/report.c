@@ -3,41 +3,41 @@
 #include "cluster/reduction/reduction_state.h"
 
 void qn__rounds_report(qn__rounds *r) {
-    const uint32_t ranges = r->begun ? r->own.count : 0;
+    const uint32_t ranges = r->current.begun ? r->current.own.count : 0;
     const uint64_t count = R_HEAD + 2 * (uint64_t)ranges;
     qn__parcel *parcel = r->post->calls->parcel(r->post, count * sizeof(uint64_t));
-    r->owed = 0;
+    r->change.owed = 0;
     if (!parcel) {
         qn__fail_memory(&r->error, count, sizeof(uint64_t));
         qn__rounds_ring(r);
         return;
     }
     uint64_t *w = (uint64_t *)(void *)parcel->data;
-    w[R_FINISHED] = r->finished;
-    w[R_BEGUN] = (uint64_t)r->begun;
-    w[R_KIND] = (uint64_t)r->round.kind;
-    w[R_WORDS] = r->round.words;
-    w[R_UNITS] = r->round.units;
-    w[R_GENERATION] = r->generation;
-    w[R_OVER] = (uint64_t)r->over;
-    w[R_CODE] = (uint64_t)(uint32_t)r->code;
+    w[R_FINISHED] = r->current.finished;
+    w[R_BEGUN] = (uint64_t)r->current.begun;
+    w[R_KIND] = (uint64_t)r->current.round.kind;
+    w[R_WORDS] = r->current.round.words;
+    w[R_UNITS] = r->current.round.units;
+    w[R_GENERATION] = r->totals.generation;
+    w[R_OVER] = (uint64_t)r->ending.over;
+    w[R_CODE] = (uint64_t)(uint32_t)r->ending.code;
     w[R_RANGES] = ranges;
     for (uint32_t i = 0; i < ranges; ++i) {
-        w[R_HEAD + 2 * i] = r->own.range[i].first;
-        w[R_HEAD + 2 * i + 1] = r->own.range[i].count;
+        w[R_HEAD + 2 * i] = r->current.own.range[i].first;
+        w[R_HEAD + 2 * i + 1] = r->current.own.range[i].count;
     }
-    qn__view_reported(r->view, r->ballot, parcel);
+    qn__view_reported(r->view, r->change.ballot, parcel);
 }
 
 void qn__rounds_stop(void *user, uint64_t ballot) {
     qn__rounds *r = user;
-    r->ballot = ballot;
-    r->frozen = 1;
-    if (r->noticed <= 0)
-        r->noticed = r->post->calls->now(r->post);
-    if (r->working) {
-        r->owed = 1;
-        atomic_store(&r->alarm, 1);
+    r->change.ballot = ballot;
+    r->change.frozen = 1;
+    if (r->change.noticed <= 0)
+        r->change.noticed = r->post->calls->now(r->post);
+    if (r->change.working) {
+        r->change.owed = 1;
+        atomic_store(&r->change.alarm, 1);
     } else
         qn__rounds_report(r);
 }

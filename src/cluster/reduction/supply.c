@@ -16,17 +16,17 @@ static uint32_t lowest_here(const qn__layout *l, uint32_t home, const qn__ranks 
 /* By a rank that has the total of the plan's `finished`: sends it to the machines that are this
  * rank's to supply. On each, the lowest rank takes it in. */
 void qn__rounds_send_supplies(qn__rounds *r) {
-    const qn__held *held = &r->held[r->plan.finished & 1];
+    const qn__held *held = &r->totals.held[r->plan.finished & 1];
     const uint32_t havers = qn__ranks_count(&r->plan.has);
     uint32_t lacking = 0, own = 0;
     for (uint32_t i = 0; i < r->rank; ++i)
         own += (uint32_t)qn__ranks_has(&r->plan.has, i);
     qn__rounds_lay_out(r, r->plan.finished);
-    for (uint32_t home = 0; home < r->layout.machines; ++home) {
-        if (lowest_here(&r->layout, home, &r->plan.has) < QN__MAX_RANKS ||
+    for (uint32_t home = 0; home < r->adding.layout.machines; ++home) {
+        if (lowest_here(&r->adding.layout, home, &r->plan.has) < QN__MAX_RANKS ||
             lacking++ % havers != own)
             continue;
-        const uint32_t to = lowest_here(&r->layout, home, NULL);
+        const uint32_t to = lowest_here(&r->adding.layout, home, NULL);
         for (uint64_t at = 0; at < held->words; at += SUPPLY_WORDS) {
             const uint64_t n = held->words - at < SUPPLY_WORDS ? held->words - at : SUPPLY_WORDS;
             qn__parcel *body = r->post->calls->parcel(r->post, n * sizeof(int64_t));
@@ -36,7 +36,7 @@ void qn__rounds_send_supplies(qn__rounds *r) {
             }
             memcpy(body->data, held->total + at, n * sizeof(int64_t));
             const qn__head head = {.type = QN__MAIL_SUPPLY,
-                                   .number = {r->stamp, held->round, at},
+                                   .number = {r->group.stamp, held->round, at},
                                    .bytes = n * sizeof(int64_t)};
             r->post->calls->send(r->post, to, &head, body);
         }
@@ -44,22 +44,22 @@ void qn__rounds_send_supplies(qn__rounds *r) {
 }
 
 static void take_in(qn__rounds *r) {
-    for (qn__mail **at = &r->mail; *at;) {
+    for (qn__mail **at = &r->mailbox.mail; *at;) {
         const qn__mail *mail = *at;
         const qn__head *head = &mail->head;
         const uint64_t words = mail->body->bytes / sizeof(int64_t);
-        if (head->type != QN__MAIL_SUPPLY || head->number[0] != r->stamp ||
-            head->number[1] != r->finished + 1) {
+        if (head->type != QN__MAIL_SUPPLY || head->number[0] != r->group.stamp ||
+            head->number[1] != r->current.finished + 1) {
             at = &(*at)->next;
             continue;
         }
-        if (head->number[2] > r->words || words > r->words - head->number[2]) {
+        if (head->number[2] > r->current.words || words > r->current.words - head->number[2]) {
             qn__rounds_set_error(r, QN_CLUSTER, "%s sent a total of another round",
                                  r->name[mail->from]);
             return;
         }
-        memcpy(r->into + head->number[2], mail->body->data, words * sizeof(int64_t));
-        r->supplied += words;
+        memcpy(r->adding.into + head->number[2], mail->body->data, words * sizeof(int64_t));
+        r->adding.supplied += words;
         qn__rounds_drop_mail(r, at);
     }
 }
@@ -67,13 +67,13 @@ static void take_in(qn__rounds *r) {
 qn__going_on qn__rounds_take_supply(qn__rounds *r) {
     if (!qn__rounds_prepare(r))
         return QN__ROUND_FAILED;
-    const uint32_t home = r->layout.home[r->rank];
-    const uint32_t has = lowest_here(&r->layout, home, &r->plan.has);
-    const uint32_t takes = lowest_here(&r->layout, home, NULL);
+    const uint32_t home = r->adding.layout.home[r->rank];
+    const uint32_t has = lowest_here(&r->adding.layout, home, &r->plan.has);
+    const uint32_t takes = lowest_here(&r->adding.layout, home, NULL);
     if (has < QN__MAX_RANKS) {
         const uint64_t generation = atomic_load(&qn__rounds_desk(r, has)->finished_in);
-        int64_t *total =
-            qn__common_total(r->common, generation, (r->finished + 1) & 1, r->words, &r->error);
+        int64_t *total = qn__common_total(r->common, generation, (r->current.finished + 1) & 1,
+                                          r->current.words, &r->error);
         if (!total)
             return QN__ROUND_FAILED;
         qn__rounds_finished(r, total, generation);
@@ -83,12 +83,12 @@ qn__going_on qn__rounds_take_supply(qn__rounds *r) {
         take_in(r);
         if (r->error.status != QN_OK)
             return QN__ROUND_FAILED;
-        if (r->supplied < r->words)
+        if (r->adding.supplied < r->current.words)
             return QN__ROUND_WAITS;
-        atomic_store(&qn__rounds_desk(r, r->rank)->supplied, r->stamp);
+        atomic_store(&qn__rounds_desk(r, r->rank)->supplied, r->group.stamp);
         qn__rounds_ring_others(r);
-    } else if (atomic_load(&qn__rounds_desk(r, takes)->supplied) != r->stamp)
+    } else if (atomic_load(&qn__rounds_desk(r, takes)->supplied) != r->group.stamp)
         return QN__ROUND_WAITS;
-    qn__rounds_finished(r, r->into, r->generation);
+    qn__rounds_finished(r, r->adding.into, r->totals.generation);
     return QN__ROUND_TOTAL;
 }
