@@ -7,8 +7,10 @@
 
 #if defined(__clang__)
 #define UNROLL_FOR(...) _Pragma("clang loop unroll(full)") for (__VA_ARGS__)
+#define UNROLL_BY_4(...) _Pragma("clang loop unroll_count(4)") for (__VA_ARGS__)
 #else
 #define UNROLL_FOR(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
+#define UNROLL_BY_4(...) _Pragma("GCC unroll 4") for (__VA_ARGS__)
 #endif
 
 #endif
