@@ -80,8 +80,8 @@ static inline int multiply_bytes(const cublas *b, const trained *t) {
     const int n = (int)l->layer->out, ld = (int)row_of_digits(t);
     const int32_t one = 1, zero = 0;
     return b->gemm(b->handle, BLAS_TURNED, BLAS_PLAIN, n, n, ld / (int)t->program.arith, &one,
-                   l->by_output.handle, BLAS_INT8, ld, t->worker->fixed_items.handle, BLAS_INT8, ld,
-                   &zero, l->output.handle, BLAS_INT32, (int)qn__gpu_ld(l->layer->out),
+                   l->by_output.handle, BLAS_INT8, ld, t->worker->quantized_items.handle, BLAS_INT8,
+                   ld, &zero, l->output.handle, BLAS_INT32, (int)qn__gpu_ld(l->layer->out),
                    BLAS_BY_INT32, BLAS_USUAL);
 }
 
@@ -123,7 +123,7 @@ static inline int right_blas(const trained *t, const network *net, blas_way way,
     int8_t *items = NULL, *weights = NULL;
     int right = 1;
     if (way == WAY_BYTES) {
-        items = bytes_of(t, &t->worker->fixed_items);
+        items = bytes_of(t, &t->worker->quantized_items);
         weights = bytes_of(t, &t->worker->layer[1].by_output);
     }
     for (size_t i = 0; i < (all < CHECKED ? all : CHECKED) && right; ++i) {

@@ -7,7 +7,7 @@
 
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 #include "num/sums.h"
 
 #include <math.h>
@@ -136,15 +136,16 @@ static inline product product_of(qn__kernel kernel) {
         qn__kernel first, last;
     } family[][3] = {
         [FORWARD] = {{QN__K_FORWARD_LARGE, QN__K_FORWARD_VECTOR},
-                     {QN__K_WHOLE_FORWARD_I7_LARGE, QN__K_WHOLE_FORWARD_I21_SMALL},
-                     {QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE, QN__K_WHOLE_FORWARD_I21_MATRIX_SMALL}},
+                     {QN__K_INTGEMM_FORWARD_I7_LARGE, QN__K_INTGEMM_FORWARD_I21_SMALL},
+                     {QN__K_INTGEMM_FORWARD_I7_MATRIX_LARGE,
+                      QN__K_INTGEMM_FORWARD_I21_MATRIX_SMALL}},
         [ERRORS] = {{QN__K_ERRORS_LARGE, QN__K_ERRORS_VECTOR},
-                    {QN__K_WHOLE_ERRORS_I7_LARGE, QN__K_WHOLE_ERRORS_I21_SMALL},
-                    {QN__K_WHOLE_ERRORS_I7_MATRIX_LARGE, QN__K_WHOLE_ERRORS_I21_MATRIX_SMALL}},
+                    {QN__K_INTGEMM_ERRORS_I7_LARGE, QN__K_INTGEMM_ERRORS_I21_SMALL},
+                    {QN__K_INTGEMM_ERRORS_I7_MATRIX_LARGE, QN__K_INTGEMM_ERRORS_I21_MATRIX_SMALL}},
         [GRADIENT] = {
             {QN__K_GRADIENT_LARGE, QN__K_GRADIENT_VECTOR},
-            {QN__K_WHOLE_GRADIENT_I7_LARGE, QN__K_WHOLE_GRADIENT_I21_SMALL},
-            {QN__K_WHOLE_GRADIENT_I7_MATRIX_SMALL, QN__K_WHOLE_GRADIENT_I21_MATRIX_SMALL}}};
+            {QN__K_INTGEMM_GRADIENT_I7_LARGE, QN__K_INTGEMM_GRADIENT_I21_SMALL},
+            {QN__K_INTGEMM_GRADIENT_I7_MATRIX_SMALL, QN__K_INTGEMM_GRADIENT_I21_MATRIX_SMALL}}};
     for (int p = 0; p < PRODUCTS; ++p)
         for (int i = 0; i < 3; ++i)
             if (kernel >= family[p][i].first && kernel <= family[p][i].last)
@@ -153,7 +154,7 @@ static inline product product_of(qn__kernel kernel) {
 }
 
 static inline int packs(qn__kernel kernel) {
-    return kernel == QN__K_FIX_ITEMS || kernel == QN__K_FIX_GRAINS;
+    return kernel == QN__K_QUANTIZE_ITEMS || kernel == QN__K_QUANTIZE_GRAINS;
 }
 
 /* The layer comes last on the way forward and first on the way back, where the layer below has no
@@ -165,7 +166,7 @@ static inline void keep_notes(trained *t) {
         const product p = product_of(n->kernel);
         if (n->kernel == QN__K_GREATEST)
             t->greatest = *n;
-        if (n->kernel == QN__K_FIX_WEIGHTS)
+        if (n->kernel == QN__K_QUANTIZE_WEIGHTS)
             t->weights = *n;
         if (p == PRODUCTS || (p != FORWARD && t->of[p].product.call.count > 0))
             continue;

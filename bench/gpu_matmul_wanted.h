@@ -1,5 +1,5 @@
 /* What the products of gpu_matmul_layer.h have to be, by docs/exactness.md and the scalar reference
- * of src/num/fixed.h, from the operands that the device made. */
+ * of src/num/intgemm_reference.h, from the operands that the device made. */
 #ifndef QN_BENCH_GPU_MATMUL_WANTED_H
 #define QN_BENCH_GPU_MATMUL_WANTED_H
 
@@ -19,7 +19,7 @@ static inline float wanted_output(const trained *t, const network *net, uint32_t
                            .biases = l->biases + o};
     float z = net->parameters[one.biases];
     if (bits_of(t)) {
-        qn__fixed_forward(bits_of(t), &one, net->parameters, a, &z);
+        qn__intgemm_forward(bits_of(t), &one, net->parameters, a, &z);
         return z;
     }
     for (uint32_t k = 0; k < l->in; ++k)
@@ -35,7 +35,7 @@ static inline void wanted_errors(const trained *t, const network *net, uint32_t 
     const float *delta = t->errors + row, *y = t->inputs + row;
     memset(e, 0, l->in * sizeof *e);
     if (bits_of(t))
-        qn__fixed_backward(bits_of(t), l, net->parameters, delta, sums, e);
+        qn__intgemm_backward(bits_of(t), l, net->parameters, delta, sums, e);
     for (uint32_t o = 0; o < l->out && !bits_of(t); ++o)
         for (uint32_t k = 0; k < l->in; ++k)
             e[k] = fmaf(delta[o], net->parameters[l->weights + (uint64_t)o * l->in + k], e[k]);
@@ -76,11 +76,12 @@ static inline int64_t wanted_sum(const trained *t, const network *net, const int
             const float a = t->inputs[i * ld + k], d = t->errors[i * ld + o];
             chain = fmaf(d, a, chain);
             if (bits_of(t))
-                n += (int64_t)qn__fix(d, qn__block_inverse(td)) * qn__fix(a, qn__block_inverse(ta));
+                n += (int64_t)qn__quantize(d, qn__block_inverse(td)) *
+                     qn__quantize(a, qn__block_inverse(ta));
         }
         units = qn__to_units(chain);
         if (bits_of(t))
-            qn__fixed_units(n, (int64_t)ta + td, t->program.partial_limit, &units);
+            qn__intgemm_units(n, (int64_t)ta + td, t->program.partial_limit, &units);
         sum += units;
     }
     return sum;

@@ -1,5 +1,5 @@
 /*
- * integers: products of integers beside those of float32, on one thread.
+ * integers: integer products beside those of float32, on one thread.
  *
  *     integers [ITEMS INPUTS OUTPUTS [ISA]]      (128 784 512)
  *
@@ -77,7 +77,7 @@ static void make(void) {
 /* ---- what is timed */
 
 static const qn__cpu_kernels *kernels;
-static const qn__cpu_integers *table;
+static const qn__intgemm *table;
 static int bits;
 
 static void scale(int width) {
@@ -140,7 +140,7 @@ static void product(void) {
 static void outer(void) {
     for (uint32_t i = 0; i < panels_of(inputs); ++i)
         table->outer(bits, items, 1, m.rows + i * table->size(bits, items), panels_of(outputs),
-                     m.columns, QN__WHOLE_FLOAT, 1.0, m.sums);
+                     m.columns, QN__INTGEMM_FLOAT, 1.0, m.sums);
 }
 
 /* Seconds of the fastest of several rounds, each long enough for the clock. */
@@ -167,9 +167,10 @@ static int right_answer(void) {
         for (uint32_t o = 0; o < outputs; o += o + 11 < outputs ? 11 : 1) {
             int64_t n = 0;
             for (uint32_t k = 0; k < inputs; ++k)
-                n += (int64_t)qn__fix(m.a[((size_t)k / P * items + i) * P + k % P], m.inverse[0]) *
-                     qn__fix(m.w[((size_t)o / P * panels_of(inputs) * P + k) * P + o % P],
-                             m.inverse[0]);
+                n += (int64_t)qn__quantize(m.a[((size_t)k / P * items + i) * P + k % P],
+                                           m.inverse[0]) *
+                     qn__quantize(m.w[((size_t)o / P * panels_of(inputs) * P + k) * P + o % P],
+                                  m.inverse[0]);
             const float want = fmaf((float)n, m.factor[0] * m.factor[0], m.start[o]);
             const float got = m.c[((size_t)o / P * items + i) * P + o % P];
             if (memcmp(&want, &got, sizeof got) != 0)

@@ -2,7 +2,7 @@
  * are CPUs, for which the worker takes other kernels; here it is told that they are GPUs, small
  * ones and large ones in turn, so that every variant runs. QN_TEST_SEED and QN_TEST_CASES as in the
  * conformance suite. */
-#include "device/conformance_integers_test.h"
+#include "device/conformance_intgemm_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "device/gpu/gpu_worker.h"

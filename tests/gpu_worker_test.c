@@ -1,7 +1,7 @@
 /* The worker of the GPU backends over an emulated device: what the conformance suite cannot ask of
  * a real one, such as a memory that is too small. QN_TEST_SEED and QN_TEST_CASES as there;
  * with QN_TEST_STRIDE=7 only every seventh call fails in its turn. */
-#include "device/conformance_integers_test.h"
+#include "device/conformance_intgemm_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "gpu_emulated_test.h"
@@ -154,7 +154,7 @@ static void test_a_step_costs_what_is_said(void **state) {
     assert_int_equal(counts.replays - before.replays, 4);
     assert_int_equal(qn__gpu_flush(w, &tally, NULL), QN_OK);
     qn__gpu_close(w);
-    /* Products of integers: four launches more for operands, two for the weights of each layer. */
+    /* Integer products: four launches more for operands, two for the weights of each layer. */
     driver = &one_by_one;
     c.program.arith = QN__ARITH_I14;
     w = open_loaded(&c);

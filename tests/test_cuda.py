@@ -167,7 +167,7 @@ def test_the_real_compiler(quern, gpu, files, tmp_path, monkeypatch, capability,
     digest = recipes.train([quern], name, files, tmp_path / "model", "--devices", "cuda:0")
     assert digest == recipes.table()[name]
     cached = [f.read_bytes() for f in (tmp_path / "cache").rglob("*") if f.is_file()]
-    assert (b"qn_whole_errors_i14_matrix_large" in cached[0]) == (name == "i14-unit-0")
+    assert (b"qn_intgemm_errors_i14_matrix_large" in cached[0]) == (name == "i14-unit-0")
     assert (b"qn_errors_large" in cached[0]) == (name == "adam")
     assert len(cached) == 1 and (b"\x7fELF" if capability == 90 else b".target sm_") in cached[0]
 
@@ -214,7 +214,7 @@ def test_products_are_measured(fakes, gpu, plan, ariths, tiles):
                        done.stdout, re.MULTILINE)
     integers = [a for a in ariths.split(",") if a != "f32"]
     products = ["forward", "errors", "gradient"]
-    kernels = [f"qn_whole_{p}_{a}_{t}" for a in integers for p in products for t in tiles
+    kernels = [f"qn_intgemm_{p}_{a}_{t}" for a in integers for p in products for t in tiles
                if (p, t) != ("gradient", "matrix_large")]
     if "f32" in ariths:
         kernels += [f"qn_{p}_{t}" for p in products for t in ("large", "medium", "small")
@@ -372,7 +372,7 @@ def test_instructions_that_fail(run_quern, gpu, files, tmp_path, plan, nvrtc, la
     assert recipes.sha256(tmp_path / "model") == recipes.table()["i7-adamw"]
     assert lacking(done.stderr) == lacks, done.stderr
     if "matrix_fault" in plan:
-        assert "(self-test of qn_whole_forward_i7_matrix_large)" in done.stderr
+        assert "(self-test of qn_intgemm_forward_i7_matrix_large)" in done.stderr
 
 
 @pytest.mark.parametrize("plan, says", [

@@ -26,7 +26,7 @@ ARCHS = [75, 80, 90, "newest"]
 # integers those of one and two digits do so; the large ones of gradients fill a processor alone, and so
 # do large ones by matrix instructions.
 MOST_REGISTERS = {"matrix_large": 255, "matrix_small": 232, "qn_forward": 128, "qn_errors": 128, "qn_gradient": 168,
-                  "qn_whole_gradient": 255, "qn_whole_forward_i21": 192, "qn_whole_errors_i21": 192,
+                  "qn_intgemm_gradient": 255, "qn_intgemm_forward_i21": 192, "qn_intgemm_errors_i21": 192,
                   "qn_whole": 128, "": 64}
 
 # Digits of the integers of each arithmetic: a word of a tile is so many products of bytes, squared.

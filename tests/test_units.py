@@ -37,10 +37,10 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "8"},
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
 ONE_THREAD = ["base.json", "base.text", "cluster.reduction.reduction", "cluster.reduction.shares", "cluster.membership.view",
-              "data.fuzz", "data.gzip", "device.cpu.integer.cpu_integers", "device.cpu.float.kernels",
+              "data.fuzz", "data.gzip", "device.cpu.integer.intgemm", "device.cpu.float.kernels",
               "device.cpu.float.map", "device.gpu.gpu_selftest", "model.model",
               "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",
-              "tests.gpu_integers", "tests.gpu_worker"]
+              "tests.gpu_intgemm", "tests.gpu_worker"]
 NO_THREADS = r"""
 #include <unistd.h>
 int pthread_create(void) {
@@ -52,7 +52,7 @@ int pthread_create(void) {
 
 # Where the processor has no AVX-512 its kernels are run through plain C; tests/avx512_emulated.
 EMULATED = [f"avx512_emulated.device.{name}"
-            for name in ("cpu.float.map", "cpu.float.kernels", "cpu.integer.cpu_integers", "conformance")
+            for name in ("cpu.float.map", "cpu.float.kernels", "cpu.integer.intgemm", "conformance")
             if dict(processor.instruction_sets()).get("avx512")]
 
 

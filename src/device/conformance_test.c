@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "device/conformance_integers_test.h"
+#include "device/conformance_intgemm_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "device/fake/fake.h"
@@ -28,7 +28,7 @@ static int check(subject *s) { return s->c->brief ? check_briefly(s) : check_sub
  * uses it. PoCL gives the longest sums rightly, tried by hand: it neither hangs nor computes for
  * long (13 s for the largest case, i21 with half a million weights to a layer), but it touches
  * 8 GB for the first time meanwhile, which machines of CI may not have;
- * tests/gpu_integers_test.c has such sums in single kernels. */
+ * tests/gpu_intgemm_test.c has such sums in single kernels. */
 static void check_gpus(subject *s, int first_of_class) {
     qn_device_info info;
     if (!first_of_class && s->c->seed % 10 != 1)

@@ -92,7 +92,7 @@ QN_FN float qn_sqrt(float a) {
 #endif
 
 /* The integer nearest to x, |x| < 2^62, ties to even, in thirds of 22 bits. Adding 1.5 * 2^23
- * rounds a third to a whole number, which is then the lowest bits of the sum; what is left of x is
+ * rounds a third to an integer, which is then the lowest bits of the sum; what is left of x is
  * exact. For processors that convert to 64 bits so slowly that ten operations are less. */
 QN_FN qn_i64 qn_i64_in_thirds(float x) {
     const float whole = 0x1.8p23f;

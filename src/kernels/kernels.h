@@ -76,32 +76,29 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *              GRADIENT, BIAS and UPDATE of a layer in one, for a step that the device has to
  *              itself and whose grains all lie in this pass; the sums are not touched. ERRORS of
  *              the layer must come before it.
- * Products of integers (docs/exactness.md 15) take *words*: four digits of 7 bits that follow each
- * other along the sum of the product; fixed.cl tells what they look like. Greatest magnitudes are
- * uint32, the bits of a float.
+ * Integer products (docs/exactness.md 15) take *words*: four digits of 7 bits that follow each
+ * other along the sum of the product; intgemm_words.cl tells what they look like. Greatest
+ * magnitudes are uint32, the bits of a float.
  *
  * GREATEST     parameters M, outputs M, weights U, in u, out u, output u
  *              Raises outputs[output + o] to the greatest magnitude of the weights of output o.
- * FIX_WEIGHTS  parameters M, outputs M, by_output M, by_input M, weights U, in u, out u, output u,
- *              bits u, flags u
- *              The weights as words along the inputs, [out] rows, and with QN_FIX_BY_INPUT along
- *              the outputs, [in] rows, each by the block of its output.
- * FIX_ITEMS    step M, from M, outputs M, items M, grains M, to M, status M, columns u, bits u,
- *              output u, grain u, layer u, flags u
- *              items[i] = the greatest of row i of a batch array, with QN_FIX_WEIGHED of its
- *              numbers times the factors of the blocks outputs[output ..]; with QN_FIX_GRAINS
- *              raises grains[grain + i / G] to that without factors; with QN_FIX_WORDS the row as
- *              words.
- * FIX_GRAINS   step M, from M, greatest M, to M, columns u, bits u, first u
+ * QUANTIZE_WEIGHTS  parameters M, outputs M, by_output M, by_input M, weights U, in u, out u,
+ * output u, bits u, flags u The weights as words along the inputs, [out] rows, and with
+ * QN_QUANTIZE_BY_INPUT along the outputs, [in] rows, each by the block of its output.
+ * QUANTIZE_ITEMS    step M, from M, outputs M, items M, grains M, to M, status M, columns u, bits
+ * u, output u, grain u, layer u, flags u items[i] = the greatest of row i of a batch array, with
+ * QN_QUANTIZE_WEIGHED of its numbers times the factors of the blocks outputs[output ..]; with
+ * QN_QUANTIZE_GRAINS raises grains[grain + i / G] to that without factors; with QN_QUANTIZE_WORDS
+ * the row as words. QUANTIZE_GRAINS   step M, from M, greatest M, to M, columns u, bits u, first u
  *              A batch array as words along the items of each grain, [columns] rows;
  *              greatest[first + g] is that of grain g.
- * WHOLE_FORWARD_*  step M, A M, greatest M, W M, outputs M, parameters M, biases U, Y M, D M,
+ * INTGEMM_FORWARD_*  step M, A M, greatest M, W M, outputs M, parameters M, biases U, Y M, D M,
  *              numbers M, in u, out u, output u, layer u, activation u, threshold u, keep f, seed U
  *              FORWARD of items as words (15.4); greatest is that of items.
- * WHOLE_ERRORS_*  step M, E M, greatest M, W M, Y M, B M, numbers M, in u, out u, layer u,
+ * INTGEMM_ERRORS_*  step M, E M, greatest M, W M, Y M, B M, numbers M, in u, out u, layer u,
  *              activation u, threshold u, keep f, seed U
  *              ERRORS of weighed errors as words (15.5).
- * WHOLE_GRADIENT_*  step M, A M, E M, greatest M, sums M, status M, weights U, in u, out u,
+ * INTGEMM_GRADIENT_*  step M, A M, E M, greatest M, sums M, status M, weights U, in u, out u,
  *              layer u, inputs u, errors u, limit f, slices u, flags u
  *              GRADIENT of words along grains (15.6); greatest[inputs + g] and greatest[errors + g]
  *              are those of grain g.
@@ -143,45 +140,45 @@ typedef enum qn__kernel {
     QN__K_BIAS_VECTOR,
     QN__K_UPDATE,
     QN__K_UPDATE_VECTOR,
-    QN__K_FIX_ITEMS,
-    QN__K_FIX_GRAINS,
+    QN__K_QUANTIZE_ITEMS,
+    QN__K_QUANTIZE_GRAINS,
     QN__K_GREATEST,
-    QN__K_FIX_WEIGHTS,
+    QN__K_QUANTIZE_WEIGHTS,
     /* Of one, two and three digits, large and small. */
-    QN__K_WHOLE_FORWARD_I7_LARGE,
-    QN__K_WHOLE_FORWARD_I7_SMALL,
-    QN__K_WHOLE_FORWARD_I14_LARGE,
-    QN__K_WHOLE_FORWARD_I14_SMALL,
-    QN__K_WHOLE_FORWARD_I21_LARGE,
-    QN__K_WHOLE_FORWARD_I21_SMALL,
-    QN__K_WHOLE_ERRORS_I7_LARGE,
-    QN__K_WHOLE_ERRORS_I7_SMALL,
-    QN__K_WHOLE_ERRORS_I14_LARGE,
-    QN__K_WHOLE_ERRORS_I14_SMALL,
-    QN__K_WHOLE_ERRORS_I21_LARGE,
-    QN__K_WHOLE_ERRORS_I21_SMALL,
-    QN__K_WHOLE_GRADIENT_I7_LARGE,
-    QN__K_WHOLE_GRADIENT_I7_SMALL,
-    QN__K_WHOLE_GRADIENT_I14_LARGE,
-    QN__K_WHOLE_GRADIENT_I14_SMALL,
-    QN__K_WHOLE_GRADIENT_I21_LARGE,
-    QN__K_WHOLE_GRADIENT_I21_SMALL,
+    QN__K_INTGEMM_FORWARD_I7_LARGE,
+    QN__K_INTGEMM_FORWARD_I7_SMALL,
+    QN__K_INTGEMM_FORWARD_I14_LARGE,
+    QN__K_INTGEMM_FORWARD_I14_SMALL,
+    QN__K_INTGEMM_FORWARD_I21_LARGE,
+    QN__K_INTGEMM_FORWARD_I21_SMALL,
+    QN__K_INTGEMM_ERRORS_I7_LARGE,
+    QN__K_INTGEMM_ERRORS_I7_SMALL,
+    QN__K_INTGEMM_ERRORS_I14_LARGE,
+    QN__K_INTGEMM_ERRORS_I14_SMALL,
+    QN__K_INTGEMM_ERRORS_I21_LARGE,
+    QN__K_INTGEMM_ERRORS_I21_SMALL,
+    QN__K_INTGEMM_GRADIENT_I7_LARGE,
+    QN__K_INTGEMM_GRADIENT_I7_SMALL,
+    QN__K_INTGEMM_GRADIENT_I14_LARGE,
+    QN__K_INTGEMM_GRADIENT_I14_SMALL,
+    QN__K_INTGEMM_GRADIENT_I21_LARGE,
+    QN__K_INTGEMM_GRADIENT_I21_SMALL,
     /* By matrix instructions, of gradients small ones alone. */
-    QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE,
-    QN__K_WHOLE_FORWARD_I7_MATRIX_SMALL,
-    QN__K_WHOLE_FORWARD_I14_MATRIX_LARGE,
-    QN__K_WHOLE_FORWARD_I14_MATRIX_SMALL,
-    QN__K_WHOLE_FORWARD_I21_MATRIX_LARGE,
-    QN__K_WHOLE_FORWARD_I21_MATRIX_SMALL,
-    QN__K_WHOLE_ERRORS_I7_MATRIX_LARGE,
-    QN__K_WHOLE_ERRORS_I7_MATRIX_SMALL,
-    QN__K_WHOLE_ERRORS_I14_MATRIX_LARGE,
-    QN__K_WHOLE_ERRORS_I14_MATRIX_SMALL,
-    QN__K_WHOLE_ERRORS_I21_MATRIX_LARGE,
-    QN__K_WHOLE_ERRORS_I21_MATRIX_SMALL,
-    QN__K_WHOLE_GRADIENT_I7_MATRIX_SMALL,
-    QN__K_WHOLE_GRADIENT_I14_MATRIX_SMALL,
-    QN__K_WHOLE_GRADIENT_I21_MATRIX_SMALL,
+    QN__K_INTGEMM_FORWARD_I7_MATRIX_LARGE,
+    QN__K_INTGEMM_FORWARD_I7_MATRIX_SMALL,
+    QN__K_INTGEMM_FORWARD_I14_MATRIX_LARGE,
+    QN__K_INTGEMM_FORWARD_I14_MATRIX_SMALL,
+    QN__K_INTGEMM_FORWARD_I21_MATRIX_LARGE,
+    QN__K_INTGEMM_FORWARD_I21_MATRIX_SMALL,
+    QN__K_INTGEMM_ERRORS_I7_MATRIX_LARGE,
+    QN__K_INTGEMM_ERRORS_I7_MATRIX_SMALL,
+    QN__K_INTGEMM_ERRORS_I14_MATRIX_LARGE,
+    QN__K_INTGEMM_ERRORS_I14_MATRIX_SMALL,
+    QN__K_INTGEMM_ERRORS_I21_MATRIX_LARGE,
+    QN__K_INTGEMM_ERRORS_I21_MATRIX_SMALL,
+    QN__K_INTGEMM_GRADIENT_I7_MATRIX_SMALL,
+    QN__K_INTGEMM_GRADIENT_I14_MATRIX_SMALL,
+    QN__K_INTGEMM_GRADIENT_I21_MATRIX_SMALL,
     QN__K_TALLY,
     QN__K_SUMS_OUT,
     QN__K_SUMS_OUT_VECTOR,

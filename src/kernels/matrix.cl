@@ -1,7 +1,7 @@
 /* A tile of exact integer products by matrix instructions (matrix_words.cl): QN_WARPS_DOWN x
  * QN_WARPS_ACROSS warps of 32 lanes with QN_HIGH x QN_BROAD results of an instruction each.
- * Operands are words (fixed.cl) along the sum. Slabs of eight words of all digits lie in local
- * memory, QN_STAGES of them: while the warps work on one, the others are on their way.
+ * Operands are words (intgemm_words.cl) along the sum. Slabs of eight words of all digits lie in
+ * local memory, QN_STAGES of them: while the warps work on one, the others are on their way.
  *
  * A digit's rows follow each other at the distance of eight words, of which the two halves change
  * places in every other four rows: so the 32 lanes that read a word of eight rows meet 32 banks,
@@ -9,39 +9,39 @@
  *
  * Sums of 32 bits hold QN_MATRIX_DEPTH numbers along the sum: at most 64 * 64 each, three at a
  * time. */
-#undef QN_WHOLE
+#undef QN_INTGEMM
 #undef QN_ROWS
 #undef QN_COLUMNS
 #undef QN_SUMS
 #undef QN_SLAB
-#undef QN_WHOLE_LANES
+#undef QN_INTGEMM_LANES
 #undef QN_VECTORS_OF
-#define QN_WHOLE(name) QN_JOIN(name, QN_BITS_NAME, QN_SIZE_NAME)
+#define QN_INTGEMM(name) QN_JOIN(name, QN_BITS_NAME, QN_SIZE_NAME)
 #define QN_ROWS (QN_WARPS_DOWN * QN_HIGH * 16u)
 #define QN_COLUMNS (QN_WARPS_ACROSS * QN_BROAD * 8u)
 #define QN_SUMS (2u * QN_DIGITS - 1u)
 #define QN_SLAB (8u * QN_DIGITS * (QN_ROWS + QN_COLUMNS))
-#define QN_WHOLE_LANES (32u * QN_WARPS_DOWN * QN_WARPS_ACROSS)
+#define QN_INTGEMM_LANES (32u * QN_WARPS_DOWN * QN_WARPS_ACROSS)
 /* Vectors of four words of a slab's digit that a lane brings. */
-#define QN_VECTORS_OF(size) (((size)*2u + QN_WHOLE_LANES - 1u) / QN_WHOLE_LANES)
+#define QN_VECTORS_OF(size) (((size)*2u + QN_INTGEMM_LANES - 1u) / QN_INTGEMM_LANES)
 
 /* The first row of the lane's results in the tile, and the first column; others are 8 further, and
  * so on, each with the column beside it. */
-QN_FN qn_u32 QN_WHOLE(qn_lane_row)(void) {
+QN_FN qn_u32 QN_INTGEMM(qn_lane_row)(void) {
     return qn_lane() / 32u / QN_WARPS_ACROSS * (QN_HIGH * 16u) + qn_lane() % 32u / 4u;
 }
-QN_FN qn_u32 QN_WHOLE(qn_lane_column)(void) {
+QN_FN qn_u32 QN_INTGEMM(qn_lane_column)(void) {
     return qn_lane() / 32u % QN_WARPS_ACROSS * (QN_BROAD * 8u) + qn_lane() % 4u * 2u;
 }
 
 /* Sends the lane's vectors of a slab on their way: of rows first .. first+size-1 of `rows`, those
  * from word `at` on, `left` of them, a multiple of four; what lies outside becomes 0. */
-QN_FN void QN_WHOLE(qn_bring)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *from,
-                              const qn_u32 size, qn_u32 first, qn_u32 rows, qn_u32 width, qn_u32 at,
-                              qn_u32 left) {
+QN_FN void QN_INTGEMM(qn_bring)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *from,
+                                const qn_u32 size, qn_u32 first, qn_u32 rows, qn_u32 width,
+                                qn_u32 at, qn_u32 left) {
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_VECTORS_OF(size); ++n) {
-        const qn_u32 u = n * QN_WHOLE_LANES + qn_lane(), r = u / 2u, half = u % 2u * 4u;
+        const qn_u32 u = n * QN_INTGEMM_LANES + qn_lane(), r = u / 2u, half = u % 2u * 4u;
         const qn_u32 inside = first + r < rows && half < left ? 1u : 0u;
         if (u >= size * 2u)
             continue;
@@ -55,11 +55,12 @@ QN_FN void QN_WHOLE(qn_bring)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_
 }
 
 /* Adds the products of a slab to the lane's sums. */
-QN_FN void QN_WHOLE(qn_multiply)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
-                                 QN_LOCAL_POINTER const qn_i32 *slab) {
+QN_FN void QN_INTGEMM(qn_multiply)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
+                                   QN_LOCAL_POINTER const qn_i32 *slab) {
     qn_i32 a[QN_DIGITS][4], b[QN_DIGITS][QN_BROAD][2];
     const qn_u32 g = qn_lane() % 32u / 4u, t = qn_lane() % 4u, turned = g & 4u;
-    const qn_u32 row = QN_WHOLE(qn_lane_row)(), column = QN_WHOLE(qn_lane_column)() - 2u * t + g;
+    const qn_u32 row = QN_INTGEMM(qn_lane_row)(),
+                 column = QN_INTGEMM(qn_lane_column)() - 2u * t + g;
     QN_LOCAL_POINTER const qn_i32 *A = slab + row * 8u + t;
     QN_LOCAL_POINTER const qn_i32 *B = slab + (QN_DIGITS * QN_ROWS + column) * 8u + t;
     QN_UNROLL
@@ -96,16 +97,16 @@ QN_FN void QN_WHOLE(qn_multiply)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
 }
 
 /* N of a number from its sums, by their weights. */
-QN_FN qn_i64 QN_WHOLE(qn_gathered)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4], qn_u32 i, qn_u32 j,
-                                   qn_u32 n) {
-    qn_i64 whole = 0;
+QN_FN qn_i64 QN_INTGEMM(qn_gathered)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4], qn_u32 i, qn_u32 j,
+                                     qn_u32 n) {
+    qn_i64 exact = 0;
     QN_UNROLL
     for (qn_u32 s = QN_SUMS; s > 0u; --s)
-        whole = whole * 128 + acc[s - 1u][i][j][n];
-    return whole;
+        exact = exact * 128 + acc[s - 1u][i][j][n];
+    return exact;
 }
 
-QN_FN void QN_WHOLE(qn_begin_sums)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4]) {
+QN_FN void QN_INTGEMM(qn_begin_sums)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4]) {
     QN_UNROLL
     for (qn_u32 s = 0u; s < QN_SUMS; ++s) {
         QN_UNROLL
@@ -122,35 +123,35 @@ QN_FN void QN_WHOLE(qn_begin_sums)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4]) {
 
 /* Sends a slab of both operands on its way; nothing where nothing is left, which counts as one too.
  */
-QN_FN void QN_WHOLE(qn_send)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *A, qn_u32 row,
-                             qn_u32 rows, QN_GLOBAL const qn_i32 *B, qn_u32 column, qn_u32 columns,
-                             qn_u32 width, qn_u32 at, qn_u32 left) {
+QN_FN void QN_INTGEMM(qn_send)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *A, qn_u32 row,
+                               qn_u32 rows, QN_GLOBAL const qn_i32 *B, qn_u32 column,
+                               qn_u32 columns, qn_u32 width, qn_u32 at, qn_u32 left) {
     if (left != 0u) {
-        QN_WHOLE(qn_bring)(slab, A, QN_ROWS, row, rows, width, at, left);
-        QN_WHOLE(qn_bring)
+        QN_INTGEMM(qn_bring)(slab, A, QN_ROWS, row, rows, width, at, left);
+        QN_INTGEMM(qn_bring)
         (slab + 8u * QN_DIGITS * QN_ROWS, B, QN_COLUMNS, column, columns, width, at, left);
     }
     qn_copies_end();
 }
 
 /* The slab behind another, round and round. */
-QN_FN qn_u32 QN_WHOLE(qn_behind)(qn_u32 slab) {
+QN_FN qn_u32 QN_INTGEMM(qn_behind)(qn_u32 slab) {
     return slab == (QN_STAGES - 1u) * QN_SLAB ? 0u : slab + QN_SLAB;
 }
 
 /* The sums over `width` words, whole slabs: rows from `row` on of A, which has `rows`, by rows from
  * `column` on of B. `slabs` has room for QN_STAGES. */
-QN_FN void QN_WHOLE(qn_products)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
-                                 QN_LOCAL_POINTER qn_i32 *slabs, QN_GLOBAL const qn_i32 *A,
-                                 qn_u32 row, qn_u32 rows, QN_GLOBAL const qn_i32 *B, qn_u32 column,
-                                 qn_u32 columns, qn_u32 width) {
+QN_FN void QN_INTGEMM(qn_products)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
+                                   QN_LOCAL_POINTER qn_i32 *slabs, QN_GLOBAL const qn_i32 *A,
+                                   qn_u32 row, qn_u32 rows, QN_GLOBAL const qn_i32 *B,
+                                   qn_u32 column, qn_u32 columns, qn_u32 width) {
     qn_u32 sent = 0u, to = 0u, from = 0u;
-    QN_WHOLE(qn_begin_sums)(acc);
+    QN_INTGEMM(qn_begin_sums)(acc);
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_STAGES - 1u; ++n) {
-        QN_WHOLE(qn_send)
+        QN_INTGEMM(qn_send)
         (slabs + to, A, row, rows, B, column, columns, width, sent, sent < width ? 8u : 0u);
-        to = QN_WHOLE(qn_behind)(to);
+        to = QN_INTGEMM(qn_behind)(to);
         sent += 8u;
     }
     qn_u32 at = 0u;
@@ -160,12 +161,12 @@ QN_FN void QN_WHOLE(qn_products)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
          */
         qn_copies_wait(QN_STAGES - 2u);
         qn_barrier();
-        QN_WHOLE(qn_send)
+        QN_INTGEMM(qn_send)
         (slabs + to, A, row, rows, B, column, columns, width, sent, sent < width ? 8u : 0u);
-        to = QN_WHOLE(qn_behind)(to);
+        to = QN_INTGEMM(qn_behind)(to);
         sent += 8u;
-        QN_WHOLE(qn_multiply)(acc, slabs + from);
-        from = QN_WHOLE(qn_behind)(from);
+        QN_INTGEMM(qn_multiply)(acc, slabs + from);
+        from = QN_INTGEMM(qn_behind)(from);
         at += 8u;
     } while (at < width);
 }

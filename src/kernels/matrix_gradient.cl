@@ -1,13 +1,13 @@
 /* GRADIENT of integers over the tiles of matrix.cl (15.6), with the arguments and the grid of
- * whole_gradient.cl, for grains whose words are a multiple of four (qn_grain_words). A slab belongs
- * to one grain. Grains that follow each other with the same exponents go on in the same sums, as
- * there. */
+ * intgemm_gradient.cl, for grains whose words are a multiple of four (qn_grain_words). A slab
+ * belongs to one grain. Grains that follow each other with the same exponents go on in the same
+ * sums, as there. */
 
 /* The sums of the lane's numbers become units in `total`, and begin anew; 1 when one left its
  * range. */
-QN_FN qn_u32 QN_WHOLE(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
-                                     qn_i64 total[QN_HIGH][QN_BROAD][4], qn_i32 s, qn_u32 settled,
-                                     float limit) {
+QN_FN qn_u32 QN_INTGEMM(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
+                                       qn_i64 total[QN_HIGH][QN_BROAD][4], qn_i32 s, qn_u32 settled,
+                                       float limit) {
     qn_u32 bad = 0u;
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_HIGH; ++i) {
@@ -15,26 +15,26 @@ QN_FN qn_u32 QN_WHOLE(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
         for (qn_u32 j = 0u; j < QN_BROAD; ++j) {
             QN_UNROLL
             for (qn_u32 n = 0u; n < 4u; ++n) {
-                const qn_i64 whole = QN_WHOLE(qn_gathered)(acc, i, j, n);
+                const qn_i64 exact = QN_INTGEMM(qn_gathered)(acc, i, j, n);
                 if (settled != 0u) {
-                    total[i][j][n] = qn_plus(total[i][j][n], (qn_i64)((qn_u64)whole << s));
+                    total[i][j][n] = qn_plus(total[i][j][n], (qn_i64)((qn_u64)exact << s));
                 } else {
-                    bad |= qn_units_leave(whole, s, limit);
-                    total[i][j][n] = qn_plus(total[i][j][n], qn_units_of(whole, s));
+                    bad |= qn_units_leave(exact, s, limit);
+                    total[i][j][n] = qn_plus(total[i][j][n], qn_units_of(exact, s));
                 }
             }
         }
     }
-    QN_WHOLE(qn_begin_sums)(acc);
+    QN_INTGEMM(qn_begin_sums)(acc);
     return bad;
 }
 
-QN_KERNEL(QN_WHOLE_LANES)
-QN_WHOLE(qn_whole_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
-                            QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *greatest,
-                            QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
-                            qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
-                            qn_u32 errors, float limit, qn_u32 slices, qn_u32 flags) {
+QN_KERNEL(QN_INTGEMM_LANES)
+QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
+                                QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *greatest,
+                                QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
+                                qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
+                                qn_u32 errors, float limit, qn_u32 slices, qn_u32 flags) {
     QN_LOCAL qn_int4 room[QN_STAGES * QN_SLAB / 4u];
     QN_LOCAL_POINTER qn_i32 *slabs = (QN_LOCAL_POINTER qn_i32 *)room;
     const qn_u32 grain = step->grain, ld = qn_ld(out), words = qn_grain_words(grain);
@@ -45,7 +45,7 @@ QN_WHOLE(qn_whole_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i3
     const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
     qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4];
     qn_i64 total[QN_HIGH][QN_BROAD][4];
-    QN_WHOLE(qn_begin_sums)(acc);
+    QN_INTGEMM(qn_begin_sums)(acc);
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_HIGH; ++i) {
         QN_UNROLL
@@ -67,10 +67,10 @@ QN_WHOLE(qn_whole_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i3
             qn_copies_wait(QN_STAGES - 2u);
             qn_barrier();
         }
-        QN_WHOLE(qn_send)
+        QN_INTGEMM(qn_send)
         (slabs + to, A, row, in, E, column, out, width, sent * words + sent_at,
          sent < end ? words - sent_at : 0u);
-        to = QN_WHOLE(qn_behind)(to);
+        to = QN_INTGEMM(qn_behind)(to);
         sent_at += 8u;
         if (sent_at >= words) {
             sent_at = 0u;
@@ -83,8 +83,8 @@ QN_WHOLE(qn_whole_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i3
         const qn_u32 last = words - at <= 8u ? 1u : 0u, next = last != 0u ? g + 1u : g;
         const qn_u32 known = next < end ? next : g;
         const qn_u32 next_input = greatest[inputs + known], next_error = greatest[errors + known];
-        QN_WHOLE(qn_multiply)(acc, slabs + from);
-        from = QN_WHOLE(qn_behind)(from);
+        QN_INTGEMM(qn_multiply)(acc, slabs + from);
+        from = QN_INTGEMM(qn_behind)(from);
         ++since;
         at = last != 0u ? 0u : at + 8u;
         g = next;
@@ -94,13 +94,13 @@ QN_WHOLE(qn_whole_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i3
         bad |= 1u - now.finite;
         if (next == end || now.settled == 0u || then.s != now.s ||
             since + (words + 7u) / 8u > QN_MATRIX_DEPTH / 32u) {
-            bad |= QN_WHOLE(qn_end_grains)(acc, total, now.s, now.settled, limit);
+            bad |= QN_INTGEMM(qn_end_grains)(acc, total, now.s, now.settled, limit);
             since = 0u;
         }
         now = then;
     }
 
-    const qn_u32 k0 = row + QN_WHOLE(qn_lane_row)(), o0 = column + QN_WHOLE(qn_lane_column)();
+    const qn_u32 k0 = row + QN_INTGEMM(qn_lane_row)(), o0 = column + QN_INTGEMM(qn_lane_column)();
     QN_UNROLL
     for (qn_u32 i = 0u; i < 2u * QN_HIGH; ++i) {
         QN_UNROLL

@@ -9,9 +9,9 @@
 #include "kernels/words.cl"
 #include "kernels/pointwise.cl"
 #include "kernels/fetch.cl"
-#include "kernels/fixed.cl"
-#if QN_PRODUCTS & QN_WITH_INTEGERS
-#include "kernels/fix.cl"
+#include "kernels/intgemm_words.cl"
+#if QN_PRODUCTS & QN_WITH_INTGEMM
+#include "kernels/quantize.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_MATRIX
 #include "kernels/matrix_words.cl"
@@ -34,12 +34,12 @@
 #include "kernels/gradient.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I7
-#include "kernels/whole_i7.cl"
+#include "kernels/intgemm_i7.cl"
 #if QN_PRODUCTS & QN_WITH_LARGE
-#include "kernels/whole_large.cl"
-#include "kernels/whole.cl"
-#include "kernels/whole_products.cl"
-#include "kernels/whole_gradient.cl"
+#include "kernels/intgemm_large.cl"
+#include "kernels/intgemm.cl"
+#include "kernels/intgemm_products.cl"
+#include "kernels/intgemm_gradient.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_MATRIX
 #include "kernels/matrix_large.cl"
@@ -50,18 +50,18 @@
 #include "kernels/matrix_products.cl"
 #include "kernels/matrix_gradient.cl"
 #endif
-#include "kernels/whole_small.cl"
-#include "kernels/whole.cl"
-#include "kernels/whole_products.cl"
-#include "kernels/whole_gradient.cl"
+#include "kernels/intgemm_small.cl"
+#include "kernels/intgemm.cl"
+#include "kernels/intgemm_products.cl"
+#include "kernels/intgemm_gradient.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I14
-#include "kernels/whole_i14.cl"
+#include "kernels/intgemm_i14.cl"
 #if QN_PRODUCTS & QN_WITH_LARGE
-#include "kernels/whole_large.cl"
-#include "kernels/whole.cl"
-#include "kernels/whole_products.cl"
-#include "kernels/whole_gradient.cl"
+#include "kernels/intgemm_large.cl"
+#include "kernels/intgemm.cl"
+#include "kernels/intgemm_products.cl"
+#include "kernels/intgemm_gradient.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_MATRIX
 #include "kernels/matrix_large.cl"
@@ -72,18 +72,18 @@
 #include "kernels/matrix_products.cl"
 #include "kernels/matrix_gradient.cl"
 #endif
-#include "kernels/whole_small.cl"
-#include "kernels/whole.cl"
-#include "kernels/whole_products.cl"
-#include "kernels/whole_gradient.cl"
+#include "kernels/intgemm_small.cl"
+#include "kernels/intgemm.cl"
+#include "kernels/intgemm_products.cl"
+#include "kernels/intgemm_gradient.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I21
-#include "kernels/whole_i21.cl"
+#include "kernels/intgemm_i21.cl"
 #if QN_PRODUCTS & QN_WITH_LARGE
-#include "kernels/whole_large.cl"
-#include "kernels/whole.cl"
-#include "kernels/whole_products.cl"
-#include "kernels/whole_gradient.cl"
+#include "kernels/intgemm_large.cl"
+#include "kernels/intgemm.cl"
+#include "kernels/intgemm_products.cl"
+#include "kernels/intgemm_gradient.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_MATRIX
 #include "kernels/matrix_large.cl"
@@ -94,10 +94,10 @@
 #include "kernels/matrix_products.cl"
 #include "kernels/matrix_gradient.cl"
 #endif
-#include "kernels/whole_small.cl"
-#include "kernels/whole.cl"
-#include "kernels/whole_products.cl"
-#include "kernels/whole_gradient.cl"
+#include "kernels/intgemm_small.cl"
+#include "kernels/intgemm.cl"
+#include "kernels/intgemm_products.cl"
+#include "kernels/intgemm_gradient.cl"
 #endif
 #include "kernels/loss.cl"
 #include "kernels/sums.cl"

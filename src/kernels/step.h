@@ -47,9 +47,9 @@ typedef struct qn_status_words {
 #define QN_WITH_I7 2u
 #define QN_WITH_I14 4u
 #define QN_WITH_I21 8u
-#define QN_WITH_INTEGERS (QN_WITH_I7 | QN_WITH_I14 | QN_WITH_I21)
+#define QN_WITH_INTGEMM (QN_WITH_I7 | QN_WITH_I14 | QN_WITH_I21)
 #define QN_WITH_ALL 15u
-/* Products of integers have small tiles, and either large ones or those of matrix instructions. */
+/* Integer products have small tiles, and either large ones or those of matrix instructions. */
 #define QN_WITH_LARGE 16u
 #define QN_WITH_MATRIX 32u
 /* Products of four bytes are made of plain integers, though the device has an instruction. */
@@ -66,11 +66,11 @@ typedef struct qn_status_words {
 #define QN_LOSS_LABELS 1u
 #define QN_LOSS_TRAIN 2u
 #define QN_GRADIENT_ADD 1u
-#define QN_FIX_WEIGHED 1u
-#define QN_FIX_GRAINS 2u
-#define QN_FIX_WORDS 4u
-#define QN_FIX_INPUTS 8u
-#define QN_FIX_BY_INPUT 1u
+#define QN_QUANTIZE_WEIGHED 1u
+#define QN_QUANTIZE_GRAINS 2u
+#define QN_QUANTIZE_WORDS 4u
+#define QN_QUANTIZE_INPUTS 8u
+#define QN_QUANTIZE_BY_INPUT 1u
 
 /* Numbers of num/program.h; kernel_text_test.c compares them. */
 #define QN_ACT_NONE 0u
@@ -112,7 +112,7 @@ typedef struct qn_status_words {
 #define QN_TRIAL_ADD64 10u   /* (a, b) + (c, a) as int64 with low word first */
 #define QN_TRIAL_SHIFT64 11u /* arithmetic shift right of (a, b) by c mod 64 */
 #define QN_TRIAL_DOT 12u     /* the products of the signed bytes of a and b, and c / 256 */
-#define QN_TRIAL_WHOLE 13u   /* the int32 nearest to a, ties to even */
+#define QN_TRIAL_INT32 13u   /* the int32 nearest to a, ties to even */
 #define QN_TRIAL_UNITS 14u   /* the int64 nearest to n * 2^(-1 - c mod 64), n = (a, b) >> 2 */
 
 #endif

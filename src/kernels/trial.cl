@@ -52,7 +52,7 @@ QN_FN qn_u64 qn_trial_one(qn_u32 a, qn_u32 b, qn_u32 c, qn_u32 op) {
         return (qn_u64)((qn_i64)pair >> (c & 63u));
     if (op == QN_TRIAL_DOT)
         return (qn_u32)qn_dot((qn_i32)a, (qn_i32)b, (qn_i32)c >> 8);
-    if (op == QN_TRIAL_WHOLE)
+    if (op == QN_TRIAL_INT32)
         return (qn_u32)qn_i32_of(x);
     if (op == QN_TRIAL_UNITS)
         return (qn_u64)qn_units_of((qn_i64)pair >> 2, -1 - (qn_i32)(c & 63u));

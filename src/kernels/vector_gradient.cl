@@ -84,7 +84,7 @@ QN_INLINE qn_u32 qn_gradient_tile(const qn_u32 width, const qn_panel *panel, qn_
         QN_FULL
         for (qn_u32 j = 0u; j < width; ++j) {
             outside |= ~(fabs(acc[r][j]) < v_set(panel->limit));
-            const long16 units = convert_long16(qn_whole_lanes(acc[r][j]));
+            const long16 units = convert_long16(qn_intgemm_lanes(acc[r][j]));
             if (end == QN_END_FIRST)
                 total[r * QN_TILE_WIDTH + j] = units;
             else if (end == QN_END_ADD)
@@ -224,7 +224,7 @@ QN_INLINE long16 qn_bias_lanes(QN_GLOBAL const float *e, qn_u32 ld, qn_u32 items
         for (; item < end; ++item)
             acc = acc + qn_read(e + (qn_u64)item * ld);
         *outside |= ~(fabs(acc) < v_set(limit));
-        total += convert_long16(qn_whole_lanes(acc));
+        total += convert_long16(qn_intgemm_lanes(acc));
     }
     return total;
 }

@@ -4,7 +4,7 @@
 #define QN_UPDATE_SHARE 4096u
 #define QN_BIAS_SHARE 64u
 
-/* RN(v / 255) of whole numbers 0 .. 255: the quotient by multiplication, then one step of
+/* RN(v / 255) of integers 0 .. 255: the quotient by multiplication, then one step of
  * correction by the remainder, as on the CPU. */
 QN_INLINE vf qn_unit_lanes(vf v) {
     const vf r = v_set(1.0f / 255.0f), q = v * r;

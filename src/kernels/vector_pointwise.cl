@@ -1,4 +1,4 @@
-/* What is done to sixteen numbers of a row: 6.4, 6.5, 8.5, and the way to whole numbers, 8.7. */
+/* What is done to sixteen numbers of a row: 6.4, 6.5, 8.5, and the way to integers, 8.7. */
 QN_INLINE vf qn_activate_lanes(qn_u32 activation, vf z) {
     if (activation == QN_ACT_RELU)
         return select(z, v_set(0.0f), z <= v_set(0.0f));
@@ -49,7 +49,7 @@ QN_INLINE vf qn_within(vf x, qn_u32 column, qn_u32 columns) {
     return select(v_set(0.0f), x, lane < (vi)((qn_i32)(columns - column)));
 }
 
-/* x rounded to whole numbers, ties to even. In float32: adding 2^23 with x's sign leaves no
+/* x rounded to integers, ties to even. In float32: adding 2^23 with x's sign leaves no
  * fraction, and what is as large as that has none. The sign of a zero may get lost, which an
  * integer does not have. */
 #ifdef __AVX512F__
@@ -58,9 +58,9 @@ QN_INLINE vf qn_within(vf x, qn_u32 column, qn_u32 columns) {
 #define QN_HAS_ROUND 0
 #endif
 #if QN_HAS_ROUND
-QN_INLINE vf qn_whole_lanes(vf x) { return __builtin_elementwise_roundeven(x); }
+QN_INLINE vf qn_intgemm_lanes(vf x) { return __builtin_elementwise_roundeven(x); }
 #else
-QN_INLINE vf qn_whole_lanes(vf x) {
+QN_INLINE vf qn_intgemm_lanes(vf x) {
     const vf big = v_float((v_bits(x) & vi_set(-0x7fffffff - 1)) | vi_set(0x4b000000));
     return v_sel_lt(fabs(x), v_set(0x1p23f), (x + big) - big, x);
 }

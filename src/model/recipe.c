@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "model/tables.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -173,19 +173,19 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     if (r->arith == QN__ARITH_F32)
         return QN_OK;
     grain = grain < r->items ? grain : r->items;
-    if (grain > QN__FIXED_LONGEST)
+    if (grain > QN__INTGEMM_LONGEST)
         return refuse(err, "--grain", remedy,
                       qn__fail(err, QN_USAGE,
                                "a grain of %llu items is too large for integer arithmetic, which "
                                "takes at most %u",
-                               (unsigned long long)grain, QN__FIXED_LONGEST));
+                               (unsigned long long)grain, QN__INTGEMM_LONGEST));
     for (uint32_t l = 0; l < r->network.layers; ++l) {
         const uint32_t out = r->network.layer[l].out, most = in > out ? in : out;
-        if (most > QN__FIXED_LONGEST)
+        if (most > QN__INTGEMM_LONGEST)
             return refuse(err, "--model, --arith", remedy,
                           qn__fail(err, QN_USAGE,
                                    "layer %u has %u %s; integer arithmetic takes at most %u", l,
-                                   most, in > out ? "inputs" : "outputs", QN__FIXED_LONGEST));
+                                   most, in > out ? "inputs" : "outputs", QN__INTGEMM_LONGEST));
         in = out;
     }
     return QN_OK;

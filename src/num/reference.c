@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "num/elementary.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 #include "num/philox.h"
 #include "num/sums.h"
 #include <math.h>
@@ -195,8 +195,8 @@ static void forward(qn__reference *r, const float *parameters, const qn__referen
     for (uint32_t l = 0; l < p->layers; ++l) {
         made *m = &r->made[l];
         if (qn__arith_bits(p->arith))
-            qn__fixed_forward(qn__arith_bits(p->arith), &p->layer[l], parameters, input_of(r, l),
-                              m->z);
+            qn__intgemm_forward(qn__arith_bits(p->arith), &p->layer[l], parameters, input_of(r, l),
+                                m->z);
         else
             product(&p->layer[l], parameters, input_of(r, l), m->z);
         activate(r, &p->layer[l], m->z, m->y);
@@ -291,7 +291,7 @@ static void error_below(qn__reference *r, const float *parameters, uint32_t laye
     made *m = &r->made[layer - 1];
     float *e = m->delta;
     if (bits)
-        qn__fixed_backward(bits, l, parameters, r->made[layer].delta, m->sums, e);
+        qn__intgemm_backward(bits, l, parameters, r->made[layer].delta, m->sums, e);
     else
         errors(l, parameters, r->made[layer].delta, e);
     for (uint32_t k = 0; k < l->in; ++k) {
@@ -306,15 +306,15 @@ static void error_below(qn__reference *r, const float *parameters, uint32_t laye
 static void add_partials(qn__reference *r, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer];
     const float *a = input_of(r, layer), *delta = r->made[layer].delta;
-    const int fixed = qn__arith_bits(r->program->arith) != 0;
-    if (fixed) {
+    const int integer = qn__arith_bits(r->program->arith) != 0;
+    if (integer) {
         memcpy(r->made[layer].inputs + r->items * l->in, a, l->in * sizeof *a);
         memcpy(r->made[layer].deltas + r->items * l->out, delta, l->out * sizeof *delta);
     }
     for (uint32_t o = 0; r->partial && o < l->out; ++o) {
         float *weights = r->partial + l->weights + (size_t)o * l->in;
         float *bias = r->partial + l->biases + o;
-        for (uint32_t k = 0; k < l->in && !fixed; ++k)
+        for (uint32_t k = 0; k < l->in && !integer; ++k)
             weights[k] = fmaf(delta[o], a[k], weights[k]);
         *bias = *bias + delta[o];
     }
@@ -341,11 +341,12 @@ void qn__reference_grain_item(qn__reference *r, const float *parameters,
 }
 
 /* 15.6: the weights of all layers, to `sums`. 0 when one of the partials is out of range. */
-static int fixed_partials(const qn__reference *r, int64_t *sums) {
+static int intgemm_partials(const qn__reference *r, int64_t *sums) {
     const qn__program *p = r->program;
     for (uint32_t l = 0; l < p->layers; ++l)
-        if (!qn__fixed_gradient(qn__arith_bits(p->arith), &p->layer[l], r->items, r->made[l].inputs,
-                                r->made[l].deltas, p->partial_limit, sums + p->layer[l].weights))
+        if (!qn__intgemm_gradient(qn__arith_bits(p->arith), &p->layer[l], r->items,
+                                  r->made[l].inputs, r->made[l].deltas, p->partial_limit,
+                                  sums + p->layer[l].weights))
             return 0;
     return 1;
 }
@@ -360,7 +361,7 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
             return QN__GRAIN_GRADIENT;
         r->units[i] = qn__to_units(r->partial[i]);
     }
-    if (qn__arith_bits(r->program->arith) && !fixed_partials(r, r->units))
+    if (qn__arith_bits(r->program->arith) && !intgemm_partials(r, r->units))
         return QN__GRAIN_GRADIENT;
     const qn__tally grain = {
         .loss = qn__to_units(r->loss * QN__LOSS_UNIT), .correct = r->correct, .items = r->items};

@@ -1,7 +1,7 @@
 #include "run/precision.h"
 
 #include "base/memory.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include "num/reference.h"
@@ -39,7 +39,7 @@ static void look_at(feature *f, uint32_t features, int bits, const float *x, int
     const int32_t t = qn__block_exponent(bits, qn__greatest(features, x, 1));
     const float inverse = qn__block_inverse(t), factor = qn__block_factor(t);
     for (uint32_t k = 0; k < features; ++k) {
-        const float moved = fabsf(x[k] - (float)qn__fix(x[k], inverse) * factor);
+        const float moved = fabsf(x[k] - (float)qn__quantize(x[k], inverse) * factor);
         f[k].low = first || x[k] < f[k].low ? x[k] : f[k].low;
         f[k].high = first || x[k] > f[k].high ? x[k] : f[k].high;
         f[k].moved += isfinite(moved) ? moved : 0;

@@ -3,7 +3,7 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/text.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 #include "team/queue.h"
 #include <math.h>
 #include <stdio.h>

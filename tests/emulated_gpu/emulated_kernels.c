@@ -67,29 +67,29 @@ static void sums_in(void *const *a) { qn_sums_in(M(0), M(1), U(2), u(3), u(4), U
 static void map(void *const *a) { qn_map(M(0), M(1), U(2), u(3)); }
 static void trial(void *const *a) { qn_trial(M(0), M(1), M(2), M(3), U(4), u(5)); }
 
-/* Products of integers: a function for each width and kind of tiles. */
-#define WHOLE_FORWARD(name)                                                                        \
-    static void whole_forward_##name(void *const *a) {                                             \
-        qn_whole_forward_##name(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9), u(10), \
-                                u(11), u(12), u(13), u(14), u(15), f(16), U(17));                  \
+/* Integer products: a function for each width and kind of tiles. */
+#define INTGEMM_FORWARD(name)                                                                      \
+    static void intgemm_forward_##name(void *const *a) {                                           \
+        qn_intgemm_forward_##name(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9),      \
+                                  u(10), u(11), u(12), u(13), u(14), u(15), f(16), U(17));         \
     }
-#define WHOLE_ERRORS(name)                                                                         \
-    static void whole_errors_##name(void *const *a) {                                              \
-        qn_whole_errors_##name(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),  \
-                               u(11), f(12), U(13));                                               \
+#define INTGEMM_ERRORS(name)                                                                       \
+    static void intgemm_errors_##name(void *const *a) {                                            \
+        qn_intgemm_errors_##name(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9),       \
+                                 u(10), u(11), f(12), U(13));                                      \
     }
-#define WHOLE_GRADIENT(name)                                                                       \
-    static void whole_gradient_##name(void *const *a) {                                            \
-        qn_whole_gradient_##name(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9),       \
-                                 u(10), u(11), f(12), u(13), u(14));                               \
+#define INTGEMM_GRADIENT(name)                                                                     \
+    static void intgemm_gradient_##name(void *const *a) {                                          \
+        qn_intgemm_gradient_##name(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9),     \
+                                   u(10), u(11), f(12), u(13), u(14));                             \
     }
 #define WHOLE(name)                                                                                \
-    WHOLE_FORWARD(name)                                                                            \
-    WHOLE_ERRORS(name)                                                                             \
-    WHOLE_GRADIENT(name)
+    INTGEMM_FORWARD(name)                                                                          \
+    INTGEMM_ERRORS(name)                                                                           \
+    INTGEMM_GRADIENT(name)
 #define MATRIX(bits)                                                                               \
-    WHOLE_FORWARD(bits##_matrix_large)                                                             \
-    WHOLE_ERRORS(bits##_matrix_large)                                                              \
+    INTGEMM_FORWARD(bits##_matrix_large)                                                           \
+    INTGEMM_ERRORS(bits##_matrix_large)                                                            \
     WHOLE(bits##_matrix_small)
 #define WIDTH(bits)                                                                                \
     WHOLE(bits##_large)                                                                            \
@@ -99,13 +99,16 @@ WIDTH(i7)
 WIDTH(i14)
 WIDTH(i21)
 
-static void fix_items(void *const *a) {
-    qn_fix_items(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11), u(12));
+static void quantize_items(void *const *a) {
+    qn_quantize_items(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
+                      u(12));
 }
-static void fix_grains(void *const *a) { qn_fix_grains(M(0), M(1), M(2), M(3), u(4), u(5), u(6)); }
+static void quantize_grains(void *const *a) {
+    qn_quantize_grains(M(0), M(1), M(2), M(3), u(4), u(5), u(6));
+}
 static void greatest(void *const *a) { qn_greatest(M(0), M(1), U(2), u(3), u(4), u(5)); }
-static void fix_weights(void *const *a) {
-    qn_fix_weights(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), u(9));
+static void quantize_weights(void *const *a) {
+    qn_quantize_weights(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), u(9));
 }
 
 static const qn_emulated_kernel kernels[] = {
@@ -125,24 +128,25 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_sums_out", "MMUuuU", sums_out},
     {"qn_sums_in", "MMUuuU", sums_in},
     {"qn_map", "MMUu", map},
-#define WHOLE_KERNEL_FORWARD(name)                                                                 \
-    { "qn_whole_forward_" #name, "MMMMMMUMMMuuuuuufU", whole_forward_##name }
-#define WHOLE_KERNEL_ERRORS(name)                                                                  \
-    { "qn_whole_errors_" #name, "MMMMMMMuuuuufU", whole_errors_##name }
-#define WHOLE_KERNEL_GRADIENT(name)                                                                \
-    { "qn_whole_gradient_" #name, "MMMMMMUuuuuufuu", whole_gradient_##name }
-#define WHOLE_KERNELS(name)                                                                        \
-    WHOLE_KERNEL_FORWARD(name), WHOLE_KERNEL_ERRORS(name), WHOLE_KERNEL_GRADIENT(name)
+#define INTGEMM_KERNEL_FORWARD(name)                                                               \
+    { "qn_intgemm_forward_" #name, "MMMMMMUMMMuuuuuufU", intgemm_forward_##name }
+#define INTGEMM_KERNEL_ERRORS(name)                                                                \
+    { "qn_intgemm_errors_" #name, "MMMMMMMuuuuufU", intgemm_errors_##name }
+#define INTGEMM_KERNEL_GRADIENT(name)                                                              \
+    { "qn_intgemm_gradient_" #name, "MMMMMMUuuuuufuu", intgemm_gradient_##name }
+#define INTGEMM_KERNELS(name)                                                                      \
+    INTGEMM_KERNEL_FORWARD(name), INTGEMM_KERNEL_ERRORS(name), INTGEMM_KERNEL_GRADIENT(name)
 #define WIDTH_KERNELS(bits)                                                                        \
-    WHOLE_KERNELS(bits##_large), WHOLE_KERNELS(bits##_small), WHOLE_KERNELS(bits##_matrix_small),  \
-        WHOLE_KERNEL_FORWARD(bits##_matrix_large), WHOLE_KERNEL_ERRORS(bits##_matrix_large)
+    INTGEMM_KERNELS(bits##_large), INTGEMM_KERNELS(bits##_small),                                  \
+        INTGEMM_KERNELS(bits##_matrix_small), INTGEMM_KERNEL_FORWARD(bits##_matrix_large),         \
+        INTGEMM_KERNEL_ERRORS(bits##_matrix_large)
     WIDTH_KERNELS(i7),
     WIDTH_KERNELS(i14),
     WIDTH_KERNELS(i21),
-    {"qn_fix_items", "MMMMMMMuuuuuu", fix_items},
-    {"qn_fix_grains", "MMMMuuu", fix_grains},
+    {"qn_quantize_items", "MMMMMMMuuuuuu", quantize_items},
+    {"qn_quantize_grains", "MMMMuuu", quantize_grains},
     {"qn_greatest", "MMUuuu", greatest},
-    {"qn_fix_weights", "MMMMUuuuuu", fix_weights},
+    {"qn_quantize_weights", "MMMMUuuuuu", quantize_weights},
     {"qn_trial", "MMMMUu", trial},
 };
 

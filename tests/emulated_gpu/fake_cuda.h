@@ -23,7 +23,7 @@
  *   matrix_kernel=500  on all devices: result of finding a kernel that has them
  *   matrix_fault=700   on all devices: kernels with matrix instructions fail so, and with them all
  *                      that follows in their context
- *   dots_fault=700     the same of other kernels of products of integers in a program with dp4a
+ *   dots_fault=700     the same of other kernels of integer products in a program with dp4a
  *   plain_fault=700    and in one without
  *   stuck=1            what failed in the primary context stays failed when all have released it
  */

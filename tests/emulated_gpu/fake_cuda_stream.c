@@ -24,9 +24,9 @@ static void flush_subnormals(const op *o) {
 
 /* Which argument of a product of integers is written. */
 static int result_of(const char *name) {
-    return strncmp(name, "qn_whole_forward", 16) == 0  ? 7
-           : strncmp(name, "qn_whole_errors", 15) == 0 ? 5
-                                                       : 4;
+    return strncmp(name, "qn_intgemm_forward", 16) == 0  ? 7
+           : strncmp(name, "qn_intgemm_errors", 15) == 0 ? 5
+                                                         : 4;
 }
 
 /* What a kernel fails with because of how it multiplies integers; 0: it does not. */
@@ -34,7 +34,7 @@ static CUresult fault_of(const op *o) {
     const char *name = o->kernel->name;
     if (strstr(name, "_matrix_"))
         return the_plan.matrix_fault;
-    if (strncmp(name, "qn_whole_", 9) != 0)
+    if (strncmp(name, "qn_intgemm_", 9) != 0)
         return DONE;
     return o->products & QN_WITH_PLAIN ? the_plan.plain_fault : the_plan.dots_fault;
 }

@@ -51,10 +51,9 @@ static int has_amx(void) { return has_avx512() && qn__cpu_has_amx(); }
 
 static int has_scalar(void) { return 1; }
 
-/* The columns of a row: whose kernels for floats, whose products of integers. Those that want more
+/* The columns of a row: whose kernels for floats, whose integer products. Those that want more
  * of a processor for integers alone share the kernels for floats. */
-#define TABLES(FLOAT, INTEGER)                                                                     \
-    &qn__cpu_kernels_##FLOAT, &qn__maps_##FLOAT, &qn__cpu_integers_##INTEGER
+#define TABLES(FLOAT, INTEGER) &qn__cpu_kernels_##FLOAT, &qn__maps_##FLOAT, &qn__intgemm_##INTEGER
 #define NO_TABLES NULL, NULL, NULL
 
 #if defined(__x86_64__)

@@ -1,10 +1,10 @@
-/* Instruction sets of the CPU: what each has for floats and for products of integers. */
+/* Instruction sets of the CPU: what each has for floats and for integer products. */
 #ifndef QN_DEVICE_CPU_CPU_ISA_H
 #define QN_DEVICE_CPU_CPU_ISA_H
 
 #include "device/cpu/float/cpu_kernels.h"
 #include "device/cpu/float/map.h"
-#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/integer/intgemm.h"
 
 typedef struct qn__cpu_isa {
     const char *name;  /* as in --isa */
@@ -12,7 +12,7 @@ typedef struct qn__cpu_isa {
     /* All NULL where this build has no code for it. */
     const qn__cpu_kernels *kernels;
     const qn__maps *maps;
-    const qn__cpu_integers *intgemm;
+    const qn__intgemm *intgemm;
 } qn__cpu_isa;
 
 /* The instruction set of that name; "auto" or NULL: the best that this machine has. NULL when the

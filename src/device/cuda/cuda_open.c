@@ -82,7 +82,7 @@ typedef enum ending {
     FAILED
 } ending;
 
-static int has_integers(const opening *o) { return (o->products & QN_WITH_INTEGERS) != 0; }
+static int has_intgemm(const opening *o) { return (o->products & QN_WITH_INTGEMM) != 0; }
 
 /* The best way that the device has and that nothing speaks against. Without integers there is
  * nothing to choose, and the self-test shall not depend on what such a program does not need. */
@@ -96,7 +96,7 @@ static void begin(opening *o, const qn_compute *compute) {
         o->way = d->way;
     if (o->way < allowed)
         o->way = allowed;
-    if (!has_integers(o) || o->way > QN__GPU_PLAIN)
+    if (!has_intgemm(o) || o->way > QN__GPU_PLAIN)
         o->way = QN__GPU_PLAIN;
 }
 
@@ -110,7 +110,7 @@ static void choose_products(const opening *o, qn__gpu *gpu) {
     static const char *const names[QN__GPU_WAYS] = {"mma.sync", "dp4a", "plain"};
     gpu->products = products_of(o);
     gpu->facts.matrix = o->way == QN__GPU_MATRIX;
-    gpu->facts.integers = has_integers(o) ? names[o->way] : NULL;
+    gpu->facts.integers = has_intgemm(o) ? names[o->way] : NULL;
 }
 
 /* The device's program, in the best way that is not refused. After a kernel that failed the context

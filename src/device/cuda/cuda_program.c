@@ -76,7 +76,7 @@ static qn_status find_kernels(qn__gpu *gpu, int *refused, qn_error *err) {
 
 static qn_status test(qn__gpu *gpu, qn_error *err) {
     const qn_status status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err);
-    return status == QN_OK && (gpu->products & QN_WITH_INTEGERS)
+    return status == QN_OK && (gpu->products & QN_WITH_INTGEMM)
                ? qn__gpu_selftest_products(&qn__cuda_gpu_driver, gpu, gpu->products, err)
                : status;
 }

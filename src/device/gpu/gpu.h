@@ -38,7 +38,7 @@ typedef struct qn__gpu_facts {
     uint64_t memory;  /* bytes in all */
     uint64_t largest; /* bytes of the largest single piece */
     int atomics;      /* 1: 64-bit integers can be added atomically (slices of GRADIENT) */
-    int matrix;       /* 1: the program has products of integers by matrix instructions */
+    int matrix;       /* 1: the program has integer products by matrix instructions */
     /* What they are multiplied by, as qn_device_rates says; NULL: the program has none. */
     const char *integers;
 } qn__gpu_facts;
@@ -138,7 +138,7 @@ qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn
  * subnormal numbers to zero", "has no fma of its own or a wrong one". */
 qn_status qn__gpu_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error *err);
 
-/* The same for the products of integers of a program of CUDA with `products`: each of their
+/* The same for the integer products of a program of CUDA with `products`: each of their
  * kernels, on words of the greatest digits and of random ones, with rows, columns, sums and grains
  * that fill no tile. A failure has the kernel in err->where. */
 qn_status qn__gpu_selftest_products(const qn__gpu_driver *driver, qn__gpu *gpu, uint32_t products,

@@ -107,7 +107,7 @@ const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t l) {
 void qn__gpu_launch_forward(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     if (w->bits) {
-        qn__gpu_launch_whole_forward(pass);
+        qn__gpu_launch_intgemm_forward(pass);
         return;
     }
     for (uint32_t i = 0; i < w->program->layers; ++i) {
@@ -298,19 +298,19 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
 
 void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     /* A GPU has groups enough for each kernel; a CPU gains by what stays in its caches. */
-    const int whole = pass->worker->bits != 0;
-    const int fused = update && pass->worker->facts->vectors && !whole;
+    const int integer = pass->worker->bits != 0;
+    const int fused = update && pass->worker->facts->vectors && !integer;
     for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
-        if (whole)
-            qn__gpu_launch_whole_errors(pass, i);
+        if (integer)
+            qn__gpu_launch_intgemm_errors(pass, i);
         else if (i > 0)
             launch_errors(pass, i);
         if (fused) {
             launch_learn(pass, i);
             continue;
         }
-        if (whole)
-            qn__gpu_launch_whole_gradient(pass, i, add);
+        if (integer)
+            qn__gpu_launch_intgemm_gradient(pass, i, add);
         else
             launch_gradient(pass, i, add);
         launch_bias(pass, i, add);

@@ -76,7 +76,7 @@ static void test_many_inputs_have_a_grid(void **state) {
     }
 }
 
-/* A step of a network of two layers with products of integers on a device with matrix instructions;
+/* A step of a network of two layers with integer products on a device with matrix instructions;
  * returns how many of its five products are done by these. */
 static uint32_t by_matrix(uint32_t in, uint32_t middle, uint32_t grain) {
     const qn__layer layers[2] = {{.in = in, .out = middle, .biases = (uint64_t)in * middle},

@@ -98,12 +98,11 @@ static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uin
 
 /* The product of integers, as words that are whatever the numbers' bytes are: the time does not
  * depend on them. */
-static qn_status measure_integers(const qn__gpu_driver *driver, qn__gpu *gpu, int digits,
-                                  uint32_t n, const qn__gpu_memory memory[3],
-                                  const qn__gpu_memory *step, double *seconds, double *rate,
-                                  qn_error *err) {
-    const int first = driver->facts(gpu)->matrix ? QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE
-                                                 : QN__K_WHOLE_FORWARD_I7_LARGE;
+static qn_status measure_intgemm(const qn__gpu_driver *driver, qn__gpu *gpu, int digits, uint32_t n,
+                                 const qn__gpu_memory memory[3], const qn__gpu_memory *step,
+                                 double *seconds, double *rate, qn_error *err) {
+    const int first = driver->facts(gpu)->matrix ? QN__K_INTGEMM_FORWARD_I7_MATRIX_LARGE
+                                                 : QN__K_INTGEMM_FORWARD_I7_LARGE;
     task t = {.driver = driver,
               .gpu = gpu,
               .kernel = (qn__kernel)(first + 2 * (digits - 1)),
@@ -137,10 +136,10 @@ static qn_status measure_widths(const qn__gpu_driver *driver, qn__gpu *gpu, doub
     const uint32_t n = seconds > 50e-3 ? 128 : seconds > 2e-3 ? 256 : 1024;
     qn_status status = QN_OK;
     for (int i = 0; status == QN_OK && i < 3; ++i) {
-        status = measure_integers(driver, gpu, i + 1, n, memory, step, &seconds, &rates[i], err);
+        status = measure_intgemm(driver, gpu, i + 1, n, memory, step, &seconds, &rates[i], err);
         if (status == QN_OK && seconds < 0.5e-3 && n == 1024 && large)
             status =
-                measure_integers(driver, gpu, i + 1, 4096, memory, step, &seconds, &rates[i], err);
+                measure_intgemm(driver, gpu, i + 1, 4096, memory, step, &seconds, &rates[i], err);
     }
     return status;
 }

@@ -22,7 +22,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 20, WHOLE_PIECES = 6, LAYER_PIECES = 4 };
+enum { FIXED_PIECES = 20, INTGEMM_PIECES = 6, LAYER_PIECES = 4 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->room * sizeof(float);
@@ -72,8 +72,8 @@ static uint64_t words_bytes(const qn__worker *w, uint64_t rows, uint64_t words) 
     return rows * words * (w->bits / 7) * sizeof(uint32_t);
 }
 
-/* Those of products of integers. */
-static uint32_t whole_pieces(qn__worker *w, piece *pieces) {
+/* Those of integer products. */
+static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
     const qn__program *p = w->program;
     if (!w->bits)
         return 0;
@@ -86,17 +86,17 @@ static uint32_t whole_pieces(qn__worker *w, piece *pieces) {
         items = words > items ? words : items;
         inputs = in > inputs ? in : inputs;
     }
-    const piece all[WHOLE_PIECES] = {
+    const piece all[INTGEMM_PIECES] = {
         {&w->greatest_outputs, outputs * sizeof(uint32_t)},
         {&w->greatest_items, w->room * sizeof(uint32_t)},
         {&w->greatest_grains, 2 * p->layers * grains * sizeof(uint32_t)},
-        {&w->fixed_items, words_bytes(w, w->room, items)},
-        {&w->fixed_inputs, words_bytes(w, inputs, along)},
-        {&w->fixed_errors, words_bytes(w, widest(p), along)},
+        {&w->quantized_items, words_bytes(w, w->room, items)},
+        {&w->quantized_inputs, words_bytes(w, inputs, along)},
+        {&w->quantized_errors, words_bytes(w, widest(p), along)},
     };
-    for (uint32_t i = 0; i < WHOLE_PIECES; ++i)
+    for (uint32_t i = 0; i < INTGEMM_PIECES; ++i)
         pieces[i] = all[i];
-    return WHOLE_PIECES;
+    return INTGEMM_PIECES;
 }
 
 static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECES]) {
@@ -111,11 +111,11 @@ static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECE
 /* Calls `each` for all pieces; stops when it fails. */
 static qn_status walk(qn__worker *w, qn_status (*each)(qn__worker *, piece, void *, qn_error *),
                       void *context, qn_error *err) {
-    piece pieces[FIXED_PIECES + WHOLE_PIECES];
-    uint32_t fixed = fixed_pieces(w, pieces);
-    fixed += whole_pieces(w, pieces + fixed);
+    piece pieces[FIXED_PIECES + INTGEMM_PIECES];
+    uint32_t count = fixed_pieces(w, pieces);
+    count += intgemm_pieces(w, pieces + count);
     qn_status status = QN_OK;
-    for (uint32_t i = 0; status == QN_OK && i < fixed; ++i)
+    for (uint32_t i = 0; status == QN_OK && i < count; ++i)
         status = each(w, pieces[i], context, err);
     for (uint32_t l = 0; status == QN_OK && l < w->program->layers; ++l) {
         layer_pieces(w, l, pieces);

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "device/gpu/gpu.h"
 #include "num/elementary.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 #include "num/sums.h"
 
 #include <math.h>
@@ -126,7 +126,7 @@ static void fill_maps(trials *t) {
 
 /* Whether the contract says what comes out: conversion of what is far too large is nobody's. */
 static int is_defined(uint32_t op, uint32_t a) {
-    if (op == QN_TRIAL_WHOLE)
+    if (op == QN_TRIAL_INT32)
         return fabsf(as_float(a)) < 0x1p30f;
     return op != QN_TRIAL_TO_UNITS || fabsf(as_float(a)) < 0x1p62f;
 }
@@ -176,10 +176,10 @@ static uint64_t right(uint32_t op, uint32_t a, uint32_t b, uint32_t c) {
         return (uint64_t)shifted(pair, shift);
     case QN_TRIAL_DOT:
         return dot(a, b, c);
-    case QN_TRIAL_WHOLE:
-        return (uint32_t)qn__fix(x, 1.0f);
+    case QN_TRIAL_INT32:
+        return (uint32_t)qn__quantize(x, 1.0f);
     case QN_TRIAL_UNITS:
-        qn__fixed_units(shifted(pair, 2), -1 - (int64_t)shift, 0x1p61f, &units);
+        qn__intgemm_units(shifted(pair, 2), -1 - (int64_t)shift, 0x1p61f, &units);
         return (uint64_t)units;
     default:
         return 0;
@@ -205,7 +205,7 @@ static const struct operation {
     {QN_TRIAL_PRODUCT, 0, 0, "a * b", "multiplies 32-bit integers to 64 bits wrongly"},
     {QN_TRIAL_ADD64, 0, 0, "ba + ac", "adds 64-bit integers wrongly"},
     {QN_TRIAL_SHIFT64, 0, 0, "ba >> c", "shifts 64-bit integers wrongly"},
-    {QN_TRIAL_WHOLE, 1, 0, "int32(a)", "rounds numbers to 32-bit integers wrongly"},
+    {QN_TRIAL_INT32, 1, 0, "int32(a)", "rounds numbers to 32-bit integers wrongly"},
     {QN_TRIAL_DOT, 0, 0, "bytes of a by those of b, + c / 256", "multiplies packed bytes wrongly"},
     {QN_TRIAL_UNITS, 0, 0, "ba / 4 * 2^(-1 - c)", "rounds scaled 64-bit integers wrongly"},
 };

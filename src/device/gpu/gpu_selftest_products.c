@@ -1,14 +1,14 @@
-/* The self-test of products of integers: each kernel of a program of CUDA on operands that nobody
+/* The self-test of integer products: each kernel of a program of CUDA on operands that nobody
  * trained, compared with sums of 64 bits. */
 #include "base/memory.h"
 #include "device/gpu/gpu_call.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 
 #include <string.h>
 
 /* Rows and columns go beyond a small tile and fill no large one; a sum is four slabs of words, the
- * last filled up with zeros as FIX_ITEMS does it. Gradients take the same words as grains: eight of
- * a half slab each, or two of two slabs. */
+ * last filled up with zeros as QUANTIZE_ITEMS does it. Gradients take the same words as grains:
+ * eight of a half slab each, or two of two slabs. */
 enum {
     ROWS = 67,
     COLUMNS = 131,
@@ -214,10 +214,10 @@ static int64_t units_of(const bench *s, int r, int c, int grain, float limit) {
     int64_t sum = 0;
     for (int g = 0; g * grain < NUMBERS; ++g) {
         int64_t units = 0;
-        qn__fixed_units(sum_of(s, r, c, g * grain, (g + 1) * grain),
-                        (int64_t)qn__block_exponent(7 * s->digits, s->o->of_grains[g]) +
-                            qn__block_exponent(7 * s->digits, s->o->of_grains[GRAINS + g]),
-                        limit, &units);
+        qn__intgemm_units(sum_of(s, r, c, g * grain, (g + 1) * grain),
+                          (int64_t)qn__block_exponent(7 * s->digits, s->o->of_grains[g]) +
+                              qn__block_exponent(7 * s->digits, s->o->of_grains[GRAINS + g]),
+                          limit, &units);
         sum += units;
     }
     return sum;
@@ -301,12 +301,12 @@ static const struct family {
     qn__kernel first;
     uint32_t kernels;
     qn_status (*try)(const bench *s, qn__kernel kernel, qn_error *err);
-} families[] = {{QN__K_WHOLE_FORWARD_I7_LARGE, 2, try_forward},
-                {QN__K_WHOLE_ERRORS_I7_LARGE, 2, try_errors},
-                {QN__K_WHOLE_GRADIENT_I7_LARGE, 2, try_gradients},
-                {QN__K_WHOLE_FORWARD_I7_MATRIX_LARGE, 2, try_forward},
-                {QN__K_WHOLE_ERRORS_I7_MATRIX_LARGE, 2, try_errors},
-                {QN__K_WHOLE_GRADIENT_I7_MATRIX_SMALL, 1, try_gradients}};
+} families[] = {{QN__K_INTGEMM_FORWARD_I7_LARGE, 2, try_forward},
+                {QN__K_INTGEMM_ERRORS_I7_LARGE, 2, try_errors},
+                {QN__K_INTGEMM_GRADIENT_I7_LARGE, 2, try_gradients},
+                {QN__K_INTGEMM_FORWARD_I7_MATRIX_LARGE, 2, try_forward},
+                {QN__K_INTGEMM_ERRORS_I7_MATRIX_LARGE, 2, try_errors},
+                {QN__K_INTGEMM_GRADIENT_I7_MATRIX_SMALL, 1, try_gradients}};
 
 enum { FAMILIES = sizeof families / sizeof *families };
 

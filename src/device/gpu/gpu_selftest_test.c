@@ -37,7 +37,7 @@ typedef enum defect {
     LESS_OR_EQUAL,
     BYTES_WITHOUT_SIGN,
     SUM_OF_BYTES_SATURATES,
-    WHOLE_CUT_OFF,
+    INT32_CUT_OFF,
     UNITS_TIES_UP,
     EXP_OF_LIBM,
     TANH_ONE_OFF,
@@ -193,7 +193,7 @@ static uint64_t scaled(defect d, uint64_t pair, uint32_t by) {
 static uint32_t rounded(defect d, float x) {
     if (!(fabsf(x) < 0x1p30f))
         return 0x7654321u; /* nobody's business */
-    return (uint32_t)(int32_t)(d == WHOLE_CUT_OFF ? x : rintf(x));
+    return (uint32_t)(int32_t)(d == INT32_CUT_OFF ? x : rintf(x));
 }
 
 static uint64_t trial(defect d, uint32_t op, uint32_t a, uint32_t b, uint32_t c) {
@@ -219,7 +219,7 @@ static uint64_t trial(defect d, uint32_t op, uint32_t a, uint32_t b, uint32_t c)
         return d == ADD_LOSES_CARRY ? (uint64_t)(b + a) << 32 | (uint32_t)(a + c) : sum;
     case QN_TRIAL_DOT:
         return dot(d, a, b, (int32_t)c >> 8);
-    case QN_TRIAL_WHOLE:
+    case QN_TRIAL_INT32:
         return rounded(d, x);
     case QN_TRIAL_UNITS:
         return scaled(d, pair, c & 63u);
@@ -322,7 +322,7 @@ static void test_every_defect_is_named(void **state) {
         {LESS_OR_EQUAL, "compares wrongly"},
         {BYTES_WITHOUT_SIGN, "multiplies packed bytes wrongly"},
         {SUM_OF_BYTES_SATURATES, "multiplies packed bytes wrongly"},
-        {WHOLE_CUT_OFF, "rounds numbers to 32-bit integers wrongly"},
+        {INT32_CUT_OFF, "rounds numbers to 32-bit integers wrongly"},
         {UNITS_TIES_UP, "rounds scaled 64-bit integers wrongly"},
         {EXP_OF_LIBM, "its exp is not the contract's"},
         {TANH_ONE_OFF, "its tanh is not the contract's"},

@@ -3,11 +3,12 @@
  * A step that the worker has to itself costs, with L layers, 4L + 3 launches (FETCH, L FORWARD,
  * LOSS, TALLY, L GRADIENT, L BIAS, L - 1 ERRORS, UPDATE; with weight decay UPDATE takes 2L), 88
  * bytes up and 48 down, whatever the size of batch and model; on a device that is a CPU LEARN takes
- * the place of GRADIENT, BIAS and UPDATE. Products of integers add 6L launches and two clears:
- * FIX_ITEMS before each FORWARD and each GRADIENT, two FIX_GRAINS before the latter, GREATEST and
- * FIX_WEIGHTS for each layer behind UPDATE. A driver that records takes the launches as one. Items
- * of a feed that does not lie on the device come on top of it: their values, and 4 bytes each for
- * the labels. A shared step brings up the sums, 8 bytes a parameter, and brings them down once. */
+ * the place of GRADIENT, BIAS and UPDATE. Integer products add 6L launches and two clears:
+ * QUANTIZE_ITEMS before each FORWARD and each GRADIENT, two QUANTIZE_GRAINS before the latter,
+ * GREATEST and QUANTIZE_WEIGHTS for each layer behind UPDATE. A driver that records takes the
+ * launches as one. Items of a feed that does not lie on the device come on top of it: their values,
+ * and 4 bytes each for the labels. A shared step brings up the sums, 8 bytes a parameter, and
+ * brings them down once. */
 #include "device/gpu/gpu_worker.h"
 #include "device/numeric.h"
 #include "num/sums.h"

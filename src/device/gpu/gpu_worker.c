@@ -2,7 +2,7 @@
 #include "device/gpu/gpu_worker.h"
 
 #include "base/memory.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 
 int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
 

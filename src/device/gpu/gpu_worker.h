@@ -18,7 +18,7 @@ typedef struct qn__gpu_layer {
     uint64_t weights, biases; /* in floats; the biases lie behind the weights like one more row */
     qn__gpu_memory output;    /* [rows][ld(out)], before dropout */
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
-    /* Of products of integers (docs/exactness.md 15): weights as words along the inputs and, but in
+    /* Of integer products (docs/exactness.md 15): weights as words along the inputs and, but in
      * the first layer, along the outputs; the place in greatest_outputs. */
     qn__gpu_memory by_output, by_input;
     uint32_t output_place;
@@ -73,12 +73,12 @@ struct qn__worker {
     qn__gpu_memory canonical; /* sums on their way; made when the worker first shares a step */
     qn__gpu_memory unit, mean, inverse, inputs, errors[2];
     qn__gpu_memory numbers, targets, loss, classes, scores, finite; /* of each item */
-    /* Of products of integers: bits of the greatest magnitudes of the blocks (of each layer's
+    /* Of integer products: bits of the greatest magnitudes of the blocks (of each layer's
      * outputs; of items; of each grain's inputs, layer after layer, then of its errors), and
      * operands as words, of one product at a time. */
     uint32_t bits; /* 0: products are chains of floats */
     qn__gpu_memory greatest_outputs, greatest_items, greatest_grains;
-    qn__gpu_memory fixed_items, fixed_inputs, fixed_errors;
+    qn__gpu_memory quantized_items, quantized_inputs, quantized_errors;
     qn__gpu_memory sent_values, sent_rows; /* of one batch, where a feed does not lie there */
     qn__gpu_feed feed[QN__GPU_FEEDS];
     uint64_t clock; /* counts uses of feeds and recordings, and the feeds themselves */
@@ -170,11 +170,11 @@ void qn__gpu_launch_update(qn__gpu_pass *pass);
 void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags);
 void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel);
 
-/* gpu_integers.c: the same for products of integers; layer by layer. */
+/* gpu_intgemm.c: the same for integer products; layer by layer. */
 void qn__gpu_launch_weights(qn__gpu_pass *pass); /* all layers' words; after every change of them */
-void qn__gpu_launch_whole_forward(qn__gpu_pass *pass);
-void qn__gpu_launch_whole_errors(qn__gpu_pass *pass, uint32_t layer);
-void qn__gpu_launch_whole_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass);
+void qn__gpu_launch_intgemm_errors(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 /* Numbers of a row of words along n numbers, and along a batch of grains. */
 uint64_t qn__gpu_words(uint64_t n);
 uint64_t qn__gpu_grain_words(const qn__program *program);

@@ -186,9 +186,9 @@ static qn_status build_and_test(qn__gpu *gpu, qn_error *err) {
 }
 
 static void name_products(qn__gpu *gpu) {
-    gpu->facts.integers = !(gpu->products & QN_WITH_INTEGERS) ? NULL
-                          : gpu->dots                         ? "cl_khr_integer_dot_product"
-                                                              : "plain";
+    gpu->facts.integers = !(gpu->products & QN_WITH_INTGEMM) ? NULL
+                          : gpu->dots                        ? "cl_khr_integer_dot_product"
+                                                             : "plain";
 }
 
 /* Whether the device may fare better without its products of packed bytes: what it fails with when
@@ -254,7 +254,7 @@ static qn_status open_gpu(uint32_t index, uint32_t products, const qn_compute *c
         return qn__remedy(err, QN_UNSUPPORTED, "leave it out of --devices");
     }
     products = qn__cl_products(entry, products);
-    int dots = entry->dots && (products & QN_WITH_INTEGERS) != 0 &&
+    int dots = entry->dots && (products & QN_WITH_INTGEMM) != 0 &&
                qn__gpu_best_way(compute) < QN__GPU_PLAIN;
     for (int again = 1; again; dots = 0) {
         qn__gpu *const gpu = qn__alloc(1, sizeof *gpu, err);

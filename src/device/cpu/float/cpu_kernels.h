@@ -20,7 +20,7 @@ enum { QN__PANEL = 16 };
 
 /* In what the sums of gradients come; each stands for the same integers. */
 typedef enum qn__sums {
-    QN__SUMS_FLOAT,  /* of a single grain: a rounded partial is a whole number in a float */
+    QN__SUMS_FLOAT,  /* of a single grain: a rounded partial is an integer in a float */
     QN__SUMS_DOUBLE, /* doubles that hold integers below 2^53 */
     QN__SUMS_INT64
 } qn__sums;
@@ -28,9 +28,9 @@ typedef enum qn__sums {
 /* What becomes of a grain's partial. */
 typedef enum qn__partial {
     QN__PARTIAL_RAW,   /* float: as it is, to be looked at */
-    QN__PARTIAL_ONLY,  /* float: rounded to a whole number */
-    QN__PARTIAL_FIRST, /* double: rounded to a whole number and stored */
-    QN__PARTIAL_ADD    /* double: rounded to a whole number and added */
+    QN__PARTIAL_ONLY,  /* float: rounded to an integer */
+    QN__PARTIAL_FIRST, /* double: rounded to an integer and stored */
+    QN__PARTIAL_ADD    /* double: rounded to an integer and added */
 } qn__partial;
 
 typedef struct qn__cpu_kernels {
@@ -61,7 +61,7 @@ typedef struct qn__cpu_kernels {
      * d_stride floats on. `how` says what becomes of the partial in out[p][k][o], an array of
      * floats or of doubles. `some`, when not NULL, holds for each item what `nonzero` gives for
      * a[i]; an item that would add nothing but zeros to a tile is left out of it (not in
-     * QN__PARTIAL_RAW). Whole numbers do not know the sign of a zero, so nothing changes. */
+     * QN__PARTIAL_RAW). Integers do not know the sign of a zero, so nothing changes. */
     void (*outer)(uint32_t items, const float *a, const uint16_t *some, const float *d,
                   size_t d_stride, qn__partial how, void *out, uint32_t panels);
 
@@ -69,7 +69,7 @@ typedef struct qn__cpu_kernels {
      * partial[g * 16 + o] = chain of additions of d[i][o] from +0, over the items i of grain g. */
     void (*bias_partials)(uint32_t items, uint32_t grain, const float *d, float *partial);
 
-    /* Moves whole numbers from doubles (below 2^51 in magnitude) to 64-bit integers: wide[i] +=
+    /* Moves integers from doubles (below 2^51 in magnitude) to 64-bit integers: wide[i] +=
      * narrow[i], narrow[i] = 0. */
     void (*flush)(size_t count, double *narrow, int64_t *wide);
 

@@ -20,7 +20,7 @@ static inline vf v_load_bytes(const uint8_t *p) {
 /* Without optimisation the intrinsic is a macro that hands on a full mask as a signed number. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
-static inline vf v_whole(vf x) {
+static inline vf v_rint(vf x) {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 #pragma GCC diagnostic pop
@@ -48,7 +48,7 @@ static inline __mmask16 v_subnormal(vf x) {
     return _mm512_mask_test_epi32_mask(low, bits, _mm512_set1_epi32(0x007fffff));
 }
 
-/* RN(mu * x) of subnormal numbers: whole numbers of 2^-149, whose products are exact in double and
+/* RN(mu * x) of subnormal numbers: integers of 2^-149, whose products are exact in double and
  * rounded once on their way back. */
 static inline vf times_subnormal(vf mu, vf x) {
     const __m512i bits = _mm512_castps_si512(x), sign = _mm512_set1_epi32((int)0x80000000u);

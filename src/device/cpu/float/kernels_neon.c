@@ -20,7 +20,7 @@ static inline vf v_load_bytes(const uint8_t *p) {
     return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
 }
 
-static inline vf v_whole(vf x) { return vrndnq_f32(x); }
+static inline vf v_rint(vf x) { return vrndnq_f32(x); }
 
 static inline void v_widen(double *s, vf x, int add) {
     const float64x2_t low = vcvt_f64_f32(vget_low_f32(x)), high = vcvt_high_f64_f32(x);

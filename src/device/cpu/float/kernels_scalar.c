@@ -16,7 +16,7 @@
 
 static inline vf v_load_bytes(const uint8_t *p) { return (float)*p; }
 
-static inline vf v_whole(vf x) { return rintf(x); }
+static inline vf v_rint(vf x) { return rintf(x); }
 
 static inline void v_widen(double *s, vf x, int add) { *s = add ? *s + (double)x : (double)x; }
 

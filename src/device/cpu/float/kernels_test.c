@@ -10,7 +10,7 @@
 
 #include "device/cpu/cpu_isa.h"
 #include "num/elementary.h"
-#include "num/fixed.h"
+#include "num/intgemm_reference.h"
 #include "num/optimise.h"
 #include <math.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ static void every_isa(void (*body)(const qn__cpu_kernels *k)) {
         const qn__cpu_isa *isa = qn__cpu_isa_find(isas[i]);
         if (!isa)
             print_message("  not on this machine: %s\n", isas[i]);
-        /* Once, where instruction sets that differ in products of integers share the kernels. */
+        /* Once, where instruction sets that differ in integer products share the kernels. */
         if (!isa || strcmp(isa->kernels->name, isas[i]) != 0)
             continue;
         random_state = 1;

@@ -1,4 +1,4 @@
-/* Operands of integer products for AMX's tiles (cpu_integers_amx.c says what a tile is).
+/* Operands of integer products for AMX's tiles (intgemm_amx.c says what a tile is).
  *
  * A row of a tile holds sixteen dwords of four depths each. Which depth stands where is free as
  * long as both operands agree, so dword j holds the depths j, 32 + j, 16 + j and 48 + j of the 64
@@ -12,7 +12,7 @@
 #define QN_DEVICE_CPU_INTEGER_PACK_AMX_H
 
 #include "device/cpu/float/unroll.h"
-#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/integer/intgemm.h"
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,16 +91,16 @@ INLINE __mmask16 lanes(uint32_t at, uint32_t count) {
     return (__mmask16)(more < WIDE ? (1u << more) - 1 : 0xffffu);
 }
 
-/* What makes the product with a block's inverse a whole number in the low bits of a float: the
+/* What makes the product with a block's inverse an integer in the low bits of a float: the
  * addition rounds to nearest even as rint does. 64 in the lower slices makes them 0 to 127. */
 INLINE __m512 magic(int bits) {
     return _mm512_set1_ps(0x1.8p23f + (bits == 14 ? 64 : bits == 21 ? 8256 : 0));
 }
-INLINE __m512i fixed(const int bits, __m512 v, __m512 inverse) {
+INLINE __m512i quantized(const int bits, __m512 v, __m512 inverse) {
     const __m512i u = _mm512_castps_si512(_mm512_fmadd_ps(v, inverse, magic(bits)));
     return bits == LONGS ? _mm512_sub_epi32(u, _mm512_castps_si512(magic(bits))) : u;
 }
-INLINE __m512i fixed_zero(const int bits) {
+INLINE __m512i quantized_zero(const int bits) {
     return bits == LONGS ? _mm512_setzero_si512() : _mm512_castps_si512(magic(bits));
 }
 
@@ -129,7 +129,7 @@ INLINE __m512i centred(__m512i slice) {
     return _mm512_sub_epi8(_mm512_and_si512(slice, _mm512_set1_epi8(127)), _mm512_set1_epi8(64));
 }
 
-/* The rows of all slices, highest first, from four vectors that `fixed` gave. */
+/* The rows of all slices, highest first, from four vectors that `quantized` gave. */
 INLINE void slice(const int bits, const __m512i u[4], __m512i row[3]) {
     const __m512i low = halves(u[0], u[1]), high = halves(u[2], u[3]);
     if (bits == 7) {
@@ -234,7 +234,7 @@ INLINE __m512i pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k
             __m512 v = _mm512_maskz_loadu_ps(mask[i], own + i * stride);
             if (times)
                 v = _mm512_mul_ps(v, factor[i]);
-            u[i] = fixed(bits, v, along ? shared[i] : _mm512_set1_ps(inverse[r]));
+            u[i] = quantized(bits, v, along ? shared[i] : _mm512_set1_ps(inverse[r]));
         }
         slice(bits, u, row);
         put_row(bits, row, to);
@@ -283,13 +283,13 @@ INLINE __m512i pack_across(const int bits, const int whole, uint32_t at, uint32_
         __m512i u[4], row[3];
         for (uint32_t i = 0; i < 4 * WIDE; i += WIDE) {
             __m512i *to_u = u + i / WIDE;
-            *to_u = fixed_zero(bits);
+            *to_u = quantized_zero(bits);
             if (!whole && first + i >= k)
                 continue;
             if (list)
                 _mm_prefetch((const char *)(from + (size_t)next[i] * WIDE), _MM_HINT_T0);
-            *to_u = fixed(bits, _mm512_loadu_ps(from + (list ? own[i] : first + i) * WIDE),
-                          across ? *across : _mm512_set1_ps(inverse[first + i]));
+            *to_u = quantized(bits, _mm512_loadu_ps(from + (list ? own[i] : first + i) * WIDE),
+                              across ? *across : _mm512_set1_ps(inverse[first + i]));
             if (doubled)
                 *to_u = doubled_by(bits, *to_u, doubled[first + i]);
         }

@@ -1,9 +1,9 @@
-/* Operands of integer products for AMX's tiles from bytes (cpu_integers.h): what a byte becomes is
+/* Operands of integer products for AMX's tiles from bytes (intgemm.h): what a byte becomes is
  * looked up, 64 of them at a time. */
 #ifndef QN_DEVICE_CPU_INTEGER_PACK_BYTES_AMX_H
 #define QN_DEVICE_CPU_INTEGER_PACK_BYTES_AMX_H
 
-#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/integer/intgemm.h"
 #include "device/cpu/integer/pack_amx.h"
 
 /* The 256 digits of each slice, in four registers. */
@@ -207,25 +207,25 @@ INLINE void pack_raw_items(const int bits, uint32_t count, const uint32_t *list,
 
 /* ------------------------------------------------------------------ at most half a step of them */
 
-INLINE void raw_wholes(__m128i bytes_16, float *to) {
+INLINE void raw_floats(__m128i bytes_16, float *to) {
     _mm512_storeu_ps(to, _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes_16)));
 }
 
-INLINE void raw_wholes_of_items(uint32_t count, const uint32_t *list, const uint8_t *from,
+INLINE void raw_floats_of_items(uint32_t count, const uint32_t *list, const uint8_t *from,
                                 size_t block, float *to) {
     for (uint32_t t = 0; t < count; ++t)
-        raw_wholes(bytes_of_item(t, count, list, from, block), to + (size_t)t * WIDE);
+        raw_floats(bytes_of_item(t, count, list, from, block), to + (size_t)t * WIDE);
 }
 
-INLINE void raw_wholes_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *from, float *to) {
+INLINE void raw_floats_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *from, float *to) {
     for (uint32_t r = 0; r < rows; ++r)
         for (uint32_t at = 0; at < k; at += WIDE)
-            raw_wholes(_mm_maskz_loadu_epi8(lanes(at, k), from[r] + at),
+            raw_floats(_mm_maskz_loadu_epi8(lanes(at, k), from[r] + at),
                        to + (at / WIDE * WIDE + (size_t)r) * WIDE);
 }
 
 /* What 16 bytes become, as floats. */
-INLINE void wholes(const looked_up *l, __m128i bytes_16, float *to) {
+INLINE void floats(const looked_up *l, __m128i bytes_16, float *to) {
     __m512i row[3];
     look_up(14, l, _mm512_zextsi128_si512(bytes_16), row);
     const __m512i high = _mm512_cvtepi8_epi32(_mm512_castsi512_si128(row[0]));
@@ -235,7 +235,7 @@ INLINE void wholes(const looked_up *l, __m128i bytes_16, float *to) {
 }
 
 /* The integers of 14 bits of items as a panel of 16 floats each, in the order of the list. */
-INLINE void wholes_of_items(uint32_t count, const uint32_t *list, const float *inverse,
+INLINE void floats_of_items(uint32_t count, const uint32_t *list, const float *inverse,
                             const qn__cpu_digits *digits, const uint8_t *from, size_t block,
                             float *to) {
     uint32_t at = qn__cpu_digits_at(digits, inverse[0]);
@@ -245,18 +245,18 @@ INLINE void wholes_of_items(uint32_t count, const uint32_t *list, const float *i
         if (own != at)
             l = look_up_in(14, digits->digit[own]);
         at = own;
-        wholes(&l, bytes_of_item(t, count, list, from, block), to + (size_t)t * WIDE);
+        floats(&l, bytes_of_item(t, count, list, from, block), to + (size_t)t * WIDE);
     }
 }
 
 /* The same of rows of at most half a step of bytes, as two panels of 16 rows. */
-INLINE void wholes_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *from,
+INLINE void floats_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *from,
                            const float *inverse, const qn__cpu_digits *digits, float *to) {
     for (uint32_t r = 0; r < rows; ++r) {
         const looked_up l = look_up_in(14, digits->digit[qn__cpu_digits_at(digits, inverse[r])]);
         for (uint32_t at = 0; at < k; at += WIDE) {
             const __mmask16 there = lanes(at, k);
-            wholes(&l, _mm_maskz_loadu_epi8(there, from[r] + at),
+            floats(&l, _mm_maskz_loadu_epi8(there, from[r] + at),
                    to + (at / WIDE * WIDE + (size_t)r) * WIDE);
         }
     }

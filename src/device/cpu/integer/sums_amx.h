@@ -1,9 +1,9 @@
-/* What becomes of the sums of AMX's tiles (cpu_integers_amx.c says which): the exact integers of a
+/* What becomes of the sums of AMX's tiles (intgemm_amx.c says which): the exact integers of a
  * tile of results, brought to what a product or an outer product gives. */
 #ifndef QN_DEVICE_CPU_INTEGER_SUMS_AMX_H
 #define QN_DEVICE_CPU_INTEGER_SUMS_AMX_H
 
-#include "device/cpu/integer/cpu_integers.h"
+#include "device/cpu/integer/intgemm.h"
 #include "device/cpu/integer/pack_amx.h"
 
 enum {
@@ -23,7 +23,7 @@ INLINE uint32_t longest(int bits) { return bits == WORDS || of_bytes(bits) ? 512
  * Where the left operand is bytes, there is one for each slice of the right one. */
 typedef struct sums {
     int32_t part[PARTS][CELLS];
-    int64_t whole[CELLS]; /* deeper than longest(): all that was added */
+    int64_t exact[CELLS]; /* deeper than longest(): all that was added */
 } sums;
 
 /* Tiles of results under way at a time: as many as have their sums in six of AMX's registers. */
@@ -102,10 +102,10 @@ INLINE __m512d high_doubles(__m512i a) {
 }
 
 /* The exact integers of a row, eight and eight. */
-INLINE void whole_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i n[2]) {
+INLINE void exact_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i n[2]) {
     if (steps > longest(bits)) {
-        n[0] = _mm512_load_si512(s->whole + row * WIDE);
-        n[1] = _mm512_load_si512(s->whole + row * WIDE + 8);
+        n[0] = _mm512_load_si512(s->exact + row * WIDE);
+        n[1] = _mm512_load_si512(s->exact + row * WIDE + 8);
     } else if (bits == 7) {
         const __m512i sum = sum_7(s, row);
         n[0] = low_half(sum);
@@ -155,10 +155,10 @@ INLINE void double_row(const int bits, uint32_t steps, const sums *s, uint32_t r
         n[1] = _mm512_fmadd_pd(high_doubles(high), by, high_doubles(low));
         return;
     }
-    __m512i whole[2];
-    whole_row(bits, steps, s, row, whole);
-    n[0] = _mm512_cvtepi64_pd(whole[0]);
-    n[1] = _mm512_cvtepi64_pd(whole[1]);
+    __m512i exact[2];
+    exact_row(bits, steps, s, row, exact);
+    n[0] = _mm512_cvtepi64_pd(exact[0]);
+    n[1] = _mm512_cvtepi64_pd(exact[1]);
 }
 
 INLINE __m512 joined(__m256 low, __m256 high) {
@@ -199,11 +199,11 @@ INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t 
         return joined(_mm512_cvtpd_ps(n[0]), _mm512_cvtpd_ps(n[1]));
     }
     __m512i n[2];
-    whole_row(bits, steps, s, row, n);
+    exact_row(bits, steps, s, row, n);
     return joined(_mm512_cvtepi64_ps(n[0]), _mm512_cvtepi64_ps(n[1]));
 }
 
-/* What becomes of sums: the products of cpu_integers.h with and without column, and what qn__whole
+/* What becomes of sums: the products of intgemm.h with and without column, and what qn__intgemm_out
  * names. */
 typedef enum shape { FORM_COLUMN, FORM_PLAIN, FORM_FLOAT, FORM_DOUBLE, FORM_INTEGER } shape;
 
@@ -289,7 +289,7 @@ INLINE void put_rows(const int bits, const shape form, const uint32_t steps, con
             put_doubles(j, d, (double *)j->out + to);
             break;
         case FORM_INTEGER:
-            whole_row(bits, steps, s, r, n);
+            exact_row(bits, steps, s, r, n);
             _mm512_storeu_si512((int64_t *)j->out + to, n[0]);
             _mm512_storeu_si512((int64_t *)j->out + to + 8, n[1]);
         }

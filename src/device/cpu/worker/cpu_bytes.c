@@ -1,7 +1,7 @@
 /* Inputs that are bytes, in integer arithmetic. A byte that is scaled by nothing but a constant
  * stands for one value whatever its feature, so in a block of a given exponent it is one of 256
  * integers, and nobody needs its float: an item's row becomes an operand by looking bytes up
- * (cpu_integers.h), where the instruction set has a fast way to do that. A byte times a power of
+ * (intgemm.h), where the instruction set has a fast way to do that. A byte times a power of
  * two is the byte itself in every block of 14 bits or more, up to a power of two, so there it needs
  * no looking up and, of AMX's tiles, one instead of two or three. The bytes of a batch are kept for
  * the gradient, where blocks are others. */
@@ -68,7 +68,7 @@ static void looked_up(const qn__worker *w, uint32_t first, uint32_t rows,
         to->greatest[first + r] = qn__cpu_byte_bits(w->program->scale, greatest[r]);
     qn__cpu_block_scales(w->bits, rows, to->greatest + first, to->factor + first, inverse);
     w->intgemm->left_bytes(w->bits, rows, k, from, inverse, w->digits,
-                           (char *)to->left + first / QN__PANEL * w->layer[0].whole.right_size);
+                           (char *)to->left + first / QN__PANEL * w->layer[0].intgemm.right_size);
 }
 
 void qn__cpu_bytes_fetched(const qn__worker *w, uint32_t first, uint32_t rows,

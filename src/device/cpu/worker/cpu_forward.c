@@ -68,7 +68,7 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
         fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
                   greatest);
     if (w->bits)
-        qn__cpu_whole_fetched(w, at.first, at.items, inputs, stride, &w->rows[into]);
+        qn__cpu_intgemm_fetched(w, at.first, at.items, inputs, stride, &w->rows[into]);
     else
         qn__cpu_note_zeros(w, &w->zeros[into], tile, at, inputs, stride);
 }
@@ -191,7 +191,7 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
     const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const float *input = layer ? l->input : w->inputs[w->current];
     if (w->bits) {
-        qn__cpu_whole_product(pass, layer, item, rows, panel, panels);
+        qn__cpu_intgemm_product(pass, layer, item, rows, panel, panels);
         return;
     }
     if (some) {
@@ -223,7 +223,7 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
     const uint32_t width = w->bits ? QN__OUT_GROUP : w->kernels->panels;
     const uint32_t groups = (l->out_panels + width - 1) / width;
     const uint32_t height =
-        w->bits ? qn__cpu_whole_items(pass, l->whole.right_size, by_items ? 1 : groups)
+        w->bits ? qn__cpu_intgemm_items(pass, l->intgemm.right_size, by_items ? 1 : groups)
                 : QN__BLOCK_ITEMS;
     const uint32_t blocks = (pass->items + height - 1) / height;
     const qn__cpu_grid grid = {by_items ? blocks : groups, by_items ? groups : blocks, 0};

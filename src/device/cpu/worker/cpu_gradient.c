@@ -54,8 +54,8 @@ static summing choose(const qn__cpu_pass *pass, uint32_t layer) {
                      .some = layer == 0 && qn__cpu_mostly_zero(pass)};
 }
 
-static summing choose_whole(const qn__cpu_pass *pass, uint32_t layer) {
-    summing how = {.plan = &pass->worker->layer[layer].whole.plan};
+static summing choose_intgemm(const qn__cpu_pass *pass, uint32_t layer) {
+    summing how = {.plan = &pass->worker->layer[layer].intgemm.plan};
     if (pass->update) {
         how.update = *pass->update;
         how.update.gradient = ldexpf(how.update.gradient, how.plan->shift);
@@ -208,13 +208,13 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
     return bad;
 }
 
-/* The same by products of integers, for `blocks` panels of inputs: one of them when each partial
+/* The same by integer products, for `blocks` panels of inputs: one of them when each partial
  * must be looked at. */
-static int sum_whole(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_plan *plan,
-                     uint32_t layer, qn__cpu_patch at, uint32_t rows, sums *s) {
+static int sum_intgemm(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_plan *plan,
+                       uint32_t layer, qn__cpu_patch at, uint32_t rows, sums *s) {
     const size_t count = (size_t)at.blocks * at.panels * BLOCK;
     const float limit = pass->worker->program->partial_limit;
-    int64_t whole[QN__OUT_GROUP * BLOCK], units;
+    int64_t exact[QN__OUT_GROUP * BLOCK], units;
     int bad = plan->bad;
     s->kind = plan->kind;
     s->shift = plan->shift;
@@ -224,19 +224,19 @@ static int sum_whole(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu
         memset(s->narrow, 0, count * sizeof *s->narrow);
     for (uint32_t g = 0; g < plan->groups; ++g) {
         if (plan->kind != QN__SUMS_INT64) {
-            const qn__whole how = plan->kind == QN__SUMS_FLOAT ? QN__WHOLE_FLOAT
-                                  : g == 0                     ? QN__WHOLE_FIRST
-                                                               : QN__WHOLE_ADD;
-            qn__cpu_whole_outer(pass, core, layer, g, at, how,
-                                plan->kind == QN__SUMS_FLOAT ? (void *)s->partial
-                                                             : (void *)s->narrow);
+            const qn__intgemm_out how = plan->kind == QN__SUMS_FLOAT ? QN__INTGEMM_FLOAT
+                                        : g == 0                     ? QN__INTGEMM_FIRST
+                                                                     : QN__INTGEMM_ADD;
+            qn__cpu_intgemm_outer(pass, core, layer, g, at, how,
+                                  plan->kind == QN__SUMS_FLOAT ? (void *)s->partial
+                                                               : (void *)s->narrow);
             continue;
         }
-        qn__cpu_whole_outer(pass, core, layer, g, at, QN__WHOLE_INTEGER, whole);
+        qn__cpu_intgemm_outer(pass, core, layer, g, at, QN__INTGEMM_INTEGER, exact);
         for (size_t i = 0; i < count; ++i) {
             if (i % BLOCK >= (size_t)rows * QN__PANEL)
                 continue;
-            if (qn__fixed_units(whole[i], plan->group[g].exponent, limit, &units))
+            if (qn__intgemm_units(exact[i], plan->group[g].exponent, limit, &units))
                 s->wide[i] += units;
             else
                 bad = 1;
@@ -270,7 +270,7 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
     s.update = pass->update;
     if (how->plan) {
         s.update = &how->update;
-        if (sum_whole(pass, &w->core[thread], how->plan, layer, at, rows, &s))
+        if (sum_intgemm(pass, &w->core[thread], how->plan, layer, at, rows, &s))
             return 1;
     } else if (how->narrow)
         sum_narrow(pass, a, how->some ? w->zeros[w->current].some + at.in * w->room : NULL, d,
@@ -362,7 +362,7 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, c
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const summing how = w->bits ? choose_whole(pass, layer) : choose(pass, layer);
+    const summing how = w->bits ? choose_intgemm(pass, layer) : choose(pass, layer);
     const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass, l);
     const int once = w->bits && !pass->outlet && pass->items > MANY_ITEMS;
     const qn__cpu_grid grid = {groups, (l->in_panels + inputs - 1) / inputs, !once};

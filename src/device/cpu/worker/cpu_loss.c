@@ -222,7 +222,7 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
         const uint32_t first = task * block;
         const uint32_t rows = pass->items - first < block ? pass->items - first : block;
         if (w->bits)
-            qn__cpu_whole_last(pass, core, first, rows, input);
+            qn__cpu_intgemm_last(pass, core, first, rows, input);
         else
             w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
                                l->weights, weights, l->output + (size_t)first * QN__PANEL, stride,
@@ -232,9 +232,9 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
             continue;
         if (w->bits) {
             w->intgemm->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, stride,
-                                 NULL, l->whole.error.greatest + first);
+                                 NULL, l->intgemm.error.greatest + first);
             if (fused)
-                qn__cpu_whole_fused(pass, core, first, rows);
+                qn__cpu_intgemm_fused(pass, core, first, rows);
             continue;
         }
         for (uint32_t p = 0; p < l->out_panels; ++p) {

@@ -83,11 +83,11 @@ static void multiply(void *context, int thread) {
 }
 
 /* One task of the product of integers, or one panel of it. */
-static void multiply_whole(const bench *x, const qn__cpu_integers *fixed, size_t row, size_t panel,
-                           uint32_t panels, float *c, size_t stride) {
-    const size_t size = fixed->size(x->bits, x->k);
-    fixed->product(x->bits, ROWS, x->k, x->left + row / QN__PANEL * size, panels,
-                   x->right + panel * size, x->factor, x->factor, x->b, c, stride);
+static void multiply_intgemm(const bench *x, const qn__intgemm *intgemm, size_t row, size_t panel,
+                             uint32_t panels, float *c, size_t stride) {
+    const size_t size = intgemm->size(x->bits, x->k);
+    intgemm->product(x->bits, ROWS, x->k, x->left + row / QN__PANEL * size, panels,
+                     x->right + panel * size, x->factor, x->factor, x->b, c, stride);
 }
 
 static void multiply_integers(void *context, int thread) {
@@ -97,8 +97,8 @@ static void multiply_integers(void *context, int thread) {
     do {
         const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
         const size_t panel = task / blocks * WIDE, row = task % blocks * ROWS;
-        multiply_whole(x, x->isa->intgemm, row, panel, WIDE, x->c + x->room * (size_t)thread,
-                       ROWS * QN__PANEL);
+        multiply_intgemm(x, x->isa->intgemm, row, panel, WIDE, x->c + x->room * (size_t)thread,
+                         ROWS * QN__PANEL);
         done += 2 * (uint64_t)ROWS * x->k * WIDE * QN__PANEL;
     } while (qn__now() - x->begun < SPAN);
     finish(x, x->begun, done);
@@ -181,21 +181,22 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
 }
 
 /* Both operands as a table packs them; all values lie between -1 and 1, which makes one scale. */
-static void pack(const bench *x, const qn__cpu_integers *fixed, char *left, char *right) {
-    const size_t size = fixed->size(x->bits, x->k);
+static void pack(const bench *x, const qn__intgemm *intgemm, char *left, char *right) {
+    const size_t size = intgemm->size(x->bits, x->k);
     float inverse[QN__PANEL];
     for (int i = 0; i < QN__PANEL; ++i)
         inverse[i] = qn__block_inverse(qn__block_exponent(x->bits, 0x3f800000u));
     for (uint32_t r = 0; r < x->m; r += QN__PANEL)
-        fixed->left(x->bits, QN__PANEL, x->k, x->a + (size_t)r * QN__PANEL,
-                    (size_t)x->m * QN__PANEL, NULL, inverse, left + r / QN__PANEL * size);
+        intgemm->left(x->bits, QN__PANEL, x->k, x->a + (size_t)r * QN__PANEL,
+                      (size_t)x->m * QN__PANEL, NULL, inverse, left + r / QN__PANEL * size);
     for (uint32_t p = 0; p < x->n / QN__PANEL; ++p)
-        fixed->right(x->bits, x->k, x->b + (size_t)p * x->k * QN__PANEL, inverse, right + p * size);
+        intgemm->right(x->bits, x->k, x->b + (size_t)p * x->k * QN__PANEL, inverse,
+                       right + p * size);
 }
 
 /* One tile against the scalar table, bit for bit. */
 static qn_status check_integers(bench *x, qn_error *err) {
-    const qn__cpu_integers *scalar = &qn__cpu_integers_scalar;
+    const qn__intgemm *scalar = &qn__intgemm_scalar;
     const size_t stride = (size_t)ROWS * QN__PANEL, size = scalar->size(x->bits, x->k);
     bench y = *x;
     y.m = ROWS;
@@ -209,8 +210,8 @@ static qn_status check_integers(bench *x, qn_error *err) {
         for (uint32_t p = 0; p < x->k / QN__PANEL; ++p)
             memcpy(y.a + p * stride, x->a + (size_t)p * x->m * QN__PANEL, stride * sizeof(float));
         pack(&y, scalar, y.left, y.right);
-        multiply_whole(&y, scalar, 0, 0, 1, y.c, stride);
-        multiply_whole(x, x->isa->intgemm, 0, 0, 1, y.c + stride, stride);
+        multiply_intgemm(&y, scalar, 0, 0, 1, y.c, stride);
+        multiply_intgemm(x, x->isa->intgemm, 0, 0, 1, y.c + stride, stride);
         if (memcmp(y.c, y.c + stride, stride * sizeof(float)) != 0) {
             qn__fail(err, QN_UNSUPPORTED, "cpu computes a product of integers wrong with %s",
                      x->isa->name);
@@ -226,11 +227,11 @@ static qn_status check_integers(bench *x, qn_error *err) {
 }
 
 /* Operations a second of products of so many bits; the operands stay in the caches. */
-static qn_status measure_integers(bench *x, int bits, double *rate, qn_error *err) {
-    const qn__cpu_integers *fixed = x->isa->intgemm;
+static qn_status measure_intgemm(bench *x, int bits, double *rate, qn_error *err) {
+    const qn__intgemm *intgemm = x->isa->intgemm;
     x->m = x->n = x->k = 768; /* a multiple of ROWS and of WIDE panels */
     x->bits = bits;
-    const size_t size = fixed->size(bits, x->k), cells = (size_t)x->m * x->n;
+    const size_t size = intgemm->size(bits, x->k), cells = (size_t)x->m * x->n;
     x->a = qn__alloc(cells, sizeof(float), err);
     x->b = qn__alloc(cells, sizeof(float), err);
     give_room(x, WIDE, err);
@@ -244,7 +245,7 @@ static qn_status measure_integers(bench *x, int bits, double *rate, qn_error *er
         fill(x->b, cells);
         for (uint32_t i = 0; i < x->m; ++i)
             x->factor[i] = qn__block_factor(qn__block_exponent(bits, 0x3f800000u));
-        pack(x, fixed, x->left, x->right);
+        pack(x, intgemm, x->left, x->right);
         status = check_integers(x, err);
     }
     if (status == QN_OK)
@@ -296,7 +297,7 @@ qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_r
         status = measure_copy(&x, &rates->memory, err);
     }
     for (int i = 0; status == QN_OK && i < 3; ++i)
-        status = measure_integers(&x, 7 * (i + 1), &rates->integers[i], err);
+        status = measure_intgemm(&x, 7 * (i + 1), &rates->integers[i], err);
     snprintf(rates->integers_by, sizeof rates->integers_by, "%s", x.isa->intgemm->name);
     qn__pool_destroy(x.pool);
     return status;

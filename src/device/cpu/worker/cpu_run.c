@@ -85,7 +85,7 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
 }
 
 /* The same in integer arithmetic, and then the operands of the gradients. */
-static uint32_t back_whole(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     for (uint32_t l = last; l > 0; --l) {
@@ -94,7 +94,7 @@ static uint32_t back_whole(const qn__cpu_pass *pass, int thread, uint32_t phase)
         qn__cpu_pack_turned(pass, thread, l, phase++);
         qn__cpu_pack_errors(pass, thread, l, phase++);
         barrier(w, thread);
-        qn__cpu_whole_backward(pass, thread, l, phase++);
+        qn__cpu_intgemm_backward(pass, thread, l, phase++);
         barrier(w, thread);
     }
     if (last > 1 || (last == 1 && !is_fused(w))) {
@@ -110,7 +110,7 @@ static uint32_t back_whole(const qn__cpu_pass *pass, int thread, uint32_t phase)
 static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
-    phase = w->bits ? back_whole(pass, thread, phase) : back(pass, thread, phase);
+    phase = w->bits ? back_intgemm(pass, thread, phase) : back(pass, thread, phase);
     for (uint32_t l = 0; l <= last && !pass->outlet; ++l)
         qn__cpu_gradient(pass, thread, l, phase++);
     for (uint32_t l = last + 1; l-- > 0 && pass->outlet;) {
@@ -237,7 +237,7 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     else
         w->fetched.items = 0;
     w->layer[0].input = w->inputs[w->current];
-    w->layer[0].whole.input = w->rows[w->current];
+    w->layer[0].intgemm.input = w->rows[w->current];
     qn__pool_run(w->pool, phases, pass);
     w->fetched.items = 0;
     if (pass->next)

@@ -50,27 +50,27 @@ static int widest_items(const qn__worker *w) {
 }
 
 /* The first layer's inputs are two, and the worker's. */
-static void carve_whole(arena *a, const qn__worker *w, uint32_t index) {
+static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
     const qn__program *p = w->program;
-    const qn__cpu_integers *fixed = w->intgemm;
+    const qn__intgemm *intgemm = w->intgemm;
     qn__cpu_layer *l = &w->layer[index];
-    qn__cpu_whole *whole = &l->whole;
+    qn__cpu_intgemm *packed = &l->intgemm;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
-    whole->right_size = fixed->size(w->bits, l->layer->in);
-    whole->turned_size = fixed->size(w->bits, l->layer->out);
-    whole->right = carve(a, l->out_panels, whole->right_size);
-    whole->turned = index ? carve(a, l->in_panels, whole->turned_size) : NULL;
-    whole->factor = carve(a, outputs, sizeof(float));
-    whole->inverse = carve(a, outputs, sizeof(float));
-    whole->strip_greatest = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
-    whole->changed = carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
+    packed->right_size = intgemm->size(w->bits, l->layer->in);
+    packed->turned_size = intgemm->size(w->bits, l->layer->out);
+    packed->right = carve(a, l->out_panels, packed->right_size);
+    packed->turned = index ? carve(a, l->in_panels, packed->turned_size) : NULL;
+    packed->factor = carve(a, outputs, sizeof(float));
+    packed->inverse = carve(a, outputs, sizeof(float));
+    packed->strip_greatest = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
+    packed->changed = carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
     if (index)
-        carve_rows(a, w, l->layer->in, &whole->input);
-    carve_rows(a, w, l->layer->out, &whole->error);
-    whole->operands = qn__cpu_operands(fixed, widest_items(w), p->batch, p->grain);
-    whole->input_items = carve(a, l->in_panels, whole->operands);
-    whole->error_items = carve(a, l->out_panels, whole->operands);
-    carve_plan(a, p, &whole->plan);
+        carve_rows(a, w, l->layer->in, &packed->input);
+    carve_rows(a, w, l->layer->out, &packed->error);
+    packed->operands = qn__cpu_operands(intgemm, widest_items(w), p->batch, p->grain);
+    packed->input_items = carve(a, l->in_panels, packed->operands);
+    packed->error_items = carve(a, l->out_panels, packed->operands);
+    carve_plan(a, p, &packed->plan);
 }
 
 static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
@@ -84,7 +84,7 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
         l->bias_slot[s] = carve(a, outputs, sizeof(float));
     }
     if (w->bits)
-        carve_whole(a, w, index);
+        carve_intgemm(a, w, index);
     l->output = carve(a, outputs * w->room, sizeof(float));
     l->error = carve(a, outputs * w->room, sizeof(float));
     l->dropped = l->layer->drop_threshold ? carve(a, outputs * w->room, sizeof(float)) : NULL;
@@ -101,11 +101,11 @@ static size_t widest(const qn__worker *w) {
  * grains; and for a plan of the gradient. */
 static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     const qn__program *p = w->program;
-    const qn__cpu_integers *fixed = w->intgemm;
+    const qn__intgemm *intgemm = w->intgemm;
     const qn__layer *last = &p->layer[p->layers - 1];
-    const size_t in = fixed->size(w->bits, last->in), out = fixed->size(w->bits, last->out);
+    const size_t in = intgemm->size(w->bits, last->in), out = intgemm->size(w->bits, last->out);
     const size_t block = in > out ? in : out;
-    const size_t operands = (1 + QN__OUT_GROUP) * fixed->size(widest_items(w), p->batch);
+    const size_t operands = (1 + QN__OUT_GROUP) * intgemm->size(widest_items(w), p->batch);
     core->operand = carve(a, block > operands ? block : operands, 1);
     carve_plan(a, p, &core->plan);
 }

@@ -4,7 +4,7 @@
 
 #include "base/threads.h"
 #include "device/cpu/float/cpu_kernels.h"
-#include "device/cpu/worker/cpu_whole.h"
+#include "device/cpu/worker/cpu_intgemm.h"
 #include "device/cpu/worker/cpu_zeros.h"
 #include "device/device.h"
 #include <stdatomic.h>
@@ -31,7 +31,7 @@ typedef struct qn__cpu_layer {
     /* Tasks of the gradient that are over, for each group of panels, behind them those of the
      * biases: counted where somebody wants to be told. */
     atomic_uint *done;
-    qn__cpu_whole whole; /* in integer arithmetic only */
+    qn__cpu_intgemm intgemm; /* in integer arithmetic only */
 } qn__cpu_layer;
 
 /* What one core needs for itself, on cache lines of its own. */
@@ -76,7 +76,7 @@ typedef struct qn__cpu_grid {
 struct qn__worker {
     const qn__program *program;
     const qn__cpu_kernels *kernels;
-    const qn__cpu_integers *intgemm;
+    const qn__intgemm *intgemm;
     qn__pool *pool;
     int threads;
     int bits; /* of integer arithmetic; 0: float32 */
@@ -139,7 +139,8 @@ static inline uint32_t qn__cpu_strips(const qn__cpu_layer *layer) {
 /* Where the greatest magnitudes of a strip's 16 columns stand. */
 static inline uint32_t *qn__cpu_strip_greatest(const qn__cpu_layer *layer, uint32_t out,
                                                uint32_t strip) {
-    return layer->whole.strip_greatest + ((size_t)out * qn__cpu_strips(layer) + strip) * QN__PANEL;
+    return layer->intgemm.strip_greatest +
+           ((size_t)out * qn__cpu_strips(layer) + strip) * QN__PANEL;
 }
 
 /* Phases that a pass has at most. */

@@ -3,7 +3,7 @@
  * Images, one-hot columns and word counts are mostly zeros. fma(+0, w, acc) is acc for every finite
  * w, except that it turns an acc of -0 into +0 when the product is +0. So a chain that leaves such
  * terms out ends in the same float, unless it ends in -0, which the caller then looks into; and a
- * gradient's chain becomes a whole number, which has no -0. Weights that are not finite end the job
+ * gradient's chain becomes an integer, which has no -0. Weights that are not finite end the job
  * in any case: they never reach a file. */
 #ifndef QN_DEVICE_CPU_WORKER_CPU_ZEROS_H
 #define QN_DEVICE_CPU_WORKER_CPU_ZEROS_H

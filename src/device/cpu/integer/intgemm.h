@@ -1,0 +1,178 @@
+/* Integer products (docs/exactness.md 15), one table for each instruction set that does them in
+ * its own way.
+ *
+ * Operands are packed once and multiplied often. A *left* operand comes in blocks of 16 rows, a
+ * *right* operand in panels of 16 columns; both are k deep. What a block or a panel looks like
+ * inside is each table's own affair; it takes size(bits, k) bytes, begins at a multiple of 64, and
+ * blocks or panels of one operand follow one another without gaps. Values come from arrays of
+ * floats in panels (cpu_kernels.h): element (row, column) of an array is at from[column / 16 *
+ * stride + row * 16 + column % 16]. A value v becomes the integer qn__quantize(v, inverse) of
+ * num/intgemm_reference.h, with the inverse of its block; an inverse of 0 (a block that is not finite) may
+ * give any integers. What stands in columns beyond the last is not looked at and counts as 0. */
+#ifndef QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
+#define QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
+
+#include "device/cpu/float/cpu_kernels.h"
+#include "num/intgemm_reference.h"
+#include <string.h>
+
+enum {
+    QN__BYTE_BLOCKS = 9, /* exponents that blocks of bytes have: those of 1 to 255 */
+    /* Added to a width: the left operand is bytes themselves, 0 to 255. And in a sum over items by
+     * bytes: integers on the right that are doubled may have a magnitude up to QN__WIDEST. */
+    QN__OF_BYTES = 32,
+    QN__WIDE = 64,
+    QN__WIDEST = (1 << 23) - 1
+};
+
+/* What becomes of the exact integers N of an outer product. */
+typedef enum qn__intgemm_out {
+    QN__INTGEMM_FLOAT,  /* float: RN(N) */
+    QN__INTGEMM_FIRST,  /* double: N * factor, rounded to the nearest integer, ties to even */
+    QN__INTGEMM_ADD,    /* double: the same, added to what is there */
+    QN__INTGEMM_INTEGER /* int64_t: N */
+} qn__intgemm_out;
+
+/* What the bytes of a table become where a byte stands for one value whatever its feature: an
+ * integer for each exponent that a block of them can have. Digits are those to the base 128, from
+ * -64 to 63 but for the highest, which comes first and takes what is left. For sums over items
+ * there are those of integers doubled up to twice too (the highest is 127 where a byte is too small
+ * for it); of 14 bits they are to the base 256, the lower from 0 to 255 as the bits of its byte. */
+typedef struct qn__cpu_digits {
+    uint32_t first; /* the exponent, as its bits, of the greatest inverse of a block */
+    _Alignas(64) int8_t digit[QN__BYTE_BLOCKS][3][256];
+    _Alignas(64) int8_t item_digit[QN__BYTE_BLOCKS][3][3][256]; /* by doublings */
+} qn__cpu_digits;
+
+/* Which of digit[] a block is looked up in: by the bits of its inverse's exponent, or the inverse.
+ * A block of zeros has a greater inverse than all others, and 0 is 0 in all. */
+static inline uint32_t qn__cpu_digits_of(const qn__cpu_digits *digits, uint32_t exponent) {
+    return exponent < digits->first ? digits->first - exponent : 0;
+}
+static inline uint32_t qn__cpu_digits_at(const qn__cpu_digits *digits, float inverse) {
+    uint32_t bits;
+    memcpy(&bits, &inverse, sizeof bits);
+    return qn__cpu_digits_of(digits, bits >> 23);
+}
+
+typedef struct qn__intgemm {
+    const char *name;
+
+    /* Bytes of a block of 16 rows or of a panel of 16 columns; with QN__OF_BYTES of a block
+     * of bytes. */
+    size_t (*size)(int bits, uint32_t k);
+
+    /* greatest[r] = bits of the greatest |from(r, c) * times[c]| over c < k (times NULL: of the
+     * value itself), for r < rows, rows <= 16. A NaN is greater than everything. */
+    void (*greatest)(uint32_t rows, uint32_t k, const float *from, size_t stride,
+                     const float *times, uint32_t *greatest);
+
+    /* One block of a left operand, from `rows` <= 16 rows: element (r, c) is RN(from(r, c) *
+     * times[c]), with inverse[r]. */
+    void (*left)(int bits, uint32_t rows, uint32_t k, const float *from, size_t stride,
+                 const float *times, const float *inverse, void *to);
+
+    /* One panel of a right operand, from one panel of an array: element (t, c) is from[t * 16 + c],
+     * t < k, with inverse[c] of its column. */
+    void (*right)(int bits, uint32_t k, const float *from, const float inverse[QN__PANEL],
+                  void *to);
+
+    /* The same for `count` of the k depths alone, from depth `first` on, a multiple of 64; count is
+     * one too, or ends with the last depth. `from` begins with these depths, `to` with the panel.
+     * Here values too large for the inverse may give any integers. NULL where a table cannot. */
+    void (*right_part)(int bits, uint32_t k, uint32_t first, uint32_t count, const float *from,
+                       const float inverse[QN__PANEL], void *to);
+
+    /* One panel of a right operand, turned: element (t, c) is from(c, t), t < k, for c < columns
+     * <= 16, with inverse[t]; other columns are 0. */
+    void (*right_turned)(int bits, uint32_t columns, uint32_t k, const float *from, size_t stride,
+                         const float *inverse, void *to);
+
+    /* Both operands of a sum over items, for `outer`: from one panel of an array with an item to a
+     * row. Depth t is item list[t], t < count, with inverse[t]. left_items: element (r, t) is
+     * from[list[t] * 16 + r]; right_items: element (t, c) is from[list[t] * 16 + c]. Where
+     * `doubled` is given, the integers of depth t are doubled doubled[t] times: q * 2^doubled[t].
+     */
+    void (*left_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
+                       const uint8_t *doubled, const float *from, void *to);
+    void (*right_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
+                        const uint8_t *doubled, const float *from, void *to);
+
+    /* The greatest |q| that may come of doubling in either operand of such a sum over at most k
+     * items; not below 2^(bits - 1) - 1, which needs none. */
+    int32_t (*largest)(int bits, uint32_t k);
+
+    /* Operands straight from bytes; NULL where a table has no better way than over floats.
+     * greatest_bytes: of each row, rows <= 16. left_bytes: like left, element (r, c) is what byte
+     * from[r][c] becomes. left_bytes_items: like left_items, element (r, t) is what byte
+     * from[list[t] / 16 * block + list[t] % 16 * 16 + r] becomes, so a row of the array is 16
+     * bytes, and 16 rows lie `block` bytes from the next; at most two doublings. Inverses are those
+     * of blocks of bytes. */
+    void (*greatest_bytes)(uint32_t rows, uint32_t k, const uint8_t *const *from,
+                           uint8_t *greatest);
+    void (*left_bytes)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
+                       const float *inverse, const qn__cpu_digits *digits, void *to);
+    void (*left_bytes_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
+                             const uint8_t *doubled, const qn__cpu_digits *digits,
+                             const uint8_t *from, size_t block, void *to);
+
+    /* Left operands of bytes themselves, in blocks of size(bits | QN__OF_BYTES, k) bytes for
+     * products that are asked for with that width; 14 or 21 bits, and QN__WIDE where the right
+     * operand and the product are. NULL where a table has no better way than over the integers of
+     * their blocks. left_raw: element (r, c) is from[r][c]. left_raw_items: like left_bytes_items,
+     * the bytes as they are. */
+    void (*left_raw)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from, void *to);
+    void (*left_raw_items)(int bits, uint32_t count, const uint32_t *list, const uint8_t *from,
+                           size_t block, void *to);
+
+    /* With N the exact products of `rows` rows of left (any number; blocks of 16) and `panels`
+     * panels of right: c[p * c_stride + i * 16 + j] =
+     *   fma(RN(N), RN(row[i] * column[p * 16 + j]), start[p * 16 + j])   where column is given,
+     *   RN(RN(N) * row[i])                                                where it is NULL. */
+    void (*product)(int bits, uint32_t rows, uint32_t k, const void *left, uint32_t panels,
+                    const void *right, const float *row, const float *column, const float *start,
+                    float *c, size_t c_stride);
+
+    /* `blocks` blocks of left by `panels` panels of right: out[p][b][r][c], blocks of 16 x 16. With
+     * doubles `factor` is a power of two, and the caller has shown that N is exact as a double and
+     * that sums are. */
+    void (*outer)(int bits, uint32_t k, uint32_t blocks, const void *left, uint32_t panels,
+                  const void *right, qn__intgemm_out how, double factor, void *out);
+} qn__intgemm;
+
+extern const qn__intgemm qn__intgemm_scalar;
+#if defined(__x86_64__)
+extern const qn__intgemm qn__intgemm_avx2;
+extern const qn__intgemm qn__intgemm_avx512;
+#endif
+#if defined(__aarch64__)
+extern const qn__intgemm qn__intgemm_neon;
+#if defined(QN_HAVE_DOTPROD)
+extern const qn__intgemm qn__intgemm_dotprod;
+#endif
+#endif
+#if defined(QN_HAVE_VNNI)
+extern const qn__intgemm qn__intgemm_vnni;
+#endif
+#if defined(QN_HAVE_AMX)
+extern const qn__intgemm qn__intgemm_amx;
+#endif
+
+/* factor[i] = 2^t, inverse[i] = 2^-t of blocks with these greatest magnitudes. */
+void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
+                          float *inverse);
+
+/* The bits of the number that a byte stands for (docs/exactness.md 5.1); not for
+ * QN__SCALE_STANDARD. */
+uint32_t qn__cpu_byte_bits(qn__scale scale, uint32_t byte);
+/* The integers of all bytes, and their digits. */
+void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to);
+
+/* 1 when a table's products are those of the scalar one, on a small example of each width. */
+int qn__intgemm_agree(const qn__intgemm *table);
+/* 1 when the processor has AMX's tiles of bytes and the kernel lets this process use them; asked
+ * once, from then on all its threads may. The second: and their products are right. */
+int qn__cpu_amx_granted(void);
+int qn__cpu_has_amx(void);
+
+#endif

@@ -1,0 +1,251 @@
+/* Weights and rows of a batch as operands of integer products, and the phases that pack and
+ * multiply them on the way forward and back. */
+#include "device/cpu/worker/cpu_worker.h"
+#include <string.h>
+
+enum { BLOCK = QN__PANEL * QN__PANEL, MOST_ITEMS = 256, MOST_BYTES = 1 << 20 };
+
+/* ------------------------------------------------------------------------------------- weights */
+
+static uint32_t panels_of(const qn__cpu_layer *l, uint32_t group) {
+    const uint32_t left = l->out_panels - group * QN__OUT_GROUP;
+    return left < QN__OUT_GROUP ? left : QN__OUT_GROUP;
+}
+
+/* All of a panel, once every strip is new. What the strips packed stands where no exponent has
+ * changed, which is so but for a few columns in many steps. */
+static void pack_panel(const qn__worker *w, const qn__cpu_layer *l, uint32_t panel) {
+    const qn__cpu_intgemm *packed = &l->intgemm;
+    const uint32_t strips = qn__cpu_strips(l);
+    const uint32_t *strip = qn__cpu_strip_greatest(l, panel, 0);
+    float *factor = packed->factor + (size_t)panel * QN__PANEL;
+    float *inverse = packed->inverse + (size_t)panel * QN__PANEL;
+    float before[QN__PANEL];
+    uint32_t greatest[QN__PANEL] = {0};
+    for (uint32_t s = 0; s < strips; ++s, strip += QN__PANEL)
+        for (uint32_t c = 0; c < QN__PANEL; ++c)
+            greatest[c] = strip[c] > greatest[c] ? strip[c] : greatest[c];
+    memcpy(before, inverse, sizeof before);
+    qn__cpu_block_scales(w->bits, QN__PANEL, greatest, factor, inverse);
+    if (w->intgemm->right_part && memcmp(before, inverse, sizeof before) == 0)
+        return;
+    w->intgemm->right(w->bits, l->layer->in, l->weights + (size_t)panel * l->in_panels * BLOCK,
+                      inverse, (char *)packed->right + panel * packed->right_size);
+}
+
+void qn__cpu_strip_changed(const qn__worker *w, uint32_t layer, uint32_t out, uint32_t strip) {
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_intgemm *packed = &l->intgemm;
+    const qn__intgemm *intgemm = w->intgemm;
+    const uint32_t first = strip * QN__STRIP * QN__PANEL, left = l->layer->in - first;
+    const uint32_t rows = left < QN__STRIP * QN__PANEL ? left : QN__STRIP * QN__PANEL;
+    const float *weights = l->weights + ((size_t)out * l->in_panels + strip * QN__STRIP) * BLOCK;
+    if (intgemm->right_part)
+        intgemm->right_part(w->bits, l->layer->in, first, rows, weights,
+                            packed->inverse + (size_t)out * QN__PANEL,
+                            (char *)packed->right + out * packed->right_size);
+}
+
+void qn__cpu_count_strips(qn__worker *w, uint32_t layer, uint32_t group, uint32_t strips) {
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t all = panels_of(l, group) * qn__cpu_strips(l);
+    atomic_uint *changed = &l->intgemm.changed[group].tasks;
+    if (atomic_fetch_add_explicit(changed, strips, memory_order_acq_rel) + strips < all)
+        return;
+    atomic_store_explicit(changed, 0, memory_order_relaxed);
+    for (uint32_t p = 0; p < panels_of(l, group); ++p)
+        pack_panel(w, l, group * QN__OUT_GROUP + p);
+}
+
+void qn__cpu_begin_changes(qn__worker *w) {
+    for (uint32_t i = 0; i < w->program->layers && w->bits; ++i)
+        for (uint32_t g = 0; g < qn__cpu_groups(&w->layer[i]); ++g)
+            atomic_store_explicit(&w->layer[i].intgemm.changed[g].tasks, 0, memory_order_relaxed);
+}
+
+void qn__cpu_pack_turned(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_intgemm *packed = &l->intgemm;
+    const qn__cpu_grid grid = {l->in_panels, 1, 1};
+    for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
+        const uint32_t left = l->layer->in - panel * QN__PANEL;
+        w->intgemm->right_turned(w->bits, left < QN__PANEL ? left : QN__PANEL, l->layer->out,
+                                 l->weights + (size_t)panel * BLOCK, (size_t)l->in_panels * BLOCK,
+                                 packed->inverse,
+                                 (char *)packed->turned + panel * packed->turned_size);
+    }
+}
+
+/* --------------------------------------------------------------------------------------- rows */
+
+/* At most 16 rows, k deep, to one block of a left operand. */
+static void pack_rows(const qn__worker *w, uint32_t rows, uint32_t k, const float *from,
+                      size_t stride, const float *times, void *left, float *factor,
+                      uint32_t *greatest) {
+    float inverse[QN__PANEL];
+    w->intgemm->greatest(rows, k, from, stride, times, greatest);
+    qn__cpu_block_scales(w->bits, rows, greatest, factor, inverse);
+    w->intgemm->left(w->bits, rows, k, from, stride, times, inverse, left);
+}
+
+/* The block of `rows` that begins with item `first`, a multiple of 16. */
+static void pack_block(const qn__worker *w, uint32_t first, uint32_t rows, uint32_t k,
+                       const float *from, size_t stride, const float *times, uint32_t *greatest,
+                       const qn__cpu_rows *to) {
+    const size_t size = w->intgemm->size(w->bits, k);
+    pack_rows(w, rows, k, from + (size_t)first * QN__PANEL, stride, times,
+              (char *)to->left + first / QN__PANEL * size, to->factor + first, greatest);
+}
+
+void qn__cpu_intgemm_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
+                             const float *inputs, size_t stride, qn__cpu_rows *to) {
+    pack_block(w, first, rows, w->layer[0].layer->in, inputs, stride, NULL, to->greatest + first,
+               to);
+}
+
+static uint32_t at_most_16(uint32_t items, uint32_t first) {
+    return items - first < QN__PANEL ? items - first : QN__PANEL;
+}
+
+static qn__cpu_grid blocks_of(const qn__cpu_pass *pass) {
+    return (qn__cpu_grid){(pass->items + QN__PANEL - 1) / QN__PANEL, 1, 1};
+}
+
+void qn__cpu_pack_inputs(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_rows *to = &l->intgemm.input;
+    const float *input = pass->training ? l->input : w->layer[layer - 1].output;
+    for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(pass), &block, &row);) {
+        const uint32_t first = block * QN__PANEL;
+        pack_block(w, first, at_most_16(pass->items, first), l->layer->in, input, pass->stride,
+                   NULL, to->greatest + first, to);
+    }
+}
+
+/* Of the layer 0 only the greatest are needed: nothing goes further down. */
+void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_rows *to = &l->intgemm.error;
+    for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(pass), &block, &row);) {
+        const uint32_t first = block * QN__PANEL, rows = at_most_16(pass->items, first);
+        uint32_t greatest[QN__PANEL];
+        w->intgemm->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL,
+                             pass->stride, NULL, to->greatest + first);
+        if (layer > 0)
+            pack_block(w, first, rows, l->layer->out, l->error, pass->stride, l->intgemm.factor,
+                       greatest, to);
+    }
+}
+
+uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        for (uint32_t i = 0; i < pass->items; ++i)
+            if (w->layer[l].intgemm.input.greatest[i] >= QN__INFINITE)
+                return l;
+    return w->program->layers;
+}
+
+/* ----------------------------------------------------------------------------------- products */
+
+/* As many as stay in a second cache beside a group of panels, so that panels are fetched seldom;
+ * but fewer where cores would have nothing to do. */
+uint32_t qn__cpu_intgemm_items(const qn__cpu_pass *pass, size_t size, uint32_t groups) {
+    const uint64_t tasks = 2 * (uint64_t)pass->worker->threads;
+    uint32_t items = MOST_ITEMS;
+    while (items > QN__PANEL && items / QN__PANEL * size > MOST_BYTES)
+        items /= 2;
+    while (items > QN__PANEL && (pass->items + items - 1) / items * (uint64_t)groups < tasks)
+        items /= 2;
+    return items;
+}
+
+void qn__cpu_intgemm_product(const qn__cpu_pass *pass, uint32_t layer, uint32_t first,
+                             uint32_t rows, uint32_t panel, uint32_t panels) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_intgemm *packed = &l->intgemm;
+    const int width = qn__cpu_width(pass, layer);
+    const size_t size = w->intgemm->size(width, l->layer->in);
+    w->intgemm->product(width, rows, l->layer->in,
+                        (const char *)packed->input.left + first / QN__PANEL * size, panels,
+                        (const char *)packed->right + panel * packed->right_size,
+                        packed->input.factor + first, packed->factor + (size_t)panel * QN__PANEL,
+                        l->bias + (size_t)panel * QN__PANEL,
+                        l->output + panel * pass->stride + (size_t)first * QN__PANEL, pass->stride);
+}
+
+void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first,
+                          uint32_t rows, const float *input) {
+    const qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    const qn__cpu_layer *l = &w->layer[last];
+    const qn__cpu_intgemm *packed = &l->intgemm;
+    float factor[QN__PANEL];
+    if (last == 0) {
+        qn__cpu_intgemm_product(pass, 0, first, rows, 0, l->out_panels);
+        return;
+    }
+    pack_rows(w, rows, l->layer->in, input + (size_t)first * QN__PANEL, pass->stride, NULL,
+              core->operand, factor, packed->input.greatest + first);
+    w->intgemm->product(w->bits, rows, l->layer->in, core->operand, l->out_panels, packed->right,
+                        factor, packed->factor, l->bias, l->output + (size_t)first * QN__PANEL,
+                        pass->stride);
+}
+
+/* From errors behind the weights of `layer` to those before the activation below, for some rows of
+ * some panels of its outputs. */
+static void through_below(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t panels,
+                          uint32_t first, uint32_t rows) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *below = &w->layer[layer - 1];
+    for (uint32_t p = panel; p < panel + panels; ++p) {
+        const size_t at = p * pass->stride + (size_t)first * QN__PANEL;
+        if (below->dropped)
+            qn__cpu_dropout(pass, layer - 1, p, first, rows, below->error + at, below->error + at);
+        w->kernels->derive(below->layer->activation, (size_t)rows * QN__PANEL, below->output + at,
+                           below->error + at);
+    }
+}
+
+void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first,
+                           uint32_t rows) {
+    const qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    const qn__cpu_layer *l = &w->layer[last], *below = l - 1;
+    float factor[QN__PANEL], *error = below->error + (size_t)first * QN__PANEL;
+    uint32_t greatest[QN__PANEL];
+    pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, pass->stride,
+              l->intgemm.factor, core->operand, factor, greatest);
+    w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
+                        l->intgemm.turned, factor, NULL, NULL, error, pass->stride);
+    through_below(pass, last, 0, l->in_panels, first, rows);
+    w->intgemm->greatest(rows, below->layer->out, error, pass->stride, NULL,
+                         below->intgemm.error.greatest + first);
+}
+
+void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                              uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
+    const qn__cpu_intgemm *packed = &l->intgemm;
+    const uint32_t groups = (l->in_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
+    const uint32_t height = qn__cpu_intgemm_items(pass, packed->turned_size, groups);
+    const qn__cpu_grid grid = {groups, (pass->items + height - 1) / height, 0};
+    for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
+        const uint32_t panel = group * QN__OUT_GROUP, first = block * height;
+        const uint32_t left = pass->items - first, beside = l->in_panels - panel;
+        const uint32_t rows = left < height ? left : height;
+        const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
+        w->intgemm->product(
+            w->bits, rows, l->layer->out,
+            (const char *)packed->error.left + first / QN__PANEL * packed->turned_size, panels,
+            (const char *)packed->turned + panel * packed->turned_size,
+            packed->error.factor + first, NULL, NULL,
+            below->error + panel * pass->stride + (size_t)first * QN__PANEL, pass->stride);
+        through_below(pass, layer, panel, panels, first, rows);
+    }
+}

@@ -1,5 +1,0 @@
-/* Integers of one digit; see fixed.cl. A dot product is one term. */
-#undef QN_DIGITS
-#undef QN_BITS_NAME
-#define QN_DIGITS 1u
-#define QN_BITS_NAME i7

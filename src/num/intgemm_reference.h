@@ -1,0 +1,64 @@
+/* Block fixed point: the integers of docs/exactness.md 15, and products of them as plain loops,
+ * which are the reference for every backend. */
+#ifndef QN_NUM_INTGEMM_REFERENCE_H
+#define QN_NUM_INTGEMM_REFERENCE_H
+
+#include "num/program.h"
+#include <math.h>
+
+/* Bits of infinity; those of a NaN's magnitude are greater. */
+#define QN__INFINITE UINT32_C(0x7f800000)
+
+/* The exponent of a block that holds a NaN or an infinity. */
+#define QN__NOT_FINITE INT32_MAX
+
+/* A layer's inputs and outputs, and a grain's items, at most: a sum of products then fits 63 bits.
+ */
+#define QN__INTGEMM_LONGEST (UINT32_C(1) << 22)
+
+/* B: 7, 14 or 21; 0 for float32. */
+static inline int qn__arith_bits(qn__arith arith) { return 7 * (int)arith; }
+
+/* 15.2: t, from the bits of the block's greatest magnitude. */
+static inline int32_t qn__block_exponent(int bits, uint32_t greatest) {
+    const int32_t e = (int32_t)((greatest + (UINT32_C(1) << (24 - bits))) >> 23);
+    if (greatest >= QN__INFINITE)
+        return QN__NOT_FINITE;
+    return (e > 32 ? e : 32) - 125 - bits;
+}
+
+/* 2^t, and what a value is multiplied with to become an integer, 2^-t. A block that is not finite
+ * gives NaN and 0. */
+static inline float qn__block_factor(int32_t t) {
+    return t == QN__NOT_FINITE ? NAN : ldexpf(1.0f, t);
+}
+static inline float qn__block_inverse(int32_t t) {
+    return t == QN__NOT_FINITE ? 0.0f : ldexpf(1.0f, -t);
+}
+
+/* 15.2: q; 0 in a block that is not finite. */
+static inline int32_t qn__quantize(float v, float inverse) {
+    return inverse == 0.0f ? 0 : (int32_t)rintf(v * inverse);
+}
+
+/* The bits of the greatest |v| of v[0], v[stride], ...; a NaN is greater than everything. */
+uint32_t qn__greatest(uint64_t count, const float *v, uint64_t stride);
+
+/* 15.6: the integer nearest to n * 2^s, ties to even, in *units. 0, and *units unchanged, when the
+ * magnitude of n * 2^s is not below `limit`, a power of two from 1 to 2^61; s may be anything. */
+int qn__intgemm_units(int64_t n, int64_t s, float limit, int64_t *units);
+
+/* 15.4: z[out] of one item from its inputs a[in]. */
+void qn__intgemm_forward(int bits, const qn__layer *layer, const float *parameters, const float *a,
+                         float *z);
+
+/* 15.5: e[in] of one item from delta[out]; sums[in] is room to work in. */
+void qn__intgemm_backward(int bits, const qn__layer *layer, const float *parameters,
+                          const float *delta, int64_t *sums, float *e);
+
+/* 15.6: the partials of the weights [out][in] of a grain of `items` items with inputs a[items][in]
+ * and errors d[items][out]. 0 when one is out of range; `to` is undefined then. */
+int qn__intgemm_gradient(int bits, const qn__layer *layer, uint64_t items, const float *a,
+                         const float *d, float limit, int64_t *to);
+
+#endif
