@@ -291,3 +291,38 @@ def test_two_started_at_the_same_moment(quern, run_quern, job, tmp_path):
             assert digest(tmp_path / name) == wanted
     run_quern(*args, "-o", tmp_path / "c")
     assert digest(tmp_path / "c") == wanted
+
+
+def test_two_with_one_record(quern, run_quern, job, tmp_path):
+    """The second run is refused, however the first is held up; a killed one is no obstacle."""
+    _, args, _, _ = job
+    record, args = tmp_path / "record", [*args[:-1], "100000", "--run-dir", tmp_path / "record",
+                                         "--quiet", "-o", tmp_path / "m"]
+    first = start(quern, *args)
+    try:
+        until(lambda: (record / "metrics.csv").exists()
+              and (record / "metrics.csv").read_text().count("\n") > 1)
+        first.send_signal(signal.SIGSTOP)
+        before = (record / "metrics.csv").read_bytes()
+        second = run_quern(*args, status=1, timeout=20)
+        assert f"in use by process {first.pid}" in second.stderr and "--run-dir" in second.stderr
+        assert (record / "metrics.csv").read_bytes() == before
+        assert not (record / "previous-metrics.csv").exists()
+    finally:
+        first.kill()
+        first.wait()
+    run_quern(*args[:-6], "1", *args[-5:], timeout=60)
+    assert (record / "previous-metrics.csv").read_bytes().startswith(before)
+
+
+@pytest.mark.parametrize("name, option", [("lock", "--checkpoint"), ("run.lock", "--run-dir"),
+                                          ("metrics.csv", "--run-dir"), ("run.json", "--run-dir"),
+                                          ("previous-run.json", "--run-dir")])
+def test_a_file_of_the_user_stays(run_quern, job, tmp_path, name, option):
+    _, args, _, _ = job
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / name).write_text("precious\n")
+    done = run_quern(*args, option, tmp_path / "d", "-o", tmp_path / "m", status=1)
+    assert f"d/{name}" in done.stderr and option in done.stderr
+    assert os.listdir(tmp_path / "d") == [name] and os.listdir(tmp_path) == ["d"]
+    assert (tmp_path / "d" / name).read_text() == "precious\n"

@@ -6,22 +6,18 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/checkpoint_file.h"
+#include "run/folder_lock.h"
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Checkpoints that stay beside the newest, counting it. */
 enum { KEPT = 2 };
-/* O_NONBLOCK: no open waits, whatever has been put in the place of the file. */
-enum { LOCK_FLAGS = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
-
 struct qn__checkpoints {
     char *dir;
     int lock;    /* the open lock file */
@@ -142,45 +138,6 @@ static void remove_others(qn__checkpoints *c, uint64_t step) {
     c->cleared = 1;
 }
 
-/* ---------------------------------------------------------------------------------- the lock */
-
-static qn_status busy(int lock, const char *dir, qn_error *err) {
-    char holder[32] = "";
-    const ssize_t size = pread(lock, holder, sizeof holder - 1, 0);
-    const size_t digits = size > 0 ? strspn(holder, "0123456789") : 0;
-    holder[digits] = '\0';
-    qn__fail(err, QN_BUSY, "the checkpoint folder is in use%s%s", digits > 0 ? " by process " : "",
-             holder);
-    qn__at(err, "%s", dir);
-    return qn__remedy(err, QN_BUSY,
-                      "wait for that run to end, or use another folder (--checkpoint)");
-}
-
-/* The lock is the open file's, so it goes with the process however that ends. The file itself
- * stays: who removed it could take away a lock that somebody else has taken meanwhile. */
-static qn_status take_lock(qn__checkpoints *c, qn_error *err) {
-    char *path = path_in(c->dir, LOCK, err);
-    if (path == NULL)
-        return QN_MEMORY;
-    qn_status status = qn__checkpoint_place(path, err);
-    if (status == QN_OK)
-        c->lock = open(path, LOCK_FLAGS, 0666);
-    if (status == QN_OK && c->lock < 0)
-        status = qn__fail_errno(err, "open", path);
-    else if (status == QN_OK && flock(c->lock, LOCK_EX | LOCK_NB) != 0)
-        status =
-            errno == EWOULDBLOCK ? busy(c->lock, c->dir, err) : qn__fail_errno(err, "lock", path);
-    qn__free(path);
-    if (status != QN_OK)
-        return status;
-    char text[32];
-    const int size = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    /* The name of the holder is for messages only; a full disk does not stop the run here. */
-    const int named = ftruncate(c->lock, 0) == 0 && pwrite(c->lock, text, (size_t)size, 0) == size;
-    (void)named;
-    return QN_OK;
-}
-
 qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error *err) {
     *out = NULL;
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
@@ -190,7 +147,9 @@ qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error 
         return QN_MEMORY;
     c->lock = -1;
     c->dir = qn__copy_text(dir, err);
-    const qn_status status = c->dir != NULL ? take_lock(c, err) : QN_MEMORY;
+    const qn_status status = c->dir != NULL ? qn__folder_lock(dir, LOCK, "the checkpoint folder",
+                                                              "--checkpoint", &c->lock, err)
+                                            : QN_MEMORY;
     if (status != QN_OK) {
         qn__checkpoints_close(c);
         return status;

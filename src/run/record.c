@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/folder_lock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,12 +25,14 @@
 #define JSON "run.json"
 #define OLD_METRICS "previous-metrics.csv"
 #define OLD_JSON "previous-run.json"
+#define LOCK "run.lock"
 
-const char *const qn__record_files[] = {METRICS, JSON, OLD_METRICS, OLD_JSON, NULL};
+const char *const qn__record_files[] = {METRICS, JSON, OLD_METRICS, OLD_JSON, LOCK, NULL};
 
 struct qn__record {
     char *metrics, *json;          /* paths */
     int file;                      /* metrics.csv, open for appending */
+    int lock;                      /* keeps the folder for this process; -1: another holds it */
     char *recipe, *isa, *argument; /* JSON texts, or NULL; argument: a JSON array */
     int threads;
     char started[32];
@@ -180,6 +183,49 @@ static qn_status open_metrics(qn__record *r, const char *dir, const qn__record_s
     return r->file >= 0 ? QN_OK : qn__fail_errno(err, "open", r->metrics);
 }
 
+/* The texts that a record's files begin with. */
+static const char *beginning_of(const char *name) {
+    if (strcmp(name, METRICS) == 0 || strcmp(name, OLD_METRICS) == 0)
+        return "epoch,seconds,";
+    return strcmp(name, LOCK) == 0 ? "" : "{\n  \"state\": ";
+}
+
+/* A file of a record's name that holds something else is somebody's own, and stays. */
+static qn_status check_own(const char *dir, const char *name, qn_error *err) {
+    const char *wanted = beginning_of(name);
+    char found[32];
+    char *path = path_in(dir, name, err);
+    if (path == NULL)
+        return QN_MEMORY;
+    qn_status status = QN_OK;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0 && errno != ENOENT)
+        status = qn__fail_errno(err, "open", path);
+    const ssize_t size = file >= 0 ? read(file, found, strlen(wanted)) : 0;
+    if (size != 0 &&
+        (size != (ssize_t)strlen(wanted) || memcmp(found, wanted, (size_t)size) != 0)) {
+        qn__fail(err, QN_IO, "%s is not a file of a record, and would be replaced", path);
+        qn__at(err, "%s", path);
+        status = qn__remedy(err, QN_IO, "move it away, or use another folder (--run-dir)");
+    }
+    if (file >= 0)
+        close(file);
+    qn__free(path);
+    return status;
+}
+
+/* Another rank of this very run may hold the folder still, stopped or cut off: what it may write is
+ * settled among the ranks (`may`). */
+static qn_status take_folder(qn__record *r, const char *dir, const qn__record_start *start,
+                             qn_error *err) {
+    qn_status status = QN_OK;
+    for (const char *const *name = qn__record_files; *name && status == QN_OK; name++)
+        status = check_own(dir, *name, err);
+    if (status == QN_OK)
+        status = qn__folder_lock(dir, LOCK, "the folder of the record", "--run-dir", &r->lock, err);
+    return status == QN_BUSY && start->takes_over ? QN_OK : status;
+}
+
 qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__record **out,
                           qn_error *err) {
     *out = NULL;
@@ -188,10 +234,12 @@ qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__re
     qn__record *r = qn__alloc(1, sizeof *r, err);
     if (r == NULL)
         return QN_MEMORY;
-    r->file = -1;
+    r->file = r->lock = -1;
     r->metrics = path_in(dir, METRICS, err);
     r->json = r->metrics != NULL ? path_in(dir, JSON, err) : NULL;
     qn_status status = r->json != NULL ? keep_facts(r, start, err) : QN_MEMORY;
+    if (status == QN_OK)
+        status = take_folder(r, dir, start, err);
     if (status == QN_OK)
         status = open_metrics(r, dir, start, err);
     if (status != QN_OK) {
@@ -207,6 +255,8 @@ void qn__record_close(qn__record *record) {
         return;
     if (record->file >= 0)
         close(record->file);
+    if (record->lock >= 0)
+        close(record->lock);
     qn__free(record->metrics);
     qn__free(record->json);
     qn__free(record->recipe);

@@ -27,8 +27,10 @@ typedef struct qn__record_start {
 
 /* Makes the folder when it is missing (not its parents) and begins metrics.csv. A run from the
  * start moves an earlier record to previous-metrics.csv and previous-run.json; a resumed one keeps
- * the lines of the epochs that are done. Fails with QN_IO or QN_MEMORY, or, as the functions below
- * do, with QN_BUSY where the record is not this process's to change any more: it is as it was. */
+ * the lines of the epochs that are done. One process at a time keeps a record in a folder: QN_BUSY
+ * names the one that does. Files of these names that are not of a record stay, and fail it with
+ * QN_IO. Fails with QN_IO or QN_MEMORY, or, as the functions below do, with QN_BUSY where the
+ * record is not this process's to change any more: it is as it was. */
 qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__record **out,
                           qn_error *err);
 

@@ -22,6 +22,7 @@
 #define HEADER                                                                                     \
     "epoch,seconds,items_per_second,rate,train_loss,train_accuracy,valid_loss,valid_accuracy,"     \
     "test_loss,test_accuracy\n"
+#define RUN "{\n  \"state\": \"finished\"\n}\n"
 #define LINE1 "1,2.500000,40000,0.1,0.25,0.9,,,,\n"
 #define LINE2 "2,2.500000,40000,0.1,0.25,0.9,0.5,0.75,,\n"
 
@@ -130,7 +131,7 @@ static void test_resumed(void **state) {
     check_resumed(HEADER LINE1 LINE1 LINE2, 2, HEADER LINE1);
     check_resumed(HEADER LINE1 "x,1\n" LINE2, 2, HEADER LINE1);
     check_resumed(HEADER "\n\n", 2, HEADER);
-    check_resumed("epoch\n" LINE1, 2, HEADER);
+    check_resumed("epoch,seconds,more\n" LINE1, 2, HEADER);
     check_resumed("", 2, HEADER);
     assert_int_equal(unlink(in_folder("metrics.csv")), 0);
     qn__record *r = open_record(3);
@@ -143,12 +144,54 @@ static void test_resumed(void **state) {
 static void test_previous(void **state) {
     (void)state;
     put("metrics.csv", HEADER LINE1);
-    put("run.json", "{}");
+    put("run.json", RUN);
     qn__record_close(open_record(0));
     check_file("metrics.csv", HEADER);
     check_file("previous-metrics.csv", HEADER LINE1);
-    check_file("previous-run.json", "{}");
+    check_file("previous-run.json", RUN);
     assert_int_not_equal(access(in_folder("run.json"), F_OK), 0);
+}
+
+/* Whatever a person keeps under these names is not replaced, nor moved and replaced later. */
+static void test_files_of_others(void **state) {
+    (void)state;
+    const char *const *name = qn__record_files;
+    const qn__record_start start = {.threads = 1};
+    for (; *name; name++) {
+        qn__record *r;
+        qn_error err;
+        put(*name, "7 precious lines\n");
+        assert_int_equal(qn__record_open(folder, &start, &r, &err), QN_IO);
+        assert_null(r);
+        assert_non_null(strstr(err.what, *name));
+        assert_non_null(strstr(err.remedy, "--run-dir"));
+        check_file(*name, "7 precious lines\n");
+        assert_int_equal(unlink(in_folder(*name)), 0);
+    }
+}
+
+/* One process at a time; what a dead one left is no obstacle, and ranks of one run settle it among
+ * themselves. */
+static void test_one_at_a_time(void **state) {
+    (void)state;
+    qn__record_start start = {.threads = 1};
+    qn__record *first = open_record(0), *second;
+    qn_error err;
+    write_epoch(first, 1);
+    assert_int_equal(qn__record_open(folder, &start, &second, &err), QN_BUSY);
+    char process[32];
+    snprintf(process, sizeof process, "%ld", (long)getpid());
+    assert_non_null(strstr(err.what, process));
+    check_file("metrics.csv", HEADER LINE1);
+    start.takes_over = 1;
+    start.epochs_done = 1;
+    assert_int_equal(qn__record_open(folder, &start, &second, &err), QN_OK);
+    qn__record_close(second);
+    qn__record_close(first);
+    put("run.lock", "4194305\n"); /* greater than any process's number */
+    qn__record_close(open_record(0));
+    put("run.lock", "");
+    qn__record_close(open_record(0));
 }
 
 static const qn__json_node *get(const qn__json *json, const char *key) {
@@ -250,7 +293,7 @@ static void test_asked(void **state) {
     const qn_epoch_event event = {.epoch = 1};
     qn__record *r;
     put("metrics.csv", HEADER LINE1);
-    put("run.json", "{}");
+    put("run.json", RUN);
     assert_int_equal(qn__record_open(folder, &start, &r, NULL), QN_BUSY);
     assert_null(r);
     start.takes_over = 1;
@@ -262,7 +305,7 @@ static void test_asked(void **state) {
     assert_int_equal(qn__record_epoch(r, &event, NULL), QN_BUSY);
     assert_int_equal(qn__record_end(r, NULL, NULL, "finished", NULL), QN_BUSY);
     check_file("metrics.csv", HEADER LINE1);
-    check_file("run.json", "{}");
+    check_file("run.json", RUN);
     assert_int_not_equal(access(in_folder("previous-metrics.csv"), F_OK), 0);
     left = 2;
     write_epoch(r, 2);
@@ -276,8 +319,9 @@ static void test_asked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_lines), TEST(test_locale),   TEST(test_resumed), TEST(test_previous),
-        TEST(test_run),   TEST(test_failures), TEST(test_asked),
+        TEST(test_lines),    TEST(test_locale),          TEST(test_resumed),
+        TEST(test_previous), TEST(test_files_of_others), TEST(test_one_at_a_time),
+        TEST(test_run),      TEST(test_failures),        TEST(test_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

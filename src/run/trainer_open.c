@@ -233,7 +233,9 @@ static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *e
     if (qn__train_speaks(t))
         status = qn__train_take_record(t, t->job.step / t->job.steps_per_epoch, err);
     t->began_record = 1;
-    return status == QN_BUSY && t->cluster ? QN_OK : status; /* the next round says why */
+    /* Not this rank's to write any more: the next round says why. Another run holds it: a failure.
+     */
+    return status == QN_BUSY && t->cluster && !qn__cluster_may_write(t->cluster) ? QN_OK : status;
 }
 
 static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {
