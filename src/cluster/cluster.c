@@ -181,7 +181,7 @@ void qn_cluster_options_init(qn_cluster_options *options) {
         *options = (qn_cluster_options){.size = sizeof *options};
 }
 
-static void on_message(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     qn_cluster *c = user;
     qn__rounds_message(&c->rounds, from, head, body);
 }
@@ -306,8 +306,8 @@ static qn_status open_rounds(qn_cluster *c, const qn_cluster_options *options, q
     if (status == QN_OK)
         status = qn__common_open(&c->common[0], -1, 0, 1, err);
     if (status == QN_OK)
-        status = qn__rounds_open(&c->rounds, c->meeting.post, c->meeting.ranks, c->meeting.rank,
-                                 c->name, patience, &c->common[0], err);
+        status = qn__rounds_open(&c->rounds, c->meeting.transport, c->meeting.ranks,
+                                 c->meeting.rank, c->name, patience, &c->common[0], err);
     return status;
 }
 
@@ -315,11 +315,11 @@ qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, q
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
     QN__NEED(options, err);
-    const qn__post_events events = {.message = on_message,
-                                    .gone = on_gone,
-                                    .expelled = on_expelled,
-                                    .restored = on_restored,
-                                    .tick = on_tick};
+    const qn__transport_events events = {.message = on_message,
+                                         .gone = on_gone,
+                                         .expelled = on_expelled,
+                                         .restored = on_restored,
+                                         .tick = on_tick};
     qn_cluster *c = qn__alloc(1, sizeof *c, err);
     if (!c)
         return QN_MEMORY;
@@ -334,7 +334,7 @@ qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, q
     }
     status = open_rounds(c, options, err);
     if (status == QN_OK) {
-        qn__post_events own = events;
+        qn__transport_events own = events;
         own.user = c;
         status = qn__meeting_listen(&c->meeting, &own, err);
     }

@@ -1,4 +1,4 @@
-/* Ranks as threads and as processes of this machine, over the real post: sums, gathers, common
+/* Ranks as threads and as processes of this machine, over the real transport: sums, gathers, common
  * memory, traffic by count. */
 #include <setjmp.h>
 #include <stdarg.h>

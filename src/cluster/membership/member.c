@@ -9,7 +9,7 @@ int qn__view_lose(qn__view *view, uint32_t rank) {
     if (!qn__ranks_has(&view->members, rank))
         return 0;
     if (!view->changing)
-        view->since = view->post->calls->now(view->post);
+        view->since = view->transport->calls->now(view->transport);
     view->changing = 1;
     return 1;
 }

@@ -32,7 +32,7 @@ void qn__view_get_set(const qn__view *view, const unsigned char *from, qn__ranks
 /* u64 origin, set of members, plan. */
 int qn__proposal_pack(const qn__view *view, qn__proposal *proposal) {
     const uint64_t set = qn__view_set_bytes(view), plan = proposal->plan->bytes;
-    qn__parcel *wire = view->post->calls->parcel(view->post, 8 + set + plan);
+    qn__message_buffer *wire = view->transport->calls->buffer(view->transport, 8 + set + plan);
     if (!wire)
         return 0;
     qn__view_put_u64(wire->data, proposal->origin);
@@ -42,7 +42,7 @@ int qn__proposal_pack(const qn__view *view, qn__proposal *proposal) {
     return 1;
 }
 
-int qn__proposal_unpack(const qn__view *view, qn__parcel *wire, qn__proposal *proposal) {
+int qn__proposal_unpack(const qn__view *view, qn__message_buffer *wire, qn__proposal *proposal) {
     const uint64_t set = qn__view_set_bytes(view);
     memset(proposal, 0, sizeof *proposal);
     if (!wire || wire->bytes < 8 + set)
@@ -51,46 +51,47 @@ int qn__proposal_unpack(const qn__view *view, qn__parcel *wire, qn__proposal *pr
     qn__view_get_set(view, wire->data + 8, &proposal->members);
     if (!proposal->origin || !qn__ranks_count(&proposal->members))
         return 0;
-    proposal->plan = qn__view_parcel(view, wire->data + 8 + set, wire->bytes - 8 - set);
+    proposal->plan = qn__view_buffer(view, wire->data + 8 + set, wire->bytes - 8 - set);
     if (!proposal->plan)
         return 0;
-    proposal->wire = qn__parcel_hold(wire);
+    proposal->wire = qn__buffer_hold(wire);
     return 1;
 }
 
 void qn__proposal_copy(qn__proposal *to, const qn__proposal *from) {
     *to = *from;
     if (to->plan)
-        qn__parcel_hold(to->plan);
+        qn__buffer_hold(to->plan);
     if (to->wire)
-        qn__parcel_hold(to->wire);
+        qn__buffer_hold(to->wire);
 }
 
 void qn__proposal_drop(qn__proposal *proposal) {
-    qn__parcel_drop(proposal->plan);
-    qn__parcel_drop(proposal->wire);
+    qn__buffer_drop(proposal->plan);
+    qn__buffer_drop(proposal->wire);
     memset(proposal, 0, sizeof *proposal);
 }
 
-qn__parcel *qn__view_parcel(const qn__view *view, const void *bytes, uint64_t count) {
-    qn__parcel *parcel = view->post->calls->parcel(view->post, count);
-    if (parcel)
-        memcpy(parcel->data, bytes, count);
-    return parcel;
+qn__message_buffer *qn__view_buffer(const qn__view *view, const void *bytes, uint64_t count) {
+    qn__message_buffer *buffer = view->transport->calls->buffer(view->transport, count);
+    if (buffer)
+        memcpy(buffer->data, bytes, count);
+    return buffer;
 }
 
-qn__parcel *qn__view_losses(const qn__view *view) {
+qn__message_buffer *qn__view_losses(const qn__view *view) {
     const uint64_t set = qn__view_set_bytes(view);
-    qn__parcel *parcel = view->post->calls->parcel(view->post, 2 * set);
-    if (parcel) {
-        qn__view_put_set(view, parcel->data, &view->gone);
-        qn__view_put_set(view, parcel->data + set, &view->certain);
+    qn__message_buffer *buffer = view->transport->calls->buffer(view->transport, 2 * set);
+    if (buffer) {
+        qn__view_put_set(view, buffer->data, &view->gone);
+        qn__view_put_set(view, buffer->data + set, &view->certain);
     }
-    return parcel;
+    return buffer;
 }
 
-void qn__view_send(qn__view *view, uint32_t to, uint32_t type, uint64_t ballot, qn__parcel *body) {
+void qn__view_send(qn__view *view, uint32_t to, uint32_t type, uint64_t ballot,
+                   qn__message_buffer *body) {
     const qn__head head = {
         .type = type, .number = {view->number, view->id, ballot}, .bytes = body ? body->bytes : 0};
-    view->post->calls->send(view->post, to, &head, body);
+    view->transport->calls->send(view->transport, to, &head, body);
 }

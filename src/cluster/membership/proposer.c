@@ -22,9 +22,9 @@ static void say(qn__view *view, uint32_t rank, uint32_t type) {
 
 void qn__ask_end(qn__view *view) {
     qn__asking *ask = &view->ask;
-    qn__parcel **report = ask->report;
+    qn__message_buffer **report = ask->report;
     for (uint32_t r = 0; r < view->ranks; ++r) {
-        qn__parcel_drop(report[r]);
+        qn__buffer_drop(report[r]);
         report[r] = NULL;
     }
     qn__proposal_drop(&ask->carried);
@@ -43,7 +43,7 @@ void qn__ask_begin(qn__view *view) {
         ask->best = view->accepted;
         qn__proposal_copy(&ask->carried, &view->value);
     }
-    view->since = view->post->calls->now(view->post);
+    view->since = view->transport->calls->now(view->transport);
     QN__EACH_RANK(r, &ask->targets)
     if (r != view->rank)
         say(view, r, QN__VIEW_ASK);
@@ -131,10 +131,10 @@ static int propose(qn__view *view) {
         }
     }
     ask->proposing = 1;
-    view->since = view->post->calls->now(view->post);
+    view->since = view->transport->calls->now(view->transport);
     QN__EACH_RANK(r, &ask->value.members)
     if (r != view->rank && !qn__ranks_has(&view->gone, r))
-        qn__view_send(view, r, QN__VIEW_PROPOSE, ask->ballot, qn__parcel_hold(ask->value.wire));
+        qn__view_send(view, r, QN__VIEW_PROPOSE, ask->ballot, qn__buffer_hold(ask->value.wire));
     qn__view_accept(view, ask->ballot, &ask->value);
     if (qn__ranks_has(&ask->value.members, view->rank))
         qn__ranks_add(&ask->accepted, view->rank);
@@ -165,17 +165,18 @@ static void learn(qn__view *view, uint32_t from, const unsigned char *sets) {
     qn__ranks_join(&view->gone_of[from], &set);
     qn__view_get_set(view, sets + qn__view_set_bytes(view), &set);
     qn__ranks_join(&view->certain_of[from], &set);
-    view->since = view->post->calls->now(view->post);
+    view->since = view->transport->calls->now(view->transport);
 }
 
-void qn__ask_own(qn__view *view, qn__parcel *report) {
+void qn__ask_own(qn__view *view, qn__message_buffer *report) {
     view->ask.report[view->rank] = report;
     qn__ranks_add(&view->ask.answered, view->rank);
     qn__ask_settle(view);
 }
 
 /* u64 ballot accepted, sets of gone and certain, u64 bytes of what was accepted, that, report. */
-void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot, const qn__parcel *body) {
+void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot,
+                    const qn__message_buffer *body) {
     qn__asking *ask = &view->ask;
     const uint64_t sets = 2 * qn__view_set_bytes(view);
     if (ballot != ask->ballot || ask->proposing || qn__ranks_has(&ask->answered, from) ||
@@ -187,17 +188,17 @@ void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot, const qn__pa
     if (bytes > rest || (accepted && !bytes))
         return;
     if (accepted > ask->best) {
-        qn__parcel *wire = qn__view_parcel(view, body->data + 16 + sets, bytes);
+        qn__message_buffer *wire = qn__view_buffer(view, body->data + 16 + sets, bytes);
         qn__proposal value;
         const int good = wire && qn__proposal_unpack(view, wire, &value);
-        qn__parcel_drop(wire);
+        qn__buffer_drop(wire);
         if (!good)
             return;
         qn__proposal_drop(&ask->carried);
         ask->carried = value;
         ask->best = accepted;
     }
-    ask->report[from] = qn__view_parcel(view, body->data + 16 + sets + bytes, rest - bytes);
+    ask->report[from] = qn__view_buffer(view, body->data + 16 + sets + bytes, rest - bytes);
     if (!ask->report[from])
         return;
     learn(view, from, body->data + 8);
@@ -205,7 +206,8 @@ void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot, const qn__pa
     qn__ask_settle(view);
 }
 
-void qn__ask_accepted(qn__view *view, uint32_t from, uint64_t ballot, const qn__parcel *body) {
+void qn__ask_accepted(qn__view *view, uint32_t from, uint64_t ballot,
+                      const qn__message_buffer *body) {
     qn__asking *ask = &view->ask;
     if (ballot != ask->ballot || !ask->proposing || !qn__ranks_has(&ask->value.members, from) ||
         !body || body->bytes != 2 * qn__view_set_bytes(view))

@@ -5,12 +5,12 @@
 #include "base/memory.h"
 #include <string.h>
 
-qn__view *qn__view_create(qn__post *post, uint32_t ranks, uint32_t rank, double patience,
+qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t rank, double patience,
                           const qn__view_calls *calls) {
     qn__view *view = qn__alloc(1, sizeof *view, NULL);
     if (!view)
         return NULL;
-    view->post = post;
+    view->transport = transport;
     view->calls = *calls;
     view->ranks = ranks;
     view->rank = rank;
@@ -46,7 +46,7 @@ uint64_t qn__view_number(const qn__view *view) { return view->number; }
 const qn__ranks *qn__view_members(const qn__view *view) { return &view->members; }
 int qn__view_changing(const qn__view *view) { return view->changing; }
 
-static double now(const qn__view *view) { return view->post->calls->now(view->post); }
+static double now(const qn__view *view) { return view->transport->calls->now(view->transport); }
 
 /* Whom this rank follows: of the members that are not gone the lowest; perhaps it is itself. */
 static uint32_t leader(const qn__view *view) {
@@ -67,7 +67,7 @@ static void tell_loss(qn__view *view, uint32_t lost) {
                            .extra = certain ? QN__GONE_DEAD : QN__GONE_SILENT,
                            .number = {view->number, view->id, lost}};
     if (to != view->rank)
-        view->post->calls->send(view->post, to, &head, NULL);
+        view->transport->calls->send(view->transport, to, &head, NULL);
 }
 
 static void tell_losses(qn__view *view) {
@@ -104,7 +104,7 @@ static void expel(qn__view *view, uint32_t rank) {
         return;
     qn__ranks_add(&view->expelled, rank);
     qn__ranks_add(&view->gone, rank);
-    view->post->calls->expel(view->post, rank, "the other ranks go on without this one");
+    view->transport->calls->expel(view->transport, rank, "the other ranks go on without this one");
 }
 
 /* ---------------------------------------------------------------------------------- the change */
@@ -144,7 +144,7 @@ static void conclude(qn__view *view) {
         view->ask.decided = 0;
         QN__EACH_RANK(r, &value.members)
         if (r != view->rank)
-            qn__view_send(view, r, QN__VIEW_DECIDED, view->ask.ballot, qn__parcel_hold(value.wire));
+            qn__view_send(view, r, QN__VIEW_DECIDED, view->ask.ballot, qn__buffer_hold(value.wire));
         adopt(view, &value);
         qn__proposal_drop(&value);
         proceed(view);
@@ -157,9 +157,9 @@ static void go_on(qn__view *view) {
     conclude(view);
 }
 
-void qn__view_reported(qn__view *view, uint64_t ballot, qn__parcel *report) {
+void qn__view_reported(qn__view *view, uint64_t ballot, qn__message_buffer *report) {
     if (view->out || view->reported || ballot != view->promised || !report) {
-        qn__parcel_drop(report);
+        qn__buffer_drop(report);
         return;
     }
     view->reported = 1;
@@ -170,7 +170,8 @@ void qn__view_reported(qn__view *view, uint64_t ballot, qn__parcel *report) {
     }
     const uint64_t sets = 2 * qn__view_set_bytes(view);
     const uint64_t value = view->accepted ? view->value.wire->bytes : 0;
-    qn__parcel *body = view->post->calls->parcel(view->post, 16 + sets + value + report->bytes);
+    qn__message_buffer *body =
+        view->transport->calls->buffer(view->transport, 16 + sets + value + report->bytes);
     if (body) {
         qn__view_put_u64(body->data, view->accepted);
         qn__view_put_set(view, body->data + 8, &view->gone);
@@ -181,7 +182,7 @@ void qn__view_reported(qn__view *view, uint64_t ballot, qn__parcel *report) {
         memcpy(body->data + 16 + sets + value, report->data, report->bytes);
         qn__view_send(view, (uint32_t)(ballot % QN__MAX_RANKS), QN__VIEW_REPORT, ballot, body);
     }
-    qn__parcel_drop(report);
+    qn__buffer_drop(report);
 }
 
 /* ------------------------------------------------------------------------------------- messages */
@@ -195,7 +196,7 @@ static void on_ask(qn__view *view, uint32_t from, uint64_t ballot) {
     go_on(view);
 }
 
-static void on_propose(qn__view *view, uint32_t from, uint64_t ballot, qn__parcel *body) {
+static void on_propose(qn__view *view, uint32_t from, uint64_t ballot, qn__message_buffer *body) {
     qn__proposal value;
     if (ballot % QN__MAX_RANKS != from)
         return;
@@ -208,12 +209,12 @@ static void on_propose(qn__view *view, uint32_t from, uint64_t ballot, qn__parce
     view->since = now(view);
     qn__view_accept(view, ballot, &value);
     qn__proposal_drop(&value);
-    qn__parcel *answer = qn__view_losses(view);
+    qn__message_buffer *answer = qn__view_losses(view);
     if (answer)
         qn__view_send(view, from, QN__VIEW_ACCEPTED, ballot, answer);
 }
 
-static void on_decided(qn__view *view, const qn__head *head, qn__parcel *body) {
+static void on_decided(qn__view *view, const qn__head *head, qn__message_buffer *body) {
     qn__proposal value;
     if (head->number[0] != view->number || head->number[1] != view->id)
         return;
@@ -250,7 +251,7 @@ static void catch_up(qn__view *view, uint32_t to) {
     const qn__head head = {.type = QN__VIEW_DECIDED,
                            .number = {view->number - 1, view->last_id, 0},
                            .bytes = view->now.wire->bytes};
-    view->post->calls->send(view->post, to, &head, qn__parcel_hold(view->now.wire));
+    view->transport->calls->send(view->transport, to, &head, qn__buffer_hold(view->now.wire));
     if (view->ask.ballot && !view->ask.proposing)
         qn__view_send(view, to, QN__VIEW_ASK, view->ask.ballot, NULL);
 }
@@ -270,7 +271,8 @@ static int together(qn__view *view, uint32_t from, const qn__head *head) {
            !qn__ranks_has(&view->gone, from);
 }
 
-static void on_message(qn__view *view, uint32_t from, const qn__head *head, qn__parcel *body) {
+static void on_message(qn__view *view, uint32_t from, const qn__head *head,
+                       qn__message_buffer *body) {
     const uint64_t ballot = head->number[2];
     switch (head->type) {
     case QN__VIEW_DECIDED:
@@ -312,12 +314,13 @@ static void on_message(qn__view *view, uint32_t from, const qn__head *head, qn__
     }
 }
 
-void qn__view_message(qn__view *view, uint32_t from, const qn__head *head, qn__parcel *body) {
+void qn__view_message(qn__view *view, uint32_t from, const qn__head *head,
+                      qn__message_buffer *body) {
     if (view->out && head->type == QN__VIEW_OUT && from < view->ranks)
         end_of(view, from);
     else if (!view->out && from < view->ranks && from != view->rank)
         on_message(view, from, head, body);
-    qn__parcel_drop(body);
+    qn__buffer_drop(body);
 }
 
 void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {

@@ -9,8 +9,8 @@
  * the lowest of them among these. So of two parts that cannot reach each other at most one goes on.
  * Whoever is in the other part, or was silent too long, has to leave (`outcast`).
  *
- * The view is a machine of states: it is driven by its post's events and by qn__view_reported, all
- * under the caller's lock, and never waits. */
+ * The view is a machine of states: it is driven by its transport's events and by qn__view_reported,
+ * all under the caller's lock, and never waits. */
 #ifndef QN_CLUSTER_MEMBERSHIP_VIEW_H
 #define QN_CLUSTER_MEMBERSHIP_VIEW_H
 
@@ -27,10 +27,12 @@ typedef struct qn__view_calls {
     /* Stop what is under way and answer with qn__view_reported(view, ballot, ...), now or later. */
     void (*stop)(void *user, uint64_t ballot);
     /* At the rank that asks: how to go on, from the reports of all members that are left; report[r]
-     * is NULL where r is none. Returns a parcel, or NULL when memory is short. */
-    qn__parcel *(*plan)(void *user, const qn__ranks *members, qn__parcel *const *report);
+     * is NULL where r is none. Returns a buffer, or NULL when memory is short. */
+    qn__message_buffer *(*plan)(void *user, const qn__ranks *members,
+                                qn__message_buffer *const *report);
     /* Decided: this is the new view and its plan. */
-    void (*adopt)(void *user, uint64_t number, const qn__ranks *members, const qn__parcel *plan);
+    void (*adopt)(void *user, uint64_t number, const qn__ranks *members,
+                  const qn__message_buffer *plan);
     /* This rank has to leave; it hears of nothing more. Told once. others: 1 when the others are
      * known to go on without it, 0 when it cannot reach enough of them. */
     void (*outcast)(void *user, int others, const char *why);
@@ -39,7 +41,7 @@ typedef struct qn__view_calls {
 /* View 0 of `ranks` ranks, this one being `rank`. `patience`: seconds (a rank_timeout) for which a
  * change waits for a rank that does not report, or for news that would make those who did enough.
  * NULL when memory is short. */
-qn__view *qn__view_create(qn__post *post, uint32_t ranks, uint32_t rank, double patience,
+qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t rank, double patience,
                           const qn__view_calls *calls);
 void qn__view_destroy(qn__view *view);
 
@@ -49,10 +51,11 @@ const qn__ranks *qn__view_members(const qn__view *view);
 int qn__view_changing(const qn__view *view);
 
 /* The answer to `stop`; takes the caller's hold of the report. */
-void qn__view_reported(qn__view *view, uint64_t ballot, qn__parcel *report);
+void qn__view_reported(qn__view *view, uint64_t ballot, qn__message_buffer *report);
 
-/* Events of the post, to be passed on: those messages that are of the view's types. */
-void qn__view_message(qn__view *view, uint32_t from, const qn__head *head, qn__parcel *body);
+/* Events of the transport, to be passed on: those messages that are of the view's types. */
+void qn__view_message(qn__view *view, uint32_t from, const qn__head *head,
+                      qn__message_buffer *body);
 void qn__view_gone(qn__view *view, uint32_t rank, qn__going how);
 void qn__view_expelled(qn__view *view, uint32_t by, const char *why);
 void qn__view_tick(qn__view *view, double now);

@@ -23,16 +23,16 @@ enum {
 typedef struct qn__proposal {
     uint64_t origin; /* the ballot that first proposed it; 0: none */
     qn__ranks members;
-    qn__parcel *plan;
-    qn__parcel *wire; /* all of it, as it travels */
+    qn__message_buffer *plan;
+    qn__message_buffer *wire; /* all of it, as it travels */
 } qn__proposal;
 
 /* What this rank does when it is the one that asks. */
 typedef struct qn__asking {
-    uint64_t ballot;     /* 0: it does not ask */
-    qn__ranks targets;   /* who was asked, this rank among them */
-    qn__ranks answered;  /* with a report */
-    qn__parcel **report; /* by rank */
+    uint64_t ballot;             /* 0: it does not ask */
+    qn__ranks targets;           /* who was asked, this rank among them */
+    qn__ranks answered;          /* with a report */
+    qn__message_buffer **report; /* by rank */
     uint64_t best; /* the highest ballot under which anybody had accepted anything, and that */
     qn__proposal carried; /* is decided, if anything is */
     int proposing;        /* second phase */
@@ -42,7 +42,7 @@ typedef struct qn__asking {
 } qn__asking;
 
 struct qn__view {
-    qn__post *post;
+    qn__transport *transport;
     qn__view_calls calls;
     uint32_t ranks, rank;
     double patience;
@@ -82,15 +82,16 @@ void qn__view_get_set(const qn__view *view, const unsigned char *from, qn__ranks
 /* Fills `wire` from the rest; 0 when memory is short. */
 int qn__proposal_pack(const qn__view *view, qn__proposal *proposal);
 /* From `wire`, of which a hold is taken; 0 when it makes no sense or memory is short. */
-int qn__proposal_unpack(const qn__view *view, qn__parcel *wire, qn__proposal *proposal);
+int qn__proposal_unpack(const qn__view *view, qn__message_buffer *wire, qn__proposal *proposal);
 void qn__proposal_copy(qn__proposal *to, const qn__proposal *from);
 void qn__proposal_drop(qn__proposal *proposal);
-/* A parcel with these bytes; NULL when memory is short. */
-qn__parcel *qn__view_parcel(const qn__view *view, const void *bytes, uint64_t count);
+/* A buffer with these bytes; NULL when memory is short. */
+qn__message_buffer *qn__view_buffer(const qn__view *view, const void *bytes, uint64_t count);
 /* Who is gone, and who certainly, as this rank sees it. */
-qn__parcel *qn__view_losses(const qn__view *view);
+qn__message_buffer *qn__view_losses(const qn__view *view);
 /* Takes the hold of the body. */
-void qn__view_send(qn__view *view, uint32_t to, uint32_t type, uint64_t ballot, qn__parcel *body);
+void qn__view_send(qn__view *view, uint32_t to, uint32_t type, uint64_t ballot,
+                   qn__message_buffer *body);
 
 /* member.c */
 /* 1 when a member takes no part for this rank any more that did before. */
@@ -106,9 +107,10 @@ void qn__view_promise(qn__view *view, uint64_t ballot);
 /* proposer.c */
 void qn__ask_begin(qn__view *view);
 void qn__ask_end(qn__view *view);
-void qn__ask_own(qn__view *view, qn__parcel *report);
-void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot, const qn__parcel *body);
-void qn__ask_accepted(qn__view *view, uint32_t from, uint64_t ballot, const qn__parcel *body);
+void qn__ask_own(qn__view *view, qn__message_buffer *report);
+void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot, const qn__message_buffer *body);
+void qn__ask_accepted(qn__view *view, uint32_t from, uint64_t ballot,
+                      const qn__message_buffer *body);
 void qn__ask_refused(qn__view *view, uint64_t ballot);
 /* Goes on as far as it can. */
 void qn__ask_settle(qn__view *view);

@@ -74,8 +74,8 @@ static void check_whole(world *w) {
 
 static void report_now(user *u, uint64_t ballot) {
     const uint64_t text[3] = {u->rank, u->number, u->key};
-    qn__post *post = &u->w->net.rank[u->rank].post;
-    qn__parcel *report = post->calls->parcel(post, sizeof text);
+    qn__transport *transport = &u->w->net.rank[u->rank].transport;
+    qn__message_buffer *report = transport->calls->buffer(transport, sizeof text);
     memcpy(report->data, text, sizeof text);
     qn__view_reported(u->view, ballot, report);
 }
@@ -110,10 +110,11 @@ static void on_stop(void *argument, uint64_t ballot) {
     pretend_at(&u->w->net, u->w->net.now + 0.01 * pretend_chance(&u->w->net), report_late, late);
 }
 
-static qn__parcel *on_plan(void *argument, const qn__ranks *members, qn__parcel *const *report) {
+static qn__message_buffer *on_plan(void *argument, const qn__ranks *members,
+                                   qn__message_buffer *const *report) {
     user *u = argument;
     const uint64_t key = ++u->w->plans;
-    qn__post *post = &u->w->net.rank[u->rank].post;
+    qn__transport *transport = &u->w->net.rank[u->rank].transport;
     for (uint32_t r = 0; r < u->w->ranks; ++r)
         if (qn__ranks_has(members, r)) {
             uint64_t text[3];
@@ -127,13 +128,13 @@ static qn__parcel *on_plan(void *argument, const qn__ranks *members, qn__parcel 
     u->short_of_memory = !u->short_of_memory && !pretend_pick(&u->w->net, 10);
     if (u->short_of_memory)
         return NULL; /* asked again with the next tick */
-    qn__parcel *plan = post->calls->parcel(post, sizeof key);
+    qn__message_buffer *plan = transport->calls->buffer(transport, sizeof key);
     memcpy(plan->data, &key, sizeof key);
     return plan;
 }
 
 static void on_adopt(void *argument, uint64_t number, const qn__ranks *members,
-                     const qn__parcel *plan) {
+                     const qn__message_buffer *plan) {
     user *u = argument;
     assert_false(u->out);
     assert_int_equal(number, u->number + 1);
@@ -168,10 +169,12 @@ static void on_outcast(void *argument, int others, const char *why) {
     pretend_at(&u->w->net, u->w->net.now + 3.0 * pretend_chance(&u->w->net), leave_late, u);
 }
 
-/* ------------------------------------------------------------------------------- the post's events
+/* ------------------------------------------------------------------------------- the transport's
+ * events
  */
 
-static void on_message(void *argument, uint32_t from, const qn__head *head, qn__parcel *body) {
+static void on_message(void *argument, uint32_t from, const qn__head *head,
+                       qn__message_buffer *body) {
     user *u = argument;
     qn__view_message(u->view, from, head, body);
     check_whole(u->w);
@@ -204,9 +207,9 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
     for (uint32_t r = 0; r < ranks; ++r) {
         user *u = &w->user[r];
         const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_outcast};
-        const qn__post_events events = {u, on_message, on_gone, on_expelled, on_tick, NULL};
+        const qn__transport_events events = {u, on_message, on_gone, on_expelled, on_tick, NULL};
         *u = (user){.w = w, .rank = r};
-        u->view = qn__view_create(&w->net.rank[r].post, ranks, r, PATIENCE, &calls);
+        u->view = qn__view_create(&w->net.rank[r].transport, ranks, r, PATIENCE, &calls);
         assert_non_null(u->view);
         u->members = *qn__view_members(u->view);
         assert_int_equal(qn__ranks_count(&u->members), ranks);
@@ -488,7 +491,7 @@ static void test_garbage(void **state) {
     for (uint64_t seed = 0; seed < cases(300); ++seed) {
         begin(&w, 5, seed);
         pretend_net *net = &w.net;
-        qn__post *post = &net->rank[4].post;
+        qn__transport *transport = &net->rank[4].transport;
         pretend_kill(net, 3);
         for (int i = 0; i < 300; ++i) {
             const uint32_t bytes = pretend_pick(net, 60);
@@ -497,7 +500,7 @@ static void test_garbage(void **state) {
                              .number = {pretend_pick(net, 3), pretend_pick(net, 3) * 1024u,
                                         pretend_pick(net, 3) * 1024u + pretend_pick(net, 6)},
                              .bytes = bytes};
-            qn__parcel *body = bytes ? post->calls->parcel(post, bytes) : NULL;
+            qn__message_buffer *body = bytes ? transport->calls->buffer(transport, bytes) : NULL;
             for (uint32_t b = 0; b < bytes; ++b)
                 body->data[b] = (unsigned char)(pretend_pick(net, 3) ? 0 : pretend_draw(net));
             /* What a member may say in earnest is no garbage. */
@@ -515,9 +518,9 @@ static void test_garbage(void **state) {
 static void report_falsely(world *w, uint32_t from, uint32_t to, uint64_t accepted,
                            uint32_t members) {
     enum { SET = 1, VALUE = 8 + SET + 8, REPORT = 24 };
-    qn__post *post = &w->net.rank[from].post;
+    qn__transport *transport = &w->net.rank[from].transport;
     const uint64_t key = ++w->plans, text[3] = {from};
-    qn__parcel *body = post->calls->parcel(post, 16 + 2 * SET + VALUE + REPORT);
+    qn__message_buffer *body = transport->calls->buffer(transport, 16 + 2 * SET + VALUE + REPORT);
     unsigned char *at = body->data, *value = at + 16 + 2 * SET;
     memset(at, 0, body->bytes);
     qn__view_put_u64(at, accepted);

@@ -137,13 +137,13 @@ static int add_parts(qn__rounds *r, const qn__piece *piece, uint32_t parts, int6
 }
 
 static void send(qn__rounds *r, uint32_t type, uint32_t to, const qn__piece *piece,
-                 qn__parcel *body) {
+                 qn__message_buffer *body) {
     const qn__head head = {
         .type = type,
         .extra = r->current.signature,
         .number = {r->group.stamp, r->current.finished + 1, piece->number, piece->holds},
         .bytes = piece->count * sizeof(int64_t)};
-    r->post->calls->send(r->post, to, &head, body);
+    r->transport->calls->send(r->transport, to, &head, body);
     r->traffic.bytes_out += QN__FRAME_BYTES + head.bytes;
 }
 
@@ -151,15 +151,15 @@ static void send(qn__rounds *r, uint32_t type, uint32_t to, const qn__piece *pie
 static int send_totals(qn__rounds *r, const qn__piece *piece) {
     const qn__layout *l = &r->adding.layout;
     const uint64_t bytes = piece->count * sizeof(int64_t);
-    qn__parcel *body = r->post->calls->parcel(r->post, bytes);
+    qn__message_buffer *body = r->transport->calls->buffer(r->transport, bytes);
     if (!body)
         return 0;
     memcpy(body->data, r->adding.into + piece->first, bytes);
     for (uint32_t home = 0; home < l->machines; ++home)
         if (home != l->home[r->rank])
-            send(r, QN__MAIL_TOTAL, qn__layout_delegate(l, home, r->rank), piece,
-                 qn__parcel_hold(body));
-    qn__parcel_drop(body);
+            send(r, QN__MESSAGE_TOTAL, qn__layout_delegate(l, home, r->rank), piece,
+                 qn__buffer_hold(body));
+    qn__buffer_drop(body);
     return 1;
 }
 
@@ -182,14 +182,15 @@ static outcome sum_piece(qn__rounds *r, qn__piece *piece) {
     piece->holds = contributions_here(r);
     r->traffic.bytes_shared += (parts - 1) * piece->count * sizeof(int64_t);
     if (piece->owner != r->rank) {
-        qn__parcel *body = r->post->calls->parcel(r->post, piece->count * sizeof(int64_t));
+        qn__message_buffer *body =
+            r->transport->calls->buffer(r->transport, piece->count * sizeof(int64_t));
         if (!body)
             return NO_MEMORY;
         if (add_parts(r, piece, parts, (int64_t *)(void *)body->data)) {
-            send(r, QN__MAIL_PART, piece->owner, piece, body);
+            send(r, QN__MESSAGE_PART, piece->owner, piece, body);
             piece->state = PIECE_ON_ITS_WAY;
         } else
-            qn__parcel_drop(body);
+            qn__buffer_drop(body);
         return FINE;
     }
     if (!add_parts(r, piece, parts, r->adding.into + piece->first))
@@ -198,11 +199,11 @@ static outcome sum_piece(qn__rounds *r, qn__piece *piece) {
     return r->adding.layout.machines == 1 ? piece_complete(r, piece) : FINE;
 }
 
-static outcome take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) {
-    const int64_t *words = (const int64_t *)(const void *)mail->body->data;
-    r->traffic.bytes_in += QN__FRAME_BYTES + mail->body->bytes;
-    if (mail->head.type == QN__MAIL_TOTAL) {
-        piece->holds = mail->head.number[3];
+static outcome take_message(qn__rounds *r, qn__piece *piece, const qn__queued_message *message) {
+    const int64_t *words = (const int64_t *)(const void *)message->body->data;
+    r->traffic.bytes_in += QN__FRAME_BYTES + message->body->bytes;
+    if (message->head.type == QN__MESSAGE_TOTAL) {
+        piece->holds = message->head.number[3];
         if (piece->holds != complete_sum(r))
             return WRONG_COUNT;
         memcpy(r->adding.into + piece->first, words, piece->count * sizeof *words);
@@ -215,7 +216,7 @@ static outcome take_mail(qn__rounds *r, qn__piece *piece, const qn__mail *mail) 
                   piece->count - at < BLOCK ? piece->count - at : BLOCK);
     if (alarmed(r))
         return FINE;
-    piece->holds += mail->head.number[3];
+    piece->holds += message->head.number[3];
     return ++piece->parts < r->adding.layout.machines - 1 ? FINE : piece_complete(r, piece);
 }
 
@@ -255,29 +256,29 @@ static int are_there(qn__rounds *r, uint64_t first) {
 }
 
 /* Takes out the next message that can be used, and its piece. */
-static qn__mail *next_mail(qn__rounds *r, qn__piece **piece) {
-    for (qn__mail **at = &r->mailbox.mail; *at; at = &(*at)->next) {
-        qn__mail *mail = *at;
-        const qn__head *head = &mail->head;
+static qn__queued_message *next_message(qn__rounds *r, qn__piece **piece) {
+    for (qn__queued_message **at = &r->mailbox.first; *at; at = &(*at)->next) {
+        qn__queued_message *message = *at;
+        const qn__head *head = &message->head;
         if (head->number[0] != r->group.stamp || head->number[1] != r->current.finished + 1 ||
-            head->type == QN__MAIL_SUPPLY)
+            head->type == QN__MESSAGE_SUPPLY)
             continue;
         if (head->extra != r->current.signature) {
-            differ(r, mail->from);
+            differ(r, message->from);
             return NULL;
         }
         const uint32_t most = qn__layout_most_pieces(r->ranks);
         const uint32_t slot = head->number[2] < most ? r->adding.slot[head->number[2]] : 0;
         *piece = slot ? &r->adding.piece[slot - 1] : NULL;
-        if (!slot || mail->body->bytes != (*piece)->count * sizeof(int64_t)) {
+        if (!slot || message->body->bytes != (*piece)->count * sizeof(int64_t)) {
             qn__rounds_set_error(r, QN_CLUSTER, "%s sent words that nobody asked for",
-                                 r->name[mail->from]);
+                                 r->name[message->from]);
             return NULL;
         }
-        if ((*piece)->state != (head->type == QN__MAIL_PART ? PIECE_OPEN : PIECE_ON_ITS_WAY))
+        if ((*piece)->state != (head->type == QN__MESSAGE_PART ? PIECE_OPEN : PIECE_ON_ITS_WAY))
             continue;
-        *at = mail->next;
-        return mail;
+        *at = message->next;
+        return message;
     }
     return NULL;
 }
@@ -292,19 +293,19 @@ static qn__piece *next_piece(qn__rounds *r) {
 /* One piece of work, if there is one: 1. */
 static int work(qn__rounds *r) {
     qn__piece *piece = NULL;
-    qn__mail *mail = next_mail(r, &piece);
-    if (!mail && r->error.status == QN_OK)
+    qn__queued_message *message = next_message(r, &piece);
+    if (!message && r->error.status == QN_OK)
         piece = next_piece(r);
     if (!piece || r->error.status != QN_OK)
         return 0;
     r->change.working = 1;
     pthread_mutex_unlock(&r->lock);
-    const outcome came = mail ? take_mail(r, piece, mail) : sum_piece(r, piece);
+    const outcome came = message ? take_message(r, piece, message) : sum_piece(r, piece);
     pthread_mutex_lock(&r->lock);
     r->change.working = 0;
-    if (mail) {
-        mail->next = NULL;
-        qn__rounds_drop_mail(r, &mail);
+    if (message) {
+        message->next = NULL;
+        qn__mailbox_drop(r, &message);
     }
     if (came == NO_MEMORY)
         qn__fail_memory(&r->error, 1, piece->count * sizeof(int64_t));

@@ -21,14 +21,15 @@ void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint
     for (uint32_t to = 0; to < r->ranks; ++to) {
         if (to == r->rank || !qn__ranks_has(&r->group.members, to))
             continue;
-        qn__parcel *parcel = bytes ? r->post->calls->parcel(r->post, bytes) : NULL;
-        if (bytes && !parcel)
+        qn__message_buffer *buffer =
+            bytes ? r->transport->calls->buffer(r->transport, bytes) : NULL;
+        if (bytes && !buffer)
             continue;
         if (bytes)
-            memcpy(parcel->data, body, bytes);
+            memcpy(buffer->data, body, bytes);
         qn__head own = *head;
         own.bytes = bytes;
-        r->post->calls->send(r->post, to, &own, parcel);
+        r->transport->calls->send(r->transport, to, &own, buffer);
     }
 }
 
@@ -39,7 +40,7 @@ static void set_failure(qn__rounds *r, uint32_t from, const qn_error *why) {
         return;
     r->error = *why;
     qn__rounds_ring(r);
-    qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_FAIL, .extra = from}, why, sizeof *why);
+    qn__rounds_tell(r, &(qn__head){.type = QN__MESSAGE_FAIL, .extra = from}, why, sizeof *why);
 }
 
 void qn__rounds_fail_all(qn__rounds *r, qn_error *why) {
@@ -60,7 +61,7 @@ void qn__rounds_fail_all(qn__rounds *r, qn_error *why) {
     set_failure(r, r->rank, &told);
 }
 
-void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__parcel *body) {
+void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__message_buffer *body) {
     qn_error why;
     if (!body || body->bytes != sizeof why)
         return;
@@ -78,6 +79,6 @@ void qn__rounds_done(qn__rounds *r, int code) {
         return;
     r->ending.over = 1;
     r->ending.code = code;
-    qn__rounds_tell(r, &(qn__head){.type = QN__MAIL_DONE, .extra = (uint32_t)code}, NULL, 0);
+    qn__rounds_tell(r, &(qn__head){.type = QN__MESSAGE_DONE, .extra = (uint32_t)code}, NULL, 0);
     qn__rounds_ring(r);
 }

@@ -3,13 +3,13 @@
 
 #include "base/memory.h"
 
-void qn__rounds_drop_mail(qn__rounds *r, qn__mail **at) {
-    qn__mail *mail = *at;
-    *at = mail->next;
-    qn__parcel_drop(mail->body);
-    mail->body = NULL;
-    mail->next = r->mailbox.spare;
-    r->mailbox.spare = mail;
+void qn__mailbox_drop(qn__rounds *r, qn__queued_message **at) {
+    qn__queued_message *message = *at;
+    *at = message->next;
+    qn__buffer_drop(message->body);
+    message->body = NULL;
+    message->next = r->mailbox.spare;
+    r->mailbox.spare = message;
 }
 
 static int is_past(const qn__rounds *r, const qn__head *head) {
@@ -19,23 +19,24 @@ static int is_past(const qn__rounds *r, const qn__head *head) {
            head->number[1] <= r->current.finished;
 }
 
-void qn__rounds_sort_mail(qn__rounds *r) {
-    for (qn__mail **at = &r->mailbox.mail; *at;)
+void qn__mailbox_sort(qn__rounds *r) {
+    for (qn__queued_message **at = &r->mailbox.first; *at;)
         if (is_past(r, &(*at)->head))
-            qn__rounds_drop_mail(r, at);
+            qn__mailbox_drop(r, at);
         else
             at = &(*at)->next;
 }
 
-void qn__rounds_keep_mail(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body) {
+void qn__mailbox_keep(qn__rounds *r, uint32_t from, const qn__head *head,
+                      qn__message_buffer *body) {
     if (is_past(r, head) || !body || !qn__ranks_has(&r->group.members, from))
         return;
-    qn__mail *mail = r->mailbox.spare;
-    if (mail)
-        r->mailbox.spare = mail->next;
-    else if (!(mail = qn__alloc(1, sizeof *mail, &r->error)))
+    qn__queued_message *message = r->mailbox.spare;
+    if (message)
+        r->mailbox.spare = message->next;
+    else if (!(message = qn__alloc(1, sizeof *message, &r->error)))
         return;
-    *mail = (qn__mail){r->mailbox.mail, from, *head, qn__parcel_hold(body)};
-    r->mailbox.mail = mail;
+    *message = (qn__queued_message){r->mailbox.first, from, *head, qn__buffer_hold(body)};
+    r->mailbox.first = message;
     qn__rounds_ring(r);
 }

@@ -34,7 +34,7 @@ static double seconds_of(int64_t word) { return (double)word / PICOSECONDS; }
 
 /* The round that a loss hit is whole. */
 static void made_up(qn__rounds *r) {
-    const double seconds = r->post->calls->now(r->post) - r->change.held_up;
+    const double seconds = r->transport->calls->now(r->transport) - r->change.held_up;
     if (r->change.held_up <= 0)
         return;
     r->traffic.lost_at = r->change.held_up;
@@ -60,5 +60,5 @@ void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
     r->current.ahead.count = r->current.taken = 0;
     ++r->traffic.rounds;
     made_up(r);
-    qn__rounds_sort_mail(r);
+    qn__mailbox_sort(r);
 }

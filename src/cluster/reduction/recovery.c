@@ -60,8 +60,8 @@ static void sort_units(qn__units *units, uint32_t count) {
     }
 }
 
-static void look_through(const qn__ranks *members, uint32_t ranks, qn__parcel *const *report,
-                         survey *s) {
+static void look_through(const qn__ranks *members, uint32_t ranks,
+                         qn__message_buffer *const *report, survey *s) {
     for (uint32_t i = 0; i < ranks; ++i) {
         if (!qn__ranks_has(members, i) || !qn__is_report(report[i]))
             continue;
@@ -160,7 +160,8 @@ static void write_plan(uint64_t *w, const survey *s, uint64_t ballot, uint32_t e
     memcpy(w + P_HEAD, s->has.word, sizeof s->has.word);
 }
 
-qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *const *report) {
+qn__message_buffer *qn__rounds_plan(void *user, const qn__ranks *members,
+                                    qn__message_buffer *const *report) {
     qn__rounds *r = user;
     uint64_t ranges = 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
@@ -172,7 +173,7 @@ qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *co
     qn__cost *cost = qn__alloc(r->ranks, sizeof *cost, NULL);
     unsigned char *has = qn__alloc(r->ranks, 1, NULL);
     uint64_t *plan = qn__alloc(P_FULL_HEAD + 3 * most, sizeof *plan, NULL);
-    qn__parcel *parcel = NULL;
+    qn__message_buffer *buffer = NULL;
     if (s.load && s.covered && cost && has && plan) {
         qn__units *gap = s.covered + ranges + 1;
         uint32_t gaps = 0, entries = 0;
@@ -184,26 +185,26 @@ qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *co
                                plan + P_FULL_HEAD);
         write_plan(plan, &s, r->change.ballot, entries);
         const uint64_t bytes = (P_FULL_HEAD + 3 * (uint64_t)entries) * sizeof *plan;
-        parcel = r->post->calls->parcel(r->post, bytes);
-        if (parcel)
-            memcpy(parcel->data, plan, bytes);
+        buffer = r->transport->calls->buffer(r->transport, bytes);
+        if (buffer)
+            memcpy(buffer->data, plan, bytes);
     }
     qn__free(s.load);
     qn__free(s.covered);
     qn__free(cost);
     qn__free(has);
     qn__free(plan);
-    return parcel;
+    return buffer;
 }
 
 /* ------------------------------------------------------------------------------------ a new view
  */
 
-static int read_plan(qn__rounds *r, const qn__parcel *parcel) {
-    if (!parcel || parcel->bytes < P_FULL_HEAD * sizeof(uint64_t))
+static int read_plan(qn__rounds *r, const qn__message_buffer *buffer) {
+    if (!buffer || buffer->bytes < P_FULL_HEAD * sizeof(uint64_t))
         return 0;
-    const uint64_t *w = qn__report_words(parcel);
-    if (w[P_ENTRIES] > (parcel->bytes / sizeof(uint64_t) - P_FULL_HEAD) / 3 ||
+    const uint64_t *w = qn__report_words(buffer);
+    if (w[P_ENTRIES] > (buffer->bytes / sizeof(uint64_t) - P_FULL_HEAD) / 3 ||
         w[P_KIND] >= QN__ROUND_KINDS || w[P_UNITS] > UINT32_MAX)
         return 0;
     r->plan = (qn__plan){.finished = w[P_FINISHED],
@@ -217,8 +218,8 @@ static int read_plan(qn__rounds *r, const qn__parcel *parcel) {
 }
 
 /* Ranges of round `finished` + 1 that the plan gives to this rank. */
-static void take_ranges(qn__rounds *r, const qn__parcel *parcel) {
-    const uint64_t *w = qn__report_words(parcel);
+static void take_ranges(qn__rounds *r, const qn__message_buffer *buffer) {
+    const uint64_t *w = qn__report_words(buffer);
     qn__ranges *to = r->adding.behind ? &r->current.ahead : &r->current.own;
     r->current.ahead.count = 0;
     if (!r->current.begun)
@@ -242,7 +243,7 @@ static void note_losses(qn__rounds *r, const qn__ranks *members) {
 
 static void measure(qn__rounds *r) {
     const double seconds =
-        r->change.noticed > 0 ? r->post->calls->now(r->post) - r->change.noticed : 0;
+        r->change.noticed > 0 ? r->transport->calls->now(r->transport) - r->change.noticed : 0;
     r->change.held_up = r->change.held_up > 0 ? r->change.held_up : r->change.noticed;
     r->change.noticed = 0;
     r->traffic.recovering += seconds;
@@ -250,7 +251,7 @@ static void measure(qn__rounds *r) {
 }
 
 void qn__rounds_adopt(void *user, uint64_t number, const qn__ranks *members,
-                      const qn__parcel *parcel) {
+                      const qn__message_buffer *buffer) {
     qn__rounds *r = user;
     note_losses(r, members);
     measure(r);
@@ -261,17 +262,17 @@ void qn__rounds_adopt(void *user, uint64_t number, const qn__ranks *members,
     r->change.frozen = r->change.owed = 0;
     atomic_store(&r->change.alarm, 0);
     qn__rounds_ring(r);
-    if (!read_plan(r, parcel) || r->current.finished > r->plan.finished ||
+    if (!read_plan(r, buffer) || r->current.finished > r->plan.finished ||
         r->current.finished + 1 < r->plan.finished) {
         qn__rounds_set_error(r, QN_CLUSTER, "ranks are too far apart to go on");
         return;
     }
-    r->group.stamp = number << 32 | (uint32_t)qn__report_words(parcel)[P_BALLOT];
+    r->group.stamp = number << 32 | (uint32_t)qn__report_words(buffer)[P_BALLOT];
     r->totals.generation = r->plan.generation;
     r->adding.behind = r->current.finished < r->plan.finished;
     qn__rounds_changed(r);
-    take_ranges(r, parcel);
-    qn__rounds_sort_mail(r);
+    take_ranges(r, buffer);
+    qn__mailbox_sort(r);
     if (r->plan.done)
         qn__rounds_done(r, r->plan.code);
     else if (!r->adding.behind && r->current.finished > 0)

@@ -40,11 +40,11 @@ static qn_status open_arrays(qn__rounds *r, qn_error *err) {
     return qn__layout_open(&r->adding.layout, n, err);
 }
 
-qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_t rank,
+qn_status qn__rounds_open(qn__rounds *r, qn__transport *transport, uint32_t ranks, uint32_t rank,
                           const char *const *name, double patience, qn__common *common,
                           qn_error *err) {
     qn__view_calls calls = view_calls;
-    *r = (qn__rounds){.post = post,
+    *r = (qn__rounds){.transport = transport,
                       .common = common,
                       .ranks = ranks,
                       .rank = rank,
@@ -53,7 +53,7 @@ qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_
     pthread_mutex_init(&r->lock, NULL);
     calls.user = r;
     qn_status status = open_arrays(r, err);
-    if (status == QN_OK && !(r->view = qn__view_create(post, ranks, rank, patience, &calls)))
+    if (status == QN_OK && !(r->view = qn__view_create(transport, ranks, rank, patience, &calls)))
         status = qn__fail_memory(err, ranks, 64);
     if (status != QN_OK)
         qn__rounds_close(r);
@@ -73,8 +73,8 @@ void qn__rounds_share(qn__rounds *r, const uint32_t *machine, const uint32_t *lo
 void qn__rounds_shut(qn__rounds *r) {
     pthread_mutex_lock(&r->lock);
     r->ending.shut = 1;
-    while (r->mailbox.mail)
-        qn__rounds_drop_mail(r, &r->mailbox.mail);
+    while (r->mailbox.first)
+        qn__mailbox_drop(r, &r->mailbox.first);
     qn__view_destroy(r->view);
     r->view = NULL;
     pthread_mutex_unlock(&r->lock);
@@ -83,9 +83,9 @@ void qn__rounds_shut(qn__rounds *r) {
 void qn__rounds_close(qn__rounds *r) {
     qn__rounds_shut(r);
     while (r->mailbox.spare) {
-        qn__mail *mail = r->mailbox.spare;
-        r->mailbox.spare = mail->next;
-        qn__free(mail);
+        qn__queued_message *message = r->mailbox.spare;
+        r->mailbox.spare = message->next;
+        qn__free(message);
     }
     qn__layout_close(&r->adding.layout);
     qn__free(r->place.alone);
@@ -184,35 +184,36 @@ const int64_t *qn__rounds_total(qn__rounds *r) {
  */
 
 static void take_question(qn__rounds *r, uint32_t from, const qn__head *head) {
-    if (head->type == QN__MAIL_ANSWER) {
+    if (head->type == QN__MESSAGE_ANSWER) {
         if (head->number[0] == r->group.stamp && head->number[1] == r->ending.asking) {
             qn__ranks_add(&r->ending.answered, from);
             qn__rounds_ring(r);
         }
     } else if (head->number[0] == r->group.stamp && !r->change.frozen) {
-        const qn__head answer = {.type = QN__MAIL_ANSWER,
+        const qn__head answer = {.type = QN__MESSAGE_ANSWER,
                                  .number = {r->group.stamp, head->number[1]}};
-        r->post->calls->send(r->post, from, &answer, NULL);
+        r->transport->calls->send(r->transport, from, &answer, NULL);
     }
 }
 
-void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body) {
+void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head,
+                        qn__message_buffer *body) {
     pthread_mutex_lock(&r->lock);
     const uint32_t type = r->ending.shut ? 0 : head->type; /* 0: nobody's */
     switch (type) {
-    case QN__MAIL_PART:
-    case QN__MAIL_TOTAL:
-    case QN__MAIL_SUPPLY:
-        qn__rounds_keep_mail(r, from, head, body);
+    case QN__MESSAGE_PART:
+    case QN__MESSAGE_TOTAL:
+    case QN__MESSAGE_SUPPLY:
+        qn__mailbox_keep(r, from, head, body);
         break;
-    case QN__MAIL_FAIL:
+    case QN__MESSAGE_FAIL:
         qn__rounds_take_failure(r, head, body);
         break;
-    case QN__MAIL_DONE:
+    case QN__MESSAGE_DONE:
         qn__rounds_done(r, (int)head->extra);
         break;
-    case QN__MAIL_ASK:
-    case QN__MAIL_ANSWER:
+    case QN__MESSAGE_ASK:
+    case QN__MESSAGE_ANSWER:
         take_question(r, from, head);
         break;
     default:
@@ -222,7 +223,7 @@ void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__
         }
     }
     pthread_mutex_unlock(&r->lock);
-    qn__parcel_drop(body);
+    qn__buffer_drop(body);
 }
 
 void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how) {
@@ -233,7 +234,7 @@ void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how) {
     const int failed = r->error.status != QN_OK && !r->ending.outcast;
     if (!r->ending.over && !r->ending.shut && !failed) {
         if (r->change.noticed <= 0 && qn__ranks_has(&r->group.members, rank))
-            r->change.noticed = r->post->calls->now(r->post);
+            r->change.noticed = r->transport->calls->now(r->transport);
         qn__view_gone(r->view, rank, how);
     }
     qn__rounds_ring(r);
@@ -265,9 +266,9 @@ static void ask(qn__rounds *r) {
     for (uint32_t to = 0; to < r->ranks; ++to)
         if (to != r->rank && qn__ranks_has(&r->group.members, to) &&
             !qn__ranks_has(&r->ending.answered, to)) {
-            const qn__head question = {.type = QN__MAIL_ASK,
+            const qn__head question = {.type = QN__MESSAGE_ASK,
                                        .number = {r->group.stamp, r->ending.asking}};
-            r->post->calls->send(r->post, to, &question, NULL);
+            r->transport->calls->send(r->transport, to, &question, NULL);
         }
 }
 
@@ -328,7 +329,7 @@ void qn__rounds_finish(qn__rounds *r, int code) {
 /* Before the rank that speaks writes, it makes sure that all others are still with it: one that is
  * cut off, or was expelled in its sleep, gets no answer. */
 static int over(qn__rounds *r, int *code) {
-    const double now = r->post->calls->now(r->post);
+    const double now = r->transport->calls->now(r->transport);
     if (r->ending.over) {
         *code = r->ending.code;
         return 1;

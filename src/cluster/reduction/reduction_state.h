@@ -1,7 +1,7 @@
 /* Rounds as a machine of states that never waits: cluster.c waits for it, and the tests drive it
- * under a made-up post.
+ * under a made-up transport.
  *
- * One thread, the caller, begins rounds and makes steps of adding up; the post's thread brings
+ * One thread, the caller, begins rounds and makes steps of adding up; the transport's thread brings
  * messages and the view's decisions. What they share is under `lock`; the caller gives it back
  * while it adds (`working`), and then neither reports nor adopts anything until it has looked up
  * from that, at most some 64 KiB later. */
@@ -16,14 +16,14 @@
 
 /* Types of messages; numbers are {view's stamp, round, ...} but for the last four. */
 enum {
-    QN__MAIL_PART = 32, /* extra: signature; number[2]: piece, [3]: its contributions. One machine's
-                           sum of it */
-    QN__MAIL_TOTAL,     /* the same; all machines' sum of it */
-    QN__MAIL_SUPPLY,    /* number[2]: first word. A total that this machine lacks */
-    QN__MAIL_FAIL,      /* extra: rank that failed. Body: a qn_error */
-    QN__MAIL_DONE,      /* extra: exit code. All is written */
-    QN__MAIL_ASK,       /* number[0]: stamp. Still there? */
-    QN__MAIL_ANSWER     /* number[0]: stamp. Yes */
+    QN__MESSAGE_PART = 32, /* extra: signature; number[2]: piece, [3]: its contributions. One
+                           machine's sum of it */
+    QN__MESSAGE_TOTAL,     /* the same; all machines' sum of it */
+    QN__MESSAGE_SUPPLY,    /* number[2]: first word. A total that this machine lacks */
+    QN__MESSAGE_FAIL,      /* extra: rank that failed. Body: a qn_error */
+    QN__MESSAGE_DONE,      /* extra: exit code. All is written */
+    QN__MESSAGE_ASK,       /* number[0]: stamp. Still there? */
+    QN__MESSAGE_ANSWER     /* number[0]: stamp. Yes */
 };
 
 /* What ranks wish, told with the words of each round. */
@@ -43,12 +43,12 @@ typedef struct qn__ranges {
 } qn__ranges;
 
 /* A message that waits for the caller. */
-typedef struct qn__mail {
-    struct qn__mail *next;
+typedef struct qn__queued_message {
+    struct qn__queued_message *next;
     uint32_t from;
     qn__head head;
-    qn__parcel *body;
-} qn__mail;
+    qn__message_buffer *body;
+} qn__queued_message;
 
 /* A total that is kept. */
 typedef struct qn__held {
@@ -132,7 +132,7 @@ typedef struct qn__change {
 } qn__change;
 
 typedef struct qn__mailbox {
-    qn__mail *mail, *spare;
+    qn__queued_message *first, *spare;
 } qn__mailbox;
 
 typedef struct qn__costs {
@@ -162,7 +162,7 @@ typedef struct qn__counted {
 
 typedef struct qn__rounds {
     pthread_mutex_t lock;
-    qn__post *post;
+    qn__transport *transport;
     qn__view *view;
     qn__common *common;
     uint32_t ranks, rank;
@@ -185,20 +185,21 @@ typedef struct qn__rounds {
 } qn__rounds;
 
 /* `common` is private; until qn__rounds_share, no two ranks share memory. */
-qn_status qn__rounds_open(qn__rounds *r, qn__post *post, uint32_t ranks, uint32_t rank,
+qn_status qn__rounds_open(qn__rounds *r, qn__transport *transport, uint32_t ranks, uint32_t rank,
                           const char *const *name, double patience, qn__common *common,
                           qn_error *err);
-/* Drops all parcels and the view; what comes from now on is ignored. Before the post ends. */
+/* Drops all buffers and the view; what comes from now on is ignored. Before the transport ends. */
 void qn__rounds_shut(qn__rounds *r);
-/* Once the post has ended. */
+/* Once the transport has ended. */
 void qn__rounds_close(qn__rounds *r);
 /* After the first round: ranks with equal machine[] add up in `common` from here on, being rank
  * local[] of it. All arrays and what was there before have to stay. */
 void qn__rounds_share(qn__rounds *r, const uint32_t *machine, const uint32_t *local,
                       qn__common *common);
 
-/* The post's events. */
-void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body);
+/* The transport's events. */
+void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head,
+                        qn__message_buffer *body);
 void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how);
 void qn__rounds_expelled(qn__rounds *r, uint32_t by, const char *why);
 void qn__rounds_restored(qn__rounds *r, uint32_t rank, double seconds, int damaged);
@@ -278,16 +279,16 @@ void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, .
 /* This rank's failure becomes everybody's. */
 void qn__rounds_fail_all(qn__rounds *r, qn_error *why);
 /* Another rank's, from its message. */
-void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__parcel *body);
+void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__message_buffer *body);
 /* Sends a message to every other member. */
 void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes);
 void qn__rounds_done(qn__rounds *r, int code);
 
 /* mailbox.c */
-void qn__rounds_keep_mail(qn__rounds *r, uint32_t from, const qn__head *head, qn__parcel *body);
-/* Removes mail of rounds that are finished and of views that are past. */
-void qn__rounds_sort_mail(qn__rounds *r);
-void qn__rounds_drop_mail(qn__rounds *r, qn__mail **at);
+void qn__mailbox_keep(qn__rounds *r, uint32_t from, const qn__head *head, qn__message_buffer *body);
+/* Removes messages of rounds that are finished and of views that are past. */
+void qn__mailbox_sort(qn__rounds *r);
+void qn__mailbox_drop(qn__rounds *r, qn__queued_message **at);
 
 /* pieces.c */
 /* The layout for round `round` of so many words in this view. */
@@ -304,9 +305,10 @@ qn__going_on qn__rounds_take_supply(qn__rounds *r);
 /* report.c, recovery.c: the view's calls, `user` being the rounds. */
 void qn__rounds_stop(void *user, uint64_t ballot);
 void qn__rounds_report(qn__rounds *r);
-qn__parcel *qn__rounds_plan(void *user, const qn__ranks *members, qn__parcel *const *report);
+qn__message_buffer *qn__rounds_plan(void *user, const qn__ranks *members,
+                                    qn__message_buffer *const *report);
 void qn__rounds_adopt(void *user, uint64_t number, const qn__ranks *members,
-                      const qn__parcel *plan);
+                      const qn__message_buffer *plan);
 void qn__rounds_outcast(void *user, int others, const char *why);
 
 #endif

@@ -1,6 +1,6 @@
-/* Rounds under a made-up post: ranks die, sleep and are cut off at any message and between any two
- * steps of adding, and still each unit is counted exactly once, and all that are left have the same
- * totals. */
+/* Rounds under a made-up transport: ranks die, sleep and are cut off at any message and between any
+ * two steps of adding, and still each unit is counted exactly once, and all that are left have the
+ * same totals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -289,9 +289,9 @@ static void wait_for(player *p, double seconds) {
 /* ---------------------------------------------------------------------------------------- a game
  */
 
-static void on_message(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     player *p = user;
-    p->game->supplied += head->type == QN__MAIL_SUPPLY;
+    p->game->supplied += head->type == QN__MESSAGE_SUPPLY;
     qn__rounds_message(&p->rounds, from, head, body);
 }
 
@@ -315,15 +315,15 @@ static void open_machines(game *g) {
     for (uint32_t i = 0; i < MOST_RANKS; ++i)
         g->file[i] = -1;
     for (uint32_t i = 0; i < g->ranks; ++i) {
-        const uint32_t letter = pretend_pick(&g->net, machines);
+        const uint32_t message = pretend_pick(&g->net, machines);
         uint32_t first = i;
         for (uint32_t k = 0; k < i; ++k)
-            if (g->player[k].stage == (stage)(100 + letter)) {
+            if (g->player[k].stage == (stage)(100 + message)) {
                 g->local[i] += 1;
                 first = k < first ? k : first;
             }
         g->machine[i] = first;
-        g->player[i].stage = (stage)(100 + letter);
+        g->player[i].stage = (stage)(100 + message);
         if (g->file[first] < 0)
             g->file[first] = qn__common_file();
         assert_true(g->file[first] >= 0);
@@ -338,7 +338,8 @@ static uint32_t locals(const game *g, uint32_t rank) {
 }
 
 static void open_player(game *g, uint32_t i) {
-    const qn__post_events events = {&g->player[i], on_message, on_gone, on_expelled, on_tick, NULL};
+    const qn__transport_events events = {&g->player[i], on_message, on_gone,
+                                         on_expelled,   on_tick,    NULL};
     player *p = &g->player[i];
     const uint32_t n = locals(g, i);
     p->game = g;
@@ -352,7 +353,7 @@ static void open_player(game *g, uint32_t i) {
     if (n > 1)
         assert_int_equal(
             qn__common_open(&p->common, dup(g->file[g->machine[i]]), g->local[i], n, NULL), QN_OK);
-    assert_int_equal(qn__rounds_open(&p->rounds, &g->net.rank[i].post, g->ranks, i, g->name,
+    assert_int_equal(qn__rounds_open(&p->rounds, &g->net.rank[i].transport, g->ranks, i, g->name,
                                      SILENCE, &p->own, NULL),
                      QN_OK);
     pretend_listen(&g->net, i, &events);

@@ -5,14 +5,15 @@
 void qn__rounds_report(qn__rounds *r) {
     const uint32_t ranges = r->current.begun ? r->current.own.count : 0;
     const uint64_t count = R_HEAD + 2 * (uint64_t)ranges;
-    qn__parcel *parcel = r->post->calls->parcel(r->post, count * sizeof(uint64_t));
+    qn__message_buffer *buffer =
+        r->transport->calls->buffer(r->transport, count * sizeof(uint64_t));
     r->change.owed = 0;
-    if (!parcel) {
+    if (!buffer) {
         qn__fail_memory(&r->error, count, sizeof(uint64_t));
         qn__rounds_ring(r);
         return;
     }
-    uint64_t *w = (uint64_t *)(void *)parcel->data;
+    uint64_t *w = (uint64_t *)(void *)buffer->data;
     w[R_FINISHED] = r->current.finished;
     w[R_BEGUN] = (uint64_t)r->current.begun;
     w[R_KIND] = (uint64_t)r->current.round.kind;
@@ -26,7 +27,7 @@ void qn__rounds_report(qn__rounds *r) {
         w[R_HEAD + 2 * i] = r->current.own.range[i].first;
         w[R_HEAD + 2 * i + 1] = r->current.own.range[i].count;
     }
-    qn__view_reported(r->view, r->change.ballot, parcel);
+    qn__view_reported(r->view, r->change.ballot, buffer);
 }
 
 void qn__rounds_stop(void *user, uint64_t ballot) {
@@ -34,7 +35,7 @@ void qn__rounds_stop(void *user, uint64_t ballot) {
     r->change.ballot = ballot;
     r->change.frozen = 1;
     if (r->change.noticed <= 0)
-        r->change.noticed = r->post->calls->now(r->post);
+        r->change.noticed = r->transport->calls->now(r->transport);
     if (r->change.working) {
         r->change.owed = 1;
         atomic_store(&r->change.alarm, 1);
@@ -42,10 +43,10 @@ void qn__rounds_stop(void *user, uint64_t ballot) {
         qn__rounds_report(r);
 }
 
-int qn__is_report(const qn__parcel *parcel) {
-    if (!parcel || parcel->bytes < R_HEAD * sizeof(uint64_t))
+int qn__is_report(const qn__message_buffer *buffer) {
+    if (!buffer || buffer->bytes < R_HEAD * sizeof(uint64_t))
         return 0;
-    const uint64_t *w = qn__report_words(parcel);
+    const uint64_t *w = qn__report_words(buffer);
     return w[R_KIND] < QN__ROUND_KINDS && w[R_UNITS] <= UINT32_MAX &&
-           w[R_RANGES] <= (parcel->bytes / sizeof(uint64_t) - R_HEAD) / 2;
+           w[R_RANGES] <= (buffer->bytes / sizeof(uint64_t) - R_HEAD) / 2;
 }

@@ -18,11 +18,11 @@ enum {
     R_HEAD
 };
 
-static inline const uint64_t *qn__report_words(const qn__parcel *parcel) {
-    return (const uint64_t *)(const void *)parcel->data;
+static inline const uint64_t *qn__report_words(const qn__message_buffer *buffer) {
+    return (const uint64_t *)(const void *)buffer->data;
 }
 
 /* 0: the bytes are no report. */
-int qn__is_report(const qn__parcel *parcel);
+int qn__is_report(const qn__message_buffer *buffer);
 
 #endif

@@ -29,38 +29,39 @@ void qn__rounds_send_supplies(qn__rounds *r) {
         const uint32_t to = lowest_here(&r->adding.layout, home, NULL);
         for (uint64_t at = 0; at < held->words; at += SUPPLY_WORDS) {
             const uint64_t n = held->words - at < SUPPLY_WORDS ? held->words - at : SUPPLY_WORDS;
-            qn__parcel *body = r->post->calls->parcel(r->post, n * sizeof(int64_t));
+            qn__message_buffer *body =
+                r->transport->calls->buffer(r->transport, n * sizeof(int64_t));
             if (!body) {
                 qn__fail_memory(&r->error, n, sizeof(int64_t));
                 return;
             }
             memcpy(body->data, held->total + at, n * sizeof(int64_t));
-            const qn__head head = {.type = QN__MAIL_SUPPLY,
+            const qn__head head = {.type = QN__MESSAGE_SUPPLY,
                                    .number = {r->group.stamp, held->round, at},
                                    .bytes = n * sizeof(int64_t)};
-            r->post->calls->send(r->post, to, &head, body);
+            r->transport->calls->send(r->transport, to, &head, body);
         }
     }
 }
 
 static void take_in(qn__rounds *r) {
-    for (qn__mail **at = &r->mailbox.mail; *at;) {
-        const qn__mail *mail = *at;
-        const qn__head *head = &mail->head;
-        const uint64_t words = mail->body->bytes / sizeof(int64_t);
-        if (head->type != QN__MAIL_SUPPLY || head->number[0] != r->group.stamp ||
+    for (qn__queued_message **at = &r->mailbox.first; *at;) {
+        const qn__queued_message *message = *at;
+        const qn__head *head = &message->head;
+        const uint64_t words = message->body->bytes / sizeof(int64_t);
+        if (head->type != QN__MESSAGE_SUPPLY || head->number[0] != r->group.stamp ||
             head->number[1] != r->current.finished + 1) {
             at = &(*at)->next;
             continue;
         }
         if (head->number[2] > r->current.words || words > r->current.words - head->number[2]) {
             qn__rounds_set_error(r, QN_CLUSTER, "%s sent a total of another round",
-                                 r->name[mail->from]);
+                                 r->name[message->from]);
             return;
         }
-        memcpy(r->adding.into + head->number[2], mail->body->data, words * sizeof(int64_t));
+        memcpy(r->adding.into + head->number[2], message->body->data, words * sizeof(int64_t));
         r->adding.supplied += words;
-        qn__rounds_drop_mail(r, at);
+        qn__mailbox_drop(r, at);
     }
 }
 

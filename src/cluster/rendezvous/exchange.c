@@ -46,7 +46,7 @@ static void key_of_munge(const unsigned char secret[32], const char *run, unsign
 /* The key of this run's connections: of no use to another run with the same secret. */
 static void run_key(const unsigned char secret[32], const unsigned char session[SESSION_BYTES],
                     unsigned char key[32]) {
-    static const char label[] = "quern post";
+    static const char label[] = "quern transport";
     qn__hmac(secret, 32, label, sizeof label, session, SESSION_BYTES, key);
 }
 
@@ -139,7 +139,7 @@ static const char *decide(void *user, const qn__hello *other) {
     if (other_version(h, other, &why))
         return refuse(h, &why, 1);
     if (other->purpose != QN__FOR_RENDEZVOUS)
-        return "this is where ranks meet, not a rank's own post";
+        return "this is where ranks meet, not a rank's own transport";
     if (other->ranks != h->place->ranks) {
         qn__fail(&why, QN_CLUSTER,
                  "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,

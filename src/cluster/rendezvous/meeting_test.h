@@ -28,7 +28,7 @@ typedef struct member {
     char machine[8];
     pthread_t thread;
     struct gang *gang;
-    /* What it was told; written by its post's thread. */
+    /* What it was told; written by its transport's thread. */
     atomic_uint messages[GANG_MOST], wrong, ticks, expelled_by;
     atomic_ulong body_bytes[GANG_MOST];
     atomic_int gone[GANG_MOST]; /* -1: not gone */
@@ -95,7 +95,8 @@ static inline unsigned char body_byte(uint64_t number, uint64_t at) {
     return (unsigned char)(number * 31 + at * 7 + (at >> 8));
 }
 
-static inline void on_message(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+static inline void on_message(void *user, uint32_t from, const qn__head *head,
+                              qn__message_buffer *body) {
     member *m = user;
     const unsigned before = atomic_load(&m->messages[from]);
     int wrong = head->number[0] != before || head->type != 40 || head->extra != from;
@@ -105,7 +106,7 @@ static inline void on_message(void *user, uint32_t from, const qn__head *head, q
     atomic_fetch_add(&m->wrong, (unsigned)wrong);
     atomic_fetch_add(&m->body_bytes[from], head->bytes);
     atomic_fetch_add(&m->messages[from], 1);
-    qn__parcel_drop(body);
+    qn__buffer_drop(body);
 }
 
 static inline void on_gone(void *user, uint32_t rank, qn__going how) {
@@ -127,11 +128,11 @@ static inline void on_tick(void *user, double now) {
 }
 
 static inline void member_listen(member *m) {
-    const qn__post_events events = {.user = m,
-                                    .message = on_message,
-                                    .gone = on_gone,
-                                    .expelled = on_expelled,
-                                    .tick = on_tick};
+    const qn__transport_events events = {.user = m,
+                                         .message = on_message,
+                                         .gone = on_gone,
+                                         .expelled = on_expelled,
+                                         .tick = on_tick};
     assert_int_equal(qn__meeting_listen(&m->meeting, &events, &m->err), QN_OK);
 }
 
@@ -141,12 +142,12 @@ static inline void gang_listen(gang *g) {
 }
 
 static inline void member_send(member *m, uint32_t to, uint64_t number, uint64_t bytes) {
-    qn__post *post = m->meeting.post;
-    qn__parcel *body = bytes ? post->calls->parcel(post, bytes) : NULL;
+    qn__transport *transport = m->meeting.transport;
+    qn__message_buffer *body = bytes ? transport->calls->buffer(transport, bytes) : NULL;
     for (uint64_t i = 0; body && i < bytes; ++i)
         body->data[i] = body_byte(number, i);
     const qn__head head = {.type = 40, .extra = m->meeting.rank, .number = {number}};
-    post->calls->send(post, to, &head, body);
+    transport->calls->send(transport, to, &head, body);
 }
 
 /* Waits until *what is `least` or more, for at most `seconds`. */

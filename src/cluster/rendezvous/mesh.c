@@ -45,7 +45,7 @@ static void join(weaving *w, uint32_t other, int file, int local) {
 static const char *decide(void *user, const qn__hello *other) {
     const weaving *w = user;
     const qn__mesh *m = w->mesh;
-    if (other->purpose != QN__FOR_POST || other->to != m->rank || other->ranks != m->ranks ||
+    if (other->purpose != QN__FOR_TRANSPORT || other->to != m->rank || other->ranks != m->ranks ||
         other->from <= m->rank || other->from >= m->ranks)
         return "another rank was meant";
     return NULL;
@@ -82,7 +82,7 @@ static void begin(weaving *w, uint32_t other, double now) {
     if (file < 0)
         return;
     qn__hello hello;
-    qn__hello_fill(&hello, QN__FOR_POST, m->rank, other, m->ranks);
+    qn__hello_fill(&hello, QN__FOR_TRANSPORT, m->rank, other, m->ranks);
     qn__shake_begin(&d->shake, file, 1, &hello, m->key);
 }
 
@@ -241,7 +241,7 @@ static qn_status connect_all(weaving *w, qn_error *err) {
     w->door->user = w;
     w->door->decide = decide;
     w->door->joined = joined;
-    qn__hello_fill(&w->door->own, QN__FOR_POST, m->rank, UINT32_MAX, m->ranks);
+    qn__hello_fill(&w->door->own, QN__FOR_TRANSPORT, m->rank, UINT32_MAX, m->ranks);
     qn__door_open(w->door);
     weave(w);
     qn__door_close(w->door);

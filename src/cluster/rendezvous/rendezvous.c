@@ -18,7 +18,7 @@ static const double MEET_TIMEOUT = 60, RANK_TIMEOUT = 20;
 /* Before another attempt to meet. */
 static const double PAUSE = 0.1;
 
-/* What stands between options and a post. */
+/* What stands between options and a transport. */
 typedef struct gathering {
     uint32_t ranks, rank;
     uint32_t started; /* how many there are said to be */
@@ -162,8 +162,8 @@ static void number_machines(const gathering *g, qn__met *met) {
     }
 }
 
-/* The post keeps the listener: connections that are lost are made again through it. */
-static qn_status open_post(gathering *g, qn__meeting *meeting, qn_error *err) {
+/* The transport keeps the listener: connections that are lost are made again through it. */
+static qn_status open_transport(gathering *g, qn__meeting *meeting, qn_error *err) {
     qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
     qn__met *met = link ? qn__alloc(g->ranks, sizeof *met, err) : NULL;
     qn_status status = QN_MEMORY;
@@ -178,15 +178,15 @@ static qn_status open_post(gathering *g, qn__meeting *meeting, qn_error *err) {
         status = qn__mesh_versions(g->card, g->ranks, err);
     if (status == QN_OK)
         status = qn__mesh_connect(&mesh, link, err);
-    const qn__post_setup setup = {.ranks = g->ranks,
-                                  .rank = g->rank,
-                                  .link = link,
-                                  .rank_timeout = g->rank_timeout,
-                                  .key = g->key,
-                                  .listener = g->ears.tcp};
+    const qn__transport_setup setup = {.ranks = g->ranks,
+                                       .rank = g->rank,
+                                       .link = link,
+                                       .rank_timeout = g->rank_timeout,
+                                       .key = g->key,
+                                       .listener = g->ears.tcp};
     if (status == QN_OK) {
         g->ears.tcp = -1;
-        status = qn__post_open(&setup, &meeting->post, err);
+        status = qn__transport_open(&setup, &meeting->transport, err);
     }
     if (status == QN_OK) {
         number_machines(g, met);
@@ -219,7 +219,7 @@ static qn_status meet_at_place(gathering *g, qn__meeting *meeting, qn_error *err
     for (;;) {
         status = qn__rendezvous_meet(&g->place, g->card, g->key, g->until, g->held, err);
         if (status == QN_OK)
-            status = open_post(g, meeting, err);
+            status = open_transport(g, meeting, err);
         let_go(g);
         if (status != QN_BUSY)
             break;
@@ -262,7 +262,7 @@ qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meet
     if (status == QN_OK && g.place.ranks > 1)
         status = meet_at_place(&g, meeting, err);
     else if (status == QN_OK && g.ranks > 1)
-        status = open_post(&g, meeting, err);
+        status = open_transport(&g, meeting, err);
     if (status == QN_BUSY) /* rank 0 ended, and only its launcher could start it again */
         status = QN_CLUSTER;
     qn__ears_close(&g.ears);
@@ -274,12 +274,13 @@ qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meet
     return status;
 }
 
-qn_status qn__meeting_listen(qn__meeting *meeting, const qn__post_events *events, qn_error *err) {
-    return qn__post_listen(meeting->post, events, err);
+qn_status qn__meeting_listen(qn__meeting *meeting, const qn__transport_events *events,
+                             qn_error *err) {
+    return qn__transport_listen(meeting->transport, events, err);
 }
 
 void qn__meeting_end(qn__meeting *meeting) {
-    qn__post_close(meeting->post);
+    qn__transport_close(meeting->transport);
     qn__free(meeting->met);
     memset(meeting, 0, sizeof *meeting);
 }
@@ -287,17 +288,17 @@ void qn__meeting_end(qn__meeting *meeting) {
 /* ----------------------------------------------------------------------------------- by name */
 
 qn_status qn__meeting_give(qn__meeting *meeting, uint32_t to, int file, qn_error *err) {
-    return qn__post_give(meeting->post, to, file, err);
+    return qn__transport_send_file(meeting->transport, to, file, err);
 }
 
 int qn__meeting_taken(qn__meeting *meeting, uint32_t from, double seconds) {
-    return qn__post_taken(meeting->post, from, seconds);
+    return qn__transport_receive_file(meeting->transport, from, seconds);
 }
 
 void qn__meeting_bytes(const qn__meeting *meeting, uint64_t *out, uint64_t *in) {
-    qn__post_bytes(meeting->post, out, in);
+    qn__transport_bytes(meeting->transport, out, in);
 }
 
 double qn__meeting_clock(const qn__meeting *meeting, uint32_t rank) {
-    return qn__post_clock(meeting->post, rank);
+    return qn__transport_clock(meeting->transport, rank);
 }

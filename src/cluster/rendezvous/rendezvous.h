@@ -1,4 +1,4 @@
-/* How ranks find one another, and the post between them. */
+/* How ranks find one another, and the transport between them. */
 #ifndef QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_H
 #define QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_H
 
@@ -13,11 +13,11 @@ typedef struct qn__met {
     uint32_t local;   /* number among these */
 } qn__met;
 
-/* The post of a run whose ranks have met: connections to all of them, handshakes done. */
+/* The transport of a run whose ranks have met: connections to all of them, handshakes done. */
 typedef struct qn__meeting {
     uint32_t ranks, rank;
     qn__met *met; /* of each rank; belongs to the meeting */
-    qn__post *post;
+    qn__transport *transport;
     char launcher[64];
 } qn__meeting;
 
@@ -26,7 +26,8 @@ typedef struct qn__meeting {
  * Nothing is received before qn__meeting_listen. */
 qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meeting, qn_error *err);
 /* From now on events are told. */
-qn_status qn__meeting_listen(qn__meeting *meeting, const qn__post_events *events, qn_error *err);
+qn_status qn__meeting_listen(qn__meeting *meeting, const qn__transport_events *events,
+                             qn_error *err);
 /* Says goodbye to all, waits for a bounded time until what was sent has left, ends the thread; no
  * event is told after it. Releases the meeting, which may be one of no ranks. */
 void qn__meeting_end(qn__meeting *meeting);

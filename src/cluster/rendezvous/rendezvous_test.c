@@ -120,7 +120,7 @@ static void expect(const qn_cluster_options *o, qn_status status, const char *sa
     qn_error err;
     assert_int_equal(qn__meeting_begin(o, &m, &err), status);
     assert_int_equal(m.ranks, 0);
-    assert_null(m.post);
+    assert_null(m.transport);
     if (!strstr(err.what, says))
         fail_msg("\"%s\" does not say \"%s\"", err.what, says);
     assert_true(err.remedy[0] != 0);

@@ -2,31 +2,31 @@
 
 #include "base/memory.h"
 
-qn__parcel *qn__parcel_create(qn__post *post, uint64_t bytes) {
+qn__message_buffer *qn__buffer_create(qn__transport *transport, uint64_t bytes) {
     if (bytes > QN__BODY_MOST)
         return NULL;
     /* Memory is taken only as it is touched: a length alone costs nobody anything. */
-    qn__parcel *parcel = qn__alloc(1, sizeof *parcel + bytes, NULL);
-    if (!parcel)
+    qn__message_buffer *buffer = qn__alloc(1, sizeof *buffer + bytes, NULL);
+    if (!buffer)
         return NULL;
-    atomic_init(&parcel->holders, 1);
-    parcel->bytes = bytes;
-    parcel->room = bytes;
-    parcel->post = post;
-    return parcel;
+    atomic_init(&buffer->holders, 1);
+    buffer->bytes = bytes;
+    buffer->room = bytes;
+    buffer->transport = transport;
+    return buffer;
 }
 
-qn__parcel *qn__parcel_hold(qn__parcel *parcel) {
-    atomic_fetch_add_explicit(&parcel->holders, 1, memory_order_relaxed);
-    return parcel;
+qn__message_buffer *qn__buffer_hold(qn__message_buffer *buffer) {
+    atomic_fetch_add_explicit(&buffer->holders, 1, memory_order_relaxed);
+    return buffer;
 }
 
-void qn__parcel_drop(qn__parcel *parcel) {
-    if (!parcel || atomic_fetch_sub_explicit(&parcel->holders, 1, memory_order_acq_rel) > 1)
+void qn__buffer_drop(qn__message_buffer *buffer) {
+    if (!buffer || atomic_fetch_sub_explicit(&buffer->holders, 1, memory_order_acq_rel) > 1)
         return;
-    qn__post *post = parcel->post;
-    if (post && post->calls->recycle)
-        post->calls->recycle(post, parcel);
+    qn__transport *transport = buffer->transport;
+    if (transport && transport->calls->recycle)
+        transport->calls->recycle(transport, buffer);
     else
-        qn__free(parcel);
+        qn__free(buffer);
 }

@@ -25,7 +25,7 @@ void qn__frame_keys(const unsigned char key[32], uint32_t from, uint32_t to,
     frame_key->body = qn__siphash_key_of(mac + 16);
 }
 
-void qn__frame_write(const qn__frame_key *key, const qn__head *head, const qn__parcel *body,
+void qn__frame_write(const qn__frame_key *key, const qn__head *head, const qn__message_buffer *body,
                      unsigned char frame[QN__FRAME_BYTES]) {
     const uint64_t bytes = body ? body->bytes : 0;
     qn__put_u32(frame, head->type);
@@ -57,6 +57,6 @@ int qn__frame_read(const qn__frame_key *key, const unsigned char frame[QN__FRAME
 }
 
 int qn__frame_body_is_good(const qn__frame_key *key, const qn__frame *frame,
-                           const qn__parcel *body) {
+                           const qn__message_buffer *body) {
     return !body || qn__siphash_lanes(&key->body, body->data, body->bytes) == frame->body_mac;
 }

@@ -19,7 +19,7 @@ enum { QN__HELLO_BYTES = 176, QN__VERDICT_BYTES = 256, QN__VERDICT_TEXT = 220 };
 /* What a connection is for. */
 typedef enum qn__purpose {
     QN__FOR_RENDEZVOUS = 1,
-    QN__FOR_POST,
+    QN__FOR_TRANSPORT,
     QN__FOR_RESUME /* in place of one that was lost or is silent */
 } qn__purpose;
 

@@ -58,8 +58,8 @@ typedef struct two {
 static void begin(two *t, const unsigned char *dialler_key, const unsigned char *dialled_key) {
     qn__hello a, b;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, t->file), 0);
-    qn__hello_fill(&a, QN__FOR_POST, 3, 1, 5);
-    qn__hello_fill(&b, QN__FOR_POST, 1, UINT32_MAX, 5);
+    qn__hello_fill(&a, QN__FOR_TRANSPORT, 3, 1, 5);
+    qn__hello_fill(&b, QN__FOR_TRANSPORT, 1, UINT32_MAX, 5);
     qn__shake_begin(&t->dialler, t->file[0], 1, &a, dialler_key);
     qn__shake_begin(&t->dialled, t->file[1], 0, &b, dialled_key);
 }
@@ -127,8 +127,8 @@ static void wire_begin(wire *w) {
     memset(w, 0, sizeof *w);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, w->left), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, w->right), 0);
-    qn__hello_fill(&a, QN__FOR_POST, 3, 1, 5);
-    qn__hello_fill(&b, QN__FOR_POST, 1, UINT32_MAX, 5);
+    qn__hello_fill(&a, QN__FOR_TRANSPORT, 3, 1, 5);
+    qn__hello_fill(&b, QN__FOR_TRANSPORT, 1, UINT32_MAX, 5);
     qn__shake_begin(&w->dialler, w->left[0], 1, &a, KEY);
     qn__shake_begin(&w->dialled, w->right[1], 0, &b, KEY);
 }
@@ -210,7 +210,7 @@ static void test_replays(void **state) {
     unsigned char echo[1024];
     size_t have = 0;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, file), 0);
-    qn__hello_fill(&own, QN__FOR_POST, 3, 1, 5);
+    qn__hello_fill(&own, QN__FOR_TRANSPORT, 3, 1, 5);
     qn__shake_begin(&shake, file[0], 1, &own, KEY);
     for (int i = 0; i < 6; ++i) {
         qn__shake_go(&shake);

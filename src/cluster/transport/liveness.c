@@ -12,36 +12,36 @@ uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9
 
 /* Nothing of a message that was not whole. */
 static void drop_begun(qn__peer *peer) {
-    qn__parcel_drop(peer->body);
+    qn__buffer_drop(peer->body);
     peer->body = NULL;
     peer->body_have = 0;
     peer->stage_have = 0;
 }
 
-void qn__watch_ended(qn__sockets_post *post, qn__peer *peer, int error, double now) {
+void qn__watch_ended(qn__socket_transport *transport, qn__peer *peer, int error, double now) {
     pthread_mutex_lock(&peer->lock);
     /* A send that failed has taken the error away from the socket. */
     const int what = error ? error : peer->broken;
     pthread_mutex_unlock(&peer->lock);
     /* Only a system that lives closes a connection. But one that was just out of reach, or that
      * this process has not listened to for a while, may have closed it for our own silence. */
-    const double half = post->rank_timeout / 2;
+    const double half = transport->rank_timeout / 2;
     const int closed = what == 0 || what == ECONNRESET || what == EPIPE;
-    const int sure = closed && now - peer->heard <= half && now - post->slept > half;
+    const int sure = closed && now - peer->heard <= half && now - transport->slept > half;
     drop_begun(peer);
     peer->damaged += what == EBADMSG;
-    if (qn__reconnect_possible(post, peer, what)) {
+    if (qn__reconnect_possible(transport, peer, what)) {
         peer->redial.damaged |= what == EBADMSG;
-        qn__reconnect_lost(post, peer, closed, sure ? QN__GONE_DEAD : QN__GONE_SILENT, now);
+        qn__reconnect_lost(transport, peer, closed, sure ? QN__GONE_DEAD : QN__GONE_SILENT, now);
         return;
     }
     if (what == EBADMSG && !peer->gone) { /* its end must not look like this process's */
         peer->discards = 1;
-        qn__watch_gone(post, peer, QN__GONE_SILENT);
+        qn__watch_gone(transport, peer, QN__GONE_SILENT);
         return;
     }
-    qn__mail_close(post, peer);
-    qn__watch_gone(post, peer, sure ? QN__GONE_DEAD : QN__GONE_SILENT);
+    qn__peer_close(transport, peer);
+    qn__watch_gone(transport, peer, sure ? QN__GONE_DEAD : QN__GONE_SILENT);
 }
 
 /* Seconds of a clock that goes on while the machine sleeps. */
@@ -51,47 +51,47 @@ static double boot_clock(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void qn__watch_self(qn__sockets_post *post, double now) {
-    const double awake = boot_clock(), half = post->rank_timeout / 2;
-    if (awake - post->looked > half) {
-        post->slept = now;
+void qn__watch_self(qn__socket_transport *transport, double now) {
+    const double awake = boot_clock(), half = transport->rank_timeout / 2;
+    if (awake - transport->looked > half) {
+        transport->slept = now;
         /* What they sent meanwhile is still to be read: nobody is silent yet. */
-        for (uint32_t r = 0; r < post->ranks; ++r)
-            if (post->peer[r].heard < now - half)
-                post->peer[r].heard = now - half;
+        for (uint32_t r = 0; r < transport->ranks; ++r)
+            if (transport->peer[r].heard < now - half)
+                transport->peer[r].heard = now - half;
     }
-    post->looked = awake;
+    transport->looked = awake;
 }
 
-static void ping(qn__sockets_post *post, const qn__peer *peer) {
-    const qn__head head = {.type = QN__MAIL_PING, .number = {qn__watch_nanoseconds(qn__now())}};
-    qn__mail_queue(post, peer->rank, &head, NULL, -1);
+static void ping(qn__socket_transport *transport, const qn__peer *peer) {
+    const qn__head head = {.type = QN__MESSAGE_PING, .number = {qn__watch_nanoseconds(qn__now())}};
+    qn__transport_queue(transport, peer->rank, &head, NULL, -1);
 }
 
 /* The connection of a rank that was expelled ends when it was told. */
-static void show_out(qn__sockets_post *post, qn__peer *peer) {
+static void show_out(qn__socket_transport *transport, qn__peer *peer) {
     if (!peer->gone)
-        qn__watch_give_up(post, peer);
-    if (peer->file >= 0 && qn__mail_empty(peer))
+        qn__watch_give_up(transport, peer);
+    if (peer->file >= 0 && qn__peer_queue_empty(peer))
         shutdown(peer->file, SHUT_WR);
 }
 
-void qn__watch_others(qn__sockets_post *post, double now) {
-    for (uint32_t r = 0; r < post->ranks; ++r) {
-        qn__peer *peer = &post->peer[r];
-        if (r == post->rank)
+void qn__watch_others(qn__socket_transport *transport, double now) {
+    for (uint32_t r = 0; r < transport->ranks; ++r) {
+        qn__peer *peer = &transport->peer[r];
+        if (r == transport->rank)
             continue;
         if (atomic_load(&peer->expelled))
-            show_out(post, peer);
+            show_out(transport, peer);
         if (peer->gone)
             continue;
-        if (now - peer->heard > post->rank_timeout)
-            qn__watch_gone(post, peer, QN__GONE_SILENT);
-        else if (peer->file >= 0 && qn__mail_empty(peer)) /* what waits in front of a ping is as
-                                                            good a sign of life */
-            ping(post, peer);
-        if (!peer->gone && !peer->local && now - peer->heard > qn__watch_patience(post))
-            qn__reconnect_wanted(post, now);
+        if (now - peer->heard > transport->rank_timeout)
+            qn__watch_gone(transport, peer, QN__GONE_SILENT);
+        else if (peer->file >= 0 && qn__peer_queue_empty(peer)) /* what waits in front of a ping is
+                                                            as good a sign of life */
+            ping(transport, peer);
+        if (!peer->gone && !peer->local && now - peer->heard > qn__watch_patience(transport))
+            qn__reconnect_wanted(transport, now);
     }
 }
 

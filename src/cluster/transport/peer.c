@@ -12,7 +12,7 @@ enum { SILENT_PERIODS = 4 };
  */
 static const double SILENT_LEAST = 0.25;
 
-void qn__post_set_options(int file, int local, double rank_timeout) {
+void qn__socket_set_options(int file, int local, double rank_timeout) {
     const int flags = fcntl(file, F_GETFL);
     fcntl(file, F_SETFL, flags | O_NONBLOCK);
     fcntl(file, F_SETFD, FD_CLOEXEC);
@@ -29,31 +29,31 @@ void qn__post_set_options(int file, int local, double rank_timeout) {
     setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof silent);
 }
 
-double qn__watch_patience(const qn__sockets_post *post) {
-    const double half = post->rank_timeout / 2, pings = SILENT_PERIODS * post->period;
+double qn__watch_patience(const qn__socket_transport *transport) {
+    const double half = transport->rank_timeout / 2, pings = SILENT_PERIODS * transport->period;
     const double least = SILENT_LEAST < half ? SILENT_LEAST : half;
     return pings > least ? pings : least;
 }
 
 /* From now on nothing is taken from that rank. */
-void qn__watch_give_up(qn__sockets_post *post, qn__peer *peer) {
+void qn__watch_give_up(qn__socket_transport *transport, qn__peer *peer) {
     peer->gone = 1;
-    pthread_mutex_lock(&post->taken_lock);
-    post->taken[peer->rank].gone = 1;
-    pthread_cond_broadcast(&post->taken_more);
-    pthread_mutex_unlock(&post->taken_lock);
+    pthread_mutex_lock(&transport->taken_lock);
+    transport->taken[peer->rank].gone = 1;
+    pthread_cond_broadcast(&transport->taken_more);
+    pthread_mutex_unlock(&transport->taken_lock);
 }
 
-void qn__watch_gone(qn__sockets_post *post, qn__peer *peer, qn__going how) {
+void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__going how) {
     if (peer->gone)
         return;
-    qn__watch_give_up(post, peer);
+    qn__watch_give_up(transport, peer);
     /* It must not take this rank's end, when that comes, for a death that it has seen happen: it
      * may be alive, and this rank go on without it. */
     if (how == QN__GONE_SILENT && !peer->ended)
-        qn__mail_last(post, peer->rank, QN__MAIL_DEAF, "");
+        qn__transport_send_last(transport, peer->rank, QN__MESSAGE_DEAF, "");
     else
-        qn__mail_forget(post, peer);
-    if (!atomic_load(&post->ending) && !atomic_load(&peer->expelled))
-        post->events.gone(post->events.user, peer->rank, how);
+        qn__peer_forget(transport, peer);
+    if (!atomic_load(&transport->ending) && !atomic_load(&peer->expelled))
+        transport->events.gone(transport->events.user, peer->rank, how);
 }

@@ -1,68 +1,68 @@
-/* Parcels and letters are used again, so that a steady state allocates nothing. */
+/* Buffers and messages are used again, so that a steady state allocates nothing. */
 #include "cluster/transport/socket_state.h"
 
 #include "base/memory.h"
 
-/* The class whose parcels have room for `bytes`: 2^class is at least that. */
+/* The class whose buffers have room for `bytes`: 2^class is at least that. */
 static unsigned class_of(uint64_t bytes) {
     return bytes <= 256 ? 8 : 64 - (unsigned)__builtin_clzll(bytes - 1);
 }
 
-qn__parcel *qn__pool_parcel(qn__post *base, uint64_t bytes) {
-    qn__sockets_post *post = qn__sockets_of(base);
+qn__message_buffer *qn__pool_buffer(qn__transport *base, uint64_t bytes) {
+    qn__socket_transport *transport = qn__socket_transport_of(base);
     if (bytes > QN__BODY_MOST)
         return NULL;
     const unsigned class = class_of(bytes);
-    pthread_mutex_lock(&post->pool_lock);
-    qn__parcel *parcel = post->pool[class];
-    if (parcel)
-        post->pool[class] = parcel->next;
-    pthread_mutex_unlock(&post->pool_lock);
-    if (!parcel)
-        parcel = qn__parcel_create(base, UINT64_C(1) << class);
-    if (!parcel)
+    pthread_mutex_lock(&transport->pool_lock);
+    qn__message_buffer *buffer = transport->pool[class];
+    if (buffer)
+        transport->pool[class] = buffer->next;
+    pthread_mutex_unlock(&transport->pool_lock);
+    if (!buffer)
+        buffer = qn__buffer_create(base, UINT64_C(1) << class);
+    if (!buffer)
         return NULL;
-    parcel->next = NULL;
-    parcel->bytes = bytes;
-    atomic_store_explicit(&parcel->holders, 1, memory_order_relaxed);
-    return parcel;
+    buffer->next = NULL;
+    buffer->bytes = bytes;
+    atomic_store_explicit(&buffer->holders, 1, memory_order_relaxed);
+    return buffer;
 }
 
-void qn__pool_recycle(qn__post *base, qn__parcel *parcel) {
-    qn__sockets_post *post = qn__sockets_of(base);
-    const unsigned class = class_of(parcel->room);
-    pthread_mutex_lock(&post->pool_lock);
-    parcel->next = post->pool[class];
-    post->pool[class] = parcel;
-    pthread_mutex_unlock(&post->pool_lock);
+void qn__pool_recycle(qn__transport *base, qn__message_buffer *buffer) {
+    qn__socket_transport *transport = qn__socket_transport_of(base);
+    const unsigned class = class_of(buffer->room);
+    pthread_mutex_lock(&transport->pool_lock);
+    buffer->next = transport->pool[class];
+    transport->pool[class] = buffer;
+    pthread_mutex_unlock(&transport->pool_lock);
 }
 
-qn__letter *qn__pool_letter(qn__sockets_post *post) {
-    pthread_mutex_lock(&post->pool_lock);
-    qn__letter *letter = post->letters;
-    if (letter)
-        post->letters = letter->next;
-    pthread_mutex_unlock(&post->pool_lock);
-    return letter ? letter : qn__alloc(1, sizeof *letter, NULL);
+qn__message *qn__pool_message(qn__socket_transport *transport) {
+    pthread_mutex_lock(&transport->pool_lock);
+    qn__message *message = transport->messages;
+    if (message)
+        transport->messages = message->next;
+    pthread_mutex_unlock(&transport->pool_lock);
+    return message ? message : qn__alloc(1, sizeof *message, NULL);
 }
 
-void qn__pool_take_letter(qn__sockets_post *post, qn__letter *letter) {
-    pthread_mutex_lock(&post->pool_lock);
-    letter->next = post->letters;
-    post->letters = letter;
-    pthread_mutex_unlock(&post->pool_lock);
+void qn__pool_take_message(qn__socket_transport *transport, qn__message *message) {
+    pthread_mutex_lock(&transport->pool_lock);
+    message->next = transport->messages;
+    transport->messages = message;
+    pthread_mutex_unlock(&transport->pool_lock);
 }
 
-void qn__pool_release(qn__sockets_post *post) {
+void qn__pool_release(qn__socket_transport *transport) {
     for (int i = 0; i < QN__POOL_CLASSES; ++i)
-        while (post->pool[i]) {
-            qn__parcel *parcel = post->pool[i];
-            post->pool[i] = parcel->next;
-            qn__free(parcel);
+        while (transport->pool[i]) {
+            qn__message_buffer *buffer = transport->pool[i];
+            transport->pool[i] = buffer->next;
+            qn__free(buffer);
         }
-    while (post->letters) {
-        qn__letter *letter = post->letters;
-        post->letters = letter->next;
-        qn__free(letter);
+    while (transport->messages) {
+        qn__message *message = transport->messages;
+        transport->messages = message->next;
+        qn__free(message);
     }
 }

@@ -1,5 +1,5 @@
 /* What arrives: small messages many at a time through a stage, the rest of a large body straight
- * into its parcel. A frame that was damaged ends its connection, never the run. */
+ * into its buffer. A frame that was damaged ends its connection, never the run. */
 #include "cluster/transport/socket_state.h"
 
 #include <errno.h>
@@ -63,23 +63,24 @@ static ssize_t read_some(qn__peer *peer) {
     return got;
 }
 
-static void file_came(qn__sockets_post *post, qn__peer *peer) {
+static void file_came(qn__socket_transport *transport, qn__peer *peer) {
     if (peer->loose_count == 0)
         return;
     const int file = peer->loose[0];
     peer->loose_count--;
     memmove(peer->loose, peer->loose + 1, (size_t)peer->loose_count * sizeof(int));
-    pthread_mutex_lock(&post->taken_lock);
-    struct qn__taken *taken = &post->taken[peer->rank];
+    pthread_mutex_lock(&transport->taken_lock);
+    struct qn__taken *taken = &transport->taken[peer->rank];
     if (taken->count < QN__FILES_MOST)
         taken->file[taken->count++] = file;
     else
         close(file);
-    pthread_cond_broadcast(&post->taken_more);
-    pthread_mutex_unlock(&post->taken_lock);
+    pthread_cond_broadcast(&transport->taken_more);
+    pthread_mutex_unlock(&transport->taken_lock);
 }
 
-static void expelled(qn__sockets_post *post, qn__peer *peer, const qn__parcel *body) {
+static void expelled(qn__socket_transport *transport, qn__peer *peer,
+                     const qn__message_buffer *body) {
     char why[256] = "";
     if (body) {
         const size_t size = body->bytes < sizeof why - 1 ? body->bytes : sizeof why - 1;
@@ -90,41 +91,41 @@ static void expelled(qn__sockets_post *post, qn__peer *peer, const qn__parcel *b
         return;
     peer->ended = 1;
     /* Also when this rank had not heard that one for long: to be sure is better. */
-    if (!atomic_load(&post->ending) && !atomic_load(&peer->expelled))
-        post->events.expelled(post->events.user, peer->rank, why);
-    qn__watch_gone(post, peer, QN__GONE_SILENT);
+    if (!atomic_load(&transport->ending) && !atomic_load(&peer->expelled))
+        transport->events.expelled(transport->events.user, peer->rank, why);
+    qn__watch_gone(transport, peer, QN__GONE_SILENT);
 }
 
-static void own_message(qn__sockets_post *post, qn__peer *peer, double now) {
+static void own_message(qn__socket_transport *transport, qn__peer *peer, double now) {
     const qn__head *head = &peer->frame.head;
     switch (head->type) {
-    case QN__MAIL_PING: {
-        const qn__head pong = {.type = QN__MAIL_PONG,
+    case QN__MESSAGE_PING: {
+        const qn__head pong = {.type = QN__MESSAGE_PONG,
                                .number = {head->number[0], qn__watch_nanoseconds(now)}};
-        if (qn__mail_empty(peer))
-            qn__mail_queue(post, peer->rank, &pong, NULL, -1);
-        qn__mail_acknowledge(post, peer);
+        if (qn__peer_queue_empty(peer))
+            qn__transport_queue(transport, peer->rank, &pong, NULL, -1);
+        qn__peer_acknowledge(transport, peer);
         break;
     }
-    case QN__MAIL_PONG:
+    case QN__MESSAGE_PONG:
         qn__watch_pong(peer, head);
         break;
-    case QN__MAIL_ACK:
-        qn__mail_arrived(post, peer, head->number[0]);
+    case QN__MESSAGE_ACK:
+        qn__peer_arrived(transport, peer, head->number[0]);
         break;
-    case QN__MAIL_FILE:
-        file_came(post, peer);
+    case QN__MESSAGE_FILE:
+        file_came(transport, peer);
         break;
-    case QN__MAIL_BYE:
+    case QN__MESSAGE_BYE:
         peer->ended = 1;
-        qn__watch_gone(post, peer, QN__GONE_LEFT);
-        qn__mail_acknowledge(post, peer); /* it waits for that */
+        qn__watch_gone(transport, peer, QN__GONE_LEFT);
+        qn__peer_acknowledge(transport, peer); /* it waits for that */
         break;
-    case QN__MAIL_EXPEL:
-        expelled(post, peer, peer->body);
+    case QN__MESSAGE_EXPEL:
+        expelled(transport, peer, peer->body);
         break;
-    case QN__MAIL_DEAF:
-        qn__watch_gone(post, peer, QN__GONE_SILENT);
+    case QN__MESSAGE_DEAF:
+        qn__watch_gone(transport, peer, QN__GONE_SILENT);
         break;
     default:
         break; /* of a later version: nothing that must be understood */
@@ -144,49 +145,49 @@ static int count(qn__peer *peer) {
 }
 
 /* Hands on the message that is whole. 0: it was damaged on its way, or is not the next one. */
-static int deliver(qn__sockets_post *post, qn__peer *peer, double now) {
-    qn__parcel *body = peer->body;
+static int deliver(qn__socket_transport *transport, qn__peer *peer, double now) {
+    qn__message_buffer *body = peer->body;
     const qn__head *head = &peer->frame.head;
     if (!qn__frame_body_is_good(&peer->their_key, &peer->frame, body) || !count(peer))
         return 0;
-    if (head->type == QN__MAIL_RESUME) {
-        if (peer->local || !qn__mail_resume(post, peer, head->number[0]))
+    if (head->type == QN__MESSAGE_RESUME) {
+        if (peer->local || !qn__peer_resume(transport, peer, head->number[0]))
             return 0;
-    } else if (head->type < QN__MAIL_OWN) {
-        own_message(post, peer, now);
-    } else if (!peer->gone && !atomic_load(&peer->expelled) && !atomic_load(&post->ending)) {
+    } else if (head->type < QN__MESSAGE_OWN) {
+        own_message(transport, peer, now);
+    } else if (!peer->gone && !atomic_load(&peer->expelled) && !atomic_load(&transport->ending)) {
         if (!peer->local)
-            atomic_fetch_add_explicit(&post->bytes_in, QN__FRAME_BYTES + head->bytes,
+            atomic_fetch_add_explicit(&transport->bytes_in, QN__FRAME_BYTES + head->bytes,
                                       memory_order_relaxed);
         peer->body = NULL;
-        post->events.message(post->events.user, peer->rank, head, body);
+        transport->events.message(transport->events.user, peer->rank, head, body);
         body = NULL;
     }
     peer->body = NULL;
-    qn__parcel_drop(body);
+    qn__buffer_drop(body);
     if (peer->received - peer->told >= TELL_MESSAGES || peer->untold >= TELL_BYTES)
-        qn__mail_acknowledge(post, peer);
+        qn__peer_acknowledge(transport, peer);
     return 1;
 }
 
 /* Begins the message whose frame stands at `at`. 0: such a message cannot be. */
-static int begin_message(qn__sockets_post *post, qn__peer *peer, const unsigned char *at) {
+static int begin_message(qn__socket_transport *transport, qn__peer *peer, const unsigned char *at) {
     const qn__head *head = &peer->frame.head;
     if (!qn__frame_read(&peer->their_key, at, &peer->frame) ||
-        head->bytes > (head->type < QN__MAIL_OWN ? 4096 : QN__BODY_MOST))
+        head->bytes > (head->type < QN__MESSAGE_OWN ? 4096 : QN__BODY_MOST))
         return 0;
     peer->body_have = 0;
-    peer->body = head->bytes ? qn__pool_parcel(&post->base, head->bytes) : NULL;
+    peer->body = head->bytes ? qn__pool_buffer(&transport->base, head->bytes) : NULL;
     return head->bytes == 0 || peer->body;
 }
 
 /* Takes the stage apart into messages; what is left of a head moves to its beginning. 0: rubbish
  * came, or memory is short. */
-static int take_apart(qn__sockets_post *post, qn__peer *peer, double now) {
+static int take_apart(qn__socket_transport *transport, qn__peer *peer, double now) {
     size_t at = 0;
     while (peer->stage_have - at >= QN__FRAME_BYTES || peer->body) {
         if (!peer->body) {
-            if (!begin_message(post, peer, peer->stage + at))
+            if (!begin_message(transport, peer, peer->stage + at))
                 return 0;
             at += QN__FRAME_BYTES;
         }
@@ -200,7 +201,7 @@ static int take_apart(qn__sockets_post *post, qn__peer *peer, double now) {
             if (peer->body_have < peer->body->bytes)
                 break;
         }
-        if (!deliver(post, peer, now))
+        if (!deliver(transport, peer, now))
             return 0;
         if (peer->file < 0)
             return 1; /* it ended meanwhile */
@@ -221,7 +222,7 @@ static void place(qn__peer *peer, size_t got) {
     peer->stage_have += got;
 }
 
-void qn__mail_read(qn__sockets_post *post, qn__peer *peer, double now) {
+void qn__peer_read(qn__socket_transport *transport, qn__peer *peer, double now) {
     for (size_t turn = 0; turn < TURN && peer->file >= 0;) {
         const ssize_t got = read_some(peer);
         if (got < 0 && errno == EINTR)
@@ -229,7 +230,7 @@ void qn__mail_read(qn__sockets_post *post, qn__peer *peer, double now) {
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
         if (got <= 0) {
-            qn__watch_ended(post, peer, got < 0 ? errno : 0, now);
+            qn__watch_ended(transport, peer, got < 0 ? errno : 0, now);
             return;
         }
         turn += (size_t)got;
@@ -237,8 +238,8 @@ void qn__mail_read(qn__sockets_post *post, qn__peer *peer, double now) {
         if (peer->discards)
             continue;
         place(peer, (size_t)got);
-        if (!take_apart(post, peer, now)) {
-            qn__watch_ended(post, peer, EBADMSG, now);
+        if (!take_apart(transport, peer, now)) {
+            qn__watch_ended(transport, peer, EBADMSG, now);
             return;
         }
     }

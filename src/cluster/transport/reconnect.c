@@ -50,135 +50,136 @@ static void settle(qn__peer *peer) {
     peer->redial.closed = peer->redial.damaged = 0;
 }
 
-static void has_ended(qn__sockets_post *post, qn__peer *peer) {
+static void has_ended(qn__socket_transport *transport, qn__peer *peer) {
     settle(peer);
-    qn__mail_close(post, peer);
-    qn__watch_gone(post, peer, peer->redial.ended_as);
+    qn__peer_close(transport, peer);
+    qn__watch_gone(transport, peer, peer->redial.ended_as);
 }
 
 /* The other side closed this attempt. A process that is ending may have taken it just before. */
-static void try_again(qn__sockets_post *post, qn__peer *peer, double now) {
+static void try_again(qn__socket_transport *transport, qn__peer *peer, double now) {
     end_attempt(peer);
     if (peer->redial.closed) {
         peer->redial.next = now + AGAIN_PAUSE;
-        qn__reconnect_wanted(post, peer->redial.next);
+        qn__reconnect_wanted(transport, peer->redial.next);
     }
 }
 
 /* Nobody listens where that rank did. Only together with the end of its connection does this tell
  * that it has ended: a firewall may say the same. */
-static void failed(qn__sockets_post *post, qn__peer *peer, int error, double now) {
+static void failed(qn__socket_transport *transport, qn__peer *peer, int error, double now) {
     end_attempt(peer);
     if (peer->redial.closed && error == ECONNREFUSED)
-        has_ended(post, peer);
+        has_ended(transport, peer);
     else if (peer->redial.closed && error == ECONNRESET)
-        try_again(post, peer, now);
+        try_again(transport, peer, now);
 }
 
-static void watch_attempt(qn__sockets_post *post, const qn__peer *peer, int operation) {
+static void watch_attempt(qn__socket_transport *transport, const qn__peer *peer, int operation) {
     const int writes = peer->redial.shake.state == QN__SHAKE_WRITE;
     struct epoll_event event = {.events = writes ? EPOLLOUT : EPOLLIN,
                                 .data.u64 = QN__EPOLL_ATTEMPT | peer->rank};
-    epoll_ctl(post->poll_file, operation, peer->redial.shake.file, &event);
+    epoll_ctl(transport->poll_file, operation, peer->redial.shake.file, &event);
 }
 
-static void begin_attempt(qn__sockets_post *post, qn__peer *peer, double now) {
+static void begin_attempt(qn__socket_transport *transport, qn__peer *peer, double now) {
     qn__redial *d = &peer->redial;
-    const double half = post->rank_timeout / 2, trip = 4 * peer->best;
+    const double half = transport->rank_timeout / 2, trip = 4 * peer->best;
     const double least = ATTEMPT_LEAST < half ? ATTEMPT_LEAST : half;
-    const double part = fmax(ATTEMPT_PART * post->rank_timeout, least);
+    const double part = fmax(ATTEMPT_PART * transport->rank_timeout, least);
     qn__hello hello;
     d->next = now + (trip > part ? trip : part);
     const int file = qn__meet_dial_socket(&d->to, d->size);
     if (file < 0) {
-        failed(post, peer, errno, now);
+        failed(transport, peer, errno, now);
         return;
     }
-    d->probe = post->rank < peer->rank;
-    qn__hello_fill(&hello, QN__FOR_RESUME, post->rank, peer->rank, post->ranks);
-    qn__shake_begin(&d->shake, file, 1, &hello, post->key);
-    watch_attempt(post, peer, EPOLL_CTL_ADD);
+    d->probe = transport->rank < peer->rank;
+    qn__hello_fill(&hello, QN__FOR_RESUME, transport->rank, peer->rank, transport->ranks);
+    qn__shake_begin(&d->shake, file, 1, &hello, transport->key);
+    watch_attempt(transport, peer, EPOLL_CTL_ADD);
 }
 
 /* The connection is there: all goes on over it. */
-static void restored(qn__sockets_post *post, qn__peer *peer, int file, double now) {
+static void restored(qn__socket_transport *transport, qn__peer *peer, int file, double now) {
     const double silent = now - peer->heard;
     const int damaged = peer->redial.damaged;
     settle(peer);
-    qn__parcel_drop(peer->body);
+    qn__buffer_drop(peer->body);
     peer->body = NULL;
     peer->stage_have = peer->body_have = 0;
-    qn__post_set_options(file, 0, post->rank_timeout);
-    if (!qn__mail_link(post, peer, file)) {
-        qn__reconnect_lost(post, peer, 0, QN__GONE_SILENT, now);
+    qn__socket_set_options(file, 0, transport->rank_timeout);
+    if (!qn__peer_link(transport, peer, file)) {
+        qn__reconnect_lost(transport, peer, 0, QN__GONE_SILENT, now);
         return;
     }
     peer->heard = now;
-    if (post->events.restored && !atomic_load(&post->ending))
-        post->events.restored(post->events.user, peer->rank, silent, damaged);
+    if (transport->events.restored && !atomic_load(&transport->ending))
+        transport->events.restored(transport->events.user, peer->rank, silent, damaged);
 }
 
 /* Somebody listens, so it is that one's turn to dial. This connection stays open: its end tells of
  * the process there, which may have been about to end. */
-static void probe_connected(qn__sockets_post *post, qn__peer *peer, double now) {
+static void probe_connected(qn__socket_transport *transport, qn__peer *peer, double now) {
     char byte;
     qn__redial *d = &peer->redial;
     const ssize_t got = recv(d->shake.file, &byte, 1, MSG_DONTWAIT);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
-        try_again(post, peer, now);
+        try_again(transport, peer, now);
         return;
     }
     d->next = INFINITY;
     d->shake.state = QN__SHAKE_READ;
-    watch_attempt(post, peer, EPOLL_CTL_MOD);
+    watch_attempt(transport, peer, EPOLL_CTL_MOD);
 }
 
 /* It goes on without this rank, for itself or with the others. */
-static void refused_by_peer(qn__sockets_post *post, qn__peer *peer) {
+static void refused_by_peer(qn__socket_transport *transport, qn__peer *peer) {
     const int expelled = strcmp(peer->redial.shake.why, EXPELLED) == 0;
     settle(peer);
-    if (expelled && !atomic_load(&post->ending) && !atomic_load(&peer->expelled))
-        post->events.expelled(post->events.user, peer->rank, EXPELLED);
-    qn__watch_gone(post, peer, QN__GONE_SILENT);
+    if (expelled && !atomic_load(&transport->ending) && !atomic_load(&peer->expelled))
+        transport->events.expelled(transport->events.user, peer->rank, EXPELLED);
+    qn__watch_gone(transport, peer, QN__GONE_SILENT);
 }
 
-void qn__reconnect_attempt(qn__sockets_post *post, qn__peer *peer, double now) {
+void qn__reconnect_attempt(qn__socket_transport *transport, qn__peer *peer, double now) {
     qn__redial *d = &peer->redial;
     int error = 0;
     socklen_t size = sizeof error;
     if (d->shake.file < 0)
         return;
     if (getsockopt(d->shake.file, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error) {
-        failed(post, peer, error, now);
+        failed(transport, peer, error, now);
         return;
     }
     if (d->probe) {
-        probe_connected(post, peer, now);
+        probe_connected(transport, peer, now);
         return;
     }
     const qn__shake_state state = qn__shake_go(&d->shake);
     const int file = d->shake.file;
     if (state == QN__SHAKE_DONE && d->shake.other.from == peer->rank) {
-        epoll_ctl(post->poll_file, EPOLL_CTL_DEL, file, NULL);
+        epoll_ctl(transport->poll_file, EPOLL_CTL_DEL, file, NULL);
         d->shake.file = -1;
-        restored(post, peer, file, now);
+        restored(transport, peer, file, now);
     } else if (state == QN__SHAKE_REFUSED) {
-        refused_by_peer(post, peer);
+        refused_by_peer(transport, peer);
     } else if (state >= QN__SHAKE_ASK) {
-        try_again(post, peer, now);
+        try_again(transport, peer, now);
     } else {
-        watch_attempt(post, peer, EPOLL_CTL_MOD);
+        watch_attempt(transport, peer, EPOLL_CTL_MOD);
     }
 }
 
 /* -------------------------------------------------------------------------- those who dial here */
 
 static const char *decide(void *user, const qn__hello *other) {
-    const qn__sockets_post *post = user;
-    if (other->purpose != QN__FOR_RESUME || other->to != post->rank ||
-        other->ranks != post->ranks || other->from <= post->rank || other->from >= post->ranks)
+    const qn__socket_transport *transport = user;
+    if (other->purpose != QN__FOR_RESUME || other->to != transport->rank ||
+        other->ranks != transport->ranks || other->from <= transport->rank ||
+        other->from >= transport->ranks)
         return "another rank was meant";
-    const qn__peer *peer = &post->peer[other->from];
+    const qn__peer *peer = &transport->peer[other->from];
     if (atomic_load(&peer->expelled))
         return EXPELLED;
     if (peer->local || peer->gone || peer->ended)
@@ -188,16 +189,16 @@ static const char *decide(void *user, const qn__hello *other) {
 
 static void joined(void *user, const qn__hello *other, int file, int local) {
     (void)local;
-    restored(user, &((qn__sockets_post *)user)->peer[other->from], file, qn__now());
+    restored(user, &((qn__socket_transport *)user)->peer[other->from], file, qn__now());
 }
 
 /* Whether it comes from the address of a rank: such a one goes before strangers. */
 static int knows(void *user, int file) {
-    const qn__sockets_post *post = user;
+    const qn__socket_transport *transport = user;
     qn__address from, rank;
     qn__address_of_peer(file, &from);
-    for (uint32_t r = 0; r < post->ranks; ++r) {
-        const qn__redial *d = &post->peer[r].redial;
+    for (uint32_t r = 0; r < transport->ranks; ++r) {
+        const qn__redial *d = &transport->peer[r].redial;
         if (d->size > 0 && qn__address_of_socket(&d->to, &rank) &&
             memcmp(&from, &rank, sizeof from) == 0)
             return 1;
@@ -205,88 +206,88 @@ static int knows(void *user, int file) {
     return 0;
 }
 
-static void watch_listener(qn__sockets_post *post, int watched) {
+static void watch_listener(qn__socket_transport *transport, int watched) {
     struct epoll_event event = {.events = watched ? EPOLLIN : 0u, .data.u64 = QN__EPOLL_LISTENER};
-    epoll_ctl(post->poll_file, EPOLL_CTL_MOD, post->ears.tcp, &event);
-    post->muted = !watched;
+    epoll_ctl(transport->poll_file, EPOLL_CTL_MOD, transport->ears.tcp, &event);
+    transport->muted = !watched;
 }
 
 /* The listener is looked at only now and then while somebody is there: with all places taken, or no
  * descriptor left, it would wake the thread without end. */
-void qn__reconnect_accept(qn__sockets_post *post, double now) {
-    if (!post->door)
+void qn__reconnect_accept(qn__socket_transport *transport, double now) {
+    if (!transport->door)
         return;
-    qn__door_serve(post->door, now);
-    if (!post->muted)
-        watch_listener(post, 0);
-    qn__reconnect_wanted(post, now + GUEST_PAUSE);
+    qn__door_serve(transport->door, now);
+    if (!transport->muted)
+        watch_listener(transport, 0);
+    qn__reconnect_wanted(transport, now + GUEST_PAUSE);
 }
 
 /* Goes on with those who came, and watches the listener again when nobody is there. */
-static void serve_guests(qn__sockets_post *post, double now) {
-    qn__door_serve(post->door, now);
-    if (qn__door_guests(post->door) == 0 && !post->door->refused)
-        watch_listener(post, 1);
+static void serve_guests(qn__socket_transport *transport, double now) {
+    qn__door_serve(transport->door, now);
+    if (qn__door_guests(transport->door) == 0 && !transport->door->refused)
+        watch_listener(transport, 1);
     else
-        qn__reconnect_wanted(post, now + GUEST_PAUSE);
+        qn__reconnect_wanted(transport, now + GUEST_PAUSE);
 }
 
 /* ------------------------------------------------------------------------------------- all along
  */
 
-int qn__reconnect_possible(const qn__sockets_post *post, qn__peer *peer, int error) {
+int qn__reconnect_possible(const qn__socket_transport *transport, qn__peer *peer, int error) {
     const int closed = error == 0 || error == ECONNRESET || error == EPIPE;
     return !peer->local && peer->redial.size > 0 && !peer->gone && !peer->ended &&
            !atomic_load(&peer->expelled) && peer->damaged <= DAMAGED_MOST &&
-           !(closed && atomic_load(&post->ending) && qn__mail_is_there(peer));
+           !(closed && atomic_load(&transport->ending) && qn__peer_all_arrived(peer));
 }
 
-void qn__reconnect_lost(qn__sockets_post *post, qn__peer *peer, int closed, qn__going as,
+void qn__reconnect_lost(qn__socket_transport *transport, qn__peer *peer, int closed, qn__going as,
                         double now) {
     qn__redial *d = &peer->redial;
-    qn__mail_unlink(post, peer);
+    qn__peer_unlink(transport, peer);
     end_attempt(peer);
     d->ended_as = as;
     d->closed = closed;
     d->next = now;
-    qn__reconnect_wanted(post, now);
+    qn__reconnect_wanted(transport, now);
 }
 
-void qn__reconnect_wanted(qn__sockets_post *post, double now) {
-    if (now < post->next_try)
-        post->next_try = now;
+void qn__reconnect_wanted(qn__socket_transport *transport, double now) {
+    if (now < transport->next_try)
+        transport->next_try = now;
 }
 
 /* What is to be done about one rank. Returns the moment of the next look; INFINITY: none. */
-static double look_after(qn__sockets_post *post, qn__peer *peer, double now) {
+static double look_after(qn__socket_transport *transport, qn__peer *peer, double now) {
     qn__redial *d = &peer->redial;
     const int wanted = !peer->local && d->size > 0 && !peer->gone && !peer->ended &&
                        !atomic_load(&peer->expelled) &&
-                       (peer->file < 0 || now - peer->heard > qn__watch_patience(post));
-    const int dials = post->rank > peer->rank || d->closed;
+                       (peer->file < 0 || now - peer->heard > qn__watch_patience(transport));
+    const int dials = transport->rank > peer->rank || d->closed;
     if (!wanted) {
         end_attempt(peer);
         return INFINITY;
     }
     if (dials && now >= d->next) {
         end_attempt(peer);
-        begin_attempt(post, peer, now);
+        begin_attempt(transport, peer, now);
     }
     return dials ? d->next : INFINITY;
 }
 
-void qn__reconnect_tick(qn__sockets_post *post, double now) {
-    if (now < post->next_try)
+void qn__reconnect_tick(qn__socket_transport *transport, double now) {
+    if (now < transport->next_try)
         return;
     double next = INFINITY;
-    for (uint32_t r = 0; r < post->ranks; ++r)
-        if (r != post->rank) {
-            const double at = look_after(post, &post->peer[r], now);
+    for (uint32_t r = 0; r < transport->ranks; ++r)
+        if (r != transport->rank) {
+            const double at = look_after(transport, &transport->peer[r], now);
             next = at < next ? at : next;
         }
-    post->next_try = next;
-    if (post->muted)
-        serve_guests(post, now);
+    transport->next_try = next;
+    if (transport->muted)
+        serve_guests(transport, now);
 }
 
 /* Half of the descriptors that are left beside the connections: the others are for files. */
@@ -299,11 +300,12 @@ static uint32_t places(uint32_t ranks) {
     return some < PLACES_LEAST ? PLACES_LEAST : some > QN__GUESTS ? QN__GUESTS : (uint32_t)some;
 }
 
-qn_status qn__reconnect_open(qn__sockets_post *post, const qn__post_setup *setup, qn_error *err) {
-    post->next_try = INFINITY;
-    memcpy(post->key, setup->key, sizeof post->key);
-    for (uint32_t r = 0; r < post->ranks; ++r) {
-        qn__redial *d = &post->peer[r].redial;
+qn_status qn__reconnect_open(qn__socket_transport *transport, const qn__transport_setup *setup,
+                             qn_error *err) {
+    transport->next_try = INFINITY;
+    memcpy(transport->key, setup->key, sizeof transport->key);
+    for (uint32_t r = 0; r < transport->ranks; ++r) {
+        qn__redial *d = &transport->peer[r].redial;
         socklen_t size = sizeof d->to;
         d->shake.file = -1;
         if (setup->link[r].local || setup->link[r].file < 0 || setup->link[r].port == 0 ||
@@ -315,32 +317,33 @@ qn_status qn__reconnect_open(qn__sockets_post *post, const qn__post_setup *setup
         else
             ((struct sockaddr_in6 *)&d->to)->sin6_port = htons(setup->link[r].port);
     }
-    if (post->ears.tcp < 0)
+    if (transport->ears.tcp < 0)
         return QN_OK;
-    post->door = qn__alloc(1, sizeof *post->door, err);
-    if (!post->door)
+    transport->door = qn__alloc(1, sizeof *transport->door, err);
+    if (!transport->door)
         return QN_MEMORY;
-    post->door->ears = &post->ears;
-    post->door->key = post->key;
-    post->door->user = post;
-    post->door->decide = decide;
-    post->door->joined = joined;
-    post->door->knows = knows;
-    post->door->places = places(post->ranks);
-    qn__hello_fill(&post->door->own, QN__FOR_RESUME, post->rank, UINT32_MAX, post->ranks);
-    qn__door_open(post->door);
+    transport->door->ears = &transport->ears;
+    transport->door->key = transport->key;
+    transport->door->user = transport;
+    transport->door->decide = decide;
+    transport->door->joined = joined;
+    transport->door->knows = knows;
+    transport->door->places = places(transport->ranks);
+    qn__hello_fill(&transport->door->own, QN__FOR_RESUME, transport->rank, UINT32_MAX,
+                   transport->ranks);
+    qn__door_open(transport->door);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = QN__EPOLL_LISTENER};
-    if (epoll_ctl(post->poll_file, EPOLL_CTL_ADD, post->ears.tcp, &event) != 0)
+    if (epoll_ctl(transport->poll_file, EPOLL_CTL_ADD, transport->ears.tcp, &event) != 0)
         return qn__fail_errno(err, "watch", "the listener for the other ranks");
     return QN_OK;
 }
 
-void qn__reconnect_close(qn__sockets_post *post) {
-    for (uint32_t r = 0; r < post->ranks; ++r)
-        if (r != post->rank)
-            end_attempt(&post->peer[r]);
-    if (post->door)
-        qn__door_close(post->door);
-    qn__free(post->door);
-    qn__ears_close(&post->ears);
+void qn__reconnect_close(qn__socket_transport *transport) {
+    for (uint32_t r = 0; r < transport->ranks; ++r)
+        if (r != transport->rank)
+            end_attempt(&transport->peer[r]);
+    if (transport->door)
+        qn__door_close(transport->door);
+    qn__free(transport->door);
+    qn__ears_close(&transport->ears);
 }

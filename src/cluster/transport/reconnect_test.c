@@ -146,7 +146,7 @@ static void *relay_main(void *argument) {
 /* ----------------------------------------------------------------------------------- the ranks */
 
 typedef struct side {
-    qn__post *post;
+    qn__transport *transport;
     uint32_t rank;
     atomic_uint messages, wrong, restored, damaged;
     atomic_int gone; /* -1: not */
@@ -162,7 +162,7 @@ static unsigned char byte_of(uint64_t number, uint64_t at) {
     return (unsigned char)(number * 31 + at * 7 + (at >> 8));
 }
 
-static void on_message(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     side *s = user;
     const unsigned number = atomic_load(&s->messages);
     int wrong = from == s->rank || head->number[0] != number || head->type != 40;
@@ -170,7 +170,7 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__parc
         wrong |= body->data[i] != byte_of(number, i);
     atomic_fetch_add(&s->wrong, (unsigned)wrong);
     atomic_fetch_add(&s->messages, 1);
-    qn__parcel_drop(body);
+    qn__buffer_drop(body);
 }
 
 static void on_gone(void *user, uint32_t rank, qn__going how) {
@@ -211,27 +211,28 @@ static void meet(couple *c, double rank_timeout) {
     for (uint32_t r = 0; r < 2; ++r) {
         qn__link link[2] = {{.file = -1}, {.file = -1}};
         link[1 - r] = (qn__link){file[r], 0, r == 1 ? c->relay.port : port[1]};
-        const qn__post_setup setup = {.ranks = 2,
-                                      .rank = r,
-                                      .link = link,
-                                      .rank_timeout = rank_timeout,
-                                      .key = key,
-                                      .listener = listener[r]};
+        const qn__transport_setup setup = {.ranks = 2,
+                                           .rank = r,
+                                           .link = link,
+                                           .rank_timeout = rank_timeout,
+                                           .key = key,
+                                           .listener = listener[r]};
         c->side[r].rank = r;
         atomic_init(&c->side[r].gone, -1);
-        const qn__post_events events = {&c->side[r], on_message, on_gone, NULL, NULL, on_restored};
-        assert_int_equal(qn__post_open(&setup, &c->side[r].post, NULL), QN_OK);
-        assert_int_equal(qn__post_listen(c->side[r].post, &events, NULL), QN_OK);
+        const qn__transport_events events = {&c->side[r], on_message, on_gone,
+                                             NULL,        NULL,       on_restored};
+        assert_int_equal(qn__transport_open(&setup, &c->side[r].transport, NULL), QN_OK);
+        assert_int_equal(qn__transport_listen(c->side[r].transport, &events, NULL), QN_OK);
     }
 }
 
 static void say(couple *c, uint32_t from, uint64_t bytes) {
-    qn__post *post = c->side[from].post;
+    qn__transport *transport = c->side[from].transport;
     const uint64_t number = c->sent[from]++;
-    qn__parcel *body = bytes ? post->calls->parcel(post, bytes) : NULL;
+    qn__message_buffer *body = bytes ? transport->calls->buffer(transport, bytes) : NULL;
     for (uint64_t i = 0; i < bytes; ++i)
         body->data[i] = byte_of(number, i);
-    post->calls->send(post, 1 - from, &(qn__head){.type = 40, .number = {number}}, body);
+    transport->calls->send(transport, 1 - from, &(qn__head){.type = 40, .number = {number}}, body);
 }
 
 static int all_there(const couple *c, double seconds) {
@@ -253,16 +254,16 @@ static void both_are_well(couple *c) {
     }
 }
 
-static void *leaves(void *post) {
-    qn__post_close(post);
+static void *leaves(void *transport) {
+    qn__transport_close(transport);
     return NULL;
 }
 
 /* Both leave, and what they said before has arrived. */
 static void part(couple *c) {
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, leaves, c->side[0].post), 0);
-    qn__post_close(c->side[1].post);
+    assert_int_equal(pthread_create(&thread, NULL, leaves, c->side[0].transport), 0);
+    qn__transport_close(c->side[1].transport);
     pthread_join(thread, NULL);
     atomic_store(&c->relay.stop, 1);
     pthread_join(c->relay.thread, NULL);
@@ -338,8 +339,8 @@ static void test_lasting_damage(void **state) {
         usleep(1000);
     assert_int_equal(atomic_load(&c.side[1].gone), QN__GONE_SILENT);
     assert_int_equal(atomic_load(&c.side[0].wrong), 0);
-    qn__post_close(c.side[1].post);
-    qn__post_close(c.side[0].post);
+    qn__transport_close(c.side[1].transport);
+    qn__transport_close(c.side[0].transport);
     atomic_store(&c.relay.stop, 1);
     pthread_join(c.relay.thread, NULL);
 }
@@ -438,7 +439,7 @@ static void test_last_words(void **state) {
     atomic_store(&c.relay.stalled, 1);
     pthread_t thread;
     say(&c, 0, 300000);
-    assert_int_equal(pthread_create(&thread, NULL, leaves, c.side[0].post), 0);
+    assert_int_equal(pthread_create(&thread, NULL, leaves, c.side[0].transport), 0);
     usleep(300000);
     atomic_store(&c.relay.cut, 1);
     atomic_store(&c.relay.stalled, 0);
@@ -448,7 +449,7 @@ static void test_last_words(void **state) {
     while (atomic_load(&c.side[1].gone) < 0 && qn__now() < until)
         usleep(1000);
     assert_int_equal(atomic_load(&c.side[1].gone), QN__GONE_LEFT);
-    qn__post_close(c.side[1].post);
+    qn__transport_close(c.side[1].transport);
     atomic_store(&c.relay.stop, 1);
     pthread_join(c.relay.thread, NULL);
 }

@@ -1,5 +1,5 @@
-/* What leaves: at once where the socket takes it, otherwise later by the post's thread. Over TCP it
- * is kept until the other side has said that it arrived. */
+/* What leaves: at once where the socket takes it, otherwise later by the transport's thread. Over
+ * TCP it is kept until the other side has said that it arrived. */
 #include "cluster/transport/socket_state.h"
 #include "cluster/transport/wire.h"
 
@@ -12,42 +12,42 @@
 
 enum { LETTERS_AT_ONCE = 16 };
 
-static uint32_t type_of(const qn__letter *letter) { return qn__get_u32(letter->head); }
+static uint32_t type_of(const qn__message *message) { return qn__get_u32(message->head); }
 
 /* Whether it is sent again when it did not arrive. */
 static int is_sequenced(uint32_t type) {
-    return type >= QN__MAIL_OWN || type == QN__MAIL_FILE || type == QN__MAIL_BYE;
+    return type >= QN__MESSAGE_OWN || type == QN__MESSAGE_FILE || type == QN__MESSAGE_BYE;
 }
 
 /* Of no use any more once the connection that it was for is gone. */
-static int is_of_the_moment(const qn__letter *letter) {
-    const uint32_t type = type_of(letter);
-    return type == QN__MAIL_PING || type == QN__MAIL_PONG || type == QN__MAIL_ACK ||
-           type == QN__MAIL_RESUME;
+static int is_of_the_moment(const qn__message *message) {
+    const uint32_t type = type_of(message);
+    return type == QN__MESSAGE_PING || type == QN__MESSAGE_PONG || type == QN__MESSAGE_ACK ||
+           type == QN__MESSAGE_RESUME;
 }
 
-static uint64_t length_of(const qn__letter *letter) {
-    return QN__FRAME_BYTES + (letter->body ? letter->body->bytes : 0);
+static uint64_t length_of(const qn__message *message) {
+    return QN__FRAME_BYTES + (message->body ? message->body->bytes : 0);
 }
 
 /* Asks the thread to be told when the socket takes more, or no longer. */
-static void wait_for_room(qn__sockets_post *post, qn__peer *peer, int waiting) {
+static void wait_for_room(qn__socket_transport *transport, qn__peer *peer, int waiting) {
     if (peer->waiting == waiting)
         return;
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | (waiting ? EPOLLOUT : 0u),
                                 .data.u32 = peer->rank};
-    if (epoll_ctl(post->poll_file, EPOLL_CTL_MOD, peer->file, &event) == 0)
+    if (epoll_ctl(transport->poll_file, EPOLL_CTL_MOD, peer->file, &event) == 0)
         peer->waiting = waiting;
 }
 
-/* The parts of the first letters that have not left. A descriptor travels with the first byte of
+/* The parts of the first messages that have not left. A descriptor travels with the first byte of
  * its message and nothing of the one behind it. Returns the number of parts. */
 static size_t gather(const qn__peer *peer, struct iovec *part, int *file) {
     size_t parts = 0;
     *file = -1;
-    for (const qn__letter *l = peer->queue.first; l && parts + 2 <= 2 * LETTERS_AT_ONCE;
+    for (const qn__message *l = peer->queue.first; l && parts + 2 <= 2 * LETTERS_AT_ONCE;
          l = l->next) {
-        if ((l->file >= 0 && parts > 0) || (peer->held && type_of(l) != QN__MAIL_RESUME))
+        if ((l->file >= 0 && parts > 0) || (peer->held && type_of(l) != QN__MESSAGE_RESUME))
             break;
         uint64_t skip = l->sent;
         if (skip < QN__FRAME_BYTES) {
@@ -85,68 +85,69 @@ static ssize_t put_on_wire(const qn__peer *peer, struct iovec *part, size_t part
     return sendmsg(peer->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void drop_letter(qn__sockets_post *post, qn__letter *letter) {
-    if (letter->file >= 0)
-        close(letter->file);
-    qn__parcel_drop(letter->body);
-    qn__pool_take_letter(post, letter);
+static void drop_message(qn__socket_transport *transport, qn__message *message) {
+    if (message->file >= 0)
+        close(message->file);
+    qn__buffer_drop(message->body);
+    qn__pool_take_message(transport, message);
 }
 
-static void put_last(qn__letters *list, qn__letter *letter) {
-    letter->next = NULL;
+static void put_last(qn__message_queue *list, qn__message *message) {
+    message->next = NULL;
     if (list->last)
-        list->last->next = letter;
+        list->last->next = message;
     else
-        list->first = letter;
-    list->last = letter;
+        list->first = message;
+    list->last = message;
 }
 
-static void put_first(qn__letters *list, qn__letter *letter) {
-    letter->next = list->first;
-    list->first = letter;
+static void put_first(qn__message_queue *list, qn__message *message) {
+    message->next = list->first;
+    list->first = message;
     if (!list->last)
-        list->last = letter;
+        list->last = message;
 }
 
-static qn__letter *take_first(qn__letters *list) {
-    qn__letter *letter = list->first;
-    list->first = letter->next;
+static qn__message *take_first(qn__message_queue *list) {
+    qn__message *message = list->first;
+    list->first = message->next;
     if (!list->first)
         list->last = NULL;
-    return letter;
+    return message;
 }
 
-static void drop_all(qn__sockets_post *post, qn__letters *list) {
+static void drop_all(qn__socket_transport *transport, qn__message_queue *list) {
     while (list->first)
-        drop_letter(post, take_first(list));
+        drop_message(transport, take_first(list));
 }
 
 /* Takes off what has left. */
-static void account(qn__sockets_post *post, qn__peer *peer, uint64_t sent) {
+static void account(qn__socket_transport *transport, qn__peer *peer, uint64_t sent) {
     while (peer->queue.first) {
-        qn__letter *letter = peer->queue.first;
-        const uint64_t left = length_of(letter) - letter->sent;
-        if (letter->file >= 0 && sent > 0) {
-            close(letter->file);
-            letter->file = -1;
+        qn__message *message = peer->queue.first;
+        const uint64_t left = length_of(message) - message->sent;
+        if (message->file >= 0 && sent > 0) {
+            close(message->file);
+            message->file = -1;
         }
         if (sent < left) {
-            letter->sent += sent;
+            message->sent += sent;
             return;
         }
         sent -= left;
-        if (!peer->local && type_of(letter) >= QN__MAIL_OWN)
-            atomic_fetch_add_explicit(&post->bytes_out, length_of(letter), memory_order_relaxed);
+        if (!peer->local && type_of(message) >= QN__MESSAGE_OWN)
+            atomic_fetch_add_explicit(&transport->bytes_out, length_of(message),
+                                      memory_order_relaxed);
         take_first(&peer->queue);
-        if (letter->sequence && !peer->local)
-            put_last(&peer->kept, letter);
+        if (message->sequence && !peer->local)
+            put_last(&peer->kept, message);
         else
-            drop_letter(post, letter);
+            drop_message(transport, message);
     }
 }
 
 /* Under the peer's lock. A broken connection is the thread's to notice: its epoll tells it. */
-static void push(qn__sockets_post *post, qn__peer *peer) {
+static void push(qn__socket_transport *transport, qn__peer *peer) {
     struct iovec part[2 * LETTERS_AT_ONCE];
     while (peer->queue.first && peer->file >= 0 && !peer->broken) {
         int file;
@@ -155,94 +156,96 @@ static void push(qn__sockets_post *post, qn__peer *peer) {
             break;
         const ssize_t sent = put_on_wire(peer, part, parts, file);
         if (sent >= 0) {
-            account(post, peer, (uint64_t)sent);
+            account(transport, peer, (uint64_t)sent);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            wait_for_room(post, peer, 1);
+            wait_for_room(transport, peer, 1);
             return;
         } else if (errno != EINTR) {
             peer->broken = errno;
         }
     }
     if (peer->file >= 0)
-        wait_for_room(post, peer, 0);
+        wait_for_room(transport, peer, 0);
 }
 
-/* A letter that is filled, or NULL; body and file are given up then. */
-static qn__letter *fill(qn__sockets_post *post, const qn__peer *peer, const qn__head *head,
-                        qn__parcel *body, int file) {
-    qn__letter *letter = qn__pool_letter(post);
-    if (!letter) {
-        qn__parcel_drop(body);
+/* A message that is filled, or NULL; body and file are given up then. */
+static qn__message *fill(qn__socket_transport *transport, const qn__peer *peer,
+                         const qn__head *head, qn__message_buffer *body, int file) {
+    qn__message *message = qn__pool_message(transport);
+    if (!message) {
+        qn__buffer_drop(body);
         if (file >= 0)
             close(file);
         return NULL;
     }
-    qn__frame_write(&peer->key, head, body, letter->head);
-    letter->next = NULL;
-    letter->body = body;
-    letter->sequence = letter->sent = 0;
-    letter->file = file;
-    return letter;
+    qn__frame_write(&peer->key, head, body, message->head);
+    message->next = NULL;
+    message->body = body;
+    message->sequence = message->sent = 0;
+    message->file = file;
+    return message;
 }
 
 /* Under the peer's lock. */
-static void append(qn__sockets_post *post, qn__peer *peer, qn__letter *letter) {
+static void append(qn__socket_transport *transport, qn__peer *peer, qn__message *message) {
     const int alone = !peer->queue.first;
-    if (is_sequenced(type_of(letter)))
-        letter->sequence = ++peer->sequenced;
-    qn__frame_seal(&peer->key, letter->sequence, letter->head);
-    put_last(&peer->queue, letter);
+    if (is_sequenced(type_of(message)))
+        message->sequence = ++peer->sequenced;
+    qn__frame_seal(&peer->key, message->sequence, message->head);
+    put_last(&peer->queue, message);
     if (alone)
-        push(post, peer);
+        push(transport, peer);
 }
 
 /* What may go to a rank that is gone for this one, or that this one has said goodbye to. */
 static int goes(const qn__peer *peer, uint32_t type) {
-    if (type == QN__MAIL_ACK)
+    if (type == QN__MESSAGE_ACK)
         return peer->file >= 0;
-    return peer->state == QN__PEER_OPEN || (peer->state == QN__PEER_GONE && type == QN__MAIL_EXPEL);
+    return peer->state == QN__PEER_OPEN ||
+           (peer->state == QN__PEER_GONE && type == QN__MESSAGE_EXPEL);
 }
 
-int qn__mail_queue(qn__sockets_post *post, uint32_t to, const qn__head *head, qn__parcel *body,
-                   int file) {
-    if (to >= post->ranks || to == post->rank) {
-        qn__parcel_drop(body);
+int qn__transport_queue(qn__socket_transport *transport, uint32_t to, const qn__head *head,
+                        qn__message_buffer *body, int file) {
+    if (to >= transport->ranks || to == transport->rank) {
+        qn__buffer_drop(body);
         if (file >= 0)
             close(file);
         return 0;
     }
-    qn__peer *peer = &post->peer[to];
-    qn__letter *letter = fill(post, peer, head, body, file);
-    if (!letter)
+    qn__peer *peer = &transport->peer[to];
+    qn__message *message = fill(transport, peer, head, body, file);
+    if (!message)
         return 0;
     pthread_mutex_lock(&peer->lock);
     const int taken = goes(peer, head->type);
     if (taken)
-        append(post, peer, letter);
+        append(transport, peer, message);
     pthread_mutex_unlock(&peer->lock);
     if (!taken)
-        drop_letter(post, letter);
+        drop_message(transport, message);
     return taken;
 }
 
-void qn__mail_send(qn__post *base, uint32_t to, const qn__head *head, qn__parcel *body) {
-    qn__mail_queue(qn__sockets_of(base), to, head, body, -1);
+void qn__transport_send(qn__transport *base, uint32_t to, const qn__head *head,
+                        qn__message_buffer *body) {
+    qn__transport_queue(qn__socket_transport_of(base), to, head, body, -1);
 }
 
-void qn__mail_push(qn__sockets_post *post, qn__peer *peer) {
+void qn__peer_push(qn__socket_transport *transport, qn__peer *peer) {
     pthread_mutex_lock(&peer->lock);
-    push(post, peer);
+    push(transport, peer);
     pthread_mutex_unlock(&peer->lock);
 }
 
-int qn__mail_empty(qn__peer *peer) {
+int qn__peer_queue_empty(qn__peer *peer) {
     pthread_mutex_lock(&peer->lock);
     const int empty = !peer->queue.first;
     pthread_mutex_unlock(&peer->lock);
     return empty;
 }
 
-int qn__mail_is_there(qn__peer *peer) {
+int qn__peer_all_arrived(qn__peer *peer) {
     pthread_mutex_lock(&peer->lock);
     const int there = !peer->queue.first && !peer->kept.first;
     pthread_mutex_unlock(&peer->lock);
@@ -250,100 +253,101 @@ int qn__mail_is_there(qn__peer *peer) {
 }
 
 /* Under the peer's lock. */
-static void forget(qn__sockets_post *post, qn__peer *peer) {
-    qn__letters begun = {0};
+static void forget(qn__socket_transport *transport, qn__peer *peer) {
+    qn__message_queue begun = {0};
     if (peer->queue.first && peer->queue.first->sent > 0)
         put_last(&begun, take_first(&peer->queue));
-    drop_all(post, &peer->queue);
-    drop_all(post, &peer->kept);
+    drop_all(transport, &peer->queue);
+    drop_all(transport, &peer->kept);
     peer->queue = begun;
     if (peer->state == QN__PEER_OPEN)
         peer->state = QN__PEER_GONE;
 }
 
-void qn__mail_forget(qn__sockets_post *post, qn__peer *peer) {
+void qn__peer_forget(qn__socket_transport *transport, qn__peer *peer) {
     pthread_mutex_lock(&peer->lock);
-    forget(post, peer);
+    forget(transport, peer);
     pthread_mutex_unlock(&peer->lock);
 }
 
-void qn__mail_close(qn__sockets_post *post, qn__peer *peer) {
+void qn__peer_close(qn__socket_transport *transport, qn__peer *peer) {
     pthread_mutex_lock(&peer->lock);
     peer->state = QN__PEER_SHUT;
-    drop_all(post, &peer->queue);
-    drop_all(post, &peer->kept);
+    drop_all(transport, &peer->queue);
+    drop_all(transport, &peer->kept);
     if (peer->file >= 0)
         close(peer->file);
     peer->file = -1;
     pthread_mutex_unlock(&peer->lock);
 }
 
-void qn__mail_last(qn__sockets_post *post, uint32_t to, uint32_t type, const char *text) {
+void qn__transport_send_last(qn__socket_transport *transport, uint32_t to, uint32_t type,
+                             const char *text) {
     const size_t size = strnlen(text, 1000);
-    qn__parcel *body = size ? qn__pool_parcel(&post->base, size) : NULL;
+    qn__message_buffer *body = size ? qn__pool_buffer(&transport->base, size) : NULL;
     if (body)
         memcpy(body->data, text, size);
     const qn__head head = {.type = type};
-    qn__peer *peer = &post->peer[to];
-    qn__letter *letter = fill(post, peer, &head, body, -1);
+    qn__peer *peer = &transport->peer[to];
+    qn__message *message = fill(transport, peer, &head, body, -1);
     pthread_mutex_lock(&peer->lock);
-    const int taken = letter && goes(peer, type);
-    if (taken && type != QN__MAIL_BYE)
-        forget(post, peer);
+    const int taken = message && goes(peer, type);
+    if (taken && type != QN__MESSAGE_BYE)
+        forget(transport, peer);
     if (taken)
-        append(post, peer, letter);
+        append(transport, peer, message);
     if (peer->state != QN__PEER_SHUT)
-        peer->state = type == QN__MAIL_DEAF ? QN__PEER_GONE : QN__PEER_SHUT;
+        peer->state = type == QN__MESSAGE_DEAF ? QN__PEER_GONE : QN__PEER_SHUT;
     pthread_mutex_unlock(&peer->lock);
-    if (letter && !taken)
-        drop_letter(post, letter);
+    if (message && !taken)
+        drop_message(transport, message);
 }
 
 /* ---------------------------------------------------- from one connection to the next; for TCP */
 
 /* Under the peer's lock: all that may not have arrived is to be sent once more, in its order. */
-static void unlink_file(qn__sockets_post *post, qn__peer *peer) {
-    qn__letters old = peer->queue;
+static void unlink_file(qn__socket_transport *transport, qn__peer *peer) {
+    qn__message_queue old = peer->queue;
     if (peer->file >= 0)
         close(peer->file); /* which takes it out of the epoll as well */
     peer->file = -1;
     peer->broken = peer->waiting = peer->held = 0;
     peer->queue = peer->kept;
-    peer->kept = (qn__letters){0};
+    peer->kept = (qn__message_queue){0};
     while (old.first) {
-        qn__letter *letter = take_first(&old);
-        if (is_of_the_moment(letter))
-            drop_letter(post, letter);
+        qn__message *message = take_first(&old);
+        if (is_of_the_moment(message))
+            drop_message(transport, message);
         else
-            put_last(&peer->queue, letter);
+            put_last(&peer->queue, message);
     }
-    for (qn__letter *l = peer->queue.first; l; l = l->next)
+    for (qn__message *l = peer->queue.first; l; l = l->next)
         l->sent = 0;
 }
 
-void qn__mail_unlink(qn__sockets_post *post, qn__peer *peer) {
+void qn__peer_unlink(qn__socket_transport *transport, qn__peer *peer) {
     pthread_mutex_lock(&peer->lock);
-    unlink_file(post, peer);
+    unlink_file(transport, peer);
     pthread_mutex_unlock(&peer->lock);
 }
 
-int qn__mail_link(qn__sockets_post *post, qn__peer *peer, int file) {
-    const qn__head head = {.type = QN__MAIL_RESUME, .number = {peer->received}};
-    qn__letter *letter = fill(post, peer, &head, NULL, -1);
+int qn__peer_link(qn__socket_transport *transport, qn__peer *peer, int file) {
+    const qn__head head = {.type = QN__MESSAGE_RESUME, .number = {peer->received}};
+    qn__message *message = fill(transport, peer, &head, NULL, -1);
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.u64 = peer->rank};
-    if (!letter || epoll_ctl(post->poll_file, EPOLL_CTL_ADD, file, &event) != 0) {
-        if (letter)
-            drop_letter(post, letter);
+    if (!message || epoll_ctl(transport->poll_file, EPOLL_CTL_ADD, file, &event) != 0) {
+        if (message)
+            drop_message(transport, message);
         close(file);
         return 0;
     }
     pthread_mutex_lock(&peer->lock);
-    unlink_file(post, peer);
-    qn__frame_seal(&peer->key, 0, letter->head);
-    put_first(&peer->queue, letter);
+    unlink_file(transport, peer);
+    qn__frame_seal(&peer->key, 0, message->head);
+    put_first(&peer->queue, message);
     peer->file = file;
     peer->held = 1;
-    push(post, peer);
+    push(transport, peer);
     pthread_mutex_unlock(&peer->lock);
     peer->told = peer->received;
     peer->untold = 0;
@@ -351,9 +355,9 @@ int qn__mail_link(qn__sockets_post *post, qn__peer *peer, int file) {
 }
 
 /* Under the peer's lock: drops those of the list that have arrived. They are in order. */
-static void drop_arrived(qn__sockets_post *post, qn__peer *peer, qn__letters *list) {
+static void drop_arrived(qn__socket_transport *transport, qn__peer *peer, qn__message_queue *list) {
     while (list->first && list->first->sequence && list->first->sequence <= peer->arrived)
-        drop_letter(post, take_first(list));
+        drop_message(transport, take_first(list));
 }
 
 static int note_arrived(qn__peer *peer, uint64_t arrived) {
@@ -363,36 +367,36 @@ static int note_arrived(qn__peer *peer, uint64_t arrived) {
     return 1;
 }
 
-int qn__mail_resume(qn__sockets_post *post, qn__peer *peer, uint64_t arrived) {
-    qn__letter *own = NULL;
+int qn__peer_resume(qn__socket_transport *transport, qn__peer *peer, uint64_t arrived) {
+    qn__message *own = NULL;
     pthread_mutex_lock(&peer->lock);
     const int fine = peer->held && note_arrived(peer, arrived);
     if (fine) {
         /* This side's own resumption may still be on its way, in front of the others. */
-        if (peer->queue.first && type_of(peer->queue.first) == QN__MAIL_RESUME)
+        if (peer->queue.first && type_of(peer->queue.first) == QN__MESSAGE_RESUME)
             own = take_first(&peer->queue);
-        drop_arrived(post, peer, &peer->queue);
+        drop_arrived(transport, peer, &peer->queue);
         if (own)
             put_first(&peer->queue, own);
         peer->held = 0;
-        push(post, peer);
+        push(transport, peer);
     }
     pthread_mutex_unlock(&peer->lock);
     return fine;
 }
 
-void qn__mail_arrived(qn__sockets_post *post, qn__peer *peer, uint64_t arrived) {
+void qn__peer_arrived(qn__socket_transport *transport, qn__peer *peer, uint64_t arrived) {
     pthread_mutex_lock(&peer->lock);
     if (note_arrived(peer, arrived))
-        drop_arrived(post, peer, &peer->kept);
+        drop_arrived(transport, peer, &peer->kept);
     pthread_mutex_unlock(&peer->lock);
 }
 
-void qn__mail_acknowledge(qn__sockets_post *post, qn__peer *peer) {
-    const qn__head head = {.type = QN__MAIL_ACK, .number = {peer->received}};
+void qn__peer_acknowledge(qn__socket_transport *transport, qn__peer *peer) {
+    const qn__head head = {.type = QN__MESSAGE_ACK, .number = {peer->received}};
     if (peer->local || peer->told == peer->received)
         return;
     peer->told = peer->received;
     peer->untold = 0;
-    qn__mail_queue(post, peer->rank, &head, NULL, -1);
+    qn__transport_queue(transport, peer->rank, &head, NULL, -1);
 }

@@ -1,4 +1,4 @@
-/* The made-up post keeps to what is said of it. */
+/* The made-up transport keeps to what is said of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,13 +33,13 @@ static ear *ear_of(void *user, pretend_net **net) {
     return &w->ear[((uintptr_t)user - (uintptr_t)w->self) / sizeof w->self[0]];
 }
 
-static void on_message(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     pretend_net *net;
     ear *e = ear_of(user, &net);
     assert_int_equal(e->gone[from], 0);
     assert_int_equal(head->number[0], e->next[from]++);
     assert_int_equal(body->data[0], head->number[0] & 255);
-    qn__parcel_drop(body);
+    qn__buffer_drop(body);
 }
 
 static void on_gone(void *user, uint32_t rank, qn__going how) {
@@ -71,16 +71,16 @@ static void begin(world *w, uint64_t seed) {
         w->self[r].r = r;
         pretend_listen(
             &w->net, r,
-            &(qn__post_events){&w->self[r], on_message, on_gone, on_expelled, on_tick, NULL});
+            &(qn__transport_events){&w->self[r], on_message, on_gone, on_expelled, on_tick, NULL});
     }
 }
 
 static void tell(world *w, uint32_t from, uint32_t to, uint64_t first, uint64_t count) {
-    qn__post *post = &w->net.rank[from].post;
+    qn__transport *transport = &w->net.rank[from].transport;
     for (uint64_t i = first; i < first + count; ++i) {
-        qn__parcel *body = post->calls->parcel(post, 1);
+        qn__message_buffer *body = transport->calls->buffer(transport, 1);
         body->data[0] = (unsigned char)i;
-        post->calls->send(post, to, &(qn__head){16, 0, {i, 0, 0}, 1}, body);
+        transport->calls->send(transport, to, &(qn__head){16, 0, {i, 0, 0}, 1}, body);
     }
 }
 
@@ -143,7 +143,7 @@ static void test_who_slept_cannot_tell(void **state) {
     assert_int_equal(w.ear[2].gone[1], 1 + QN__GONE_SILENT);
     assert_int_equal(w.ear[0].gone[2], 0);
     assert_true(w.ear[1].ticks < 3 && w.ear[2].ticks > 15);
-    w.net.rank[0].post.calls->expel(&w.net.rank[0].post, 1, "because");
+    w.net.rank[0].transport.calls->expel(&w.net.rank[0].transport, 1, "because");
     pretend_run(&w.net, 60);
     assert_int_equal(w.ear[1].expelled, 1);
     assert_int_equal(w.ear[1].gone[2], 1 + QN__GONE_SILENT);

@@ -1,14 +1,13 @@
-/* Ranks that exist on paper only: their posts hand messages over by a clock that is made up, and
- * deaths, silences and cuts come when a test says so. One thread, and the same course for the same
- * seed on every machine.
+/* Ranks that exist on paper only: their transports hand messages over by a clock that is made up,
+ * and deaths, silences and cuts come when a test says so. One thread, and the same course for the
+ * same seed on every machine.
  *
  *     pretend_net net;
  *     pretend_begin(&net, 5, seed, 20.0);
- *     pretend_listen(&net, r, &events);             each rank; its post is &net.rank[r].post
- *     pretend_at(&net, 0.5, what_happens_then, user);
- *     pretend_kill(&net, 3);                         or _vanish, _leave, _pause, _cut, _heal
- *     pretend_run(&net, 100.0);                      or _step, or _settle
- *     pretend_end(&net);                             every parcel must have been dropped
+ *     pretend_listen(&net, r, &events);             each rank; its transport is
+ * &net.rank[r].transport pretend_at(&net, 0.5, what_happens_then, user); pretend_kill(&net, 3); or
+ * _vanish, _leave, _pause, _cut, _heal pretend_run(&net, 100.0);                      or _step, or
+ * _settle pretend_end(&net);                             every buffer must have been dropped
  *
  * What it keeps to, as the real one does: messages between two ranks arrive whole, in order; first
  * those that a rank sent and then the news that it is gone; and when a rank was told that another
@@ -31,19 +30,19 @@ typedef enum pretend_kind {
     PRETEND_GONE   /* the end of a process, or its goodbye */
 } pretend_kind;
 
-typedef struct pretend_letter {
-    struct pretend_letter *next;
+typedef struct pretend_message {
+    struct pretend_message *next;
     pretend_kind kind;
     qn__going how;
     double due;
     qn__head head;
-    qn__parcel *body;
+    qn__message_buffer *body;
     char why[64];
-} pretend_letter;
+} pretend_message;
 
 /* What one rank sends to another. */
 typedef struct pretend_link {
-    pretend_letter *first, *last;
+    pretend_message *first, *last;
     int cut;           /* nothing gets through, but it is kept */
     int closed;        /* the sender sends no more messages */
     int told;          /* the receiver knows the sender to be gone */
@@ -51,14 +50,14 @@ typedef struct pretend_link {
 } pretend_link;
 
 typedef struct pretend_rank {
-    qn__post post;
+    qn__transport transport;
     struct pretend_net *net;
     uint32_t number;
     int ended;    /* dead or left */
     int vanished; /* and nobody was told: its machine is gone */
     int paused;
     double paused_since, paused_until;
-    qn__post_events events;
+    qn__transport_events events;
 } pretend_rank;
 
 typedef void (*pretend_call)(struct pretend_net *net, void *user);
@@ -80,7 +79,7 @@ typedef struct pretend_net {
     double news;             /* a death is told at each rank within so many seconds */
     int late_expels;         /* who was silent still finds an expulsion when it wakes */
     uint64_t seed, drawn, order, messages;
-    int64_t parcels; /* held by anybody */
+    int64_t buffers; /* held by anybody */
     pretend_rank *rank;
     pretend_link *link; /* [from * ranks + to] */
     pretend_event *heap;
@@ -146,29 +145,29 @@ static inline pretend_link *pretend_between(pretend_net *net, uint32_t from, uin
     return &net->link[(size_t)from * net->ranks + to];
 }
 
-/* ------------------------------------------------------------------------------------ letters */
+/* ------------------------------------------------------------------------------------ messages */
 
-static inline void pretend_burn(pretend_letter *letter) {
-    qn__parcel_drop(letter->body);
-    qn__free(letter);
+static inline void pretend_burn(pretend_message *message) {
+    qn__buffer_drop(message->body);
+    qn__free(message);
 }
 
 static inline void pretend_put(pretend_net *net, uint32_t from, uint32_t to,
-                               const pretend_letter *text, double after) {
+                               const pretend_message *text, double after) {
     pretend_link *link = pretend_between(net, from, to);
-    pretend_letter *letter = qn__alloc(1, sizeof *letter, NULL);
-    if (!letter)
+    pretend_message *message = qn__alloc(1, sizeof *message, NULL);
+    if (!message)
         abort();
-    *letter = *text;
-    letter->due = net->now + after;
-    if (link->last && letter->due < link->last->due)
-        letter->due = link->last->due;
+    *message = *text;
+    message->due = net->now + after;
+    if (link->last && message->due < link->last->due)
+        message->due = link->last->due;
     if (link->last)
-        link->last->next = letter;
+        link->last->next = message;
     else
-        link->first = letter;
-    link->last = letter;
-    pretend_plan(net, (pretend_event){letter->due, 0, AT_LINK, from, to, NULL, NULL});
+        link->first = message;
+    link->last = message;
+    pretend_plan(net, (pretend_event){message->due, 0, AT_LINK, from, to, NULL, NULL});
 }
 
 static inline double pretend_delay(pretend_net *net) {
@@ -180,53 +179,53 @@ static inline void pretend_lose(pretend_net *net, uint32_t a, uint32_t b) {
     pretend_rank *rank = &net->rank[a];
     pretend_between(net, b, a)->told = 1;
     pretend_between(net, a, b)->closed = 1;
-    pretend_put(net, a, b, &(pretend_letter){.kind = PRETEND_LOST}, pretend_delay(net));
+    pretend_put(net, a, b, &(pretend_message){.kind = PRETEND_LOST}, pretend_delay(net));
     rank->events.gone(rank->events.user, b, QN__GONE_SILENT);
 }
 
 static inline void pretend_open(pretend_net *net, uint32_t from, uint32_t to,
-                                pretend_letter *letter) {
+                                pretend_message *message) {
     pretend_rank *rank = &net->rank[to];
     pretend_link *link = pretend_between(net, from, to);
     const int known = link->told;
-    qn__parcel *body = letter->body;
-    letter->body = NULL;
-    if (letter->kind == PRETEND_MESSAGE && !known) {
+    qn__message_buffer *body = message->body;
+    message->body = NULL;
+    if (message->kind == PRETEND_MESSAGE && !known) {
         ++net->messages;
-        rank->events.message(rank->events.user, from, &letter->head, body);
+        rank->events.message(rank->events.user, from, &message->head, body);
         body = NULL;
-    } else if (letter->kind == PRETEND_EXPEL && (!known || net->late_expels)) {
+    } else if (message->kind == PRETEND_EXPEL && (!known || net->late_expels)) {
         link->told = 1;
         pretend_between(net, to, from)->closed = 1;
-        rank->events.expelled(rank->events.user, from, letter->why);
+        rank->events.expelled(rank->events.user, from, message->why);
         if (!known)
             rank->events.gone(rank->events.user, from, QN__GONE_SILENT);
-    } else if ((letter->kind == PRETEND_LOST || letter->kind == PRETEND_GONE) && !known) {
+    } else if ((message->kind == PRETEND_LOST || message->kind == PRETEND_GONE) && !known) {
         link->told = 1;
         pretend_between(net, to, from)->closed = 1;
         rank->events.gone(rank->events.user, from,
-                          letter->kind == PRETEND_LOST ? QN__GONE_SILENT : letter->how);
+                          message->kind == PRETEND_LOST ? QN__GONE_SILENT : message->how);
     }
-    qn__parcel_drop(body);
+    qn__buffer_drop(body);
 }
 
 static inline void pretend_deliver(pretend_net *net, uint32_t from, uint32_t to) {
     pretend_link *link = pretend_between(net, from, to);
-    pretend_letter *letter = link->first;
-    if (!letter || link->cut || net->rank[to].paused || letter->due > net->now)
+    pretend_message *message = link->first;
+    if (!message || link->cut || net->rank[to].paused || message->due > net->now)
         return;
-    link->first = letter->next;
+    link->first = message->next;
     if (!link->first)
         link->last = NULL;
     if (!net->rank[to].ended)
-        pretend_open(net, from, to, letter);
-    pretend_burn(letter);
+        pretend_open(net, from, to, message);
+    pretend_burn(message);
 }
 
 /* What lies in a link that is open again may come now; a death of which nobody heard for long is
  * not certain. */
 static inline void pretend_reopen(pretend_net *net, uint32_t from, uint32_t to, double closed) {
-    for (pretend_letter *l = pretend_between(net, from, to)->first; l; l = l->next) {
+    for (pretend_message *l = pretend_between(net, from, to)->first; l; l = l->next) {
         const double soon = net->now + pretend_chance(net) * net->delay;
         if (l->kind == PRETEND_GONE && closed > 0.5 * net->timeout && l->how == QN__GONE_DEAD)
             l->how = QN__GONE_SILENT;
@@ -300,17 +299,17 @@ static inline void pretend_pause(pretend_net *net, uint32_t r, double seconds) {
  * expelled somebody. */
 static inline void pretend_truncate(pretend_net *net, uint32_t from, uint32_t to) {
     pretend_link *link = pretend_between(net, from, to);
-    uint32_t letters = 0, kept = 0;
-    for (pretend_letter *l = link->first; l; l = l->next, ++letters)
+    uint32_t messages = 0, kept = 0;
+    for (pretend_message *l = link->first; l; l = l->next, ++messages)
         if (l->kind != PRETEND_MESSAGE)
-            kept = letters + 1;
-    const uint32_t keep = pretend_pick(net, 2) ? letters : pretend_pick(net, letters + 1);
+            kept = messages + 1;
+    const uint32_t keep = pretend_pick(net, 2) ? messages : pretend_pick(net, messages + 1);
     kept = keep > kept ? keep : kept;
-    pretend_letter **at = &link->first, *last = NULL;
+    pretend_message **at = &link->first, *last = NULL;
     for (uint32_t i = 0; i < kept && *at; ++i)
         last = *at, at = &(*at)->next;
     while (*at) {
-        pretend_letter *l = *at;
+        pretend_message *l = *at;
         *at = l->next;
         pretend_burn(l);
     }
@@ -331,7 +330,7 @@ static inline void pretend_finish(pretend_net *net, uint32_t r, int silently, qn
             pretend_truncate(net, r, i);
         pretend_hearing(net, r, i);
         if (!silently)
-            pretend_put(net, r, i, &(pretend_letter){.kind = PRETEND_GONE, .how = how},
+            pretend_put(net, r, i, &(pretend_message){.kind = PRETEND_GONE, .how = how},
                         net->news * pretend_chance(net));
     }
 }
@@ -377,66 +376,69 @@ static inline void pretend_heal(pretend_net *net) {
         }
 }
 
-/* ----------------------------------------------------------------------------------- the posts */
+/* ----------------------------------------------------------------------------------- the
+ * transports */
 
-static inline pretend_rank *pretend_of(qn__post *post) { return (pretend_rank *)post; }
-
-static inline qn__parcel *pretend_parcel(qn__post *post, uint64_t bytes) {
-    qn__parcel *parcel = qn__parcel_create(post, bytes);
-    pretend_of(post)->net->parcels += parcel != NULL;
-    return parcel;
+static inline pretend_rank *pretend_of(qn__transport *transport) {
+    return (pretend_rank *)transport;
 }
 
-static inline void pretend_recycle(qn__post *post, qn__parcel *parcel) {
-    --pretend_of(post)->net->parcels;
-    qn__free(parcel);
+static inline qn__message_buffer *pretend_buffer(qn__transport *transport, uint64_t bytes) {
+    qn__message_buffer *buffer = qn__buffer_create(transport, bytes);
+    pretend_of(transport)->net->buffers += buffer != NULL;
+    return buffer;
 }
 
-static inline void pretend_send(qn__post *post, uint32_t to, const qn__head *head,
-                                qn__parcel *body) {
-    const pretend_rank *rank = pretend_of(post);
+static inline void pretend_recycle(qn__transport *transport, qn__message_buffer *buffer) {
+    --pretend_of(transport)->net->buffers;
+    qn__free(buffer);
+}
+
+static inline void pretend_send(qn__transport *transport, uint32_t to, const qn__head *head,
+                                qn__message_buffer *body) {
+    const pretend_rank *rank = pretend_of(transport);
     pretend_net *net = rank->net;
     if (rank->ended || net->rank[to].ended || pretend_between(net, rank->number, to)->closed) {
-        qn__parcel_drop(body);
+        qn__buffer_drop(body);
         return;
     }
     pretend_put(net, rank->number, to,
-                &(pretend_letter){.kind = PRETEND_MESSAGE, .head = *head, .body = body},
+                &(pretend_message){.kind = PRETEND_MESSAGE, .head = *head, .body = body},
                 pretend_delay(net));
 }
 
-static inline void pretend_expel(qn__post *post, uint32_t to, const char *why) {
-    const pretend_rank *rank = pretend_of(post);
+static inline void pretend_expel(qn__transport *transport, uint32_t to, const char *why) {
+    const pretend_rank *rank = pretend_of(transport);
     pretend_net *net = rank->net;
-    pretend_letter letter = {.kind = PRETEND_EXPEL};
-    strncpy(letter.why, why, sizeof letter.why - 1);
+    pretend_message message = {.kind = PRETEND_EXPEL};
+    strncpy(message.why, why, sizeof message.why - 1);
     if (rank->ended)
         return;
     pretend_between(net, to, rank->number)->told = 1;
     pretend_between(net, rank->number, to)->closed = 1;
-    pretend_put(net, rank->number, to, &letter, pretend_delay(net));
+    pretend_put(net, rank->number, to, &message, pretend_delay(net));
 }
 
-static inline void pretend_wake(qn__post *post) {
-    const pretend_rank *rank = pretend_of(post);
+static inline void pretend_wake(qn__transport *transport) {
+    const pretend_rank *rank = pretend_of(transport);
     pretend_plan(rank->net, (pretend_event){rank->net->now + 1e-5, 0, AT_SOON, rank->number,
                                             rank->number, NULL, NULL});
 }
 
 /* Every rank's clock shows something else. */
-static inline double pretend_now(qn__post *post) {
-    return pretend_of(post)->net->now + 1000.0 * pretend_of(post)->number;
+static inline double pretend_now(qn__transport *transport) {
+    return pretend_of(transport)->net->now + 1000.0 * pretend_of(transport)->number;
 }
 
 /* ------------------------------------------------------------------------------------- the net */
 
 static inline void pretend_begin(pretend_net *net, uint32_t ranks, uint64_t seed, double timeout) {
-    static const qn__post_calls calls = {.parcel = pretend_parcel,
-                                         .send = pretend_send,
-                                         .expel = pretend_expel,
-                                         .wake = pretend_wake,
-                                         .now = pretend_now,
-                                         .recycle = pretend_recycle};
+    static const qn__transport_calls calls = {.buffer = pretend_buffer,
+                                              .send = pretend_send,
+                                              .expel = pretend_expel,
+                                              .wake = pretend_wake,
+                                              .now = pretend_now,
+                                              .recycle = pretend_recycle};
     *net = (pretend_net){.ranks = ranks,
                          .seed = seed,
                          .timeout = timeout,
@@ -449,7 +451,7 @@ static inline void pretend_begin(pretend_net *net, uint32_t ranks, uint64_t seed
     if (!net->rank || !net->link)
         abort();
     for (uint32_t r = 0; r < ranks; ++r) {
-        net->rank[r].post.calls = &calls;
+        net->rank[r].transport.calls = &calls;
         net->rank[r].net = net;
         net->rank[r].number = r;
         for (uint32_t i = 0; i < ranks; ++i)
@@ -458,7 +460,8 @@ static inline void pretend_begin(pretend_net *net, uint32_t ranks, uint64_t seed
 }
 
 /* Ticks begin as well; `events` is copied. */
-static inline void pretend_listen(pretend_net *net, uint32_t r, const qn__post_events *events) {
+static inline void pretend_listen(pretend_net *net, uint32_t r,
+                                  const qn__transport_events *events) {
     net->rank[r].events = *events;
     pretend_plan(net, (pretend_event){net->now + net->timeout / 20 * pretend_chance(net), 0,
                                       AT_TICK, r, r, NULL, NULL});
@@ -469,7 +472,7 @@ static inline void pretend_tick(pretend_net *net, const pretend_event *event) {
     if (rank->ended)
         return;
     if (!rank->paused)
-        rank->events.tick(rank->events.user, pretend_now(&rank->post));
+        rank->events.tick(rank->events.user, pretend_now(&rank->transport));
     if (event->what == AT_TICK)
         pretend_plan(net, (pretend_event){net->now + net->timeout / 20, 0, AT_TICK, event->to,
                                           event->to, NULL, NULL});
@@ -516,18 +519,18 @@ static inline int pretend_settle(pretend_net *net, double seconds) {
     return net->pending == 0;
 }
 
-/* Frees what is left; no parcel may be held by the ranks any more. Returns how many are. */
+/* Frees what is left; no buffer may be held by the ranks any more. Returns how many are. */
 static inline int64_t pretend_end(pretend_net *net) {
     for (size_t i = 0; i < (size_t)net->ranks * net->ranks; ++i)
         while (net->link[i].first) {
-            pretend_letter *letter = net->link[i].first;
-            net->link[i].first = letter->next;
-            pretend_burn(letter);
+            pretend_message *message = net->link[i].first;
+            net->link[i].first = message->next;
+            pretend_burn(message);
         }
     free(net->heap);
     qn__free(net->rank);
     qn__free(net->link);
-    return net->parcels;
+    return net->buffers;
 }
 
 #endif

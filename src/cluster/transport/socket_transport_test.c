@@ -1,5 +1,5 @@
-/* The post between ranks that have met: messages of all sizes, deaths, silences, expulsions, file
- * descriptors, and what a rank costs that does nothing. Ranks are threads of this process, or
+/* The transport between ranks that have met: messages of all sizes, deaths, silences, expulsions,
+ * file descriptors, and what a rank costs that does nothing. Ranks are threads of this process, or
  * processes of their own where they have to die. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,13 +136,13 @@ static void test_ticks_and_wakes(void **state) {
     for (int i = 0; i < 20 && !in_time; ++i)
         in_time = wait_for(&g.member[0].ticks, atomic_load(&g.member[0].ticks) + 10, 2.5);
     assert_true(in_time);
-    qn__post *post = g.member[0].meeting.post;
+    qn__transport *transport = g.member[0].meeting.transport;
     for (int i = 0; i < 20; ++i) {
         const unsigned before = atomic_load(&g.member[0].ticks);
-        post->calls->wake(post);
+        transport->calls->wake(transport);
         assert_true(wait_for(&g.member[0].ticks, before + 1, LONG));
     }
-    assert_true(post->calls->now(post) <= qn__now());
+    assert_true(transport->calls->now(transport) <= qn__now());
     gang_end(&g);
 }
 
@@ -174,7 +174,7 @@ static void test_file_descriptors(void **state) {
     const double begin = qn__now();
     assert_int_equal(qn__meeting_taken(&g.member[1].meeting, 0, 0.2), -1);
     assert_true(qn__now() - begin >= 0.19);
-    /* One that nobody takes is closed with the post: the leak checker of the build sees it. */
+    /* One that nobody takes is closed with the transport: the leak checker of the build sees it. */
     assert_int_equal(qn__meeting_give(&g.member[0].meeting, 1, 0, &err), QN_OK);
     gang_end(&g);
 }
@@ -260,8 +260,8 @@ static void test_silence_is_told_and_the_silent_one_hears_that_it_is_out(void **
             assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_SILENT);
             assert_true(atomic_load(&g.member[r].gone_at[2]) - stopped > 1.6);
         }
-        qn__post *post = g.member[0].meeting.post;
-        post->calls->expel(post, 2, "because");
+        qn__transport *transport = g.member[0].meeting.transport;
+        transport->calls->expel(transport, 2, "because");
         usleep(300000);
         kill(pid, SIGCONT);
         assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -298,8 +298,8 @@ static void test_expelling_one_that_is_well(void **state) {
         gang_meet(&g, 3, apart ? "abc" : NULL);
         gang_listen(&g);
         gang_exchange(&g, 10);
-        qn__post *post = g.member[1].meeting.post;
-        post->calls->expel(post, 2, "because");
+        qn__transport *transport = g.member[1].meeting.transport;
+        transport->calls->expel(transport, 2, "because");
         assert_int_equal(wait_gone(&g.member[2], 1, LONG), QN__GONE_SILENT);
         assert_int_equal(atomic_load(&g.member[2].expelled_by), 1);
         assert_int_equal(atomic_load(&g.member[2].wrong), 0);
@@ -339,12 +339,12 @@ typedef struct court {
     atomic_uint count;
 } court;
 
-static void returns_it(void *user, uint32_t from, const qn__head *head, qn__parcel *body) {
+static void returns_it(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     court *c = user;
-    qn__post *post = c->side->post;
-    qn__parcel_drop(body);
+    qn__transport *transport = c->side->transport;
+    qn__buffer_drop(body);
     if (atomic_fetch_add(&c->count, 1) < 2000)
-        post->calls->send(post, from, head, NULL);
+        transport->calls->send(transport, from, head, NULL);
 }
 
 static void ignores_gone(void *user, uint32_t rank, qn__going how) {
@@ -362,13 +362,13 @@ static void test_latency(void **state) {
         for (int r = 0; r < 2; ++r) {
             c[r].side = &g.member[r].meeting;
             atomic_init(&c[r].count, 0);
-            const qn__post_events events = {&c[r], returns_it, ignores_gone, NULL, NULL, NULL};
+            const qn__transport_events events = {&c[r], returns_it, ignores_gone, NULL, NULL, NULL};
             assert_int_equal(qn__meeting_listen(c[r].side, &events, NULL), QN_OK);
         }
         const double begin = qn__now();
         const qn__head head = {.type = 40};
-        qn__post *post = c[0].side->post;
-        post->calls->send(post, 1, &head, NULL);
+        qn__transport *transport = c[0].side->transport;
+        transport->calls->send(transport, 1, &head, NULL);
         assert_true(wait_for(&c[0].count, 2000, LONG));
         print_message("a message there and back over %s: %.1f us\n", apart ? "TCP" : "Unix",
                       (qn__now() - begin) / 2000 * 1e6);

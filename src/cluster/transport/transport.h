@@ -1,10 +1,10 @@
-/* The post: messages between the ranks of a run, and the news of who is gone.
+/* The transport: messages between the ranks of a run, and the news of who is gone.
  *
  * Every two ranks hold one connection: a Unix socket on one machine, TCP between machines. A thread
- * of the post's own sends, receives, answers and watches, so that a rank that computes for minutes
- * is not taken for dead. Messages between two ranks arrive whole and in order, or the connection is
- * gone. Each is sealed with the run's key, so what was changed on its way is noticed. A TCP
- * connection that breaks or falls silent is made again within rank_timeout, and what had not
+ * of the transport's own sends, receives, answers and watches, so that a rank that computes for
+ * minutes is not taken for dead. Messages between two ranks arrive whole and in order, or the
+ * connection is gone. Each is sealed with the run's key, so what was changed on its way is noticed.
+ * A TCP connection that breaks or falls silent is made again within rank_timeout, and what had not
  * arrived is sent again. */
 #ifndef QN_CLUSTER_TRANSPORT_TRANSPORT_H
 #define QN_CLUSTER_TRANSPORT_TRANSPORT_H
@@ -19,8 +19,8 @@
 /* Bytes that a message takes on the wire beside its body. */
 enum { QN__FRAME_BYTES = 72 };
 
-/* Head of a message. What the numbers mean is the receiver's affair. Types below 16 are the post's
- * own. frame.c says how it travels. */
+/* Head of a message. What the numbers mean is the receiver's affair. Types below 16 are the
+ * transport's own. frame.c says how it travels. */
 typedef struct qn__head {
     uint32_t type;
     uint32_t extra;
@@ -29,14 +29,14 @@ typedef struct qn__head {
 } qn__head;
 
 /* A body, counted: whoever holds one may read it; the last to drop it gives it back to the pool of
- * its post, so that a steady state allocates nothing. */
-typedef struct qn__parcel {
+ * its transport, so that a steady state allocates nothing. */
+typedef struct qn__message_buffer {
     atomic_uint holders;
     uint64_t bytes, room;
-    struct qn__post *post;
-    struct qn__parcel *next; /* in the pool */
+    struct qn__transport *transport;
+    struct qn__message_buffer *next; /* in the pool */
     _Alignas(64) unsigned char data[];
-} qn__parcel;
+} qn__message_buffer;
 
 typedef enum qn__going {
     QN__GONE_DEAD,   /* the other process has certainly ended: its system closed the connection
@@ -46,56 +46,58 @@ typedef enum qn__going {
     QN__GONE_LEFT    /* it said goodbye */
 } qn__going;
 
-/* What the post tells, all on its own thread, one at a time; none may block. */
-typedef struct qn__post_events {
+/* What the transport tells, all on its own thread, one at a time; none may block. */
+typedef struct qn__transport_events {
     void *user;
     /* A message came. `body` (NULL for no bytes) is held for the callee, who drops it. */
-    void (*message)(void *user, uint32_t from, const qn__head *head, qn__parcel *body);
+    void (*message)(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body);
     /* No message comes from that rank any more. Told once for each rank. */
     void (*gone)(void *user, uint32_t rank, qn__going how);
-    /* That rank says that the others go on without this one (its qn__post_calls.expel); gone(by,
-     * QN__GONE_SILENT) follows. `why` lives as long as the call. */
+    /* That rank says that the others go on without this one (its qn__transport_calls.expel);
+     * gone(by, QN__GONE_SILENT) follows. `why` lives as long as the call. */
     void (*expelled)(void *user, uint32_t by, const char *why);
-    /* Now and then, at least ten times a rank_timeout and whenever qn__post_wake was called. */
+    /* Now and then, at least ten times a rank_timeout and whenever qn__transport_calls.wake was
+     * called. */
     void (*tick)(void *user, double now);
     /* May be NULL. The connection to that rank was made again: nothing came from it for so many
      * seconds. `damaged`: it was given up because a frame was damaged. */
     void (*restored)(void *user, uint32_t rank, double seconds, int damaged);
-} qn__post_events;
+} qn__transport_events;
 
-typedef struct qn__post qn__post;
+typedef struct qn__transport qn__transport;
 
-/* What a post has to be able to do: the real one, and the one of the tests, in which time and
+/* What a transport has to be able to do: the real one, and the one of the tests, in which time and
  * deaths are made up. */
-typedef struct qn__post_calls {
-    /* A parcel with room for `bytes`, held once; NULL when memory is short. */
-    qn__parcel *(*parcel)(qn__post *post, uint64_t bytes);
+typedef struct qn__transport_calls {
+    /* A buffer with room for `bytes`, held once; NULL when memory is short. */
+    qn__message_buffer *(*buffer)(qn__transport *transport, uint64_t bytes);
     /* Queues a message, from any thread, never blocking; drops the caller's hold of `body` (which
      * may be NULL). To a rank that is gone it is thrown away. */
-    void (*send)(qn__post *post, uint32_t to, const qn__head *head, qn__parcel *body);
+    void (*send)(qn__transport *transport, uint32_t to, const qn__head *head,
+                 qn__message_buffer *body);
     /* Tells that rank that the others go on without it, then ends the connection. No `gone` is told
      * of it any more. */
-    void (*expel)(qn__post *post, uint32_t rank, const char *why);
+    void (*expel)(qn__transport *transport, uint32_t rank, const char *why);
     /* Makes tick come soon. */
-    void (*wake)(qn__post *post);
+    void (*wake)(qn__transport *transport);
     /* Seconds; of one clock for the whole rank. */
-    double (*now)(qn__post *post);
-    /* Takes back a parcel that nobody holds any more; from any thread. NULL: it is freed. */
-    void (*recycle)(qn__post *post, qn__parcel *parcel);
-} qn__post_calls;
+    double (*now)(qn__transport *transport);
+    /* Takes back a buffer that nobody holds any more; from any thread. NULL: it is freed. */
+    void (*recycle)(qn__transport *transport, qn__message_buffer *buffer);
+} qn__transport_calls;
 
-struct qn__post {
-    const qn__post_calls *calls;
+struct qn__transport {
+    const qn__transport_calls *calls;
 };
 
-/* A new parcel of `post` (NULL: of none, freed with its last hold), held once, from no pool. NULL
- * when memory is short or `bytes` is more than any message may have. */
-qn__parcel *qn__parcel_create(qn__post *post, uint64_t bytes);
+/* A new buffer of `transport` (NULL: of none, freed with its last hold), held once, from no pool.
+ * NULL when memory is short or `bytes` is more than any message may have. */
+qn__message_buffer *qn__buffer_create(qn__transport *transport, uint64_t bytes);
 
-/* Gives up a hold. Accepts NULL. All holds are given up before the post ends. */
-void qn__parcel_drop(qn__parcel *parcel);
+/* Gives up a hold. Accepts NULL. All holds are given up before the transport ends. */
+void qn__buffer_drop(qn__message_buffer *buffer);
 
 /* One hold more. */
-qn__parcel *qn__parcel_hold(qn__parcel *parcel);
+qn__message_buffer *qn__buffer_hold(qn__message_buffer *buffer);
 
 #endif
