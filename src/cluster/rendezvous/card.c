@@ -79,13 +79,13 @@ static int open_local(qn__card *card) {
     return -1;
 }
 
-qn_status qn__card_own(const char *interface, int loopback, qn__card *card, qn__ears *ears,
-                       qn_error *err) {
+qn_status qn__card_own(const char *interface, int loopback, qn__card *card,
+                       qn__listeners *listeners, qn_error *err) {
     static const qn__address local = {.kind = 4, .bytes = {127, 0, 0, 1}};
     char host[64] = "";
     uint16_t port = 0;
     memset(card, 0, sizeof *card);
-    *ears = (qn__ears){-1, -1};
+    *listeners = (qn__listeners){-1, -1};
     gethostname(host, sizeof host - 1);
     qn__card_text(card->host, sizeof card->host, host[0] ? host : "?", sizeof host);
     snprintf(card->version, sizeof card->version, "%s", qn_version());
@@ -99,12 +99,13 @@ qn_status qn__card_own(const char *interface, int loopback, qn__card *card, qn__
     if (card->count == 0)
         return err ? err->status : QN_CLUSTER;
     const int one = card->count == 1;
-    const qn_status status = qn__meet_listen(one ? card->address : NULL, &port, &ears->tcp, err);
+    const qn_status status =
+        qn__meet_listen(one ? card->address : NULL, &port, &listeners->tcp, err);
     if (status != QN_OK)
         return status;
     card->port = port;
-    ears->local = open_local(card);
-    identify(card->machine, ears->local >= 0);
+    listeners->local = open_local(card);
+    identify(card->machine, listeners->local >= 0);
     return QN_OK;
 }
 

@@ -18,9 +18,9 @@ typedef struct qn__card {
     qn__address seen;                        /* where rank 0 saw it come from; kind 0: not known */
 } qn__card;
 
-/* Opens the ears and fills the card. `loopback`: only this machine may reach them. */
-qn_status qn__card_own(const char *interface, int loopback, qn__card *card, qn__ears *ears,
-                       qn_error *err);
+/* Opens the listeners and fills the card. `loopback`: only this machine may reach them. */
+qn_status qn__card_own(const char *interface, int loopback, qn__card *card,
+                       qn__listeners *listeners, qn_error *err);
 
 void qn__card_write(const qn__card *card, unsigned char to[QN__CARD_BYTES]);
 /* 0 where it is none. */

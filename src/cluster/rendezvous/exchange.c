@@ -60,7 +60,7 @@ typedef struct host {
     size_t *got;         /* bytes of its card */
     unsigned char (*bytes)[QN__CARD_BYTES];
     struct pollfd *poll;
-    qn__door *door;
+    qn__acceptor *acceptor;
     uint32_t missing;
     unsigned char sent[32]; /* the secret that MUNGE carries */
     char credential[QN__CREDENTIAL_BYTES];
@@ -71,7 +71,7 @@ typedef struct host {
     char refusal[QN__VERDICT_TEXT];
 } host;
 
-/* What the guest is told; `fatal`: the run cannot be, and all are to hear why. */
+/* What the peer is told; `fatal`: the run cannot be, and all are to hear why. */
 static const char *refuse(host *h, const qn_error *why, int fatal) {
     snprintf(h->refusal, sizeof h->refusal, "%.*s", QN__VERDICT_TEXT - 1, why->what);
     h->refused += fatal != 0;
@@ -186,13 +186,13 @@ static int waiting(const host *h, double now) {
 static void gather(host *h, double until) {
     for (double now = qn__now(); waiting(h, now) && now < until; now = qn__now()) {
         renew(h, now);
-        qn__door_serve(h->door, now);
+        qn__acceptor_serve(h->acceptor, now);
         for (uint32_t r = 1; r < h->place->ranks; ++r)
             if (h->file[r] >= 0)
                 receive_card(h, r);
         if (!waiting(h, now))
             break;
-        size_t count = qn__door_polls(h->door, h->poll);
+        size_t count = qn__acceptor_polls(h->acceptor, h->poll);
         for (uint32_t r = 1; r < h->place->ranks; ++r)
             if (h->file[r] >= 0)
                 h->poll[count++] = (struct pollfd){.fd = h->file[r], .events = POLLIN};
@@ -210,11 +210,11 @@ static qn_status name_missing(const host *h, qn_error *err) {
     qn__fail(err, QN_CLUSTER, "rank%s %s%s did not come to %s:%u within %g seconds",
              h->missing > 1 ? "s" : "", list, used >= sizeof list - 16 ? " and others" : "",
              p->host, p->port, p->timeout);
-    if (h->door->wrong_keys > 0) {
+    if (h->acceptor->wrong_keys > 0) {
         char text[QN__ADDRESS_TEXT];
-        qn__address_text(&h->door->wrong_from, 0, text);
+        qn__address_text(&h->acceptor->wrong_from, 0, text);
         qn__at(err, "%s:%u: %u came with another key, the last of them from %s", p->host, p->port,
-               h->door->wrong_keys, text);
+               h->acceptor->wrong_keys, text);
     }
     return qn__remedy(err, QN_CLUSTER,
                       "look whether they were started and what they say; all need the same place "
@@ -261,19 +261,19 @@ static qn_status listen_at(const qn__rendezvous *p, int *file, qn_error *err) {
 
 static qn_status host_all(host *h, const unsigned char secret[32], double until,
                           unsigned char session[SESSION_BYTES], qn_error *err) {
-    qn__ears ears = {-1, -1};
+    qn__listeners listeners = {-1, -1};
     qn_error own;
-    qn_status status = listen_at(h->place, &ears.tcp, err);
+    qn_status status = listen_at(h->place, &listeners.tcp, err);
     if (status != QN_OK)
         return status;
-    *h->door = (qn__door){.ears = &ears,
-                          .key = secret,
-                          .greeting = h->place->munge ? h->credential : NULL,
-                          .user = h,
-                          .decide = decide,
-                          .joined = joined};
-    qn__hello_fill(&h->door->own, QN__FOR_RENDEZVOUS, 0, UINT32_MAX, h->place->ranks);
-    qn__door_open(h->door);
+    *h->acceptor = (qn__acceptor){.listeners = &listeners,
+                                  .key = secret,
+                                  .greeting = h->place->munge ? h->credential : NULL,
+                                  .user = h,
+                                  .decide = decide,
+                                  .joined = joined};
+    qn__hello_fill(&h->acceptor->own, QN__FOR_RENDEZVOUS, 0, UINT32_MAX, h->place->ranks);
+    qn__acceptor_open(h->acceptor);
     gather(h, until);
     if (h->failed != 0) {
         own = h->why;
@@ -283,16 +283,16 @@ static qn_status host_all(host *h, const unsigned char secret[32], double until,
     }
     qn__random_bytes(session, SESSION_BYTES);
     answer(h, status, &own, session, until + GRACE);
-    qn__door_close(h->door);
-    qn__ears_close(&ears);
+    qn__acceptor_close(h->acceptor);
+    qn__listeners_close(&listeners);
     if (status != QN_OK && err)
         *err = own;
     return status;
 }
 
-static qn_status meet_as_host(const qn__rendezvous *place, qn__card *card, unsigned char secret[32],
-                              unsigned char session[SESSION_BYTES], double until, int *held,
-                              qn_error *err) {
+static qn_status exchange_as_server(const qn__rendezvous *place, qn__card *card,
+                                    unsigned char secret[32], unsigned char session[SESSION_BYTES],
+                                    double until, int *held, qn_error *err) {
     const uint32_t n = place->ranks;
     host h = {.place = place, .card = card, .file = held, .missing = n - 1};
     if (place->munge) {
@@ -303,15 +303,15 @@ static qn_status meet_as_host(const qn__rendezvous *place, qn__card *card, unsig
     h.have = qn__alloc(n, sizeof *h.have, err);
     h.got = h.have ? qn__alloc(n, sizeof *h.got, err) : NULL;
     h.bytes = h.got ? qn__alloc(n, sizeof *h.bytes, err) : NULL;
-    h.poll = h.bytes ? qn__alloc(n + QN__DOOR_POLLS, sizeof *h.poll, err) : NULL;
-    h.door = h.poll ? qn__alloc(1, sizeof *h.door, err) : NULL;
-    if (h.door)
+    h.poll = h.bytes ? qn__alloc(n + QN__ACCEPTOR_POLLS, sizeof *h.poll, err) : NULL;
+    h.acceptor = h.poll ? qn__alloc(1, sizeof *h.acceptor, err) : NULL;
+    if (h.acceptor)
         status = host_all(&h, secret, until, session, err);
     qn__free(h.have);
     qn__free(h.got);
     qn__free(h.bytes);
     qn__free(h.poll);
-    qn__free(h.door);
+    qn__free(h.acceptor);
     return status;
 }
 
@@ -332,10 +332,10 @@ static qn_status take_key(const qn__rendezvous *p, int file, unsigned char secre
 
 /* One attempt at one address. QN_OK with a connection whose other end is rank 0; QN_BUSY: nobody
  * was there, try again. */
-static qn_status knock(const qn__rendezvous *p, const qn__address *address,
-                       unsigned char secret[32], double until, int *file, qn_error *err) {
+static qn_status try_address(const qn__rendezvous *p, const qn__address *address,
+                             unsigned char secret[32], double until, int *file, qn_error *err) {
     qn__hello hello;
-    qn__shake shake;
+    qn__handshake shake;
     const double begin = qn__now();
     *file = qn__meet_dial(address, p->port);
     if (*file < 0)
@@ -350,27 +350,27 @@ static qn_status knock(const qn__rendezvous *p, const qn__address *address,
         }
     }
     qn__hello_fill(&hello, QN__FOR_RENDEZVOUS, p->rank, 0, p->ranks);
-    qn__shake_begin(&shake, *file, 1, &hello, secret);
-    while (qn__shake_go(&shake) < QN__SHAKE_ASK) {
+    qn__handshake_begin(&shake, *file, 1, &hello, secret);
+    while (qn__handshake_go(&shake) < QN__HANDSHAKE_ASK) {
         struct pollfd wait = {.fd = *file,
-                              .events = shake.state == QN__SHAKE_WRITE ? POLLOUT : POLLIN};
+                              .events = shake.state == QN__HANDSHAKE_WRITE ? POLLOUT : POLLIN};
         const double now = qn__now(), most = begin + (shake.stage == 0 ? 3 : 10);
         if (now >= until || now >= most)
             break;
         qn__meet_wait(&wait, 1, (until < most ? until : most) - now);
     }
-    if (shake.state == QN__SHAKE_DONE)
+    if (shake.state == QN__HANDSHAKE_DONE)
         return QN_OK;
     close(*file);
     *file = -1;
-    if (shake.state == QN__SHAKE_WRONG_KEY) {
+    if (shake.state == QN__HANDSHAKE_WRONG_KEY) {
         qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u holds another key than rank %u", p->host,
                  p->port, p->rank);
         return qn__remedy(err, QN_CLUSTER,
                           "give all ranks of a run the same key, and each run on "
                           "a machine a port of its own");
     }
-    if (shake.state == QN__SHAKE_REFUSED)
+    if (shake.state == QN__HANDSHAKE_REFUSED)
         return qn__fail(err, QN_CLUSTER, "%s", shake.why);
     return QN_BUSY;
 }
@@ -387,7 +387,7 @@ static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], do
         const int count = qn__meet_resolve(p->host, list, PLACES);
         known |= count > 0;
         for (int i = 0; i < count; ++i) {
-            const qn_status status = knock(p, &list[i], secret, until, file, err);
+            const qn_status status = try_address(p, &list[i], secret, until, file, err);
             if (status != QN_BUSY)
                 return status;
         }
@@ -439,9 +439,9 @@ static qn_status fetch_table(const qn__rendezvous *p, int file, qn__card *card,
     return good == 0 ? QN_BUSY : QN_CLUSTER;
 }
 
-static qn_status meet_as_guest(const qn__rendezvous *place, qn__card *card,
-                               unsigned char secret[32], unsigned char session[SESSION_BYTES],
-                               double until, int *held, qn_error *err) {
+static qn_status exchange_as_client(const qn__rendezvous *place, qn__card *card,
+                                    unsigned char secret[32], unsigned char session[SESSION_BYTES],
+                                    double until, int *held, qn_error *err) {
     const qn_status status = find_host(place, secret, until, &held[0], err);
     if (status != QN_OK)
         return status;
@@ -452,9 +452,9 @@ qn_status qn__rendezvous_meet(const qn__rendezvous *place, qn__card *card, unsig
                               double until, int *held, qn_error *err) {
     unsigned char secret[32], session[SESSION_BYTES];
     key_of_secret(place->secret, secret);
-    const qn_status status = place->rank == 0
-                                 ? meet_as_host(place, card, secret, session, until, held, err)
-                                 : meet_as_guest(place, card, secret, session, until, held, err);
+    const qn_status status =
+        place->rank == 0 ? exchange_as_server(place, card, secret, session, until, held, err)
+                         : exchange_as_client(place, card, secret, session, until, held, err);
     if (status == QN_OK)
         run_key(secret, session, key);
     return status;

@@ -18,7 +18,7 @@ static const double GRACE = 5;
 
 /* On the way to a connection with a lower rank. */
 typedef struct dial {
-    qn__shake shake; /* file -1: nothing is under way */
+    qn__handshake shake; /* file -1: nothing is under way */
     double since, next, pause;
     uint32_t attempts;
 } dial;
@@ -28,7 +28,7 @@ typedef struct weaving {
     qn__link *link;
     dial *dial; /* of ranks 0 .. rank-1 */
     struct pollfd *poll;
-    qn__door *door;
+    qn__acceptor *acceptor;
     uint32_t missing;
 } weaving;
 
@@ -83,7 +83,7 @@ static void begin(weaving *w, uint32_t other, double now) {
         return;
     qn__hello hello;
     qn__hello_fill(&hello, QN__FOR_TRANSPORT, m->rank, other, m->ranks);
-    qn__shake_begin(&d->shake, file, 1, &hello, m->key);
+    qn__handshake_begin(&d->shake, file, 1, &hello, m->key);
 }
 
 /* The other side is who it should be: a machine with the same address on another network is not. */
@@ -102,15 +102,15 @@ static void go_on(weaving *w, uint32_t other, double now) {
         if (d->shake.file < 0)
             return;
     }
-    const qn__shake_state state = qn__shake_go(&d->shake);
+    const qn__handshake_state state = qn__handshake_go(&d->shake);
     const int file = d->shake.file;
-    if (state == QN__SHAKE_DONE && expected(w, other)) {
+    if (state == QN__HANDSHAKE_DONE && expected(w, other)) {
         d->shake.file = -1;
         join(w, other, file, same_machine(w->mesh, other));
         return;
     }
     const int connecting = d->shake.stage == 0;
-    if (state > QN__SHAKE_ASK || now - d->since > (connecting ? CONNECT_TIME : SHAKE_TIME)) {
+    if (state > QN__HANDSHAKE_ASK || now - d->since > (connecting ? CONNECT_TIME : SHAKE_TIME)) {
         close(file);
         d->shake.file = -1;
         d->next = now + d->pause;
@@ -120,7 +120,7 @@ static void go_on(weaving *w, uint32_t other, double now) {
 /* ------------------------------------------------------------------------------ all together */
 
 static void wait_for_news(weaving *w, double now) {
-    size_t count = qn__door_polls(w->door, w->poll);
+    size_t count = qn__acceptor_polls(w->acceptor, w->poll);
     double until = now + 0.5;
     for (uint32_t r = 0; r < w->mesh->rank; ++r) {
         const dial *d = &w->dial[r];
@@ -129,7 +129,7 @@ static void wait_for_news(weaving *w, double now) {
         if (d->shake.file >= 0)
             w->poll[count++] =
                 (struct pollfd){.fd = d->shake.file,
-                                .events = d->shake.state == QN__SHAKE_WRITE ? POLLOUT : POLLIN};
+                                .events = d->shake.state == QN__HANDSHAKE_WRITE ? POLLOUT : POLLIN};
         else if (d->next < until)
             until = d->next;
     }
@@ -151,7 +151,7 @@ static void weave(weaving *w) {
     const qn__mesh *m = w->mesh;
     for (double now = qn__now(); w->missing > 0 && now < m->until && !rank0_ended(w);
          now = qn__now()) {
-        qn__door_serve(w->door, now);
+        qn__acceptor_serve(w->acceptor, now);
         for (uint32_t r = 0; r < m->rank; ++r)
             go_on(w, r, now);
         if (w->missing > 0)
@@ -235,16 +235,16 @@ static qn_status connect_all(weaving *w, qn_error *err) {
         w->dial[r].shake.file = -1;
         w->dial[r].pause = PAUSE;
     }
-    w->door->ears = m->ears;
-    w->door->key = m->key;
-    w->door->greeting = NULL;
-    w->door->user = w;
-    w->door->decide = decide;
-    w->door->joined = joined;
-    qn__hello_fill(&w->door->own, QN__FOR_TRANSPORT, m->rank, UINT32_MAX, m->ranks);
-    qn__door_open(w->door);
+    w->acceptor->listeners = m->listeners;
+    w->acceptor->key = m->key;
+    w->acceptor->greeting = NULL;
+    w->acceptor->user = w;
+    w->acceptor->decide = decide;
+    w->acceptor->joined = joined;
+    qn__hello_fill(&w->acceptor->own, QN__FOR_TRANSPORT, m->rank, UINT32_MAX, m->ranks);
+    qn__acceptor_open(w->acceptor);
     weave(w);
-    qn__door_close(w->door);
+    qn__acceptor_close(w->acceptor);
     for (uint32_t r = 0; r < m->rank; ++r)
         if (w->dial[r].shake.file >= 0)
             close(w->dial[r].shake.file);
@@ -266,9 +266,9 @@ qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) 
     for (uint32_t r = 0; r < mesh->ranks; ++r)
         link[r] = (qn__link){.file = -1};
     w.dial = qn__alloc(mesh->rank, sizeof *w.dial, err);
-    w.poll = w.dial ? qn__alloc(mesh->rank + QN__DOOR_POLLS, sizeof *w.poll, err) : NULL;
-    w.door = w.poll ? qn__alloc(1, sizeof *w.door, err) : NULL;
-    if (w.door)
+    w.poll = w.dial ? qn__alloc(mesh->rank + QN__ACCEPTOR_POLLS, sizeof *w.poll, err) : NULL;
+    w.acceptor = w.poll ? qn__alloc(1, sizeof *w.acceptor, err) : NULL;
+    if (w.acceptor)
         status = connect_all(&w, err);
     for (uint32_t r = 0; r < mesh->ranks && status != QN_OK; ++r)
         if (link[r].file >= 0) {
@@ -277,7 +277,7 @@ qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) 
         }
     qn__free(w.dial);
     qn__free(w.poll);
-    qn__free(w.door);
+    qn__free(w.acceptor);
     return status;
 }
 

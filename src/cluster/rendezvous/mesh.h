@@ -7,10 +7,10 @@
 
 typedef struct qn__mesh {
     uint32_t ranks, rank;
-    const qn__card *card;     /* of each rank */
-    const qn__ears *ears;     /* of this one */
-    const unsigned char *key; /* 32 bytes, of this run */
-    double until;             /* by qn__now */
+    const qn__card *card;           /* of each rank */
+    const qn__listeners *listeners; /* of this one */
+    const unsigned char *key;       /* 32 bytes, of this run */
+    double until;                   /* by qn__now */
     int rank0; /* a connection to rank 0 that only its end closes meanwhile; -1: none */
 } qn__mesh;
 

@@ -23,7 +23,7 @@ typedef struct gathering {
     uint32_t ranks, rank;
     uint32_t started; /* how many there are said to be */
     qn__card *card;
-    qn__ears ears;
+    qn__listeners listeners;
     unsigned char key[32];
     double until, rank_timeout;
     /* Where the ranks meet at an address; place.ranks 0: they do not. */
@@ -77,7 +77,7 @@ static qn_status open_cards(gathering *g, const char *interface, int loopback, q
     g->card = qn__alloc(g->ranks, sizeof *g->card, err);
     if (!g->card)
         return QN_MEMORY;
-    return qn__card_own(interface, loopback, &g->card[g->rank], &g->ears, err);
+    return qn__card_own(interface, loopback, &g->card[g->rank], &g->listeners, err);
 }
 
 static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *err) {
@@ -100,7 +100,7 @@ static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *
 static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *launcher,
                                gathering *g, qn_error *err) {
     qn__introduction in = {.ranks = 0};
-    qn_status status = qn__card_own(o->interface, 0, &in.own, &g->ears, err);
+    qn_status status = qn__card_own(o->interface, 0, &in.own, &g->listeners, err);
     if (status == QN_OK)
         status = qn__mpi_introduce(launcher, &in, g->until - qn__now(), err);
     if (status != QN_OK)
@@ -170,7 +170,7 @@ static qn_status open_transport(gathering *g, qn__meeting *meeting, qn_error *er
     const qn__mesh mesh = {.ranks = g->ranks,
                            .rank = g->rank,
                            .card = g->card,
-                           .ears = &g->ears,
+                           .listeners = &g->listeners,
                            .key = g->key,
                            .until = g->until,
                            .rank0 = g->held && g->rank > 0 ? g->held[0] : -1};
@@ -183,9 +183,9 @@ static qn_status open_transport(gathering *g, qn__meeting *meeting, qn_error *er
                                        .link = link,
                                        .rank_timeout = g->rank_timeout,
                                        .key = g->key,
-                                       .listener = g->ears.tcp};
+                                       .listener = g->listeners.tcp};
     if (status == QN_OK) {
-        g->ears.tcp = -1;
+        g->listeners.tcp = -1;
         status = qn__transport_open(&setup, &meeting->transport, err);
     }
     if (status == QN_OK) {
@@ -246,7 +246,7 @@ static void name_speaker(const gathering *g, qn_error *err) {
 qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meeting,
                             qn_error *err) {
     const double meet = options->meet_timeout > 0 ? options->meet_timeout : MEET_TIMEOUT;
-    gathering g = {.ears = {-1, -1},
+    gathering g = {.listeners = {-1, -1},
                    .until = qn__now() + meet,
                    .rank_timeout =
                        options->rank_timeout > 0 ? options->rank_timeout : RANK_TIMEOUT};
@@ -265,7 +265,7 @@ qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meet
         status = open_transport(&g, meeting, err);
     if (status == QN_BUSY) /* rank 0 ended, and only its launcher could start it again */
         status = QN_CLUSTER;
-    qn__ears_close(&g.ears);
+    qn__listeners_close(&g.listeners);
     qn__free(g.card);
     if (status != QN_OK && err && g.started > 1)
         name_speaker(&g, err);

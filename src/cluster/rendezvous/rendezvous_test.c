@@ -234,7 +234,7 @@ typedef struct outsider {
     uint32_t rank, ranks;
     const char *version;
     uint32_t contract, wire;
-    qn__shake_state ended;
+    qn__handshake_state ended;
     char why[QN__VERDICT_TEXT];
 } outsider;
 
@@ -256,7 +256,7 @@ static void *comes_from_outside(void *argument) {
     static const char label[] = "quern rendezvous";
     unsigned char key[32];
     qn__hello hello;
-    qn__shake shake;
+    qn__handshake shake;
     qn__hmac("", 0, label, sizeof label, "", 0, key); /* the key of runs that have none */
     qn__hello_fill(&hello, QN__FOR_RENDEZVOUS, o->rank, 0, o->ranks);
     if (o->version)
@@ -264,8 +264,8 @@ static void *comes_from_outside(void *argument) {
     hello.contract += o->contract;
     hello.wire += o->wire;
     const int file = dial_loopback(o->port);
-    qn__shake_begin(&shake, file, 1, &hello, key);
-    while (qn__shake_go(&shake) < QN__SHAKE_ASK)
+    qn__handshake_begin(&shake, file, 1, &hello, key);
+    while (qn__handshake_go(&shake) < QN__HANDSHAKE_ASK)
         usleep(1000);
     o->ended = shake.state;
     memcpy(o->why, shake.why, sizeof o->why);
@@ -289,7 +289,7 @@ static void test_other_versions_are_named(void **state) {
         pthread_join(o.thread, NULL);
         says(&g.member[0], texts[i]);
         assert_true(g.member[0].took < 15);
-        assert_int_equal(o.ended, QN__SHAKE_REFUSED);
+        assert_int_equal(o.ended, QN__HANDSHAKE_REFUSED);
         assert_non_null(strstr(o.why, texts[i]));
         if (i == 0)
             says(&g.member[0], "runs Quern 9.8.7");

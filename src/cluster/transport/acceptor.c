@@ -7,44 +7,44 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A guest that does not finish in this time loses its place, and when all places are taken, the
- * one that came first does after the shorter time. */
+/* A pending peer that does not finish in this time loses its place, and when all places are taken,
+ * the one that came first does after the shorter time. */
 static const double PATIENCE = 5, PATIENCE_FULL = 0.25;
 
 /* The most who are accepted in one go. */
 enum { ACCEPTS = 256 };
 
-void qn__door_open(qn__door *door) {
-    door->wrong_keys = 0;
-    memset(&door->wrong_from, 0, sizeof door->wrong_from);
-    for (size_t i = 0; i < QN__GUESTS; ++i)
-        door->guest[i].shake.file = -1;
+void qn__acceptor_open(qn__acceptor *acceptor) {
+    acceptor->wrong_keys = 0;
+    memset(&acceptor->wrong_from, 0, sizeof acceptor->wrong_from);
+    for (size_t i = 0; i < QN__PENDING_PEERS; ++i)
+        acceptor->pending[i].shake.file = -1;
 }
 
-size_t qn__door_polls(const qn__door *door, struct pollfd *list) {
+size_t qn__acceptor_polls(const qn__acceptor *acceptor, struct pollfd *list) {
     size_t count = 0;
-    for (size_t i = 0; i < QN__GUESTS; ++i) {
-        const qn__shake *s = &door->guest[i].shake;
+    for (size_t i = 0; i < QN__PENDING_PEERS; ++i) {
+        const qn__handshake *s = &acceptor->pending[i].shake;
         if (s->file >= 0)
             list[count++] = (struct pollfd){
-                .fd = s->file, .events = s->state == QN__SHAKE_WRITE ? POLLOUT : POLLIN};
+                .fd = s->file, .events = s->state == QN__HANDSHAKE_WRITE ? POLLOUT : POLLIN};
     }
-    /* poll skips negative descriptors. With all places taken, who knocks has to wait. */
-    const int full = count == QN__GUESTS;
-    list[count++] = (struct pollfd){.fd = full ? -1 : door->ears->tcp, .events = POLLIN};
-    list[count++] = (struct pollfd){.fd = full ? -1 : door->ears->local, .events = POLLIN};
+    /* poll skips negative descriptors. With all places taken, who connects has to wait. */
+    const int full = count == QN__PENDING_PEERS;
+    list[count++] = (struct pollfd){.fd = full ? -1 : acceptor->listeners->tcp, .events = POLLIN};
+    list[count++] = (struct pollfd){.fd = full ? -1 : acceptor->listeners->local, .events = POLLIN};
     return count;
 }
 
-static void send_away(qn__guest *guest) {
-    close(guest->shake.file);
-    guest->shake.file = -1;
+static void send_away(qn__pending_peer *pending) {
+    close(pending->shake.file);
+    pending->shake.file = -1;
 }
 
-static qn__guest *free_place(qn__door *door, double now) {
-    qn__guest *first = NULL;
-    for (size_t i = 0; i < QN__GUESTS; ++i) {
-        qn__guest *g = &door->guest[i];
+static qn__pending_peer *free_place(qn__acceptor *acceptor, double now) {
+    qn__pending_peer *first = NULL;
+    for (size_t i = 0; i < QN__PENDING_PEERS; ++i) {
+        qn__pending_peer *g = &acceptor->pending[i];
         if (g->shake.file < 0)
             return g;
         if (!first || g->since < first->since)
@@ -58,24 +58,24 @@ static qn__guest *free_place(qn__door *door, double now) {
 
 /* A place for one of whom it is known whether a rank is where it comes from. A rank takes that of
  * the first stranger, or of somebody who has had time. */
-static qn__guest *place_for(qn__door *door, int known, double now) {
-    qn__guest *free = NULL, *first = NULL;
-    uint32_t guests = 0, strangers = 0;
-    for (size_t i = 0; i < QN__GUESTS; ++i) {
-        qn__guest *g = &door->guest[i];
+static qn__pending_peer *place_for(qn__acceptor *acceptor, int known, double now) {
+    qn__pending_peer *free = NULL, *first = NULL;
+    uint32_t pending = 0, strangers = 0;
+    for (size_t i = 0; i < QN__PENDING_PEERS; ++i) {
+        qn__pending_peer *g = &acceptor->pending[i];
         if (g->shake.file < 0) {
             free = free ? free : g;
             continue;
         }
-        ++guests;
+        ++pending;
         strangers += (uint32_t)!g->known;
         if (!first || g->known < first->known ||
             (g->known == first->known && g->since < first->since))
             first = g;
     }
-    const int room = free && guests < door->places;
+    const int room = free && pending < acceptor->places;
     if (!known)
-        return room && 2 * strangers < door->places ? free : NULL;
+        return room && 2 * strangers < acceptor->places ? free : NULL;
     if (room)
         return free;
     if (!first || (first->known && now - first->since < PATIENCE_FULL))
@@ -85,83 +85,83 @@ static qn__guest *place_for(qn__door *door, int known, double now) {
 }
 
 /* Takes all who wait, ranks before strangers. */
-static void let_ranks_in(qn__door *door, double now) {
-    door->refused = 0;
+static void let_ranks_in(qn__acceptor *acceptor, double now) {
+    acceptor->refused = 0;
     for (int tries = 0; tries < ACCEPTS; ++tries) {
-        const int file = qn__meet_accept(door->ears->tcp);
+        const int file = qn__meet_accept(acceptor->listeners->tcp);
         if (file < 0) {
-            door->refused |= errno != EAGAIN && errno != EWOULDBLOCK;
+            acceptor->refused |= errno != EAGAIN && errno != EWOULDBLOCK;
             return;
         }
-        const int known = door->knows(door->user, file);
-        qn__guest *place = place_for(door, known, now);
+        const int known = acceptor->knows(acceptor->user, file);
+        qn__pending_peer *place = place_for(acceptor, known, now);
         if (!place) {
-            door->refused = 1;
+            acceptor->refused = 1;
             close(file);
             continue;
         }
-        *place = (qn__guest){.since = now, .known = known};
-        qn__shake_begin(&place->shake, file, 0, &door->own, door->key);
+        *place = (qn__pending_peer){.since = now, .known = known};
+        qn__handshake_begin(&place->shake, file, 0, &acceptor->own, acceptor->key);
     }
 }
 
-static void let_in(qn__door *door, double now) {
-    if (door->knows) {
-        let_ranks_in(door, now);
+static void let_in(qn__acceptor *acceptor, double now) {
+    if (acceptor->knows) {
+        let_ranks_in(acceptor, now);
         return;
     }
     for (int local = 0; local < 2; ++local) {
-        const int ear = local ? door->ears->local : door->ears->tcp;
-        qn__guest *place;
-        while (ear >= 0 && (place = free_place(door, now))) {
+        const int ear = local ? acceptor->listeners->local : acceptor->listeners->tcp;
+        qn__pending_peer *place;
+        while (ear >= 0 && (place = free_place(acceptor, now))) {
             const int file = qn__meet_accept(ear);
             if (file < 0)
                 break;
             place->since = now;
             place->local = local;
-            qn__shake_begin(&place->shake, file, 0, &door->own, door->key);
-            place->shake.greeting = door->greeting;
+            qn__handshake_begin(&place->shake, file, 0, &acceptor->own, acceptor->key);
+            place->shake.greeting = acceptor->greeting;
         }
     }
 }
 
-static void go_on(qn__door *door, qn__guest *guest, double now) {
-    qn__shake *s = &guest->shake;
-    qn__shake_state state = qn__shake_go(s);
-    if (state == QN__SHAKE_ASK)
-        state = qn__shake_decide(s, door->decide(door->user, &s->other));
-    if (state == QN__SHAKE_DONE) {
+static void go_on(qn__acceptor *acceptor, qn__pending_peer *pending, double now) {
+    qn__handshake *s = &pending->shake;
+    qn__handshake_state state = qn__handshake_go(s);
+    if (state == QN__HANDSHAKE_ASK)
+        state = qn__handshake_decide(s, acceptor->decide(acceptor->user, &s->other));
+    if (state == QN__HANDSHAKE_DONE) {
         const int file = s->file;
         s->file = -1;
-        door->joined(door->user, &s->other, file, guest->local);
+        acceptor->joined(acceptor->user, &s->other, file, pending->local);
         return;
     }
-    if (state == QN__SHAKE_WRONG_KEY) {
-        door->wrong_keys++;
-        qn__address_of_peer(s->file, &door->wrong_from);
+    if (state == QN__HANDSHAKE_WRONG_KEY) {
+        acceptor->wrong_keys++;
+        qn__address_of_peer(s->file, &acceptor->wrong_from);
     }
-    if (state > QN__SHAKE_ASK || now - guest->since > PATIENCE)
-        send_away(guest);
+    if (state > QN__HANDSHAKE_ASK || now - pending->since > PATIENCE)
+        send_away(pending);
 }
 
-void qn__door_serve(qn__door *door, double now) {
-    let_in(door, now);
-    for (size_t i = 0; i < QN__GUESTS; ++i)
-        if (door->guest[i].shake.file >= 0)
-            go_on(door, &door->guest[i], now);
+void qn__acceptor_serve(qn__acceptor *acceptor, double now) {
+    let_in(acceptor, now);
+    for (size_t i = 0; i < QN__PENDING_PEERS; ++i)
+        if (acceptor->pending[i].shake.file >= 0)
+            go_on(acceptor, &acceptor->pending[i], now);
 }
 
-int qn__door_guests(const qn__door *door) {
+int qn__acceptor_pending(const qn__acceptor *acceptor) {
     int count = 0;
-    for (size_t i = 0; i < QN__GUESTS; ++i)
-        count += door->guest[i].shake.file >= 0;
+    for (size_t i = 0; i < QN__PENDING_PEERS; ++i)
+        count += acceptor->pending[i].shake.file >= 0;
     return count;
 }
 
-void qn__door_close(qn__door *door) {
-    for (size_t i = 0; i < QN__GUESTS; ++i)
-        if (door->guest[i].shake.file >= 0)
-            send_away(&door->guest[i]);
+void qn__acceptor_close(qn__acceptor *acceptor) {
+    for (size_t i = 0; i < QN__PENDING_PEERS; ++i)
+        if (acceptor->pending[i].shake.file >= 0)
+            send_away(&acceptor->pending[i]);
 }
 
 void qn__meet_wait(struct pollfd *list, size_t count, double seconds) {

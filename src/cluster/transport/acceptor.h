@@ -1,5 +1,5 @@
-/* Where others knock: accepts connections and shakes hands with many guests at a time, among whom
- * there may be strangers. A stranger costs a place for a bounded time and nothing else. */
+/* The acceptor: accepts connections and does the handshakes of many pending peers at a time, among
+ * whom there may be strangers. A stranger costs a place for a bounded time and nothing else. */
 #ifndef QN_CLUSTER_TRANSPORT_ACCEPTOR_H
 #define QN_CLUSTER_TRANSPORT_ACCEPTOR_H
 
@@ -8,45 +8,46 @@
 
 #include <poll.h>
 
-enum { QN__GUESTS = 64, QN__DOOR_POLLS = QN__GUESTS + 2 };
+enum { QN__PENDING_PEERS = 64, QN__ACCEPTOR_POLLS = QN__PENDING_PEERS + 2 };
 
-typedef struct qn__guest {
-    qn__shake shake; /* shake.file -1: the place is free */
+typedef struct qn__pending_peer {
+    qn__handshake shake; /* shake.file -1: the place is free */
     double since;
     int local, known;
-} qn__guest;
+} qn__pending_peer;
 
-typedef struct qn__door {
-    const qn__ears *ears;
+typedef struct qn__acceptor {
+    const qn__listeners *listeners;
     qn__hello own;
     const unsigned char *key;
-    const char *greeting; /* NULL, or a credential to hand to every guest */
+    const char *greeting; /* NULL, or a credential to hand to every pending peer */
     void *user;
-    /* A guest holds the key: NULL to let it in, or why not. */
+    /* A pending peer holds the key: NULL to let it in, or why not. */
     const char *(*decide)(void *user, const qn__hello *other);
     /* It is in; the socket is the callee's. */
     void (*joined)(void *user, const qn__hello *other, int file, int local);
 
     /* May be NULL. Whether that connection comes from where a rank is. If it is set, nobody waits
-     * in front of the door: strangers have half of the places, and more of them are sent away. */
+     * in the listener's queue: strangers have half of the places, and more of them are sent away.
+     */
     int (*knows)(void *user, int file);
-    uint32_t places; /* with `knows`: how many may be on their way in, at most QN__GUESTS */
+    uint32_t places; /* with `knows`: how many may be on their way in, at most QN__PENDING_PEERS */
     int refused;     /* somebody was sent away, or could not be accepted, just now */
 
-    uint32_t wrong_keys;    /* guests that held another key */
+    uint32_t wrong_keys;    /* pending peers that held another key */
     qn__address wrong_from; /* the last of them */
-    qn__guest guest[QN__GUESTS];
-} qn__door;
+    qn__pending_peer pending[QN__PENDING_PEERS];
+} qn__acceptor;
 
-/* Makes ready a door whose fields up to `joined` are set. */
-void qn__door_open(qn__door *door);
-/* What to wait for; returns the number of entries, at most QN__DOOR_POLLS. */
-size_t qn__door_polls(const qn__door *door, struct pollfd *list);
-/* Accepts and goes on with all guests as far as that goes without waiting. */
-void qn__door_serve(qn__door *door, double now);
+/* Makes ready an acceptor whose fields up to `joined` are set. */
+void qn__acceptor_open(qn__acceptor *acceptor);
+/* What to wait for; returns the number of entries, at most QN__ACCEPTOR_POLLS. */
+size_t qn__acceptor_polls(const qn__acceptor *acceptor, struct pollfd *list);
+/* Accepts and goes on with all pending peers as far as that goes without waiting. */
+void qn__acceptor_serve(qn__acceptor *acceptor, double now);
 /* How many are on their way in. */
-int qn__door_guests(const qn__door *door);
-void qn__door_close(qn__door *door);
+int qn__acceptor_pending(const qn__acceptor *acceptor);
+void qn__acceptor_close(qn__acceptor *acceptor);
 
 /* Reads or writes all of it before `until` (of qn__now). 0 when the connection ended or failed, -1
  * when it was too late. */

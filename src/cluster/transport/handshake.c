@@ -46,7 +46,7 @@ int qn__same_secret(const unsigned char a[32], const unsigned char b[32]) {
 
 /* Who dialled and who was dialled prove different things, so that neither proof can be sent back
  * to its maker. */
-static void prove(const qn__shake *s, int dialler, unsigned char mac[32]) {
+static void prove(const qn__handshake *s, int dialler, unsigned char mac[32]) {
     unsigned char both[2 * QN__HELLO_BYTES];
     const char *const who = dialler ? "dialler" : "dialled";
     memcpy(both, s->dialled ? s->own_hello : s->other_hello, QN__HELLO_BYTES);
@@ -122,20 +122,20 @@ static const int DIALLER[] = {SEND_HELLO, GET_HELLO, SEND_PROOF, GET_VERDICT, EN
 static const int DIALLED[] = {SEND_GREETING, GET_HELLO,    SEND_HELLO, GET_PROOF,
                               DECIDE,        SEND_VERDICT, END};
 
-static int stage_of(const qn__shake *s) { return (s->dialled ? DIALLER : DIALLED)[s->stage]; }
+static int stage_of(const qn__handshake *s) { return (s->dialled ? DIALLER : DIALLED)[s->stage]; }
 
-void qn__shake_begin(qn__shake *s, int file, int dialled, const qn__hello *own,
-                     const unsigned char key[32]) {
+void qn__handshake_begin(qn__handshake *s, int file, int dialled, const qn__hello *own,
+                         const unsigned char key[32]) {
     memset(s, 0, sizeof *s);
     s->file = file;
     s->dialled = dialled;
     s->key = key;
-    s->state = dialled ? QN__SHAKE_WRITE : QN__SHAKE_READ;
+    s->state = dialled ? QN__HANDSHAKE_WRITE : QN__HANDSHAKE_READ;
     write_hello(own, s->own_hello);
 }
 
 /* Sends or receives `size` bytes: 1 when all have gone or come. */
-static int transfer(qn__shake *s, void *memory, size_t size, int out) {
+static int transfer(qn__handshake *s, void *memory, size_t size, int out) {
     unsigned char *const bytes = memory;
     while (s->have < size) {
         const ssize_t n =
@@ -144,10 +144,10 @@ static int transfer(qn__shake *s, void *memory, size_t size, int out) {
         if (n > 0) {
             s->have += (size_t)n;
         } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOTCONN)) {
-            s->state = out ? QN__SHAKE_WRITE : QN__SHAKE_READ;
+            s->state = out ? QN__HANDSHAKE_WRITE : QN__HANDSHAKE_READ;
             return 0;
         } else if (n == 0 || errno != EINTR) {
-            s->state = QN__SHAKE_FAILED;
+            s->state = QN__HANDSHAKE_FAILED;
             return 0;
         }
     }
@@ -155,21 +155,22 @@ static int transfer(qn__shake *s, void *memory, size_t size, int out) {
     return 1;
 }
 
-static void read_verdict(qn__shake *s) {
+static void read_verdict(qn__handshake *s) {
     unsigned char expected[32];
     const uint32_t code = qn__get_u32(s->verdict);
     s->why[0] = 0;
     if (code == 0) {
         prove(s, 0, expected);
-        s->state = qn__same_secret(expected, s->verdict + 4) ? QN__SHAKE_DONE : QN__SHAKE_WRONG_KEY;
+        s->state = qn__same_secret(expected, s->verdict + 4) ? QN__HANDSHAKE_DONE
+                                                             : QN__HANDSHAKE_WRONG_KEY;
     } else {
         memcpy(s->why, s->verdict + 36, QN__VERDICT_TEXT - 1);
         s->why[QN__VERDICT_TEXT - 1] = 0;
-        s->state = code == 1 ? QN__SHAKE_WRONG_KEY : QN__SHAKE_REFUSED;
+        s->state = code == 1 ? QN__HANDSHAKE_WRONG_KEY : QN__HANDSHAKE_REFUSED;
     }
 }
 
-static void write_verdict(qn__shake *s, uint32_t code, const char *why) {
+static void write_verdict(qn__handshake *s, uint32_t code, const char *why) {
     memset(s->verdict, 0, sizeof s->verdict);
     qn__put_u32(s->verdict, code);
     s->refuses = code != 0;
@@ -180,10 +181,10 @@ static void write_verdict(qn__shake *s, uint32_t code, const char *why) {
 }
 
 /* After a stage's bytes are there. Returns 0 when nothing more can be done. */
-static int stage_done(qn__shake *s, int stage) {
+static int stage_done(qn__handshake *s, int stage) {
     unsigned char expected[32];
     if (stage == GET_HELLO && !read_hello(s->other_hello, &s->other)) {
-        s->state = QN__SHAKE_FAILED;
+        s->state = QN__HANDSHAKE_FAILED;
         return 0;
     }
     if (stage == GET_HELLO && s->dialled)
@@ -201,21 +202,23 @@ static int stage_done(qn__shake *s, int stage) {
     }
     if (stage == SEND_VERDICT) {
         const int key = qn__get_u32(s->verdict) == 1;
-        s->state = key ? QN__SHAKE_WRONG_KEY : s->refuses ? QN__SHAKE_REFUSED : QN__SHAKE_DONE;
+        s->state = key          ? QN__HANDSHAKE_WRONG_KEY
+                   : s->refuses ? QN__HANDSHAKE_REFUSED
+                                : QN__HANDSHAKE_DONE;
         return 0;
     }
     s->stage++;
     return 1;
 }
 
-qn__shake_state qn__shake_go(qn__shake *s) {
+qn__handshake_state qn__handshake_go(qn__handshake *s) {
     for (;;) {
         const int stage = stage_of(s);
         int whole = 1;
-        if (s->state > QN__SHAKE_ASK)
+        if (s->state > QN__HANDSHAKE_ASK)
             return s->state;
         if (stage == DECIDE) {
-            s->state = QN__SHAKE_ASK;
+            s->state = QN__HANDSHAKE_ASK;
             return s->state;
         }
         if (stage == SEND_GREETING && s->greeting)
@@ -234,9 +237,9 @@ qn__shake_state qn__shake_go(qn__shake *s) {
     }
 }
 
-qn__shake_state qn__shake_decide(qn__shake *s, const char *refusal) {
+qn__handshake_state qn__handshake_decide(qn__handshake *s, const char *refusal) {
     write_verdict(s, refusal ? 2 : 0, refusal);
-    s->state = QN__SHAKE_WRITE;
+    s->state = QN__HANDSHAKE_WRITE;
     s->stage++;
-    return qn__shake_go(s);
+    return qn__handshake_go(s);
 }

@@ -34,22 +34,22 @@ typedef struct qn__hello {
 void qn__hello_fill(qn__hello *hello, qn__purpose purpose, uint32_t from, uint32_t to,
                     uint32_t ranks);
 
-typedef enum qn__shake_state {
-    QN__SHAKE_READ,  /* goes on when there is something to read */
-    QN__SHAKE_WRITE, /* when there is room to write */
-    QN__SHAKE_ASK,   /* who dialled has proved itself: decide, call qn__shake_decide */
-    QN__SHAKE_DONE,
-    QN__SHAKE_REFUSED, /* the other side said why: `why` */
-    QN__SHAKE_WRONG_KEY,
-    QN__SHAKE_FAILED /* the connection ended, or this is no rank of Quern's */
-} qn__shake_state;
+typedef enum qn__handshake_state {
+    QN__HANDSHAKE_READ,  /* goes on when there is something to read */
+    QN__HANDSHAKE_WRITE, /* when there is room to write */
+    QN__HANDSHAKE_ASK,   /* who dialled has proved itself: decide, call qn__handshake_decide */
+    QN__HANDSHAKE_DONE,
+    QN__HANDSHAKE_REFUSED, /* the other side said why: `why` */
+    QN__HANDSHAKE_WRONG_KEY,
+    QN__HANDSHAKE_FAILED /* the connection ended, or this is no rank of Quern's */
+} qn__handshake_state;
 
-typedef struct qn__shake {
+typedef struct qn__handshake {
     int file;
     int dialled;
     int stage;
     size_t have; /* bytes of this stage that have been sent or received */
-    qn__shake_state state;
+    qn__handshake_state state;
     const unsigned char *key; /* 32 bytes; belongs to the caller */
     const char *greeting;     /* NULL, or a credential that who was dialled sends first */
     qn__hello other;
@@ -57,14 +57,14 @@ typedef struct qn__shake {
     unsigned char proof[32], verdict[QN__VERDICT_BYTES];
     int refuses; /* the verdict on its way is a refusal */
     char why[QN__VERDICT_TEXT];
-} qn__shake;
+} qn__handshake;
 
-void qn__shake_begin(qn__shake *shake, int file, int dialled, const qn__hello *own,
-                     const unsigned char key[32]);
+void qn__handshake_begin(qn__handshake *shake, int file, int dialled, const qn__hello *own,
+                         const unsigned char key[32]);
 /* With s->greeting set in between. As far as it goes without waiting. */
-qn__shake_state qn__shake_go(qn__shake *shake);
-/* The answer to QN__SHAKE_ASK: `refusal` NULL to accept. */
-qn__shake_state qn__shake_decide(qn__shake *shake, const char *refusal);
+qn__handshake_state qn__handshake_go(qn__handshake *shake);
+/* The answer to QN__HANDSHAKE_ASK: `refusal` NULL to accept. */
+qn__handshake_state qn__handshake_decide(qn__handshake *shake, const char *refusal);
 
 /* HMAC-SHA256 over two texts, the second after the first. */
 void qn__hmac(const void *key, size_t key_size, const void *first, size_t first_size,

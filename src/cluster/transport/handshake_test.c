@@ -52,7 +52,7 @@ static void test_hmac(void **state) {
 
 typedef struct two {
     int file[2];
-    qn__shake dialler, dialled;
+    qn__handshake dialler, dialled;
 } two;
 
 static void begin(two *t, const unsigned char *dialler_key, const unsigned char *dialled_key) {
@@ -60,8 +60,8 @@ static void begin(two *t, const unsigned char *dialler_key, const unsigned char 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, t->file), 0);
     qn__hello_fill(&a, QN__FOR_TRANSPORT, 3, 1, 5);
     qn__hello_fill(&b, QN__FOR_TRANSPORT, 1, UINT32_MAX, 5);
-    qn__shake_begin(&t->dialler, t->file[0], 1, &a, dialler_key);
-    qn__shake_begin(&t->dialled, t->file[1], 0, &b, dialled_key);
+    qn__handshake_begin(&t->dialler, t->file[0], 1, &a, dialler_key);
+    qn__handshake_begin(&t->dialled, t->file[1], 0, &b, dialled_key);
 }
 
 static void end(two *t) {
@@ -72,9 +72,9 @@ static void end(two *t) {
 /* Both sides go on until neither can. */
 static void run(two *t, const char *refusal) {
     for (int i = 0; i < 20; ++i) {
-        qn__shake_go(&t->dialler);
-        if (qn__shake_go(&t->dialled) == QN__SHAKE_ASK)
-            qn__shake_decide(&t->dialled, refusal);
+        qn__handshake_go(&t->dialler);
+        if (qn__handshake_go(&t->dialled) == QN__HANDSHAKE_ASK)
+            qn__handshake_decide(&t->dialled, refusal);
     }
 }
 
@@ -83,8 +83,8 @@ static void test_two_that_know_the_key(void **state) {
     two t;
     begin(&t, KEY, KEY);
     run(&t, NULL);
-    assert_int_equal(t.dialler.state, QN__SHAKE_DONE);
-    assert_int_equal(t.dialled.state, QN__SHAKE_DONE);
+    assert_int_equal(t.dialler.state, QN__HANDSHAKE_DONE);
+    assert_int_equal(t.dialled.state, QN__HANDSHAKE_DONE);
     assert_int_equal(t.dialled.other.from, 3);
     assert_int_equal(t.dialled.other.to, 1);
     assert_int_equal(t.dialler.other.from, 1);
@@ -92,8 +92,8 @@ static void test_two_that_know_the_key(void **state) {
     end(&t);
     begin(&t, KEY, KEY);
     run(&t, "the reason");
-    assert_int_equal(t.dialler.state, QN__SHAKE_REFUSED);
-    assert_int_equal(t.dialled.state, QN__SHAKE_REFUSED);
+    assert_int_equal(t.dialler.state, QN__HANDSHAKE_REFUSED);
+    assert_int_equal(t.dialled.state, QN__HANDSHAKE_REFUSED);
     assert_string_equal(t.dialler.why, "the reason");
     end(&t);
 }
@@ -107,8 +107,8 @@ static void test_another_key_in_any_bit(void **state) {
         other[bit / 8] ^= (unsigned char)(1 << bit % 8);
         begin(&t, other, KEY);
         run(&t, NULL);
-        assert_int_equal(t.dialler.state, QN__SHAKE_WRONG_KEY);
-        assert_int_equal(t.dialled.state, QN__SHAKE_WRONG_KEY);
+        assert_int_equal(t.dialler.state, QN__HANDSHAKE_WRONG_KEY);
+        assert_int_equal(t.dialled.state, QN__HANDSHAKE_WRONG_KEY);
         end(&t);
     }
 }
@@ -117,7 +117,7 @@ static void test_another_key_in_any_bit(void **state) {
  * change a byte. */
 typedef struct wire {
     int left[2], right[2]; /* dialler - left[1] ... right[0] - dialled */
-    qn__shake dialler, dialled;
+    qn__handshake dialler, dialled;
     unsigned char kept[2][1024];
     size_t passed[2];
 } wire;
@@ -129,8 +129,8 @@ static void wire_begin(wire *w) {
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, w->right), 0);
     qn__hello_fill(&a, QN__FOR_TRANSPORT, 3, 1, 5);
     qn__hello_fill(&b, QN__FOR_TRANSPORT, 1, UINT32_MAX, 5);
-    qn__shake_begin(&w->dialler, w->left[0], 1, &a, KEY);
-    qn__shake_begin(&w->dialled, w->right[1], 0, &b, KEY);
+    qn__handshake_begin(&w->dialler, w->left[0], 1, &a, KEY);
+    qn__handshake_begin(&w->dialled, w->right[1], 0, &b, KEY);
 }
 
 static void wire_end(wire *w) {
@@ -157,10 +157,10 @@ static void carry(wire *w, int back, size_t change, unsigned char by) {
 
 static void wire_run(wire *w, size_t change_there, size_t change_back, unsigned char by) {
     for (int i = 0; i < 12; ++i) {
-        qn__shake_go(&w->dialler);
+        qn__handshake_go(&w->dialler);
         carry(w, 0, change_there, by);
-        if (qn__shake_go(&w->dialled) == QN__SHAKE_ASK)
-            qn__shake_decide(&w->dialled, NULL);
+        if (qn__handshake_go(&w->dialled) == QN__HANDSHAKE_ASK)
+            qn__handshake_decide(&w->dialled, NULL);
         carry(w, 1, change_back, by);
     }
 }
@@ -173,24 +173,24 @@ static void test_every_changed_byte_is_noticed(void **state) {
     for (size_t at = 0; at < QN__HELLO_BYTES + 32; ++at) {
         wire_begin(&w);
         wire_run(&w, at, SIZE_MAX, (unsigned char)(1 << at % 8));
-        assert_true(w.dialled.state != QN__SHAKE_DONE);
-        assert_true(w.dialler.state != QN__SHAKE_DONE);
+        assert_true(w.dialled.state != QN__HANDSHAKE_DONE);
+        assert_true(w.dialler.state != QN__HANDSHAKE_DONE);
         wire_end(&w);
     }
     for (size_t at = 0; at < QN__HELLO_BYTES + 36; ++at) {
         wire_begin(&w);
         wire_run(&w, SIZE_MAX, at, (unsigned char)(1 << at % 8));
-        assert_true(w.dialler.state != QN__SHAKE_DONE);
+        assert_true(w.dialler.state != QN__HANDSHAKE_DONE);
         wire_end(&w);
     }
     wire_begin(&w);
     wire_run(&w, SIZE_MAX, SIZE_MAX, 0);
-    assert_int_equal(w.dialler.state, QN__SHAKE_DONE);
-    assert_int_equal(w.dialled.state, QN__SHAKE_DONE);
+    assert_int_equal(w.dialler.state, QN__HANDSHAKE_DONE);
+    assert_int_equal(w.dialled.state, QN__HANDSHAKE_DONE);
     wire_end(&w);
 }
 
-/* What was overheard once opens no door a second time, nor does what is sent back to its maker. */
+/* What was overheard once is not accepted a second time, nor is what is sent back to its maker. */
 static void test_replays(void **state) {
     (void)state;
     wire heard;
@@ -200,20 +200,20 @@ static void test_replays(void **state) {
     begin(&t, KEY, KEY);
     assert_int_equal(send(t.file[0], heard.kept[0], heard.passed[0], 0), heard.passed[0]);
     for (int i = 0; i < 5; ++i)
-        assert_int_not_equal(qn__shake_go(&t.dialled), QN__SHAKE_ASK);
-    assert_int_equal(t.dialled.state, QN__SHAKE_WRONG_KEY);
+        assert_int_not_equal(qn__handshake_go(&t.dialled), QN__HANDSHAKE_ASK);
+    assert_int_equal(t.dialled.state, QN__HANDSHAKE_WRONG_KEY);
     end(&t);
     /* A mirror: whoever dials gets its own hello and its own proof back. */
     int file[2];
     qn__hello own;
-    qn__shake shake;
+    qn__handshake shake;
     unsigned char echo[1024];
     size_t have = 0;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, file), 0);
     qn__hello_fill(&own, QN__FOR_TRANSPORT, 3, 1, 5);
-    qn__shake_begin(&shake, file[0], 1, &own, KEY);
+    qn__handshake_begin(&shake, file[0], 1, &own, KEY);
     for (int i = 0; i < 6; ++i) {
-        qn__shake_go(&shake);
+        qn__handshake_go(&shake);
         const ssize_t got = recv(file[1], echo + have, sizeof echo - have, MSG_DONTWAIT);
         if (got > 0) {
             unsigned char verdict[QN__VERDICT_BYTES] = {0};
@@ -226,7 +226,7 @@ static void test_replays(void **state) {
             have += (size_t)got;
         }
     }
-    assert_int_equal(shake.state, QN__SHAKE_WRONG_KEY);
+    assert_int_equal(shake.state, QN__HANDSHAKE_WRONG_KEY);
     close(file[0]);
     close(file[1]);
     wire_end(&heard);
@@ -247,16 +247,16 @@ static void test_rubbish(void **state) {
         if (seed % 2)
             memcpy(bytes, "quern\0\r\n", 8);
         const int side = (int)(seed / 2 % 2);
-        qn__shake *victim = side ? &t.dialler : &t.dialled;
-        qn__shake_go(victim);
+        qn__handshake *victim = side ? &t.dialler : &t.dialled;
+        qn__handshake_go(victim);
         (void)!send(t.file[side], bytes, random[0] % sizeof bytes, MSG_NOSIGNAL);
         for (int i = 0; i < 5; ++i)
-            qn__shake_go(victim);
-        assert_true(victim->state != QN__SHAKE_DONE && victim->state != QN__SHAKE_ASK);
+            qn__handshake_go(victim);
+        assert_true(victim->state != QN__HANDSHAKE_DONE && victim->state != QN__HANDSHAKE_ASK);
         shutdown(t.file[side], SHUT_WR);
         for (int i = 0; i < 5; ++i)
-            qn__shake_go(victim);
-        assert_true(victim->state > QN__SHAKE_ASK && victim->state != QN__SHAKE_DONE);
+            qn__handshake_go(victim);
+        assert_true(victim->state > QN__HANDSHAKE_ASK && victim->state != QN__HANDSHAKE_DONE);
         end(&t);
     }
 }
@@ -265,9 +265,9 @@ static void test_cards(void **state) {
     (void)state;
     unsigned char bytes[QN__CARD_BYTES], again[QN__CARD_BYTES];
     qn__card card, back;
-    qn__ears ears;
-    assert_int_equal(qn__card_own(NULL, 0, &card, &ears, NULL), QN_OK);
-    qn__ears_close(&ears);
+    qn__listeners listeners;
+    assert_int_equal(qn__card_own(NULL, 0, &card, &listeners, NULL), QN_OK);
+    qn__listeners_close(&listeners);
     qn__card_write(&card, bytes);
     assert_true(qn__card_read(bytes, &back));
     qn__card_write(&back, again);

@@ -31,7 +31,7 @@ void qn__watch_ended(qn__socket_transport *transport, qn__peer *peer, int error,
     drop_begun(peer);
     peer->damaged += what == EBADMSG;
     if (qn__reconnect_possible(transport, peer, what)) {
-        peer->redial.damaged |= what == EBADMSG;
+        peer->reconnection.damaged |= what == EBADMSG;
         qn__reconnect_lost(transport, peer, closed, sure ? QN__GONE_DEAD : QN__GONE_SILENT, now);
         return;
     }

@@ -40,28 +40,28 @@ enum { FILES = 32, PLACES_LEAST = 2 };
 /* ------------------------------------------------------------------------------------ attempts */
 
 static void end_attempt(qn__peer *peer) {
-    if (peer->redial.shake.file >= 0)
-        close(peer->redial.shake.file);
-    peer->redial.shake.file = -1;
+    if (peer->reconnection.shake.file >= 0)
+        close(peer->reconnection.shake.file);
+    peer->reconnection.shake.file = -1;
 }
 
 static void settle(qn__peer *peer) {
     end_attempt(peer);
-    peer->redial.closed = peer->redial.damaged = 0;
+    peer->reconnection.closed = peer->reconnection.damaged = 0;
 }
 
 static void has_ended(qn__socket_transport *transport, qn__peer *peer) {
     settle(peer);
     qn__peer_close(transport, peer);
-    qn__watch_gone(transport, peer, peer->redial.ended_as);
+    qn__watch_gone(transport, peer, peer->reconnection.ended_as);
 }
 
 /* The other side closed this attempt. A process that is ending may have taken it just before. */
 static void try_again(qn__socket_transport *transport, qn__peer *peer, double now) {
     end_attempt(peer);
-    if (peer->redial.closed) {
-        peer->redial.next = now + AGAIN_PAUSE;
-        qn__reconnect_wanted(transport, peer->redial.next);
+    if (peer->reconnection.closed) {
+        peer->reconnection.next = now + AGAIN_PAUSE;
+        qn__reconnect_wanted(transport, peer->reconnection.next);
     }
 }
 
@@ -69,21 +69,21 @@ static void try_again(qn__socket_transport *transport, qn__peer *peer, double no
  * that it has ended: a firewall may say the same. */
 static void failed(qn__socket_transport *transport, qn__peer *peer, int error, double now) {
     end_attempt(peer);
-    if (peer->redial.closed && error == ECONNREFUSED)
+    if (peer->reconnection.closed && error == ECONNREFUSED)
         has_ended(transport, peer);
-    else if (peer->redial.closed && error == ECONNRESET)
+    else if (peer->reconnection.closed && error == ECONNRESET)
         try_again(transport, peer, now);
 }
 
 static void watch_attempt(qn__socket_transport *transport, const qn__peer *peer, int operation) {
-    const int writes = peer->redial.shake.state == QN__SHAKE_WRITE;
+    const int writes = peer->reconnection.shake.state == QN__HANDSHAKE_WRITE;
     struct epoll_event event = {.events = writes ? EPOLLOUT : EPOLLIN,
                                 .data.u64 = QN__EPOLL_ATTEMPT | peer->rank};
-    epoll_ctl(transport->poll_file, operation, peer->redial.shake.file, &event);
+    epoll_ctl(transport->poll_file, operation, peer->reconnection.shake.file, &event);
 }
 
 static void begin_attempt(qn__socket_transport *transport, qn__peer *peer, double now) {
-    qn__redial *d = &peer->redial;
+    qn__reconnection *d = &peer->reconnection;
     const double half = transport->rank_timeout / 2, trip = 4 * peer->best;
     const double least = ATTEMPT_LEAST < half ? ATTEMPT_LEAST : half;
     const double part = fmax(ATTEMPT_PART * transport->rank_timeout, least);
@@ -96,14 +96,14 @@ static void begin_attempt(qn__socket_transport *transport, qn__peer *peer, doubl
     }
     d->probe = transport->rank < peer->rank;
     qn__hello_fill(&hello, QN__FOR_RESUME, transport->rank, peer->rank, transport->ranks);
-    qn__shake_begin(&d->shake, file, 1, &hello, transport->key);
+    qn__handshake_begin(&d->shake, file, 1, &hello, transport->key);
     watch_attempt(transport, peer, EPOLL_CTL_ADD);
 }
 
 /* The connection is there: all goes on over it. */
 static void restored(qn__socket_transport *transport, qn__peer *peer, int file, double now) {
     const double silent = now - peer->heard;
-    const int damaged = peer->redial.damaged;
+    const int damaged = peer->reconnection.damaged;
     settle(peer);
     qn__buffer_drop(peer->body);
     peer->body = NULL;
@@ -122,20 +122,20 @@ static void restored(qn__socket_transport *transport, qn__peer *peer, int file, 
  * the process there, which may have been about to end. */
 static void probe_connected(qn__socket_transport *transport, qn__peer *peer, double now) {
     char byte;
-    qn__redial *d = &peer->redial;
+    qn__reconnection *d = &peer->reconnection;
     const ssize_t got = recv(d->shake.file, &byte, 1, MSG_DONTWAIT);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
         try_again(transport, peer, now);
         return;
     }
     d->next = INFINITY;
-    d->shake.state = QN__SHAKE_READ;
+    d->shake.state = QN__HANDSHAKE_READ;
     watch_attempt(transport, peer, EPOLL_CTL_MOD);
 }
 
 /* It goes on without this rank, for itself or with the others. */
 static void refused_by_peer(qn__socket_transport *transport, qn__peer *peer) {
-    const int expelled = strcmp(peer->redial.shake.why, EXPELLED) == 0;
+    const int expelled = strcmp(peer->reconnection.shake.why, EXPELLED) == 0;
     settle(peer);
     if (expelled && !atomic_load(&transport->ending) && !atomic_load(&peer->expelled))
         transport->events.expelled(transport->events.user, peer->rank, EXPELLED);
@@ -143,7 +143,7 @@ static void refused_by_peer(qn__socket_transport *transport, qn__peer *peer) {
 }
 
 void qn__reconnect_attempt(qn__socket_transport *transport, qn__peer *peer, double now) {
-    qn__redial *d = &peer->redial;
+    qn__reconnection *d = &peer->reconnection;
     int error = 0;
     socklen_t size = sizeof error;
     if (d->shake.file < 0)
@@ -156,15 +156,15 @@ void qn__reconnect_attempt(qn__socket_transport *transport, qn__peer *peer, doub
         probe_connected(transport, peer, now);
         return;
     }
-    const qn__shake_state state = qn__shake_go(&d->shake);
+    const qn__handshake_state state = qn__handshake_go(&d->shake);
     const int file = d->shake.file;
-    if (state == QN__SHAKE_DONE && d->shake.other.from == peer->rank) {
+    if (state == QN__HANDSHAKE_DONE && d->shake.other.from == peer->rank) {
         epoll_ctl(transport->poll_file, EPOLL_CTL_DEL, file, NULL);
         d->shake.file = -1;
         restored(transport, peer, file, now);
-    } else if (state == QN__SHAKE_REFUSED) {
+    } else if (state == QN__HANDSHAKE_REFUSED) {
         refused_by_peer(transport, peer);
-    } else if (state >= QN__SHAKE_ASK) {
+    } else if (state >= QN__HANDSHAKE_ASK) {
         try_again(transport, peer, now);
     } else {
         watch_attempt(transport, peer, EPOLL_CTL_MOD);
@@ -198,7 +198,7 @@ static int knows(void *user, int file) {
     qn__address from, rank;
     qn__address_of_peer(file, &from);
     for (uint32_t r = 0; r < transport->ranks; ++r) {
-        const qn__redial *d = &transport->peer[r].redial;
+        const qn__reconnection *d = &transport->peer[r].reconnection;
         if (d->size > 0 && qn__address_of_socket(&d->to, &rank) &&
             memcmp(&from, &rank, sizeof from) == 0)
             return 1;
@@ -208,25 +208,25 @@ static int knows(void *user, int file) {
 
 static void watch_listener(qn__socket_transport *transport, int watched) {
     struct epoll_event event = {.events = watched ? EPOLLIN : 0u, .data.u64 = QN__EPOLL_LISTENER};
-    epoll_ctl(transport->poll_file, EPOLL_CTL_MOD, transport->ears.tcp, &event);
+    epoll_ctl(transport->poll_file, EPOLL_CTL_MOD, transport->listeners.tcp, &event);
     transport->muted = !watched;
 }
 
 /* The listener is looked at only now and then while somebody is there: with all places taken, or no
  * descriptor left, it would wake the thread without end. */
 void qn__reconnect_accept(qn__socket_transport *transport, double now) {
-    if (!transport->door)
+    if (!transport->acceptor)
         return;
-    qn__door_serve(transport->door, now);
+    qn__acceptor_serve(transport->acceptor, now);
     if (!transport->muted)
         watch_listener(transport, 0);
     qn__reconnect_wanted(transport, now + GUEST_PAUSE);
 }
 
 /* Goes on with those who came, and watches the listener again when nobody is there. */
-static void serve_guests(qn__socket_transport *transport, double now) {
-    qn__door_serve(transport->door, now);
-    if (qn__door_guests(transport->door) == 0 && !transport->door->refused)
+static void serve_pending(qn__socket_transport *transport, double now) {
+    qn__acceptor_serve(transport->acceptor, now);
+    if (qn__acceptor_pending(transport->acceptor) == 0 && !transport->acceptor->refused)
         watch_listener(transport, 1);
     else
         qn__reconnect_wanted(transport, now + GUEST_PAUSE);
@@ -237,14 +237,14 @@ static void serve_guests(qn__socket_transport *transport, double now) {
 
 int qn__reconnect_possible(const qn__socket_transport *transport, qn__peer *peer, int error) {
     const int closed = error == 0 || error == ECONNRESET || error == EPIPE;
-    return !peer->local && peer->redial.size > 0 && !peer->gone && !peer->ended &&
+    return !peer->local && peer->reconnection.size > 0 && !peer->gone && !peer->ended &&
            !atomic_load(&peer->expelled) && peer->damaged <= DAMAGED_MOST &&
            !(closed && atomic_load(&transport->ending) && qn__peer_all_arrived(peer));
 }
 
 void qn__reconnect_lost(qn__socket_transport *transport, qn__peer *peer, int closed, qn__going as,
                         double now) {
-    qn__redial *d = &peer->redial;
+    qn__reconnection *d = &peer->reconnection;
     qn__peer_unlink(transport, peer);
     end_attempt(peer);
     d->ended_as = as;
@@ -260,7 +260,7 @@ void qn__reconnect_wanted(qn__socket_transport *transport, double now) {
 
 /* What is to be done about one rank. Returns the moment of the next look; INFINITY: none. */
 static double look_after(qn__socket_transport *transport, qn__peer *peer, double now) {
-    qn__redial *d = &peer->redial;
+    qn__reconnection *d = &peer->reconnection;
     const int wanted = !peer->local && d->size > 0 && !peer->gone && !peer->ended &&
                        !atomic_load(&peer->expelled) &&
                        (peer->file < 0 || now - peer->heard > qn__watch_patience(transport));
@@ -287,17 +287,19 @@ void qn__reconnect_tick(qn__socket_transport *transport, double now) {
         }
     transport->next_try = next;
     if (transport->muted)
-        serve_guests(transport, now);
+        serve_pending(transport, now);
 }
 
 /* Half of the descriptors that are left beside the connections: the others are for files. */
 static uint32_t places(uint32_t ranks) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return QN__GUESTS;
+        return QN__PENDING_PEERS;
     const uint64_t used = ranks + FILES;
     const uint64_t some = limit.rlim_cur > used ? (limit.rlim_cur - used) / 2 : 0;
-    return some < PLACES_LEAST ? PLACES_LEAST : some > QN__GUESTS ? QN__GUESTS : (uint32_t)some;
+    return some < PLACES_LEAST        ? PLACES_LEAST
+           : some > QN__PENDING_PEERS ? QN__PENDING_PEERS
+                                      : (uint32_t)some;
 }
 
 qn_status qn__reconnect_open(qn__socket_transport *transport, const qn__transport_setup *setup,
@@ -305,7 +307,7 @@ qn_status qn__reconnect_open(qn__socket_transport *transport, const qn__transpor
     transport->next_try = INFINITY;
     memcpy(transport->key, setup->key, sizeof transport->key);
     for (uint32_t r = 0; r < transport->ranks; ++r) {
-        qn__redial *d = &transport->peer[r].redial;
+        qn__reconnection *d = &transport->peer[r].reconnection;
         socklen_t size = sizeof d->to;
         d->shake.file = -1;
         if (setup->link[r].local || setup->link[r].file < 0 || setup->link[r].port == 0 ||
@@ -317,23 +319,23 @@ qn_status qn__reconnect_open(qn__socket_transport *transport, const qn__transpor
         else
             ((struct sockaddr_in6 *)&d->to)->sin6_port = htons(setup->link[r].port);
     }
-    if (transport->ears.tcp < 0)
+    if (transport->listeners.tcp < 0)
         return QN_OK;
-    transport->door = qn__alloc(1, sizeof *transport->door, err);
-    if (!transport->door)
+    transport->acceptor = qn__alloc(1, sizeof *transport->acceptor, err);
+    if (!transport->acceptor)
         return QN_MEMORY;
-    transport->door->ears = &transport->ears;
-    transport->door->key = transport->key;
-    transport->door->user = transport;
-    transport->door->decide = decide;
-    transport->door->joined = joined;
-    transport->door->knows = knows;
-    transport->door->places = places(transport->ranks);
-    qn__hello_fill(&transport->door->own, QN__FOR_RESUME, transport->rank, UINT32_MAX,
+    transport->acceptor->listeners = &transport->listeners;
+    transport->acceptor->key = transport->key;
+    transport->acceptor->user = transport;
+    transport->acceptor->decide = decide;
+    transport->acceptor->joined = joined;
+    transport->acceptor->knows = knows;
+    transport->acceptor->places = places(transport->ranks);
+    qn__hello_fill(&transport->acceptor->own, QN__FOR_RESUME, transport->rank, UINT32_MAX,
                    transport->ranks);
-    qn__door_open(transport->door);
+    qn__acceptor_open(transport->acceptor);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = QN__EPOLL_LISTENER};
-    if (epoll_ctl(transport->poll_file, EPOLL_CTL_ADD, transport->ears.tcp, &event) != 0)
+    if (epoll_ctl(transport->poll_file, EPOLL_CTL_ADD, transport->listeners.tcp, &event) != 0)
         return qn__fail_errno(err, "watch", "the listener for the other ranks");
     return QN_OK;
 }
@@ -342,8 +344,8 @@ void qn__reconnect_close(qn__socket_transport *transport) {
     for (uint32_t r = 0; r < transport->ranks; ++r)
         if (r != transport->rank)
             end_attempt(&transport->peer[r]);
-    if (transport->door)
-        qn__door_close(transport->door);
-    qn__free(transport->door);
-    qn__ears_close(&transport->ears);
+    if (transport->acceptor)
+        qn__acceptor_close(transport->acceptor);
+    qn__free(transport->acceptor);
+    qn__listeners_close(&transport->listeners);
 }

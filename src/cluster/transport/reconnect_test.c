@@ -387,7 +387,7 @@ static double cpu_seconds(void) {
 }
 
 /* Connects from 127.0.0.2, where no rank is, and says nothing. */
-static int knock(uint16_t port) {
+static int connect_as_stranger(uint16_t port) {
     static const qn__address stranger = {.kind = 4, .bytes = {127, 0, 0, 2}};
     struct sockaddr_storage from, to;
     const int file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -407,7 +407,7 @@ static void test_strangers(void **state) {
     couple c;
     meet(&c, 20);
     for (int i = 0; i < STRANGERS; ++i)
-        file[i] = knock(c.relay.target);
+        file[i] = connect_as_stranger(c.relay.target);
     /* Not even while there is no descriptor left to accept them with. */
     struct rlimit limit, none;
     getrlimit(RLIMIT_NOFILE, &limit);

@@ -60,16 +60,16 @@ typedef struct qn__message_queue {
 } qn__message_queue;
 
 /* What is done about a TCP connection that is lost or silent; the thread's alone. */
-typedef struct qn__redial {
+typedef struct qn__reconnection {
     struct sockaddr_storage to; /* where the rank listens */
     socklen_t size;             /* of `to`; 0: not known */
-    qn__shake shake;            /* the attempt under way; file -1: none */
+    qn__handshake shake;        /* the attempt under way; file -1: none */
     int probe;                  /* it only looks whether anybody listens there */
     double next;                /* moment of the next attempt */
     int closed;                 /* the system there closed the connection */
     qn__going ended_as;         /* how that rank has ended, if its listener has gone too */
     int damaged;                /* it was given up for a damaged frame */
-} qn__redial;
+} qn__reconnection;
 
 typedef struct qn__peer {
     int local;
@@ -107,7 +107,7 @@ typedef struct qn__peer {
     uint64_t untold;   /* bytes since */
     uint32_t damaged;  /* frames so far */
     int discards;      /* it was given up for them: what comes is thrown away */
-    qn__redial redial;
+    qn__reconnection reconnection;
     qn__message_buffer *body;               /* of a message that is not whole yet */
     int loose[QN__FILES_MOST], loose_count; /* descriptors whose message is not whole yet */
     unsigned char *stage;
@@ -129,9 +129,9 @@ typedef struct qn__socket_transport {
     double slept;  /* when this process was last found to have slept; the thread's alone */
     double looked; /* when the thread was last awake, by the clock that runs on in a suspend */
     unsigned char key[32];
-    qn__ears ears;   /* the listener, for connections that are made again */
-    qn__door *door;  /* who came there */
-    int muted;       /* the listener is not watched for a moment */
+    qn__listeners listeners; /* the listener, for connections that are made again */
+    qn__acceptor *acceptor;  /* who came there */
+    int muted;               /* the listener is not watched for a moment */
     double next_try; /* moment of the next look at lost connections; INFINITY: there is none */
 
     pthread_mutex_t pool_lock;

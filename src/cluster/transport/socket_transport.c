@@ -246,7 +246,7 @@ static void open_peer(qn__socket_transport *transport, uint32_t r,
     peer->file = setup->link[r].file;
     peer->local = setup->link[r].local;
     peer->gone = setup->link[r].file < 0;
-    peer->redial.shake.file = -1;
+    peer->reconnection.shake.file = -1;
     qn__frame_keys(setup->key, transport->rank, r, &peer->key);
     qn__frame_keys(setup->key, r, transport->rank, &peer->their_key);
     pthread_mutex_init(&peer->lock, NULL);
@@ -268,7 +268,7 @@ qn_status qn__transport_open(const qn__transport_setup *setup, qn__transport **o
     transport->rank_timeout = setup->rank_timeout;
     transport->period = part < PERIOD_MOST ? part : PERIOD_MOST;
     transport->slept = -1e9;
-    transport->ears = (qn__ears){.tcp = setup->listener, .local = -1};
+    transport->listeners = (qn__listeners){.tcp = setup->listener, .local = -1};
     for (uint32_t r = 0; r < setup->ranks; ++r)
         open_peer(transport, r, setup);
     const qn_status status = prepare(transport, setup, err);

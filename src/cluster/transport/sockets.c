@@ -261,10 +261,10 @@ int qn__meet_dial_unix(const char *name) {
 
 int qn__meet_accept(int file) { return accept4(file, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 
-void qn__ears_close(qn__ears *ears) {
-    if (ears->tcp >= 0)
-        close(ears->tcp);
-    if (ears->local >= 0)
-        close(ears->local);
-    *ears = (qn__ears){-1, -1};
+void qn__listeners_close(qn__listeners *listeners) {
+    if (listeners->tcp >= 0)
+        close(listeners->tcp);
+    if (listeners->local >= 0)
+        close(listeners->local);
+    *listeners = (qn__listeners){-1, -1};
 }

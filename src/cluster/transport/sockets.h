@@ -51,10 +51,10 @@ int qn__meet_dial_unix(const char *name);
 int qn__meet_accept(int file);
 
 /* The sockets that a rank listens on until all have met; -1 where there is none. */
-typedef struct qn__ears {
+typedef struct qn__listeners {
     int tcp, local;
-} qn__ears;
+} qn__listeners;
 
-void qn__ears_close(qn__ears *ears);
+void qn__listeners_close(qn__listeners *listeners);
 
 #endif
