@@ -3,6 +3,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "data/readers.h"
+#include "num/host.h"
 #include <string.h>
 
 /* Files smaller than this are read before a second thread would have woken up. */
@@ -100,6 +101,8 @@ qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data *
     QN__NEED(path, err);
     qn_data_options options;
     qn_status status = take_options(given, &options, err);
+    if (status == QN_OK)
+        status = qn__host_check(err); /* numbers are read by its arithmetic */
     if (status != QN_OK)
         return status;
     qn__source *source;

@@ -5,8 +5,7 @@
  * same text and give the same bits; these are for code that has a few numbers only, and for tests.
  *
  * All accept every float. NaN gives NaN, whose sign and payload mean nothing. Subnormal numbers
- * are kept, so the flush-to-zero modes of the processor must be off, as they are unless somebody
- * sets them.
+ * are kept: callers are in the floating-point state of base/float_state.h.
  */
 #ifndef QN_NUM_ELEMENTARY_H
 #define QN_NUM_ELEMENTARY_H

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "num/host.h"
 #include "team/members.h"
 #include "team/team_round.h"
 #include <stdio.h>
@@ -185,9 +186,9 @@ qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
     qn_compute own = *compute;
     qn__portion portion = {0};
     const int given = members != NULL;
-    qn_status status = QN_OK;
     *out = NULL;
-    if (!given)
+    qn_status status = qn__host_check(err);
+    if (status == QN_OK && !given)
         status = qn__members_of(compute, found, QN__MAX_WORKERS, &count, err);
     if (status == QN_OK)
         status = qn__portion_take(&own, given ? NULL : found, &count, &portion, err);

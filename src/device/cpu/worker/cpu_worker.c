@@ -1,8 +1,9 @@
 /* Opening and closing a CPU worker, and its parameters on their way in and out. */
 #include "device/cpu/worker/cpu_worker.h"
-#include "device/cpu/cpu_isa.h"
 
 #include "base/memory.h"
+#include "device/cpu/cpu_isa.h"
+#include "device/cpu/cpu_selftest.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "num/sums.h"
 #include <string.h>
@@ -201,11 +202,14 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
     qn_status status = qn__cpu_check(compute, err);
     if (status != QN_OK)
         return status;
+    const qn__cpu_isa *isa = qn__cpu_isa_find(compute->isa);
+    status = qn__cpu_selftest(isa, err);
+    if (status != QN_OK)
+        return status;
     qn__worker *w = qn__alloc(1, sizeof *w, err);
     if (!w)
         return QN_MEMORY;
     w->program = program;
-    const qn__cpu_isa *isa = qn__cpu_isa_find(compute->isa);
     w->kernels = isa->kernels;
     w->intgemm = isa->intgemm;
     w->threads = compute->threads ? compute->threads : qn__cores();
