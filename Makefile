@@ -1,7 +1,7 @@
 # A thin front for CMake and the scripts; `make help` lists what there is.
 
 .DEFAULT_GOAL := build/quern
-.PHONY: build/quern demo test setup lint format matrix elementary-full bench clean help
+.PHONY: build/quern demo test setup lint format matrix fuzz elementary-full bench clean help
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -29,6 +29,9 @@ format: ## lay the C sources out as lint wants them
 matrix: ## the same bytes in every build, instruction set and number of threads
 	@scripts/test.sh tests/test_matrix.py
 
+fuzz: ## look for faults of the readers with libFuzzer: FUZZ_SECONDS=60 each, TARGET=NAME for one
+	@scripts/fuzz.sh
+
 elementary-full: build/quern ## the elementary functions over all 2^32 inputs, against MPFR
 	@cmake --build build --target bench.elementary_full
 	@build/bench/elementary_full
@@ -37,7 +40,7 @@ bench: build/quern ## build the benchmarks into build/bench
 	@cmake --build build --target bench
 
 clean: ## remove every build tree (.venv stays)
-	rm -rf build build-debug build-asan build-tsan build-clang build-clang-debug build-aarch64 .cache
+	rm -rf build build-debug build-asan build-tsan build-clang build-clang-debug build-fuzz build-aarch64 .cache
 
 help: ## this list
 	@grep -E '^[a-z/-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18

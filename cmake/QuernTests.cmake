@@ -56,6 +56,8 @@ endif()
 add_test(NAME build COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target tests)
 set_tests_properties(build PROPERTIES FIXTURES_SETUP built)
 
+add_subdirectory("${PROJECT_SOURCE_DIR}/tests/fuzz" fuzz_build EXCLUDE_FROM_ALL)
+
 # The AVX-512 kernels, run through plain C on machines that lack AVX-512.
 add_subdirectory("${PROJECT_SOURCE_DIR}/tests/avx512_emulated" avx512_emulated EXCLUDE_FROM_ALL)
 

@@ -25,6 +25,7 @@ ninja           | ninja-build           | builds
 @mpfr.h         | libmpfr-dev           | the reference for the elementary functions
 g++             | g++                   | public headers are tried from C++ too
 clang           | clang                 | the second compiler of the matrix
+@libFuzzer      | libclang-rt-14-dev    | make fuzz
 clang-format    | clang-format          | lint
 clang-tidy      | clang-tidy            | lint
 cppcheck        | cppcheck              | lint
@@ -57,6 +58,8 @@ python3         | python3               | the tests of the command
 is_there() {
     case $1 in
     @venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
+    @libFuzzer) echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
+        clang -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null ;;
     @/*) [ -e "${1#@}" ] ;;
     =*) PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -q "[[:space:]]${1#=} " ;;
     @*) echo "#include <${1#@}>" | cc -E -x c - >/dev/null 2>&1 ;;

@@ -37,7 +37,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "8"},
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
 ONE_THREAD = ["base.json", "base.text", "cluster.reduction.reduction", "cluster.reduction.shares", "cluster.membership.view",
-              "data.fuzz", "data.gzip", "device.cpu.integer.intgemm", "device.cpu.float.kernels",
+              "data.gzip", "device.cpu.integer.intgemm", "device.cpu.float.kernels",
               "device.cpu.float.map", "device.gpu.gpu_selftest", "model.model",
               "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",
               "tests.gpu_intgemm", "tests.gpu_worker"]

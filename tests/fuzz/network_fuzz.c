@@ -1,0 +1,29 @@
+/* Model texts: what is read and written again is the same network. */
+#include "fuzz/fuzz.h"
+
+#include "model/network.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    static qn__network network, again;
+    qn_error err = {0};
+    qn__text first = {0}, second = {0};
+    char *text = fuzz_text(bytes, size);
+    const qn_status status = qn__network_parse(text, &network, &err);
+    free(text);
+    if (status != QN_OK) {
+        fuzz_check_refusal(status, NULL, &err);
+        return 0;
+    }
+    qn__network_text(&network, &first);
+    FUZZ_MUST(!first.failed && qn__network_parse(first.data, &again, &err) == QN_OK);
+    qn__network_text(&again, &second);
+    FUZZ_MUST(!second.failed && strcmp(first.data, second.data) == 0);
+    qn__text_release(&first);
+    qn__text_release(&second);
+
+    static qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    if (qn__network_program(&network, 7, layer, &parameters, &err) == QN_OK)
+        FUZZ_MUST(parameters > 0 && layer[network.layers - 1].out > 0);
+    return 0;
+}

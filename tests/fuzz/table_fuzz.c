@@ -1,0 +1,60 @@
+/* CSV, IDX and either gzipped, as data and as labels: qn_data_open. */
+#include "fuzz/fuzz.h"
+
+#include <quern/data.h>
+
+static const uint8_t two_images[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 1, 2, 3, 4};
+
+/* A data set has items, features, a digest, finite values and labels below its classes. */
+static void check_whole(const qn_data *data) {
+    const uint64_t items = qn_data_items(data);
+    const size_t count = (size_t)items * qn_data_features(data);
+    const int32_t *labels = qn_data_labels(data);
+    FUZZ_MUST(items > 0 && qn_data_features(data) > 0);
+    FUZZ_MUST(strlen(qn_data_digest(data)) == 64 && qn_data_format(data));
+    for (uint64_t i = 0; labels && i < items; i++)
+        FUZZ_MUST(labels[i] >= 0 && (uint32_t)labels[i] < qn_data_classes(data));
+    const float *floats = qn_data_values(data);
+    const uint8_t *bytes = qn_data_values(data);
+    unsigned sum = 0;
+    for (size_t i = 0; i < count; i++)
+        if (qn_data_type_of(data) == QN_F32)
+            FUZZ_MUST(floats[i] - floats[i] == 0);
+        else
+            sum += bytes[i]; /* a sanitizer sees that it is there */
+    FUZZ_MUST(sum <= 255 * count);
+    for (uint32_t k = 0; k < qn_data_features(data); k++)
+        FUZZ_MUST(!qn_data_feature_name(data, k) ||
+                  strlen(qn_data_feature_name(data, k)) < 1u << 30);
+}
+
+static void open_one(const char *path, const qn_data_options *options) {
+    qn_data *data = NULL;
+    qn_error err = {0};
+    const qn_status status = qn_data_open(path, options, &data, &err);
+    if (status == QN_OK) {
+        check_whole(data);
+        qn_data_close(data);
+        return;
+    }
+    fuzz_check_refusal(status, data, &err);
+    FUZZ_MUST(status == QN_INPUT || status == QN_UNSUPPORTED || status == QN_MEMORY);
+    FUZZ_MUST(status == QN_MEMORY || (err.where[0] && err.remedy[0]));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    const char *path = fuzz_file(0, bytes, size);
+    qn_data_options options;
+    qn_data_options_init(&options);
+    options.threads = 1;
+    open_one(path, &options);
+    options.label_column = "last";
+    open_one(path, &options);
+    options.label_column = NULL;
+    options.unlabelled = 1;
+    open_one(path, &options);
+    options.unlabelled = 0;
+    options.labels_path = path;
+    open_one(fuzz_file(1, two_images, sizeof two_images), &options);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* Tensor files and models: qn__tensors_from_bytes, qn__model_from_bytes. */
+#include "fuzz/fuzz.h"
+
+#include "base/sha256.h"
+#include "model/model.h"
+#include "model/safetensors.h"
+
+static void check_tensors(const qn__tensors *tensors, const uint8_t *bytes, size_t size) {
+    for (size_t i = 0; i < qn__tensors_count(tensors); i++) {
+        const qn__tensor_view *view = qn__tensors_at(tensors, i);
+        FUZZ_MUST(view->rows > 0 &&
+                  view->count == view->rows * (view->columns ? view->columns : 1));
+        FUZZ_MUST(view->bytes >= bytes && view->count <= size / 4);
+        FUZZ_MUST((size_t)(view->bytes - bytes) + view->count * 4 <= size);
+        FUZZ_MUST(qn__tensors_find(tensors, view->name) == view);
+    }
+    uint8_t digest[32], wanted[32];
+    qn__tensors_file_digest(tensors, digest);
+    qn__sha256_of(bytes, size, wanted);
+    FUZZ_MUST(memcmp(digest, wanted, sizeof digest) == 0);
+    qn__tensors_note(tensors, "recipe");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    qn__tensors *tensors = NULL;
+    qn_model *model = NULL;
+    qn_error err = {0};
+    qn_status status = qn__tensors_from_bytes(bytes, size, "fuzzed", &tensors, &err);
+    if (status == QN_OK)
+        check_tensors(tensors, bytes, size);
+    else
+        fuzz_check_refusal(status, tensors, &err);
+    qn__tensors_free(tensors);
+
+    err = (qn_error){0};
+    status = qn__model_from_bytes(bytes, size, "fuzzed", &model, &err);
+    if (status != QN_OK) {
+        fuzz_check_refusal(status, model, &err);
+        return 0;
+    }
+    FUZZ_MUST(qn_model_layers(model) > 0 && qn_model_inputs(model) > 0);
+    const float *parameter = qn__model_parameters(model);
+    for (uint64_t i = 0; i < qn_model_parameters(model); i++)
+        FUZZ_MUST(parameter[i] - parameter[i] == 0);
+    qn_model_free(model);
+    return 0;
+}

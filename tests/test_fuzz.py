@@ -1,0 +1,33 @@
+"""The fuzz targets of tests/fuzz over their corpora, and over mutations of these from a fixed seed, under
+the address and undefined-behaviour sanitizers. `make fuzz` looks for more with libFuzzer."""
+
+import re
+import subprocess
+
+import pytest
+
+import builds
+
+FUZZ = builds.ROOT / "tests" / "fuzz"
+TARGETS = sorted(f.name.removesuffix("_fuzz.c") for f in FUZZ.glob("*_fuzz.c"))
+MOST_BYTES = 200_000  # of all corpora: they are seeds, a campaign makes its own
+
+# Mutations of each file; fewer where a run is slow.
+MUTATIONS = {"options": 100}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_target(name):
+    program = builds.ready("asan", "fuzz") / "fuzz" / name
+    done = subprocess.run([program, f"-mutations={MUTATIONS.get(name, 400)}", FUZZ / "corpus" / name],
+                          capture_output=True, text=True, errors="replace",
+                          env=builds.environment("asan"), timeout=600)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    files, runs = map(int, re.fullmatch(r"(\d+) files, (\d+) runs\n", done.stdout).groups())
+    assert files == len(list((FUZZ / "corpus" / name).iterdir())) and runs > 100 * files
+
+
+def test_corpora():
+    files = [f for f in (FUZZ / "corpus").rglob("*") if f.is_file()]
+    assert {f.parent.name for f in files} == set(TARGETS)
+    assert sum(f.stat().st_size for f in files) < MOST_BYTES
