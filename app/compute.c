@@ -69,7 +69,8 @@ qn_compute compute_of(const compute_flags *f) {
     float seconds = 0;
     if (f->timeout)
         read_float(f->timeout, &seconds);
-    return (qn_compute){.threads = (int)f->threads,
+    return (qn_compute){.size = sizeof(qn_compute),
+                        .threads = (int)f->threads,
                         .isa = f->isa ? f->isa : "auto",
                         .gpu_isa = f->gpu_isa,
                         .devices = f->devices,

@@ -168,7 +168,7 @@ static void measure(uint32_t index, const devices_flags *f, shown *d) {
         return;
     if (qn_device_measure(index, &compute, &d->rates, &err) == QN_OK)
         return;
-    memset(&d->rates, 0, sizeof d->rates);
+    d->rates = (qn_device_rates){.size = sizeof d->rates};
     snprintf(d->failure, sizeof d->failure, "%s%s%s", err.what, *err.remedy ? "; " : "",
              err.remedy);
     /* Found out by trying: from now on it is known to be of no use. */
@@ -316,6 +316,8 @@ static int list(const devices_flags *f) {
         printf(COLUMNS, "device", "type", "units", "memory", "matmul", "tanh", "copy", "name");
     for (uint32_t i = 0; i < qn_device_count(); i++) {
         memset(&d, 0, sizeof d);
+        d.info.size = sizeof d.info;
+        d.rates.size = sizeof d.rates;
         if (qn_device_get(i, &d.info, &err) != QN_OK)
             return message_error(&err);
         const char *isa = compute_of(&f->compute).isa;
@@ -389,6 +391,7 @@ static int try_model(const devices_flags *f) {
     qn_advice *advice = calloc(room, sizeof *advice);
     if (!advice)
         return message_fail(QN_MEMORY, "out of memory", "", "");
+    advice->size = sizeof *advice;
     qn_train_options_init(&options);
     options.model = f->model;
     options.arith = f->arith;
@@ -460,6 +463,7 @@ static int tell_costs(const devices_flags *f) {
     static qn_plan_cost cost[MOST_COSTS];
     const qn_train_options job = costs_job(f);
     const source_flags from = {.data = f->data, .labels = f->labels};
+    cost->size = sizeof *cost;
     uint64_t features = f->features;
     uint32_t count;
     qn_data *data = NULL;

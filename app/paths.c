@@ -5,7 +5,8 @@
 
 void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
     if (path && p->count < MOST_PATHS)
-        p->file[p->count++] = (qn_file){.path = path, .name = name, .use = use};
+        p->file[p->count++] =
+            (qn_file){.size = sizeof(qn_file), .path = path, .name = name, .use = use};
 }
 
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks) {

@@ -141,11 +141,11 @@ static void rank_event(uint32_t index, const qn_plan_rank *r) {
 
 static void print_json(const qn_plan_report *r) {
     for (uint32_t i = 0; i < r->ranks; i++)
-        rank_event(i, &r->rank[i]);
+        rank_event(i, r->rank[i]);
     for (uint32_t i = 0; i < r->mores; i++) {
         json_begin("more");
-        json_text("name", r->more[i].name);
-        json_number("seconds", r->more[i].seconds);
+        json_text("name", r->more[i]->name);
+        json_number("seconds", r->more[i]->seconds);
         json_end();
     }
     json_begin("plan");
@@ -201,13 +201,13 @@ static void print_ranks(const qn_plan_report *r) {
     printf("\n  %-9s  %8s  %8s  %10s  %8s  %10s  %9s  %9s  %s\n", "rank", "items/s", "share",
            "computing", "waiting", "all-reduce", "updating", "sent", "host");
     for (uint32_t first = 0, next; first < r->ranks; first = next) {
-        for (next = first + 1; next < r->ranks && looks_alike(&r->rank[first], &r->rank[next]);)
+        for (next = first + 1; next < r->ranks && looks_alike(r->rank[first], r->rank[next]);)
             next++;
         if (rows++ == MOST_ROWS) {
             printf("  and %" PRIu32 " more ranks, which --json lists\n", r->ranks - first);
             return;
         }
-        print_row(&r->rank[first], first, next - 1);
+        print_row(r->rank[first], first, next - 1);
     }
 }
 
@@ -224,7 +224,7 @@ static void print_more(const qn_plan_report *r) {
         printf("\nwith one more host\n");
     for (uint32_t i = 0; i < r->mores; i++) {
         char duration[24];
-        const qn_plan_more *m = &r->more[i];
+        const qn_plan_more *m = r->more[i];
         if (m->seconds > 0)
             printf("  %-8s  %+6.1f %%  %s\n", duration_of(m->seconds, duration),
                    100 * (m->seconds / r->seconds - 1), m->name);

@@ -191,7 +191,7 @@ static int save_and_compare(void *user) {
 
 static int train_again(session *s, const replay_flags *f, const char *path, const qn_model *file,
                        qn_train_options *options) {
-    ending e = {.s = s, .f = f, .path = path, .file = file};
+    ending e = {.s = s, .f = f, .path = path, .file = file, .report = {.size = sizeof e.report}};
     qn_error err;
     int code = session_open(s, options);
     if (code >= 0)

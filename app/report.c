@@ -90,7 +90,7 @@ static void print_mistakes(const uint64_t *confusion, uint32_t classes) {
 static uint64_t all_grains(const qn_train_report *r) {
     uint64_t grains = 0;
     for (uint32_t i = 0; i < r->workers; i++)
-        grains += r->worker[i].grains;
+        grains += r->worker[i]->grains;
     return grains;
 }
 
@@ -141,8 +141,8 @@ static double all_joules(const qn_train_report *r, int *devices) {
     double sum = 0;
     *devices = 0;
     for (uint32_t i = 0; i < r->workers; i++) {
-        *devices += knows_joules(&r->worker[i]);
-        sum += knows_joules(&r->worker[i]) ? r->worker[i].joules : 0;
+        *devices += knows_joules(r->worker[i]);
+        sum += knows_joules(r->worker[i]) ? r->worker[i]->joules : 0;
     }
     return sum > 0 ? sum : (double)NAN;
 }
@@ -189,13 +189,13 @@ static void print_ranks(const qn_train_report *r, int verbose) {
     if (r->ranks < 2)
         return;
     for (uint32_t i = 0; i < r->ranks; i++) {
-        int length = (int)strlen(r->rank[i].host);
+        int length = (int)strlen(r->rank[i]->host);
         width = length > width ? length : width;
     }
     printf("ranks\n  %4s  %-*s  %8s  %9s  %7s  %s\n", "rank", width, "host", "items/s", "computing",
            "waiting", "devices");
     for (uint32_t i = 0; i < r->ranks; i++) {
-        const qn_rank_report *k = &r->rank[i];
+        const qn_rank_report *k = r->rank[i];
         printf("  %4" PRIu32 "  %-*s  %8s  %7.0f %%  %5.0f %%  %s%s\n", k->rank, width, k->host,
                format_rate(k->rate, rate), 100 * k->busy, 100 * k->waiting,
                *k->worker_names ? k->worker_names : "-", k->lost ? ", lost" : "");
@@ -257,12 +257,12 @@ void report_print(const qn_train_report *r, int verbose) {
     putchar('\n');
     if (verbose)
         print_times(r);
-    print_rounding(&r->rounding);
+    print_rounding(r->rounding);
     print_energy(r);
     print_ranks(r, verbose);
     printf("devices\n");
     for (uint32_t i = 0; i < r->workers; i++)
-        print_worker(&r->worker[i], all_grains(r), r->ranks > 1, verbose);
+        print_worker(r->worker[i], all_grains(r), r->ranks > 1, verbose);
 }
 
 static void confusion_field(const qn_train_report *r) {
@@ -366,17 +366,17 @@ void report_fields(const qn_train_report *r) {
     json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
     json_number("loss", s->items ? s->loss : (double)NAN);
     confusion_field(r);
-    rounding_field(&r->rounding);
+    rounding_field(r->rounding);
     json_open("busy", '[');
     for (uint32_t i = 0; i < r->workers; i++)
-        json_number(NULL, r->worker[i].busy);
+        json_number(NULL, r->worker[i]->busy);
     json_close(']');
     json_open("workers", '[');
     for (uint32_t i = 0; i < r->workers; i++)
-        worker_field(&r->worker[i], all_grains(r));
+        worker_field(r->worker[i], all_grains(r));
     json_close(']');
     json_open("ranks", '[');
     for (uint32_t i = 0; i < r->ranks; i++)
-        rank_field(&r->rank[i]);
+        rank_field(r->rank[i]);
     json_close(']');
 }

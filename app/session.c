@@ -73,7 +73,7 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
 typedef struct facts {
     const qn_model *model;
     uint64_t items, steps, steps_of_epoch; /* items trained on, after the split */
-    const qn_worker_report *worker;
+    const qn_worker_report *const *worker;
     uint32_t workers;
     int threads; /* of the CPU's worker; 0: it takes no part */
     char isa[16], device[128];
@@ -86,7 +86,7 @@ static uint64_t items_left(const session *s) {
 }
 
 static void gather(const session *s, const qn_train_options *o, facts *f) {
-    qn_device_info cpu;
+    qn_device_info cpu = {.size = sizeof(qn_device_info)};
     qn_error err;
     f->items = items_left(s);
     f->steps_of_epoch = (f->items + o->batch - 1) / o->batch;
@@ -95,8 +95,8 @@ static void gather(const session *s, const qn_train_options *o, facts *f) {
     f->threads = 0;
     f->isa[0] = f->device[0] = '\0';
     for (uint32_t i = 0; i < f->workers; i++)
-        if (strcmp(f->worker[i].name, "cpu") == 0)
-            f->threads = f->worker[i].cores;
+        if (strcmp(f->worker[i]->name, "cpu") == 0)
+            f->threads = f->worker[i]->cores;
     if (f->threads == 0 || qn_device_get(0, &cpu, &err) != QN_OK)
         return;
     int automatic = !o->compute.isa || strcmp(o->compute.isa, "auto") == 0;
@@ -125,8 +125,8 @@ static void start_event(const session *s, const qn_train_options *o, const facts
     json_count("steps", f->steps);
     json_open("workers", '[');
     for (uint32_t i = 0; i < f->workers; i++)
-        if (is_there(&f->worker[i]))
-            json_text(NULL, f->worker[i].name);
+        if (is_there(f->worker[i]))
+            json_text(NULL, f->worker[i]->name);
     json_close(']');
     json_open("ranks", '[');
     for (uint32_t i = 0; i < qn_cluster_ranks(o->compute.cluster); i++)
@@ -230,7 +230,7 @@ static void announce_run(const qn_train_options *o, const facts *f) {
              f->isa, f->device);
     uint32_t there = 0;
     for (uint32_t i = 0; i < f->workers; i++)
-        there += (uint32_t)is_there(&f->worker[i]); /* of others a note has told already */
+        there += (uint32_t)is_there(f->worker[i]); /* of others a note has told already */
     snprintf(how_long, sizeof how_long, "%u epoch%s of %s step%s", o->epochs,
              o->epochs == 1 ? "" : "s", format_count(f->steps_of_epoch, steps),
              f->steps_of_epoch == 1 ? "" : "s");
@@ -240,7 +240,7 @@ static void announce_run(const qn_train_options *o, const facts *f) {
     }
     message_note("run     %s", how_long);
     for (uint32_t i = 0; i < f->workers; i++) {
-        const qn_worker_report *w = &f->worker[i];
+        const qn_worker_report *w = f->worker[i];
         if (is_there(w))
             message_note("        %-10s %s%s", w->name,
                          strcmp(w->name, "cpu") == 0 ? cpu : w->device, --there ? "" : "\n");

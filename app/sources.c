@@ -141,13 +141,14 @@ int sources_check(const source_flags *flags) {
 
 void sources_agreed(const source_flags *flags, const char *what, qn_agreement *items) {
     static const char remedy[] = "start all ranks with the same options";
+    const size_t size = sizeof(qn_agreement);
     const char *valid = !flags->valid ? "none" : is_number(flags->valid) ? "a fraction" : "a file";
-    items[0] = (qn_agreement){"the command", what, remedy};
-    items[1] = (qn_agreement){"--data", flags->data ? "a file" : "none", remedy};
-    items[2] = (qn_agreement){"--test", flags->test ? "a file" : "none", remedy};
-    items[3] = (qn_agreement){"--valid", valid, remedy};
-    items[4] = (qn_agreement){"--data-from-rank0", ranks_data_from_first() ? "given" : "not given",
-                              remedy};
+    items[0] = (qn_agreement){size, "the command", what, remedy};
+    items[1] = (qn_agreement){size, "--data", flags->data ? "a file" : "none", remedy};
+    items[2] = (qn_agreement){size, "--test", flags->test ? "a file" : "none", remedy};
+    items[3] = (qn_agreement){size, "--valid", valid, remedy};
+    items[4] = (qn_agreement){size, "--data-from-rank0",
+                              ranks_data_from_first() ? "given" : "not given", remedy};
 }
 
 static int open_all(const source_flags *f, uint64_t threads, sources *out) {

@@ -296,7 +296,12 @@ static int conclude(ending *e) {
 /* Everything is open: train, then save, or tell how to go on. */
 static int train_and_save(session *s, const train_flags *f, qn_train_options *options, int argc,
                           char **argv) {
-    ending e = {.s = s, .f = f, .argc = argc, .argv = argv};
+    ending e = {.s = s,
+                .f = f,
+                .argc = argc,
+                .argv = argv,
+                .saved = {.size = sizeof e.saved},
+                .report = {.size = sizeof e.report}};
     int code = session_open(s, options);
     if (code >= 0)
         return code;

@@ -1,6 +1,7 @@
 /* quern version: the program, the contract it keeps, and what was built in. */
 
 #include "command.h"
+#include "message.h"
 #include <quern/cluster.h>
 #include <quern/version.h>
 #include <stdio.h>
@@ -9,8 +10,12 @@ static const option version_options[] = {{.name = NULL}};
 
 /* What could carry a run over several processes here; one process alone needs nothing of it. */
 static void print_cluster(void) {
-    qn_cluster_library mpi;
-    qn_cluster_library_get(&mpi);
+    qn_cluster_library mpi = {.size = sizeof mpi};
+    qn_error err;
+    if (qn_cluster_library_get(&mpi, &err) != QN_OK) {
+        message_error(&err);
+        return;
+    }
     if (*mpi.name)
         printf("MPI: %s, %s (for the start only; one process needs none)\n", mpi.name, mpi.path);
     else

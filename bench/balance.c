@@ -95,7 +95,7 @@ static double run_steps(qn__team *t, job *j, uint32_t steps) {
 }
 
 static qn__team *make_team(const scene *s, const job *j, double change_after) {
-    static const qn_compute one = {.threads = 1};
+    static const qn_compute one = {.size = sizeof(qn_compute), .threads = 1};
     qn__fake_plan plan = {.count = s->workers};
     qn__member members[MOST];
     qn__team *team;
@@ -176,7 +176,7 @@ static void real_scene(const scene *given, uint32_t steps) {
  * collecting and updating. */
 static double by(const qn__fake_plan *plan, uint64_t set, job *j, uint32_t steps, char *notes,
                  size_t room) {
-    static const qn_compute one = {.threads = 1};
+    static const qn_compute one = {.size = sizeof(qn_compute), .threads = 1};
     qn__member members[2];
     uint32_t count = 0, workers;
     double rate;

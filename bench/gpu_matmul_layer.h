@@ -191,7 +191,7 @@ static inline void train(trained *t, const qn__gpu_driver *driver, uint32_t inde
                          const network *net, qn__arith arith) {
     static qn__gpu_driver noting;
     qn_error err = {0};
-    const qn_compute compute = {.device_timeout = 600};
+    const qn_compute compute = {.size = sizeof(qn_compute), .device_timeout = 600};
     const uint32_t grains = (net->n + GRAIN - 1) / GRAIN;
     const qn__state state = {.parameters = net->parameters};
     const qn__batch batch = {.feed = &net->feed, .items = net->n};

@@ -87,7 +87,7 @@ static qn_status join(const char *place, const scene *s, uint32_t rank, qn_clust
 
 static qn_status make_team(const scene *s, const job *j, uint32_t rank, double half,
                            qn_cluster *cluster, qn__team **team, qn_error *err) {
-    const qn_compute one = {.threads = 1, .cluster = cluster};
+    const qn_compute one = {.size = sizeof(qn_compute), .threads = 1, .cluster = cluster};
     const double items = s->rate[rank] * j->program.grain;
     const qn__fake_plan plan = {.count = 1,
                                 .device = {{.idle = 1,

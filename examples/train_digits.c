@@ -27,7 +27,7 @@ int main(void) {
     qn_data *digits = NULL, *unseen = NULL;
     qn_train *run = NULL;
     qn_model *model = NULL;
-    qn_train_report report;
+    qn_train_report report = {.size = sizeof(qn_train_report)};
     qn_error err;
 
     /* Item number i of a seed is the same wherever it is drawn; no file is needed. */

@@ -16,7 +16,7 @@
 /* A network so small that a sanitizer's build keeps up with the speeds that fakes pretend. */
 enum { FEATURES = 4, ROOM = 16 };
 
-static qn_advice advice[ROOM];
+static qn_advice advice[ROOM] = {{.size = sizeof(qn_advice)}};
 static uint32_t count;
 static double rate;
 

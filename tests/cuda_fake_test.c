@@ -50,7 +50,7 @@ static int begin(void **state) {
 }
 
 static qn__gpu *open_device(uint32_t index, double limit) {
-    const qn_compute compute = {.device_timeout = limit};
+    const qn_compute compute = {.size = sizeof(qn_compute), .device_timeout = limit};
     qn__gpu *gpu = NULL;
     if (driver->open(index, QN_WITH_F32, &compute, &gpu, &err) != QN_OK)
         fail_msg("%s", err.what);
@@ -268,7 +268,7 @@ static void other_ends(other_user *u, qn__cu_device device) {
 }
 
 static void check_way(uint32_t index, const char *isa, const char *integers) {
-    const qn_compute compute = {.gpu_isa = isa};
+    const qn_compute compute = {.size = sizeof(qn_compute), .gpu_isa = isa};
     qn__gpu *gpu = NULL;
     good(driver->open(index, QN_WITH_I7, &compute, &gpu, &err));
     assert_string_equal(driver->facts(gpu)->integers, integers);

@@ -225,7 +225,7 @@ static void train(const job *j, const qn_data *data, qn_model **model) {
     o.on_epoch = on_epoch;
     o.on_note = on_note;
     qn_train *t = NULL;
-    qn_train_report report = {0};
+    qn_train_report report = {.size = sizeof report};
     CALL(&open, qn_train_open(&o, data, NULL, NULL, &t, err));
     CALL(&run, qn_train_run(t, err));
     CALL(&run, qn_train_report_get(t, &report, err));
@@ -237,7 +237,7 @@ static void train(const job *j, const qn_data *data, qn_model **model) {
 }
 
 static void use(const job *j, const qn_data *data, qn_model *model) {
-    const qn_compute compute = {.threads = 2, .devices = "cpu"};
+    const qn_compute compute = {.size = sizeof(qn_compute), .threads = 2, .devices = "cpu"};
     qn_model *again = NULL;
     CALL(j, qn_model_save(model, path_out, err));
     CALL(j, qn_model_load(path_out, &again, err));
@@ -334,9 +334,9 @@ static void test_other_calls_keep_the_state(void **state) {
     for (int i = 0; i < WAYS; ++i) {
         const job j = {&ways[i], BEFORE_ALL, NULL};
         qn_data *digits = NULL;
-        qn_device_info info;
+        qn_device_info info = {.size = sizeof(qn_device_info)};
         qn_train_options o;
-        qn_advice advice[8];
+        qn_advice advice[8] = {{.size = sizeof *advice}};
         uint32_t count = 0;
         double rate = 0;
         qn_train_options_init(&o);

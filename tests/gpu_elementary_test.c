@@ -120,7 +120,7 @@ static void check_kernel(room *r, qn__kernel kernel) {
 
 static void check_device(const qn__gpu_driver *driver, uint32_t index) {
     room r = {.driver = driver};
-    const qn_compute compute = {0};
+    const qn_compute compute = {.size = sizeof(qn_compute)};
     must(&r, driver->open(index, QN_WITH_F32, &compute, &r.gpu, &r.err));
     must(&r, driver->allocate(r.gpu, PIECE * sizeof *r.bits, &r.in, &r.err));
     must(&r, driver->allocate(r.gpu, PIECE * sizeof *r.bits, &r.out, &r.err));
@@ -137,7 +137,7 @@ static void check_device(const qn__gpu_driver *driver, uint32_t index) {
 
 static void test_functions_of_every_device(void **state) {
     uint32_t devices = 0;
-    qn_device_info info;
+    qn_device_info info = {.size = sizeof(qn_device_info)};
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
         const qn__device_table *table = qn__device_find(kinds[k].name);

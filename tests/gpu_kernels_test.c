@@ -53,7 +53,7 @@ static void check_cases(const qn__device_table *device, uint32_t index) {
 
 static void test_kernels_for_gpus_give_the_reference_bytes(void **state) {
     qn__device_table device = qn__opencl_device;
-    qn_device_info info;
+    qn_device_info info = {.size = sizeof(qn_device_info)};
     uint32_t checked = 0;
     (void)state;
     disguised = qn__opencl_driver;

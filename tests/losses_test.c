@@ -184,7 +184,7 @@ static void test_fixed_shares(void **state) {
     const qn_data *data = tiny_data();
     tiny alone = {0}, run = {.members = members, .count = 3};
     const qn_train_options options = tiny_options(&run);
-    qn_train_report report;
+    qn_train_report report = {.size = sizeof(qn_train_report)};
     assert_int_equal(tiny_run(&alone, data), QN_OK);
     qn__fake_set(&plan);
     assert_int_equal(tiny_run(&run, data), QN_OK);
@@ -194,11 +194,11 @@ static void test_fixed_shares(void **state) {
     assert_int_equal(qn_train_run(run.train, NULL), QN_OK);
     assert_int_equal(qn_train_report_get(run.train, &report, NULL), QN_OK);
     /* 56 items: two batches of 12 grains, one of 4, in each of 3 epochs. */
-    assert_int_equal(report.worker[0].grains, 3 * 7);
-    assert_int_equal(report.worker[1].grains, 3 * 14);
-    assert_int_equal(report.worker[2].grains, 3 * 7);
-    assert_int_equal(report.worker[1].items, 3 * 28);
-    assert_int_equal(report.worker[1].steps, ALL_STEPS);
+    assert_int_equal(report.worker[0]->grains, 3 * 7);
+    assert_int_equal(report.worker[1]->grains, 3 * 14);
+    assert_int_equal(report.worker[2]->grains, 3 * 7);
+    assert_int_equal(report.worker[1]->items, 3 * 28);
+    assert_int_equal(report.worker[1]->steps, ALL_STEPS);
     qn_train_close(run.train);
     qn__fake_set(NULL);
     qn_data_close((qn_data *)(uintptr_t)data);

@@ -19,7 +19,7 @@ static void three_fakes(void) { qn__fake_set(&(qn__fake_plan){.count = 3}); }
 /* The list as "cpu(4) fake:1? fake:2?x3": cores, optional ones, shares. */
 static const char *read_list(const char *devices, const char *shares) {
     static char text[512];
-    const qn_compute compute = {.devices = devices, .shares = shares};
+    const qn_compute compute = {.size = sizeof(qn_compute), .devices = devices, .shares = shares};
     qn__member members[QN__MAX_WORKERS];
     qn_error err = {.status = QN_OK};
     uint32_t count;
@@ -116,7 +116,8 @@ static void test_refusals(void **state) {
     three_fakes();
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; ++i) {
         const struct refusal *r = &refusals[i];
-        const qn_compute compute = {.devices = r->devices, .shares = r->shares};
+        const qn_compute compute = {
+            .size = sizeof(qn_compute), .devices = r->devices, .shares = r->shares};
         qn_error err = {.status = QN_OK};
         const qn_status status = qn_compute_check(&compute, &err);
         if (status != r->status || !strstr(err.what, r->says) || !strstr(err.remedy, r->remedy) ||
@@ -132,7 +133,9 @@ static void test_too_long(void **state) {
     qn_error err;
     memset(word, 'c', sizeof word - 1);
     word[sizeof word - 1] = 0;
-    assert_int_equal(qn_compute_check(&(qn_compute){.devices = word}, &err), QN_USAGE);
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .devices = word}, &err),
+        QN_USAGE);
     assert_non_null(strstr(err.what, "far too long"));
 }
 
@@ -142,7 +145,8 @@ static void test_room(void **state) {
     qn_error err;
     uint32_t count = 9;
     three_fakes();
-    assert_int_equal(qn__members_of(&(qn_compute){.devices = "fake"}, members, 2, &count, &err),
+    assert_int_equal(qn__members_of(&(qn_compute){.size = sizeof(qn_compute), .devices = "fake"},
+                                    members, 2, &count, &err),
                      QN_USAGE);
     assert_int_equal(count, 0);
     assert_non_null(strstr(err.what, "at most 2 devices"));
@@ -151,21 +155,33 @@ static void test_room(void **state) {
 static void test_timeout(void **state) {
     (void)state;
     qn_error err;
-    assert_int_equal(qn_compute_check(&(qn_compute){.device_timeout = 0.5}, &err), QN_OK);
-    assert_int_equal(qn_compute_check(&(qn_compute){.device_timeout = -1}, &err), QN_USAGE);
-    assert_int_equal(qn_compute_check(&(qn_compute){.device_timeout = 1e9}, &err), QN_USAGE);
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .device_timeout = 0.5}, &err),
+        QN_OK);
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .device_timeout = -1}, &err),
+        QN_USAGE);
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .device_timeout = 1e9}, &err),
+        QN_USAGE);
     assert_non_null(strstr(err.remedy, "--device-timeout"));
-    assert_int_equal(qn_compute_check(&(qn_compute){.threads = -1}, &err), QN_USAGE);
-    assert_int_equal(qn_compute_check(&(qn_compute){.isa = "mmx"}, &err), QN_USAGE);
-    assert_int_equal(qn_compute_check(&(qn_compute){.gpu_isa = "dp4a"}, &err), QN_OK);
-    assert_int_equal(qn_compute_check(&(qn_compute){.gpu_isa = "amx"}, &err), QN_USAGE);
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .threads = -1}, &err), QN_USAGE);
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .isa = "mmx"}, &err), QN_USAGE);
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .gpu_isa = "dp4a"}, &err),
+        QN_OK);
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .gpu_isa = "amx"}, &err),
+        QN_USAGE);
     assert_non_null(strstr(err.remedy, "--gpu-isa takes auto, dp4a"));
 }
 
 static void test_public_view(void **state) {
     (void)state;
-    qn_device_info info;
-    qn_device_rates rates;
+    qn_device_info info = {.size = sizeof(qn_device_info)};
+    qn_device_rates rates = {.size = sizeof(qn_device_rates)};
     qn_error err;
     qn__fake_set(NULL);
     const uint32_t before = qn_device_count();

@@ -26,7 +26,7 @@ static qn_status opener(void *user, qn_data **out, qn_error *err) {
 static int set_up(void **state) {
     (void)state;
     qn_error err;
-    const qn_compute one = {.threads = 1, .devices = "cpu"};
+    const qn_compute one = {.size = sizeof(qn_compute), .threads = 1, .devices = "cpu"};
     qn_train_options_init(&have.options);
     have.options.model = "dense 10 softmax";
     have.options.epochs = 1;
@@ -145,7 +145,8 @@ static void test_questions_of_models(void **state) {
 
 static void test_files(void **state) {
     (void)state;
-    const qn_file nameless = {.path = "a", .use = QN_FILE_READ}, none = {.use = QN_FILE_WRITE};
+    const qn_file nameless = {.size = sizeof(qn_file), .path = "a", .use = QN_FILE_READ},
+                  none = {.size = sizeof(qn_file), .use = QN_FILE_WRITE};
     REFUSED(qn_files_check, "files", NULL, 1);
     REFUSED(qn_files_compare, "files", NULL, 1);
     REFUSED(qn_files_check, "files[0].name", &nameless, 1);
@@ -162,7 +163,7 @@ static void test_devices(void **state) {
     REFUSED(qn_compute_check, "compute", NULL);
     assert_true(*qn_device_absence(NULL));
     assert_int_equal(qn_device_note(NULL, 8), 0);
-    const qn_compute zero = {.threads = 0};
+    const qn_compute zero = {.size = sizeof(qn_compute), .threads = 0};
     assert_int_equal(qn_compute_check(&zero, NULL), QN_OK);
 }
 
@@ -170,8 +171,8 @@ static void test_training(void **state) {
     (void)state;
     qn_train *out = have.train;
     qn_model *model;
-    qn_train_report report;
-    qn_saved saved;
+    qn_train_report report = {.size = sizeof(qn_train_report)};
+    qn_saved saved = {.size = sizeof saved};
     const char *const place[] = {"a", NULL};
     REFUSED(qn_train_open, "options", NULL, have.data, NULL, NULL, &out);
     assert_null(out);
@@ -231,8 +232,8 @@ static void test_plans(void **state) {
     (void)state;
     uint32_t count;
     qn_plan *out;
-    qn_plan_cost cost;
-    qn_advice advice;
+    qn_plan_cost cost = {.size = sizeof cost};
+    qn_advice advice = {.size = sizeof advice};
     const char *const team[] = {NULL};
     qn_plan_options o;
     qn_plan_options_init(NULL);
@@ -262,7 +263,7 @@ static void test_clusters(void **state) {
     (void)state;
     qn_cluster *out;
     qn_cluster_options o;
-    qn_agreement item[] = {{"name", NULL, NULL}, {NULL, "value", NULL}};
+    qn_agreement item[] = {{sizeof *item, "name", NULL, NULL}, {sizeof *item, NULL, "value", NULL}};
     qn_cluster_options_init(NULL);
     qn_cluster_options_init(&o);
     REFUSED(qn_cluster_join, "options", NULL, &out);
@@ -281,7 +282,7 @@ static void test_clusters(void **state) {
     qn_cluster_finish(NULL, 0);
     qn_cluster_stop(NULL);
     qn_cluster_leave(NULL);
-    qn_cluster_library_get(NULL);
+    REFUSED(qn_cluster_library_get, "library", NULL);
 }
 
 int main(void) {

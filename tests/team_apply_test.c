@@ -61,7 +61,7 @@ static uint64_t everybody(void *user, uint64_t step) {
 }
 
 static results *apply_on(const qn__member *members, uint32_t count) {
-    static const qn_compute one = {.threads = 1, .devices = "cpu"};
+    static const qn_compute one = {.size = sizeof(qn_compute), .threads = 1, .devices = "cpu"};
     float parameters[PARAMETERS];
     const qn__state state = {.parameters = parameters};
     const qn__batch batch = {.feed = &feed, .items = ITEMS};
@@ -170,7 +170,7 @@ static void test_the_slow_one_gets_none(void **state) {
     const qn__fake_plan plan = {.count = 2, .device = {{.rate = 20000, .call = 0.02}, {0}}};
     const qn__member two[] = {{.device = &qn__fake_device, .index = 0},
                               {.device = &qn__fake_device, .index = 1}};
-    static const qn_compute one = {.threads = 1};
+    static const qn_compute one = {.size = sizeof(qn_compute), .threads = 1};
     float parameters[PARAMETERS] = {0.5f};
     const qn__state zero = {.parameters = parameters};
     const qn__batch batch = {.feed = &feed, .items = ITEMS};

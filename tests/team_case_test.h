@@ -119,7 +119,7 @@ static inline qn_train_options tiny_options(tiny *h) {
 
 static inline qn_status tiny_run(tiny *h, const qn_data *data) {
     const qn_train_options options = tiny_options(h);
-    qn_train_report report;
+    qn_train_report report = {.size = sizeof(qn_train_report)};
     qn_model *model;
     qn_status status =
         qn__train_open_on(&options, data, NULL, NULL, h->members, h->count, &h->train, &h->err);
@@ -135,11 +135,11 @@ static inline qn_status tiny_run(tiny *h, const qn_data *data) {
     if (status == QN_OK)
         status = qn_train_report_get(h->train, &report, &h->err);
     for (uint32_t i = 0; status == QN_OK && i < report.ranks && i < 16; ++i)
-        h->ranks[i] = report.rank[i];
+        h->ranks[i] = *report.rank[i];
     if (status == QN_OK)
         h->report = report;
     for (uint32_t i = 0; status == QN_OK && i < report.workers; ++i)
-        h->at_work += report.worker[i].grains > 0;
+        h->at_work += report.worker[i]->grains > 0;
     if (status == QN_OK) {
         h->repeated = report.steps_repeated;
         h->resumed_from = report.resumed_from;

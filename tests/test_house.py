@@ -528,6 +528,27 @@ def test_contributing_names_files_that_exist():
 PUBLIC = sorted((ROOT / "include" / "quern").glob("*.h"))
 
 
+# They lie inside other structs by value, so they never change; <quern/status.h> says so.
+FIXED = {"qn_error", "qn_score"}
+
+
+def structs_without_size(root):
+    """Structs of the public headers that could not grow, because they do not tell their size."""
+    complaints = []
+    for header in sorted((root / "include" / "quern").glob("*.h")):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        complaints += [name for name, first in re.findall(r"struct (\w+) \{\s*([^;]*);", text)
+                       if first != "size_t size" and name not in FIXED]
+    return complaints
+
+
+def test_structs_begin_with_their_size(tmp_path):
+    assert not structs_without_size(ROOT)
+    made_up(tmp_path, {"include/quern/a.h": "typedef struct qn_a {\n    int a;\n} qn_a;\n"
+                                            "typedef struct qn_b { size_t size; } qn_b;\n"})
+    assert structs_without_size(tmp_path) == ["qn_a"]
+
+
 def test_null_is_tried_everywhere():
     """tests/null_test.c calls every public function that takes a pointer with NULL in it."""
     tried = (ROOT / "tests" / "null_test.c").read_text()

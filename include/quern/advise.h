@@ -11,6 +11,7 @@ extern "C" {
 
 /* What became of one device in a trial. */
 typedef struct qn_advice {
+    size_t size;   /* sizeof(qn_advice), in each element */
     char id[32];   /* as in qn_device_info */
     int used;      /* 1: it takes part in the steps of a long run */
     double share;  /* of the items at the end of the trial, 0..1 */

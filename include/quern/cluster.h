@@ -77,6 +77,7 @@ QN_API int qn_cluster_speaks(const qn_cluster *cluster);
 
 /* Something that all ranks have to hold alike. */
 typedef struct qn_agreement {
+    size_t size;        /* sizeof(qn_agreement) */
     const char *name;   /* for messages: "the training data", "--batch" */
     const char *value;  /* what this rank holds, in a line that a person can read: texts are what is
                            compared. Of recipes (qn_model_recipe) the keys that differ are told */
@@ -105,6 +106,7 @@ QN_API void qn_cluster_stop(qn_cluster *cluster);
 
 /* What could carry a run over several processes here. */
 typedef struct qn_cluster_library {
+    size_t size;       /* sizeof(qn_cluster_library) */
     char name[128];    /* "Open MPI 5.0.11"; empty when none was found */
     char path[256];    /* the file */
     char launcher[64]; /* what it was started by: "mpirun (Open MPI)", "srun"; empty: nothing */
@@ -113,8 +115,9 @@ typedef struct qn_cluster_library {
     char reason[512];  /* why there is none, with a remedy */
 } qn_cluster_library;
 
-/* Looks for the MPI library; starts nothing. */
-QN_API void qn_cluster_library_get(qn_cluster_library *library);
+/* Looks for the MPI library; starts nothing. Where there is none, `reason` says so, and the answer
+ * is QN_OK too. */
+QN_API qn_status qn_cluster_library_get(qn_cluster_library *library, qn_error *err);
 
 #ifdef __cplusplus
 }

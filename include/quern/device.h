@@ -11,8 +11,10 @@
 extern "C" {
 #endif
 
-/* How a run computes, whatever it computes. Zeroed members mean the defaults. */
+/* How a run computes, whatever it computes. Members that are zero mean the defaults. The struct
+ * lies in others, so its size stays: new members will take their place from `reserved`. */
 typedef struct qn_compute {
+    size_t size;     /* sizeof(qn_compute) */
     int threads;     /* cores to use; 0: every core the process may use */
     const char *isa; /* "auto" (or NULL), "scalar", "avx2", "avx512", "vnni", "amx", "neon",
                         "dotprod" */
@@ -34,9 +36,11 @@ typedef struct qn_compute {
     const char *shares;
     double device_timeout; /* seconds after which a silent device counts as lost; 0: 60 */
     qn_cluster *cluster;   /* the other ranks that share the work; NULL: this process is alone */
+    void *reserved[4];     /* NULL */
 } qn_compute;
 
 typedef struct qn_device_info {
+    size_t size;        /* sizeof(qn_device_info) */
     char id[32];        /* "cpu", "opencl:0", "cuda:1": what `devices` above takes */
     char kind[16];      /* "cpu", "opencl", "cuda" */
     char type[16];      /* "CPU", "GPU", "accelerator" */
@@ -55,6 +59,7 @@ typedef struct qn_device_info {
 
 /* What a device reached in short measurements, 0 where it was not measured. */
 typedef struct qn_device_rates {
+    size_t size;   /* sizeof(qn_device_rates) */
     double matmul; /* operations a second of the exact float32 product, two for each fma */
     double tanh;   /* elements a second */
     double memory; /* bytes read and written a second in a copy too large for the caches */

@@ -5,6 +5,7 @@
 
 #include <quern/export.h>
 #include <quern/status.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -21,6 +22,7 @@ typedef enum qn_file_use {
 } qn_file_use;
 
 typedef struct qn_file {
+    size_t size;      /* sizeof(qn_file) */
     const char *path; /* NULL: the entry is passed over */
     const char *name; /* for messages: "--data", "the model" */
     qn_file_use use;

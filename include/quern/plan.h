@@ -50,6 +50,7 @@ QN_API void qn_plan_options_init(qn_plan_options *options);
 
 /* How one rank spends its time, each part as a share of the whole T, 0..1. */
 typedef struct qn_plan_rank {
+    size_t size;
     uint32_t host;    /* counted from 0 */
     char name[64];    /* the host as it was described */
     uint32_t devices; /* of the rank */
@@ -62,13 +63,13 @@ typedef struct qn_plan_rank {
 
 /* One host more of a kind. */
 typedef struct qn_plan_more {
+    size_t size;
     char name[64];
     double seconds; /* T with it; NaN: there cannot be so many ranks */
 } qn_plan_more;
 
-enum { QN_PLAN_KINDS = 8 }; /* of hosts for which one more is tried */
-
 typedef struct qn_plan_report {
+    size_t size;
     double seconds; /* T */
     double bound;   /* all items over the rates of all devices, deaths and changes included */
     double equal;   /* T if every rank had the same share of each step; NaN: nobody would be left */
@@ -81,9 +82,10 @@ typedef struct qn_plan_report {
     double parameters;
     double items_again; /* computed again by others after deaths */
     double computing, waiting, exchanging, updating, recovering; /* means over the ranks */
-    const qn_plan_rank *rank;                                    /* `ranks` of them */
+    const qn_plan_rank *const *rank;                             /* `ranks` of them */
     uint32_t mores;
-    qn_plan_more more[QN_PLAN_KINDS];
+    const qn_plan_more *const
+        *more; /* `mores` of them, one for each of the first 8 kinds of hosts */
 } qn_plan_report;
 
 /* Plans. QN_USAGE for options and descriptions that make no sense, with the place in the text;
@@ -96,6 +98,7 @@ QN_API void qn_plan_free(qn_plan *plan);
 /* What a device of this machine costs a rank that has it: calls over some grains, an update. */
 enum { QN_PLAN_CALLS = 16 };
 typedef struct qn_plan_cost {
+    size_t size;    /* sizeof(qn_plan_cost), in each element */
     uint32_t rank;  /* of those that the machine was divided among */
     char id[32];    /* as in qn_device_info */
     uint32_t grain; /* items */

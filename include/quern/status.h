@@ -36,6 +36,21 @@ typedef enum qn_status {
     QN_CLUSTER      /* the ranks of a run could not meet, or go on without this one */
 } qn_status;
 
+/* Structs. Every struct that a caller fills or reads begins with `size`, so that it can grow at its
+ * end while programs that were built before still run: set it to sizeof the struct, by the struct's
+ * _init function or an initialiser,
+ *
+ *     qn_device_info info = {.size = sizeof info};        in C
+ *     qn_device_info info = {sizeof(qn_device_info)};     in C++
+ *
+ * Where the library reads, members beyond a smaller size take their defaults, and members that it
+ * does not know must be zero. Where it writes, it writes no more than `size` bytes, and zeros for
+ * what it does not know. In an array that a caller gives, every element has the same size. A size
+ * that cannot be, 0 for example, is QN_USAGE. In structs that the library made itself, `size` says
+ * which members there are. Three structs lie inside others by value and never change their layout:
+ * qn_error and qn_score, which have no size, and qn_compute, which has room to grow.
+ */
+
 /* What happened, where, and what to do about it: three NUL-terminated texts in UTF-8, `where` and
  * `remedy` possibly empty, none with a trailing newline. */
 typedef struct qn_error {

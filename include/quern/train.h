@@ -31,6 +31,7 @@ typedef struct qn_score {
 
 /* After a step. Loss and accuracy are those of the step's batch, before its update. */
 typedef struct qn_step_event {
+    size_t size;
     uint32_t epoch, epochs;  /* from 0 */
     uint64_t step, steps;    /* of the whole run, steps done and in all */
     uint64_t items_done;     /* of this epoch */
@@ -40,6 +41,7 @@ typedef struct qn_step_event {
 } qn_step_event;
 
 typedef struct qn_epoch_event {
+    size_t size;
     uint32_t epoch, epochs; /* epochs done, and in all */
     double seconds;         /* of the training of this epoch, without validation */
     double items_per_second;
@@ -139,6 +141,7 @@ QN_API qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error 
 
 /* Where qn_train_save has put the model. */
 typedef struct qn_saved {
+    size_t size;     /* sizeof(qn_saved) */
     uint32_t rank;   /* that wrote it */
     uint32_t place;  /* the index in `place` */
     char path[4096]; /* the file; of another name than place[i] where that was taken */
@@ -163,6 +166,7 @@ QN_API qn_status qn_train_save(qn_train *train, const char *const *place, uint32
 
 /* How the run went. Pointers are owned by the qn_train. */
 typedef struct qn_worker_report {
+    size_t size;
     uint32_t rank;    /* whose worker it is; 0 where one process did it all */
     char name[64];    /* "cpu", "cuda:0" */
     char device[128]; /* the device's own name */
@@ -183,6 +187,7 @@ typedef struct qn_worker_report {
 /* What one rank did. Of a rank that was lost, `rate`, `items`, `busy` and `waiting` are what it
  * said of itself at the end of the last epoch it saw, and the rest is zero. */
 typedef struct qn_rank_report {
+    size_t size;
     uint32_t rank;
     char host[64];
     int lost;
@@ -208,6 +213,7 @@ typedef struct qn_rank_report {
  * them.
  */
 typedef struct qn_rounding {
+    size_t size;
     int bits;       /* 7, 14 or 21; 0: float32, and all else is 0 */
     uint32_t items; /* looked at */
     /* In products forward and backward. */
@@ -217,6 +223,7 @@ typedef struct qn_rounding {
 } qn_rounding;
 
 typedef struct qn_train_report {
+    size_t size;    /* sizeof(qn_train_report) */
     double seconds; /* T: from the beginning of the first step to the end, validation included */
     double seconds_training;      /* steps alone */
     double bound;                 /* W/S: the training work over the summed rates of the workers of
@@ -230,21 +237,21 @@ typedef struct qn_train_report {
     uint64_t steps;
     uint64_t resumed_from; /* step at which the run began */
     uint32_t workers;      /* of all ranks, in their order */
-    const qn_worker_report *worker;
+    const qn_worker_report *const *worker;
     uint32_t ranks; /* that the run was started with; 1 where one process did it all */
-    const qn_rank_report *rank;
+    const qn_rank_report *const *rank;
     qn_score train, valid, test; /* at the end; train: running, of the last epoch */
     uint32_t classes;
     /* classes x classes of the test set: [label][class]; NULL without one, or with more than 1024
      * classes. */
     const uint64_t *confusion;
-    qn_rounding rounding;
+    const qn_rounding *rounding;
 } qn_train_report;
 
 /* The workers of this rank: who they are from qn_train_open on, and what each did so far. Their
  * number in *count, which may be NULL. Belongs to the qn_train, until the next call with it. Not
  * while qn_train_run is at work. */
-QN_API const qn_worker_report *qn_train_workers(qn_train *train, uint32_t *count);
+QN_API const qn_worker_report *const *qn_train_workers(qn_train *train, uint32_t *count);
 
 /* Evaluates the sets, unless that was done after the last step, and reports. After qn_train_run. A
  * record in run_dir that could not be kept, or a trace that could not be written, is a failure only

@@ -1,5 +1,6 @@
 /* The cluster as its callers see it: joining, waiting, leaving. */
 #include "base/argument.h"
+#include "base/sized.h"
 #include "cluster/cluster_state.h"
 
 #include "base/clock.h"
@@ -311,10 +312,7 @@ static qn_status open_rounds(qn_cluster *c, const qn_cluster_options *options, q
     return status;
 }
 
-qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_OUT(out, err);
-    QN__NEED(options, err);
+static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
     const qn__transport_events events = {.message = on_message,
                                          .gone = on_gone,
                                          .expelled = on_expelled,
@@ -345,6 +343,17 @@ qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, q
     else
         qn_cluster_leave(c);
     return status;
+}
+
+qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(options, err);
+    qn_cluster_options own;
+    qn_cluster_options_init(&own);
+    const qn_status status =
+        qn__sized_take(QN__SIZED("options", qn_cluster_options), options, &own, err);
+    return status == QN_OK ? join(&own, out, err) : status;
 }
 
 void qn_cluster_leave(qn_cluster *c) {

@@ -2,6 +2,7 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "data/readers.h"
 #include "num/host.h"
 #include <string.h>
@@ -20,9 +21,11 @@ static qn_status take_options(const qn_data_options *given, qn_data_options *opt
     qn_data_options_init(options);
     if (!given)
         return QN_OK;
-    if (given->size == 0 || given->size > sizeof *options)
-        return qn__fail(err, QN_USAGE, "the data options were not made by qn_data_options_init");
-    memcpy(options, given, given->size);
+    const qn_status status = qn__sized_take(
+        &(const qn__sized){"qn_data_open", "options", "qn_data_options", sizeof *options}, given,
+        options, err);
+    if (status != QN_OK)
+        return status;
     if (options->threads < 0)
         return qn__fail(err, QN_USAGE, "%d threads cannot read a file", options->threads);
     if (options->unlabelled && options->label_column) {

@@ -360,7 +360,8 @@ static void tell_of_lack(const subject *s) {
 
 /* Opens the worker; 0 where the device does not support the program. */
 static int open_subject(subject *s) {
-    const qn_compute compute = {.threads = s->threads, .isa = s->isa[0] ? s->isa : NULL};
+    const qn_compute compute = {
+        .size = sizeof(qn_compute), .threads = s->threads, .isa = s->isa[0] ? s->isa : NULL};
     const qn__program *p = &s->c->program;
     s->sums = cut(s->c, p->parameters, sizeof *s->sums);
     s->state.parameters = cut(s->c, p->parameters, sizeof(float));

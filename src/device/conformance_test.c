@@ -30,7 +30,7 @@ static int check(subject *s) { return s->c->brief ? check_briefly(s) : check_sub
  * 8 GB for the first time meanwhile, which machines of CI may not have;
  * tests/gpu_intgemm_test.c has such sums in single kernels. */
 static void check_gpus(subject *s, int first_of_class) {
-    qn_device_info info;
+    qn_device_info info = {.size = sizeof(qn_device_info)};
     if (!first_of_class && s->c->seed % 10 != 1)
         return;
     for (; s->index < s->device->count(); ++s->index) {
@@ -59,7 +59,7 @@ static int is_once_enough(const subject *s) {
 
 /* Every instruction set with two of these numbers of threads, or with one of them. */
 static void check_cpu(subject *s, const int *threads, uint32_t counts) {
-    qn_device_info info;
+    qn_device_info info = {.size = sizeof(qn_device_info)};
     assert_int_equal(s->device->describe(0, &info, NULL), QN_OK);
     for (const char *isa = info.isas; *isa; isa += strcspn(isa, " "), isa += strspn(isa, " ")) {
         snprintf(s->isa, sizeof s->isa, "%.*s", (int)strcspn(isa, " "), isa);

@@ -1,6 +1,7 @@
 /* The backends, and the public view of the devices they find. */
 #include "base/argument.h"
 #include "base/float_state.h"
+#include "base/sized.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cuda/cuda_table.h"
 #include "device/device.h"
@@ -47,26 +48,46 @@ uint32_t qn_device_count(void) {
 qn_status qn_device_get(uint32_t index, qn_device_info *info, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(info, err);
+    const qn__sized *what = QN__SIZED("info", qn_device_info);
+    qn_device_info found = {.size = sizeof found};
     uint32_t own = index;
-    const qn__device_table *device = locate(&own);
-    return device ? device->describe(own, info, err) : no_device(index, err);
+    qn_status status = qn__sized_check(what, info, err);
+    const qn__device_table *device = status == QN_OK ? locate(&own) : NULL;
+    if (status == QN_OK)
+        status = device ? device->describe(own, &found, err) : no_device(index, err);
+    if (status == QN_OK)
+        qn__sized_give(what, &found, info, info->size);
+    return status;
 }
 
-qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
-                            qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(rates, err);
-    const qn_compute all = {0};
+static qn_status measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
+                         qn_error *err) {
     uint32_t own = index;
     const qn__device_table *device = locate(&own);
-    memset(rates, 0, sizeof *rates);
     if (!device)
         return no_device(index, err);
     if (!device->measure) {
         qn__fail(err, QN_UNSUPPORTED, "devices of the kind %s cannot be measured", device->name);
         return qn__remedy(err, QN_UNSUPPORTED, "measure a training instead");
     }
-    return device->measure(own, compute ? compute : &all, rates, err);
+    return device->measure(own, compute, rates, err);
+}
+
+qn_status qn_device_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
+                            qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(rates, err);
+    const qn__sized *what = QN__SIZED("rates", qn_device_rates);
+    qn_compute own = {.size = sizeof own};
+    qn_device_rates found = {.size = sizeof found};
+    qn_status status = qn__sized_check(what, rates, err);
+    if (status == QN_OK && compute)
+        status = qn__sized_take(QN__SIZED("compute", qn_compute), compute, &own, err);
+    if (status == QN_OK)
+        status = measure(index, &own, &found, err);
+    if (status == QN_OK)
+        qn__sized_give(what, &found, rates, rates->size);
+    return status;
 }
 
 const char *qn_device_absence(const char *kind) {

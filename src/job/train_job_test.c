@@ -55,7 +55,7 @@ static qn_train_options small_options(void) {
 
 static void make_job(qn__train_job *job, const qn_train_options *o, const qn_data *data,
                      int threads) {
-    const qn_compute compute = {.threads = threads};
+    const qn_compute compute = {.size = sizeof(qn_compute), .threads = threads};
     qn__recipe recipe;
     qn_error err;
     assert_int_equal(qn__recipe_from_options(o, data, &recipe, &err), QN_OK);

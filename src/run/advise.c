@@ -4,8 +4,10 @@
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
+#include "base/sized.h"
 #include "model/network.h"
 #include "run/random_items.h"
+#include "run/trainer.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -49,13 +51,13 @@ static qn_status run_for(trial *t, double seconds, qn_error *err) {
     return status == QN_INTERRUPTED ? QN_OK : status;
 }
 
-/* The worker of a device in a report, or NULL. */
-static const qn_worker_report *find(const qn_worker_report *worker, uint32_t workers,
-                                    const qn_device_info *info) {
-    for (uint32_t i = 0; i < workers; ++i)
-        if (strcmp(worker[i].name, info->id) == 0)
-            return &worker[i];
-    return NULL;
+/* The index of a device's worker in a report; `workers` when it has none. */
+static uint32_t find(const qn_worker_report *const *worker, uint32_t workers,
+                     const qn_device_info *info) {
+    uint32_t i = 0;
+    while (i < workers && strcmp(worker[i]->name, info->id) != 0)
+        ++i;
+    return i;
 }
 
 /* Items that each worker had done at some moment. */
@@ -63,17 +65,18 @@ typedef struct done {
     uint64_t items[MOST_WORKERS], all;
 } done;
 
-static done items_done(const qn_worker_report *worker, uint32_t workers) {
+static done items_done(const qn_worker_report *const *worker, uint32_t workers) {
     done d = {.items = {0}};
     for (uint32_t i = 0; i < workers && i < MOST_WORKERS; ++i)
-        d.all += d.items[i] = worker[i].items;
+        d.all += d.items[i] = worker[i]->items;
     return d;
 }
 
-static void advise_one(const qn_device_info *info, const qn_worker_report *worker, uint32_t workers,
-                       const done *before, qn_advice *a) {
-    const qn_worker_report *w = find(worker, workers, info);
-    memset(a, 0, sizeof *a);
+static void advise_one(const qn_device_info *info, const qn_worker_report *const *worker,
+                       uint32_t workers, const done *before, qn_advice *a) {
+    const uint32_t index = find(worker, workers, info);
+    const qn_worker_report *w = index < workers ? worker[index] : NULL;
+    *a = (qn_advice){.size = sizeof *a};
     snprintf(a->id, sizeof a->id, "%s", info->id);
     if (!w) {
         snprintf(a->why, sizeof a->why, "%s",
@@ -83,7 +86,7 @@ static void advise_one(const qn_device_info *info, const qn_worker_report *worke
     const done now = items_done(worker, workers);
     const uint64_t all = now.all - before->all;
     a->rate = w->rate;
-    a->share = all ? (double)(w->items - before->items[w - worker]) / (double)all : 0;
+    a->share = all ? (double)(w->items - before->items[index]) / (double)all : 0;
     a->used = !w->lost && !*w->note && a->share > 0;
     if (!a->used)
         snprintf(a->why, sizeof a->why, "%s", *w->note ? w->note : "its work went to the others");
@@ -92,11 +95,12 @@ static void advise_one(const qn_device_info *info, const qn_worker_report *worke
 /* The first half of the trial is for finding out, the second shows what was found. */
 static qn_status try_devices(trial *t, double seconds, qn_advice *advice, uint32_t count,
                              double *rate, qn_error *err) {
+    const size_t stride = count > 0 ? advice->size : 0;
     uint32_t workers;
     qn_status status = run_for(t, seconds / 2, err);
     if (status != QN_OK)
         return status;
-    const qn_worker_report *worker = qn_train_workers(t->train, &workers);
+    const qn_worker_report *const *worker = qn_train_workers(t->train, &workers);
     const done before = items_done(worker, workers);
     const double begun = qn__now();
     status = run_for(t, seconds / 2, err);
@@ -107,10 +111,13 @@ static qn_status try_devices(trial *t, double seconds, qn_advice *advice, uint32
     if (rate)
         *rate = (double)(items_done(worker, workers).all - before.all) / taken;
     for (uint32_t i = 0; status == QN_OK && i < count; ++i) {
-        qn_device_info info;
+        qn_device_info info = {.size = sizeof info};
+        qn_advice own;
         status = qn_device_get(i, &info, err);
-        if (status == QN_OK)
-            advise_one(&info, worker, workers, &before, &advice[i]);
+        if (status != QN_OK)
+            break;
+        advise_one(&info, worker, workers, &before, &own);
+        qn__sized_give(QN__SIZED("advice", qn_advice), &own, (char *)advice + i * stride, stride);
     }
     return status;
 }
@@ -118,9 +125,7 @@ static qn_status try_devices(trial *t, double seconds, qn_advice *advice, uint32
 static qn_status check(const qn_train_options *options, uint32_t features, double seconds,
                        qn__network *network, qn_error *err) {
     qn_status status = QN_OK;
-    if (options->size != sizeof *options)
-        status = qn__fail(err, QN_USAGE, "the options are of another version of the library");
-    else if (!options->model)
+    if (!options->model)
         status = qn__fail(err, QN_USAGE, "there is no network to try");
     else if (features < 1 || options->batch < 1)
         status = qn__fail(err, QN_USAGE, "items have at least one feature, batches one item");
@@ -146,7 +151,13 @@ qn_status qn_advise(const qn_train_options *options, uint32_t features, double s
     qn__network network;
     qn_data *data = NULL;
     *count = 0;
-    qn_status status = check(options, features, seconds, &network, err);
+    qn_train_options own;
+    qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    options = &own;
+    if (status == QN_OK && room > 0)
+        status = qn__sized_check(QN__SIZED("advice[0]", qn_advice), advice, err);
+    if (status == QN_OK)
+        status = check(options, features, seconds, &network, err);
     if (status == QN_OK)
         status = qn__random_items(options->batch, features, network.layer[network.layers - 1].out,
                                   &data, err);

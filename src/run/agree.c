@@ -3,6 +3,7 @@
  * records, so all come to the same verdict. */
 #include "run/agree.h"
 #include "base/argument.h"
+#include "base/sized.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -251,16 +252,10 @@ static qn_status agree(qn_cluster *c, const qn_error *own, const qn__text *text,
     return status;
 }
 
-qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
-                           uint32_t count, qn_error *err) {
-    QN__OWN_FLOATS;
+static qn_status agree_on(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
+                          uint32_t count, qn_error *err) {
     qn__text text = {0};
     qn_error why = {0};
-    if (count > 0)
-        QN__NEED(item, err);
-    for (uint32_t i = 0; i < count; ++i)
-        if (!item[i].name || !item[i].value)
-            return qn__fail_null_at(err, __func__, "item", i, item[i].name ? ".value" : ".name");
     if (!cluster) {
         if (own && own->status != QN_OK && err && err != own)
             *err = *own;
@@ -279,6 +274,23 @@ qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_ag
     if (status != QN_OK && err)
         *err = verdict;
     qn__text_release(&text);
+    return status;
+}
+
+qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
+                           uint32_t count, qn_error *err) {
+    QN__OWN_FLOATS;
+    if (count > 0)
+        QN__NEED(item, err);
+    qn_status status;
+    qn_agreement *items =
+        qn__sized_take_all(QN__SIZED("item", qn_agreement), item, count, &status, err);
+    for (uint32_t i = 0; i < count && status == QN_OK; ++i)
+        if (!items[i].name || !items[i].value)
+            status = qn__fail_null_at(err, __func__, "item", i, items[i].name ? ".value" : ".name");
+    if (status == QN_OK)
+        status = agree_on(cluster, own, items, count, err);
+    qn__free(items);
     return status;
 }
 
@@ -317,17 +329,18 @@ qn_status qn__agree_to_train(const qn_train_options *o, const qn__recipe *recipe
         return status;
     if (status == QN_OK)
         status = qn__recipe_json(recipe, &json, err);
+    const size_t size = sizeof(qn_agreement);
     const qn_agreement items[] = {
-        {"the version of Quern", qn_version(), other_version},
-        {"the exactness contract", contract(version), other_version},
-        {"the training data", describe(train, sets[0]), other_data},
-        {"the validation set", describe(valid, sets[1]), other_data},
-        {"the test set", describe(test, sets[2]), other_data},
-        {"the recipe", json ? json : "", other_options},
-        {"--checkpoint", o->checkpoint_dir ? "a folder" : "none", other_options},
-        {"--resume", o->resume ? "given" : "not given", other_options},
-        {"--trace", o->trace ? "a file" : "none", other_options},
-        {"--run-dir", o->run_dir ? "a folder" : "none", other_options},
+        {size, "the version of Quern", qn_version(), other_version},
+        {size, "the exactness contract", contract(version), other_version},
+        {size, "the training data", describe(train, sets[0]), other_data},
+        {size, "the validation set", describe(valid, sets[1]), other_data},
+        {size, "the test set", describe(test, sets[2]), other_data},
+        {size, "the recipe", json ? json : "", other_options},
+        {size, "--checkpoint", o->checkpoint_dir ? "a folder" : "none", other_options},
+        {size, "--resume", o->resume ? "given" : "not given", other_options},
+        {size, "--trace", o->trace ? "a file" : "none", other_options},
+        {size, "--run-dir", o->run_dir ? "a folder" : "none", other_options},
     };
     const qn_error own = status == QN_OK ? (qn_error){0} : *err;
     status = qn_cluster_agree(o->compute.cluster, &own, items,
@@ -341,12 +354,13 @@ qn_status qn__agree_to_predict(qn_cluster *cluster, const char *model_digest, co
     char version[16], set[DESCRIPTION];
     if (!cluster)
         return status;
+    const size_t size = sizeof(qn_agreement);
     const qn_agreement items[] = {
-        {"the version of Quern", qn_version(), other_version},
-        {"the exactness contract", contract(version), other_version},
-        {"the model", model_digest, "give every machine the same model file"},
-        {"the data", describe(data, set), other_data},
-        {"the choice of results", results, other_options},
+        {size, "the version of Quern", qn_version(), other_version},
+        {size, "the exactness contract", contract(version), other_version},
+        {size, "the model", model_digest, "give every machine the same model file"},
+        {size, "the data", describe(data, set), other_data},
+        {size, "the choice of results", results, other_options},
     };
     const qn_error own = status == QN_OK ? (qn_error){0} : *err;
     return qn_cluster_agree(cluster, &own, items, (uint32_t)(sizeof items / sizeof *items), err);

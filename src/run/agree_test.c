@@ -30,8 +30,9 @@ static void set_all(const char *recipe, const char *data) {
     plan.dies = FAMILY_MOST;
     for (uint32_t r = 0; r < FAMILY_MOST; ++r) {
         plan.count[r] = 2;
-        plan.item[r][0] = (qn_agreement){"the training data", data, "copy it"};
-        plan.item[r][1] = (qn_agreement){"the recipe", recipe, NULL};
+        plan.item[r][0] =
+            (qn_agreement){sizeof(qn_agreement), "the training data", data, "copy it"};
+        plan.item[r][1] = (qn_agreement){sizeof(qn_agreement), "the recipe", recipe, NULL};
     }
 }
 

@@ -3,6 +3,7 @@
 #include "base/encoding.h"
 #include "base/error.h"
 #include "base/float_state.h"
+#include "base/sized.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -107,12 +108,9 @@ static qn_status check_arguments(const char *function, const qn_file *files, uin
     return QN_OK;
 }
 
-qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error *err) {
-    QN__OWN_FLOATS;
+static qn_status compare(const qn_file *files, uint32_t count, qn_error *err) {
     if (count == 0)
         return QN_OK;
-    if (check_arguments(__func__, files, count, err) != QN_OK)
-        return QN_USAGE;
     qn__place *place = qn__alloc(count, sizeof *place, err);
     qn_status status = place ? QN_OK : QN_MEMORY;
     for (uint32_t i = 0; i < count && status == QN_OK; i++) {
@@ -213,10 +211,7 @@ static qn_status check_file(const qn_file *f, qn_error *err) {
                                       : refuse_errno(f, ENAMETOOLONG, err);
 }
 
-qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *err) {
-    QN__OWN_FLOATS;
-    if (check_arguments(__func__, files, count, err) != QN_OK)
-        return QN_USAGE;
+static qn_status check(const qn_file *files, uint32_t count, qn_error *err) {
     for (uint32_t i = 0; i < count; i++) {
         qn_status status = QN_OK;
         if (files[i].path && files[i].use == QN_FILE_WRITE)
@@ -226,5 +221,32 @@ qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *err) {
         if (status != QN_OK)
             return status;
     }
-    return qn_files_compare(files, count, err);
+    return compare(files, count, err);
+}
+
+/* Hands the caller's files, as this version has them, to `work`. */
+static qn_status with_files(const char *function, const qn_file *files, uint32_t count,
+                            qn_status (*work)(const qn_file *, uint32_t, qn_error *),
+                            qn_error *err) {
+    const qn__sized what = {function, "files", "qn_file", sizeof *files};
+    if (count > 0 && !files)
+        return qn__fail_null(err, function, "files");
+    qn_status status;
+    qn_file *own = qn__sized_take_all(&what, files, count, &status, err);
+    if (status == QN_OK)
+        status = check_arguments(function, own, count, err);
+    if (status == QN_OK)
+        status = work(own, count, err);
+    qn__free(own);
+    return status;
+}
+
+qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error *err) {
+    QN__OWN_FLOATS;
+    return with_files(__func__, files, count, compare, err);
+}
+
+qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *err) {
+    QN__OWN_FLOATS;
+    return with_files(__func__, files, count, check, err);
 }

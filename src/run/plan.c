@@ -4,12 +4,16 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "model/recipe_options.h"
 #include "model/tables.h"
 #include "run/plan_run.h"
+#include "run/trainer.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { KINDS = 8 }; /* of hosts for which one more is tried */
 
 struct qn_plan {
     qn__plan_team team;
@@ -18,6 +22,9 @@ struct qn_plan {
     qn__text model; /* canonical */
     qn_plan_report report;
     qn_plan_rank *rank;
+    const qn_plan_rank **rank_at; /* addresses, as callers get them */
+    qn_plan_more more[KINDS];
+    const qn_plan_more *more_at[KINDS];
 };
 
 void qn_plan_options_init(qn_plan_options *options) {
@@ -31,12 +38,6 @@ void qn_plan_options_init(qn_plan_options *options) {
  */
 
 static qn_status check_options(const qn_plan_options *o, qn_error *err) {
-    if (!o->job)
-        return qn__fail_null(err, "qn_plan_make", "options->job");
-    if (o->size != sizeof *o || o->job->size != sizeof *o->job) {
-        qn__fail(err, QN_USAGE, "the options are of another version of the library");
-        return qn__remedy(err, QN_USAGE, "fill them with qn_plan_options_init first");
-    }
     if (o->features < 1 || o->items < 1) {
         qn__fail(err, QN_USAGE, "a plan needs at least one item of one feature");
         return qn__remedy(err, QN_USAGE, "give --items and --features, or --data");
@@ -118,7 +119,8 @@ static void report_rank(const qn__plan_run *run, uint32_t index, double units, u
                         qn_plan_rank *out) {
     const qn__virtual_rank *r = &run->team->rank[index];
     const double all = run->seconds;
-    *out = (qn_plan_rank){.host = run->host[index],
+    *out = (qn_plan_rank){.size = sizeof *out,
+                          .host = run->host[index],
                           .devices = r->workers,
                           .share = r->spent.units / units,
                           .rate = run->rate[index] * grain,
@@ -154,9 +156,12 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     const double units = sum_of_units(run);
     r->ranks = run->team->ranks;
     p->rank = qn__alloc(r->ranks, sizeof *p->rank, err);
-    if (!p->rank)
+    p->rank_at = qn__alloc(r->ranks, sizeof *p->rank_at, err);
+    if (!p->rank || !p->rank_at)
         return QN_MEMORY;
-    r->rank = p->rank;
+    r->size = sizeof *r;
+    r->rank = p->rank_at;
+    r->more = p->more_at;
     r->seconds = run->seconds;
     r->bound = qn__plan_bound(&p->team, &p->job);
     r->step = run->step;
@@ -171,6 +176,7 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     r->items_again = run->team->units_again * p->job.grain;
     for (uint32_t i = 0; i < r->ranks; ++i) {
         report_rank(run, i, units, p->job.grain, &p->rank[i]);
+        p->rank_at[i] = &p->rank[i];
         add_means(r, &p->rank[i]);
     }
     return QN_OK;
@@ -190,7 +196,7 @@ static qn_status seconds_of(const qn_plan *p, uint32_t more, int equal, double *
 /* Whether a kind of hosts that looks the same was tried already. */
 static int is_tried(const qn_plan_report *r, const qn__plan_host *h) {
     for (uint32_t i = 0; i < r->mores; ++i)
-        if (strcmp(r->more[i].name, h->name) == 0)
+        if (strcmp(r->more[i]->name, h->name) == 0)
             return 1;
     return 0;
 }
@@ -200,9 +206,11 @@ static qn_status try_more(qn_plan *p, qn_error *err) {
     qn_status status = QN_OK;
     /* Without a network there cannot be another host. */
     for (uint32_t h = 0; h < p->team.hosts && status == QN_OK && p->team.bandwidth > 0; ++h) {
-        if (r->mores == QN_PLAN_KINDS || is_tried(r, &p->team.host[h]))
+        if (r->mores == KINDS || is_tried(r, &p->team.host[h]))
             continue;
-        qn_plan_more *more = &r->more[r->mores++];
+        qn_plan_more *more = &p->more[r->mores];
+        p->more_at[r->mores++] = more;
+        more->size = sizeof *more;
         memcpy(more->name, p->team.host[h].name, sizeof more->name);
         status = seconds_of(p, h, 0, &more->seconds, err);
     }
@@ -225,17 +233,35 @@ static qn_status plan(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     return status == QN_OK ? try_more(p, err) : status;
 }
 
+/* The caller's options and the job in them, as this version has them. */
+static qn_status take_options(const char *function, const qn_plan_options *given,
+                              qn_plan_options *own, qn_train_options *job, qn_error *err) {
+    const qn__sized what = {function, "options", "qn_plan_options", sizeof *own};
+    qn_plan_options_init(own);
+    qn_status status = qn__sized_take(&what, given, own, err);
+    if (status == QN_OK && !own->job)
+        status = qn__fail_null(err, function, "options->job");
+    if (status == QN_OK)
+        status = qn__train_options_take(function, "options->job", own->job, job, err);
+    own->job = job;
+    return status;
+}
+
 qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
     QN__NEED(options, err);
-    qn_status status = check_options(options, err);
+    qn_plan_options own;
+    qn_train_options job;
+    qn_status status = take_options(__func__, options, &own, &job, err);
+    if (status == QN_OK)
+        status = check_options(&own, err);
     if (status != QN_OK)
         return status;
     qn_plan *p = qn__alloc(1, sizeof *p, err);
     if (!p)
         return QN_MEMORY;
-    status = plan(options, p, err);
+    status = plan(&own, p, err);
     if (status == QN_OK)
         *out = p;
     else
@@ -251,5 +277,6 @@ void qn_plan_free(qn_plan *p) {
     qn__plan_team_release(&p->team);
     qn__text_release(&p->model);
     qn__free(p->rank);
+    qn__free(p->rank_at);
     qn__free(p);
 }

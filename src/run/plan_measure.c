@@ -6,11 +6,13 @@
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/threads.h"
 #include "job/train_job.h"
 #include "model/recipe_options.h"
 #include "num/philox.h"
 #include "run/random_items.h"
+#include "run/trainer.h"
 #include "team/members.h"
 #include "team/speed.h"
 #include <math.h>
@@ -224,7 +226,7 @@ static qn_status leave_out(const measuring *m, qn__member *member, uint32_t *mem
                            qn_error *err) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *members; ++i) {
-        qn_device_info info = {.id = "the device"};
+        qn_device_info info = {.size = sizeof(qn_device_info), .id = "the device"};
         if (member[i].device->supports(&m->job.program)) {
             member[kept++] = member[i];
             continue;
@@ -312,15 +314,17 @@ static qn_status run_ranks(measuring *m, qn_error *err) {
 }
 
 static void tell(const measuring *m, qn_plan_cost *cost, uint32_t room, uint32_t *count) {
+    const size_t stride = room > 0 ? cost->size : 0;
     for (uint32_t r = 0; r < m->ranks; ++r)
         for (uint32_t i = 0; i < m->rank[r].members && *count < room; ++i) {
             const qn__member *member = &m->rank[r].member[i];
-            qn_plan_cost *c = &cost[(*count)++];
-            qn_device_info info = {.id = ""};
-            *c = m->rank[r].cost[i];
+            qn_plan_cost c = m->rank[r].cost[i];
+            qn_device_info info = {.size = sizeof(qn_device_info), .id = ""};
             member->device->describe(member->index, &info, NULL);
-            memcpy(c->id, info.id, sizeof c->id);
-            c->rank = r;
+            memcpy(c.id, info.id, sizeof c.id);
+            c.rank = r;
+            qn__sized_give(QN__SIZED("cost", qn_plan_cost), &c, (char *)cost + (*count)++ * stride,
+                           stride);
         }
 }
 
@@ -329,7 +333,7 @@ static void tell(const measuring *m, qn_plan_cost *cost, uint32_t room, uint32_t
 static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data *data,
                           qn_error *err) {
     const qn__member cheap = {.device = qn__device_find("cpu"), .threads = 1};
-    const qn_compute alone = {.threads = 1};
+    const qn_compute alone = {.size = sizeof(qn_compute), .threads = 1};
     qn__recipe recipe;
     qn_status status = qn__recipe_from_options(o, data, &recipe, err);
     if (status == QN_OK)
@@ -343,9 +347,7 @@ static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t 
                        uint32_t ranks, double seconds, uint32_t *classes, qn_error *err) {
     qn__network network;
     qn_status status = QN_OK;
-    if (o->size != sizeof *o)
-        status = qn__fail(err, QN_USAGE, "the options are of another version of the library");
-    else if (!o->model || (!data && features < 1) || o->batch < 1)
+    if (!o->model || (!data && features < 1) || o->batch < 1)
         status = qn__fail(err, QN_USAGE, "there is no job to measure for");
     else if (ranks < 1 || ranks > MOST_RANKS)
         status = qn__fail(err, QN_USAGE, "a machine cannot be measured for %u ranks", ranks);
@@ -369,11 +371,17 @@ qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint
     QN__NEED(job, err);
     if (room > 0)
         QN__NEED(cost, err);
+    qn_train_options own;
+    qn_status status = qn__train_options_take(__func__, "job", job, &own, err);
+    if (status == QN_OK && room > 0)
+        status = qn__sized_check(QN__SIZED("cost[0]", qn_plan_cost), cost, err);
+    if (status != QN_OK)
+        return status;
+    job = &own;
     measuring m = {.compute = &job->compute, .ranks = ranks, .seconds = seconds};
     uint32_t classes = 1;
     qn_data *random = NULL;
-    *count = 0;
-    qn_status status = check(job, data, features, ranks, seconds, &classes, err);
+    status = check(job, data, features, ranks, seconds, &classes, err);
     if (status == QN_OK)
         status = qn_compute_check(&job->compute, err);
     if (status == QN_OK && !data)

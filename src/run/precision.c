@@ -166,7 +166,8 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     }
     qn__reference_lost(reference, job->state.parameters, &l);
     qn__reference_destroy(reference);
-    *rounding = (qn_rounding){.bits = qn__arith_bits(program.arith),
+    *rounding = (qn_rounding){.size = sizeof *rounding,
+                              .bits = qn__arith_bits(program.arith),
                               .items = items,
                               .inputs = share(&l.inputs),
                               .activations = share(&l.activations),

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "device/notes.h"
@@ -61,9 +62,6 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
                        const qn__apply_results *results, qn_status status, qn_error *err) {
     qn__program program;
     qn__team *team = NULL;
-    const qn_compute all = {0};
-    if (!compute)
-        compute = &all;
     status = check(model, data, compute, results, status, err);
     if (status != QN_OK)
         return status;
@@ -91,6 +89,14 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     return status;
 }
 
+/* The caller's compute, or the defaults. */
+static qn_status take(const char *function, const qn_compute *compute, qn_compute *own,
+                      qn_error *err) {
+    const qn__sized what = {function, "compute", "qn_compute", sizeof *own};
+    *own = (qn_compute){.size = sizeof *own};
+    return compute ? qn__sized_take(&what, compute, own, err) : QN_OK;
+}
+
 qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                      int32_t *classes, float *scores, float *outputs, qn_error *err) {
     QN__OWN_FLOATS;
@@ -98,7 +104,10 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
     QN__NEED(data, err);
     const qn__apply_results results = {.classes = classes, .scores = scores, .outputs = outputs};
     qn_error unwanted;
-    return apply(model, data, compute, &results, QN_OK, err ? err : &unwanted);
+    qn_compute own;
+    const qn_status status = take(__func__, compute, &own, err);
+    return status == QN_OK ? apply(model, data, &own, &results, QN_OK, err ? err : &unwanted)
+                           : status;
 }
 
 struct qn_predictions {
@@ -183,17 +192,21 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     qn_error unwanted;
     err = err ? err : &unwanted;
     qn__apply_results results = {0};
+    qn_compute own;
+    qn_status status = take(__func__, compute, &own, err);
+    if (status != QN_OK)
+        return status;
     qn_predictions *p = qn__alloc(1, sizeof *p, err);
-    qn_status status = QN_MEMORY;
+    status = QN_MEMORY;
     if (p) {
         p->data = data;
-        p->cluster = compute ? compute->cluster : NULL;
+        p->cluster = own.cluster;
         p->outputs = qn_model_outputs(model);
         status = make_room(p, all_outputs, err);
         results =
             (qn__apply_results){.classes = p->classes, .scores = p->scores, .outputs = p->output};
     }
-    status = apply(model, data, compute, &results, status, err);
+    status = apply(model, data, &own, &results, status, err);
     if (!p || !p->scores || status != QN_OK) {
         qn_predictions_free(p);
         return status;

@@ -27,7 +27,7 @@ static int set_up(void **unused) {
     (void)unused;
     qn_train_options o;
     qn_train *t;
-    qn_train_report report;
+    qn_train_report report = {.size = sizeof(qn_train_report)};
     qn_train_options_init(&o);
     o.model = "dense 20 relu; dense 10 softmax";
     o.epochs = 2;
@@ -60,7 +60,7 @@ static void test_prediction_is_what_training_measured(void **unused) {
     (void)unused;
     static int32_t classes[UNSEEN];
     static float scores[UNSEEN], outputs[UNSEEN * CLASSES];
-    const qn_compute compute = {.threads = 3};
+    const qn_compute compute = {.size = sizeof(qn_compute), .threads = 3};
     uint64_t correct = 0, confusion[CLASSES * CLASSES] = {0};
     assert_int_equal(qn_predict(all.model, all.unseen, &compute, classes, scores, outputs, NULL),
                      QN_OK);
@@ -88,7 +88,9 @@ static void test_results_do_not_depend_on_the_run(void **unused) {
     static float scores[UNSEEN], scores_again[UNSEEN];
     assert_int_equal(qn_predict(all.model, all.unseen, NULL, classes, scores, NULL, NULL), QN_OK);
     for (int threads = 1; threads <= 5; threads += 2) {
-        const qn_compute compute = {.threads = threads, .isa = threads == 3 ? "scalar" : "auto"};
+        const qn_compute compute = {.size = sizeof(qn_compute),
+                                    .threads = threads,
+                                    .isa = threads == 3 ? "scalar" : "auto"};
         memset(again, 0xff, sizeof again);
         assert_int_equal(qn_predict(all.model, all.bare, &compute, again, scores_again, NULL, NULL),
                          QN_OK);
@@ -161,7 +163,8 @@ static void test_refusals_touch_nothing(void **unused) {
     (void)unused;
     static const char path[] = "predict_test.csv";
     const uint8_t few[10] = {0};
-    const qn_compute many = {.threads = 5000}, odd = {.isa = "sse9"};
+    const qn_compute many = {.size = sizeof(qn_compute), .threads = 5000},
+                     odd = {.size = sizeof(qn_compute), .isa = "sse9"};
     qn_data *narrow;
     qn_error err;
     FILE *f = fopen(path, "w");

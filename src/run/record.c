@@ -354,7 +354,7 @@ static void add_field(qn__text *t, const char *key, double value) {
 
 /* Shares of values that lost all bits. */
 static void add_rounding(qn__text *t, const qn_rounding *r) {
-    if (r->bits == 0) {
+    if (!r || r->bits == 0) {
         add_member(t, "rounding", NULL);
         return;
     }
@@ -423,16 +423,16 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     add_final(t, "train", &report->train);
     add_final(t, "valid", &report->valid);
     add_final(t, "test", &report->test);
-    add_rounding(t, &report->rounding);
+    add_rounding(t, report->rounding);
     qn__text_add(t, ",\n  \"workers\": [");
     for (uint32_t i = 0; i < report->workers; ++i) {
         qn__text_add(t, "%s", i > 0 ? ",\n    " : "\n    ");
-        add_worker(t, &report->worker[i]);
+        add_worker(t, report->worker[i]);
     }
     qn__text_add(t, "],\n  \"ranks\": [");
     for (uint32_t i = 0; i < report->ranks; ++i) {
         qn__text_add(t, "%s", i > 0 ? ",\n    " : "\n    ");
-        add_rank(t, &report->rank[i]);
+        add_rank(t, report->rank[i]);
     }
     qn__text_add(t, "]");
 }

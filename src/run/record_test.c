@@ -217,13 +217,14 @@ static void test_run(void **state) {
     const double busy[2] = {0.5, NAN};
     const qn_worker_report worker = {
         .name = "cpu", .grains = 77, .rate = INFINITY, .busy = 0.75, .cores = 2, .core_busy = busy};
+    const qn_worker_report *const workers[] = {&worker};
     const qn_train_report report = {.seconds = 12.5,
                                     .bound = NAN,
                                     .items = 60000,
                                     .steps = 938,
                                     .resumed_from = 5,
                                     .workers = 1,
-                                    .worker = &worker,
+                                    .worker = workers,
                                     .train = {60000, 59000, 0.125},
                                     .test = {100, 90, NAN}};
     qn__record *r = open_record(0);

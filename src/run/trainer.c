@@ -70,7 +70,8 @@ static void report_step(qn_train *t, double now) {
         return;
     const uint64_t left = (job->steps - job->step) * job->recipe.batch;
     const qn_score running = score_of(&job->running);
-    const qn_step_event event = {.epoch = (uint32_t)((job->step - 1) / job->steps_per_epoch),
+    const qn_step_event event = {.size = sizeof event,
+                                 .epoch = (uint32_t)((job->step - 1) / job->steps_per_epoch),
                                  .epochs = job->recipe.epochs,
                                  .step = job->step,
                                  .steps = job->steps,
@@ -141,7 +142,8 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     if (status != QN_OK)
         return status;
     const double seconds = t->epoch_training;
-    const qn_epoch_event event = {.epoch = (uint32_t)(job->step / job->steps_per_epoch),
+    const qn_epoch_event event = {.size = sizeof event,
+                                  .epoch = (uint32_t)(job->step / job->steps_per_epoch),
                                   .epochs = job->recipe.epochs,
                                   .seconds = seconds,
                                   .items_per_second =

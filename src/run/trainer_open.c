@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/threads.h"
 #include "model/recipe_options.h"
 #include "run/agree.h"
@@ -22,6 +23,7 @@ void qn_train_options_init(qn_train_options *options) {
         return;
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
+    options->compute.size = sizeof options->compute;
     options->arith = "f32";
     options->loss = "cross-entropy";
     options->init = "auto";
@@ -39,6 +41,22 @@ void qn_train_options_init(qn_train_options *options) {
     options->unit = 44;
 }
 
+qn_status qn__train_options_take(const char *function, const char *argument,
+                                 const qn_train_options *given, qn_train_options *own,
+                                 qn_error *err) {
+    const qn__sized what = {function, argument, "qn_train_options", sizeof *own};
+    qn_train_options_init(own);
+    qn_status status = qn__sized_take(&what, given, own, err);
+    if (status != QN_OK)
+        return status;
+    char name[64];
+    snprintf(name, sizeof name, "%s->compute", argument);
+    const qn__sized inner = {function, name, "qn_compute", sizeof own->compute};
+    if (own->compute.size != sizeof own->compute)
+        status = qn__sized_refuse(&inner, own->compute.size, err);
+    return status;
+}
+
 qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
                                       qn_train_options *options, qn_error *err) {
     QN__OWN_FLOATS;
@@ -54,7 +72,12 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
             "give the training data as it was: the same items in the same order, with the "
             "same --label");
     }
-    qn__recipe_to_options(recipe, qn__model_text(model), options);
+    qn_train_options own;
+    const qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    if (status != QN_OK)
+        return status;
+    qn__recipe_to_options(recipe, qn__model_text(model), &own);
+    qn__sized_give(QN__SIZED("options", qn_train_options), &own, options, options->size);
     return QN_OK;
 }
 
@@ -253,10 +276,6 @@ static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {
 
 /* What is wrong with the options before any data is looked at. */
 static qn_status check_options(const qn_train_options *o, const qn_data *valid, qn_error *err) {
-    if (o->size != sizeof *o) {
-        qn__fail(err, QN_USAGE, "the options are of another version of the library");
-        return qn__remedy(err, QN_USAGE, "fill them with qn_train_options_init first");
-    }
     if (o->valid_fraction > 0 && valid) {
         qn__fail(err, QN_USAGE, "a validation set and a validation fraction exclude each other");
         return qn__remedy(err, QN_USAGE, "give --valid once");
@@ -288,8 +307,9 @@ static qn_status make_reports(qn_train *t, qn_error *err) {
     const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
     t->ranks = qn__alloc(ranks, sizeof *t->ranks, err);
+    t->rank_at = qn__alloc(ranks, sizeof *t->rank_at, err);
     t->said = qn__alloc(ranks, sizeof *t->said, err);
-    if (!t->ranks || !t->said)
+    if (!t->ranks || !t->rank_at || !t->said)
         return QN_MEMORY;
     if (!t->test || outputs > CONFUSION_OUTPUTS)
         return QN_OK;
@@ -337,8 +357,6 @@ static qn_status check_all(const qn_train_options *options, const qn_data *train
                            const qn_data *valid, const qn_data *test, qn__recipe *recipe,
                            qn_error *err) {
     qn_status status = check_options(options, valid, err);
-    if (status != QN_OK && options->size != sizeof *options)
-        return status;
     if (status == QN_OK)
         status = check_labels(train, err);
     if (status == QN_OK)
@@ -394,7 +412,10 @@ qn_status qn_train_open(const qn_train_options *options, const qn_data *train, c
     QN__NEED_OUT(out, err);
     QN__NEED(options, err);
     QN__NEED(train, err);
-    return qn__train_open_on(options, train, valid, test, NULL, 0, out, err);
+    qn_train_options own;
+    const qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    return status == QN_OK ? qn__train_open_on(&own, train, valid, test, NULL, 0, out, err)
+                           : status;
 }
 
 void qn_train_close(qn_train *t) {
@@ -408,6 +429,8 @@ void qn_train_close(qn_train *t) {
     qn__free(t->trace_path);
     qn__free(t->confusion);
     qn__free(t->ranks);
+    qn__free(t->rank_at);
+    qn__free(t->worker_at);
     qn__free(t->said);
     qn__free(t->worker);
     qn__parts_release(&t->parts);

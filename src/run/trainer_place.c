@@ -2,6 +2,7 @@
  * write there. */
 #include "base/argument.h"
 #include "base/float_state.h"
+#include "base/sized.h"
 #include "base/memory.h"
 #include "model/model.h"
 #include "run/trainer_state.h"
@@ -175,19 +176,11 @@ static qn_status try_all(placing *p, const char *const *place, uint32_t places) 
     return p->status != QN_OK ? p->status : QN_IO;
 }
 
-qn_status qn_train_save(qn_train *t, const char *const *place, uint32_t places, qn_saved *saved,
-                        qn_error *err) {
-    QN__OWN_FLOATS;
-    for (uint32_t i = 0; place && i < places; ++i)
-        if (!place[i])
-            return qn__fail_null_at(err, __func__, "place", i, "");
-    QN__NEED_AS(t, "train", err);
-    QN__NEED(saved, err);
-    if (places > 0)
-        QN__NEED(place, err);
+static qn_status save(qn_train *t, const char *const *place, uint32_t places, qn_saved *saved,
+                      qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
     qn_error unheard;
-    memset(saved, 0, sizeof *saved);
+    *saved = (qn_saved){.size = sizeof *saved};
     placing p = {.train = t, .saved = saved, .err = err ? err : &unheard};
     p.all = qn__alloc(ranks, sizeof *p.all, err);
     p.there = qn__alloc(ranks, 2, err);
@@ -200,5 +193,25 @@ qn_status qn_train_save(qn_train *t, const char *const *place, uint32_t places, 
     qn_model_free(p.model);
     qn__free(p.all);
     qn__free(p.there);
+    return status;
+}
+
+qn_status qn_train_save(qn_train *t, const char *const *place, uint32_t places, qn_saved *saved,
+                        qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(t, "train", err);
+    QN__NEED(saved, err);
+    if (places > 0)
+        QN__NEED(place, err);
+    for (uint32_t i = 0; place && i < places; ++i)
+        if (!place[i])
+            return qn__fail_null_at(err, __func__, "place", i, "");
+    const qn__sized *what = QN__SIZED("saved", qn_saved);
+    qn_saved own = {.size = sizeof(qn_saved)};
+    qn_status status = qn__sized_check(what, saved, err);
+    if (status != QN_OK)
+        return status;
+    status = save(t, place, places, &own, err);
+    qn__sized_give(what, &own, saved, saved->size);
     return status;
 }

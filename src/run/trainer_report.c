@@ -2,6 +2,7 @@
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
+#include "base/sized.h"
 #include "base/memory.h"
 #include "run/precision.h"
 #include "run/trainer_state.h"
@@ -27,7 +28,7 @@ static qn_status tell_unrecorded(const qn_train *t, qn_error *err) {
     return t->unrecorded.status;
 }
 
-const qn_worker_report *qn_train_workers(qn_train *t, uint32_t *count) {
+const qn_worker_report *const *qn_train_workers(qn_train *t, uint32_t *count) {
     QN__OWN_FLOATS;
     double rate;
     uint32_t unwanted;
@@ -35,7 +36,10 @@ const qn_worker_report *qn_train_workers(qn_train *t, uint32_t *count) {
     *count = 0;
     if (!t)
         return NULL;
-    return qn__team_report(t->job.team, t->seconds, count, &rate);
+    const qn_worker_report *worker = qn__team_report(t->job.team, t->seconds, count, &rate);
+    for (uint32_t i = 0; i < *count; ++i)
+        t->own_worker_at[i] = &worker[i];
+    return t->own_worker_at;
 }
 
 double qn__train_waiting(const qn_train *t) {
@@ -72,6 +76,7 @@ static void describe_traffic(const qn_train *t, qn_rank_report *r) {
 static const qn_worker_report *describe_rank(const qn_train *t, double seconds, qn_rank_report *r) {
     double weighted = 0, weights = 0;
     memset(r, 0, sizeof *r);
+    r->size = sizeof *r;
     const qn_worker_report *w = qn__team_report(t->job.team, seconds, &r->workers, &r->rate);
     r->rank = qn_cluster_rank(t->cluster);
     if (t->cluster)
@@ -168,6 +173,7 @@ static void open_letter(qn_train *t, uint32_t rank, qn_train_report *report) {
     const qn_worker_report *w = (const void *)(head + 1);
     const double *busy = (const void *)(w + head->rank.workers);
     *r = head->rank;
+    r->size = sizeof *r;
     r->rank = rank;
     r->first_worker = report->workers;
     r->host[sizeof r->host - 1] = r->worker_names[sizeof r->worker_names - 1] = 0;
@@ -175,6 +181,7 @@ static void open_letter(qn_train *t, uint32_t rank, qn_train_report *report) {
     for (uint32_t i = 0; i < r->workers; ++i) {
         qn_worker_report *to = &t->worker[report->workers++];
         *to = w[i];
+        to->size = sizeof *to;
         to->rank = rank;
         to->name[sizeof to->name - 1] = to->device[sizeof to->device - 1] = 0;
         to->note[sizeof to->note - 1] = 0;
@@ -187,7 +194,7 @@ static void open_letter(qn_train *t, uint32_t rank, qn_train_report *report) {
 static void describe_lost(qn_train *t, uint32_t rank) {
     qn_rank_report *r = &t->ranks[rank];
     const qn__said *said = &t->said[rank];
-    memset(r, 0, sizeof *r);
+    *r = (qn_rank_report){.size = sizeof *r};
     r->rank = rank;
     r->lost = 1;
     if (t->cluster)
@@ -205,8 +212,10 @@ static qn_status report_ranks(qn_train *t, qn_train_report *report, double *rate
     if (status != QN_OK)
         return status;
     qn__free(t->worker);
+    qn__free(t->worker_at);
     t->worker = qn__alloc((uint64_t)t->parts.ranks * MOST_WORKERS, sizeof *t->worker, err);
-    if (!t->worker)
+    t->worker_at = qn__alloc((uint64_t)t->parts.ranks * MOST_WORKERS, sizeof *t->worker_at, err);
+    if (!t->worker || !t->worker_at)
         return QN_MEMORY;
     *rate = 0;
     for (uint32_t r = 0; r < t->parts.ranks; ++r) {
@@ -219,9 +228,13 @@ static qn_status report_ranks(qn_train *t, qn_train_report *report, double *rate
         if (t->steps > 0)
             *rate += t->said[r].rate * ((double)t->said[r].steps / (double)t->steps);
     }
-    report->worker = t->worker;
+    for (uint32_t w = 0; w < report->workers; ++w)
+        t->worker_at[w] = &t->worker[w];
+    for (uint32_t r = 0; r < t->parts.ranks; ++r)
+        t->rank_at[r] = &t->ranks[r];
+    report->worker = t->worker_at;
     report->ranks = t->parts.ranks;
-    report->rank = t->ranks;
+    report->rank = t->rank_at;
     return QN_OK;
 }
 
@@ -254,12 +267,8 @@ static qn_status look_at_rounding(qn_train *t, qn_error *err) {
     return status;
 }
 
-qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_AS(t, "train", err);
-    QN__NEED(report, err);
+static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     double rate = 0;
-    memset(report, 0, sizeof *report);
     qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
@@ -284,9 +293,24 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
     report->test = t->test_score;
     report->classes = t->job.layer[t->job.program.layers - 1].out;
     report->confusion = t->confusion;
-    report->rounding = t->rounding;
+    t->rounding.size = sizeof t->rounding;
+    report->rounding = &t->rounding;
     ending end = {t, report};
     if (t->run_dir)
         status = qn__by_speaker(t->cluster, end_record_of, &end, err);
     return status == QN_OK ? tell_unrecorded(t, err) : status;
+}
+
+qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(t, "train", err);
+    QN__NEED(report, err);
+    const qn__sized *what = QN__SIZED("report", qn_train_report);
+    qn_train_report own = {.size = sizeof own};
+    qn_status status = qn__sized_check(what, report, err);
+    if (status != QN_OK)
+        return status;
+    status = fill(t, &own, err);
+    qn__sized_give(what, &own, report, report->size);
+    return status;
 }

@@ -6,6 +6,7 @@
 #include "run/checkpoint.h"
 #include "run/record.h"
 #include "run/together.h"
+#include "team/queue.h"
 #include <quern/train.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -55,13 +56,16 @@ struct qn_train {
     uint64_t saved_step;  /* that the last checkpoint is of, written or resumed from */
     uint64_t scored_step; /* after which the scores below were taken */
     qn_score train_score, valid_score, test_score;
-    qn__said *said;           /* of each rank */
-    qn_rank_report *ranks;    /* for the report */
-    qn_worker_report *worker; /* the same, of all ranks: made when first asked for */
-    qn__parts parts;          /* and what they point to */
-    qn_rounding rounding;     /* bits 0: not known yet */
-    uint64_t rounded_step;    /* after which it was taken */
-    uint64_t *confusion; /* of the test set, outputs x outputs; NULL without or with too many */
+    qn__said *said;                 /* of each rank */
+    qn_rank_report *ranks;          /* for the report */
+    qn_worker_report *worker;       /* the same, of all ranks: made when first asked for */
+    const qn_rank_report **rank_at; /* addresses of these, as callers get them */
+    const qn_worker_report **worker_at;
+    const qn_worker_report *own_worker_at[QN__MAX_WORKERS];
+    qn__parts parts;       /* and what they point to */
+    qn_rounding rounding;  /* bits 0: not known yet */
+    uint64_t rounded_step; /* after which it was taken */
+    uint64_t *confusion;   /* of the test set, outputs x outputs; NULL without or with too many */
 };
 
 /* Says something to the caller's on_note. */

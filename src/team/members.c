@@ -2,6 +2,7 @@
 
 #include "base/argument.h"
 #include "base/float_state.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "num/intgemm_reference.h"
 #include "team/queue.h"
@@ -109,7 +110,7 @@ static qn_status add(list *l, qn__member member, qn_error *err) {
 
 /* One device by number. */
 static qn_status add_one(list *l, const qn__device_table *kind, uint32_t index, qn_error *err) {
-    qn_device_info info;
+    qn_device_info info = {.size = sizeof(qn_device_info)};
     char id[WORD];
     const qn_status status = kind->describe(index, &info, err);
     if (status != QN_OK)
@@ -127,7 +128,7 @@ static qn_status add_all(list *l, const qn__device_table *kind, qn_error *err) {
     const uint32_t before = l->count;
     qn_status status = devices_of(kind) > 0 ? QN_OK : not_there(l, kind, kind->name, 1, err);
     for (uint32_t i = 0; status == QN_OK && i < devices_of(kind); ++i) {
-        qn_device_info info;
+        qn_device_info info = {.size = sizeof(qn_device_info)};
         status = kind->describe(i, &info, err);
         if (status == QN_OK && !info.refused)
             status = add(l, (qn__member){.device = kind, .index = i, .optional = 1}, err);
@@ -205,7 +206,7 @@ static qn_status add_automatic(list *l, qn_error *err) {
         if (qn__devices[k]->likely && !qn__devices[k]->likely())
             continue;
         for (uint32_t i = 0; i < devices_of(qn__devices[k]) && status == QN_OK; ++i) {
-            qn_device_info info;
+            qn_device_info info = {.size = sizeof(qn_device_info)};
             if (l->count < l->room && qn__devices[k]->describe(i, &info, NULL) == QN_OK &&
                 info.automatic && !info.refused)
                 status = add(l,
@@ -284,9 +285,12 @@ qn_status qn__member_lacks(const char *name, const qn__program *program, qn_erro
     return qn__remedy(err, QN_UNSUPPORTED, "use %s, which does, or --arith f32", able);
 }
 
-qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(compute, err);
+static qn_status check_compute(const qn_compute *compute, qn_error *err) {
+    for (size_t i = 0; i < sizeof compute->reserved / sizeof *compute->reserved; ++i)
+        if (compute->reserved[i]) {
+            qn__fail(err, QN_USAGE, "compute.reserved[%zu] is not NULL", i);
+            return qn__remedy(err, QN_USAGE, "set the whole struct to zero before its members");
+        }
     qn__member members[QN__MAX_WORKERS];
     uint32_t count;
     qn_status status = qn__cpu_compute_check(compute, err);
@@ -304,4 +308,12 @@ qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {
     if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))
         return QN_OK;
     return qn__members_of(compute, members, QN__MAX_WORKERS, &count, err);
+}
+
+qn_status qn_compute_check(const qn_compute *compute, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(compute, err);
+    qn_compute own = {.size = sizeof own};
+    const qn_status status = qn__sized_take(QN__SIZED("compute", qn_compute), compute, &own, err);
+    return status == QN_OK ? check_compute(&own, err) : status;
 }

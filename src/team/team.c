@@ -29,7 +29,7 @@ qn_status qn__team_nobody(qn_error *err) {
 /* ---------------------------------------------------------------------------------- beginning */
 
 static void name_mate(qn__mate *m) {
-    qn_device_info info;
+    qn_device_info info = {.size = sizeof(qn_device_info)};
     if (m->mortal)
         snprintf(m->name, sizeof m->name, "%s:%u", m->device->name, m->index);
     else

@@ -53,6 +53,7 @@ const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *c
     *bound_rate = 0;
     for (uint32_t i = 0; i < t->count; ++i) {
         report_one(t, i, seconds, &t->reports.report[i]);
+        t->reports.report[i].size = sizeof t->reports.report[i];
         steps = steps > t->mate[i].steps ? steps : t->mate[i].steps;
     }
     steps = steps > t->history.top ? steps : t->history.top;

@@ -1,4 +1,6 @@
+#include "base/argument.h"
 #include "base/float_state.h"
+#include "base/sized.h"
 #include "cluster/rendezvous/mpi_library.h"
 #include <quern/cluster.h>
 
@@ -13,13 +15,11 @@ static const char *how_to_survive(const qn__mpi *mpi) {
     return mpi->major > 4 ? "mpirun --with-ft ulfm" : "mpirun --enable-recovery";
 }
 
-void qn_cluster_library_get(qn_cluster_library *library) {
-    QN__OWN_FLOATS;
+/* What can be said of it; without a library only `launcher` and `reason`. */
+static void look(qn_cluster_library *library) {
     qn__launcher launcher;
     qn__mpi mpi;
     qn_error err;
-    if (!library)
-        return;
     memset(library, 0, sizeof *library);
     if (qn__launcher_find(&launcher, &err) != QN_OK)
         memset(&launcher, 0, sizeof launcher); /* qn_cluster_join says what is wrong with it */
@@ -38,4 +38,17 @@ void qn_cluster_library_get(qn_cluster_library *library) {
     snprintf(library->name, sizeof library->name, "%s", mpi.name);
     snprintf(library->path, sizeof library->path, "%s", mpi.path);
     snprintf(library->deaths, sizeof library->deaths, "%s", how_to_survive(&mpi));
+}
+
+qn_status qn_cluster_library_get(qn_cluster_library *library, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(library, err);
+    const qn__sized *what = QN__SIZED("library", qn_cluster_library);
+    qn_cluster_library own;
+    const qn_status status = qn__sized_check(what, library, err);
+    if (status != QN_OK)
+        return status;
+    look(&own);
+    qn__sized_give(what, &own, library, library->size);
+    return QN_OK;
 }

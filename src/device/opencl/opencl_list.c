@@ -97,7 +97,7 @@ static const char *refusal(const qn__cl_entry *e, const char *extensions) {
 /* Whether CUDA drives NVIDIA's GPUs here; then OpenCL leaves them to it. */
 static int cuda_is_here(void) {
     const qn__device_table *const cuda = qn__device_find("cuda");
-    qn_device_info info;
+    qn_device_info info = {.size = sizeof(qn_device_info)};
     for (uint32_t i = 0; cuda && i < cuda->count(); ++i)
         if (cuda->describe(i, &info, NULL) == QN_OK && !info.refused)
             return 1;

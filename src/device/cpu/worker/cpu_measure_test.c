@@ -12,7 +12,7 @@ static void test_rates(void **state) {
     (void)state;
     const qn_compute computes[] = {{.threads = 0}, {.threads = 3, .isa = "scalar"}};
     for (int i = 0; i < 2; ++i) {
-        qn_device_rates rates = {0};
+        qn_device_rates rates = {.size = sizeof(qn_device_rates)};
         qn_error err;
         assert_int_equal(qn__cpu_device.measure(0, &computes[i], &rates, &err), QN_OK);
         print_message("%d threads: %.3g operations/s, %.3g tanh/s, %.3g bytes/s\n",
@@ -32,9 +32,10 @@ static void test_rates(void **state) {
 
 static void test_refusals(void **state) {
     (void)state;
-    qn_device_rates rates = {1, 1, 1, {1, 1, 1}, "x"};
+    qn_device_rates rates = {sizeof rates, 1, 1, 1, {1, 1, 1}, "x"};
     qn_error err;
-    assert_int_equal(qn__cpu_device.measure(0, &(qn_compute){.isa = "mmx"}, &rates, &err),
+    assert_int_equal(qn__cpu_device.measure(
+                         0, &(qn_compute){.size = sizeof(qn_compute), .isa = "mmx"}, &rates, &err),
                      QN_USAGE);
     assert_true(rates.matmul == 0 && rates.tanh == 0 && rates.memory == 0);
     assert_true(rates.integers[0] == 0 && rates.integers[2] == 0);
