@@ -77,7 +77,7 @@ static void be_rank(const char *place, const char *machines, uint32_t rank, uint
     o.meet = place;
     o.ranks = (uint32_t)strlen(machines);
     o.rank = rank;
-    qn__meeting_pretend(name);
+    qn__rendezvous_simulate(name);
     if (qn_cluster_join(&o, &c, &err) != QN_OK || !one_round(c, words, NULL, &err))
         goto failed;
     for (uint32_t k = 0; k < rounds; ++k)

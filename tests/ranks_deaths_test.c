@@ -311,7 +311,7 @@ static void live_apart(stage *s, uint32_t rank, doom doomed) {
     const qn__member member = {.device = &qn__cpu_device};
     own = doomed;
     own.rank = rank;
-    qn__meeting_pretend(machines[rank]);
+    qn__rendezvous_simulate(machines[rank]);
     h->run.members = &member;
     h->run.count = 1;
     h->run.on_step = held_up_or_dead;

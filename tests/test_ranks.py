@@ -255,7 +255,7 @@ def test_a_standard_output_that_is_full(words, count, quern, files, tmp_path, ru
     assert out.exists() and (words[-2] != "-o" or words[-1].exists())
 
 
-# ---------------------------------------------------------------- how ranks meet
+# ---------------------------------------------------------------- how ranks find each other
 
 @pytest.mark.parametrize("words, status, says", [
     (["--meet", "127.0.0.1:5000"], 2, "--meet stands without --ranks"),
@@ -725,5 +725,5 @@ def test_rank_0_that_is_not_started_again(quern, tmp_path):
         job.kill(0)
         out, err = job.rank[1].communicate(timeout=60)
         assert job.rank[1].returncode == 1 and not out
-        assert f"rank 0 at 127.0.0.1:{job.port} ended before all had met" in err
+        assert f"rank 0 at 127.0.0.1:{job.port} ended before all ranks were connected" in err
         assert "within 3 seconds" in err and "started again" in err

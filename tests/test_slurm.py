@@ -357,7 +357,7 @@ def test_parts_of_a_heterogeneous_job(slurm, script, wanted, tmp_path):
 
 
 def test_srun_alone(slurm, quern, wanted, tmp_path):
-    """No MPI, no place to meet, no key: what srun says, and a credential of MUNGE, are enough."""
+    """No MPI, no rendezvous address, no key: what srun says, and a credential of MUNGE, are enough."""
     out = slurm.ask("srun", "--nodes=3", "--ntasks=3", quern, "train", *JOB, "-o", "m", cwd=tmp_path,
                     timeout=60, env={"QUERN_MUNGE_SOCKET": str(slurm.folder / "munge" / "socket")})
     (tmp_path / "srun.log").write_text(out)

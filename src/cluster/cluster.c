@@ -208,7 +208,7 @@ static void on_tick(void *user, double now) {
 }
 
 static qn_status open_names(qn_cluster *c, qn_error *err) {
-    const uint32_t n = c->meeting.ranks;
+    const uint32_t n = c->rendezvous.ranks;
     c->machine = qn__alloc(n, sizeof *c->machine, err);
     c->local = qn__alloc(n, sizeof *c->local, err);
     c->name = qn__alloc(n, sizeof *c->name, err);
@@ -216,7 +216,8 @@ static qn_status open_names(qn_cluster *c, qn_error *err) {
     if (!c->machine || !c->local || !c->name || !c->name_text)
         return QN_MEMORY;
     for (uint32_t i = 0; i < n; ++i) {
-        snprintf(c->name_text[i], sizeof *c->name_text, "rank %u on %s", i, c->meeting.met[i].host);
+        snprintf(c->name_text[i], sizeof *c->name_text, "rank %u on %s", i,
+                 c->rendezvous.info[i].host);
         c->name[i] = c->name_text[i];
     }
     return QN_OK;
@@ -225,8 +226,8 @@ static qn_status open_names(qn_cluster *c, qn_error *err) {
 static uint32_t locals_of(const qn_cluster *c, uint32_t rank, uint32_t *index) {
     uint32_t count = 0;
     *index = 0;
-    for (uint32_t i = 0; i < c->meeting.ranks; ++i)
-        if (c->meeting.met[i].machine == c->meeting.met[rank].machine) {
+    for (uint32_t i = 0; i < c->rendezvous.ranks; ++i)
+        if (c->rendezvous.info[i].machine == c->rendezvous.info[rank].machine) {
             *index += i < rank;
             ++count;
         }
@@ -235,29 +236,29 @@ static uint32_t locals_of(const qn_cluster *c, uint32_t rank, uint32_t *index) {
 
 static uint32_t lowest_beside(const qn_cluster *c, uint32_t rank) {
     uint32_t i = 0;
-    while (c->meeting.met[i].machine != c->meeting.met[rank].machine)
+    while (c->rendezvous.info[i].machine != c->rendezvous.info[rank].machine)
         ++i;
     return i;
 }
 
 /* The file of this machine's common memory: made by its lowest rank. */
 static int common_file(qn_cluster *c) {
-    const uint32_t self = c->meeting.rank, lowest = lowest_beside(c, self);
+    const uint32_t self = c->rendezvous.rank, lowest = lowest_beside(c, self);
     if (qn__cluster_apart)
         return -1;
     if (lowest != self)
-        return qn__meeting_taken(&c->meeting, lowest, HAND_OVER);
+        return qn__rendezvous_receive_file(&c->rendezvous, lowest, HAND_OVER);
     const int file = qn__common_file();
-    for (uint32_t i = self + 1; i < c->meeting.ranks; ++i)
-        if (c->meeting.met[i].machine == c->meeting.met[self].machine)
-            qn__meeting_give(&c->meeting, i, file, NULL);
+    for (uint32_t i = self + 1; i < c->rendezvous.ranks; ++i)
+        if (c->rendezvous.info[i].machine == c->rendezvous.info[self].machine)
+            qn__rendezvous_send_file(&c->rendezvous, i, file, NULL);
     return file;
 }
 
 /* Opens the machine's common memory: 1 when this rank can use it. */
 static int open_common(qn_cluster *c) {
     uint32_t index;
-    const uint32_t locals = locals_of(c, c->meeting.rank, &index);
+    const uint32_t locals = locals_of(c, c->rendezvous.rank, &index);
     const int file = locals > 1 ? common_file(c) : -1;
     if (file < 0 || qn__common_open(&c->common[1], file, index, locals, NULL) != QN_OK)
         return 0;
@@ -269,7 +270,7 @@ static int open_common(qn_cluster *c) {
  * machines of their own. */
 static qn_status share_memory(qn_cluster *c, qn_error *err) {
     enum { ABSENT, SHARES, SHARES_NOT };
-    const uint32_t n = c->meeting.ranks;
+    const uint32_t n = c->rendezvous.ranks;
     const qn__round round = {QN__ROUND_OTHER, n, 0};
     const int64_t *total = NULL;
     int more;
@@ -278,7 +279,7 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
     if (status != QN_OK)
         return status;
     memset(qn__round_part(c), 0, n * sizeof(int64_t));
-    qn__round_part(c)[c->meeting.rank] = c->shared ? SHARES : SHARES_NOT;
+    qn__round_part(c)[c->rendezvous.rank] = c->shared ? SHARES : SHARES_NOT;
     status = qn__round_add_up(c, 0, &more, &total, err);
     if (status != QN_OK)
         return status;
@@ -288,14 +289,14 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
     }
     for (uint32_t i = 0; i < n && total; ++i)
         for (uint32_t k = 0; k < n && total[i] == SHARES_NOT; ++k)
-            if (c->meeting.met[k].machine == c->meeting.met[i].machine)
+            if (c->rendezvous.info[k].machine == c->rendezvous.info[i].machine)
                 c->machine[k] = k;
     int alone = 1;
     for (uint32_t i = 0; i < n; ++i)
-        alone &= i == c->meeting.rank || c->machine[i] != c->machine[c->meeting.rank];
+        alone &= i == c->rendezvous.rank || c->machine[i] != c->machine[c->rendezvous.rank];
     if (alone) {
         c->shared = 0;
-        c->local[c->meeting.rank] = 0;
+        c->local[c->rendezvous.rank] = 0;
     }
     qn__rounds_share(&c->rounds, c->machine, c->local, &c->common[c->shared]);
     return QN_OK;
@@ -307,8 +308,8 @@ static qn_status open_rounds(qn_cluster *c, const qn_cluster_options *options, q
     if (status == QN_OK)
         status = qn__common_open(&c->common[0], -1, 0, 1, err);
     if (status == QN_OK)
-        status = qn__rounds_open(&c->rounds, c->meeting.transport, c->meeting.ranks,
-                                 c->meeting.rank, c->name, patience, &c->common[0], err);
+        status = qn__rounds_open(&c->rounds, c->rendezvous.transport, c->rendezvous.ranks,
+                                 c->rendezvous.rank, c->name, patience, &c->common[0], err);
     return status;
 }
 
@@ -324,9 +325,9 @@ static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_er
     c->user = options->user;
     c->on_note = options->on_note;
     c->common[0].file = c->common[1].file = -1;
-    qn_status status = qn__meeting_begin(options, &c->meeting, err);
+    qn_status status = qn__rendezvous_begin(options, &c->rendezvous, err);
     qn__float_state_set(); /* libraries that were loaded may have changed it */
-    if (status != QN_OK || c->meeting.ranks == 0) {
+    if (status != QN_OK || c->rendezvous.ranks == 0) {
         qn__free(c);
         return status;
     }
@@ -334,7 +335,7 @@ static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_er
     if (status == QN_OK) {
         qn__transport_events own = events;
         own.user = c;
-        status = qn__meeting_listen(&c->meeting, &own, err);
+        status = qn__rendezvous_listen(&c->rendezvous, &own, err);
     }
     if (status == QN_OK)
         status = share_memory(c, err);
@@ -363,7 +364,7 @@ void qn_cluster_leave(qn_cluster *c) {
     const int open = c->rounds.view != NULL;
     if (open)
         qn__rounds_shut(&c->rounds);
-    qn__meeting_end(&c->meeting);
+    qn__rendezvous_end(&c->rendezvous);
     if (open)
         qn__rounds_close(&c->rounds);
     qn__common_close(&c->common[0]);
@@ -386,9 +387,9 @@ static qn__ranks members(const qn_cluster *c) {
     return set;
 }
 
-uint32_t qn_cluster_rank(const qn_cluster *c) { return c ? c->meeting.rank : 0; }
+uint32_t qn_cluster_rank(const qn_cluster *c) { return c ? c->rendezvous.rank : 0; }
 
-uint32_t qn_cluster_ranks(const qn_cluster *c) { return c ? c->meeting.ranks : 1; }
+uint32_t qn_cluster_ranks(const qn_cluster *c) { return c ? c->rendezvous.ranks : 1; }
 
 uint32_t qn_cluster_alive(const qn_cluster *c) {
     const qn__ranks set = c ? members(c) : (qn__ranks){{1}};
@@ -397,7 +398,7 @@ uint32_t qn_cluster_alive(const qn_cluster *c) {
 
 void qn_cluster_local(const qn_cluster *c, uint32_t *index, uint32_t *count) {
     uint32_t own = 0;
-    const uint32_t all = c ? locals_of(c, c->meeting.rank, &own) : 1;
+    const uint32_t all = c ? locals_of(c, c->rendezvous.rank, &own) : 1;
     if (index)
         *index = own;
     if (count)
@@ -405,11 +406,11 @@ void qn_cluster_local(const qn_cluster *c, uint32_t *index, uint32_t *count) {
 }
 
 const char *qn_cluster_name(const qn_cluster *c, uint32_t rank) {
-    return c && rank < c->meeting.ranks ? c->name[rank] : "rank 0";
+    return c && rank < c->rendezvous.ranks ? c->name[rank] : "rank 0";
 }
 
 const char *qn__cluster_host(const qn_cluster *c, uint32_t rank) {
-    return c && rank < c->meeting.ranks ? c->meeting.met[rank].host : "";
+    return c && rank < c->rendezvous.ranks ? c->rendezvous.info[rank].host : "";
 }
 
 int qn_cluster_speaks(const qn_cluster *c) {
@@ -417,8 +418,8 @@ int qn_cluster_speaks(const qn_cluster *c) {
         return 1;
     pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
     pthread_mutex_lock(lock);
-    const int speaks =
-        !c->rounds.ending.outcast && qn__ranks_first(&c->rounds.group.members) == c->meeting.rank;
+    const int speaks = !c->rounds.ending.outcast &&
+                       qn__ranks_first(&c->rounds.group.members) == c->rendezvous.rank;
     pthread_mutex_unlock(lock);
     return speaks;
 }
@@ -463,7 +464,7 @@ void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic) {
 }
 
 double qn__cluster_clock(const qn_cluster *c, uint32_t rank) {
-    return qn__meeting_clock(&c->meeting, rank);
+    return qn__rendezvous_clock(&c->rendezvous, rank);
 }
 
 void qn__cluster_count(const qn_cluster *c, uint64_t words, uint64_t *out, uint64_t *in) {

@@ -7,7 +7,7 @@
 #include "cluster/rendezvous/rendezvous.h"
 
 struct qn_cluster {
-    qn__meeting meeting;
+    qn__rendezvous rendezvous;
     qn__rounds rounds;
     qn__common common[2]; /* private, in the first round; what this machine has in common */
     int shared;           /* the second is in use */

@@ -3,7 +3,7 @@
 #define QN_CLUSTER_CREW_TEST_H
 
 #include "cluster/cluster_state.h"
-#include "cluster/rendezvous/meeting_test.h"
+#include "cluster/rendezvous/rendezvous_case_test.h"
 
 enum { CREW_MOST = 16 };
 
@@ -56,7 +56,7 @@ static inline void crew_prepare(crew *c, uint32_t count, const char *machines,
 static inline void *crew_thread(void *argument) {
     crew_member *m = argument;
     int code;
-    qn__meeting_pretend(m->machine[0] ? m->machine : NULL);
+    qn__rendezvous_simulate(m->machine[0] ? m->machine : NULL);
     m->status = qn_cluster_join(&m->options, &m->cluster, &m->err);
     if (m->status == QN_OK)
         m->crew->body(m);

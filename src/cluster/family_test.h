@@ -45,7 +45,7 @@ static inline void family_rank(const family *c, uint32_t rank, const char *meet)
     options.rank = rank;
     options.rank_timeout = 10;
     if (c->machine)
-        qn__meeting_pretend(c->machine[rank]);
+        qn__rendezvous_simulate(c->machine[rank]);
     result->joined = qn_cluster_join(&options, &cluster, &result->err);
     if (result->joined == QN_OK)
         c->body(cluster, rank, result);

@@ -16,7 +16,7 @@
 
 static _Thread_local const char *pretended;
 
-void qn__meeting_pretend(const char *machine) { pretended = machine; }
+void qn__rendezvous_simulate(const char *machine) { pretended = machine; }
 
 /* ----------------------------------------------------------------------- which machine it is */
 
@@ -40,7 +40,7 @@ static void add_namespace(qn__sha256 *hash, const char *path) {
 
 /* Whether the own Unix socket can be reached: some sandboxes forbid it. */
 static int reaches_itself(const char *name) {
-    const int file = qn__meet_dial_unix(name);
+    const int file = qn__socket_dial_unix(name);
     if (file >= 0)
         close(file);
     return file >= 0;
@@ -72,7 +72,7 @@ static int open_local(qn__card *card) {
     char *at = card->unix_name + snprintf(card->unix_name, sizeof card->unix_name, "quern-");
     for (size_t i = 0; i < sizeof random; ++i)
         at += snprintf(at, 3, "%02x", random[i]);
-    const int file = qn__meet_listen_unix(card->unix_name);
+    const int file = qn__socket_listen_unix(card->unix_name);
     if (file < 0 || reaches_itself(card->unix_name))
         return file;
     close(file);
@@ -94,13 +94,13 @@ qn_status qn__card_own(const char *interface, int loopback, qn__card *card,
     card->process = (uint32_t)getpid();
     card->address[0] = local;
     card->count = loopback && !interface ? 1
-                                         : (uint32_t)qn__meet_own_addresses(
+                                         : (uint32_t)qn__socket_own_addresses(
                                                interface, card->address, QN__ADDRESSES_MOST, err);
     if (card->count == 0)
         return err ? err->status : QN_CLUSTER;
     const int one = card->count == 1;
     const qn_status status =
-        qn__meet_listen(one ? card->address : NULL, &port, &listeners->tcp, err);
+        qn__socket_listen(one ? card->address : NULL, &port, &listeners->tcp, err);
     if (status != QN_OK)
         return status;
     card->port = port;

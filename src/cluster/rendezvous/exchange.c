@@ -22,9 +22,9 @@ static const double LATE = 3;
 /* How long a credential is handed out; MUNGE's are good for 300 seconds as a rule. */
 static const double RENEWED = 60;
 
-int qn__rendezvous_is_loopback(const char *host) {
+int qn__exchange_is_loopback(const char *host) {
     qn__address list[PLACES];
-    const int count = qn__meet_resolve(host, list, PLACES);
+    const int count = qn__address_resolve(host, list, PLACES);
     int loopback = count > 0;
     for (int i = 0; i < count; ++i)
         loopback &= qn__address_is_loopback(&list[i]);
@@ -53,7 +53,7 @@ static void run_key(const unsigned char secret[32], const unsigned char session[
 /* ------------------------------------------------------------------------------------ rank 0 */
 
 typedef struct host {
-    const qn__rendezvous *place;
+    const qn__exchange *place;
     qn__card *card;
     int *file;           /* of each rank that is in; -1 */
     unsigned char *have; /* 1: its card is there */
@@ -139,7 +139,7 @@ static const char *decide(void *user, const qn__hello *other) {
     if (other_version(h, other, &why))
         return refuse(h, &why, 1);
     if (other->purpose != QN__FOR_RENDEZVOUS)
-        return "this is where ranks meet, not a rank's own transport";
+        return "this is the rendezvous address, not a rank's own transport";
     if (other->ranks != h->place->ranks) {
         qn__fail(&why, QN_CLUSTER,
                  "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
@@ -196,12 +196,12 @@ static void gather(host *h, double until) {
         for (uint32_t r = 1; r < h->place->ranks; ++r)
             if (h->file[r] >= 0)
                 h->poll[count++] = (struct pollfd){.fd = h->file[r], .events = POLLIN};
-        qn__meet_wait(h->poll, count, until - now < 0.25 ? until - now : 0.25);
+        qn__socket_wait(h->poll, count, until - now < 0.25 ? until - now : 0.25);
     }
 }
 
 static qn_status name_missing(const host *h, qn_error *err) {
-    const qn__rendezvous *p = h->place;
+    const qn__exchange *p = h->place;
     char list[200] = "";
     size_t used = 0;
     for (uint32_t r = 1; r < p->ranks && used < sizeof list - 16; ++r)
@@ -217,8 +217,8 @@ static qn_status name_missing(const host *h, qn_error *err) {
                h->acceptor->wrong_keys, text);
     }
     return qn__remedy(err, QN_CLUSTER,
-                      "look whether they were started and what they say; all need the same place "
-                      "to meet and the same key");
+                      "look whether they were started and what they say; all need the same "
+                      "rendezvous address and the same key");
 }
 
 /* Table or failure to all that are there. */
@@ -228,34 +228,34 @@ static void answer(const host *h, qn_status status, const qn_error *err,
     qn__word_write(word, status == QN_OK ? NULL : err->what);
     for (uint32_t r = 1; r < h->place->ranks; ++r) {
         int good =
-            h->file[r] >= 0 && qn__meet_transfer(h->file[r], word, sizeof word, 1, until) == 1;
+            h->file[r] >= 0 && qn__socket_transfer(h->file[r], word, sizeof word, 1, until) == 1;
         if (!good || status != QN_OK)
             continue;
         unsigned char copy[SESSION_BYTES];
         memcpy(copy, session, sizeof copy);
-        good = qn__meet_transfer(h->file[r], copy, sizeof copy, 1, until) == 1;
+        good = qn__socket_transfer(h->file[r], copy, sizeof copy, 1, until) == 1;
         for (uint32_t other = 0; other < h->place->ranks && good; ++other) {
             qn__card_write(&h->card[other], bytes);
-            good = qn__meet_transfer(h->file[r], bytes, sizeof bytes, 1, until) == 1;
+            good = qn__socket_transfer(h->file[r], bytes, sizeof bytes, 1, until) == 1;
         }
     }
 }
 
 /* Where rank 0 listens. Many systems give a machine's own name an address of the loopback, where
  * nobody else comes. */
-static qn_status listen_at(const qn__rendezvous *p, int *file, qn_error *err) {
+static qn_status listen_at(const qn__exchange *p, int *file, qn_error *err) {
     qn__address list[PLACES];
     uint16_t port = p->port;
-    const int count = qn__meet_resolve(p->host, list, PLACES);
+    const int count = qn__address_resolve(p->host, list, PLACES);
     qn_status status = QN_CLUSTER;
     if (p->everywhere)
-        return qn__meet_listen(NULL, &port, file, err);
+        return qn__socket_listen(NULL, &port, file, err);
     if (count == 0) {
         qn__fail(err, QN_CLUSTER, "there is no address for the name \"%s\"", p->host);
         return qn__remedy(err, QN_CLUSTER, "name the machine of rank 0, or write its address");
     }
     for (int i = 0; i < count && status != QN_OK; ++i)
-        status = qn__meet_listen(&list[i], &port, file, err);
+        status = qn__socket_listen(&list[i], &port, file, err);
     return status;
 }
 
@@ -290,7 +290,7 @@ static qn_status host_all(host *h, const unsigned char secret[32], double until,
     return status;
 }
 
-static qn_status exchange_as_server(const qn__rendezvous *place, qn__card *card,
+static qn_status exchange_as_server(const qn__exchange *place, qn__card *card,
                                     unsigned char secret[32], unsigned char session[SESSION_BYTES],
                                     double until, int *held, qn_error *err) {
     const uint32_t n = place->ranks;
@@ -318,11 +318,11 @@ static qn_status exchange_as_server(const qn__rendezvous *place, qn__card *card,
 /* -------------------------------------------------------------------------------- the others */
 
 /* Rank 0 greets with a credential that holds the key. */
-static qn_status take_key(const qn__rendezvous *p, int file, unsigned char secret[32], double until,
+static qn_status take_key(const qn__exchange *p, int file, unsigned char secret[32], double until,
                           qn_error *err) {
     char credential[QN__CREDENTIAL_BYTES];
     unsigned char sent[32];
-    if (qn__meet_transfer(file, credential, sizeof credential, 0, until) != 1)
+    if (qn__socket_transfer(file, credential, sizeof credential, 0, until) != 1)
         return QN_BUSY;
     const qn_status status = qn__munge_open(credential, sent, err);
     if (status == QN_OK)
@@ -332,12 +332,12 @@ static qn_status take_key(const qn__rendezvous *p, int file, unsigned char secre
 
 /* One attempt at one address. QN_OK with a connection whose other end is rank 0; QN_BUSY: nobody
  * was there, try again. */
-static qn_status try_address(const qn__rendezvous *p, const qn__address *address,
+static qn_status try_address(const qn__exchange *p, const qn__address *address,
                              unsigned char secret[32], double until, int *file, qn_error *err) {
     qn__hello hello;
     qn__handshake shake;
     const double begin = qn__now();
-    *file = qn__meet_dial(address, p->port);
+    *file = qn__socket_dial(address, p->port);
     if (*file < 0)
         return QN_BUSY;
     if (p->munge) {
@@ -357,7 +357,7 @@ static qn_status try_address(const qn__rendezvous *p, const qn__address *address
         const double now = qn__now(), most = begin + (shake.stage == 0 ? 3 : 10);
         if (now >= until || now >= most)
             break;
-        qn__meet_wait(&wait, 1, (until < most ? until : most) - now);
+        qn__socket_wait(&wait, 1, (until < most ? until : most) - now);
     }
     if (shake.state == QN__HANDSHAKE_DONE)
         return QN_OK;
@@ -375,8 +375,8 @@ static qn_status try_address(const qn__rendezvous *p, const qn__address *address
     return QN_BUSY;
 }
 
-static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], double until,
-                           int *file, qn_error *err) {
+static qn_status find_host(const qn__exchange *p, unsigned char secret[32], double until, int *file,
+                           qn_error *err) {
     double pause = 0.02;
     int known = 0;
     for (;;) {
@@ -384,19 +384,20 @@ static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], do
         if (now >= until)
             break;
         qn__address list[PLACES];
-        const int count = qn__meet_resolve(p->host, list, PLACES);
+        const int count = qn__address_resolve(p->host, list, PLACES);
         known |= count > 0;
         for (int i = 0; i < count; ++i) {
             const qn_status status = try_address(p, &list[i], secret, until, file, err);
             if (status != QN_BUSY)
                 return status;
         }
-        qn__meet_wait(NULL, 0, until - now < pause ? until - now : pause);
+        qn__socket_wait(NULL, 0, until - now < pause ? until - now : pause);
         pause = pause * 1.5 < 0.5 ? pause * 1.5 : 0.5;
     }
     if (p->again) {
         qn__fail(err, QN_CLUSTER,
-                 "rank 0 at %s:%u ended before all had met, and none was there again within %g "
+                 "rank 0 at %s:%u ended before all ranks were connected, and none was there again "
+                 "within %g "
                  "seconds",
                  p->host, p->port, p->timeout);
         return qn__remedy(err, QN_CLUSTER,
@@ -412,20 +413,20 @@ static qn_status find_host(const qn__rendezvous *p, unsigned char secret[32], do
                       "start rank 0 there, and let programs of this machine connect to it");
 }
 
-static qn_status fetch_table(const qn__rendezvous *p, int file, qn__card *card,
+static qn_status fetch_table(const qn__exchange *p, int file, qn__card *card,
                              unsigned char session[SESSION_BYTES], double until, qn_error *err) {
     unsigned char word[QN__WORD_BYTES], bytes[QN__CARD_BYTES];
     qn__card_write(&card[p->rank], bytes);
-    int good = qn__meet_transfer(file, bytes, sizeof bytes, 1, until);
+    int good = qn__socket_transfer(file, bytes, sizeof bytes, 1, until);
     if (good == 1)
-        good = qn__meet_transfer(file, word, sizeof word, 0, until);
+        good = qn__socket_transfer(file, word, sizeof word, 0, until);
     const char *failure = good == 1 ? qn__word_read(word) : NULL;
     if (failure)
         return qn__fail(err, QN_CLUSTER, "%s", failure);
     if (good == 1)
-        good = qn__meet_transfer(file, session, SESSION_BYTES, 0, until);
+        good = qn__socket_transfer(file, session, SESSION_BYTES, 0, until);
     for (uint32_t r = 0; r < p->ranks && good == 1; ++r) {
-        good = qn__meet_transfer(file, bytes, sizeof bytes, 0, until);
+        good = qn__socket_transfer(file, bytes, sizeof bytes, 0, until);
         if (good == 1 && !qn__card_read(bytes, &card[r]))
             return qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u sent a malformed table of ranks",
                             p->host, p->port);
@@ -434,12 +435,12 @@ static qn_status fetch_table(const qn__rendezvous *p, int file, qn__card *card,
         qn__address_of_peer(file, &card[0].seen);
         return QN_OK;
     }
-    qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u %s before all had met", p->host, p->port,
-             good == 0 ? "ended" : "fell silent");
+    qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u %s before all ranks were connected", p->host,
+             p->port, good == 0 ? "ended" : "fell silent");
     return good == 0 ? QN_BUSY : QN_CLUSTER;
 }
 
-static qn_status exchange_as_client(const qn__rendezvous *place, qn__card *card,
+static qn_status exchange_as_client(const qn__exchange *place, qn__card *card,
                                     unsigned char secret[32], unsigned char session[SESSION_BYTES],
                                     double until, int *held, qn_error *err) {
     const qn_status status = find_host(place, secret, until, &held[0], err);
@@ -448,8 +449,8 @@ static qn_status exchange_as_client(const qn__rendezvous *place, qn__card *card,
     return fetch_table(place, held[0], card, session, until + GRACE, err);
 }
 
-qn_status qn__rendezvous_meet(const qn__rendezvous *place, qn__card *card, unsigned char key[32],
-                              double until, int *held, qn_error *err) {
+qn_status qn__exchange_run(const qn__exchange *place, qn__card *card, unsigned char key[32],
+                           double until, int *held, qn_error *err) {
     unsigned char secret[32], session[SESSION_BYTES];
     key_of_secret(place->secret, secret);
     const qn_status status =

@@ -69,7 +69,7 @@ static int server_listens(const char *at) {
     if (inet_pton(AF_INET, host, address.bytes) != 1 ||
         !qn__parse_u64(colon + 1, strlen(colon + 1), &port) || port == 0 || port > 65535)
         return 1;
-    const int file = qn__meet_dial(&address, (uint16_t)port);
+    const int file = qn__socket_dial(&address, (uint16_t)port);
     if (file < 0)
         return 0;
     int error = 0;

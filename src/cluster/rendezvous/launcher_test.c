@@ -9,7 +9,7 @@
 
 #include "cluster/rendezvous/card.h"
 #include "cluster/rendezvous/launcher.h"
-#include "cluster/rendezvous/meeting_test.h"
+#include "cluster/rendezvous/rendezvous_case_test.h"
 #include "cluster/rendezvous/munge.h"
 #include "cluster/rendezvous/slurm.h"
 #include "cluster/transport/wire.h"
@@ -76,7 +76,7 @@ static void test_open_mpi(void **state) {
     int ear = -1;
     char uri[100];
     const qn__address loopback = {.kind = 4, .bytes = {127, 0, 0, 1}};
-    assert_int_equal(qn__meet_listen(&loopback, &port, &ear, NULL), QN_OK);
+    assert_int_equal(qn__socket_listen(&loopback, &port, &ear, NULL), QN_OK);
     snprintf(uri, sizeof uri, "prterun-host-1@0.0;tcp4://127.0.0.1:%u", port);
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
     found(QN_USAGE, "OMPI_COMM_WORLD_RANK");
@@ -301,16 +301,16 @@ static void meets(const daemon_of_test *d) {
     for (int r = 0; r < 3; ++r) {
         pid[r] = fork();
         if (pid[r] == 0) {
-            qn__meeting m;
+            qn__rendezvous m;
             qn_error err;
             const char number[2] = {(char)('0' + r), 0};
             const qn_cluster_options o = {.size = sizeof o, .meet_timeout = 15};
             setenv("SLURM_PROCID", number, 1);
-            if (qn__meeting_begin(&o, &m, &err) != QN_OK)
+            if (qn__rendezvous_begin(&o, &m, &err) != QN_OK)
                 _exit(2);
-            const int good = m.ranks == 3 && m.rank == (uint32_t)r && m.met[2].local == 2 &&
+            const int good = m.ranks == 3 && m.rank == (uint32_t)r && m.info[2].local == 2 &&
                              strcmp(m.launcher, "srun") == 0;
-            qn__meeting_end(&m);
+            qn__rendezvous_end(&m);
             _exit(good ? 0 : 3);
         }
     }

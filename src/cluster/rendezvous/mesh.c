@@ -73,8 +73,8 @@ static void begin(weaving *w, uint32_t other, double now) {
     const qn__card *card = &m->card[other];
     dial *d = &w->dial[other];
     const int file = same_machine(m, other)
-                         ? qn__meet_dial_unix(card->unix_name)
-                         : qn__meet_dial(candidate(card, d->attempts), (uint16_t)card->port);
+                         ? qn__socket_dial_unix(card->unix_name)
+                         : qn__socket_dial(candidate(card, d->attempts), (uint16_t)card->port);
     d->attempts++;
     d->since = now;
     d->next = now + d->pause;
@@ -133,7 +133,7 @@ static void wait_for_news(weaving *w, double now) {
         else if (d->next < until)
             until = d->next;
     }
-    qn__meet_wait(w->poll, count, until - now);
+    qn__socket_wait(w->poll, count, until - now);
 }
 
 /* Whether rank 0 has ended: what it said before its end is not read yet, and counts first. */
@@ -181,13 +181,14 @@ static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
     const qn__mesh *m = w->mesh;
     unsigned char word[QN__WORD_BYTES];
     for (uint32_t r = 1; r < m->ranks && status == QN_OK; ++r) {
-        const int got = qn__meet_transfer(w->link[r].file, word, sizeof word, 0, m->until + GRACE);
+        const int got =
+            qn__socket_transfer(w->link[r].file, word, sizeof word, 0, m->until + GRACE);
         const char *failure = got == 1 ? qn__word_read(word) : NULL;
         if (failure)
             status = qn__fail(err, QN_CLUSTER, "%s", failure);
         else if (got != 1)
-            status = qn__fail(err, QN_CLUSTER, "rank %u on %s %s before all had met", r,
-                              m->card[r].host, got == 0 ? "ended" : "fell silent");
+            status = qn__fail(err, QN_CLUSTER, "rank %u on %s %s before all ranks were connected",
+                              r, m->card[r].host, got == 0 ? "ended" : "fell silent");
     }
     char text[512] = "";
     if (status != QN_OK && err)
@@ -195,12 +196,13 @@ static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
     qn__word_write(word, status == QN_OK ? NULL : text);
     for (uint32_t r = 1; r < m->ranks; ++r)
         if (w->link[r].file >= 0)
-            qn__meet_transfer(w->link[r].file, word, sizeof word, 1, m->until + 2 * GRACE);
+            qn__socket_transfer(w->link[r].file, word, sizeof word, 1, m->until + 2 * GRACE);
     return status;
 }
 
 static qn_status without_rank0(const qn__mesh *m, qn_error *err) {
-    qn__fail(err, QN_CLUSTER, "rank 0 on %s ended before all had met", m->card[0].host);
+    qn__fail(err, QN_CLUSTER, "rank 0 on %s ended before all ranks were connected",
+             m->card[0].host);
     return QN_BUSY;
 }
 
@@ -211,18 +213,18 @@ static qn_status follow(const weaving *w, qn_status status, qn_error *err) {
     if (file < 0)
         return status;
     qn__word_write(word, status == QN_OK ? NULL : err ? err->what : "a rank failed");
-    int got = qn__meet_transfer(file, word, sizeof word, 1, m->until + GRACE);
+    int got = qn__socket_transfer(file, word, sizeof word, 1, m->until + GRACE);
     if (status != QN_OK)
         return status;
     if (got == 1)
-        got = qn__meet_transfer(file, word, sizeof word, 0, m->until + 2 * GRACE);
+        got = qn__socket_transfer(file, word, sizeof word, 0, m->until + 2 * GRACE);
     const char *failure = got == 1 ? qn__word_read(word) : NULL;
     if (failure)
         return qn__fail(err, QN_CLUSTER, "%s", failure);
     if (got == 0)
         return without_rank0(m, err);
     if (got != 1)
-        return qn__fail(err, QN_CLUSTER, "rank 0 on %s fell silent before all had met",
+        return qn__fail(err, QN_CLUSTER, "rank 0 on %s fell silent before all ranks were connected",
                         m->card[0].host);
     return QN_OK;
 }

@@ -31,7 +31,7 @@ static qn_status mpi_failed(talk *t, const char *function, int code) {
     qn__fail(&t->err, QN_CLUSTER, "%s of %s (%s) failed with code %d", function, t->mpi.name,
              t->mpi.path, code);
     return qn__remedy(&t->err, QN_CLUSTER,
-                      "see what the launcher says; ranks can meet without MPI: --meet HOST:PORT");
+                      "see what the launcher says; ranks can start without MPI: --meet HOST:PORT");
 }
 
 /* Finds out who there is; t->all is made for them. */
@@ -167,7 +167,7 @@ static qn_status conclude(talk *t, const qn__launcher *launcher, qn__introductio
                  t->mpi.name, ceil(seconds * 10) / 10);
         return qn__remedy(
             err, QN_CLUSTER,
-            "look whether all ranks were started; a rank that ended before it met the "
+            "look whether all ranks were started; a rank that ended before it joined the "
             "others keeps them waiting");
     }
     if (t->wrong_size)
@@ -192,7 +192,7 @@ qn_status qn__mpi_introduce(const qn__launcher *launcher, qn__introduction *in, 
         return QN_MEMORY;
     qn_status status = qn__mpi_open(launcher, &t->mpi, err);
     if (status == QN_OK && pthread_create(&thread, NULL, talk_main, t) != 0)
-        status = qn__fail(err, QN_MEMORY, "cannot start a thread to meet the other ranks");
+        status = qn__fail(err, QN_MEMORY, "cannot start a thread for the rendezvous");
     if (status != QN_OK) {
         drop(t);
         return status;

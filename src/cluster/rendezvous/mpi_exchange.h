@@ -1,4 +1,4 @@
-/* A meeting through MPI: the launcher knows all ranks and its library introduces them. */
+/* A rendezvous through MPI: the launcher knows all ranks and its library introduces them. */
 #ifndef QN_CLUSTER_RENDEZVOUS_MPI_EXCHANGE_H
 #define QN_CLUSTER_RENDEZVOUS_MPI_EXCHANGE_H
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const double MEET_TIMEOUT = 60, RANK_TIMEOUT = 20;
-/* Before another attempt to meet. */
+/* Before another attempt. */
 static const double PAUSE = 0.1;
 
 /* What stands between options and a transport. */
@@ -26,8 +26,8 @@ typedef struct gathering {
     qn__listeners listeners;
     unsigned char key[32];
     double until, rank_timeout;
-    /* Where the ranks meet at an address; place.ranks 0: they do not. */
-    qn__rendezvous place;
+    /* The exchange at an address; place.ranks 0: there is none. */
+    qn__exchange place;
     char host[256], run[64];
     int *held; /* connections of the rendezvous, one a rank; NULL: none */
 } gathering;
@@ -37,7 +37,8 @@ typedef struct gathering {
 static qn_status check_times(const qn_cluster_options *o, qn_error *err) {
     const double meet = o->meet_timeout, rank = o->rank_timeout;
     if (!(meet >= 0 && meet <= 1e6) || !(rank >= 0 && rank <= 1e6) || (rank > 0 && rank < 0.1)) {
-        qn__fail(err, QN_USAGE, "%g seconds to meet and %g seconds of silence make no sense", meet,
+        qn__fail(err, QN_USAGE,
+                 "invalid timeouts: %g seconds for the rendezvous, %g seconds of silence", meet,
                  rank);
         return qn__remedy(
             err, QN_USAGE,
@@ -48,26 +49,26 @@ static qn_status check_times(const qn_cluster_options *o, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status check_place(const qn_cluster_options *o, qn__rendezvous *place, qn_error *err) {
+static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, qn_error *err) {
     if (o->ranks < 1 || o->ranks > QN__MAX_RANKS || o->rank >= o->ranks) {
         qn__fail(err, QN_USAGE, "there is no rank %u of %u", o->rank, o->ranks);
         return qn__remedy(err, QN_USAGE,
-                          "say how many ranks meet at %s (1 to %d) and which of them this is, from "
+                          "say how many ranks join at %s (1 to %d) and which of them this is, from "
                           "0",
                           o->meet, QN__MAX_RANKS);
     }
-    if (!o->key && o->ranks > 1 && !qn__rendezvous_is_loopback(place->host)) {
-        qn__fail(err, QN_USAGE, "without a key, ranks meet at an address of this machine alone");
-        return qn__remedy(err, QN_USAGE,
-                          "give all ranks the same secret key, or meet at 127.0.0.1:%u",
+    if (!o->key && o->ranks > 1 && !qn__exchange_is_loopback(place->host)) {
+        qn__fail(err, QN_USAGE,
+                 "without a key, the rendezvous address must be one of this machine");
+        return qn__remedy(err, QN_USAGE, "give all ranks the same secret key, or use 127.0.0.1:%u",
                           place->port);
     }
-    *place = (qn__rendezvous){.host = place->host,
-                              .port = place->port,
-                              .ranks = o->ranks,
-                              .rank = o->rank,
-                              .secret = o->key,
-                              .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
+    *place = (qn__exchange){.host = place->host,
+                            .port = place->port,
+                            .ranks = o->ranks,
+                            .rank = o->rank,
+                            .secret = o->key,
+                            .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
     return QN_OK;
 }
 
@@ -81,16 +82,16 @@ static qn_status open_cards(gathering *g, const char *interface, int loopback, q
 }
 
 static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *err) {
-    qn__rendezvous place = {.host = g->host};
-    qn_status status = qn__meet_parse(o->meet, g->host, &place.port, err);
+    qn__exchange place = {.host = g->host};
+    qn_status status = qn__address_parse(o->meet, g->host, &place.port, err);
     if (status == QN_OK)
         status = check_place(o, &place, err);
     if (status != QN_OK || o->ranks == 1)
         return status;
     g->started = g->ranks = o->ranks;
     g->rank = o->rank;
-    const int loopback = qn__rendezvous_is_loopback(g->host);
-    const int named = !qn__meet_is_address(g->host) && strcmp(g->host, "localhost") != 0;
+    const int loopback = qn__exchange_is_loopback(g->host);
+    const int named = !qn__address_is_literal(g->host) && strcmp(g->host, "localhost") != 0;
     place.everywhere = loopback && named && o->key;
     g->place = place;
     return open_cards(g, o->interface, loopback && !place.everywhere, err);
@@ -115,13 +116,13 @@ static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *
 /* srun tells each rank where the first is. */
 static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher *launcher,
                                  gathering *g, qn_error *err) {
-    qn__rendezvous place = {.host = g->host,
-                            .run = g->run,
-                            .ranks = launcher->ranks,
-                            .rank = launcher->rank,
-                            .secret = o->key,
-                            .munge = o->key == NULL,
-                            .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
+    qn__exchange place = {.host = g->host,
+                          .run = g->run,
+                          .ranks = launcher->ranks,
+                          .rank = launcher->rank,
+                          .secret = o->key,
+                          .munge = o->key == NULL,
+                          .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
     const qn_status status = qn__slurm_place(g->host, &place.port, err);
     qn__slurm_run(g->run);
     const int one_node = strcmp(g->host, "127.0.0.1") == 0;
@@ -132,15 +133,15 @@ static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher
     return status == QN_OK ? open_cards(g, o->interface, one_node, err) : status;
 }
 
-static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g, qn__meeting *meeting,
-                                    qn_error *err) {
+static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g,
+                                    qn__rendezvous *rendezvous, qn_error *err) {
     qn__launcher launcher;
     const qn_status status = qn__launcher_find(&launcher, err);
     g->rank = launcher.rank;
     g->started = launcher.ranks;
     if (status != QN_OK || launcher.kind == QN__LAUNCHED_ALONE)
         return status;
-    snprintf(meeting->launcher, sizeof meeting->launcher, "%s", launcher.name);
+    snprintf(rendezvous->launcher, sizeof rendezvous->launcher, "%s", launcher.name);
     return launcher.kind == QN__LAUNCHED_SLURM ? gather_by_slurm(o, &launcher, g, err)
                                                : gather_by_mpi(o, &launcher, g, err);
 }
@@ -148,24 +149,24 @@ static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g, q
 /* ---------------------------------------------------------------------------- what was found */
 
 /* Machines are numbered by their first rank; all ranks find the same numbers. */
-static void number_machines(const gathering *g, qn__met *met) {
+static void number_machines(const gathering *g, qn__peer_info *info) {
     uint32_t machines = 0;
     for (uint32_t r = 0; r < g->ranks; ++r) {
         uint32_t first = 0, before = 0;
         while (memcmp(g->card[first].machine, g->card[r].machine, 32) != 0)
             ++first;
         for (uint32_t other = first; other < r; ++other)
-            before += met[other].machine == met[first].machine;
-        met[r].machine = first == r ? machines++ : met[first].machine;
-        met[r].local = before;
-        memcpy(met[r].host, g->card[r].host, sizeof met[r].host);
+            before += info[other].machine == info[first].machine;
+        info[r].machine = first == r ? machines++ : info[first].machine;
+        info[r].local = before;
+        memcpy(info[r].host, g->card[r].host, sizeof info[r].host);
     }
 }
 
 /* The transport keeps the listener: connections that are lost are made again through it. */
-static qn_status open_transport(gathering *g, qn__meeting *meeting, qn_error *err) {
+static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
     qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
-    qn__met *met = link ? qn__alloc(g->ranks, sizeof *met, err) : NULL;
+    qn__peer_info *info = link ? qn__alloc(g->ranks, sizeof *info, err) : NULL;
     qn_status status = QN_MEMORY;
     const qn__mesh mesh = {.ranks = g->ranks,
                            .rank = g->rank,
@@ -174,7 +175,7 @@ static qn_status open_transport(gathering *g, qn__meeting *meeting, qn_error *er
                            .key = g->key,
                            .until = g->until,
                            .rank0 = g->held && g->rank > 0 ? g->held[0] : -1};
-    if (met)
+    if (info)
         status = qn__mesh_versions(g->card, g->ranks, err);
     if (status == QN_OK)
         status = qn__mesh_connect(&mesh, link, err);
@@ -186,15 +187,15 @@ static qn_status open_transport(gathering *g, qn__meeting *meeting, qn_error *er
                                        .listener = g->listeners.tcp};
     if (status == QN_OK) {
         g->listeners.tcp = -1;
-        status = qn__transport_open(&setup, &meeting->transport, err);
+        status = qn__transport_open(&setup, &rendezvous->transport, err);
     }
     if (status == QN_OK) {
-        number_machines(g, met);
-        meeting->ranks = g->ranks;
-        meeting->rank = g->rank;
-        meeting->met = met;
+        number_machines(g, info);
+        rendezvous->ranks = g->ranks;
+        rendezvous->rank = g->rank;
+        rendezvous->info = info;
     } else {
-        qn__free(met);
+        qn__free(info);
     }
     qn__free(link);
     return status;
@@ -208,8 +209,8 @@ static void let_go(gathering *g) {
     }
 }
 
-/* Over and over while rank 0 ends before all have met: somebody may start it again. */
-static qn_status meet_at_place(gathering *g, qn__meeting *meeting, qn_error *err) {
+/* Over and over while rank 0 ends before all ranks are connected: somebody may start it again. */
+static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
     qn_status status;
     g->held = qn__alloc(g->ranks, sizeof *g->held, err);
     if (!g->held)
@@ -217,14 +218,14 @@ static qn_status meet_at_place(gathering *g, qn__meeting *meeting, qn_error *err
     for (uint32_t r = 0; r < g->ranks; ++r)
         g->held[r] = -1;
     for (;;) {
-        status = qn__rendezvous_meet(&g->place, g->card, g->key, g->until, g->held, err);
+        status = qn__exchange_run(&g->place, g->card, g->key, g->until, g->held, err);
         if (status == QN_OK)
-            status = open_transport(g, meeting, err);
+            status = open_transport(g, rendezvous, err);
         let_go(g);
         if (status != QN_BUSY)
             break;
         g->place.again = 1;
-        qn__meet_wait(NULL, 0, PAUSE);
+        qn__socket_wait(NULL, 0, PAUSE);
     }
     qn__free(g->held);
     g->held = NULL;
@@ -243,26 +244,26 @@ static void name_speaker(const gathering *g, qn_error *err) {
     snprintf(err->what, sizeof err->what, "%s: %.380s", own, what);
 }
 
-qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meeting,
-                            qn_error *err) {
+qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous *rendezvous,
+                               qn_error *err) {
     const double meet = options->meet_timeout > 0 ? options->meet_timeout : MEET_TIMEOUT;
     gathering g = {.listeners = {-1, -1},
                    .until = qn__now() + meet,
                    .rank_timeout =
                        options->rank_timeout > 0 ? options->rank_timeout : RANK_TIMEOUT};
-    memset(meeting, 0, sizeof *meeting);
+    memset(rendezvous, 0, sizeof *rendezvous);
     qn_status status = check_times(options, err);
     if (status != QN_OK)
         return status;
     const char *const place = options->meet ? options->meet : "auto";
     if (strcmp(place, "auto") == 0)
-        status = gather_by_launcher(options, &g, meeting, err);
+        status = gather_by_launcher(options, &g, rendezvous, err);
     else if (strcmp(place, "none") != 0)
         status = gather_at(options, &g, err);
     if (status == QN_OK && g.place.ranks > 1)
-        status = meet_at_place(&g, meeting, err);
+        status = join_at_address(&g, rendezvous, err);
     else if (status == QN_OK && g.ranks > 1)
-        status = open_transport(&g, meeting, err);
+        status = open_transport(&g, rendezvous, err);
     if (status == QN_BUSY) /* rank 0 ended, and only its launcher could start it again */
         status = QN_CLUSTER;
     qn__listeners_close(&g.listeners);
@@ -270,35 +271,36 @@ qn_status qn__meeting_begin(const qn_cluster_options *options, qn__meeting *meet
     if (status != QN_OK && err && g.started > 1)
         name_speaker(&g, err);
     if (status != QN_OK)
-        memset(meeting, 0, sizeof *meeting);
+        memset(rendezvous, 0, sizeof *rendezvous);
     return status;
 }
 
-qn_status qn__meeting_listen(qn__meeting *meeting, const qn__transport_events *events,
-                             qn_error *err) {
-    return qn__transport_listen(meeting->transport, events, err);
+qn_status qn__rendezvous_listen(qn__rendezvous *rendezvous, const qn__transport_events *events,
+                                qn_error *err) {
+    return qn__transport_listen(rendezvous->transport, events, err);
 }
 
-void qn__meeting_end(qn__meeting *meeting) {
-    qn__transport_close(meeting->transport);
-    qn__free(meeting->met);
-    memset(meeting, 0, sizeof *meeting);
+void qn__rendezvous_end(qn__rendezvous *rendezvous) {
+    qn__transport_close(rendezvous->transport);
+    qn__free(rendezvous->info);
+    memset(rendezvous, 0, sizeof *rendezvous);
 }
 
 /* ----------------------------------------------------------------------------------- by name */
 
-qn_status qn__meeting_give(qn__meeting *meeting, uint32_t to, int file, qn_error *err) {
-    return qn__transport_send_file(meeting->transport, to, file, err);
+qn_status qn__rendezvous_send_file(qn__rendezvous *rendezvous, uint32_t to, int file,
+                                   qn_error *err) {
+    return qn__transport_send_file(rendezvous->transport, to, file, err);
 }
 
-int qn__meeting_taken(qn__meeting *meeting, uint32_t from, double seconds) {
-    return qn__transport_receive_file(meeting->transport, from, seconds);
+int qn__rendezvous_receive_file(qn__rendezvous *rendezvous, uint32_t from, double seconds) {
+    return qn__transport_receive_file(rendezvous->transport, from, seconds);
 }
 
-void qn__meeting_bytes(const qn__meeting *meeting, uint64_t *out, uint64_t *in) {
-    qn__transport_bytes(meeting->transport, out, in);
+void qn__rendezvous_bytes(const qn__rendezvous *rendezvous, uint64_t *out, uint64_t *in) {
+    qn__transport_bytes(rendezvous->transport, out, in);
 }
 
-double qn__meeting_clock(const qn__meeting *meeting, uint32_t rank) {
-    return qn__transport_clock(meeting->transport, rank);
+double qn__rendezvous_clock(const qn__rendezvous *rendezvous, uint32_t rank) {
+    return qn__transport_clock(rendezvous->transport, rank);
 }

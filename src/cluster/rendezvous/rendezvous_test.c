@@ -1,4 +1,4 @@
-/* Ranks that meet over loopback, and what can go wrong on the way: ranks that do not come, other
+/* The rendezvous over loopback, and what can go wrong: ranks that do not come, other
  * versions, other keys, strangers who say nothing, too much, or rubbish. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/rendezvous/meeting_test.h"
+#include "cluster/rendezvous/rendezvous_case_test.h"
 #include "cluster/transport/acceptor.h"
 
 #include <fcntl.h>
@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* ------------------------------------------------------------------------ meetings that work */
+/* ------------------------------------------------------------------------ rendezvous that work */
 
 /* machines[r] is a letter; the expected numbers follow from the letters alone. */
 static void meet_on(const char *machines) {
     gang g;
     const uint32_t count = (uint32_t)strlen(machines);
-    gang_meet(&g, count, machines);
+    gang_join(&g, count, machines);
     for (uint32_t r = 0; r < count; ++r) {
-        const qn__meeting *m = &g.member[r].meeting;
+        const qn__rendezvous *m = &g.member[r].rendezvous;
         assert_int_equal(m->ranks, count);
         assert_int_equal(m->rank, r);
         uint32_t machines_seen = 0;
@@ -34,10 +34,10 @@ static void meet_on(const char *machines) {
                     same = k;
                     ++before;
                 }
-            assert_int_equal(m->met[other].local, before);
-            assert_int_equal(m->met[other].machine,
-                             before ? m->met[same].machine : machines_seen++);
-            assert_true(m->met[other].host[0] != 0);
+            assert_int_equal(m->info[other].local, before);
+            assert_int_equal(m->info[other].machine,
+                             before ? m->info[same].machine : machines_seen++);
+            assert_true(m->info[other].host[0] != 0);
         }
     }
     gang_listen(&g);
@@ -45,7 +45,7 @@ static void meet_on(const char *machines) {
     gang_end(&g);
 }
 
-static void test_ranks_meet(void **state) {
+static void test_ranks_find_each_other(void **state) {
     (void)state;
     static const char *const gangs[] = {"aa",  "ab",    "aaa",       "aba",
                                         "abc", "aabbc", "abcabcabc", "aaaaaaaaaaaaaaaa"};
@@ -55,26 +55,26 @@ static void test_ranks_meet(void **state) {
 
 static void test_alone(void **state) {
     (void)state;
-    qn__meeting m;
+    qn__rendezvous m;
     qn_error err;
     qn_cluster_options o = {.size = sizeof o, .meet = "none"};
-    assert_int_equal(qn__meeting_begin(&o, &m, &err), QN_OK);
+    assert_int_equal(qn__rendezvous_begin(&o, &m, &err), QN_OK);
     assert_int_equal(m.ranks, 0);
-    qn__meeting_end(&m);
+    qn__rendezvous_end(&m);
     o.meet = "127.0.0.1:5600";
     o.ranks = 1;
-    assert_int_equal(qn__meeting_begin(&o, &m, &err), QN_OK);
+    assert_int_equal(qn__rendezvous_begin(&o, &m, &err), QN_OK);
     assert_int_equal(m.ranks, 0);
-    qn__meeting_end(&m);
+    qn__rendezvous_end(&m);
 }
 
-/* With a key, ranks meet at any address, and those of different machines use the network's. */
+/* With a key, ranks can use any address, and those of different machines use the network's. */
 static void test_a_key_opens_the_network(void **state) {
     (void)state;
     qn__address own[QN__ADDRESSES_MOST];
     char text[QN__ADDRESS_TEXT];
     gang g;
-    assert_true(qn__meet_own_addresses(NULL, own, QN__ADDRESSES_MOST, NULL) > 0);
+    assert_true(qn__socket_own_addresses(NULL, own, QN__ADDRESSES_MOST, NULL) > 0);
     gang_prepare(&g, 3);
     qn__address_text(&own[0], free_port(), text);
     for (uint32_t r = 0; r < 3; ++r) {
@@ -116,9 +116,9 @@ static void test_interfaces(void **state) {
 /* ------------------------------------------------------------------------------- bad options */
 
 static void expect(const qn_cluster_options *o, qn_status status, const char *says) {
-    qn__meeting m;
+    qn__rendezvous m;
     qn_error err;
-    assert_int_equal(qn__meeting_begin(o, &m, &err), status);
+    assert_int_equal(qn__rendezvous_begin(o, &m, &err), status);
     assert_int_equal(m.ranks, 0);
     assert_null(m.transport);
     if (!strstr(err.what, says))
@@ -135,7 +135,7 @@ static void test_options_that_make_no_sense(void **state) {
                                          "[::1]",  "[]:1",       "host:-1"};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         o.meet = places[i];
-        expect(&o, QN_USAGE, "no place to meet");
+        expect(&o, QN_USAGE, "invalid rendezvous address");
     }
     o = good;
     o.rank = 2;
@@ -148,10 +148,10 @@ static void test_options_that_make_no_sense(void **state) {
     expect(&o, QN_USAGE, "of 1025");
     o = good;
     o.meet_timeout = -1;
-    expect(&o, QN_USAGE, "make no sense");
+    expect(&o, QN_USAGE, "invalid timeouts");
     o = good;
     o.rank_timeout = 0.01;
-    expect(&o, QN_USAGE, "make no sense");
+    expect(&o, QN_USAGE, "invalid timeouts");
     o = good;
     o.meet = "192.0.2.77:5600";
     expect(&o, QN_USAGE, "without a key");
@@ -304,15 +304,15 @@ static void test_a_rank_that_is_started_again(void **state) {
     gang_prepare(&g, 3);
     const pid_t pid = fork();
     if (pid == 0) {
-        member_meets(&g.member[2]);
+        member_joins(&g.member[2]);
         _exit(0);
     }
-    pthread_create(&g.member[0].thread, NULL, member_meets, &g.member[0]);
+    pthread_create(&g.member[0].thread, NULL, member_joins, &g.member[0]);
     usleep(400000);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     for (uint32_t r = 1; r < 3; ++r)
-        pthread_create(&g.member[r].thread, NULL, member_meets, &g.member[r]);
+        pthread_create(&g.member[r].thread, NULL, member_joins, &g.member[r]);
     for (uint32_t r = 0; r < 3; ++r)
         pthread_join(g.member[r].thread, NULL);
     for (uint32_t r = 0; r < 3; ++r)
@@ -366,10 +366,10 @@ static void test_strangers_do_no_harm(void **state) {
     c.port = (uint16_t)atoi(strchr(g.place, ':') + 1);
     atomic_init(&c.stop, 0);
     pthread_create(&c.thread, NULL, bothers, &c);
-    pthread_create(&g.member[0].thread, NULL, member_meets, &g.member[0]);
+    pthread_create(&g.member[0].thread, NULL, member_joins, &g.member[0]);
     usleep(600000); /* all places are taken by now */
     for (uint32_t r = 1; r < 4; ++r)
-        pthread_create(&g.member[r].thread, NULL, member_meets, &g.member[r]);
+        pthread_create(&g.member[r].thread, NULL, member_joins, &g.member[r]);
     for (uint32_t r = 0; r < 4; ++r)
         pthread_join(g.member[r].thread, NULL);
     atomic_store(&c.stop, 1);
@@ -384,7 +384,7 @@ static void test_strangers_do_no_harm(void **state) {
     gang_end(&g);
 }
 
-/* What listens at the meeting place is no Quern: whoever comes gives up in time. */
+/* What listens at the rendezvous place is no Quern: whoever comes gives up in time. */
 static void test_a_stranger_in_the_place_of_rank_0(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; ++kind) {
@@ -393,11 +393,11 @@ static void test_a_stranger_in_the_place_of_rank_0(void **state) {
         uint16_t port = (uint16_t)atoi(strchr(g.place, ':') + 1);
         const qn__address loopback = {.kind = 4, .bytes = {127, 0, 0, 1}};
         int ear = -1;
-        assert_int_equal(qn__meet_listen(&loopback, &port, &ear, NULL), QN_OK);
+        assert_int_equal(qn__socket_listen(&loopback, &port, &ear, NULL), QN_OK);
         g.member[1].options.meet_timeout = 1.5;
-        pthread_create(&g.member[1].thread, NULL, member_meets, &g.member[1]);
+        pthread_create(&g.member[1].thread, NULL, member_joins, &g.member[1]);
         for (int i = 0; i < 30; ++i) {
-            const int file = qn__meet_accept(ear);
+            const int file = qn__socket_accept(ear);
             char text[300];
             memset(text, kind == 1 ? 'S' : 0, sizeof text);
             if (file >= 0 && kind > 0)
@@ -415,7 +415,7 @@ static void test_a_stranger_in_the_place_of_rank_0(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranks_meet),
+        cmocka_unit_test(test_ranks_find_each_other),
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_a_key_opens_the_network),
         cmocka_unit_test(test_interfaces),

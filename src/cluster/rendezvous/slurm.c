@@ -55,7 +55,8 @@ qn_status qn__slurm_place(char *host, uint16_t *port, qn_error *err) {
         return QN_OK;
     qn__fail(err, QN_CLUSTER, "SLURM_STEP_NODELIST is \"%s\", which is no list of nodes",
              list ? list : "");
-    return qn__remedy(err, QN_CLUSTER, "start with mpirun, or name a place to meet (HOST:PORT)");
+    return qn__remedy(err, QN_CLUSTER,
+                      "start with mpirun, or name a rendezvous address (HOST:PORT)");
 }
 
 void qn__slurm_run(char *run) {

@@ -1,4 +1,4 @@
-/* Where the ranks of a step of srun meet, by what Slurm tells each of them. */
+/* The rendezvous address of the ranks of a step of srun, by what Slurm tells each of them. */
 #ifndef QN_CLUSTER_RENDEZVOUS_SLURM_H
 #define QN_CLUSTER_RENDEZVOUS_SLURM_H
 

@@ -88,7 +88,7 @@ static qn__pending_peer *place_for(qn__acceptor *acceptor, int known, double now
 static void let_ranks_in(qn__acceptor *acceptor, double now) {
     acceptor->refused = 0;
     for (int tries = 0; tries < ACCEPTS; ++tries) {
-        const int file = qn__meet_accept(acceptor->listeners->tcp);
+        const int file = qn__socket_accept(acceptor->listeners->tcp);
         if (file < 0) {
             acceptor->refused |= errno != EAGAIN && errno != EWOULDBLOCK;
             return;
@@ -114,7 +114,7 @@ static void let_in(qn__acceptor *acceptor, double now) {
         const int ear = local ? acceptor->listeners->local : acceptor->listeners->tcp;
         qn__pending_peer *place;
         while (ear >= 0 && (place = free_place(acceptor, now))) {
-            const int file = qn__meet_accept(ear);
+            const int file = qn__socket_accept(ear);
             if (file < 0)
                 break;
             place->since = now;
@@ -164,12 +164,12 @@ void qn__acceptor_close(qn__acceptor *acceptor) {
             send_away(&acceptor->pending[i]);
 }
 
-void qn__meet_wait(struct pollfd *list, size_t count, double seconds) {
+void qn__socket_wait(struct pollfd *list, size_t count, double seconds) {
     const int most = seconds <= 0 ? 0 : seconds > 1 ? 1000 : (int)(seconds * 1e3) + 1;
     (void)poll(list, (nfds_t)count, most);
 }
 
-int qn__meet_transfer(int file, void *bytes, size_t size, int out, double until) {
+int qn__socket_transfer(int file, void *bytes, size_t size, int out, double until) {
     unsigned char *at = bytes;
     while (size > 0) {
         const ssize_t n = out ? send(file, at, size, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -182,7 +182,7 @@ int qn__meet_transfer(int file, void *bytes, size_t size, int out, double until)
             const double left = until - qn__now();
             if (left <= 0)
                 return -1;
-            qn__meet_wait(&wait, 1, left);
+            qn__socket_wait(&wait, 1, left);
         } else if (n == 0 || errno != EINTR) {
             return 0;
         }

@@ -51,9 +51,9 @@ void qn__acceptor_close(qn__acceptor *acceptor);
 
 /* Reads or writes all of it before `until` (of qn__now). 0 when the connection ended or failed, -1
  * when it was too late. */
-int qn__meet_transfer(int file, void *bytes, size_t size, int out, double until);
+int qn__socket_transfer(int file, void *bytes, size_t size, int out, double until);
 /* Waits until one of the entries is ready, for at most `seconds`. */
-void qn__meet_wait(struct pollfd *list, size_t count, double seconds);
+void qn__socket_wait(struct pollfd *list, size_t count, double seconds);
 
 /* A short word: 0 and nothing, or 1 and why it failed. */
 enum { QN__WORD_BYTES = 512 };

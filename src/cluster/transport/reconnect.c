@@ -3,7 +3,7 @@
  * A network that is away for some seconds leaves connections behind that come back much later than
  * it does: TCP doubles its pauses. So when a rank was not heard for some pings, a second connection
  * to it is tried, over and over, until one of them works or rank_timeout is over. Of two ranks the
- * higher one dials, as when all met. Both prove that they hold the run's key; then each says what
+ * higher one dials, as at the start. Both prove that they hold the run's key; then each says what
  * it has received, and the rest is sent again.
  *
  * When the system of the other side has closed a connection, its process has ended, or a box on the
@@ -89,7 +89,7 @@ static void begin_attempt(qn__socket_transport *transport, qn__peer *peer, doubl
     const double part = fmax(ATTEMPT_PART * transport->rank_timeout, least);
     qn__hello hello;
     d->next = now + (trip > part ? trip : part);
-    const int file = qn__meet_dial_socket(&d->to, d->size);
+    const int file = qn__socket_dial_address(&d->to, d->size);
     if (file < 0) {
         failed(transport, peer, errno, now);
         return;

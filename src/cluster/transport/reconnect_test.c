@@ -60,7 +60,7 @@ static void relay_drop(relay *r, int i, int hard) {
 }
 
 static int connect_to(uint16_t port) {
-    const int file = qn__meet_dial(&loopback, port);
+    const int file = qn__socket_dial(&loopback, port);
     struct pollfd wait = {.fd = file, .events = POLLOUT};
     int error = 0;
     socklen_t size = sizeof error;
@@ -71,7 +71,7 @@ static int connect_to(uint16_t port) {
 }
 
 static void relay_accept(relay *r) {
-    const int file = qn__meet_accept(r->listener);
+    const int file = qn__socket_accept(r->listener);
     for (int i = 0; file >= 0 && i < PAIRS; ++i)
         if (r->pair[i][0] < 0) {
             r->pair[i][0] = file;
@@ -189,7 +189,7 @@ static void on_restored(void *user, uint32_t rank, double seconds, int damaged) 
 static uint16_t listen_somewhere(int *file) {
     uint16_t port = 0;
     qn_error err;
-    assert_int_equal(qn__meet_listen(&loopback, &port, file, &err), QN_OK);
+    assert_int_equal(qn__socket_listen(&loopback, &port, file, &err), QN_OK);
     return port;
 }
 
@@ -206,7 +206,7 @@ static void meet(couple *c, double rank_timeout) {
     assert_int_equal(pthread_create(&c->relay.thread, NULL, relay_main, &c->relay), 0);
     file[1] = connect_to(c->relay.port);
     assert_true(file[1] >= 0);
-    while ((file[0] = qn__meet_accept(listener[0])) < 0)
+    while ((file[0] = qn__socket_accept(listener[0])) < 0)
         usleep(1000);
     for (uint32_t r = 0; r < 2; ++r) {
         qn__link link[2] = {{.file = -1}, {.file = -1}};

@@ -82,7 +82,7 @@ typedef struct qn__peer {
         QN__PEER_GONE, /* nothing goes there but that it was expelled */
         QN__PEER_SHUT  /* nothing at all */
     } state;
-    int broken;              /* the errno that a send met */
+    int broken;              /* the errno of a send that failed */
     int waiting;             /* the thread is told when the socket takes more */
     qn__message_queue queue; /* what has not left */
     qn__message_queue kept;  /* what has left and may have to be sent again; only of TCP */

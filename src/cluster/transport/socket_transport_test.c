@@ -1,4 +1,4 @@
-/* The transport between ranks that have met: messages of all sizes, deaths, silences, expulsions,
+/* The transport between connected ranks: messages of all sizes, deaths, silences, expulsions,
  * file descriptors, and what a rank costs that does nothing. Ranks are threads of this process, or
  * processes of their own where they have to die. */
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/rendezvous/meeting_test.h"
+#include "cluster/rendezvous/rendezvous_case_test.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static void test_messages_arrive_whole_and_in_order(void **state) {
     static const char *const machines[] = {NULL, "abc", "aab"};
     for (size_t i = 0; i < 3; ++i) {
         gang g;
-        gang_meet(&g, 3, machines[i]);
+        gang_join(&g, 3, machines[i]);
         gang_listen(&g);
         gang_exchange(&g, 500);
         gang_end(&g);
@@ -36,7 +36,7 @@ static uint64_t bytes_out(const member *m, uint64_t expected) {
     const double until = qn__now() + LONG;
     uint64_t out, in;
     do {
-        qn__meeting_bytes(&m->meeting, &out, &in);
+        qn__rendezvous_bytes(&m->rendezvous, &out, &in);
     } while (out < expected && qn__now() < until && usleep(200) == 0);
     return out;
 }
@@ -47,7 +47,7 @@ static void test_big_messages(void **state) {
     enum { SIZES = sizeof sizes / sizeof *sizes };
     for (int apart = 0; apart < 2; ++apart) {
         gang g;
-        gang_meet(&g, 2, apart ? "ab" : NULL);
+        gang_join(&g, 2, apart ? "ab" : NULL);
         gang_listen(&g);
         uint64_t total = 0;
         for (uint32_t i = 0; i < SIZES; ++i) {
@@ -62,7 +62,7 @@ static void test_big_messages(void **state) {
             const uint64_t all = apart ? total + SIZES * QN__FRAME_BYTES : 0;
             assert_int_equal(bytes_out(&g.member[r], all), all);
             uint64_t out, in;
-            qn__meeting_bytes(&g.member[r].meeting, &out, &in);
+            qn__rendezvous_bytes(&g.member[r].rendezvous, &out, &in);
             assert_int_equal(in, all);
         }
         gang_end(&g);
@@ -74,7 +74,7 @@ static void test_nothing_is_lost_by_leaving(void **state) {
     (void)state;
     for (int apart = 0; apart < 2; ++apart) {
         gang g;
-        gang_meet(&g, 2, apart ? "ab" : NULL);
+        gang_join(&g, 2, apart ? "ab" : NULL);
         member_listen(&g.member[0]);
         for (uint32_t i = 0; i < 100; ++i)
             member_send(&g.member[0], 1, i, 100000);
@@ -85,7 +85,7 @@ static void test_nothing_is_lost_by_leaving(void **state) {
         assert_int_equal(atomic_load(&g.member[1].messages[0]), 100);
         assert_int_equal(atomic_load(&g.member[1].wrong), 0);
         pthread_join(g.member[0].thread, NULL);
-        qn__meeting_end(&g.member[1].meeting);
+        qn__rendezvous_end(&g.member[1].rendezvous);
     }
 }
 
@@ -112,7 +112,7 @@ static void test_any_thread_may_send(void **state) {
     atomic_uint next;
     pthread_t thread[4];
     gang g;
-    gang_meet(&g, 2, NULL);
+    gang_join(&g, 2, NULL);
     gang_listen(&g);
     atomic_init(&next, 0);
     crowd c = {&g.member[0], &next, &turn};
@@ -136,7 +136,7 @@ static void test_ticks_and_wakes(void **state) {
     for (int i = 0; i < 20 && !in_time; ++i)
         in_time = wait_for(&g.member[0].ticks, atomic_load(&g.member[0].ticks) + 10, 2.5);
     assert_true(in_time);
-    qn__transport *transport = g.member[0].meeting.transport;
+    qn__transport *transport = g.member[0].rendezvous.transport;
     for (int i = 0; i < 20; ++i) {
         const unsigned before = atomic_load(&g.member[0].ticks);
         transport->calls->wake(transport);
@@ -152,30 +152,30 @@ static void test_file_descriptors(void **state) {
     (void)state;
     gang g;
     qn_error err;
-    gang_meet(&g, 3, "aab");
+    gang_join(&g, 3, "aab");
     gang_listen(&g);
     for (int i = 0; i < 5; ++i) {
         const int file = memfd_create("test", MFD_CLOEXEC);
         assert_int_equal(write(file, &i, sizeof i), sizeof i);
-        assert_int_equal(qn__meeting_give(&g.member[0].meeting, 1, file, &err), QN_OK);
+        assert_int_equal(qn__rendezvous_send_file(&g.member[0].rendezvous, 1, file, &err), QN_OK);
         member_send(&g.member[0], 1, (uint64_t)i, 30000);
         close(file);
     }
     for (int i = 0; i < 5; ++i) {
         int value = -1;
-        const int file = qn__meeting_taken(&g.member[1].meeting, 0, LONG);
+        const int file = qn__rendezvous_receive_file(&g.member[1].rendezvous, 0, LONG);
         assert_true(file >= 0);
         assert_int_equal(pread(file, &value, sizeof value, 0), sizeof value);
         assert_int_equal(value, i);
         close(file);
     }
     assert_true(wait_for(&g.member[1].messages[0], 5, LONG));
-    assert_int_equal(qn__meeting_give(&g.member[0].meeting, 2, 0, &err), QN_UNSUPPORTED);
+    assert_int_equal(qn__rendezvous_send_file(&g.member[0].rendezvous, 2, 0, &err), QN_UNSUPPORTED);
     const double begin = qn__now();
-    assert_int_equal(qn__meeting_taken(&g.member[1].meeting, 0, 0.2), -1);
+    assert_int_equal(qn__rendezvous_receive_file(&g.member[1].rendezvous, 0, 0.2), -1);
     assert_true(qn__now() - begin >= 0.19);
     /* One that nobody takes is closed with the transport: the leak checker of the build sees it. */
-    assert_int_equal(qn__meeting_give(&g.member[0].meeting, 1, 0, &err), QN_OK);
+    assert_int_equal(qn__rendezvous_send_file(&g.member[0].rendezvous, 1, 0, &err), QN_OK);
     gang_end(&g);
 }
 
@@ -190,7 +190,7 @@ static pid_t child_rank(gang *g, child_kind kind) {
     if (pid != 0)
         return pid;
     member *m = &g->member[g->count - 1];
-    member_meets(m);
+    member_joins(m);
     if (m->status != QN_OK)
         _exit(3);
     member_listen(m);
@@ -260,7 +260,7 @@ static void test_silence_is_told_and_the_silent_one_hears_that_it_is_out(void **
             assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_SILENT);
             assert_true(atomic_load(&g.member[r].gone_at[2]) - stopped > 1.6);
         }
-        qn__transport *transport = g.member[0].meeting.transport;
+        qn__transport *transport = g.member[0].rendezvous.transport;
         transport->calls->expel(transport, 2, "because");
         usleep(300000);
         kill(pid, SIGCONT);
@@ -295,10 +295,10 @@ static void test_expelling_one_that_is_well(void **state) {
     (void)state;
     for (int apart = 0; apart < 2; ++apart) {
         gang g;
-        gang_meet(&g, 3, apart ? "abc" : NULL);
+        gang_join(&g, 3, apart ? "abc" : NULL);
         gang_listen(&g);
         gang_exchange(&g, 10);
-        qn__transport *transport = g.member[1].meeting.transport;
+        qn__transport *transport = g.member[1].rendezvous.transport;
         transport->calls->expel(transport, 2, "because");
         assert_int_equal(wait_gone(&g.member[2], 1, LONG), QN__GONE_SILENT);
         assert_int_equal(atomic_load(&g.member[2].expelled_by), 1);
@@ -322,7 +322,7 @@ static double cpu_seconds(void) {
 static void test_idle_ranks_sleep(void **state) {
     (void)state;
     gang g;
-    gang_meet(&g, 8, "aabbccdd");
+    gang_join(&g, 8, "aabbccdd");
     gang_listen(&g);
     usleep(100000);
     const double before = cpu_seconds();
@@ -335,7 +335,7 @@ static void test_idle_ranks_sleep(void **state) {
 
 /* There and back, by the ranks' own threads: what a small message costs. */
 typedef struct court {
-    qn__meeting *side;
+    qn__rendezvous *side;
     atomic_uint count;
 } court;
 
@@ -358,12 +358,12 @@ static void test_latency(void **state) {
     for (int apart = 0; apart < 2; ++apart) {
         gang g;
         court c[2];
-        gang_meet(&g, 2, apart ? "ab" : NULL);
+        gang_join(&g, 2, apart ? "ab" : NULL);
         for (int r = 0; r < 2; ++r) {
-            c[r].side = &g.member[r].meeting;
+            c[r].side = &g.member[r].rendezvous;
             atomic_init(&c[r].count, 0);
             const qn__transport_events events = {&c[r], returns_it, ignores_gone, NULL, NULL, NULL};
-            assert_int_equal(qn__meeting_listen(c[r].side, &events, NULL), QN_OK);
+            assert_int_equal(qn__rendezvous_listen(c[r].side, &events, NULL), QN_OK);
         }
         const double begin = qn__now();
         const qn__head head = {.type = 40};

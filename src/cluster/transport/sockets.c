@@ -15,7 +15,7 @@
 
 enum { BACKLOG = 1024 };
 
-qn_status qn__meet_parse(const char *text, char *host, uint16_t *port, qn_error *err) {
+qn_status qn__address_parse(const char *text, char *host, uint16_t *port, qn_error *err) {
     const char *colon = strrchr(text, ':');
     const int brackets = text[0] == '[' && colon && colon > text && colon[-1] == ']';
     const char *begin = text + brackets;
@@ -24,7 +24,7 @@ qn_status qn__meet_parse(const char *text, char *host, uint16_t *port, qn_error 
     if (!colon || size == 0 || size > 255 ||
         !qn__parse_u64(colon + 1, strlen(colon + 1), &number) || number == 0 || number > 65535 ||
         (!brackets && memchr(begin, ':', size))) {
-        qn__fail(err, QN_USAGE, "\"%s\" is no place to meet", text);
+        qn__fail(err, QN_USAGE, "invalid rendezvous address \"%s\"", text);
         return qn__remedy(err, QN_USAGE,
                           "write HOST:PORT, such as node1:5600 or [fd00::1]:5600, or \"auto\" or "
                           "\"none\"");
@@ -56,7 +56,7 @@ static int from_socket(const struct sockaddr *from, qn__address *address) {
     return address->kind != 0;
 }
 
-int qn__meet_resolve(const char *host, qn__address *list, int most) {
+int qn__address_resolve(const char *host, qn__address *list, int most) {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     int count = 0;
@@ -142,12 +142,12 @@ static int walk_interfaces(const struct ifaddrs *all, const char *name, int loop
     return count;
 }
 
-int qn__meet_is_address(const char *text) {
+int qn__address_is_literal(const char *text) {
     qn__address address;
     return parse_address(text, &address);
 }
 
-int qn__meet_own_addresses(const char *interface, qn__address *list, int most, qn_error *err) {
+int qn__socket_own_addresses(const char *interface, qn__address *list, int most, qn_error *err) {
     struct ifaddrs *all = NULL;
     if (interface && parse_address(interface, list))
         return 1;
@@ -185,7 +185,7 @@ static int bind_and_listen(const struct sockaddr_storage *at, socklen_t size) {
     return -1;
 }
 
-qn_status qn__meet_listen(const qn__address *address, uint16_t *port, int *file, qn_error *err) {
+qn_status qn__socket_listen(const qn__address *address, uint16_t *port, int *file, qn_error *err) {
     static const qn__address all[2] = {{.kind = 6}, {.kind = 4}};
     struct sockaddr_storage at;
     *file = -1;
@@ -222,7 +222,7 @@ static socklen_t unix_name(const char *name, struct sockaddr_un *to) {
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size);
 }
 
-int qn__meet_listen_unix(const char *name) {
+int qn__socket_listen_unix(const char *name) {
     struct sockaddr_un at;
     const socklen_t size = unix_name(name, &at);
     const int file = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -243,23 +243,23 @@ static int dial(const struct sockaddr *to, socklen_t size) {
     return -1;
 }
 
-int qn__meet_dial(const qn__address *address, uint16_t port) {
+int qn__socket_dial(const qn__address *address, uint16_t port) {
     struct sockaddr_storage to;
     const socklen_t size = qn__address_to_socket(address, port, &to);
     return dial((struct sockaddr *)&to, size);
 }
 
-int qn__meet_dial_socket(const struct sockaddr_storage *to, socklen_t size) {
+int qn__socket_dial_address(const struct sockaddr_storage *to, socklen_t size) {
     return dial((const struct sockaddr *)to, size);
 }
 
-int qn__meet_dial_unix(const char *name) {
+int qn__socket_dial_unix(const char *name) {
     struct sockaddr_un to;
     const socklen_t size = unix_name(name, &to);
     return dial((struct sockaddr *)&to, size);
 }
 
-int qn__meet_accept(int file) { return accept4(file, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
+int qn__socket_accept(int file) { return accept4(file, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 
 void qn__listeners_close(qn__listeners *listeners) {
     if (listeners->tcp >= 0)

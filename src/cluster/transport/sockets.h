@@ -1,4 +1,4 @@
-/* Addresses and sockets of the meeting. */
+/* Addresses and sockets of the rendezvous. */
 #ifndef QN_CLUSTER_TRANSPORT_SOCKETS_H
 #define QN_CLUSTER_TRANSPORT_SOCKETS_H
 
@@ -16,14 +16,14 @@ typedef struct qn__address {
 enum { QN__ADDRESSES_MOST = 8, QN__ADDRESS_TEXT = 64 };
 
 /* "HOST:PORT" or "[ADDRESS]:PORT" to its parts; `host` has room for 256 bytes. */
-qn_status qn__meet_parse(const char *text, char *host, uint16_t *port, qn_error *err);
+qn_status qn__address_parse(const char *text, char *host, uint16_t *port, qn_error *err);
 
 /* The addresses of a host's name; returns how many were put into list (at most `most`), 0 where
  * the name is not known (at this moment). */
-int qn__meet_resolve(const char *host, qn__address *list, int most);
+int qn__address_resolve(const char *host, qn__address *list, int most);
 
 /* Whether the text is an address itself, not a name. */
-int qn__meet_is_address(const char *text);
+int qn__address_is_literal(const char *text);
 int qn__address_is_loopback(const qn__address *address);
 void qn__address_text(const qn__address *address, uint16_t port, char text[QN__ADDRESS_TEXT]);
 socklen_t qn__address_to_socket(const qn__address *address, uint16_t port,
@@ -36,21 +36,21 @@ void qn__address_of_peer(int file, qn__address *address);
 /* This machine's addresses: of all interfaces that are up, or of the one with that name, or that
  * address itself. The loopback ones only where asked for or nothing else is there.
  * Returns how many; 0 with a message when there is no such interface. */
-int qn__meet_own_addresses(const char *interface, qn__address *list, int most, qn_error *err);
+int qn__socket_own_addresses(const char *interface, qn__address *list, int most, qn_error *err);
 
 /* A socket that listens (nonblocking), on all addresses where address is NULL. *port 0: any; is set
  * to what it became. */
-qn_status qn__meet_listen(const qn__address *address, uint16_t *port, int *file, qn_error *err);
+qn_status qn__socket_listen(const qn__address *address, uint16_t *port, int *file, qn_error *err);
 /* A Unix socket in the abstract namespace with that name. */
-int qn__meet_listen_unix(const char *name);
+int qn__socket_listen_unix(const char *name);
 /* Begins to connect, without waiting; -1 with errno. */
-int qn__meet_dial(const qn__address *address, uint16_t port);
-int qn__meet_dial_socket(const struct sockaddr_storage *to, socklen_t size);
-int qn__meet_dial_unix(const char *name);
+int qn__socket_dial(const qn__address *address, uint16_t port);
+int qn__socket_dial_address(const struct sockaddr_storage *to, socklen_t size);
+int qn__socket_dial_unix(const char *name);
 /* The next who came; -1 when nobody did. */
-int qn__meet_accept(int file);
+int qn__socket_accept(int file);
 
-/* The sockets that a rank listens on until all have met; -1 where there is none. */
+/* The sockets that a rank listens on until all ranks are connected; -1 where there is none. */
 typedef struct qn__listeners {
     int tcp, local;
 } qn__listeners;

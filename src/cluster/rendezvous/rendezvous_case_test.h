@@ -1,6 +1,6 @@
 /* A gang: the ranks of a run as threads of one test, and what they were told. */
-#ifndef QN_CLUSTER_RENDEZVOUS_MEETING_TEST_H
-#define QN_CLUSTER_RENDEZVOUS_MEETING_TEST_H
+#ifndef QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_CASE_TEST_H
+#define QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_CASE_TEST_H
 
 #include "base/clock.h"
 #include "cluster/free_port_test.h"
@@ -20,7 +20,7 @@ enum {
 };
 
 typedef struct member {
-    qn__meeting meeting;
+    qn__rendezvous rendezvous;
     qn_cluster_options options;
     qn_status status;
     qn_error err;
@@ -41,11 +41,11 @@ typedef struct gang {
     member member[GANG_MOST];
 } gang;
 
-static inline void *member_meets(void *argument) {
+static inline void *member_joins(void *argument) {
     member *m = argument;
     const double begin = qn__now();
-    qn__meeting_pretend(m->machine[0] ? m->machine : NULL);
-    m->status = qn__meeting_begin(&m->options, &m->meeting, &m->err);
+    qn__rendezvous_simulate(m->machine[0] ? m->machine : NULL);
+    m->status = qn__rendezvous_begin(&m->options, &m->rendezvous, &m->err);
     m->took = qn__now() - begin;
     return NULL;
 }
@@ -73,14 +73,14 @@ static inline void gang_start(gang *g, unsigned absent) {
     for (uint32_t r = 0; r < g->count; ++r)
         if (!(absent >> r & 1))
             assert_int_equal(
-                pthread_create(&g->member[r].thread, NULL, member_meets, &g->member[r]), 0);
+                pthread_create(&g->member[r].thread, NULL, member_joins, &g->member[r]), 0);
     for (uint32_t r = 0; r < g->count; ++r)
         if (!(absent >> r & 1))
             pthread_join(g->member[r].thread, NULL);
 }
 
 /* machines: a letter for each rank, or NULL: all on this one. */
-static inline void gang_meet(gang *g, uint32_t count, const char *machines) {
+static inline void gang_join(gang *g, uint32_t count, const char *machines) {
     gang_prepare(g, count);
     for (uint32_t r = 0; r < count && machines; ++r)
         g->member[r].machine[0] = machines[r];
@@ -133,7 +133,7 @@ static inline void member_listen(member *m) {
                                          .gone = on_gone,
                                          .expelled = on_expelled,
                                          .tick = on_tick};
-    assert_int_equal(qn__meeting_listen(&m->meeting, &events, &m->err), QN_OK);
+    assert_int_equal(qn__rendezvous_listen(&m->rendezvous, &events, &m->err), QN_OK);
 }
 
 static inline void gang_listen(gang *g) {
@@ -142,11 +142,11 @@ static inline void gang_listen(gang *g) {
 }
 
 static inline void member_send(member *m, uint32_t to, uint64_t number, uint64_t bytes) {
-    qn__transport *transport = m->meeting.transport;
+    qn__transport *transport = m->rendezvous.transport;
     qn__message_buffer *body = bytes ? transport->calls->buffer(transport, bytes) : NULL;
     for (uint64_t i = 0; body && i < bytes; ++i)
         body->data[i] = body_byte(number, i);
-    const qn__head head = {.type = 40, .extra = m->meeting.rank, .number = {number}};
+    const qn__head head = {.type = 40, .extra = m->rendezvous.rank, .number = {number}};
     transport->calls->send(transport, to, &head, body);
 }
 
@@ -185,7 +185,7 @@ static inline void gang_exchange(gang *g, unsigned count) {
 }
 
 static inline void *member_ends(void *argument) {
-    qn__meeting_end(&((member *)argument)->meeting);
+    qn__rendezvous_end(&((member *)argument)->rendezvous);
     return NULL;
 }
 
