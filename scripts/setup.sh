@@ -32,7 +32,16 @@ cppcheck        | cppcheck              | lint
 shellcheck      | shellcheck            | lint
 aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu | the Arm build of the matrix
 @/usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross | the Arm build of the matrix
-qemu-aarch64    | qemu-user             | runs the Arm build
+arm-linux-gnueabihf-gcc | gcc-arm-linux-gnueabihf | the build for 32-bit Arm
+@/usr/arm-linux-gnueabihf/include/stdio.h | libc6-dev-armhf-cross | the build for 32-bit Arm
+i686-linux-gnu-gcc | gcc-i686-linux-gnu   | the build for 32-bit x86
+@/usr/i686-linux-gnu/include/stdio.h | libc6-dev-i386-cross | the build for 32-bit x86
+riscv64-linux-gnu-gcc | gcc-riscv64-linux-gnu | the build for RISC-V
+@/usr/riscv64-linux-gnu/include/stdio.h | libc6-dev-riscv64-cross | the build for RISC-V
+s390x-linux-gnu-gcc | gcc-s390x-linux-gnu | the build for IBM Z
+@/usr/s390x-linux-gnu/include/stdio.h | libc6-dev-s390x-cross | the build for IBM Z
+musl-gcc        | musl-tools            | the build with musl
+qemu-aarch64    | qemu-user             | runs the builds for other processors
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
 pkg-config      | pkg-config            | finds the installed library as users do

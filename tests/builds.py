@@ -31,6 +31,11 @@ NEEDS = {
     "clang": ["clang"],
     "clang-debug": ["clang"],
     "aarch64": ["aarch64-linux-gnu-gcc", "qemu-aarch64"],
+    "armhf": ["arm-linux-gnueabihf-gcc", "qemu-arm"],
+    "i386": ["i686-linux-gnu-gcc"],
+    "musl": ["musl-gcc"],
+    "riscv64": ["riscv64-linux-gnu-gcc", "qemu-riscv64"],
+    "s390x": ["s390x-linux-gnu-gcc", "qemu-s390x"],
 }
 
 def require(*programs):
@@ -113,10 +118,22 @@ def beside(program, target, name):
     return path
 
 
+def runs_here(program):
+    """Whether the kernel takes a program of that processor."""
+    try:
+        return subprocess.run([program, "version"], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
 def command(preset, program):
     """How to run a program of that build: under the emulator, or with addresses left in place."""
-    if preset == "aarch64":
-        return ["qemu-aarch64", str(program)]
+    for emulator in NEEDS[preset]:
+        if emulator.startswith("qemu-"):
+            return [emulator, str(program)]
+    if preset == "i386" and not runs_here(program):
+        require("qemu-i386")
+        return ["qemu-i386", str(program)]
     if preset == "tsan" and shutil.which("setarch"):
         # The thread sanitizer's shadow does not fit every randomised address layout.
         quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,0 +1,76 @@
+"""Other processors and C libraries: 32 bits, the other byte order, musl. Recipes give their digests
+there too, and data, checkpoints and models go from one machine to the other and back.
+
+The 64-bit Arm build has its tests in test_matrix.py and test_ranks.py.
+"""
+
+import subprocess
+
+import pytest
+
+import builds
+import recipes
+
+PLATFORMS = ["armhf", "i386", "musl", "riscv64", "s390x"]
+# Decimals that are hard to round, integers with all that is random, subnormal numbers.
+RECIPES = ["hard-standard", "i14-deep-dropout", "tiny-adam"]
+# One recipe with the state of an optimiser, in steps enough for two checkpoints.
+JOB = ["--data", "{decimals}", "--label", "last", "--scale", "standard", "--model",
+       "dense 12 tanh; dense 10 softmax", "--loss", "cross-entropy", "--optimizer", "adam",
+       "--lr", "0.01", "--epochs", "2", "--seed", "3", "--batch", "64", "--checkpoint-every", "4"]
+
+
+@pytest.fixture(scope="session")
+def files(quern, tmp_path_factory):
+    return recipes.make_data([quern], tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(params=PLATFORMS)
+def other(request):
+    """How to run the program of that platform."""
+    return builds.command(request.param, builds.ready(request.param) / "quern")
+
+
+def run(command, *words):
+    done = subprocess.run([*command, *map(str, words)], capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipe(other, name, files, tmp_path):
+    digest = recipes.train(other, name, files, tmp_path / "m", "--threads", "2")
+    assert digest == recipes.table()[name]
+
+
+def test_written_data(other, files, tmp_path):
+    """What the program draws and writes: IDX and CSV, and the digest of decimals and of bytes."""
+    images, labels = recipes.synth(other, tmp_path)
+    assert images.read_bytes() == files["images"].read_bytes()
+    assert labels.read_bytes() == files["labels"].read_bytes()
+
+
+def train(command, words, state, out, *more):
+    run(command, "train", *words, "--checkpoint", state, "-o", out, "--quiet", *more)
+    return recipes.sha256(out)
+
+
+def test_checkpoints_and_models_cross(other, quern, files, tmp_path):
+    """Begun here and ended there, and the reverse; the predictions of the model agree."""
+    words = [word.format(**files) for word in JOB]
+    digest, sides, last = {}, {"here": [quern], "there": other}, {}
+    for side, command in sides.items():
+        digest[side] = train(command, words, tmp_path / side, tmp_path / f"{side}.m")
+        first, last[side] = sorted((tmp_path / side).glob("checkpoint-*.safetensors"))
+        last[side] = last[side].rename(tmp_path / f"{side}.last")
+    assert digest["there"] == digest["here"]
+    assert last["there"].read_bytes() == last["here"].read_bytes()
+    for begun, ended in (("here", "there"), ("there", "here")):
+        out = tmp_path / f"{ended}.resumed"
+        told = run(sides[ended], "train", *words, "--checkpoint", tmp_path / begun, "--resume",
+                   "-o", out)
+        assert "resumed from step 8" in told and recipes.sha256(out) == digest["here"]
+    predict = ["predict", tmp_path / "here.m", "--data", files["decimals"], "--label", "last",
+               "--outputs"]
+    assert run(other, *predict) == run([quern], *predict)
