@@ -1,6 +1,7 @@
 #include "compute.h"
 #include "message.h"
 #include <stddef.h>
+#include <string.h>
 
 #define AT(member) .place = offsetof(compute_flags, member)
 
@@ -78,6 +79,11 @@ qn_compute compute_of(const compute_flags *f) {
                         .device_timeout = (double)seconds};
 }
 
+/* 1 when --devices names the CPU alone: "cpu", "cpu:4". */
+static int cpu_alone(const compute_flags *f) {
+    return f->devices && strncmp(f->devices, "cpu", 3) == 0 && !strchr(f->devices, ',');
+}
+
 int compute_check(const compute_flags *f) {
     const qn_compute compute = compute_of(f);
     float seconds;
@@ -85,6 +91,9 @@ int compute_check(const compute_flags *f) {
     if (f->timeout && !(read_float(f->timeout, &seconds) && seconds > 0))
         return message_usage("it is a number of seconds, such as 60 or 0.5",
                              "--device-timeout cannot be \"%s\"", f->timeout);
+    if (f->gpu_isa && cpu_alone(f))
+        return message_usage("leave it out, or name a GPU with --devices",
+                             "--gpu-isa does nothing with --devices %s", f->devices);
     if (qn_compute_check(&compute, &err) != QN_OK)
         return message_error(&err);
     return -1;

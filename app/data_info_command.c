@@ -165,6 +165,8 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     message_setup(self->name, 0, f.json);
+    if (f.json && options_given(self, &given, "show"))
+        return message_usage("leave one of them out", "--show does nothing with --json");
     code = source_open(given.operand[0], f.from.labels, &f.from, 0, &data);
     if (code < 0)
         code = summarise(data, &s);

@@ -93,10 +93,35 @@ static int read_seconds(const char *text, const char *name, double *out) {
     *out = 0;
     if (!text)
         return -1;
-    if (!read_float(text, &seconds) || !(seconds > 0))
-        return message_usage("it is a number of seconds, such as 60 or 0.5",
+    if (!read_float(text, &seconds) || !(seconds >= 0.001f && seconds <= 2592000))
+        return message_usage("it is a number of seconds from 0.001 to 2592000 (30 days)",
                              "--%s cannot be \"%s\"", name, text);
     *out = (double)seconds;
+    return -1;
+}
+
+/* A launcher has started this process, be it as the only one: a script with the same options for
+ * any number of ranks is right. */
+static int is_launched(void) {
+    static const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK",
+                                        "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (getenv(signs[i]))
+            return 1;
+    return 0;
+}
+
+/* What only several ranks have a use for. */
+static int check_use(const ranks_flags *f, uint64_t given) {
+    static const char *const theirs[] = {"interface", "meet-timeout", "rank-timeout",
+                                         "data-from-rank0"};
+    if (f->meet || (is_launched() && !f->alone))
+        return -1;
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
+        if (options_picked(ranks_options, given, theirs[i]))
+            return message_usage("leave it out; several ranks are started by mpirun or srun, or "
+                                 "with --meet, --ranks and --rank",
+                                 "--%s does nothing in a single process", theirs[i]);
     return -1;
 }
 
@@ -177,6 +202,8 @@ int ranks_join(int argc, char **argv) {
     int code = options_pick(ranks_options, argc, argv, &f, &given);
     if (code < 0)
         code = check_meet(&f, options_picked(ranks_options, given, "rank"));
+    if (code < 0)
+        code = check_use(&f, given);
     if (code < 0 && f.key_file)
         code = secret_read(f.key_file, key);
     if (code < 0)

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Seconds between two checkpoints, at the least and at the most: beyond them the text is a slip. */
+static const double SHORTEST_INTERVAL = 0.001, LONGEST_INTERVAL = 365.0 * 86400;
+
 /* Seconds ("30s", "1.5m", "1h") or steps ("500"). Returns 1 on success. */
 static int read_interval(const char *text, double *seconds, uint64_t *steps) {
     static const struct {
@@ -32,7 +35,7 @@ static int read_interval(const char *text, double *seconds, uint64_t *steps) {
             if (!read_float(number, &value) || value <= 0)
                 return 0;
             *seconds = (double)value * units[i].seconds;
-            return 1;
+            return *seconds >= SHORTEST_INTERVAL && *seconds <= LONGEST_INTERVAL;
         }
     return read_count(text, steps) && *steps > 0;
 }
@@ -57,8 +60,10 @@ static int check_flags(const train_flags *f, const arguments *given) {
         return message_usage("add --checkpoint DIR, the folder to write to",
                              "--checkpoint-every stands without --checkpoint");
     if (!is_automatic(f) && !read_interval(f->checkpoint_every, &seconds, &steps))
-        return message_usage("write auto, seconds (30s), minutes (5m), hours (1h) or steps (500)",
-                             "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
+        return message_usage(
+            "write auto, seconds (30s), minutes (5m), hours (1h), at most 365 days of "
+            "them, or steps (500)",
+            "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
     return train_options_check(f, given);
 }
 

@@ -257,7 +257,12 @@ int train_options_check(const train_flags *f, const arguments *given) {
     char with[48], schedule[48];
     snprintf(with, sizeof with, "optimizer %.20s", optimizer);
     snprintf(schedule, sizeof schedule, "schedule %.20s", f->schedule ? f->schedule : "constant");
-    int code = check_use(given, "momentum", !adam, with, "optimizer momentum");
+    const int plain = f->optimizer && strcmp(f->optimizer, "sgd") == 0;
+    int code = check_use(given, "momentum", !adam && !plain, with, "optimizer momentum");
+    if (code < 0 && f->optimizer && !adam && !plain && f->momentum == 0 &&
+        options_given(&train_command, given, "momentum"))
+        code = message_usage("write --optimizer sgd, or a momentum greater than 0",
+                             "--optimizer momentum does nothing with --momentum 0");
     static const char *const adams[] = {"beta1", "beta2", "epsilon"};
     for (size_t i = 0; i < sizeof adams / sizeof *adams && code < 0; i++)
         code = check_use(given, adams[i], adam, with, "optimizer adam or adamw");

@@ -298,11 +298,14 @@ static qn_status check_compute(const qn_compute *compute, qn_error *err) {
         status = qn__gpu_compute_check(compute, err);
     if (status != QN_OK)
         return status;
-    if (!(compute->device_timeout >= 0 && compute->device_timeout <= 86400)) {
+    /* Less than a device takes for one answer is a slip, and would lose every device. */
+    if (compute->device_timeout != 0 &&
+        !(compute->device_timeout >= 0.001 && compute->device_timeout <= 86400)) {
         qn__fail(err, QN_USAGE, "a device cannot be given %g seconds to answer",
                  compute->device_timeout);
         return qn__remedy(err, QN_USAGE,
-                          "--device-timeout takes seconds, at most 86400; 0 is the default of 60");
+                          "--device-timeout takes seconds, at most 86400 and at least 0.001; 0 is "
+                          "the default of 60");
     }
     /* What "auto" finds is always right; looking for it here would only take time. */
     if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))
