@@ -48,7 +48,7 @@ typedef struct trained {
     qn__program program;
     qn__worker *worker;
     launched of[PRODUCTS];
-    noted greatest, weights;            /* what packed the layer's weights */
+    noted absmax, weights;              /* what packed the layer's weights */
     const qn__gpu_memory *to[PRODUCTS]; /* where the products go, */
     size_t offset[PRODUCTS];            /* from this byte on, */
     size_t bytes[PRODUCTS];             /* [n][ld(n)] floats or int64 */
@@ -164,8 +164,8 @@ static inline void keep_notes(trained *t) {
     for (uint32_t i = 0; i < notes_count; ++i) {
         const noted *n = &notes[i];
         const product p = product_of(n->kernel);
-        if (n->kernel == QN__K_GREATEST)
-            t->greatest = *n;
+        if (n->kernel == QN__K_ABSMAX)
+            t->absmax = *n;
         if (n->kernel == QN__K_QUANTIZE_WEIGHTS)
             t->weights = *n;
         if (p == PRODUCTS || (p != FORWARD && t->of[p].product.call.count > 0))
@@ -261,7 +261,7 @@ static inline void pack_items(const trained *t, product p) {
 }
 
 static inline void pack_weights(const trained *t) {
-    again(t, &t->greatest);
+    again(t, &t->absmax);
     again(t, &t->weights);
 }
 

@@ -48,7 +48,7 @@ static inline int32_t exponent_of(const trained *t, const network *net, const fl
                                   uint32_t first) {
     const size_t ld = (size_t)qn__gpu_ld(net->n); /* what lies behind column n is 0 */
     const uint32_t items = net->n - first < GRAIN ? net->n - first : GRAIN;
-    return qn__block_exponent(bits_of(t), qn__greatest(items * ld, rows + first * ld, 1));
+    return qn__block_exponent(bits_of(t), qn__absmax(items * ld, rows + first * ld, 1));
 }
 
 /* The exponents of all grains, of inputs and errors: [2][grains], to be freed; integers only. */

@@ -37,7 +37,7 @@ static void run(const char *name, uint32_t lanes, void *const *arguments) {
 }
 
 /* The bits of a greatest magnitude whose block has t = 0 with 21 bits, and so holds VALUE. */
-static uint32_t greatest_of_zero(void) {
+static uint32_t absmax_of_zero(void) {
     const uint32_t bits = UINT32_C(146) << 23;
     assert_int_equal(qn__block_exponent(21, bits), 0);
     return bits;
@@ -45,12 +45,12 @@ static uint32_t greatest_of_zero(void) {
 
 static void test_long_forward(void **state) {
     (void)state;
-    const uint32_t greatest = greatest_of_zero(), in = LENGTH, out = 1, zero = 0;
+    const uint32_t absmax = absmax_of_zero(), in = LENGTH, out = 1, zero = 0;
     const uint64_t none = 0;
     const float keep = 1.0f;
     static float parameters[16] = {0.5f}, y[16];
     for (int sign = -1; sign <= 1; sign += 2) {
-        const void *const memory[] = {&step, left, &greatest, right, parameters, y};
+        const void *const memory[] = {&step, left, &absmax, right, parameters, y};
         fill(sign);
         step.items = step.grain = 1;
         void *const arguments[] = {(void *)&memory[0], (void *)&memory[1], (void *)&memory[2],
@@ -75,13 +75,13 @@ static uint32_t lanes_of(const char *name) {
 
 /* The gradient of layer 6, one weight, in grains of step.grain items with these greatest magnitudes
  * of the inputs and, behind them, of the errors. Returns the status; *sum is the weight's. */
-static uint32_t gradient(const char *name, const uint32_t *greatest, int64_t *sum) {
+static uint32_t gradient(const char *name, const uint32_t *absmax, int64_t *sum) {
     const uint32_t grains = step.items / step.grain, one = 1, zero = 0, layer = 6;
     const uint64_t none = 0;
     const float limit = 0x1p61f;
     qn_status_words status = {0};
     int64_t sums[16] = {0};
-    const void *const memory[] = {&step, left, right, greatest, sums, &status};
+    const void *const memory[] = {&step, left, right, absmax, sums, &status};
     void *const arguments[] = {(void *)&memory[0], (void *)&memory[1], (void *)&memory[2],
                                (void *)&memory[3], (void *)&memory[4], (void *)&memory[5],
                                (void *)&none,      (void *)&one,       (void *)&one,
@@ -95,11 +95,11 @@ static uint32_t gradient(const char *name, const uint32_t *greatest, int64_t *su
 static void test_long_gradient(void **state) {
     (void)state;
     /* The inputs' block has t = -20, so that partials are rounded. */
-    const uint32_t greatest[2] = {greatest_of_zero() - (UINT32_C(20) << 23), greatest_of_zero()};
+    const uint32_t absmax[2] = {absmax_of_zero() - (UINT32_C(20) << 23), absmax_of_zero()};
     int64_t got = 0, want = 0;
     fill(-1);
     step.items = step.grain = LENGTH;
-    assert_int_equal(gradient("qn_intgemm_gradient_i21_small", greatest, &got), 0);
+    assert_int_equal(gradient("qn_intgemm_gradient_i21_small", absmax, &got), 0);
     assert_true(qn__intgemm_units(-(int64_t)LENGTH * VALUE * VALUE, -20, 0x1p61f, &want));
     assert_true(got == want);
 }
@@ -122,23 +122,23 @@ static void test_blocks_that_are_not_finite(void **state) {
     for (int k = 0; k < 6; ++k)
         for (int at = -1; at < 2 * GRAINS; ++at)
             for (int value = 0; value < 2; ++value) {
-                uint32_t greatest[2 * GRAINS];
+                uint32_t absmax[2 * GRAINS];
                 for (int i = 0; i < 2 * GRAINS; ++i)
-                    greatest[i] = i == at ? bad[value] : greatest_of_zero();
-                assert_int_equal(gradient(kernels[k], greatest, &sum), at < 0 ? 0 : 7);
+                    absmax[i] = i == at ? bad[value] : absmax_of_zero();
+                assert_int_equal(gradient(kernels[k], absmax, &sum), at < 0 ? 0 : 7);
             }
 }
 
 /* Two grains with the same exponents, each of which fits 32 bits, and both do not. */
 static void test_long_gradient_by_matrix_instructions(void **state) {
     (void)state;
-    const uint32_t t0 = greatest_of_zero(), greatest[4] = {t0, t0, t0, t0};
+    const uint32_t t0 = absmax_of_zero(), absmax[4] = {t0, t0, t0, t0};
     int64_t got = 0;
     fill(-1);
     step.items = LENGTH;
     step.grain = LENGTH / 2;
     assert_true(step.grain % 32 == 16 && (int64_t)LENGTH * 3 * 63 * 63 > INT32_MAX);
-    assert_int_equal(gradient("qn_intgemm_gradient_i21_matrix_small", greatest, &got), 0);
+    assert_int_equal(gradient("qn_intgemm_gradient_i21_matrix_small", absmax, &got), 0);
     assert_true(got == -(int64_t)LENGTH * VALUE * VALUE);
 }
 

@@ -45,7 +45,7 @@ static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
 static float sum_batch(const test_case *c, qn__reference *r, const float *parameters,
                        const qn__batch *batch, expected_step *e) {
     const uint32_t grain = c->program.grain;
-    float greatest = 0.0f;
+    float absmax = 0.0f;
     for (uint32_t first = 0; first < batch->items; first += grain) {
         qn__reference_grain_begin(r);
         for (uint32_t i = first; i < batch->items && i - first < grain; ++i) {
@@ -55,9 +55,9 @@ static float sum_batch(const test_case *c, qn__reference *r, const float *parame
         if (qn__reference_grain_end(r, e->sums, &e->tally) != QN__GRAIN_FINE)
             e->fails = 1;
         for (uint64_t i = 0; i < c->program.parameters; ++i)
-            greatest = fmaxf(greatest, fabsf(qn__reference_partials(r)[i]));
+            absmax = fmaxf(absmax, fabsf(qn__reference_partials(r)[i]));
     }
-    return greatest;
+    return absmax;
 }
 
 static void apply_update(const test_case *c, const qn__state *before, expected_step *e) {
@@ -129,9 +129,9 @@ static void put_limit_at_edge(test_case *c, qn__reference *r) {
     }
     expected_step trial = {.sums = cut(c, c->program.parameters, sizeof(int64_t))};
     memset(trial.sums, 0, c->program.parameters * sizeof *trial.sums);
-    const float greatest = sum_batch(c, r, c->state.parameters, &c->batch[0], &trial);
-    if (greatest > 0.0f && greatest < c->program.partial_limit)
-        c->program.partial_limit = below(c, 2) ? greatest : nextafterf(greatest, INFINITY);
+    const float absmax = sum_batch(c, r, c->state.parameters, &c->batch[0], &trial);
+    if (absmax > 0.0f && absmax < c->program.partial_limit)
+        c->program.partial_limit = below(c, 2) ? absmax : nextafterf(absmax, INFINITY);
 }
 
 static void expect_apply(test_case *c, qn__reference *r, expected *e) {

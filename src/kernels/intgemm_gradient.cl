@@ -27,7 +27,7 @@ QN_FN qn_u32 QN_INTGEMM(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
 
 QN_KERNEL(QN_INTGEMM_LANES)
 QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
-                                QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *greatest,
+                                QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *absmax,
                                 QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
                                 qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
                                 qn_u32 errors, float limit, qn_u32 slices, qn_u32 flags) {
@@ -60,8 +60,8 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
     QN_INTGEMM(qn_lay)(a, slabs, QN_ROWS);
     QN_INTGEMM(qn_lay)(b, slabs + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
     qn_barrier();
-    qn_scale now = qn_scale_of(7u * QN_DIGITS, greatest[inputs + begin], greatest[errors + begin],
-                               grain, limit);
+    qn_scale now =
+        qn_scale_of(7u * QN_DIGITS, absmax[inputs + begin], absmax[errors + begin], grain, limit);
     QN_ROLLED
     for (qn_u32 g = begin; g < end;) {
         const qn_u32 left = words - at, last = left <= 8u ? 1u : 0u;
@@ -81,7 +81,7 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
         if (last != 0u) {
             qn_scale then = now;
             if (next < end)
-                then = qn_scale_of(7u * QN_DIGITS, greatest[inputs + next], greatest[errors + next],
+                then = qn_scale_of(7u * QN_DIGITS, absmax[inputs + next], absmax[errors + next],
                                    grain, limit);
             bad |= 1u - now.finite;
             if (next == end || now.settled == 0u || then.s != now.s) {

@@ -10,7 +10,7 @@ QN_FN void QN_INTGEMM(qn_keep)(QN_GLOBAL float *to, qn_u32 row, qn_u32 rows, qn_
 
 QN_KERNEL(QN_INTGEMM_LANES)
 QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
-                               QN_GLOBAL const qn_u32 *greatest, QN_GLOBAL const qn_i32 *W,
+                               QN_GLOBAL const qn_u32 *absmax, QN_GLOBAL const qn_i32 *W,
                                QN_GLOBAL const qn_u32 *outputs, QN_GLOBAL const float *parameters,
                                qn_u64 biases, QN_GLOBAL float *Y, QN_GLOBAL float *D,
                                QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out,
@@ -37,7 +37,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
         QN_UNROLL
         for (qn_u32 i = 0u; i < QN_RUN; ++i) {
             const qn_u32 r = first + i < items ? first + i : items - 1u;
-            const float ta = qn_block_factor(qn_block_exponent(7u * QN_DIGITS, greatest[r]));
+            const float ta = qn_block_factor(qn_block_exponent(7u * QN_DIGITS, absmax[r]));
             QN_INTGEMM(qn_keep)
             (Y, first + i, items, c, out, qn_fma(qn_float_of(exact[i][j]), ta * tw, bias));
         }
@@ -65,7 +65,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
 
 QN_KERNEL(QN_INTGEMM_LANES)
 QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *E,
-                              QN_GLOBAL const qn_u32 *greatest, QN_GLOBAL const qn_i32 *W,
+                              QN_GLOBAL const qn_u32 *absmax, QN_GLOBAL const qn_i32 *W,
                               QN_GLOBAL const float *Y, QN_GLOBAL float *B,
                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out, qn_u32 layer,
                               qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
@@ -84,7 +84,7 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_RUN; ++i) {
         const qn_u32 r = first + i < items ? first + i : items - 1u;
-        const float tc = qn_block_factor(qn_block_exponent(7u * QN_DIGITS, greatest[r]));
+        const float tc = qn_block_factor(qn_block_exponent(7u * QN_DIGITS, absmax[r]));
         QN_UNROLL
         for (qn_u32 j = 0u; j < QN_RUN; ++j)
             QN_INTGEMM(qn_keep)(B, first + i, items, c0 + j, in, qn_float_of(exact[i][j]) * tc);

@@ -9,9 +9,9 @@
 #define QN_NOT_FINITE 0x7fffffff
 
 /* 15.2: t, from the bits of the greatest magnitude. */
-QN_FN qn_i32 qn_block_exponent(qn_u32 bits, qn_u32 greatest) {
-    const qn_u32 e = (greatest + (1u << (24u - bits))) >> 23;
-    if (greatest >= 0x7f800000u)
+QN_FN qn_i32 qn_block_exponent(qn_u32 bits, qn_u32 absmax) {
+    const qn_u32 e = (absmax + (1u << (24u - bits))) >> 23;
+    if (absmax >= 0x7f800000u)
         return QN_NOT_FINITE;
     return (qn_i32)(e > 32u ? e : 32u) - 125 - (qn_i32)bits;
 }

@@ -45,7 +45,7 @@ static const qn__kernel_shape shapes[QN__KERNELS] = {
         {"qn_quantize_items", "MMMMMMMuuuuuu", {128, 1}, 0, 0, 1, 0, QN_WITH_INTGEMM},
     [QN__K_QUANTIZE_GRAINS] =
         {"qn_quantize_grains", "MMMMuuu", {256, 1}, 0, 0, 1, 0, QN_WITH_INTGEMM},
-    [QN__K_GREATEST] = {"qn_greatest", "MMUuuu", {256, 1}, 0, 0, 1, 0, QN_WITH_INTGEMM},
+    [QN__K_ABSMAX] = {"qn_absmax", "MMUuuu", {256, 1}, 0, 0, 1, 0, QN_WITH_INTGEMM},
     [QN__K_QUANTIZE_WEIGHTS] =
         {"qn_quantize_weights", "MMMMUuuuuu", {256, 1}, 0, 0, 1, 0, QN_WITH_INTGEMM},
     [QN__K_INTGEMM_FORWARD_I7_LARGE] = {"qn_intgemm_forward_i7_large",

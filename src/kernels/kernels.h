@@ -80,7 +80,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * other along the sum of the product; intgemm_words.cl tells what they look like. Greatest
  * magnitudes are uint32, the bits of a float.
  *
- * GREATEST     parameters M, outputs M, weights U, in u, out u, output u
+ * ABSMAX     parameters M, outputs M, weights U, in u, out u, output u
  *              Raises outputs[output + o] to the greatest magnitude of the weights of output o.
  * QUANTIZE_WEIGHTS  parameters M, outputs M, by_output M, by_input M, weights U, in u, out u,
  * output u, bits u, flags u The weights as words along the inputs, [out] rows, and with
@@ -89,18 +89,18 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * u, output u, grain u, layer u, flags u items[i] = the greatest of row i of a batch array, with
  * QN_QUANTIZE_WEIGHED of its numbers times the factors of the blocks outputs[output ..]; with
  * QN_QUANTIZE_GRAINS raises grains[grain + i / G] to that without factors; with QN_QUANTIZE_WORDS
- * the row as words. QUANTIZE_GRAINS   step M, from M, greatest M, to M, columns u, bits u, first u
+ * the row as words. QUANTIZE_GRAINS   step M, from M, absmax M, to M, columns u, bits u, first u
  *              A batch array as words along the items of each grain, [columns] rows;
- *              greatest[first + g] is that of grain g.
- * INTGEMM_FORWARD_*  step M, A M, greatest M, W M, outputs M, parameters M, biases U, Y M, D M,
+ *              absmax[first + g] is that of grain g.
+ * INTGEMM_FORWARD_*  step M, A M, absmax M, W M, outputs M, parameters M, biases U, Y M, D M,
  *              numbers M, in u, out u, output u, layer u, activation u, threshold u, keep f, seed U
- *              FORWARD of items as words (15.4); greatest is that of items.
- * INTGEMM_ERRORS_*  step M, E M, greatest M, W M, Y M, B M, numbers M, in u, out u, layer u,
+ *              FORWARD of items as words (15.4); absmax is that of items.
+ * INTGEMM_ERRORS_*  step M, E M, absmax M, W M, Y M, B M, numbers M, in u, out u, layer u,
  *              activation u, threshold u, keep f, seed U
  *              ERRORS of weighed errors as words (15.5).
- * INTGEMM_GRADIENT_*  step M, A M, E M, greatest M, sums M, status M, weights U, in u, out u,
+ * INTGEMM_GRADIENT_*  step M, A M, E M, absmax M, sums M, status M, weights U, in u, out u,
  *              layer u, inputs u, errors u, limit f, slices u, flags u
- *              GRADIENT of words along grains (15.6); greatest[inputs + g] and greatest[errors + g]
+ *              GRADIENT of words along grains (15.6); absmax[inputs + g] and absmax[errors + g]
  *              are those of grain g.
  *              Tiles of these three follow each other in direction 0, along the columns first.
  *              Those by matrix instructions (MATRIX, CUDA alone) take sums of at most
@@ -142,7 +142,7 @@ typedef enum qn__kernel {
     QN__K_UPDATE_VECTOR,
     QN__K_QUANTIZE_ITEMS,
     QN__K_QUANTIZE_GRAINS,
-    QN__K_GREATEST,
+    QN__K_ABSMAX,
     QN__K_QUANTIZE_WEIGHTS,
     /* Of one, two and three digits, large and small. */
     QN__K_INTGEMM_FORWARD_I7_LARGE,

@@ -5,8 +5,8 @@
 /* The greatest of y[0..n-1] and where it is: the first among equals (6.6); y[0] when that is a NaN.
  * Each lane leaves the greatest of its own in local memory, and the first lane, behind a barrier,
  * the greatest of all in front. */
-QN_FN void qn_greatest_own(QN_GLOBAL const float *y, qn_u32 n, QN_LOCAL_POINTER float *value,
-                           QN_LOCAL_POINTER qn_u32 *place) {
+QN_FN void qn_max_own(QN_GLOBAL const float *y, qn_u32 n, QN_LOCAL_POINTER float *value,
+                      QN_LOCAL_POINTER qn_u32 *place) {
     float best = y[0];
     qn_u32 where = 0u;
     for (qn_u32 j = qn_lane(); j < n; j += QN_LOSS_LANES) {
@@ -19,8 +19,7 @@ QN_FN void qn_greatest_own(QN_GLOBAL const float *y, qn_u32 n, QN_LOCAL_POINTER 
     place[qn_lane()] = where;
 }
 
-QN_FN void qn_greatest_all(qn_u32 n, QN_LOCAL_POINTER float *value,
-                           QN_LOCAL_POINTER qn_u32 *place) {
+QN_FN void qn_max_all(qn_u32 n, QN_LOCAL_POINTER float *value, QN_LOCAL_POINTER qn_u32 *place) {
     float best = value[0];
     qn_u32 where = place[0];
     for (qn_u32 l = 1u; l < QN_LOSS_LANES && l < n; ++l) {
@@ -84,10 +83,10 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
         QN_GLOBAL float *e = E + (qn_u64)item * ld;
         const qn_u32 label = labels != 0u ? (qn_u32)targets[item] : 0xffffffffu;
 
-        qn_greatest_own(y, out, value, place);
+        qn_max_own(y, out, value, place);
         qn_barrier_global();
         if (lane == 0u) {
-            qn_greatest_all(out, value, place);
+            qn_max_all(out, value, place);
             result[1] = label < out ? y[label] : 0.0f;
         }
         qn_barrier_global();
@@ -108,10 +107,10 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
         }
         wrong[lane] = out_of_range;
         qn_barrier_global();
-        qn_greatest_own(y, out, value, place);
+        qn_max_own(y, out, value, place);
         qn_barrier_global();
         if (lane == 0u) {
-            qn_greatest_all(out, value, place);
+            qn_max_all(out, value, place);
             for (qn_u32 l = 1u; l < QN_LOSS_LANES; ++l)
                 out_of_range |= wrong[l];
             finite[item] = out_of_range == 0u ? 1u : 0u;

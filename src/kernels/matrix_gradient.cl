@@ -31,7 +31,7 @@ QN_FN qn_u32 QN_INTGEMM(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4]
 
 QN_KERNEL(QN_INTGEMM_LANES)
 QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
-                                QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *greatest,
+                                QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *absmax,
                                 QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
                                 qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
                                 qn_u32 errors, float limit, qn_u32 slices, qn_u32 flags) {
@@ -59,8 +59,8 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
      * word sent_at on set out next. */
     qn_u32 sent = begin, sent_at = 0u, to = 0u, from = 0u, at = 0u, since = 0u, bad = 0u;
     qn_u32 ahead = 0u;
-    qn_scale now = qn_scale_of(7u * QN_DIGITS, greatest[inputs + begin], greatest[errors + begin],
-                               grain, limit);
+    qn_scale now =
+        qn_scale_of(7u * QN_DIGITS, absmax[inputs + begin], absmax[errors + begin], grain, limit);
     QN_ROLLED
     for (qn_u32 g = begin; g < end;) {
         if (ahead == QN_STAGES - 1u) {
@@ -82,7 +82,7 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
         }
         const qn_u32 last = words - at <= 8u ? 1u : 0u, next = last != 0u ? g + 1u : g;
         const qn_u32 known = next < end ? next : g;
-        const qn_u32 next_input = greatest[inputs + known], next_error = greatest[errors + known];
+        const qn_u32 next_input = absmax[inputs + known], next_error = absmax[errors + known];
         QN_INTGEMM(qn_multiply)(acc, slabs + from);
         from = QN_INTGEMM(qn_behind)(from);
         ++since;

@@ -3,11 +3,11 @@
 
 /* The factors of the blocks of a tile's rows go where the slabs were. */
 QN_FN void QN_INTGEMM(qn_factors)(QN_LOCAL_POINTER float *to, const qn_u32 size,
-                                  QN_GLOBAL const qn_u32 *greatest, qn_u32 first, qn_u32 rows) {
+                                  QN_GLOBAL const qn_u32 *absmax, qn_u32 first, qn_u32 rows) {
     QN_ROLLED
     for (qn_u32 n = qn_lane(); n < size; n += QN_INTGEMM_LANES) {
         const qn_u32 r = first + n < rows ? first + n : rows - 1u;
-        to[n] = qn_block_factor(qn_block_exponent(7u * QN_DIGITS, greatest[r]));
+        to[n] = qn_block_factor(qn_block_exponent(7u * QN_DIGITS, absmax[r]));
     }
 }
 
@@ -23,7 +23,7 @@ QN_FN void QN_INTGEMM(qn_keep)(QN_GLOBAL float *to, qn_u32 column, qn_u32 column
 
 QN_KERNEL(QN_INTGEMM_LANES)
 QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
-                               QN_GLOBAL const qn_u32 *greatest, QN_GLOBAL const qn_i32 *W,
+                               QN_GLOBAL const qn_u32 *absmax, QN_GLOBAL const qn_i32 *W,
                                QN_GLOBAL const qn_u32 *outputs, QN_GLOBAL const float *parameters,
                                qn_u64 biases, QN_GLOBAL float *Y, QN_GLOBAL float *D,
                                QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out,
@@ -42,7 +42,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
     QN_LOCAL_POINTER float *factors = (QN_LOCAL_POINTER float *)room;
     QN_LOCAL_POINTER float *times = factors + QN_ROWS, *add = times + QN_COLUMNS;
     qn_barrier();
-    QN_INTGEMM(qn_factors)(factors, QN_ROWS, greatest, row, items);
+    QN_INTGEMM(qn_factors)(factors, QN_ROWS, absmax, row, items);
     QN_INTGEMM(qn_factors)(times, QN_COLUMNS, outputs + output, column, out);
     QN_ROLLED
     for (qn_u32 n = qn_lane(); n < QN_COLUMNS; n += QN_INTGEMM_LANES)
@@ -95,7 +95,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
 
 QN_KERNEL(QN_INTGEMM_LANES)
 QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *E,
-                              QN_GLOBAL const qn_u32 *greatest, QN_GLOBAL const qn_i32 *W,
+                              QN_GLOBAL const qn_u32 *absmax, QN_GLOBAL const qn_i32 *W,
                               QN_GLOBAL const float *Y, QN_GLOBAL float *B,
                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out, qn_u32 layer,
                               qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
@@ -111,7 +111,7 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
 
     QN_LOCAL_POINTER float *factors = (QN_LOCAL_POINTER float *)room;
     qn_barrier();
-    QN_INTGEMM(qn_factors)(factors, QN_ROWS, greatest, row, items);
+    QN_INTGEMM(qn_factors)(factors, QN_ROWS, absmax, row, items);
     qn_barrier();
 
     const qn_u32 r0 = QN_INTGEMM(qn_lane_row)(), c0 = column + QN_INTGEMM(qn_lane_column)();

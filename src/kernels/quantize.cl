@@ -2,11 +2,11 @@
  */
 
 /* An error by the factor of its output's weights, which makes the c of 15.5. */
-QN_FN float qn_weighed(float v, qn_u32 flags, qn_u32 bits, QN_GLOBAL const qn_u32 *greatest,
+QN_FN float qn_weighed(float v, qn_u32 flags, qn_u32 bits, QN_GLOBAL const qn_u32 *absmax,
                        qn_u32 column) {
     if ((flags & QN_QUANTIZE_WEIGHED) == 0u)
         return v;
-    return v * qn_block_factor(qn_block_exponent(bits, greatest[column]));
+    return v * qn_block_factor(qn_block_exponent(bits, absmax[column]));
 }
 
 /* QUANTIZE_ITEMS: a group takes an item at a time. */
@@ -66,7 +66,7 @@ qn_quantize_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
  */
 QN_KERNEL(256)
 qn_quantize_grains(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
-                   QN_GLOBAL const qn_u32 *greatest, QN_GLOBAL qn_u32 *to, qn_u32 columns,
+                   QN_GLOBAL const qn_u32 *absmax, QN_GLOBAL qn_u32 *to, qn_u32 columns,
                    qn_u32 bits, qn_u32 first) {
     QN_LOCAL qn_i32 block[32 * 33];
     const qn_u32 lane = qn_lane(), ld = qn_ld(columns), digits = bits / 7u;
@@ -78,7 +78,7 @@ qn_quantize_grains(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
         const qn_u32 column = (qn_u32)(n % across) * 32u, part = (qn_u32)(n / across % parts);
         const qn_u32 g = (qn_u32)(n / across / parts), begin = g * grain + part * 32u;
         const qn_u32 end = items - g * grain < grain ? items : (g + 1u) * grain;
-        const float inverse = qn_block_inverse(qn_block_exponent(bits, greatest[first + g]));
+        const float inverse = qn_block_inverse(qn_block_exponent(bits, absmax[first + g]));
         const qn_u32 c = lane % 32u;
         for (qn_u32 r = lane / 32u; r < 32u; r += 8u) {
             const qn_u32 inside = begin + r < end && column + c < columns ? 1u : 0u;
@@ -97,10 +97,10 @@ qn_quantize_grains(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
     }
 }
 
-/* GREATEST: a group takes 64 inputs by 16 outputs at a time. */
+/* ABSMAX: a group takes 64 inputs by 16 outputs at a time. */
 QN_KERNEL(256)
-qn_greatest(QN_GLOBAL const float *parameters, QN_GLOBAL qn_u32 *outputs, qn_u64 weights, qn_u32 in,
-            qn_u32 out, qn_u32 output) {
+qn_absmax(QN_GLOBAL const float *parameters, QN_GLOBAL qn_u32 *outputs, qn_u64 weights, qn_u32 in,
+          qn_u32 out, qn_u32 output) {
     QN_LOCAL qn_u32 part[256];
     const qn_u32 lane = qn_lane(), ld = qn_ld(out), across = ld / 16u, down = (in + 63u) / 64u;
     const qn_u64 blocks = (qn_u64)across * down;

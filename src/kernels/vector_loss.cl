@@ -30,13 +30,13 @@ QN_INLINE void qn_turned_out(const qn_items *items, QN_GLOBAL float *y, qn_u32 j
 
 /* The class (6.6), the greatest output, and -1 where an output is not finite. */
 typedef struct qn_seen {
-    vf greatest, label; /* output of the label, +0 without one */
+    vf absmax, label; /* output of the label, +0 without one */
     vi class, wrong;
 } qn_seen;
 
 QN_INLINE qn_seen qn_look(const qn_items *items, QN_GLOBAL const float *y, vi label) {
     qn_seen s;
-    s.greatest = s.label = v_set(0.0f);
+    s.absmax = s.label = v_set(0.0f);
     s.class = s.wrong = vi_set(0);
     for (qn_u32 j = 0u; j < items->out; j += 16u) {
         vf x[16];
@@ -45,8 +45,8 @@ QN_INLINE qn_seen qn_look(const qn_items *items, QN_GLOBAL const float *y, vi la
         for (qn_u32 i = 0u; i < 16u; ++i) {
             if (j + i >= items->out)
                 continue;
-            const vi greater = j + i == 0u ? vi_set(-1) : x[i] > s.greatest;
-            s.greatest = select(s.greatest, x[i], greater);
+            const vi greater = j + i == 0u ? vi_set(-1) : x[i] > s.absmax;
+            s.absmax = select(s.absmax, x[i], greater);
             s.class = select(s.class, vi_set((qn_i32)(j + i)), greater);
             s.label = select(s.label, x[i], label == vi_set((qn_i32)(j + i)));
             s.wrong |= ~(fabs(x[i]) < v_set(INFINITY));
@@ -146,23 +146,23 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
     qn_seen before = qn_look(&items, Y, label), seen = before;
     vf sum = v_set(0.0f);
     if (activation == QN_ACT_SOFTMAX) {
-        sum = qn_softmax_lanes(&items, Y, before.greatest);
+        sum = qn_softmax_lanes(&items, Y, before.absmax);
         seen = qn_look(&items, Y, label);
     }
     vf lost = v_set(0.0f);
     if ((flags & QN_LOSS_LABELS) != 0u && kind == QN_LOSS_MSE)
         lost = qn_mse_lanes(&items, Y, label, 0u, factor);
     else if ((flags & QN_LOSS_LABELS) != 0u)
-        lost = qn_log_lanes(sum) - (before.label - before.greatest);
+        lost = qn_log_lanes(sum) - (before.label - before.absmax);
     qn_i32 class[16], wrong[16];
-    float greatest[16], losses[16];
+    float absmax[16], losses[16];
     vstore16(seen.class, 0, class);
     vstore16(seen.wrong, 0, wrong);
-    vstore16(seen.greatest, 0, greatest);
+    vstore16(seen.absmax, 0, absmax);
     vstore16(lost, 0, losses);
     for (qn_u32 r = 0u; r < items.rows; ++r) {
         classes[items.first + r] = class[r];
-        scores[items.first + r] = greatest[r];
+        scores[items.first + r] = absmax[r];
         finite[items.first + r] = wrong[r] == 0 ? 1u : 0u;
         if ((flags & QN_LOSS_LABELS) != 0u)
             loss[items.first + r] = losses[r];

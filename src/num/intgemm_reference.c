@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-uint32_t qn__greatest(uint64_t count, const float *v, uint64_t stride) {
-    uint32_t greatest = 0;
+uint32_t qn__absmax(uint64_t count, const float *v, uint64_t stride) {
+    uint32_t absmax = 0;
     for (uint64_t i = 0; i < count; ++i) {
         uint32_t bits;
         memcpy(&bits, v + i * stride, sizeof bits);
         bits &= 0x7fffffffu;
-        greatest = bits > greatest ? bits : greatest;
+        absmax = bits > absmax ? bits : absmax;
     }
-    return greatest;
+    return absmax;
 }
 
 int qn__intgemm_units(int64_t n, int64_t s, float limit, int64_t *units) {
@@ -37,12 +37,12 @@ int qn__intgemm_units(int64_t n, int64_t s, float limit, int64_t *units) {
 /* t of the block of weights of output o. */
 static int32_t row_exponent(int bits, const qn__layer *l, const float *parameters, uint32_t o) {
     const float *w = parameters + l->weights + (size_t)o * l->in;
-    return qn__block_exponent(bits, qn__greatest(l->in, w, 1));
+    return qn__block_exponent(bits, qn__absmax(l->in, w, 1));
 }
 
 void qn__intgemm_forward(int bits, const qn__layer *l, const float *parameters, const float *a,
                          float *z) {
-    const int32_t ta = qn__block_exponent(bits, qn__greatest(l->in, a, 1));
+    const int32_t ta = qn__block_exponent(bits, qn__absmax(l->in, a, 1));
     for (uint32_t o = 0; o < l->out; ++o) {
         const float *w = parameters + l->weights + (size_t)o * l->in;
         const int32_t tw = row_exponent(bits, l, parameters, o);
@@ -57,13 +57,13 @@ void qn__intgemm_forward(int bits, const qn__layer *l, const float *parameters, 
 
 void qn__intgemm_backward(int bits, const qn__layer *l, const float *parameters, const float *delta,
                           int64_t *sums, float *e) {
-    uint32_t greatest = 0;
+    uint32_t absmax = 0;
     for (uint32_t o = 0; o < l->out; ++o) {
         const float d = delta[o] * qn__block_factor(row_exponent(bits, l, parameters, o));
-        const uint32_t own = qn__greatest(1, &d, 1);
-        greatest = own > greatest ? own : greatest;
+        const uint32_t own = qn__absmax(1, &d, 1);
+        absmax = own > absmax ? own : absmax;
     }
-    const int32_t td = qn__block_exponent(bits, greatest);
+    const int32_t td = qn__block_exponent(bits, absmax);
     memset(sums, 0, l->in * sizeof *sums);
     for (uint32_t o = 0; o < l->out; ++o) {
         const float *w = parameters + l->weights + (size_t)o * l->in;
@@ -78,8 +78,8 @@ void qn__intgemm_backward(int bits, const qn__layer *l, const float *parameters,
 
 int qn__intgemm_gradient(int bits, const qn__layer *l, uint64_t items, const float *a,
                          const float *d, float limit, int64_t *to) {
-    const int32_t ta = qn__block_exponent(bits, qn__greatest(items * l->in, a, 1));
-    const int32_t td = qn__block_exponent(bits, qn__greatest(items * l->out, d, 1));
+    const int32_t ta = qn__block_exponent(bits, qn__absmax(items * l->in, a, 1));
+    const int32_t td = qn__block_exponent(bits, qn__absmax(items * l->out, d, 1));
     if (ta == QN__NOT_FINITE || td == QN__NOT_FINITE)
         return 0;
     for (uint32_t o = 0; o < l->out; ++o)

@@ -20,9 +20,9 @@
 static inline int qn__arith_bits(qn__arith arith) { return 7 * (int)arith; }
 
 /* 15.2: t, from the bits of the block's greatest magnitude. */
-static inline int32_t qn__block_exponent(int bits, uint32_t greatest) {
-    const int32_t e = (int32_t)((greatest + (UINT32_C(1) << (24 - bits))) >> 23);
-    if (greatest >= QN__INFINITE)
+static inline int32_t qn__block_exponent(int bits, uint32_t absmax) {
+    const int32_t e = (int32_t)((absmax + (UINT32_C(1) << (24 - bits))) >> 23);
+    if (absmax >= QN__INFINITE)
         return QN__NOT_FINITE;
     return (e > 32 ? e : 32) - 125 - bits;
 }
@@ -42,7 +42,7 @@ static inline int32_t qn__quantize(float v, float inverse) {
 }
 
 /* The bits of the greatest |v| of v[0], v[stride], ...; a NaN is greater than everything. */
-uint32_t qn__greatest(uint64_t count, const float *v, uint64_t stride);
+uint32_t qn__absmax(uint64_t count, const float *v, uint64_t stride);
 
 /* 15.6: the integer nearest to n * 2^s, ties to even, in *units. 0, and *units unchanged, when the
  * magnitude of n * 2^s is not below `limit`, a power of two from 1 to 2^61; s may be anything. */

@@ -40,9 +40,9 @@ static void test_exponents(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(exponent_vectors); ++i) {
         const int bits = exponent_vectors[i].bits;
-        const uint32_t greatest = exponent_vectors[i].greatest;
-        const int32_t t = qn__block_exponent(bits, greatest);
-        const float value = of(greatest), inverse = qn__block_inverse(t);
+        const uint32_t absmax = exponent_vectors[i].absmax;
+        const int32_t t = qn__block_exponent(bits, absmax);
+        const float value = of(absmax), inverse = qn__block_inverse(t);
         if (t != exponent_vectors[i].t || qn__quantize(value, inverse) != exponent_vectors[i].q ||
             qn__quantize(-value, inverse) != -exponent_vectors[i].q)
             fail_msg("vector %zu: %a in %d bits has the exponent %d and the integer %d", i,
@@ -52,29 +52,29 @@ static void test_exponents(void **state) {
 
 /* What 15.2 says of the greatest of a block and of its exponent. Every 1021st magnitude, and all
  * near powers of two and where rounding crosses one. */
-static void check_greatest(int bits, uint32_t greatest) {
-    const int32_t t = qn__block_exponent(bits, greatest);
-    const int32_t q = qn__quantize(of(greatest), qn__block_inverse(t)), half = 1 << (bits - 2);
-    const int small = of(greatest) < 0x1p-95f;
+static void check_absmax(int bits, uint32_t absmax) {
+    const int32_t t = qn__block_exponent(bits, absmax);
+    const int32_t q = qn__quantize(of(absmax), qn__block_inverse(t)), half = 1 << (bits - 2);
+    const int small = of(absmax) < 0x1p-95f;
     if (q < 0 || q >= 2 * half || (q < half && !small) || t < -93 - bits || t > 130 - bits)
-        fail_msg("%a in %d bits: exponent %d, integer %d", (double)of(greatest), bits, t, q);
+        fail_msg("%a in %d bits: exponent %d, integer %d", (double)of(absmax), bits, t, q);
     if (qn__block_factor(t) * qn__block_inverse(t) != 1.0f || qn__block_factor(t) < 0x1p-126f)
         fail_msg("2^%d is no float with an inverse", t);
 }
 
-static void test_greatest_of_a_block(void **state) {
+static void test_absmax_of_a_block(void **state) {
     (void)state;
     for (size_t a = 0; a < COUNT(ariths); ++a) {
         const int bits = qn__arith_bits(ariths[a]);
         for (uint32_t m = 0; m < 0x7f800000u; m += 1021)
-            check_greatest(bits, m);
+            check_absmax(bits, m);
         for (uint32_t e = 0; e < 255; ++e)
             for (uint32_t k = 0; k < 8; ++k) {
                 const uint32_t power = e << 23, border = power + 0x800000u - (1u << (24 - bits));
-                check_greatest(bits, power + k);
-                check_greatest(bits, border + k - 4);
+                check_absmax(bits, power + k);
+                check_absmax(bits, border + k - 4);
             }
-        check_greatest(bits, 0x7f7fffffu);
+        check_absmax(bits, 0x7f7fffffu);
     }
 }
 
@@ -148,15 +148,15 @@ static void test_ties_and_zeros(void **state) {
         assert_int_equal(qn__quantize(cases[i].v, 1.0f), cases[i].q);
 }
 
-static void test_greatest(void **state) {
+static void test_absmax(void **state) {
     (void)state;
     const float v[] = {-0.0f, 2.0f, -7.0f, 3.0f, 0x1p-149f, 6.5f, -INFINITY, NAN};
-    assert_int_equal(qn__greatest(0, v, 1), 0);
-    assert_int_equal(qn__greatest(1, v, 1), 0);
-    assert_int_equal(qn__greatest(6, v, 1), bits_of(7.0f));
-    assert_int_equal(qn__greatest(3, v + 1, 2), bits_of(6.5f));
-    assert_int_equal(qn__greatest(7, v, 1), 0x7f800000u);
-    assert_true(qn__greatest(8, v, 1) > 0x7f800000u);
+    assert_int_equal(qn__absmax(0, v, 1), 0);
+    assert_int_equal(qn__absmax(1, v, 1), 0);
+    assert_int_equal(qn__absmax(6, v, 1), bits_of(7.0f));
+    assert_int_equal(qn__absmax(3, v + 1, 2), bits_of(6.5f));
+    assert_int_equal(qn__absmax(7, v, 1), 0x7f800000u);
+    assert_true(qn__absmax(8, v, 1) > 0x7f800000u);
 }
 
 /* ------------------------------------------------------------------------------------- partials */
@@ -307,12 +307,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits),
         cmocka_unit_test(test_exponents),
-        cmocka_unit_test(test_greatest_of_a_block),
+        cmocka_unit_test(test_absmax_of_a_block),
         cmocka_unit_test(test_exponents_grow),
         cmocka_unit_test(test_bytes_over_256),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_ties_and_zeros),
-        cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_absmax),
         cmocka_unit_test(test_units_of_vectors),
         cmocka_unit_test(test_units_everywhere),
         cmocka_unit_test(test_products_of_vectors),

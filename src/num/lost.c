@@ -3,7 +3,7 @@
 #include "num/intgemm_reference.h"
 
 void qn__lost_block(int bits, uint64_t count, const float *values, qn__lost *to) {
-    const int32_t t = qn__block_exponent(bits, qn__greatest(count, values, 1));
+    const int32_t t = qn__block_exponent(bits, qn__absmax(count, values, 1));
     if (t == QN__NOT_FINITE)
         return;
     const float inverse = qn__block_inverse(t);

@@ -214,11 +214,11 @@ const float *qn__reference_apply(qn__reference *r, const float *parameters,
 int32_t qn__reference_class(const qn__reference *r) {
     const uint32_t last = r->program->layers - 1;
     const float *y = r->made[last].y;
-    uint32_t greatest = 0;
+    uint32_t absmax = 0;
     for (uint32_t j = 1; j < r->program->layer[last].out; ++j)
-        if (y[j] > y[greatest])
-            greatest = j;
-    return (int32_t)greatest;
+        if (y[j] > y[absmax])
+            absmax = j;
+    return (int32_t)absmax;
 }
 
 /* 7.1 */
@@ -382,7 +382,7 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
     for (uint64_t i = 0; i < r->items; ++i)
         qn__lost_block(bits, l->in, m->inputs + i * l->in, layer ? &to->activations : &to->inputs);
     for (uint32_t o = 0; o < l->out; ++o, w += l->in) {
-        const float factor = qn__block_factor(qn__block_exponent(bits, qn__greatest(l->in, w, 1)));
+        const float factor = qn__block_factor(qn__block_exponent(bits, qn__absmax(l->in, w, 1)));
         qn__lost_block(bits, l->in, w, &to->weights);
         m->z[o] = factor;
     }

@@ -106,7 +106,7 @@ static void quantize_items(void *const *a) {
 static void quantize_grains(void *const *a) {
     qn_quantize_grains(M(0), M(1), M(2), M(3), u(4), u(5), u(6));
 }
-static void greatest(void *const *a) { qn_greatest(M(0), M(1), U(2), u(3), u(4), u(5)); }
+static void absmax(void *const *a) { qn_absmax(M(0), M(1), U(2), u(3), u(4), u(5)); }
 static void quantize_weights(void *const *a) {
     qn_quantize_weights(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), u(9));
 }
@@ -145,7 +145,7 @@ static const qn_emulated_kernel kernels[] = {
     WIDTH_KERNELS(i21),
     {"qn_quantize_items", "MMMMMMMuuuuuu", quantize_items},
     {"qn_quantize_grains", "MMMMuuu", quantize_grains},
-    {"qn_greatest", "MMUuuu", greatest},
+    {"qn_absmax", "MMUuuu", absmax},
     {"qn_quantize_weights", "MMMMUuuuuu", quantize_weights},
     {"qn_trial", "MMMMUu", trial},
 };

@@ -89,7 +89,7 @@ static product choose(const qn__worker *w, const variants *v, int suits, uint64_
     return best;
 }
 
-/* Places in greatest_grains. */
+/* Places in absmax_grains. */
 static uint32_t inputs_place(const qn__gpu_pass *pass, uint32_t layer) {
     const qn__program *p = pass->worker->program;
     return layer * (p->batch / p->grain + 1);
@@ -102,22 +102,22 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     if (!w->bits)
         return;
-    clear(pass, &w->greatest_outputs);
+    clear(pass, &w->absmax_outputs);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
         const uint32_t in = l->layer->in, out = l->layer->out;
         qn__gpu_call c = {0};
         qn__give_memory(&c, &w->parameters);
-        qn__give_memory(&c, &w->greatest_outputs);
+        qn__give_memory(&c, &w->absmax_outputs);
         qn__give_wide(&c, l->weights);
         qn__give(&c, in);
         qn__give(&c, out);
         qn__give(&c, l->output_place);
-        qn__gpu_launch_over(pass, QN__K_GREATEST, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64),
+        qn__gpu_launch_over(pass, QN__K_ABSMAX, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64),
                             &c);
         c = (qn__gpu_call){0};
         qn__give_memory(&c, &w->parameters);
-        qn__give_memory(&c, &w->greatest_outputs);
+        qn__give_memory(&c, &w->absmax_outputs);
         qn__give_memory(&c, &l->by_output);
         qn__give_memory(&c, i > 0 ? &l->by_input : &l->by_output);
         qn__give_wide(&c, l->weights);
@@ -139,9 +139,9 @@ static void quantize_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_mem
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, from);
-    qn__give_memory(&c, &w->greatest_outputs);
-    qn__give_memory(&c, &w->greatest_items);
-    qn__give_memory(&c, &w->greatest_grains);
+    qn__give_memory(&c, &w->absmax_outputs);
+    qn__give_memory(&c, &w->absmax_items);
+    qn__give_memory(&c, &w->absmax_grains);
     qn__give_memory(&c, &w->quantized_items);
     qn__give_memory(&c, &w->status);
     qn__give(&c, columns);
@@ -162,9 +162,9 @@ static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, &w->quantized_items);
-    qn__give_memory(&c, &w->greatest_items);
+    qn__give_memory(&c, &w->absmax_items);
     qn__give_memory(&c, &l->by_output);
-    qn__give_memory(&c, &w->greatest_outputs);
+    qn__give_memory(&c, &w->absmax_outputs);
     qn__give_memory(&c, &w->parameters);
     qn__give_wide(&c, l->biases);
     qn__give_memory(&c, &l->output);
@@ -180,7 +180,7 @@ static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
 void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     if (pass->training)
-        clear(pass, &w->greatest_grains);
+        clear(pass, &w->absmax_grains);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         quantize_items(
             pass, i, qn__gpu_input_of(pass, i), w->layer[i].layer->in, inputs_place(pass, i),
@@ -203,7 +203,7 @@ void qn__gpu_launch_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, &w->quantized_items);
-    qn__give_memory(&c, &w->greatest_items);
+    qn__give_memory(&c, &w->absmax_items);
     qn__give_memory(&c, &l->by_input);
     qn__give_memory(&c, &below->output);
     qn__give_memory(&c, qn__gpu_errors_of(w, i - 1));
@@ -222,7 +222,7 @@ static void quantize_grains(qn__gpu_pass *pass, const qn__gpu_memory *from,
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, from);
-    qn__give_memory(&c, &w->greatest_grains);
+    qn__give_memory(&c, &w->absmax_grains);
     qn__give_memory(&c, to);
     qn__give(&c, columns);
     qn__give(&c, w->bits);
@@ -250,7 +250,7 @@ void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, &w->quantized_inputs);
     qn__give_memory(&c, &w->quantized_errors);
-    qn__give_memory(&c, &w->greatest_grains);
+    qn__give_memory(&c, &w->absmax_grains);
     qn__give_memory(&c, &w->sums);
     qn__give_memory(&c, &w->status);
     qn__give_wide(&c, l->weights);

@@ -87,9 +87,9 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
         inputs = in > inputs ? in : inputs;
     }
     const piece all[INTGEMM_PIECES] = {
-        {&w->greatest_outputs, outputs * sizeof(uint32_t)},
-        {&w->greatest_items, w->room * sizeof(uint32_t)},
-        {&w->greatest_grains, 2 * p->layers * grains * sizeof(uint32_t)},
+        {&w->absmax_outputs, outputs * sizeof(uint32_t)},
+        {&w->absmax_items, w->room * sizeof(uint32_t)},
+        {&w->absmax_grains, 2 * p->layers * grains * sizeof(uint32_t)},
         {&w->quantized_items, words_bytes(w, w->room, items)},
         {&w->quantized_inputs, words_bytes(w, inputs, along)},
         {&w->quantized_errors, words_bytes(w, widest(p), along)},

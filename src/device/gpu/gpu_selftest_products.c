@@ -101,8 +101,8 @@ static int64_t sum_of(const bench *s, int r, int c, int begin, int end) {
     return n;
 }
 
-static float factor_of(const bench *s, uint32_t greatest) {
-    return qn__block_factor(qn__block_exponent(7 * s->digits, greatest));
+static float factor_of(const bench *s, uint32_t absmax) {
+    return qn__block_factor(qn__block_exponent(7 * s->digits, absmax));
 }
 
 static qn_status refuse(const bench *s, qn__kernel kernel, int r, int c, qn_error *err) {

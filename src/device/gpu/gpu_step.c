@@ -5,7 +5,7 @@
  * bytes up and 48 down, whatever the size of batch and model; on a device that is a CPU LEARN takes
  * the place of GRADIENT, BIAS and UPDATE. Integer products add 6L launches and two clears:
  * QUANTIZE_ITEMS before each FORWARD and each GRADIENT, two QUANTIZE_GRAINS before the latter,
- * GREATEST and QUANTIZE_WEIGHTS for each layer behind UPDATE. A driver that records takes the
+ * ABSMAX and QUANTIZE_WEIGHTS for each layer behind UPDATE. A driver that records takes the
  * launches as one. Items of a feed that does not lie on the device come on top of it: their values,
  * and 4 bytes each for the labels. A shared step brings up the sums, 8 bytes a parameter, and
  * brings them down once. */

@@ -19,7 +19,7 @@ typedef struct qn__gpu_layer {
     qn__gpu_memory output;    /* [rows][ld(out)], before dropout */
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
     /* Of integer products (docs/exactness.md 15): weights as words along the inputs and, but in
-     * the first layer, along the outputs; the place in greatest_outputs. */
+     * the first layer, along the outputs; the place in absmax_outputs. */
     qn__gpu_memory by_output, by_input;
     uint32_t output_place;
 } qn__gpu_layer;
@@ -77,7 +77,7 @@ struct qn__worker {
      * outputs; of items; of each grain's inputs, layer after layer, then of its errors), and
      * operands as words, of one product at a time. */
     uint32_t bits; /* 0: products are chains of floats */
-    qn__gpu_memory greatest_outputs, greatest_items, greatest_grains;
+    qn__gpu_memory absmax_outputs, absmax_items, absmax_grains;
     qn__gpu_memory quantized_items, quantized_inputs, quantized_errors;
     qn__gpu_memory sent_values, sent_rows; /* of one batch, where a feed does not lie there */
     qn__gpu_feed feed[QN__GPU_FEEDS];

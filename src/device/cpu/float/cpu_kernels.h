@@ -83,10 +83,10 @@ typedef struct qn__cpu_kernels {
                  int64_t *to, size_t to_stride);
 
     /* The optimiser over `count` (a multiple of 16) parameters; is_weight as in qn__update_one.
-     * `greatest`, unless it is NULL: as in greatest_columns, of the new w. */
+     * `absmax`, unless it is NULL: as in absmax_columns, of the new w. */
     void (*update)(const qn__program *program, const qn__update *u, int is_weight, size_t count,
                    qn__sums kind, const void *sums, float *w, float *s0, float *s1,
-                   uint32_t *greatest);
+                   uint32_t *absmax);
 
     /* One row of inputs, scaled, into panels: x[c / 16 * stride + c % 16] for c < features, zeros
      * up to the panel's end. mean and inverse are padded with zeros to a multiple of 16 (used by
@@ -105,9 +105,9 @@ typedef struct qn__cpu_kernels {
     void (*log)(size_t count, const float *x, float *y);
     /* The greatest |x|, by its bits, so that a NaN is greater than everything; count a multiple
      * of 16. */
-    uint32_t (*greatest)(size_t count, const float *x);
-    /* The same for each column of a panel of `rows` rows: greatest[c] is raised to it. */
-    void (*greatest_columns)(size_t rows, const float *x, uint32_t greatest[QN__PANEL]);
+    uint32_t (*absmax)(size_t count, const float *x);
+    /* The same for each column of a panel of `rows` rows: absmax[c] is raised to it. */
+    void (*absmax_columns)(size_t rows, const float *x, uint32_t absmax[QN__PANEL]);
 } qn__cpu_kernels;
 
 extern const qn__cpu_kernels qn__cpu_kernels_scalar;

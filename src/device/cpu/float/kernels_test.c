@@ -546,7 +546,7 @@ static void check_update(const qn__cpu_kernels *k, const qn__program *program, q
              (int)program->optimizer, (int)kind, is_weight, count);
     same(k, "update", w, want, count);
     for (size_t i = 0; notes && i < count; ++i) {
-        const uint32_t own = qn__greatest(1, &want[i], 1);
+        const uint32_t own = qn__absmax(1, &want[i], 1);
         most[i % 16] = own > most[i % 16] ? own : most[i % 16];
     }
     assert_memory_equal(noted, most, sizeof most);
@@ -679,7 +679,7 @@ static void exp_and_log_body(const qn__cpu_kernels *k) {
     }
 }
 
-static void greatest_body(const qn__cpu_kernels *k) {
+static void absmax_body(const qn__cpu_kernels *k) {
     for (size_t count = 16; count <= 208; count += 16)
         for (int strange = 0; strange < 2; ++strange) {
             const float *x = guarded_numbers(count, strange);
@@ -692,8 +692,8 @@ static void greatest_body(const qn__cpu_kernels *k) {
                 want = bits > want ? bits : want;
                 most[i % 16] = bits > most[i % 16] ? bits : most[i % 16];
             }
-            assert_int_equal(k->greatest(count, x), want);
-            k->greatest_columns(count / 16, x, columns);
+            assert_int_equal(k->absmax(count, x), want);
+            k->absmax_columns(count / 16, x, columns);
             assert_memory_equal(columns, most, sizeof most);
             release();
         }
@@ -709,9 +709,9 @@ static void test_exp_and_log(void **state) {
     every_isa(exp_and_log_body);
 }
 
-static void test_greatest(void **state) {
+static void test_absmax(void **state) {
     (void)state;
-    every_isa(greatest_body);
+    every_isa(absmax_body);
 }
 
 static void test_find(void **state) {
@@ -732,7 +732,7 @@ int main(void) {
         cmocka_unit_test(test_outer_some),  cmocka_unit_test(test_bias_partials),
         cmocka_unit_test(test_flush),       cmocka_unit_test(test_update),
         cmocka_unit_test(test_input),       cmocka_unit_test(test_activate_and_derive),
-        cmocka_unit_test(test_exp_and_log), cmocka_unit_test(test_greatest),
+        cmocka_unit_test(test_exp_and_log), cmocka_unit_test(test_absmax),
         cmocka_unit_test(test_find),        cmocka_unit_test(test_integers),
         cmocka_unit_test(test_turn),
     };

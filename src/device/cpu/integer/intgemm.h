@@ -7,8 +7,9 @@
  * blocks or panels of one operand follow one another without gaps. Values come from arrays of
  * floats in panels (cpu_kernels.h): element (row, column) of an array is at from[column / 16 *
  * stride + row * 16 + column % 16]. A value v becomes the integer qn__quantize(v, inverse) of
- * num/intgemm_reference.h, with the inverse of its block; an inverse of 0 (a block that is not finite) may
- * give any integers. What stands in columns beyond the last is not looked at and counts as 0. */
+ * num/intgemm_reference.h, with the inverse of its block; an inverse of 0 (a block that is not
+ * finite) may give any integers. What stands in columns beyond the last is not looked at and counts
+ * as 0. */
 #ifndef QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
 #define QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
 
@@ -62,10 +63,10 @@ typedef struct qn__intgemm {
      * of bytes. */
     size_t (*size)(int bits, uint32_t k);
 
-    /* greatest[r] = bits of the greatest |from(r, c) * times[c]| over c < k (times NULL: of the
+    /* absmax[r] = bits of the greatest |from(r, c) * times[c]| over c < k (times NULL: of the
      * value itself), for r < rows, rows <= 16. A NaN is greater than everything. */
-    void (*greatest)(uint32_t rows, uint32_t k, const float *from, size_t stride,
-                     const float *times, uint32_t *greatest);
+    void (*absmax)(uint32_t rows, uint32_t k, const float *from, size_t stride, const float *times,
+                   uint32_t *absmax);
 
     /* One block of a left operand, from `rows` <= 16 rows: element (r, c) is RN(from(r, c) *
      * times[c]), with inverse[r]. */
@@ -103,13 +104,12 @@ typedef struct qn__intgemm {
     int32_t (*largest)(int bits, uint32_t k);
 
     /* Operands straight from bytes; NULL where a table has no better way than over floats.
-     * greatest_bytes: of each row, rows <= 16. left_bytes: like left, element (r, c) is what byte
+     * absmax_bytes: of each row, rows <= 16. left_bytes: like left, element (r, c) is what byte
      * from[r][c] becomes. left_bytes_items: like left_items, element (r, t) is what byte
      * from[list[t] / 16 * block + list[t] % 16 * 16 + r] becomes, so a row of the array is 16
      * bytes, and 16 rows lie `block` bytes from the next; at most two doublings. Inverses are those
      * of blocks of bytes. */
-    void (*greatest_bytes)(uint32_t rows, uint32_t k, const uint8_t *const *from,
-                           uint8_t *greatest);
+    void (*absmax_bytes)(uint32_t rows, uint32_t k, const uint8_t *const *from, uint8_t *absmax);
     void (*left_bytes)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
                        const float *inverse, const qn__cpu_digits *digits, void *to);
     void (*left_bytes_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
@@ -159,7 +159,7 @@ extern const qn__intgemm qn__intgemm_amx;
 #endif
 
 /* factor[i] = 2^t, inverse[i] = 2^-t of blocks with these greatest magnitudes. */
-void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
+void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *absmax, float *factor,
                           float *inverse);
 
 /* The bits of the number that a byte stands for (docs/exactness.md 5.1); not for

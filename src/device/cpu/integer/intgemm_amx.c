@@ -536,12 +536,12 @@ static size_t qn_cpu_size_int_amx(int bits, uint32_t k) {
     return steps_of(k) * left_step_size(own_width(bits)) + filled_size(steps_of(k));
 }
 
-static void qn_cpu_greatest_int_amx(uint32_t rows, uint32_t k, const float *from, size_t stride,
-                                    const float *times, uint32_t *greatest) {
+static void qn_cpu_absmax_int_amx(uint32_t rows, uint32_t k, const float *from, size_t stride,
+                                  const float *times, uint32_t *absmax) {
     if (times)
-        greatest_of(rows, k, from, stride, times, greatest);
+        absmax_of(rows, k, from, stride, times, absmax);
     else
-        greatest_of(rows, k, from, stride, NULL, greatest);
+        absmax_of(rows, k, from, stride, NULL, absmax);
 }
 
 static void qn_cpu_left_int_amx(int bits, uint32_t rows, uint32_t k, const float *from,
@@ -601,9 +601,9 @@ static int32_t qn_cpu_largest_int_amx(int bits, uint32_t k) {
     return bits == 7 ? 127 : bits == 14 ? INT16_MAX : (127 * 128 + 63) * 128 + 63;
 }
 
-static void qn_cpu_greatest_bytes_int_amx(uint32_t rows, uint32_t k, const uint8_t *const *from,
-                                          uint8_t *greatest) {
-    greatest_of_bytes(rows, k, from, greatest);
+static void qn_cpu_absmax_bytes_int_amx(uint32_t rows, uint32_t k, const uint8_t *const *from,
+                                        uint8_t *absmax) {
+    absmax_of_bytes(rows, k, from, absmax);
 }
 
 /* For what VNNI is given as integers, one behind the other. */
@@ -709,7 +709,7 @@ static void qn_cpu_outer_int_amx(int bits, uint32_t k, uint32_t blocks, const vo
 const qn__intgemm qn__intgemm_amx = {
     .name = "amx",
     .size = qn_cpu_size_int_amx,
-    .greatest = qn_cpu_greatest_int_amx,
+    .absmax = qn_cpu_absmax_int_amx,
     .left = qn_cpu_left_int_amx,
     .right = qn_cpu_right_int_amx,
     .right_part = qn_cpu_right_part_int_amx,
@@ -717,7 +717,7 @@ const qn__intgemm qn__intgemm_amx = {
     .left_items = qn_cpu_left_items_int_amx,
     .right_items = qn_cpu_right_items_int_amx,
     .largest = qn_cpu_largest_int_amx,
-    .greatest_bytes = qn_cpu_greatest_bytes_int_amx,
+    .absmax_bytes = qn_cpu_absmax_bytes_int_amx,
     .left_bytes = qn_cpu_left_bytes_int_amx,
     .left_bytes_items = qn_cpu_left_bytes_items_int_amx,
     .left_raw = qn_cpu_left_raw_int_amx,

@@ -16,16 +16,16 @@ static float at(const float *from, size_t stride, uint32_t row, uint32_t column)
     return from[column / P * stride + (size_t)row * P + column % P];
 }
 
-static void qn_cpu_greatest_int_scalar(uint32_t rows, uint32_t k, const float *from, size_t stride,
-                                       const float *times, uint32_t *greatest) {
+static void qn_cpu_absmax_int_scalar(uint32_t rows, uint32_t k, const float *from, size_t stride,
+                                     const float *times, uint32_t *absmax) {
     for (uint32_t r = 0; r < rows; ++r) {
-        greatest[r] = 0;
+        absmax[r] = 0;
         for (uint32_t c = 0; c < k; ++c) {
             const float v = times ? at(from, stride, r, c) * times[c] : at(from, stride, r, c);
             uint32_t bits;
             memcpy(&bits, &v, sizeof bits);
             bits &= 0x7fffffffu;
-            greatest[r] = bits > greatest[r] ? bits : greatest[r];
+            absmax[r] = bits > absmax[r] ? bits : absmax[r];
         }
     }
 }
@@ -144,7 +144,7 @@ static void qn_cpu_outer_int_scalar(int bits, uint32_t k, uint32_t blocks, const
 const qn__intgemm qn__intgemm_scalar = {
     .name = "scalar",
     .size = qn_cpu_size_int_scalar,
-    .greatest = qn_cpu_greatest_int_scalar,
+    .absmax = qn_cpu_absmax_int_scalar,
     .left = qn_cpu_left_int_scalar,
     .right = qn_cpu_right_int_scalar,
     .right_turned = qn_cpu_right_turned_int_scalar,

@@ -59,8 +59,8 @@ static int same(float a, float b) {
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-static void block_of(const bench *b, uint32_t greatest, float *factor, float *inverse) {
-    const int32_t t = qn__block_exponent(b->bits, greatest);
+static void block_of(const bench *b, uint32_t absmax, float *factor, float *inverse) {
+    const int32_t t = qn__block_exponent(b->bits, absmax);
     *factor = qn__block_factor(t);
     *inverse = qn__block_inverse(t);
 }
@@ -88,18 +88,18 @@ static void pack_left(bench *b, const float *times) {
     const size_t size = b->table->size(b->bits, b->k);
     for (uint32_t r = 0; r < b->rows; r += P) {
         const uint32_t rows = b->rows - r < P ? b->rows - r : P;
-        uint32_t greatest[P];
-        b->table->greatest(rows, b->k, b->left + (size_t)r * P, b->stride, times, greatest);
+        uint32_t absmax[P];
+        b->table->absmax(rows, b->k, b->left + (size_t)r * P, b->stride, times, absmax);
         for (uint32_t i = 0; i < rows; ++i) {
             uint32_t expected = 0;
             for (uint32_t c = 0; c < b->k; ++c) {
                 const float v = at(b->left, b->stride, r + i, c) * (times ? times[c] : 1.0f);
-                const uint32_t own = qn__greatest(1, &v, 1);
+                const uint32_t own = qn__absmax(1, &v, 1);
                 expected = own > expected ? own : expected;
             }
-            assert_int_equal(greatest[i] > 0x7f800000u ? UINT32_MAX : greatest[i],
+            assert_int_equal(absmax[i] > 0x7f800000u ? UINT32_MAX : absmax[i],
                              expected > 0x7f800000u ? UINT32_MAX : expected);
-            block_of(b, greatest[i], b->row + r + i, b->left_inverse + r + i);
+            block_of(b, absmax[i], b->row + r + i, b->left_inverse + r + i);
         }
         b->table->left(b->bits, rows, b->k, b->left + (size_t)r * P, b->stride, times,
                        b->left_inverse + r, (char *)b->packed_left + r / P * size);
@@ -193,7 +193,7 @@ static void forward_case(const qn__intgemm *table, int bits, uint32_t rows, uint
     if (k % 3 == 0)
         b.left[0] = k % 2 ? NAN : -INFINITY;
     for (uint32_t j = 0; j < panels * P; ++j)
-        block_of(&b, qn__greatest(k, b.right + (size_t)j / P * k * P + j % P, P), b.column + j,
+        block_of(&b, qn__absmax(k, b.right + (size_t)j / P * k * P + j % P, P), b.column + j,
                  b.right_inverse + j);
     pack_left(&b, NULL);
     for (uint32_t p = 0; p < panels; ++p)
@@ -222,7 +222,7 @@ static void backward_case(const qn__intgemm *table, int bits, uint32_t rows, uin
     b.left = values((k + P - 1) / P * b.stride);
     b.right = values((k + P - 1) / P * inputs * P);
     for (uint32_t t = 0; t < k; ++t)
-        block_of(&b, qn__greatest(inputs, b.right + (size_t)t / P * inputs * P + t % P, P),
+        block_of(&b, qn__absmax(inputs, b.right + (size_t)t / P * inputs * P + t % P, P),
                  b.column + t, b.right_inverse + t);
     pack_left(&b, b.column);
     /* All columns but the last are inputs. */
@@ -320,7 +320,7 @@ static float byte_value(qn__scale scale, uint8_t byte) {
  * 64 there is one that does not become 0: a table may note for bytes that it is not 0. */
 typedef struct byte_rows {
     uint32_t rows, k;
-    uint8_t *bytes, greatest[P];
+    uint8_t *bytes, absmax[P];
     const uint8_t *row[P];
     float *floats, inverse[P];
 } byte_rows;
@@ -338,10 +338,10 @@ static void begin_bytes(byte_rows *b, int bits, qn__scale scale, uint32_t rows, 
             const uint8_t byte = (uint8_t)(r == 2 ? 0 : bright >> dark);
             b->bytes[(size_t)r * k + c] = byte;
             b->floats[((size_t)c / P * rows + r) * P + c % P] = byte_value(scale, byte);
-            b->greatest[r] = byte > b->greatest[r] ? byte : b->greatest[r];
+            b->absmax[r] = byte > b->absmax[r] ? byte : b->absmax[r];
         }
-        const float most = byte_value(scale, b->greatest[r]);
-        const int32_t t = qn__block_exponent(bits, qn__greatest(1, &most, 1));
+        const float most = byte_value(scale, b->absmax[r]);
+        const int32_t t = qn__block_exponent(bits, qn__absmax(1, &most, 1));
         b->inverse[r] = qn__block_inverse(t);
     }
 }
@@ -356,11 +356,11 @@ static void left_bytes_case(const qn__intgemm *table, int bits, qn__scale scale,
                             uint32_t k, const qn__cpu_digits *digits) {
     const size_t size = table->size(bits, k);
     void *expected = room(size), *found = room(size);
-    uint8_t greatest[P];
+    uint8_t absmax[P];
     byte_rows b;
     begin_bytes(&b, bits, scale, rows, k);
-    table->greatest_bytes(rows, k, b.row, greatest);
-    assert_memory_equal(greatest, b.greatest, rows);
+    table->absmax_bytes(rows, k, b.row, absmax);
+    assert_memory_equal(absmax, b.absmax, rows);
     table->left(bits, rows, k, b.floats, (size_t)rows * P, NULL, b.inverse, expected);
     table->left_bytes(bits, rows, k, b.row, b.inverse, digits, found);
     assert_memory_equal(found, expected, size);
@@ -401,7 +401,7 @@ static void bytes_items_case(const qn__intgemm *table, int bits, qn__scale scale
     }
     for (uint32_t i = 0; i < items; ++i) {
         list[i] = draw() % items;
-        inverse[i] = qn__block_inverse(qn__block_exponent(bits, qn__greatest(1, &bright, 1)));
+        inverse[i] = qn__block_inverse(qn__block_exponent(bits, qn__absmax(1, &bright, 1)));
         if (draw() % 4 == 0 || i % 64 == 0)
             inverse[i] = own[list[i]];
     }

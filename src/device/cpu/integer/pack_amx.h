@@ -339,8 +339,8 @@ INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, co
 }
 
 /* The greatest of the bits of |v| in each of `rows` rows. */
-INLINE void greatest_of(uint32_t rows, uint32_t k, const float *from, size_t stride,
-                        const float *times, uint32_t *greatest) {
+INLINE void absmax_of(uint32_t rows, uint32_t k, const float *from, size_t stride,
+                      const float *times, uint32_t *absmax) {
     const __m512i size = _mm512_set1_epi32(0x7fffffff);
     __m512i most[WIDE];
     for (uint32_t r = 0; r < rows; ++r)
@@ -358,7 +358,7 @@ INLINE void greatest_of(uint32_t rows, uint32_t k, const float *from, size_t str
         }
     }
     for (uint32_t r = 0; r < rows; ++r)
-        greatest[r] = _mm512_reduce_max_epu32(most[r]);
+        absmax[r] = _mm512_reduce_max_epu32(most[r]);
 }
 
 #endif

@@ -262,8 +262,8 @@ INLINE void floats_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *from
     }
 }
 
-INLINE void greatest_of_bytes(uint32_t rows, uint32_t k, const uint8_t *const *from,
-                              uint8_t *greatest) {
+INLINE void absmax_of_bytes(uint32_t rows, uint32_t k, const uint8_t *const *from,
+                            uint8_t *absmax) {
     for (uint32_t r = 0; r < rows; ++r) {
         __m512i most = _mm512_setzero_si512();
         for (uint32_t at = 0; at < k; at += STEP)
@@ -275,7 +275,7 @@ INLINE void greatest_of_bytes(uint32_t rows, uint32_t k, const uint8_t *const *f
         /* The smallest of eight halves, each the smaller complement of a pair. */
         last = _mm_xor_si128(last, _mm_set1_epi8(-1));
         last = _mm_min_epu8(last, _mm_srli_epi16(last, 8));
-        greatest[r] =
+        absmax[r] =
             (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_and_si128(last, _mm_set1_epi16(255))));
     }
 }

@@ -10,10 +10,10 @@ static float power_of_two(int32_t exponent) {
 }
 
 /* Exponents of 15.2 are from -114 to 123, so both powers are normal numbers. */
-void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *greatest, float *factor,
+void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *absmax, float *factor,
                           float *inverse) {
     for (uint32_t i = 0; i < count; ++i) {
-        const int32_t t = qn__block_exponent(bits, greatest[i]);
+        const int32_t t = qn__block_exponent(bits, absmax[i]);
         factor[i] = t == QN__NOT_FINITE ? NAN : power_of_two(t);
         inverse[i] = t == QN__NOT_FINITE ? 0.0f : power_of_two(-t);
     }

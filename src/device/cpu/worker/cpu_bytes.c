@@ -52,7 +52,7 @@ static void raw_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
     const uint32_t k = w->layer[0].layer->in, most = qn__cpu_byte_bits(w->program->scale, 255);
     const size_t size = w->intgemm->size(w->bits | QN__OF_BYTES, k);
     for (uint32_t r = 0; r < rows; ++r) {
-        to->greatest[first + r] = most;
+        to->absmax[first + r] = most;
         to->factor[first + r] = qn__cpu_raw_factor(w->program->scale);
     }
     w->intgemm->left_raw(w->bits, rows, k, from, (char *)to->left + first / QN__PANEL * size);
@@ -61,12 +61,12 @@ static void raw_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
 static void looked_up(const qn__worker *w, uint32_t first, uint32_t rows,
                       const uint8_t *const *from, qn__cpu_rows *to) {
     const uint32_t k = w->layer[0].layer->in;
-    uint8_t greatest[QN__PANEL];
+    uint8_t absmax[QN__PANEL];
     float inverse[QN__PANEL];
-    w->intgemm->greatest_bytes(rows, k, from, greatest);
+    w->intgemm->absmax_bytes(rows, k, from, absmax);
     for (uint32_t r = 0; r < rows; ++r)
-        to->greatest[first + r] = qn__cpu_byte_bits(w->program->scale, greatest[r]);
-    qn__cpu_block_scales(w->bits, rows, to->greatest + first, to->factor + first, inverse);
+        to->absmax[first + r] = qn__cpu_byte_bits(w->program->scale, absmax[r]);
+    qn__cpu_block_scales(w->bits, rows, to->absmax + first, to->factor + first, inverse);
     w->intgemm->left_bytes(w->bits, rows, k, from, inverse, w->digits,
                            (char *)to->left + first / QN__PANEL * w->layer[0].intgemm.right_size);
 }

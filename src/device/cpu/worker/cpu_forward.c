@@ -8,9 +8,9 @@ uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index) {
     return batch->order ? qn__permutation_at(batch->order, position) : position;
 }
 
-static void raise_to(uint32_t *greatest, uint32_t bits) {
-    if (bits > *greatest)
-        *greatest = bits;
+static void raise_to(uint32_t *absmax, uint32_t bits) {
+    if (bits > *absmax)
+        *absmax = bits;
 }
 
 /* Bits of the greatest |input| that the scaling can give, or 0 where only looking tells. */
@@ -23,7 +23,7 @@ static uint32_t input_bound(qn__scale scale, int bytes) {
 }
 
 static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
-                      size_t stride, uint32_t *greatest) {
+                      size_t stride, uint32_t *absmax) {
     const qn__program *p = w->program;
     const uint32_t bound = input_bound(p->scale, feed->bytes);
     if (feed->bytes)
@@ -34,9 +34,9 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row
                                  to, stride);
     if (w->bits)
         return;
-    raise_to(greatest, bound);
+    raise_to(absmax, bound);
     for (uint32_t panel = 0; !bound && panel < w->layer[0].in_panels; ++panel)
-        raise_to(greatest, w->kernels->greatest(QN__PANEL, to + panel * stride));
+        raise_to(absmax, w->kernels->absmax(QN__PANEL, to + panel * stride));
 }
 
 /* An item's values, which are called to the caches: they lie anywhere in a table that is larger
@@ -53,7 +53,7 @@ static const void *call_for_item(const qn__feed *feed, uint64_t item) {
 
 /* Items at.first .. of a batch, with their zeros or as operands. */
 static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int into, uint32_t tile,
-                       qn__cpu_tile at, uint32_t *greatest) {
+                       qn__cpu_tile at, uint32_t *absmax) {
     qn__worker *w = pass->worker;
     const size_t stride = qn__cpu_stride(batch->items);
     float *inputs = w->inputs[into];
@@ -66,7 +66,7 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     }
     for (uint32_t i = 0; i < at.items; ++i)
         fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
-                  greatest);
+                  absmax);
     if (w->bits)
         qn__cpu_intgemm_fetched(w, at.first, at.items, inputs, stride, &w->rows[into]);
     else
@@ -74,7 +74,7 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
 }
 
 void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, int thread,
-                   uint32_t phase, uint32_t *greatest) {
+                   uint32_t phase, uint32_t *absmax) {
     qn__worker *w = pass->worker;
     const uint32_t height = w->bits ? QN__PANEL : w->kernels->rows;
     const uint32_t blocks = (batch->items + QN__PANEL - 1) / QN__PANEL;
@@ -83,7 +83,7 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
         const uint32_t first = tile * QN__PANEL, left = batch->items - first;
         const qn__cpu_tile block = {first, left < QN__PANEL ? left : QN__PANEL};
         fetch_tile(pass, batch, into, tile,
-                   w->bits ? block : qn__cpu_tile_at(batch->items, height, tile), greatest);
+                   w->bits ? block : qn__cpu_tile_at(batch->items, height, tile), absmax);
     }
 }
 
@@ -142,7 +142,7 @@ static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, 
         result = to;
     }
     if (!w->bits)
-        raise_to(&w->core[thread].greatest_input[layer + 1], w->kernels->greatest(count, result));
+        raise_to(&w->core[thread].absmax_input[layer + 1], w->kernels->absmax(count, result));
 }
 
 static int has_minus_zero(size_t count, const float *x) {

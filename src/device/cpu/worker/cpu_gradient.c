@@ -28,11 +28,11 @@ typedef struct summing {
     int strips;
 } summing;
 
-static float greatest_of(const qn__worker *w, uint32_t layer, int errors) {
+static float absmax_of(const qn__worker *w, uint32_t layer, int errors) {
     uint32_t bits = 0;
     float value;
     for (int t = 0; t < w->threads; ++t) {
-        const uint32_t *own = errors ? w->core[t].greatest_error : w->core[t].greatest_input;
+        const uint32_t *own = errors ? w->core[t].absmax_error : w->core[t].absmax_input;
         bits = own[layer] > bits ? own[layer] : bits;
     }
     memcpy(&value, &bits, sizeof value);
@@ -42,9 +42,9 @@ static float greatest_of(const qn__worker *w, uint32_t layer, int errors) {
 static summing choose(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__worker *w = pass->worker;
     const qn__program *p = w->program;
-    const double input = fmax(greatest_of(w, layer, 0), 1.0), error = greatest_of(w, layer, 1);
+    const double input = fmax(absmax_of(w, layer, 0), 1.0), error = absmax_of(w, layer, 1);
     const double bound = p->grain * (1.0 + 1e-6 * p->grain) * input * error + 1.0;
-    const float largest = greatest_of(w, layer, 0) + greatest_of(w, layer, 1);
+    const float largest = absmax_of(w, layer, 0) + absmax_of(w, layer, 1);
     /* A NaN fails the first comparison, an infinity too. */
     if (!(largest < INFINITY) || !(bound < 0x1p51) || !(bound < p->partial_limit))
         return (summing){.flush_every = 1};
@@ -79,11 +79,11 @@ static int64_t nearest(float x) {
 static int add_wide(const qn__worker *w, size_t grains, size_t count, const float *partial,
                     int64_t *wide) {
     const float limit = w->program->partial_limit;
-    const uint32_t bits = w->kernels->greatest(grains * count, partial);
-    float greatest;
+    const uint32_t bits = w->kernels->absmax(grains * count, partial);
+    float absmax;
     int bad = 0;
-    memcpy(&greatest, &bits, sizeof greatest);
-    const int usual = greatest < fminf(limit, 0x1p51f);
+    memcpy(&absmax, &bits, sizeof absmax);
+    const int usual = absmax < fminf(limit, 0x1p51f);
     for (; grains > 0; --grains, partial += count)
         if (usual) {
             for (size_t i = 0; i < count; ++i)
@@ -106,7 +106,7 @@ typedef struct sums {
     qn__sums kind; /* which of them holds the result */
     int shift;     /* in units of 2^shift */
     const qn__update *update;
-    uint32_t *greatest; /* of the strip whose weights the update makes, or NULL */
+    uint32_t *absmax; /* of the strip whose weights the update makes, or NULL */
 } sums;
 
 static const void *begin_of(const sums *s, size_t from) {
@@ -130,7 +130,7 @@ static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_
     if (pass->update) {
         pass->worker->kernels->update(pass->worker->program, s->update, is_weight, count, s->kind,
                                       begin_of(s, from), w + at, slot[0] ? slot[0] + at : NULL,
-                                      slot[1] ? slot[1] + at : NULL, s->greatest);
+                                      slot[1] ? slot[1] + at : NULL, s->absmax);
         return;
     }
     const int64_t *more = integers_of(pass->worker, s, from, count);
@@ -248,10 +248,10 @@ static int sum_intgemm(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__c
 /* Where new weights of panel `in` note their greatest magnitudes: the first of a strip, and a task
  * begins with one, finds zeros there. */
 static uint32_t *strip_of(const qn__cpu_layer *l, uint32_t in, uint32_t out) {
-    uint32_t *greatest = qn__cpu_strip_greatest(l, out, in / QN__STRIP);
+    uint32_t *absmax = qn__cpu_strip_absmax(l, out, in / QN__STRIP);
     if (in % QN__STRIP == 0)
-        memset(greatest, 0, QN__PANEL * sizeof *greatest);
-    return greatest;
+        memset(absmax, 0, QN__PANEL * sizeof *absmax);
+    return absmax;
 }
 
 /* Sums of a patch, which has a single panel of inputs unless an update follows and `how` says that
@@ -279,7 +279,7 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
         return 1;
     for (uint32_t p = 0; p < at.panels; ++p) {
         const size_t from = (size_t)p * at.blocks * BLOCK;
-        s.greatest = w->bits && pass->update ? strip_of(l, at.in, at.out + p) : NULL;
+        s.absmax = w->bits && pass->update ? strip_of(l, at.in, at.out + p) : NULL;
         if (pass->outlet)
             put_weights(pass, l->layer, at.in, rows, at.out + p, &s, from);
         else
@@ -300,7 +300,7 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     s.kind = QN__SUMS_INT64;
     s.shift = 0;
     s.update = pass->update;
-    s.greatest = NULL;
+    s.absmax = NULL;
     memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
     for (uint64_t i = 0; i < pass->items; i += most) {
         const uint32_t n = (uint32_t)(pass->items - i < most ? pass->items - i : most);

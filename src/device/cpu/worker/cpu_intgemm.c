@@ -17,16 +17,16 @@ static uint32_t panels_of(const qn__cpu_layer *l, uint32_t group) {
 static void pack_panel(const qn__worker *w, const qn__cpu_layer *l, uint32_t panel) {
     const qn__cpu_intgemm *packed = &l->intgemm;
     const uint32_t strips = qn__cpu_strips(l);
-    const uint32_t *strip = qn__cpu_strip_greatest(l, panel, 0);
+    const uint32_t *strip = qn__cpu_strip_absmax(l, panel, 0);
     float *factor = packed->factor + (size_t)panel * QN__PANEL;
     float *inverse = packed->inverse + (size_t)panel * QN__PANEL;
     float before[QN__PANEL];
-    uint32_t greatest[QN__PANEL] = {0};
+    uint32_t absmax[QN__PANEL] = {0};
     for (uint32_t s = 0; s < strips; ++s, strip += QN__PANEL)
         for (uint32_t c = 0; c < QN__PANEL; ++c)
-            greatest[c] = strip[c] > greatest[c] ? strip[c] : greatest[c];
+            absmax[c] = strip[c] > absmax[c] ? strip[c] : absmax[c];
     memcpy(before, inverse, sizeof before);
-    qn__cpu_block_scales(w->bits, QN__PANEL, greatest, factor, inverse);
+    qn__cpu_block_scales(w->bits, QN__PANEL, absmax, factor, inverse);
     if (w->intgemm->right_part && memcmp(before, inverse, sizeof before) == 0)
         return;
     w->intgemm->right(w->bits, l->layer->in, l->weights + (size_t)panel * l->in_panels * BLOCK,
@@ -82,26 +82,25 @@ void qn__cpu_pack_turned(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 /* At most 16 rows, k deep, to one block of a left operand. */
 static void pack_rows(const qn__worker *w, uint32_t rows, uint32_t k, const float *from,
                       size_t stride, const float *times, void *left, float *factor,
-                      uint32_t *greatest) {
+                      uint32_t *absmax) {
     float inverse[QN__PANEL];
-    w->intgemm->greatest(rows, k, from, stride, times, greatest);
-    qn__cpu_block_scales(w->bits, rows, greatest, factor, inverse);
+    w->intgemm->absmax(rows, k, from, stride, times, absmax);
+    qn__cpu_block_scales(w->bits, rows, absmax, factor, inverse);
     w->intgemm->left(w->bits, rows, k, from, stride, times, inverse, left);
 }
 
 /* The block of `rows` that begins with item `first`, a multiple of 16. */
 static void pack_block(const qn__worker *w, uint32_t first, uint32_t rows, uint32_t k,
-                       const float *from, size_t stride, const float *times, uint32_t *greatest,
+                       const float *from, size_t stride, const float *times, uint32_t *absmax,
                        const qn__cpu_rows *to) {
     const size_t size = w->intgemm->size(w->bits, k);
     pack_rows(w, rows, k, from + (size_t)first * QN__PANEL, stride, times,
-              (char *)to->left + first / QN__PANEL * size, to->factor + first, greatest);
+              (char *)to->left + first / QN__PANEL * size, to->factor + first, absmax);
 }
 
 void qn__cpu_intgemm_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
                              const float *inputs, size_t stride, qn__cpu_rows *to) {
-    pack_block(w, first, rows, w->layer[0].layer->in, inputs, stride, NULL, to->greatest + first,
-               to);
+    pack_block(w, first, rows, w->layer[0].layer->in, inputs, stride, NULL, to->absmax + first, to);
 }
 
 static uint32_t at_most_16(uint32_t items, uint32_t first) {
@@ -120,7 +119,7 @@ void qn__cpu_pack_inputs(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(pass), &block, &row);) {
         const uint32_t first = block * QN__PANEL;
         pack_block(w, first, at_most_16(pass->items, first), l->layer->in, input, pass->stride,
-                   NULL, to->greatest + first, to);
+                   NULL, to->absmax + first, to);
     }
 }
 
@@ -131,12 +130,12 @@ void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     const qn__cpu_rows *to = &l->intgemm.error;
     for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(pass), &block, &row);) {
         const uint32_t first = block * QN__PANEL, rows = at_most_16(pass->items, first);
-        uint32_t greatest[QN__PANEL];
-        w->intgemm->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL,
-                             pass->stride, NULL, to->greatest + first);
+        uint32_t absmax[QN__PANEL];
+        w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, pass->stride,
+                           NULL, to->absmax + first);
         if (layer > 0)
             pack_block(w, first, rows, l->layer->out, l->error, pass->stride, l->intgemm.factor,
-                       greatest, to);
+                       absmax, to);
     }
 }
 
@@ -144,7 +143,7 @@ uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     for (uint32_t l = 0; l < w->program->layers; ++l)
         for (uint32_t i = 0; i < pass->items; ++i)
-            if (w->layer[l].intgemm.input.greatest[i] >= QN__INFINITE)
+            if (w->layer[l].intgemm.input.absmax[i] >= QN__INFINITE)
                 return l;
     return w->program->layers;
 }
@@ -190,7 +189,7 @@ void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t
         return;
     }
     pack_rows(w, rows, l->layer->in, input + (size_t)first * QN__PANEL, pass->stride, NULL,
-              core->operand, factor, packed->input.greatest + first);
+              core->operand, factor, packed->input.absmax + first);
     w->intgemm->product(w->bits, rows, l->layer->in, core->operand, l->out_panels, packed->right,
                         factor, packed->factor, l->bias, l->output + (size_t)first * QN__PANEL,
                         pass->stride);
@@ -217,14 +216,14 @@ void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     const uint32_t last = w->program->layers - 1;
     const qn__cpu_layer *l = &w->layer[last], *below = l - 1;
     float factor[QN__PANEL], *error = below->error + (size_t)first * QN__PANEL;
-    uint32_t greatest[QN__PANEL];
+    uint32_t absmax[QN__PANEL];
     pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, pass->stride,
-              l->intgemm.factor, core->operand, factor, greatest);
+              l->intgemm.factor, core->operand, factor, absmax);
     w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
                         l->intgemm.turned, factor, NULL, NULL, error, pass->stride);
     through_below(pass, last, 0, l->in_panels, first, rows);
-    w->intgemm->greatest(rows, below->layer->out, error, pass->stride, NULL,
-                         below->intgemm.error.greatest + first);
+    w->intgemm->absmax(rows, below->layer->out, error, pass->stride, NULL,
+                       below->intgemm.error.absmax + first);
 }
 
 void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,

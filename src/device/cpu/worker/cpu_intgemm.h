@@ -5,8 +5,8 @@
  * same code as in float32. Before a product its operands are packed (intgemm.h): the inputs of
  * a batch and the errors that go further down by items, 16 to a block; weights when the optimiser
  * has made them; and inputs and errors once more for the gradient, where a block is a grain. */
-#ifndef QN_DEVICE_CPU_WORKER_CPU_WHOLE_H
-#define QN_DEVICE_CPU_WORKER_CPU_WHOLE_H
+#ifndef QN_DEVICE_CPU_WORKER_CPU_INTGEMM_H
+#define QN_DEVICE_CPU_WORKER_CPU_INTGEMM_H
 
 #include "device/cpu/integer/intgemm.h"
 #include "device/device.h"
@@ -30,9 +30,9 @@ enum { QN__BYTE_PANEL = QN__PANEL * QN__PANEL }; /* bytes of 16 items in a panel
 /* Rows of a batch, each a block, as left operands in blocks of 16. */
 typedef struct qn__cpu_rows {
     void *left;
-    float *factor;      /* 2^t of each row of `left` */
-    uint32_t *greatest; /* of each item: bits of the greatest magnitude of its inputs or errors */
-    uint8_t *bytes;     /* of the first layer's inputs, where they are bytes: below */
+    float *factor;    /* 2^t of each row of `left` */
+    uint32_t *absmax; /* of each item: bits of the greatest magnitude of its inputs or errors */
+    uint8_t *bytes;   /* of the first layer's inputs, where they are bytes: below */
 } qn__cpu_rows;
 
 /* A grain in the gradient of a layer. */
@@ -71,12 +71,12 @@ typedef struct qn__cpu_plan {
 typedef struct qn__cpu_intgemm {
     size_t right_size, turned_size; /* bytes of one panel */
     void *right;                    /* weights: out_panels panels, as deep as there are inputs */
-    void *turned;             /* in_panels panels, as deep as there are outputs; not in layer 0 */
-    float *factor, *inverse;  /* 2^tw and 2^-tw of each output */
-    uint32_t *strip_greatest; /* out_panels x qn__cpu_strips x 16: of each column of a strip */
+    void *turned;            /* in_panels panels, as deep as there are outputs; not in layer 0 */
+    float *factor, *inverse; /* 2^tw and 2^-tw of each output */
+    uint32_t *strip_absmax;  /* out_panels x qn__cpu_strips x 16: of each column of a strip */
     struct qn__cpu_counter *changed; /* strips of each group of panels that have new weights */
     qn__cpu_rows input;              /* 15.4 */
-    qn__cpu_rows error;              /* 15.5: `left` is c, `greatest` of delta */
+    qn__cpu_rows error;              /* 15.5: `left` is c, `absmax` of delta */
     /* Operands of 15.6, a panel `operands` bytes behind the other: of inputs, of errors. */
     size_t operands;
     void *input_items, *error_items;
@@ -87,7 +87,7 @@ typedef struct qn__cpu_intgemm {
 size_t qn__cpu_operands(const qn__intgemm *intgemm, int bits, uint32_t batch, uint32_t grain);
 
 /* Weights between panel `out` of outputs and QN__STRIP panels of inputs, those from QN__STRIP *
- * strip on, are new, and their greatest magnitudes are at qn__cpu_strip_greatest: packs them, while
+ * strip on, are new, and their greatest magnitudes are at qn__cpu_strip_absmax: packs them, while
  * they are in the first cache, with the exponents that their columns had before, which mostly are
  * those that they will have. */
 void qn__cpu_strip_changed(const qn__worker *worker, uint32_t layer, uint32_t out, uint32_t strip);

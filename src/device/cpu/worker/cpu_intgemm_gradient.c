@@ -34,17 +34,17 @@ size_t qn__cpu_operands(const qn__intgemm *intgemm, int bits, uint32_t batch, ui
     return worst < usual ? worst : usual;
 }
 
-static uint32_t greatest_of(uint32_t count, const uint32_t *greatest) {
+static uint32_t absmax_of(uint32_t count, const uint32_t *absmax) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < count; ++i)
-        most = greatest[i] > most ? greatest[i] : most;
+        most = absmax[i] > most ? absmax[i] : most;
     return most;
 }
 
 /* The greatest |q| of a block. */
-static double most_of(uint32_t greatest, float inverse) {
+static double most_of(uint32_t absmax, float inverse) {
     float value;
-    memcpy(&value, &greatest, sizeof value);
+    memcpy(&value, &absmax, sizeof value);
     return rint((double)(value * inverse));
 }
 
@@ -67,20 +67,20 @@ static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t fi
                    qn__cpu_grain *grain) {
     const qn__worker *w = pass->worker;
     const int raw = l == w->layer && qn__cpu_is_raw(w, pass->batch->feed);
-    const uint32_t greatest[2] = {greatest_of(items, l->intgemm.input.greatest + first),
-                                  greatest_of(items, l->intgemm.error.greatest + first)};
-    const int32_t ta = raw ? raw_exponent(w) : qn__block_exponent(w->bits, greatest[0]);
-    const int32_t td = qn__block_exponent(w->bits, greatest[1]);
+    const uint32_t absmax[2] = {absmax_of(items, l->intgemm.input.absmax + first),
+                                absmax_of(items, l->intgemm.error.absmax + first)};
+    const int32_t ta = raw ? raw_exponent(w) : qn__block_exponent(w->bits, absmax[0]);
+    const int32_t td = qn__block_exponent(w->bits, absmax[1]);
     const int32_t largest = w->intgemm->largest(w->bits, pass->items);
     const int32_t widest = raw ? QN__WIDEST : largest;
     float factor[2], inverse[2];
     *grain = (qn__cpu_grain){.exponent = QN__NOT_FINITE};
     if (ta == QN__NOT_FINITE || td == QN__NOT_FINITE)
         return 0;
-    qn__cpu_block_scales(w->bits, 2, greatest, factor, inverse);
+    qn__cpu_block_scales(w->bits, 2, absmax, factor, inverse);
     if (raw)
         inverse[0] = 1 / qn__cpu_raw_factor(w->program->scale);
-    const double input = most_of(greatest[0], inverse[0]), error = most_of(greatest[1], inverse[1]);
+    const double input = most_of(absmax[0], inverse[0]), error = most_of(absmax[1], inverse[1]);
     *grain = (qn__cpu_grain){.exponent = ta + td,
                              .waits = input * error > 0,
                              .input = inverse[0],

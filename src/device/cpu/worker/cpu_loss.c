@@ -200,9 +200,9 @@ void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer
     if (below->dropped)
         qn__cpu_dropout(pass, layer - 1, panel, first, rows, error, error);
     w->kernels->derive(below->layer->activation, count, below->output + at, error);
-    const uint32_t bits = w->kernels->greatest(count, error);
-    if (bits > core->greatest_error[layer - 1])
-        core->greatest_error[layer - 1] = bits;
+    const uint32_t bits = w->kernels->absmax(count, error);
+    if (bits > core->absmax_error[layer - 1])
+        core->absmax_error[layer - 1] = bits;
 }
 
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
@@ -231,17 +231,17 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
         if (!pass->training)
             continue;
         if (w->bits) {
-            w->intgemm->greatest(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, stride,
-                                 NULL, l->intgemm.error.greatest + first);
+            w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, stride,
+                               NULL, l->intgemm.error.absmax + first);
             if (fused)
                 qn__cpu_intgemm_fused(pass, core, first, rows);
             continue;
         }
         for (uint32_t p = 0; p < l->out_panels; ++p) {
-            const uint32_t bits = w->kernels->greatest(
+            const uint32_t bits = w->kernels->absmax(
                 (size_t)rows * QN__PANEL, l->error + p * stride + (size_t)first * QN__PANEL);
-            if (bits > core->greatest_error[last])
-                core->greatest_error[last] = bits;
+            if (bits > core->absmax_error[last])
+                core->absmax_error[last] = bits;
         }
         for (uint32_t panel = 0; fused && panel < l->in_panels; ++panel) {
             qn__cpu_transpose(l, panel, core->scratch);

@@ -39,8 +39,8 @@ static void barrier(qn__worker *w, int thread) {
 
 static void forget(qn__worker *w, qn__cpu_core *core) {
     const uint32_t layers = w->program->layers;
-    memset(core->greatest_input + 1, 0, layers * sizeof *core->greatest_input);
-    memset(core->greatest_error, 0, layers * sizeof *core->greatest_error);
+    memset(core->absmax_input + 1, 0, layers * sizeof *core->absmax_input);
+    memset(core->absmax_error, 0, layers * sizeof *core->absmax_error);
     core->failed_layer = 0;
     core->waited = 0;
 }
@@ -132,11 +132,11 @@ static void phases(void *context, int thread) {
     uint32_t phase = 0;
     forget(w, core);
     if (w->fetched.items == 0) {
-        core->greatest_input[0] = 0;
-        qn__cpu_fetch(pass, pass->batch, w->current, thread, phase, &core->greatest_input[0]);
+        core->absmax_input[0] = 0;
+        qn__cpu_fetch(pass, pass->batch, w->current, thread, phase, &core->absmax_input[0]);
         barrier(w, thread);
     } else {
-        core->greatest_input[0] = core->next_input;
+        core->absmax_input[0] = core->next_input;
     }
     ++phase;
     for (uint32_t l = 0; l < last; ++l) {

@@ -132,11 +132,11 @@ static void new_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
     const uint32_t strips = (end - first + QN__STRIP - 1) / QN__STRIP;
     for (uint32_t s = strip; s < strip + strips; ++s) {
         const uint32_t in = s * QN__STRIP, left = l->in_panels - in;
-        uint32_t *greatest = qn__cpu_strip_greatest(l, panel, s);
-        memset(greatest, 0, QN__PANEL * sizeof *greatest);
-        w->kernels->greatest_columns((left < QN__STRIP ? left : QN__STRIP) * QN__PANEL,
-                                     l->weights + ((size_t)panel * l->in_panels + in) * BLOCK,
-                                     greatest);
+        uint32_t *absmax = qn__cpu_strip_absmax(l, panel, s);
+        memset(absmax, 0, QN__PANEL * sizeof *absmax);
+        w->kernels->absmax_columns((left < QN__STRIP ? left : QN__STRIP) * QN__PANEL,
+                                   l->weights + ((size_t)panel * l->in_panels + in) * BLOCK,
+                                   absmax);
         qn__cpu_strip_changed(w, layer, panel, s);
     }
     qn__cpu_count_strips(w, layer, panel / QN__OUT_GROUP, strips);

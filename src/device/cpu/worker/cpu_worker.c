@@ -31,7 +31,7 @@ static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *
     const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
     rows->left = carve(a, blocks, w->intgemm->size(w->bits, k));
     rows->factor = carve(a, w->room, sizeof(float));
-    rows->greatest = carve(a, w->room, sizeof(uint32_t));
+    rows->absmax = carve(a, w->room, sizeof(uint32_t));
 }
 
 static void carve_plan(arena *a, const qn__program *p, qn__cpu_plan *plan) {
@@ -63,7 +63,7 @@ static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
     packed->turned = index ? carve(a, l->in_panels, packed->turned_size) : NULL;
     packed->factor = carve(a, outputs, sizeof(float));
     packed->inverse = carve(a, outputs, sizeof(float));
-    packed->strip_greatest = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
+    packed->strip_absmax = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
     packed->changed = carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
     if (index)
         carve_rows(a, w, l->layer->in, &packed->input);
@@ -140,8 +140,8 @@ static void carve_all(arena *a, qn__worker *w) {
         qn__cpu_core core = {0};
         core.scratch = carve(a, widest(w) * QN__PANEL, sizeof(float));
         core.rows = carve(a, 2 * outputs * QN__PANEL, sizeof(float));
-        core.greatest_input = carve(a, layers + 1, sizeof(uint32_t));
-        core.greatest_error = carve(a, layers + 1, sizeof(uint32_t));
+        core.absmax_input = carve(a, layers + 1, sizeof(uint32_t));
+        core.absmax_error = carve(a, layers + 1, sizeof(uint32_t));
         if (w->bits)
             carve_lists(a, w, &core);
         if (a->base)

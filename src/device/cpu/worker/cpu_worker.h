@@ -39,8 +39,8 @@ typedef struct qn__cpu_core {
     _Alignas(64) float *scratch; /* one transposed panel of weights */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     uint32_t
-        *greatest_input; /* for each layer: bits of the greatest |input| and |delta| of the step */
-    uint32_t *greatest_error;
+        *absmax_input; /* for each layer: bits of the greatest |input| and |delta| of the step */
+    uint32_t *absmax_error;
     uint32_t next_input; /* bits of the greatest input fetched for the next step */
     int failed_layer;    /* layer + 1 of a partial out of range; 0: none */
     uint64_t
@@ -137,10 +137,9 @@ static inline uint32_t qn__cpu_strips(const qn__cpu_layer *layer) {
 }
 
 /* Where the greatest magnitudes of a strip's 16 columns stand. */
-static inline uint32_t *qn__cpu_strip_greatest(const qn__cpu_layer *layer, uint32_t out,
-                                               uint32_t strip) {
-    return layer->intgemm.strip_greatest +
-           ((size_t)out * qn__cpu_strips(layer) + strip) * QN__PANEL;
+static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_t out,
+                                             uint32_t strip) {
+    return layer->intgemm.strip_absmax + ((size_t)out * qn__cpu_strips(layer) + strip) * QN__PANEL;
 }
 
 /* Phases that a pass has at most. */
@@ -155,7 +154,7 @@ int qn__cpu_take(qn__worker *worker, int thread, uint32_t phase, qn__cpu_grid gr
 
 /* Phases, each a loop over tasks; called by every core, with a barrier between two of them. */
 void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, int thread,
-                   uint32_t phase, uint32_t *greatest);
+                   uint32_t phase, uint32_t *absmax);
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
