@@ -8,16 +8,17 @@
 
 #include <dlfcn.h>
 
-enum { BLAS_PLAIN = 0, BLAS_TURNED = 1, BLAS_USUAL = -1 };
+enum { BLAS_PLAIN = 0, BLAS_TRANSPOSED = 1, BLAS_USUAL = -1 };
 enum { BLAS_FLOAT = 0, BLAS_INT8 = 3, BLAS_INT32 = 10 };
 enum { BLAS_BY_FLOAT = 68, BLAS_BY_INT32 = 72, BLAS_BY_TF32 = 77 };
 
 typedef enum blas_way { WAY_FLOAT, WAY_TF32, WAY_BYTES } blas_way;
 
 typedef struct cublas {
-    int (*gemm)(void *handle, int turn_a, int turn_b, int m, int n, int k, const void *alpha,
-                const void *a, int type_a, int ld_a, const void *b, int type_b, int ld_b,
-                const void *beta, void *c, int type_c, int ld_c, int compute, int algorithm);
+    int (*gemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k,
+                const void *alpha, const void *a, int type_a, int ld_a, const void *b, int type_b,
+                int ld_b, const void *beta, void *c, int type_c, int ld_c, int compute,
+                int algorithm);
     int (*wait)(void);
     void *handle;
     int version; /* 130000 and the like */
@@ -79,7 +80,7 @@ static inline int multiply_bytes(const cublas *b, const trained *t) {
     const qn__gpu_layer *l = &t->worker->layer[1];
     const int n = (int)l->layer->out, ld = (int)row_of_digits(t);
     const int32_t one = 1, zero = 0;
-    return b->gemm(b->handle, BLAS_TURNED, BLAS_PLAIN, n, n, ld / (int)t->program.arith, &one,
+    return b->gemm(b->handle, BLAS_TRANSPOSED, BLAS_PLAIN, n, n, ld / (int)t->program.arith, &one,
                    l->by_output.handle, BLAS_INT8, ld, t->worker->quantized_items.handle, BLAS_INT8,
                    ld, &zero, l->output.handle, BLAS_INT32, (int)qn__gpu_ld(l->layer->out),
                    BLAS_BY_INT32, BLAS_USUAL);

@@ -23,7 +23,7 @@ static uint32_t items = 128, inputs = 784, outputs = 512;
 static struct {
     float *a, *w, *d, *c, *inverse, *factor, *start;
     uint32_t *list;
-    char *left, *right, *turned, *rows, *columns;
+    char *left, *right, *transposed, *rows, *columns;
     double *sums;
 } m;
 
@@ -68,7 +68,7 @@ static void make(void) {
     /* Room enough for any table: 16 bytes a value. */
     m.left = room((size_t)panels_of(items) * P * deep * 16);
     m.right = room(out * P * deep * 16);
-    m.turned = room(out * P * deep * 16);
+    m.transposed = room(out * P * deep * 16);
     m.rows = room(in * P * (items + P) * 16);
     m.columns = room(out * P * (items + P) * 16);
     m.sums = room(out * P * P * sizeof *m.sums);
@@ -113,11 +113,11 @@ static void right(void) {
                      m.right + p * table->size(bits, inputs));
 }
 
-static void turned(void) {
+static void transposed(void) {
     for (uint32_t p = 0; p < panels_of(inputs); ++p)
-        table->right_turned(bits, P, outputs, m.w + (size_t)p * P * P,
-                            (size_t)panels_of(inputs) * P * P, m.inverse,
-                            m.turned + p * table->size(bits, outputs));
+        table->right_transposed(bits, P, outputs, m.w + (size_t)p * P * P,
+                                (size_t)panels_of(inputs) * P * P, m.inverse,
+                                m.transposed + p * table->size(bits, outputs));
 }
 
 static void rows(void) {
@@ -186,7 +186,7 @@ static int measure(int width) {
     scale(width);
     left();
     right();
-    turned();
+    transposed();
     rows();
     columns();
     product();
@@ -196,7 +196,7 @@ static int measure(int width) {
     }
     printf("%-8s i%-4d %9.1f %9.1f %9.0f %9.0f %9.0f %9.0f\n", table->name, width,
            work / best(product), work / best(outer), best(left) / a, best(right) / w,
-           best(turned) / w, (best(rows) + best(columns)) / (a + d));
+           best(transposed) / w, (best(rows) + best(columns)) / (a + d));
     return 0;
 }
 

@@ -137,11 +137,11 @@ static void test_recordings_and_slots(void **state) {
     const void *words;
     good(driver->allocate(gpu, sizeof x, &in, &err));
     good(driver->allocate(gpu, sizeof x, &out, &err));
-    for (uint32_t turn = 0; turn < 2; ++turn) {
+    for (uint32_t transpose = 0; transpose < 2; ++transpose) {
         good(driver->clear(gpu, &out, 0, sizeof x, &err));
         good(driver->record(gpu, 15, &err));
         good(driver->clear(gpu, &out, sizeof x / 2, sizeof x / 2, &err));
-        launch_roots(gpu, &in, &out, turn ? COUNT / 2 : COUNT);
+        launch_roots(gpu, &in, &out, transpose ? COUNT / 2 : COUNT);
         good(driver->recorded(gpu, 15, &err));
         good(driver->read(gpu, &out, 0, x, sizeof x, &err));
         for (int i = 0; i < COUNT; ++i)
@@ -157,7 +157,7 @@ static void test_recordings_and_slots(void **state) {
             good(driver->fetch(gpu, slot, &words, &err));
             memcpy(x, words, sizeof x);
             for (uint32_t i = 0; i < COUNT; ++i) {
-                want = turn && i >= COUNT / 2 ? 0.0f : (float)((slot + 1) * (i + 1));
+                want = transpose && i >= COUNT / 2 ? 0.0f : (float)((slot + 1) * (i + 1));
                 assert_true(x[i] == want);
             }
         }

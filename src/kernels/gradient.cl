@@ -43,10 +43,10 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
             acc[i][j] = 0.0f;
         }
     }
-    QN_TILE(qn_way)
-    a = QN_TILE(qn_way_straight)(tile, QN_TILE_ROWS, A + (qn_u64)begin * ld_a, ld_a, row);
-    QN_TILE(qn_way)
-    e = QN_TILE(qn_way_straight)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
+    QN_TILE(qn_loader)
+    a = QN_TILE(qn_loader_plain)(tile, QN_TILE_ROWS, A + (qn_u64)begin * ld_a, ld_a, row);
+    QN_TILE(qn_loader)
+    e = QN_TILE(qn_loader_plain)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
                                  E + (qn_u64)begin * ld, ld, column);
     qn_u32 rest = end - begin, bad = 0u; /* rest: items still to come */
     QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);

@@ -53,7 +53,8 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
                 acc[s][i][j] = 0;
         }
     }
-    /* The slab of words at .. at+7 of grain g, fewer at the grain's end; the next is on its way. */
+    /* The slab of words at .. at+7 of grain g, fewer at the grain's end; the next is on its way.
+     */
     qn_u32 at = 0u, side = 0u, since = 0u, bad = 0u;
     QN_INTGEMM(qn_bring)(a, A, QN_ROWS, row, in, width, begin * words, words);
     QN_INTGEMM(qn_bring)(b, E, QN_COLUMNS, column, out, width, begin * words, words);

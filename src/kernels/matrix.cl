@@ -58,7 +58,7 @@ QN_FN void QN_INTGEMM(qn_bring)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const q
 QN_FN void QN_INTGEMM(qn_multiply)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
                                    QN_LOCAL_POINTER const qn_i32 *slab) {
     qn_i32 a[QN_DIGITS][4], b[QN_DIGITS][QN_BROAD][2];
-    const qn_u32 g = qn_lane() % 32u / 4u, t = qn_lane() % 4u, turned = g & 4u;
+    const qn_u32 g = qn_lane() % 32u / 4u, t = qn_lane() % 4u, swapped = g & 4u;
     const qn_u32 row = QN_INTGEMM(qn_lane_row)(),
                  column = QN_INTGEMM(qn_lane_column)() - 2u * t + g;
     QN_LOCAL_POINTER const qn_i32 *A = slab + row * 8u + t;
@@ -68,8 +68,8 @@ QN_FN void QN_INTGEMM(qn_multiply)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
         QN_UNROLL
         for (qn_u32 j = 0u; j < QN_BROAD; ++j) {
             QN_LOCAL_POINTER const qn_i32 *from = B + (e * QN_COLUMNS + j * 8u) * 8u;
-            b[e][j][0] = from[turned];
-            b[e][j][1] = from[turned ^ 4u];
+            b[e][j][0] = from[swapped];
+            b[e][j][1] = from[swapped ^ 4u];
         }
     }
     QN_UNROLL
@@ -77,10 +77,10 @@ QN_FN void QN_INTGEMM(qn_multiply)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
         QN_UNROLL
         for (qn_u32 d = 0u; d < QN_DIGITS; ++d) {
             QN_LOCAL_POINTER const qn_i32 *from = A + (d * QN_ROWS + i * 16u) * 8u;
-            a[d][0] = from[turned];
-            a[d][1] = from[64u + turned];
-            a[d][2] = from[turned ^ 4u];
-            a[d][3] = from[64u + (turned ^ 4u)];
+            a[d][0] = from[swapped];
+            a[d][1] = from[64u + swapped];
+            a[d][2] = from[swapped ^ 4u];
+            a[d][3] = from[64u + (swapped ^ 4u)];
         }
         qn_matrix_begin(&a[0][0], &b[0][0][0]);
         QN_UNROLL
@@ -121,7 +121,8 @@ QN_FN void QN_INTGEMM(qn_begin_sums)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4]) 
     }
 }
 
-/* Sends a slab of both operands on its way; nothing where nothing is left, which counts as one too.
+/* Sends a slab of both operands on its way; nothing where nothing is left, which counts as one
+ * too.
  */
 QN_FN void QN_INTGEMM(qn_send)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *A, qn_u32 row,
                                qn_u32 rows, QN_GLOBAL const qn_i32 *B, qn_u32 column,

@@ -41,9 +41,10 @@ QN_TILE(qn_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         for (qn_u32 i = 0u; i < QN_LANE_ROWS; ++i)
             acc[i][j] = bias;
     }
-    QN_TILE(qn_way) a = QN_TILE(qn_way_turned)(tile, QN_TILE_ROWS, A, qn_ld(in), row, items);
-    QN_TILE(qn_way)
-    w = QN_TILE(qn_way_straight)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
+    QN_TILE(qn_loader) a =
+        QN_TILE(qn_loader_transposed)(tile, QN_TILE_ROWS, A, qn_ld(in), row, items);
+    QN_TILE(qn_loader)
+    w = QN_TILE(qn_loader_plain)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
                                  parameters + weights, ld, column);
     QN_TILE(qn_chains)(acc, tile, &a, &w, in, 1u, 0u);
 
@@ -94,10 +95,11 @@ QN_TILE(qn_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
         for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j)
             acc[i][j] = 0.0f;
     }
-    QN_TILE(qn_way) e = QN_TILE(qn_way_turned)(tile, QN_TILE_ROWS, E, qn_ld(out), row, items);
-    QN_TILE(qn_way)
-    w = QN_TILE(qn_way_turned)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
-                               parameters + weights, qn_ld(out), column, in);
+    QN_TILE(qn_loader) e =
+        QN_TILE(qn_loader_transposed)(tile, QN_TILE_ROWS, E, qn_ld(out), row, items);
+    QN_TILE(qn_loader)
+    w = QN_TILE(qn_loader_transposed)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
+                                      parameters + weights, qn_ld(out), column, in);
     QN_TILE(qn_chains)(acc, tile, &e, &w, out, 1u, 1u);
 
     QN_TILE(qn_store)(acc, B, row, items, column, in);

@@ -9,12 +9,12 @@ qn_bias(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i6
         qn_u32 flags) {
     QN_LOCAL qn_i64 part[256];
     const qn_u32 items = step->items, grain = step->grain, ld = qn_ld(out);
-    const qn_u32 grains = (items + grain - 1u) / grain, turn = qn_lane() / 16u;
+    const qn_u32 grains = (items + grain - 1u) / grain, transpose = qn_lane() / 16u;
     qn_u32 bad = 0u;
     for (qn_u32 column = qn_group(0) * 16u; column < out; column += qn_groups(0) * 16u) {
         const qn_u32 o = column + qn_lane() % 16u;
         qn_i64 total = 0;
-        for (qn_u32 g = turn; g < grains; g += 16u) {
+        for (qn_u32 g = transpose; g < grains; g += 16u) {
             const qn_u32 end = items - g * grain < grain ? items : (g + 1u) * grain;
             float acc = 0.0f;
             for (qn_u32 item = g * grain; item < end; ++item)
@@ -24,7 +24,7 @@ qn_bias(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i6
         }
         part[qn_lane()] = total;
         qn_barrier();
-        if (turn == 0u) {
+        if (transpose == 0u) {
             for (qn_u32 t = 1u; t < 16u; ++t)
                 total = qn_plus(total, part[t * 16u + qn_lane()]);
             if ((flags & QN_GRADIENT_ADD) != 0u)
@@ -37,7 +37,7 @@ qn_bias(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i6
         qn_atomic_max(&status->bad_layer, layer + 1u);
 }
 
-/* SUMS_OUT, SUMS_IN: blocks of 16 x 16 are turned over in local memory, so that both sides are
+/* SUMS_OUT, SUMS_IN: blocks of 16 x 16 are transposed in local memory, so that both sides are
  * read and written in runs of 16 integers. Blocks are taken with the stride of the grid. */
 QN_FN void qn_move_sums(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 in, qn_u32 out,
                         const qn_u32 inwards, QN_LOCAL_POINTER qn_i64 *block) {

@@ -33,88 +33,90 @@ QN_FN qn_u32 QN_TILE(qn_column_run)(qn_u32 i) {
     return (i * QN_ACROSS + block * 8u + lane / 2u % 8u) * QN_COLUMN_RUN;
 }
 
-/* The way of a factor into local memory, as one lane sees it: its vectors of the next slice. */
-typedef struct QN_TILE(qn_way) {
+/* How a lane loads a factor into local memory: its vectors of the next slice. */
+typedef struct QN_TILE(qn_loader) {
     QN_GLOBAL const float *from; /* the first of them */
     QN_LOCAL_POINTER float *to;  /* its place in the first slice */
     qn_u32 link;                 /* the first link in it; beyond all where the lane loads nothing */
     qn_u32 stride;               /* floats from a link to the next */
     qn_float4 held[8];
-} QN_TILE(qn_way);
+} QN_TILE(qn_loader);
 
 /* A factor whose rows run along the links: its rows first .. first+size-1 become the columns of a
  * slice. Four links of a row are a vector, and lanes beside each other take eight links. In slices
  * of 32 columns and more, columns are exchanged by sixteens in every other four links (qn_turn), so
  * that lanes that write at the same time meet different banks. */
-QN_FN qn_u32 QN_TILE(qn_turn)(const qn_u32 size, qn_u32 link) {
+QN_FN qn_u32 QN_TILE(qn_swizzle)(const qn_u32 size, qn_u32 link) {
     return size >= 32u ? link / 4u % 2u * 16u : 0u;
 }
 
-QN_FN QN_TILE(qn_way)
-    QN_TILE(qn_way_turned)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
-                           QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first, qn_u32 rows) {
-    QN_TILE(qn_way) way;
+QN_FN QN_TILE(qn_loader)
+    QN_TILE(qn_loader_transposed)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
+                                  QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first,
+                                  qn_u32 rows) {
+    QN_TILE(qn_loader) loader;
     const qn_u32 u = qn_lane() / 2u, r = u % size, k = (u / size * 2u + qn_lane() % 2u) * 4u;
     const qn_u32 inside = first + r < rows ? 1u : 0u;
-    way.from = from + (inside != 0u ? (qn_u64)(first + r) * ld + k : 0u);
-    way.to = slice + k * size + (r ^ QN_TILE(qn_turn)(size, k));
-    way.link = inside != 0u ? k : 0xf0000000u;
-    way.stride = 1u;
+    loader.from = from + (inside != 0u ? (qn_u64)(first + r) * ld + k : 0u);
+    loader.to = slice + k * size + (r ^ QN_TILE(qn_swizzle)(size, k));
+    loader.link = inside != 0u ? k : 0xf0000000u;
+    loader.stride = 1u;
     QN_UNROLL
     for (qn_u32 n = 0u; n < 8u; ++n)
-        way.held[n].x = way.held[n].y = way.held[n].z = way.held[n].w = 0.0f;
-    return way;
+        loader.held[n].x = loader.held[n].y = loader.held[n].z = loader.held[n].w = 0.0f;
+    return loader;
 }
 
 /* A factor whose rows are the links: columns first .. first+size-1. */
-QN_FN QN_TILE(qn_way)
-    QN_TILE(qn_way_straight)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
+QN_FN QN_TILE(qn_loader)
+    QN_TILE(qn_loader_plain)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
                              QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first) {
-    QN_TILE(qn_way) way;
+    QN_TILE(qn_loader) loader;
     const qn_u32 k = qn_lane() / (size / 4u), c = qn_lane() % (size / 4u) * 4u;
     const qn_u32 inside = first + c < ld && qn_lane() < QN_VECTORS_OF(size) ? 1u : 0u;
-    way.from = from + (inside != 0u ? (qn_u64)k * ld + first + c : 0u);
-    way.to = slice + qn_lane() * 4u;
-    way.link = inside != 0u ? k : 0xf0000000u;
-    way.stride = ld;
+    loader.from = from + (inside != 0u ? (qn_u64)k * ld + first + c : 0u);
+    loader.to = slice + qn_lane() * 4u;
+    loader.link = inside != 0u ? k : 0xf0000000u;
+    loader.stride = ld;
     QN_UNROLL
     for (qn_u32 n = 0u; n < 8u; ++n)
-        way.held[n].x = way.held[n].y = way.held[n].z = way.held[n].w = 0.0f;
-    return way;
+        loader.held[n].x = loader.held[n].y = loader.held[n].z = loader.held[n].w = 0.0f;
+    return loader;
 }
 
-/* Reads the lane's vectors of the slice that begins where the way stands, `left` links before the
- * end. What lies behind the end is not read; what was held instead is not used, or zero. */
-QN_FN void QN_TILE(qn_take)(QN_TILE(qn_way) *way, const qn_u32 size, const qn_u32 turned,
+/* Reads the lane's vectors of the slice that begins where the loader stands, `left` links before
+ * the end. What lies behind the end is not read; what was held instead is not used, or zero. */
+QN_FN void QN_TILE(qn_take)(QN_TILE(qn_loader) *loader, const qn_u32 size, const qn_u32 transposed,
                             qn_u32 left) {
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_UNITS(size); ++n) {
         const qn_u32 k =
-            n * (turned != 0u ? QN_TILE_LANES / 2u / size * 8u : QN_TILE_LANES / (size / 4u));
-        if (way->link + k < left)
-            way->held[n] =
-                *(QN_GLOBAL const qn_float4 *)(way->from +
-                                               (turned != 0u ? k : (qn_u64)k * way->stride));
+            n * (transposed != 0u ? QN_TILE_LANES / 2u / size * 8u : QN_TILE_LANES / (size / 4u));
+        if (loader->link + k < left)
+            loader->held[n] =
+                *(QN_GLOBAL const qn_float4 *)(loader->from +
+                                               (transposed != 0u ? k : (qn_u64)k * loader->stride));
     }
 }
 
-QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_way) *way, qn_u32 links, const qn_u32 turned) {
-    way->from += turned != 0u ? links : (qn_u64)links * way->stride;
+QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_loader) *loader, qn_u32 links, const qn_u32 transposed) {
+    loader->from += transposed != 0u ? links : (qn_u64)links * loader->stride;
 }
 
 /* Writes what is held into the slice that lies `side` floats behind the first. */
-QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_way) *way, const qn_u32 size, const qn_u32 turned,
-                           qn_u32 side) {
+QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_loader) *loader, const qn_u32 size,
+                           const qn_u32 transposed, qn_u32 side) {
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_UNITS(size); ++n) {
-        if (turned != 0u) {
-            QN_LOCAL_POINTER float *to = way->to + side + n * (QN_TILE_LANES / 2u * 8u);
-            to[0] = way->held[n].x;
-            to[size] = way->held[n].y;
-            to[2u * size] = way->held[n].z;
-            to[3u * size] = way->held[n].w;
+        if (transposed != 0u) {
+            QN_LOCAL_POINTER float *to = loader->to + side + n * (QN_TILE_LANES / 2u * 8u);
+            to[0] = loader->held[n].x;
+            to[size] = loader->held[n].y;
+            to[2u * size] = loader->held[n].z;
+            to[3u * size] = loader->held[n].w;
         } else if (qn_lane() + n * QN_TILE_LANES < QN_VECTORS_OF(size)) {
-            *(QN_LOCAL_POINTER qn_float4 *)(way->to + side + n * QN_TILE_LANES * 4u) = way->held[n];
+            *(QN_LOCAL_POINTER qn_float4 *)(loader->to + side + n * QN_TILE_LANES * 4u) =
+                loader->held[n];
         }
     }
 }
@@ -156,7 +158,7 @@ QN_FN void QN_TILE(qn_link)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
  * the rest one after the other. */
 QN_FN void QN_TILE(qn_links)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
                              QN_LOCAL_POINTER const float *a, QN_LOCAL_POINTER const float *b,
-                             qn_u32 n, const qn_u32 a_turned, const qn_u32 b_turned,
+                             qn_u32 n, const qn_u32 a_transposed, const qn_u32 b_transposed,
                              const qn_u32 strips) {
     QN_LOCAL_POINTER const float *a0 = a + QN_TILE(qn_row_run)(0u);
     QN_LOCAL_POINTER const float *b0 = b + QN_TILE(qn_column_run)(0u);
@@ -169,33 +171,36 @@ QN_FN void QN_TILE(qn_links)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
         for (qn_u32 l = 0u; l < QN_STRIP; ++l)
             QN_TILE(qn_link)
         (acc,
-         (a_turned != 0u && QN_TILE(qn_turn)(QN_TILE_ROWS, l) != 0u ? a1 : a0) +
+         (a_transposed != 0u && QN_TILE(qn_swizzle)(QN_TILE_ROWS, l) != 0u ? a1 : a0) +
              (k + l) * QN_TILE_ROWS,
-         (b_turned != 0u && QN_TILE(qn_turn)(QN_TILE_COLUMNS, l) != 0u ? b1 : b0) +
+         (b_transposed != 0u && QN_TILE(qn_swizzle)(QN_TILE_COLUMNS, l) != 0u ? b1 : b0) +
              (k + l) * QN_TILE_COLUMNS);
     }
     QN_ROLLED
     for (; k < n; ++k)
         QN_TILE(qn_link)
-    (acc, (a_turned != 0u && QN_TILE(qn_turn)(QN_TILE_ROWS, k) != 0u ? a1 : a0) + k * QN_TILE_ROWS,
-     (b_turned != 0u && QN_TILE(qn_turn)(QN_TILE_COLUMNS, k) != 0u ? b1 : b0) +
+    (acc,
+     (a_transposed != 0u && QN_TILE(qn_swizzle)(QN_TILE_ROWS, k) != 0u ? a1 : a0) +
+         k * QN_TILE_ROWS,
+     (b_transposed != 0u && QN_TILE(qn_swizzle)(QN_TILE_COLUMNS, k) != 0u ? b1 : b0) +
          k * QN_TILE_COLUMNS);
 }
 
 /* A whole slice: the next one, with `left` links behind it, is fetched meanwhile. `from` and `to`
  * are where the two begin. */
 QN_FN void QN_TILE(qn_slice)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
-                             QN_LOCAL_POINTER float *slices, QN_TILE(qn_way) *a_way,
-                             QN_TILE(qn_way) *b_way, qn_u32 left, const qn_u32 a_turned,
-                             const qn_u32 b_turned, const qn_u32 from, const qn_u32 to) {
-    QN_TILE(qn_advance)(a_way, QN_SLICE, a_turned);
-    QN_TILE(qn_advance)(b_way, QN_SLICE, b_turned);
-    QN_TILE(qn_take)(a_way, QN_TILE_ROWS, a_turned, left);
-    QN_TILE(qn_take)(b_way, QN_TILE_COLUMNS, b_turned, left);
+                             QN_LOCAL_POINTER float *slices, QN_TILE(qn_loader) *a_loader,
+                             QN_TILE(qn_loader) *b_loader, qn_u32 left, const qn_u32 a_transposed,
+                             const qn_u32 b_transposed, const qn_u32 from, const qn_u32 to) {
+    QN_TILE(qn_advance)(a_loader, QN_SLICE, a_transposed);
+    QN_TILE(qn_advance)(b_loader, QN_SLICE, b_transposed);
+    QN_TILE(qn_take)(a_loader, QN_TILE_ROWS, a_transposed, left);
+    QN_TILE(qn_take)(b_loader, QN_TILE_COLUMNS, b_transposed, left);
     QN_TILE(qn_links)
-    (acc, slices + from, slices + from + QN_SLICE * QN_TILE_ROWS, QN_SLICE, a_turned, b_turned, 1u);
-    QN_TILE(qn_put)(a_way, QN_TILE_ROWS, a_turned, to);
-    QN_TILE(qn_put)(b_way, QN_TILE_COLUMNS, b_turned, to);
+    (acc, slices + from, slices + from + QN_SLICE * QN_TILE_ROWS, QN_SLICE, a_transposed,
+     b_transposed, 1u);
+    QN_TILE(qn_put)(a_loader, QN_TILE_ROWS, a_transposed, to);
+    QN_TILE(qn_put)(b_loader, QN_TILE_COLUMNS, b_transposed, to);
     qn_barrier();
 }
 
@@ -203,28 +208,30 @@ QN_FN void QN_TILE(qn_slice)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
  * sides of both factors, the ways stand at the first link. The sides are told apart in the code, so
  * that places in local memory are constants. */
 QN_FN void QN_TILE(qn_chains)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
-                              QN_LOCAL_POINTER float *slices, QN_TILE(qn_way) *a_way,
-                              QN_TILE(qn_way) *b_way, qn_u32 links, const qn_u32 a_turned,
-                              const qn_u32 b_turned) {
+                              QN_LOCAL_POINTER float *slices, QN_TILE(qn_loader) *a_loader,
+                              QN_TILE(qn_loader) *b_loader, qn_u32 links, const qn_u32 a_transposed,
+                              const qn_u32 b_transposed) {
     qn_u32 side = 0u, left = links;
-    QN_TILE(qn_take)(a_way, QN_TILE_ROWS, a_turned, left);
-    QN_TILE(qn_take)(b_way, QN_TILE_COLUMNS, b_turned, left);
-    QN_TILE(qn_put)(a_way, QN_TILE_ROWS, a_turned, 0u);
-    QN_TILE(qn_put)(b_way, QN_TILE_COLUMNS, b_turned, 0u);
+    QN_TILE(qn_take)(a_loader, QN_TILE_ROWS, a_transposed, left);
+    QN_TILE(qn_take)(b_loader, QN_TILE_COLUMNS, b_transposed, left);
+    QN_TILE(qn_put)(a_loader, QN_TILE_ROWS, a_transposed, 0u);
+    QN_TILE(qn_put)(b_loader, QN_TILE_COLUMNS, b_transposed, 0u);
     qn_barrier();
     QN_ROLLED
     while (left >= 2u * QN_SLICE) {
         left -= 2u * QN_SLICE;
         QN_TILE(qn_slice)
-        (acc, slices, a_way, b_way, left + QN_SLICE, a_turned, b_turned, 0u, QN_SIDE);
-        QN_TILE(qn_slice)(acc, slices, a_way, b_way, left, a_turned, b_turned, QN_SIDE, 0u);
+        (acc, slices, a_loader, b_loader, left + QN_SLICE, a_transposed, b_transposed, 0u, QN_SIDE);
+        QN_TILE(qn_slice)(acc, slices, a_loader, b_loader, left, a_transposed, b_transposed,
+                          QN_SIDE, 0u);
     }
     if (left >= QN_SLICE) {
         left -= QN_SLICE;
-        QN_TILE(qn_slice)(acc, slices, a_way, b_way, left, a_turned, b_turned, 0u, QN_SIDE);
+        QN_TILE(qn_slice)(acc, slices, a_loader, b_loader, left, a_transposed, b_transposed, 0u,
+                          QN_SIDE);
         side = QN_SIDE;
     }
     QN_TILE(qn_links)
-    (acc, slices + side, slices + side + QN_SLICE * QN_TILE_ROWS, left, a_turned, b_turned,
+    (acc, slices + side, slices + side + QN_SLICE * QN_TILE_ROWS, left, a_transposed, b_transposed,
      QN_STRIP < QN_SLICE ? 1u : 0u);
 }

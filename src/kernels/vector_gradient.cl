@@ -152,11 +152,11 @@ QN_INLINE qn_u32 qn_group_sums(const qn_group_place *p, QN_GLOBAL const float *A
     for (qn_u32 g = p->begin; g < p->end; ++g) {
         const qn_u32 first = g * p->grain;
         const qn_u32 last = p->items - first < p->grain ? p->items : first + p->grain;
-        const qn_u32 way = direct != 0u ? direct : g == p->begin ? QN_END_FIRST : QN_END_ADD;
+        const qn_u32 end = direct != 0u ? direct : g == p->begin ? QN_END_FIRST : QN_END_ADD;
         for (qn_u32 item = first; item < last; item += QN_PANEL_ITEMS) {
             panel.items = last - item < QN_PANEL_ITEMS ? last - item : QN_PANEL_ITEMS;
             panel.begins = item == first ? 1u : 0u;
-            panel.end = item + panel.items == last ? way : QN_END_CARRY;
+            panel.end = item + panel.items == last ? end : QN_END_CARRY;
             panel.a = A + (qn_u64)item * p->lda + p->row;
             for (qn_u32 c = 0u; c < p->width;) {
                 QN_GLOBAL const float *e = E + (qn_u64)item * p->ld + p->column + 16u * c;

@@ -1,13 +1,14 @@
 /* LOSS for devices that are CPUs. A group has sixteen items, one to each lane of a vector: blocks
- * of 16 outputs are turned over, and every chain over the outputs runs through the vectors in
+ * of 16 outputs are transposed, and every chain over the outputs runs through the vectors in
  * order. */
 typedef struct qn_items {
     qn_u32 first, rows; /* items; lanes from `rows` on repeat the last and are not written */
     qn_u32 ld, out;
 } qn_items;
 
-/* Outputs j .. j+15 of the items, turned: x[i] holds output j + i of each. */
-QN_INLINE void qn_turned_in(const qn_items *items, QN_GLOBAL const float *y, qn_u32 j, vf x[16]) {
+/* Outputs j .. j+15 of the items, transposed: x[i] holds output j + i of each. */
+QN_INLINE void qn_transposed_in(const qn_items *items, QN_GLOBAL const float *y, qn_u32 j,
+                                vf x[16]) {
     QN_FULL
     for (qn_u32 r = 0u; r < 16u; ++r) {
         const qn_u32 row = items->first + (r < items->rows ? r : items->rows - 1u);
@@ -17,7 +18,7 @@ QN_INLINE void qn_turned_in(const qn_items *items, QN_GLOBAL const float *y, qn_
 }
 
 /* And back, with +0 behind the last output. */
-QN_INLINE void qn_turned_out(const qn_items *items, QN_GLOBAL float *y, qn_u32 j, vf x[16]) {
+QN_INLINE void qn_transposed_out(const qn_items *items, QN_GLOBAL float *y, qn_u32 j, vf x[16]) {
     QN_FULL
     for (qn_u32 i = 0u; i < 16u; ++i)
         x[i] = j + i < items->out ? x[i] : v_set(0.0f);
@@ -40,7 +41,7 @@ QN_INLINE qn_seen qn_look(const qn_items *items, QN_GLOBAL const float *y, vi la
     s.class = s.wrong = vi_set(0);
     for (qn_u32 j = 0u; j < items->out; j += 16u) {
         vf x[16];
-        qn_turned_in(items, y, j, x);
+        qn_transposed_in(items, y, j, x);
         QN_FULL
         for (qn_u32 i = 0u; i < 16u; ++i) {
             if (j + i >= items->out)
@@ -60,22 +61,22 @@ QN_INLINE vf qn_softmax_lanes(const qn_items *items, QN_GLOBAL float *y, vf m) {
     vf sum = v_set(0.0f);
     for (qn_u32 j = 0u; j < items->out; j += 16u) {
         vf x[16];
-        qn_turned_in(items, y, j, x);
+        qn_transposed_in(items, y, j, x);
         QN_FULL
         for (qn_u32 i = 0u; i < 16u; ++i) {
             x[i] = qn_exp_lanes(x[i] - m);
             if (j + i < items->out)
                 sum = j + i == 0u ? x[i] : sum + x[i];
         }
-        qn_turned_out(items, y, j, x);
+        qn_transposed_out(items, y, j, x);
     }
     for (qn_u32 j = 0u; j < items->out; j += 16u) {
         vf x[16];
-        qn_turned_in(items, y, j, x);
+        qn_transposed_in(items, y, j, x);
         QN_FULL
         for (qn_u32 i = 0u; i < 16u; ++i)
             x[i] = qn_div_lanes(x[i], sum);
-        qn_turned_out(items, y, j, x);
+        qn_transposed_out(items, y, j, x);
     }
     return sum;
 }
@@ -91,7 +92,7 @@ QN_INLINE vf qn_mse_lanes(const qn_items *items, QN_GLOBAL const float *y, vi la
     vf acc = v_set(0.0f);
     for (qn_u32 j = 0u; j < items->out; j += 16u) {
         vf x[16];
-        qn_turned_in(items, y, j, x);
+        qn_transposed_in(items, y, j, x);
         QN_FULL
         for (qn_u32 i = 0u; i < 16u; ++i) {
             const vf d = x[i] - qn_target_lanes(j + i, label);
@@ -111,7 +112,7 @@ QN_INLINE void qn_errors_lanes(const qn_items *items, QN_GLOBAL const float *y, 
     const vf c = inner != 0u ? qn_mse_lanes(items, y, label, 1u, factor) : v_set(0.0f);
     for (qn_u32 j = 0u; j < items->out; j += 16u) {
         vf x[16];
-        qn_turned_in(items, y, j, x);
+        qn_transposed_in(items, y, j, x);
         QN_FULL
         for (qn_u32 i = 0u; i < 16u; ++i) {
             const vf d = x[i] - qn_target_lanes(j + i, label);
@@ -121,7 +122,7 @@ QN_INLINE void qn_errors_lanes(const qn_items *items, QN_GLOBAL const float *y, 
             else
                 x[i] = mse != 0u ? qn_derive_lanes(activation, x[i], g) : g;
         }
-        qn_turned_out(items, e, j, x);
+        qn_transposed_out(items, e, j, x);
     }
 }
 

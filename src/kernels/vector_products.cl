@@ -168,8 +168,8 @@ qn_forward_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
 }
 
 /* Weights as FORWARD wants them, by output: 16 * width columns (inputs) by `links` outputs. */
-QN_INLINE void qn_pack_turned(const qn_u32 width, QN_GLOBAL const float *w, qn_u32 ld,
-                              qn_u32 columns, qn_u32 links, vf *panel) {
+QN_INLINE void qn_pack_transposed(const qn_u32 width, QN_GLOBAL const float *w, qn_u32 ld,
+                                  qn_u32 columns, qn_u32 links, vf *panel) {
     for (qn_u32 o = 0u; o < links; o += 16u) {
         QN_FULL
         for (qn_u32 j = 0u; j < width; ++j) {
@@ -215,10 +215,10 @@ qn_errors_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
         block.begin = o == 0u ? QN_BEGIN_ZERO : QN_BEGIN_CARRY;
         block.a = E + (qn_u64)row * lde + o;
         if (width == 2u) {
-            qn_pack_turned(2u, w + o, lde, in - column, block.links, panel);
+            qn_pack_transposed(2u, w + o, lde, in - column, block.links, panel);
             qn_block_rows(2u, rows, block);
         } else {
-            qn_pack_turned(1u, w + o, lde, in - column, block.links, panel);
+            qn_pack_transposed(1u, w + o, lde, in - column, block.links, panel);
             qn_block_rows(1u, rows, block);
         }
     }

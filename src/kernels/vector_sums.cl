@@ -1,8 +1,8 @@
 /* SUMS_OUT and SUMS_IN for devices that are CPUs, the twins of sums.cl's: blocks of 16 x 16
- * integers are turned over on their way, so that both sides are read and written in runs of 16.
+ * integers are transposed on their way, so that both sides are read and written in runs of 16.
  * Blocks are taken with the stride of the grid; the biases go along with the first of them. */
-QN_INLINE void qn_turn_out(QN_GLOBAL const qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 k,
-                           qn_u32 o, qn_u32 in, qn_u32 out) {
+QN_INLINE void qn_transpose_out(QN_GLOBAL const qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 k,
+                                qn_u32 o, qn_u32 in, qn_u32 out) {
     const qn_u32 rows = in - k < 16u ? in - k : 16u, columns = out - o < 16u ? out - o : 16u;
     qn_i64 block[16][16];
     for (qn_u32 y = 0u; y < rows; ++y)
@@ -17,8 +17,8 @@ QN_INLINE void qn_turn_out(QN_GLOBAL const qn_i64 *sums, QN_GLOBAL qn_i64 *canon
     }
 }
 
-QN_INLINE void qn_turn_in(QN_GLOBAL qn_i64 *sums, QN_GLOBAL const qn_i64 *canonical, qn_u32 k,
-                          qn_u32 o, qn_u32 in, qn_u32 out) {
+QN_INLINE void qn_transpose_in(QN_GLOBAL qn_i64 *sums, QN_GLOBAL const qn_i64 *canonical, qn_u32 k,
+                               qn_u32 o, qn_u32 in, qn_u32 out) {
     const qn_u32 rows = in - k < 16u ? in - k : 16u, columns = out - o < 16u ? out - o : 16u;
     qn_i64 block[16][16];
     for (qn_u32 x = 0u; x < 16u; ++x)
@@ -36,7 +36,7 @@ qn_sums_out_vector(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u64 w
     QN_GLOBAL const qn_i64 *from = sums + weights;
     QN_GLOBAL qn_i64 *to = canonical + offset;
     for (qn_u64 n = qn_group(0); n < blocks; n += qn_groups(0))
-        qn_turn_out(from, to, (qn_u32)(n / across) * 16u, (qn_u32)(n % across) * 16u, in, out);
+        qn_transpose_out(from, to, (qn_u32)(n / across) * 16u, (qn_u32)(n % across) * 16u, in, out);
     for (qn_u32 o = 0u; qn_group(0) == 0u && o < out; ++o)
         to[(qn_u64)in * out + o] = from[(qn_u64)in * qn_ld(out) + o];
 }
@@ -49,7 +49,7 @@ qn_sums_in_vector(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u64 we
     QN_GLOBAL qn_i64 *to = sums + weights;
     QN_GLOBAL const qn_i64 *from = canonical + offset;
     for (qn_u64 n = qn_group(0); n < blocks; n += qn_groups(0))
-        qn_turn_in(to, from, (qn_u32)(n / across) * 16u, (qn_u32)(n % across) * 16u, in, out);
+        qn_transpose_in(to, from, (qn_u32)(n / across) * 16u, (qn_u32)(n % across) * 16u, in, out);
     for (qn_u32 o = 0u; qn_group(0) == 0u && o < qn_ld(out); ++o)
         to[(qn_u64)in * qn_ld(out) + o] = o < out ? from[(qn_u64)in * out + o] : 0;
 }

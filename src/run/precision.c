@@ -36,7 +36,7 @@ static qn__reference_item item_at(const qn_data *data, uint64_t i) {
 }
 
 static void look_at(feature *f, uint32_t features, int bits, const float *x, int first) {
-    const int32_t t = qn__block_exponent(bits, qn__greatest(features, x, 1));
+    const int32_t t = qn__block_exponent(bits, qn__absmax(features, x, 1));
     const float inverse = qn__block_inverse(t), factor = qn__block_factor(t);
     for (uint32_t k = 0; k < features; ++k) {
         const float moved = fabsf(x[k] - (float)qn__quantize(x[k], inverse) * factor);

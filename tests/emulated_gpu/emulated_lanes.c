@@ -218,18 +218,18 @@ static void begin_lane(crew *c, uint32_t i) {
 #endif
 }
 
-/* One group. `turned`: lanes run from the last to the first, and the other way behind the next
+/* One group. `transposed`: lanes run from the last to the first, and the other way behind the next
  * barrier. */
-static void run_group(crew *c, int turned) {
+static void run_group(crew *c, int transposed) {
     /* The first lane lives in the fiber 0 until a barrier shows that each needs its own. */
     begin_lane(c, 0);
     c->done = 0;
-    qn_emulated_now.lane = turned ? c->lanes - 1 : 0;
+    qn_emulated_now.lane = transposed ? c->lanes - 1 : 0;
     go(c, &c->lane[0]);
     if (c->lane[0].state == ENDED)
         return;
     /* Fiber f runs the lane (first + f) or (first - f). */
-    const uint32_t first = turned ? c->lanes - 1 : 0;
+    const uint32_t first = transposed ? c->lanes - 1 : 0;
     for (uint32_t f = 1; f < c->lanes; ++f)
         begin_lane(c, f);
     for (int round = 0;; ++round) {
@@ -237,7 +237,7 @@ static void run_group(crew *c, int turned) {
         for (uint32_t i = 0; i < c->lanes; ++i) {
             const uint32_t f = round % 2 ? c->lanes - 1 - i : i;
             if (round > 0 || f > 0) {
-                qn_emulated_now.lane = turned ? first - f : f;
+                qn_emulated_now.lane = transposed ? first - f : f;
                 go(c, &c->lane[f]);
             }
             ended += c->lane[f].state == ENDED;
@@ -252,7 +252,7 @@ static void run_group(crew *c, int turned) {
 void qn_emulated_launch(const qn_emulated_kernel *kernel, const uint32_t groups[3], uint32_t lanes,
                         void *const *arguments) {
     crew *c = get_crew();
-    int turned = 0;
+    int transposed = 0;
     c->kernel = kernel;
     c->arguments = arguments;
     c->lanes = lanes;
@@ -265,7 +265,7 @@ void qn_emulated_launch(const qn_emulated_kernel *kernel, const uint32_t groups[
                 const uint32_t group[3] = {x, y, z};
                 memcpy(qn_emulated_now.group, group, sizeof group);
                 qn_emulated_forget_copies(lanes);
-                run_group(c, turned);
-                turned = !turned;
+                run_group(c, transposed);
+                transposed = !transposed;
             }
 }

@@ -7,7 +7,7 @@
 
 /* Numbers of cublas_api.h and library_types.h. */
 enum { NOT_INITIALISED = 1, BAD_VALUE = 7, NOT_SUPPORTED = 15 };
-enum { PLAIN = 0, TURNED = 1, R_32F = 0, R_8I = 3, R_32I = 10 };
+enum { PLAIN = 0, TRANSPOSED = 1, R_32F = 0, R_8I = 3, R_32I = 10 };
 enum { BY_FLOAT = 68, BY_INT32 = 72, BY_TF32 = 77 };
 
 static int the_handle;
@@ -27,17 +27,18 @@ int cublasGetVersion_v2(void *handle, int *version) {
 /* An operand and its place on the host. */
 typedef struct matrix {
     const void *data;
-    int turned, type, ld;
+    int transposed, type, ld;
 } matrix;
 
-static matrix matrix_of(const void *far, int turned, int type, int ld) {
-    return (matrix){(const void *)(uintptr_t)((CUdeviceptr)(uintptr_t)far - FAR), turned, type, ld};
+static matrix matrix_of(const void *far, int transposed, int type, int ld) {
+    return (matrix){(const void *)(uintptr_t)((CUdeviceptr)(uintptr_t)far - FAR), transposed, type,
+                    ld};
 }
 
 /* A number of op(M); for TF32 without the lowest 13 bits. */
 static double at(const matrix *m, int row, int column, int compute) {
-    const size_t place = m->turned ? (size_t)row * (size_t)m->ld + (size_t)column
-                                   : (size_t)column * (size_t)m->ld + (size_t)row;
+    const size_t place = m->transposed ? (size_t)row * (size_t)m->ld + (size_t)column
+                                       : (size_t)column * (size_t)m->ld + (size_t)row;
     float v;
     uint32_t bits;
     if (m->type == R_8I)
@@ -52,8 +53,8 @@ static double at(const matrix *m, int row, int column, int compute) {
 static int refused(int compute, const matrix *a, const matrix *b, const matrix *c, int m, int n,
                    int k) {
     const int whole = compute == BY_INT32;
-    if (m < 1 || n < 1 || k < 1 || a->ld < (a->turned ? k : m) || b->ld < (b->turned ? n : k) ||
-        c->ld < m)
+    if (m < 1 || n < 1 || k < 1 || a->ld < (a->transposed ? k : m) ||
+        b->ld < (b->transposed ? n : k) || c->ld < m)
         return BAD_VALUE;
     if (!whole && compute != BY_FLOAT && compute != BY_TF32)
         return NOT_SUPPORTED;
@@ -66,15 +67,16 @@ static int refused(int compute, const matrix *a, const matrix *b, const matrix *
                : 0;
 }
 
-EXPORT int cublasGemmEx(void *handle, int turn_a, int turn_b, int m, int n, int k,
+EXPORT int cublasGemmEx(void *handle, int transpose_a, int transpose_b, int m, int n, int k,
                         const void *alpha, const void *a, int type_a, int ld_a, const void *b,
                         int type_b, int ld_b, const void *beta, void *c, int type_c, int ld_c,
                         int compute, int algorithm);
-int cublasGemmEx(void *handle, int turn_a, int turn_b, int m, int n, int k, const void *alpha,
-                 const void *a, int type_a, int ld_a, const void *b, int type_b, int ld_b,
-                 const void *beta, void *c, int type_c, int ld_c, int compute, int algorithm) {
-    const matrix A = matrix_of(a, turn_a == TURNED, type_a, ld_a);
-    const matrix B = matrix_of(b, turn_b == TURNED, type_b, ld_b);
+int cublasGemmEx(void *handle, int transpose_a, int transpose_b, int m, int n, int k,
+                 const void *alpha, const void *a, int type_a, int ld_a, const void *b, int type_b,
+                 int ld_b, const void *beta, void *c, int type_c, int ld_c, int compute,
+                 int algorithm) {
+    const matrix A = matrix_of(a, transpose_a == TRANSPOSED, type_a, ld_a);
+    const matrix B = matrix_of(b, transpose_b == TRANSPOSED, type_b, ld_b);
     const matrix C = matrix_of(c, 0, type_c, ld_c);
     const float one = 1.0f;
     const int32_t whole_one = 1;

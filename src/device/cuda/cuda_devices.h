@@ -28,7 +28,7 @@ typedef struct qn__cuda_device_entry {
     pthread_mutex_t lock;
     qn__cuda_image
         image[QN__CUDA_PROGRAMS]; /* by their products; under the lock, as what follows */
-    qn__gpu_way way;              /* the best that was not refused, found wrong, or failed */
+    qn__gpu_isa isa;              /* the best that was not refused, found wrong, or failed */
 } qn__cuda_device_entry;
 
 /* NULL: there is no such device. */

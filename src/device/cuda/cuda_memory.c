@@ -51,7 +51,7 @@ void qn__cuda_release(qn__gpu *gpu, qn__gpu_memory *memory) {
 }
 
 /* Takes the other half, once the device has copied what lay in it. */
-static qn_status turn(qn__gpu *gpu, qn_error *err) {
+static qn_status next_half(qn__gpu *gpu, qn_error *err) {
     qn__cuda_stage *up = &gpu->up;
     qn_status status = qn__cuda_set(gpu, &up->mark[up->current], err);
     if (status != QN_OK)
@@ -73,7 +73,7 @@ qn_status qn__cuda_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, 
     qn_status status = qn__cuda_enter(gpu, err);
     gpu->traffic.bytes_up += bytes;
     while (status == QN_OK && bytes > 0) {
-        if (up->used == QN__CUDA_STAGE && (status = turn(gpu, err)) != QN_OK)
+        if (up->used == QN__CUDA_STAGE && (status = next_half(gpu, err)) != QN_OK)
             break;
         const size_t room = QN__CUDA_STAGE - up->used, piece = bytes < room ? bytes : room;
         uint8_t *staged = up->half[up->current] + up->used;

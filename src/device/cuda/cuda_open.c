@@ -70,8 +70,8 @@ typedef struct opening {
     qn__cuda_device_entry *device;
     uint32_t index, products;
     double limit;
-    qn__gpu_way way;             /* that is tried now */
-    qn_error said[QN__GPU_WAYS]; /* why each that was tried before is not taken */
+    qn__gpu_isa isa;             /* that is tried now */
+    qn_error said[QN__GPU_ISAS]; /* why each that was tried before is not taken */
 } opening;
 
 /* How an attempt ended. */
@@ -88,47 +88,47 @@ static int has_intgemm(const opening *o) { return (o->products & QN_WITH_INTGEMM
  * nothing to choose, and the self-test shall not depend on what such a program does not need. */
 static void begin(opening *o, const qn_compute *compute) {
     const qn__cuda_device_entry *d = o->device;
-    const qn__gpu_way allowed = qn__gpu_best_way(compute);
-    o->way = d->capability >= MMA    ? QN__GPU_MATRIX
+    const qn__gpu_isa allowed = qn__gpu_best_isa(compute);
+    o->isa = d->capability >= MMA    ? QN__GPU_MATRIX
              : d->capability >= DP4A ? QN__GPU_DOTS
                                      : QN__GPU_PLAIN;
-    if (o->way < d->way)
-        o->way = d->way;
-    if (o->way < allowed)
-        o->way = allowed;
-    if (!has_intgemm(o) || o->way > QN__GPU_PLAIN)
-        o->way = QN__GPU_PLAIN;
+    if (o->isa < d->isa)
+        o->isa = d->isa;
+    if (o->isa < allowed)
+        o->isa = allowed;
+    if (!has_intgemm(o) || o->isa > QN__GPU_PLAIN)
+        o->isa = QN__GPU_PLAIN;
 }
 
 static uint32_t products_of(const opening *o) {
-    static const uint32_t of_way[QN__GPU_WAYS] = {QN_WITH_MATRIX, QN_WITH_LARGE,
+    static const uint32_t of_way[QN__GPU_ISAS] = {QN_WITH_MATRIX, QN_WITH_LARGE,
                                                   QN_WITH_LARGE | QN_WITH_PLAIN};
-    return (o->products & QN_WITH_ALL) | of_way[o->way];
+    return (o->products & QN_WITH_ALL) | of_way[o->isa];
 }
 
 static void choose_products(const opening *o, qn__gpu *gpu) {
-    static const char *const names[QN__GPU_WAYS] = {"mma.sync", "dp4a", "plain"};
+    static const char *const names[QN__GPU_ISAS] = {"mma.sync", "dp4a", "plain"};
     gpu->products = products_of(o);
-    gpu->facts.matrix = o->way == QN__GPU_MATRIX;
-    gpu->facts.integers = has_intgemm(o) ? names[o->way] : NULL;
+    gpu->facts.matrix = o->isa == QN__GPU_MATRIX;
+    gpu->facts.integers = has_intgemm(o) ? names[o->isa] : NULL;
 }
 
 /* The device's program, in the best way that is not refused. After a kernel that failed the context
  * is of no use, so the next way is left to the next attempt. */
 static qn_status make_program(opening *o, qn__gpu *gpu, qn_error *err) {
     for (;;) {
-        qn_error *said = &o->said[o->way];
+        qn_error *said = &o->said[o->isa];
         int refused = 0;
         choose_products(o, gpu);
         const qn_status status = qn__cuda_make_program(gpu, &refused, said);
         if (status == QN_OK)
             return QN_OK;
-        if (o->way == QN__GPU_PLAIN || !(refused || gpu->faulted)) {
+        if (o->isa == QN__GPU_PLAIN || !(refused || gpu->faulted)) {
             if (err)
                 *err = *said;
             return status;
         }
-        ++o->way;
+        ++o->isa;
         if (gpu->failed)
             return status;
         qn__cuda_drop_program(gpu);
@@ -151,7 +151,7 @@ static void describe(const opening *o, qn__gpu *gpu) {
 
 /* Opens the device in its primary context or in one of its own. */
 static ending attempt(opening *o, int own, qn__gpu **out, qn_error *err) {
-    const qn__gpu_way before = o->way;
+    const qn__gpu_isa before = o->isa;
     qn__gpu *gpu = qn__alloc(1, sizeof *gpu, err);
     if (!gpu)
         return FAILED;
@@ -164,7 +164,7 @@ static ending attempt(opening *o, int own, qn__gpu **out, qn_error *err) {
         *out = gpu;
         return OPENED;
     }
-    const ending how = gpu->faulted && o->way > before ? FAULTED : gpu->silent ? SILENT : FAILED;
+    const ending how = gpu->faulted && o->isa > before ? FAULTED : gpu->silent ? SILENT : FAILED;
     qn__cuda_close(gpu);
     return how;
 }
@@ -195,8 +195,8 @@ static ending attempt_safely(opening *o, qn__gpu **out, qn_error *err) {
 }
 
 /* The last way failed after others whose kernels had failed, or could not even be tried. */
-static void complain(const opening *o, qn__gpu_way last, qn_error *err) {
-    static const char *const isa[QN__GPU_WAYS] = {"auto", "dp4a", "plain"};
+static void complain(const opening *o, qn__gpu_isa last, qn_error *err) {
+    static const char *const isa[QN__GPU_ISAS] = {"auto", "dp4a", "plain"};
     if (o->said[last].status != QN_OK) {
         qn__remedy(err, err->status,
                    "its kernels had failed with faster instructions as well: leave the device out, "
@@ -210,13 +210,13 @@ static void complain(const opening *o, qn__gpu_way last, qn_error *err) {
                isa[last]);
 }
 
-static void tell(const opening *o, const qn__gpu *gpu, qn__gpu_way first) {
+static void tell(const opening *o, const qn__gpu *gpu, qn__gpu_isa first) {
     static const char *const what[QN__GPU_PLAIN] = {"matrix instructions", "dp4a"};
     char note[512];
-    for (qn__gpu_way way = first; way < o->way && way < QN__GPU_PLAIN; ++way) {
-        const qn_error *said = &o->said[way];
+    for (qn__gpu_isa isa = first; isa < o->isa && isa < QN__GPU_PLAIN; ++isa) {
+        const qn_error *said = &o->said[isa];
         snprintf(note, sizeof note, "%s goes on without %s for integers: %.180s%s%.60s%s",
-                 gpu->facts.name, what[way], said->what, said->where[0] ? " (" : "", said->where,
+                 gpu->facts.name, what[isa], said->what, said->where[0] ? " (" : "", said->where,
                  said->where[0] ? ")" : "");
         qn__device_tell(note);
     }
@@ -224,18 +224,18 @@ static void tell(const opening *o, const qn__gpu *gpu, qn__gpu_way first) {
 
 /* The device's lock is held. */
 static qn_status open_best(opening *o, qn__gpu **out, qn_error *err) {
-    const qn__gpu_way first = o->way;
-    qn__gpu_way before;
+    const qn__gpu_isa first = o->isa;
+    qn__gpu_isa before;
     qn_error unwanted;
     ending how;
     err = err ? err : &unwanted;
     do {
-        before = o->way;
+        before = o->isa;
         how = attempt_safely(o, out, err);
     } while (how == FAULTED);
     if (how == OPENED) {
-        if (o->way > first)
-            o->device->way = o->way;
+        if (o->isa > first)
+            o->device->isa = o->isa;
         tell(o, *out, first);
         return QN_OK;
     }

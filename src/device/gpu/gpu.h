@@ -44,16 +44,16 @@ typedef struct qn__gpu_facts {
 } qn__gpu_facts;
 
 /* What multiplies integers, from the fastest to the one that every device has. */
-typedef enum qn__gpu_way {
+typedef enum qn__gpu_isa {
     QN__GPU_MATRIX, /* matrix instructions */
     QN__GPU_DOTS,   /* products of four bytes */
     QN__GPU_PLAIN,
-    QN__GPU_WAYS
-} qn__gpu_way;
+    QN__GPU_ISAS
+} qn__gpu_isa;
 
-/* The best that qn_compute.gpu_isa allows; QN__GPU_WAYS: the name is unknown. `compute` may be
+/* The best that qn_compute.gpu_isa allows; QN__GPU_ISAS: the name is unknown. `compute` may be
  * NULL. */
-qn__gpu_way qn__gpu_best_way(const qn_compute *compute);
+qn__gpu_isa qn__gpu_best_isa(const qn_compute *compute);
 
 enum { QN__GPU_SLOTS = 8 }; /* words on their way down at the same time */
 

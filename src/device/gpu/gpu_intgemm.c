@@ -5,17 +5,17 @@
 
 #include <string.h>
 
-qn__gpu_way qn__gpu_best_way(const qn_compute *compute) {
-    static const char *const names[QN__GPU_WAYS] = {"auto", "dp4a", "plain"};
-    int way = 0;
+qn__gpu_isa qn__gpu_best_isa(const qn_compute *compute) {
+    static const char *const names[QN__GPU_ISAS] = {"auto", "dp4a", "plain"};
+    int isa = 0;
     if (compute && compute->gpu_isa)
-        while (way < QN__GPU_WAYS && strcmp(compute->gpu_isa, names[way]) != 0)
-            ++way;
-    return (qn__gpu_way)way;
+        while (isa < QN__GPU_ISAS && strcmp(compute->gpu_isa, names[isa]) != 0)
+            ++isa;
+    return (qn__gpu_isa)isa;
 }
 
 qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err) {
-    if (qn__gpu_best_way(compute) != QN__GPU_WAYS)
+    if (qn__gpu_best_isa(compute) != QN__GPU_ISAS)
         return QN_OK;
     qn__fail(err, QN_USAGE, "GPUs do not know the instructions \"%s\"", compute->gpu_isa);
     return qn__remedy(err, QN_USAGE,

@@ -41,10 +41,10 @@ enum { MOST_DOWN = 65535 };
  * is too large takes for ever. */
 uint64_t qn__gpu_cost(const qn__worker *w, qn__kernel kernel, uint64_t tiles) {
     const qn__kernel_shape *s = qn__kernel_shape_of(kernel);
-    const uint64_t turns = (tiles + w->facts->units - 1) / w->facts->units;
+    const uint64_t waves = (tiles + w->facts->units - 1) / w->facts->units;
     const uint64_t results = (uint64_t)s->tile_rows * s->tile_columns;
     const uint64_t work = s->products & QN_WITH_MATRIX ? results / 8 : results;
-    return turns * (work + (uint64_t)4 * s->lanes[0]);
+    return waves * (work + (uint64_t)4 * s->lanes[0]);
 }
 
 static uint64_t cost(const qn__worker *w, const product *p) {

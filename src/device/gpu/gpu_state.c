@@ -5,7 +5,7 @@
 #include "num/sums.h"
 #include <string.h>
 
-enum { BLOCK = 16 }; /* rows and columns that are turned over together, for the caches */
+enum { BLOCK = 16 }; /* rows and columns that are transposed together, for the caches */
 
 /* to[row - first][o] for the device's rows first .. end-1 of a layer, with +0 behind column out. */
 static void to_device(const qn__layer *l, const float *from, uint32_t first, uint32_t end,

@@ -255,7 +255,7 @@ static qn_status open_gpu(uint32_t index, uint32_t products, const qn_compute *c
     }
     products = qn__cl_products(entry, products);
     int dots = entry->dots && (products & QN_WITH_INTGEMM) != 0 &&
-               qn__gpu_best_way(compute) < QN__GPU_PLAIN;
+               qn__gpu_best_isa(compute) < QN__GPU_PLAIN;
     for (int again = 1; again; dots = 0) {
         qn__gpu *const gpu = qn__alloc(1, sizeof *gpu, err);
         if (!gpu)

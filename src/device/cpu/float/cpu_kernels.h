@@ -79,8 +79,8 @@ typedef struct qn__cpu_kernels {
 
     /* to[c * to_stride + r] = from[r * from_stride + c] for r < rows, c < columns: between panels
      * and the canonical order, either way. */
-    void (*turn)(uint32_t rows, uint32_t columns, const int64_t *from, size_t from_stride,
-                 int64_t *to, size_t to_stride);
+    void (*transpose)(uint32_t rows, uint32_t columns, const int64_t *from, size_t from_stride,
+                      int64_t *to, size_t to_stride);
 
     /* The optimiser over `count` (a multiple of 16) parameters; is_weight as in qn__update_one.
      * `absmax`, unless it is NULL: as in absmax_columns, of the new w. */

@@ -38,12 +38,13 @@ static inline uint32_t v_nonzero(vf x) {
     return ~(uint32_t)_mm256_movemask_ps(v_float(zero)) & 0xffu;
 }
 
-#define TURN 4
+#define TRANSPOSE_SIDE 4
 
 static inline __m256i load_4(const int64_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
 static inline void store_4(int64_t *p, __m256i x) { _mm256_storeu_si256((__m256i *)p, x); }
 
-static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, size_t to_stride) {
+static inline void v_transpose(const int64_t *from, size_t from_stride, int64_t *to,
+                               size_t to_stride) {
     const __m256i a = load_4(from), b = load_4(from + from_stride);
     const __m256i c = load_4(from + 2 * from_stride), d = load_4(from + 3 * from_stride);
     const __m256i ab_even = _mm256_unpacklo_epi64(a, b), ab_odd = _mm256_unpackhi_epi64(a, b);

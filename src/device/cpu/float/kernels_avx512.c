@@ -89,11 +89,11 @@ static __attribute__((noinline)) int v_momentum_subnormal(vf mu, vf rate, vf g, 
     return 1;
 }
 
-#define TURN 8
+#define TRANSPOSE_SIDE 8
 
 /* Pairs of rows make pairs of integers; four such pairs at a time find their columns in two steps
  * over quarters of registers: `even` are the first and third of both, `odd` the others. */
-static inline void turn_quarters(const __m512i pair[4], int64_t *to, size_t to_stride) {
+static inline void transpose_quarters(const __m512i pair[4], int64_t *to, size_t to_stride) {
     const __m512i even_low = _mm512_shuffle_i64x2(pair[0], pair[1], 0x88);
     const __m512i even_high = _mm512_shuffle_i64x2(pair[2], pair[3], 0x88);
     const __m512i odd_low = _mm512_shuffle_i64x2(pair[0], pair[1], 0xdd);
@@ -104,7 +104,8 @@ static inline void turn_quarters(const __m512i pair[4], int64_t *to, size_t to_s
     _mm512_storeu_si512(to + 6 * to_stride, _mm512_shuffle_i64x2(odd_low, odd_high, 0xdd));
 }
 
-static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, size_t to_stride) {
+static inline void v_transpose(const int64_t *from, size_t from_stride, int64_t *to,
+                               size_t to_stride) {
     __m512i even[4], odd[4];
     for (int i = 0; i < 4; ++i) {
         const __m512i a = _mm512_loadu_si512(from + (size_t)(2 * i) * from_stride);
@@ -112,8 +113,8 @@ static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, 
         even[i] = _mm512_unpacklo_epi64(a, b);
         odd[i] = _mm512_unpackhi_epi64(a, b);
     }
-    turn_quarters(even, to, to_stride);
-    turn_quarters(odd, to + to_stride, to_stride);
+    transpose_quarters(even, to, to_stride);
+    transpose_quarters(odd, to + to_stride, to_stride);
 }
 
 #include "device/cpu/float/table.inc"

@@ -37,9 +37,10 @@ static inline uint32_t v_nonzero(vf x) {
     return vaddvq_u32(vandq_u32(vtstq_s32(v_bits(x), v_bits(x)), bits));
 }
 
-#define TURN 2
+#define TRANSPOSE_SIDE 2
 
-static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, size_t to_stride) {
+static inline void v_transpose(const int64_t *from, size_t from_stride, int64_t *to,
+                               size_t to_stride) {
     const int64x2_t a = vld1q_s64(from), b = vld1q_s64(from + from_stride);
     vst1q_s64(to, vtrn1q_s64(a, b));
     vst1q_s64(to + to_stride, vtrn2q_s64(a, b));

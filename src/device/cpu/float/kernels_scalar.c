@@ -24,9 +24,10 @@ static inline vf v_round_sums(const double *s) { return (float)*s; }
 
 static inline uint32_t v_nonzero(vf x) { return v_bits(x) != 0; }
 
-#define TURN 1
+#define TRANSPOSE_SIDE 1
 
-static inline void v_turn(const int64_t *from, size_t from_stride, int64_t *to, size_t to_stride) {
+static inline void v_transpose(const int64_t *from, size_t from_stride, int64_t *to,
+                               size_t to_stride) {
     (void)from_stride;
     (void)to_stride;
     *to = *from;

@@ -457,7 +457,7 @@ static void integers_body(const qn__cpu_kernels *k) {
 }
 
 /* Rows on pages of their own: nothing beside the rectangle is read or written. */
-static void turn_body(const qn__cpu_kernels *k) {
+static void transpose_body(const qn__cpu_kernels *k) {
     for (uint32_t rows = 1; rows <= 17; ++rows)
         for (uint32_t columns = 1; columns <= 17; ++columns) {
             const size_t gap = word() % 5, from_stride = columns + gap, to_stride = rows + gap;
@@ -468,7 +468,7 @@ static void turn_body(const qn__cpu_kernels *k) {
                 from[i] = (int64_t)((uint64_t)word() << 32 ^ word());
             for (size_t i = 0; i < to_count; ++i)
                 to[i] = -7;
-            k->turn(rows, columns, from, from_stride, to, to_stride);
+            k->transpose(rows, columns, from, from_stride, to, to_stride);
             for (size_t i = 0; i < to_count; ++i) {
                 const size_t c = i / to_stride, r = i % to_stride;
                 assert_true(to[i] == (r < rows ? from[r * from_stride + c] : -7));
@@ -482,9 +482,9 @@ static void test_integers(void **state) {
     every_isa(integers_body);
 }
 
-static void test_turn(void **state) {
+static void test_transpose(void **state) {
     (void)state;
-    every_isa(turn_body);
+    every_isa(transpose_body);
 }
 
 /* ---- the update */
@@ -734,7 +734,7 @@ int main(void) {
         cmocka_unit_test(test_input),       cmocka_unit_test(test_activate_and_derive),
         cmocka_unit_test(test_exp_and_log), cmocka_unit_test(test_absmax),
         cmocka_unit_test(test_find),        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_turn),
+        cmocka_unit_test(test_transpose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

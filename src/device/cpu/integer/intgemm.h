@@ -84,10 +84,11 @@ typedef struct qn__intgemm {
     void (*right_part)(int bits, uint32_t k, uint32_t first, uint32_t count, const float *from,
                        const float inverse[QN__PANEL], void *to);
 
-    /* One panel of a right operand, turned: element (t, c) is from(c, t), t < k, for c < columns
+    /* One panel of a right operand, transposed: element (t, c) is from(c, t), t < k, for c <
+     * columns
      * <= 16, with inverse[t]; other columns are 0. */
-    void (*right_turned)(int bits, uint32_t columns, uint32_t k, const float *from, size_t stride,
-                         const float *inverse, void *to);
+    void (*right_transposed)(int bits, uint32_t columns, uint32_t k, const float *from,
+                             size_t stride, const float *inverse, void *to);
 
     /* Both operands of a sum over items, for `outer`: from one panel of an array with an item to a
      * row. Depth t is item list[t], t < count, with inverse[t]. left_items: element (r, t) is

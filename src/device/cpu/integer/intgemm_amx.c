@@ -569,12 +569,13 @@ static void qn_cpu_right_part_int_amx(int bits, uint32_t k, uint32_t first, uint
                    (char *)to + first / STEP * step_size(bits));
 }
 
-static void qn_cpu_right_turned_int_amx(int bits, uint32_t columns, uint32_t k, const float *from,
-                                        size_t stride, const float *inverse, void *to) {
+static void qn_cpu_right_transposed_int_amx(int bits, uint32_t columns, uint32_t k,
+                                            const float *from, size_t stride, const float *inverse,
+                                            void *to) {
     if (is_shallow(bits, k))
-        qn__intgemm_vnni.right_turned(bits, columns, k, from, stride, inverse, to);
+        qn__intgemm_vnni.right_transposed(bits, columns, k, from, stride, inverse, to);
     else
-        EACH_WIDTH(bits, pack_right_turned, columns, k, from, stride, inverse, to);
+        EACH_WIDTH(bits, pack_right_transposed, columns, k, from, stride, inverse, to);
 }
 
 static void qn_cpu_left_items_int_amx(int bits, uint32_t count, const uint32_t *list,
@@ -713,7 +714,7 @@ const qn__intgemm qn__intgemm_amx = {
     .left = qn_cpu_left_int_amx,
     .right = qn_cpu_right_int_amx,
     .right_part = qn_cpu_right_part_int_amx,
-    .right_turned = qn_cpu_right_turned_int_amx,
+    .right_transposed = qn_cpu_right_transposed_int_amx,
     .left_items = qn_cpu_left_items_int_amx,
     .right_items = qn_cpu_right_items_int_amx,
     .largest = qn_cpu_largest_int_amx,

@@ -51,9 +51,9 @@ static void qn_cpu_right_int_scalar(int bits, uint32_t k, const float *from,
             q[c] = qn__quantize(from[c], inverse[c]);
 }
 
-static void qn_cpu_right_turned_int_scalar(int bits, uint32_t columns, uint32_t k,
-                                           const float *from, size_t stride, const float *inverse,
-                                           void *to) {
+static void qn_cpu_right_transposed_int_scalar(int bits, uint32_t columns, uint32_t k,
+                                               const float *from, size_t stride,
+                                               const float *inverse, void *to) {
     int32_t *q = to;
     (void)bits;
     for (uint32_t t = 0; t < k; ++t, q += P)
@@ -147,7 +147,7 @@ const qn__intgemm qn__intgemm_scalar = {
     .absmax = qn_cpu_absmax_int_scalar,
     .left = qn_cpu_left_int_scalar,
     .right = qn_cpu_right_int_scalar,
-    .right_turned = qn_cpu_right_turned_int_scalar,
+    .right_transposed = qn_cpu_right_transposed_int_scalar,
     .left_items = qn_cpu_items_int_scalar,
     .right_items = qn_cpu_items_int_scalar,
     .largest = qn_cpu_largest_int_scalar,

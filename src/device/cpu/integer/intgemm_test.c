@@ -206,7 +206,7 @@ static void forward_case(const qn__intgemm *table, int bits, uint32_t rows, uint
 
 /* 15.5: depth t is an output of an array of weights in panels, column j an input of it. The depth
  * is at most MOST_PANELS panels here. */
-static int32_t turned_weight(const bench *b, uint32_t t, uint32_t column) {
+static int32_t transposed_weight(const bench *b, uint32_t t, uint32_t column) {
     const size_t inputs = (size_t)b->panels * P;
     return column < inputs - 1
                ? qn__quantize(at(b->right, inputs * P, column, t), b->right_inverse[t])
@@ -227,10 +227,10 @@ static void backward_case(const qn__intgemm *table, int bits, uint32_t rows, uin
     pack_left(&b, b.column);
     /* All columns but the last are inputs. */
     for (uint32_t p = 0; p < panels; ++p)
-        table->right_turned(bits, p + 1 < panels ? P : P - 1, k, b.right + (size_t)p * P * P,
-                            inputs * P, b.right_inverse,
-                            (char *)b.packed_right + p * table->size(bits, k));
-    check_product(&b, b.column, 0, turned_weight);
+        table->right_transposed(bits, p + 1 < panels ? P : P - 1, k, b.right + (size_t)p * P * P,
+                                inputs * P, b.right_inverse,
+                                (char *)b.packed_right + p * table->size(bits, k));
+    check_product(&b, b.column, 0, transposed_weight);
     end(&b);
 }
 

@@ -170,8 +170,8 @@ INLINE void put_row(const int bits, const __m512i row[3], char *to) {
         _mm512_store_si512(to + (size_t)s * TILE, row[s]);
 }
 
-/* 16 x 16 dwords at `at`, 64 bytes a row, turned. */
-INLINE void turn_tile(char *at) {
+/* 16 x 16 dwords at `at`, 64 bytes a row, transposed. */
+INLINE void transpose_tile(char *at) {
     __m512i a[WIDE], b[WIDE];
     for (int i = 0; i < WIDE; ++i)
         a[i] = _mm512_load_si512(at + (size_t)i * 64);
@@ -200,9 +200,9 @@ INLINE void turn_tile(char *at) {
                            _mm512_shuffle_i32x4(odd_low, odd_high, 0xdd));
     }
 }
-INLINE void turn_tiles(const int bits, char *to) {
+INLINE void transpose_tiles(const int bits, char *to) {
     for (uint32_t s = 0; s < slices_of(bits); ++s)
-        turn_tile(to + (size_t)s * TILE);
+        transpose_tile(to + (size_t)s * TILE);
 }
 
 INLINE __m512i either(const int bits, __m512i any, const __m512i row[3]) {
@@ -260,11 +260,11 @@ INLINE void pack_left(const int bits, uint32_t rows, uint32_t k, const float *fr
     }
 }
 
-INLINE void pack_right_turned(const int bits, uint32_t columns, uint32_t k, const float *from,
-                              size_t stride, const float *inverse, char *to) {
+INLINE void pack_right_transposed(const int bits, uint32_t columns, uint32_t k, const float *from,
+                                  size_t stride, const float *inverse, char *to) {
     for (uint32_t at = 0; at < k; at += STEP, to += step_size(bits)) {
         pack_along(bits, columns, at, k, from, stride, NULL, NULL, inverse, to);
-        turn_tiles(bits, to);
+        transpose_tiles(bits, to);
     }
 }
 
@@ -321,7 +321,8 @@ INLINE __m512i pack_item_step(const int bits, uint32_t at, uint32_t count, const
     return pack_across(bits, 0, at, count, items, inverse, NULL, doubled, from, to);
 }
 
-/* An operand of a sum over items; a left one is turned and has its list, as longs have theirs. */
+/* An operand of a sum over items; a left one is transposed and has its list, as longs have theirs.
+ */
 INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, const float *inverse,
                        const uint8_t *doubled, const float *from, const int left, char *to) {
     const uint32_t steps = steps_of(count);
@@ -332,7 +333,7 @@ INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, co
         const __m512i any =
             pack_item_step(bits, i * STEP, count, items, inverse, doubled, from, to);
         if (left)
-            turn_tiles(bits, to);
+            transpose_tiles(bits, to);
         if (left || bits == LONGS)
             note(list, i, any);
     }

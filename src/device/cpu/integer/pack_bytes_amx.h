@@ -96,8 +96,8 @@ INLINE __m128i bytes_of_item(uint32_t t, uint32_t count, const uint32_t *list, c
 }
 
 /* 64 depths of 16 bytes each as 16 rows of 64, at `to`. Returns the bits that any of them has. */
-INLINE __m512i turn_bytes(uint32_t at, uint32_t count, const uint32_t *list, const uint8_t *from,
-                          size_t block, char *to) {
+INLINE __m512i transpose_bytes(uint32_t at, uint32_t count, const uint32_t *list,
+                               const uint8_t *from, size_t block, char *to) {
     const __m512i order = by_dword();
     __m512i any = _mm512_setzero_si512();
     for (uint32_t j = 0; j < WIDE; ++j) {
@@ -109,7 +109,7 @@ INLINE __m512i turn_bytes(uint32_t at, uint32_t count, const uint32_t *list, con
         _mm512_store_si512(to + (size_t)j * 64, _mm512_permutexvar_epi8(order, four));
         any = _mm512_or_si512(any, four);
     }
-    turn_tile(to);
+    transpose_tile(to);
     return any;
 }
 
@@ -143,7 +143,7 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
                              const float *inverse, const uint8_t *doubled,
                              const qn__cpu_digits *digits, const uint8_t *from, size_t block,
                              char *to) {
-    _Alignas(64) char turned[TILE];
+    _Alignas(64) char transposed[TILE];
     _Alignas(64) uint8_t place[64];
     const uint32_t steps = steps_of(count);
     filled *noted = filled_of(bits, steps, to);
@@ -154,7 +154,7 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
         const __m512i places = places_of_depths(at, count, digits, exponents, doubled);
         uint64_t left = _mm512_test_epi8_mask(exponents, exponents);
         _mm512_store_si512(place, places);
-        note(noted, i, turn_bytes(at, count, list, from, block, turned));
+        note(noted, i, transpose_bytes(at, count, list, from, block, transposed));
         for (int first = 1; left; first = 0) {
             const uint8_t p = place[__builtin_ctzll(left)];
             const uint64_t alike =
@@ -163,7 +163,7 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
             left &= ~alike;
             for (uint32_t r = 0; r < WIDE; ++r) {
                 __m512i row[3];
-                look_up(bits, &l, _mm512_load_si512(turned + (size_t)r * 64), row);
+                look_up(bits, &l, _mm512_load_si512(transposed + (size_t)r * 64), row);
                 for (uint32_t s = 0; s < slices_of(bits); ++s) {
                     char *own = to + (size_t)s * TILE + (size_t)r * 64;
                     const __m512i before = first ? _mm512_setzero_si512() : _mm512_load_si512(own);
@@ -202,7 +202,7 @@ INLINE void pack_raw_items(const int bits, uint32_t count, const uint32_t *list,
     filled *noted = filled_of(bits, steps, to);
     noted->count = 0;
     for (uint32_t i = 0; i < steps; ++i, to += TILE)
-        note(noted, i, turn_bytes(i * STEP, count, list, from, block, to));
+        note(noted, i, transpose_bytes(i * STEP, count, list, from, block, to));
 }
 
 /* ------------------------------------------------------------------ at most half a step of them */

@@ -8,7 +8,7 @@ typedef __m256d vd;
 
 static inline vi v_round(vf x) { return _mm256_cvtps_epi32(x); }
 
-static inline void vi_turn(vi x[VL]) {
+static inline void vi_transpose(vi x[VL]) {
     vi pairs[VL], fours[VL];
     for (int i = 0; i < VL; i += 2) {
         pairs[i] = _mm256_unpacklo_epi32(x[i], x[i + 1]);

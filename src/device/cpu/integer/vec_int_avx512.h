@@ -9,8 +9,8 @@ typedef __m512d vd;
 
 static inline vi v_round(vf x) { return _mm512_cvtps_epi32(x); }
 
-/* Four vectors of four quarters each, turned: to[i] holds quarter i of each. */
-static inline void turn_quarters(const vi x[4], vi *to, int stride) {
+/* Four vectors of four quarters each, transposed: to[i] holds quarter i of each. */
+static inline void transpose_quarters(const vi x[4], vi *to, int stride) {
     const vi low = _mm512_shuffle_i64x2(x[0], x[1], 0x44);
     const vi high = _mm512_shuffle_i64x2(x[0], x[1], 0xee);
     const vi low_2 = _mm512_shuffle_i64x2(x[2], x[3], 0x44);
@@ -21,7 +21,7 @@ static inline void turn_quarters(const vi x[4], vi *to, int stride) {
     to[3 * stride] = _mm512_shuffle_i64x2(high, high_2, 0xdd);
 }
 
-static inline void vi_turn(vi x[VL]) {
+static inline void vi_transpose(vi x[VL]) {
     vi pairs[VL], column[4][4]; /* [i][g]: of rows 4g..4g+3 the columns i, i+4, i+8, i+12 */
     for (int i = 0; i < VL; i += 2) {
         pairs[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
@@ -34,7 +34,7 @@ static inline void vi_turn(vi x[VL]) {
             column[2 * j + 1][g] = _mm512_unpackhi_epi64(a, b);
         }
     for (int i = 0; i < 4; ++i)
-        turn_quarters(column[i], x + i, 4);
+        transpose_quarters(column[i], x + i, 4);
 }
 
 static inline vd vd_zero(void) { return _mm512_setzero_pd(); }

@@ -8,7 +8,7 @@ typedef float64x2_t vd;
 
 static inline vi v_round(vf x) { return vcvtnq_s32_f32(x); }
 
-static inline void vi_turn(vi x[VL]) {
+static inline void vi_transpose(vi x[VL]) {
     int64x2_t pairs[VL];
     for (int i = 0; i < VL; i += 2) {
         pairs[i] = vreinterpretq_s64_s32(vtrn1q_s32(x[i], x[i + 1]));

@@ -144,8 +144,8 @@ static void put_weights(const qn__cpu_pass *pass, const qn__layer *l, uint32_t i
     const uint32_t out = panel * QN__PANEL, left = l->out - out;
     int64_t *to = pass->outlet->sums + l->weights + (uint64_t)out * l->in + in * QN__PANEL;
     const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
-    pass->worker->kernels->turn(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
-                                l->in);
+    pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
+                                     l->in);
 }
 
 static void put_biases(const qn__cpu_pass *pass, const qn__layer *l, uint32_t panel, sums *s) {

@@ -63,17 +63,17 @@ void qn__cpu_begin_changes(qn__worker *w) {
             atomic_store_explicit(&w->layer[i].intgemm.changed[g].tasks, 0, memory_order_relaxed);
 }
 
-void qn__cpu_pack_turned(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+void qn__cpu_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_intgemm *packed = &l->intgemm;
     const qn__cpu_grid grid = {l->in_panels, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
         const uint32_t left = l->layer->in - panel * QN__PANEL;
-        w->intgemm->right_turned(w->bits, left < QN__PANEL ? left : QN__PANEL, l->layer->out,
-                                 l->weights + (size_t)panel * BLOCK, (size_t)l->in_panels * BLOCK,
-                                 packed->inverse,
-                                 (char *)packed->turned + panel * packed->turned_size);
+        w->intgemm->right_transposed(w->bits, left < QN__PANEL ? left : QN__PANEL, l->layer->out,
+                                     l->weights + (size_t)panel * BLOCK,
+                                     (size_t)l->in_panels * BLOCK, packed->inverse,
+                                     (char *)packed->transposed + panel * packed->transposed_size);
     }
 }
 
@@ -220,7 +220,7 @@ void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, pass->stride,
               l->intgemm.factor, core->operand, factor, absmax);
     w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
-                        l->intgemm.turned, factor, NULL, NULL, error, pass->stride);
+                        l->intgemm.transposed, factor, NULL, NULL, error, pass->stride);
     through_below(pass, last, 0, l->in_panels, first, rows);
     w->intgemm->absmax(rows, below->layer->out, error, pass->stride, NULL,
                        below->intgemm.error.absmax + first);
@@ -232,7 +232,7 @@ void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t lay
     const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
     const qn__cpu_intgemm *packed = &l->intgemm;
     const uint32_t groups = (l->in_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
-    const uint32_t height = qn__cpu_intgemm_items(pass, packed->turned_size, groups);
+    const uint32_t height = qn__cpu_intgemm_items(pass, packed->transposed_size, groups);
     const qn__cpu_grid grid = {groups, (pass->items + height - 1) / height, 0};
     for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
         const uint32_t panel = group * QN__OUT_GROUP, first = block * height;
@@ -241,8 +241,8 @@ void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t lay
         const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
         w->intgemm->product(
             w->bits, rows, l->layer->out,
-            (const char *)packed->error.left + first / QN__PANEL * packed->turned_size, panels,
-            (const char *)packed->turned + panel * packed->turned_size,
+            (const char *)packed->error.left + first / QN__PANEL * packed->transposed_size, panels,
+            (const char *)packed->transposed + panel * packed->transposed_size,
             packed->error.factor + first, NULL, NULL,
             below->error + panel * pass->stride + (size_t)first * QN__PANEL, pass->stride);
         through_below(pass, layer, panel, panels, first, rows);

@@ -69,9 +69,9 @@ typedef struct qn__cpu_plan {
 
 /* What one layer has beside its floats. */
 typedef struct qn__cpu_intgemm {
-    size_t right_size, turned_size; /* bytes of one panel */
-    void *right;                    /* weights: out_panels panels, as deep as there are inputs */
-    void *turned;            /* in_panels panels, as deep as there are outputs; not in layer 0 */
+    size_t right_size, transposed_size; /* bytes of one panel */
+    void *right;             /* weights: out_panels panels, as deep as there are inputs */
+    void *transposed;        /* in_panels panels, as deep as there are outputs; not in layer 0 */
     float *factor, *inverse; /* 2^tw and 2^-tw of each output */
     uint32_t *strip_absmax;  /* out_panels x qn__cpu_strips x 16: of each column of a strip */
     struct qn__cpu_counter *changed; /* strips of each group of panels that have new weights */
@@ -122,8 +122,8 @@ void qn__cpu_bytes_fetched(const qn__worker *worker, uint32_t first, uint32_t ro
 void qn__cpu_pack_inputs(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                          uint32_t phase);
 /* Weights of a layer for the way back: */
-void qn__cpu_pack_turned(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
-                         uint32_t phase);
+void qn__cpu_pack_transposed(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                             uint32_t phase);
 /* Errors of a layer, on their way further down and for its gradient: */
 void qn__cpu_pack_errors(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                          uint32_t phase);

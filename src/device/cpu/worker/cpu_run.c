@@ -8,9 +8,9 @@
 
 int qn__cpu_take(qn__worker *w, int thread, uint32_t phase, qn__cpu_grid grid, uint32_t *column,
                  uint32_t *row) {
-    for (int turn = 0; turn < w->threads; ++turn) {
+    for (int step = 0; step < w->threads; ++step) {
         const uint32_t threads = (uint32_t)w->threads;
-        const uint32_t owner = ((uint32_t)thread + (uint32_t)turn) % threads;
+        const uint32_t owner = ((uint32_t)thread + (uint32_t)step) % threads;
         const uint32_t from = (uint32_t)((uint64_t)grid.columns * owner / threads);
         const uint32_t to = (uint32_t)((uint64_t)grid.columns * (owner + 1) / threads);
         const uint32_t tasks = (to - from) * grid.rows;
@@ -91,7 +91,7 @@ static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phas
     for (uint32_t l = last; l > 0; --l) {
         if (l == last && is_fused(w))
             continue;
-        qn__cpu_pack_turned(pass, thread, l, phase++);
+        qn__cpu_pack_transposed(pass, thread, l, phase++);
         qn__cpu_pack_errors(pass, thread, l, phase++);
         barrier(w, thread);
         qn__cpu_intgemm_backward(pass, thread, l, phase++);
@@ -145,7 +145,7 @@ static void phases(void *context, int thread) {
             barrier(w, thread);
         }
         if (w->bits && pass->training && l + 1 == last && is_fused(w))
-            qn__cpu_pack_turned(pass, thread, last, phase++);
+            qn__cpu_pack_transposed(pass, thread, last, phase++);
         qn__cpu_forward(pass, thread, l, phase++);
         barrier(w, thread);
     }

@@ -77,11 +77,12 @@ static block block_at(const qn__cpu_layer *l, uint32_t panel, uint32_t in) {
 static void collect_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                           uint32_t in) {
     const block b = block_at(l, panel, in);
-    int64_t turned[BLOCK], *sums = l->weight_sums + b.panels;
-    pass->worker->kernels->turn(b.rows, b.columns, sums, QN__PANEL, turned, QN__PANEL);
+    int64_t transposed[BLOCK], *sums = l->weight_sums + b.panels;
+    pass->worker->kernels->transpose(b.rows, b.columns, sums, QN__PANEL, transposed, QN__PANEL);
     for (uint32_t o = 0; o < b.columns; ++o)
         for (uint32_t k = 0; k < b.rows; ++k)
-            pass->into[b.canonical + (uint64_t)o * l->layer->in + k] += turned[o * QN__PANEL + k];
+            pass->into[b.canonical + (uint64_t)o * l->layer->in + k] +=
+                transposed[o * QN__PANEL + k];
     memset(sums, 0, BLOCK * sizeof *sums);
 }
 
@@ -103,7 +104,8 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     int64_t sums[BLOCK];
     if (b.columns < QN__PANEL)
         memset(sums, 0, sizeof sums);
-    w->kernels->turn(b.columns, b.rows, pass->totals + b.canonical, l->layer->in, sums, QN__PANEL);
+    w->kernels->transpose(b.columns, b.rows, pass->totals + b.canonical, l->layer->in, sums,
+                          QN__PANEL);
     w->kernels->update(w->program, pass->update, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64,
                        sums, l->weights + b.panels,
                        w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,

@@ -58,9 +58,9 @@ static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
     qn__cpu_intgemm *packed = &l->intgemm;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
     packed->right_size = intgemm->size(w->bits, l->layer->in);
-    packed->turned_size = intgemm->size(w->bits, l->layer->out);
+    packed->transposed_size = intgemm->size(w->bits, l->layer->out);
     packed->right = carve(a, l->out_panels, packed->right_size);
-    packed->turned = index ? carve(a, l->in_panels, packed->turned_size) : NULL;
+    packed->transposed = index ? carve(a, l->in_panels, packed->transposed_size) : NULL;
     packed->factor = carve(a, outputs, sizeof(float));
     packed->inverse = carve(a, outputs, sizeof(float));
     packed->strip_absmax = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
