@@ -225,9 +225,9 @@ static const candidate *bytes_by_blas(const contest *c) {
 static void print_shares(const contest *c, const candidate *one) {
     const double rate = 2e-12 * pow(c->net.n, 3) / median(one); /* Top/s */
     const candidate *bytes = bytes_by_blas(c);
-    const int ours = one->work == PRODUCT, slices = (int)one->of->program.arith;
-    const int floats = ours ? slices == 0 : one->way == WAY_FLOAT;
-    const double products = ours ? slices * slices : one->way == WAY_BYTES;
+    const int ours = one->work == PRODUCT, digits = (int)one->of->program.arith;
+    const int floats = ours ? digits == 0 : one->way == WAY_FLOAT;
+    const double products = ours ? digits * digits : one->way == WAY_BYTES;
     if (floats && c->o->peak > 0)
         printf(", %.1f %% of the peak", 100 * rate / c->o->peak);
     if (products > 0 && c->o->byte_peak > 0)

@@ -30,8 +30,8 @@ import common
 
 LOWEST_ACCURACY = 0.5
 MOST_OF_THE_LOSS = 0.8
-# Slices of 7 bits that a product has of each operand; each is multiplied by each.
-SLICES = {"i7": 1, "i14": 2, "i21": 3}
+# Digits of 7 bits that a product has of each operand; each is multiplied by each.
+DIGITS = {"i7": 1, "i14": 2, "i21": 3}
 WAYS = ("device", "cpu", "both")
 
 
@@ -108,15 +108,15 @@ def contest(files, batch, network, chosen, scratch):
 
 def fraction(name, rate, hidden, chosen):
     """Of the device's peak: for float32 that of float32, for integers that of products of bytes, of
-    which they take one for each pair of slices. "-" where the peak was not named, for TF32, and
+    which they take one for each pair of digits. "-" where the peak was not named, for TF32, and
     where the processor takes part."""
     done = rate * common.flop(hidden) / 1e12
     ours = name.startswith("quern ")
     arith = name.split()[1] if ours else "f32"
     if ours and name.split()[2] != chosen.device:
         return "-"
-    if arith in SLICES:
-        done, peak = done * SLICES[arith] ** 2, chosen.peak_bytes
+    if arith in DIGITS:
+        done, peak = done * DIGITS[arith] ** 2, chosen.peak_bytes
         return f"{done / peak:.0%} in bytes" if peak else "-"
     return f"{done / chosen.peak:.0%}" if chosen.peak and not is_tf32(name) else "-"
 
@@ -173,7 +173,7 @@ def options():
     every = [*common.GPU_PEERS, *common.TF32_PEERS]
     parser = common.options(__doc__.splitlines()[0], peers=every, rounds=3)
     parser.add_argument("--device", default="cuda:0", help="as `quern devices` names it")
-    parser.add_argument("--arith", type=some_of(["f32", *SLICES]), default=["f32", "i14"])
+    parser.add_argument("--arith", type=some_of(["f32", *DIGITS]), default=["f32", "i14"])
     parser.add_argument("--ways", type=some_of(WAYS), default=list(WAYS),
                         help="where Quern computes: on the device, the processor, on both")
     parser.add_argument("--batches", type=common.numbers, default=[128, 1024, 8192])

@@ -23,10 +23,10 @@ static void test_block(void **state) {
                               0.25f,    -0x1p-30f, 0x1p-20f,  0x1.000002p-20f};
     static const uint64_t lost[] = {9, 7, 4};
     (void)state;
-    for (int slices = 1; slices <= 3; ++slices) {
+    for (int digits = 1; digits <= 3; ++digits) {
         qn__lost l = {0};
-        qn__lost_block(7 * slices, sizeof v / sizeof *v, v, &l);
-        expect(&l, 12, lost[slices - 1]);
+        qn__lost_block(7 * digits, sizeof v / sizeof *v, v, &l);
+        expect(&l, 12, lost[digits - 1]);
     }
 }
 

@@ -1,17 +1,17 @@
 /* Integer products by AMX: tdpbssd multiplies 16 rows of 64 signed bytes with 64 rows of 16
  * and adds to 16 x 16 sums of 32 bits.
  *
- * An integer of B bits is B/7 slices, q = sum of slice[i] * 128^i with the highest slice from -128
+ * An integer of B bits is B/7 digits, q = sum of digit[i] * 128^i with the highest digit from -128
  * to 127 and every other from -64 to 63, and a product of two is the sum of the products of their
- * slices: 1, 4 or 9 tile products, each added to the sums of its power of 128. 32 bits hold those
- * up to a depth of longest() steps; beyond it they are brought together in 64 bits. A highest slice
+ * digits: 1, 4 or 9 tile products, each added to the sums of its power of 128. 32 bits hold those
+ * up to a depth of longest() steps; beyond it they are brought together in 64 bits. A highest digit
  * beyond -64 to 64 is only met where integers are doubled. In sums over items, where that is often
- * asked for, integers of 14 bits are words: two slices to the base 256, the lower from 0 to 255.
+ * asked for, integers of 14 bits are words: two digits to the base 256, the lower from 0 to 255.
  *
- * Bytes themselves are one slice without a sign: two or three tile products instead of four or
+ * Bytes themselves are one digit without a sign: two or three tile products instead of four or
  * nine. Their sums are fewer too, so three blocks of them are under way by one panel.
  *
- * A block or a panel is, for each 64 depths, a tile of each slice, the highest first (pack_amx.h).
+ * A block or a panel is, for each 64 depths, a tile of each digit, the highest first (pack_amx.h).
  *
  * A product of tiles is begun every 16 cycles and ready after 52; a load from the first cache takes
  * 8 cycles, from the second one about twice as long, so what a load brings is to be used more than
@@ -170,7 +170,7 @@ INLINE void call(const uint32_t calls, uintptr_t from, uint32_t product) {
             _tile_dpbssd(sum, 6, 7);                                                               \
     } while (0)
 
-/* The same of bytes in a tile and a slice in 7 that is not the highest. */
+/* The same of bytes in a tile and a digit in 7 that is not the highest. */
 #define LAST_OF_BYTES(words, sum, tile)                                                            \
     do {                                                                                           \
         if (words)                                                                                 \
@@ -179,7 +179,7 @@ INLINE void call(const uint32_t calls, uintptr_t from, uint32_t product) {
             _tile_dpbusd(sum, tile, 7);                                                            \
     } while (0)
 
-/* Of two slices: highest, both mixed, lowest. Of words the lower slice has no sign. */
+/* Of two digits: highest, both mixed, lowest. Of words the lower digit has no sign. */
 INLINE void step_two(const int bits, const int pair, const uint32_t calls, const char *a,
                      const char *b, const char *b2, uintptr_t called) {
     const int words = bits == WORDS;
@@ -234,7 +234,7 @@ INLINE void step_21(const char *a, const char *b) {
     _tile_dpbssd(4, 5, 7);
 }
 
-/* Blocks of bytes, `next` bytes apart, by two slices. What the tile 7 holds is used before it is
+/* Blocks of bytes, `next` bytes apart, by two digits. What the tile 7 holds is used before it is
  * loaded anew. */
 INLINE void step_bytes(const int bits, const int blocks, const char *a, size_t next,
                        const char *b) {
@@ -262,7 +262,7 @@ INLINE void step_bytes(const int bits, const int blocks, const char *a, size_t n
     LAST_OF_BYTES(words, 5, 6);
 }
 
-/* One or two blocks of bytes by longs that are but words, whose second slice has the sign. */
+/* One or two blocks of bytes by longs that are but words, whose second digit has the sign. */
 INLINE void step_bytes_by_words(const int blocks, const char *a, size_t next, const char *b) {
     _tile_loadd(6, a, 64);
     _tile_loadd(7, b + TILE, 64);
@@ -283,7 +283,7 @@ INLINE uint32_t first_longs(const job *j, const char *b) {
     return list->count ? list->step[0] : j->steps;
 }
 
-/* One or two blocks of bytes by three slices. */
+/* One or two blocks of bytes by three digits. */
 INLINE void step_bytes_by_three(const int bits, const int blocks, const char *a, size_t next,
                                 const char *b) {
     const int wide = bits == BYTES_LONGS;
@@ -340,7 +340,7 @@ INLINE void multiply(const int bits, const int tiles, const uint32_t calls, cons
             step_7(pair, 1, a + at, b + at, b2 + at);
         else if (bits == 7)
             step_7(pair, 0, a + at, b + at, b2 + at);
-        else if (slices_of(bits) == 2)
+        else if (digits_of(bits) == 2)
             step_two(bits, pair, calls, a + at, b + at, b2 + at, called);
         else
             step_21(a + at, b + at);
@@ -596,7 +596,7 @@ static void qn_cpu_right_items_int_amx(int bits, uint32_t count, const uint32_t 
         EACH_ITEM_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 0, to);
 }
 
-/* The highest slice may be as large as 127; two slices of 14 bits are those of a word. */
+/* The highest digit may be as large as 127; two digits of 14 bits are those of a word. */
 static int32_t qn_cpu_largest_int_amx(int bits, uint32_t k) {
     (void)k;
     return bits == 7 ? 127 : bits == 14 ? INT16_MAX : (127 * 128 + 63) * 128 + 63;

@@ -1,7 +1,7 @@
 /* Integer products (docs/exactness.md 15), by every table that this machine has: what is
  * packed and multiplied must give the numbers of plain loops over the same values, for depths,
  * rows and panels that are multiples of nothing, for blocks that are not finite, and for depths at
- * which 32 bits no longer hold the sums of slices. */
+ * which 32 bits no longer hold the sums of digits. */
 #include "device/cpu/cpu_isa.h"
 
 #include <setjmp.h>
@@ -471,7 +471,7 @@ static void often_doubled(const qn__intgemm *table) {
     free(right);
 }
 
-/* The same value `k` times, such that slices and their sums are as large as they can be: both are
+/* The same value `k` times, such that digits and their sums are as large as they can be: both are
  * doubled as often as the table takes it. `hollow`: on the left every fourth pair is 0. */
 static void deep_case(const qn__intgemm *table, int bits, int32_t q, int32_t r, uint32_t k,
                       int hollow) {
@@ -516,7 +516,7 @@ static void deep_case(const qn__intgemm *table, int bits, int32_t q, int32_t r, 
 }
 
 static void deep(const qn__intgemm *table) {
-    /* Slices of -64 and 64; what doubled just fits a slice of 127, and what does not; the greatest
+    /* Digits of -64 and 64; what doubled just fits a digit of 127, and what does not; the greatest
      * integers of each width. */
     static const int32_t pairs[][3] = {{7, 63, 63},
                                        {14, 8128, 8128},

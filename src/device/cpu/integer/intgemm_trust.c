@@ -28,7 +28,7 @@ typedef struct trial {
     double scaled[CELLS];
 } trial;
 
-/* Integers that fill all slices of a width; the greatest and the smallest among them. */
+/* Integers that fill all digits of a width; the greatest and the smallest among them. */
 static void fill(int bits, uint32_t seed, float to[FLOATS]) {
     const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
     for (uint32_t i = 0; i < FLOATS; ++i) {
@@ -86,7 +86,7 @@ static int are_same(const trial *a, const trial *b) {
 }
 
 /* Sums over items by bytes, with integers on the right that are doubled as far as QN__WIDE goes: a
- * little at first, where two slices are enough for a while. */
+ * little at first, where two digits are enough for a while. */
 static int wide_agree(const qn__intgemm *table, int bits, const uint8_t *a, const float *b) {
     const int asked = bits | QN__WIDE, width = asked | QN__OF_BYTES;
     const int32_t most = (INT32_C(1) << (bits - 1)) - 1;

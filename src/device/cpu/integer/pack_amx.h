@@ -22,7 +22,7 @@ enum {
     TILE = 1024, /* bytes of one */
     WIDE = 16,   /* rows of a tile, dwords of a row, floats of a vector */
     CALLED = 2,  /* panels ahead that are called to the caches */
-    WORDS = 16,  /* in the place of a width: integers of 16 bits as two slices of 8 */
+    WORDS = 16,  /* in the place of a width: integers of 16 bits as two digits of 8 */
     LONGS = 24,  /* and of 24 bits as three */
 
     BYTES_14 = 14 | QN__OF_BYTES, /* a left operand of bytes themselves, by these */
@@ -58,9 +58,9 @@ enum {
 INLINE uint32_t steps_of(uint32_t k) { return (k + STEP - 1) / STEP; }
 INLINE int of_bytes(int bits) { return bits & QN__OF_BYTES; }
 INLINE int width_of(int bits) { return bits & ~QN__OF_BYTES; }
-INLINE uint32_t slices_of(int bits) { return (uint32_t)width_of(bits) / 7; }
-INLINE size_t step_size(int bits) { return (size_t)slices_of(bits) * TILE; }
-/* Of a left operand: bytes themselves are one slice. */
+INLINE uint32_t digits_of(int bits) { return (uint32_t)width_of(bits) / 7; }
+INLINE size_t step_size(int bits) { return (size_t)digits_of(bits) * TILE; }
+/* Of a left operand: bytes themselves are one digit. */
 INLINE size_t left_step_size(int bits) { return of_bytes(bits) ? TILE : step_size(bits); }
 
 /* Steps of a left operand that are not all zeros, in ascending order. */
@@ -79,7 +79,7 @@ INLINE void note(filled *list, uint32_t step, __m512i any) {
     list->count += _mm512_test_epi32_mask(any, any) != 0;
 }
 
-/* What the highest of three slices has beside the sign of the second: nothing in words. */
+/* What the highest of three digits has beside the sign of the second: nothing in words. */
 INLINE __m512i beyond_words(const __m512i row[3]) {
     const __m512i sign = _mm512_movm_epi8(_mm512_movepi8_mask(row[1]));
     return _mm512_xor_si512(row[0], sign);
@@ -92,7 +92,7 @@ INLINE __mmask16 lanes(uint32_t at, uint32_t count) {
 }
 
 /* What makes the product with a block's inverse an integer in the low bits of a float: the
- * addition rounds to nearest even as rint does. 64 in the lower slices makes them 0 to 127. */
+ * addition rounds to nearest even as rint does. 64 in the lower digits makes them 0 to 127. */
 INLINE __m512 magic(int bits) {
     return _mm512_set1_ps(0x1.8p23f + (bits == 14 ? 64 : bits == 21 ? 8256 : 0));
 }
@@ -104,7 +104,7 @@ INLINE __m512i quantized_zero(const int bits) {
     return bits == LONGS ? _mm512_setzero_si512() : _mm512_castps_si512(magic(bits));
 }
 
-/* The same for q doubled some times more. Bits above the highest slice are of no importance. */
+/* The same for q doubled some times more. Bits above the highest digit are of no importance. */
 INLINE __m512i doubled_by(const int bits, __m512i u, uint32_t times) {
     const __m512i offset = _mm512_set1_epi32(bits == 14 ? 64 : bits == 21 ? 8256 : 0);
     u = _mm512_sllv_epi32(_mm512_sub_epi32(u, offset), _mm512_set1_epi32((int32_t)times));
@@ -124,13 +124,13 @@ INLINE __m512i bytes(__m512i ab, __m512i cd) {
     return choose(0xff00ff00u, _mm512_slli_epi32(cd, 8), ab);
 }
 
-/* A slice of 0 to 127, brought to -64 to 63. */
-INLINE __m512i centred(__m512i slice) {
-    return _mm512_sub_epi8(_mm512_and_si512(slice, _mm512_set1_epi8(127)), _mm512_set1_epi8(64));
+/* A digit of 0 to 127, brought to -64 to 63. */
+INLINE __m512i centred(__m512i digit) {
+    return _mm512_sub_epi8(_mm512_and_si512(digit, _mm512_set1_epi8(127)), _mm512_set1_epi8(64));
 }
 
-/* The rows of all slices, highest first, from four vectors that `quantized` gave. */
-INLINE void slice(const int bits, const __m512i u[4], __m512i row[3]) {
+/* The rows of all digits, highest first, from four vectors that `quantized` gave. */
+INLINE void to_digits(const int bits, const __m512i u[4], __m512i row[3]) {
     const __m512i low = halves(u[0], u[1]), high = halves(u[2], u[3]);
     if (bits == 7) {
         row[0] = bytes(low, high);
@@ -148,7 +148,7 @@ INLINE void slice(const int bits, const __m512i u[4], __m512i row[3]) {
         row[2] = bytes(low, high);
         return;
     }
-    /* The seven bits above the lowest; of two slices, the eight that are left. */
+    /* The seven bits above the lowest; of two digits, the eight that are left. */
     const __m512i second =
         choose(0xff00ff00u, _mm512_slli_epi32(high, 1), _mm512_srli_epi32(low, 7));
     if (bits == 14) {
@@ -166,7 +166,7 @@ INLINE void slice(const int bits, const __m512i u[4], __m512i row[3]) {
 }
 
 INLINE void put_row(const int bits, const __m512i row[3], char *to) {
-    for (uint32_t s = 0; s < slices_of(bits); ++s)
+    for (uint32_t s = 0; s < digits_of(bits); ++s)
         _mm512_store_si512(to + (size_t)s * TILE, row[s]);
 }
 
@@ -201,12 +201,12 @@ INLINE void transpose_tile(char *at) {
     }
 }
 INLINE void transpose_tiles(const int bits, char *to) {
-    for (uint32_t s = 0; s < slices_of(bits); ++s)
+    for (uint32_t s = 0; s < digits_of(bits); ++s)
         transpose_tile(to + (size_t)s * TILE);
 }
 
 INLINE __m512i either(const int bits, __m512i any, const __m512i row[3]) {
-    for (uint32_t s = 0; s < slices_of(bits); ++s)
+    for (uint32_t s = 0; s < digits_of(bits); ++s)
         any = _mm512_or_si512(any, row[s]);
     return any;
 }
@@ -236,7 +236,7 @@ INLINE __m512i pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k
                 v = _mm512_mul_ps(v, factor[i]);
             u[i] = quantized(bits, v, along ? shared[i] : _mm512_set1_ps(inverse[r]));
         }
-        slice(bits, u, row);
+        to_digits(bits, u, row);
         put_row(bits, row, to);
         any = either(bits, any, row);
     }
@@ -293,7 +293,7 @@ INLINE __m512i pack_across(const int bits, const int whole, uint32_t at, uint32_
             if (doubled)
                 *to_u = doubled_by(bits, *to_u, doubled[first + i]);
         }
-        slice(bits, u, row);
+        to_digits(bits, u, row);
         put_row(bits, row, to);
         any = bits == LONGS ? _mm512_or_si512(any, beyond_words(row)) : either(bits, any, row);
     }

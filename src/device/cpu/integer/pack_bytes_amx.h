@@ -6,25 +6,25 @@
 #include "device/cpu/integer/intgemm.h"
 #include "device/cpu/integer/pack_amx.h"
 
-/* The 256 digits of each slice, in four registers. */
+/* The digits of all 256 bytes, of each place, in four registers. */
 typedef struct looked_up {
     __m512i of[3][4];
 } looked_up;
 
 INLINE looked_up look_up_in(const int bits, const int8_t digit[3][256]) {
     looked_up l;
-    for (uint32_t s = 0; s < slices_of(bits); ++s)
+    for (uint32_t s = 0; s < digits_of(bits); ++s)
         for (int i = 0; i < 4; ++i)
             l.of[s][i] = _mm512_load_si512(digit[s] + 64 * i);
     return l;
 }
 
-/* The rows of all slices from a row of bytes. A register holds 64 digits, so the two highest bits
+/* The rows of all digits from a row of bytes. A register holds 64 digits, so the two highest bits
  * of a byte choose one of four. */
 INLINE void look_up(const int bits, const looked_up *l, __m512i v, __m512i row[3]) {
     const __mmask64 upper = _mm512_movepi8_mask(v);
     const __mmask64 odd = _mm512_movepi8_mask(_mm512_add_epi8(v, v));
-    for (uint32_t s = 0; s < slices_of(bits); ++s) {
+    for (uint32_t s = 0; s < digits_of(bits); ++s) {
         const __m512i *of = l->of[s];
         __m512i low = _mm512_permutexvar_epi8(v, of[0]), high = _mm512_permutexvar_epi8(v, of[2]);
         low = _mm512_mask_permutexvar_epi8(low, odd, v, of[1]);
@@ -164,7 +164,7 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
             for (uint32_t r = 0; r < WIDE; ++r) {
                 __m512i row[3];
                 look_up(bits, &l, _mm512_load_si512(transposed + (size_t)r * 64), row);
-                for (uint32_t s = 0; s < slices_of(bits); ++s) {
+                for (uint32_t s = 0; s < digits_of(bits); ++s) {
                     char *own = to + (size_t)s * TILE + (size_t)r * 64;
                     const __m512i before = first ? _mm512_setzero_si512() : _mm512_load_si512(own);
                     _mm512_store_si512(own, _mm512_mask_mov_epi8(before, alike, row[s]));

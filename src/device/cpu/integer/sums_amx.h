@@ -15,12 +15,12 @@ enum {
 };
 
 /* Steps of which 32 bits hold the sums: (2 * 128 * 64 + 64 * 64) * 64 * 1024 < 2^31, and of words
- * 2 * 128 * 255 * 64 * 512 < 2^31 - 2^16; those of bytes by slices are smaller. */
+ * 2 * 128 * 255 * 64 * 512 < 2^31 - 2^16; those of bytes by digits are smaller. */
 INLINE uint32_t longest(int bits) { return bits == WORDS || of_bytes(bits) ? 512 : 1024; }
 
 /* What a tile of results is made of. Of 7 bits the parts are to be added, of 14 and 21 they count
  * for 128 to the power of 2, 1, 0 and of 4, 3, 2, 1, 0, and of words for 256 to that of 2, 1, 0.
- * Where the left operand is bytes, there is one for each slice of the right one. */
+ * Where the left operand is bytes, there is one for each digit of the right one. */
 typedef struct sums {
     int32_t part[PARTS][CELLS];
     int64_t exact[CELLS]; /* deeper than longest(): all that was added */
@@ -28,12 +28,12 @@ typedef struct sums {
 
 /* Tiles of results under way at a time: as many as have their sums in six of AMX's registers. */
 INLINE uint32_t most_tiles(int bits) {
-    return of_bytes(bits) ? 6 / slices_of(bits) : bits == 21 ? 1 : 2;
+    return of_bytes(bits) ? 6 / digits_of(bits) : bits == 21 ? 1 : 2;
 }
 
-/* Sums of bytes by two slices, and those of a form that sum_two knows. */
-INLINE int is_bytes_by_two(int bits) { return of_bytes(bits) && slices_of(bits) == 2; }
-INLINE int is_by_two(int bits) { return slices_of(bits) == (of_bytes(bits) ? 3 : 2); }
+/* Sums of bytes by two digits, and those of a form that sum_two knows. */
+INLINE int is_bytes_by_two(int bits) { return of_bytes(bits) && digits_of(bits) == 2; }
+INLINE int is_by_two(int bits) { return digits_of(bits) == (of_bytes(bits) ? 3 : 2); }
 
 INLINE __m512i part_row(const sums *s, uint32_t part, uint32_t row) {
     return _mm512_load_si512(s->part[part] + row * WIDE);
@@ -43,8 +43,10 @@ INLINE __m512i sum_7(const sums *s, uint32_t row) {
     return _mm512_add_epi32(part_row(s, 0, row), part_row(s, 1, row));
 }
 
-/* Of two slices of so many bits: high * 2^(2 * slice) + low, low from 0 to 2^(2 * slice) - 1. */
-INLINE int slice_of(int bits) { return width_of(bits) == WORDS || width_of(bits) == LONGS ? 8 : 7; }
+/* Of two digits of so many bits: high * 2^(2 * digit) + low, low from 0 to 2^(2 * digit) - 1. */
+INLINE int digit_bits(int bits) {
+    return width_of(bits) == WORDS || width_of(bits) == LONGS ? 8 : 7;
+}
 INLINE void sum_two(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i *high,
                     __m512i *low) {
     const __m512i middle = part_row(s, 1, row);
@@ -54,24 +56,24 @@ INLINE void sum_two(const int bits, uint32_t steps, const sums *s, uint32_t row,
         *low = _mm512_and_si512(all, _mm512_set1_epi32(0x3fff));
         return;
     }
-    const unsigned slice = (unsigned)slice_of(bits);
-    const __m512i carried = _mm512_and_si512(middle, _mm512_set1_epi32((1 << slice) - 1));
-    const __m512i rest = _mm512_add_epi32(_mm512_slli_epi32(carried, slice), part_row(s, 2, row));
+    const unsigned digit = (unsigned)digit_bits(bits);
+    const __m512i carried = _mm512_and_si512(middle, _mm512_set1_epi32((1 << digit) - 1));
+    const __m512i rest = _mm512_add_epi32(_mm512_slli_epi32(carried, digit), part_row(s, 2, row));
     *high =
-        _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(middle, slice)),
-                         _mm512_srai_epi32(rest, 2 * slice));
-    *low = _mm512_and_si512(rest, _mm512_set1_epi32((1 << 2 * slice) - 1));
+        _mm512_add_epi32(_mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(middle, digit)),
+                         _mm512_srai_epi32(rest, 2 * digit));
+    *low = _mm512_and_si512(rest, _mm512_set1_epi32((1 << 2 * digit) - 1));
 }
 
-/* Of bytes by two slices: high * 2^(7 + slice) + low, high below 2^24 and low, from 0 on, below
+/* Of bytes by two digits: high * 2^(7 + digit) + low, high below 2^24 and low, from 0 on, below
  * 2^15. */
 INLINE void sum_bytes(const int bits, const sums *s, uint32_t row, __m512i *high, __m512i *low) {
-    const unsigned slice = (unsigned)slice_of(bits);
+    const unsigned digit = (unsigned)digit_bits(bits);
     const __m512i last = part_row(s, 1, row);
-    const __m512i all = _mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(last, slice));
-    const __m512i rest = _mm512_slli_epi32(_mm512_and_si512(all, _mm512_set1_epi32(127)), slice);
+    const __m512i all = _mm512_add_epi32(part_row(s, 0, row), _mm512_srai_epi32(last, digit));
+    const __m512i rest = _mm512_slli_epi32(_mm512_and_si512(all, _mm512_set1_epi32(127)), digit);
     *high = _mm512_srai_epi32(all, 7);
-    *low = _mm512_or_si512(rest, _mm512_and_si512(last, _mm512_set1_epi32((1 << slice) - 1)));
+    *low = _mm512_or_si512(rest, _mm512_and_si512(last, _mm512_set1_epi32((1 << digit) - 1)));
 }
 
 /* The same of at most SHORTEST steps of words. */
@@ -112,11 +114,11 @@ INLINE void exact_row(const int bits, uint32_t steps, const sums *s, uint32_t ro
         n[1] = high_half(sum);
     } else if (is_bytes_by_two(bits)) {
         const __m512i high = part_row(s, 0, row), low = part_row(s, 1, row);
-        const unsigned by = (unsigned)slice_of(bits);
+        const unsigned by = (unsigned)digit_bits(bits);
         n[0] = _mm512_add_epi64(_mm512_slli_epi64(low_half(high), by), low_half(low));
         n[1] = _mm512_add_epi64(_mm512_slli_epi64(high_half(high), by), high_half(low));
     } else if (is_by_two(bits)) {
-        const unsigned by = 2 * (unsigned)slice_of(bits);
+        const unsigned by = 2 * (unsigned)digit_bits(bits);
         __m512i high, low;
         sum_two(bits, steps, s, row, &high, &low);
         n[0] = _mm512_add_epi64(_mm512_slli_epi64(low_half(high), by), low_half(low));
@@ -131,7 +133,7 @@ INLINE void exact_row(const int bits, uint32_t steps, const sums *s, uint32_t ro
     }
 }
 
-/* The same as doubles, which hold sums of two slices up to a depth of longest() exactly; others
+/* The same as doubles, which hold sums of two digits up to a depth of longest() exactly; others
  * where the caller has shown that they do. */
 INLINE void double_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512d n[2]) {
     if (is_shortest(bits, steps)) {
@@ -142,13 +144,13 @@ INLINE void double_row(const int bits, uint32_t steps, const sums *s, uint32_t r
     }
     if (is_bytes_by_two(bits) && steps <= longest(bits)) {
         const __m512i high = part_row(s, 0, row), low = part_row(s, 1, row);
-        const __m512d by = _mm512_set1_pd(1 << slice_of(bits));
+        const __m512d by = _mm512_set1_pd(1 << digit_bits(bits));
         n[0] = _mm512_fmadd_pd(low_doubles(high), by, low_doubles(low));
         n[1] = _mm512_fmadd_pd(high_doubles(high), by, high_doubles(low));
         return;
     }
     if (is_by_two(bits) && steps <= longest(bits)) {
-        const __m512d by = _mm512_set1_pd(1 << 2 * slice_of(bits));
+        const __m512d by = _mm512_set1_pd(1 << 2 * digit_bits(bits));
         __m512i high, low;
         sum_two(bits, steps, s, row, &high, &low);
         n[0] = _mm512_fmadd_pd(low_doubles(high), by, low_doubles(low));
@@ -165,7 +167,7 @@ INLINE __m512 joined(__m256 low, __m256 high) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-/* The same, rounded once. Up to SHORT steps the high part of two slices is below 2^24: it is exact
+/* The same, rounded once. Up to SHORT steps the high part of two digits is below 2^24: it is exact
  * as a float, and so the only rounding is that of the addition. */
 INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t row) {
     if (bits == 7 && steps <= longest(bits))
@@ -176,7 +178,7 @@ INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t 
     if (is_shortest(bits, steps))
         return _mm512_cvtepi32_ps(sum_shortest(s, row));
     if (is_bytes_by_two(bits) && steps <= longest(bits)) {
-        const __m512 by = _mm512_set1_ps((float)(1 << (7 + slice_of(bits))));
+        const __m512 by = _mm512_set1_ps((float)(1 << (7 + digit_bits(bits))));
         __m512i high, low;
         sum_bytes(bits, s, row, &high, &low);
         return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), by, _mm512_cvtepi32_ps(low));
@@ -188,7 +190,7 @@ INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t 
                                _mm512_cvtepi32_ps(low));
     }
     if ((bits == 14 || bits == WORDS) && steps <= SHORT) {
-        const __m512 by = _mm512_set1_ps((float)(1 << 2 * slice_of(bits)));
+        const __m512 by = _mm512_set1_ps((float)(1 << 2 * digit_bits(bits)));
         __m512i high, low;
         sum_two(bits, steps, s, row, &high, &low);
         return _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), by, _mm512_cvtepi32_ps(low));

@@ -8,7 +8,7 @@
  * may be is the instruction set's affair. Where s < 0 each grain is rounded to units by itself.
  *
  * Where the inputs are bytes themselves, which cannot be doubled, errors may be so much more often,
- * at the price of a third slice (QN__WIDE): otherwise a step of few items mostly has more groups
+ * at the price of a third digit (QN__WIDE): otherwise a step of few items mostly has more groups
  * the longer a training lasts, since ever more grains have no large error.
  *
  * All groups meet in doubles as long as bounds show that nothing is rounded there and no partial
