@@ -248,7 +248,7 @@ static inline void multiply(const trained *t, product p, qn__kernel kernel) {
     if (t->program.arith != QN__ARITH_F32)
         n.groups[0] *= n.groups[1], n.groups[1] = 1;
     if (p == GRADIENT) {
-        n.call.argument[n.call.count - 2].value.u = 1; /* slices */
+        n.call.argument[n.call.count - 2].value.u = 1; /* k-blocks */
         n.call.argument[n.call.count - 1].value.u = 0; /* flags */
     }
     again(t, &n);

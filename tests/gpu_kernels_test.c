@@ -30,7 +30,7 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 }
 
 static void check_cases(const qn__device_table *device, uint32_t index) {
-    static const uint32_t units[] = {1, 12, 1000}; /* large tiles; some; small ones and slices */
+    static const uint32_t units[] = {1, 12, 1000}; /* large tiles; some; small ones and k-blocks */
     const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 18);
     static test_case c;
     static expected e;

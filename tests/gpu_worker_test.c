@@ -63,7 +63,7 @@ static uint64_t memory_for(const test_case *c, uint64_t left) {
     return bytes + bytes / 15 + 1;
 }
 
-/* Tiles of all sizes, sums in slices, recordings, items that lie on the device and items that do
+/* Tiles of all sizes, sums in k-blocks, recordings, items that lie on the device and items that do
  * not: nothing of that is seen in the results. */
 static void test_every_way_gives_the_reference_bytes(void **state) {
     (void)state;

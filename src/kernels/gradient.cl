@@ -1,8 +1,8 @@
 /* GRADIENT over the tiles of tile.cl: rows are inputs k, columns outputs o, links the items of a
  * grain. A chain begins at +0 with each grain and ends as an integer, which is added to the lane's
- * own sums; only these leave the group. Slices follow each other across the ends of grains, in
+ * own sums; only these leave the group. K-blocks follow each other across the ends of grains, in
  * pairs, one from each side of local memory; what a grain has beyond its last whole pair is done
- * from the first side alone, and a slice that the grain ends in is cut short. */
+ * from the first side alone, and a k-block that the grain ends in is cut short. */
 
 /* The chains of a grain become integers in total, and begin anew; 1 when one left its range. */
 QN_FN qn_u32 QN_TILE(qn_end_grain)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
@@ -23,14 +23,14 @@ QN_FN qn_u32 QN_TILE(qn_end_grain)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
 QN_KERNEL_OF(QN_TILE_LANES, QN_TILE_GROUPS)
 QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL const float *E,
             QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in,
-            qn_u32 out, qn_u32 layer, float limit, qn_u32 slices, qn_u32 flags) {
+            qn_u32 out, qn_u32 layer, float limit, qn_u32 k_blocks, qn_u32 flags) {
     QN_LOCAL qn_float4 room[2u * QN_SIDE / 4u];
     QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)room;
     const qn_u32 grain = step->grain, ld_a = qn_ld(in), ld = qn_ld(out);
     const qn_u32 row = qn_group(1) * QN_TILE_ROWS, column = qn_group(0) * QN_TILE_COLUMNS;
     const qn_u32 grains = (step->items + grain - 1u) / grain;
-    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / slices) * grain;
-    const qn_u32 last = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
+    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / k_blocks) * grain;
+    const qn_u32 last = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / k_blocks);
     const qn_u32 end = last == grains ? step->items : last * grain;
 
     qn_i64 total[QN_LANE_ROWS][QN_LANE_COLUMNS];
@@ -46,7 +46,7 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
     QN_TILE(qn_loader)
     a = QN_TILE(qn_loader_plain)(tile, QN_TILE_ROWS, A + (qn_u64)begin * ld_a, ld_a, row);
     QN_TILE(qn_loader)
-    e = QN_TILE(qn_loader_plain)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
+    e = QN_TILE(qn_loader_plain)(tile + QN_K_BLOCK * QN_TILE_ROWS, QN_TILE_COLUMNS,
                                  E + (qn_u64)begin * ld, ld, column);
     qn_u32 rest = end - begin, bad = 0u; /* rest: items still to come */
     QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
@@ -58,21 +58,21 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
     while (rest > 0u) {
         qn_u32 left = rest < grain ? rest : grain; /* of the grain */
         QN_ROLLED
-        for (; left >= 2u * QN_SLICE; left -= 2u * QN_SLICE) {
-            rest -= 2u * QN_SLICE;
-            QN_TILE(qn_slice)(acc, tile, &a, &e, rest + QN_SLICE, 0u, 0u, 0u, QN_SIDE);
-            QN_TILE(qn_slice)(acc, tile, &a, &e, rest, 0u, 0u, QN_SIDE, 0u);
+        for (; left >= 2u * QN_K_BLOCK; left -= 2u * QN_K_BLOCK) {
+            rest -= 2u * QN_K_BLOCK;
+            QN_TILE(qn_k_block)(acc, tile, &a, &e, rest + QN_K_BLOCK, 0u, 0u, 0u, QN_SIDE);
+            QN_TILE(qn_k_block)(acc, tile, &a, &e, rest, 0u, 0u, QN_SIDE, 0u);
         }
         QN_ROLLED
         while (left > 0u) {
-            const qn_u32 links = left < QN_SLICE ? left : QN_SLICE;
+            const qn_u32 links = left < QN_K_BLOCK ? left : QN_K_BLOCK;
             rest -= links;
             left -= links;
             QN_TILE(qn_advance)(&a, links, 0u);
             QN_TILE(qn_advance)(&e, links, 0u);
             QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
             QN_TILE(qn_take)(&e, QN_TILE_COLUMNS, 0u, rest);
-            QN_TILE(qn_links)(acc, tile, tile + QN_SLICE * QN_TILE_ROWS, links, 0u, 0u, 1u);
+            QN_TILE(qn_links)(acc, tile, tile + QN_K_BLOCK * QN_TILE_ROWS, links, 0u, 0u, 1u);
             qn_barrier();
             QN_TILE(qn_put)(&a, QN_TILE_ROWS, 0u, 0u);
             QN_TILE(qn_put)(&e, QN_TILE_COLUMNS, 0u, 0u);
@@ -90,7 +90,7 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
             QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * ld + o;
             if (k >= in || o >= ld)
                 continue;
-            if (slices > 1u)
+            if (k_blocks > 1u)
                 qn_atomic_add64(to, total[i][j]);
             else if ((flags & QN_GRADIENT_ADD) != 0u)
                 *to = qn_plus(*to, total[i][j]);

@@ -30,15 +30,15 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
                                 QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *absmax,
                                 QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
                                 qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
-                                qn_u32 errors, float limit, qn_u32 slices, qn_u32 flags) {
+                                qn_u32 errors, float limit, qn_u32 k_blocks, qn_u32 flags) {
     QN_LOCAL qn_int4 room[2u * QN_SLAB / 4u];
     QN_LOCAL_POINTER qn_i32 *slabs = (QN_LOCAL_POINTER qn_i32 *)room;
     const qn_u32 grain = step->grain, ld = qn_ld(out), words = qn_grain_words(grain);
     const qn_u32 grains = (step->items + grain - 1u) / grain, width = grains * words;
     const qn_u32 across = (out + QN_COLUMNS - 1u) / QN_COLUMNS;
     const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
-    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / slices);
-    const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
+    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / k_blocks);
+    const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / k_blocks);
 
     qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN];
     qn_i32 a[QN_UNITS_OF(QN_ROWS) * QN_DIGITS], b[QN_UNITS_OF(QN_COLUMNS) * QN_DIGITS];
@@ -104,7 +104,7 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
             QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * ld + o;
             if (k >= in || o >= ld)
                 continue;
-            if (slices > 1u)
+            if (k_blocks > 1u)
                 qn_atomic_add64(to, total[i][j]);
             else if ((flags & QN_GRADIENT_ADD) != 0u)
                 *to = qn_plus(*to, total[i][j]);

@@ -58,27 +58,22 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *              `layer`, `activation`, `threshold`, `keep` are those of the layer below, Y its
  *              outputs before dropout.
  * GRADIENT_*   step M, A M, E M, sums M, status M, weights U, in u, out u, layer u, limit f,
- *              slices u, flags u
+ *              k_blocks u, flags u
  *              sums[k][o] (+)= over all grains of the step the integer nearest to the grain's chain
- *              (8.6, 8.7). Without QN_GRADIENT_ADD the sums are overwritten. slices > 1: the grains
- *              are parted among so many groups in the third direction of the grid, which add with
- *              atomics to sums that were cleared before (QN_GRADIENT_ADD must be set).
- * BIAS         step M, E M, sums M, status M, biases U, out u, layer u, limit f, flags u
- * UPDATE       step M, parameters M, slot0 M, slot1 M, sums M, begin U, count U, optimizer u,
- *              momentum f, beta1 f, beta2 f, one_minus_beta1 f, one_minus_beta2 f, epsilon f,
- *              decay f
- *              9.1 - 9.6 for parameters begin .. begin+count-1, both multiples of QN_LD; decay
- *              is 0 for biases; with adamw it is RN(lr * decay), made by the kernel from the
- *              step's rate.
- * LEARN_VECTOR step M, A M, E M, parameters M, slot0 M, slot1 M, status M, weights U, in u, out u,
- *              layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
- *              one_minus_beta2 f, epsilon f, decay f
- *              GRADIENT, BIAS and UPDATE of a layer in one, for a step that the device has to
- *              itself and whose grains all lie in this pass; the sums are not touched. ERRORS of
- *              the layer must come before it.
- * Integer products (docs/exactness.md 15) take *words*: four digits of 7 bits that follow each
- * other along the sum of the product; intgemm_words.cl tells what they look like. Greatest
- * magnitudes are uint32, the bits of a float.
+ *              (8.6, 8.7). Without QN_GRADIENT_ADD the sums are overwritten. k-blocks > 1: the
+ * grains are parted among so many groups in the third direction of the grid, which add with atomics
+ * to sums that were cleared before (QN_GRADIENT_ADD must be set). BIAS         step M, E M, sums M,
+ * status M, biases U, out u, layer u, limit f, flags u UPDATE       step M, parameters M, slot0 M,
+ * slot1 M, sums M, begin U, count U, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
+ * one_minus_beta2 f, epsilon f, decay f 9.1 - 9.6 for parameters begin .. begin+count-1, both
+ * multiples of QN_LD; decay is 0 for biases; with adamw it is RN(lr * decay), made by the kernel
+ * from the step's rate. LEARN_VECTOR step M, A M, E M, parameters M, slot0 M, slot1 M, status M,
+ * weights U, in u, out u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f,
+ * one_minus_beta1 f, one_minus_beta2 f, epsilon f, decay f GRADIENT, BIAS and UPDATE of a layer in
+ * one, for a step that the device has to itself and whose grains all lie in this pass; the sums are
+ * not touched. ERRORS of the layer must come before it. Integer products (docs/exactness.md 15)
+ * take *words*: four digits of 7 bits that follow each other along the sum of the product;
+ * intgemm_words.cl tells what they look like. Greatest magnitudes are uint32, the bits of a float.
  *
  * ABSMAX     parameters M, outputs M, weights U, in u, out u, output u
  *              Raises outputs[output + o] to the greatest magnitude of the weights of output o.
@@ -99,7 +94,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *              activation u, threshold u, keep f, seed U
  *              ERRORS of weighed errors as words (15.5).
  * INTGEMM_GRADIENT_*  step M, A M, E M, absmax M, sums M, status M, weights U, in u, out u,
- *              layer u, inputs u, errors u, limit f, slices u, flags u
+ *              layer u, inputs u, errors u, limit f, k_blocks u, flags u
  *              GRADIENT of words along grains (15.6); absmax[inputs + g] and absmax[errors + g]
  *              are those of grain g.
  *              Tiles of these three follow each other in direction 0, along the columns first.
@@ -192,20 +187,21 @@ typedef enum qn__kernel {
 
 /* How a kernel is launched. */
 typedef struct qn__kernel_shape {
-    const char *name;                 /* "qn_forward_large" */
-    const char *arguments;            /* a letter each, as above: "MMMUUMMMuuuuufU" */
-    uint32_t lanes[2];                /* of a group, in both directions; 1, 1 for vector kernels */
-    uint32_t tile_rows, tile_columns; /* of the result that a group computes; 0: not a product.
-                                         Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
-                                         columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
-                                         Direction 0 of the grid walks columns, 1 rows, 2 slices. */
-    uint32_t share;  /* of a kernel that is no product: pieces of work that one group does, so that
-                        the grid has work / share groups, rounded up, in direction 0. 0: one group,
-                        whatever the work. The pieces are items (FETCH, LOSS), outputs (BIAS),
-                        parameters (UPDATE: `count`), weights and biases with their padding (SUMS_*:
-                        (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
-                        nothing. */
-    int opencl_only; /* 1: a vector kernel, not in the CUDA text */
+    const char *name;      /* "qn_forward_large" */
+    const char *arguments; /* a letter each, as above: "MMMUUMMMuuuuufU" */
+    uint32_t lanes[2];     /* of a group, in both directions; 1, 1 for vector kernels */
+    uint32_t tile_rows,
+        tile_columns; /* of the result that a group computes; 0: not a product.
+                         Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
+                         columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
+                         Direction 0 of the grid walks columns, 1 rows, 2 k-blocks. */
+    uint32_t share;   /* of a kernel that is no product: pieces of work that one group does, so that
+                         the grid has work / share groups, rounded up, in direction 0. 0: one group,
+                         whatever the work. The pieces are items (FETCH, LOSS), outputs (BIAS),
+                         parameters (UPDATE: `count`), weights and biases with their padding (SUMS_*:
+                         (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
+                         nothing. */
+    int opencl_only;  /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: programs with any of these arithmetics have it, if they have
                           the kind of tiles that may stand beside them */
 } qn__kernel_shape;

@@ -44,7 +44,7 @@ QN_TILE(qn_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
     QN_TILE(qn_loader) a =
         QN_TILE(qn_loader_transposed)(tile, QN_TILE_ROWS, A, qn_ld(in), row, items);
     QN_TILE(qn_loader)
-    w = QN_TILE(qn_loader_plain)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
+    w = QN_TILE(qn_loader_plain)(tile + QN_K_BLOCK * QN_TILE_ROWS, QN_TILE_COLUMNS,
                                  parameters + weights, ld, column);
     QN_TILE(qn_chains)(acc, tile, &a, &w, in, 1u, 0u);
 
@@ -98,7 +98,7 @@ QN_TILE(qn_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
     QN_TILE(qn_loader) e =
         QN_TILE(qn_loader_transposed)(tile, QN_TILE_ROWS, E, qn_ld(out), row, items);
     QN_TILE(qn_loader)
-    w = QN_TILE(qn_loader_transposed)(tile + QN_SLICE * QN_TILE_ROWS, QN_TILE_COLUMNS,
+    w = QN_TILE(qn_loader_transposed)(tile + QN_K_BLOCK * QN_TILE_ROWS, QN_TILE_COLUMNS,
                                       parameters + weights, qn_ld(out), column, in);
     QN_TILE(qn_chains)(acc, tile, &e, &w, out, 1u, 1u);
 

@@ -1,7 +1,7 @@
 /* A tile: QN_TILE_ROWS x QN_TILE_COLUMNS chains of one group, QN_LANE_ROWS x QN_LANE_COLUMNS of
- * them in the registers of each lane. Slices of QN_SLICE links of both factors lie in local memory,
- * link after link, twice: while the lanes work on one, the next is on its way through registers
- * into the other, so that one barrier a slice is enough and no lane waits for memory.
+ * them in the registers of each lane. K-blocks of QN_K_BLOCK links of both factors lie in local
+ * memory, link after link, twice: while the lanes work on one, the next is on its way through
+ * registers into the other, so that one barrier a k-block is enough and no lane waits for memory.
  *
  * A lane's rows and columns are runs of QN_ROW_RUN and QN_COLUMN_RUN, the runs of one lane as far
  * apart as all lanes' runs together take. 32 lanes beside each other have 4 runs of rows and 8 of
@@ -16,12 +16,12 @@
 #define QN_ACROSS (QN_TILE_COLUMNS / QN_LANE_COLUMNS)
 #define QN_DOWN (QN_TILE_ROWS / QN_LANE_ROWS)
 /* Links that are unrolled. */
-#define QN_STRIP (QN_SLICE < 16u ? QN_SLICE : 16u)
-/* Vectors of four of a slice, and how many of them a lane loads at most. */
-#define QN_VECTORS_OF(size) ((size) * (QN_SLICE / 4u))
+#define QN_STRIP (QN_K_BLOCK < 16u ? QN_K_BLOCK : 16u)
+/* Vectors of four of a k-block, and how many of them a lane loads at most. */
+#define QN_VECTORS_OF(size) ((size) * (QN_K_BLOCK / 4u))
 #define QN_UNITS(size) ((QN_VECTORS_OF(size) + QN_TILE_LANES - 1u) / QN_TILE_LANES)
-/* Floats of a slice of both factors. */
-#define QN_SIDE (QN_SLICE * (QN_TILE_ROWS + QN_TILE_COLUMNS))
+/* Floats of a k-block of both factors. */
+#define QN_SIDE (QN_K_BLOCK * (QN_TILE_ROWS + QN_TILE_COLUMNS))
 
 /* Where the run i of a lane's rows or columns begins in the tile. */
 QN_FN qn_u32 QN_TILE(qn_row_run)(qn_u32 i) {
@@ -33,32 +33,32 @@ QN_FN qn_u32 QN_TILE(qn_column_run)(qn_u32 i) {
     return (i * QN_ACROSS + block * 8u + lane / 2u % 8u) * QN_COLUMN_RUN;
 }
 
-/* How a lane loads a factor into local memory: its vectors of the next slice. */
+/* How a lane loads a factor into local memory: its vectors of the next k-block. */
 typedef struct QN_TILE(qn_loader) {
     QN_GLOBAL const float *from; /* the first of them */
-    QN_LOCAL_POINTER float *to;  /* its place in the first slice */
+    QN_LOCAL_POINTER float *to;  /* its place in the first k-block */
     qn_u32 link;                 /* the first link in it; beyond all where the lane loads nothing */
     qn_u32 stride;               /* floats from a link to the next */
     qn_float4 held[8];
 } QN_TILE(qn_loader);
 
 /* A factor whose rows run along the links: its rows first .. first+size-1 become the columns of a
- * slice. Four links of a row are a vector, and lanes beside each other take eight links. In slices
- * of 32 columns and more, columns are exchanged by sixteens in every other four links (qn_turn), so
- * that lanes that write at the same time meet different banks. */
+ * k-block. Four links of a row are a vector, and lanes beside each other take eight links. In
+ * k-blocks of 32 columns and more, columns are exchanged by sixteens in every other four links
+ * (qn_turn), so that lanes that write at the same time meet different banks. */
 QN_FN qn_u32 QN_TILE(qn_swizzle)(const qn_u32 size, qn_u32 link) {
     return size >= 32u ? link / 4u % 2u * 16u : 0u;
 }
 
 QN_FN QN_TILE(qn_loader)
-    QN_TILE(qn_loader_transposed)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
+    QN_TILE(qn_loader_transposed)(QN_LOCAL_POINTER float *k_block, const qn_u32 size,
                                   QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first,
                                   qn_u32 rows) {
     QN_TILE(qn_loader) loader;
     const qn_u32 u = qn_lane() / 2u, r = u % size, k = (u / size * 2u + qn_lane() % 2u) * 4u;
     const qn_u32 inside = first + r < rows ? 1u : 0u;
     loader.from = from + (inside != 0u ? (qn_u64)(first + r) * ld + k : 0u);
-    loader.to = slice + k * size + (r ^ QN_TILE(qn_swizzle)(size, k));
+    loader.to = k_block + k * size + (r ^ QN_TILE(qn_swizzle)(size, k));
     loader.link = inside != 0u ? k : 0xf0000000u;
     loader.stride = 1u;
     QN_UNROLL
@@ -69,13 +69,13 @@ QN_FN QN_TILE(qn_loader)
 
 /* A factor whose rows are the links: columns first .. first+size-1. */
 QN_FN QN_TILE(qn_loader)
-    QN_TILE(qn_loader_plain)(QN_LOCAL_POINTER float *slice, const qn_u32 size,
+    QN_TILE(qn_loader_plain)(QN_LOCAL_POINTER float *k_block, const qn_u32 size,
                              QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first) {
     QN_TILE(qn_loader) loader;
     const qn_u32 k = qn_lane() / (size / 4u), c = qn_lane() % (size / 4u) * 4u;
     const qn_u32 inside = first + c < ld && qn_lane() < QN_VECTORS_OF(size) ? 1u : 0u;
     loader.from = from + (inside != 0u ? (qn_u64)k * ld + first + c : 0u);
-    loader.to = slice + qn_lane() * 4u;
+    loader.to = k_block + qn_lane() * 4u;
     loader.link = inside != 0u ? k : 0xf0000000u;
     loader.stride = ld;
     QN_UNROLL
@@ -84,7 +84,7 @@ QN_FN QN_TILE(qn_loader)
     return loader;
 }
 
-/* Reads the lane's vectors of the slice that begins where the loader stands, `left` links before
+/* Reads the lane's vectors of the k-block that begins where the loader stands, `left` links before
  * the end. What lies behind the end is not read; what was held instead is not used, or zero. */
 QN_FN void QN_TILE(qn_take)(QN_TILE(qn_loader) *loader, const qn_u32 size, const qn_u32 transposed,
                             qn_u32 left) {
@@ -103,7 +103,7 @@ QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_loader) *loader, qn_u32 links, const q
     loader->from += transposed != 0u ? links : (qn_u64)links * loader->stride;
 }
 
-/* Writes what is held into the slice that lies `side` floats behind the first. */
+/* Writes what is held into the k-block that lies `side` floats behind the first. */
 QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_loader) *loader, const qn_u32 size,
                            const qn_u32 transposed, qn_u32 side) {
     QN_UNROLL
@@ -154,8 +154,8 @@ QN_FN void QN_TILE(qn_link)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
     }
 }
 
-/* n links of the slices a and b, where `strips` says that n may hold whole strips: those unrolled,
- * the rest one after the other. */
+/* n links of the k-blocks a and b, where `strips` says that n may hold whole strips: those
+ * unrolled, the rest one after the other. */
 QN_FN void QN_TILE(qn_links)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
                              QN_LOCAL_POINTER const float *a, QN_LOCAL_POINTER const float *b,
                              qn_u32 n, const qn_u32 a_transposed, const qn_u32 b_transposed,
@@ -186,29 +186,29 @@ QN_FN void QN_TILE(qn_links)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
          k * QN_TILE_COLUMNS);
 }
 
-/* A whole slice: the next one, with `left` links behind it, is fetched meanwhile. `from` and `to`
+/* A whole k-block: the next one, with `left` links behind it, is fetched meanwhile. `from` and `to`
  * are where the two begin. */
-QN_FN void QN_TILE(qn_slice)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
-                             QN_LOCAL_POINTER float *slices, QN_TILE(qn_loader) *a_loader,
-                             QN_TILE(qn_loader) *b_loader, qn_u32 left, const qn_u32 a_transposed,
-                             const qn_u32 b_transposed, const qn_u32 from, const qn_u32 to) {
-    QN_TILE(qn_advance)(a_loader, QN_SLICE, a_transposed);
-    QN_TILE(qn_advance)(b_loader, QN_SLICE, b_transposed);
+QN_FN void QN_TILE(qn_k_block)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
+                               QN_LOCAL_POINTER float *k_blocks, QN_TILE(qn_loader) *a_loader,
+                               QN_TILE(qn_loader) *b_loader, qn_u32 left, const qn_u32 a_transposed,
+                               const qn_u32 b_transposed, const qn_u32 from, const qn_u32 to) {
+    QN_TILE(qn_advance)(a_loader, QN_K_BLOCK, a_transposed);
+    QN_TILE(qn_advance)(b_loader, QN_K_BLOCK, b_transposed);
     QN_TILE(qn_take)(a_loader, QN_TILE_ROWS, a_transposed, left);
     QN_TILE(qn_take)(b_loader, QN_TILE_COLUMNS, b_transposed, left);
     QN_TILE(qn_links)
-    (acc, slices + from, slices + from + QN_SLICE * QN_TILE_ROWS, QN_SLICE, a_transposed,
+    (acc, k_blocks + from, k_blocks + from + QN_K_BLOCK * QN_TILE_ROWS, QN_K_BLOCK, a_transposed,
      b_transposed, 1u);
     QN_TILE(qn_put)(a_loader, QN_TILE_ROWS, a_transposed, to);
     QN_TILE(qn_put)(b_loader, QN_TILE_COLUMNS, b_transposed, to);
     qn_barrier();
 }
 
-/* All chains over `links` links, slice by slice, from what acc holds on. `slices` has room for two
- * sides of both factors, the ways stand at the first link. The sides are told apart in the code, so
- * that places in local memory are constants. */
+/* All chains over `links` links, k-block by k-block, from what acc holds on. `k_blocks` has room
+ * for two sides of both factors, the ways stand at the first link. The sides are told apart in the
+ * code, so that places in local memory are constants. */
 QN_FN void QN_TILE(qn_chains)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
-                              QN_LOCAL_POINTER float *slices, QN_TILE(qn_loader) *a_loader,
+                              QN_LOCAL_POINTER float *k_blocks, QN_TILE(qn_loader) *a_loader,
                               QN_TILE(qn_loader) *b_loader, qn_u32 links, const qn_u32 a_transposed,
                               const qn_u32 b_transposed) {
     qn_u32 side = 0u, left = links;
@@ -218,20 +218,21 @@ QN_FN void QN_TILE(qn_chains)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
     QN_TILE(qn_put)(b_loader, QN_TILE_COLUMNS, b_transposed, 0u);
     qn_barrier();
     QN_ROLLED
-    while (left >= 2u * QN_SLICE) {
-        left -= 2u * QN_SLICE;
-        QN_TILE(qn_slice)
-        (acc, slices, a_loader, b_loader, left + QN_SLICE, a_transposed, b_transposed, 0u, QN_SIDE);
-        QN_TILE(qn_slice)(acc, slices, a_loader, b_loader, left, a_transposed, b_transposed,
-                          QN_SIDE, 0u);
+    while (left >= 2u * QN_K_BLOCK) {
+        left -= 2u * QN_K_BLOCK;
+        QN_TILE(qn_k_block)
+        (acc, k_blocks, a_loader, b_loader, left + QN_K_BLOCK, a_transposed, b_transposed, 0u,
+         QN_SIDE);
+        QN_TILE(qn_k_block)(acc, k_blocks, a_loader, b_loader, left, a_transposed, b_transposed,
+                            QN_SIDE, 0u);
     }
-    if (left >= QN_SLICE) {
-        left -= QN_SLICE;
-        QN_TILE(qn_slice)(acc, slices, a_loader, b_loader, left, a_transposed, b_transposed, 0u,
-                          QN_SIDE);
+    if (left >= QN_K_BLOCK) {
+        left -= QN_K_BLOCK;
+        QN_TILE(qn_k_block)(acc, k_blocks, a_loader, b_loader, left, a_transposed, b_transposed, 0u,
+                            QN_SIDE);
         side = QN_SIDE;
     }
     QN_TILE(qn_links)
-    (acc, slices + side, slices + side + QN_SLICE * QN_TILE_ROWS, left, a_transposed, b_transposed,
-     QN_STRIP < QN_SLICE ? 1u : 0u);
+    (acc, k_blocks + side, k_blocks + side + QN_K_BLOCK * QN_TILE_ROWS, left, a_transposed,
+     b_transposed, QN_STRIP < QN_K_BLOCK ? 1u : 0u);
 }

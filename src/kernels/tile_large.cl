@@ -11,7 +11,7 @@
 #undef QN_LANE_COLUMNS
 #undef QN_ROW_RUN
 #undef QN_COLUMN_RUN
-#undef QN_SLICE
+#undef QN_K_BLOCK
 #define QN_TILE(name) name##_large
 #define QN_TILE_LANES 256
 #define QN_TILE_GROUPS 2 /* that a processor is to hold at the same time */
@@ -21,4 +21,4 @@
 #define QN_LANE_COLUMNS 8u
 #define QN_ROW_RUN 4u
 #define QN_COLUMN_RUN 4u
-#define QN_SLICE 8u
+#define QN_K_BLOCK 8u

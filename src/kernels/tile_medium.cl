@@ -9,7 +9,7 @@
 #undef QN_LANE_COLUMNS
 #undef QN_ROW_RUN
 #undef QN_COLUMN_RUN
-#undef QN_SLICE
+#undef QN_K_BLOCK
 #define QN_TILE(name) name##_medium
 #define QN_TILE_LANES 128
 #define QN_TILE_GROUPS 4 /* that a processor is to hold at the same time */
@@ -19,4 +19,4 @@
 #define QN_LANE_COLUMNS 4u
 #define QN_ROW_RUN 4u
 #define QN_COLUMN_RUN 4u
-#define QN_SLICE 16u
+#define QN_K_BLOCK 16u

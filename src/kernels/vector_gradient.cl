@@ -120,7 +120,7 @@ QN_INLINE qn_u32 qn_gradient_columns(const qn_u32 width, const qn_panel *panel, 
 }
 
 QN_INLINE qn_group_place qn_place_of(QN_GLOBAL const qn_step *step, qn_u32 in, qn_u32 out,
-                                     qn_u32 slices, float limit) {
+                                     qn_u32 k_blocks, float limit) {
     qn_group_place p;
     p.items = step->items;
     p.grain = step->grain;
@@ -133,8 +133,8 @@ QN_INLINE qn_group_place qn_place_of(QN_GLOBAL const qn_step *step, qn_u32 in, q
     p.inputs = in - p.row < p.rows ? in - p.row : p.rows;
     p.width = p.ld - p.column < QN_GROUP_OUTPUTS ? (p.ld - p.column) / 16u : QN_TILE_WIDTH;
     const qn_u32 grains = (p.items + p.grain - 1u) / p.grain;
-    p.begin = (qn_u32)((qn_u64)grains * qn_group(2) / slices);
-    p.end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / slices);
+    p.begin = (qn_u32)((qn_u64)grains * qn_group(2) / k_blocks);
+    p.end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / k_blocks);
     return p;
 }
 
@@ -187,13 +187,13 @@ QN_KERNEL(1)
 qn_gradient_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
                    QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums,
                    QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in, qn_u32 out,
-                   qn_u32 layer, float limit, qn_u32 slices, qn_u32 flags) {
+                   qn_u32 layer, float limit, qn_u32 k_blocks, qn_u32 flags) {
     long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
-    const qn_group_place p = qn_place_of(step, in, out, slices, limit);
+    const qn_group_place p = qn_place_of(step, in, out, k_blocks, limit);
     const qn_u32 add = (flags & QN_GRADIENT_ADD) != 0u ? 1u : 0u;
-    const qn_u32 direct = slices > 1u || p.end - p.begin != 1u ? 0u
-                          : add != 0u                          ? QN_END_OUT_ADD
-                                                               : QN_END_OUT;
+    const qn_u32 direct = k_blocks > 1u || p.end - p.begin != 1u ? 0u
+                          : add != 0u                            ? QN_END_OUT_ADD
+                                                                 : QN_END_OUT;
     if (qn_group_sums(&p, A, E, sums + weights, direct, total, 0, 0u) != 0u)
         qn_atomic_max(&status->bad_layer, layer + 1u);
     if (direct != 0u || p.end == p.begin)
@@ -202,7 +202,7 @@ qn_gradient_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         for (qn_u32 j = 0u; j < p.width; ++j) {
             QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)(p.row + r) * p.ld + p.column + 16u * j;
             const long16 units = total[r * QN_TILE_WIDTH + j];
-            if (slices > 1u) {
+            if (k_blocks > 1u) {
                 const qn_i64 *from = (const qn_i64 *)(total + r * QN_TILE_WIDTH + j);
                 for (qn_u32 i = 0u; i < 16u; ++i)
                     qn_atomic_add64(to + i, from[i]);

@@ -37,7 +37,7 @@ typedef struct qn__gpu_facts {
     uint32_t units;   /* groups that run at the same time, about */
     uint64_t memory;  /* bytes in all */
     uint64_t largest; /* bytes of the largest single piece */
-    int atomics;      /* 1: 64-bit integers can be added atomically (slices of GRADIENT) */
+    int atomics;      /* 1: 64-bit integers can be added atomically (k-blocks of GRADIENT) */
     int matrix;       /* 1: the program has integer products by matrix instructions */
     /* What they are multiplied by, as qn_device_rates says; NULL: the program has none. */
     const char *integers;

@@ -176,7 +176,7 @@ static void launch_errors(qn__gpu_pass *pass, uint32_t i) {
 
 /* Where the tiles of a gradient are too few for the device, its grains are parted among several
  * groups for each tile. */
-static uint32_t slices_of(const qn__gpu_pass *pass, uint64_t tiles) {
+static uint32_t k_blocks_of(const qn__gpu_pass *pass, uint64_t tiles) {
     const qn__worker *w = pass->worker;
     const uint64_t grains = qn__gpu_pieces(pass->items, w->program->grain);
     if (!w->facts->atomics || w->facts->vectors || tiles * 2 > w->facts->units)
@@ -185,22 +185,22 @@ static uint32_t slices_of(const qn__gpu_pass *pass, uint64_t tiles) {
     return (uint32_t)(wanted < grains ? wanted : grains);
 }
 
-uint32_t qn__gpu_slices(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add) {
+uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[layer];
-    const uint32_t slices = slices_of(pass, tiles);
-    if (slices > 1 && !add && pass->status == QN_OK)
+    const uint32_t k_blocks = k_blocks_of(pass, tiles);
+    if (k_blocks > 1 && !add && pass->status == QN_OK)
         pass->status =
             w->driver->clear(w->gpu, &w->sums, (size_t)l->weights * sizeof(int64_t),
                              (size_t)(l->biases - l->weights) * sizeof(int64_t), pass->err);
-    return slices;
+    return k_blocks;
 }
 
 static void launch_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     product p = choose(w, QN__K_GRADIENT_LARGE, l->layer->in, l->layer->out);
-    p.groups[2] = qn__gpu_slices(pass, i, (uint64_t)p.groups[0] * p.groups[1], add);
+    p.groups[2] = qn__gpu_k_blocks(pass, i, (uint64_t)p.groups[0] * p.groups[1], add);
     qn__gpu_call c = {0};
     qn__give_memory(&c, &w->step);
     qn__give_memory(&c, qn__gpu_input_of(pass, i));

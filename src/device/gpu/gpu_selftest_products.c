@@ -118,11 +118,11 @@ static qn_status refuse(const bench *s, qn__kernel kernel, int r, int c, qn_erro
 /* ---------------------------------------------------------------- asking the device */
 
 static qn_status launch(const bench *s, qn__kernel kernel, const qn__gpu_call *call,
-                        uint32_t slices, qn_error *err) {
+                        uint32_t k_blocks, qn_error *err) {
     const qn__kernel_shape *k = qn__kernel_shape_of(kernel);
     const uint32_t groups[3] = {
         (uint32_t)(qn__gpu_pieces(ROWS, k->tile_rows) * qn__gpu_pieces(COLUMNS, k->tile_columns)),
-        1, slices};
+        1, k_blocks};
     return s->driver->launch(s->gpu, kernel, groups, call->argument, call->count, err);
 }
 
@@ -223,7 +223,7 @@ static int64_t units_of(const bench *s, int r, int c, int grain, float limit) {
     return sum;
 }
 
-static qn_status try_gradient(const bench *s, qn__kernel kernel, uint32_t grain, uint32_t slices,
+static qn_status try_gradient(const bench *s, qn__kernel kernel, uint32_t grain, uint32_t k_blocks,
                               qn_error *err) {
     const qn__gpu_memory *m = s->memory;
     const float limit = 0x1p61f;
@@ -242,7 +242,7 @@ static qn_status try_gradient(const bench *s, qn__kernel kernel, uint32_t grain,
     qn__give(&c, 0);
     qn__give(&c, GRAINS);
     qn__give_float(&c, limit);
-    qn__give(&c, slices);
+    qn__give(&c, k_blocks);
     qn__give(&c, QN_GRADIENT_ADD);
     qn_status status = set_step(s, NUMBERS - 3, grain, err);
     if (status == QN_OK)
@@ -250,7 +250,7 @@ static qn_status try_gradient(const bench *s, qn__kernel kernel, uint32_t grain,
     if (status == QN_OK)
         status = s->driver->write(s->gpu, &m[STATUS], 0, &words, sizeof words, err);
     if (status == QN_OK)
-        status = launch(s, kernel, &c, slices, err);
+        status = launch(s, kernel, &c, k_blocks, err);
     if (status == QN_OK)
         status = s->driver->read(s->gpu, &m[UNITS], 0, s->o->units, sizeof s->o->units, err);
     if (status == QN_OK)

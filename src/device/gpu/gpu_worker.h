@@ -149,7 +149,7 @@ const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *worker, uint32_t layer
 uint64_t qn__gpu_cost(const qn__worker *worker, qn__kernel kernel, uint64_t tiles);
 /* Among how many groups each of so many tiles of a layer's gradient parts its grains. Where these
  * add to sums that are to be overwritten (`add` 0), enqueues that the sums become zero first. */
-uint32_t qn__gpu_slices(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add);
+uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add);
 /* The arguments with which a product's kernel goes on to, or back through, the outputs of a layer.
  */
 void qn__gpu_give_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
