@@ -271,9 +271,9 @@ static void print_one(const contest *c, const candidate *one) {
 static void print_head(const contest *c) {
     /* The last candidate is one of integers where there are any. */
     const qn__gpu_facts *facts = c->all[c->count - 1].of->worker->facts;
-    printf("%s, %u units, %u x %u x %u%s%s; * training's choice\n", facts->name, facts->units,
-           c->net.n, c->net.n, c->net.n, facts->integers ? ", integers by " : "",
-           facts->integers ? facts->integers : "");
+    printf("%s, %u units, %u x %u x %u%s%s; * training's choice\n", facts->name,
+           facts->compute_units, c->net.n, c->net.n, c->net.n,
+           facts->integers ? ", integers by " : "", facts->integers ? facts->integers : "");
 }
 
 /* All candidates at one size; 1 when one of them was wrong. */

@@ -16,7 +16,7 @@ typedef struct emulated_plan {
     uint64_t memory, largest;
     uint64_t refuse;  /* allocations of at least so many bytes fail although they fit; 0: none */
     uint64_t fail_at; /* the call, counted from 1, at which the device fails for good; 0: never */
-    uint32_t units;
+    uint32_t compute_units;
     int atomics, matrix;
 } emulated_plan;
 
@@ -25,7 +25,8 @@ typedef struct emulated_counts {
     uint64_t calls; /* of all kinds that can fail */
 } emulated_counts;
 
-static emulated_plan plan = {.memory = 1 << 30, .largest = 1 << 30, .units = 8, .atomics = 1};
+static emulated_plan plan = {
+    .memory = 1 << 30, .largest = 1 << 30, .compute_units = 8, .atomics = 1};
 static emulated_counts counts;
 
 typedef struct emulated_call {
@@ -68,7 +69,7 @@ static qn_status emulated_open(uint32_t index, uint32_t products, const qn_compu
     if (!*out)
         return QN_MEMORY;
     snprintf((*out)->facts.name, sizeof(*out)->facts.name, "emulated:%u", index);
-    (*out)->facts.units = plan.units;
+    (*out)->facts.compute_units = plan.compute_units;
     (*out)->facts.memory = plan.memory;
     (*out)->facts.largest = plan.largest;
     (*out)->facts.atomics = plan.atomics;

@@ -12,10 +12,10 @@ static qn__gpu_driver disguised;
 static qn__gpu_facts told; /* `units` is set by the test */
 
 static const qn__gpu_facts *facts(const qn__gpu *gpu) {
-    const uint32_t units = told.units;
+    const uint32_t units = told.compute_units;
     told = *qn__opencl_driver.facts(gpu);
     told.vectors = 0;
-    told.units = units;
+    told.compute_units = units;
     return &told;
 }
 
@@ -43,7 +43,7 @@ static void check_cases(const qn__device_table *device, uint32_t index) {
         else
             integers_begin(&c, seed);
         assert_true(expect(&c, &e));
-        told.units = units[seed / 3 % 3];
+        told.compute_units = units[seed / 3 % 3];
         check_subject(&s);
     }
     case_end(&c);

@@ -39,7 +39,7 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 
 static int begin(void **state) {
     (void)state;
-    plan = (emulated_plan){.memory = 1 << 30, .largest = 1 << 30, .units = 8, .atomics = 1};
+    plan = (emulated_plan){.memory = 1 << 30, .largest = 1 << 30, .compute_units = 8, .atomics = 1};
     counts = (emulated_counts){0};
     driver = &one_by_one;
     return 0;
@@ -83,7 +83,7 @@ static void test_every_way_gives_the_reference_bytes(void **state) {
             integers_begin(&c, seed);
         assert_true(expect(&c, &e));
         driver = below(&c, 2) ? &recording : &one_by_one;
-        plan.units = one_of(&c, units, sizeof units / sizeof *units);
+        plan.compute_units = one_of(&c, units, sizeof units / sizeof *units);
         plan.atomics = below(&c, 2) != 0;
         plan.matrix = below(&c, 2) != 0;
         const uint32_t luck = below(&c, 3);

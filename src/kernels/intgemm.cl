@@ -9,7 +9,7 @@
 #undef QN_ROWS
 #undef QN_COLUMNS
 #undef QN_SUMS
-#undef QN_UNITS_OF
+#undef QN_LOADS_OF
 #undef QN_SLAB
 #define QN_INTGEMM(name) QN_JOIN(name, QN_BITS_NAME, QN_SIZE_NAME)
 #undef QN_FLUSH
@@ -18,7 +18,7 @@
 #define QN_COLUMNS (QN_ACROSS * QN_RUN)
 #define QN_SUMS (2u * QN_DIGITS - 1u)
 /* Words of one digit that a lane brings of a slab with so many rows. */
-#define QN_UNITS_OF(size) ((size)*8u / QN_INTGEMM_LANES)
+#define QN_LOADS_OF(size) ((size)*8u / QN_INTGEMM_LANES)
 /* Words of a slab of both operands. */
 #define QN_SLAB (8u * QN_DIGITS * (QN_ROWS + QN_COLUMNS))
 
@@ -42,7 +42,7 @@ QN_FN void QN_INTGEMM(qn_bring)(qn_i32 *held, QN_GLOBAL const qn_i32 *from, cons
                                 qn_u32 first, qn_u32 rows, qn_u32 width, qn_u32 at, qn_u32 left) {
     const qn_u32 w = qn_lane() % 8u;
     QN_UNROLL
-    for (qn_u32 n = 0u; n < QN_UNITS_OF(size); ++n) {
+    for (qn_u32 n = 0u; n < QN_LOADS_OF(size); ++n) {
         const qn_u32 r = first + n * (QN_INTGEMM_LANES / 8u) + qn_lane() / 8u;
         QN_UNROLL
         for (qn_u32 d = 0u; d < QN_DIGITS; ++d)
@@ -55,7 +55,7 @@ QN_FN void QN_INTGEMM(qn_lay)(const qn_i32 *held, QN_LOCAL_POINTER qn_i32 *slab,
                               const qn_u32 size) {
     const qn_u32 w = qn_lane() % 8u;
     QN_UNROLL
-    for (qn_u32 n = 0u; n < QN_UNITS_OF(size); ++n) {
+    for (qn_u32 n = 0u; n < QN_LOADS_OF(size); ++n) {
         const qn_u32 r = n * (QN_INTGEMM_LANES / 8u) + qn_lane() / 8u;
         QN_UNROLL
         for (qn_u32 d = 0u; d < QN_DIGITS; ++d)
@@ -147,7 +147,7 @@ QN_FN void QN_INTGEMM(qn_products)(qn_i64 exact[QN_RUN][QN_RUN], QN_LOCAL_POINTE
                                    QN_GLOBAL const qn_i32 *B, qn_u32 column, qn_u32 columns,
                                    qn_u32 width) {
     qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN];
-    qn_i32 a[QN_UNITS_OF(QN_ROWS) * QN_DIGITS], b[QN_UNITS_OF(QN_COLUMNS) * QN_DIGITS];
+    qn_i32 a[QN_LOADS_OF(QN_ROWS) * QN_DIGITS], b[QN_LOADS_OF(QN_COLUMNS) * QN_DIGITS];
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_RUN; ++i) {
         QN_UNROLL

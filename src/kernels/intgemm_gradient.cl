@@ -41,7 +41,7 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
     const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / k_blocks);
 
     qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN];
-    qn_i32 a[QN_UNITS_OF(QN_ROWS) * QN_DIGITS], b[QN_UNITS_OF(QN_COLUMNS) * QN_DIGITS];
+    qn_i32 a[QN_LOADS_OF(QN_ROWS) * QN_DIGITS], b[QN_LOADS_OF(QN_COLUMNS) * QN_DIGITS];
     qn_i64 exact[QN_RUN][QN_RUN], total[QN_RUN][QN_RUN];
     QN_UNROLL
     for (qn_u32 i = 0u; i < QN_RUN; ++i) {

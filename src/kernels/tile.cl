@@ -11,7 +11,7 @@
 #undef QN_DOWN
 #undef QN_STRIP
 #undef QN_VECTORS_OF
-#undef QN_UNITS
+#undef QN_LOADS
 #undef QN_SIDE
 #define QN_ACROSS (QN_TILE_COLUMNS / QN_LANE_COLUMNS)
 #define QN_DOWN (QN_TILE_ROWS / QN_LANE_ROWS)
@@ -19,7 +19,7 @@
 #define QN_STRIP (QN_K_BLOCK < 16u ? QN_K_BLOCK : 16u)
 /* Vectors of four of a k-block, and how many of them a lane loads at most. */
 #define QN_VECTORS_OF(size) ((size) * (QN_K_BLOCK / 4u))
-#define QN_UNITS(size) ((QN_VECTORS_OF(size) + QN_TILE_LANES - 1u) / QN_TILE_LANES)
+#define QN_LOADS(size) ((QN_VECTORS_OF(size) + QN_TILE_LANES - 1u) / QN_TILE_LANES)
 /* Floats of a k-block of both factors. */
 #define QN_SIDE (QN_K_BLOCK * (QN_TILE_ROWS + QN_TILE_COLUMNS))
 
@@ -89,7 +89,7 @@ QN_FN QN_TILE(qn_loader)
 QN_FN void QN_TILE(qn_take)(QN_TILE(qn_loader) *loader, const qn_u32 size, const qn_u32 transposed,
                             qn_u32 left) {
     QN_UNROLL
-    for (qn_u32 n = 0u; n < QN_UNITS(size); ++n) {
+    for (qn_u32 n = 0u; n < QN_LOADS(size); ++n) {
         const qn_u32 k =
             n * (transposed != 0u ? QN_TILE_LANES / 2u / size * 8u : QN_TILE_LANES / (size / 4u));
         if (loader->link + k < left)
@@ -107,7 +107,7 @@ QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_loader) *loader, qn_u32 links, const q
 QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_loader) *loader, const qn_u32 size,
                            const qn_u32 transposed, qn_u32 side) {
     QN_UNROLL
-    for (qn_u32 n = 0u; n < QN_UNITS(size); ++n) {
+    for (qn_u32 n = 0u; n < QN_LOADS(size); ++n) {
         if (transposed != 0u) {
             QN_LOCAL_POINTER float *to = loader->to + side + n * (QN_TILE_LANES / 2u * 8u);
             to[0] = loader->held[n].x;

@@ -144,7 +144,7 @@ static void describe(const opening *o, qn__gpu *gpu) {
     gpu->capturing = -1;
     gpu->limit = o->limit;
     snprintf(gpu->facts.name, sizeof gpu->facts.name, "cuda:%u (%s)", o->index, d->name);
-    gpu->facts.units = d->multiprocessors > 0 ? (uint32_t)d->multiprocessors : 1;
+    gpu->facts.compute_units = d->multiprocessors > 0 ? (uint32_t)d->multiprocessors : 1;
     gpu->facts.memory = gpu->facts.largest = d->memory;
     gpu->facts.atomics = 1;
 }

@@ -32,13 +32,13 @@ typedef struct qn__gpu_argument {
 
 /* What the worker's choices depend on. */
 typedef struct qn__gpu_facts {
-    char name[160];   /* "opencl:0 (NVIDIA A100)", for messages */
-    int vectors;      /* 1: the device is a CPU, the vector kernels are the fast ones */
-    uint32_t units;   /* groups that run at the same time, about */
-    uint64_t memory;  /* bytes in all */
-    uint64_t largest; /* bytes of the largest single piece */
-    int atomics;      /* 1: 64-bit integers can be added atomically (k-blocks of GRADIENT) */
-    int matrix;       /* 1: the program has integer products by matrix instructions */
+    char name[160];         /* "opencl:0 (NVIDIA A100)", for messages */
+    int vectors;            /* 1: the device is a CPU, the vector kernels are the fast ones */
+    uint32_t compute_units; /* groups that run at the same time, about */
+    uint64_t memory;        /* bytes in all */
+    uint64_t largest;       /* bytes of the largest single piece */
+    int atomics;            /* 1: 64-bit integers can be added atomically (k-blocks of GRADIENT) */
+    int matrix;             /* 1: the program has integer products by matrix instructions */
     /* What they are multiplied by, as qn_device_rates says; NULL: the program has none. */
     const char *integers;
 } qn__gpu_facts;

@@ -41,7 +41,7 @@ enum { MOST_DOWN = 65535 };
  * is too large takes for ever. */
 uint64_t qn__gpu_cost(const qn__worker *w, qn__kernel kernel, uint64_t tiles) {
     const qn__kernel_shape *s = qn__kernel_shape_of(kernel);
-    const uint64_t waves = (tiles + w->facts->units - 1) / w->facts->units;
+    const uint64_t waves = (tiles + w->facts->compute_units - 1) / w->facts->compute_units;
     const uint64_t results = (uint64_t)s->tile_rows * s->tile_columns;
     const uint64_t work = s->products & QN_WITH_MATRIX ? results / 8 : results;
     return waves * (work + (uint64_t)4 * s->lanes[0]);
@@ -179,9 +179,9 @@ static void launch_errors(qn__gpu_pass *pass, uint32_t i) {
 static uint32_t k_blocks_of(const qn__gpu_pass *pass, uint64_t tiles) {
     const qn__worker *w = pass->worker;
     const uint64_t grains = qn__gpu_pieces(pass->items, w->program->grain);
-    if (!w->facts->atomics || w->facts->vectors || tiles * 2 > w->facts->units)
+    if (!w->facts->atomics || w->facts->vectors || tiles * 2 > w->facts->compute_units)
         return 1;
-    const uint64_t wanted = w->facts->units / tiles;
+    const uint64_t wanted = w->facts->compute_units / tiles;
     return (uint32_t)(wanted < grains ? wanted : grains);
 }
 

@@ -165,7 +165,7 @@ static void state_facts(qn__gpu *gpu) {
     qn__gpu_facts *const f = &gpu->facts;
     snprintf(f->name, sizeof f->name, "%s", e->label);
     f->vectors = e->is_cpu;
-    f->units = e->info.cores > 0 ? (uint32_t)e->info.cores : 1;
+    f->compute_units = e->info.cores > 0 ? (uint32_t)e->info.cores : 1;
     f->memory = e->info.memory;
     f->largest = e->largest;
     f->atomics = e->atomics;
