@@ -44,7 +44,7 @@ static inline void make_job(job *j, int real, uint32_t grains) {
                                .batch = grains * grain,
                                .grain = grain,
                                .seed = 1,
-                               .unit = 44,
+                               .gradient_scale = 44,
                                .partial_limit = qn__partial_limit(grains)};
     j->feed = (qn__feed){
         .bytes = 1, .features = features, .items = ROWS, .values = values, .labels = labels};

@@ -201,7 +201,7 @@ static inline void train(trained *t, const qn__gpu_driver *driver, uint32_t inde
                                .arith = arith,
                                .batch = net->n,
                                .grain = GRAIN,
-                               .unit = 44,
+                               .gradient_scale = 44,
                                .partial_limit = qn__partial_limit(grains)}};
     noting_below = driver;
     noting = *driver;

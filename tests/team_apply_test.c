@@ -27,7 +27,7 @@ static const qn__program program = {.layers = 1,
                                     .batch = 64,
                                     .grain = 24,
                                     .seed = 1,
-                                    .unit = 44,
+                                    .gradient_scale = 44,
                                     .partial_limit = 0x1p60f};
 static const qn__feed feed = {
     .features = FEATURES, .items = ITEMS, .values = values, .labels = labels};

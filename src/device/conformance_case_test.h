@@ -170,11 +170,11 @@ static void draw_numbers(test_case *c) {
     p->epsilon = 1e-8f;
     p->weight_decay = below(c, 2) ? 0.0f : 0.01f;
     p->seed = draw(c);
-    p->unit = one_of(c, units, sizeof units / sizeof *units);
+    p->gradient_scale = one_of(c, units, sizeof units / sizeof *units);
     if (c->kind == FINE_UNIT)
-        p->unit = 49 + below(c, 12);
+        p->gradient_scale = 49 + below(c, 12);
     if (c->kind != PLAIN && c->kind != FINE_UNIT && c->kind != EDGE && below(c, 2))
-        p->unit = below(c, 30);
+        p->gradient_scale = below(c, 30);
     p->partial_limit = qn__partial_limit(((uint64_t)p->batch + p->grain - 1) / p->grain);
     c->rate = below(c, 4) == 0 ? 1.0f : 0.05f;
 }
@@ -256,7 +256,7 @@ static void describe_case(test_case *c) {
     snprintf(c->text + at, sizeof c->text - at,
              "; %s, %s, decay %g, rate %g, batch %u, grain %u, unit %u",
              p->loss == QN__LOSS_MSE ? "mse" : "cross-entropy", optimizers[p->optimizer],
-             (double)p->weight_decay, (double)c->rate, p->batch, p->grain, p->unit);
+             (double)p->weight_decay, (double)c->rate, p->batch, p->grain, p->gradient_scale);
 }
 
 /* Makes the case of a seed. `c` may be used again and again; case_end at the end. */

@@ -77,7 +77,7 @@ static void make_full(test_case *c) {
             for (uint32_t k = 0; k < c->layer[l].in; ++k)
                 w[k] = below(c, 300) ? sign : -sign;
         }
-    c->program.unit = below(c, 16);
+    c->program.gradient_scale = below(c, 16);
 }
 
 /* A value within two steps of where a block of `bits` takes the next exponent. */
@@ -162,7 +162,7 @@ static void make_integers(test_case *c, integers how) {
     if (how == GROUPS)
         make_groups(c);
     if (how == COARSE)
-        c->program.unit = below(c, 14);
+        c->program.gradient_scale = below(c, 14);
     if (how == FULL)
         make_full(c);
     if (how == BORDER)
@@ -265,7 +265,7 @@ static inline void far_out_begin(test_case *c, qn__arith arith, int more) {
     const uint32_t width[] = {1};
     const int bits = qn__arith_bits(arith);
     long_begin(c, arith, 1, width, 1 << 16);
-    c->program.unit = 44;
+    c->program.gradient_scale = 44;
     c->state.parameters[0] = 0.0f;
     c->state.parameters[1] = 0x1.8p13f;
     long_data(c, 3, 2);
@@ -276,7 +276,8 @@ static inline void far_out_begin(test_case *c, qn__arith arith, int more) {
 static inline void long_grains_begin(test_case *c, qn__arith arith, uint32_t grain) {
     const uint32_t width[] = {1};
     long_begin(c, arith, 1, width, (size_t)LONG_SUM * 100);
-    c->program.unit = 2 * (uint32_t)qn__arith_bits(arith) - 5; /* so that no bit is rounded away */
+    c->program.gradient_scale =
+        2 * (uint32_t)qn__arith_bits(arith) - 5; /* so that no bit is rounded away */
     c->state.parameters[0] = 0.0f;
     c->state.parameters[1] = 1.0f - full_value(arith);
     long_data(c, LONG_SUM, grain);

@@ -245,7 +245,7 @@ static void test_padding_does_not_decide(void **state) {
     c.program.loss = QN__LOSS_MSE;
     c.program.batch = 64;
     c.program.grain = 4;
-    c.program.unit = 30;
+    c.program.gradient_scale = 30;
     c.program.partial_limit = 0x1p29f;
     draw_data(&c);
     for (uint32_t i = 0; i < c.feed.items; ++i)

@@ -34,7 +34,7 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->batch = r->batch < items ? r->batch : (uint32_t)items;
     p->grain = r->grain < p->batch ? r->grain : p->batch;
     p->seed = r->seed;
-    p->unit = r->unit;
+    p->gradient_scale = r->unit;
     p->partial_limit = qn__partial_limit(((uint64_t)p->batch + p->grain - 1) / p->grain);
     return QN_OK;
 }

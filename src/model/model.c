@@ -419,5 +419,5 @@ void qn__model_program(const qn_model *model, qn__program *program) {
                              .batch = r->batch,
                              .grain = r->grain,
                              .seed = r->seed,
-                             .unit = r->unit};
+                             .gradient_scale = r->unit};
 }

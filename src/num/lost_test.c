@@ -53,7 +53,7 @@ static void test_grain(void **state) {
                            .scale = QN__SCALE_NONE,
                            .batch = 2,
                            .grain = 2,
-                           .unit = 0,
+                           .gradient_scale = 0,
                            .partial_limit = 0x1p61f};
     static const float x[2][2] = {{1, 0.25f}, {64, 0.5f}};
     qn__reference *r;

@@ -21,7 +21,7 @@ void qn__update_begin(const qn__program *program, float rate, uint64_t items,
     powers->p1 = powers->p1 * program->beta1;
     powers->p2 = powers->p2 * program->beta2;
     update->rate = rate;
-    update->gradient = ldexpf(1.0f / (float)items, -(int)program->unit);
+    update->gradient = ldexpf(1.0f / (float)items, -(int)program->gradient_scale);
     update->adam_a = rate / (1.0f - powers->p1);
     update->adam_r = 1.0f / (1.0f - powers->p2);
 }

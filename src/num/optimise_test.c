@@ -50,7 +50,8 @@ static void test_numbers_of_a_step(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof begin_vectors / sizeof *begin_vectors; ++i) {
         const begin_vector *v = &begin_vectors[i];
-        const qn__program program = {.beta1 = of(v->beta1), .beta2 = of(v->beta2), .unit = v->unit};
+        const qn__program program = {
+            .beta1 = of(v->beta1), .beta2 = of(v->beta2), .gradient_scale = v->unit};
         qn__adam_powers powers = {of(v->before[0]), of(v->before[1])};
         qn__update update;
         qn__update_begin(&program, of(v->rate), v->items, &powers, &update);

@@ -59,8 +59,8 @@ typedef struct qn__program {
     const float *mean, *inverse; /* of each feature, for QN__SCALE_STANDARD */
     uint32_t batch, grain;       /* batch: the largest number of items in one step */
     uint64_t seed;
-    uint32_t unit;       /* gradients are summed in units of 2^-unit */
-    float partial_limit; /* a grain's partial gradient must stay below it, in units; 8.7 */
+    uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */
+    float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
 } qn__program;
 
 /* Loss in units of 2^-32 and right answers, over some grains; sums, like everything across grains.

@@ -259,12 +259,12 @@ static void last_error(qn__reference *r, uint32_t label) {
     const qn__program *p = r->program;
     const qn__layer *l = &p->layer[p->layers - 1];
     const made *m = &r->made[p->layers - 1];
-    const float unit = ldexpf(1.0f, (int)p->unit);
+    const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     const float *y = m->y;
     float *delta = m->delta, c = 0.0f;
     for (uint32_t j = 0; j < l->out; ++j) {
         const float d = y[j] - target(j, label);
-        delta[j] = p->loss == QN__LOSS_CROSS_ENTROPY ? d * unit : (2.0f * d) * unit;
+        delta[j] = p->loss == QN__LOSS_CROSS_ENTROPY ? d * scale : (2.0f * d) * scale;
     }
     if (p->loss == QN__LOSS_CROSS_ENTROPY)
         return;

@@ -35,7 +35,7 @@ static void test_a_step_by_hand(void **state) {
                                  .loss = QN__LOSS_MSE,
                                  .batch = 2,
                                  .grain = 2,
-                                 .unit = 4,
+                                 .gradient_scale = 4,
                                  .partial_limit = qn__partial_limit(1)};
     const float parameters[6] = {0.5f, -1.0f, 2.0f, 0.25f, 0.125f, -0.5f};
     const uint8_t values[2][2] = {{2, 4}, {1, 0}};
@@ -124,7 +124,7 @@ static network make(qn__activation hidden, qn__activation last, qn__loss loss, f
                   {HIDDEN, MIDDLE, hidden, 0, 0, 36, 36 + HIDDEN * MIDDLE},
                   {MIDDLE, OUT, last, 0, 0, 64, 64 + MIDDLE * OUT}},
         .program = {.layers = 3, .parameters = 79, .loss = loss, .batch = ITEMS, .grain = ITEMS}};
-    n.program.unit = 40;
+    n.program.gradient_scale = 40;
     n.program.seed = 77;
     n.program.partial_limit = qn__partial_limit(1);
     if (dropout > 0) {

@@ -150,7 +150,7 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__give(&c, l->out);
     qn__give(&c, (uint32_t)l->activation);
     qn__give(&c, (uint32_t)w->program->loss);
-    qn__give_float(&c, ldexpf(1.0f, (int)w->program->unit));
+    qn__give_float(&c, ldexpf(1.0f, (int)w->program->gradient_scale));
     qn__give(&c, flags);
     qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
 }

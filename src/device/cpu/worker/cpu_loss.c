@@ -76,12 +76,12 @@ typedef struct losing {
 } losing;
 
 /* 7.2, 8.2 */
-INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float unit,
+INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float scale,
                           const float *y, losing *o, float *delta) {
     for (uint32_t j = 0; j < out; ++j)
         for (uint32_t i = 0; i < lanes; ++i) {
             const float target = (int32_t)j == o->label[i] ? 1.0f : 0.0f;
-            delta[j * lanes + i] = (y[j * lanes + i] - target) * unit;
+            delta[j * lanes + i] = (y[j * lanes + i] - target) * scale;
         }
     k->log(lanes, o->sum, o->loss);
     for (uint32_t i = 0; i < lanes; ++i)
@@ -89,14 +89,14 @@ INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32
 }
 
 /* 7.3, 8.3 */
-INLINE void squares(const uint32_t lanes, const qn__cpu_kernels *k, const qn__layer *l, float unit,
+INLINE void squares(const uint32_t lanes, const qn__cpu_kernels *k, const qn__layer *l, float scale,
                     const float *y, losing *o, float *delta) {
     for (uint32_t i = 0; i < lanes; ++i) {
         float loss = 0.0f;
         for (uint32_t j = 0; j < l->out; ++j) {
             const float d = y[j * lanes + i] - ((int32_t)j == o->label[i] ? 1.0f : 0.0f);
             loss = fmaf(d, d, loss);
-            delta[j * lanes + i] = (2.0f * d) * unit;
+            delta[j * lanes + i] = (2.0f * d) * scale;
         }
         o->loss[i] = loss;
     }
@@ -145,7 +145,7 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     const qn__cpu_layer *l = &w->layer[p->layers - 1];
     const uint32_t out = l->layer->out;
     const size_t stride = pass->stride, at = (size_t)first * QN__PANEL;
-    const float unit = ldexpf(1.0f, (int)p->unit);
+    const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     float *y = core->rows, *delta = core->rows + (size_t)l->out_panels * QN__PANEL * LANES;
     int32_t class[LANES];
     losing o = {.label = {0}, .sum = {0}};
@@ -160,9 +160,9 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     memcpy(w->chosen + first, class, rows * sizeof *class);
     if (pass->batch->feed->labels) {
         if (p->loss == QN__LOSS_CROSS_ENTROPY)
-            cross_entropy(lanes, w->kernels, out, unit, y, &o, delta);
+            cross_entropy(lanes, w->kernels, out, scale, y, &o, delta);
         else
-            squares(lanes, w->kernels, l->layer, unit, y, &o, delta);
+            squares(lanes, w->kernels, l->layer, scale, y, &o, delta);
         memcpy(w->loss + first, o.loss, rows * sizeof *o.loss);
         memcpy(w->label + first, o.label, rows * sizeof *o.label);
     }
