@@ -321,11 +321,11 @@ static void test_a_device_that_hangs(void **state) {
     launch_roots(gpu, &memory, &memory, 16);
     good(driver->post(gpu, &memory, sizeof bytes, 0, &err));
     check_silence(begun, driver->fetch(gpu, 0, &words, &err));
-    const double given_up = qn__now();
+    const double abandoned = qn__now();
     check_silence(begun, driver->read(gpu, &memory, 0, bytes, 1, &err));
     driver->release(gpu, &memory);
     driver->close(gpu);
-    assert_true(qn__now() - given_up < 1);
+    assert_true(qn__now() - abandoned < 1);
     set_plan("devices=5,late=1");
 }
 

@@ -309,14 +309,14 @@ static void drop_queue(const qn__gpu *gpu) {
 
 /* Devices that fell silent stay as they are until the process ends: they may still write to their
  * pinned memory, and most calls that would give something back would wait for them. */
-static qn__gpu *given_up;
-static pthread_mutex_t given_up_lock = PTHREAD_MUTEX_INITIALIZER;
+static qn__gpu *abandoned;
+static pthread_mutex_t abandoned_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void give_up(qn__gpu *gpu) {
-    pthread_mutex_lock(&given_up_lock);
-    gpu->next = given_up;
-    given_up = gpu;
-    pthread_mutex_unlock(&given_up_lock);
+static void abandon(qn__gpu *gpu) {
+    pthread_mutex_lock(&abandoned_lock);
+    gpu->next = abandoned;
+    abandoned = gpu;
+    pthread_mutex_unlock(&abandoned_lock);
 }
 
 void qn__cuda_close(qn__gpu *gpu) {
@@ -331,7 +331,7 @@ void qn__cuda_close(qn__gpu *gpu) {
     if (entered && gpu->stream)
         qn__cuda_drain(gpu);
     if (gpu->silent) {
-        give_up(gpu);
+        abandon(gpu);
         return;
     }
     if (entered) {

@@ -11,19 +11,19 @@ typedef struct qn__gpu_call {
     qn__gpu_argument argument[QN__GPU_ARGUMENTS];
 } qn__gpu_call;
 
-static inline void qn__give_memory(qn__gpu_call *call, const qn__gpu_memory *memory) {
+static inline void qn__push_memory_arg(qn__gpu_call *call, const qn__gpu_memory *memory) {
     call->argument[call->count++] = (qn__gpu_argument){.kind = 'M', .value.memory = memory};
 }
 
-static inline void qn__give(qn__gpu_call *call, uint32_t value) {
+static inline void qn__push_arg(qn__gpu_call *call, uint32_t value) {
     call->argument[call->count++] = (qn__gpu_argument){.kind = 'u', .value.u = value};
 }
 
-static inline void qn__give_wide(qn__gpu_call *call, uint64_t value) {
+static inline void qn__push_wide_arg(qn__gpu_call *call, uint64_t value) {
     call->argument[call->count++] = (qn__gpu_argument){.kind = 'U', .value.U = value};
 }
 
-static inline void qn__give_float(qn__gpu_call *call, float value) {
+static inline void qn__push_float_arg(qn__gpu_call *call, float value) {
     call->argument[call->count++] = (qn__gpu_argument){.kind = 'f', .value.f = value};
 }
 

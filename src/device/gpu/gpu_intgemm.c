@@ -107,25 +107,25 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
         const qn__gpu_layer *l = &w->layer[i];
         const uint32_t in = l->layer->in, out = l->layer->out;
         qn__gpu_call c = {0};
-        qn__give_memory(&c, &w->parameters);
-        qn__give_memory(&c, &w->absmax_outputs);
-        qn__give_wide(&c, l->weights);
-        qn__give(&c, in);
-        qn__give(&c, out);
-        qn__give(&c, l->output_place);
+        qn__push_memory_arg(&c, &w->parameters);
+        qn__push_memory_arg(&c, &w->absmax_outputs);
+        qn__push_wide_arg(&c, l->weights);
+        qn__push_arg(&c, in);
+        qn__push_arg(&c, out);
+        qn__push_arg(&c, l->output_place);
         qn__gpu_launch_over(pass, QN__K_ABSMAX, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64),
                             &c);
         c = (qn__gpu_call){0};
-        qn__give_memory(&c, &w->parameters);
-        qn__give_memory(&c, &w->absmax_outputs);
-        qn__give_memory(&c, &l->by_output);
-        qn__give_memory(&c, i > 0 ? &l->by_input : &l->by_output);
-        qn__give_wide(&c, l->weights);
-        qn__give(&c, in);
-        qn__give(&c, out);
-        qn__give(&c, l->output_place);
-        qn__give(&c, w->bits);
-        qn__give(&c, i > 0 ? QN_QUANTIZE_BY_INPUT : 0);
+        qn__push_memory_arg(&c, &w->parameters);
+        qn__push_memory_arg(&c, &w->absmax_outputs);
+        qn__push_memory_arg(&c, &l->by_output);
+        qn__push_memory_arg(&c, i > 0 ? &l->by_input : &l->by_output);
+        qn__push_wide_arg(&c, l->weights);
+        qn__push_arg(&c, in);
+        qn__push_arg(&c, out);
+        qn__push_arg(&c, l->output_place);
+        qn__push_arg(&c, w->bits);
+        qn__push_arg(&c, i > 0 ? QN_QUANTIZE_BY_INPUT : 0);
         qn__gpu_launch_over(pass, QN__K_QUANTIZE_WEIGHTS,
                             qn__gpu_pieces(out, 32) * qn__gpu_pieces(in, 32), &c);
     }
@@ -137,19 +137,19 @@ static void quantize_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_mem
                            uint32_t columns, uint32_t grain_place, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, from);
-    qn__give_memory(&c, &w->absmax_outputs);
-    qn__give_memory(&c, &w->absmax_items);
-    qn__give_memory(&c, &w->absmax_grains);
-    qn__give_memory(&c, &w->quantized_items);
-    qn__give_memory(&c, &w->status);
-    qn__give(&c, columns);
-    qn__give(&c, w->bits);
-    qn__give(&c, w->layer[layer].output_place);
-    qn__give(&c, grain_place);
-    qn__give(&c, layer);
-    qn__give(&c, flags);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, from);
+    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &w->absmax_items);
+    qn__push_memory_arg(&c, &w->absmax_grains);
+    qn__push_memory_arg(&c, &w->quantized_items);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_arg(&c, columns);
+    qn__push_arg(&c, w->bits);
+    qn__push_arg(&c, w->layer[layer].output_place);
+    qn__push_arg(&c, grain_place);
+    qn__push_arg(&c, layer);
+    qn__push_arg(&c, flags);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_ITEMS, pass->items, &c);
 }
 
@@ -160,20 +160,20 @@ static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
     const product p =
         choose(w, &forward, l->layer->in <= QN_MATRIX_DEPTH, pass->items, l->layer->out);
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, &w->quantized_items);
-    qn__give_memory(&c, &w->absmax_items);
-    qn__give_memory(&c, &l->by_output);
-    qn__give_memory(&c, &w->absmax_outputs);
-    qn__give_memory(&c, &w->parameters);
-    qn__give_wide(&c, l->biases);
-    qn__give_memory(&c, &l->output);
-    qn__give_memory(&c, drops ? &l->dropped : &w->step);
-    qn__give_memory(&c, &w->numbers);
-    qn__give(&c, l->layer->in);
-    qn__give(&c, l->layer->out);
-    qn__give(&c, l->output_place);
-    qn__gpu_give_outputs(w, i, drops, &c);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->quantized_items);
+    qn__push_memory_arg(&c, &w->absmax_items);
+    qn__push_memory_arg(&c, &l->by_output);
+    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_wide_arg(&c, l->biases);
+    qn__push_memory_arg(&c, &l->output);
+    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__push_arg(&c, l->output_place);
+    qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
@@ -201,16 +201,16 @@ void qn__gpu_launch_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
     const product p =
         choose(w, &backward, l->layer->out <= QN_MATRIX_DEPTH, pass->items, l->layer->in);
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, &w->quantized_items);
-    qn__give_memory(&c, &w->absmax_items);
-    qn__give_memory(&c, &l->by_input);
-    qn__give_memory(&c, &below->output);
-    qn__give_memory(&c, qn__gpu_errors_of(w, i - 1));
-    qn__give_memory(&c, &w->numbers);
-    qn__give(&c, l->layer->in);
-    qn__give(&c, l->layer->out);
-    qn__gpu_give_outputs(w, i - 1, 1, &c);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->quantized_items);
+    qn__push_memory_arg(&c, &w->absmax_items);
+    qn__push_memory_arg(&c, &l->by_input);
+    qn__push_memory_arg(&c, &below->output);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__gpu_push_outputs(w, i - 1, 1, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
@@ -220,13 +220,13 @@ static void quantize_grains(qn__gpu_pass *pass, const qn__gpu_memory *from,
     const qn__worker *w = pass->worker;
     const uint64_t grain = w->program->grain, grains = qn__gpu_pieces(pass->items, grain);
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, from);
-    qn__give_memory(&c, &w->absmax_grains);
-    qn__give_memory(&c, to);
-    qn__give(&c, columns);
-    qn__give(&c, w->bits);
-    qn__give(&c, grain_place);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, from);
+    qn__push_memory_arg(&c, &w->absmax_grains);
+    qn__push_memory_arg(&c, to);
+    qn__push_arg(&c, columns);
+    qn__push_arg(&c, w->bits);
+    qn__push_arg(&c, grain_place);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_GRAINS,
                         grains * qn__gpu_pieces(grain, 32) * qn__gpu_pieces(columns, 32), &c);
 }
@@ -247,20 +247,20 @@ void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
                     errors_place(pass, i));
     p.groups[2] = qn__gpu_k_blocks(pass, i, p.groups[0], add);
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, &w->quantized_inputs);
-    qn__give_memory(&c, &w->quantized_errors);
-    qn__give_memory(&c, &w->absmax_grains);
-    qn__give_memory(&c, &w->sums);
-    qn__give_memory(&c, &w->status);
-    qn__give_wide(&c, l->weights);
-    qn__give(&c, l->layer->in);
-    qn__give(&c, l->layer->out);
-    qn__give(&c, i);
-    qn__give(&c, inputs_place(pass, i));
-    qn__give(&c, errors_place(pass, i));
-    qn__give_float(&c, w->program->partial_limit);
-    qn__give(&c, p.groups[2]);
-    qn__give(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->quantized_inputs);
+    qn__push_memory_arg(&c, &w->quantized_errors);
+    qn__push_memory_arg(&c, &w->absmax_grains);
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__push_arg(&c, i);
+    qn__push_arg(&c, inputs_place(pass, i));
+    qn__push_arg(&c, errors_place(pass, i));
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__push_arg(&c, p.groups[2]);
+    qn__push_arg(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }

@@ -66,33 +66,33 @@ static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint
     return w->facts->vectors ? product_of(k, rows, columns) : best;
 }
 
-void qn__gpu_give_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gpu_call *c) {
+void qn__gpu_push_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gpu_call *c) {
     const qn__layer *l = w->layer[layer].layer;
-    qn__give(c, layer);
-    qn__give(c, (uint32_t)l->activation);
-    qn__give(c, drops ? l->drop_threshold : 0);
-    qn__give_float(c, l->drop_keep);
-    qn__give_wide(c, w->program->seed);
+    qn__push_arg(c, layer);
+    qn__push_arg(c, (uint32_t)l->activation);
+    qn__push_arg(c, drops ? l->drop_threshold : 0);
+    qn__push_float_arg(c, l->drop_keep);
+    qn__push_wide_arg(c, w->program->seed);
 }
 
 void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const qn__gpu_source *source = pass->source;
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, source->values);
-    qn__give_memory(&c, source->rows);
-    qn__give_memory(&c, source->labels);
-    qn__give_memory(&c, &w->unit);
-    qn__give_memory(&c, w->mean.bytes ? &w->mean : &w->step);
-    qn__give_memory(&c, w->inverse.bytes ? &w->inverse : &w->step);
-    qn__give_memory(&c, &w->inputs);
-    qn__give_memory(&c, &w->numbers);
-    qn__give_memory(&c, &w->targets);
-    qn__give(&c, w->program->layer[0].in);
-    qn__give(&c, source->bytes);
-    qn__give(&c, (uint32_t)w->program->scale);
-    qn__give(&c, source->flags);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, source->values);
+    qn__push_memory_arg(&c, source->rows);
+    qn__push_memory_arg(&c, source->labels);
+    qn__push_memory_arg(&c, &w->unit);
+    qn__push_memory_arg(&c, w->mean.bytes ? &w->mean : &w->step);
+    qn__push_memory_arg(&c, w->inverse.bytes ? &w->inverse : &w->step);
+    qn__push_memory_arg(&c, &w->inputs);
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->targets);
+    qn__push_arg(&c, w->program->layer[0].in);
+    qn__push_arg(&c, source->bytes);
+    qn__push_arg(&c, (uint32_t)w->program->scale);
+    qn__push_arg(&c, source->flags);
     qn__gpu_launch_over(pass, QN__K_FETCH, pass->items, &c);
 }
 
@@ -115,17 +115,17 @@ void qn__gpu_launch_forward(qn__gpu_pass *pass) {
         const int drops = pass->training && l->dropped.bytes;
         const product p = choose(w, QN__K_FORWARD_LARGE, pass->items, l->layer->out);
         qn__gpu_call c = {0};
-        qn__give_memory(&c, &w->step);
-        qn__give_memory(&c, qn__gpu_input_of(pass, i));
-        qn__give_memory(&c, &w->parameters);
-        qn__give_wide(&c, l->weights);
-        qn__give_wide(&c, l->biases);
-        qn__give_memory(&c, &l->output);
-        qn__give_memory(&c, drops ? &l->dropped : &w->step);
-        qn__give_memory(&c, &w->numbers);
-        qn__give(&c, l->layer->in);
-        qn__give(&c, l->layer->out);
-        qn__gpu_give_outputs(w, i, drops, &c);
+        qn__push_memory_arg(&c, &w->step);
+        qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+        qn__push_memory_arg(&c, &w->parameters);
+        qn__push_wide_arg(&c, l->weights);
+        qn__push_wide_arg(&c, l->biases);
+        qn__push_memory_arg(&c, &l->output);
+        qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
+        qn__push_memory_arg(&c, &w->numbers);
+        qn__push_arg(&c, l->layer->in);
+        qn__push_arg(&c, l->layer->out);
+        qn__gpu_push_outputs(w, i, drops, &c);
         qn__gpu_launch(pass, p.kernel, p.groups, &c);
     }
 }
@@ -139,19 +139,19 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     const uint32_t last = w->program->layers - 1;
     const qn__layer *l = w->layer[last].layer;
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, &w->layer[last].output);
-    qn__give_memory(&c, &w->targets);
-    qn__give_memory(&c, &w->loss);
-    qn__give_memory(&c, &w->classes);
-    qn__give_memory(&c, &w->scores);
-    qn__give_memory(&c, &w->finite);
-    qn__give_memory(&c, qn__gpu_errors_of(w, last));
-    qn__give(&c, l->out);
-    qn__give(&c, (uint32_t)l->activation);
-    qn__give(&c, (uint32_t)w->program->loss);
-    qn__give_float(&c, ldexpf(1.0f, (int)w->program->gradient_scale));
-    qn__give(&c, flags);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->layer[last].output);
+    qn__push_memory_arg(&c, &w->targets);
+    qn__push_memory_arg(&c, &w->loss);
+    qn__push_memory_arg(&c, &w->classes);
+    qn__push_memory_arg(&c, &w->scores);
+    qn__push_memory_arg(&c, &w->finite);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, last));
+    qn__push_arg(&c, l->out);
+    qn__push_arg(&c, (uint32_t)l->activation);
+    qn__push_arg(&c, (uint32_t)w->program->loss);
+    qn__push_float_arg(&c, ldexpf(1.0f, (int)w->program->gradient_scale));
+    qn__push_arg(&c, flags);
     qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
 }
 
@@ -161,16 +161,16 @@ static void launch_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i], *below = l - 1;
     const product p = choose(w, QN__K_ERRORS_LARGE, pass->items, l->layer->in);
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, qn__gpu_errors_of(w, i));
-    qn__give_memory(&c, &w->parameters);
-    qn__give_wide(&c, l->weights);
-    qn__give_memory(&c, &below->output);
-    qn__give_memory(&c, qn__gpu_errors_of(w, i - 1));
-    qn__give_memory(&c, &w->numbers);
-    qn__give(&c, l->layer->in);
-    qn__give(&c, l->layer->out);
-    qn__gpu_give_outputs(w, i - 1, 1, &c);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_memory_arg(&c, &below->output);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__gpu_push_outputs(w, i - 1, 1, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
@@ -202,18 +202,18 @@ static void launch_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     product p = choose(w, QN__K_GRADIENT_LARGE, l->layer->in, l->layer->out);
     p.groups[2] = qn__gpu_k_blocks(pass, i, (uint64_t)p.groups[0] * p.groups[1], add);
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, qn__gpu_input_of(pass, i));
-    qn__give_memory(&c, qn__gpu_errors_of(w, i));
-    qn__give_memory(&c, &w->sums);
-    qn__give_memory(&c, &w->status);
-    qn__give_wide(&c, l->weights);
-    qn__give(&c, l->layer->in);
-    qn__give(&c, l->layer->out);
-    qn__give(&c, i);
-    qn__give_float(&c, w->program->partial_limit);
-    qn__give(&c, p.groups[2]);
-    qn__give(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__push_arg(&c, p.groups[2]);
+    qn__push_arg(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
@@ -221,34 +221,34 @@ static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, qn__gpu_errors_of(w, i));
-    qn__give_memory(&c, &w->sums);
-    qn__give_memory(&c, &w->status);
-    qn__give_wide(&c, l->biases);
-    qn__give(&c, l->layer->out);
-    qn__give(&c, i);
-    qn__give_float(&c, w->program->partial_limit);
-    qn__give(&c, add ? QN_GRADIENT_ADD : 0);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, l->biases);
+    qn__push_arg(&c, l->layer->out);
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch_over(pass, QN__K_BIAS, l->layer->out, &c);
 }
 
-static void give_state(const qn__worker *w, qn__gpu_call *c) {
-    qn__give_memory(c, &w->parameters);
-    qn__give_memory(c, w->slots > 0 ? &w->slot[0] : &w->step);
-    qn__give_memory(c, w->slots > 1 ? &w->slot[1] : &w->step);
+static void push_state(const qn__worker *w, qn__gpu_call *c) {
+    qn__push_memory_arg(c, &w->parameters);
+    qn__push_memory_arg(c, w->slots > 0 ? &w->slot[0] : &w->step);
+    qn__push_memory_arg(c, w->slots > 1 ? &w->slot[1] : &w->step);
 }
 
 /* How parameters follow from sums. */
-static void give_rule(const qn__program *p, float decay, qn__gpu_call *c) {
-    qn__give(c, (uint32_t)p->optimizer);
-    qn__give_float(c, p->momentum);
-    qn__give_float(c, p->beta1);
-    qn__give_float(c, p->beta2);
-    qn__give_float(c, 1.0f - p->beta1);
-    qn__give_float(c, 1.0f - p->beta2);
-    qn__give_float(c, p->epsilon);
-    qn__give_float(c, decay);
+static void push_rule(const qn__program *p, float decay, qn__gpu_call *c) {
+    qn__push_arg(c, (uint32_t)p->optimizer);
+    qn__push_float_arg(c, p->momentum);
+    qn__push_float_arg(c, p->beta1);
+    qn__push_float_arg(c, p->beta2);
+    qn__push_float_arg(c, 1.0f - p->beta1);
+    qn__push_float_arg(c, 1.0f - p->beta2);
+    qn__push_float_arg(c, p->epsilon);
+    qn__push_float_arg(c, decay);
 }
 
 /* Gradients, biases and update of a layer in one. */
@@ -257,29 +257,29 @@ static void launch_learn(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     const product p = product_of(QN__K_LEARN_VECTOR, l->layer->in, l->layer->out);
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, qn__gpu_input_of(pass, i));
-    qn__give_memory(&c, qn__gpu_errors_of(w, i));
-    give_state(w, &c);
-    qn__give_memory(&c, &w->status);
-    qn__give_wide(&c, l->weights);
-    qn__give(&c, l->layer->in);
-    qn__give(&c, l->layer->out);
-    qn__give(&c, i);
-    qn__give_float(&c, w->program->partial_limit);
-    give_rule(w->program, w->program->weight_decay, &c);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    push_state(w, &c);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    push_rule(w->program, w->program->weight_decay, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    give_state(w, &c);
-    qn__give_memory(&c, &w->sums);
-    qn__give_wide(&c, begin);
-    qn__give_wide(&c, count);
-    give_rule(w->program, decay, &c);
+    qn__push_memory_arg(&c, &w->step);
+    push_state(w, &c);
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_wide_arg(&c, begin);
+    qn__push_wide_arg(&c, count);
+    push_rule(w->program, decay, &c);
     qn__gpu_launch_over(pass, QN__K_UPDATE, count, &c);
 }
 
@@ -322,13 +322,13 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
 void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &w->step);
-    qn__give_memory(&c, &w->loss);
-    qn__give_memory(&c, &w->classes);
-    qn__give_memory(&c, &w->targets);
-    qn__give_memory(&c, &w->finite);
-    qn__give_memory(&c, &w->status);
-    qn__give(&c, flags);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->loss);
+    qn__push_memory_arg(&c, &w->classes);
+    qn__push_memory_arg(&c, &w->targets);
+    qn__push_memory_arg(&c, &w->finite);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_arg(&c, flags);
     qn__gpu_launch_over(pass, QN__K_TALLY, pass->items, &c);
 }
 
@@ -337,12 +337,12 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
         qn__gpu_call c = {0};
-        qn__give_memory(&c, &w->sums);
-        qn__give_memory(&c, &w->canonical);
-        qn__give_wide(&c, l->weights);
-        qn__give(&c, l->layer->in);
-        qn__give(&c, l->layer->out);
-        qn__give_wide(&c, l->layer->weights);
+        qn__push_memory_arg(&c, &w->sums);
+        qn__push_memory_arg(&c, &w->canonical);
+        qn__push_wide_arg(&c, l->weights);
+        qn__push_arg(&c, l->layer->in);
+        qn__push_arg(&c, l->layer->out);
+        qn__push_wide_arg(&c, l->layer->weights);
         qn__gpu_launch_over(pass, kernel, (l->layer->in + (uint64_t)1) * qn__gpu_ld(l->layer->out),
                             &c);
     }

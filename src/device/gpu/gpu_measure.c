@@ -61,10 +61,10 @@ static qn_status rate_of(const task *t, double *rate, qn_error *err) {
 static qn_status rate_of_product(task *t, uint32_t n, const qn__gpu_memory *step, double *seconds,
                                  double *rate, qn_error *err) {
     const qn_step one = {.items = n, .grain = 1};
-    qn__give(&t->call, QN_ACT_NONE);
-    qn__give(&t->call, 0);
-    qn__give_float(&t->call, 1.0f);
-    qn__give_wide(&t->call, 0);
+    qn__push_arg(&t->call, QN_ACT_NONE);
+    qn__push_arg(&t->call, 0);
+    qn__push_float_arg(&t->call, 1.0f);
+    qn__push_wide_arg(&t->call, 0);
     qn_status status = t->driver->write(t->gpu, step, 0, &one, sizeof one, err);
     if (status == QN_OK)
         status = rate_of(t, rate, err);
@@ -82,17 +82,17 @@ static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uin
               .kernel = vectors ? QN__K_FORWARD_VECTOR : QN__K_FORWARD_LARGE,
               .result = &memory[2]};
     qn__gpu_tiles(t.kernel, n, n, t.groups);
-    qn__give_memory(&t.call, step);
-    qn__give_memory(&t.call, &memory[0]);
-    qn__give_memory(&t.call, &memory[1]);
-    qn__give_wide(&t.call, 0);
-    qn__give_wide(&t.call, 0); /* biases: the first row of the weights will do */
-    qn__give_memory(&t.call, &memory[2]);
-    qn__give_memory(&t.call, step);
-    qn__give_memory(&t.call, step);
-    qn__give(&t.call, n);
-    qn__give(&t.call, n);
-    qn__give(&t.call, 0);
+    qn__push_memory_arg(&t.call, step);
+    qn__push_memory_arg(&t.call, &memory[0]);
+    qn__push_memory_arg(&t.call, &memory[1]);
+    qn__push_wide_arg(&t.call, 0);
+    qn__push_wide_arg(&t.call, 0); /* biases: the first row of the weights will do */
+    qn__push_memory_arg(&t.call, &memory[2]);
+    qn__push_memory_arg(&t.call, step);
+    qn__push_memory_arg(&t.call, step);
+    qn__push_arg(&t.call, n);
+    qn__push_arg(&t.call, n);
+    qn__push_arg(&t.call, 0);
     return rate_of_product(&t, n, step, seconds, rate, err);
 }
 
@@ -111,20 +111,20 @@ static qn_status measure_intgemm(const qn__gpu_driver *driver, qn__gpu *gpu, int
     const qn__kernel_shape *shape = qn__kernel_shape_of(t.kernel);
     t.groups[0] =
         (uint32_t)(qn__gpu_pieces(n, shape->tile_rows) * qn__gpu_pieces(n, shape->tile_columns));
-    qn__give_memory(&t.call, step);
-    qn__give_memory(&t.call, &memory[0]);
-    qn__give_memory(&t.call, &memory[1]); /* greatest magnitudes: any will do */
-    qn__give_memory(&t.call, &memory[1]);
-    qn__give_memory(&t.call, &memory[1]);
-    qn__give_memory(&t.call, &memory[1]);
-    qn__give_wide(&t.call, 0);
-    qn__give_memory(&t.call, &memory[2]);
-    qn__give_memory(&t.call, step);
-    qn__give_memory(&t.call, step);
-    qn__give(&t.call, n);
-    qn__give(&t.call, n);
-    qn__give(&t.call, 0);
-    qn__give(&t.call, 0);
+    qn__push_memory_arg(&t.call, step);
+    qn__push_memory_arg(&t.call, &memory[0]);
+    qn__push_memory_arg(&t.call, &memory[1]); /* greatest magnitudes: any will do */
+    qn__push_memory_arg(&t.call, &memory[1]);
+    qn__push_memory_arg(&t.call, &memory[1]);
+    qn__push_memory_arg(&t.call, &memory[1]);
+    qn__push_wide_arg(&t.call, 0);
+    qn__push_memory_arg(&t.call, &memory[2]);
+    qn__push_memory_arg(&t.call, step);
+    qn__push_memory_arg(&t.call, step);
+    qn__push_arg(&t.call, n);
+    qn__push_arg(&t.call, n);
+    qn__push_arg(&t.call, 0);
+    qn__push_arg(&t.call, 0);
     return rate_of_product(&t, n, step, seconds, rate, err);
 }
 
@@ -153,10 +153,10 @@ static qn_status measure_map(const qn__gpu_driver *driver, qn__gpu *gpu, uint64_
               .kernel = vectors ? qn__kernel_vector(QN__K_MAP) : QN__K_MAP,
               .result = &memory[2]};
     qn__gpu_grid(t.kernel, count, t.groups);
-    qn__give_memory(&t.call, &memory[0]);
-    qn__give_memory(&t.call, &memory[2]);
-    qn__give_wide(&t.call, count);
-    qn__give(&t.call, op);
+    qn__push_memory_arg(&t.call, &memory[0]);
+    qn__push_memory_arg(&t.call, &memory[2]);
+    qn__push_wide_arg(&t.call, count);
+    qn__push_arg(&t.call, op);
     const qn_status status = rate_of(&t, rate, err);
     *rate *= (double)count;
     return status;

@@ -132,12 +132,12 @@ static qn_status set_step(const bench *s, uint32_t items, uint32_t grain, qn_err
 }
 
 /* Layer, activation, threshold, keep and seed: of a layer that has none of them. */
-static void give_outputs(qn__gpu_call *c) {
-    qn__give(c, 0);
-    qn__give(c, QN_ACT_NONE);
-    qn__give(c, 0);
-    qn__give_float(c, 1.0f);
-    qn__give_wide(c, 0);
+static void push_outputs(qn__gpu_call *c) {
+    qn__push_arg(c, 0);
+    qn__push_arg(c, QN_ACT_NONE);
+    qn__push_arg(c, 0);
+    qn__push_float_arg(c, 1.0f);
+    qn__push_wide_arg(c, 0);
 }
 
 /* Runs a kernel that writes floats, and reads what came out: not what another kernel left there. */
@@ -157,20 +157,20 @@ static qn_status floats_of(const bench *s, qn__kernel kernel, const qn__gpu_call
 static qn_status try_forward(const bench *s, qn__kernel kernel, qn_error *err) {
     const qn__gpu_memory *m = s->memory;
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &m[STEP]);
-    qn__give_memory(&c, &m[LEFT]);
-    qn__give_memory(&c, &m[OF_ROWS]);
-    qn__give_memory(&c, &m[RIGHT]);
-    qn__give_memory(&c, &m[OF_COLUMNS]);
-    qn__give_memory(&c, &m[BIAS]);
-    qn__give_wide(&c, 0);
-    qn__give_memory(&c, &m[FLOATS]);
-    qn__give_memory(&c, &m[STEP]);
-    qn__give_memory(&c, &m[STEP]);
-    qn__give(&c, LONG);
-    qn__give(&c, COLUMNS);
-    qn__give(&c, 0);
-    give_outputs(&c);
+    qn__push_memory_arg(&c, &m[STEP]);
+    qn__push_memory_arg(&c, &m[LEFT]);
+    qn__push_memory_arg(&c, &m[OF_ROWS]);
+    qn__push_memory_arg(&c, &m[RIGHT]);
+    qn__push_memory_arg(&c, &m[OF_COLUMNS]);
+    qn__push_memory_arg(&c, &m[BIAS]);
+    qn__push_wide_arg(&c, 0);
+    qn__push_memory_arg(&c, &m[FLOATS]);
+    qn__push_memory_arg(&c, &m[STEP]);
+    qn__push_memory_arg(&c, &m[STEP]);
+    qn__push_arg(&c, LONG);
+    qn__push_arg(&c, COLUMNS);
+    qn__push_arg(&c, 0);
+    push_outputs(&c);
     const qn_status status = floats_of(s, kernel, &c, err);
     for (int r = 0; status == QN_OK && r < ROWS; ++r)
         for (int o = 0; o < LD_COLUMNS; ++o) {
@@ -188,16 +188,16 @@ static qn_status try_forward(const bench *s, qn__kernel kernel, qn_error *err) {
 static qn_status try_errors(const bench *s, qn__kernel kernel, qn_error *err) {
     const qn__gpu_memory *m = s->memory;
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &m[STEP]);
-    qn__give_memory(&c, &m[LEFT]);
-    qn__give_memory(&c, &m[OF_ROWS]);
-    qn__give_memory(&c, &m[RIGHT]);
-    qn__give_memory(&c, &m[FLOATS]);
-    qn__give_memory(&c, &m[FLOATS]);
-    qn__give_memory(&c, &m[STEP]);
-    qn__give(&c, COLUMNS);
-    qn__give(&c, LONG);
-    give_outputs(&c);
+    qn__push_memory_arg(&c, &m[STEP]);
+    qn__push_memory_arg(&c, &m[LEFT]);
+    qn__push_memory_arg(&c, &m[OF_ROWS]);
+    qn__push_memory_arg(&c, &m[RIGHT]);
+    qn__push_memory_arg(&c, &m[FLOATS]);
+    qn__push_memory_arg(&c, &m[FLOATS]);
+    qn__push_memory_arg(&c, &m[STEP]);
+    qn__push_arg(&c, COLUMNS);
+    qn__push_arg(&c, LONG);
+    push_outputs(&c);
     const qn_status status = floats_of(s, kernel, &c, err);
     for (int r = 0; status == QN_OK && r < ROWS; ++r)
         for (int k = 0; k < LD_COLUMNS; ++k) {
@@ -229,21 +229,21 @@ static qn_status try_gradient(const bench *s, qn__kernel kernel, uint32_t grain,
     const float limit = 0x1p61f;
     qn_status_words words = {0};
     qn__gpu_call c = {0};
-    qn__give_memory(&c, &m[STEP]);
-    qn__give_memory(&c, &m[LEFT]);
-    qn__give_memory(&c, &m[RIGHT]);
-    qn__give_memory(&c, &m[OF_GRAINS]);
-    qn__give_memory(&c, &m[UNITS]);
-    qn__give_memory(&c, &m[STATUS]);
-    qn__give_wide(&c, 0);
-    qn__give(&c, ROWS);
-    qn__give(&c, COLUMNS);
-    qn__give(&c, 0);
-    qn__give(&c, 0);
-    qn__give(&c, GRAINS);
-    qn__give_float(&c, limit);
-    qn__give(&c, k_blocks);
-    qn__give(&c, QN_GRADIENT_ADD);
+    qn__push_memory_arg(&c, &m[STEP]);
+    qn__push_memory_arg(&c, &m[LEFT]);
+    qn__push_memory_arg(&c, &m[RIGHT]);
+    qn__push_memory_arg(&c, &m[OF_GRAINS]);
+    qn__push_memory_arg(&c, &m[UNITS]);
+    qn__push_memory_arg(&c, &m[STATUS]);
+    qn__push_wide_arg(&c, 0);
+    qn__push_arg(&c, ROWS);
+    qn__push_arg(&c, COLUMNS);
+    qn__push_arg(&c, 0);
+    qn__push_arg(&c, 0);
+    qn__push_arg(&c, GRAINS);
+    qn__push_float_arg(&c, limit);
+    qn__push_arg(&c, k_blocks);
+    qn__push_arg(&c, QN_GRADIENT_ADD);
     qn_status status = set_step(s, NUMBERS - 3, grain, err);
     if (status == QN_OK)
         status = s->driver->clear(s->gpu, &m[UNITS], 0, sizeof s->o->units, err);

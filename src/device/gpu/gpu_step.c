@@ -43,7 +43,7 @@ qn_status qn__gpu_status(qn__worker *w, qn_status_words *words, qn_error *err) {
 }
 
 /* In float32 no kernel looks at what stands between the layers. */
-static uint32_t first_spoilt(const qn__worker *w, const qn_status_words *words) {
+static uint32_t first_invalid(const qn__worker *w, const qn_status_words *words) {
     if (words->bad_input)
         return UINT32_MAX - words->bad_input;
     return words->bad_item && !w->bits ? QN__NO_LAYER : w->program->layers;
@@ -53,7 +53,7 @@ qn_status qn__gpu_add_tally(const qn__worker *w, const qn_status_words *words, q
                             qn_error *err) {
     int64_t high, loss, sum;
     if (words->bad_loss)
-        return qn__fail_loss(words->bad_loss & 1, first_spoilt(w, words), w->program->layers, err);
+        return qn__fail_loss(words->bad_loss & 1, first_invalid(w, words), w->program->layers, err);
     const int64_t carried = (int64_t)(words->loss_low >> 32);
     if (__builtin_add_overflow(words->loss_high, carried, &high) ||
         __builtin_mul_overflow(high, (int64_t)1 << 32, &loss) ||

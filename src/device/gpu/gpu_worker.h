@@ -152,7 +152,7 @@ uint64_t qn__gpu_cost(const qn__worker *worker, qn__kernel kernel, uint64_t tile
 uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add);
 /* The arguments with which a product's kernel goes on to, or back through, the outputs of a layer.
  */
-void qn__gpu_give_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
+void qn__gpu_push_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
 /* Enqueues a kernel; the second one that is no product, over `work` pieces of work. */
 void qn__gpu_launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
                     const qn__gpu_call *arguments);

@@ -70,14 +70,14 @@ INLINE void choose(const uint32_t lanes, uint32_t out, const float *y, int32_t c
 }
 
 /* What the loss of each item is made of. */
-typedef struct losing {
+typedef struct loss_state {
     int32_t label[LANES];
     float at_label[LANES], max[LANES], sum[LANES], loss[LANES];
-} losing;
+} loss_state;
 
 /* 7.2, 8.2 */
 INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float scale,
-                          const float *y, losing *o, float *delta) {
+                          const float *y, loss_state *o, float *delta) {
     for (uint32_t j = 0; j < out; ++j)
         for (uint32_t i = 0; i < lanes; ++i) {
             const float target = (int32_t)j == o->label[i] ? 1.0f : 0.0f;
@@ -90,7 +90,7 @@ INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32
 
 /* 7.3, 8.3 */
 INLINE void squares(const uint32_t lanes, const qn__cpu_kernels *k, const qn__layer *l, float scale,
-                    const float *y, losing *o, float *delta) {
+                    const float *y, loss_state *o, float *delta) {
     for (uint32_t i = 0; i < lanes; ++i) {
         float loss = 0.0f;
         for (uint32_t j = 0; j < l->out; ++j) {
@@ -131,7 +131,7 @@ INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint3
 }
 
 INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t first,
-                        uint32_t rows, const float *z, losing *o) {
+                        uint32_t rows, const float *z, loss_state *o) {
     for (uint32_t i = 0; i < rows; ++i) {
         o->label[i] = pass->batch->feed->labels[qn__cpu_item(pass->batch, first + i)];
         o->at_label[i] = z[(size_t)o->label[i] * lanes + i];
@@ -148,7 +148,7 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     float *y = core->rows, *delta = core->rows + (size_t)l->out_panels * QN__PANEL * LANES;
     int32_t class[LANES];
-    losing o = {.label = {0}, .sum = {0}};
+    loss_state o = {.label = {0}, .sum = {0}};
     gather(lanes, l->output + at, stride, rows, out, y);
     if (pass->batch->feed->labels)
         find_labels(lanes, pass, first, rows, y, &o);

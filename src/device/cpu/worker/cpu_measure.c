@@ -60,7 +60,7 @@ static void finish(bench *b, double begun, uint64_t done) {
 
 /* Room for what the cores' tasks of so many panels make: each has its own, since one that is held
  * up may be at a task still when another has gone round and takes it again. */
-static void give_room(bench *x, uint32_t panels, qn_error *err) {
+static void allocate_all(bench *x, uint32_t panels, qn_error *err) {
     x->room = (size_t)panels * ROWS * QN__PANEL;
     x->c = qn__alloc((size_t)x->threads * x->room, sizeof(float), err);
 }
@@ -165,7 +165,7 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
     x->n = size; /* a multiple of every kernel's panels */
     x->a = qn__alloc((uint64_t)x->m * x->k, sizeof(float), err);
     x->b = qn__alloc((uint64_t)x->k * x->n, sizeof(float), err);
-    give_room(x, x->isa->kernels->panels, err);
+    allocate_all(x, x->isa->kernels->panels, err);
     qn_status status = x->a && x->b && x->c ? QN_OK : QN_MEMORY;
     if (status == QN_OK) {
         fill(x->a, (size_t)x->m * x->k);
@@ -234,7 +234,7 @@ static qn_status measure_intgemm(bench *x, int bits, double *rate, qn_error *err
     const size_t size = intgemm->size(bits, x->k), cells = (size_t)x->m * x->n;
     x->a = qn__alloc(cells, sizeof(float), err);
     x->b = qn__alloc(cells, sizeof(float), err);
-    give_room(x, WIDE, err);
+    allocate_all(x, WIDE, err);
     x->left = qn__alloc(x->m / QN__PANEL, size, err);
     x->right = qn__alloc(x->n / QN__PANEL, size, err);
     x->factor = qn__alloc(x->m, sizeof(float), err);

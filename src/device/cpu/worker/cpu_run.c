@@ -170,7 +170,7 @@ static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
 }
 
 /* The first layer with inputs that are not finite; the number of layers when there is none. */
-static uint32_t first_spoilt(const qn__cpu_pass *pass) {
+static uint32_t first_invalid(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     uint32_t l = 1;
     if (w->bits)
@@ -200,7 +200,7 @@ static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error 
             pass->items - first < w->program->grain ? pass->items - first : w->program->grain;
     }
     if (nan || large)
-        return qn__fail_loss(nan, first_spoilt(pass), w->program->layers, err);
+        return qn__fail_loss(nan, first_invalid(pass), w->program->layers, err);
     return full ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
