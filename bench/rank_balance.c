@@ -129,7 +129,7 @@ static qn_status run_steps(qn__team *team, job *j, uint32_t rank, uint32_t steps
             atomic_store(&t->step, i + 1);
         }
     }
-    t->intgemm[rank] = account_of(team);
+    t->whole[rank] = account_of(team);
     t->share[rank] = team->round.units;
     return QN_OK;
 }
@@ -245,7 +245,7 @@ static double bound_of(const scene *s, const told *t, uint32_t first, uint32_t s
     const double begun = first > 0 ? t->end[first - 1] : t->begun;
     double rate = 0;
     for (uint32_t r = 0; r < s->ranks; ++r) {
-        const account from = first > 0 ? t->learnt[r] : (account){0, 0}, to = t->intgemm[r];
+        const account from = first > 0 ? t->learnt[r] : (account){0, 0}, to = t->whole[r];
         w[r].rate = s->rate[r];
         w[r].change_at = s->slows == (int)r || (s->dies > 0 && s->dies == (int)r) ? t->changed : 0;
         w[r].change_rate = s->slows == (int)r ? s->rate[r] / 2 : 0;
