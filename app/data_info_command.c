@@ -149,7 +149,7 @@ static void draw_item(const qn_data *data, const summary *s, uint64_t item) {
 
 static int show(const qn_data *data, const summary *s, uint64_t count) {
     if (count > 0 && s->rows == 0)
-        return message_usage("leave --show out", "these items are no images, so they cannot be "
+        return message_usage("leave --show out", "these items are not images, so they cannot be "
                                                  "drawn");
     for (uint64_t i = 0; i < count && i < qn_data_items(data); i++)
         draw_item(data, s, i);

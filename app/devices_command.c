@@ -496,12 +496,11 @@ static int check_flags(const devices_flags *f, const arguments *given) {
         return code;
     for (size_t i = 0; i < sizeof of_costs / sizeof *of_costs && !f->costs; i++)
         if (options_given(&devices_command, given, of_costs[i]))
-            return message_usage("add --costs, or leave it out", "--%s stands without --costs",
-                                 of_costs[i]);
+            return message_usage("add --costs, or leave it out", "--%s needs --costs", of_costs[i]);
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs && !f->model; i++)
         if (options_given(&devices_command, given, theirs[i]))
-            return message_usage("add --model TEXT, the network to try",
-                                 "--%s stands without --model", theirs[i]);
+            return message_usage("add --model TEXT, the network to try", "--%s needs --model",
+                                 theirs[i]);
     if (!(f->seconds >= 0.1f && f->seconds <= 3600))
         return message_usage("it is a number of seconds from 0.1 to 3600", "--seconds cannot be %g",
                              (double)f->seconds);

@@ -70,7 +70,7 @@ static void ask_local(const char *folder, const job_record *r, standing *s) {
         snprintf(s->detail, sizeof s->detail, "process %llu", (unsigned long long)process);
     } else {
         s->state = "lost";
-        snprintf(s->detail, sizeof s->detail, "it was killed, or the machine was started anew");
+        snprintf(s->detail, sizeof s->detail, "it was killed, or the machine was restarted");
     }
 }
 

@@ -302,7 +302,7 @@ static int check_flags(const plan_flags *f, const arguments *given) {
             return message_usage("leave one of them out", "--%s and --data exclude each other",
                                  instead[i]);
     if ((f->from.labels || f->from.label) && !f->from.data)
-        return message_usage("name the file of the items too", "--%s stands without --data",
+        return message_usage("name the file of the items too", "--%s needs --data",
                              f->from.labels ? "labels" : "label");
     if (f->team.count == 0)
         return message_usage("describe one, as in --team \"4*host(cpu 60k); net 50us 1GB/s\"",

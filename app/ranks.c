@@ -132,11 +132,11 @@ static int check_meet(const ranks_flags *f, int has_rank) {
     if (f->meet && (f->ranks == 0 || !has_rank))
         return message_usage("say how many ranks there are and which of them this is, such as "
                              "--ranks 4 --rank 0",
-                             "--meet stands without --%s", f->ranks == 0 ? "ranks" : "rank");
+                             "--meet needs --%s", f->ranks == 0 ? "ranks" : "rank");
     if (!f->meet && (f->ranks > 0 || has_rank || f->key_file))
         return message_usage("add --meet HOST:PORT; under mpirun and srun leave it out, they say "
                              "who there is",
-                             "--%s stands without --meet",
+                             "--%s needs --meet",
                              f->ranks > 0 ? "ranks"
                              : has_rank   ? "rank"
                                           : "key-file");

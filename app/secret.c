@@ -20,7 +20,7 @@ static int check(const char *path, int file) {
     if (fstat(file, &about) != 0)
         return message_fail(QN_IO, strerror(errno), path, "");
     if (!S_ISREG(about.st_mode))
-        return message_fail(QN_USAGE, "the key is no plain file", path, make_one);
+        return message_fail(QN_USAGE, "the key file is not a regular file", path, make_one);
     if (about.st_mode & 077) {
         snprintf(remedy, sizeof remedy, "chmod 600 %.500s", path);
         return message_fail(QN_USAGE, "others than its owner may read or change the key", path,

@@ -99,17 +99,17 @@ static int draw_embedded(sources *out) {
 static int check_pairs(const source_flags *flags) {
     static const char remedy[] = "name the file of the items too";
     if (flags->labels && !flags->data)
-        return message_usage(remedy, "--labels stands without --data");
+        return message_usage(remedy, "--labels needs --data");
     if (flags->test_labels && !flags->test)
-        return message_usage(remedy, "--test-labels stands without --test");
+        return message_usage(remedy, "--test-labels needs --test");
     if (flags->valid_labels && !flags->valid)
-        return message_usage(remedy, "--valid-labels stands without --valid");
+        return message_usage(remedy, "--valid-labels needs --valid");
     if (flags->label && !flags->data)
-        return message_usage("it names a column of a CSV file", "--label stands without --data");
+        return message_usage("it names a column of a CSV file", "--label needs --data");
     if (flags->test && !flags->data)
         return message_usage("name the training data too, or leave --test out: the built-in digits "
                              "come with a test set",
-                             "--test stands without --data");
+                             "--test needs --data");
     return -1;
 }
 

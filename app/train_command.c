@@ -54,11 +54,11 @@ static int check_flags(const train_flags *f, const arguments *given) {
     if (!f->out)
         return message_usage("add -o model.safetensors", "there is no -o FILE to keep the model");
     if (f->resume && !f->checkpoint)
-        return message_usage("add --checkpoint DIR, the folder to go on from",
-                             "--resume stands without --checkpoint");
+        return message_usage("add --checkpoint DIR, the folder to continue from",
+                             "--resume needs --checkpoint");
     if (f->checkpoint_every && !f->checkpoint)
         return message_usage("add --checkpoint DIR, the folder to write to",
-                             "--checkpoint-every stands without --checkpoint");
+                             "--checkpoint-every needs --checkpoint");
     if (!is_automatic(f) && !read_interval(f->checkpoint_every, &seconds, &steps))
         return message_usage(
             "write auto, seconds (30s), minutes (5m), hours (1h), at most 365 days of "
@@ -156,7 +156,7 @@ static char *remedy_to_go_on(const ending *e, const char *folder) {
     size_t size = 32 + (line ? strlen(line) : 0) + strlen(how);
     char *remedy = malloc(size);
     if (remedy)
-        snprintf(remedy, size, "go on with: %s%s", line ? line : "--resume", how);
+        snprintf(remedy, size, "continue with: %s%s", line ? line : "--resume", how);
     free(line);
     return remedy;
 }
@@ -178,7 +178,7 @@ static int tell_how_to_go_on(void *user) {
         return message_error(&err);
     char *remedy = remedy_to_go_on(e, folder);
     snprintf(what, sizeof what, "interrupted: %s; saved in %.3800s", e->stopped.what, folder);
-    int code = message_fail(QN_INTERRUPTED, what, "", remedy ? remedy : "go on with --resume");
+    int code = message_fail(QN_INTERRUPTED, what, "", remedy ? remedy : "continue with --resume");
     free(remedy);
     return code;
 }

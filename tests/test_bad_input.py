@@ -396,7 +396,7 @@ MODELS = {
     "header of 2^63 bytes": lambda d: struct.pack("<Q", 1 << 63) + d[8:],
     "header of 2^40 bytes": lambda d: struct.pack("<Q", 1 << 40) + d[8:],
     "header beyond the file": lambda d: struct.pack("<Q", len(d)) + d[8:],
-    "header is no JSON": lambda d: d[:8] + b"x" + d[9:],
+    "header is not JSON": lambda d: d[:8] + b"x" + d[9:],
     "deep JSON": lambda d: with_header(d, b"[" * 100000),
     "future format": replaced(b"quern-model-1", b"quern-model-2"),
     "future contract": replaced(rb"\"contract\":1", rb"\"contract\":2"),

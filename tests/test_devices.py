@@ -202,8 +202,8 @@ def test_advice_about_a_gpu(run_quern, fake_gpu, cache):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["--features", "3"], "--features stands without --model"),
-    (["--batch", "3"], "--batch stands without --model"),
+    (["--features", "3"], "--features needs --model"),
+    (["--batch", "3"], "--batch needs --model"),
     (["--model", "dense 3 softmax", "--seconds", "0"], "from 0.1 to 3600"),
     (["--model", "dens 3 softmax"], "dens"),
     (["--devices", "none"], "no device is left"),

@@ -242,7 +242,7 @@ def recipe_is_an_object(header, body):
     (recipe_with(model="dense 16777216 tanh; " * 254 + "dense 3 softmax"),
      "not those of the recipe's model"),
     (recipe_with(secret=1), "unknown key"),
-    (metadata_is_a_list, "__metadata__ is no object"),
+    (metadata_is_a_list, "__metadata__ is not an object"),
     (recipe_is_an_object, "no text"),
 ], ids=lambda x: getattr(x, "__name__", None))
 def test_forged(run_quern, model, folder, tmp_path, change, words):

@@ -325,7 +325,7 @@ def test_a_rank_without_a_worker_leaves(quern, fake, files, tmp_path, who):
                      env=fake("launch=60"))
     same_bytes(out, "dropout")
     assert f"rank {who} on" in done[who][2]
-    assert "no worker is left" in done[who][2] and "go on without this one" in done[who][2]
+    assert "no worker is left" in done[who][2] and "continue without this one" in done[who][2]
 
 
 # ---------------------------------------------------------------- the suite

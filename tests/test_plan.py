@@ -161,7 +161,7 @@ def test_nonsense_is_pointed_at(run_quern, team, complaint, column):
     (["--team", "2*host(cpu 1k)"], "network"),
     (["--team", "host(cpu 1k)", "--model", "dense 5 tan"], "tan"),
     (["--team", "host(cpu 1k)", "--data", "x", "--items", "5"], "exclude"),
-    (["--team", "host(cpu 1k)", "--labels", "x"], "stands without --data"),
+    (["--team", "host(cpu 1k)", "--labels", "x"], "needs --data"),
     (["--team", "host(cpu 1k)"] * 65, "more than 64 times"),
     (["--team", "host(cpu 1k); die 1 at 1s"], "no host 1"),
     (["--team", "host(cpu 1k | cpu 1k); die 0.2 at 1s"], "host 0 has no rank 2"),

@@ -187,7 +187,7 @@ def test_an_option_that_one_rank_lacks(quern, files, tmp_path, extra, says):
 @pytest.mark.parametrize("extra, status, says", [
     (["--lerning-rate", "1"], 2, ['there is no option "--lerning-rate"']),
     (["--devices", "cuda:77"], 1, ["cuda:77"]),
-    (["--checkpoint-every", "3"], 2, ["--checkpoint-every stands without --checkpoint"]),
+    (["--checkpoint-every", "3"], 2, ["--checkpoint-every needs --checkpoint"]),
 ])
 def test_a_slip_on_one_rank(quern, tmp_path, extra, status, says):
     done = ranks.run(quern, 3, *SMALL, "-o", tmp_path / "m", own={2: extra}, status=status)
@@ -258,12 +258,12 @@ def test_a_standard_output_that_is_full(words, count, quern, files, tmp_path, ru
 # ---------------------------------------------------------------- how ranks find each other
 
 @pytest.mark.parametrize("words, status, says", [
-    (["--meet", "127.0.0.1:5000"], 2, "--meet stands without --ranks"),
-    (["--meet", "127.0.0.1:5000", "--ranks", "2"], 2, "--meet stands without --rank"),
+    (["--meet", "127.0.0.1:5000"], 2, "--meet needs --ranks"),
+    (["--meet", "127.0.0.1:5000", "--ranks", "2"], 2, "--meet needs --rank"),
     (["--meet", "127.0.0.1:5000", "--ranks", "2", "--rank", "2"], 2, "there is no rank 2 of 2"),
-    (["--ranks", "2"], 2, "--ranks stands without --meet"),
-    (["--rank", "0"], 2, "--rank stands without --meet"),
-    (["--key-file", "key"], 2, "--key-file stands without --meet"),
+    (["--ranks", "2"], 2, "--ranks needs --meet"),
+    (["--rank", "0"], 2, "--rank needs --meet"),
+    (["--key-file", "key"], 2, "--key-file needs --meet"),
     (["--meet", "127.0.0.1:5000", "--alone"], 2, "--alone contradicts --meet"),
     (["--meet", "127.0.0.1:5000", "--ranks", "2", "--rank", "x"], 2, "--rank cannot be"),
     (["--rank-timeout", "-3"], 2, "--rank-timeout cannot be"),
@@ -412,13 +412,13 @@ def test_a_rank_whose_device_fails_leaves(quern, run_quern, files, tmp_path, who
                      wrap=lambda rank: with_broken_device(rank, launch))
     assert recipes.sha256(out) == recipes.table()["tanh-mse-sgd"]
     assert f"rank {who} on " in done[who][2]
-    assert "the other ranks go on without this one" in done[who][2]
+    assert "the other ranks continue without this one" in done[who][2]
     assert recipes.table()["tanh-mse-sgd"] in done[0 if who else 1][1]
     words = ["predict", out, "--data", files["images"], "-o"]
     run_quern(*words, tmp_path / "alone.csv")
     done = ranks.run(quern, 3, *words, tmp_path / "p.csv", own=own, wrap=with_broken_device)
     assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
-    assert "the other ranks go on without this one" in done[who][2]
+    assert "the other ranks continue without this one" in done[who][2]
 
 
 def test_death_while_the_model_is_written(quern, files, tmp_path):

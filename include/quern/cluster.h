@@ -97,8 +97,8 @@ QN_API qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own,
 QN_API void qn_cluster_finish(qn_cluster *cluster, int code);
 
 /* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank speaks. On a
- * rank that had to leave (QN_CLUSTER), 2 at once: with 0 where the others go on without it, with 1
- * where it could not reach enough of them. `code` may be NULL. */
+ * rank that had to leave (QN_CLUSTER), 2 at once: with 0 where the others continue without it, with
+ * 1 where it could not reach enough of them. `code` may be NULL. */
 QN_API int qn_cluster_over(qn_cluster *cluster, int *code);
 
 /* Asks all ranks to stop at the end of a step, the same for all. Safe in a signal handler. */

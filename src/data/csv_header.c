@@ -203,7 +203,7 @@ static qn_status choose_label(qn__csv_header *header, const qn_data_options *opt
         qn__fail(err, QN_INPUT, "the only column is the label, so there are no features");
         return refuse_line(
             header->path, 1,
-            "columns are parted by comma, semicolon or tab; a file without labels is "
+            "columns are separated by comma, semicolon or tab; a file without labels is "
             "read with --unlabelled",
             err);
     }

@@ -126,7 +126,7 @@ qn_status qn__data_image_map(const void *image, uint64_t bytes, qn_data **out, q
     places p;
     *out = NULL;
     if (!read_head(image, bytes, &h, &p))
-        return refuse(err, "what was shared is no data set");
+        return refuse(err, "what was shared is not a data set");
     qn_data *data = qn__alloc(1, sizeof *data, err);
     if (!data)
         return QN_MEMORY;

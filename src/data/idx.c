@@ -50,7 +50,7 @@ static qn_status check_type(const qn__source *source, const uint8_t magic[4], qn
                  (unsigned)magic[2]);
         return refuse(source, 2, "write the values as CSV, or convert them to unsigned bytes", err);
     }
-    qn__fail(err, QN_INPUT, "the file begins like IDX, but %u is no type of IDX",
+    qn__fail(err, QN_INPUT, "the file begins like IDX, but %u is not a type of IDX",
              (unsigned)magic[2]);
     return refuse(source, 2, "give a CSV file or an IDX file of unsigned bytes (type 8)", err);
 }

@@ -113,7 +113,7 @@ static void test_bad(void **state) {
         {BYTES(0, 0, 8, 0, 1, 2), 6, "no dimensions", "byte 3", ""},
         {BYTES(0, 0, 0x0D, 1, 0, 0, 0, 1, 0, 0, 0, 0), 12, "32-bit floats", "byte 2", "CSV"},
         {BYTES(0, 0, 9, 1, 0, 0, 0, 1, 0), 9, "signed bytes", "byte 2", "CSV"},
-        {BYTES(0, 0, 7, 1, 0, 0, 0, 1, 0), 9, "no type", "byte 2", "IDX"},
+        {BYTES(0, 0, 7, 1, 0, 0, 0, 1, 0), 9, "not a type", "byte 2", "IDX"},
         {BYTES(0, 0, 8, 1, 0, 0, 0, 0), 8, "no items", "byte 4", "at least one"},
         {BYTES(0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 0), 12, "dimension 1", "byte 8", ""},
         {BYTES(0, 0, 8, 1, 0, 0, 0, 5, 1, 2), 10, "only 2", "byte 10", "cut off"},

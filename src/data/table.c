@@ -19,7 +19,7 @@ qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err) {
 static qn_status check_arrays(qn_data_type type, uint64_t items, uint32_t features,
                               const void *values, const int32_t *labels, qn_error *err) {
     if (type != QN_U8 && type != QN_F32)
-        return qn__fail(err, QN_USAGE, "%d is no data type; QN_U8 and QN_F32 are", (int)type);
+        return qn__fail(err, QN_USAGE, "%d is not a data type; QN_U8 and QN_F32 are", (int)type);
     if (items == 0 || features == 0 || !values)
         return qn__fail(err, QN_INPUT, "a data set needs at least one item and one feature");
     if (items > QN__ITEMS_MAX || items > SIZE_MAX / sizeof(float) / features)

@@ -231,7 +231,7 @@ qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const
         return qn__remedy(err, QN_INPUT, "give the file of its labels too");
     }
     if (set->type != QN_U8 && qn__recipe_needs_bytes(&job->recipe)) {
-        qn__fail(err, QN_MISMATCH, "%s holds numbers that are no bytes, but --scale is %s", what,
+        qn__fail(err, QN_MISMATCH, "%s holds numbers that are not bytes, but --scale is %s", what,
                  qn__table_name(&qn__scalings, (int)job->recipe.scale));
         return qn__remedy(err, QN_MISMATCH, "use --scale standard");
     }

@@ -190,11 +190,11 @@ static qn_status read_recipe(const qn__tensors *file, const char *path, qn__reci
     const char *format = qn__tensors_note(file, "format");
     const char *json = qn__tensors_note(file, "recipe");
     if (format == NULL || strncmp(format, "quern-", 6) != 0)
-        return bad_model(err, path, "the file is no Quern model",
+        return bad_model(err, path, "the file is not a Quern model",
                          "name a model that quern train has written");
     if (strncmp(format, "quern-model-", 12) != 0)
         return bad_model(err, path, "the file is a checkpoint, not a model",
-                         "name a model; from a checkpoint, go on with quern train --resume");
+                         "name a model; from a checkpoint, continue with quern train --resume");
     if (strcmp(format, FORMAT) != 0)
         return bad_model(err, path, "the model was written by a newer version of Quern",
                          "use that version to read it");

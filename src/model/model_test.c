@@ -209,9 +209,9 @@ static void test_forged_notes(void **state) {
     f.note[0].value = "quern-checkpoint-1";
     check_load(&f, "a checkpoint, not a model", "");
     f.note[0].value = "pt";
-    check_load(&f, "no Quern model", "");
+    check_load(&f, "not a Quern model", "");
     f.list.notes = 0;
-    check_load(&f, "no Quern model", "");
+    check_load(&f, "not a Quern model", "");
     forge(&f, m);
     f.list.notes = 1;
     check_load(&f, "no recipe", "");

@@ -80,7 +80,7 @@ static qn_status parse_width(parser *p, uint32_t *out) {
     if (at_layer_end(p))
         return fail_at(p, p->at, "the layer's width is missing", help);
     if (!qn__parse_u64(p->text + p->at, p->size, &width)) {
-        qn__fail(p->err, QN_USAGE, "\"%s\" is no width of a layer", quoted(p, word));
+        qn__fail(p->err, QN_USAGE, "invalid layer width \"%s\"", quoted(p, word));
         point_at(p, p->at);
         return qn__remedy(p->err, QN_USAGE, "%s", help);
     }
@@ -104,8 +104,8 @@ static qn_status parse_activation(parser *p, qn__activation *out) {
         qn__table_advise(&qn__activations, quoted(p, word), advice, sizeof advice);
         qn__fail(p->err, QN_USAGE, "unknown activation \"%s\"", word);
         point_at(p, p->at);
-        return qn__remedy(p->err, QN_USAGE, "%s; then perhaps dropout; layers are parted by \";\"",
-                          advice);
+        return qn__remedy(p->err, QN_USAGE,
+                          "%s; then perhaps dropout; layers are separated by \";\"", advice);
     }
     *out = (qn__activation)row->value;
     if (*out == QN__ACT_SOFTMAX)
@@ -126,7 +126,7 @@ static qn_status parse_dropout(parser *p, float *out) {
     if (at_layer_end(p))
         return fail_at(p, p->at, "the dropout's probability is missing", help);
     if (!qn__parse_float(p->text + p->at, p->size, &chance)) {
-        qn__fail(p->err, QN_USAGE, "\"%s\" is no probability", quoted(p, word));
+        qn__fail(p->err, QN_USAGE, "invalid dropout probability \"%s\"", quoted(p, word));
         point_at(p, p->at);
         return qn__remedy(p->err, QN_USAGE, "%s", help);
     }
@@ -156,7 +156,7 @@ static qn_status parse_layer(parser *p, qn__network_layer *layer) {
         point_at(p, p->at);
         return qn__remedy(p->err, QN_USAGE,
                           "a layer is: dense WIDTH ACTIVATION dropout P; the last two parts may be "
-                          "left out; layers are parted by \";\"");
+                          "left out; layers are separated by \";\"");
     }
     if (p->size > 0)
         next_word(p);

@@ -85,27 +85,27 @@ static void test_refusals(void **state) {
     check_refused("dense 500 tanhh; dense 10 softmax", "unknown activation \"tanhh\"", 11,
                   "did you mean \"tanh\"? there are: none, relu, tanh, sigmoid, softmax");
     check_refused("dense 500 tanh, dense 10 softmax", "unknown activation \"tanh,\"", 11,
-                  "layers are parted by \";\"");
+                  "layers are separated by \";\"");
     check_refused("dens 500", "unknown layer \"dens\"", 1, "did you mean \"dense\"?");
     check_refused("dense 5; conv 3", "unknown layer \"conv\"", 10, "there are: dense");
     check_refused("dense 5;; dense 3", "a layer is empty", 9, "take the semicolon out");
     check_refused(";", "a layer is empty", 1, "take the semicolon out");
     check_refused("dense", "the layer's width is missing", 6, "from 1 to 16777216");
     check_refused("dense ; dense 3", "the layer's width is missing", 7, "from 1 to 16777216");
-    check_refused("dense tanh", "\"tanh\" is no width of a layer", 7, "dense 500 tanh");
-    check_refused("dense -3", "\"-3\" is no width of a layer", 7, "whole number");
-    check_refused("dense 3.5", "\"3.5\" is no width of a layer", 7, "whole number");
+    check_refused("dense tanh", "invalid layer width \"tanh\"", 7, "dense 500 tanh");
+    check_refused("dense -3", "invalid layer width \"-3\"", 7, "whole number");
+    check_refused("dense 3.5", "invalid layer width \"3.5\"", 7, "whole number");
     check_refused("dense 0", "a layer of width 0 has no outputs", 7, "from 1");
     check_refused("dense 16777217", "the layer is too wide", 7, "16777216");
-    check_refused("dense 18446744073709551616", "\"18446744073709551616\" is no width of a layer",
-                  7, "16777216");
+    check_refused("dense 18446744073709551616", "invalid layer width \"18446744073709551616\"", 7,
+                  "16777216");
     check_refused("dense 5 softmax; dense 3", "softmax stands before the last layer", 9, "relu");
     check_refused("dense 5 relu dropout 0.5", "the last layer has dropout", 14, "take the dropout");
     check_refused("dense 5 relu dropout 0.5;", "the last layer has dropout", 14,
                   "take the dropout");
     check_refused("dense 5 dropout; dense 3", "the dropout's probability is missing", 16, "0.2");
-    check_refused("dense 5 dropout x; dense 3", "\"x\" is no probability", 17, "0.2");
-    check_refused("dense 5 dropout nan; dense 3", "\"nan\" is no probability", 17, "0.2");
+    check_refused("dense 5 dropout x; dense 3", "invalid dropout probability \"x\"", 17, "0.2");
+    check_refused("dense 5 dropout nan; dense 3", "invalid dropout probability \"nan\"", 17, "0.2");
     const char *const outside = "the dropout's probability is not between 0 and 1";
     check_refused("dense 5 dropout 0; dense 3", outside, 17, "leave the word out");
     check_refused("dense 5 dropout 1; dense 3", outside, 17, "excluded");

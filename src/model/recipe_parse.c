@@ -35,7 +35,7 @@ static void bad(reader *r, const char *key, const char *what, const char *remedy
 static uint64_t read_count(reader *r, const char *key, uint64_t most) {
     uint64_t value = 0;
     if (!qn__json_u64(qn__json_get(r->object, key), &value) || value > most) {
-        bad(r, key, "the value is no whole number in range", REMADE);
+        bad(r, key, "the value is not a whole number in range", REMADE);
         return 0;
     }
     return value;
@@ -44,14 +44,14 @@ static uint64_t read_count(reader *r, const char *key, uint64_t most) {
 static float read_float(reader *r, const char *key) {
     float value = 0.0f;
     if (!qn__json_float(qn__json_get(r->object, key), &value))
-        bad(r, key, "the value is no number in range", REMADE);
+        bad(r, key, "the value is not a number in range", REMADE);
     return value;
 }
 
 static const char *read_text(reader *r, const char *key) {
     const char *text = qn__json_string(qn__json_get(r->object, key));
     if (text == NULL)
-        bad(r, key, "the value is no text", REMADE);
+        bad(r, key, "the value is not a string", REMADE);
     return text != NULL ? text : "";
 }
 
@@ -97,7 +97,7 @@ static void read_head(reader *r, qn__recipe *out) {
     out->arith = (qn__arith)read_name(r, "arith", &qn__arithmetics);
     const char *digest = read_text(r, "data");
     if (strlen(digest) != 64 || strspn(digest, "0123456789abcdef") != 64)
-        bad(r, "data", "the value is no digest", REMADE);
+        bad(r, "data", "the value is not a digest", REMADE);
     else
         memcpy(out->data, digest, 65);
     out->items = read_count(r, "items", UINT64_MAX);
@@ -160,10 +160,10 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
     if (status == QN_MEMORY)
         return status;
     if (status != QN_OK)
-        return qn__remedy(err, qn__fail(err, QN_FORMAT, "the recipe is no JSON"), REMADE);
+        return qn__remedy(err, qn__fail(err, QN_FORMAT, "the recipe is not JSON"), REMADE);
     reader r = {qn__json_root(document), QN_OK, err};
     if (!qn__json_is_object(r.object))
-        bad(&r, "", "the recipe is no JSON object", REMADE);
+        bad(&r, "", "the recipe is not a JSON object", REMADE);
     else
         check_keys(&r);
     if (r.status == QN_OK)
@@ -177,7 +177,7 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
     qn_error inner = {0};
     status = qn__recipe_check(&recipe, &inner);
     if (status != QN_OK) {
-        qn__fail(err, QN_FORMAT, "the recipe makes no sense: %s", inner.what);
+        qn__fail(err, QN_FORMAT, "the recipe is invalid: %s", inner.what);
         qn__at(err, "recipe");
         return qn__remedy(err, QN_FORMAT, REMADE);
     }

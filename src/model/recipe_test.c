@@ -291,22 +291,21 @@ static void test_malformed(void **state) {
     (void)state;
     const char *const made = "changed";
     check_unreadable("\"batch\":64,", "", "the key is missing", "batch", made);
-    check_unreadable("\"batch\":64", "\"batch\":0", "makes no sense: the batch is 0", "recipe",
-                     made);
-    check_unreadable("\"batch\":64", "\"batch\":-64", "no whole number", "batch", made);
-    check_unreadable("\"batch\":64", "\"batch\":4294967296", "no whole number", "batch", made);
-    check_unreadable("\"batch\":64", "\"batch\":\"64\"", "no whole number", "batch", made);
-    check_unreadable("\"features\":784", "\"features\":4294967296", "no whole", "features", made);
-    check_unreadable("\"unit\":44", "\"unit\":61", "no whole number", "unit", made);
-    check_unreadable("\"lr\":0.001", "\"lr\":null", "no number", "lr", made);
-    check_unreadable("\"lr\":0.001", "\"lr\":1e999", "no number", "lr", made);
+    check_unreadable("\"batch\":64", "\"batch\":0", "is invalid: the batch is 0", "recipe", made);
+    check_unreadable("\"batch\":64", "\"batch\":-64", "not a whole number", "batch", made);
+    check_unreadable("\"batch\":64", "\"batch\":4294967296", "not a whole number", "batch", made);
+    check_unreadable("\"batch\":64", "\"batch\":\"64\"", "not a whole number", "batch", made);
+    check_unreadable("\"features\":784", "\"features\":4294967296", "not a whole", "features", made);
+    check_unreadable("\"unit\":44", "\"unit\":61", "not a whole number", "unit", made);
+    check_unreadable("\"lr\":0.001", "\"lr\":null", "not a number", "lr", made);
+    check_unreadable("\"lr\":0.001", "\"lr\":1e999", "not a number", "lr", made);
     check_unreadable("\"lr\":0.001", "\"lr\":0", "the learning rate is 0", "recipe", made);
-    check_unreadable("\"data\":\"0", "\"data\":\"g", "no digest", "data", made);
-    check_unreadable("\"data\":\"0", "\"data\":\"", "no digest", "data", made);
-    check_unreadable("\"data\":\"" DIGEST "\"", "\"data\":7", "no text", "data", made);
+    check_unreadable("\"data\":\"0", "\"data\":\"g", "not a digest", "data", made);
+    check_unreadable("\"data\":\"0", "\"data\":\"", "not a digest", "data", made);
+    check_unreadable("\"data\":\"" DIGEST "\"", "\"data\":7", "not a string", "data", made);
     check_unreadable("dense 10 softmax", "dense 10 relu", "needs softmax", "recipe", made);
-    check_unreadable("{\"contract\"", "[\"contract\"", "no JSON", "", made);
-    check_unreadable("\"lr\":", "\"lr\":1,\"lr\":", "no JSON", "", made);
+    check_unreadable("{\"contract\"", "[\"contract\"", "not JSON", "", made);
+    check_unreadable("\"lr\":", "\"lr\":1,\"lr\":", "not JSON", "", made);
 }
 
 /* What means the same but is written otherwise would give a model file two forms. */

@@ -36,7 +36,7 @@ typedef struct span {
     qn__tensor_view view;
 } span;
 
-#define REMEDY "the file is damaged or no tensor file: copy or make it again"
+#define REMEDY "the file is damaged or not a tensor file: copy or make it again"
 
 static qn_status bad_file(const checker *c, const char *what) {
     qn__fail(c->err, QN_FORMAT, "%s", what);
@@ -59,7 +59,7 @@ static qn_status read_shape(const checker *c, const qn__json_node *node, const c
         return bad_tensor(c, name, "a shape must have one or two dimensions");
     for (size_t i = 0; i < dimensions; ++i)
         if (!qn__json_u64(qn__json_at(node, i), &side[i]) || side[i] == 0)
-            return bad_tensor(c, name, "a dimension is no whole number from 1");
+            return bad_tensor(c, name, "a dimension is not a whole number from 1");
     view->rows = side[0];
     view->columns = side[1];
     view->count = side[0];
@@ -122,10 +122,10 @@ static qn_status check_cover(const checker *c, span *spans, size_t count) {
 
 static qn_status read_notes(const checker *c, const qn__json_node *notes) {
     if (!qn__json_is_object(notes))
-        return bad_file(c, "the header's __metadata__ is no object");
+        return bad_file(c, "the header's __metadata__ is not an object");
     for (size_t i = 0; i < qn__json_count(notes); ++i)
         if (qn__json_string(qn__json_at(notes, i)) == NULL)
-            return bad_file(c, "a value in the header's __metadata__ is no text");
+            return bad_file(c, "a value in the header's __metadata__ is not a string");
     return QN_OK;
 }
 
@@ -176,12 +176,12 @@ static qn_status read_header(checker *c, qn__tensors *t) {
         qn_error inner = {0};
         if (c->err != NULL)
             inner = *c->err;
-        qn__fail(c->err, QN_FORMAT, "the header is no proper JSON: %s", inner.what);
+        qn__fail(c->err, QN_FORMAT, "the header is not valid JSON: %s", inner.what);
         qn__at(c->err, "%s", c->path);
         return qn__remedy(c->err, QN_FORMAT, REMEDY);
     }
     if (status == QN_OK && !qn__json_is_object(qn__json_root(t->header)))
-        return bad_file(c, "the header is no JSON object");
+        return bad_file(c, "the header is not a JSON object");
     c->data = t->bytes + 8 + length;
     c->data_size = t->size - 8 - length;
     return status;

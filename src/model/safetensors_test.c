@@ -169,19 +169,19 @@ static void test_bad_headers(void **state) {
     (void)state;
     check_bad("[]", 0, "does not begin with {", "bad.file");
     check_bad(" {}", 0, "does not begin with {", "bad.file");
-    check_bad("{\"a\":", 0, "no proper JSON", "bad.file");
+    check_bad("{\"a\":", 0, "not valid JSON", "bad.file");
     check_bad("{\"a\":1}", 0, "dtype, shape and data_offsets", "tensor \"a\"");
     check_bad("{\"a\":[]}", 0, "dtype, shape and data_offsets", "tensor \"a\"");
-    check_bad("{\"__metadata__\":7}", 0, "__metadata__ is no object", "bad.file");
-    check_bad("{\"__metadata__\":{\"a\":1}}", 0, "no text", "bad.file");
-    check_bad("{\"__metadata__\":{\"a\":{}}}", 0, "no text", "bad.file");
+    check_bad("{\"__metadata__\":7}", 0, "__metadata__ is not an object", "bad.file");
+    check_bad("{\"__metadata__\":{\"a\":1}}", 0, "not a string", "bad.file");
+    check_bad("{\"__metadata__\":{\"a\":{}}}", 0, "not a string", "bad.file");
     check_bad("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "dtype, shape and", "tensor \"a\"");
     check_bad("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"x\":1}}", 4,
               "no others", "tensor \"a\"");
     check_bad("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8, "type F32",
               "tensor \"a\"");
     check_bad("{\"a\":{\"dtype\":32,\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "dtype", "\"a\"");
-    check_bad("{\"a\":" T("[1]", "[0,4]") ",\"a\":" T("[1]", "[4,8]") "}", 8, "no proper JSON", "");
+    check_bad("{\"a\":" T("[1]", "[0,4]") ",\"a\":" T("[1]", "[4,8]") "}", 8, "not valid JSON", "");
 }
 
 static void test_bad_shapes(void **state) {

@@ -209,7 +209,7 @@ static qn_status compare(qn_cluster *c, const record *told, const qn__text *own,
     texts t = {.c = c, .record = told, .each = 1};
     for (uint32_t r = 0; r < ranks; ++r) {
         if (told[r].length > LONGEST)
-            return qn__fail(err, QN_CLUSTER, "%s sent nonsense", qn_cluster_name(c, r));
+            return qn__fail(err, QN_CLUSTER, "%s sent a malformed message", qn_cluster_name(c, r));
         t.each = told[r].length > t.each ? told[r].length : t.each;
     }
     char *mine = qn__alloc(t.each, 1, err), *all = NULL;

@@ -211,10 +211,10 @@ static void tell(qn_note_fn note, void *user, const char *path, const qn_error *
 }
 
 static qn_status all_damaged(const char *dir, size_t count, const qn_error *last, qn_error *err) {
-    qn__fail(err, QN_FORMAT, "none of the %zu checkpoints is whole: %s", count, last->what);
+    qn__fail(err, QN_FORMAT, "none of the %zu checkpoints is complete: %s", count, last->what);
     qn__at(err, "%s", dir);
     return qn__remedy(err, QN_FORMAT,
-                      "start anew without --resume, in another folder (--checkpoint)");
+                      "start again without --resume, in another folder (--checkpoint)");
 }
 
 /* Tries them from the newest on. Only damage leads to the one before: another recipe, a missing

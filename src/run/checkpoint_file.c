@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define FORMAT "quern-checkpoint-1"
-#define REMEDY "the file is damaged: remove it, or start anew in another folder (--checkpoint)"
+#define REMEDY "the file is damaged: remove it, or start again in another folder (--checkpoint)"
 
 static const char *const tensor_name[3] = {"parameters", "slot0", "slot1"};
 
@@ -185,7 +185,7 @@ static qn_status check_whole(const qn__tensors *file, const char *path, uint64_t
     state_text text;
     char payload[65];
     if (format == NULL || strcmp(format, FORMAT) != 0 || recipe == NULL)
-        return damaged(path, "the file is no checkpoint of this version of Quern", err);
+        return damaged(path, "the file is not a checkpoint of this version of Quern", err);
     if (!read_numbers(file, read, &text) || read->step != step)
         return damaged(path, "the state of the run is not readable", err);
     if (!find_arrays(file, found))

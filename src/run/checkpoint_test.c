@@ -298,7 +298,7 @@ static void test_all_damaged(void **state) {
     assert_int_equal(qn__checkpoints_last(c, &got, &found, take_note, folder, &err), QN_FORMAT);
     assert_int_equal(found, 0);
     assert_int_equal(note_count, 2);
-    assert_non_null(strstr(err.what, "none of the 2 checkpoints is whole"));
+    assert_non_null(strstr(err.what, "none of the 2 checkpoints is complete"));
     assert_string_equal(err.where, folder);
     assert_non_null(strstr(err.remedy, "--checkpoint"));
     assert_memory_equal(&a, &before, sizeof a);

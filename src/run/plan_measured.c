@@ -168,7 +168,7 @@ static qn_status read_line(reader *r, const char *line, size_t size) {
     if (size == 0)
         return QN_OK;
     if (qn__json_parse(line, size, &json, NULL) != QN_OK)
-        return bad(r, "this is no line of JSON");
+        return bad(r, "this line is not JSON");
     const char *kind = qn__json_string(qn__json_get(qn__json_root(json), "event"));
     const qn_status status =
         kind && strcmp(kind, "cost") == 0 ? read_cost(r, qn__json_root(json)) : QN_OK;

@@ -357,7 +357,7 @@ static void test_files_that_are_none(void **state) {
     (void)state;
     not_measured("", QN_INPUT, "does not tell");
     not_measured("{\"event\":\"device\"}\n", QN_INPUT, "does not tell");
-    not_measured("no json\n", QN_INPUT, "no line of JSON");
+    not_measured("no json\n", QN_INPUT, "not JSON");
     not_measured("{\"event\":\"cost\"}\n", QN_INPUT, "for which job");
     not_measured(COST(""), QN_INPUT, "what calls took");
     not_measured(COST(",\"grains\":[],\"seconds\":[]"), QN_INPUT, "what calls took");

@@ -81,7 +81,7 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     /* All fail where one does, but for one whose devices are lost: the others go on. What is wrong
      * with an item all know already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
-        qn__remedy(err, QN_DEVICE, "the other ranks go on without this one");
+        qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
              status != QN_NUMERIC && compute->cluster)
         qn__cluster_fail(compute->cluster, err);

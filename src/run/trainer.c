@@ -42,9 +42,9 @@ static int stopping(const qn_train *t) {
 qn_status qn__train_failed(const qn_train *t, qn_error *err) {
     if (t->failed == QN_OK)
         return QN_OK;
-    qn__fail(err, t->failed, "the training failed in step %llu: there is no state to go on from",
+    qn__fail(err, t->failed, "the training failed in step %llu: there is no state to continue from",
              (unsigned long long)(t->job.step + 1));
-    return qn__remedy(err, t->failed, "begin again, with resume where there is a checkpoint");
+    return qn__remedy(err, t->failed, "start again, with resume if there is a checkpoint");
 }
 
 static void measure_step(qn_train *t) {
@@ -128,7 +128,8 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
         t->unrecorded = (qn_error){0}; /* the record is the others': the next round says why */
         return;
     }
-    snprintf(text, sizeof text, "%s; the training goes on without its record", t->unrecorded.what);
+    snprintf(text, sizeof text, "%s; the training continues without its record",
+             t->unrecorded.what);
     qn__train_tell(t, text);
 }
 

@@ -30,9 +30,10 @@ static qn_status differ(const qn_train *t, const held *all, uint32_t one, uint32
              "%016" PRIx64 ", %s has %016" PRIx64,
              t->job.step, qn_cluster_name(t->cluster, one), all[one].digest,
              qn_cluster_name(t->cluster, other), all[other].digest);
-    return qn__remedy(err, QN_MISMATCH,
-                      "nothing was written; go on from the last checkpoint with --resume, test the "
-                      "memory of both machines, and please report it");
+    return qn__remedy(
+        err, QN_MISMATCH,
+        "nothing was written; continue from the last checkpoint with --resume, test the "
+        "memory of both machines, and please report it");
 }
 
 qn_status qn__train_compare(qn_train *t, qn_error *err) {

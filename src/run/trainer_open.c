@@ -142,7 +142,8 @@ static qn_status look_into_folder(qn_train *t, qn_error *err) {
     if (status == QN_OK && there > 0) {
         qn__fail(err, QN_USAGE, "the folder %s holds checkpoints of an earlier run",
                  t->checkpoint_dir);
-        return qn__remedy(err, QN_USAGE, "add --resume to go on from them, or name another folder");
+        return qn__remedy(err, QN_USAGE,
+                          "add --resume to continue from them, or name another folder");
     }
     return status;
 }
@@ -399,7 +400,7 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
     status = open_on(options, &recipe, train, valid, test, members, count, opened, out, err);
     /* No rank begins without the others, but for those whose devices break at once. */
     if (status == QN_DEVICE && qn__cluster_withdraw(options->compute.cluster))
-        qn__remedy(err, QN_DEVICE, "the other ranks go on without this one");
+        qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     else if (status != QN_OK && status != QN_CLUSTER &&
              qn_cluster_ranks(options->compute.cluster) > 1)
         qn__cluster_fail(options->compute.cluster, err);

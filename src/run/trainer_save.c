@@ -148,10 +148,11 @@ static void describe_last(const qn_train *t, char *text, size_t size) {
  */
 static qn_status pass_over(qn_train *t, const qn_error *why) {
     char text[2048];
-    snprintf(text, sizeof text,
-             "%s; the run goes on without a checkpoint of step %llu and tries again when the next "
-             "one is due%s%s",
-             why->what, (unsigned long long)t->job.step, *why->remedy ? "; " : "", why->remedy);
+    snprintf(
+        text, sizeof text,
+        "%s; the run continues without a checkpoint of step %llu and tries again when the next "
+        "one is due%s%s",
+        why->what, (unsigned long long)t->job.step, *why->remedy ? "; " : "", why->remedy);
     if (!t->passed_over)
         qn__train_tell(t, text);
     t->passed_over = 1;
@@ -164,7 +165,7 @@ static qn_status pass_over(qn_train *t, const qn_error *why) {
 static qn_status end_without(qn_train *t, const qn_error *why) {
     char text[2048], last[96];
     describe_last(t, last, sizeof last);
-    snprintf(text, sizeof text, "%s; the run goes on without a checkpoint of step %llu; %s",
+    snprintf(text, sizeof text, "%s; the run continues without a checkpoint of step %llu; %s",
              why->what, (unsigned long long)t->job.step, last);
     qn__train_tell(t, text);
     t->passed_over = 1;
@@ -224,7 +225,8 @@ qn_status qn__train_save_last(void *context, qn_error *err) {
         return end_without(t, err);
     if (status == QN_IO) { /* of an interrupted run nothing else is left */
         describe_last(t, last, sizeof last);
-        qn__remedy(err, status, "%s; when the folder can be written again, --resume goes on", last);
+        qn__remedy(err, status, "%s; when the folder can be written again, continue with --resume",
+                   last);
     }
     return qn__train_fail_all(t, status, err);
 }
@@ -236,13 +238,13 @@ qn_status qn__train_keep_what_is_left(qn_train *t, qn_error *err) {
     qn_error failure;
     t->failed = QN_DEVICE;
     if (qn__cluster_withdraw(t->cluster))
-        return qn__remedy(err, QN_DEVICE, "the other ranks go on without this one");
+        return qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     qn__train_job_salvage(&t->job);
     if (t->checkpoint_dir && qn__train_take_folder(t, LONG_WAIT, NULL) != QN_OK)
-        return qn__remedy(err, QN_DEVICE, "begin again with --resume and other devices");
+        return qn__remedy(err, QN_DEVICE, "start again with --resume and other devices");
     if (!t->checkpoints)
         return qn__remedy(err, QN_DEVICE,
-                          "begin again with other devices; with --checkpoint, such a loss costs "
+                          "start again with other devices; with --checkpoint, such a loss costs "
                           "seconds");
     if (t->saved_step == NO_STEP || t->saved_step < t->job.step) {
         const qn__snapshot snapshot = qn__train_snapshot(t);
@@ -253,7 +255,7 @@ qn_status qn__train_keep_what_is_left(qn_train *t, qn_error *err) {
             t->saved_step = t->job.step;
     }
     if (t->saved_step == NO_STEP)
-        return qn__remedy(err, QN_DEVICE, "begin again with other devices");
+        return qn__remedy(err, QN_DEVICE, "start again with other devices");
     return qn__remedy(
         err, QN_DEVICE,
         "start again with --resume and other devices: the checkpoint is of step %llu, "

@@ -661,7 +661,7 @@ static void test_a_full_disk_at_the_end_costs_a_checkpoint(void **unused) {
     o.checkpoint_steps = 1000;
     train_once(&o, &w, digest);
     limit_files(RLIM_INFINITY);
-    assert_non_null(strstr(w.notes, "the run goes on without a checkpoint of step"));
+    assert_non_null(strstr(w.notes, "the run continues without a checkpoint of step"));
     assert_false(something_saved());
     remove_folder();
     w = (watch){0};

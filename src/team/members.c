@@ -143,7 +143,8 @@ static qn_status add_cpu(list *l, const qn__device_table *cpu, const char *cores
     uint64_t threads = 0;
     if (cores && strcmp(cores, "all") != 0 &&
         (!qn__parse_u64(cores, strlen(cores), &threads) || threads < 1 || threads > 4096)) {
-        snprintf(what, sizeof what, "\"cpu:%s\" names no number of cores from 1 to 4096", cores);
+        snprintf(what, sizeof what, "invalid number of cores in \"cpu:%s\": it is 1 to 4096",
+                 cores);
         return bad_list(l, err, what);
     }
     return add(l, (qn__member){.device = cpu, .threads = (int)threads}, err);
@@ -160,7 +161,7 @@ static qn_status add_word(list *l, char *word, qn_error *err) {
     if (!*word)
         return bad_list(l, err,
                         number ? "a device without its kind is in the list"
-                               : "an empty place is in the list of devices");
+                               : "the list of devices has an empty entry");
     if (strcmp(word, "none") == 0 || strcmp(word, "auto") == 0) {
         snprintf(what, sizeof what, "\"%s\" stands alone, not in a list", word);
         return bad_list(l, err, what);
@@ -173,7 +174,7 @@ static qn_status add_word(list *l, char *word, qn_error *err) {
     if (!number || strcmp(number, "all") == 0)
         return add_all(l, kind, err);
     if (!qn__parse_u64(number, strlen(number), &index)) {
-        snprintf(what, sizeof what, "\"%s\" names no device", whole);
+        snprintf(what, sizeof what, "\"%s\" is not the name of a device", whole);
         return bad_list(l, err, what);
     }
     if (index >= devices_of(kind))
@@ -188,7 +189,7 @@ static qn_status add_words(list *l, qn_error *err) {
         char word[WORD];
         const size_t size = strcspn(at, ",");
         if (size >= WORD)
-            return bad_list(l, err, "a word of the list of devices is far too long");
+            return bad_list(l, err, "a name in the list of devices is too long");
         memcpy(word, at, size);
         word[size] = 0;
         status = add_word(l, word, err);
@@ -226,8 +227,7 @@ static qn_status read_shares(const char *shares, list *l, qn_error *err) {
         const size_t size = strcspn(at, ",");
         float share;
         if (!qn__parse_float(at, size, &share) || !(share > 0)) {
-            qn__fail(err, QN_USAGE, "\"%.*s\" is no share of the work",
-                     (int)(size < 40 ? size : 40), at);
+            qn__fail(err, QN_USAGE, "invalid share \"%.*s\"", (int)(size < 40 ? size : 40), at);
             qn__at(err, "--shares \"%s\"", shares);
             return qn__remedy(err, QN_USAGE,
                               "write a number greater than 0 for each device of --devices, as in "
