@@ -67,7 +67,7 @@ static int check_flags(const synth_flags *f) {
                              "a CSV file holds the labels itself");
     if (!is_csv(f) && !f->labels && !ends_with(f->out, ".idx") && !ends_with(f->out, "-ubyte"))
         return message_usage("end it in .csv or .idx, or add --labels FILE for IDX",
-                             "the name \"%s\" does not tell the format", f->out);
+                             "the name \"%s\" has no known ending", f->out);
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     paths_add(&files, QN_FILE_WRITE, "--labels", f->labels);

@@ -120,7 +120,7 @@ static void ask_slurm(const char *folder, const job_record *r, standing *s) {
         snprintf(s->detail, sizeof s->detail, "%s, by sacct", word);
     } else if (!s->detail[0]) {
         snprintf(s->detail, sizeof s->detail,
-                 "Slurm does not know it, or does not answer: \"squeue\" tells which");
+                 "Slurm does not know it, or does not answer: run \"squeue\"");
     }
 }
 
@@ -247,7 +247,7 @@ static int run(const command *self, int argc, char **argv) {
             forget(folder, &list[i]);
     }
     if (code < 0 && count == 0 && !f.json)
-        printf("nothing was submitted from here; \"quern submit --help\" tells how\n");
+        printf("there are no jobs; \"quern submit --help\" explains how to submit one\n");
     job_list_free(list, count);
     free(folder);
     return code < 0 ? EXIT_DONE : code;

@@ -23,8 +23,8 @@ static int check(const char *path, int file) {
         return message_fail(QN_USAGE, "the key file is not a regular file", path, make_one);
     if (about.st_mode & 077) {
         snprintf(remedy, sizeof remedy, "chmod 600 %.500s", path);
-        return message_fail(QN_USAGE, "others than its owner may read or change the key", path,
-                            remedy);
+        return message_fail(QN_USAGE, "the key file is accessible to users other than its owner",
+                            path, remedy);
     }
     return -1;
 }
@@ -34,8 +34,8 @@ static int check_line(const char *path, char *key, size_t size) {
     size_t length = strcspn(key, "\r\n");
     size_t rest = length + strspn(key + length, "\r\n");
     if (strlen(key) != size || rest != size || size >= SECRET_ROOM - 1)
-        return message_fail(QN_USAGE, "the key is not one line of at most 1,023 characters", path,
-                            make_one);
+        return message_fail(QN_USAGE, "the key file is not one line of at most 1,023 characters",
+                            path, make_one);
     key[length] = '\0';
     if (length < SHORTEST)
         return message_fail(QN_USAGE, "the key has less than 16 characters", path, make_one);
@@ -50,7 +50,8 @@ int secret_read(const char *path, char key[SECRET_ROOM]) {
         char what[128];
         int absent = errno == ENOENT;
         snprintf(what, sizeof what, "cannot open the file of the key: %.80s", strerror(errno));
-        return message_fail(QN_IO, what, path, absent ? make_one : "name a key that you may read");
+        return message_fail(QN_IO, what, path,
+                            absent ? make_one : "name a key file that you can read");
     }
     int code = check(path, file);
     while (code < 0 && size < SECRET_ROOM - 1 && got > 0) {

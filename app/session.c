@@ -150,7 +150,7 @@ static void announce_data(const session *s, const facts *f) {
                  format_count(qn_data_items(data) - f->items, items));
     format_count(f->items, items);
     if (s->from->embedded)
-        message_note("data    no --data: taking the built-in digits, drawn in memory (seed %d)",
+        message_note("data    no --data: the built-in digits, drawn in memory (seed %d)",
                      EMBEDDED_SEED);
     else
         message_note("data    %s (%s)", s->data_path, qn_data_format(data));

@@ -287,7 +287,7 @@ static int check_belonging(const command *self, const submit_flags *f, const arg
             return message_usage("leave it out", "--%s belongs to --%s, not to --%s",
                                  theirs[i].flag, theirs[i].engine, engine);
     if (f->local && (f->cpus || f->gpus || f->memory))
-        return message_usage("say it behind train: --threads, --devices",
+        return message_usage("write options of train after it: --threads, --devices",
                              "--cpus, --gpus and --memory are for batch systems");
     return -1;
 }
@@ -299,7 +299,7 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
                              "a job runs in one place, not in %d", places);
     if (places < 1)
         return message_usage("add one of --slurm, --kubernetes and --local",
-                             "it is not said where the job should run");
+                             "there is no place for the job to run");
     int code = check_belonging(self, f, given);
     if (code < 0)
         code = check_texts(f);
@@ -315,7 +315,7 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
     if (strcmp(f->launcher, "srun") == 0 && !f->slurm)
         return message_usage("use --launcher mpirun", "srun starts ranks under Slurm only");
     if (strcmp(f->launcher, "none") == 0 && ((f->slurm && f->ranks > 1) || f->hostfile))
-        return message_usage("use --launcher mpirun", "somebody has to start the ranks on hosts");
+        return message_usage("use --launcher mpirun", "several ranks need a launcher");
     if (f->hostfile && !f->dry_run && access(f->hostfile, R_OK) != 0)
         return message_usage("give the path of a file with the name of a host on each line",
                              "cannot read the hostfile %s: %s", f->hostfile, strerror(errno));
@@ -328,7 +328,7 @@ static int check_train(char **words, int count, train_flags *t) {
     arguments given;
     memset(t, 0, sizeof *t);
     if (count == 0 || strcmp(words[0], "train") != 0)
-        return message_usage("write \"train\" and its options behind those of submit",
+        return message_usage("write \"train\" and its options after those of submit",
                              count == 0 ? "there is nothing to submit"
                                         : "only training runs can be submitted, not \"%.40s\"",
                              count == 0 ? "" : words[0]);
@@ -569,7 +569,7 @@ static void tell(const making *m, const submit_flags *f, const job_record *r) {
                m->j.space ? m->j.space : "", m->j.space ? " " : "", r->text[JOB_KIND]);
     else
         printf("  end it   kill %s\n", r->text[JOB_PROCESS]);
-    printf("\"quern jobs\" tells what has become of it.\n");
+    printf("\"quern jobs\" shows its state.\n");
 }
 
 /* What was submitted is kept under the number that the engine gave it. A failure leaves it under

@@ -146,7 +146,7 @@ static char *command_to_go_on(const ending *e, const char *folder) {
     return format_shell(e->argc, e->argv, more, count);
 }
 
-/* "go on with: ..." */
+/* "continue with: ..." */
 static char *remedy_to_go_on(const ending *e, const char *folder) {
     char *line = command_to_go_on(e, folder), how[160] = "";
     if (ranks_cluster() && e->f->ranks.meet)

@@ -17,13 +17,13 @@ static void print_cluster(void) {
         return;
     }
     if (*mpi.name)
-        printf("MPI: %s, %s (for the start only; one process needs none)\n", mpi.name, mpi.path);
+        printf("MPI: %s, %s (used only to start ranks)\n", mpi.name, mpi.path);
     else
-        printf("MPI: none%s%s (one process needs none)\n", *mpi.reason ? ", " : "", mpi.reason);
+        printf("MPI: none%s%s (needed only to start ranks)\n", *mpi.reason ? ", " : "", mpi.reason);
     if (*mpi.deaths)
-        printf("deaths of ranks: survived with %s\n", mpi.deaths);
+        printf("failed ranks: the run continues with %s\n", mpi.deaths);
     else if (*mpi.name)
-        puts("deaths of ranks: end the run under this MPI's launcher; start it again from its "
+        puts("failed ranks: end the run under the launcher of this MPI; start it again from its "
              "checkpoint (train --checkpoint DIR --resume)");
     if (*mpi.launcher)
         printf("started by: %s\n", mpi.launcher);

@@ -83,9 +83,9 @@ def test_version_names_the_launchers_library(launcher, name, quern):
             assert run.wait(30) == [0], run.story()
             text = run.text()
         assert text.count(f"MPI: {name}") == ranks and text.count("started by: ") == ranks
-        deaths = "end the run under this MPI's launcher; start it again from its checkpoint " \
-            if launcher == "mpich" else "survived with mpirun --"
-        assert text.count(f"deaths of ranks: {deaths}") == text.count("deaths of") == ranks
+        deaths = "end the run under the launcher of this MPI; start it again from its checkpoint " \
+            if launcher == "mpich" else "the run continues with mpirun --"
+        assert text.count(f"failed ranks: {deaths}") == text.count("failed ranks") == ranks
 
 
 # ---------------------------------------------------------------- one time line

@@ -238,12 +238,12 @@ def recipe_is_an_object(header, body):
     (recipe_with(features=4294967295), "not those of the recipe's model"),
     (recipe_with(scale="none"), "not those of the recipe's model"),
     (recipe_with(batch=0), "the batch is 0"),
-    (recipe_with(lr="fast"), "no number"),
+    (recipe_with(lr="fast"), "not a number"),
     (recipe_with(model="dense 16777216 tanh; " * 254 + "dense 3 softmax"),
      "not those of the recipe's model"),
     (recipe_with(secret=1), "unknown key"),
     (metadata_is_a_list, "__metadata__ is not an object"),
-    (recipe_is_an_object, "no text"),
+    (recipe_is_an_object, "not a string"),
 ], ids=lambda x: getattr(x, "__name__", None))
 def test_forged(run_quern, model, folder, tmp_path, change, words):
     _, header, body = parts(model)

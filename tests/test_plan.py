@@ -141,7 +141,7 @@ def test_a_machine_as_it_was_measured(run_quern, tmp_path):
 
 @pytest.mark.parametrize("team, complaint, column", [
     ("host(cpu 60q)", "rate", 10),
-    ("4 host(cpu 60k)", "wants a star", 3),
+    ("4 host(cpu 60k)", "needs a star", 3),
     ("host(cpu 60k", "a closing bracket", 13),
     ("host(cpu 60k); slow 0 at 1s 2", "change of speed", 29),
     ("host(cpu 60k); die 0.x at 1s", "number of a host", 20),
@@ -173,9 +173,9 @@ def test_other_nonsense(run_quern, words, complaint):
 
 @pytest.mark.parametrize("text, complaint", [
     (None, "cannot open"),
-    ("", "does not tell"),
-    ("{}\n", "does not tell"),
-    ("[[[[", "no line of JSON"),
+    ("", "has the cost of no device"),
+    ("{}\n", "has the cost of no device"),
+    ("[[[[", "not JSON"),
     ('{"event":"cost","model":"dense 5"}\n', "measured with model dense 5"),
 ])
 def test_files_that_are_none(run_quern, tmp_path, text, complaint):

@@ -141,7 +141,7 @@ def test_options_for_sbatch_as_the_help_writes_them(run_quern, options):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["train", "-o", "m"], "not said where"),
+    (["train", "-o", "m"], "no place for the job"),
     (["--local", "--slurm", "train", "-o", "m"], "a job runs in one place, not in 2"),
     (["--local"], "nothing to submit"),
     (["--local", "predict", "m"], "only training runs can be submitted, not \"predict\""),
@@ -155,7 +155,7 @@ def test_options_for_sbatch_as_the_help_writes_them(run_quern, options):
     (["--slurm", "--partition", "a b", "train", "-o", "m"], "--partition cannot be"),
     (["--slurm", "--sbatch", "a\nb", "train", "-o", "m"], "line break"),
     (["--slurm", "--ranks", "0", "train", "-o", "m"], "--ranks cannot be"),
-    (["--slurm", "--ranks", "2", "--launcher", "none", "train", "-o", "m"], "start the ranks"),
+    (["--slurm", "--ranks", "2", "--launcher", "none", "train", "-o", "m"], "several ranks need a launcher"),
     (["--slurm", "--name", "a;b", "train", "-o", "m"], "--name cannot be"),
     (["--kubernetes", "train", "-o", "m"], "needs an image"),
     (["--kubernetes", "--image", "x", "--launcher", "srun", "train", "-o", "m"], "leave --launcher"),
@@ -280,7 +280,7 @@ def test_slurm_forgets_but_the_job_left_its_code(run_quern, fake, here):
     (here / "jobs" / "slurm-12.ended").unlink()
     assert listed(run_quern, "--forget")[0]["state"] == "stopped"
     assert listed(run_quern) == [] and not list((here / "jobs").iterdir())
-    assert "nothing was submitted" in run_quern("jobs").stdout
+    assert "there are no jobs" in run_quern("jobs").stdout
 
 
 KUBERNETES = [("Created ", "queued"), ("Created Running ", "running"),

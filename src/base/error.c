@@ -141,7 +141,7 @@ static const char *remedy_of(int error) {
                 "use another file system"},
         {EMFILE, "too many files are open: raise the limit (ulimit -n)"},
         {ENAMETOOLONG, "use a shorter name"},
-        {ELOOP, "symbolic links on this path point at each other: mend them"},
+        {ELOOP, "symbolic links on this path point at each other: correct them"},
         {ETXTBSY, "the file is a program that is running: use another name"},
         {EPIPE, "the program that was reading has ended"},
         {EIO, "the disk or the network file system has failed: look at the system's log"},
@@ -169,7 +169,7 @@ qn_status qn__fail_memory(qn_error *err, uint64_t count, uint64_t size) {
                  "out of memory: %" PRIu64 " x %" PRIu64 " bytes are more than can be addressed",
                  count, size);
     else
-        qn__fail(err, QN_MEMORY, "out of memory: %" PRIu64 " bytes could not be had", bytes);
+        qn__fail(err, QN_MEMORY, "out of memory: %" PRIu64 " bytes could not be allocated", bytes);
     return qn__remedy(err, QN_MEMORY,
                       "use smaller data, a smaller model or a smaller batch, or a "
                       "machine or a limit (ulimit -v) with more memory");

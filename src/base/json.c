@@ -162,7 +162,7 @@ static qn_status read_number(reader *r, qn__json_node *node) {
     if (peek(r) == '.') {
         r->at++;
         if (skip_digits(r) == 0)
-            return refuse(r, r->at, "a number without a digit behind its point");
+            return refuse(r, r->at, "a number without a digit after its point");
     }
     if (peek(r) == 'e' || peek(r) == 'E') {
         r->at++;
@@ -304,7 +304,7 @@ static qn_status read_document(reader *r) {
         return status;
     skip_space(r);
     if (r->at < r->size)
-        return refuse(r, r->at, "the text goes on behind its end");
+        return refuse(r, r->at, "there is text after the end");
     r->json->nodes[r->json->stacked++] = root;
     settle(r->json, 1);
     return QN_OK;

@@ -305,8 +305,7 @@ qn_status qn__writer_commit(qn__writer *writer, qn_error *err) {
         sync_file(writer);
     close_file(writer);
     if (writer->error.status == QN_OK && writer->may && !writer->may(writer->user))
-        qn__fail(&writer->error, QN_BUSY, "%s is not this process's to write any more",
-                 writer->path);
+        qn__fail(&writer->error, QN_BUSY, "%s now belongs to another process", writer->path);
     if (writer->error.status == QN_OK && writer->target)
         put_in_place(writer);
     const qn_status status = report(writer, err);

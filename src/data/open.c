@@ -29,12 +29,12 @@ static qn_status take_options(const qn_data_options *given, qn_data_options *opt
     if (options->threads < 0)
         return qn__fail(err, QN_USAGE, "%d threads cannot read a file", options->threads);
     if (options->unlabelled && options->label_column) {
-        qn__fail(err, QN_USAGE, "the data cannot be without labels and have a label column \"%s\"",
+        qn__fail(err, QN_USAGE, "unlabelled data cannot have the label column \"%s\"",
                  options->label_column);
         return qn__remedy(err, QN_USAGE, "give --label or --unlabelled, not both");
     }
     if (options->unlabelled && options->labels_path) {
-        qn__fail(err, QN_USAGE, "the data cannot be without labels and have a file of labels");
+        qn__fail(err, QN_USAGE, "unlabelled data cannot have a file of labels");
         return qn__remedy(err, QN_USAGE, "give --labels or --unlabelled, not both");
     }
     return QN_OK;

@@ -31,9 +31,9 @@ static qn_status refuse_open(const char *path, qn_error *err) {
         return qn__remedy(err, QN_INPUT, "check the path; it is taken from the current folder");
     }
     if (errno == EACCES) {
-        qn__fail(err, QN_IO, "the file may not be read");
+        qn__fail(err, QN_IO, "you do not have permission to read the file");
         qn__at(err, "%s", path);
-        return qn__remedy(err, QN_IO, "give yourself the right to read it: chmod u+r");
+        return qn__remedy(err, QN_IO, "make it readable: chmod u+r");
     }
     return qn__fail_errno(err, "open", path);
 }

@@ -169,7 +169,7 @@ static qn_status check_place(const parser *p) {
     if (!last && p->softmax_at != SIZE_MAX)
         return fail_at(
             p, p->softmax_at, "softmax stands before the last layer",
-            "softmax turns the last outputs into shares; use relu, tanh or sigmoid here");
+            "softmax turns the last outputs into probabilities; use relu, tanh or sigmoid here");
     if (last && p->dropout_at != SIZE_MAX)
         return fail_at(p, p->dropout_at, "the last layer has dropout",
                        "outputs cannot be dropped: take the dropout out of the last layer");

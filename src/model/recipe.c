@@ -94,10 +94,10 @@ static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
         return QN_OK;
     if (r->lr_step == 0)
         return refuse(
-            err, "--lr-step", "say every how many epochs the rate is cut, such as 10",
-            qn__fail(err, QN_USAGE, "the schedule \"step\" has 0 epochs between two cuts"));
+            err, "--lr-step", "give the number of epochs between two reductions, such as 10",
+            qn__fail(err, QN_USAGE, "the schedule \"step\" has 0 epochs between two reductions"));
     const range gamma = {"--lr-gamma",
-                         "the factor of a cut",
+                         "the factor of a reduction",
                          r->lr_gamma,
                          0.0f,
                          1.0f,
@@ -155,9 +155,9 @@ static qn_status check_data(const qn__recipe *r, qn_error *err) {
     if (r->items == 0 || r->features == 0 || r->items > (uint64_t)1 << 48)
         return refuse(err, "--data", "give a data set with at least one item and one feature",
                       qn__fail(err, QN_USAGE,
-                               "nothing can be learnt from %llu items with %u features",
+                               "there is nothing to train on: %llu items with %u features",
                                (unsigned long long)r->items, r->features));
-    const range valid = {"--valid", "the share of validation items",
+    const range valid = {"--valid", "the fraction of validation items",
                          r->valid,  0.0f,
                          1.0f,      0,
                          1,         "give a number between 0 and 1, such as 0.1, or a file"};

@@ -116,7 +116,7 @@ static void test_counts(void **state) {
     r.unit = 0;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
     r.items = 0;
-    check_refused(&r, "nothing can be learnt from 0 items with 784 features", "--data");
+    check_refused(&r, "there is nothing to train on: 0 items with 784 features", "--data");
 }
 
 /* Each float with values inside its range and outside, ends included. */
@@ -134,8 +134,12 @@ static void test_ranges(void **state) {
         {&r.beta2, "--beta2", "beta2", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, -INFINITY}},
         {&r.epsilon, "--epsilon", "epsilon", {0x1p-149f, 1, 3e38f}, {0, -1, INFINITY}},
         {&r.weight_decay, "--weight-decay", "the weight decay", {0, 1, 10}, {-1, -2, INFINITY}},
-        {&r.lr_gamma, "--lr-gamma", "the factor of a cut", {1e-9f, 0.5f, 1}, {0, 1.5f, -0.5f}},
-        {&r.valid, "--valid", "the share of validation items", {0, 0.5f, 0.99f}, {1, -1, 2}},
+        {&r.lr_gamma,
+         "--lr-gamma",
+         "the factor of a reduction",
+         {1e-9f, 0.5f, 1},
+         {0, 1.5f, -0.5f}},
+        {&r.valid, "--valid", "the fraction of validation items", {0, 0.5f, 0.99f}, {1, -1, 2}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         const float before = *cases[i].value;
@@ -161,7 +165,7 @@ static void test_schedule(void **state) {
     (void)state;
     qn__recipe r = example();
     r.lr_step = 0;
-    check_refused(&r, "the schedule \"step\" has 0 epochs between two cuts", "--lr-step");
+    check_refused(&r, "the schedule \"step\" has 0 epochs between two reductions", "--lr-step");
     r.schedule = QN__SCHEDULE_COSINE;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
 }
@@ -295,7 +299,8 @@ static void test_malformed(void **state) {
     check_unreadable("\"batch\":64", "\"batch\":-64", "not a whole number", "batch", made);
     check_unreadable("\"batch\":64", "\"batch\":4294967296", "not a whole number", "batch", made);
     check_unreadable("\"batch\":64", "\"batch\":\"64\"", "not a whole number", "batch", made);
-    check_unreadable("\"features\":784", "\"features\":4294967296", "not a whole", "features", made);
+    check_unreadable("\"features\":784", "\"features\":4294967296", "not a whole", "features",
+                     made);
     check_unreadable("\"unit\":44", "\"unit\":61", "not a whole number", "unit", made);
     check_unreadable("\"lr\":0.001", "\"lr\":null", "not a number", "lr", made);
     check_unreadable("\"lr\":0.001", "\"lr\":1e999", "not a number", "lr", made);

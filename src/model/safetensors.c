@@ -117,7 +117,7 @@ static qn_status check_cover(const checker *c, span *spans, size_t count) {
                                                   : "there is a gap before the tensor");
         at = spans[i].end;
     }
-    return at == c->data_size ? QN_OK : bad_file(c, "there are bytes behind the last tensor");
+    return at == c->data_size ? QN_OK : bad_file(c, "there are bytes after the last tensor");
 }
 
 static qn_status read_notes(const checker *c, const qn__json_node *notes) {

@@ -159,7 +159,7 @@ static void test_lengths(void **state) {
     memcpy(longest, "{}", 2);
     longest[(1 << 20) + 8] = '\0';
     assert_int_equal(read_made(1 << 20, longest, 0, &err), QN_FORMAT);
-    assert_string_equal(err.what, "there are bytes behind the last tensor");
+    assert_string_equal(err.what, "there are bytes after the last tensor");
     assert_int_equal(read_made((1 << 20) + 8, longest, 0, &err), QN_FORMAT);
     assert_string_equal(err.what, "the header is longer than 1 MiB");
     free(longest);
@@ -215,8 +215,8 @@ static void test_bad_offsets(void **state) {
     check_bad("{\"a\":" T("[1]", "[18446744073709551612,18446744073709551615]") "}", 4,
               "outside the file", "\"a\"");
     check_bad("{\"a\":" T("[1]", "[4,8]") "}", 8, "gap before", "\"a\"");
-    check_bad("{\"a\":" T("[1]", "[0,4]") "}", 5, "behind the last tensor", "bad.file");
-    check_bad("{}", 1, "behind the last tensor", "bad.file");
+    check_bad("{\"a\":" T("[1]", "[0,4]") "}", 5, "after the last tensor", "bad.file");
+    check_bad("{}", 1, "after the last tensor", "bad.file");
     check_bad("{\"a\":" T("[2]", "[0,8]") ",\"b\":" T("[2]", "[4,12]") "}", 12, "overlaps",
               "\"b\"");
     check_bad("{\"a\":" T("[1]", "[0,4]") ",\"b\":" T("[1]", "[0,4]") "}", 4, "overlaps", "");

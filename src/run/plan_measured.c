@@ -65,7 +65,7 @@ static qn_status same_text(const reader *r, const qn__json_node *o, const char *
                            const char *ours) {
     const char *theirs = qn__json_string(qn__json_get(o, key));
     if (!theirs)
-        return bad(r, "the line does not say for which job it was measured");
+        return bad(r, "the line does not name the job that was measured");
     return strcmp(theirs, ours) == 0 ? QN_OK : differs(r, key, theirs, ours);
 }
 
@@ -141,7 +141,7 @@ static qn_status read_cost(reader *r, const qn__json_node *o) {
     if (status != QN_OK)
         return status;
     if (!id || number > QN__PLAN_RANKS || !read_calls(o, &calls))
-        return bad(r, "the line does not tell what calls took");
+        return bad(r, "the line has no times of calls");
     if (!r->rank || number != r->number) {
         if (!(r->rank = qn__plan_add_rank(r->team, r->err)))
             return QN_USAGE;
@@ -192,7 +192,7 @@ qn_status qn__plan_team_parse(qn__plan_team *team, const char *text, size_t size
         at += length + 1;
     }
     if (status == QN_OK && r.host->count == 0) {
-        qn__fail(err, QN_INPUT, "%s does not tell what any device costs", name);
+        qn__fail(err, QN_INPUT, "%s has the cost of no device", name);
         return measure_again(&r, QN_INPUT);
     }
     return status;

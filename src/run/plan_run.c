@@ -104,13 +104,13 @@ static qn_status check_event(const qn__plan_team *t, const qn__plan_event *e, qn
     const uint32_t hosts = qn__plan_team_hosts(t);
     uint32_t h = 0;
     if (e->host >= hosts) {
-        qn__fail(err, QN_USAGE, "there is no host %u to slow down or die", e->host);
+        qn__fail(err, QN_USAGE, "the team has no host %u", e->host);
         return qn__remedy(err, QN_USAGE, "the hosts of the team are 0 to %u", hosts - 1);
     }
     for (uint32_t left = e->host; left >= t->host[h].copies; ++h)
         left -= t->host[h].copies;
     if (e->rank != QN__PLAN_ALL_RANKS && e->rank >= t->host[h].count) {
-        qn__fail(err, QN_USAGE, "host %u has no rank %u to slow down or die", e->host, e->rank);
+        qn__fail(err, QN_USAGE, "host %u has no rank %u", e->host, e->rank);
         return qn__remedy(err, QN_USAGE, "its ranks are 0 to %u", t->host[h].count - 1);
     }
     return QN_OK;
@@ -126,7 +126,7 @@ static qn_status check(const qn__plan_team *t, uint32_t ranks, uint32_t hosts, q
         return qn__remedy(err, QN_USAGE, "a run has at most %d", QN__PLAN_RANKS);
     }
     if (hosts > 1 && t->bandwidth <= 0) {
-        qn__fail(err, QN_USAGE, "nothing is said of the network between the hosts");
+        qn__fail(err, QN_USAGE, "the network between the hosts is not described");
         return qn__remedy(err, QN_USAGE,
                           "add its latency and bandwidth, as in --team \"net 50us 1GB/s\"");
     }

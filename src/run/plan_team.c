@@ -192,10 +192,10 @@ static qn_status copies(parser *p, uint32_t *out) {
         return QN_OK;
     next_word(p);
     if (!is_word(p, "*"))
-        return fail_at(p, "a number stands for copies and wants a star behind it",
+        return fail_at(p, "a number of copies needs a star after it",
                        "write it as in 4*host(cpu 60k)");
     if (!qn__parse_u64(p->text + at, size, &value) || value < 1 || value > MOST_COPIES)
-        return fail_back(p, at, size, "a number of copies is wanted here",
+        return fail_back(p, at, size, "expected a number of copies here",
                          "it is a whole number from 1 to 1024");
     *out = (uint32_t)value;
     next_word(p);
@@ -211,7 +211,7 @@ static const char device_help[] =
 
 static qn_status device_name(parser *p, qn__plan_device *d) {
     if (p->size == 0 || is_mark(p->text[p->at]))
-        return fail_at(p, "a device is wanted here", device_help);
+        return fail_at(p, "expected a device here", device_help);
     if (p->size >= sizeof d->name)
         return fail_at(p, "a device's name has at most 31 letters", device_help);
     snprintf(d->name, sizeof d->name, "%.*s", (int)p->size, p->text + p->at);
@@ -315,7 +315,7 @@ static qn_status host_of_file(parser *p, uint32_t count) {
     if (status == QN_OK)
         next_word(p);
     if (status == QN_OK && !is_word(p, ")"))
-        return fail_at(p, "a closing bracket is wanted behind the file",
+        return fail_at(p, "expected a closing bracket after the file",
                        "write it as in host(a.json)");
     return status;
 }
@@ -328,12 +328,12 @@ static qn_status one_host(parser *p) {
         return status;
     const size_t begin = p->at;
     if (!take(p, "host"))
-        return fail_at(p, "a host, net, memory, slow or die is wanted here",
-                       "write hosts as in 4*host(cpu 60k) and what else there is behind a "
-                       "semicolon, as in ; net 50us 1GB/s; the name of a measured machine's file "
+        return fail_at(p, "expected host, net, memory, slow or die here",
+                       "write hosts as in 4*host(cpu 60k) and the rest after a semicolon, as in ; "
+                       "net 50us 1GB/s; the name of a measured machine's file "
                        "ends in .json");
     if (!take(p, "("))
-        return fail_at(p, "behind host stands a bracket", "write it as in host(cpu 60k)");
+        return fail_at(p, "expected a bracket after host", "write it as in host(cpu 60k)");
     status = ends_with(p->text + p->at, p->size, ".json") ? host_of_file(p, count)
                                                           : host_of_ranks(p, begin, count);
     if (status == QN_OK)
@@ -354,14 +354,14 @@ static qn_status event_host(parser *p, qn__plan_event *e) {
     uint64_t host, rank = QN__PLAN_ALL_RANKS;
     if (!qn__parse_u64(word, size, &host) || host >= QN__PLAN_RANKS ||
         (dot && (!qn__parse_u64(dot + 1, p->size - size - 1, &rank) || rank >= QN__PLAN_RANKS)))
-        return fail_at(p, "the number of a host is wanted here",
+        return fail_at(p, "expected the number of a host here",
                        "hosts are counted from 0, in the order of the description; 3.1 is rank 1 "
                        "of host 3");
     e->host = (uint32_t)host;
     e->rank = (uint32_t)rank;
     next_word(p);
     if (!take(p, "at"))
-        return fail_at(p, "behind the host comes at and a time", "write it as in die 3 at 20s");
+        return fail_at(p, "expected at and a time after the host", "write it as in die 3 at 20s");
     return above_zero(p, times, "the moment is a time after the beginning",
                       "write it with its unit, as in at 10s", &e->at);
 }
@@ -372,7 +372,7 @@ static qn_status factor(parser *p, qn__plan_event *e) {
     if (p->size < 2 || p->text[p->at] != 'x' ||
         !read_number(p->text + p->at + 1, p->size - 1, plain, &e->factor) ||
         !(e->factor >= 1e-6 && e->factor <= 1e6))
-        return fail_at(p, "a change of speed is wanted here", help);
+        return fail_at(p, "expected a change of speed here", help);
     next_word(p);
     return QN_OK;
 }
@@ -420,11 +420,11 @@ qn_status qn__plan_team_read(qn__plan_team *team, const char *text, const qn__pl
     qn_status status = QN_OK;
     next_word(&p);
     if (p.size == 0)
-        return fail_at(&p, "a team is wanted", "describe it as in 4*host(cpu 60k)");
+        return fail_at(&p, "expected a team", "describe it as in 4*host(cpu 60k)");
     while (status == QN_OK && p.size > 0) {
         status = clause(&p);
         if (status == QN_OK && p.size > 0 && !take(&p, ";"))
-            return fail_at(&p, "a semicolon is wanted here",
+            return fail_at(&p, "expected a semicolon here",
                            "write it as in 4*host(cpu 60k); net 50us 1GB/s");
     }
     return status;

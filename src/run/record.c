@@ -103,7 +103,7 @@ static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_err
 static qn_status ask(const qn__record *r, const char *path, qn_error *err) {
     if (r->may == NULL || r->may(r->user))
         return QN_OK;
-    return qn__fail(err, QN_BUSY, "%s is not this process's to write any more", path);
+    return qn__fail(err, QN_BUSY, "%s now belongs to another process", path);
 }
 
 /* Moves an earlier record out of the way; that there is none is no failure. */

@@ -683,7 +683,7 @@ static void test_a_full_disk_in_mid_run_costs_some_checkpoints(void **unused) {
     const char *first = strstr(w.notes, "cannot write");
     assert_non_null(first);
     assert_non_null(strstr(first, "checkpoint-000000000010.safetensors: File too large"));
-    assert_non_null(strstr(first, "goes on without a checkpoint of step 10 and tries again"));
+    assert_non_null(strstr(first, "continues without a checkpoint of step 10 and tries again"));
     assert_null(strstr(first + 1, "cannot write"));
     assert_non_null(strstr(first, "can be written again: the last one is of step 30"));
     assert_true(something_saved());

@@ -272,7 +272,7 @@ qn_status qn__virtual_round(qn__virtual_team *t, uint32_t units, qn_error *err) 
         done = last_ready(t);
     }
     if (done <= 0) {
-        qn__fail(err, QN_CLUSTER, "nobody is left after %.6g s", last_death(t));
+        qn__fail(err, QN_CLUSTER, "no rank is left after %.6g s", last_death(t));
         return qn__remedy(err, QN_CLUSTER, "the run would have to start again from a checkpoint");
     }
     if (adds_up(t))
