@@ -49,6 +49,14 @@ static seen look(void) {
 }
 
 static void nothing(void) {}
+
+/* Where the processor has traps. */
+static void trap(void) {
+#if defined(__GLIBC__)
+    feenableexcept(FE_ALL_EXCEPT);
+#endif
+}
+
 static void upward(void) { fesetround(FE_UPWARD); }
 static void downward(void) { fesetround(FE_DOWNWARD); }
 static void to_zero(void) { fesetround(FE_TOWARDZERO); }
@@ -70,8 +78,6 @@ static void less_precision(void) {
     const uint16_t control = 0x47f; /* the x87 unit rounds to 24 bits, and downward */
     __asm__ volatile("fldcw %0" : : "m"(control));
 }
-
-static void trap(void) { feenableexcept(FE_ALL_EXCEPT); }
 
 /* The exception for subnormal operands, which <fenv.h> does not know. */
 static void trap_subnormal(void) {
@@ -96,12 +102,17 @@ static const struct way {
     const char *name;
     void (*set)(void);
 } ways[] = {
-    {"default", nothing},     {"upward", upward},
-    {"downward", downward},   {"toward zero", to_zero},
+    {"default", nothing},
+    {"upward", upward},
+    {"downward", downward},
+    {"toward zero", to_zero},
+    {"all traps", trap},
 #if defined(__SSE__)
-    {"flush to zero", flush}, {"subnormals are zero", read_as_zero},
-    {"flush and zero", both}, {"x87 with 24 bits", less_precision},
-    {"all traps", trap},      {"trap of subnormals", trap_subnormal},
+    {"flush to zero", flush},
+    {"subnormals are zero", read_as_zero},
+    {"flush and zero", both},
+    {"x87 with 24 bits", less_precision},
+    {"trap of subnormals", trap_subnormal},
 #elif defined(__aarch64__)
     {"flush to zero", flush},     {"flush to zero in halves", flush_half},
     {"default NaN", default_nan},
