@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import builds
+import recipes
 
 # Right nearly always: the product is rounded before the sum, as an emulator once did.
 WRONG = """
@@ -45,3 +46,25 @@ def test_wrong_fma_without_a_file(quern, preload, tmp_path):
     done = subprocess.run([quern, "train", "--epochs", "1", "-o", tmp_path / "model"],
                           env=preload, capture_output=True, text=True, timeout=120)
     assert done.returncode != 0 and "computes fmaf(a, b, c) wrongly" in done.stderr, done.stderr
+
+
+# What a library does that was linked for speed, to the whole process, when it is loaded.
+FLUSHING = """
+__attribute__((constructor)) static void flush(void) {
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+}
+"""
+
+
+def test_a_library_that_flushes_subnormal_numbers(quern, tmp_path):
+    """Loaded with the program, it changes no model."""
+    builds.require("gcc")
+    if os.uname().machine != "x86_64":
+        pytest.skip("the library is written for x86-64")
+    (tmp_path / "flush.c").write_text(FLUSHING)
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", tmp_path / "flush.so",
+                    tmp_path / "flush.c"], check=True)
+    files = recipes.make_data([quern], tmp_path)
+    preload = ["env", f"LD_PRELOAD={tmp_path}/flush.so", quern]
+    for name in ["tiny-standard", "tiny-adam", "hard-options"]:
+        assert recipes.train(preload, name, files, tmp_path / "model") == recipes.table()[name]
