@@ -260,7 +260,7 @@ static void print_integers(const qn_device_rates *r) {
     char text[32];
     if (!(r->integers[0] > 0))
         return;
-    printf("           matmul of integers by %s:", r->integers_by);
+    printf("           integer matmul with %s:", r->integers_by);
     for (int i = 0; i < 3; i++)
         printf("%s i%d %s", i > 0 ? "," : "", 7 * (i + 1), rate_text(r->integers[i], "op/s", text));
     putchar('\n');
@@ -274,8 +274,8 @@ static void print_device(const shown *d) {
     printf(COLUMNS, i->id, i->type, units, format_bytes(i->memory, memory),
            rate_text(d->rates.matmul, "FLOP/s", matmul), rate_text(d->rates.tanh, "/s", tanh),
            rate_text(d->rates.memory, "B/s", copy), i->name);
-    print_more("takes %s", i->isa, &pieces);
-    print_more("has %s", *i->isa ? i->isas : "", &pieces);
+    print_more("instruction set %s", i->isa, &pieces);
+    print_more("supported: %s", *i->isa ? i->isas : "", &pieces);
     print_caches(i, &pieces);
     print_more("%s", i->platform, &pieces);
     print_more("driver %s", i->driver, &pieces);
@@ -287,7 +287,7 @@ static void print_device(const shown *d) {
     else if (i->refused)
         printf("           cannot be used: %s\n", i->reason);
     else if (!i->automatic)
-        printf("           only where --devices names it: %s\n", i->reason);
+        printf("           used only if --devices names it: %s\n", i->reason);
 }
 
 static const char *const kinds[] = {"cuda", "opencl"};
@@ -349,10 +349,9 @@ static void print_advice(const qn_advice *a) {
     char rate[16];
     format_rate(a->rate, rate);
     if (a->used)
-        printf("  %-10s takes part: %.0f %% of the work, at %s items/s\n", a->id, 100 * a->share,
-               rate);
+        printf("  %-10s used: %.0f %% of the items, %s items/s\n", a->id, 100 * a->share, rate);
     else
-        printf("  %-10s takes no part: %s\n", a->id, a->why);
+        printf("  %-10s not used: %s\n", a->id, a->why);
 }
 
 static void tell_trial(const devices_flags *f, const qn_advice *advice, uint32_t count,

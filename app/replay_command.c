@@ -136,8 +136,8 @@ static int differs(const qn_model *file, const qn_model *again, const char *path
         snprintf(what, sizeof what, "the replay differs: %s",
                  *first ? first : "not in its tensors, but in the header of the file");
     return message_fail(QN_DIFFERS, what, path,
-                        "either the file was changed after it was trained, or the contract was "
-                        "broken: \"quern replay --devices cpu --isa scalar --threads 1\" decides");
+                        "either the file was changed after training, or a device computed wrongly: "
+                        "\"quern replay --devices cpu --isa scalar --threads 1\" decides");
 }
 
 /* What the end of a replay needs; among ranks any of them may have to come to it. */

@@ -143,10 +143,10 @@ static void announce_data(const session *s, const facts *f) {
     const qn_data *data = s->from->train;
     char items[32], more[96] = "";
     if (s->from->test)
-        snprintf(more, sizeof more, "; %s to test with",
+        snprintf(more, sizeof more, "; test set of %s",
                  format_count(qn_data_items(s->from->test), items));
     if (s->from->valid_fraction > 0)
-        snprintf(more + strlen(more), sizeof more - strlen(more), "; %s to validate with",
+        snprintf(more + strlen(more), sizeof more - strlen(more), "; validation set of %s",
                  format_count(qn_data_items(data) - f->items, items));
     format_count(f->items, items);
     if (s->from->embedded)

@@ -177,7 +177,7 @@ static int tell_how_to_go_on(void *user) {
     if (!e->f->checkpoint && qn_train_checkpoint(e->s->train, folder, &err) != QN_OK)
         return message_error(&err);
     char *remedy = remedy_to_go_on(e, folder);
-    snprintf(what, sizeof what, "interrupted: %s; saved in %.3800s", e->stopped.what, folder);
+    snprintf(what, sizeof what, "interrupted: %s; state saved in %.3800s", e->stopped.what, folder);
     int code = message_fail(QN_INTERRUPTED, what, "", remedy ? remedy : "continue with --resume");
     free(remedy);
     return code;

@@ -69,8 +69,8 @@ def test_the_table_is_readable(run_quern):
     assert re.match(r"cpu +CPU +\d+ +[\d.]+ [KMGT]iB +[\d.]+ [kMGT]?FLOP/s ", lines[1]), text
     name = of("device", events(run_quern("devices", "--json", "--measure", "none").stdout))[0]["name"]
     assert lines[1].index(name) == lines[0].index("name"), text
-    assert re.search(r"^ +takes (\w+); has .*scalar", text, re.M)
-    assert re.search(r"^ +matmul of integers by \w+: i7 [\d.]+ [kMGT]?op/s, i14 ", text, re.M)
+    assert re.search(r"^ +instruction set (\w+); supported: .*scalar", text, re.M)
+    assert re.search(r"^ +integer matmul with \w+: i7 [\d.]+ [kMGT]?op/s, i14 ", text, re.M)
     # What is not there is told with a reason, each kind in a line of its own.
     listed = events(run_quern("devices", "--json", "--measure", "none").stdout)
     for kind in ("cuda", "opencl"):
@@ -180,7 +180,7 @@ def test_advice_on_the_cpu_alone(run_quern):
     assert trial["features"] == 30 and trial["batch"] == 16 and trial["items_per_s"] > 0
     text = run_quern("devices", "--devices", "cpu", "--arith", "i7", *TRIAL).stdout
     assert ", 30 features, batches of 16, i7, tried for 0.3 s on random items\n" in text
-    assert re.search(r"^  cpu +takes part: 100 % of the work, at [\d.]+[kM]? items/s$", text, re.M)
+    assert re.search(r"^  cpu +used: 100 % of the items, [\d.]+[kM]? items/s$", text, re.M)
 
 
 def test_advice_about_a_gpu(run_quern, fake_gpu, cache):

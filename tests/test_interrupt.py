@@ -89,7 +89,7 @@ def test_signal_then_the_command_it_prints(quern, job, tmp_path, seed, number):
     if process.returncode == 0:
         pytest.skip("it had finished already")
     assert process.returncode == 130 and not out.exists()
-    assert re.search(r"interrupted: .*step \d+ of \d+; saved in .*it's a model\.checkpoint", stderr)
+    assert re.search(r"interrupted: .*step \d+ of \d+; state saved in .*it's a model\.checkpoint", stderr)
     command = re.search(r"continue with: (.*)", stderr)[1]
     again = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
     assert again.returncode == 0, again.stderr

@@ -80,7 +80,7 @@ static void advise_one(const qn_device_info *info, const qn_worker_report *const
     snprintf(a->id, sizeof a->id, "%s", info->id);
     if (!w) {
         snprintf(a->why, sizeof a->why, "%s",
-                 *info->reason ? info->reason : "it is not among the devices that may take part");
+                 *info->reason ? info->reason : "it is not among the devices of --devices");
         return;
     }
     const done now = items_done(worker, workers);
@@ -89,7 +89,7 @@ static void advise_one(const qn_device_info *info, const qn_worker_report *const
     a->share = all ? (double)(w->items - before->items[index]) / (double)all : 0;
     a->used = !w->lost && !*w->note && a->share > 0;
     if (!a->used)
-        snprintf(a->why, sizeof a->why, "%s", *w->note ? w->note : "its work went to the others");
+        snprintf(a->why, sizeof a->why, "%s", *w->note ? w->note : "the other devices do its work");
 }
 
 /* The first half of the trial is for finding out, the second shows what was found. */

@@ -339,7 +339,7 @@ static qn_status one_host(parser *p) {
     if (status == QN_OK)
         next_word(p);
     if (status == QN_OK && qn__plan_team_ranks(p->team) > QN__PLAN_RANKS)
-        return fail_back(p, at, size, "these are too many ranks",
+        return fail_back(p, at, size, "too many ranks",
                          "a run has at most 1024: give a rank more devices");
     return status;
 }

@@ -19,7 +19,7 @@ enum { GRAINS = 64, MOST = 8 };
 typedef struct world {
     uint32_t workers;
     qn__virtual_worker worker[MOST];
-    double alone[MOST]; /* seconds of a step alone, 0: as long as the grains shared by it alone */
+    double alone[MOST]; /* seconds of a step alone, 0: as long as the grains shared on it alone */
     double sharing;     /* seconds that a shared step takes beyond the grains */
     double noise;
     int disturbed; /* so many steps of worker 0 alone last three times as long */
@@ -101,7 +101,7 @@ static void test_who_slows_down_is_left_out(void **state) {
     qn__chooser_reason(&v.chooser, 1, why, sizeof why);
     print_message("%s\n", why);
     assert_non_null(strstr(why, "without it"));
-    assert_non_null(strstr(why, "by it alone"));
+    assert_non_null(strstr(why, "on it alone"));
     qn__chooser_reason(&v.chooser, 0, why, sizeof why);
     assert_string_equal(why, "");
     qn__queue_end(&v.queue);

@@ -171,7 +171,7 @@ static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *er
             return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
     }
     if (!t->call.into)
-        return qn__fail(err, QN_MEMORY, "nobody has the sums of the step");
+        return qn__fail(err, QN_MEMORY, "no worker has the sums of the step");
     const double begun = qn__now();
     t->call.adding = set & qn__team_alive(t);
     if (parts > 0 && t->program->parameters < ADD_ALONE)
