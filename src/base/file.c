@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    MAP_FROM = 1 << 20,   /* smaller files are read: cheaper, and no later change shows through */
     FIRST_ROOM = 1 << 16, /* for files whose size is not known */
     READ_MOST = 1 << 30   /* some systems refuse more than 2^31 - 1 bytes in one call */
 };
@@ -42,7 +40,8 @@ static uint8_t *grow(uint8_t *data, size_t size, size_t *room, qn_error *err) {
  * or shrink meanwhile. The block grows with what really came. */
 static qn_status read_all(int file, size_t expected, const char *path, qn__bytes *out,
                           qn_error *err) {
-    size_t room = expected > 0 ? expected + 1 : FIRST_ROOM, size = 0;
+    /* One byte more than is expected, so that the end is seen without growing, and the NUL. */
+    size_t room = expected > 0 ? expected + 2 : FIRST_ROOM, size = 0;
     uint8_t *data = qn__alloc(room, 1, err);
     while (data) {
         const size_t left = room - 1 - size;
@@ -66,7 +65,7 @@ static qn_status read_all(int file, size_t expected, const char *path, qn__bytes
     return QN_MEMORY;
 }
 
-/* Maps large regular files; reads all others, and those that the file system cannot map. */
+/* Nothing is mapped: whoever cuts a mapped file short ends the process that looks at it. */
 static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error *err) {
     struct stat info;
     if (fstat(file, &info) != 0)
@@ -77,13 +76,6 @@ static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error
     const uint64_t size = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
     if (size >= SIZE_MAX / 2)
         return qn__fail_memory(err, SIZE_MAX, 1);
-    if (size >= MAP_FROM) {
-        void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (data != MAP_FAILED) {
-            *out = (qn__bytes){.data = data, .size = (size_t)size, .mapped = 1};
-            return QN_OK;
-        }
-    }
     return read_all(file, (size_t)size, path, out, err);
 }
 
@@ -100,9 +92,6 @@ qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err) {
 void qn__bytes_release(qn__bytes *bytes) {
     if (!bytes)
         return;
-    if (bytes->mapped)
-        munmap((void *)(uintptr_t)bytes->data, bytes->size);
-    else
-        qn__free((void *)(uintptr_t)bytes->data);
+    qn__free((void *)(uintptr_t)bytes->data);
     *bytes = (qn__bytes){0};
 }

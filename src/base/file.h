@@ -6,14 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of a file. Small files and pipes are read to their end, large files are mapped; so a
- * NUL may or may not stand behind the last byte. Another program that cuts a mapped file short
- * while it is in use ends this one: Quern itself only ever replaces files. Folders, devices,
- * missing files and the like fail with QN_IO and say which it is; `out` is then empty. */
+/* The bytes of a file, read to its end, with a NUL behind the last. Folders, devices, missing files
+ * and the like fail with QN_IO and say which it is; `out` is then empty. A FIFO without a writer is
+ * waited for. */
 typedef struct qn__bytes {
     const uint8_t *data;
     size_t size;
-    int mapped;
 } qn__bytes;
 qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err);
 void qn__bytes_release(qn__bytes *bytes);

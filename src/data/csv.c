@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/csv.h"
 #include "data/csv_header.h"
+#include "data/csv_text.h"
 #include "data/readers.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,53 +21,42 @@
 
 typedef struct table {
     const qn__csv_header *header;
-    const qn__contents *contents;
-    const char *body, *end; /* the lines behind the header */
+    qn__csv_text *text;
+    size_t begin, size; /* the lines behind the header: where in the text, and how many bytes */
     size_t block_count;
     uint64_t *first_row; /* of each block, and behind the last the number of rows */
     /* What a pass works on. */
     qn_data_type type;
     uint8_t *values;
     int32_t *labels;
-    int forget; /* text that was parsed is not needed any more */
     atomic_size_t next;
     atomic_size_t failed; /* the lowest block in which a row is wrong, or SIZE_MAX */
     pthread_mutex_t lock; /* for failure */
     qn__row_failure failure;
 } table;
 
-/* The first line that begins in a block, or NULL when none does. Line ends are looked for only
- * there, so that one endless line does not make every block walk through it. */
-static const char *block_begin(const table *t, size_t block) {
-    if (block == 0)
-        return t->body;
-    const char *from = t->body + block * BLOCK - 1;
-    size_t left = (size_t)(t->end - from);
-    const char *newline = memchr(from, '\n', left < BLOCK ? left : BLOCK);
-    return newline ? newline + 1 : NULL;
-}
+/* The byte before a block, which tells whether a line begins with the block. */
+static size_t before(size_t block) { return block * BLOCK - (block > 0); }
 
 static void count_lines(void *context, int thread) {
-    (void)thread;
     table *t = context;
     size_t block;
     while ((block = atomic_fetch_add(&t->next, 1)) < t->block_count) {
-        size_t size = (size_t)(t->end - t->body), after = (block + 1) * BLOCK - 1;
-        const char *from = t->body + block * BLOCK - (block > 0);
-        const char *to = t->body + (after < size ? after : size);
+        const size_t after = (block + 1) * BLOCK - 1, from = before(block);
+        const size_t size = (after < t->size ? after : t->size) - from;
+        const char *at = qn__csv_text_at(t->text, thread, t->begin + from, size);
+        if (!at)
+            return;
         uint64_t count = block == 0;
-        for (const char *p = from; p < to && (p = memchr(p, '\n', (size_t)(to - p))); p++)
+        for (const char *p = at; p < at + size && (p = memchr(p, '\n', size - (size_t)(p - at)));
+             p++)
             count++;
         t->first_row[block + 1] = count;
-        if (t->contents->mapped)
-            qn__contents_forget(t->contents, (size_t)(from - t->contents->data),
-                                (size_t)(to - t->contents->data));
     }
 }
 
 static qn_status count_rows(table *t, qn__pool *pool, qn_error *err) {
-    size_t size = (size_t)(t->end - t->body);
-    t->block_count = size / BLOCK + (size % BLOCK != 0);
+    t->block_count = t->size / BLOCK + (t->size % BLOCK != 0);
     t->first_row = qn__alloc(t->block_count + 1, sizeof *t->first_row, err);
     if (!t->first_row)
         return QN_MEMORY;
@@ -74,7 +64,7 @@ static qn_status count_rows(table *t, qn__pool *pool, qn_error *err) {
     qn__pool_run(pool, count_lines, t);
     for (size_t i = 0; i < t->block_count; i++)
         t->first_row[i + 1] += t->first_row[i];
-    return QN_OK;
+    return qn__csv_text_status(t->text, err);
 }
 
 static void note_failure(table *t, size_t block, const qn__row_failure *failure) {
@@ -86,38 +76,62 @@ static void note_failure(table *t, size_t block, const qn__row_failure *failure)
     pthread_mutex_unlock(&t->lock);
 }
 
-static void parse_block(table *t, size_t block) {
+/* The lines that begin in a block, of which there is at least one: the first begins at *at, the
+ * last ends at *end. 0 when they cannot be read. */
+static int block_lines(const table *t, int thread, size_t block, const char **at,
+                       const char **end) {
+    const size_t from = before(block), last = (block + 1) * BLOCK - 1;
+    for (size_t more = BLOCK / 16;; more *= 2) {
+        const size_t left = t->size - from;
+        const size_t size = left < BLOCK + more ? left : BLOCK + more;
+        const char *text = qn__csv_text_at(t->text, thread, t->begin + from, size);
+        if (!text)
+            return 0;
+        *end = last < from + size ? memchr(text + (last - from), '\n', from + size - last) : NULL;
+        if (!*end && size < left)
+            continue;
+        *end = *end ? *end : text + size;
+        *at = block > 0 ? memchr(text, '\n', size) : text;
+        *at = *at && block > 0 ? *at + 1 : *at;
+        return *at != NULL; /* NULL only where the file has changed since its lines were counted */
+    }
+}
+
+static void parse_block(table *t, int thread, size_t block) {
     const qn__csv_shape *shape = &t->header->shape;
-    const char *at = block_begin(t, block);
+    const char *at, *end;
     uint64_t row = t->first_row[block], last = t->first_row[block + 1];
     if (row == last)
         return;
-    size_t begin = (size_t)(at - t->contents->data);
+    if (!block_lines(t, thread, block, &at, &end)) {
+        note_failure(t, block, &(qn__row_failure){.fault = QN__ROW_BLANK, .row = row});
+        return;
+    }
+    const char *begin = at;
     size_t stride = (size_t)shape->features * (t->type == QN_F32 ? sizeof(float) : 1);
     for (; row < last; row++) {
         qn__row_failure failure = {.fault = QN__ROW_FINE};
         void *values = t->values + (size_t)row * stride;
         int32_t *label = t->labels ? t->labels + row : NULL;
-        at = t->type == QN_U8 ? qn__row_bytes(shape, at, t->end, values, label)
-                              : qn__row_floats(shape, at, t->end, values, label, &failure);
+        at = t->type == QN_U8 ? qn__row_bytes(shape, at, end, values, label)
+                              : qn__row_floats(shape, at, end, values, label, &failure);
         if (!at) {
             failure.row = row;
             note_failure(t, block, &failure);
             return;
         }
     }
-    if (t->forget)
-        qn__contents_forget(t->contents, begin, (size_t)(at - t->contents->data));
+    if (t->type == QN_F32) /* the last pass */
+        qn__csv_text_forget(t->text, begin, at);
 }
 
 static void parse_blocks(void *context, int thread) {
-    (void)thread;
     table *t = context;
     size_t block;
     /* Blocks are taken in ascending order, so all below a failed one are parsed to their end. */
     while ((block = atomic_fetch_add(&t->next, 1)) < t->block_count &&
            block < atomic_load(&t->failed))
-        parse_block(t, block);
+        parse_block(t, thread, block);
 }
 
 /* Parses all rows into the table; 1 when they were all right. */
@@ -132,13 +146,15 @@ static int parse_rows(table *t, qn__pool *pool) {
  * wrong; finding it needs room for one row, not for the table. */
 static qn_status find_short_row(table *t, qn_error *err) {
     const qn__csv_shape *shape = &t->header->shape;
+    const char *at = qn__csv_text_at(t->text, 0, t->begin, t->size), *end = at ? at + t->size : at;
+    if (!at)
+        return qn__csv_text_status(t->text, err);
     float *values = qn__alloc(shape->features, sizeof *values, err);
     if (!values)
         return QN_MEMORY;
-    const char *at = t->body;
     int32_t label;
-    while (at && at < t->end) {
-        at = qn__row_floats(shape, at, t->end, values, &label, &t->failure);
+    while (at && at < end) {
+        at = qn__row_floats(shape, at, end, values, &label, &t->failure);
         t->failure.row += at != NULL;
     }
     qn__free(values);
@@ -156,7 +172,6 @@ static qn_status make_room(table *t, qn_data *data, qn_data_type type, qn_error 
     data->values = data->memory;
     t->type = type;
     t->values = data->memory;
-    t->forget = type == QN_F32 || t->contents->mapped;
     return data->memory ? QN_OK : QN_MEMORY;
 }
 
@@ -166,7 +181,7 @@ static qn_status fill(table *t, qn__pool *pool, qn_data *data, qn_error *err) {
     data->features = shape->features;
     /* columns cells want columns - 1 separators, at least one character for each number, a line end
      */
-    uint64_t bytes = (uint64_t)(t->end - t->body) + 1;
+    uint64_t bytes = (uint64_t)t->size + 1;
     if (data->items > bytes / shape->columns / 2)
         return find_short_row(t, err);
     if (shape->label < shape->columns) {
@@ -178,21 +193,23 @@ static qn_status fill(table *t, qn__pool *pool, qn_data *data, qn_error *err) {
     qn_status status = make_room(t, data, QN_U8, err);
     if (status != QN_OK || parse_rows(t, pool))
         return status;
-    status = make_room(t, data, QN_F32, err);
+    status = qn__csv_text_status(t->text, err);
+    if (status == QN_OK)
+        status = make_room(t, data, QN_F32, err);
     if (status != QN_OK || parse_rows(t, pool))
         return status;
-    return qn__csv_refuse_row(t->header, &t->failure, err);
+    status = qn__csv_text_status(t->text, err);
+    return status != QN_OK ? status : qn__csv_refuse_row(t->header, &t->failure, err);
 }
 
-static qn_status read_contents(const qn__contents *contents, const char *path,
-                               const qn_data_options *options, qn__pool *pool, qn_data *data,
-                               qn_error *err) {
+static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_options *options,
+                            qn__pool *pool, qn_data *data, qn_error *err) {
     qn__csv_header header;
-    qn_status status =
-        qn__csv_header_read(contents->data, contents->size, path, options, &header, err);
+    size_t begin, size;
+    qn_status status = qn__csv_text_header(text, path, options, &header, &begin, &size, err);
     if (status != QN_OK)
         return status;
-    table t = {.header = &header, .contents = contents, .body = header.body, .end = header.end};
+    table t = {.header = &header, .text = text, .begin = begin, .size = size};
     pthread_mutex_init(&t.lock, NULL);
     status = count_rows(&t, pool, err);
     if (status == QN_OK)
@@ -207,11 +224,11 @@ static qn_status read_contents(const qn__contents *contents, const char *path,
 
 qn_status qn__csv_read(qn__source *source, const qn_data_options *options, qn__pool *pool,
                        qn_data *data, qn_error *err) {
-    qn__contents contents;
-    qn_status status = qn__source_contents(source, &contents, err);
+    qn__csv_text *text;
+    qn_status status = qn__csv_text_open(source, qn__pool_threads(pool), &text, err);
     if (status != QN_OK)
         return status;
-    status = read_contents(&contents, qn__source_path(source), options, pool, data, err);
-    qn__contents_release(&contents);
+    status = read_table(text, qn__source_path(source), options, pool, data, err);
+    qn__csv_text_close(text);
     return status;
 }

@@ -119,6 +119,8 @@ int qn__source_is_gzip(const qn__source *source) { return source->gzip != NULL; 
 
 const char *qn__source_path(const qn__source *source) { return source->path; }
 
+int qn__source_descriptor(const qn__source *source) { return source->fd; }
+
 uint64_t qn__source_file_size(const qn__source *source) { return source->file_size; }
 
 qn_status qn__descriptor_read(int fd, const char *path, void *bytes, size_t size, size_t *got,
@@ -216,23 +218,12 @@ qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn
 }
 
 qn_status qn__source_contents(qn__source *source, qn__contents *out, qn_error *err) {
+    qn__buffer buffer;
     *out = (qn__contents){0};
-    if (source->gzip) {
-        qn__buffer buffer;
-        qn_status status = qn__source_take(source, SIZE_MAX, &buffer, err);
-        if (status != QN_OK)
-            return status;
-        *out = (qn__contents){(const char *)buffer.data, buffer.size, buffer.data, 0};
-        return QN_OK;
-    }
-    if (source->file_size > SIZE_MAX)
-        return qn__fail_memory(err, SIZE_MAX, 1);
-    size_t size = (size_t)source->file_size;
-    void *memory = mmap(NULL, size, PROT_READ, MAP_PRIVATE, source->fd, 0);
-    if (memory == MAP_FAILED)
-        return qn__fail_errno(err, "read", source->path);
-    *out = (qn__contents){memory, size, memory, 1};
-    return QN_OK;
+    const qn_status status = qn__source_take(source, SIZE_MAX, &buffer, err);
+    if (status == QN_OK)
+        *out = (qn__contents){(const char *)buffer.data, buffer.size, buffer.data};
+    return status;
 }
 
 void qn__contents_forget(const qn__contents *contents, size_t from, size_t to) {
@@ -244,9 +235,6 @@ void qn__contents_forget(const qn__contents *contents, size_t from, size_t to) {
 }
 
 void qn__contents_release(qn__contents *contents) {
-    if (contents->mapped)
-        munmap(contents->memory, contents->size);
-    else
-        free(contents->memory);
+    free(contents->memory);
     *contents = (qn__contents){0};
 }

@@ -17,6 +17,8 @@ void qn__source_close(qn__source *source); /* accepts NULL */
 
 int qn__source_is_gzip(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
+/* The open file, for reading at any place (pread) beside this source. */
+int qn__source_descriptor(const qn__source *source);
 /* Bytes of the file itself: for gzip, the compressed ones. */
 uint64_t qn__source_file_size(const qn__source *source);
 
@@ -37,17 +39,16 @@ typedef struct qn__buffer {
  * The caller frees out->data with free(). */
 qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn_error *err);
 
-/* Everything from the first byte on: the file mapped, or the unpacked buffer. Only before the
- * first read. The text lives until qn__contents_release; it is not NUL-terminated. */
+/* Everything from the first byte on, in memory. Only before the first read. The text lives until
+ * qn__contents_release; it is not NUL-terminated. */
 typedef struct qn__contents {
     const char *data;
     size_t size;
     void *memory;
-    int mapped;
 } qn__contents;
 qn_status qn__source_contents(qn__source *source, qn__contents *out, qn_error *err);
-/* Tells the system that bytes [from, to) are not needed again soon (mapped) or ever (not mapped),
- * so that they do not count as memory of the process. */
+/* Tells the system that bytes [from, to) are not needed any more, so that they do not count as
+ * memory of the process. */
 void qn__contents_forget(const qn__contents *contents, size_t from, size_t to);
 void qn__contents_release(qn__contents *contents);
 
