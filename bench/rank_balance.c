@@ -130,7 +130,7 @@ static qn_status run_steps(qn__team *team, job *j, uint32_t rank, uint32_t steps
         }
     }
     t->whole[rank] = account_of(team);
-    t->share[rank] = team->round.units;
+    t->share[rank] = team->reduction.chunks;
     return QN_OK;
 }
 
@@ -148,7 +148,7 @@ static void be_rank(const char *place, const scene *s, uint32_t rank, int equal,
     if (status == QN_OK)
         status = make_team(s, &j, rank, half, cluster, &team, &err);
     if (status == QN_OK) {
-        team->round.alike = equal;
+        team->reduction.alike = equal;
         status = run_steps(team, &j, rank, steps, t, &err);
     }
     if (status != QN_OK) {

@@ -1,13 +1,13 @@
 /*
- * rounds: how long ranks of this machine take to add up what a step needs.
+ * reductions: how long ranks of this machine take to add up what a step needs.
  *
- *     rounds [WORDS] [ROUNDS]
+ *     reductions [WORDS] [ROUNDS]
  *
  * Two ranks (processes) add up WORDS integers of 64 bits (397,510 as MNIST's network of 500 hidden
- * units has; 3.2 MB), ROUNDS times (500), nothing between two rounds: in memory that they share,
- * and over loopback TCP as if each were a machine of its own. Beside it the floor: the same
+ * chunks has; 3.2 MB), ROUNDS times (500), nothing between two reductions: in memory that they
+ * share, and over loopback TCP as if each were a machine of its own. Beside it the floor: the same
  * additions by two threads on memory that nobody shares. Verifies the totals, then times; median,
- * least and 90 % of one round in ms. Also four ranks, on two machines of two.
+ * least and 90 % of one reduction in ms. Also four ranks, on two machines of two.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -38,24 +38,24 @@ static int by_size(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void print(const char *name, double *second, uint32_t rounds) {
-    qsort(second, rounds, sizeof *second, by_size);
-    printf("%-34s median %7.3f ms   least %7.3f   90 %% %7.3f\n", name, 1e3 * second[rounds / 2],
-           1e3 * second[0], 1e3 * second[rounds * 9 / 10]);
+static void print(const char *name, double *second, uint32_t reductions) {
+    qsort(second, reductions, sizeof *second, by_size);
+    printf("%-34s median %7.3f ms   least %7.3f   90 %% %7.3f\n", name,
+           1e3 * second[reductions / 2], 1e3 * second[0], 1e3 * second[reductions * 9 / 10]);
 }
 
-static int one_round(qn_cluster *c, uint64_t words, double *seconds, qn_error *err) {
-    const qn__round round = {QN__ROUND_STEP, words, 0};
+static int one_reduction(qn_cluster *c, uint64_t words, double *seconds, qn_error *err) {
+    const qn__reduction reduction = {QN__REDUCTION_STEP, words, 0};
     const int64_t *total;
     int more;
     const double begun = qn__now();
-    if (qn__round_begin(c, &round, err) != QN_OK)
+    if (qn__reduction_begin(c, &reduction, err) != QN_OK)
         return 0;
-    int64_t *part = qn__round_part(c);
+    int64_t *part = qn__reduction_part(c);
     if (!seconds)
         for (uint64_t w = 0; w < words; ++w)
             part[w] = (int64_t)(w * (qn_cluster_rank(c) + 1));
-    if (qn__round_add_up(c, 0, &more, &total, err) != QN_OK)
+    if (qn__reduction_finish(c, 0, &more, &total, err) != QN_OK)
         return 0;
     if (seconds)
         *seconds = qn__now() - begun;
@@ -67,7 +67,7 @@ static int one_round(qn_cluster *c, uint64_t words, double *seconds, qn_error *e
 }
 
 static void be_rank(const char *place, const char *machines, uint32_t rank, uint64_t words,
-                    uint32_t rounds, told *t) {
+                    uint32_t reductions, told *t) {
     const char name[2] = {machines[rank], 0};
     qn_cluster_options o;
     qn_cluster *c;
@@ -78,10 +78,10 @@ static void be_rank(const char *place, const char *machines, uint32_t rank, uint
     o.ranks = (uint32_t)strlen(machines);
     o.rank = rank;
     qn__rendezvous_simulate(name);
-    if (qn_cluster_join(&o, &c, &err) != QN_OK || !one_round(c, words, NULL, &err))
+    if (qn_cluster_join(&o, &c, &err) != QN_OK || !one_reduction(c, words, NULL, &err))
         goto failed;
-    for (uint32_t k = 0; k < rounds; ++k)
-        if (!one_round(c, words, rank == 0 ? &t->second[k] : &(double){0}, &err))
+    for (uint32_t k = 0; k < reductions; ++k)
+        if (!one_reduction(c, words, rank == 0 ? &t->second[k] : &(double){0}, &err))
             goto failed;
     if (rank == 0) {
         qn__cluster_traffic(c, &t->traffic);
@@ -92,12 +92,12 @@ static void be_rank(const char *place, const char *machines, uint32_t rank, uint
     qn_cluster_leave(c);
     _exit(0);
 failed:
-    fprintf(stderr, "rounds: rank %u: %s\n", rank, err.what);
+    fprintf(stderr, "reductions: rank %u: %s\n", rank, err.what);
     t->failed = 1;
     _exit(1);
 }
 
-static int time_ranks(const char *what, const char *machines, uint64_t words, uint32_t rounds) {
+static int time_ranks(const char *what, const char *machines, uint64_t words, uint32_t reductions) {
     told *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char place[32];
     if (t == MAP_FAILED)
@@ -105,12 +105,12 @@ static int time_ranks(const char *what, const char *machines, uint64_t words, ui
     snprintf(place, sizeof place, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < strlen(machines); ++r)
         if (fork() == 0)
-            be_rank(place, machines, r, words, rounds, t);
+            be_rank(place, machines, r, words, reductions, t);
     while (wait(NULL) > 0)
         ;
     if (!t->failed) {
-        print(what, t->second, rounds);
-        printf("    a round sends %.0f and receives %.0f bytes on rank 0 by count\n",
+        print(what, t->second, reductions);
+        printf("    a reduction sends %.0f and receives %.0f bytes on rank 0 by count\n",
                (double)t->out, (double)t->in);
     }
     const int fine = !t->failed;
@@ -126,13 +126,13 @@ typedef struct lane {
     pthread_barrier_t *gate;
     int64_t *into, *a, *b;
     uint64_t words;
-    uint32_t rounds;
+    uint32_t reductions;
     double *second;
 } lane;
 
 static void *add(void *user) {
     const lane *l = user;
-    for (uint32_t k = 0; k < l->rounds; ++k) {
+    for (uint32_t k = 0; k < l->reductions; ++k) {
         pthread_barrier_wait(l->gate);
         const double begun = qn__now();
         for (uint64_t w = 0; w < l->words; ++w)
@@ -143,14 +143,14 @@ static void *add(void *user) {
     return NULL;
 }
 
-static void time_floor(uint64_t words, uint32_t rounds) {
+static void time_floor(uint64_t words, uint32_t reductions) {
     pthread_barrier_t gate;
     lane l[2];
-    double *second = qn__alloc(2 * (size_t)rounds, sizeof *second, NULL);
+    double *second = qn__alloc(2 * (size_t)reductions, sizeof *second, NULL);
     pthread_barrier_init(&gate, NULL, 2);
     for (int i = 0; i < 2; ++i) {
-        l[i] = (lane){.gate = &gate, .words = words / 2, .rounds = rounds};
-        l[i].second = second + (size_t)i * rounds;
+        l[i] = (lane){.gate = &gate, .words = words / 2, .reductions = reductions};
+        l[i].second = second + (size_t)i * reductions;
         l[i].into = qn__alloc(words, 8, NULL);
         l[i].a = qn__alloc(words, 8, NULL);
         l[i].b = qn__alloc(words, 8, NULL);
@@ -160,7 +160,7 @@ static void time_floor(uint64_t words, uint32_t rounds) {
     }
     for (int i = 0; i < 2; ++i)
         pthread_join(l[i].thread, NULL);
-    print("floor: half each, two threads", second, rounds);
+    print("floor: half each, two threads", second, reductions);
     for (int i = 0; i < 2; ++i) {
         qn__free(l[i].into);
         qn__free(l[i].a);
@@ -172,15 +172,15 @@ static void time_floor(uint64_t words, uint32_t rounds) {
 
 int main(int count, char **argument) {
     const uint64_t words = count > 1 ? strtoull(argument[1], NULL, 10) : 397510;
-    const uint32_t rounds = count > 2 ? (uint32_t)strtoul(argument[2], NULL, 10) : 500;
-    if (words < 1 || rounds < 1 || rounds > MOST_ROUNDS)
+    const uint32_t reductions = count > 2 ? (uint32_t)strtoul(argument[2], NULL, 10) : 500;
+    if (words < 1 || reductions < 1 || reductions > MOST_ROUNDS)
         return 2;
-    printf("%llu words, %.2f MB, %u rounds\n", (unsigned long long)words, (double)words * 8e-6,
-           rounds);
+    printf("%llu words, %.2f MB, %u reductions\n", (unsigned long long)words, (double)words * 8e-6,
+           reductions);
     fflush(stdout);
-    time_floor(words, rounds);
+    time_floor(words, reductions);
     fflush(stdout);
-    return !(time_ranks("2 ranks, shared memory", "AA", words, rounds) &&
-             time_ranks("2 ranks, loopback TCP", "AB", words, rounds) &&
-             time_ranks("4 ranks on 2 machines", "AABB", words, rounds));
+    return !(time_ranks("2 ranks, shared memory", "AA", words, reductions) &&
+             time_ranks("2 ranks, loopback TCP", "AB", words, reductions) &&
+             time_ranks("4 ranks on 2 machines", "AABB", words, reductions));
 }

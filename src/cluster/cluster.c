@@ -22,42 +22,44 @@ int qn__cluster_apart;
 /* ------------------------------------------------------------------------------------------ notes
  */
 
-/* The bell's keeper is the common memory that rounds use at the moment; only the caller changes it.
+/* The bell's keeper is the common memory that reductions use at the moment; only the caller changes
+ * it.
  */
-static unsigned bell(qn_cluster *c) { return qn__common_bell(c->rounds.common); }
+static unsigned bell(qn_cluster *c) { return qn__common_bell(c->reducer.common); }
 
 static void wait(qn_cluster *c, unsigned seen) {
-    qn__common_wait(c->rounds.common, seen, LOOK_AGAIN);
+    qn__common_wait(c->reducer.common, seen, LOOK_AGAIN);
 }
 
 /* Tells what happened meanwhile, on the caller's thread. */
 static void tell_notes(qn_cluster *c) {
-    char text[sizeof c->rounds.note];
-    pthread_mutex_lock(&c->rounds.lock);
-    memcpy(text, c->rounds.note, sizeof text);
-    c->rounds.note[0] = 0;
-    pthread_mutex_unlock(&c->rounds.lock);
+    char text[sizeof c->reducer.note];
+    pthread_mutex_lock(&c->reducer.lock);
+    memcpy(text, c->reducer.note, sizeof text);
+    c->reducer.note[0] = 0;
+    pthread_mutex_unlock(&c->reducer.lock);
     if (text[0] && c->on_note)
         c->on_note(c->user, text);
     qn__float_state_set();
 }
 
 static qn_status failure(qn_cluster *c, qn_error *err) {
-    pthread_mutex_lock(&c->rounds.lock);
-    const qn_error why = c->rounds.error;
-    pthread_mutex_unlock(&c->rounds.lock);
+    pthread_mutex_lock(&c->reducer.lock);
+    const qn_error why = c->reducer.error;
+    pthread_mutex_unlock(&c->reducer.lock);
     if (err)
         *err = why;
     return why.status;
 }
 
-/* ----------------------------------------------------------------------------------------- rounds
+/* -----------------------------------------------------------------------------------------
+ * reductions
  */
 
-qn_status qn__round_begin(qn_cluster *c, const qn__round *round, qn_error *err) {
+qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_error *err) {
     for (;;) {
         const unsigned seen = bell(c);
-        const int begun = qn__rounds_begin(&c->rounds, round);
+        const int begun = qn__reducer_begin(&c->reducer, reduction);
         tell_notes(c);
         if (begun > 0)
             return QN_OK;
@@ -67,50 +69,52 @@ qn_status qn__round_begin(qn_cluster *c, const qn__round *round, qn_error *err) 
     }
 }
 
-int qn__round_units(qn_cluster *c, qn__units *range) { return qn__rounds_units(&c->rounds, range); }
+int qn__reduction_chunks(qn_cluster *c, qn__chunk_range *range) {
+    return qn__reducer_chunks(&c->reducer, range);
+}
 
-int64_t *qn__round_part(qn_cluster *c) { return qn__rounds_part(&c->rounds); }
+int64_t *qn__reduction_part(qn_cluster *c) { return qn__reducer_part(&c->reducer); }
 
-void qn__round_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t units) {
-    qn__rounds_final(&c->rounds, first, count, units);
+void qn__reduction_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t chunks) {
+    qn__reducer_final(&c->reducer, first, count, chunks);
 }
 
 static qn_status add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err) {
     for (;;) {
         const unsigned seen = bell(c);
-        switch (qn__rounds_step(&c->rounds)) {
-        case QN__ROUND_AGAIN:
+        switch (qn__reducer_step(&c->reducer)) {
+        case QN__REDUCER_AGAIN:
             break;
-        case QN__ROUND_WAITS:
+        case QN__REDUCER_WAITS:
             wait(c, seen);
             break;
-        case QN__ROUND_MORE:
+        case QN__REDUCER_MORE:
             *more = 1;
             return QN_OK;
-        case QN__ROUND_TOTAL:
-            *total = qn__rounds_total(&c->rounds);
+        case QN__REDUCER_TOTAL:
+            *total = qn__reducer_total(&c->reducer);
             return QN_OK;
-        case QN__ROUND_FAILED:
+        case QN__REDUCER_FAILED:
             return failure(c, err);
         }
     }
 }
 
-qn_status qn__round_add_up(qn_cluster *c, uint32_t units, int *more, const int64_t **total,
-                           qn_error *err) {
+qn_status qn__reduction_finish(qn_cluster *c, uint32_t chunks, int *more, const int64_t **total,
+                               qn_error *err) {
     const double begun = qn__now();
-    qn__rounds_added(&c->rounds, units);
+    qn__reducer_added(&c->reducer, chunks);
     *more = 0;
     *total = NULL;
     const qn_status status = add_up(c, more, total, err);
-    c->rounds.traffic.waiting += qn__now() - begun;
+    c->reducer.traffic.waiting += qn__now() - begun;
     tell_notes(c);
     return status;
 }
 
 qn_status qn__cluster_reserve(qn_cluster *c, uint64_t words, qn_error *err) {
-    qn__rounds *r = &c->rounds;
-    const uint64_t all = words + qn__rounds_trailer(r->ranks);
+    qn__reducer *r = &c->reducer;
+    const uint64_t all = words + qn__reducer_trailer(r->ranks);
     int fine = 1;
     if (words <= c->reserved)
         return QN_OK;
@@ -125,33 +129,33 @@ qn_status qn__cluster_reserve(qn_cluster *c, uint64_t words, qn_error *err) {
     return fine ? QN_OK : QN_MEMORY;
 }
 
-void qn__cluster_cost(qn_cluster *c, qn__round_kind kind, qn__cost cost) {
-    c->rounds.costs.own[kind] = cost;
+void qn__cluster_cost(qn_cluster *c, qn__reduction_kind kind, qn__cost cost) {
+    c->reducer.costs.own[kind] = cost;
 }
 
-int qn__cluster_stopping(const qn_cluster *c) { return c && c->rounds.wishes.stopping; }
+int qn__cluster_stopping(const qn_cluster *c) { return c && c->reducer.wishes.stopping; }
 
 void qn__cluster_go_on(qn_cluster *c) {
     if (c)
-        qn__rounds_go_on(&c->rounds);
+        qn__reducer_go_on(&c->reducer);
 }
 
 void qn__cluster_wish_save(qn_cluster *c) {
-    atomic_store(&c->rounds.wishes.wish[QN__WISH_SAVE], 1);
+    atomic_store(&c->reducer.wishes.wish[QN__WISH_SAVE], 1);
 }
 
-int qn__cluster_saving(const qn_cluster *c) { return c->rounds.wishes.saving; }
+int qn__cluster_saving(const qn_cluster *c) { return c->reducer.wishes.saving; }
 
-void qn__cluster_saved(qn_cluster *c) { qn__rounds_saved(&c->rounds); }
+void qn__cluster_saved(qn_cluster *c) { qn__reducer_saved(&c->reducer); }
 
-void qn__cluster_fail(qn_cluster *c, qn_error *why) { qn__rounds_fail(&c->rounds, why); }
+void qn__cluster_fail(qn_cluster *c, qn_error *why) { qn__reducer_fail(&c->reducer, why); }
 
 int qn__cluster_withdraw(qn_cluster *c) {
     if (!c)
         return 0;
-    const double until = qn__now() + (qn__rounds_withdraw(&c->rounds) ? FAREWELL : 0);
+    const double until = qn__now() + (qn__reducer_withdraw(&c->reducer) ? FAREWELL : 0);
     int deserted = 0;
-    while (!(deserted = qn__rounds_deserted(&c->rounds)) && qn__now() < until)
+    while (!(deserted = qn__reducer_deserted(&c->reducer)) && qn__now() < until)
         usleep(10000);
     return !deserted;
 }
@@ -164,9 +168,9 @@ int qn__cluster_may_write(void *cluster) {
 }
 
 qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err) {
-    pthread_mutex_lock(&c->rounds.lock);
-    const qn_error why = c->rounds.error;
-    pthread_mutex_unlock(&c->rounds.lock);
+    pthread_mutex_lock(&c->reducer.lock);
+    const qn_error why = c->reducer.error;
+    pthread_mutex_unlock(&c->reducer.lock);
     if (why.status != QN_CLUSTER)
         return qn__fail(err, QN_CLUSTER, "another rank than this one writes what all have made");
     if (err)
@@ -184,27 +188,27 @@ void qn_cluster_options_init(qn_cluster_options *options) {
 
 static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     qn_cluster *c = user;
-    qn__rounds_message(&c->rounds, from, head, body);
+    qn__reducer_message(&c->reducer, from, head, body);
 }
 
 static void on_gone(void *user, uint32_t rank, qn__going how) {
     qn_cluster *c = user;
-    qn__rounds_gone(&c->rounds, rank, how);
+    qn__reducer_gone(&c->reducer, rank, how);
 }
 
 static void on_expelled(void *user, uint32_t by, const char *why) {
     qn_cluster *c = user;
-    qn__rounds_expelled(&c->rounds, by, why);
+    qn__reducer_expelled(&c->reducer, by, why);
 }
 
 static void on_restored(void *user, uint32_t rank, double seconds, int damaged) {
     qn_cluster *c = user;
-    qn__rounds_restored(&c->rounds, rank, seconds, damaged);
+    qn__reducer_restored(&c->reducer, rank, seconds, damaged);
 }
 
 static void on_tick(void *user, double now) {
     qn_cluster *c = user;
-    qn__rounds_tick(&c->rounds, now);
+    qn__reducer_tick(&c->reducer, now);
 }
 
 static qn_status open_names(qn_cluster *c, qn_error *err) {
@@ -266,21 +270,21 @@ static int open_common(qn_cluster *c) {
     return 1;
 }
 
-/* The first round: who shares memory. Ranks of a machine on which it failed for one of them are
+/* The first reduction: who shares memory. Ranks of a machine on which it failed for one of them are
  * machines of their own. */
 static qn_status share_memory(qn_cluster *c, qn_error *err) {
     enum { ABSENT, SHARES, SHARES_NOT };
     const uint32_t n = c->rendezvous.ranks;
-    const qn__round round = {QN__ROUND_OTHER, n, 0};
+    const qn__reduction reduction = {QN__REDUCTION_OTHER, n, 0};
     const int64_t *total = NULL;
     int more;
     c->shared = open_common(c);
-    qn_status status = qn__round_begin(c, &round, err);
+    qn_status status = qn__reduction_begin(c, &reduction, err);
     if (status != QN_OK)
         return status;
-    memset(qn__round_part(c), 0, n * sizeof(int64_t));
-    qn__round_part(c)[c->rendezvous.rank] = c->shared ? SHARES : SHARES_NOT;
-    status = qn__round_add_up(c, 0, &more, &total, err);
+    memset(qn__reduction_part(c), 0, n * sizeof(int64_t));
+    qn__reduction_part(c)[c->rendezvous.rank] = c->shared ? SHARES : SHARES_NOT;
+    status = qn__reduction_finish(c, 0, &more, &total, err);
     if (status != QN_OK)
         return status;
     for (uint32_t i = 0; i < n; ++i) {
@@ -298,18 +302,18 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
         c->shared = 0;
         c->local[c->rendezvous.rank] = 0;
     }
-    qn__rounds_share(&c->rounds, c->machine, c->local, &c->common[c->shared]);
+    qn__reducer_share(&c->reducer, c->machine, c->local, &c->common[c->shared]);
     return QN_OK;
 }
 
-static qn_status open_rounds(qn_cluster *c, const qn_cluster_options *options, qn_error *err) {
+static qn_status open_reducer(qn_cluster *c, const qn_cluster_options *options, qn_error *err) {
     const double patience = options->rank_timeout > 0 ? options->rank_timeout : 20;
     qn_status status = open_names(c, err);
     if (status == QN_OK)
         status = qn__common_open(&c->common[0], -1, 0, 1, err);
     if (status == QN_OK)
-        status = qn__rounds_open(&c->rounds, c->rendezvous.transport, c->rendezvous.ranks,
-                                 c->rendezvous.rank, c->name, patience, &c->common[0], err);
+        status = qn__reducer_open(&c->reducer, c->rendezvous.transport, c->rendezvous.ranks,
+                                  c->rendezvous.rank, c->name, patience, &c->common[0], err);
     return status;
 }
 
@@ -331,7 +335,7 @@ static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_er
         qn__free(c);
         return status;
     }
-    status = open_rounds(c, options, err);
+    status = open_reducer(c, options, err);
     if (status == QN_OK) {
         qn__transport_events own = events;
         own.user = c;
@@ -361,12 +365,12 @@ void qn_cluster_leave(qn_cluster *c) {
     QN__OWN_FLOATS;
     if (!c)
         return;
-    const int open = c->rounds.view != NULL;
+    const int open = c->reducer.view != NULL;
     if (open)
-        qn__rounds_shut(&c->rounds);
+        qn__reducer_shut(&c->reducer);
     qn__rendezvous_end(&c->rendezvous);
     if (open)
-        qn__rounds_close(&c->rounds);
+        qn__reducer_close(&c->reducer);
     qn__common_close(&c->common[0]);
     qn__common_close(&c->common[1]);
     qn__free(c->machine);
@@ -380,9 +384,9 @@ void qn_cluster_leave(qn_cluster *c) {
  */
 
 static qn__ranks members(const qn_cluster *c) {
-    pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
+    pthread_mutex_t *lock = (pthread_mutex_t *)&c->reducer.lock;
     pthread_mutex_lock(lock);
-    const qn__ranks set = c->rounds.group.members;
+    const qn__ranks set = c->reducer.group.members;
     pthread_mutex_unlock(lock);
     return set;
 }
@@ -416,10 +420,10 @@ const char *qn__cluster_host(const qn_cluster *c, uint32_t rank) {
 int qn_cluster_speaks(const qn_cluster *c) {
     if (!c)
         return 1;
-    pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
+    pthread_mutex_t *lock = (pthread_mutex_t *)&c->reducer.lock;
     pthread_mutex_lock(lock);
-    const int speaks = !c->rounds.ending.outcast &&
-                       qn__ranks_first(&c->rounds.group.members) == c->rendezvous.rank;
+    const int speaks = !c->reducer.ending.outcast &&
+                       qn__ranks_first(&c->reducer.group.members) == c->rendezvous.rank;
     pthread_mutex_unlock(lock);
     return speaks;
 }
@@ -430,7 +434,7 @@ int qn_cluster_speaks(const qn_cluster *c) {
 void qn_cluster_finish(qn_cluster *c, int code) {
     QN__OWN_FLOATS;
     if (c)
-        qn__rounds_finish(&c->rounds, code);
+        qn__reducer_finish(&c->reducer, code);
 }
 
 int qn_cluster_over(qn_cluster *c, int *code) {
@@ -439,7 +443,7 @@ int qn_cluster_over(qn_cluster *c, int *code) {
     code = code ? code : &unwanted;
     while (c) {
         const unsigned seen = bell(c);
-        const int over = qn__rounds_over(&c->rounds, code);
+        const int over = qn__reducer_over(&c->reducer, code);
         tell_notes(c);
         if (over >= 0)
             return over;
@@ -450,16 +454,16 @@ int qn_cluster_over(qn_cluster *c, int *code) {
 
 void qn_cluster_stop(qn_cluster *c) {
     if (c)
-        atomic_store(&c->rounds.wishes.wish[QN__WISH_STOP], 1);
+        atomic_store(&c->reducer.wishes.wish[QN__WISH_STOP], 1);
 }
 
 /* ------------------------------------------------------------------------------------- for reports
  */
 
 void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic) {
-    pthread_mutex_t *lock = (pthread_mutex_t *)&c->rounds.lock;
+    pthread_mutex_t *lock = (pthread_mutex_t *)&c->reducer.lock;
     pthread_mutex_lock(lock);
-    *traffic = c->rounds.traffic;
+    *traffic = c->reducer.traffic;
     pthread_mutex_unlock(lock);
 }
 
@@ -468,5 +472,5 @@ double qn__cluster_clock(const qn_cluster *c, uint32_t rank) {
 }
 
 void qn__cluster_count(const qn_cluster *c, uint64_t words, uint64_t *out, uint64_t *in) {
-    qn__rounds_count((qn__rounds *)&c->rounds, words, out, in);
+    qn__reducer_count((qn__reducer *)&c->reducer, words, out, in);
 }

@@ -1,25 +1,25 @@
-/* Rounds: how the ranks of a run add up integers, whoever dies meanwhile.
+/* Reductions: how the ranks of a run add up integers, whoever dies meanwhile.
  *
  * All that ranks ever exchange is one thing: an array of int64, to which every rank adds the parts
- * of some *units* (grains of a step, pieces of a validation), each unit counted exactly once, and
+ * of some *chunks* (grains of a step, pieces of a validation), each chunk counted exactly once, and
  * whose total every rank gets. Results that are not sums, such as classes of items, go into places
  * of their own that only one rank fills; the others add zero.
  *
- * All ranks hold the same rounds in the same order:
+ * All ranks hold the same reductions in the same order:
  *
- *     qn__round_begin(c, &round)             how many words, how many units
- *     while (qn__round_units(c, &range))     this rank's share of the units
- *         compute them; add to qn__round_part(c)
- *     qn__round_add_up(c, units, &more, &total)
+ *     qn__reduction_begin(c, &reduction)             how many words, how many chunks
+ *     while (qn__reduction_chunks(c, &range))     this rank's share of the chunks
+ *         compute them; add to qn__reduction_part(c)
+ *     qn__reduction_finish(c, chunks, &more, &total)
  *                                            waits for the others; more: a rank died, and there
- *                                            are further units for this one: go on above
+ *                                            are further chunks for this one: go on above
  *
  * Every word of a total is checked as it is completed: its parts must come from all ranks that are
- * alive and hold all units of the round. A total that does not is an error of all ranks.
+ * alive and hold all chunks of the reduction. A total that does not is an error of all ranks.
  *
- * The total stays whole until this rank's second next qn__round_begin. Whoever has finished a round
- * helps those that had not when somebody died, so at most the units of one round are computed
- * again, and no state ever goes back.
+ * The total stays whole until this rank's second next qn__reduction_begin. Whoever has finished a
+ * reduction helps those that had not when somebody died, so at most the chunks of one reduction are
+ * computed again, and no state ever goes back.
  *
  * Once a rank has failed with anything but its own death (qn__cluster_fail), every rank gets that
  * failure from its next call here: all stop alike. All calls are for one thread, the same always.
@@ -33,39 +33,40 @@
 #include "cluster/transport/ranks.h"
 #include <quern/cluster.h>
 
-/* Room for words of parts and totals, so that no round has to make it; all ranks alike. */
+/* Room for words of parts and totals, so that no reduction has to make it; all ranks alike. */
 qn_status qn__cluster_reserve(qn_cluster *c, uint64_t words, qn_error *err);
 
 /* QN_CLUSTER: this rank has to leave: the others go on without it, or cannot be reached by enough
  * of them. It must write nothing any more. Every call below may return it. */
-qn_status qn__round_begin(qn_cluster *c, const qn__round *round, qn_error *err);
+qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_error *err);
 /* The next of this rank's ranges: 1, or 0 when there is none (any more). */
-int qn__round_units(qn_cluster *c, qn__units *range);
+int qn__reduction_chunks(qn_cluster *c, qn__chunk_range *range);
 /* This rank's words, not cleared: the caller fills them by its add_up. */
-int64_t *qn__round_part(qn_cluster *c);
+int64_t *qn__reduction_part(qn_cluster *c);
 /* Optional: words first .. first+count-1 of the part are complete, so they may travel while others
- * are computed. `units`: how many units they hold. Nothing is sent unless these are all units of
+ * are computed. `chunks`: how many chunks they hold. Nothing is sent unless these are all chunks of
  * this rank, as far as it knows. Words are announced from the end of the part to its beginning,
- * each once; the caller does not change them again unless add_up brings further units. */
-void qn__round_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t units);
-/* `units`: how many units the part holds; they must be all that qn__round_units handed out. *more:
- * 1 when a rank died in this round and there are further units for this one. */
-qn_status qn__round_add_up(qn_cluster *c, uint32_t units, int *more, const int64_t **total,
-                           qn_error *err);
+ * each once; the caller does not change them again unless add_up brings further chunks. */
+void qn__reduction_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t chunks);
+/* `chunks`: how many chunks the part holds; they must be all that qn__reduction_chunks handed out.
+ * *more: 1 when a rank died in this reduction and there are further chunks for this one. */
+qn_status qn__reduction_finish(qn_cluster *c, uint32_t chunks, int *more, const int64_t **total,
+                               qn_error *err);
 
-/* Told with the next round. */
-void qn__cluster_cost(qn_cluster *c, qn__round_kind kind, qn__cost cost);
+/* Told with the next reduction. */
+void qn__cluster_cost(qn_cluster *c, qn__reduction_kind kind, qn__cost cost);
 
-/* 1 when some rank asked to stop (qn_cluster_stop): the same answer on all ranks after a round. */
+/* 1 when some rank asked to stop (qn_cluster_stop): the same answer on all ranks after a reduction.
+ */
 int qn__cluster_stopping(const qn_cluster *c);
-/* For all ranks after the same round: they have stopped, and may begin anew. */
+/* For all ranks after the same reduction: they have stopped, and may begin anew. */
 void qn__cluster_go_on(qn_cluster *c);
 
-/* This rank would like all to save after the round that follows. */
+/* This rank would like all to save after the reduction that follows. */
 void qn__cluster_wish_save(qn_cluster *c);
-/* 1 when some rank wished it: the same answer on all ranks after a round. */
+/* 1 when some rank wished it: the same answer on all ranks after a reduction. */
 int qn__cluster_saving(const qn_cluster *c);
-/* For all ranks after the same round: they have saved. */
+/* For all ranks after the same reduction: they have saved. */
 void qn__cluster_saved(qn_cluster *c);
 
 /* This rank cannot go on: all others fail alike, with a message that names rank and host, and that
@@ -86,7 +87,8 @@ int qn__cluster_may_write(void *cluster);
 /* What a file that may not take its place fails with: QN_CLUSTER, and why. */
 qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err);
 
-/* --------------------------------------------------------------------------- built on rounds */
+/* --------------------------------------------------------------------------- built on reductions
+ */
 
 /* Every rank's `bytes` bytes, those of rank r at all + r * bytes, zeros where a rank is dead; all
  * ranks give the same number. */
@@ -94,8 +96,8 @@ qn_status qn__cluster_gather(qn_cluster *c, const void *own, uint64_t bytes, voi
                              qn_error *err);
 
 /* Memory that the ranks of this machine share, zeros at first; *first is 1 for the one rank of each
- * machine that is to fill it. Unmapped by qn_cluster_leave. Followed by a round before anybody else
- * reads it. Where ranks of one machine cannot share, each is `first` of its own. */
+ * machine that is to fill it. Unmapped by qn_cluster_leave. Followed by a reduction before anybody
+ * else reads it. Where ranks of one machine cannot share, each is `first` of its own. */
 qn_status qn__cluster_common(qn_cluster *c, uint64_t bytes, void **memory, int *first,
                              qn_error *err);
 
@@ -111,7 +113,7 @@ const char *qn__cluster_host(const qn_cluster *c, uint32_t rank);
 /* What to add to a moment of this rank's clock to have the same moment on `rank`'s. */
 double qn__cluster_clock(const qn_cluster *c, uint32_t rank);
 
-/* What a round of these words sends and receives over the network on this rank, by count. */
+/* What a reduction of these words sends and receives over the network on this rank, by count. */
 void qn__cluster_count(const qn_cluster *c, uint64_t words, uint64_t *out, uint64_t *in);
 
 #endif

@@ -1,9 +1,9 @@
-/* What is built on rounds: gathering, copying from the first rank, common memory. */
+/* What is built on reductions: gathering, copying from the first rank, common memory. */
 #include "cluster/cluster_state.h"
 
 #include <string.h>
 
-/* Bytes that are copied in one round: enough for few rounds, little beside a network. */
+/* Bytes that are copied in one reduction: enough for few reductions, little beside a network. */
 enum { COPIED_WORDS = 1 << 20 };
 
 static uint64_t words_for(uint64_t bytes) { return bytes / 8 + (bytes % 8 != 0); }
@@ -20,40 +20,40 @@ qn_status qn__cluster_gather(qn_cluster *c, const void *own, uint64_t bytes, voi
         return qn__fail_memory(err, bytes, ranks);
     const int64_t *total;
     int more;
-    qn_status status = qn__round_begin(
-        c, &(qn__round){.kind = QN__ROUND_OTHER, .words = each * ranks, .units = 0}, err);
+    qn_status status = qn__reduction_begin(
+        c, &(qn__reduction){.kind = QN__REDUCTION_OTHER, .words = each * ranks, .chunks = 0}, err);
     if (status != QN_OK)
         return status;
-    int64_t *part = qn__round_part(c);
+    int64_t *part = qn__reduction_part(c);
     memset(part, 0, each * ranks * sizeof *part);
     memcpy(part + each * rank, own, bytes);
     do
-        status = qn__round_add_up(c, 0, &more, &total, err);
+        status = qn__reduction_finish(c, 0, &more, &total, err);
     while (status == QN_OK && more);
     for (uint32_t r = 0; r < ranks && status == QN_OK; ++r)
         memcpy((char *)all + bytes * r, total + each * r, bytes);
     return status;
 }
 
-/* One round of the copy: the words come from whoever is the lowest as the round begins, who says so
- * in the first word; 0 there when that rank has died. */
+/* One reduction of the copy: the words come from whoever is the lowest as the reduction begins, who
+ * says so in the first word; 0 there when that rank has died. */
 static qn_status copy_words(qn_cluster *c, unsigned char *memory, uint64_t bytes, uint32_t *from,
                             qn_error *err) {
     const uint64_t words = words_for(bytes);
     const int64_t *total;
     int more;
-    qn_status status = qn__round_begin(
-        c, &(qn__round){.kind = QN__ROUND_OTHER, .words = 1 + words, .units = 0}, err);
+    qn_status status = qn__reduction_begin(
+        c, &(qn__reduction){.kind = QN__REDUCTION_OTHER, .words = 1 + words, .chunks = 0}, err);
     if (status != QN_OK)
         return status;
-    int64_t *part = qn__round_part(c);
+    int64_t *part = qn__reduction_part(c);
     memset(part, 0, (1 + words) * sizeof *part);
     if (qn_cluster_speaks(c)) {
         part[0] = 1 + (int64_t)qn_cluster_rank(c);
         memcpy(part + 1, memory, bytes);
     }
     do
-        status = qn__round_add_up(c, 0, &more, &total, err);
+        status = qn__reduction_finish(c, 0, &more, &total, err);
     while (status == QN_OK && more);
     if (status != QN_OK)
         return status;
@@ -88,7 +88,7 @@ qn_status qn__cluster_from_first(qn_cluster *c, void *memory, uint64_t bytes, qn
 
 qn_status qn__cluster_common(qn_cluster *c, uint64_t bytes, void **memory, int *first,
                              qn_error *err) {
-    qn__rounds *r = &c->rounds;
+    qn__reducer *r = &c->reducer;
     pthread_mutex_lock(&r->lock);
     *memory = qn__common_heap(r->common, bytes, err);
     *first = 1;

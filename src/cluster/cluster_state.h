@@ -8,8 +8,8 @@
 
 struct qn_cluster {
     qn__rendezvous rendezvous;
-    qn__rounds rounds;
-    qn__common common[2]; /* private, in the first round; what this machine has in common */
+    qn__reducer reducer;
+    qn__common common[2]; /* private, in the first reduction; what this machine has in common */
     int shared;           /* the second is in use */
     uint32_t *machine, *local;
     const char **name; /* of each rank: "rank 2 on host-b" */

@@ -12,61 +12,64 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------------------------- the rounds
+/* ------------------------------------------------------------------------------------- the
+ * reductions
  */
 
 enum { ROUNDS = 40 };
 
-/* Words and units of round k, the same on all ranks. */
-static qn__round round_of(uint32_t k) {
+/* Words and chunks of reduction k, the same on all ranks. */
+static qn__reduction reduction_of(uint32_t k) {
     static const uint64_t words[] = {1, 7, 100, 3000, 70000, 200000};
-    static const uint32_t units[] = {0, 1, 3, 17, 64};
-    return (qn__round){.kind = (qn__round_kind)(k % QN__ROUND_KINDS),
-                       .words = words[k % 6],
-                       .units = units[k % 5]};
+    static const uint32_t chunks[] = {0, 1, 3, 17, 64};
+    return (qn__reduction){.kind = (qn__reduction_kind)(k % QN__REDUCTION_KINDS),
+                           .words = words[k % 6],
+                           .chunks = chunks[k % 5]};
 }
 
-/* What unit u adds to word w in round k. */
+/* What chunk u adds to word w in reduction k. */
 static int64_t value_of(uint32_t k, uint32_t u, uint64_t w) {
     return (int64_t)((k + 1) * (uint64_t)(u + 3) * 0x9e3779b97f4a7c15u + w * 0xbf58476d1ce4e5b9u);
 }
 
-static void add_units(int64_t *part, const qn__round *round, uint32_t k, qn__units range) {
-    for (uint64_t w = 0; w < round->words; ++w) {
-        uint64_t sum = (uint64_t)part[w]; /* one access, which sanitizers watch, for all units */
+static void add_chunks(int64_t *part, const qn__reduction *reduction, uint32_t k,
+                       qn__chunk_range range) {
+    for (uint64_t w = 0; w < reduction->words; ++w) {
+        uint64_t sum = (uint64_t)part[w]; /* one access, which sanitizers watch, for all chunks */
         for (uint32_t u = 0; u < range.count; ++u)
             sum += (uint64_t)value_of(k, range.first + u, w);
         part[w] = (int64_t)sum;
     }
 }
 
-static qn_status add_up(qn_cluster *c, const qn__round *round, uint32_t k, const int64_t **total,
-                        qn_error *err) {
-    qn_status status = qn__round_begin(c, round, err);
+static qn_status add_up(qn_cluster *c, const qn__reduction *reduction, uint32_t k,
+                        const int64_t **total, qn_error *err) {
+    qn_status status = qn__reduction_begin(c, reduction, err);
     uint32_t held = 0;
     int more = 1;
     if (status != QN_OK)
         return status;
-    int64_t *part = qn__round_part(c);
-    memset(part, 0, round->words * sizeof *part);
-    if (round->units == 0)
-        add_units(part, round, k, (qn__units){qn_cluster_rank(c), 1});
+    int64_t *part = qn__reduction_part(c);
+    memset(part, 0, reduction->words * sizeof *part);
+    if (reduction->chunks == 0)
+        add_chunks(part, reduction, k, (qn__chunk_range){qn_cluster_rank(c), 1});
     while (status == QN_OK && more) {
-        qn__units range;
-        for (; qn__round_units(c, &range); held += range.count)
-            add_units(part, round, k, range);
-        qn__round_final(c, round->words / 2, round->words - round->words / 2, held);
-        qn__round_final(c, 0, round->words / 2, held);
-        status = qn__round_add_up(c, held, &more, total, err);
+        qn__chunk_range range;
+        for (; qn__reduction_chunks(c, &range); held += range.count)
+            add_chunks(part, reduction, k, range);
+        qn__reduction_final(c, reduction->words / 2, reduction->words - reduction->words / 2, held);
+        qn__reduction_final(c, 0, reduction->words / 2, held);
+        status = qn__reduction_finish(c, held, &more, total, err);
     }
     return status;
 }
 
-static int is_right(const int64_t *total, const qn__round *round, uint32_t k, uint32_t ranks) {
-    const uint32_t units = round->units ? round->units : ranks;
-    for (uint64_t w = 0; w < round->words; w += 1 + w / 13) {
+static int is_right(const int64_t *total, const qn__reduction *reduction, uint32_t k,
+                    uint32_t ranks) {
+    const uint32_t chunks = reduction->chunks ? reduction->chunks : ranks;
+    for (uint64_t w = 0; w < reduction->words; w += 1 + w / 13) {
         uint64_t sum = 0;
-        for (uint32_t u = 0; u < units; ++u)
+        for (uint32_t u = 0; u < chunks; ++u)
             sum += (uint64_t)value_of(k, u, w);
         if ((uint64_t)total[w] != sum)
             return 0;
@@ -74,12 +77,12 @@ static int is_right(const int64_t *total, const qn__round *round, uint32_t k, ui
     return 1;
 }
 
-static void sum_rounds(crew_member *m) {
+static void sum_reductions(crew_member *m) {
     for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
-        const qn__round round = round_of(k);
+        const qn__reduction reduction = reduction_of(k);
         const int64_t *total = NULL;
-        m->status = add_up(m->cluster, &round, k, &total, &m->err);
-        m->result += m->status == QN_OK && is_right(total, &round, k, m->crew->count);
+        m->status = add_up(m->cluster, &reduction, k, &total, &m->err);
+        m->result += m->status == QN_OK && is_right(total, &reduction, k, m->crew->count);
     }
 }
 
@@ -89,7 +92,7 @@ static void test_sums(void **state) {
     for (uint32_t ranks = 2; ranks <= 5; ++ranks)
         for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
             crew c;
-            crew_run(&c, ranks, machines[i], sum_rounds);
+            crew_run(&c, ranks, machines[i], sum_reductions);
             for (uint32_t r = 0; r < ranks; ++r)
                 assert_int_equal(c.member[r].result, ROUNDS);
         }
@@ -121,7 +124,7 @@ static void test_gathering(void **state) {
 }
 
 static void fill_common(crew_member *m) {
-    const qn__round round = {QN__ROUND_OTHER, 1, 0};
+    const qn__reduction reduction = {QN__REDUCTION_OTHER, 1, 0};
     const int64_t *total;
     for (int i = 0; i < 3 && m->status == QN_OK; ++i) {
         unsigned char *memory;
@@ -133,7 +136,7 @@ static void fill_common(crew_member *m) {
             memset(memory, 1 + i, 100000);
         m->result += (uint64_t)first;
         if (m->status == QN_OK)
-            m->status = add_up(m->cluster, &round, 0, &total, &m->err);
+            m->status = add_up(m->cluster, &reduction, 0, &total, &m->err);
         for (int k = 0; k < 100000 && m->status == QN_OK; ++k)
             m->result += memory[k] == 1 + i ? 10 : 0;
     }
@@ -155,17 +158,17 @@ static void test_common_memory(void **state) {
 
 static void count_traffic(crew_member *m) {
     for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
-        const qn__round round = round_of(k);
+        const qn__reduction reduction = reduction_of(k);
         const int64_t *total;
         qn__rank_traffic before, after;
         uint64_t out, in;
-        qn__cluster_count(m->cluster, round.words, &out, &in);
+        qn__cluster_count(m->cluster, reduction.words, &out, &in);
         qn__cluster_traffic(m->cluster, &before);
-        m->status = add_up(m->cluster, &round, k, &total, &m->err);
+        m->status = add_up(m->cluster, &reduction, k, &total, &m->err);
         qn__cluster_traffic(m->cluster, &after);
         m->result += after.bytes_out - before.bytes_out == out;
         m->result += after.bytes_in - before.bytes_in == in;
-        m->result += after.rounds == before.rounds + 1;
+        m->result += after.reductions == before.reductions + 1;
     }
 }
 
@@ -182,11 +185,11 @@ static void test_traffic_is_what_counting_says(void **state) {
 
 static void stop_in_round_3(crew_member *m) {
     for (uint32_t k = 0; k < 6 && m->status == QN_OK; ++k) {
-        const qn__round round = round_of(k);
+        const qn__reduction reduction = reduction_of(k);
         const int64_t *total;
         if (k == 3 && qn_cluster_rank(m->cluster) == 1)
             qn_cluster_stop(m->cluster);
-        m->status = add_up(m->cluster, &round, k, &total, &m->err);
+        m->status = add_up(m->cluster, &reduction, k, &total, &m->err);
         m->result |= (uint64_t)qn__cluster_stopping(m->cluster) << k;
     }
 }
@@ -201,7 +204,7 @@ static void test_all_stop_alike(void **state) {
 
 static void fail_in_round_3(crew_member *m) {
     for (uint32_t k = 0; k < 6 && m->status == QN_OK; ++k) {
-        const qn__round round = round_of(k);
+        const qn__reduction reduction = reduction_of(k);
         const int64_t *total;
         if (k == 3 && qn_cluster_rank(m->cluster) == 2) {
             qn_error why;
@@ -209,7 +212,7 @@ static void fail_in_round_3(crew_member *m) {
             qn__at(&why, "step 7");
             qn__cluster_fail(m->cluster, &why);
         }
-        m->status = add_up(m->cluster, &round, k, &total, &m->err);
+        m->status = add_up(m->cluster, &reduction, k, &total, &m->err);
         m->result += m->status == QN_OK;
     }
 }
@@ -221,7 +224,7 @@ static void test_all_fail_alike(void **state) {
     crew_work(&c);
     for (uint32_t r = 0; r < 3; ++r) {
         assert_int_equal(c.member[r].status, QN_NUMERIC);
-        assert_in_range(c.member[r].result, 2, 3); /* the news may overtake round 2 */
+        assert_in_range(c.member[r].result, 2, 3); /* the news may overtake reduction 2 */
         assert_non_null(strstr(c.member[r].err.what, "rank 2 on "));
         assert_non_null(strstr(c.member[r].err.what, ": the loss is a NaN"));
         assert_string_equal(c.member[r].err.where, "step 7");
@@ -230,12 +233,12 @@ static void test_all_fail_alike(void **state) {
 
 static void do_something_else(crew_member *m) {
     const uint32_t rank = qn_cluster_rank(m->cluster);
-    const qn__round round = {QN__ROUND_STEP, rank == 1 ? 1001 : 1000, 8};
+    const qn__reduction reduction = {QN__REDUCTION_STEP, rank == 1 ? 1001 : 1000, 8};
     const int64_t *total;
-    m->status = add_up(m->cluster, &round, 0, &total, &m->err);
+    m->status = add_up(m->cluster, &reduction, 0, &total, &m->err);
 }
 
-static void test_different_rounds_are_named(void **state) {
+static void test_different_reductions_are_named(void **state) {
     (void)state;
     static const char *const machines[] = {"AAA", "ABC", "AAB"};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
@@ -251,7 +254,7 @@ static void test_different_rounds_are_named(void **state) {
 
 static void end_well(crew_member *m) {
     int code = -1;
-    sum_rounds(m);
+    sum_reductions(m);
     while (m->status == QN_OK && !qn_cluster_over(m->cluster, &code)) {
         m->result += 1000;
         qn_cluster_finish(m->cluster, 7);
@@ -276,12 +279,12 @@ static void withdraw_on_the_way(crew_member *m) {
     int code = -1, over = 0;
     for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
         const int64_t *total = NULL;
-        qn__round round = round_of(k);
-        round.units = round.units ? round.units : 5;
+        qn__reduction reduction = reduction_of(k);
+        reduction.chunks = reduction.chunks ? reduction.chunks : 5;
         if (quits && k == ROUNDS / 2)
             qn__cluster_withdraw(m->cluster);
-        m->status = add_up(m->cluster, &round, k, &total, &m->err);
-        m->result += m->status == QN_OK && is_right(total, &round, k, m->crew->count);
+        m->status = add_up(m->cluster, &reduction, k, &total, &m->err);
+        m->result += m->status == QN_OK && is_right(total, &reduction, k, m->crew->count);
     }
     while (!(over = qn_cluster_over(m->cluster, &code)))
         qn_cluster_finish(m->cluster, 7);
@@ -339,7 +342,7 @@ int main(void) {
         cmocka_unit_test(test_traffic_is_what_counting_says),
         cmocka_unit_test(test_all_stop_alike),
         cmocka_unit_test(test_all_fail_alike),
-        cmocka_unit_test(test_different_rounds_are_named),
+        cmocka_unit_test(test_different_reductions_are_named),
         cmocka_unit_test(test_one_speaks),
         cmocka_unit_test(test_withdrawing),
     };

@@ -24,7 +24,7 @@ enum { MOST = 8 };
 typedef struct told {
     atomic_uint ready;
     struct {
-        atomic_uint round, right, wrong, spoke, recoveries;
+        atomic_uint reduction, right, wrong, spoke, recoveries;
         atomic_int status, over, code;
         _Atomic double longest;
         char what[256];
@@ -32,17 +32,17 @@ typedef struct told {
 } told;
 
 typedef struct course {
-    uint32_t ranks, rounds;
+    uint32_t ranks, reductions;
     uint64_t words;
     const char *machines;
-    double pause; /* seconds of a unit's computing */
+    double pause; /* seconds of a chunk's computing */
     told *told;
     char place[32];
     pid_t process[MOST];
     uint64_t seed;
 } course;
 
-enum { UNITS = 24 };
+enum { CHUNKS = 24 };
 
 static uint32_t draw(course *c) {
     c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
@@ -55,56 +55,56 @@ static void nap(double seconds) {
     nanosleep(&time, NULL);
 }
 
-/* One word for each unit counts it; all others hold a sum over units. */
-static void compute(int64_t *part, uint64_t words, uint32_t round, qn__units range) {
+/* One word for each chunk counts it; all others hold a sum over chunks. */
+static void compute(int64_t *part, uint64_t words, uint32_t reduction, qn__chunk_range range) {
     uint64_t sum = 0;
     for (uint32_t u = range.first; u < range.first + range.count; ++u) {
         part[u] += 1;
         sum += u + 1;
     }
-    for (uint64_t w = UNITS; w < words; ++w)
-        part[w] += (int64_t)(sum * (w ^ round));
+    for (uint64_t w = CHUNKS; w < words; ++w)
+        part[w] += (int64_t)(sum * (w ^ reduction));
 }
 
-static int is_right(const int64_t *total, uint64_t words, uint32_t round) {
+static int is_right(const int64_t *total, uint64_t words, uint32_t reduction) {
     for (uint64_t w = 0; w < words; ++w)
-        if (total[w] != (w < UNITS ? 1 : (int64_t)((w ^ round) * (UNITS * (UNITS + 1) / 2))))
+        if (total[w] != (w < CHUNKS ? 1 : (int64_t)((w ^ reduction) * (CHUNKS * (CHUNKS + 1) / 2))))
             return 0;
     return 1;
 }
 
-static qn_status one_round(const course *c, qn_cluster *cluster, uint32_t round,
-                           const int64_t **total, qn_error *err) {
-    const qn__round what = {QN__ROUND_STEP, c->words, UNITS};
-    qn_status status = qn__round_begin(cluster, &what, err);
+static qn_status one_reduction(const course *c, qn_cluster *cluster, uint32_t reduction,
+                               const int64_t **total, qn_error *err) {
+    const qn__reduction what = {QN__REDUCTION_STEP, c->words, CHUNKS};
+    qn_status status = qn__reduction_begin(cluster, &what, err);
     uint32_t held = 0;
     int more = 1;
     if (status != QN_OK)
         return status;
-    int64_t *part = qn__round_part(cluster);
+    int64_t *part = qn__reduction_part(cluster);
     memset(part, 0, c->words * sizeof *part);
     while (status == QN_OK && more) {
-        qn__units range;
-        while (qn__round_units(cluster, &range)) {
-            compute(part, c->words, round, range);
+        qn__chunk_range range;
+        while (qn__reduction_chunks(cluster, &range)) {
+            compute(part, c->words, reduction, range);
             held += range.count;
             nap(c->pause * range.count);
         }
-        qn__round_final(cluster, c->words / 2, c->words - c->words / 2, held);
-        status = qn__round_add_up(cluster, held, &more, total, err);
+        qn__reduction_final(cluster, c->words / 2, c->words - c->words / 2, held);
+        status = qn__reduction_finish(cluster, held, &more, total, err);
     }
     return status;
 }
 
-static qn_status all_rounds(course *c, uint32_t rank, qn_cluster *cluster, qn_error *err) {
+static qn_status all_reductions(course *c, uint32_t rank, qn_cluster *cluster, qn_error *err) {
     told *t = c->told;
-    for (uint32_t round = 0; round < c->rounds; ++round) {
+    for (uint32_t reduction = 0; reduction < c->reductions; ++reduction) {
         const int64_t *total;
-        atomic_store(&t->rank[rank].round, round);
-        const qn_status status = one_round(c, cluster, round, &total, err);
+        atomic_store(&t->rank[rank].reduction, reduction);
+        const qn_status status = one_reduction(c, cluster, reduction, &total, err);
         if (status != QN_OK)
             return status;
-        if (is_right(total, c->words, round))
+        if (is_right(total, c->words, reduction))
             atomic_fetch_add(&t->rank[rank].right, 1);
         else
             atomic_fetch_add(&t->rank[rank].wrong, 1);
@@ -131,7 +131,7 @@ static void be_rank(course *c, uint32_t rank) {
     qn_status status = qn_cluster_join(&o, &cluster, &err);
     atomic_fetch_add(&t->ready, 1);
     if (status == QN_OK)
-        status = all_rounds(c, rank, cluster, &err);
+        status = all_reductions(c, rank, cluster, &err);
     if (cluster) {
         qn__cluster_traffic(cluster, &traffic);
         atomic_store(&t->rank[rank].longest, traffic.longest);
@@ -169,8 +169,8 @@ static void start(course *c) {
 
 static void print(const course *c) {
     for (uint32_t r = 0; r < c->ranks; ++r)
-        print_error("rank %u: round %u, %u right, %u wrong, status %d, over %d, code %d: %s\n", r,
-                    c->told->rank[r].round, c->told->rank[r].right, c->told->rank[r].wrong,
+        print_error("rank %u: reduction %u, %u right, %u wrong, status %d, over %d, code %d: %s\n",
+                    r, c->told->rank[r].reduction, c->told->rank[r].right, c->told->rank[r].wrong,
                     c->told->rank[r].status, c->told->rank[r].over, c->told->rank[r].code,
                     c->told->rank[r].what);
 }
@@ -195,7 +195,7 @@ static void await_all(course *c, unsigned left) {
         c->process[r] = 0;
     }
     for (uint32_t r = 0; r < c->ranks; ++r)
-        if (left >> r & 1 && (c->told->rank[r].right != c->rounds || c->told->rank[r].wrong ||
+        if (left >> r & 1 && (c->told->rank[r].right != c->reductions || c->told->rank[r].wrong ||
                               !c->told->rank[r].over || c->told->rank[r].code != 5)) {
             print(c);
             fail_msg("rank %u did not end well", r);
@@ -226,7 +226,7 @@ static void test_kills_at_any_moment(void **state) {
     double longest[1000];
     uint32_t count = 0;
     for (uint32_t i = 0; i < cases(40); ++i) {
-        course c = {.rounds = 60,
+        course c = {.reductions = 60,
                     .words = i % 4 == 3 ? 150000 : 2000,
                     .pause = 1e-4,
                     .seed = i + 1,
@@ -259,16 +259,17 @@ static void test_kills_at_any_moment(void **state) {
 static void test_a_sleeper_leaves(void **state) {
     (void)state;
     for (uint32_t who = 0; who < 3; who += 2) {
-        course c = {.rounds = 1000, .words = 100000, .pause = 1e-4, .ranks = 3, .machines = "AAB"};
+        course c = {
+            .reductions = 1000, .words = 100000, .pause = 1e-4, .ranks = 3, .machines = "AAB"};
         if (cases(40) < 40)
-            c.rounds = 100;
+            c.reductions = 100;
         start(&c);
         nap(0.05);
         kill(c.process[who], SIGSTOP);
         const double begun = qn__now();
         const uint32_t other = who ? 0 : 1;
-        const uint32_t was = atomic_load(&c.told->rank[other].round);
-        while (atomic_load(&c.told->rank[other].round) < was + 3 && qn__now() - begun < 60)
+        const uint32_t was = atomic_load(&c.told->rank[other].reduction);
+        while (atomic_load(&c.told->rank[other].reduction) < was + 3 && qn__now() - begun < 60)
             nap(1e-3);
         print_message("rank %u was missed for %.2f s\n", who, qn__now() - begun);
         kill(c.process[who], SIGCONT);

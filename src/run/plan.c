@@ -108,10 +108,10 @@ static qn_status read_team(const qn_plan_options *o, qn_plan *p, qn_error *err) 
 /* ------------------------------------------------------------------------------------- the report
  */
 
-static double sum_of_units(const qn__plan_run *run) {
+static double sum_of_chunks(const qn__plan_run *run) {
     double units = 0;
     for (uint32_t r = 0; r < run->team->ranks; ++r)
-        units += run->team->rank[r].spent.units;
+        units += run->team->rank[r].spent.chunks;
     return units;
 }
 
@@ -122,7 +122,7 @@ static void report_rank(const qn__plan_run *run, uint32_t index, double units, u
     *out = (qn_plan_rank){.size = sizeof *out,
                           .host = run->host[index],
                           .devices = r->workers,
-                          .share = r->spent.units / units,
+                          .share = r->spent.chunks / units,
                           .rate = run->rate[index] * grain,
                           .computing = r->spent.computing / all,
                           .waiting = r->spent.waiting / all,
@@ -153,7 +153,7 @@ static uint32_t late_events(const qn__plan_team *t, double end) {
 
 static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_error *err) {
     qn_plan_report *r = &p->report;
-    const double units = sum_of_units(run);
+    const double units = sum_of_chunks(run);
     r->ranks = run->team->ranks;
     p->rank = qn__alloc(r->ranks, sizeof *p->rank, err);
     p->rank_at = qn__alloc(r->ranks, sizeof *p->rank_at, err);
@@ -173,7 +173,7 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     r->events = p->team.events;
     r->late = late_events(&p->team, run->seconds);
     r->parameters = (double)p->job.parameters;
-    r->items_again = run->team->units_again * p->job.grain;
+    r->items_again = run->team->chunks_again * p->job.grain;
     for (uint32_t i = 0; i < r->ranks; ++i) {
         report_rank(run, i, units, p->job.grain, &p->rank[i]);
         p->rank_at[i] = &p->rank[i];

@@ -289,7 +289,7 @@ static void add_part(qn__virtual_spent *to, const qn__virtual_spent *before, dou
     to->waiting += (to->waiting - before->waiting) * times;
     to->exchanging += (to->exchanging - before->exchanging) * times;
     to->updating += (to->updating - before->updating) * times;
-    to->units += (to->units - before->units) * times;
+    to->chunks += (to->chunks - before->chunks) * times;
     to->bytes_out += (to->bytes_out - before->bytes_out) * times;
 }
 
@@ -340,7 +340,7 @@ static qn_status go_through(const qn__plan_team *described, const qn__plan_job *
         }
         if (w->learnt < LEARNING || !is_settled(t))
             begin_window(w, t);
-        status = qn__virtual_round(t, job->units, err);
+        status = qn__virtual_reduction(t, job->units, err);
         ++w->learnt;
         ++w->steps;
         left -= 1;
@@ -354,7 +354,7 @@ static qn_status go_through(const qn__plan_team *described, const qn__plan_job *
     }
     const double part = ceil(rest * job->units - 1e-6);
     if (status == QN_OK && part >= 1)
-        status = qn__virtual_round(t, (uint32_t)part, err);
+        status = qn__virtual_reduction(t, (uint32_t)part, err);
     run->seconds = t->now;
     return status;
 }

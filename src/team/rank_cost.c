@@ -6,29 +6,30 @@
 /* The window. A second holds ten periods of a CPU quota, which last 100 ms unless somebody says
  * otherwise. */
 static const double WINDOW_SECONDS = 1, WINDOW_ROUNDS = 16;
-/* A round that came later than so many usual ones after the one before it, behind a validation for
- * instance, fades no more than these. */
+/* A reduction that came later than so many usual ones after the one before it, behind a validation
+ * for instance, fades no more than these. */
 static const double MOST_ROUNDS = 16;
 /* Calls beyond the fit by this part are stalls. The window has to be beyond it by this part too,
  * and to hold at least so many stalls of equal length: one disturbed call changes nothing. */
 static const double BEYOND = 0.25, STALLS = 3;
-/* A rank without units is tried again after so many rounds at least, and when so many times the
- * cost of a unit has passed. A trial costs at most two such units (told, below), so 2 %. */
+/* A rank without chunks is tried again after so many reductions at least, and when so many times
+ * the cost of a chunk has passed. A trial costs at most two such chunks (told, below), so 2 %. */
 enum { TRY_AGAIN = 32 };
 static const double PATIENCE = 100;
 
 /* ---------------------------------------------------------------------------------- the window */
 
-/* Returns how much of the `seconds` since the last round counts. */
+/* Returns how much of the `seconds` since the last reduction counts. */
 static double fade(qn__cost_window *w, double seconds) {
     if (w->elapsed > 0)
-        seconds = fmin(seconds, MOST_ROUNDS * w->elapsed / w->rounds);
+        seconds = fmin(seconds, MOST_ROUNDS * w->elapsed / w->reductions);
     const double part = fmax(WINDOW_SECONDS / (WINDOW_SECONDS + seconds), 1 - 1 / WINDOW_ROUNDS);
-    double *const sums[] = {&w->rounds,  &w->elapsed,        &w->calls,   &w->units,  &w->seconds,
-                            &w->updates, &w->update_seconds, &w->stalled, &w->squares};
+    double *const sums[] = {&w->reductions,     &w->elapsed, &w->calls,
+                            &w->chunks,         &w->seconds, &w->updates,
+                            &w->update_seconds, &w->stalled, &w->squares};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; ++i)
         *sums[i] *= part;
-    w->rounds += 1;
+    w->reductions += 1;
     w->elapsed += seconds;
     return seconds;
 }
@@ -43,18 +44,19 @@ static void count_stall(qn__cost_window *w, double seconds, double expected) {
 double qn__rank_cost_stretch(const qn__rank_cost *c) {
     const qn__cost_window *w = &c->window;
     const double fitted =
-        w->calls * c->share.start + w->units * c->share.each + w->updates * c->update.each;
+        w->calls * c->share.start + w->chunks * c->share.each + w->updates * c->update.each;
     const double beyond = fitted > 0 ? (w->seconds + w->update_seconds) / fitted - 1 : 0;
     const int lasting = w->stalled > 0 && w->stalled * w->stalled >= STALLS * w->squares;
     if (beyond <= BEYOND || !lasting || !(w->elapsed > 0))
         return 1;
     /* While a stall lasts, all others wait from the end of their own shares on. One that is longer
      * than a step costs them its whole length, and not what it is in the mean over all steps. */
-    const double stall = w->squares / w->stalled, step = w->elapsed / w->rounds;
+    const double stall = w->squares / w->stalled, step = w->elapsed / w->reductions;
     return 1 + beyond * fmax(1, stall / step);
 }
 
-/* ------------------------------------------------------------------------------------ the rounds
+/* ------------------------------------------------------------------------------------ the
+ * reductions
  */
 
 /* Shares of other workers, or before a trial, tell nothing of those that follow. Stalls that were
@@ -62,10 +64,10 @@ double qn__rank_cost_stretch(const qn__rank_cost *c) {
 static void forget_shares(qn__rank_cost *c) {
     qn__cost_window *w = &c->window;
     qn__speed_reset(&c->share);
-    w->calls = w->units = w->seconds = 0;
+    w->calls = w->chunks = w->seconds = 0;
 }
 
-static void learn(qn__rank_cost *c, uint64_t set, uint32_t units, double seconds) {
+static void learn(qn__rank_cost *c, uint64_t set, uint32_t chunks, double seconds) {
     const int trial = c->hopes > 0;
     if (set != c->set || trial)
         forget_shares(c);
@@ -73,30 +75,30 @@ static void learn(qn__rank_cost *c, uint64_t set, uint32_t units, double seconds
     /* The first call of a set pays for what is made once. */
     if (c->share.calls > 0) {
         c->window.calls += 1;
-        c->window.units += units;
+        c->window.chunks += chunks;
         c->window.seconds += seconds;
-        count_stall(&c->window, seconds, qn__speed_of(&c->share, units));
+        count_stall(&c->window, seconds, qn__speed_of(&c->share, chunks));
     }
-    qn__speed_add(&c->share, units, seconds);
+    qn__speed_add(&c->share, chunks, seconds);
     qn__speed_fit(&c->share);
     if (c->share.calls > 1 || c->known.each <= 0 || trial) /* a trial counts at once */
         c->known = (qn__cost){c->share.start, c->share.each};
 }
 
-/* Whether the rank has been without units for so long that a trial is cheap. */
+/* Whether the rank has been without chunks for so long that a trial is cheap. */
 static int is_due(const qn__rank_cost *c) {
-    const double unit =
+    const double chunk =
         qn__rank_cost_stretch(c) * (c->known.start + c->known.each) + c->update.each;
-    return c->skipped >= TRY_AGAIN && c->idle >= PATIENCE * unit;
+    return c->skipped >= TRY_AGAIN && c->idle >= PATIENCE * chunk;
 }
 
-void qn__rank_cost_share(qn__rank_cost *c, uint64_t set, uint32_t units, double seconds,
+void qn__rank_cost_share(qn__rank_cost *c, uint64_t set, uint32_t chunks, double seconds,
                          double now) {
     const double passed = c->at > 0 ? fade(&c->window, fmax(0, now - c->at)) : 0;
     c->at = now;
-    if (units > 0 && seconds > 0)
-        learn(c, set, units, seconds);
-    if (units > 0) {
+    if (chunks > 0 && seconds > 0)
+        learn(c, set, chunks, seconds);
+    if (chunks > 0) {
         c->idle = 0;
         c->skipped = c->hopes = 0;
         return;
@@ -119,8 +121,8 @@ void qn__rank_cost_update(qn__rank_cost *c, double seconds) {
 double qn__rank_cost_of_update(const qn__rank_cost *c) { return c->update.each; }
 
 qn__cost qn__rank_cost_told(const qn__rank_cost *c) {
-    /* Halved in each round in which a trial is due, until the rank gets a unit. What it gets then
-     * takes less than two units and two starts. */
+    /* Halved in each reduction in which a trial is due, until the rank gets a chunk. What it gets
+     * then takes less than two chunks and two starts. */
     const double hope = ldexp(1, -(int)(c->hopes < 60 ? c->hopes : 60));
     const double stretch = qn__rank_cost_stretch(c);
     return (qn__cost){hope * (stretch * c->known.start + c->update.each),

@@ -9,9 +9,10 @@
 #include "team/rank_cost.h"
 #include <math.h>
 
-/* Rounds of 10 ms in which 4 units take 1 ms each, the update 1 ms; every nth update is stalled. */
-static void go(qn__rank_cost *c, int rounds, int nth, double stall, double *now) {
-    for (int i = 0; i < rounds; ++i) {
+/* Reductions of 10 ms in which 4 chunks take 1 ms each, the update 1 ms; every nth update is
+ * stalled. */
+static void go(qn__rank_cost *c, int reductions, int nth, double stall, double *now) {
+    for (int i = 0; i < reductions; ++i) {
         qn__rank_cost_share(c, 1, 4, 0.004, *now);
         const double stalled = nth > 0 && i % nth == nth - 1 ? stall : 0;
         qn__rank_cost_update(c, 0.001 + stalled);
@@ -42,8 +43,8 @@ static void test_a_disturbed_call(void **state) {
     assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
 }
 
-/* Stalls that fall into updates alone make units dearer: by 2.5 ms in each 5 ms while they are
- * shorter than a round, and by more where they are longer. */
+/* Stalls that fall into updates alone make chunks dearer: by 2.5 ms in each 5 ms while they are
+ * shorter than a reduction, and by more where they are longer. */
 static void test_stalls_outside_of_shares(void **state) {
     (void)state;
     qn__rank_cost c = {.set = 0};
@@ -58,20 +59,20 @@ static void test_stalls_outside_of_shares(void **state) {
     assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
 }
 
-/* Without units it is tried again when that is cheap: what it tells then falls until it gets one.
+/* Without chunks it is tried again when that is cheap: what it tells then falls until it gets one.
  */
 static void test_a_trial(void **state) {
     (void)state;
     qn__rank_cost c = {.set = 0};
     double now = 1;
-    int rounds = 0;
+    int reductions = 0;
     for (int i = 0; i < 3; ++i)
         qn__rank_cost_share(&c, 1, 1, 0.1, now += 0.11);
-    while (qn__rank_cost_told(&c).each > 0.01 && rounds < 100000) {
+    while (qn__rank_cost_told(&c).each > 0.01 && reductions < 100000) {
         qn__rank_cost_share(&c, 1, 0, 0, now += 0.01);
-        ++rounds;
+        ++reductions;
     }
-    assert_in_range(rounds, 990, 1020);
+    assert_in_range(reductions, 990, 1020);
     qn__rank_cost_share(&c, 1, 1, 0.002, now += 0.01);
     assert_true(fabs(qn__rank_cost_told(&c).each - 0.002) < 1e-9);
 }

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "num/host.h"
 #include "team/members.h"
-#include "team/team_round.h"
+#include "team/team_reduction.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -217,7 +217,7 @@ void qn__team_destroy(qn__team *t) {
     qn__free(t->history.spare.state.slot[0]);
     qn__free(t->history.spare.state.slot[1]);
     qn__portion_give(&t->portion);
-    qn__free(t->round.range);
+    qn__free(t->reduction.range);
     qn__free(t->history.log);
     qn__free(t->mate);
     qn__free(t->reports.report);
@@ -263,8 +263,8 @@ void qn__team_expect(qn__team *t, uint64_t steps) {
 uint32_t qn__team_ranks(const qn__team *t) { return qn_cluster_ranks(t->cluster); }
 
 void qn__team_counted(const qn__team *t, uint64_t *out, uint64_t *in) {
-    *out = t->round.counted_out;
-    *in = t->round.counted_in;
+    *out = t->reduction.counted_out;
+    *in = t->reduction.counted_in;
 }
 
 double qn__team_trial_seconds(const qn__team *t) { return t->sharing.chooser.cost; }

@@ -1,5 +1,5 @@
 /* The team: the workers of this rank, the queue they pull grains from, and this rank's part in the
- * rounds of a cluster.
+ * reductions of a cluster.
  *
  * Above it a job says "do this step"; below it devices compute grains. Only here is known how many
  * workers there are, who takes part in a step, who has the newest state, and who was lost. A team
@@ -9,8 +9,8 @@
  * others, from the last state that somebody still has, over the steps that the team remembers. A
  * rank without any worker fails with QN_DEVICE; the other ranks go on when it has left them.
  *
- * Among ranks qn__team_create, qn__team_step and qn__team_apply are rounds of all: every rank makes
- * the same calls in the same order, with a state that is the same. QN_CLUSTER, and what
+ * Among ranks qn__team_create, qn__team_step and qn__team_apply are reductions of all: every rank
+ * makes the same calls in the same order, with a state that is the same. QN_CLUSTER, and what
  * qn__cluster_fail told of, come out of them. */
 #ifndef QN_TEAM_TEAM_H
 #define QN_TEAM_TEAM_H
@@ -90,7 +90,7 @@ void qn__team_pick(qn__team *team, uint64_t (*pick)(void *user, uint64_t step), 
  * energy counts (begin = 1), at its end, and every few minutes in between. */
 void qn__team_meter(qn__team *team, int begin);
 
-/* Ranks that the run was started with, 1 for a process alone; and the bytes that rounds of this
+/* Ranks that the run was started with, 1 for a process alone; and the bytes that reductions of this
  * team had to send to other machines and receive from them, by count. */
 uint32_t qn__team_ranks(const qn__team *team);
 void qn__team_counted(const qn__team *team, uint64_t *out, uint64_t *in);

@@ -1,8 +1,8 @@
 /* Forward over many items: pieces of whole grains, pulled by the workers. A piece's results go to
  * places of their own and its tally is an integer sum, so nothing depends on who took it. Among
- * ranks these places are in the words of a round, behind the tally. */
+ * ranks these places are in the words of a reduction, behind the tally. */
 #include "base/clock.h"
-#include "team/team_round.h"
+#include "team/team_reduction.h"
 #include <string.h>
 
 /* Among ranks: pieces for each of them, so that shares can be what speeds are, of no fewer items
@@ -138,8 +138,8 @@ static qn_status add_tallies(const qn__team *t, qn__tally *to, qn_error *err) {
 /* Words that so many bytes take. */
 static uint64_t words_of(uint64_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t); }
 
-/* Where results of the call lie in the words of its round, as far as they were asked for; returns
- * the number of words. */
+/* Where results of the call lie in the words of its reduction, as far as they were asked for;
+ * returns the number of words. */
 static uint64_t lay_out(const qn__team *t, const qn__batch *batch, const qn__applied *asked,
                         int64_t *words, qn__applied *places) {
     const uint64_t outputs = t->program->layer[t->program->layers - 1].out, n = batch->items;
@@ -164,7 +164,7 @@ static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied 
     const uint64_t outputs = t->program->layer[t->program->layers - 1].out, n = batch->items;
     qn__applied from;
     /* Only read. */
-    lay_out(t, batch, to, (int64_t *)(uintptr_t)t->round.total, &from);
+    lay_out(t, batch, to, (int64_t *)(uintptr_t)t->reduction.total, &from);
     if (from.classes)
         memcpy(to->classes, from.classes, n * sizeof *to->classes);
     if (from.scores)
@@ -173,26 +173,27 @@ static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied 
         memcpy(to->outputs, from.outputs, n * outputs * sizeof *to->outputs);
 }
 
-static qn_status range_of_pieces(qn__team *t, uint64_t set, qn__units range, qn_error *err) {
+static qn_status range_of_pieces(qn__team *t, uint64_t set, qn__chunk_range range, qn_error *err) {
     qn__applied *const asked = t->call.applied;
-    qn__team_round_clear(t);
-    lay_out(t, t->call.batch, asked, t->round.part, &t->call.places);
+    qn__team_reduction_clear(t);
+    lay_out(t, t->call.batch, asked, t->reduction.part, &t->call.places);
     t->call.applied = &t->call.places;
     qn_status status = share_pieces(t, set, (qn__chunk){range.first, range.count}, err);
     t->call.applied = asked;
-    return status == QN_OK ? add_tallies(t, &t->round.tally, err) : status;
+    return status == QN_OK ? add_tallies(t, &t->reduction.tally, err) : status;
 }
 
 static qn_status apply_among_ranks(qn__team *t, uint64_t set, qn__tally *tally, qn_error *err) {
     qn__applied places;
-    const qn__round round = {.kind = QN__ROUND_APPLY,
-                             .words = lay_out(t, t->call.batch, t->call.applied, NULL, &places),
-                             .units = pieces_of(t)};
-    qn_status status = qn__team_round(t, &round, set, range_of_pieces, tally, err);
+    const qn__reduction reduction = {.kind = QN__REDUCTION_APPLY,
+                                     .words =
+                                         lay_out(t, t->call.batch, t->call.applied, NULL, &places),
+                                     .chunks = pieces_of(t)};
+    qn_status status = qn__team_reduction(t, &reduction, set, range_of_pieces, tally, err);
     if (status == QN_OK && t->call.applied)
         copy_results(t, t->call.batch, t->call.applied);
     if (status == QN_OK)
-        qn__team_round_end(t);
+        qn__team_reduction_end(t);
     return status;
 }
 

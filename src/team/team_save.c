@@ -1,6 +1,6 @@
 /* Loading a state and saving one. */
 #include "base/clock.h"
-#include "team/team_round.h"
+#include "team/team_reduction.h"
 #include <string.h>
 
 /* The newest state is copied to the host this often, in seconds; more seldom where copying takes
@@ -23,7 +23,7 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
         return qn__team_nobody(err);
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].version = QN__NO_VERSION;
-    qn__team_round_end(t);
+    qn__team_reduction_end(t);
     t->history.top = t->history.version = t->history.done = 0;
     t->history.account = t->history.told = (qn__account){0};
     t->history.host = (qn__copy){.state = *state};

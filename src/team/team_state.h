@@ -69,28 +69,28 @@ typedef struct qn__mate {
     uint32_t track;
 } qn__mate;
 
-/* The round under way (team_round.h). */
-typedef struct qn__round_state {
+/* The reduction under way (team_reduction.h). */
+typedef struct qn__team_reduction_state {
     int open; /* it was begun, and what came of it is not yet in the state */
-    qn__round_kind kind;
+    qn__reduction_kind kind;
     uint64_t words;
-    qn__units *range; /* this rank's so far */
+    qn__chunk_range *range; /* this rank's so far */
     uint32_t ranges, room;
     int64_t *part;
     qn__tally tally;      /* of the part */
     const int64_t *total; /* NULL: not there yet */
-    qn_error failure;     /* of a unit of this rank */
+    qn_error failure;     /* of a chunk of this rank */
     uint32_t failed_at;   /* which */
-    int blank;            /* the part holds what it held in an earlier round */
+    int blank;            /* the part holds what it held in an earlier reduction */
     int whole;            /* the share is computed in one go: its time counts */
     double sending;       /* seconds of that in which sums left early */
-    uint32_t units;       /* of the last share, and its time; 0: it does not count */
+    uint32_t chunks;      /* of the last share, and its time; 0: it does not count */
     double seconds;
     int alike; /* for benchmarks: tells that all ranks cost the same, so that shares are equal */
-    qn__rank_cost cost[QN__ROUND_KINDS];
+    qn__rank_cost cost[QN__REDUCTION_KINDS];
     uint64_t counted_out, counted_in;
     double lost_at; /* moment of the last loss that the trace tells of */
-} qn__round_state;
+} qn__team_reduction_state;
 
 /* Versions of the state. */
 typedef struct qn__history {
@@ -132,13 +132,13 @@ typedef struct qn__call {
     const qn__batch *batch, *next;
     const qn__update *update;
     const qn__state *state;
-    const qn__mate *direct; /* collects into the round's part itself; NULL: nobody does */
+    const qn__mate *direct; /* collects into the reduction's part itself; NULL: nobody does */
     int64_t *into;          /* the sums of all */
     const int64_t *summed;  /* the same, or the total of all ranks */
     uint64_t adding;        /* who takes part, and then adds them up */
     qn__chunk range;        /* the grains that are being shared */
     qn__applied *applied;
-    qn__applied places; /* among ranks: in the words of the round */
+    qn__applied places; /* among ranks: in the words of the reduction */
     uint32_t piece;     /* items of a piece of apply */
     int tallied;
     uint32_t failed_at;    /* first grain or piece of the call that failed, of all members */
@@ -148,7 +148,7 @@ typedef struct qn__call {
 struct qn__team {
     const qn__program *program;
     qn_cluster *cluster; /* NULL: no other ranks */
-    qn__round_state round;
+    qn__team_reduction_state reduction;
     qn__portion portion; /* of its machine that this rank took for its own */
     uint32_t count;
     qn__mate *mate;

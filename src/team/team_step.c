@@ -1,7 +1,7 @@
 /* One step: who takes part, their grains, their sums, the update; again where it was lost. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "team/team_round.h"
+#include "team/team_reduction.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void collect(qn__team *t, qn__mate *m) {
     if (!m->has_sums && m != t->call.direct)
         memset(to, 0, n * sizeof *to);
     else if (m == t->call.direct)
-        qn__team_round_clear(t);
+        qn__team_reduction_clear(t);
     if (!m->has_sums)
         m->part = (qn__tally){0};
     m->has_sums = 1;
@@ -45,28 +45,28 @@ static void collect(qn__team *t, qn__mate *m) {
 }
 
 /* Words of the sums that can travel while the device goes on. They hold the chunk that it computes,
- * which is the first in the part: the rank may have more ranges than this one, and the round takes
- * the announcement only if these are all of its units. */
+ * which is the first in the part: the rank may have more ranges than this one, and the reduction
+ * takes the announcement only if these are all of its chunks. */
 static void ready(void *user, uint64_t first, uint64_t words) {
     qn__team *t = user;
     const double begun = qn__now();
-    qn__round_final(t->cluster, QN__TALLY_WORDS + first, words, t->call.range.count);
-    t->round.sending += qn__now() - begun;
+    qn__reduction_final(t->cluster, QN__TALLY_WORDS + first, words, t->call.range.count);
+    t->reduction.sending += qn__now() - begun;
 }
 
 /* Computes a chunk. 1: the sums are where they belong, for it was the whole of this rank's share;
  * 0: they are with the worker. */
 static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
-    if (m != t->call.direct || !t->round.blank || chunk.count < t->call.range.count ||
+    if (m != t->call.direct || !t->reduction.blank || chunk.count < t->call.range.count ||
         !m->device->train_share) {
         m->device->train_grains(m->worker, t->call.batch, chunk.first, chunk.count, &m->error);
         return 0;
     }
-    /* Rounds are for one thread, and only where nobody else takes part it is this one. The part of
-     * a worker that may be lost is computed anew then, so nothing of it leaves early. */
+    /* Reductions are for one thread, and only where nobody else takes part it is this one. The part
+     * of a worker that may be lost is computed anew then, so nothing of it leaves early. */
     const int announces = !qn__many(t->call.adding) && !m->mortal;
     const qn__outlet outlet = {t->call.into, announces ? ready : NULL, t};
-    t->round.blank = 0;
+    t->reduction.blank = 0;
     m->has_sums = 1;
     m->part = (qn__tally){0};
     m->device->train_share(m->worker, t->call.batch, chunk.first, chunk.count, &outlet, &m->part,
@@ -207,8 +207,8 @@ static qn_status sums_alone(qn__team *t, uint64_t set, qn__tally *step, qn_error
     return status;
 }
 
-/* Whose sums can go straight into the round's part: a worker's that cannot be lost, or, since the
- * part is then made anew whenever it is lost, one's that is the only one. */
+/* Whose sums can go straight into the reduction's part: a worker's that cannot be lost, or, since
+ * the part is then made anew whenever it is lost, one's that is the only one. */
 static const qn__mate *direct_of(const qn__team *t, uint64_t set) {
     if (!qn__many(set))
         return &t->mate[__builtin_ctzll(set)];
@@ -218,29 +218,29 @@ static const qn__mate *direct_of(const qn__team *t, uint64_t set) {
     return NULL;
 }
 
-static qn_status range_of_grains(qn__team *t, uint64_t set, qn__units range, qn_error *err) {
+static qn_status range_of_grains(qn__team *t, uint64_t set, qn__chunk_range range, qn_error *err) {
     t->call.direct = direct_of(t, set);
-    t->call.into = t->round.part + QN__TALLY_WORDS;
+    t->call.into = t->reduction.part + QN__TALLY_WORDS;
     qn_status status = share_grains(t, set, (qn__chunk){range.first, range.count}, err);
-    qn__team_round_clear(t); /* unless somebody wrote there */
+    qn__team_reduction_clear(t); /* unless somebody wrote there */
     if (status == QN_OK)
-        status = add_up(t, set, &t->round.tally, err);
+        status = add_up(t, set, &t->reduction.tally, err);
     return status;
 }
 
 /* The grains of the step by all ranks. */
 static qn_status sums_of_ranks(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
-    const qn__round round = {.kind = QN__ROUND_STEP,
-                             .words = QN__TALLY_WORDS + t->program->parameters,
-                             .units = grains_of(t)};
-    const qn_status status = qn__team_round(t, &round, set, range_of_grains, step, err);
+    const qn__reduction reduction = {.kind = QN__REDUCTION_STEP,
+                                     .words = QN__TALLY_WORDS + t->program->parameters,
+                                     .chunks = grains_of(t)};
+    const qn_status status = qn__team_reduction(t, &reduction, set, range_of_grains, step, err);
     if (status == QN_OK && step->items != t->call.batch->items) {
-        qn__team_round_told(t);
+        qn__team_reduction_told(t);
         return qn__fail(err, QN_CLUSTER, "the sums of all ranks hold %llu items, the batch %u",
                         (unsigned long long)step->items, t->call.batch->items);
     }
     if (status == QN_OK)
-        t->call.summed = t->round.total + QN__TALLY_WORDS;
+        t->call.summed = t->reduction.total + QN__TALLY_WORDS;
     return status;
 }
 
@@ -255,8 +255,8 @@ static qn_status shared_step(qn__team *t, uint64_t set, int alone, qn_error *err
     if (status == QN_OK && !(set & qn__team_alive(t)))
         status = QN_DEVICE; /* nobody made the update */
     if (status == QN_OK && !alone) {
-        qn__team_round_updated(t, qn__now() - begun);
-        qn__team_round_end(t);
+        qn__team_reduction_updated(t, qn__now() - begun);
+        qn__team_reduction_end(t);
     }
     return status;
 }
@@ -316,12 +316,13 @@ static void done(qn__team *t, uint64_t set) {
 /* The seconds of the step for the chooser: among ranks what it took this one, as if its share were
  * the one that it usually has. 0: they tell nothing. */
 static double own_seconds(const qn__team *t, double seconds) {
-    const qn__round_state *r = &t->round;
+    const qn__team_reduction_state *r = &t->reduction;
     if (!t->cluster)
         return seconds;
-    return r->seconds > 0 && r->units > 0 ? r->seconds * t->sharing.chooser.grains / r->units +
-                                                qn__rank_cost_of_update(&r->cost[QN__ROUND_STEP])
-                                          : 0;
+    return r->seconds > 0 && r->chunks > 0
+               ? r->seconds * t->sharing.chooser.grains / r->chunks +
+                     qn__rank_cost_of_update(&r->cost[QN__REDUCTION_STEP])
+               : 0;
 }
 
 static void choose(qn__team *t, uint64_t set, double asked, double begun) {
@@ -332,9 +333,9 @@ static void choose(qn__team *t, uint64_t set, double asked, double begun) {
     if (t->sharing.pick || t->sharing.fixed || set != qn__chooser_set(&t->sharing.chooser) ||
         !qn__chooser_step(&t->sharing.chooser, seconds, begun - asked, full, now))
         return;
-    /* A new round of trials goes by the share that the rank has now. */
-    if (t->cluster && before == QN__CHOOSE_STAY && t->round.units > 0)
-        t->sharing.chooser.grains = t->round.units;
+    /* A new reduction of trials goes by the share that the rank has now. */
+    if (t->cluster && before == QN__CHOOSE_STAY && t->reduction.chunks > 0)
+        t->sharing.chooser.grains = t->reduction.chunks;
     if (!t->reports.trace)
         return;
     size_t used = (size_t)snprintf(text, sizeof text, "%s:",

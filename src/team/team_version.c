@@ -3,7 +3,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "num/optimise.h"
-#include "team/team_round.h"
+#include "team/team_reduction.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -32,7 +32,7 @@ static uint64_t everybody(const qn__virtual_rank *r) {
     return r->workers < 64 ? (UINT64_C(1) << r->workers) - 1 : UINT64_MAX;
 }
 
-qn_status qn__virtual_team_ready(qn__virtual_team *t, uint32_t units, qn_error *err) {
+qn_status qn__virtual_team_ready(qn__virtual_team *t, uint32_t chunks, qn_error *err) {
     for (uint32_t i = 0; i < t->ranks; ++i) {
         qn__virtual_rank *r = &t->rank[i];
         if (qn__queue_begin(&r->queue, r->workers) != 0)
@@ -40,7 +40,7 @@ qn_status qn__virtual_team_ready(qn__virtual_team *t, uint32_t units, qn_error *
         r->alive = 1;
         for (uint32_t w = 0; w < r->workers; ++w)
             r->worker[w].number = 64 * i;
-        qn__chooser_begin(&r->chooser, &r->queue, everybody(r), 0, units);
+        qn__chooser_begin(&r->chooser, &r->queue, everybody(r), 0, chunks);
     }
     return QN_OK;
 }
@@ -153,40 +153,40 @@ static void count_bytes(qn__virtual_team *t) {
 
 /* ----------------------------------------------------------------------------------- computing */
 
-static void share_out(qn__virtual_team *t, uint32_t units) {
+static void share_out(qn__virtual_team *t, uint32_t chunks) {
     static const qn__cost alike = {0, 1};
     for (uint32_t r = 0; r < t->ranks; ++r) {
         t->has[r] = (unsigned char)t->rank[r].alive;
         t->cost[r] = t->equal ? alike : t->cost[r];
     }
-    qn__shares(t->cost, t->has, t->ranks, units, t->share);
+    qn__shares(t->cost, t->has, t->ranks, chunks, t->share);
 }
 
-/* Seconds of `units` units by the rank, which begins at `moment`; -1 when memory was short. */
-static double compute(qn__virtual_rank *r, uint64_t set, uint32_t units, double moment) {
+/* Seconds of `chunks` chunks by the rank, which begins at `moment`; -1 when memory was short. */
+static double compute(qn__virtual_rank *r, uint64_t set, uint32_t chunks, double moment) {
     double clock = moment;
-    if (units > 0 && qn__virtual_step(&r->queue, r->worker, r->workers, set, units, &clock) != 0)
+    if (chunks > 0 && qn__virtual_step(&r->queue, r->worker, r->workers, set, chunks, &clock) != 0)
         return -1;
     r->spent.computing += clock - moment;
-    r->spent.units += units;
+    r->spent.chunks += chunks;
     return clock - moment;
 }
 
 /* The rank's own share. */
-static int compute_share(qn__virtual_rank *r, qn__cost *cost, uint32_t units) {
+static int compute_share(qn__virtual_rank *r, qn__cost *cost, uint32_t chunks) {
     const uint64_t set = r->workers > 1 ? qn__chooser_set(&r->chooser) : 1;
-    r->share = units;
-    const double seconds = compute(r, set, units, r->at);
+    r->share = chunks;
+    const double seconds = compute(r, set, chunks, r->at);
     if (seconds < 0)
         return -1;
     r->ready = r->at + seconds;
-    qn__rank_cost_share(&r->cost, set, units, seconds, r->ready);
+    qn__rank_cost_share(&r->cost, set, chunks, seconds, r->ready);
     *cost = qn__rank_cost_told(&r->cost); /* which the others hear with the total */
-    if (r->workers > 1 && units > 0) {
-        const double whole = seconds * r->chooser.grains / units + r->update;
+    if (r->workers > 1 && chunks > 0) {
+        const double whole = seconds * r->chooser.grains / chunks + r->update;
         const qn__choosing before = r->chooser.stage;
         if (qn__chooser_step(&r->chooser, whole, 0, 1, r->ready) && before == QN__CHOOSE_STAY)
-            r->chooser.grains = units;
+            r->chooser.grains = chunks;
     }
     return 0;
 }
@@ -217,7 +217,7 @@ static double last_death(const qn__virtual_team *t) {
     return last;
 }
 
-/* All that die at that moment, and what they had of the round. */
+/* All that die at that moment, and what they had of the reduction. */
 static uint32_t bury(qn__virtual_team *t, double moment) {
     uint32_t lost = 0;
     for (uint32_t i = 0; i < t->ranks; ++i) {
@@ -239,7 +239,7 @@ static qn_status recover(qn__virtual_team *t, double death, qn_error *err) {
     const double message = machines > 1 ? t->network.latency : t->network.local;
     const double agreed = death + (AGREEING + 1) * message;
     share_out(t, lost);
-    t->units_again += lost;
+    t->chunks_again += lost;
     for (uint32_t i = 0; i < t->ranks; ++i) {
         qn__virtual_rank *r = &t->rank[i];
         if (!r->alive)
@@ -255,11 +255,12 @@ static qn_status recover(qn__virtual_team *t, double death, qn_error *err) {
     return QN_OK;
 }
 
-/* ----------------------------------------------------------------------------------- the round */
+/* ----------------------------------------------------------------------------------- the reduction
+ */
 
-qn_status qn__virtual_round(qn__virtual_team *t, uint32_t units, qn_error *err) {
-    bury(t, t->now); /* between two rounds, or in an update: nothing is lost with them */
-    share_out(t, units);
+qn_status qn__virtual_reduction(qn__virtual_team *t, uint32_t chunks, qn_error *err) {
+    bury(t, t->now); /* between two reductions, or in an update: nothing is lost with them */
+    share_out(t, chunks);
     for (uint32_t i = 0; i < t->ranks; ++i)
         if (t->rank[i].alive && compute_share(&t->rank[i], &t->cost[i], t->share[i]) != 0)
             return qn__fail_memory(err, 1, sizeof(qn__chunk));

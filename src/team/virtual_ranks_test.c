@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 8, UNITS = 64 };
+enum { MOST = 8, CHUNKS = 64 };
 #define UPDATE 1e-4
 
 typedef struct scene {
@@ -35,19 +35,19 @@ static void begin(scene *s, const double *rates, uint32_t ranks) {
         s->team->rank[r].machine = r;
         s->team->rank[r].memory = 1e30;
     }
-    assert_int_equal(qn__virtual_team_ready(s->team, UNITS, NULL), QN_OK);
+    assert_int_equal(qn__virtual_team_ready(s->team, CHUNKS, NULL), QN_OK);
 }
 
 static void steps(scene *s, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i)
-        assert_int_equal(qn__virtual_round(s->team, UNITS, NULL), QN_OK);
+        assert_int_equal(qn__virtual_reduction(s->team, CHUNKS, NULL), QN_OK);
 }
 
 /* T_bound/T of the next `count` steps. */
 static double reached(scene *s, uint32_t count) {
     const double begun = s->team->now;
     steps(s, count);
-    return qn__virtual_bound(s->worker, s->ranks, (double)count * UNITS, begun) /
+    return qn__virtual_bound(s->worker, s->ranks, (double)count * CHUNKS, begun) /
            (s->team->now - begun);
 }
 
@@ -136,29 +136,29 @@ static double seconds_of(scene *s, uint32_t ranks, double rate, double quota, ui
     }
     steps(s, 50);
     const double begun = s->team->now;
-    s->team->rank[ranks - 1].spent.units = 0;
+    s->team->rank[ranks - 1].spent.chunks = 0;
     steps(s, count);
     return s->team->now - begun;
 }
 
-/* A rank that the system runs in bursts, a step of `rate` units a second. */
+/* A rank that the system runs in bursts, a step of `rate` chunks a second. */
 static void throttle(uint32_t ranks, double rate, double quota) {
     scene s;
-    const uint32_t count = (uint32_t)(100 + 10 * rate / UNITS);
+    const uint32_t count = (uint32_t)(100 + 10 * rate / CHUNKS);
     const double without = seconds_of(&s, ranks - 1, rate, 0, count);
     qn__virtual_team_free(s.team);
     const double with = seconds_of(&s, ranks, rate, quota, count);
-    const double units = s.team->rank[ranks - 1].spent.units / count;
+    const double chunks = s.team->rank[ranks - 1].spent.chunks / count;
     qn__virtual_team_free(s.team);
     /* Updates are made by all, so they are slower by the quota whatever the shares are. */
     const double updates = count * UPDATE * (1 / quota - 1);
-    const double fair = UNITS * quota / (ranks - 1 + quota);
+    const double fair = CHUNKS * quota / (ranks - 1 + quota);
     print_message("%u ranks, quota %.2f, steps of %5.1f ms: %.2f times as long as without the "
-                  "rank, updates excluded %.2f; %.1f units a step, fair %.1f\n",
+                  "rank, updates excluded %.2f; %.1f chunks a step, fair %.1f\n",
                   ranks, quota, 1e3 * without / count, with / without, (with - updates) / without,
-                  units, fair);
+                  chunks, fair);
     assert_true(with < 1.3 * without + updates);
-    assert_true(units < 1.5 * fair);
+    assert_true(chunks < 1.5 * fair);
 }
 
 static void test_a_throttled_rank(void **state) {
@@ -185,7 +185,7 @@ static void test_a_quota_that_ends(void **state) {
     qn__virtual_team_free(s.team);
 }
 
-/* A rank whose single unit takes longer than a step of the others is tried again and again, for at
+/* A rank whose single chunk takes longer than a step of the others is tried again and again, for at
  * most 2 % of the time. */
 static void test_trials_cost_little(void **state) {
     (void)state;
@@ -196,12 +196,12 @@ static void test_trials_cost_little(void **state) {
         begin(&s, rates, 3);
         steps(&s, 50);
         const double begun = s.team->now;
-        s.team->rank[2].spent.units = 0;
+        s.team->rank[2].spent.chunks = 0;
         steps(&s, 200000);
-        const double part = (s.team->now - begun) / (200000 * UNITS / 8000.0);
-        print_message("%g units a second: %.0f units tried, %.4f times as long\n", slow[i],
-                      s.team->rank[2].spent.units, part);
-        assert_true(s.team->rank[2].spent.units > 0);
+        const double part = (s.team->now - begun) / (200000 * CHUNKS / 8000.0);
+        print_message("%g chunks a second: %.0f chunks tried, %.4f times as long\n", slow[i],
+                      s.team->rank[2].spent.chunks, part);
+        assert_true(s.team->rank[2].spent.chunks > 0);
         assert_true(part < 1.02);
         qn__virtual_team_free(s.team);
     }
@@ -220,11 +220,11 @@ static void test_every_second_is_accounted_for(void **state) {
     }
     s.team->rank[2].dies_at = 2;
     steps(&s, 30);
-    double units = 0, recovering = 0;
+    double chunks = 0, recovering = 0;
     for (uint32_t r = 0; r < 3; ++r) {
         const qn__virtual_rank *k = &s.team->rank[r];
         const qn__virtual_spent *p = &k->spent;
-        units += p->units;
+        chunks += p->chunks;
         recovering += p->recovering;
         if (k->alive)
             assert_true(fabs(p->computing + p->waiting + p->exchanging + p->updating +
@@ -233,8 +233,8 @@ static void test_every_second_is_accounted_for(void **state) {
     assert_int_equal(s.team->deaths, 1);
     assert_true(recovering > 0);
     assert_false(s.team->rank[2].alive);
-    assert_true(s.team->units_again > 0 && s.team->units_again < UNITS);
-    assert_true(fabs(units - 30 * UNITS - s.team->units_again) < 1e-9);
+    assert_true(s.team->chunks_again > 0 && s.team->chunks_again < CHUNKS);
+    assert_true(fabs(chunks - 30 * CHUNKS - s.team->chunks_again) < 1e-9);
     qn__virtual_team_free(s.team);
 }
 
@@ -273,7 +273,7 @@ static void test_all_may_die(void **state) {
         s.team->rank[r].dies_at = 0.5 + r;
     qn_status status = QN_OK;
     for (int i = 0; i < 1000 && status == QN_OK; ++i)
-        status = qn__virtual_round(s.team, UNITS, &err);
+        status = qn__virtual_reduction(s.team, CHUNKS, &err);
     assert_int_equal(status, QN_CLUSTER);
     assert_true(s.team->now > 1.5 && s.team->now <= 2.5);
     qn__virtual_team_free(s.team);

@@ -10,34 +10,34 @@ enum { PIECE_NEW, PIECE_ON_ITS_WAY, PIECE_OPEN, PIECE_DONE };
 
 /* ------------------------------------------------------------------------------ contributions
  *
- * What a sum holds, counted beside it: ranks in the upper half, units in the lower. Each rank says
+ * What a sum holds, counted beside it: ranks in the upper half, chunks in the lower. Each rank says
  * what its part holds; every addition of parts adds these numbers too; and a sum that is complete
- * holds all ranks and all units, or it is wrong. The count travels with each piece, because words
+ * holds all ranks and all chunks, or it is wrong. The count travels with each piece, because words
  * may leave before others of the same part: those can be right where these are not. */
 
 #define ONE_RANK (UINT64_C(1) << 32)
 
-static uint64_t contribution(uint32_t units) { return ONE_RANK | units; }
+static uint64_t contribution(uint32_t chunks) { return ONE_RANK | chunks; }
 
-static uint64_t complete_sum(const qn__rounds *r) {
-    return r->adding.layout.members * ONE_RANK + r->current.round.units;
+static uint64_t complete_sum(const qn__reducer *r) {
+    return r->adding.layout.members * ONE_RANK + r->current.reduction.chunks;
 }
 
-static uint32_t units_of(const qn__ranges *ranges) {
-    uint32_t units = 0;
+static uint32_t chunks_of(const qn__ranges *ranges) {
+    uint32_t chunks = 0;
     for (uint32_t i = 0; i < ranges->count; ++i)
-        units += ranges->range[i].count;
-    return units;
+        chunks += ranges->range[i].count;
+    return chunks;
 }
 
 /* What the parts of this machine's ranks hold. To be asked before they are read: later they can
  * only hold more. */
-static uint64_t contributions_here(qn__rounds *r) {
-    const unsigned long long tag = qn__rounds_tag(r);
-    const uint32_t *local, n = qn__rounds_here(r, &local);
+static uint64_t contributions_here(qn__reducer *r) {
+    const unsigned long long tag = qn__reducer_tag(r);
+    const uint32_t *local, n = qn__reducer_here(r, &local);
     uint64_t holds = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        const qn__desk *desk = qn__rounds_desk(r, local[i]);
+        const qn__desk *desk = qn__reducer_desk(r, local[i]);
         holds += atomic_load(&desk->arrived) == tag ? atomic_load(&desk->arrived_holds)
                                                     : atomic_load(&desk->final_holds);
     }
@@ -45,17 +45,17 @@ static uint64_t contributions_here(qn__rounds *r) {
 }
 
 /* All ranks end with this error: nobody may use a sum that is wrong. Under the lock. */
-static void fail_by_fault(qn__rounds *r, qn_error *why) {
+static void fail_by_fault(qn__reducer *r, qn_error *why) {
     qn__remedy(why, QN_CLUSTER,
                "this is an error in Quern: please report it; go on from the last checkpoint");
-    qn__rounds_fail_all(r, why);
+    qn__reducer_fail_all(r, why);
 }
 
-static void miscounted(qn__rounds *r, const qn__piece *piece) {
+static void miscounted(qn__reducer *r, const qn__piece *piece) {
     const uint64_t wanted = complete_sum(r);
     qn_error why;
     qn__fail(&why, QN_CLUSTER,
-             "words %llu to %llu of sum %llu hold %u units of %u ranks, expected were %u of %u",
+             "words %llu to %llu of sum %llu hold %u chunks of %u ranks, expected were %u of %u",
              (unsigned long long)piece->first,
              (unsigned long long)(piece->first + piece->count - 1),
              (unsigned long long)(r->current.finished + 1), (unsigned)(uint32_t)piece->holds,
@@ -67,14 +67,14 @@ static void miscounted(qn__rounds *r, const qn__piece *piece) {
  */
 
 /* The part is complete. 0: it does not hold what it should, or words left before they did. */
-static int check_part(qn__rounds *r) {
-    const uint32_t own = units_of(&r->current.own);
-    const qn__desk *desk = qn__rounds_desk(r, r->rank);
+static int check_part(qn__reducer *r) {
+    const uint32_t own = chunks_of(&r->current.own);
+    const qn__desk *desk = qn__reducer_desk(r, r->rank);
     qn_error why;
-    if (r->current.added == own && (atomic_load(&desk->final_tag) != qn__rounds_tag(r) ||
+    if (r->current.added == own && (atomic_load(&desk->final_tag) != qn__reducer_tag(r) ||
                                     atomic_load(&desk->final_holds) == contribution(own)))
         return 1;
-    qn__fail(&why, QN_CLUSTER, "the part of sum %llu holds %u of %u units",
+    qn__fail(&why, QN_CLUSTER, "the part of sum %llu holds %u of %u chunks",
              (unsigned long long)(r->current.finished + 1),
              r->current.added == own ? (unsigned)(uint32_t)atomic_load(&desk->final_holds)
                                      : r->current.added,
@@ -83,12 +83,12 @@ static int check_part(qn__rounds *r) {
     return 0;
 }
 
-static void arrive(qn__rounds *r) {
+static void arrive(qn__reducer *r) {
     static const double PICOSECONDS = 1e12, MOST = 9e18;
-    const qn__cost *cost = &r->costs.own[r->current.round.kind];
+    const qn__cost *cost = &r->costs.own[r->current.reduction.kind];
     const double start = cost->start * PICOSECONDS, each = cost->each * PICOSECONDS;
-    qn__desk *desk = qn__rounds_desk(r, r->rank);
-    memset(r->current.part, 0, qn__rounds_trailer(r->ranks) * sizeof *r->current.part);
+    qn__desk *desk = qn__reducer_desk(r, r->rank);
+    memset(r->current.part, 0, qn__reducer_trailer(r->ranks) * sizeof *r->current.part);
     for (int i = 0; i < QN__WISHES; ++i)
         r->current.part[i] = atomic_load(&r->wishes.wish[i]);
     if (start >= 0 && start < MOST && each >= 1 && each < MOST) {
@@ -98,8 +98,8 @@ static void arrive(qn__rounds *r) {
     r->adding.arrived = 1;
     atomic_store(&desk->signature, r->current.signature);
     atomic_store(&desk->arrived_holds, contribution(r->current.added));
-    atomic_store(&desk->arrived, qn__rounds_tag(r));
-    qn__rounds_ring_others(r);
+    atomic_store(&desk->arrived, qn__reducer_tag(r));
+    qn__reducer_ring_others(r);
 }
 
 /* ------------------------------------------------------------------------------------ the adding
@@ -115,12 +115,12 @@ static void add_two(int64_t *into, const int64_t *a, const int64_t *b, uint64_t 
         into[i] = (int64_t)((uint64_t)a[i] + (uint64_t)b[i]);
 }
 
-static int alarmed(qn__rounds *r) {
+static int alarmed(qn__reducer *r) {
     return atomic_load_explicit(&r->change.alarm, memory_order_relaxed);
 }
 
 /* Adds the parts of this machine's ranks. 0: interrupted. */
-static int add_parts(qn__rounds *r, const qn__piece *piece, uint32_t parts, int64_t *into) {
+static int add_parts(qn__reducer *r, const qn__piece *piece, uint32_t parts, int64_t *into) {
     for (uint64_t at = 0; at < piece->count; at += BLOCK) {
         const uint64_t n = piece->count - at < BLOCK ? piece->count - at : BLOCK;
         const uint64_t from = piece->first + at;
@@ -136,7 +136,7 @@ static int add_parts(qn__rounds *r, const qn__piece *piece, uint32_t parts, int6
     return 1;
 }
 
-static void send(qn__rounds *r, uint32_t type, uint32_t to, const qn__piece *piece,
+static void send(qn__reducer *r, uint32_t type, uint32_t to, const qn__piece *piece,
                  qn__message_buffer *body) {
     const qn__head head = {
         .type = type,
@@ -148,7 +148,7 @@ static void send(qn__rounds *r, uint32_t type, uint32_t to, const qn__piece *pie
 }
 
 /* The total of a piece of this rank's own goes to the other machines. */
-static int send_totals(qn__rounds *r, const qn__piece *piece) {
+static int send_totals(qn__reducer *r, const qn__piece *piece) {
     const qn__layout *l = &r->adding.layout;
     const uint64_t bytes = piece->count * sizeof(int64_t);
     qn__message_buffer *body = r->transport->calls->buffer(r->transport, bytes);
@@ -167,7 +167,7 @@ static int send_totals(qn__rounds *r, const qn__piece *piece) {
 typedef enum outcome { FINE, NO_MEMORY, WRONG_COUNT } outcome;
 
 /* The sum of a piece of this rank's own is complete. */
-static outcome piece_complete(qn__rounds *r, qn__piece *piece) {
+static outcome piece_complete(qn__reducer *r, qn__piece *piece) {
     if (piece->holds != complete_sum(r))
         return WRONG_COUNT;
     piece->state = PIECE_DONE;
@@ -177,8 +177,8 @@ static outcome piece_complete(qn__rounds *r, qn__piece *piece) {
 
 /* Work of the caller's, without the lock: what is changed meanwhile is only what the caller itself
  * changes. The view cannot, for the caller has not reported. */
-static outcome sum_piece(qn__rounds *r, qn__piece *piece) {
-    const uint32_t *local, parts = qn__rounds_here(r, &local);
+static outcome sum_piece(qn__reducer *r, qn__piece *piece) {
+    const uint32_t *local, parts = qn__reducer_here(r, &local);
     piece->holds = contributions_here(r);
     r->traffic.bytes_shared += (parts - 1) * piece->count * sizeof(int64_t);
     if (piece->owner != r->rank) {
@@ -199,7 +199,7 @@ static outcome sum_piece(qn__rounds *r, qn__piece *piece) {
     return r->adding.layout.machines == 1 ? piece_complete(r, piece) : FINE;
 }
 
-static outcome take_message(qn__rounds *r, qn__piece *piece, const qn__queued_message *message) {
+static outcome take_message(qn__reducer *r, qn__piece *piece, const qn__queued_message *message) {
     const int64_t *words = (const int64_t *)(const void *)message->body->data;
     r->traffic.bytes_in += QN__FRAME_BYTES + message->body->bytes;
     if (message->head.type == QN__MESSAGE_TOTAL) {
@@ -223,22 +223,23 @@ static outcome take_message(qn__rounds *r, qn__piece *piece, const qn__queued_me
 /* ---------------------------------------------------------------------------------- what is next
  */
 
-static void differ(qn__rounds *r, uint32_t other) {
+static void differ(qn__reducer *r, uint32_t other) {
     qn_error why;
-    qn__fail(&why, QN_MISMATCH,
-             "%s does something else than %s, which adds up %llu words of %u units in round %llu",
-             r->name[other], r->name[r->rank], (unsigned long long)r->current.round.words,
-             r->current.round.units, (unsigned long long)(r->current.finished + 1));
+    qn__fail(
+        &why, QN_MISMATCH,
+        "%s does something else than %s, which adds up %llu words of %u chunks in reduction %llu",
+        r->name[other], r->name[r->rank], (unsigned long long)r->current.reduction.words,
+        r->current.reduction.chunks, (unsigned long long)(r->current.finished + 1));
     qn__remedy(&why, QN_MISMATCH, "start all ranks with the same command on the same data");
-    qn__rounds_fail_all(r, &why);
+    qn__reducer_fail_all(r, &why);
 }
 
 /* Whether all ranks of this machine have the words from `first` on; -1: one does something else. */
-static int are_there(qn__rounds *r, uint64_t first) {
-    const unsigned long long tag = qn__rounds_tag(r);
-    const uint32_t *local, n = qn__rounds_here(r, &local);
+static int are_there(qn__reducer *r, uint64_t first) {
+    const unsigned long long tag = qn__reducer_tag(r);
+    const uint32_t *local, n = qn__reducer_here(r, &local);
     for (uint32_t i = 0; i < n; ++i) {
-        qn__desk *desk = qn__rounds_desk(r, local[i]);
+        qn__desk *desk = qn__reducer_desk(r, local[i]);
         if (atomic_load(&desk->arrived) == tag) {
             if (atomic_load(&desk->signature) == r->current.signature)
                 continue;
@@ -256,7 +257,7 @@ static int are_there(qn__rounds *r, uint64_t first) {
 }
 
 /* Takes out the next message that can be used, and its piece. */
-static qn__queued_message *next_message(qn__rounds *r, qn__piece **piece) {
+static qn__queued_message *next_message(qn__reducer *r, qn__piece **piece) {
     for (qn__queued_message **at = &r->mailbox.first; *at; at = &(*at)->next) {
         qn__queued_message *message = *at;
         const qn__head *head = &message->head;
@@ -271,8 +272,8 @@ static qn__queued_message *next_message(qn__rounds *r, qn__piece **piece) {
         const uint32_t slot = head->number[2] < most ? r->adding.slot[head->number[2]] : 0;
         *piece = slot ? &r->adding.piece[slot - 1] : NULL;
         if (!slot || message->body->bytes != (*piece)->count * sizeof(int64_t)) {
-            qn__rounds_set_error(r, QN_CLUSTER, "%s sent words that nobody asked for",
-                                 r->name[message->from]);
+            qn__reducer_set_error(r, QN_CLUSTER, "%s sent words that nobody asked for",
+                                  r->name[message->from]);
             return NULL;
         }
         if ((*piece)->state != (head->type == QN__MESSAGE_PART ? PIECE_OPEN : PIECE_ON_ITS_WAY))
@@ -283,7 +284,7 @@ static qn__queued_message *next_message(qn__rounds *r, qn__piece **piece) {
     return NULL;
 }
 
-static qn__piece *next_piece(qn__rounds *r) {
+static qn__piece *next_piece(qn__reducer *r) {
     for (uint32_t i = 0; i < r->adding.pieces; ++i)
         if (r->adding.piece[i].state == PIECE_NEW && are_there(r, r->adding.piece[i].first) > 0)
             return &r->adding.piece[i];
@@ -291,7 +292,7 @@ static qn__piece *next_piece(qn__rounds *r) {
 }
 
 /* One piece of work, if there is one: 1. */
-static int work(qn__rounds *r) {
+static int work(qn__reducer *r) {
     qn__piece *piece = NULL;
     qn__queued_message *message = next_message(r, &piece);
     if (!message && r->error.status == QN_OK)
@@ -312,59 +313,59 @@ static int work(qn__rounds *r) {
     else if (came == WRONG_COUNT)
         miscounted(r, piece);
     if (r->change.owed)
-        qn__rounds_report(r);
+        qn__reducer_report(r);
     return 1;
 }
 
-static int all_done(qn__rounds *r) {
-    const unsigned long long tag = qn__rounds_tag(r);
-    const uint32_t *local, n = qn__rounds_here(r, &local);
+static int all_done(qn__reducer *r) {
+    const unsigned long long tag = qn__reducer_tag(r);
+    const uint32_t *local, n = qn__reducer_here(r, &local);
     for (uint32_t i = 0; i < n; ++i)
-        if (atomic_load(&qn__rounds_desk(r, local[i])->done) != tag)
+        if (atomic_load(&qn__reducer_desk(r, local[i])->done) != tag)
             return 0;
     return 1;
 }
 
-static qn__going_on step(qn__rounds *r) {
+static qn__progress step(qn__reducer *r) {
     if (r->error.status != QN_OK)
-        return QN__ROUND_FAILED;
+        return QN__REDUCER_FAILED;
     if (r->change.frozen)
-        return QN__ROUND_WAITS;
+        return QN__REDUCER_WAITS;
     if (r->adding.behind)
-        return qn__rounds_take_supply(r);
+        return qn__reducer_take_supply(r);
     if (r->current.taken < r->current.own.count)
-        return QN__ROUND_MORE;
-    if (!qn__rounds_prepare(r))
-        return QN__ROUND_FAILED;
+        return QN__REDUCER_MORE;
+    if (!qn__reducer_prepare(r))
+        return QN__REDUCER_FAILED;
     if (!r->adding.arrived && !check_part(r))
-        return QN__ROUND_FAILED;
+        return QN__REDUCER_FAILED;
     if (!r->adding.arrived)
         arrive(r);
     if (work(r))
-        return QN__ROUND_AGAIN;
+        return QN__REDUCER_AGAIN;
     if (r->error.status != QN_OK)
-        return QN__ROUND_FAILED;
+        return QN__REDUCER_FAILED;
     if (r->adding.pieces_left > 0)
-        return QN__ROUND_WAITS;
+        return QN__REDUCER_WAITS;
     if (!r->adding.done_here) {
-        /* Even with nothing to put there: what this rank says of one round must stand until the
-         * others, who may be a round behind, have seen it. */
+        /* Even with nothing to put there: what this rank says of one reduction must stand until the
+         * others, who may be a reduction behind, have seen it. */
         const int there = are_there(r, 0);
         if (there <= 0)
-            return there < 0 ? QN__ROUND_FAILED : QN__ROUND_WAITS;
+            return there < 0 ? QN__REDUCER_FAILED : QN__REDUCER_WAITS;
         r->adding.done_here = 1;
-        atomic_store(&qn__rounds_desk(r, r->rank)->done, qn__rounds_tag(r));
-        qn__rounds_ring_others(r);
+        atomic_store(&qn__reducer_desk(r, r->rank)->done, qn__reducer_tag(r));
+        qn__reducer_ring_others(r);
     }
     if (!all_done(r))
-        return QN__ROUND_WAITS;
-    qn__rounds_finished(r, r->adding.into, r->totals.generation);
-    return QN__ROUND_TOTAL;
+        return QN__REDUCER_WAITS;
+    qn__reducer_finished(r, r->adding.into, r->totals.generation);
+    return QN__REDUCER_TOTAL;
 }
 
 /* The run is over, and everybody else has gone, or somebody has died, for whom nobody makes a plan
  * any more: nothing comes. */
-static int is_left_behind(const qn__rounds *r) {
+static int is_left_behind(const qn__reducer *r) {
     int here = 0, lost = 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
         if (i != r->rank && qn__ranks_has(&r->group.members, i)) {
@@ -374,12 +375,12 @@ static int is_left_behind(const qn__rounds *r) {
     return r->ending.over && (!here || lost);
 }
 
-qn__going_on qn__rounds_step(qn__rounds *r) {
+qn__progress qn__reducer_step(qn__reducer *r) {
     pthread_mutex_lock(&r->lock);
-    qn__going_on how = step(r);
-    if (how == QN__ROUND_WAITS && is_left_behind(r)) {
-        qn__rounds_set_error(r, QN_CLUSTER, "the other ranks have ended the run");
-        how = QN__ROUND_FAILED;
+    qn__progress how = step(r);
+    if (how == QN__REDUCER_WAITS && is_left_behind(r)) {
+        qn__reducer_set_error(r, QN_CLUSTER, "the other ranks have ended the run");
+        how = QN__REDUCER_FAILED;
     }
     pthread_mutex_unlock(&r->lock);
     return how;
@@ -388,18 +389,18 @@ qn__going_on qn__rounds_step(qn__rounds *r) {
 /* ----------------------------------------------------------------------- words that travel early
  */
 
-static void announce(qn__rounds *r, uint64_t first, uint32_t units) {
-    qn__desk *desk = qn__rounds_desk(r, r->rank);
+static void announce(qn__reducer *r, uint64_t first, uint32_t chunks) {
+    qn__desk *desk = qn__reducer_desk(r, r->rank);
     r->adding.final_from = first;
     atomic_store(&desk->signature, r->current.signature);
-    atomic_store(&desk->final_holds, contribution(units));
+    atomic_store(&desk->final_holds, contribution(chunks));
     atomic_store(&desk->final_from, first);
-    atomic_store(&desk->final_tag, qn__rounds_tag(r));
+    atomic_store(&desk->final_tag, qn__reducer_tag(r));
     while (!r->change.frozen && r->error.status == QN_OK && work(r))
         ;
 }
 
-static void announced_twice(qn__rounds *r, uint64_t first, uint64_t count) {
+static void announced_twice(qn__reducer *r, uint64_t first, uint64_t count) {
     qn_error why;
     qn__fail(&why, QN_CLUSTER, "words %llu to %llu of sum %llu were announced twice",
              (unsigned long long)first, (unsigned long long)(first + count - 1),
@@ -407,23 +408,24 @@ static void announced_twice(qn__rounds *r, uint64_t first, uint64_t count) {
     fail_by_fault(r, &why);
 }
 
-void qn__rounds_final(qn__rounds *r, uint64_t first, uint64_t count, uint32_t units) {
+void qn__reducer_final(qn__reducer *r, uint64_t first, uint64_t count, uint32_t chunks) {
     pthread_mutex_lock(&r->lock);
-    first += qn__rounds_trailer(r->ranks);
+    first += qn__reducer_trailer(r->ranks);
     const int counts = r->current.begun && !r->change.frozen && !r->adding.behind &&
                        !r->adding.arrived && r->current.taken == r->current.own.count &&
-                       units == units_of(&r->current.own) && r->error.status == QN_OK && count > 0;
+                       chunks == chunks_of(&r->current.own) && r->error.status == QN_OK &&
+                       count > 0;
     if (counts && r->adding.final_from < r->current.words && first + count > r->adding.final_from)
         announced_twice(r, first, count);
     /* On one machine nothing is on its way meanwhile: who adds early only comes later itself. */
     else if (counts && first < r->adding.final_from && first + count >= r->adding.final_from &&
-             qn__rounds_prepare(r) && r->adding.layout.machines > 1)
-        announce(r, first, units);
+             qn__reducer_prepare(r) && r->adding.layout.machines > 1)
+        announce(r, first, chunks);
     pthread_mutex_unlock(&r->lock);
 }
 
-void qn__rounds_added(qn__rounds *r, uint32_t units) {
+void qn__reducer_added(qn__reducer *r, uint32_t chunks) {
     pthread_mutex_lock(&r->lock);
-    r->current.added = units;
+    r->current.added = chunks;
     pthread_mutex_unlock(&r->lock);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, ...) {
+void qn__reducer_set_error(qn__reducer *r, qn_status status, const char *format, ...) {
     char text[512];
     va_list arguments;
     if (r->error.status != QN_OK)
@@ -14,10 +14,10 @@ void qn__rounds_set_error(qn__rounds *r, qn_status status, const char *format, .
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     qn__fail(&r->error, status, "%s", text);
-    qn__rounds_ring(r);
+    qn__reducer_ring(r);
 }
 
-void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint64_t bytes) {
+void qn__reducer_tell(qn__reducer *r, const qn__head *head, const void *body, uint64_t bytes) {
     for (uint32_t to = 0; to < r->ranks; ++to) {
         if (to == r->rank || !qn__ranks_has(&r->group.members, to))
             continue;
@@ -35,15 +35,15 @@ void qn__rounds_tell(qn__rounds *r, const qn__head *head, const void *body, uint
 
 /* Told to all once by everybody who learns of it, so that it arrives even when the rank that failed
  * ends before it has told everyone. */
-static void set_failure(qn__rounds *r, uint32_t from, const qn_error *why) {
+static void set_failure(qn__reducer *r, uint32_t from, const qn_error *why) {
     if (r->error.status != QN_OK)
         return;
     r->error = *why;
-    qn__rounds_ring(r);
-    qn__rounds_tell(r, &(qn__head){.type = QN__MESSAGE_FAIL, .extra = from}, why, sizeof *why);
+    qn__reducer_ring(r);
+    qn__reducer_tell(r, &(qn__head){.type = QN__MESSAGE_FAIL, .extra = from}, why, sizeof *why);
 }
 
-void qn__rounds_fail_all(qn__rounds *r, qn_error *why) {
+void qn__reducer_fail_all(qn__reducer *r, qn_error *why) {
     qn_error told = {0};
     if (r->error.status != QN_OK) { /* it may be the very one; all say the same in any case */
         *why = r->error;
@@ -61,7 +61,8 @@ void qn__rounds_fail_all(qn__rounds *r, qn_error *why) {
     set_failure(r, r->rank, &told);
 }
 
-void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__message_buffer *body) {
+void qn__reducer_take_failure(qn__reducer *r, const qn__head *head,
+                              const qn__message_buffer *body) {
     qn_error why;
     if (!body || body->bytes != sizeof why)
         return;
@@ -74,11 +75,11 @@ void qn__rounds_take_failure(qn__rounds *r, const qn__head *head, const qn__mess
 }
 
 /* Whoever learns that all is written tells everybody, for the same reason as with failures. */
-void qn__rounds_done(qn__rounds *r, int code) {
+void qn__reducer_done(qn__reducer *r, int code) {
     if (r->ending.over)
         return;
     r->ending.over = 1;
     r->ending.code = code;
-    qn__rounds_tell(r, &(qn__head){.type = QN__MESSAGE_DONE, .extra = (uint32_t)code}, NULL, 0);
-    qn__rounds_ring(r);
+    qn__reducer_tell(r, &(qn__head){.type = QN__MESSAGE_DONE, .extra = (uint32_t)code}, NULL, 0);
+    qn__reducer_ring(r);
 }

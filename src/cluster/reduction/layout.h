@@ -1,9 +1,9 @@
-/* Who adds up which words of a round, and who sends what to whom.
+/* Who adds up which words of a reduction, and who sends what to whom.
  *
- * The machines share the words of a round evenly, and the ranks of a machine share its slice. For
- * each rank's slice of another machine, one rank of this machine adds up what the ranks here have
- * and sends it to the slice's owner; the owner sends the total back to that rank. Slices are sent
- * in pieces, so that adding and sending go on at the same time. */
+ * The machines share the words of a reduction evenly, and the ranks of a machine share its slice.
+ * For each rank's slice of another machine, one rank of this machine adds up what the ranks here
+ * have and sends it to the slice's owner; the owner sends the total back to that rank. Slices are
+ * sent in pieces, so that adding and sending go on at the same time. */
 #ifndef QN_CLUSTER_REDUCTION_LAYOUT_H
 #define QN_CLUSTER_REDUCTION_LAYOUT_H
 

@@ -1,35 +1,36 @@
 /* The pieces of the words that pass through this rank, and what they weigh. */
 #include "cluster/reduction/reduction_state.h"
 
-void qn__rounds_ring_others(qn__rounds *r) {
-    const uint32_t *local, n = qn__rounds_here(r, &local);
+void qn__reducer_ring_others(qn__reducer *r) {
+    const uint32_t *local, n = qn__reducer_here(r, &local);
     for (uint32_t i = 0; i < n; ++i)
         if (local[i] != r->rank)
             qn__common_ring(r->common, r->place.local[local[i]]);
 }
 
-/* The layout for round `round` of so many words in this view. */
-void qn__rounds_lay_out(qn__rounds *r, uint64_t round) {
-    const uint64_t wanted = 2 * r->group.stamp + 2 + (round <= 1);
+/* The layout for reduction `reduction` of so many words in this view. */
+void qn__reducer_lay_out(qn__reducer *r, uint64_t reduction) {
+    const uint64_t wanted = 2 * r->group.stamp + 2 + (reduction <= 1);
     if (r->adding.laid_for != wanted)
-        qn__layout_members(&r->adding.layout, &r->group.members, qn__rounds_machines(r, round));
+        qn__layout_members(&r->adding.layout, &r->group.members,
+                           qn__reducer_machines(r, reduction));
     if (r->adding.layout.words != r->current.words)
         qn__layout_words(&r->adding.layout, r->current.words);
     r->adding.laid_for = wanted;
 }
 
-static void forget_pieces(qn__rounds *r) {
+static void forget_pieces(qn__reducer *r) {
     for (uint32_t i = 0; i < r->adding.pieces; ++i)
         r->adding.slot[r->adding.piece[i].number] = 0;
     r->adding.pieces = 0;
 }
 
-int qn__rounds_prepare(qn__rounds *r) {
+int qn__reducer_prepare(qn__reducer *r) {
     const uint32_t *local;
     if (r->adding.ready)
         return 1;
     forget_pieces(r);
-    qn__rounds_lay_out(r, r->current.finished + 1);
+    qn__reducer_lay_out(r, r->current.finished + 1);
     r->adding.pieces = qn__layout_pieces(&r->adding.layout, r->rank, r->adding.piece);
     for (uint32_t i = 0; i < r->adding.pieces; ++i)
         r->adding.slot[r->adding.piece[i].number] = i + 1;
@@ -38,7 +39,7 @@ int qn__rounds_prepare(qn__rounds *r) {
                                       (r->current.finished + 1) & 1, r->current.words, &r->error);
     if (!r->adding.into)
         return 0;
-    const uint32_t n = qn__rounds_here(r, &local);
+    const uint32_t n = qn__reducer_here(r, &local);
     for (uint32_t i = 0; i < n; ++i)
         if (!(r->adding.source[i] = qn__common_part(r->common, r->place.local[local[i]],
                                                     r->current.words, &r->error)))
@@ -47,7 +48,7 @@ int qn__rounds_prepare(qn__rounds *r) {
     return 1;
 }
 
-void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in) {
+void qn__reducer_count(qn__reducer *r, uint64_t words, uint64_t *out, uint64_t *in) {
     qn__layout *l = &r->adding.layout;
     pthread_mutex_lock(&r->lock);
     if (!r->change.working && !r->current.begun &&
@@ -56,8 +57,8 @@ void qn__rounds_count(qn__rounds *r, uint64_t words, uint64_t *out, uint64_t *in
         r->counted.words = words;
         r->counted.out = r->counted.in = 0;
         forget_pieces(r);
-        qn__layout_members(l, &r->group.members, qn__rounds_machines(r, r->current.finished + 1));
-        qn__layout_words(l, words + qn__rounds_trailer(r->ranks));
+        qn__layout_members(l, &r->group.members, qn__reducer_machines(r, r->current.finished + 1));
+        qn__layout_words(l, words + qn__reducer_trailer(r->ranks));
         r->adding.laid_for = 0;
         const uint32_t pieces = qn__layout_pieces(l, r->rank, r->adding.piece);
         for (uint32_t i = 0; i < pieces; ++i) {

@@ -1,4 +1,4 @@
-/* Where this rank is: the ranges that it computes, and the end of a round. */
+/* Where this rank is: the ranges that it computes, and the end of a reduction. */
 #include "cluster/reduction/reduction_state.h"
 
 #include "base/memory.h"
@@ -6,18 +6,18 @@
 
 static const double PICOSECONDS = 1e12;
 
-void qn__rounds_changed(qn__rounds *r) {
+void qn__reducer_changed(qn__reducer *r) {
     r->adding.ready = r->adding.arrived = r->adding.done_here = 0;
     r->adding.final_from = r->current.words;
     r->adding.supplied = 0;
 }
 
-int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t count) {
+int qn__reducer_give(qn__reducer *r, qn__ranges *to, uint32_t first, uint32_t count) {
     if (count == 0)
         return 1;
     if (to->count == to->room) {
         const uint32_t room = to->room ? 2 * to->room : 16;
-        qn__units *grown = qn__alloc(room, sizeof *grown, &r->error);
+        qn__chunk_range *grown = qn__alloc(room, sizeof *grown, &r->error);
         if (!grown)
             return 0;
         if (to->count)
@@ -26,14 +26,14 @@ int qn__rounds_give(qn__rounds *r, qn__ranges *to, uint32_t first, uint32_t coun
         to->range = grown;
         to->room = room;
     }
-    to->range[to->count++] = (qn__units){first, count};
+    to->range[to->count++] = (qn__chunk_range){first, count};
     return 1;
 }
 
 static double seconds_of(int64_t word) { return (double)word / PICOSECONDS; }
 
-/* The round that a loss hit is whole. */
-static void made_up(qn__rounds *r) {
+/* The reduction that a loss hit is whole. */
+static void made_up(qn__reducer *r) {
     const double seconds = r->transport->calls->now(r->transport) - r->change.held_up;
     if (r->change.held_up <= 0)
         return;
@@ -42,8 +42,8 @@ static void made_up(qn__rounds *r) {
     r->change.held_up = 0;
 }
 
-void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
-    qn__cost *cost = r->costs.all[r->current.round.kind];
+void qn__reducer_finished(qn__reducer *r, int64_t *total, uint64_t generation) {
+    qn__cost *cost = r->costs.all[r->current.reduction.kind];
     ++r->current.finished;
     r->totals.held[r->current.finished & 1] =
         (qn__held){r->current.finished, r->current.words, total};
@@ -58,7 +58,7 @@ void qn__rounds_finished(qn__rounds *r, int64_t *total, uint64_t generation) {
     r->current.own = r->current.ahead; /* nothing, unless this rank was behind */
     r->current.ahead = past;
     r->current.ahead.count = r->current.taken = 0;
-    ++r->traffic.rounds;
+    ++r->traffic.reductions;
     made_up(r);
     qn__mailbox_sort(r);
 }

@@ -1,4 +1,4 @@
-/* Reductions as their callers see them: begin and end of life, beginning a round, and what the
+/* Reductions as their callers see them: begin and end of life, beginning a reduction, and what the
  * transport tells. */
 #include "cluster/reduction/reduction_state.h"
 
@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const qn__view_calls view_calls = {.stop = qn__rounds_stop,
-                                          .plan = qn__rounds_plan,
-                                          .adopt = qn__rounds_adopt,
-                                          .outcast = qn__rounds_outcast};
+static const qn__view_calls view_calls = {.stop = qn__reducer_stop,
+                                          .plan = qn__reducer_plan,
+                                          .adopt = qn__reducer_adopt,
+                                          .outcast = qn__reducer_outcast};
 
-static qn_status open_arrays(qn__rounds *r, qn_error *err) {
+static qn_status open_arrays(qn__reducer *r, qn_error *err) {
     const uint32_t n = r->ranks, pieces = qn__layout_most_pieces(n);
     r->place.alone = qn__alloc(n, sizeof *r->place.alone, err);
     r->place.zero = qn__alloc(n, sizeof *r->place.zero, err);
@@ -22,13 +22,13 @@ static qn_status open_arrays(qn__rounds *r, qn_error *err) {
     r->adding.piece = qn__alloc(pieces, sizeof *r->adding.piece, err);
     r->adding.slot = qn__alloc(pieces, sizeof *r->adding.slot, err);
     r->adding.source = qn__alloc(n, sizeof *r->adding.source, err);
-    r->costs.own = qn__alloc(QN__ROUND_KINDS, sizeof *r->costs.own, err);
-    r->costs.all[0] = qn__alloc((uint64_t)QN__ROUND_KINDS * n, sizeof *r->costs.all[0], err);
+    r->costs.own = qn__alloc(QN__REDUCTION_KINDS, sizeof *r->costs.own, err);
+    r->costs.all[0] = qn__alloc((uint64_t)QN__REDUCTION_KINDS * n, sizeof *r->costs.all[0], err);
     if (!r->place.alone || !r->place.zero || !r->group.has || !r->group.gone || !r->current.share ||
         !r->adding.piece || !r->adding.slot || !r->adding.source || !r->costs.own ||
         !r->costs.all[0])
         return QN_MEMORY;
-    for (uint32_t kind = 1; kind < QN__ROUND_KINDS; ++kind)
+    for (uint32_t kind = 1; kind < QN__REDUCTION_KINDS; ++kind)
         r->costs.all[kind] = r->costs.all[0] + (size_t)kind * n;
     for (uint32_t i = 0; i < n; ++i) {
         r->place.alone[i] = i;
@@ -40,28 +40,28 @@ static qn_status open_arrays(qn__rounds *r, qn_error *err) {
     return qn__layout_open(&r->adding.layout, n, err);
 }
 
-qn_status qn__rounds_open(qn__rounds *r, qn__transport *transport, uint32_t ranks, uint32_t rank,
-                          const char *const *name, double patience, qn__common *common,
-                          qn_error *err) {
+qn_status qn__reducer_open(qn__reducer *r, qn__transport *transport, uint32_t ranks, uint32_t rank,
+                           const char *const *name, double patience, qn__common *common,
+                           qn_error *err) {
     qn__view_calls calls = view_calls;
-    *r = (qn__rounds){.transport = transport,
-                      .common = common,
-                      .ranks = ranks,
-                      .rank = rank,
-                      .name = name,
-                      .ending.patience = patience};
+    *r = (qn__reducer){.transport = transport,
+                       .common = common,
+                       .ranks = ranks,
+                       .rank = rank,
+                       .name = name,
+                       .ending.patience = patience};
     pthread_mutex_init(&r->lock, NULL);
     calls.user = r;
     qn_status status = open_arrays(r, err);
     if (status == QN_OK && !(r->view = qn__view_create(transport, ranks, rank, patience, &calls)))
         status = qn__fail_memory(err, ranks, 64);
     if (status != QN_OK)
-        qn__rounds_close(r);
+        qn__reducer_close(r);
     return status;
 }
 
-void qn__rounds_share(qn__rounds *r, const uint32_t *machine, const uint32_t *local,
-                      qn__common *common) {
+void qn__reducer_share(qn__reducer *r, const uint32_t *machine, const uint32_t *local,
+                       qn__common *common) {
     pthread_mutex_lock(&r->lock);
     r->place.machine = machine;
     r->place.local = local;
@@ -70,7 +70,7 @@ void qn__rounds_share(qn__rounds *r, const uint32_t *machine, const uint32_t *lo
     pthread_mutex_unlock(&r->lock);
 }
 
-void qn__rounds_shut(qn__rounds *r) {
+void qn__reducer_shut(qn__reducer *r) {
     pthread_mutex_lock(&r->lock);
     r->ending.shut = 1;
     while (r->mailbox.first)
@@ -80,8 +80,8 @@ void qn__rounds_shut(qn__rounds *r) {
     pthread_mutex_unlock(&r->lock);
 }
 
-void qn__rounds_close(qn__rounds *r) {
-    qn__rounds_shut(r);
+void qn__reducer_close(qn__reducer *r) {
+    qn__reducer_shut(r);
     while (r->mailbox.spare) {
         qn__queued_message *message = r->mailbox.spare;
         r->mailbox.spare = message->next;
@@ -101,71 +101,72 @@ void qn__rounds_close(qn__rounds *r) {
     qn__free(r->current.own.range);
     qn__free(r->current.ahead.range);
     pthread_mutex_destroy(&r->lock);
-    *r = (qn__rounds){0};
+    *r = (qn__reducer){0};
 }
 
-/* -------------------------------------------------------------------------------- a round begins
+/* -------------------------------------------------------------------------------- a reduction
+ * begins
  */
 
-static uint32_t signature_of(const qn__round *round) {
-    uint64_t h = round->words * UINT64_C(0x9e3779b97f4a7c15);
-    h = (h ^ round->units) * UINT64_C(0xbf58476d1ce4e5b9);
-    h = (h ^ (uint64_t)round->kind ^ h >> 29) * UINT64_C(0x94d049bb133111eb);
+static uint32_t signature_of(const qn__reduction *reduction) {
+    uint64_t h = reduction->words * UINT64_C(0x9e3779b97f4a7c15);
+    h = (h ^ reduction->chunks) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h ^ (uint64_t)reduction->kind ^ h >> 29) * UINT64_C(0x94d049bb133111eb);
     return (uint32_t)(h >> 32);
 }
 
-/* The shares of a round about whose units nobody has agreed otherwise: all that begin it in this
- * way have the same last total and the same view, and so the same shares. */
-static int share_out(qn__rounds *r) {
+/* The shares of a reduction about whose chunks nobody has agreed otherwise: all that begin it in
+ * this way have the same last total and the same view, and so the same shares. */
+static int share_out(qn__reducer *r) {
     uint32_t first = 0;
     r->current.own.count = r->current.taken = 0;
-    if (r->current.round.units == 0)
+    if (r->current.reduction.chunks == 0)
         return 1;
-    qn__shares(r->costs.all[r->current.round.kind], r->group.has, r->ranks, r->current.round.units,
-               r->current.share);
+    qn__shares(r->costs.all[r->current.reduction.kind], r->group.has, r->ranks,
+               r->current.reduction.chunks, r->current.share);
     for (uint32_t i = 0; i < r->rank; ++i)
         first += r->current.share[i];
-    return qn__rounds_give(r, &r->current.own, first, r->current.share[r->rank]);
+    return qn__reducer_give(r, &r->current.own, first, r->current.share[r->rank]);
 }
 
-static int same(const qn__round *a, const qn__round *b) {
-    return a->kind == b->kind && a->words == b->words && a->units == b->units;
+static int same(const qn__reduction *a, const qn__reduction *b) {
+    return a->kind == b->kind && a->words == b->words && a->chunks == b->chunks;
 }
 
-static int begin(qn__rounds *r, const qn__round *round) {
+static int begin(qn__reducer *r, const qn__reduction *reduction) {
     const int planned = r->plan.known && r->plan.finished == r->current.finished;
     if (r->error.status != QN_OK)
         return -1;
     if (r->change.frozen)
         return 0;
-    if (planned && !same(round, &r->plan.round)) {
+    if (planned && !same(reduction, &r->plan.reduction)) {
         qn_error why;
         qn__fail(&why, QN_MISMATCH,
-                 "ranks do different things: %llu words of %u units where others have %llu of %u",
-                 (unsigned long long)round->words, round->units,
-                 (unsigned long long)r->plan.round.words, r->plan.round.units);
-        qn__rounds_fail_all(r, &why);
+                 "ranks do different things: %llu words of %u chunks where others have %llu of %u",
+                 (unsigned long long)reduction->words, reduction->chunks,
+                 (unsigned long long)r->plan.reduction.words, r->plan.reduction.chunks);
+        qn__reducer_fail_all(r, &why);
         return -1;
     }
-    r->current.round = *round;
-    r->current.words = round->words + qn__rounds_trailer(r->ranks);
-    r->current.signature = signature_of(round);
+    r->current.reduction = *reduction;
+    r->current.words = reduction->words + qn__reducer_trailer(r->ranks);
+    r->current.signature = signature_of(reduction);
     r->current.part = qn__common_part(r->common, r->common->index, r->current.words, &r->error);
     if (!r->current.part || (!planned && !share_out(r)))
         return -1;
     r->current.begun = 1;
-    qn__rounds_changed(r);
+    qn__reducer_changed(r);
     return 1;
 }
 
-int qn__rounds_begin(qn__rounds *r, const qn__round *round) {
+int qn__reducer_begin(qn__reducer *r, const qn__reduction *reduction) {
     pthread_mutex_lock(&r->lock);
-    const int begun = begin(r, round);
+    const int begun = begin(r, reduction);
     pthread_mutex_unlock(&r->lock);
     return begun;
 }
 
-int qn__rounds_units(qn__rounds *r, qn__units *range) {
+int qn__reducer_chunks(qn__reducer *r, qn__chunk_range *range) {
     pthread_mutex_lock(&r->lock);
     const int some = r->current.begun && r->current.taken < r->current.own.count;
     if (some)
@@ -174,20 +175,22 @@ int qn__rounds_units(qn__rounds *r, qn__units *range) {
     return some;
 }
 
-int64_t *qn__rounds_part(qn__rounds *r) { return r->current.part + qn__rounds_trailer(r->ranks); }
+int64_t *qn__reducer_part(qn__reducer *r) {
+    return r->current.part + qn__reducer_trailer(r->ranks);
+}
 
-const int64_t *qn__rounds_total(qn__rounds *r) {
-    return r->totals.held[r->current.finished & 1].total + qn__rounds_trailer(r->ranks);
+const int64_t *qn__reducer_total(qn__reducer *r) {
+    return r->totals.held[r->current.finished & 1].total + qn__reducer_trailer(r->ranks);
 }
 
 /* ---------------------------------------------------------------------------------------- events
  */
 
-static void take_question(qn__rounds *r, uint32_t from, const qn__head *head) {
+static void take_question(qn__reducer *r, uint32_t from, const qn__head *head) {
     if (head->type == QN__MESSAGE_ANSWER) {
         if (head->number[0] == r->group.stamp && head->number[1] == r->ending.asking) {
             qn__ranks_add(&r->ending.answered, from);
-            qn__rounds_ring(r);
+            qn__reducer_ring(r);
         }
     } else if (head->number[0] == r->group.stamp && !r->change.frozen) {
         const qn__head answer = {.type = QN__MESSAGE_ANSWER,
@@ -196,8 +199,8 @@ static void take_question(qn__rounds *r, uint32_t from, const qn__head *head) {
     }
 }
 
-void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head,
-                        qn__message_buffer *body) {
+void qn__reducer_message(qn__reducer *r, uint32_t from, const qn__head *head,
+                         qn__message_buffer *body) {
     pthread_mutex_lock(&r->lock);
     const uint32_t type = r->ending.shut ? 0 : head->type; /* 0: nobody's */
     switch (type) {
@@ -207,10 +210,10 @@ void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head,
         qn__mailbox_keep(r, from, head, body);
         break;
     case QN__MESSAGE_FAIL:
-        qn__rounds_take_failure(r, head, body);
+        qn__reducer_take_failure(r, head, body);
         break;
     case QN__MESSAGE_DONE:
-        qn__rounds_done(r, (int)head->extra);
+        qn__reducer_done(r, (int)head->extra);
         break;
     case QN__MESSAGE_ASK:
     case QN__MESSAGE_ANSWER:
@@ -226,7 +229,7 @@ void qn__rounds_message(qn__rounds *r, uint32_t from, const qn__head *head,
     qn__buffer_drop(body);
 }
 
-void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how) {
+void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__going how) {
     pthread_mutex_lock(&r->lock);
     r->group.gone[rank] = (unsigned char)(1 + how);
     /* Whoever ends after a failure changes nothing any more: who speaks of it is the same for all.
@@ -237,18 +240,18 @@ void qn__rounds_gone(qn__rounds *r, uint32_t rank, qn__going how) {
             r->change.noticed = r->transport->calls->now(r->transport);
         qn__view_gone(r->view, rank, how);
     }
-    qn__rounds_ring(r);
+    qn__reducer_ring(r);
     pthread_mutex_unlock(&r->lock);
 }
 
-void qn__rounds_expelled(qn__rounds *r, uint32_t by, const char *why) {
+void qn__reducer_expelled(qn__reducer *r, uint32_t by, const char *why) {
     pthread_mutex_lock(&r->lock);
     if (!r->ending.over && !r->ending.shut)
         qn__view_expelled(r->view, by, why);
     pthread_mutex_unlock(&r->lock);
 }
 
-void qn__rounds_restored(qn__rounds *r, uint32_t rank, double seconds, int damaged) {
+void qn__reducer_restored(qn__reducer *r, uint32_t rank, double seconds, int damaged) {
     pthread_mutex_lock(&r->lock);
     const size_t used = strlen(r->note), room = sizeof r->note - used;
     if (damaged)
@@ -258,11 +261,11 @@ void qn__rounds_restored(qn__rounds *r, uint32_t rank, double seconds, int damag
     else
         snprintf(r->note + used, room, "%sthe connection to %s was made again after %.1f s",
                  used ? "; " : "", r->name[rank], seconds);
-    qn__rounds_ring(r);
+    qn__reducer_ring(r);
     pthread_mutex_unlock(&r->lock);
 }
 
-static void ask(qn__rounds *r) {
+static void ask(qn__reducer *r) {
     for (uint32_t to = 0; to < r->ranks; ++to)
         if (to != r->rank && qn__ranks_has(&r->group.members, to) &&
             !qn__ranks_has(&r->ending.answered, to)) {
@@ -272,7 +275,7 @@ static void ask(qn__rounds *r) {
         }
 }
 
-void qn__rounds_tick(qn__rounds *r, double now) {
+void qn__reducer_tick(qn__reducer *r, double now) {
     pthread_mutex_lock(&r->lock);
     if (!r->ending.over && !r->ending.shut)
         qn__view_tick(r->view, now);
@@ -285,13 +288,13 @@ void qn__rounds_tick(qn__rounds *r, double now) {
 /* --------------------------------------------------------------------------------- the run's end
  */
 
-void qn__rounds_fail(qn__rounds *r, qn_error *why) {
+void qn__reducer_fail(qn__reducer *r, qn_error *why) {
     pthread_mutex_lock(&r->lock);
-    qn__rounds_fail_all(r, why);
+    qn__reducer_fail_all(r, why);
     pthread_mutex_unlock(&r->lock);
 }
 
-int qn__rounds_withdraw(qn__rounds *r) {
+int qn__reducer_withdraw(qn__reducer *r) {
     pthread_mutex_lock(&r->lock);
     const int first = !r->ending.over && r->error.status == QN_OK;
     if (first)
@@ -300,7 +303,7 @@ int qn__rounds_withdraw(qn__rounds *r) {
     return first;
 }
 
-int qn__rounds_deserted(qn__rounds *r) {
+int qn__reducer_deserted(qn__reducer *r) {
     pthread_mutex_lock(&r->lock);
     if (r->ending.outcast == 1 && !r->ending.over && qn__view_deserted(r->view))
         r->ending.outcast = 2;
@@ -309,26 +312,26 @@ int qn__rounds_deserted(qn__rounds *r) {
     return deserted;
 }
 
-void qn__rounds_go_on(qn__rounds *r) {
+void qn__reducer_go_on(qn__reducer *r) {
     atomic_store(&r->wishes.wish[QN__WISH_STOP], 0);
     r->wishes.stopping = 0;
 }
 
-void qn__rounds_saved(qn__rounds *r) {
+void qn__reducer_saved(qn__reducer *r) {
     atomic_store(&r->wishes.wish[QN__WISH_SAVE], 0);
     r->wishes.saving = 0;
 }
 
-void qn__rounds_finish(qn__rounds *r, int code) {
+void qn__reducer_finish(qn__reducer *r, int code) {
     pthread_mutex_lock(&r->lock);
     if (!r->ending.outcast) /* else the run is the others' */
-        qn__rounds_done(r, code);
+        qn__reducer_done(r, code);
     pthread_mutex_unlock(&r->lock);
 }
 
 /* Before the rank that speaks writes, it makes sure that all others are still with it: one that is
  * cut off, or was expelled in its sleep, gets no answer. */
-static int over(qn__rounds *r, int *code) {
+static int over(qn__reducer *r, int *code) {
     const double now = r->transport->calls->now(r->transport);
     if (r->ending.over) {
         *code = r->ending.code;
@@ -359,7 +362,7 @@ static int over(qn__rounds *r, int *code) {
     return 0;
 }
 
-int qn__rounds_over(qn__rounds *r, int *code) {
+int qn__reducer_over(qn__reducer *r, int *code) {
     pthread_mutex_lock(&r->lock);
     const int is = over(r, code);
     pthread_mutex_unlock(&r->lock);

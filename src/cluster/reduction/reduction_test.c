@@ -1,6 +1,6 @@
-/* Rounds under a made-up transport: ranks die, sleep and are cut off at any message and between any
- * two steps of adding, and still each unit is counted exactly once, and all that are left have the
- * same totals. */
+/* Reductions under a made-up transport: ranks die, sleep and are cut off at any message and between
+ * any two steps of adding, and still each chunk is counted exactly once, and all that are left have
+ * the same totals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,10 +18,10 @@ enum { MOST_RANKS = 12, MOST_ROUNDS = 24, EXTRA_WORDS = 40 };
 
 typedef enum stage { MEETING, BETWEEN, COMPUTING, ADDING, ENDING, ENDED, OUT } stage;
 
-/* What a faulty rank does in round 3. */
+/* What a faulty rank does in reduction 3. */
 typedef enum fault {
     NO_FAULT,
-    COUNTS_A_UNIT_TWICE, /* that another rank has as well */
+    COUNTS_A_CHUNK_TWICE, /* that another rank has as well */
     LACKS_A_UNIT,
     ANNOUNCES_TWICE,
     FAULTS
@@ -31,14 +31,14 @@ typedef struct player {
     struct game *game;
     fault fault;
     uint32_t number;
-    qn__rounds rounds;
+    qn__reducer reducer;
     qn__common own, common; /* private; with the others of its machine */
     stage stage;
-    uint32_t round;  /* that it is in or about to begin, from 1 */
-    qn__units range; /* that it computes */
-    uint32_t held;   /* units in its part */
-    double until;    /* then it has */
-    int poked;       /* it will look again */
+    uint32_t reduction;    /* that it is in or about to begin, from 1 */
+    qn__chunk_range range; /* that it computes */
+    uint32_t held;         /* chunks in its part */
+    double until;          /* then it has */
+    int poked;             /* it will look again */
     int was_paused;
     int scribbles; /* it fell asleep while it added */
     int spoke;
@@ -48,8 +48,8 @@ typedef struct player {
 typedef struct game {
     pretend_net net;
     uint64_t seed;
-    uint32_t ranks, rounds;
-    qn__round plan[MOST_ROUNDS + 1];
+    uint32_t ranks, reductions;
+    qn__reduction plan[MOST_ROUNDS + 1];
     uint32_t machine[MOST_RANKS], local[MOST_RANKS];
     char name_text[MOST_RANKS][16];
     const char *name[MOST_RANKS];
@@ -71,46 +71,48 @@ static const char *say(const game *g) {
 static void check(const game *g, int fine, const char *what, uint32_t rank) {
     if (fine)
         return;
-    print_error("%s: %s (rank %u, round %u, %.6f s)\n", say(g), what, rank, g->player[rank].round,
-                g->net.now);
+    print_error("%s: %s (rank %u, reduction %u, %.6f s)\n", say(g), what, rank,
+                g->player[rank].reduction, g->net.now);
     fail();
 }
 
 /* ------------------------------------------------------------------------------- what is computed
  */
 
-/* A word for each unit, in which it is counted, and a few that all units add to. */
-static void compute(player *p, const qn__round *round, qn__units range) {
-    int64_t *part = qn__rounds_part(&p->rounds);
+/* A word for each chunk, in which it is counted, and a few that all chunks add to. */
+static void compute(player *p, const qn__reduction *reduction, qn__chunk_range range) {
+    int64_t *part = qn__reducer_part(&p->reducer);
     for (uint32_t u = range.first; u < range.first + range.count; ++u) {
         part[u] += 1;
-        for (uint64_t w = round->units; w < round->words; ++w)
-            part[w] = (int64_t)((uint64_t)part[w] + (u + 1) * (w + p->round) * 0x9e3779b97f4a7c15u);
+        for (uint64_t w = reduction->chunks; w < reduction->words; ++w)
+            part[w] =
+                (int64_t)((uint64_t)part[w] + (u + 1) * (w + p->reduction) * 0x9e3779b97f4a7c15u);
     }
 }
 
-static void begin_part(player *p, const qn__round *round) {
-    int64_t *part = qn__rounds_part(&p->rounds);
-    memset(part, 0, round->words * sizeof *part);
-    if (round->units == 0)
+static void begin_part(player *p, const qn__reduction *reduction) {
+    int64_t *part = qn__reducer_part(&p->reducer);
+    memset(part, 0, reduction->words * sizeof *part);
+    if (reduction->chunks == 0)
         part[p->number] = 1;
 }
 
 static void check_total(player *p) {
     game *g = p->game;
-    const qn__round *round = &g->plan[p->round];
-    const int64_t *total = qn__rounds_total(&p->rounds);
-    for (uint64_t w = 0; w < round->words; ++w)
-        p->hash[p->round] = (p->hash[p->round] ^ (uint64_t)total[w]) * 0x9e3779b97f4a7c15u + 1;
-    for (uint32_t u = 0; u < round->units; ++u)
-        check(g, total[u] == 1, "a unit was not counted once", p->number);
-    for (uint64_t w = round->units; w < round->words && round->units; ++w) {
+    const qn__reduction *reduction = &g->plan[p->reduction];
+    const int64_t *total = qn__reducer_total(&p->reducer);
+    for (uint64_t w = 0; w < reduction->words; ++w)
+        p->hash[p->reduction] =
+            (p->hash[p->reduction] ^ (uint64_t)total[w]) * 0x9e3779b97f4a7c15u + 1;
+    for (uint32_t u = 0; u < reduction->chunks; ++u)
+        check(g, total[u] == 1, "a chunk was not counted once", p->number);
+    for (uint64_t w = reduction->chunks; w < reduction->words && reduction->chunks; ++w) {
         uint64_t sum = 0;
-        for (uint32_t u = 0; u < round->units; ++u)
-            sum += (u + 1) * (w + p->round) * 0x9e3779b97f4a7c15u;
+        for (uint32_t u = 0; u < reduction->chunks; ++u)
+            sum += (u + 1) * (w + p->reduction) * 0x9e3779b97f4a7c15u;
         check(g, (uint64_t)total[w] == sum, "a sum is wrong", p->number);
     }
-    if (round->units == 0)
+    if (reduction->chunks == 0)
         for (uint32_t i = 0; i < g->ranks; ++i)
             check(g,
                   total[i] == 1 || (total[i] == 0 && g->net.rank[i].ended) ||
@@ -125,15 +127,15 @@ static void wait_for(player *p, double seconds);
 
 static void begin(player *p) {
     game *g = p->game;
-    const int begun = qn__rounds_begin(&p->rounds, &g->plan[p->round]);
+    const int begun = qn__reducer_begin(&p->reducer, &g->plan[p->reduction]);
     if (begun <= 0) {
         p->stage = begun < 0 ? OUT : BETWEEN;
         return;
     }
-    if (p->fault == COUNTS_A_UNIT_TWICE && p->round == 3)
-        qn__rounds_give(&p->rounds, &p->rounds.current.own, 0, 1);
-    begin_part(p, &g->plan[p->round]);
-    p->range = (qn__units){0, 0};
+    if (p->fault == COUNTS_A_CHUNK_TWICE && p->reduction == 3)
+        qn__reducer_give(&p->reducer, &p->reducer.current.own, 0, 1);
+    begin_part(p, &g->plan[p->reduction]);
+    p->range = (qn__chunk_range){0, 0};
     p->held = 0;
     p->stage = COMPUTING;
     p->until = g->net.now;
@@ -142,67 +144,68 @@ static void begin(player *p) {
 /* Ends a range, begins the next. */
 static void go_on(player *p) {
     game *g = p->game;
-    const qn__round *round = &g->plan[p->round];
+    const qn__reduction *reduction = &g->plan[p->reduction];
     if (p->until > g->net.now) {
         wait_for(p, p->until - g->net.now);
         return;
     }
-    compute(p, round, p->range);
+    compute(p, reduction, p->range);
     p->held += p->range.count;
     p->range.count = 0;
-    if (qn__rounds_units(&p->rounds, &p->range)) {
+    if (qn__reducer_chunks(&p->reducer, &p->range)) {
         /* What a device says while it computes the first of several ranges. */
         if (pretend_pick(&g->net, 3) == 0)
-            qn__rounds_final(&p->rounds, 0, round->words, p->held);
+            qn__reducer_final(&p->reducer, 0, reduction->words, p->held);
         p->until = g->net.now + pretend_chance(&g->net) * 2e-3;
         wait_for(p, p->until - g->net.now);
         return;
     }
-    if (round->units && (p->fault || pretend_pick(&g->net, 2))) {
-        qn__rounds_final(&p->rounds, round->words / 2, round->words - round->words / 2, p->held);
+    if (reduction->chunks && (p->fault || pretend_pick(&g->net, 2))) {
+        qn__reducer_final(&p->reducer, reduction->words / 2,
+                          reduction->words - reduction->words / 2, p->held);
         if (pretend_pick(&g->net, 2))
-            qn__rounds_final(&p->rounds, 0, round->words / 2, p->held);
-        if (p->fault == ANNOUNCES_TWICE && p->round == 3)
-            qn__rounds_final(&p->rounds, round->words / 2, 1, p->held);
+            qn__reducer_final(&p->reducer, 0, reduction->words / 2, p->held);
+        if (p->fault == ANNOUNCES_TWICE && p->reduction == 3)
+            qn__reducer_final(&p->reducer, reduction->words / 2, 1, p->held);
     }
-    qn__rounds_added(&p->rounds, p->held - (p->fault == LACKS_A_UNIT && p->round == 3));
+    qn__reducer_added(&p->reducer, p->held - (p->fault == LACKS_A_UNIT && p->reduction == 3));
     p->stage = ADDING;
 }
 
 static void share(player *p) {
-    qn__rounds_share(&p->rounds, p->game->machine, p->game->local,
-                     p->common.locals > 1 ? &p->common : &p->own);
+    qn__reducer_share(&p->reducer, p->game->machine, p->game->local,
+                      p->common.locals > 1 ? &p->common : &p->own);
 }
 
-static void next_round(player *p) {
+static void next_reduction(player *p) {
     game *g = p->game;
     check_total(p);
-    if (p->round == 1)
+    if (p->reduction == 1)
         share(p);
-    p->rounds.costs.own[p->round % QN__ROUND_KINDS] =
+    p->reducer.costs.own[p->reduction % QN__REDUCTION_KINDS] =
         (qn__cost){1e-4, 1e-5 * (1 + pretend_pick(&g->net, 50))};
-    ++p->round;
-    p->stage = p->round > g->rounds ? ENDING : BETWEEN;
+    ++p->reduction;
+    p->stage = p->reduction > g->reductions ? ENDING : BETWEEN;
 }
 
 static void add(player *p) {
     game *g = p->game;
     /* Also to die or fall asleep between two steps. */
     for (uint32_t steps = 1 + pretend_pick(&g->net, 4); steps > 0 && p->stage == ADDING; --steps)
-        switch (qn__rounds_step(&p->rounds)) {
-        case QN__ROUND_WAITS:
+        switch (qn__reducer_step(&p->reducer)) {
+        case QN__REDUCER_WAITS:
             return;
-        case QN__ROUND_AGAIN:
+        case QN__REDUCER_AGAIN:
             break;
-        case QN__ROUND_MORE:
+        case QN__REDUCER_MORE:
             ++g->further;
             p->stage = COMPUTING;
             p->until = g->net.now;
             break;
-        case QN__ROUND_TOTAL:
-            next_round(p);
+        case QN__REDUCER_TOTAL:
+            next_reduction(p);
             break;
-        case QN__ROUND_FAILED:
+        case QN__REDUCER_FAILED:
             p->stage = OUT;
         }
     wait_for(p, 1e-5);
@@ -215,21 +218,21 @@ static int is_there(const player *p) {
 
 static void end(player *p) {
     int code = -1;
-    switch (qn__rounds_over(&p->rounds, &code)) {
+    switch (qn__reducer_over(&p->reducer, &code)) {
     case 2:
         p->stage = OUT;
-        check(p->game, p->rounds.ending.outcast, "a rank leaves that need not", p->number);
+        check(p->game, p->reducer.ending.outcast, "a rank leaves that need not", p->number);
         break;
     case 1:
-        p->stage = p->rounds.ending.outcast ? OUT : ENDED;
-        check(p->game, p->rounds.ending.outcast || code == 3, "the exit code is another",
+        p->stage = p->reducer.ending.outcast ? OUT : ENDED;
+        check(p->game, p->reducer.ending.outcast || code == 3, "the exit code is another",
               p->number);
         break;
     case 0:
         for (uint32_t i = 0; i < p->game->ranks; ++i)
             check(p->game,
                   !is_there(&p->game->player[i]) || p->game->player[i].stage >= ENDED ||
-                      qn__ranks_has(&p->game->player[i].rounds.group.members, p->number),
+                      qn__ranks_has(&p->game->player[i].reducer.group.members, p->number),
                   "a rank speaks that others go on without", p->number);
         /* Writing takes some time, in which it may die. */
         if (!p->spoke)
@@ -238,7 +241,7 @@ static void end(player *p) {
         if (p->until > p->game->net.now)
             wait_for(p, p->until - p->game->net.now);
         else
-            qn__rounds_finish(&p->rounds, 3);
+            qn__reducer_finish(&p->reducer, 3);
         break;
     default:
         break;
@@ -248,7 +251,7 @@ static void end(player *p) {
 /* One that was asleep while it added may still write what it was about to, as a process does that
  * is stopped in the middle of a loop. */
 static void scribble(player *p) {
-    const qn__rounds *r = &p->rounds;
+    const qn__reducer *r = &p->reducer;
     if (p->scribbles && r->adding.into)
         for (uint32_t i = 0; i < r->adding.pieces; ++i)
             if (r->adding.piece[i].owner == p->number && r->adding.piece[i].state == 0)
@@ -292,22 +295,22 @@ static void wait_for(player *p, double seconds) {
 static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     player *p = user;
     p->game->supplied += head->type == QN__MESSAGE_SUPPLY;
-    qn__rounds_message(&p->rounds, from, head, body);
+    qn__reducer_message(&p->reducer, from, head, body);
 }
 
 static void on_gone(void *user, uint32_t rank, qn__going how) {
     player *p = user;
-    qn__rounds_gone(&p->rounds, rank, how);
+    qn__reducer_gone(&p->reducer, rank, how);
 }
 
 static void on_expelled(void *user, uint32_t by, const char *why) {
     player *p = user;
-    qn__rounds_expelled(&p->rounds, by, why);
+    qn__reducer_expelled(&p->reducer, by, why);
 }
 
 static void on_tick(void *user, double now) {
     player *p = user;
-    qn__rounds_tick(&p->rounds, now);
+    qn__reducer_tick(&p->reducer, now);
 }
 
 static void open_machines(game *g) {
@@ -344,7 +347,7 @@ static void open_player(game *g, uint32_t i) {
     const uint32_t n = locals(g, i);
     p->game = g;
     p->number = i;
-    p->round = 1;
+    p->reduction = 1;
     p->stage = BETWEEN;
     snprintf(g->name_text[i], sizeof g->name_text[i], "rank %u", i);
     g->name[i] = g->name_text[i];
@@ -353,8 +356,8 @@ static void open_player(game *g, uint32_t i) {
     if (n > 1)
         assert_int_equal(
             qn__common_open(&p->common, dup(g->file[g->machine[i]]), g->local[i], n, NULL), QN_OK);
-    assert_int_equal(qn__rounds_open(&p->rounds, &g->net.rank[i].transport, g->ranks, i, g->name,
-                                     SILENCE, &p->own, NULL),
+    assert_int_equal(qn__reducer_open(&p->reducer, &g->net.rank[i].transport, g->ranks, i, g->name,
+                                      SILENCE, &p->own, NULL),
                      QN_OK);
     pretend_listen(&g->net, i, &events);
 }
@@ -371,14 +374,14 @@ static void open_game(game *g, uint64_t seed, uint32_t ranks, int certain) {
         ranks = some;
     }
     g->ranks = ranks;
-    g->rounds = 2 + pretend_pick(&g->net, MOST_ROUNDS - 2);
-    for (uint32_t k = 1; k <= g->rounds; ++k) {
-        const uint32_t units = pretend_pick(&g->net, 5) ? pretend_pick(&g->net, 40) : 0;
-        g->plan[k] =
-            (qn__round){.kind = (qn__round_kind)(k % QN__ROUND_KINDS),
-                        .words = (units ? units : ranks) + pretend_pick(&g->net, EXTRA_WORDS) *
-                                                               (pretend_pick(&g->net, 8) ? 1 : 400),
-                        .units = units};
+    g->reductions = 2 + pretend_pick(&g->net, MOST_ROUNDS - 2);
+    for (uint32_t k = 1; k <= g->reductions; ++k) {
+        const uint32_t chunks = pretend_pick(&g->net, 5) ? pretend_pick(&g->net, 40) : 0;
+        g->plan[k] = (qn__reduction){.kind = (qn__reduction_kind)(k % QN__REDUCTION_KINDS),
+                                     .words = (chunks ? chunks : ranks) +
+                                              pretend_pick(&g->net, EXTRA_WORDS) *
+                                                  (pretend_pick(&g->net, 8) ? 1 : 400),
+                                     .chunks = chunks};
     }
     open_machines(g);
     for (uint32_t i = 0; i < ranks; ++i)
@@ -388,7 +391,7 @@ static void open_game(game *g, uint64_t seed, uint32_t ranks, int certain) {
 static int64_t close_game(game *g) {
     for (uint32_t i = 0; i < g->ranks; ++i) {
         player *p = &g->player[i];
-        qn__rounds_close(&p->rounds);
+        qn__reducer_close(&p->reducer);
         qn__common_close(&p->own);
         qn__common_close(&p->common);
     }
@@ -405,14 +408,14 @@ static int is_over(const game *g) {
     return 1;
 }
 
-/* Kills, now and then, the only rank that has the total of a round. */
+/* Kills, now and then, the only rank that has the total of a reduction. */
 static void hunt(game *g) {
     uint32_t most = 0, holders = 0, others = 0, holder = 0;
     for (uint32_t i = 0; i < g->ranks; ++i)
-        if (!g->net.rank[i].ended && g->player[i].rounds.current.finished > most)
-            most = (uint32_t)g->player[i].rounds.current.finished;
+        if (!g->net.rank[i].ended && g->player[i].reducer.current.finished > most)
+            most = (uint32_t)g->player[i].reducer.current.finished;
     for (uint32_t i = 0; i < g->ranks; ++i) {
-        const int has = g->player[i].rounds.current.finished == most;
+        const int has = g->player[i].reducer.current.finished == most;
         if (g->net.rank[i].ended)
             continue;
         holders += (uint32_t)has;
@@ -436,7 +439,7 @@ static void play(game *g, double seconds) {
             player *p = &g->player[i];
             if (g->net.rank[i].paused) {
                 p->was_paused = 1;
-                p->scribbles |= p->stage == ADDING && p->rounds.adding.ready;
+                p->scribbles |= p->stage == ADDING && p->reducer.adding.ready;
             } else if (!g->net.rank[i].ended && p->stage < ENDED) {
                 if (pretend_pick(&g->net, 2))
                     look(p);
@@ -447,11 +450,11 @@ static void play(game *g, double seconds) {
     }
     if (!is_over(g))
         for (uint32_t i = 0; i < g->ranks; ++i)
-            print_error("rank %u: stage %d round %u ended %d frozen %d view %llu\n", i,
-                        g->player[i].stage, g->player[i].round, g->net.rank[i].ended,
-                        g->player[i].rounds.change.frozen,
-                        (unsigned long long)g->player[i].rounds.group.number),
-                print_error("   %s\n", g->player[i].rounds.error.what);
+            print_error("rank %u: stage %d reduction %u ended %d frozen %d view %llu\n", i,
+                        g->player[i].stage, g->player[i].reduction, g->net.rank[i].ended,
+                        g->player[i].reducer.change.frozen,
+                        (unsigned long long)g->player[i].reducer.group.number),
+                print_error("   %s\n", g->player[i].reducer.error.what);
     check(g, is_over(g), "it hangs", 0);
     /* A total that only dead ranks ever had may be another, where ranks are what is counted. */
     const player *first = NULL;
@@ -500,7 +503,7 @@ static uint32_t lives(const game *g) {
     return n;
 }
 
-static double moment(game *g) { return pretend_chance(&g->net) * 2.5e-3 * g->rounds; }
+static double moment(game *g) { return pretend_chance(&g->net) * 2.5e-3 * g->reductions; }
 
 static uint32_t cases(uint32_t usual) {
     const char *text = getenv("QN_TEST_CASES");
@@ -515,7 +518,7 @@ static void test_nothing_happens(void **state) {
         play(&g, 100);
         for (uint32_t i = 0; i < g.ranks; ++i)
             check(&g,
-                  g.player[i].stage == ENDED && g.player[i].round == g.rounds + 1 &&
+                  g.player[i].stage == ENDED && g.player[i].reduction == g.reductions + 1 &&
                       g.player[i].spoke == (i == 0),
                   "a rank did not end well", i);
         assert_int_equal(close_game(&g), 0);
@@ -541,13 +544,13 @@ static void test_deaths(void **state) {
         further += g.further;
         assert_int_equal(close_game(&g), 0);
     }
-    print_message("deaths: %llu totals supplied, %llu times further units\n",
+    print_message("deaths: %llu totals supplied, %llu times further chunks\n",
                   (unsigned long long)supplied, (unsigned long long)further);
     assert_true(cases(500) < 500 || (supplied > 50 && further > 500));
 }
 
 /* A total that one rank alone has, which the others were promised when it dies: they have to add it
- * up again, each unit once. */
+ * up again, each chunk once. */
 static void test_deaths_of_holders(void **state) {
     (void)state;
     static game g;
@@ -594,11 +597,11 @@ static void test_silence_and_cuts(void **state) {
                   whole, out, nobody);
 }
 
-/* A sum that does not hold each unit once is never a total: all ranks end with the same error. */
+/* A sum that does not hold each chunk once is never a total: all ranks end with the same error. */
 static void test_faulty_ranks(void **state) {
     (void)state;
     static const char *const texts[FAULTS] = {
-        [COUNTS_A_UNIT_TWICE] = " units of ",
+        [COUNTS_A_CHUNK_TWICE] = " chunks of ",
         [LACKS_A_UNIT] = "the part of sum 3 holds ",
         [ANNOUNCES_TWICE] = " of sum 3 were announced twice",
     };
@@ -609,19 +612,19 @@ static void test_faulty_ranks(void **state) {
             int machines = 0; /* on a single one nothing is announced early */
             for (uint32_t i = 1; i < g.ranks; ++i)
                 machines += g.machine[i] != g.machine[0];
-            if (g.rounds < 3 || machines == 0) {
+            if (g.reductions < 3 || machines == 0) {
                 close_game(&g);
                 continue;
             }
-            g.plan[3].units = 40; /* more than ranks: each has some */
+            g.plan[3].chunks = 40; /* more than ranks: each has some */
             g.plan[3].words = 40 + EXTRA_WORDS;
             g.player[pretend_pick(&g.net, g.ranks)].fault = f;
             play(&g, 100);
             for (uint32_t i = 0; i < g.ranks; ++i) {
-                check(&g, g.player[i].stage == OUT && g.player[i].round <= 3,
+                check(&g, g.player[i].stage == OUT && g.player[i].reduction <= 3,
                       "a rank went on with a sum that is wrong", i);
-                check(&g, strstr(g.player[i].rounds.error.what, texts[f]) != NULL,
-                      g.player[i].rounds.error.what, i);
+                check(&g, strstr(g.player[i].reducer.error.what, texts[f]) != NULL,
+                      g.player[i].reducer.error.what, i);
             }
             assert_int_equal(close_game(&g), 0);
         }

@@ -2,7 +2,7 @@
 
 #include "cluster/reduction/reduction_state.h"
 
-void qn__rounds_report(qn__rounds *r) {
+void qn__reducer_report(qn__reducer *r) {
     const uint32_t ranges = r->current.begun ? r->current.own.count : 0;
     const uint64_t count = R_HEAD + 2 * (uint64_t)ranges;
     qn__message_buffer *buffer =
@@ -10,15 +10,15 @@ void qn__rounds_report(qn__rounds *r) {
     r->change.owed = 0;
     if (!buffer) {
         qn__fail_memory(&r->error, count, sizeof(uint64_t));
-        qn__rounds_ring(r);
+        qn__reducer_ring(r);
         return;
     }
     uint64_t *w = (uint64_t *)(void *)buffer->data;
     w[R_FINISHED] = r->current.finished;
     w[R_BEGUN] = (uint64_t)r->current.begun;
-    w[R_KIND] = (uint64_t)r->current.round.kind;
-    w[R_WORDS] = r->current.round.words;
-    w[R_UNITS] = r->current.round.units;
+    w[R_KIND] = (uint64_t)r->current.reduction.kind;
+    w[R_WORDS] = r->current.reduction.words;
+    w[R_CHUNKS] = r->current.reduction.chunks;
     w[R_GENERATION] = r->totals.generation;
     w[R_OVER] = (uint64_t)r->ending.over;
     w[R_CODE] = (uint64_t)(uint32_t)r->ending.code;
@@ -30,8 +30,8 @@ void qn__rounds_report(qn__rounds *r) {
     qn__view_reported(r->view, r->change.ballot, buffer);
 }
 
-void qn__rounds_stop(void *user, uint64_t ballot) {
-    qn__rounds *r = user;
+void qn__reducer_stop(void *user, uint64_t ballot) {
+    qn__reducer *r = user;
     r->change.ballot = ballot;
     r->change.frozen = 1;
     if (r->change.noticed <= 0)
@@ -40,13 +40,13 @@ void qn__rounds_stop(void *user, uint64_t ballot) {
         r->change.owed = 1;
         atomic_store(&r->change.alarm, 1);
     } else
-        qn__rounds_report(r);
+        qn__reducer_report(r);
 }
 
 int qn__is_report(const qn__message_buffer *buffer) {
     if (!buffer || buffer->bytes < R_HEAD * sizeof(uint64_t))
         return 0;
     const uint64_t *w = qn__report_words(buffer);
-    return w[R_KIND] < QN__ROUND_KINDS && w[R_UNITS] <= UINT32_MAX &&
+    return w[R_KIND] < QN__REDUCTION_KINDS && w[R_CHUNKS] <= UINT32_MAX &&
            w[R_RANGES] <= (buffer->bytes / sizeof(uint64_t) - R_HEAD) / 2;
 }

@@ -10,7 +10,7 @@ enum {
     R_BEGUN,
     R_KIND,
     R_WORDS,
-    R_UNITS,
+    R_CHUNKS,
     R_GENERATION,
     R_OVER,
     R_CODE,

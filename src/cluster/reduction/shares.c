@@ -14,12 +14,12 @@ enum { MOST_LOOKS = 800 };
 typedef struct shares {
     const qn__cost *cost;
     const unsigned char *has;
-    uint32_t ranks, units;
+    uint32_t ranks, chunks;
     qn__cost usual; /* of a rank that nothing is known of */
 } shares;
 
-/* A moment, the units that can be done by then by all together, the next moment at which there is
- * one more, and units a second of those that have begun. */
+/* A moment, the chunks that can be done by then by all together, the next moment at which there is
+ * one more, and chunks a second of those that have begun. */
 typedef struct moment {
     double at, next, rate;
     uint64_t done;
@@ -38,9 +38,9 @@ static qn__cost cost_of(const shares *s, uint32_t rank) {
                       .each = fmin(fmax(s->cost[rank].each, LEAST_EACH), MOST_SECONDS)};
 }
 
-static double seconds_of(const qn__cost *c, uint32_t units) { return c->start + units * c->each; }
+static double seconds_of(const qn__cost *c, uint32_t chunks) { return c->start + chunks * c->each; }
 
-/* Whether rank a comes before b when ranks are put in order of what a unit costs. */
+/* Whether rank a comes before b when ranks are put in order of what a chunk costs. */
 static int is_cheaper(const shares *s, uint32_t a, uint32_t b) {
     const double first = s->cost[a].each, second = s->cost[b].each;
     return first < second || (first <= second && a < b);
@@ -66,21 +66,21 @@ static qn__cost usual_cost(const shares *s) {
     return (qn__cost){.each = 1};
 }
 
-/* Units that are done `seconds` after the beginning, at most all: the largest n with
+/* Chunks that are done `seconds` after the beginning, at most all: the largest n with
  * seconds_of(n) <= seconds, as doubles are rounded. */
-static uint32_t units_until(const qn__cost *c, double seconds, uint32_t units) {
+static uint32_t chunks_until(const qn__cost *c, double seconds, uint32_t chunks) {
     if (seconds_of(c, 1) > seconds)
         return 0;
     const double guess = (seconds - c->start) / c->each;
-    uint32_t low = guess < units ? (uint32_t)guess : units;
-    /* The division is off by one at most, unless the start hides the units altogether. */
+    uint32_t low = guess < chunks ? (uint32_t)guess : chunks;
+    /* The division is off by one at most, unless the start hides the chunks altogether. */
     for (int i = 0; i < 2 && low > 0 && seconds_of(c, low) > seconds; ++i)
         --low;
-    for (int i = 0; i < 2 && low < units && seconds_of(c, low + 1) <= seconds; ++i)
+    for (int i = 0; i < 2 && low < chunks && seconds_of(c, low + 1) <= seconds; ++i)
         ++low;
-    if (seconds_of(c, low) <= seconds && (low == units || seconds_of(c, low + 1) > seconds))
+    if (seconds_of(c, low) <= seconds && (low == chunks || seconds_of(c, low + 1) > seconds))
         return low;
-    uint32_t high = units;
+    uint32_t high = chunks;
     for (low = 0; low < high;) {
         const uint32_t middle = high - (high - low) / 2;
         if (seconds_of(c, middle) <= seconds)
@@ -97,21 +97,21 @@ static moment look_at(const shares *s, double seconds) {
         if (!takes_part(s, r))
             continue;
         const qn__cost c = cost_of(s, r);
-        const uint32_t done = units_until(&c, seconds, s->units);
+        const uint32_t done = chunks_until(&c, seconds, s->chunks);
         m.done += done;
         m.rate += c.start <= seconds ? 1 / c.each : 0;
-        if (done < s->units)
+        if (done < s->chunks)
             m.next = fmin(m.next, seconds_of(&c, done + 1));
     }
     return m;
 }
 
 /* The next moment to look at. Those that have begun by `low` go on at least at their rate, so what
- * is left takes about left / rate, and not more than a unit of each longer: two looks that leave
+ * is left takes about left / rate, and not more than a chunk of each longer: two looks that leave
  * few moments. Then by turns where a straight line says, in the middle, and at what happens next,
  * which is the end where many are done at once. */
 static double next_look(const moment *low, const moment *high, const shares *s, int turn) {
-    const double left = (double)(s->units - low->done);
+    const double left = (double)(s->chunks - low->done);
     const double middle = low->at + 0.5 * (high->at - low->at);
     double at = middle;
     if (turn < 2)
@@ -123,18 +123,18 @@ static double next_look(const moment *low, const moment *high, const shares *s, 
     return at > low->at && at < high->at ? at : middle;
 }
 
-/* The last moment before which not all units are done: the next one after it is the makespan. */
+/* The last moment before which not all chunks are done: the next one after it is the makespan. */
 static moment just_before_the_end(const shares *s) {
     double end = INFINITY; /* of whoever would be the first to be done with everything alone */
     for (uint32_t r = 0; r < s->ranks; ++r)
         if (takes_part(s, r)) {
             const qn__cost c = cost_of(s, r);
-            end = fmin(end, seconds_of(&c, s->units));
+            end = fmin(end, seconds_of(&c, s->chunks));
         }
     moment low = look_at(s, 0), high = look_at(s, end);
     for (int turn = 0; turn < MOST_LOOKS && low.next < high.at; ++turn) {
         const moment m = look_at(s, next_look(&low, &high, s, turn));
-        if (m.done >= s->units)
+        if (m.done >= s->chunks)
             high = m;
         else
             low = m;
@@ -142,26 +142,26 @@ static moment just_before_the_end(const shares *s) {
     return low;
 }
 
-void qn__shares(const qn__cost *cost, const unsigned char *has, uint32_t ranks, uint32_t units,
+void qn__shares(const qn__cost *cost, const unsigned char *has, uint32_t ranks, uint32_t chunks,
                 uint32_t *count) {
-    shares s = {.cost = cost, .has = has, .ranks = ranks, .units = units, .usual = {.each = 1}};
+    shares s = {.cost = cost, .has = has, .ranks = ranks, .chunks = chunks, .usual = {.each = 1}};
     int members = 0;
     memset(count, 0, ranks * sizeof *count);
     for (uint32_t r = 0; r < ranks && !members; ++r)
         members = takes_part(&s, r);
-    if (!members || units == 0)
+    if (!members || chunks == 0)
         return;
     s.usual = usual_cost(&s);
     const moment m = just_before_the_end(&s);
-    /* Those that are done with further units at the end all at once get what is left, lowest
+    /* Those that are done with further chunks at the end all at once get what is left, lowest
      * numbers first. */
-    uint64_t left = units - m.done;
+    uint64_t left = chunks - m.done;
     for (uint32_t r = 0; r < ranks; ++r) {
         if (!takes_part(&s, r))
             continue;
         const qn__cost c = cost_of(&s, r);
-        const uint32_t sure = units_until(&c, m.at, units);
-        const uint32_t most = left > 0 ? units_until(&c, m.next, units) : sure;
+        const uint32_t sure = chunks_until(&c, m.at, chunks);
+        const uint32_t most = left > 0 ? chunks_until(&c, m.next, chunks) : sure;
         const uint32_t more = most - sure < left ? most - sure : (uint32_t)left;
         count[r] = sure + more;
         left -= more;

@@ -1,4 +1,4 @@
-/* Shares: the best makespan there is, found by giving units away one by one. */
+/* Shares: the best makespan there is, found by giving chunks away one by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 
 enum { MOST_RANKS = 8192 };
 
-static double seconds_of(qn__cost c, uint32_t units) {
-    return units ? c.start + units * c.each : 0;
+static double seconds_of(qn__cost c, uint32_t chunks) {
+    return chunks ? c.start + chunks * c.each : 0;
 }
 
 static double makespan(const qn__cost *cost, const uint32_t *count, uint32_t ranks) {
@@ -25,11 +25,11 @@ static double makespan(const qn__cost *cost, const uint32_t *count, uint32_t ran
     return longest;
 }
 
-/* Each unit to whoever has done it first. */
+/* Each chunk to whoever has done it first. */
 static double best_makespan(const qn__cost *cost, const unsigned char *has, uint32_t ranks,
-                            uint32_t units) {
+                            uint32_t chunks) {
     uint32_t count[16] = {0};
-    for (uint32_t u = 0; u < units; ++u) {
+    for (uint32_t u = 0; u < chunks; ++u) {
         uint32_t best = ranks;
         for (uint32_t r = 0; r < ranks; ++r)
             if (has[r] && (best == ranks || seconds_of(cost[r], count[r] + 1) <
@@ -41,15 +41,15 @@ static double best_makespan(const qn__cost *cost, const unsigned char *has, uint
 }
 
 static void assert_shares(const qn__cost *cost, const unsigned char *has, uint32_t ranks,
-                          uint32_t units) {
+                          uint32_t chunks) {
     uint32_t count[16], sum = 0;
-    qn__shares(cost, has, ranks, units, count);
+    qn__shares(cost, has, ranks, chunks, count);
     for (uint32_t r = 0; r < ranks; ++r) {
         sum += count[r];
         assert_true(has[r] || count[r] == 0);
     }
-    assert_int_equal(sum, units);
-    const double got = makespan(cost, count, ranks), best = best_makespan(cost, has, ranks, units);
+    assert_int_equal(sum, chunks);
+    const double got = makespan(cost, count, ranks), best = best_makespan(cost, has, ranks, chunks);
     assert_memory_equal(&got, &best, sizeof got);
 }
 
@@ -60,7 +60,7 @@ static void test_no_better_shares_exist(void **state) {
         unsigned char has[16] = {0};
         uint32_t word[4], members = 0;
         qn__words(5, 0, 0, 0, trial, 0, word);
-        const uint32_t ranks = 1 + word[0] % 12, units = word[1] % 300;
+        const uint32_t ranks = 1 + word[0] % 12, chunks = word[1] % 300;
         for (uint32_t r = 0; r < ranks; ++r) {
             uint32_t w[4];
             qn__words(5, 1, 0, trial, r, 0, w);
@@ -71,7 +71,7 @@ static void test_no_better_shares_exist(void **state) {
             members += has[r];
         }
         if (members)
-            assert_shares(cost, has, ranks, units);
+            assert_shares(cost, has, ranks, chunks);
     }
 }
 
@@ -126,7 +126,7 @@ static void test_nothing_known_is_all_alike(void **state) {
         assert_int_equal(count[r], 0);
 }
 
-/* Whatever ranks tell, all units are shared out. */
+/* Whatever ranks tell, all chunks are shared out. */
 static void test_absurd_costs(void **state) {
     (void)state;
     const double value[] = {0,    5e-324, 1e-300,  1e-15, 1,  1e12,
@@ -140,20 +140,20 @@ static void test_absurd_costs(void **state) {
             qn__words(6, 0, 0, trial, r, 0, word);
             cost[r] = (qn__cost){value[word[0] % VALUES], value[word[1] % VALUES]};
         }
-        const uint32_t units = trial % 3 ? word[2] : word[2] % 100;
-        qn__shares(cost, NULL, 1 + word[3] % 6, units, count);
+        const uint32_t chunks = trial % 3 ? word[2] : word[2] % 100;
+        qn__shares(cost, NULL, 1 + word[3] % 6, chunks, count);
         for (uint32_t r = 0; r < 1 + word[3] % 6; ++r)
             sum += count[r];
-        assert_int_equal(sum, units);
+        assert_int_equal(sum, chunks);
     }
 }
 
-/* Many ranks: as good as the bound of work that could be cut at will, but for a unit. */
+/* Many ranks: as good as the bound of work that could be cut at will, but for a chunk. */
 static void test_thousands_of_ranks(void **state) {
     (void)state;
     qn__cost *cost = calloc(MOST_RANKS, sizeof *cost);
     uint32_t *count = calloc(MOST_RANKS, sizeof *count);
-    const uint32_t units = 50000000;
+    const uint32_t chunks = 50000000;
     double rate = 0, begun = 0, longest = 0;
     uint64_t sum = 0;
     assert_non_null(cost);
@@ -166,11 +166,11 @@ static void test_thousands_of_ranks(void **state) {
         begun += cost[r].start / cost[r].each;
         longest = fmax(longest, cost[r].each);
     }
-    qn__shares(cost, NULL, MOST_RANKS, units, count);
+    qn__shares(cost, NULL, MOST_RANKS, chunks, count);
     for (uint32_t r = 0; r < MOST_RANKS; ++r)
         sum += count[r];
-    assert_int_equal(sum, units);
-    const double bound = (units + begun) / rate, got = makespan(cost, count, MOST_RANKS);
+    assert_int_equal(sum, chunks);
+    const double bound = (chunks + begun) / rate, got = makespan(cost, count, MOST_RANKS);
     assert_true(got > bound * (1 - 1e-9) && got < bound + longest);
     free(cost);
     free(count);

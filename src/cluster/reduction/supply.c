@@ -15,13 +15,13 @@ static uint32_t lowest_here(const qn__layout *l, uint32_t home, const qn__ranks 
 
 /* By a rank that has the total of the plan's `finished`: sends it to the machines that are this
  * rank's to supply. On each, the lowest rank takes it in. */
-void qn__rounds_send_supplies(qn__rounds *r) {
+void qn__reducer_send_supplies(qn__reducer *r) {
     const qn__held *held = &r->totals.held[r->plan.finished & 1];
     const uint32_t havers = qn__ranks_count(&r->plan.has);
     uint32_t lacking = 0, own = 0;
     for (uint32_t i = 0; i < r->rank; ++i)
         own += (uint32_t)qn__ranks_has(&r->plan.has, i);
-    qn__rounds_lay_out(r, r->plan.finished);
+    qn__reducer_lay_out(r, r->plan.finished);
     for (uint32_t home = 0; home < r->adding.layout.machines; ++home) {
         if (lowest_here(&r->adding.layout, home, &r->plan.has) < QN__MAX_RANKS ||
             lacking++ % havers != own)
@@ -37,14 +37,14 @@ void qn__rounds_send_supplies(qn__rounds *r) {
             }
             memcpy(body->data, held->total + at, n * sizeof(int64_t));
             const qn__head head = {.type = QN__MESSAGE_SUPPLY,
-                                   .number = {r->group.stamp, held->round, at},
+                                   .number = {r->group.stamp, held->reduction, at},
                                    .bytes = n * sizeof(int64_t)};
             r->transport->calls->send(r->transport, to, &head, body);
         }
     }
 }
 
-static void take_in(qn__rounds *r) {
+static void take_in(qn__reducer *r) {
     for (qn__queued_message **at = &r->mailbox.first; *at;) {
         const qn__queued_message *message = *at;
         const qn__head *head = &message->head;
@@ -55,8 +55,8 @@ static void take_in(qn__rounds *r) {
             continue;
         }
         if (head->number[2] > r->current.words || words > r->current.words - head->number[2]) {
-            qn__rounds_set_error(r, QN_CLUSTER, "%s sent a total of another round",
-                                 r->name[message->from]);
+            qn__reducer_set_error(r, QN_CLUSTER, "%s sent a total of another reduction",
+                                  r->name[message->from]);
             return;
         }
         memcpy(r->adding.into + head->number[2], message->body->data, words * sizeof(int64_t));
@@ -65,31 +65,31 @@ static void take_in(qn__rounds *r) {
     }
 }
 
-qn__going_on qn__rounds_take_supply(qn__rounds *r) {
-    if (!qn__rounds_prepare(r))
-        return QN__ROUND_FAILED;
+qn__progress qn__reducer_take_supply(qn__reducer *r) {
+    if (!qn__reducer_prepare(r))
+        return QN__REDUCER_FAILED;
     const uint32_t home = r->adding.layout.home[r->rank];
     const uint32_t has = lowest_here(&r->adding.layout, home, &r->plan.has);
     const uint32_t takes = lowest_here(&r->adding.layout, home, NULL);
     if (has < QN__MAX_RANKS) {
-        const uint64_t generation = atomic_load(&qn__rounds_desk(r, has)->finished_in);
+        const uint64_t generation = atomic_load(&qn__reducer_desk(r, has)->finished_in);
         int64_t *total = qn__common_total(r->common, generation, (r->current.finished + 1) & 1,
                                           r->current.words, &r->error);
         if (!total)
-            return QN__ROUND_FAILED;
-        qn__rounds_finished(r, total, generation);
-        return QN__ROUND_TOTAL;
+            return QN__REDUCER_FAILED;
+        qn__reducer_finished(r, total, generation);
+        return QN__REDUCER_TOTAL;
     }
     if (takes == r->rank) {
         take_in(r);
         if (r->error.status != QN_OK)
-            return QN__ROUND_FAILED;
+            return QN__REDUCER_FAILED;
         if (r->adding.supplied < r->current.words)
-            return QN__ROUND_WAITS;
-        atomic_store(&qn__rounds_desk(r, r->rank)->supplied, r->group.stamp);
-        qn__rounds_ring_others(r);
-    } else if (atomic_load(&qn__rounds_desk(r, takes)->supplied) != r->group.stamp)
-        return QN__ROUND_WAITS;
-    qn__rounds_finished(r, r->adding.into, r->totals.generation);
-    return QN__ROUND_TOTAL;
+            return QN__REDUCER_WAITS;
+        atomic_store(&qn__reducer_desk(r, r->rank)->supplied, r->group.stamp);
+        qn__reducer_ring_others(r);
+    } else if (atomic_load(&qn__reducer_desk(r, takes)->supplied) != r->group.stamp)
+        return QN__REDUCER_WAITS;
+    qn__reducer_finished(r, r->adding.into, r->totals.generation);
+    return QN__REDUCER_TOTAL;
 }

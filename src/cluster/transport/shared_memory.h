@@ -11,20 +11,20 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What one rank tells the others of its machine. A tag names a round in a view. Two cache lines: of
- * what is seldom written, and of what each round writes. */
+/* What one rank tells the others of its machine. A tag names a reduction in a view. Two cache
+ * lines: of what is seldom written, and of what each reduction writes. */
 typedef struct qn__desk {
     _Alignas(128) atomic_uint bell; /* counts reasons to look again */
     atomic_uint asleep;
     atomic_ullong supplied;             /* view in which it put a whole total there */
-    atomic_ullong finished_in;          /* generation of totals of the round it finished last */
+    atomic_ullong finished_in;          /* generation of totals of the reduction it finished last */
     _Alignas(64) atomic_ullong arrived; /* tag: its part is as it will be */
     atomic_ullong arrived_holds;        /* ... and holds these contributions */
     atomic_ullong done;                 /* tag: what it had to put into the total is there */
     atomic_ullong final_tag;            /* tag for which ... */
     atomic_ullong final_from;           /* ... the words from here on are as they will be */
     atomic_ullong final_holds;          /* ... and hold these contributions */
-    atomic_ullong signature;            /* of the round it is in */
+    atomic_ullong signature;            /* of the reduction it is in */
 } qn__desk;
 
 typedef struct qn__mapping {

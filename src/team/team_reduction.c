@@ -1,4 +1,4 @@
-#include "team/team_round.h"
+#include "team/team_reduction.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -8,26 +8,26 @@
 
 /* -------------------------------------------------------------------------------------- costs */
 
-/* Learns from this rank's share of the round under way, and tells the others. */
+/* Learns from this rank's share of the reduction under way, and tells the others. */
 static void tell_cost(qn__team *t, uint64_t set, double seconds) {
-    qn__round_state *r = &t->round;
+    qn__team_reduction_state *r = &t->reduction;
     qn__rank_cost *cost = &r->cost[r->kind];
-    uint32_t units = 0;
+    uint32_t chunks = 0;
     for (uint32_t i = 0; i < r->ranges; ++i)
-        units += r->range[i].count;
-    qn__rank_cost_share(cost, set, units, r->whole ? seconds : 0, qn__now());
+        chunks += r->range[i].count;
+    qn__rank_cost_share(cost, set, chunks, r->whole ? seconds : 0, qn__now());
     qn__cluster_cost(t->cluster, r->kind, r->alike ? (qn__cost){0, 1} : qn__rank_cost_told(cost));
-    r->units = units;
+    r->chunks = chunks;
     r->seconds = r->whole ? seconds : 0;
 }
 
-void qn__team_round_updated(qn__team *t, double seconds) {
-    qn__rank_cost_update(&t->round.cost[QN__ROUND_STEP], seconds);
+void qn__team_reduction_updated(qn__team *t, double seconds) {
+    qn__rank_cost_update(&t->reduction.cost[QN__REDUCTION_STEP], seconds);
 }
 
 /* ------------------------------------------------------------------------------------ failures */
 
-void qn__team_round_told(qn__team *t) {
+void qn__team_reduction_told(qn__team *t) {
     const unsigned char own = 1;
     unsigned char *all = qn__alloc(qn_cluster_ranks(t->cluster), sizeof *all, NULL);
     if (all)
@@ -40,16 +40,16 @@ typedef struct failure {
     qn_error error;
 } failure;
 
-/* Some rank's unit could not be summed: the failure of the first such unit, the same on all. */
+/* Some rank's chunk could not be summed: the failure of the first such chunk, the same on all. */
 static qn_status agree_on_failure(qn__team *t, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
     failure *all = qn__alloc(ranks, sizeof *all, err);
     const failure *first = NULL;
     if (!all)
         return QN_MEMORY;
-    const failure own = {.failed = t->round.failure.status != QN_OK,
-                         .at = t->round.failed_at,
-                         .error = t->round.failure};
+    const failure own = {.failed = t->reduction.failure.status != QN_OK,
+                         .at = t->reduction.failed_at,
+                         .error = t->reduction.failure};
     qn_status status = qn__cluster_gather(t->cluster, &own, sizeof own, all, err);
     for (uint32_t r = 0; r < ranks && status == QN_OK; ++r)
         if (all[r].failed && (!first || all[r].at < first->at))
@@ -62,23 +62,24 @@ static qn_status agree_on_failure(qn__team *t, qn_error *err) {
         status = qn__fail(err, QN_NUMERIC, "a rank that is lost found a number out of range");
     }
     if (status == QN_NUMERIC)
-        qn__team_round_told(t);
+        qn__team_reduction_told(t);
     qn__free(all);
     return status;
 }
 
-/* ----------------------------------------------------------------------------------- the round */
+/* ----------------------------------------------------------------------------------- the reduction
+ */
 
-static qn_status begin(qn__team *t, const qn__round *round, qn_error *err) {
-    qn__round_state *r = &t->round;
+static qn_status begin(qn__team *t, const qn__reduction *reduction, qn_error *err) {
+    qn__team_reduction_state *r = &t->reduction;
     if (r->open)
         return QN_OK;
-    const qn_status status = qn__round_begin(t->cluster, round, err);
+    const qn_status status = qn__reduction_begin(t->cluster, reduction, err);
     if (status != QN_OK)
         return status;
     r->open = 1;
-    r->kind = round->kind;
-    r->words = round->words;
+    r->kind = reduction->kind;
+    r->words = reduction->words;
     r->ranges = 0;
     r->total = NULL;
     r->failure.status = QN_OK;
@@ -87,12 +88,12 @@ static qn_status begin(qn__team *t, const qn__round *round, qn_error *err) {
 
 /* Fetches this rank's ranges that were not known yet. */
 static qn_status fetch_ranges(qn__team *t, qn_error *err) {
-    qn__round_state *r = &t->round;
-    qn__units range;
-    while (qn__round_units(t->cluster, &range)) {
+    qn__team_reduction_state *r = &t->reduction;
+    qn__chunk_range range;
+    while (qn__reduction_chunks(t->cluster, &range)) {
         if (r->ranges == r->room) {
             const uint32_t room = r->room ? 2 * r->room : 64;
-            qn__units *more = qn__alloc(room, sizeof *more, err);
+            qn__chunk_range *more = qn__alloc(room, sizeof *more, err);
             if (!more)
                 return QN_MEMORY;
             if (r->ranges)
@@ -106,7 +107,7 @@ static qn_status fetch_ranges(qn__team *t, qn_error *err) {
     return QN_OK;
 }
 
-static void put_tally(qn__round_state *r) {
+static void put_tally(qn__team_reduction_state *r) {
     const qn__tally_words words = {.loss_high = r->tally.loss >> 32,
                                    .loss_low = r->tally.loss & UINT32_MAX,
                                    .correct = (int64_t)r->tally.correct,
@@ -118,25 +119,25 @@ static void put_tally(qn__round_state *r) {
 /* A failure that is everybody's: it is the job's, not this rank's. */
 static int concerns_all(qn_status status) { return status == QN_NUMERIC; }
 
-void qn__team_round_clear(qn__team *t) {
-    qn__round_state *r = &t->round;
+void qn__team_reduction_clear(qn__team *t) {
+    qn__team_reduction_state *r = &t->reduction;
     if (r->blank)
         memset(r->part, 0, r->words * sizeof *r->part);
     r->blank = 0;
 }
 
-/* Units of the first `count` ranges. */
-static uint32_t units_of(const qn__round_state *r, uint32_t count) {
-    uint32_t units = 0;
+/* Chunks of the first `count` ranges. */
+static uint32_t chunks_of(const qn__team_reduction_state *r, uint32_t count) {
+    uint32_t chunks = 0;
     for (uint32_t i = 0; i < count; ++i)
-        units += r->range[i].count;
-    return units;
+        chunks += r->range[i].count;
+    return chunks;
 }
 
 /* Computes the ranges from number `done` on; *done says how far the part is. */
 static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute, uint32_t *done,
                                 qn_error *err) {
-    qn__round_state *r = &t->round;
+    qn__team_reduction_state *r = &t->reduction;
     qn_error why = {0};
     qn_status status = QN_OK;
     for (; *done < r->ranges && r->failure.status == QN_OK && status == QN_OK; ++*done) {
@@ -155,7 +156,7 @@ static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute,
 /* Takes the tally out of the total. */
 static qn_status take_total(qn__team *t, qn__tally *tally, qn_error *err) {
     qn__tally_words words;
-    memcpy(&words, t->round.total, sizeof words);
+    memcpy(&words, t->reduction.total, sizeof words);
     if (words.failed)
         return agree_on_failure(t, err);
     int64_t loss = words.loss_high + (words.loss_low >> 32);
@@ -167,38 +168,38 @@ static qn_status take_total(qn__team *t, qn__tally *tally, qn_error *err) {
     return QN_OK;
 }
 
-/* A loss that this round made up for, on the time line. */
+/* A loss that this reduction made up for, on the time line. */
 static void mark_loss(qn__team *t) {
     qn__rank_traffic traffic;
     char text[64];
     if (!t->reports.trace)
         return;
     qn__cluster_traffic(t->cluster, &traffic);
-    if (traffic.lost_at <= t->round.lost_at)
+    if (traffic.lost_at <= t->reduction.lost_at)
         return;
-    t->round.lost_at = traffic.lost_at;
+    t->reduction.lost_at = traffic.lost_at;
     snprintf(text, sizeof text, "%" PRIu32 " ranks are left", qn_cluster_alive(t->cluster));
     qn__trace_mark(t->reports.trace, t->reports.track, "loss", traffic.lost_at, text);
     qn__trace_mark(t->reports.trace, t->reports.track, "made up", qn__now(), text);
 }
 
-/* Counts what the round had to send. */
+/* Counts what the reduction had to send. */
 static void count_traffic(qn__team *t) {
     uint64_t out = 0, in = 0;
-    qn__cluster_count(t->cluster, t->round.words, &out, &in);
-    t->round.counted_out += out;
-    t->round.counted_in += in;
+    qn__cluster_count(t->cluster, t->reduction.words, &out, &in);
+    t->reduction.counted_out += out;
+    t->reduction.counted_in += in;
 }
 
-qn_status qn__team_round(qn__team *t, const qn__round *round, uint64_t set, qn__range_fn compute,
-                         qn__tally *tally, qn_error *err) {
-    qn__round_state *r = &t->round;
-    qn_status status = begin(t, round, err);
+qn_status qn__team_reduction(qn__team *t, const qn__reduction *reduction, uint64_t set,
+                             qn__range_fn compute, qn__tally *tally, qn_error *err) {
+    qn__team_reduction_state *r = &t->reduction;
+    qn_status status = begin(t, reduction, err);
     if (status != QN_OK || r->total)
         return status != QN_OK ? status : take_total(t, tally, err);
     uint32_t done = 0;
     int more = 1;
-    r->part = qn__round_part(t->cluster);
+    r->part = qn__reduction_part(t->cluster);
     r->whole = 1;
     r->failure.status = QN_OK;
     r->tally = (qn__tally){0};
@@ -211,14 +212,14 @@ qn_status qn__team_round(qn__team *t, const qn__round *round, uint64_t set, qn__
             status = compute_ranges(t, set, compute, &done, err);
         if (status != QN_OK)
             return status;
-        qn__team_round_clear(t); /* where there was no range */
+        qn__team_reduction_clear(t); /* where there was no range */
         put_tally(r);
         if (r->failure.status == QN_OK)
             tell_cost(t, set, qn__now() - begun - r->sending);
         const double waiting = qn__now();
-        /* After a failure the part lacks units, which the tally tells: nobody uses the sums. */
+        /* After a failure the part lacks chunks, which the tally tells: nobody uses the sums. */
         const uint32_t held = r->failure.status == QN_OK ? done : r->ranges;
-        status = qn__round_add_up(t->cluster, units_of(r, held), &more, &r->total, err);
+        status = qn__reduction_finish(t->cluster, chunks_of(r, held), &more, &r->total, err);
         qn__trace_span(t->reports.trace, t->reports.track, "ranks", waiting, qn__now(),
                        (qn__trace_value){0}, (qn__trace_value){0});
         if (status != QN_OK)
@@ -231,7 +232,7 @@ qn_status qn__team_round(qn__team *t, const qn__round *round, uint64_t set, qn__
     return take_total(t, tally, err);
 }
 
-void qn__team_round_end(qn__team *t) {
-    t->round.open = 0;
-    t->round.total = NULL;
+void qn__team_reduction_end(qn__team *t) {
+    t->reduction.open = 0;
+    t->reduction.total = NULL;
 }
