@@ -20,7 +20,7 @@ setup: ## install what building and testing need
 	@scripts/setup.sh
 
 lint: ## layout, cppcheck, clang-tidy, shellcheck and the rules of the house
-	@scripts/test.sh tests/test_lint.py tests/test_house.py
+	@QUERN_LINT=deep scripts/test.sh tests/test_lint.py tests/test_house.py
 
 format: ## lay the C sources out as lint wants them
 	@find include src app bench examples tests \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cl' \) \
