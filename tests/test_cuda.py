@@ -61,7 +61,7 @@ def absence(run_quern):
 
 # ---------------------------------------------------------------- the same bytes
 
-@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 9), ("capability=75", 15),
+@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 5), ("capability=75", 5),
                                          ("matrix=1", 3)])
 def test_conformance(conformance, gpu, plan, cases):
     gpu(plan)
@@ -103,11 +103,11 @@ def test_conformance_sanitized(gpu, monkeypatch):
     folder = builds.ready("asan", "fakes", "test.device.conformance")
     gpu("late=1")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(folder / "fake_gpu"))
-    run_conformance(folder / "tests" / "device.conformance", "asan", 3)
+    run_conformance(folder / "tests" / "device.conformance", "asan", 1)
 
 
-@pytest.mark.parametrize("preset, plan", [("asan", "devices=2,late=1"), ("tsan", "devices=2"),
-                                          ("asan", "devices=2,on=1,launch=70"),
+# Up to its failure such a run is like any other.
+@pytest.mark.parametrize("preset, plan", [("asan", "devices=2,on=1,launch=70"),
                                           ("tsan", "devices=2,on=1,hang=70")])
 def test_together_sanitized(preset, plan, gpu, files, tmp_path, monkeypatch):
     folder = builds.ready(preset, "fakes")
