@@ -1,7 +1,7 @@
 # A thin front for CMake and the scripts; `make help` lists what there is.
 
 .DEFAULT_GOAL := build/quern
-.PHONY: build/quern demo test setup lint format matrix fuzz elementary-full bench clean help
+.PHONY: build/quern install demo test setup lint format matrix fuzz elementary-full bench clean help
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -9,6 +9,10 @@ build/quern: ## the program and the library, release build (the default)
 	elif command -v ninja >/dev/null; then cmake --preset release --log-level=WARNING >/dev/null; \
 	else cmake -S . -B build --log-level=WARNING; fi
 	@cmake --build build
+
+PREFIX ?= /usr/local
+install: build/quern ## program, library, headers, manual pages and completions into PREFIX (/usr/local)
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 
 demo: build/quern ## train on synthetic digits three times over and compare the bytes
 	@scripts/demo.sh

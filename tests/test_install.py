@@ -114,6 +114,19 @@ def test_the_shared_library_exports_what_the_headers_declare(shared):
     assert set(symbols.values()) == {"QUERN_0.1"}
 
 
+def test_make_install_takes_prefix_and_destdir(shared, tmp_path):
+    """Of a tree that is built: make calls the build, which has nothing to do, and installs."""
+    builds.require("make", "cmake")
+    build = shared.parent / "build"
+    done = run("make", "-n", "-C", ROOT, "install", "PREFIX=/opt/q", f"DESTDIR={tmp_path}")
+    line = done.strip().splitlines()[-1]
+    assert f'DESTDIR="{tmp_path}"' in line and "--prefix" in line
+    run("sh", "-c", line.replace("--install build", f"--install {build}"))
+    assert (tmp_path / "opt" / "q" / "bin" / "quern").exists()
+    assert (tmp_path / "opt" / "q" / "include" / "quern" / "quern.h").exists()
+    assert (tmp_path / "opt" / "q" / "share" / "man" / "man1" / "quern-train.1").exists()
+
+
 def test_pkg_config(shared, user):
     builds.require("pkg-config", "cc")
     library = next(shared.rglob("libquern.so")).parent
