@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "compute.h"
+#include "fields.h"
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
@@ -181,7 +182,7 @@ static void tell_notes(const devices_flags *f) {
     while (qn_device_note(text, sizeof text)) {
         if (f->json) {
             json_begin("note");
-            json_text("text", text);
+            json_message("text", text);
             json_end();
         }
         message_note("note: %s", text);
@@ -210,7 +211,7 @@ static void device_event(uint32_t index, const shown *d) {
     json_close(']');
     json_flag("automatic", i->automatic);
     json_flag("refused", i->refused);
-    json_text("reason", *d->failure ? d->failure : i->reason);
+    json_message("reason", *d->failure ? d->failure : i->reason);
     json_number("matmul_flop_per_s", known(d->rates.matmul));
     json_number("matmul_i7_op_per_s", known(d->rates.integers[0]));
     json_number("matmul_i14_op_per_s", known(d->rates.integers[1]));
@@ -267,6 +268,7 @@ static void print_integers(const qn_device_rates *r) {
 }
 
 static void print_device(const shown *d) {
+    char text[1200];
     char memory[24], units[16], matmul[32], tanh[32], copy[32];
     const qn_device_info *i = &d->info;
     int pieces = 0;
@@ -283,16 +285,18 @@ static void print_device(const shown *d) {
         putchar('\n');
     print_integers(&d->rates);
     if (*d->failure)
-        printf("           failed: %s\n", d->failure);
+        printf("           failed: %s\n", fields_spell(d->failure, text, sizeof text));
     else if (i->refused)
-        printf("           cannot be used: %s\n", i->reason);
+        printf("           cannot be used: %s\n", fields_spell(i->reason, text, sizeof text));
     else if (!i->automatic)
-        printf("           used only if --devices names it: %s\n", i->reason);
+        printf("           used only if --devices names it: %s\n",
+               fields_spell(i->reason, text, sizeof text));
 }
 
 static const char *const kinds[] = {"cuda", "opencl"};
 
 static void tell_absence(const devices_flags *f, int devices) {
+    char text[1200];
     int told = 0;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const char *reason = qn_device_absence(kinds[k]);
@@ -301,10 +305,11 @@ static void tell_absence(const devices_flags *f, int devices) {
         if (f->json) {
             json_begin("absence");
             json_text("kind", kinds[k]);
-            json_text("reason", reason);
+            json_message("reason", reason);
             json_end();
         } else {
-            printf("%sno %-7s  %s\n", told++ == 0 && devices ? "\n" : "", kinds[k], reason);
+            printf("%sno %-7s  %s\n", told++ == 0 && devices ? "\n" : "", kinds[k],
+                   fields_spell(reason, text, sizeof text));
         }
     }
 }
@@ -341,17 +346,17 @@ static void advice_event(const qn_advice *a) {
     json_flag("used", a->used);
     json_number("share", a->share);
     json_number("items_per_s", known(a->rate));
-    json_text("why", a->why);
+    json_message("why", a->why);
     json_end();
 }
 
 static void print_advice(const qn_advice *a) {
-    char rate[16];
+    char rate[16], why[320];
     format_rate(a->rate, rate);
     if (a->used)
         printf("  %-10s used: %.0f %% of the items, %s items/s\n", a->id, 100 * a->share, rate);
     else
-        printf("  %-10s not used: %s\n", a->id, a->why);
+        printf("  %-10s not used: %s\n", a->id, fields_spell(a->why, why, sizeof why));
 }
 
 static void tell_trial(const devices_flags *f, const qn_advice *advice, uint32_t count,

@@ -1,4 +1,5 @@
 #include "jsonline.h"
+#include "fields.h"
 #include "message.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -77,6 +78,11 @@ void json_text(const char *key, const char *value) {
         put_string(value);
     else
         fputs("null", line.to);
+}
+
+void json_message(const char *key, const char *text) {
+    char room[16384];
+    json_text(key, text ? fields_spell(text, room, sizeof room) : NULL);
 }
 
 void json_count(const char *key, uint64_t value) {

@@ -1,5 +1,6 @@
 #include "message.h"
 #include "command.h"
+#include "fields.h"
 #include "jsonline.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -47,12 +48,15 @@ static int harmless(char letter) {
     return c < 0x20 || c == 0x7f ? '?' : c;
 }
 
+enum { LONGEST = 16384 }; /* of a message: longer than any path and command line in it */
+
 /* A place may be a drawing of several lines, which stay lines, indented. */
 static void print_clean(const char *before, const char *text) {
+    char room[LONGEST];
     if (!*text)
         return;
     fputs(before, stderr);
-    for (const char *p = text; *p; p++) {
+    for (const char *p = fields_spell(text, room, sizeof room); *p; p++) {
         if (*p == '\n')
             fputs("\n  ", stderr);
         else
@@ -83,9 +87,9 @@ static int print(const char *speaker, qn_status status, const char *what, const 
     if (voice.json) {
         json_begin("error");
         json_text("status", qn_status_name(status));
-        json_text("what", what);
-        json_text("where", where);
-        json_text("remedy", remedy);
+        json_message("what", what);
+        json_message("where", where);
+        json_message("remedy", remedy);
         if (speaker)
             json_text("rank", speaker);
         json_count("exit", (uint64_t)code);
@@ -134,9 +138,11 @@ void message_note(const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text - 1, format, args);
     va_end(args);
-    for (char *p = text; *p; p++)
+    char spelt[LONGEST];
+    fields_spell(text, spelt, sizeof spelt - 1);
+    for (char *p = spelt; *p; p++)
         *p = *p == '\n' ? *p : (char)harmless(*p);
-    fputs(strcat(text, "\n"), stderr); /* in one piece: several ranks may be writing */
+    fputs(strcat(spelt, "\n"), stderr); /* in one piece: several ranks may be writing */
 }
 
 qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,

@@ -158,7 +158,7 @@ static void on_note(void *user, const char *text) {
     progress_make_way();
     if (us.json) {
         json_begin("ranks");
-        json_text("text", text);
+        json_message("text", text);
         json_count("alive", qn_cluster_alive(us.cluster));
         json_text("speaks", ranks_name());
         json_end();

@@ -1,4 +1,5 @@
 #include "report.h"
+#include "fields.h"
 #include "format.h"
 #include "jsonline.h"
 #include <inttypes.h>
@@ -108,6 +109,7 @@ static void print_cores(const qn_worker_report *w) {
 static int knows_joules(const qn_worker_report *w) { return w->joules > 0; }
 
 static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks, int verbose) {
+    char note[320];
     char rate[16], up[24], down[24], joules[32], each[32], name[96];
     double part = percent(w->grains, grains);
     snprintf(name, sizeof name, "%s", w->name);
@@ -124,7 +126,7 @@ static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks, 
         printf(", lost");
     putchar('\n');
     if (*w->note)
-        printf("  %-12s %s\n", "", w->note);
+        printf("  %-12s %s\n", "", fields_spell(w->note, note, sizeof note));
     if (w->grains > 0 && verbose)
         print_cores(w);
     if (verbose && (w->bytes_up > 0 || w->bytes_down > 0))
@@ -315,7 +317,7 @@ static void worker_field(const qn_worker_report *w, uint64_t grains) {
     json_number("seconds_down", w->seconds_down);
     json_number("joules", knows_joules(w) ? w->joules : (double)NAN);
     json_flag("lost", w->lost);
-    json_text("note", w->note);
+    json_message("note", w->note);
     json_open("core_busy", '[');
     for (int i = 0; w->core_busy && i < w->cores; i++)
         json_number(NULL, w->core_busy[i]);

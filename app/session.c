@@ -28,7 +28,7 @@ static void on_note(void *user, const char *text) {
     }
     if (s->json) {
         json_begin("note");
-        json_text("text", text);
+        json_message("text", text);
         if (name)
             json_text("rank", name);
         json_end();

@@ -1,6 +1,7 @@
 /* quern version: the program, the contract it keeps, and what was built in. */
 
 #include "command.h"
+#include "fields.h"
 #include "message.h"
 #include <quern/cluster.h>
 #include <quern/version.h>
@@ -11,6 +12,7 @@ static const option version_options[] = {{.name = NULL}};
 /* What could carry a run over several processes here; one process alone needs nothing of it. */
 static void print_cluster(void) {
     qn_cluster_library mpi = {.size = sizeof mpi};
+    char reason[sizeof mpi.reason];
     qn_error err;
     if (qn_cluster_library_get(&mpi, &err) != QN_OK) {
         message_error(&err);
@@ -19,7 +21,8 @@ static void print_cluster(void) {
     if (*mpi.name)
         printf("MPI: %s, %s (used only to start ranks)\n", mpi.name, mpi.path);
     else
-        printf("MPI: none%s%s (needed only to start ranks)\n", *mpi.reason ? ", " : "", mpi.reason);
+        printf("MPI: none%s%s (needed only to start ranks)\n", *mpi.reason ? ", " : "",
+               fields_spell(mpi.reason, reason, sizeof reason));
     if (*mpi.deaths)
         printf("failed ranks: the run continues with %s\n", mpi.deaths);
     else if (*mpi.name)

@@ -104,7 +104,7 @@ static void test_a_last_checkpoint(void **state) {
     qn__fake_set(&plan);
     assert_int_equal(tiny_run(&run, data), QN_DEVICE);
     assert_non_null(strstr(run.err.what, "no worker is left"));
-    assert_non_null(strstr(run.err.remedy, "--resume"));
+    assert_non_null(strstr(run.err.remedy, "`train.resume`"));
     print_message("%s\n%s\n", run.err.what, run.err.remedy);
     tiny again = {.checkpoints = dir, .resume = 1};
     assert_int_equal(tiny_run(&again, data), QN_OK);
@@ -126,7 +126,7 @@ static void test_no_checkpoint_is_promised_without_a_folder(void **state) {
     qn_data *data = tiny_data();
     qn__fake_set(&plan);
     assert_int_equal(tiny_run(&run, data), QN_DEVICE);
-    assert_null(strstr(run.err.remedy, "--resume"));
+    assert_null(strstr(run.err.remedy, "`train.resume`"));
     qn__fake_set(NULL);
     qn_data_close(data);
 }

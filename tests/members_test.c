@@ -164,7 +164,7 @@ static void test_timeout(void **state) {
     assert_int_equal(
         qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .device_timeout = 1e9}, &err),
         QN_USAGE);
-    assert_non_null(strstr(err.remedy, "--device-timeout"));
+    assert_non_null(strstr(err.remedy, "`compute.device_timeout`"));
     assert_int_equal(
         qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .threads = -1}, &err), QN_USAGE);
     assert_int_equal(
@@ -175,7 +175,7 @@ static void test_timeout(void **state) {
     assert_int_equal(
         qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .gpu_isa = "amx"}, &err),
         QN_USAGE);
-    assert_non_null(strstr(err.remedy, "--gpu-isa takes auto, dp4a"));
+    assert_non_null(strstr(err.remedy, "`compute.gpu_isa` takes auto, dp4a"));
 }
 
 static void test_public_view(void **state) {

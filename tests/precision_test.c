@@ -167,10 +167,10 @@ static void test_training(void **state) {
     static watched w;
     qn_data *data = make_table();
     train(data, "i14", "none", &w);
-    assert_string_equal(w.notes,
-                        "with --arith i14 the features of an item share one scale, and beside the "
-                        "others these are too small to keep three bits (3 of 8): thin, \"fine\", "
-                        "tiny, level; --scale standard makes all alike\n");
+    assert_string_equal(
+        w.notes, "with `train.arith` i14 the features of an item share one scale, and beside the "
+                 "others these are too small to keep three bits (3 of 8): thin, \"fine\", "
+                 "tiny, level; `train.scale` standard makes all alike\n");
     assert_int_equal(w.rounding.bits, 14);
     assert_int_equal(w.rounding.items, 24); /* a grain */
     /* "tiny" always, "thin" mostly: of 24 items with 7 or 6 values that are not zero. */
@@ -182,7 +182,7 @@ static void test_training(void **state) {
                                          qn_data_labels(data), &nameless, NULL),
                      QN_OK);
     train(nameless, "i21", "none", &w);
-    assert_non_null(strstr(w.notes, "(1 of 8): feature 4; --scale standard"));
+    assert_non_null(strstr(w.notes, "(1 of 8): feature 4; `train.scale` standard"));
     qn_data_close(nameless);
     train(data, "i7", "standard", &w);
     assert_string_equal(w.notes, "");

@@ -493,3 +493,11 @@ def test_checkpoint_folder_is_a_file(refuse, tmp_path):
     refuse(["train", "--data", "good.csv", *NET, "--checkpoint", "good.csv"], 1, "good.csv")
     refuse(["train", "--data", "good.csv", *NET, "--checkpoint", "no/such/parent"], 1, "no/such")
     refuse(["train", "--data", "good.csv", *NET, "--run-dir", "good.csv"], 1, "good.csv")
+
+
+def test_fields_are_told_as_options(run_quern, tmp_path):
+    """The library names members of structs, `train.rate`; the command names options, in its messages
+    and in the events of --json alike."""
+    done = run_quern("train", "--lr", "-1", "--json", "-o", tmp_path / "m", status=2)
+    assert "at --lr\n" in done.stderr and '"where":"--lr"' in done.stdout
+    assert "`" not in done.stderr + done.stdout

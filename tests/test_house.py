@@ -528,6 +528,45 @@ def test_contributing_names_files_that_exist():
 PUBLIC = sorted((ROOT / "include" / "quern").glob("*.h"))
 
 
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# Command lines that a message quotes whole, and options of compilers.
+QUOTED = re.compile(r"mpirun |quern devices |^%u --grain|^ --arith $|--fmad|--gpu-architecture")
+
+
+def wrong_spellings(root):
+    """Messages of the library that name an option, or a field that app/fields.c cannot spell."""
+    table = (root / "app" / "fields.c").read_text()
+    complaints = []
+    for path in library_files(root):
+        # Comments go, literals stay (code_of empties these).
+        source = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), path.read_text(), flags=re.S)
+        for number, line in enumerate(source.splitlines(), 1):
+            for text in LITERAL.findall(line):
+                names = re.findall(r"`(\w+\.[^`]*)`", text)
+                if re.search(r"(?<![\w-])--[a-z]", text) and not QUOTED.search(text):
+                    names.append("--")
+                complaints += [f"{path.relative_to(root)}:{number}: {n}" for n in names
+                               if f'{{"{n}", "' not in table]
+    return complaints
+
+
+def test_the_library_speaks_of_fields_and_the_command_of_options():
+    assert not wrong_spellings(ROOT)
+    rows = re.findall(r'\{"([a-z_0-9. ]+)", "([a-z0-9-]+)"\}', (ROOT / "app" / "fields.c").read_text())
+    assert len(rows) > 40
+    headers = "".join(h.read_text() for h in PUBLIC)
+    options = "".join(f.read_text() for f in (ROOT / "app").glob("*.c"))
+    for field, option in rows:
+        assert re.search(rf"\b{field.split('.')[1].split()[0]}\b", headers), field
+        assert f'.name = "{option}"' in options, option
+
+
+def test_wrong_spellings_are_found(tmp_path):
+    made_up(tmp_path, {"src/a/a.c": 'f("use --lr");\nf("use `a.b` and `a.c`");\n',
+                       "app/fields.c": '{"a.b", "b"}'})
+    assert wrong_spellings(tmp_path) == ["src/a/a.c:1: --", "src/a/a.c:2: a.c"]
+
+
 # They lie inside other structs by value, so they never change; <quern/status.h> says so.
 FIXED = {"qn_error", "qn_score"}
 

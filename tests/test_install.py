@@ -118,7 +118,7 @@ def test_make_install_takes_prefix_and_destdir(shared, tmp_path):
     """Of a tree that is built: make calls the build, which has nothing to do, and installs."""
     builds.require("make", "cmake")
     build = shared.parent / "build"
-    done = run("make", "-n", "-C", ROOT, "install", "PREFIX=/opt/q", f"DESTDIR={tmp_path}")
+    done = run("make", "-n", "--no-print-directory", "-C", ROOT, "install", "PREFIX=/opt/q", f"DESTDIR={tmp_path}")
     line = done.strip().splitlines()[-1]
     assert f'DESTDIR="{tmp_path}"' in line and "--prefix" in line
     run("sh", "-c", line.replace("--install build", f"--install {build}"))

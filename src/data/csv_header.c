@@ -175,10 +175,11 @@ static qn_status refuse_label(const qn__csv_header *header, const char *word, qn
     if (near) {
         cell = (qn__cell){.text = near, .size = strlen(near)};
         qn__cell_show(&cell, shown);
-        return qn__remedy(err, QN_INPUT, "did you mean --label %s?", shown);
+        return qn__remedy(err, QN_INPUT, "did you mean `data.label_column` %s?", shown);
     }
     return qn__remedy(err, QN_INPUT,
-                      "--label takes %sa number from 1 to %llu, or last; --unlabelled: no labels",
+                      "`data.label_column` takes %sa number from 1 to %llu, or last; "
+                      "`data.unlabelled`: no labels",
                       header->names ? "a column's name, " : "", columns);
 }
 
@@ -195,7 +196,8 @@ static qn_status choose_label(qn__csv_header *header, const qn_data_options *opt
         if (found > 1) {
             qn__fail(err, QN_INPUT, "%llu columns have the name of the label column",
                      (unsigned long long)found);
-            return refuse_line(header->path, 1, "give the column's number with --label", err);
+            return refuse_line(header->path, 1, "give the column's number with `data.label_column`",
+                               err);
         }
     }
     uint64_t features = shape->columns - (shape->label < shape->columns);
@@ -204,7 +206,7 @@ static qn_status choose_label(qn__csv_header *header, const qn_data_options *opt
         return refuse_line(
             header->path, 1,
             "columns are separated by comma, semicolon or tab; a file without labels is "
-            "read with --unlabelled",
+            "read with `data.unlabelled`",
             err);
     }
     if (features > UINT32_MAX) {
@@ -269,23 +271,27 @@ static const struct {
     [QN__ROW_TEXT] =
         {"\"%s\" is not a number",
          "features are numbers with a decimal point; if this column is the label, name "
-         "it with --label"},
+         "it with `data.label_column`"},
     [QN__ROW_EMPTY] = {"a cell is empty%s", "fill in missing values, or leave out their lines"},
     [QN__ROW_INFINITE] = {"\"%s\" is not a finite number",
                           "replace NaN, infinite and missing values, or leave out their lines"},
     [QN__ROW_RANGE] = {"\"%s\" is beyond the range of a 32-bit float",
                        "scale the column so that it fits, 3.4e38 being the greatest value"},
-    [QN__ROW_NO_LABEL] =
-        {"the label is missing%s",
-         "fill it in, or name another column with --label; --unlabelled: no labels"},
-    [QN__ROW_LABEL_TEXT] = {"the label \"%s\" is not a number",
-                            "number the classes from 0, or name another column with --label"},
-    [QN__ROW_LABEL_BROKEN] = {"the label \"%s\" is not a whole number",
-                              "number the classes from 0, or name another column with --label"},
-    [QN__ROW_LABEL_SIGN] = {"the label \"%s\" is negative",
-                            "number the classes from 0, or name another column with --label"},
-    [QN__ROW_LABEL_RANGE] = {"the label \"%s\" is 2^31 or more",
-                             "number the classes from 0, or name another column with --label"},
+    [QN__ROW_NO_LABEL] = {"the label is missing%s",
+                          "fill it in, or name another column with `data.label_column`; "
+                          "`data.unlabelled`: no labels"},
+    [QN__ROW_LABEL_TEXT] =
+        {"the label \"%s\" is not a number",
+         "number the classes from 0, or name another column with `data.label_column`"},
+    [QN__ROW_LABEL_BROKEN] =
+        {"the label \"%s\" is not a whole number",
+         "number the classes from 0, or name another column with `data.label_column`"},
+    [QN__ROW_LABEL_SIGN] =
+        {"the label \"%s\" is negative",
+         "number the classes from 0, or name another column with `data.label_column`"},
+    [QN__ROW_LABEL_RANGE] =
+        {"the label \"%s\" is 2^31 or more",
+         "number the classes from 0, or name another column with `data.label_column`"},
 };
 
 static qn_status refuse_ragged(const qn__csv_header *header, const qn__row_failure *failure,

@@ -131,8 +131,9 @@ static const bad bads[] = {
     {"1,2\n3\n", NULL, "has 1 cell, the first line has 2", "line 2", ""},
     {"h,i\n1,2\n3,4,5\n", NULL, "has 3 cells", "line 3", ""},
     {"1,2\n\n3,4\n", NULL, "line is empty", "line 2", ""},
-    {"1,2\n3,x y\n", NULL, "\"x y\" is not a number", "line 2, column 2", "--label"},
-    {"lab,size\n1,2\n3,\xC3\xA4\n", NULL, "\"\xC3\xA4\"", "line 3, column 2 (size)", "--label"},
+    {"1,2\n3,x y\n", NULL, "\"x y\" is not a number", "line 2, column 2", "`data.label_column`"},
+    {"lab,size\n1,2\n3,\xC3\xA4\n", NULL, "\"\xC3\xA4\"", "line 3, column 2 (size)",
+     "`data.label_column`"},
     {"1,2\n3,\xFF\x01\n", NULL, "\"??\"", "line 2", ""},
     {"1,2\n3,0x10\n", NULL, "0x10", "column 2", ""},
     {"1,2\n3,4e\n", NULL, "4e", "column 2", ""},
@@ -142,18 +143,19 @@ static const bad bads[] = {
     {"1,2\n3,-Infinity\n", NULL, "finite", "line 2", ""},
     {"1,2\n3,1e39\n", NULL, "range", "line 2", ""},
     {"1,2\n3,3.4028236e38\n", NULL, "range", "line 2", ""},
-    {"1,2\n,4\n", NULL, "label is missing", "line 2, column 1", "--label"},
-    {"1,2\n1.5,4\n", NULL, "not a whole", "line 2, column 1", "--label"},
-    {"1,2\n1e-400,4\n", NULL, "not a whole", "line 2, column 1", "--label"},
-    {"1,2\n-1,4\n", NULL, "negative", "line 2", "--label"},
-    {"1,2\n2147483648,4\n", NULL, "2^31", "line 2", "--label"},
-    {"1,2\n1e300,4\n", NULL, "2^31", "line 2", "--label"},
-    {"x,2\nsetosa,4\n", NULL, "\"setosa\"", "line 2", "--label"},
-    {"class,size\n1,2\n", "clas", "no label column \"clas\"", "line 1", "--label class"},
+    {"1,2\n,4\n", NULL, "label is missing", "line 2, column 1", "`data.label_column`"},
+    {"1,2\n1.5,4\n", NULL, "not a whole", "line 2, column 1", "`data.label_column`"},
+    {"1,2\n1e-400,4\n", NULL, "not a whole", "line 2, column 1", "`data.label_column`"},
+    {"1,2\n-1,4\n", NULL, "negative", "line 2", "`data.label_column`"},
+    {"1,2\n2147483648,4\n", NULL, "2^31", "line 2", "`data.label_column`"},
+    {"1,2\n1e300,4\n", NULL, "2^31", "line 2", "`data.label_column`"},
+    {"x,2\nsetosa,4\n", NULL, "\"setosa\"", "line 2", "`data.label_column`"},
+    {"class,size\n1,2\n", "clas", "no label column \"clas\"", "line 1",
+     "`data.label_column` class"},
     {"class,size\n1,2\n", "3", "no label column", "line 1", "from 1 to 2"},
     {"1,2\n", "0", "no label column", "line 1", "from 1 to 2"},
     {"a,a\n1,2\n", "a", "2 columns have the name", "line 1", "number"},
-    {"1\n2\n", NULL, "no features", "line 1", "--unlabelled"},
+    {"1\n2\n", NULL, "no features", "line 1", "`data.unlabelled`"},
     {"1,2\n3,\"4\n5,6\n", NULL, "quotes", "line 2, column 2", ""},
     {"1,2\n3,\"4\"5\n", NULL, "quotes", "line 2, column 2", ""},
     {"\"a,b\n1,2\n", NULL, "quote", "line 1", ""},
@@ -197,7 +199,7 @@ static void test_missing(void **state) {
     options.labels_path = "labels";
     status = open_bytes("a.csv", "1,2\n", 4, &options, &data, &err);
     check_refusal(status, data, &err);
-    assert_non_null(strstr(err.remedy, "--label"));
+    assert_non_null(strstr(err.remedy, "`data.label_column`"));
     options.unlabelled = 1;
     assert_int_equal(qn_data_open("a.csv", &options, &data, NULL), QN_USAGE);
 }

@@ -187,12 +187,14 @@ static qn_status check_labels(const qn__source *source, const header *head, cons
     if (head->dimensions != 1) {
         qn__fail(err, QN_INPUT, "a file of labels has one dimension, this one has %u",
                  (unsigned)head->dimensions);
-        return refuse(source, 3, "give the labels with --labels and the images as the data", err);
+        return refuse(source, 3,
+                      "give the labels with `data.labels_path` and the images as the data", err);
     }
     if (head->items != data->items) {
         qn__fail(err, QN_INPUT, "there are %llu labels for %llu items",
                  (unsigned long long)head->items, (unsigned long long)data->items);
-        return refuse(source, 4, "give with --labels the file that belongs to the images", err);
+        return refuse(source, 4, "give with `data.labels_path` the file that belongs to the images",
+                      err);
     }
     return QN_OK;
 }
@@ -208,8 +210,8 @@ static qn_status read_labels(qn__source *source, qn_data *data, qn_error *err) {
     if (got < 2 || magic[0] != 0 || magic[1] != 0) {
         qn__fail(err, QN_INPUT, "the file of labels is not IDX");
         return refuse(source, 0,
-                      "--labels takes an IDX file of bytes; a CSV file holds its labels "
-                      "in a column, named with --label",
+                      "`data.labels_path` takes an IDX file of bytes; a CSV file holds its labels "
+                      "in a column, named with `data.label_column`",
                       err);
     }
     status = read_header(source, &head, err);

@@ -88,11 +88,12 @@ static void check_bad(const bad *b, size_t i, qn_status status, const qn_data *d
 static void test_bad_labels(void **state) {
     (void)state;
     const bad bads[] = {
-        {BYTES(0, 0, 8, 1, 0, 0, 0, 3, 1, 2, 3), 11, "3 labels for 2 items", "byte 4", "--labels"},
+        {BYTES(0, 0, 8, 1, 0, 0, 0, 3, 1, 2, 3), 11, "3 labels for 2 items", "byte 4",
+         "`data.labels_path`"},
         {BYTES(0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 2), 14, "one dimension", "byte 3",
-         "--labels"},
-        {BYTES('1', '\n', '2', '\n'), 4, "not IDX", "byte 0", "--label"},
-        {BYTES(0), 1, "not IDX", "byte 0", "--label"},
+         "`data.labels_path`"},
+        {BYTES('1', '\n', '2', '\n'), 4, "not IDX", "byte 0", "`data.label_column`"},
+        {BYTES(0), 1, "not IDX", "byte 0", "`data.label_column`"},
         {BYTES(0, 0, 8, 1, 0, 0, 0, 2, 1), 9, "only 1", "byte 9", "cut off"},
     };
     for (size_t i = 0; i < sizeof bads / sizeof *bads; i++) {
@@ -137,7 +138,7 @@ static void test_bad(void **state) {
     options.label_column = "last";
     qn_status status = open_bytes("images", images, sizeof images, &options, &data, &err);
     check_refusal(status, data, &err);
-    assert_non_null(strstr(err.remedy, "--labels"));
+    assert_non_null(strstr(err.remedy, "`data.labels_path`"));
 }
 
 int main(void) {

@@ -31,11 +31,11 @@ static qn_status take_options(const qn_data_options *given, qn_data_options *opt
     if (options->unlabelled && options->label_column) {
         qn__fail(err, QN_USAGE, "unlabelled data cannot have the label column \"%s\"",
                  options->label_column);
-        return qn__remedy(err, QN_USAGE, "give --label or --unlabelled, not both");
+        return qn__remedy(err, QN_USAGE, "give `data.label_column` or `data.unlabelled`, not both");
     }
     if (options->unlabelled && options->labels_path) {
         qn__fail(err, QN_USAGE, "unlabelled data cannot have a file of labels");
-        return qn__remedy(err, QN_USAGE, "give --labels or --unlabelled, not both");
+        return qn__remedy(err, QN_USAGE, "give `data.labels_path` or `data.unlabelled`, not both");
     }
     return QN_OK;
 }
@@ -46,7 +46,7 @@ static qn_status read_idx(qn__source *source, const qn_data_options *options, qn
         qn__fail(err, QN_INPUT, "an IDX file has no columns, so it has no label column \"%s\"",
                  options->label_column);
         qn__at(err, "%s", qn__source_path(source));
-        return qn__remedy(err, QN_INPUT, "give its file of labels with --labels");
+        return qn__remedy(err, QN_INPUT, "give its file of labels with `data.labels_path`");
     }
     data->format = qn__source_is_gzip(source) ? "idx.gz" : "idx";
     qn_status status = qn__idx_read(source, data, err);
@@ -61,8 +61,9 @@ static qn_status read_csv(qn__source *source, const qn_data_options *options, qn
         qn__fail(err, QN_INPUT,
                  "a CSV file holds its labels itself, and a file of labels was given");
         qn__at(err, "%s", qn__source_path(source));
-        return qn__remedy(err, QN_INPUT,
-                          "leave out --labels and name the label column with --label");
+        return qn__remedy(
+            err, QN_INPUT,
+            "leave out `data.labels_path` and name the label column with `data.label_column`");
     }
     data->format = qn__source_is_gzip(source) ? "csv.gz" : "csv";
     return qn__csv_read(source, options, pool, data, err);

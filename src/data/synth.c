@@ -347,11 +347,12 @@ qn_status qn_data_synth_digits(uint64_t seed, uint64_t first, uint64_t items, qn
     QN__NEED_OUT(out, err);
     if (items == 0) {
         qn__fail(err, QN_USAGE, "no digits were asked for");
-        return qn__remedy(err, QN_USAGE, "give a number of items from 1 on with --items");
+        return qn__remedy(err, QN_USAGE, "give a number of items from 1 on with `synth.items`");
     }
     if (items > QN__ITEMS_MAX || first > QN__ITEMS_MAX - items) {
         qn__fail(err, QN_USAGE, "there are 2^48 digits of a seed, and these would go beyond");
-        return qn__remedy(err, QN_USAGE, "give smaller numbers with --first and --items");
+        return qn__remedy(err, QN_USAGE,
+                          "give smaller numbers with `synth.first` and `synth.items`");
     }
     if (items > SIZE_MAX / PIXELS)
         return qn__fail_memory(err, SIZE_MAX, PIXELS);

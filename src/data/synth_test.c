@@ -70,9 +70,9 @@ static void test_refusals(void **state) {
     qn_error err;
     assert_int_equal(qn_data_synth_digits(1, 0, 0, &data, &err), QN_USAGE);
     assert_null(data);
-    assert_non_null(strstr(err.remedy, "--items"));
+    assert_non_null(strstr(err.remedy, "`synth.items`"));
     assert_int_equal(qn_data_synth_digits(1, (uint64_t)1 << 48, 1, &data, &err), QN_USAGE);
-    assert_non_null(strstr(err.remedy, "--first"));
+    assert_non_null(strstr(err.remedy, "`synth.first`"));
     assert_int_equal(qn_data_synth_digits(1, 0, UINT64_MAX, &data, &err), QN_USAGE);
 }
 

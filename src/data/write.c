@@ -43,7 +43,7 @@ static qn_status check_idx(const qn_data *data, const char *labels_path, qn_erro
         return QN_OK;
     if (!data->labels) {
         qn__fail(err, QN_INPUT, "there are no labels to write");
-        return qn__remedy(err, QN_INPUT, "leave out --labels");
+        return qn__remedy(err, QN_INPUT, "leave out `data.labels_path`");
     }
     if (data->classes > 256) {
         qn__fail(err, QN_INPUT, "labels in IDX are bytes, and the greatest label is %u",

@@ -89,7 +89,7 @@ static void test_header(void **state) {
     qn_data_close(data);
     assert_int_equal(qn_data_from_arrays(QN_U8, 2, 2, values, NULL, &data, NULL), QN_OK);
     assert_int_equal(qn_data_write_idx(data, in_folder("a"), "b", &err), QN_INPUT); /* no labels */
-    assert_non_null(strstr(err.remedy, "--labels"));
+    assert_non_null(strstr(err.remedy, "`data.labels_path`"));
     assert_int_not_equal(qn_data_write_csv(data, "no/such/folder/x.csv", &err), QN_OK);
     assert_true(strlen(err.what) > 0);
     qn_data_close(data);

@@ -155,9 +155,10 @@ static qn_status name_step(qn__train_job *job, qn_status status, qn_error *err) 
         job->step = step - 1;
     qn__at(err, "step %llu, epoch %llu", step,
            (unsigned long long)(job->step / job->steps_per_epoch + 1));
-    return qn__remedy(err, status,
-                      "a lower --lr, --scale standard or a warm-up usually helps; sums leave their "
-                      "range later with a smaller --unit");
+    return qn__remedy(
+        err, status,
+        "a lower `train.rate`, `train.scale` standard or a warm-up usually helps; sums leave their "
+        "range later with a smaller `train.unit`");
 }
 
 qn_status qn__train_job_flush(qn__train_job *job, qn_error *err) {
@@ -223,17 +224,18 @@ qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const
     if (set->features != job->recipe.features) {
         qn__fail(err, QN_MISMATCH, "%s has %u features, the training data has %u", what,
                  set->features, job->recipe.features);
-        return qn__remedy(err, QN_MISMATCH,
-                          "both files must hold the same columns; --label says which is the label");
+        return qn__remedy(
+            err, QN_MISMATCH,
+            "both files must hold the same columns; `data.label_column` says which is the label");
     }
     if (!set->labels) {
         qn__fail(err, QN_INPUT, "%s has no labels", what);
         return qn__remedy(err, QN_INPUT, "give the file of its labels too");
     }
     if (set->type != QN_U8 && qn__recipe_needs_bytes(&job->recipe)) {
-        qn__fail(err, QN_MISMATCH, "%s holds numbers that are not bytes, but --scale is %s", what,
-                 qn__table_name(&qn__scalings, (int)job->recipe.scale));
-        return qn__remedy(err, QN_MISMATCH, "use --scale standard");
+        qn__fail(err, QN_MISMATCH, "%s holds numbers that are not bytes, but `train.scale` is %s",
+                 what, qn__table_name(&qn__scalings, (int)job->recipe.scale));
+        return qn__remedy(err, QN_MISMATCH, "use `train.scale` standard");
     }
     const uint32_t outputs = job->program.layer[job->program.layers - 1].out;
     if (set->classes > outputs) {

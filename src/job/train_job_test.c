@@ -226,7 +226,7 @@ static void test_sets_that_do_not_fit(void **unused) {
     assert_string_equal(err.what, "the set has labels up to 3, the network has 3 outputs");
     assert_int_equal(qn__train_job_fits(&job, floats, "the set", &err), QN_MISMATCH);
     assert_string_equal(err.what,
-                        "the set holds numbers that are not bytes, but --scale is fraction");
+                        "the set holds numbers that are not bytes, but `train.scale` is fraction");
     qn__train_job_destroy(&job);
     qn_data *const all[] = {data, wider, bare, high, floats};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)

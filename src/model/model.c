@@ -120,7 +120,7 @@ static qn_status check_numbers(const qn_model *m, qn_status status, qn_error *er
             qn__at(err, "tensor \"%s\", element %llu", tensor->name, (unsigned long long)i);
             return qn__remedy(err, status, "%s",
                               status == QN_NUMERIC
-                                  ? "train with a lower learning rate (--lr)"
+                                  ? "train with a lower learning rate (`train.rate`)"
                                   : "the file was changed or damaged: copy or make it again");
         }
     }
@@ -193,8 +193,9 @@ static qn_status read_recipe(const qn__tensors *file, const char *path, qn__reci
         return bad_model(err, path, "the file is not a Quern model",
                          "name a model that quern train has written");
     if (strncmp(format, "quern-model-", 12) != 0)
-        return bad_model(err, path, "the file is a checkpoint, not a model",
-                         "name a model; from a checkpoint, continue with quern train --resume");
+        return bad_model(
+            err, path, "the file is a checkpoint, not a model",
+            "name a model; from a checkpoint, continue with `train.resume`");
     if (strcmp(format, FORMAT) != 0)
         return bad_model(err, path, "the model was written by a newer version of Quern",
                          "use that version to read it");

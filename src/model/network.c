@@ -183,7 +183,7 @@ qn_status qn__network_parse(const char *text, qn__network *out, qn_error *err) {
     if (p.size == 0)
         return fail_at(&p, 0, "the model has no layers",
                        "name them from the first to the last: "
-                       "--model \"dense 500 tanh; dense 10 softmax\"");
+                       "`train.model` \"dense 500 tanh; dense 10 softmax\"");
     while (p.size > 0) {
         if (network.layers == QN__MAX_LAYERS)
             return fail_at(&p, p.at, "the model has more than 255 layers",

@@ -80,7 +80,7 @@ static void check_refused(const char *text, const char *what, int column, const 
 
 static void test_refusals(void **state) {
     (void)state;
-    check_refused("", "the model has no layers", 1, "--model");
+    check_refused("", "the model has no layers", 1, "`train.model`");
     check_refused("   ", "the model has no layers", 1, "dense 500 tanh; dense 10 softmax");
     check_refused("dense 500 tanhh; dense 10 softmax", "unknown activation \"tanhh\"", 11,
                   "did you mean \"tanh\"? there are: none, relu, tanh, sigmoid, softmax");

@@ -75,15 +75,15 @@ static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
     static const char *const share = "give a number from 0 to below 1, such as 0.9";
     const int adam = r->optimizer == QN__OPT_ADAM || r->optimizer == QN__OPT_ADAMW;
     const range ranges[] = {
-        {"--lr", "the learning rate", r->rate, 0.0f, FINITE_MAX, 1, 0,
+        {"`train.rate`", "the learning rate", r->rate, 0.0f, FINITE_MAX, 1, 0,
          "give a number greater than 0, such as 0.1"},
-        {"--momentum", "the momentum", r->momentum, 0.0f, 1.0f, 0, 1, share},
-        {"--beta1", "beta1", r->beta1, 0.0f, 1.0f, 0, 1, share},
-        {"--beta2", "beta2", r->beta2, 0.0f, 1.0f, 0, 1, share},
+        {"`train.momentum`", "the momentum", r->momentum, 0.0f, 1.0f, 0, 1, share},
+        {"`train.beta1`", "beta1", r->beta1, 0.0f, 1.0f, 0, 1, share},
+        {"`train.beta2`", "beta2", r->beta2, 0.0f, 1.0f, 0, 1, share},
         /* Without Adam it is not used and 0. */
-        {"--epsilon", "epsilon", r->epsilon, 0.0f, FINITE_MAX, adam, 0,
+        {"`train.epsilon`", "epsilon", r->epsilon, 0.0f, FINITE_MAX, adam, 0,
          "give a number greater than 0, such as 1e-8"},
-        {"--weight-decay", "the weight decay", r->weight_decay, 0.0f, FINITE_MAX, 0, 0,
+        {"`train.weight_decay`", "the weight decay", r->weight_decay, 0.0f, FINITE_MAX, 0, 0,
          "give 0 or a small number, such as 1e-4"},
     };
     return check_ranges(ranges, sizeof ranges / sizeof ranges[0], err);
@@ -94,9 +94,9 @@ static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
         return QN_OK;
     if (r->lr_step == 0)
         return refuse(
-            err, "--lr-step", "give the number of epochs between two reductions, such as 10",
+            err, "`train.lr_step`", "give the number of epochs between two reductions, such as 10",
             qn__fail(err, QN_USAGE, "the schedule \"step\" has 0 epochs between two reductions"));
-    const range gamma = {"--lr-gamma",
+    const range gamma = {"`train.lr_gamma`",
                          "the factor of a reduction",
                          r->lr_gamma,
                          0.0f,
@@ -112,24 +112,24 @@ static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
 
 static qn_status check_counts(const qn__recipe *r, qn_error *err) {
     if (r->batch == 0)
-        return refuse(err, "--batch", "give the number of items in a step, such as 64",
+        return refuse(err, "`train.batch`", "give the number of items in a step, such as 64",
                       qn__fail(err, QN_USAGE, "the batch is 0"));
     if (r->batch > (1u << 24))
-        return refuse(err, "--batch", "the largest batch is 16777216 items",
+        return refuse(err, "`train.batch`", "the largest batch is 16777216 items",
                       qn__fail(err, QN_USAGE, "a batch of %u items is too large", r->batch));
     if (r->grain == 0)
-        return refuse(err, "--grain", "give the number of items in a grain, such as 32",
+        return refuse(err, "`train.grain`", "give the number of items in a grain, such as 32",
                       qn__fail(err, QN_USAGE, "the grain is 0"));
     if (r->epochs == 0)
-        return refuse(err, "--epochs", "give the number of passes over the data, such as 10",
+        return refuse(err, "`train.epochs`", "give the number of passes over the data, such as 10",
                       qn__fail(err, QN_USAGE, "the number of epochs is 0"));
     if (r->unit > 60)
         return refuse(
-            err, "--unit", "give a whole number from 0 to 60; 44 is the usual one",
+            err, "`train.unit`", "give a whole number from 0 to 60; 44 is the usual one",
             qn__fail(err, QN_USAGE, "gradients cannot be summed in units of 2^-%u", r->unit));
     const uint64_t steps = r->items / r->batch + (r->items % r->batch != 0);
     if (steps > MOST_STEPS / r->epochs)
-        return refuse(err, "--epochs",
+        return refuse(err, "`train.epochs`",
                       "a run has at most 999999999999 steps: use fewer epochs, "
                       "or a larger batch",
                       qn__fail(err, QN_USAGE, "%u epochs of %llu steps are too many", r->epochs,
@@ -141,8 +141,8 @@ static qn_status check_network(const qn__recipe *r, qn_error *err) {
     const qn__activation last = r->network.layer[r->network.layers - 1].activation;
     if (r->loss == QN__LOSS_CROSS_ENTROPY && last != QN__ACT_SOFTMAX)
         return refuse(
-            err, "--model, --loss",
-            "end the model with softmax (\"dense 10 softmax\"), or use --loss mse",
+            err, "`train.model`, `train.loss`",
+            "end the model with softmax (\"dense 10 softmax\"), or use `train.loss` mse",
             qn__fail(err, QN_USAGE,
                      "the loss \"cross-entropy\" needs softmax in the last layer, which has \"%s\"",
                      qn__table_name(&qn__activations, (int)last)));
@@ -153,28 +153,32 @@ static qn_status check_network(const qn__recipe *r, qn_error *err) {
 
 static qn_status check_data(const qn__recipe *r, qn_error *err) {
     if (r->items == 0 || r->features == 0 || r->items > (uint64_t)1 << 48)
-        return refuse(err, "--data", "give a data set with at least one item and one feature",
+        return refuse(err, "`data.path`", "give a data set with at least one item and one feature",
                       qn__fail(err, QN_USAGE,
                                "there is nothing to train on: %llu items with %u features",
                                (unsigned long long)r->items, r->features));
-    const range valid = {"--valid", "the fraction of validation items",
-                         r->valid,  0.0f,
-                         1.0f,      0,
-                         1,         "give a number between 0 and 1, such as 0.1, or a file"};
+    const range valid = {"`train.valid_fraction`",
+                         "the fraction of validation items",
+                         r->valid,
+                         0.0f,
+                         1.0f,
+                         0,
+                         1,
+                         "give a number between 0 and 1, such as 0.1, or a file"};
     return check_range(&valid, err);
 }
 
 /* 15.1: sums of products have to fit 63 bits. */
 static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     static const char *const remedy =
-        "use --arith f32, which has no such limit, or make it smaller";
+        "use `train.arith` f32, which has no such limit, or make it smaller";
     uint32_t in = r->features;
     uint64_t grain = r->grain < r->batch ? r->grain : r->batch;
     if (r->arith == QN__ARITH_F32)
         return QN_OK;
     grain = grain < r->items ? grain : r->items;
     if (grain > QN__INTGEMM_LONGEST)
-        return refuse(err, "--grain", remedy,
+        return refuse(err, "`train.grain`", remedy,
                       qn__fail(err, QN_USAGE,
                                "a grain of %llu items is too large for integer arithmetic, which "
                                "takes at most %u",
@@ -182,7 +186,7 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     for (uint32_t l = 0; l < r->network.layers; ++l) {
         const uint32_t out = r->network.layer[l].out, most = in > out ? in : out;
         if (most > QN__INTGEMM_LONGEST)
-            return refuse(err, "--model, --arith", remedy,
+            return refuse(err, "`train.model`, `train.arith`", remedy,
                           qn__fail(err, QN_USAGE,
                                    "layer %u has %u %s; integer arithmetic takes at most %u", l,
                                    most, in > out ? "inputs" : "outputs", QN__INTGEMM_LONGEST));
@@ -212,7 +216,7 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
         return QN_OK;
     qn__fail(err, QN_USAGE, "the data has labels up to %u, but the last layer has %u outputs",
              classes - 1, outputs);
-    qn__at(err, "--model");
+    qn__at(err, "`train.model`");
     return qn__remedy(err, QN_USAGE,
                       "make the last layer %u wide, one output for each label from 0 to %u",
                       classes, classes - 1);

@@ -60,8 +60,8 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
              "the scaling \"%s\" is for bytes; the data's values are not all whole "
              "numbers from 0 to 255",
              qn__table_name(&qn__scalings, (int)r->scale));
-    qn__at(err, "--scale");
-    return qn__remedy(err, QN_USAGE, "use --scale standard, or --scale none");
+    qn__at(err, "`train.scale`");
+    return qn__remedy(err, QN_USAGE, "use `train.scale` standard, or `train.scale` none");
 }
 
 qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,

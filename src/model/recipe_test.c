@@ -95,28 +95,28 @@ static void test_counts(void **state) {
     (void)state;
     qn__recipe r = example();
     r.batch = 0;
-    check_refused(&r, "the batch is 0", "--batch");
+    check_refused(&r, "the batch is 0", "`train.batch`");
     r.batch = (1u << 24) + 1;
-    check_refused(&r, "a batch of 16777217 items is too large", "--batch");
+    check_refused(&r, "a batch of 16777217 items is too large", "`train.batch`");
     r.batch = 1u << 24;
     r.grain = 0;
-    check_refused(&r, "the grain is 0", "--grain");
+    check_refused(&r, "the grain is 0", "`train.grain`");
     r.grain = UINT32_MAX; /* larger than the batch: one grain a step */
     r.epochs = 0;
-    check_refused(&r, "the number of epochs is 0", "--epochs");
+    check_refused(&r, "the number of epochs is 0", "`train.epochs`");
     r.epochs = UINT32_MAX;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
     r.batch = 1;
-    check_refused(&r, "4294967295 epochs of 60000 steps are too many", "--epochs");
+    check_refused(&r, "4294967295 epochs of 60000 steps are too many", "`train.epochs`");
     r.epochs = 1;
     r.unit = 61;
-    check_refused(&r, "gradients cannot be summed in units of 2^-61", "--unit");
+    check_refused(&r, "gradients cannot be summed in units of 2^-61", "`train.unit`");
     r.unit = 60;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
     r.unit = 0;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
     r.items = 0;
-    check_refused(&r, "there is nothing to train on: 0 items with 784 features", "--data");
+    check_refused(&r, "there is nothing to train on: 0 items with 784 features", "`data.path`");
 }
 
 /* Each float with values inside its range and outside, ends included. */
@@ -128,18 +128,30 @@ static void test_ranges(void **state) {
         const char *option, *what;
         float good[3], bad[3];
     } cases[] = {
-        {&r.rate, "--lr", "the learning rate", {0x1p-149f, 1, 3e38f}, {0, -0.1f, INFINITY}},
-        {&r.momentum, "--momentum", "the momentum", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, 1.5f}},
-        {&r.beta1, "--beta1", "beta1", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, INFINITY}},
-        {&r.beta2, "--beta2", "beta2", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, -INFINITY}},
-        {&r.epsilon, "--epsilon", "epsilon", {0x1p-149f, 1, 3e38f}, {0, -1, INFINITY}},
-        {&r.weight_decay, "--weight-decay", "the weight decay", {0, 1, 10}, {-1, -2, INFINITY}},
+        {&r.rate, "`train.rate`", "the learning rate", {0x1p-149f, 1, 3e38f}, {0, -0.1f, INFINITY}},
+        {&r.momentum,
+         "`train.momentum`",
+         "the momentum",
+         {0, 0.9f, 0x1.fffffep-1f},
+         {1, -0.1f, 1.5f}},
+        {&r.beta1, "`train.beta1`", "beta1", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, INFINITY}},
+        {&r.beta2, "`train.beta2`", "beta2", {0, 0.9f, 0x1.fffffep-1f}, {1, -0.1f, -INFINITY}},
+        {&r.epsilon, "`train.epsilon`", "epsilon", {0x1p-149f, 1, 3e38f}, {0, -1, INFINITY}},
+        {&r.weight_decay,
+         "`train.weight_decay`",
+         "the weight decay",
+         {0, 1, 10},
+         {-1, -2, INFINITY}},
         {&r.lr_gamma,
-         "--lr-gamma",
+         "`train.lr_gamma`",
          "the factor of a reduction",
          {1e-9f, 0.5f, 1},
          {0, 1.5f, -0.5f}},
-        {&r.valid, "--valid", "the fraction of validation items", {0, 0.5f, 0.99f}, {1, -1, 2}},
+        {&r.valid,
+         "`train.valid_fraction`",
+         "the fraction of validation items",
+         {0, 0.5f, 0.99f},
+         {1, -1, 2}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         const float before = *cases[i].value;
@@ -158,14 +170,15 @@ static void test_ranges(void **state) {
         *cases[i].value = before;
     }
     r.momentum = -0.25f;
-    check_refused(&r, "the momentum is -0.25", "--momentum");
+    check_refused(&r, "the momentum is -0.25", "`train.momentum`");
 }
 
 static void test_schedule(void **state) {
     (void)state;
     qn__recipe r = example();
     r.lr_step = 0;
-    check_refused(&r, "the schedule \"step\" has 0 epochs between two reductions", "--lr-step");
+    check_refused(&r, "the schedule \"step\" has 0 epochs between two reductions",
+                  "`train.lr_step`");
     r.schedule = QN__SCHEDULE_COSINE;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
 }
@@ -177,7 +190,7 @@ static void test_loss_and_layers(void **state) {
     assert_int_equal(qn__network_parse("dense 10 tanh", &r.network, NULL), QN_OK);
     check_refused(&r,
                   "the loss \"cross-entropy\" needs softmax in the last layer, which has \"tanh\"",
-                  "--model, --loss");
+                  "`train.model`, `train.loss`");
     r.loss = QN__LOSS_MSE;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
 
@@ -213,12 +226,12 @@ static void test_arithmetic(void **state) {
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
     r.features += 1;
     check_refused(&r, "layer 0 has 4194305 inputs; integer arithmetic takes at most 4194304",
-                  "--model, --arith");
+                  "`train.model`, `train.arith`");
     r.features = 784;
     assert_int_equal(
         qn__network_parse("dense 4194304 tanh; dense 4194305 softmax", &r.network, NULL), QN_OK);
     check_refused(&r, "layer 1 has 4194305 outputs; integer arithmetic takes at most 4194304",
-                  "--model, --arith");
+                  "`train.model`, `train.arith`");
     r.network = example().network;
     r.grain = r.batch = 1u << 23; /* of which 2^22 items fill the half */
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
@@ -226,7 +239,7 @@ static void test_arithmetic(void **state) {
     check_refused(&r,
                   "a grain of 4194305 items is too large for integer arithmetic, which takes at "
                   "most 4194304",
-                  "--grain");
+                  "`train.grain`");
     r.arith = QN__ARITH_F32;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
 }

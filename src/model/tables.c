@@ -24,16 +24,16 @@ static const qn__choice losses[] = {
     {"mse", QN__LOSS_MSE, "squared error of the outputs",
      "mseloss meansquarederror squarederror l2 l2loss rmse regsquarederror"},
 };
-const qn__table qn__losses = {"loss", "--loss", ROWS(losses)};
+const qn__table qn__losses = {"loss", "`train.loss`", ROWS(losses)};
 
 static const qn__choice optimizers[] = {
     {"sgd", QN__OPT_SGD, "stochastic gradient descent", "gd gradientdescent"},
-    {"momentum", QN__OPT_MOMENTUM, "gradient descent with momentum (--momentum)",
+    {"momentum", QN__OPT_MOMENTUM, "gradient descent with momentum",
      "sgdm sgdmomentum sgdwithmomentum nesterov nag heavyball"},
-    {"adam", QN__OPT_ADAM, "Adam (--beta1, --beta2, --epsilon)", "nadam adamax radam rmsprop"},
+    {"adam", QN__OPT_ADAM, "Adam, with a running mean and variance", "nadam adamax radam rmsprop"},
     {"adamw", QN__OPT_ADAMW, "Adam with decoupled weight decay", "adamweightdecay"},
 };
-const qn__table qn__optimizers = {"optimizer", "--optimizer", ROWS(optimizers)};
+const qn__table qn__optimizers = {"optimizer", "`train.optimizer`", ROWS(optimizers)};
 
 static const qn__choice initialisations[] = {
     {"auto", QN__INIT_AUTO, "he for layers with relu, glorot for others", "default"},
@@ -42,7 +42,7 @@ static const qn__choice initialisations[] = {
     {"he", QN__INIT_HE, "uniform up to sqrt(6 / inputs)", "kaiming kaiminguniform heuniform"},
     {"lecun", QN__INIT_LECUN, "uniform up to sqrt(3 / inputs)", "lecununiform"},
 };
-const qn__table qn__initialisations = {"initialisation", "--init", ROWS(initialisations)};
+const qn__table qn__initialisations = {"initialisation", "`train.init`", ROWS(initialisations)};
 
 static const qn__choice scalings[] = {
     {"none", QN__SCALE_NONE, "values unchanged", "identity off"},
@@ -51,7 +51,7 @@ static const qn__choice scalings[] = {
     {"standard", QN__SCALE_STANDARD, "each feature shifted to mean 0 and scaled to deviation 1",
      "zscore standardize standardise standardscaler normalize normalise"},
 };
-const qn__table qn__scalings = {"scaling", "--scale", ROWS(scalings)};
+const qn__table qn__scalings = {"scaling", "`train.scale`", ROWS(scalings)};
 
 static const qn__choice arithmetics[] = {
     {"f32", QN__ARITH_F32, "float32, added in a fixed order", "float32 fp32 float single 32"},
@@ -60,16 +60,16 @@ static const qn__choice arithmetics[] = {
      "i16 int16 int14 fp16 float16 half bf16 bfloat16 16 mixed"},
     {"i21", QN__ARITH_I21, "exact integer products of 21-bit operands", "int21 int24 i24 tf32"},
 };
-const qn__table qn__arithmetics = {"arithmetic", "--arith", ROWS(arithmetics)};
+const qn__table qn__arithmetics = {"arithmetic", "`train.arith`", ROWS(arithmetics)};
 
 static const qn__choice schedules[] = {
     {"constant", QN__SCHEDULE_CONSTANT, "the same learning rate throughout", "none fixed off"},
-    {"step", QN__SCHEDULE_STEP, "multiplied by --lr-gamma every --lr-step epochs",
+    {"step", QN__SCHEDULE_STEP, "multiplied by a factor every few epochs",
      "steplr multistep multisteplr exponential exponentiallr"},
     {"cosine", QN__SCHEDULE_COSINE, "falls to 0 along half a cosine wave",
      "cosineannealing cosineannealinglr cosinedecay cosinelr"},
 };
-const qn__table qn__schedules = {"schedule", "--schedule", ROWS(schedules)};
+const qn__table qn__schedules = {"schedule", "`train.schedule`", ROWS(schedules)};
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
@@ -167,7 +167,7 @@ qn_status qn__table_find(const qn__table *table, const char *word, int *value, q
     char advice[256];
     qn__table_advise(table, given, advice, sizeof advice);
     qn__fail(err, QN_USAGE, "unknown %s \"%.100s\"", table->what, given);
-    if (table->option != NULL)
-        qn__at(err, "%s", table->option);
+    if (table->field != NULL)
+        qn__at(err, "%s", table->field);
     return qn__remedy(err, QN_USAGE, "%s", advice);
 }

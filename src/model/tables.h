@@ -17,8 +17,8 @@ typedef struct qn__choice {
 } qn__choice;
 
 typedef struct qn__table {
-    const char *what;   /* "activation" */
-    const char *option; /* the option that names one, "--loss"; NULL: only in the model text */
+    const char *what;  /* "activation" */
+    const char *field; /* that names one, "`train.loss`"; NULL: only in the model text */
     size_t count;
     const qn__choice *row;
 } qn__table;

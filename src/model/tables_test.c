@@ -63,15 +63,15 @@ static void check_failure(const qn__table *table, const char *word, const char *
 
 static void test_failures_give_advice(void **state) {
     (void)state;
-    check_failure(&qn__losses, "cross-entropi", "unknown loss \"cross-entropi\"", "--loss",
+    check_failure(&qn__losses, "cross-entropi", "unknown loss \"cross-entropi\"", "`train.loss`",
                   "did you mean \"cross-entropy\"? there are: cross-entropy, mse");
-    check_failure(&qn__optimizers, "ADMA", "unknown optimizer \"ADMA\"", "--optimizer",
+    check_failure(&qn__optimizers, "ADMA", "unknown optimizer \"ADMA\"", "`train.optimizer`",
                   "did you mean \"adam\"? there are: sgd, momentum, adam, adamw");
-    check_failure(&qn__schedules, "", "unknown schedule \"\"", "--schedule",
+    check_failure(&qn__schedules, "", "unknown schedule \"\"", "`train.schedule`",
                   "there are: constant, step, cosine");
-    check_failure(&qn__scalings, NULL, "unknown scaling \"\"", "--scale",
+    check_failure(&qn__scalings, NULL, "unknown scaling \"\"", "`train.scale`",
                   "there are: none, unit, fraction, standard");
-    check_failure(&qn__initialisations, "zeros", "unknown initialisation \"zeros\"", "--init",
+    check_failure(&qn__initialisations, "zeros", "unknown initialisation \"zeros\"", "`train.init`",
                   "there are: auto, glorot, he, lecun");
 }
 

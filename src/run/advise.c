@@ -80,7 +80,7 @@ static void advise_one(const qn_device_info *info, const qn_worker_report *const
     snprintf(a->id, sizeof a->id, "%s", info->id);
     if (!w) {
         snprintf(a->why, sizeof a->why, "%s",
-                 *info->reason ? info->reason : "it is not among the devices of --devices");
+                 *info->reason ? info->reason : "it is not among the devices of `compute.devices`");
         return;
     }
     const done now = items_done(worker, workers);
@@ -132,7 +132,8 @@ static qn_status check(const qn_train_options *options, uint32_t features, doubl
     else if (!(seconds > 0 && seconds <= LONGEST_TRIAL))
         status = qn__fail(err, QN_USAGE, "a trial cannot take %g seconds", seconds);
     if (status != QN_OK) {
-        qn__remedy(err, status, "give --model, --features and --batch as for a training");
+        qn__remedy(err, status,
+                   "give `train.model`, `plan.features` and `train.batch` as for a training");
         return status;
     }
     return qn__network_parse(options->model, network, err);

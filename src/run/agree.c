@@ -317,7 +317,7 @@ static const char *contract(char text[16]) {
 
 static const char other_version[] = "install the same version of Quern everywhere";
 static const char other_data[] =
-    "give every machine the same file, or let rank 0 send it: --data-from-rank0";
+    "give every machine the same file, or let rank 0 send it: `share.from_first`";
 static const char other_options[] = "start all ranks with the same options";
 
 qn_status qn__agree_to_train(const qn_train_options *o, const qn__recipe *recipe,
@@ -337,10 +337,10 @@ qn_status qn__agree_to_train(const qn_train_options *o, const qn__recipe *recipe
         {size, "the validation set", describe(valid, sets[1]), other_data},
         {size, "the test set", describe(test, sets[2]), other_data},
         {size, "the recipe", json ? json : "", other_options},
-        {size, "--checkpoint", o->checkpoint_dir ? "a folder" : "none", other_options},
-        {size, "--resume", o->resume ? "given" : "not given", other_options},
-        {size, "--trace", o->trace ? "a file" : "none", other_options},
-        {size, "--run-dir", o->run_dir ? "a folder" : "none", other_options},
+        {size, "`train.checkpoint_dir`", o->checkpoint_dir ? "a folder" : "none", other_options},
+        {size, "`train.resume`", o->resume ? "given" : "not given", other_options},
+        {size, "`train.trace`", o->trace ? "a file" : "none", other_options},
+        {size, "`train.run_dir`", o->run_dir ? "a folder" : "none", other_options},
     };
     const qn_error own = status == QN_OK ? (qn_error){0} : *err;
     status = qn_cluster_agree(o->compute.cluster, &own, items,

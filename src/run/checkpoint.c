@@ -147,9 +147,10 @@ qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error 
         return QN_MEMORY;
     c->lock = -1;
     c->dir = qn__copy_text(dir, err);
-    const qn_status status = c->dir != NULL ? qn__folder_lock(dir, LOCK, "the checkpoint folder",
-                                                              "--checkpoint", &c->lock, err)
-                                            : QN_MEMORY;
+    const qn_status status = c->dir != NULL
+                                 ? qn__folder_lock(dir, LOCK, "the checkpoint folder",
+                                                   "`train.checkpoint_dir`", &c->lock, err)
+                                 : QN_MEMORY;
     if (status != QN_OK) {
         qn__checkpoints_close(c);
         return status;
@@ -213,8 +214,9 @@ static void tell(qn_note_fn note, void *user, const char *path, const qn_error *
 static qn_status all_damaged(const char *dir, size_t count, const qn_error *last, qn_error *err) {
     qn__fail(err, QN_FORMAT, "none of the %zu checkpoints is complete: %s", count, last->what);
     qn__at(err, "%s", dir);
-    return qn__remedy(err, QN_FORMAT,
-                      "start again without --resume, in another folder (--checkpoint)");
+    return qn__remedy(
+        err, QN_FORMAT,
+        "start again without `train.resume`, in another folder (`train.checkpoint_dir`)");
 }
 
 /* Tries them from the newest on. Only damage leads to the one before: another recipe, a missing

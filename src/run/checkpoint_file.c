@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 
 #define FORMAT "quern-checkpoint-1"
-#define REMEDY "the file is damaged: remove it, or start again in another folder (--checkpoint)"
+#define REMEDY                                                                                     \
+    "the file is damaged: remove it, or start again in another folder (`train.checkpoint_dir`)"
 
 static const char *const tensor_name[3] = {"parameters", "slot0", "slot1"};
 
@@ -80,7 +81,7 @@ qn_status qn__checkpoint_place(const char *path, qn_error *err) {
              : S_ISSOCK(there.st_mode) ? "socket"
                                        : "device");
     qn__at(err, "%s", path);
-    return qn__remedy(err, QN_IO, "remove it, or use another folder (--checkpoint)");
+    return qn__remedy(err, QN_IO, "remove it, or use another folder (`train.checkpoint_dir`)");
 }
 
 qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error *err) {
@@ -156,8 +157,9 @@ static qn_status check_recipe(const char *path, const char *theirs, const char *
         return QN_OK;
     qn__fail(err, QN_MISMATCH, "the checkpoint is of another run (there and here): %s", text);
     qn__at(err, "%s", path);
-    return qn__remedy(err, QN_MISMATCH,
-                      "give the same options and data, or use another folder (--checkpoint)");
+    return qn__remedy(
+        err, QN_MISMATCH,
+        "give the same options and data, or use another folder (`train.checkpoint_dir`)");
 }
 
 static int find_arrays(const qn__tensors *file, arrays *out) {

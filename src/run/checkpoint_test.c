@@ -300,7 +300,7 @@ static void test_all_damaged(void **state) {
     assert_int_equal(note_count, 2);
     assert_non_null(strstr(err.what, "none of the 2 checkpoints is complete"));
     assert_string_equal(err.where, folder);
-    assert_non_null(strstr(err.remedy, "--checkpoint"));
+    assert_non_null(strstr(err.remedy, "`train.checkpoint_dir`"));
     assert_memory_equal(&a, &before, sizeof a);
     qn__checkpoints_close(c);
 }
@@ -335,7 +335,7 @@ static void test_mismatch(void **state) {
     assert_string_equal(err.what, "the checkpoint is of another run (there and here): "
                                   "lr 0.1 and 0.2, batch 64 and 32");
     assert_non_null(strstr(err.where, "checkpoint-000000000050.safetensors"));
-    assert_non_null(strstr(err.remedy, "--checkpoint"));
+    assert_non_null(strstr(err.remedy, "`train.checkpoint_dir`"));
     assert_int_equal(got.step, 0);
     got.recipe_json = RECIPE;
     got.slots = 1;

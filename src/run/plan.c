@@ -40,11 +40,11 @@ void qn_plan_options_init(qn_plan_options *options) {
 static qn_status check_options(const qn_plan_options *o, qn_error *err) {
     if (o->features < 1 || o->items < 1) {
         qn__fail(err, QN_USAGE, "a plan needs at least one item of one feature");
-        return qn__remedy(err, QN_USAGE, "give --items and --features, or --data");
+        return qn__remedy(err, QN_USAGE, "give `plan.items` and `plan.features`, or `data.path`");
     }
     if (o->teams < 1 || !o->team) {
         qn__fail(err, QN_USAGE, "there is no team to plan for");
-        return qn__remedy(err, QN_USAGE, "describe one, as in --team \"4*host(cpu 60k)\"");
+        return qn__remedy(err, QN_USAGE, "describe one, as in `plan.team` \"4*host(cpu 60k)\"");
     }
     return qn_compute_check(&o->job->compute, err);
 }

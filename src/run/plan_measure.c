@@ -252,7 +252,7 @@ static qn_status divide(measuring *m, qn_error *err) {
         return status;
     if ((uint32_t)cores < m->ranks || sched_getaffinity(0, sizeof mask, &mask) != 0) {
         qn__fail(err, QN_USAGE, "%d cores cannot be divided among %u ranks", cores, m->ranks);
-        return qn__remedy(err, QN_USAGE, "give fewer --ranks");
+        return qn__remedy(err, QN_USAGE, "give fewer `plan.ranks`");
     }
     for (uint32_t i = 0; i < members; ++i) {
         const int is_cpu = strcmp(member[i].device->name, "cpu") == 0;
@@ -354,8 +354,10 @@ static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t 
     else if (!(seconds > 0 && seconds <= LONGEST))
         status = qn__fail(err, QN_USAGE, "a measurement cannot take %g seconds", seconds);
     if (status != QN_OK)
-        return qn__remedy(err, status, "give --model, --features, --batch and 1 to %d --ranks",
-                          MOST_RANKS);
+        return qn__remedy(
+            err, status,
+            "give `train.model`, `plan.features`, `train.batch` and 1 to %d `plan.ranks`",
+            MOST_RANKS);
     status = qn__network_parse(o->model, &network, err);
     if (status == QN_OK)
         *classes = network.layer[network.layers - 1].out;

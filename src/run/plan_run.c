@@ -128,7 +128,7 @@ static qn_status check(const qn__plan_team *t, uint32_t ranks, uint32_t hosts, q
     if (hosts > 1 && t->bandwidth <= 0) {
         qn__fail(err, QN_USAGE, "the network between the hosts is not described");
         return qn__remedy(err, QN_USAGE,
-                          "add its latency and bandwidth, as in --team \"net 50us 1GB/s\"");
+                          "add its latency and bandwidth, as in `plan.team` \"net 50us 1GB/s\"");
     }
     for (uint32_t e = 0; e < t->events; ++e)
         if (check_event(t, &t->event[e], err) != QN_OK)

@@ -109,9 +109,9 @@ static void list_features(const qn_data *data, const qn__small_features *found, 
 
 static const char *remedy_for(const qn__program *p) {
     if (p->scale != QN__SCALE_STANDARD)
-        return "--scale standard makes all alike";
-    return p->arith == QN__ARITH_I21 ? "--arith f32 has no such blocks"
-                                     : "--arith i21 or f32 keeps more of them";
+        return "`train.scale` standard makes all alike";
+    return p->arith == QN__ARITH_I21 ? "`train.arith` f32 has no such blocks"
+                                     : "`train.arith` i21 or f32 keeps more of them";
 }
 
 qn_status qn__precision_warning(const qn__train_job *job, char *text, size_t size, qn_error *err) {
@@ -122,12 +122,12 @@ qn_status qn__precision_warning(const qn__train_job *job, char *text, size_t siz
     if (status != QN_OK || found.count == 0)
         return status;
     list_features(job->train, &found, list, sizeof list);
-    snprintf(
-        text, size,
-        "with --arith i%d the features of an item share one scale, and beside the others these "
-        "are too small to keep three bits (%u of %u): %s; %s",
-        qn__arith_bits(job->program.arith), found.count, job->program.layer[0].in, list,
-        remedy_for(&job->program));
+    snprintf(text, size,
+             "with `train.arith` i%d the features of an item share one scale, and beside the "
+             "others these "
+             "are too small to keep three bits (%u of %u): %s; %s",
+             qn__arith_bits(job->program.arith), found.count, job->program.layer[0].in, list,
+             remedy_for(&job->program));
     return QN_OK;
 }
 

@@ -24,7 +24,8 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
         qn__fail(err, QN_MISMATCH, "the data has %u features, the model takes %u", data->features,
                  recipe->features);
         return qn__remedy(err, QN_MISMATCH,
-                          "give data with the columns of the training; --label or --unlabelled say "
+                          "give data with the columns of the training; `data.label_column` or "
+                          "`data.unlabelled` say "
                           "whether one of them is a label");
     }
     if (data->type != QN_U8 && qn__recipe_needs_bytes(recipe)) {

@@ -206,7 +206,7 @@ static qn_status check_own(const char *dir, const char *name, qn_error *err) {
         (size != (ssize_t)strlen(wanted) || memcmp(found, wanted, (size_t)size) != 0)) {
         qn__fail(err, QN_IO, "%s is not a file of a record, and would be replaced", path);
         qn__at(err, "%s", path);
-        status = qn__remedy(err, QN_IO, "move it away, or use another folder (--run-dir)");
+        status = qn__remedy(err, QN_IO, "move it away, or use another folder (`train.run_dir`)");
     }
     if (file >= 0)
         close(file);
@@ -222,7 +222,8 @@ static qn_status take_folder(qn__record *r, const char *dir, const qn__record_st
     for (const char *const *name = qn__record_files; *name && status == QN_OK; name++)
         status = check_own(dir, *name, err);
     if (status == QN_OK)
-        status = qn__folder_lock(dir, LOCK, "the folder of the record", "--run-dir", &r->lock, err);
+        status = qn__folder_lock(dir, LOCK, "the folder of the record", "`train.run_dir`", &r->lock,
+                                 err);
     return status == QN_BUSY && start->takes_over ? QN_OK : status;
 }
 

@@ -61,7 +61,7 @@ static void check_file(const char *name, const char *expected) {
 }
 
 static qn__record *open_record(uint64_t done) {
-    static const char *const argument[] = {"quern", "train", "--model", "dense 2 \"x\""};
+    static const char *const argument[] = {"quern", "train", "`train.model`", "dense 2 \"x\""};
     const qn__record_start start = {.recipe_json = "{\"contract\":1}",
                                     .isa = "avx2",
                                     .threads = 2,
@@ -164,7 +164,7 @@ static void test_files_of_others(void **state) {
         assert_int_equal(qn__record_open(folder, &start, &r, &err), QN_IO);
         assert_null(r);
         assert_non_null(strstr(err.what, *name));
-        assert_non_null(strstr(err.remedy, "--run-dir"));
+        assert_non_null(strstr(err.remedy, "`train.run_dir`"));
         check_file(*name, "7 precious lines\n");
         assert_int_equal(unlink(in_folder(*name)), 0);
     }

@@ -32,7 +32,7 @@ static qn_status differ(const qn_train *t, const held *all, uint32_t one, uint32
              qn_cluster_name(t->cluster, other), all[other].digest);
     return qn__remedy(
         err, QN_MISMATCH,
-        "nothing was written; continue from the last checkpoint with --resume, test the "
+        "nothing was written; continue from the last checkpoint with `train.resume`, test the "
         "memory of both machines, and please report it");
 }
 

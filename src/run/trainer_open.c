@@ -70,7 +70,7 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
         return qn__remedy(
             err, QN_MISMATCH,
             "give the training data as it was: the same items in the same order, with the "
-            "same --label");
+            "same `data.label_column`");
     }
     qn_train_options own;
     const qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
@@ -143,7 +143,7 @@ static qn_status look_into_folder(qn_train *t, qn_error *err) {
         qn__fail(err, QN_USAGE, "the folder %s holds checkpoints of an earlier run",
                  t->checkpoint_dir);
         return qn__remedy(err, QN_USAGE,
-                          "add --resume to continue from them, or name another folder");
+                          "add `train.resume` to continue from them, or name another folder");
     }
     return status;
 }
@@ -279,11 +279,11 @@ static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {
 static qn_status check_options(const qn_train_options *o, const qn_data *valid, qn_error *err) {
     if (o->valid_fraction > 0 && valid) {
         qn__fail(err, QN_USAGE, "a validation set and a validation fraction exclude each other");
-        return qn__remedy(err, QN_USAGE, "give --valid once");
+        return qn__remedy(err, QN_USAGE, "give `train.valid_fraction` once");
     }
     if (o->resume && !o->checkpoint_dir) {
         qn__fail(err, QN_USAGE, "there is no folder of checkpoints to resume from");
-        return qn__remedy(err, QN_USAGE, "name it with --checkpoint");
+        return qn__remedy(err, QN_USAGE, "name it with `train.checkpoint_dir`");
     }
     if (!(o->checkpoint_part >= 0 && o->checkpoint_part <= 1)) {
         qn__fail(err, QN_USAGE, "checkpoints cannot take the part %g of the time",
@@ -298,7 +298,8 @@ static qn_status check_labels(const qn_data *train, qn_error *err) {
         return QN_OK;
     qn__fail(err, QN_INPUT, "the training data has no labels");
     return qn__remedy(err, QN_INPUT,
-                      "IDX: give the file of labels too (--labels); CSV: --label says which column "
+                      "IDX: give the file of labels too (`data.labels_path`); CSV: "
+                      "`data.label_column` says which column "
                       "holds them");
 }
 

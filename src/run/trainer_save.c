@@ -37,7 +37,7 @@ static qn_status check_finite(const qn_train *t, qn_error *err) {
         qn__fail(err, QN_NUMERIC, "a parameter of layer %u became %s", layer_of(&t->job.program, i),
                  isnan(parameter[i]) ? "NaN" : "infinite");
         qn__at(err, "step %llu", (unsigned long long)t->job.step);
-        return qn__remedy(err, QN_NUMERIC, "a lower --lr or a warm-up usually helps");
+        return qn__remedy(err, QN_NUMERIC, "a lower `train.rate` or a warm-up usually helps");
     }
     return QN_OK;
 }
@@ -225,8 +225,8 @@ qn_status qn__train_save_last(void *context, qn_error *err) {
         return end_without(t, err);
     if (status == QN_IO) { /* of an interrupted run nothing else is left */
         describe_last(t, last, sizeof last);
-        qn__remedy(err, status, "%s; when the folder can be written again, continue with --resume",
-                   last);
+        qn__remedy(err, status,
+                   "%s; when the folder can be written again, continue with `train.resume`", last);
     }
     return qn__train_fail_all(t, status, err);
 }
@@ -241,11 +241,12 @@ qn_status qn__train_keep_what_is_left(qn_train *t, qn_error *err) {
         return qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     qn__train_job_salvage(&t->job);
     if (t->checkpoint_dir && qn__train_take_folder(t, LONG_WAIT, NULL) != QN_OK)
-        return qn__remedy(err, QN_DEVICE, "start again with --resume and other devices");
+        return qn__remedy(err, QN_DEVICE, "start again with `train.resume` and other devices");
     if (!t->checkpoints)
-        return qn__remedy(err, QN_DEVICE,
-                          "start again with other devices; with --checkpoint, such a loss costs "
-                          "seconds");
+        return qn__remedy(
+            err, QN_DEVICE,
+            "start again with other devices; with `train.checkpoint_dir`, such a loss costs "
+            "seconds");
     if (t->saved_step == NO_STEP || t->saved_step < t->job.step) {
         const qn__snapshot snapshot = qn__train_snapshot(t);
         qn_status status = check_finite(t, &failure);
@@ -258,7 +259,7 @@ qn_status qn__train_keep_what_is_left(qn_train *t, qn_error *err) {
         return qn__remedy(err, QN_DEVICE, "start again with other devices");
     return qn__remedy(
         err, QN_DEVICE,
-        "start again with --resume and other devices: the checkpoint is of step %llu, "
+        "start again with `train.resume` and other devices: the checkpoint is of step %llu, "
         "%llu steps were done",
         (unsigned long long)t->saved_step, (unsigned long long)reached);
 }

@@ -288,7 +288,7 @@ static void test_resume_of_a_complete_run(void **unused) {
     qn_train *refused;
     assert_int_equal(qn_train_open(&o, digits, NULL, unseen, &refused, &err), QN_USAGE);
     assert_null(refused);
-    assert_non_null(strstr(err.remedy, "--resume"));
+    assert_non_null(strstr(err.remedy, "`train.resume`"));
     o.resume = 1;
     assert_int_equal(go(&o, &w, NULL, &t), QN_OK);
     must(qn_train_report_get(t, &again, &err), &err);
@@ -388,7 +388,7 @@ static void test_divergence_is_named(void **unused) {
     assert_int_equal(qn_train_run(t, &err), QN_NUMERIC);
     assert_non_null(strstr(err.where, "step "));
     assert_non_null(strstr(err.where, "epoch 1"));
-    assert_non_null(strstr(err.remedy, "--lr"));
+    assert_non_null(strstr(err.remedy, "`train.rate`"));
     assert_int_equal(atoi(strstr(err.where, "step ") + 5), w.last_step + 1);
     assert_int_equal(qn_train_run(t, &err), QN_NUMERIC);
     assert_int_equal(qn_train_model(t, &model, &err), QN_NUMERIC);

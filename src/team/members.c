@@ -54,7 +54,7 @@ static void names_here(char names[NAMES]) {
 
 static qn_status bad_list(const list *l, qn_error *err, const char *what) {
     qn__fail(err, QN_USAGE, "%s", what);
-    qn__at(err, "--devices \"%s\"", l->text);
+    qn__at(err, "`compute.devices` \"%s\"", l->text);
     return qn__remedy(err, QN_USAGE, FORMS);
 }
 
@@ -83,7 +83,7 @@ static qn_status not_there(const list *l, const qn__device_table *kind, const ch
     const char *why = kind->absence ? kind->absence() : "";
     names_here(names);
     qn__fail(err, QN_UNSUPPORTED, "there is no device %s\"%s\"", all ? "of the kind " : "", word);
-    qn__at(err, "--devices \"%s\"", l->text);
+    qn__at(err, "`compute.devices` \"%s\"", l->text);
     if (devices_of(kind) == 0 && *why)
         return qn__remedy(err, QN_UNSUPPORTED, "%s%s this machine has %s", why,
                           why[strlen(why) - 1] == '?' ? "" : ";", names);
@@ -120,7 +120,7 @@ static qn_status add_one(list *l, const qn__device_table *kind, uint32_t index, 
     id_of(kind, index, id);
     qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: %s", id, info.reason);
     qn__at(err, "%s", info.name);
-    return qn__remedy(err, QN_UNSUPPORTED, "leave %s out of --devices", id);
+    return qn__remedy(err, QN_UNSUPPORTED, "leave %s out of `compute.devices`", id);
 }
 
 /* All of a kind, those left out that cannot be used: who asks for all means those that work. */
@@ -228,10 +228,11 @@ static qn_status read_shares(const char *shares, list *l, qn_error *err) {
         float share;
         if (!qn__parse_float(at, size, &share) || !(share > 0)) {
             qn__fail(err, QN_USAGE, "invalid share \"%.*s\"", (int)(size < 40 ? size : 40), at);
-            qn__at(err, "--shares \"%s\"", shares);
-            return qn__remedy(err, QN_USAGE,
-                              "write a number greater than 0 for each device of --devices, as in "
-                              "--devices cpu,cuda:0 --shares 1,3");
+            qn__at(err, "`compute.shares` \"%s\"", shares);
+            return qn__remedy(
+                err, QN_USAGE,
+                "write a number greater than 0 for each device of `compute.devices`, as in "
+                "`compute.devices` cpu,cuda:0 `compute.shares` 1,3");
         }
         if (count < l->count)
             l->members[count].share = (double)share;
@@ -244,8 +245,8 @@ static qn_status read_shares(const char *shares, list *l, qn_error *err) {
         return QN_OK;
     qn__fail(err, QN_USAGE, "%u share%s of the work for %u device%s", count, count == 1 ? "" : "s",
              l->count, l->count == 1 ? "" : "s");
-    qn__at(err, "--shares \"%s\"", shares);
-    return qn__remedy(err, QN_USAGE, "write one number for each device of --devices");
+    qn__at(err, "`compute.shares` \"%s\"", shares);
+    return qn__remedy(err, QN_USAGE, "write one number for each device of `compute.devices`");
 }
 
 qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_t room,
@@ -256,7 +257,7 @@ qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_
     *count = 0;
     if (strcmp(l.text, "none") == 0) {
         qn__fail(err, QN_USAGE, "no device is left to compute with");
-        qn__at(err, "--devices \"none\"");
+        qn__at(err, "`compute.devices` \"none\"");
         return qn__remedy(err, QN_USAGE, FORMS);
     }
     status = strcmp(l.text, "auto") == 0 ? add_automatic(&l, err) : add_words(&l, err);
@@ -276,13 +277,14 @@ qn_status qn__member_lacks(const char *name, const qn__program *program, qn_erro
     for (int k = 0; qn__devices[k]; ++k) {
         const size_t used = strlen(able);
         if (devices_of(qn__devices[k]) > 0 && qn__devices[k]->supports(program))
-            snprintf(able + used, sizeof able - used, "%s%s", used ? " or " : "--devices ",
+            snprintf(able + used, sizeof able - used, "%s%s", used ? " or " : "`compute.devices` ",
                      qn__devices[k]->name);
     }
-    qn__fail(err, QN_UNSUPPORTED, "%s does not compute with integers (--arith i%d)", name, bits);
+    qn__fail(err, QN_UNSUPPORTED, "%s does not compute with integers (`train.arith` i%d)", name,
+             bits);
     if (!*able)
-        return qn__remedy(err, QN_UNSUPPORTED, "no device here does: use --arith f32");
-    return qn__remedy(err, QN_UNSUPPORTED, "use %s, which does, or --arith f32", able);
+        return qn__remedy(err, QN_UNSUPPORTED, "no device here does: use `train.arith` f32");
+    return qn__remedy(err, QN_UNSUPPORTED, "use %s, which does, or `train.arith` f32", able);
 }
 
 static qn_status check_compute(const qn_compute *compute, qn_error *err) {
@@ -303,9 +305,10 @@ static qn_status check_compute(const qn_compute *compute, qn_error *err) {
         !(compute->device_timeout >= 0.001 && compute->device_timeout <= 86400)) {
         qn__fail(err, QN_USAGE, "a device cannot be given %g seconds to answer",
                  compute->device_timeout);
-        return qn__remedy(err, QN_USAGE,
-                          "--device-timeout takes seconds, at most 86400 and at least 0.001; 0 is "
-                          "the default of 60");
+        return qn__remedy(
+            err, QN_USAGE,
+            "`compute.device_timeout` takes seconds, at most 86400 and at least 0.001; 0 is "
+            "the default of 60");
     }
     /* What "auto" finds is always right; looking for it here would only take time. */
     if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))

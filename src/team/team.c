@@ -23,7 +23,8 @@ uint32_t qn__team_workers(const qn__team *t) {
 
 qn_status qn__team_nobody(qn_error *err) {
     qn__fail(err, QN_DEVICE, "no worker is left");
-    return qn__remedy(err, QN_DEVICE, "start again with --resume; the last checkpoint is complete");
+    return qn__remedy(err, QN_DEVICE,
+                      "start again with `train.resume`; the last checkpoint is complete");
 }
 
 /* ---------------------------------------------------------------------------------- beginning */

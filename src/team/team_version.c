@@ -183,7 +183,7 @@ qn_status qn__team_rewind(qn__team *t, qn_error *err) {
     if (!account || t->history.top - best > t->history.log_room) {
         qn__fail(err, QN_DEVICE, "the newest state was lost with the worker that had it");
         return qn__remedy(err, QN_DEVICE,
-                          "start again with --resume; the last checkpoint is complete");
+                          "start again with `train.resume`; the last checkpoint is complete");
     }
     if (t->history.done > best) {
         char text[128];

@@ -30,8 +30,9 @@ typedef struct talk {
 static qn_status mpi_failed(talk *t, const char *function, int code) {
     qn__fail(&t->err, QN_CLUSTER, "%s of %s (%s) failed with code %d", function, t->mpi.name,
              t->mpi.path, code);
-    return qn__remedy(&t->err, QN_CLUSTER,
-                      "see what the launcher says; ranks can start without MPI: --meet HOST:PORT");
+    return qn__remedy(
+        &t->err, QN_CLUSTER,
+        "see what the launcher says; ranks can start without MPI: `cluster.meet` HOST:PORT");
 }
 
 /* Finds out who there is; t->all is made for them. */

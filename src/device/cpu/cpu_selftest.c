@@ -143,5 +143,6 @@ qn_status qn__cpu_selftest(const qn__cpu_isa *isa, qn_error *err) {
     qn__fail(err, QN_UNSUPPORTED,
              "this processor, or what emulates it, computes %s wrongly with the instruction set %s",
              wrong, isa->name);
-    return qn__remedy(err, QN_UNSUPPORTED, "use --isa scalar, or another machine or emulator");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "use `compute.isa` scalar, or another machine or emulator");
 }

@@ -206,7 +206,7 @@ static void complain(const opening *o, qn__gpu_isa last, qn_error *err) {
     *err = o->said[last - 1];
     qn__remedy(err, QN_DEVICE,
                "CUDA gives this process no context on that GPU in which something else can be "
-               "tried; start it again with --gpu-isa %s",
+               "tried; start it again with `compute.gpu_isa` %s",
                isa[last]);
 }
 

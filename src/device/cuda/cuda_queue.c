@@ -22,9 +22,9 @@ static qn_status again(const qn__gpu *gpu, qn_error *err) {
 
 /* The end of a remedy: what else may be tried where instructions for integers are at work. */
 static const char *without_them(const qn__gpu *gpu) {
-    return gpu->facts.matrix ? ", or take --gpu-isa dp4a"
+    return gpu->facts.matrix ? ", or take `compute.gpu_isa` dp4a"
            : gpu->products & QN_WITH_INTGEMM && !(gpu->products & QN_WITH_PLAIN)
-               ? ", or take --gpu-isa plain"
+               ? ", or take `compute.gpu_isa` plain"
                : "";
 }
 

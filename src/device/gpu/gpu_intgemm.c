@@ -18,9 +18,10 @@ qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err) {
     if (qn__gpu_best_isa(compute) != QN__GPU_ISAS)
         return QN_OK;
     qn__fail(err, QN_USAGE, "GPUs do not know the instructions \"%s\"", compute->gpu_isa);
-    return qn__remedy(err, QN_USAGE,
-                      "--gpu-isa takes auto, dp4a (no matrix instructions) or plain (neither these "
-                      "nor dot products of bytes)");
+    return qn__remedy(
+        err, QN_USAGE,
+        "`compute.gpu_isa` takes auto, dp4a (no matrix instructions) or plain (neither these "
+        "nor dot products of bytes)");
 }
 
 uint64_t qn__gpu_words(uint64_t n) { return (n + 31) / 32 * 8; }

@@ -268,9 +268,10 @@ static qn_status refuse(qn_error *err, const char *name, const char *fault) {
 }
 
 static qn_status advise(qn_error *err) {
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "leave it out of --devices; a newer driver may mend it (and options in the "
-                      "environment that make a driver faster and less exact must go)");
+    return qn__remedy(
+        err, QN_UNSUPPORTED,
+        "leave it out of `compute.devices`; a newer driver may mend it (and options in the "
+        "environment that make a driver faster and less exact must go)");
 }
 
 /* The case to be told: the first wrong one, or the first that flushing does not explain, since

@@ -112,7 +112,8 @@ static qn_status refuse(const bench *s, qn__kernel kernel, int r, int c, qn_erro
              shape->products & QN_WITH_MATRIX ? "its matrix instructions multiply"
                                               : "it multiplies");
     qn__at(err, "self-test, %s, row %d, column %d", shape->name, r, c);
-    return qn__remedy(err, QN_UNSUPPORTED, "leave it out of --devices; a newer driver may mend it");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "leave it out of `compute.devices`; a newer driver may mend it");
 }
 
 /* ---------------------------------------------------------------- asking the device */

@@ -29,9 +29,10 @@ static qn_status fail_hanging(qn__gpu *gpu, const char *doing, qn_error *err) {
     gpu->health = QN__CL_HANGS;
     qn__fail(err, QN_DEVICE, "%s hangs: it was given %g seconds to %s", gpu->entry->label,
              gpu->timeout, doing);
-    return qn__remedy(err, QN_DEVICE,
-                      "leave it out of --devices; if it only was slow, --device-timeout gives it "
-                      "more time");
+    return qn__remedy(
+        err, QN_DEVICE,
+        "leave it out of `compute.devices`; if it only was slow, `compute.device_timeout` gives it "
+        "more time");
 }
 
 qn_status qn__cl_usable(qn__gpu *gpu, qn_error *err) {
@@ -251,7 +252,7 @@ static qn_status open_gpu(uint32_t index, uint32_t products, const qn_compute *c
         return qn__fail(err, QN_DEVICE, "there is no device opencl:%u", index);
     if (entry->info.refused) {
         qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: %s", entry->label, entry->info.reason);
-        return qn__remedy(err, QN_UNSUPPORTED, "leave it out of --devices");
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out of `compute.devices`");
     }
     products = qn__cl_products(entry, products);
     int dots = entry->dots && (products & QN_WITH_INTGEMM) != 0 &&

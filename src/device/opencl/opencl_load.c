@@ -161,20 +161,21 @@ const char *qn__cl_error_remedy(int32_t code) {
     switch (code) {
     case -2:
         return "another program may hold it, or it is switched off; try again, or leave it out of "
-               "--devices";
+               "`compute.devices`";
     case -4:
     case -5:
     case -6:
         return "its memory may be full: end other programs that use it, take a smaller batch, or "
-               "leave it out of --devices";
+               "leave it out of `compute.devices`";
     case -3:
     case -11:
     case -15:
     case -16:
     case -17:
         return "install its driver's OpenCL compiler or a newer driver, or leave it out of "
-               "--devices";
+               "`compute.devices`";
     default:
-        return "the system's log may tell more; leave it out of --devices, or update its driver";
+        return "the system's log may tell more; leave it out of `compute.devices`, or update its "
+               "driver";
     }
 }

@@ -155,7 +155,7 @@ static qn_status check_groups(qn__gpu *gpu, qn_error *err) {
         qn__fail(err, QN_UNSUPPORTED,
                  "%s cannot be used: it runs %s in groups of at most %zu, and %zu are needed",
                  gpu->entry->label, shape->name, most, lanes);
-        return qn__remedy(err, QN_UNSUPPORTED, "leave it out of --devices");
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out of `compute.devices`");
     }
     return QN_OK;
 }

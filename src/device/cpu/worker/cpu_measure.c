@@ -155,7 +155,7 @@ static qn_status check_product(const bench *x, qn_error *err) {
     if (memcmp(expected, x->c, sizeof expected) == 0)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED, "cpu computes a product wrong with %s", x->isa->name);
-    return qn__remedy(err, QN_UNSUPPORTED, "use --isa scalar; this machine may be broken");
+    return qn__remedy(err, QN_UNSUPPORTED, "use `compute.isa` scalar; this machine may be broken");
 }
 
 /* Operations a second of products of this size; 0 after a failure. */
@@ -215,8 +215,8 @@ static qn_status check_integers(bench *x, qn_error *err) {
         if (memcmp(y.c, y.c + stride, stride * sizeof(float)) != 0) {
             qn__fail(err, QN_UNSUPPORTED, "cpu computes a product of integers wrong with %s",
                      x->isa->name);
-            status =
-                qn__remedy(err, QN_UNSUPPORTED, "use --isa scalar; this machine may be broken");
+            status = qn__remedy(err, QN_UNSUPPORTED,
+                                "use `compute.isa` scalar; this machine may be broken");
         }
     }
     qn__free(y.a);

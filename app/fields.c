@@ -1,0 +1,77 @@
+#include "fields.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *field, *option;
+} spellings[] = {
+    {"cluster.meet", "meet"},
+    {"cluster.meet none", "alone"},
+    {"compute.device_timeout", "device-timeout"},
+    {"compute.devices", "devices"},
+    {"compute.gpu_isa", "gpu-isa"},
+    {"compute.isa", "isa"},
+    {"compute.shares", "shares"},
+    {"compute.threads", "threads"},
+    {"data.label_column", "label"},
+    {"data.labels_path", "labels"},
+    {"data.path", "data"},
+    {"data.unlabelled", "unlabelled"},
+    {"plan.features", "features"},
+    {"plan.items", "items"},
+    {"plan.ranks", "ranks"},
+    {"plan.team", "team"},
+    {"share.from_first", "data-from-rank0"},
+    {"synth.first", "first"},
+    {"synth.items", "items"},
+    {"train.arith", "arith"},
+    {"train.batch", "batch"},
+    {"train.beta1", "beta1"},
+    {"train.beta2", "beta2"},
+    {"train.checkpoint_dir", "checkpoint"},
+    {"train.epochs", "epochs"},
+    {"train.epsilon", "epsilon"},
+    {"train.grain", "grain"},
+    {"train.init", "init"},
+    {"train.loss", "loss"},
+    {"train.lr_gamma", "lr-gamma"},
+    {"train.lr_step", "lr-step"},
+    {"train.model", "model"},
+    {"train.momentum", "momentum"},
+    {"train.optimizer", "optimizer"},
+    {"train.rate", "lr"},
+    {"train.resume", "resume"},
+    {"train.run_dir", "run-dir"},
+    {"train.scale", "scale"},
+    {"train.schedule", "schedule"},
+    {"train.trace", "trace"},
+    {"train.unit", "unit"},
+    {"train.valid_fraction", "valid"},
+    {"train.weight_decay", "weight-decay"},
+};
+
+/* The option of the field that begins behind the backquote at `text`, and where the text goes on;
+ * NULL when there is none. */
+static const char *option_at(const char *text, const char **behind) {
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        const size_t length = strlen(spellings[i].field);
+        if (strncmp(text + 1, spellings[i].field, length) != 0 || text[1 + length] != '`')
+            continue;
+        *behind = text + length + 2;
+        return spellings[i].option;
+    }
+    return NULL;
+}
+
+const char *fields_spell(const char *text, char *room, size_t size) {
+    size_t used = 0;
+    room[0] = '\0';
+    while (*text && used + 1 < size) {
+        const char *option = *text == '`' ? option_at(text, &text) : NULL;
+        if (option)
+            used += (size_t)snprintf(room + used, size - used, "--%s", option);
+        else
+            used += (size_t)snprintf(room + used, size - used, "%c", *text++);
+    }
+    return room;
+}

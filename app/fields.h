@@ -1,0 +1,14 @@
+/* How messages of the library are told to a person who writes options. The library speaks of what a
+ * program fills, `train.rate` or `compute.devices`, between backquotes: the member of a struct
+ * (train is qn_train_options, and so on) or the argument of a function. On the command line each is
+ * an option. This is the only place that knows both names. */
+#ifndef APP_FIELDS_H
+#define APP_FIELDS_H
+
+#include <stddef.h>
+
+/* `text` with options ("--lr") instead of the fields in it, written into room; what does not fit is
+ * cut. Backquotes around anything else stay. Returns room. */
+const char *fields_spell(const char *text, char *room, size_t size);
+
+#endif
