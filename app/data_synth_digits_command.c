@@ -61,7 +61,7 @@ static int is_csv(const synth_flags *f) { return ends_with(f->out, ".csv"); }
 static int check_flags(const synth_flags *f) {
     if (!f->out)
         return message_usage("add -o digits.csv, or -o images.idx --labels labels.idx",
-                             "there is no -o FILE to write to");
+                             "-o FILE is required");
     if (is_csv(f) && f->labels)
         return message_usage("leave --labels out, or name an .idx file with -o",
                              "a CSV file holds the labels itself");

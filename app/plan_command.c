@@ -306,7 +306,7 @@ static int check_flags(const plan_flags *f, const arguments *given) {
                              f->from.labels ? "labels" : "label");
     if (f->team.count == 0)
         return message_usage("describe one, as in --team \"4*host(cpu 60k); net 50us 1GB/s\"",
-                             "there is no --team to plan for");
+                             "--team is required");
     return -1;
 }
 

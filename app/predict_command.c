@@ -220,7 +220,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
 
 static int check_flags(const predict_flags *f, const char *model_path) {
     if (!f->from.data)
-        return message_usage("add --data FILE", "there is no --data to predict");
+        return message_usage("add --data FILE", "--data FILE is required");
     if (f->json && to_stdout(f))
         return message_usage("add -o predictions.csv",
                              "--json and the predictions both want the standard output");

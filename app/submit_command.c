@@ -336,7 +336,7 @@ static int check_train(char **words, int count, train_flags *t) {
     if (code >= 0)
         return code;
     if (!t->out)
-        return message_usage("add -o model.safetensors", "there is no -o FILE to keep the model");
+        return message_usage("add -o model.safetensors", "-o FILE is required");
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (options_given(&train_command, &given, ours[i]))
             return message_usage("leave it out; --ranks before \"train\" says how many",

@@ -52,7 +52,7 @@ static int check_flags(const train_flags *f, const arguments *given) {
     double seconds;
     uint64_t steps;
     if (!f->out)
-        return message_usage("add -o model.safetensors", "there is no -o FILE to keep the model");
+        return message_usage("add -o model.safetensors", "-o FILE is required");
     if (f->resume && !f->checkpoint)
         return message_usage("add --checkpoint DIR, the folder to continue from",
                              "--resume needs --checkpoint");

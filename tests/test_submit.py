@@ -145,7 +145,7 @@ def test_options_for_sbatch_as_the_help_writes_them(run_quern, options):
     (["--local", "--slurm", "train", "-o", "m"], "a job runs in one place, not in 2"),
     (["--local"], "nothing to submit"),
     (["--local", "predict", "m"], "only training runs can be submitted, not \"predict\""),
-    (["--local", "train"], "there is no -o FILE"),
+    (["--local", "train"], "-o FILE is required"),
     (["--local", "train", "-o", "m", "--lrr", "1"], "did you mean --lr?"),
     (["--local", "train", "-o", "m", "--batch", "0"], "--batch cannot be \"0\""),
     (["--local", "train", "-o", "m", "--beta1", "0.5"], "--beta1 does nothing with"),

@@ -28,7 +28,8 @@ static qn_status refuse_open(const char *path, qn_error *err) {
     if (errno == ENOENT || errno == ENOTDIR) {
         qn__fail(err, QN_INPUT, "there is no such file");
         qn__at(err, "%s", path);
-        return qn__remedy(err, QN_INPUT, "check the path; it is taken from the current folder");
+        return qn__remedy(err, QN_INPUT,
+                          "check the path; a relative path starts at the current folder");
     }
     if (errno == EACCES) {
         qn__fail(err, QN_IO, "you do not have permission to read the file");
