@@ -1,4 +1,4 @@
-/* A crew: the ranks of a run as threads of one test, each with a training of its own. */
+/* The ranks of a run as threads of one test, each with a training of its own. */
 #ifndef QN_TESTS_RANKS_CASE_TEST_H
 #define QN_TESTS_RANKS_CASE_TEST_H
 
@@ -59,8 +59,9 @@ static inline void remove_folder(const char *dir) {
     assert_int_equal(system(command), 0);
 }
 
-/* Runs the crew: what each rank does stands in hands[0 .. ranks-1]; their data is made here. */
-static inline void crew_run(hand *hands, uint32_t ranks) {
+/* Runs the ranks: what each rank does stands in hands[0 .. ranks-1]; their data is made
+ * here. */
+static inline void thread_ranks_run(hand *hands, uint32_t ranks) {
     char place[32];
     snprintf(place, sizeof place, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < ranks; ++r) {

@@ -20,7 +20,7 @@ static void test_counts_of_ranks(void **state) {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
         hand hands[CREW] = {0};
         uint64_t items = 0;
-        crew_run(hands, counts[i]);
+        thread_ranks_run(hands, counts[i]);
         all_have(hands, counts[i], &alone);
         assert_int_equal(hands[0].run.report.ranks, counts[i]);
         for (uint32_t r = 0; r < counts[i]; ++r)
@@ -61,7 +61,7 @@ static void test_ranks_unlike_one_another(void **state) {
             hands[r].run.seed = seed + 100 * r;
             hands[r].run.save_every = (uint32_t)(seed % 4);
         }
-        crew_run(hands, 4);
+        thread_ranks_run(hands, 4);
         all_have(hands, 4, &alone);
     }
     qn__fake_set(NULL);
@@ -88,7 +88,7 @@ static void test_a_device_of_one_rank_dies(void **state) {
                 hands[1].run.pick = picked ? any : NULL;
                 hands[1].run.seed = 3 + at;
                 qn__fake_set(&plan);
-                crew_run(hands, 3);
+                thread_ranks_run(hands, 3);
                 all_have(hands, 3, &alone);
             }
     }
@@ -109,7 +109,7 @@ static void test_a_rank_without_workers_leaves(void **state) {
             hands[who].run.members = only;
             hands[who].run.count = 1;
             qn__fake_set(&plan);
-            crew_run(hands, 3);
+            thread_ranks_run(hands, 3);
             assert_int_equal(hands[who].status, QN_DEVICE);
             assert_non_null(strstr(hands[who].run.err.what, "no worker is left"));
             assert_non_null(strstr(hands[who].run.err.remedy, "other ranks"));
@@ -139,7 +139,7 @@ static void test_steps_done_again_are_the_ranks_own(void **state) {
         hands[1].run.pick = any;
         hands[1].run.seed = at;
         qn__fake_set(&plan);
-        crew_run(hands, 2);
+        thread_ranks_run(hands, 2);
         all_have(hands, 2, &alone);
     }
     qn__fake_set(NULL);
@@ -156,7 +156,7 @@ static void test_a_number_out_of_range(void **state) {
         hand hands[CREW] = {0};
         for (uint32_t r = 0; r < ranks; ++r)
             hands[r].run.rate = 1e37f;
-        crew_run(hands, ranks);
+        thread_ranks_run(hands, ranks);
         for (uint32_t r = 0; r < ranks; ++r) {
             assert_int_equal(hands[r].status, QN_NUMERIC);
             assert_string_equal(hands[r].run.err.where, alone.err.where);
@@ -176,7 +176,7 @@ static void test_items_that_do_not_add_up(void **state) {
     hands[1].run.members = only;
     hands[1].run.count = 1;
     qn__fake_set(&plan);
-    crew_run(hands, 2);
+    thread_ranks_run(hands, 2);
     qn__fake_set(NULL);
     for (uint32_t r = 0; r < 2; ++r) {
         assert_int_equal(hands[r].status, QN_CLUSTER);
@@ -211,7 +211,7 @@ static void test_ranks_that_differ(void **state) {
             hands[r].run.count = 1;
             hands[r].run.checkpoints = saves ? dir : NULL;
         }
-        crew_run(hands, 3);
+        thread_ranks_run(hands, 3);
         qn__fake_set(NULL);
         for (uint32_t r = 0; r < 3; ++r) {
             assert_int_equal(hands[r].status, QN_MISMATCH);
@@ -244,7 +244,7 @@ static void test_all_ranks_lose_their_workers(void **state) {
         hands[r].run.members = &only[r];
         hands[r].run.count = 1;
     }
-    crew_run(hands, 3);
+    thread_ranks_run(hands, 3);
     int failed = 0;
     for (uint32_t r = 0; r < 3; ++r) {
         assert_int_equal(hands[r].status, QN_DEVICE);
@@ -265,7 +265,7 @@ static void test_stop_and_call_again(void **state) {
             hands[r].run.stop_at = r == who ? 4 : 0;
             hands[r].run.calls = 9;
         }
-        crew_run(hands, 3);
+        thread_ranks_run(hands, 3);
         all_have(hands, 3, &alone);
         for (uint32_t r = 0; r < 3; ++r)
             assert_int_equal(hands[r].run.interrupted, 1);
@@ -286,7 +286,7 @@ static void test_stop_and_resume(void **state) {
             hands[r].run.checkpoints = r ? "/nowhere/to/be/found" : dir;
             hands[r].run.stop_at = r == who ? 4 : 0;
         }
-        crew_run(hands, 3);
+        thread_ranks_run(hands, 3);
         for (uint32_t r = 0; r < 3; ++r) {
             assert_int_equal(hands[r].status, QN_INTERRUPTED);
             assert_true(hands[r].run.steps >= 4 && hands[r].run.steps < 9);
@@ -296,7 +296,7 @@ static void test_stop_and_resume(void **state) {
             again[r].run.checkpoints = r ? "/nowhere/to/be/found" : dir;
             again[r].run.resume = 1;
         }
-        crew_run(again, 5);
+        thread_ranks_run(again, 5);
         for (uint32_t r = 0; r < 5; ++r) {
             assert_int_equal(again[r].status, QN_OK);
             assert_string_equal(again[r].run.digest, alone.digest);
@@ -313,7 +313,7 @@ static void test_a_folder_that_is_not_there(void **state) {
     hand hands[3] = {0};
     for (uint32_t r = 0; r < 3; ++r)
         hands[r].run.checkpoints = "/nowhere/to/be/found";
-    crew_run(hands, 3);
+    thread_ranks_run(hands, 3);
     for (uint32_t r = 0; r < 3; ++r) {
         assert_int_equal(hands[r].status, QN_IO);
         assert_non_null(strstr(hands[r].run.err.what, "/nowhere/to/be/found"));
@@ -343,7 +343,7 @@ static void test_one_record_and_one_trace(void **state) {
         hands[r].run.trace = r ? "/nowhere/to/be/found/trace.json" : trace;
     }
     int count;
-    crew_run(hands, 3);
+    thread_ranks_run(hands, 3);
     for (uint32_t r = 0; r < 3; ++r)
         assert_int_equal(hands[r].status, QN_OK);
     count_in(trace, "\"process_name\"", &count);
@@ -377,7 +377,7 @@ static void test_shares_follow_speeds(void **state) {
         hands[r].run.members = members[r];
         hands[r].run.count = 1;
     }
-    crew_run(hands, 3);
+    thread_ranks_run(hands, 3);
     all_have(hands, 3, &alone);
     const qn_rank_report *r = hands[0].run.ranks;
     print_message("items %llu, %llu, %llu\n", (unsigned long long)r[0].items,

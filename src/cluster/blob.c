@@ -154,7 +154,8 @@ static qn_status fill(blob *b, qn_error *err) {
             return status;
         if (b->filler)
             qn__sha256_of(b->memory + FRONT, (size_t)b->room, hash);
-        /* The maker may have died on the way; what came then is somebody else's memory. */
+        /* The maker may have died before it was complete; what came then is somebody else's memory.
+         */
         whole = b->filler && memcmp(hash, b->told[b->maker_0].hash, sizeof hash) == 0;
     } else if (whole) {
         b->maker->write(b->maker->user, b->memory + FRONT);

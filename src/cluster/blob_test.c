@@ -9,16 +9,17 @@
 
 #include <cmocka.h>
 
-#include "cluster/family_test.h"
+#include "cluster/process_ranks_test.h"
 #include <sys/time.h>
 
 /* What the makers of a test do; set before the ranks are started. */
 static struct {
     uint64_t bytes;
     int from_first;
-    uint32_t fails, dies; /* ranks that fail to make, or die while they make; FAMILY_MOST: none */
-    int dies_writing;     /* the one that dies does so while it writes ... */
-    long dies_later;      /* ... or so many microseconds after it has */
+    uint32_t fails,
+        dies; /* ranks that fail to make, or die while they make; PROCESS_RANKS_MOST: none */
+    int dies_writing; /* the one that dies does so while it writes ... */
+    long dies_later;  /* ... or so many microseconds after it has */
 } plan;
 
 /* The bytes are words, since sanitizers watch each access; in each stands its place. */
@@ -66,7 +67,7 @@ static int is_right(const uint64_t *memory, uint64_t bytes) {
 }
 
 /* value: times that it made the bytes, bytes it got, and whether these were right. */
-static void body(qn_cluster *c, uint32_t rank, family_result *result) {
+static void body(qn_cluster *c, uint32_t rank, process_ranks_result *result) {
     hand h = {.rank = rank};
     const qn__blob_maker maker = {.user = &h, .make = make, .write = write_bytes};
     const void *memory;
@@ -80,9 +81,9 @@ static const char *const one_each[] = {"a", "b", "c"}, *const two_and_one[] = {"
 
 /* Makes made in all; checks that every rank that is left has the bytes. */
 static uint64_t run(uint32_t count, const char *const *machine) {
-    family c = {.count = count, .machine = machine, .body = body};
+    process_ranks c = {.count = count, .machine = machine, .body = body};
     uint64_t made = 0;
-    family_run(&c);
+    process_ranks_run(&c);
     for (uint32_t r = 0; r < count; ++r) {
         if (r == plan.dies) {
             assert_false(c.result[r].done);
@@ -95,7 +96,7 @@ static uint64_t run(uint32_t count, const char *const *machine) {
         assert_int_equal(c.result[r].value[2], 1);
         made += c.result[r].value[0];
     }
-    family_end(&c);
+    process_ranks_end(&c);
     return made;
 }
 
@@ -103,7 +104,7 @@ static void set(uint64_t bytes, int from_first) {
     memset(&plan, 0, sizeof plan);
     plan.bytes = bytes;
     plan.from_first = from_first;
-    plan.fails = plan.dies = FAMILY_MOST;
+    plan.fails = plan.dies = PROCESS_RANKS_MOST;
 }
 
 static void test_once_a_machine(void **state) {
@@ -129,17 +130,17 @@ static void test_failure_is_everybodys(void **state) {
     for (int from_first = 0; from_first < 2; ++from_first) {
         set(1000, from_first);
         plan.fails = from_first ? 0 : 2;
-        family c = {.count = 3, .machine = two_and_one, .body = body};
-        family_run(&c);
+        process_ranks c = {.count = 3, .machine = two_and_one, .body = body};
+        process_ranks_run(&c);
         for (uint32_t r = 0; r < 3; ++r) {
-            const family_result *k = &c.result[r];
+            const process_ranks_result *k = &c.result[r];
             assert_int_equal(k->status, QN_INPUT);
             assert_non_null(strstr(k->err.what, from_first ? "rank 0 on " : "rank 2 on "));
             assert_non_null(strstr(k->err.what, ": there is no such file"));
             assert_string_equal(k->err.where, "a/b/c");
             assert_string_equal(k->err.remedy, "copy it there");
         }
-        family_end(&c);
+        process_ranks_end(&c);
     }
 }
 
@@ -155,7 +156,7 @@ static void test_death_of_the_maker(void **state) {
     }
 }
 
-/* The rank that sends dies on the way: the next one's bytes go on, which are none. */
+/* The rank that sends dies before it has sent all: the next one's bytes go on, which are none. */
 static void test_death_while_sending(void **state) {
     (void)state;
     for (int turn = 0; turn < 2; ++turn) {

@@ -1,28 +1,29 @@
-/* Reductions: how the ranks of a run add up integers, whoever dies meanwhile.
+/* Reductions: integer sums over all ranks, which stay correct when ranks die.
  *
- * All that ranks ever exchange is one thing: an array of int64, to which every rank adds the parts
- * of some *chunks* (grains of a step, pieces of a validation), each chunk counted exactly once, and
- * whose total every rank gets. Results that are not sums, such as classes of items, go into places
- * of their own that only one rank fills; the others add zero.
+ * Ranks exchange one kind of data: an array of int64. Every rank adds the parts of some *chunks*
+ * (grains of a step, pieces of a validation). Each chunk counts exactly once, and every rank gets
+ * the total. Results that are not sums, such as classes of items, have places of their own: one
+ * rank writes a place, the others add zero to it.
  *
- * All ranks hold the same reductions in the same order:
+ * All ranks make the same reductions in the same order:
  *
- *     qn__reduction_begin(c, &reduction)             how many words, how many chunks
+ *     qn__reduction_begin(c, &reduction)          how many words, how many chunks
  *     while (qn__reduction_chunks(c, &range))     this rank's share of the chunks
  *         compute them; add to qn__reduction_part(c)
  *     qn__reduction_finish(c, chunks, &more, &total)
- *                                            waits for the others; more: a rank died, and there
- *                                            are further chunks for this one: go on above
+ *                                                 waits for the others; more: a rank died, and
+ *                                                 there are further chunks for this one: go on
+ * above
  *
- * Every word of a total is checked as it is completed: its parts must come from all ranks that are
+ * Every word of a total is checked when it is complete: its parts must come from all ranks that are
  * alive and hold all chunks of the reduction. A total that does not is an error of all ranks.
  *
- * The total stays whole until this rank's second next qn__reduction_begin. Whoever has finished a
- * reduction helps those that had not when somebody died, so at most the chunks of one reduction are
- * computed again, and no state ever goes back.
+ * The total stays valid until this rank's second next qn__reduction_begin. A rank that has finished
+ * a reduction helps those that had not when a rank died. So at most the chunks of one reduction are
+ * computed again, and no state goes back.
  *
- * Once a rank has failed with anything but its own death (qn__cluster_fail), every rank gets that
- * failure from its next call here: all stop alike. All calls are for one thread, the same always.
+ * When a rank fails with anything but its own death (qn__cluster_fail), every rank gets that
+ * failure from its next call here: all stop alike. All calls come from one thread, always the same.
  */
 #ifndef QN_CLUSTER_CLUSTER_H
 #define QN_CLUSTER_CLUSTER_H

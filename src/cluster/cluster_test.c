@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "cluster/crew_test.h"
+#include "cluster/thread_ranks_test.h"
 #include <sched.h>
 #include <stdlib.h>
 
@@ -77,12 +77,12 @@ static int is_right(const int64_t *total, const qn__reduction *reduction, uint32
     return 1;
 }
 
-static void sum_reductions(crew_member *m) {
+static void sum_reductions(thread_ranks_member *m) {
     for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
         const qn__reduction reduction = reduction_of(k);
         const int64_t *total = NULL;
         m->status = add_up(m->cluster, &reduction, k, &total, &m->err);
-        m->result += m->status == QN_OK && is_right(total, &reduction, k, m->crew->count);
+        m->result += m->status == QN_OK && is_right(total, &reduction, k, m->thread_ranks->count);
     }
 }
 
@@ -91,8 +91,8 @@ static void test_sums(void **state) {
     static const char *const machines[] = {"AAAAA", "ABABA", "ABCDE", "AABBB"};
     for (uint32_t ranks = 2; ranks <= 5; ++ranks)
         for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
-            crew c;
-            crew_run(&c, ranks, machines[i], sum_reductions);
+            thread_ranks c;
+            thread_ranks_run(&c, ranks, machines[i], sum_reductions);
             for (uint32_t r = 0; r < ranks; ++r)
                 assert_int_equal(c.member[r].result, ROUNDS);
         }
@@ -101,9 +101,9 @@ static void test_sums(void **state) {
 /* ------------------------------------------------------------------------------------- the others
  */
 
-static void gather(crew_member *m) {
-    const uint32_t ranks = m->crew->count, rank = qn_cluster_rank(m->cluster);
-    char own[13], all[13 * CREW_MOST], copy[5000];
+static void gather(thread_ranks_member *m) {
+    const uint32_t ranks = m->thread_ranks->count, rank = qn_cluster_rank(m->cluster);
+    char own[13], all[13 * THREAD_RANKS_MOST], copy[5000];
     memset(own, 'a' + (int)rank, sizeof own);
     m->status = qn__cluster_gather(m->cluster, own, sizeof own, all, &m->err);
     for (uint32_t i = 0; i < 13 * ranks; ++i)
@@ -117,13 +117,13 @@ static void gather(crew_member *m) {
 
 static void test_gathering(void **state) {
     (void)state;
-    crew c;
-    crew_run(&c, 4, "AABC", gather);
+    thread_ranks c;
+    thread_ranks_run(&c, 4, "AABC", gather);
     for (uint32_t r = 0; r < 4; ++r)
         assert_int_equal(c.member[r].result, 4 * 13 + 5000);
 }
 
-static void fill_common(crew_member *m) {
+static void fill_common(thread_ranks_member *m) {
     const qn__reduction reduction = {QN__REDUCTION_OTHER, 1, 0};
     const int64_t *total;
     for (int i = 0; i < 3 && m->status == QN_OK; ++i) {
@@ -144,19 +144,19 @@ static void fill_common(crew_member *m) {
 
 static void test_common_memory(void **state) {
     (void)state;
-    crew c;
-    crew_run(&c, 4, "ABAB", fill_common);
+    thread_ranks c;
+    thread_ranks_run(&c, 4, "ABAB", fill_common);
     for (uint32_t r = 0; r < 4; ++r)
         assert_int_equal(c.member[r].result, 3 * 100000 * 10 + (r < 2 ? 3 : 0));
     /* Where nothing can be shared each has its own. */
     qn__cluster_apart = 1;
-    crew_run(&c, 3, "AAA", fill_common);
+    thread_ranks_run(&c, 3, "AAA", fill_common);
     qn__cluster_apart = 0;
     for (uint32_t r = 0; r < 3; ++r)
         assert_int_equal(c.member[r].result, 3 * 100000 * 10 + 3);
 }
 
-static void count_traffic(crew_member *m) {
+static void count_traffic(thread_ranks_member *m) {
     for (uint32_t k = 0; k < ROUNDS && m->status == QN_OK; ++k) {
         const qn__reduction reduction = reduction_of(k);
         const int64_t *total;
@@ -176,14 +176,14 @@ static void test_traffic_is_what_counting_says(void **state) {
     (void)state;
     static const char *const machines[] = {"AAA", "AAB", "ABC", "ABBBB"};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
-        crew c;
-        crew_run(&c, (uint32_t)strlen(machines[i]), machines[i], count_traffic);
+        thread_ranks c;
+        thread_ranks_run(&c, (uint32_t)strlen(machines[i]), machines[i], count_traffic);
         for (uint32_t r = 0; r < c.count; ++r)
             assert_int_equal(c.member[r].result, 3 * ROUNDS);
     }
 }
 
-static void stop_in_round_3(crew_member *m) {
+static void stop_in_round_3(thread_ranks_member *m) {
     for (uint32_t k = 0; k < 6 && m->status == QN_OK; ++k) {
         const qn__reduction reduction = reduction_of(k);
         const int64_t *total;
@@ -196,13 +196,13 @@ static void stop_in_round_3(crew_member *m) {
 
 static void test_all_stop_alike(void **state) {
     (void)state;
-    crew c;
-    crew_run(&c, 3, "AAB", stop_in_round_3);
+    thread_ranks c;
+    thread_ranks_run(&c, 3, "AAB", stop_in_round_3);
     for (uint32_t r = 0; r < 3; ++r)
         assert_int_equal(c.member[r].result, 8 + 16 + 32);
 }
 
-static void fail_in_round_3(crew_member *m) {
+static void fail_in_round_3(thread_ranks_member *m) {
     for (uint32_t k = 0; k < 6 && m->status == QN_OK; ++k) {
         const qn__reduction reduction = reduction_of(k);
         const int64_t *total;
@@ -219,9 +219,9 @@ static void fail_in_round_3(crew_member *m) {
 
 static void test_all_fail_alike(void **state) {
     (void)state;
-    crew c;
-    crew_prepare(&c, 3, "AAB", fail_in_round_3);
-    crew_work(&c);
+    thread_ranks c;
+    thread_ranks_prepare(&c, 3, "AAB", fail_in_round_3);
+    thread_ranks_work(&c);
     for (uint32_t r = 0; r < 3; ++r) {
         assert_int_equal(c.member[r].status, QN_NUMERIC);
         assert_in_range(c.member[r].result, 2, 3); /* the news may overtake reduction 2 */
@@ -231,7 +231,7 @@ static void test_all_fail_alike(void **state) {
     }
 }
 
-static void do_something_else(crew_member *m) {
+static void do_something_else(thread_ranks_member *m) {
     const uint32_t rank = qn_cluster_rank(m->cluster);
     const qn__reduction reduction = {QN__REDUCTION_STEP, rank == 1 ? 1001 : 1000, 8};
     const int64_t *total;
@@ -242,9 +242,9 @@ static void test_different_reductions_are_named(void **state) {
     (void)state;
     static const char *const machines[] = {"AAA", "ABC", "AAB"};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
-        crew c;
-        crew_prepare(&c, 3, machines[i], do_something_else);
-        crew_work(&c);
+        thread_ranks c;
+        thread_ranks_prepare(&c, 3, machines[i], do_something_else);
+        thread_ranks_work(&c);
         for (uint32_t r = 0; r < 3; ++r) {
             assert_int_equal(c.member[r].status, QN_MISMATCH);
             assert_non_null(strstr(c.member[r].err.what, "rank 1 on "));
@@ -252,7 +252,7 @@ static void test_different_reductions_are_named(void **state) {
     }
 }
 
-static void end_well(crew_member *m) {
+static void end_well(thread_ranks_member *m) {
     int code = -1;
     sum_reductions(m);
     while (m->status == QN_OK && !qn_cluster_over(m->cluster, &code)) {
@@ -264,8 +264,8 @@ static void end_well(crew_member *m) {
 
 static void test_one_speaks(void **state) {
     (void)state;
-    crew c;
-    crew_run(&c, 4, "ABAB", end_well);
+    thread_ranks c;
+    thread_ranks_run(&c, 4, "ABAB", end_well);
     for (uint32_t r = 0; r < 4; ++r)
         assert_int_equal(c.member[r].result, ROUNDS + 7 + (r == 0 ? 1000 : 0));
 }
@@ -273,7 +273,7 @@ static void test_one_speaks(void **state) {
 /* Ranks of this set leave the work to the others in the middle of it. */
 static unsigned quitters;
 
-static void withdraw_on_the_way(crew_member *m) {
+static void withdraw_on_the_way(thread_ranks_member *m) {
     const uint32_t rank = qn_cluster_rank(m->cluster);
     const int quits = (int)(quitters >> rank & 1);
     int code = -1, over = 0;
@@ -284,7 +284,7 @@ static void withdraw_on_the_way(crew_member *m) {
         if (quits && k == ROUNDS / 2)
             qn__cluster_withdraw(m->cluster);
         m->status = add_up(m->cluster, &reduction, k, &total, &m->err);
-        m->result += m->status == QN_OK && is_right(total, &reduction, k, m->crew->count);
+        m->result += m->status == QN_OK && is_right(total, &reduction, k, m->thread_ranks->count);
     }
     while (!(over = qn_cluster_over(m->cluster, &code)))
         qn_cluster_finish(m->cluster, 7);
@@ -298,13 +298,13 @@ static void test_withdrawing(void **state) {
     static const unsigned sets[] = {1 << 0 | 1 << 1, 1 << 1 | 1 << 2 | 1 << 3, 15};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i)
         for (size_t s = 0; s < sizeof sets / sizeof *sets; ++s) {
-            crew c;
+            thread_ranks c;
             quitters = sets[s];
-            crew_prepare(&c, 4, machines[i], withdraw_on_the_way);
-            crew_work(&c);
+            thread_ranks_prepare(&c, 4, machines[i], withdraw_on_the_way);
+            thread_ranks_work(&c);
             int lost = 0;
             for (uint32_t r = 0; r < 4; ++r) {
-                const crew_member *m = &c.member[r];
+                const thread_ranks_member *m = &c.member[r];
                 const int quits = (int)(sets[s] >> r & 1);
                 lost += m->code == 1;
                 assert_int_equal(m->status, quits ? QN_CLUSTER : QN_OK);

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cluster/crew_test.h"
+#include "cluster/thread_ranks_test.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -8,17 +8,17 @@
 
 #include <cmocka.h>
 
-#include "cluster/family_test.h"
+#include "cluster/process_ranks_test.h"
 
 /* What each rank of a test says; set before the ranks are started. */
 static struct {
-    qn_agreement item[FAMILY_MOST][2];
-    uint32_t count[FAMILY_MOST];
-    qn_error own[FAMILY_MOST];
-    uint32_t dies; /* before it says anything; FAMILY_MOST: nobody */
+    qn_agreement item[PROCESS_RANKS_MOST][2];
+    uint32_t count[PROCESS_RANKS_MOST];
+    qn_error own[PROCESS_RANKS_MOST];
+    uint32_t dies; /* before it says anything; PROCESS_RANKS_MOST: nobody */
 } plan;
 
-static void body(qn_cluster *c, uint32_t rank, family_result *result) {
+static void body(qn_cluster *c, uint32_t rank, process_ranks_result *result) {
     if (rank == plan.dies)
         raise(SIGKILL);
     result->status =
@@ -27,8 +27,8 @@ static void body(qn_cluster *c, uint32_t rank, family_result *result) {
 
 static void set_all(const char *recipe, const char *data) {
     memset(&plan, 0, sizeof plan);
-    plan.dies = FAMILY_MOST;
-    for (uint32_t r = 0; r < FAMILY_MOST; ++r) {
+    plan.dies = PROCESS_RANKS_MOST;
+    for (uint32_t r = 0; r < PROCESS_RANKS_MOST; ++r) {
         plan.count[r] = 2;
         plan.item[r][0] =
             (qn_agreement){sizeof(qn_agreement), "the training data", data, "copy it"};
@@ -38,10 +38,10 @@ static void set_all(const char *recipe, const char *data) {
 
 /* The common verdict of `count` ranks; its message in `what`. */
 static qn_status verdict(uint32_t count, char what[512], char remedy[512]) {
-    family c = {.count = count, .body = body};
+    process_ranks c = {.count = count, .body = body};
     const uint32_t first = plan.dies == 0;
-    family_run(&c);
-    const family_result *one = &c.result[first];
+    process_ranks_run(&c);
+    const process_ranks_result *one = &c.result[first];
     for (uint32_t r = first; r < count; ++r) {
         if (r == plan.dies)
             continue;
@@ -54,7 +54,7 @@ static qn_status verdict(uint32_t count, char what[512], char remedy[512]) {
     const qn_status status = one->status;
     memcpy(what, one->err.what, 512);
     memcpy(remedy, one->err.remedy, 512);
-    family_end(&c);
+    process_ranks_end(&c);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* Making and ending a team, and losing its members. */
+/* Making and ending a team, and loss of its members. */
 #include "team/team.h"
 
 #include "base/clock.h"

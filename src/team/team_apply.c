@@ -207,7 +207,7 @@ static uint32_t smaller_piece(const qn__team *t, uint32_t room, uint32_t items) 
 
 /* --------------------------------------------------------------------------------------- apply */
 
-/* QN_DEVICE when the state was lost on the way. */
+/* QN_DEVICE when the state was lost meanwhile. */
 static qn_status attempt(qn__team *t, qn__tally *tally, qn_error *err) {
     const uint64_t set = who(t);
     qn_status status = qn__team_wait(t, 0, err);

@@ -23,7 +23,7 @@ static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
 }
 
 /* Fetches the member's sums into its own array: others do the same meanwhile, and nothing of a
- * member that is lost on the way is among what the others have. */
+ * member that is lost meanwhile is among what the others have. */
 static void collect(qn__team *t, qn__mate *m) {
     const uint64_t n = t->program->parameters;
     const double begun = qn__now();
@@ -135,10 +135,10 @@ static qn_status share_grains(qn__team *t, uint64_t set, qn__chunk range, qn_err
 
 /* --------------------------------------------------------------------------------------- sums */
 
-/* Adds the members' sums to those at `into`, a slice for each of those that are at it. */
-static void add_slice(qn__team *t, uint32_t slice, uint32_t slices) {
+/* Adds the members' sums to those at `into`, a segment for each of those that are at it. */
+static void add_segment(qn__team *t, uint32_t segment, uint32_t segments) {
     const uint64_t n = t->program->parameters;
-    const uint64_t first = n * slice / slices, end = n * (slice + 1) / slices;
+    const uint64_t first = n * segment / segments, end = n * (segment + 1) / segments;
     for (uint32_t i = 0; i < t->count; ++i) {
         const int64_t *more = t->mate[i].sums;
         if (!t->mate[i].worker || !t->mate[i].has_sums || more == t->call.into ||
@@ -152,8 +152,8 @@ static void add_slice(qn__team *t, uint32_t slice, uint32_t slices) {
 static void add_body(void *context, int index) {
     qn__team *t = context;
     const uint64_t set = t->call.adding;
-    const uint32_t slice = (uint32_t)__builtin_popcountll(set & (QN__BIT(index) - 1));
-    add_slice(t, slice, (uint32_t)__builtin_popcountll(set));
+    const uint32_t segment = (uint32_t)__builtin_popcountll(set & (QN__BIT(index) - 1));
+    add_segment(t, segment, (uint32_t)__builtin_popcountll(set));
 }
 
 /* The sums of all members that have some, at team->call.into: where it is NULL, the first one's
@@ -175,7 +175,7 @@ static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *er
     const double begun = qn__now();
     t->call.adding = set & qn__team_alive(t);
     if (parts > 0 && t->program->parameters < ADD_ALONE)
-        add_slice(t, 0, 1);
+        add_segment(t, 0, 1);
     else if (parts > 0)
         qn__drivers_run(t->drivers, t->call.adding, add_body, t);
     if (parts > 0)

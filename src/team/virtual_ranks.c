@@ -81,29 +81,29 @@ static void count_alive(const qn__virtual_team *t, uint32_t *ranks, uint32_t *ma
 /* The steps of adding up on one machine, in seconds and bytes. */
 typedef struct adding {
     double parts;  /* its ranks' parts become the machine's */
-    double send;   /* these go to the owners of the slices */
+    double send;   /* these go to the owners of the segments */
     double totals; /* owners add what came */
     double tell;   /* the totals come back, and are put in their places */
     double bytes;  /* out of the machine */
 } adding;
 
-/* Of a machine with `here` ranks: it owns one of as many slices as there are machines, and its
+/* Of a machine with `here` ranks: it owns one of as many segments as there are machines, and its
  * ranks divide whatever it does. */
 static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines, double memory) {
-    const double bytes = (double)WORD * (double)t->words, slice = bytes / machines;
+    const double bytes = (double)WORD * (double)t->words, segment = bytes / machines;
     const double there = (double)(machines - 1), each = memory * here;
     const qn__virtual_network *n = &t->network;
     adding a = {0};
     if (here > 1)
         a.parts = n->local + bytes * (here + 1) / each;
     if (machines > 1) {
-        const double travel = n->latency + there * n->message + slice * there / n->bandwidth;
+        const double travel = n->latency + there * n->message + segment * there / n->bandwidth;
         if (here == 1)
             a.parts = 2 * bytes / each; /* copied into the messages */
         a.send = travel;
-        a.totals = 3 * slice * there / each;
-        a.tell = travel + 2 * slice * there / each;
-        a.bytes = 2 * slice * there;
+        a.totals = 3 * segment * there / each;
+        a.tell = travel + 2 * segment * there / each;
+        a.bytes = 2 * segment * there;
     }
     if (here > 1)
         a.tell += n->local;

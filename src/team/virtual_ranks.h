@@ -3,9 +3,9 @@
  * by the code that decides it in a run.
  *
  * A reduction goes as in src/cluster: every rank computes its share and learns what it cost; when
- * all are done the parts are added up, slice by slice; then each rank updates, and begins with the
- * next reduction. A rank that dies is noticed a message later; those left agree, and share out what
- * it had computed. */
+ * all are done the parts are added up, segment by segment; then each rank updates, and begins with
+ * the next reduction. A rank that dies is noticed a message later; those left agree, and share out
+ * what it had computed. */
 #ifndef QN_TEAM_VIRTUAL_RANKS_H
 #define QN_TEAM_VIRTUAL_RANKS_H
 

@@ -238,8 +238,8 @@ static void test_every_second_is_accounted_for(void **state) {
     qn__virtual_team_free(s.team);
 }
 
-/* What travels is what slices need: every machine sends all slices but its own once, and its own to
- * all others. */
+/* What travels is what segments need: every machine sends all segments but its own once, and its
+ * own to all others. */
 static void test_bytes_over_the_network(void **state) {
     (void)state;
     static const double rates[] = {100, 100, 100, 100};
@@ -255,7 +255,7 @@ static void test_bytes_over_the_network(void **state) {
     s.team->rank[1].machine = 0;
     s.team->rank[2].machine = s.team->rank[3].machine = 1;
     assert_true(fabs(qn__virtual_exchange(s.team) - (2 * 0.5 + 2 * 8000 * 0.5 / 1000)) < 1e-9);
-    /* One machine: nothing travels; each adds four parts of its slice: 8000 + 2000 bytes. */
+    /* One machine: nothing travels; each adds four parts of its segment: 8000 + 2000 bytes. */
     s.team->rank[2].machine = s.team->rank[3].machine = 0;
     for (uint32_t r = 0; r < 4; ++r)
         s.team->rank[r].memory = 1e4;

@@ -30,7 +30,7 @@ typedef struct user {
 } user;
 
 typedef struct world {
-    pretend_net net;
+    sim_net net;
     uint32_t ranks;
     uint64_t seed;
     user user[MOST];
@@ -80,11 +80,11 @@ static void report_now(user *u, uint64_t ballot) {
     qn__view_reported(u->view, ballot, report);
 }
 
-static void report_late(pretend_net *net, void *argument) {
+static void report_late(sim_net *net, void *argument) {
     late_report *late = argument;
     const uint32_t r = late->u->rank;
     if (net->rank[r].paused) {
-        pretend_at(net, net->now + 0.5, report_late, late);
+        sim_at(net, net->now + 0.5, report_late, late);
         return;
     }
     if (!net->rank[r].ended)
@@ -101,13 +101,13 @@ static void on_stop(void *argument, uint64_t ballot) {
     u->ballot = ballot;
     if (u->mute)
         return;
-    if (pretend_pick(&u->w->net, 2)) {
+    if (sim_pick(&u->w->net, 2)) {
         report_now(u, ballot);
         return;
     }
     late_report *late = malloc(sizeof *late);
     *late = (late_report){u, ballot};
-    pretend_at(&u->w->net, u->w->net.now + 0.01 * pretend_chance(&u->w->net), report_late, late);
+    sim_at(&u->w->net, u->w->net.now + 0.01 * sim_chance(&u->w->net), report_late, late);
 }
 
 static qn__message_buffer *on_plan(void *argument, const qn__ranks *members,
@@ -125,7 +125,7 @@ static qn__message_buffer *on_plan(void *argument, const qn__ranks *members,
             assert_int_equal(text[1], u->number);
             assert_int_equal(text[2], u->key);
         }
-    u->short_of_memory = !u->short_of_memory && !pretend_pick(&u->w->net, 10);
+    u->short_of_memory = !u->short_of_memory && !sim_pick(&u->w->net, 10);
     if (u->short_of_memory)
         return NULL; /* asked again with the next tick */
     qn__message_buffer *plan = transport->calls->buffer(transport, sizeof key);
@@ -152,12 +152,12 @@ static void on_adopt(void *argument, uint64_t number, const qn__ranks *members,
     assert_true(number < VIEWS);
 }
 
-static void leave_late(pretend_net *net, void *argument) {
+static void leave_late(sim_net *net, void *argument) {
     user *u = argument;
     if (net->rank[u->rank].paused)
-        pretend_at(net, net->now + 0.5, leave_late, u);
+        sim_at(net, net->now + 0.5, leave_late, u);
     else
-        pretend_leave(net, u->rank);
+        sim_leave(net, u->rank);
 }
 
 static void on_outcast(void *argument, int others, const char *why) {
@@ -166,7 +166,7 @@ static void on_outcast(void *argument, int others, const char *why) {
     assert_true(strlen(why) > 0);
     u->out = 1;
     u->others = others;
-    pretend_at(&u->w->net, u->w->net.now + 3.0 * pretend_chance(&u->w->net), leave_late, u);
+    sim_at(&u->w->net, u->w->net.now + 3.0 * sim_chance(&u->w->net), leave_late, u);
 }
 
 /* ------------------------------------------------------------------------------- the transport's
@@ -202,8 +202,8 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
     memset(w, 0, sizeof *w);
     w->ranks = ranks;
     w->seed = seed;
-    pretend_begin(&w->net, ranks, seed, PATIENCE);
-    w->net.late_expels = (int)pretend_pick(&w->net, 2);
+    sim_begin(&w->net, ranks, seed, PATIENCE);
+    w->net.late_expels = (int)sim_pick(&w->net, 2);
     for (uint32_t r = 0; r < ranks; ++r) {
         user *u = &w->user[r];
         const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_outcast};
@@ -213,7 +213,7 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
         assert_non_null(u->view);
         u->members = *qn__view_members(u->view);
         assert_int_equal(qn__ranks_count(&u->members), ranks);
-        pretend_listen(&w->net, r, &events);
+        sim_listen(&w->net, r, &events);
     }
 }
 
@@ -221,11 +221,11 @@ static void end(world *w) {
     for (uint32_t r = 0; r < w->ranks; ++r)
         qn__view_destroy(w->user[r].view);
     while (w->net.events) { /* late reports that were never made */
-        const pretend_event event = pretend_next(&w->net);
+        const sim_event event = sim_next(&w->net);
         if (event.what == AT_CALL && event.call == report_late)
             free(event.user);
     }
-    assert_int_equal(pretend_end(&w->net), 0);
+    assert_int_equal(sim_end(&w->net), 0);
 }
 
 static uint32_t taking_part(const world *w) {
@@ -268,61 +268,61 @@ typedef struct fault {
     qn__ranks side;
 } fault;
 
-static void happen(pretend_net *net, void *argument) {
+static void happen(sim_net *net, void *argument) {
     const fault *f = argument;
     switch (f->what) {
     case KILL:
-        pretend_kill(net, f->rank);
+        sim_kill(net, f->rank);
         break;
     case VANISH:
-        pretend_vanish(net, f->rank);
+        sim_vanish(net, f->rank);
         break;
     case LEAVE:
-        pretend_leave(net, f->rank);
+        sim_leave(net, f->rank);
         break;
     case SLEEP:
-        pretend_pause(net, f->rank, f->seconds);
+        sim_pause(net, f->rank, f->seconds);
         break;
     case SIDE:
-        pretend_cut(net, &f->side);
+        sim_cut(net, &f->side);
         break;
     case PAIR:
         if (f->rank != f->other)
-            pretend_cut_way(net, f->other, f->rank);
+            sim_cut_way(net, f->other, f->rank);
         /* fall through */
     case ONE_WAY:
         if (f->rank != f->other)
-            pretend_cut_way(net, f->rank, f->other);
+            sim_cut_way(net, f->rank, f->other);
         break;
     default:
-        pretend_heal(net);
+        sim_heal(net);
     }
     check_whole(f->w);
 }
 
 /* A moment: at the beginning, in the same few milliseconds as others, or near the time when silence
  * is noticed. */
-static double moment(pretend_net *net) {
-    const double base = pretend_pick(net, 3) ? 0 : pretend_pick(net, 4) * PATIENCE;
-    return base + pretend_chance(net) * (pretend_pick(net, 3) ? 0.03 : 30.0);
+static double moment(sim_net *net) {
+    const double base = sim_pick(net, 3) ? 0 : sim_pick(net, 4) * PATIENCE;
+    return base + sim_chance(net) * (sim_pick(net, 3) ? 0.03 : 30.0);
 }
 
 static uint32_t draw_faults(world *w, fault *faults, uint32_t most, int kinds) {
-    pretend_net *net = &w->net;
-    const uint32_t count = 1 + pretend_pick(net, most);
+    sim_net *net = &w->net;
+    const uint32_t count = 1 + sim_pick(net, most);
     for (uint32_t i = 0; i < count; ++i) {
         fault *f = &faults[i];
         *f = (fault){.w = w,
-                     .what = (int)pretend_pick(net, (uint32_t)kinds),
-                     .rank = pretend_pick(net, w->ranks),
-                     .other = pretend_pick(net, w->ranks),
-                     .seconds = 60.0 * pretend_chance(net) * pretend_chance(net)};
+                     .what = (int)sim_pick(net, (uint32_t)kinds),
+                     .rank = sim_pick(net, w->ranks),
+                     .other = sim_pick(net, w->ranks),
+                     .seconds = 60.0 * sim_chance(net) * sim_chance(net)};
         if (kinds == 1)
-            f->what = pretend_pick(net, 8) ? KILL : LEAVE;
+            f->what = sim_pick(net, 8) ? KILL : LEAVE;
         for (uint32_t r = 0; r < w->ranks; ++r)
-            if (pretend_pick(net, 2))
+            if (sim_pick(net, 2))
                 qn__ranks_add(&f->side, r);
-        pretend_at(net, kinds == 1 ? 0.03 * pretend_chance(net) : moment(net), happen, f);
+        sim_at(net, kinds == 1 ? 0.03 * sim_chance(net) : moment(net), happen, f);
     }
     return count;
 }
@@ -344,7 +344,7 @@ static void test_nothing_happens(void **state) {
     (void)state;
     static world w;
     begin(&w, 5, 1);
-    pretend_run(&w.net, 500);
+    sim_run(&w.net, 500);
     check_end(&w);
     assert_int_equal(taking_part(&w), 5);
     assert_int_equal(w.adopted, 0);
@@ -358,8 +358,8 @@ static void test_one_death(void **state) {
     for (uint32_t ranks = 2; ranks <= 9; ++ranks)
         for (uint32_t dead = 0; dead < ranks; ++dead) {
             begin(&w, ranks, 100 * ranks + dead);
-            pretend_kill(&w.net, dead);
-            pretend_run(&w.net, 4);
+            sim_kill(&w.net, dead);
+            sim_run(&w.net, 4);
             check_end(&w);
             assert_int_equal(taking_part(&w), ranks - 1);
             assert_int_equal(w.user[!dead].number, 1);
@@ -374,7 +374,7 @@ static void deaths(uint32_t ranks, uint64_t seed) {
     static fault faults[2 * MOST];
     begin(&w, ranks, seed);
     draw_faults(&w, faults, ranks + 1, 1);
-    pretend_run(&w.net, 8.0);
+    sim_run(&w.net, 8.0);
     for (uint32_t r = 0; r < ranks; ++r)
         if (w.user[r].out)
             fail_msg("seed %llu: rank %u had to leave", (unsigned long long)seed, r);
@@ -396,7 +396,7 @@ static void everything(uint32_t ranks, uint64_t seed, uint32_t most) {
     static fault faults[2 * MOST];
     begin(&w, ranks, seed);
     draw_faults(&w, faults, most, FAULTS);
-    pretend_run(&w.net, 100 + 8 * PATIENCE * (4 + ranks));
+    sim_run(&w.net, 100 + 8 * PATIENCE * (4 + ranks));
     check_end(&w);
     end(&w);
 }
@@ -421,8 +421,8 @@ static void test_two_parts(void **state) {
             const qn__ranks set = {.word = {side}};
             const uint64_t seed = 1000 * ranks + side;
             begin(&w, ranks, seed);
-            pretend_cut(&w.net, &set);
-            pretend_run(&w.net, 12 * PATIENCE);
+            sim_cut(&w.net, &set);
+            sim_run(&w.net, 12 * PATIENCE);
             check_end(&w);
             for (uint32_t r = 0; r < ranks; ++r)
                 if (takes_part(&w, r) != (goes == (int)(side >> r & 1)))
@@ -440,9 +440,9 @@ static void test_the_other_part_is_told(void **state) {
         begin(&w, 4, seed);
         w.net.late_expels = 1;
         heal = (fault){.w = &w, .what = HEAL};
-        pretend_cut(&w.net, &(qn__ranks){.word = {0x3}});
-        pretend_at(&w.net, PATIENCE * 1.3, happen, &heal);
-        pretend_run(&w.net, 12 * PATIENCE);
+        sim_cut(&w.net, &(qn__ranks){.word = {0x3}});
+        sim_at(&w.net, PATIENCE * 1.3, happen, &heal);
+        sim_run(&w.net, 12 * PATIENCE);
         check_end(&w);
         assert_true(takes_part(&w, 0) && takes_part(&w, 1));
         assert_true(w.user[2].others && w.user[3].others);
@@ -456,10 +456,10 @@ static void test_one_broken_pair(void **state) {
     static world w;
     for (uint64_t seed = 0; seed < 50; ++seed) {
         begin(&w, 5, seed);
-        pretend_cut_way(&w.net, 1, 2);
+        sim_cut_way(&w.net, 1, 2);
         if (seed % 2)
-            pretend_cut_way(&w.net, 2, 1);
-        pretend_run(&w.net, 12 * PATIENCE);
+            sim_cut_way(&w.net, 2, 1);
+        sim_run(&w.net, 12 * PATIENCE);
         check_end(&w);
         assert_int_equal(taking_part(&w), 4);
         assert_true(w.user[2].out && w.user[2].others);
@@ -475,8 +475,8 @@ static void test_who_does_not_report(void **state) {
         for (uint64_t seed = 0; seed < 20; ++seed) {
             begin(&w, 5, seed);
             w.user[mute].mute = 1;
-            pretend_kill(&w.net, 4);
-            pretend_run(&w.net, 6 * PATIENCE);
+            sim_kill(&w.net, 4);
+            sim_run(&w.net, 6 * PATIENCE);
             check_end(&w);
             assert_int_equal(taking_part(&w), 3);
             assert_true(w.user[mute].out);
@@ -490,24 +490,24 @@ static void test_garbage(void **state) {
     static world w;
     for (uint64_t seed = 0; seed < cases(300); ++seed) {
         begin(&w, 5, seed);
-        pretend_net *net = &w.net;
+        sim_net *net = &w.net;
         qn__transport *transport = &net->rank[4].transport;
-        pretend_kill(net, 3);
+        sim_kill(net, 3);
         for (int i = 0; i < 300; ++i) {
-            const uint32_t bytes = pretend_pick(net, 60);
-            qn__head head = {.type = QN__VIEW_FIRST_TYPE + pretend_pick(net, 16),
-                             .extra = pretend_pick(net, 4),
-                             .number = {pretend_pick(net, 3), pretend_pick(net, 3) * 1024u,
-                                        pretend_pick(net, 3) * 1024u + pretend_pick(net, 6)},
+            const uint32_t bytes = sim_pick(net, 60);
+            qn__head head = {.type = QN__VIEW_FIRST_TYPE + sim_pick(net, 16),
+                             .extra = sim_pick(net, 4),
+                             .number = {sim_pick(net, 3), sim_pick(net, 3) * 1024u,
+                                        sim_pick(net, 3) * 1024u + sim_pick(net, 6)},
                              .bytes = bytes};
             qn__message_buffer *body = bytes ? transport->calls->buffer(transport, bytes) : NULL;
             for (uint32_t b = 0; b < bytes; ++b)
-                body->data[b] = (unsigned char)(pretend_pick(net, 3) ? 0 : pretend_draw(net));
+                body->data[b] = (unsigned char)(sim_pick(net, 3) ? 0 : sim_draw(net));
             /* What a member may say in earnest is no garbage. */
             if (head.type == QN__VIEW_FIRST_TYPE + 4 || head.type == QN__VIEW_FIRST_TYPE + 2)
                 head.number[0] += 7;
-            qn__view_message(w.user[pretend_pick(net, 3)].view, 4, &head, body);
-            pretend_run(net, net->now + 1e-3);
+            qn__view_message(w.user[sim_pick(net, 3)].view, 4, &head, body);
+            sim_run(net, net->now + 1e-3);
         }
         end(&w);
     }
@@ -542,13 +542,13 @@ static void test_nobody_votes(void **state) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
         begin(&w, 3, seed);
         w.user[2].mute = 1;
-        pretend_cut(&w.net, &(qn__ranks){.word = {0x2}});
+        sim_cut(&w.net, &(qn__ranks){.word = {0x2}});
         while (!w.user[0].ballot)
-            pretend_step(&w.net);
-        pretend_run(&w.net, w.net.now + 0.02);
+            sim_step(&w.net);
+        sim_run(&w.net, w.net.now + 0.02);
         report_falsely(&w, 2, 0, 1024 + 1, 0x6);
-        pretend_kill(&w.net, 2);
-        pretend_run(&w.net, 12 * PATIENCE);
+        sim_kill(&w.net, 2);
+        sim_run(&w.net, 12 * PATIENCE);
         assert_true(w.user[0].out && !w.user[0].others);
         assert_int_equal(w.adopted, 0);
         end(&w);
@@ -566,17 +566,17 @@ static void test_false_reports(void **state) {
         w.lies = 1;
         draw_faults(&w, faults, 4, FAULTS);
         for (uint32_t i = 0; i < 100; ++i) {
-            const uint32_t from = pretend_pick(&w.net, ranks), to = pretend_pick(&w.net, ranks);
-            const uint64_t accepted = 1024 + pretend_pick(&w.net, ranks);
-            const uint32_t members = 1 + pretend_pick(&w.net, (1u << ranks) - 1);
+            const uint32_t from = sim_pick(&w.net, ranks), to = sim_pick(&w.net, ranks);
+            const uint64_t accepted = 1024 + sim_pick(&w.net, ranks);
+            const uint32_t members = 1 + sim_pick(&w.net, (1u << ranks) - 1);
             if (from != to && takes_part(&w, from) && takes_part(&w, to) && w.user[to].ballot) {
                 report_falsely(&w, from, to, accepted, members);
-                if (!pretend_pick(&w.net, 3))
-                    pretend_kill(&w.net, from);
+                if (!sim_pick(&w.net, 3))
+                    sim_kill(&w.net, from);
             }
-            pretend_run(&w.net, w.net.now + 0.5 * pretend_chance(&w.net));
+            sim_run(&w.net, w.net.now + 0.5 * sim_chance(&w.net));
         }
-        pretend_run(&w.net, 12 * PATIENCE);
+        sim_run(&w.net, 12 * PATIENCE);
         end(&w);
     }
 }

@@ -46,9 +46,9 @@ void qn__layout_members(qn__layout *l, const qn__ranks *members, const uint32_t 
 }
 
 void qn__layout_words(qn__layout *l, uint64_t words) {
-    const uint64_t slice = words / (l->members ? l->members : 1);
+    const uint64_t segment = words / (l->members ? l->members : 1);
     l->words = words;
-    l->cuts = slice / FEWEST_WORDS < MOST_CUTS ? (uint32_t)(slice / FEWEST_WORDS) : MOST_CUTS;
+    l->cuts = segment / FEWEST_WORDS < MOST_CUTS ? (uint32_t)(segment / FEWEST_WORDS) : MOST_CUTS;
     if (l->cuts == 0 || l->machines == 1)
         l->cuts = 1;
 }
@@ -89,7 +89,7 @@ uint32_t qn__layout_most_pieces(uint32_t ranks) { return MOST_CUTS * ranks; }
 
 uint32_t qn__layout_pieces(const qn__layout *l, uint32_t rank, qn__piece *piece) {
     uint32_t n = 0;
-    /* Beginning behind its own slice, so that not all send to the same rank first. */
+    /* Beginning behind its own segment, so that not all send to the same rank first. */
     for (uint32_t i = 1; i <= l->members; ++i) {
         const uint32_t owner = l->order[(l->position[rank] + i) % l->members];
         if (qn__layout_delegate(l, l->home[rank], owner) != rank)

@@ -1,9 +1,9 @@
 /* Who adds up which words of a reduction, and who sends what to whom.
  *
- * The machines share the words of a reduction evenly, and the ranks of a machine share its slice.
- * For each rank's slice of another machine, one rank of this machine adds up what the ranks here
- * have and sends it to the slice's owner; the owner sends the total back to that rank. Slices are
- * sent in pieces, so that adding and sending go on at the same time. */
+ * The machines share the words of a reduction evenly, and the ranks of a machine share its segment.
+ * For each rank's segment of another machine, one rank of this machine adds up what the ranks here
+ * have and sends it to the segment's owner; the owner sends the total back to that rank. Segments
+ * are sent in pieces, so that adding and sending go on at the same time. */
 #ifndef QN_CLUSTER_REDUCTION_LAYOUT_H
 #define QN_CLUSTER_REDUCTION_LAYOUT_H
 
@@ -17,13 +17,13 @@ typedef struct qn__layout {
     uint32_t *position; /* of each rank, in `order` */
     uint32_t *home;     /* of each rank: number of its machine among those of the members */
     uint64_t words;
-    uint32_t cuts; /* pieces of a slice */
+    uint32_t cuts; /* pieces of a segment */
 } qn__layout;
 
 /* Some words that have one owner. */
 typedef struct qn__piece {
     uint64_t first, count;
-    uint32_t number; /* position of the owner * cuts + number within the slice */
+    uint32_t number; /* position of the owner * cuts + number within the segment */
     uint32_t owner;  /* the rank */
     uint32_t state;
     uint32_t parts; /* from other machines, that were added */
@@ -40,8 +40,8 @@ void qn__layout_words(qn__layout *layout, uint64_t words);
 
 /* The words of a piece; 0 when there is no piece of that number. */
 int qn__layout_piece(const qn__layout *layout, uint32_t number, qn__piece *piece);
-/* The rank of machine `home` that adds up, sends and receives the slice of `owner`; of the owner's
- * own machine, the owner. */
+/* The rank of machine `home` that adds up, sends and receives the segment of `owner`; of the
+ * owner's own machine, the owner. */
 uint32_t qn__layout_delegate(const qn__layout *layout, uint32_t home, uint32_t owner);
 /* The most pieces that one rank may have to do with, whatever the words. */
 uint32_t qn__layout_most_pieces(uint32_t ranks);

@@ -1,5 +1,5 @@
-/* Who adds up and sends what: every word has one owner, and every slice one delegate on each other
- * machine. */
+/* Who adds up and sends what: every word has one owner, and every segment one delegate on each
+ * other machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

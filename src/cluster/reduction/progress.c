@@ -12,7 +12,7 @@ void qn__reducer_changed(qn__reducer *r) {
     r->adding.supplied = 0;
 }
 
-int qn__reducer_give(qn__reducer *r, qn__ranges *to, uint32_t first, uint32_t count) {
+int qn__reducer_add_range(qn__reducer *r, qn__ranges *to, uint32_t first, uint32_t count) {
     if (count == 0)
         return 1;
     if (to->count == to->room) {

@@ -112,9 +112,9 @@ static uint32_t invert(survey *s, qn__chunk_range *gap, uint32_t *gaps) {
 
 /* Gives the gaps out by what ranks cost, on top of what they have; `entry` holds three words each.
  * Returns how many entries. */
-static uint32_t give_out(const qn__reducer *r, const qn__ranks *members, const survey *s,
-                         const qn__chunk_range *gap, uint32_t gaps, uint32_t chunks, qn__cost *cost,
-                         unsigned char *has, uint32_t *share, uint64_t *entry) {
+static uint32_t assign(const qn__reducer *r, const qn__ranks *members, const survey *s,
+                       const qn__chunk_range *gap, uint32_t gaps, uint32_t chunks, qn__cost *cost,
+                       unsigned char *has, uint32_t *share, uint64_t *entry) {
     uint32_t entries = 0, g = 0, used = 0;
     for (uint32_t i = 0; i < r->ranks; ++i) {
         has[i] = (unsigned char)qn__ranks_has(members, i);
@@ -184,8 +184,8 @@ qn__message_buffer *qn__reducer_plan(void *user, const qn__ranks *members,
         s.generation += (uint64_t)!all_ended(r, members);
         const uint32_t chunks = s.known ? invert(&s, gap, &gaps) : 0;
         if (chunks)
-            entries = give_out(r, members, &s, gap, gaps, chunks, cost, has, s.load + r->ranks,
-                               plan + P_FULL_HEAD);
+            entries = assign(r, members, &s, gap, gaps, chunks, cost, has, s.load + r->ranks,
+                             plan + P_FULL_HEAD);
         write_plan(plan, &s, r->change.ballot, entries);
         const uint64_t bytes = (P_FULL_HEAD + 3 * (uint64_t)entries) * sizeof *plan;
         buffer = r->transport->calls->buffer(r->transport, bytes);
@@ -232,7 +232,7 @@ static void take_ranges(qn__reducer *r, const qn__message_buffer *buffer) {
     for (uint64_t i = 0; i < w[P_ENTRIES]; ++i) {
         const uint64_t *entry = w + P_FULL_HEAD + 3 * i, chunks = r->plan.reduction.chunks;
         if (entry[0] == r->rank && entry[1] <= chunks && entry[2] <= chunks - entry[1])
-            qn__reducer_give(r, to, (uint32_t)entry[1], (uint32_t)entry[2]);
+            qn__reducer_add_range(r, to, (uint32_t)entry[1], (uint32_t)entry[2]);
     }
 }
 

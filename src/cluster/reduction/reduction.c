@@ -126,7 +126,7 @@ static int share_out(qn__reducer *r) {
                r->current.reduction.chunks, r->current.share);
     for (uint32_t i = 0; i < r->rank; ++i)
         first += r->current.share[i];
-    return qn__reducer_give(r, &r->current.own, first, r->current.share[r->rank]);
+    return qn__reducer_add_range(r, &r->current.own, first, r->current.share[r->rank]);
 }
 
 static int same(const qn__reduction *a, const qn__reduction *b) {

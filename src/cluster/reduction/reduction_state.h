@@ -272,7 +272,7 @@ static inline uint32_t qn__reducer_here(const qn__reducer *r, const uint32_t **r
 /* progress.c */
 void qn__reducer_changed(qn__reducer *r); /* adding begins anew */
 /* Adds to ranges of this rank. 0 when memory is short: `error` is set. */
-int qn__reducer_give(qn__reducer *r, qn__ranges *to, uint32_t first, uint32_t count);
+int qn__reducer_add_range(qn__reducer *r, qn__ranges *to, uint32_t first, uint32_t count);
 void qn__reducer_finished(qn__reducer *r, int64_t *total, uint64_t generation);
 
 /* failure.c */

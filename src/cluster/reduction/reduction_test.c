@@ -46,7 +46,7 @@ typedef struct player {
 } player;
 
 typedef struct game {
-    pretend_net net;
+    sim_net net;
     uint64_t seed;
     uint32_t ranks, reductions;
     qn__reduction plan[MOST_ROUNDS + 1];
@@ -133,7 +133,7 @@ static void begin(player *p) {
         return;
     }
     if (p->fault == COUNTS_A_CHUNK_TWICE && p->reduction == 3)
-        qn__reducer_give(&p->reducer, &p->reducer.current.own, 0, 1);
+        qn__reducer_add_range(&p->reducer, &p->reducer.current.own, 0, 1);
     begin_part(p, &g->plan[p->reduction]);
     p->range = (qn__chunk_range){0, 0};
     p->held = 0;
@@ -154,16 +154,16 @@ static void go_on(player *p) {
     p->range.count = 0;
     if (qn__reducer_chunks(&p->reducer, &p->range)) {
         /* What a device says while it computes the first of several ranges. */
-        if (pretend_pick(&g->net, 3) == 0)
+        if (sim_pick(&g->net, 3) == 0)
             qn__reducer_final(&p->reducer, 0, reduction->words, p->held);
-        p->until = g->net.now + pretend_chance(&g->net) * 2e-3;
+        p->until = g->net.now + sim_chance(&g->net) * 2e-3;
         wait_for(p, p->until - g->net.now);
         return;
     }
-    if (reduction->chunks && (p->fault || pretend_pick(&g->net, 2))) {
+    if (reduction->chunks && (p->fault || sim_pick(&g->net, 2))) {
         qn__reducer_final(&p->reducer, reduction->words / 2,
                           reduction->words - reduction->words / 2, p->held);
-        if (pretend_pick(&g->net, 2))
+        if (sim_pick(&g->net, 2))
             qn__reducer_final(&p->reducer, 0, reduction->words / 2, p->held);
         if (p->fault == ANNOUNCES_TWICE && p->reduction == 3)
             qn__reducer_final(&p->reducer, reduction->words / 2, 1, p->held);
@@ -183,7 +183,7 @@ static void next_reduction(player *p) {
     if (p->reduction == 1)
         share(p);
     p->reducer.costs.own[p->reduction % QN__REDUCTION_KINDS] =
-        (qn__cost){1e-4, 1e-5 * (1 + pretend_pick(&g->net, 50))};
+        (qn__cost){1e-4, 1e-5 * (1 + sim_pick(&g->net, 50))};
     ++p->reduction;
     p->stage = p->reduction > g->reductions ? ENDING : BETWEEN;
 }
@@ -191,7 +191,7 @@ static void next_reduction(player *p) {
 static void add(player *p) {
     game *g = p->game;
     /* Also to die or fall asleep between two steps. */
-    for (uint32_t steps = 1 + pretend_pick(&g->net, 4); steps > 0 && p->stage == ADDING; --steps)
+    for (uint32_t steps = 1 + sim_pick(&g->net, 4); steps > 0 && p->stage == ADDING; --steps)
         switch (qn__reducer_step(&p->reducer)) {
         case QN__REDUCER_WAITS:
             return;
@@ -212,7 +212,7 @@ static void add(player *p) {
 }
 
 static int is_there(const player *p) {
-    const pretend_rank *rank = &p->game->net.rank[p->number];
+    const sim_rank *rank = &p->game->net.rank[p->number];
     return !rank->ended && !rank->paused;
 }
 
@@ -274,7 +274,7 @@ static void look(player *p) {
         end(p);
 }
 
-static void poke(pretend_net *net, void *user) {
+static void poke(sim_net *net, void *user) {
     player *p = user;
     (void)net;
     p->poked = 0;
@@ -286,7 +286,7 @@ static void wait_for(player *p, double seconds) {
     if (p->poked)
         return;
     p->poked = 1;
-    pretend_at(&p->game->net, p->game->net.now + seconds, poke, p);
+    sim_at(&p->game->net, p->game->net.now + seconds, poke, p);
 }
 
 /* ---------------------------------------------------------------------------------------- a game
@@ -314,11 +314,11 @@ static void on_tick(void *user, double now) {
 }
 
 static void open_machines(game *g) {
-    const uint32_t machines = 1 + pretend_pick(&g->net, g->ranks);
+    const uint32_t machines = 1 + sim_pick(&g->net, g->ranks);
     for (uint32_t i = 0; i < MOST_RANKS; ++i)
         g->file[i] = -1;
     for (uint32_t i = 0; i < g->ranks; ++i) {
-        const uint32_t message = pretend_pick(&g->net, machines);
+        const uint32_t message = sim_pick(&g->net, machines);
         uint32_t first = i;
         for (uint32_t k = 0; k < i; ++k)
             if (g->player[k].stage == (stage)(100 + message)) {
@@ -359,28 +359,28 @@ static void open_player(game *g, uint32_t i) {
     assert_int_equal(qn__reducer_open(&p->reducer, &g->net.rank[i].transport, g->ranks, i, g->name,
                                       SILENCE, &p->own, NULL),
                      QN_OK);
-    pretend_listen(&g->net, i, &events);
+    sim_listen(&g->net, i, &events);
 }
 
 static void open_game(game *g, uint64_t seed, uint32_t ranks, int certain) {
     memset(g, 0, sizeof *g);
     g->seed = seed;
     g->certain = certain;
-    pretend_begin(&g->net, ranks ? ranks : 2, seed, SILENCE);
+    sim_begin(&g->net, ranks ? ranks : 2, seed, SILENCE);
     if (!ranks) {
-        const uint32_t some = 2 + pretend_pick(&g->net, MOST_RANKS - 2);
-        pretend_end(&g->net);
-        pretend_begin(&g->net, some, seed, SILENCE);
+        const uint32_t some = 2 + sim_pick(&g->net, MOST_RANKS - 2);
+        sim_end(&g->net);
+        sim_begin(&g->net, some, seed, SILENCE);
         ranks = some;
     }
     g->ranks = ranks;
-    g->reductions = 2 + pretend_pick(&g->net, MOST_ROUNDS - 2);
+    g->reductions = 2 + sim_pick(&g->net, MOST_ROUNDS - 2);
     for (uint32_t k = 1; k <= g->reductions; ++k) {
-        const uint32_t chunks = pretend_pick(&g->net, 5) ? pretend_pick(&g->net, 40) : 0;
+        const uint32_t chunks = sim_pick(&g->net, 5) ? sim_pick(&g->net, 40) : 0;
         g->plan[k] = (qn__reduction){.kind = (qn__reduction_kind)(k % QN__REDUCTION_KINDS),
                                      .words = (chunks ? chunks : ranks) +
-                                              pretend_pick(&g->net, EXTRA_WORDS) *
-                                                  (pretend_pick(&g->net, 8) ? 1 : 400),
+                                              sim_pick(&g->net, EXTRA_WORDS) *
+                                                  (sim_pick(&g->net, 8) ? 1 : 400),
                                      .chunks = chunks};
     }
     open_machines(g);
@@ -398,7 +398,7 @@ static int64_t close_game(game *g) {
     for (uint32_t i = 0; i < MOST_RANKS; ++i)
         if (g->file[i] >= 0)
             close(g->file[i]);
-    return pretend_end(&g->net);
+    return sim_end(&g->net);
 }
 
 static int is_over(const game *g) {
@@ -422,17 +422,17 @@ static void hunt(game *g) {
         others += (uint32_t)!has;
         holder = has ? i : holder;
     }
-    if (holders != 1 || others == 0 || pretend_pick(&g->net, 8))
+    if (holders != 1 || others == 0 || sim_pick(&g->net, 8))
         return;
-    pretend_kill(&g->net, holder);
+    sim_kill(&g->net, holder);
     ++g->shot;
 }
 
 /* The course of the game: after each event some ranks look, others a little later. */
 static void play(game *g, double seconds) {
     for (uint32_t i = 0; i < g->ranks; ++i)
-        wait_for(&g->player[i], pretend_chance(&g->net) * 1e-3);
-    while (!is_over(g) && g->net.now < seconds && pretend_step(&g->net)) {
+        wait_for(&g->player[i], sim_chance(&g->net) * 1e-3);
+    while (!is_over(g) && g->net.now < seconds && sim_step(&g->net)) {
         if (g->hunted)
             hunt(g);
         for (uint32_t i = 0; i < g->ranks; ++i) {
@@ -441,10 +441,10 @@ static void play(game *g, double seconds) {
                 p->was_paused = 1;
                 p->scribbles |= p->stage == ADDING && p->reducer.adding.ready;
             } else if (!g->net.rank[i].ended && p->stage < ENDED) {
-                if (pretend_pick(&g->net, 2))
+                if (sim_pick(&g->net, 2))
                     look(p);
                 else
-                    wait_for(p, pretend_chance(&g->net) * 1e-3);
+                    wait_for(p, sim_chance(&g->net) * 1e-3);
             }
         }
     }
@@ -471,29 +471,29 @@ static void play(game *g, double seconds) {
 /* ------------------------------------------------------------------------------------ the
  * accidents */
 
-static void kill_rank(pretend_net *net, void *user) {
+static void kill_rank(sim_net *net, void *user) {
     (void)net;
-    pretend_kill(net, ((player *)user)->number);
+    sim_kill(net, ((player *)user)->number);
 }
 
-static void pause_rank(pretend_net *net, void *user) {
-    const double seconds = pretend_pick(net, 2) ? SILENCE * 3 * pretend_chance(net)
-                                                : SILENCE * 1.2 * pretend_chance(net);
-    pretend_pause(net, ((player *)user)->number, seconds);
+static void pause_rank(sim_net *net, void *user) {
+    const double seconds =
+        sim_pick(net, 2) ? SILENCE * 3 * sim_chance(net) : SILENCE * 1.2 * sim_chance(net);
+    sim_pause(net, ((player *)user)->number, seconds);
 }
 
-static void cut_ranks(pretend_net *net, void *user) {
+static void cut_ranks(sim_net *net, void *user) {
     const game *g = ((player *)user)->game;
     qn__ranks side = {0};
     for (uint32_t i = 0; i < g->ranks; ++i)
-        if (pretend_pick(net, 2))
+        if (sim_pick(net, 2))
             qn__ranks_add(&side, i);
-    pretend_cut(net, &side);
+    sim_cut(net, &side);
 }
 
-static void heal(pretend_net *net, void *user) {
+static void heal(sim_net *net, void *user) {
     (void)user;
-    pretend_heal(net);
+    sim_heal(net);
 }
 
 static uint32_t lives(const game *g) {
@@ -503,7 +503,7 @@ static uint32_t lives(const game *g) {
     return n;
 }
 
-static double moment(game *g) { return pretend_chance(&g->net) * 2.5e-3 * g->reductions; }
+static double moment(game *g) { return sim_chance(&g->net) * 2.5e-3 * g->reductions; }
 
 static uint32_t cases(uint32_t usual) {
     const char *text = getenv("QN_TEST_CASES");
@@ -531,11 +531,11 @@ static void test_deaths(void **state) {
     uint64_t supplied = 0, further = 0;
     for (uint64_t seed = 0; seed < cases(500); ++seed) {
         open_game(&g, seed, 0, 1);
-        const uint32_t deaths = 1 + pretend_pick(&g.net, g.ranks - 1);
+        const uint32_t deaths = 1 + sim_pick(&g.net, g.ranks - 1);
         for (uint32_t i = 0; i < deaths; ++i) /* perhaps of the same one twice */
-            pretend_at(&g.net, moment(&g), kill_rank,
-                       &g.player[pretend_pick(&g.net, g.ranks - 1) +
-                                 (pretend_pick(&g.net, g.ranks) < seed % g.ranks)]);
+            sim_at(&g.net, moment(&g), kill_rank,
+                   &g.player[sim_pick(&g.net, g.ranks - 1) +
+                             (sim_pick(&g.net, g.ranks) < seed % g.ranks)]);
         play(&g, 1000);
         for (uint32_t i = 0; i < g.ranks && lives(&g); ++i)
             check(&g, g.net.rank[i].ended || g.player[i].stage == ENDED,
@@ -575,14 +575,14 @@ static void test_silence_and_cuts(void **state) {
     for (uint64_t seed = 0; seed < cases(200); ++seed) {
         uint32_t ended = 0;
         open_game(&g, 1000000 + seed, 0, 0);
-        const uint32_t accidents = 1 + pretend_pick(&g.net, 4);
+        const uint32_t accidents = 1 + sim_pick(&g.net, 4);
         for (uint32_t i = 0; i < accidents; ++i) {
-            player *p = &g.player[pretend_pick(&g.net, g.ranks)];
+            player *p = &g.player[sim_pick(&g.net, g.ranks)];
             const double at = moment(&g);
-            const uint32_t kind = pretend_pick(&g.net, 4);
-            pretend_at(&g.net, at, kind == 0 ? kill_rank : kind == 1 ? cut_ranks : pause_rank, p);
-            if (kind == 1 && pretend_pick(&g.net, 4))
-                pretend_at(&g.net, at + 2 * SILENCE * pretend_chance(&g.net), heal, p);
+            const uint32_t kind = sim_pick(&g.net, 4);
+            sim_at(&g.net, at, kind == 0 ? kill_rank : kind == 1 ? cut_ranks : pause_rank, p);
+            if (kind == 1 && sim_pick(&g.net, 4))
+                sim_at(&g.net, at + 2 * SILENCE * sim_chance(&g.net), heal, p);
         }
         play(&g, 3000);
         for (uint32_t i = 0; i < g.ranks; ++i) {
@@ -618,7 +618,7 @@ static void test_faulty_ranks(void **state) {
             }
             g.plan[3].chunks = 40; /* more than ranks: each has some */
             g.plan[3].words = 40 + EXTRA_WORDS;
-            g.player[pretend_pick(&g.net, g.ranks)].fault = f;
+            g.player[sim_pick(&g.net, g.ranks)].fault = f;
             play(&g, 100);
             for (uint32_t i = 0; i < g.ranks; ++i) {
                 check(&g, g.player[i].stage == OUT && g.player[i].reduction <= 3,

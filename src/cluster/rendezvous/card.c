@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static _Thread_local const char *pretended;
+static _Thread_local const char *simulated_machine;
 
-void qn__rendezvous_simulate(const char *machine) { pretended = machine; }
+void qn__rendezvous_simulate(const char *machine) { simulated_machine = machine; }
 
 /* ----------------------------------------------------------------------- which machine it is */
 
@@ -57,8 +57,8 @@ static void identify(unsigned char machine[32], int reachable) {
     add_file(&hash, "/proc/sys/kernel/random/boot_id");
     add_namespace(&hash, "/proc/self/ns/net");
     add_namespace(&hash, "/proc/self/ns/user");
-    if (pretended)
-        qn__sha256_add(&hash, pretended, strlen(pretended));
+    if (simulated_machine)
+        qn__sha256_add(&hash, simulated_machine, strlen(simulated_machine));
     if (!reachable) {
         qn__random_bytes(random, sizeof random);
         qn__sha256_add(&hash, random, sizeof random);

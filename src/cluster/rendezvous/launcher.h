@@ -20,7 +20,7 @@ typedef struct qn__launcher {
     const char *evidence; /* the variable that tells */
 } qn__launcher;
 
-/* QN_USAGE when the environment says nonsense, QN_CLUSTER when it speaks of a launcher that is not
+/* QN_USAGE when the environment is malformed, QN_CLUSTER when it speaks of a launcher that is not
  * there: variables that were copied, or left by a job that has ended. */
 qn_status qn__launcher_find(qn__launcher *launcher, qn_error *err);
 

@@ -1,4 +1,4 @@
-/* A gang: the ranks of a run as threads of one test, and what they were told. */
+/* A group: the ranks of a run as threads of one test, and what they were told. */
 #ifndef QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_CASE_TEST_H
 #define QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_CASE_TEST_H
 
@@ -27,7 +27,7 @@ typedef struct member {
     double took;
     char machine[8];
     pthread_t thread;
-    struct gang *gang;
+    struct group *group;
     /* What it was told; written by its transport's thread. */
     atomic_uint messages[GANG_MOST], wrong, ticks, expelled_by;
     atomic_ulong body_bytes[GANG_MOST];
@@ -35,11 +35,11 @@ typedef struct member {
     _Atomic double gone_at[GANG_MOST];
 } member;
 
-typedef struct gang {
+typedef struct group {
     uint32_t count;
     char place[32];
     member member[GANG_MOST];
-} gang;
+} group;
 
 static inline void *member_joins(void *argument) {
     member *m = argument;
@@ -50,13 +50,13 @@ static inline void *member_joins(void *argument) {
     return NULL;
 }
 
-static inline void gang_prepare(gang *g, uint32_t count) {
+static inline void group_prepare(group *g, uint32_t count) {
     memset(g, 0, sizeof *g);
     g->count = count;
     snprintf(g->place, sizeof g->place, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < count; ++r) {
         member *m = &g->member[r];
-        m->gang = g;
+        m->group = g;
         m->options = (qn_cluster_options){.size = sizeof m->options,
                                           .meet = g->place,
                                           .ranks = count,
@@ -69,7 +69,7 @@ static inline void gang_prepare(gang *g, uint32_t count) {
 }
 
 /* Those whose bit of `absent` is set do not come. */
-static inline void gang_start(gang *g, unsigned absent) {
+static inline void group_start(group *g, unsigned absent) {
     for (uint32_t r = 0; r < g->count; ++r)
         if (!(absent >> r & 1))
             assert_int_equal(
@@ -80,11 +80,11 @@ static inline void gang_start(gang *g, unsigned absent) {
 }
 
 /* machines: a letter for each rank, or NULL: all on this one. */
-static inline void gang_join(gang *g, uint32_t count, const char *machines) {
-    gang_prepare(g, count);
+static inline void group_join(group *g, uint32_t count, const char *machines) {
+    group_prepare(g, count);
     for (uint32_t r = 0; r < count && machines; ++r)
         g->member[r].machine[0] = machines[r];
-    gang_start(g, 0);
+    group_start(g, 0);
     for (uint32_t r = 0; r < count; ++r)
         if (g->member[r].status != QN_OK)
             fail_msg("rank %u: %s (%s)", r, g->member[r].err.what, g->member[r].err.where);
@@ -136,7 +136,7 @@ static inline void member_listen(member *m) {
     assert_int_equal(qn__rendezvous_listen(&m->rendezvous, &events, &m->err), QN_OK);
 }
 
-static inline void gang_listen(gang *g) {
+static inline void group_listen(group *g) {
     for (uint32_t r = 0; r < g->count; ++r)
         member_listen(&g->member[r]);
 }
@@ -166,7 +166,7 @@ static inline int wait_gone(member *m, uint32_t rank, double seconds) {
 }
 
 /* All send `count` messages of many sizes to all, and get them whole and in order. */
-static inline void gang_exchange(gang *g, unsigned count) {
+static inline void group_exchange(group *g, unsigned count) {
     unsigned before[GANG_MOST][GANG_MOST];
     for (uint32_t r = 0; r < g->count; ++r)
         for (uint32_t other = 0; other < g->count; ++other)
@@ -190,7 +190,7 @@ static inline void *member_ends(void *argument) {
 }
 
 /* All leave at once; nobody takes another for dead. */
-static inline void gang_end(gang *g) {
+static inline void group_end(group *g) {
     for (uint32_t r = 0; r < g->count; ++r)
         assert_int_equal(pthread_create(&g->member[r].thread, NULL, member_ends, &g->member[r]), 0);
     for (uint32_t r = 0; r < g->count; ++r)

@@ -19,9 +19,9 @@
 
 /* machines[r] is a letter; the expected numbers follow from the letters alone. */
 static void meet_on(const char *machines) {
-    gang g;
+    group g;
     const uint32_t count = (uint32_t)strlen(machines);
-    gang_join(&g, count, machines);
+    group_join(&g, count, machines);
     for (uint32_t r = 0; r < count; ++r) {
         const qn__rendezvous *m = &g.member[r].rendezvous;
         assert_int_equal(m->ranks, count);
@@ -40,17 +40,17 @@ static void meet_on(const char *machines) {
             assert_true(m->info[other].host[0] != 0);
         }
     }
-    gang_listen(&g);
-    gang_exchange(&g, 100);
-    gang_end(&g);
+    group_listen(&g);
+    group_exchange(&g, 100);
+    group_end(&g);
 }
 
 static void test_ranks_find_each_other(void **state) {
     (void)state;
-    static const char *const gangs[] = {"aa",  "ab",    "aaa",       "aba",
-                                        "abc", "aabbc", "abcabcabc", "aaaaaaaaaaaaaaaa"};
-    for (size_t i = 0; i < sizeof gangs / sizeof *gangs; ++i)
-        meet_on(gangs[i]);
+    static const char *const groups[] = {"aa",  "ab",    "aaa",       "aba",
+                                         "abc", "aabbc", "abcabcabc", "aaaaaaaaaaaaaaaa"};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; ++i)
+        meet_on(groups[i]);
 }
 
 static void test_alone(void **state) {
@@ -73,42 +73,42 @@ static void test_a_key_opens_the_network(void **state) {
     (void)state;
     qn__address own[QN__ADDRESSES_MOST];
     char text[QN__ADDRESS_TEXT];
-    gang g;
+    group g;
     assert_true(qn__socket_own_addresses(NULL, own, QN__ADDRESSES_MOST, NULL) > 0);
-    gang_prepare(&g, 3);
+    group_prepare(&g, 3);
     qn__address_text(&own[0], free_port(), text);
     for (uint32_t r = 0; r < 3; ++r) {
         g.member[r].machine[0] = "aab"[r];
         g.member[r].options.meet = text;
         g.member[r].options.key = "correct horse battery staple";
     }
-    gang_start(&g, 0);
+    group_start(&g, 0);
     for (uint32_t r = 0; r < 3; ++r)
         assert_int_equal(g.member[r].status, QN_OK);
-    gang_listen(&g);
-    gang_exchange(&g, 50);
-    gang_end(&g);
+    group_listen(&g);
+    group_exchange(&g, 50);
+    group_end(&g);
 }
 
 static void test_interfaces(void **state) {
     (void)state;
     static const char *const names[] = {"lo", "127.0.0.1", NULL};
     for (size_t i = 0; i < 3; ++i) {
-        gang g;
-        gang_prepare(&g, 2);
+        group g;
+        group_prepare(&g, 2);
         for (uint32_t r = 0; r < 2; ++r) {
             g.member[r].machine[0] = "ab"[r];
             g.member[r].options.interface = names[i];
         }
-        gang_start(&g, 0);
+        group_start(&g, 0);
         assert_int_equal(g.member[0].status, QN_OK);
         assert_int_equal(g.member[1].status, QN_OK);
-        gang_end(&g);
+        group_end(&g);
     }
-    gang g;
-    gang_prepare(&g, 2);
+    group g;
+    group_prepare(&g, 2);
     g.member[1].options.interface = "nowhere0";
-    gang_start(&g, 1);
+    group_start(&g, 1);
     assert_int_equal(g.member[1].status, QN_USAGE);
     assert_non_null(strstr(g.member[1].err.what, "nowhere0"));
 }
@@ -174,31 +174,31 @@ static void says(const member *m, const char *text) {
 
 static void test_missing_ranks_are_named(void **state) {
     (void)state;
-    gang g;
-    gang_prepare(&g, 5);
+    group g;
+    group_prepare(&g, 5);
     for (uint32_t r = 0; r < 5; ++r)
         g.member[r].options.meet_timeout = 1;
-    gang_start(&g, 1u << 1 | 1u << 3);
+    group_start(&g, 1u << 1 | 1u << 3);
     for (uint32_t r = 0; r < 5; r += 2) {
         says(&g.member[r], "ranks 1, 3 did not come");
         assert_true(g.member[r].took > 0.9 && g.member[r].took < 15);
     }
-    gang_prepare(&g, 2);
+    group_prepare(&g, 2);
     g.member[1].options.meet_timeout = 0.7;
-    gang_start(&g, 1);
+    group_start(&g, 1);
     says(&g.member[1], "found no rank 0");
     assert_true(g.member[1].took < 15);
 }
 
 static void test_another_key(void **state) {
     (void)state;
-    gang g;
-    gang_prepare(&g, 3);
+    group g;
+    group_prepare(&g, 3);
     for (uint32_t r = 0; r < 3; ++r) {
         g.member[r].options.meet_timeout = r == 2 ? 20 : 2;
         g.member[r].options.key = r == 2 ? "secret!" : "secret";
     }
-    gang_start(&g, 0);
+    group_start(&g, 0);
     says(&g.member[0], "rank 2 did not come");
     assert_non_null(strstr(g.member[0].err.where, "1 came with another key"));
     says(&g.member[1], "rank 2 did not come");
@@ -208,19 +208,19 @@ static void test_another_key(void **state) {
 
 static void test_other_numbers(void **state) {
     (void)state;
-    gang g;
-    gang_prepare(&g, 3);
+    group g;
+    group_prepare(&g, 3);
     g.member[2].options.ranks = 4;
-    gang_start(&g, 0);
+    group_start(&g, 0);
     for (uint32_t r = 0; r < 3; ++r) {
         says(&g.member[r], "as one of 4");
         assert_true(g.member[r].took < 15);
     }
-    gang_prepare(&g, 3);
+    group_prepare(&g, 3);
     g.member[2].options.rank = 1;
     for (uint32_t r = 0; r < 3; ++r)
         g.member[r].options.meet_timeout = 2;
-    gang_start(&g, 0);
+    group_start(&g, 0);
     says(&g.member[0], "rank 2 did not come to");
     /* Whichever of the two came second is told, the other waits like the rest. */
     assert_true((strstr(g.member[1].err.what, "is there already") != NULL) !=
@@ -278,14 +278,14 @@ static void test_other_versions_are_named(void **state) {
     const outsider kinds[] = {{.version = "9.8.7"}, {.contract = 1}, {.wire = 1}};
     static const char *const texts[] = {"rank 1 on", "contract 2", "wire 2"};
     for (size_t i = 0; i < 3; ++i) {
-        gang g;
+        group g;
         outsider o = kinds[i];
-        gang_prepare(&g, 3);
+        group_prepare(&g, 3);
         o.rank = 1;
         o.ranks = 3;
         o.port = (uint16_t)atoi(strchr(g.place, ':') + 1);
         pthread_create(&o.thread, NULL, comes_from_outside, &o);
-        gang_start(&g, 1u << 1);
+        group_start(&g, 1u << 1);
         pthread_join(o.thread, NULL);
         says(&g.member[0], texts[i]);
         assert_true(g.member[0].took < 15);
@@ -300,8 +300,8 @@ static void test_other_versions_are_named(void **state) {
 /* A rank that ended before all had come may be started again. */
 static void test_a_rank_that_is_started_again(void **state) {
     (void)state;
-    gang g;
-    gang_prepare(&g, 3);
+    group g;
+    group_prepare(&g, 3);
     const pid_t pid = fork();
     if (pid == 0) {
         member_joins(&g.member[2]);
@@ -318,7 +318,7 @@ static void test_a_rank_that_is_started_again(void **state) {
     for (uint32_t r = 0; r < 3; ++r)
         if (g.member[r].status != QN_OK)
             fail_msg("rank %u: %s", r, g.member[r].err.what);
-    gang_end(&g);
+    group_end(&g);
 }
 
 /* --------------------------------------------------------------------------------- strangers */
@@ -360,9 +360,9 @@ static void *bothers(void *argument) {
 
 static void test_strangers_do_no_harm(void **state) {
     (void)state;
-    gang g;
+    group g;
     crowd c = {.count = 0};
-    gang_prepare(&g, 4);
+    group_prepare(&g, 4);
     c.port = (uint16_t)atoi(strchr(g.place, ':') + 1);
     atomic_init(&c.stop, 0);
     pthread_create(&c.thread, NULL, bothers, &c);
@@ -379,17 +379,17 @@ static void test_strangers_do_no_harm(void **state) {
             fail_msg("rank %u: %s", r, g.member[r].err.what);
         assert_true(g.member[r].took < 18);
     }
-    gang_listen(&g);
-    gang_exchange(&g, 20);
-    gang_end(&g);
+    group_listen(&g);
+    group_exchange(&g, 20);
+    group_end(&g);
 }
 
 /* What listens at the rendezvous place is no Quern: whoever comes gives up in time. */
 static void test_a_stranger_in_the_place_of_rank_0(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; ++kind) {
-        gang g;
-        gang_prepare(&g, 2);
+        group g;
+        group_prepare(&g, 2);
         uint16_t port = (uint16_t)atoi(strchr(g.place, ':') + 1);
         const qn__address loopback = {.kind = 4, .bytes = {127, 0, 0, 1}};
         int ear = -1;

@@ -19,7 +19,7 @@ typedef struct ear {
 } ear;
 
 typedef struct world {
-    pretend_net net;
+    sim_net net;
     ear ear[RANKS];
     struct {
         struct world *w;
@@ -27,14 +27,14 @@ typedef struct world {
     } self[RANKS];
 } world;
 
-static ear *ear_of(void *user, pretend_net **net) {
+static ear *ear_of(void *user, sim_net **net) {
     world *w = *(world **)user;
     *net = &w->net;
     return &w->ear[((uintptr_t)user - (uintptr_t)w->self) / sizeof w->self[0]];
 }
 
 static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
-    pretend_net *net;
+    sim_net *net;
     ear *e = ear_of(user, &net);
     assert_int_equal(e->gone[from], 0);
     assert_int_equal(head->number[0], e->next[from]++);
@@ -43,7 +43,7 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
 }
 
 static void on_gone(void *user, uint32_t rank, qn__going how) {
-    pretend_net *net;
+    sim_net *net;
     ear *e = ear_of(user, &net);
     assert_int_equal(e->gone[rank], 0);
     e->gone[rank] = 1 + (int)how;
@@ -51,25 +51,25 @@ static void on_gone(void *user, uint32_t rank, qn__going how) {
 }
 
 static void on_expelled(void *user, uint32_t by, const char *why) {
-    pretend_net *net;
+    sim_net *net;
     (void)by;
     assert_string_equal(why, "because");
     ear_of(user, &net)->expelled = 1;
 }
 
 static void on_tick(void *user, double now) {
-    pretend_net *net;
+    sim_net *net;
     (void)now;
     ++ear_of(user, &net)->ticks;
 }
 
 static void begin(world *w, uint64_t seed) {
     memset(w, 0, sizeof *w);
-    pretend_begin(&w->net, RANKS, seed, 20.0);
+    sim_begin(&w->net, RANKS, seed, 20.0);
     for (uint32_t r = 0; r < RANKS; ++r) {
         w->self[r].w = w;
         w->self[r].r = r;
-        pretend_listen(
+        sim_listen(
             &w->net, r,
             &(qn__transport_events){&w->self[r], on_message, on_gone, on_expelled, on_tick, NULL});
     }
@@ -92,13 +92,13 @@ static void test_in_order_and_the_end_last(void **state) {
         begin(&w, seed);
         tell(&w, 1, 0, 0, 50);
         tell(&w, 1, 2, 0, 50);
-        pretend_kill(&w.net, 1);
-        pretend_run(&w.net, 1);
+        sim_kill(&w.net, 1);
+        sim_run(&w.net, 1);
         assert_int_equal(w.ear[0].gone[1], 1 + QN__GONE_DEAD);
         assert_int_equal(w.ear[2].gone[1], 1 + QN__GONE_DEAD);
         all += w.ear[0].next[1] == 50;
         some += w.ear[0].next[1] < 50;
-        assert_int_equal(pretend_end(&w.net), 0);
+        assert_int_equal(sim_end(&w.net), 0);
     }
     assert_true(all > 20 && some > 20);
 }
@@ -108,21 +108,21 @@ static void test_silence_is_mutual(void **state) {
     for (uint64_t seed = 0; seed < 200; ++seed) {
         world w;
         begin(&w, seed);
-        pretend_cut_way(&w.net, 1, 0); /* 0 does not hear 1, 1 hears 0 */
+        sim_cut_way(&w.net, 1, 0); /* 0 does not hear 1, 1 hears 0 */
         tell(&w, 1, 0, 0, 3);
         tell(&w, 0, 1, 0, 3);
-        pretend_run(&w.net, 19.9);
+        sim_run(&w.net, 19.9);
         assert_int_equal(w.ear[1].next[0], 3);
         assert_int_equal(w.ear[0].next[1], 0);
         assert_int_equal(w.ear[0].gone[1], 0);
-        pretend_run(&w.net, 22);
-        pretend_kill(&w.net, 0);
-        pretend_heal(&w.net);
-        pretend_run(&w.net, 30);
+        sim_run(&w.net, 22);
+        sim_kill(&w.net, 0);
+        sim_heal(&w.net);
+        sim_run(&w.net, 30);
         assert_int_equal(w.ear[0].gone[1], 1 + QN__GONE_SILENT);
         assert_int_equal(w.ear[1].gone[0], 1 + QN__GONE_SILENT);
         assert_int_equal(w.ear[2].gone[0], 1 + QN__GONE_DEAD);
-        assert_int_equal(pretend_end(&w.net), 0);
+        assert_int_equal(sim_end(&w.net), 0);
     }
 }
 
@@ -130,13 +130,13 @@ static void test_who_slept_cannot_tell(void **state) {
     (void)state;
     world w;
     begin(&w, 5);
-    pretend_pause(&w.net, 0, 12);
-    pretend_pause(&w.net, 1, 30);
-    pretend_pause(&w.net, 2, 3);
-    pretend_run(&w.net, 1);
+    sim_pause(&w.net, 0, 12);
+    sim_pause(&w.net, 1, 30);
+    sim_pause(&w.net, 2, 3);
+    sim_run(&w.net, 1);
     tell(&w, 3, 1, 0, 5);
-    pretend_kill(&w.net, 3);
-    pretend_run(&w.net, 25);
+    sim_kill(&w.net, 3);
+    sim_run(&w.net, 25);
     assert_int_equal(w.ear[0].gone[3], 1 + QN__GONE_SILENT); /* it slept for long meanwhile */
     assert_int_equal(w.ear[2].gone[3], 1 + QN__GONE_DEAD);
     assert_int_equal(w.ear[0].gone[1], 1 + QN__GONE_SILENT); /* 1 sleeps for too long */
@@ -144,10 +144,10 @@ static void test_who_slept_cannot_tell(void **state) {
     assert_int_equal(w.ear[0].gone[2], 0);
     assert_true(w.ear[1].ticks < 3 && w.ear[2].ticks > 15);
     w.net.rank[0].transport.calls->expel(&w.net.rank[0].transport, 1, "because");
-    pretend_run(&w.net, 60);
+    sim_run(&w.net, 60);
     assert_int_equal(w.ear[1].expelled, 1);
     assert_int_equal(w.ear[1].gone[2], 1 + QN__GONE_SILENT);
-    assert_int_equal(pretend_end(&w.net), 0);
+    assert_int_equal(sim_end(&w.net), 0);
 }
 
 static void test_goodbyes_and_vanishing(void **state) {
@@ -155,16 +155,16 @@ static void test_goodbyes_and_vanishing(void **state) {
     world w;
     begin(&w, 6);
     tell(&w, 3, 0, 0, 5);
-    pretend_leave(&w.net, 3);
-    pretend_vanish(&w.net, 2);
-    assert_int_equal(pretend_settle(&w.net, 5), 0); /* not yet noticed */
+    sim_leave(&w.net, 3);
+    sim_vanish(&w.net, 2);
+    assert_int_equal(sim_settle(&w.net, 5), 0); /* not yet noticed */
     assert_int_equal(w.ear[0].next[3], 5);
     assert_int_equal(w.ear[0].gone[3], 1 + QN__GONE_LEFT);
     assert_int_equal(w.ear[0].gone[2], 0);
-    assert_int_equal(pretend_settle(&w.net, 25), 1);
+    assert_int_equal(sim_settle(&w.net, 25), 1);
     assert_int_equal(w.ear[0].gone[2], 1 + QN__GONE_SILENT);
     assert_true(w.ear[0].gone_at[2] >= 20 && w.ear[0].gone_at[2] < 21.1);
-    assert_int_equal(pretend_end(&w.net), 0);
+    assert_int_equal(sim_end(&w.net), 0);
 }
 
 int main(void) {

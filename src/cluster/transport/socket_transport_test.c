@@ -23,11 +23,11 @@ static void test_messages_arrive_whole_and_in_order(void **state) {
     (void)state;
     static const char *const machines[] = {NULL, "abc", "aab"};
     for (size_t i = 0; i < 3; ++i) {
-        gang g;
-        gang_join(&g, 3, machines[i]);
-        gang_listen(&g);
-        gang_exchange(&g, 500);
-        gang_end(&g);
+        group g;
+        group_join(&g, 3, machines[i]);
+        group_listen(&g);
+        group_exchange(&g, 500);
+        group_end(&g);
     }
 }
 
@@ -46,9 +46,9 @@ static void test_big_messages(void **state) {
     static const uint64_t sizes[] = {1, 4095, 4096, 70000, 3200000, 50000001, 0, 16384, 16344};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     for (int apart = 0; apart < 2; ++apart) {
-        gang g;
-        gang_join(&g, 2, apart ? "ab" : NULL);
-        gang_listen(&g);
+        group g;
+        group_join(&g, 2, apart ? "ab" : NULL);
+        group_listen(&g);
         uint64_t total = 0;
         for (uint32_t i = 0; i < SIZES; ++i) {
             total += sizes[i];
@@ -65,7 +65,7 @@ static void test_big_messages(void **state) {
             qn__rendezvous_bytes(&g.member[r].rendezvous, &out, &in);
             assert_int_equal(in, all);
         }
-        gang_end(&g);
+        group_end(&g);
     }
 }
 
@@ -73,8 +73,8 @@ static void test_big_messages(void **state) {
 static void test_nothing_is_lost_by_leaving(void **state) {
     (void)state;
     for (int apart = 0; apart < 2; ++apart) {
-        gang g;
-        gang_join(&g, 2, apart ? "ab" : NULL);
+        group g;
+        group_join(&g, 2, apart ? "ab" : NULL);
         member_listen(&g.member[0]);
         for (uint32_t i = 0; i < 100; ++i)
             member_send(&g.member[0], 1, i, 100000);
@@ -111,9 +111,9 @@ static void test_any_thread_may_send(void **state) {
     pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
     atomic_uint next;
     pthread_t thread[4];
-    gang g;
-    gang_join(&g, 2, NULL);
-    gang_listen(&g);
+    group g;
+    group_join(&g, 2, NULL);
+    group_listen(&g);
     atomic_init(&next, 0);
     crowd c = {&g.member[0], &next, &turn};
     for (int i = 0; i < 4; ++i)
@@ -122,16 +122,16 @@ static void test_any_thread_may_send(void **state) {
         pthread_join(thread[i], NULL);
     assert_true(wait_for(&g.member[1].messages[0], 2000, LONG));
     assert_int_equal(atomic_load(&g.member[1].wrong), 0);
-    gang_end(&g);
+    group_end(&g);
 }
 
 static void test_ticks_and_wakes(void **state) {
     (void)state;
-    gang g;
-    gang_prepare(&g, 2);
+    group g;
+    group_prepare(&g, 2);
     g.member[0].options.rank_timeout = g.member[1].options.rank_timeout = 2;
-    gang_start(&g, 0);
-    gang_listen(&g);
+    group_start(&g, 0);
+    group_listen(&g);
     int in_time = 0; /* ten in one timeout; a busy machine may need more than one try */
     for (int i = 0; i < 20 && !in_time; ++i)
         in_time = wait_for(&g.member[0].ticks, atomic_load(&g.member[0].ticks) + 10, 2.5);
@@ -143,17 +143,17 @@ static void test_ticks_and_wakes(void **state) {
         assert_true(wait_for(&g.member[0].ticks, before + 1, LONG));
     }
     assert_true(transport->calls->now(transport) <= qn__now());
-    gang_end(&g);
+    group_end(&g);
 }
 
 /* -------------------------------------------------------------------------- file descriptors */
 
 static void test_file_descriptors(void **state) {
     (void)state;
-    gang g;
+    group g;
     qn_error err;
-    gang_join(&g, 3, "aab");
-    gang_listen(&g);
+    group_join(&g, 3, "aab");
+    group_listen(&g);
     for (int i = 0; i < 5; ++i) {
         const int file = memfd_create("test", MFD_CLOEXEC);
         assert_int_equal(write(file, &i, sizeof i), sizeof i);
@@ -176,16 +176,16 @@ static void test_file_descriptors(void **state) {
     assert_true(qn__now() - begin >= 0.19);
     /* One that nobody takes is closed with the transport: the leak checker of the build sees it. */
     assert_int_equal(qn__rendezvous_send_file(&g.member[0].rendezvous, 1, 0, &err), QN_OK);
-    gang_end(&g);
+    group_end(&g);
 }
 
 /* ------------------------------------------------------------------------ deaths and silence */
 
-/* The last rank of a gang as a process of its own, which sends one message to all and then does
+/* The last rank of a group as a process of its own, which sends one message to all and then does
  * what `how` says. */
 typedef enum child_kind { CHILD_WAITS, CHILD_SENDS_FOR_EVER } child_kind;
 
-static pid_t child_rank(gang *g, child_kind kind) {
+static pid_t child_rank(group *g, child_kind kind) {
     const pid_t pid = fork();
     if (pid != 0)
         return pid;
@@ -204,16 +204,16 @@ static pid_t child_rank(gang *g, child_kind kind) {
     _exit(atomic_load(&m->expelled_by) == 0 ? 42 : 4);
 }
 
-static pid_t gang_with_child(gang *g, uint32_t count, const char *machines, double rank_timeout,
-                             child_kind kind) {
-    gang_prepare(g, count);
+static pid_t group_with_child(group *g, uint32_t count, const char *machines, double rank_timeout,
+                              child_kind kind) {
+    group_prepare(g, count);
     for (uint32_t r = 0; r < count; ++r) {
         g->member[r].machine[0] = machines ? machines[r] : 0;
         g->member[r].options.rank_timeout = rank_timeout;
     }
     const pid_t pid = child_rank(g, kind);
     assert_true(pid > 0);
-    gang_start(g, 1u << (count - 1));
+    group_start(g, 1u << (count - 1));
     for (uint32_t r = 0; r + 1 < count; ++r) {
         assert_int_equal(g->member[r].status, QN_OK);
         member_listen(&g->member[r]);
@@ -228,9 +228,9 @@ static void test_a_death_is_told_at_once(void **state) {
     (void)state;
     double slowest = 0;
     for (int i = 0; i < 12; ++i) {
-        gang g;
-        const pid_t pid = gang_with_child(&g, 3, i % 2 ? "abc" : NULL, 20,
-                                          i % 4 < 2 ? CHILD_WAITS : CHILD_SENDS_FOR_EVER);
+        group g;
+        const pid_t pid = group_with_child(&g, 3, i % 2 ? "abc" : NULL, 20,
+                                           i % 4 < 2 ? CHILD_WAITS : CHILD_SENDS_FOR_EVER);
         usleep((useconds_t)i * 2000);
         const double killed = qn__now();
         kill(pid, SIGKILL);
@@ -243,7 +243,7 @@ static void test_a_death_is_told_at_once(void **state) {
         }
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         member_send(&g.member[0], 2, 0, 100); /* thrown away */
-        gang_end(&g);
+        group_end(&g);
     }
     print_message("a death was known after at most %.2f ms\n", slowest * 1e3);
 }
@@ -251,9 +251,9 @@ static void test_a_death_is_told_at_once(void **state) {
 static void test_silence_is_told_and_the_silent_one_hears_that_it_is_out(void **state) {
     (void)state;
     for (int i = 0; i < 2; ++i) {
-        gang g;
+        group g;
         int status = 0;
-        const pid_t pid = gang_with_child(&g, 3, i ? "abc" : NULL, 2, CHILD_WAITS);
+        const pid_t pid = group_with_child(&g, 3, i ? "abc" : NULL, 2, CHILD_WAITS);
         const double stopped = qn__now();
         kill(pid, SIGSTOP);
         for (uint32_t r = 0; r < 2; ++r) {
@@ -270,14 +270,14 @@ static void test_silence_is_told_and_the_silent_one_hears_that_it_is_out(void **
         for (uint32_t r = 0; r < 2; ++r)
             assert_int_equal(atomic_load(&g.member[r].wrong), 0);
         assert_int_equal(atomic_load(&g.member[0].gone[1]), -1);
-        gang_end(&g);
+        group_end(&g);
     }
 }
 
 static void test_a_short_sleep_harms_nobody(void **state) {
     (void)state;
-    gang g;
-    const pid_t pid = gang_with_child(&g, 3, "aab", 3, CHILD_WAITS);
+    group g;
+    const pid_t pid = group_with_child(&g, 3, "aab", 3, CHILD_WAITS);
     kill(pid, SIGSTOP);
     usleep(1800000);
     kill(pid, SIGCONT);
@@ -288,16 +288,16 @@ static void test_a_short_sleep_harms_nobody(void **state) {
     for (uint32_t r = 0; r < 2; ++r)
         assert_int_equal(wait_gone(&g.member[r], 2, LONG), QN__GONE_DEAD);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    gang_end(&g);
+    group_end(&g);
 }
 
 static void test_expelling_one_that_is_well(void **state) {
     (void)state;
     for (int apart = 0; apart < 2; ++apart) {
-        gang g;
-        gang_join(&g, 3, apart ? "abc" : NULL);
-        gang_listen(&g);
-        gang_exchange(&g, 10);
+        group g;
+        group_join(&g, 3, apart ? "abc" : NULL);
+        group_listen(&g);
+        group_exchange(&g, 10);
         qn__transport *transport = g.member[1].rendezvous.transport;
         transport->calls->expel(transport, 2, "because");
         assert_int_equal(wait_gone(&g.member[2], 1, LONG), QN__GONE_SILENT);
@@ -306,7 +306,7 @@ static void test_expelling_one_that_is_well(void **state) {
         usleep(100000);
         assert_int_equal(atomic_load(&g.member[1].gone[2]), -1); /* who expels is not told */
         assert_int_equal(atomic_load(&g.member[0].gone[2]), -1);
-        gang_end(&g);
+        group_end(&g);
     }
 }
 
@@ -321,16 +321,16 @@ static double cpu_seconds(void) {
 
 static void test_idle_ranks_sleep(void **state) {
     (void)state;
-    gang g;
-    gang_join(&g, 8, "aabbccdd");
-    gang_listen(&g);
+    group g;
+    group_join(&g, 8, "aabbccdd");
+    group_listen(&g);
     usleep(100000);
     const double before = cpu_seconds();
     usleep(2000000);
     const double used = cpu_seconds() - before;
     print_message("8 idle ranks used %.1f ms of processor in 2 s\n", used * 1e3);
     assert_true(used < 0.5);
-    gang_end(&g);
+    group_end(&g);
 }
 
 /* There and back, by the ranks' own threads: what a small message costs. */
@@ -356,9 +356,9 @@ static void ignores_gone(void *user, uint32_t rank, qn__going how) {
 static void test_latency(void **state) {
     (void)state;
     for (int apart = 0; apart < 2; ++apart) {
-        gang g;
+        group g;
         court c[2];
-        gang_join(&g, 2, apart ? "ab" : NULL);
+        group_join(&g, 2, apart ? "ab" : NULL);
         for (int r = 0; r < 2; ++r) {
             c[r].side = &g.member[r].rendezvous;
             atomic_init(&c[r].count, 0);
@@ -372,7 +372,7 @@ static void test_latency(void **state) {
         assert_true(wait_for(&c[0].count, 2000, LONG));
         print_message("a message there and back over %s: %.1f us\n", apart ? "TCP" : "Unix",
                       (qn__now() - begin) / 2000 * 1e6);
-        gang_end(&g);
+        group_end(&g);
     }
 }
 

@@ -1,11 +1,11 @@
-/* The transport: messages between the ranks of a run, and the news of who is gone.
+/* The transport: messages between the ranks of a run, and the news of ranks that are gone.
  *
  * Every two ranks hold one connection: a Unix socket on one machine, TCP between machines. A thread
- * of the transport's own sends, receives, answers and watches, so that a rank that computes for
- * minutes is not taken for dead. Messages between two ranks arrive whole and in order, or the
- * connection is gone. Each is sealed with the run's key, so what was changed on its way is noticed.
- * A TCP connection that breaks or falls silent is made again within rank_timeout, and what had not
- * arrived is sent again. */
+ * of the transport sends, receives, answers and watches. So a rank that computes for minutes is not
+ * taken for dead. Messages between two ranks arrive whole and in order, or the connection is gone.
+ * Each message is authenticated with the run's key, so a change on the network is noticed. A TCP
+ * connection that breaks or falls silent is made again within rank_timeout. What had not arrived is
+ * sent again. */
 #ifndef QN_CLUSTER_TRANSPORT_TRANSPORT_H
 #define QN_CLUSTER_TRANSPORT_TRANSPORT_H
 

@@ -1,14 +1,14 @@
-/* A crew: the ranks of a run as threads of one test. */
-#ifndef QN_CLUSTER_CREW_TEST_H
-#define QN_CLUSTER_CREW_TEST_H
+/* The ranks of a run as threads of one test. */
+#ifndef QN_CLUSTER_THREAD_RANKS_TEST_H
+#define QN_CLUSTER_THREAD_RANKS_TEST_H
 
 #include "cluster/cluster_state.h"
 #include "cluster/rendezvous/rendezvous_case_test.h"
 
-enum { CREW_MOST = 16 };
+enum { THREAD_RANKS_MOST = 16 };
 
-typedef struct crew_member {
-    struct crew *crew;
+typedef struct thread_ranks_member {
+    struct thread_ranks *thread_ranks;
     qn_cluster_options options;
     qn_cluster *cluster;
     qn_status status;
@@ -18,30 +18,30 @@ typedef struct crew_member {
     char machine[8];
     char notes[256];
     pthread_t thread;
-} crew_member;
+} thread_ranks_member;
 
-typedef struct crew {
+typedef struct thread_ranks {
     uint32_t count;
     char place[32];
-    void (*body)(crew_member *m);
-    crew_member member[CREW_MOST];
-} crew;
+    void (*body)(thread_ranks_member *m);
+    thread_ranks_member member[THREAD_RANKS_MOST];
+} thread_ranks;
 
-static inline void crew_note(void *user, const char *text) {
-    crew_member *m = user;
+static inline void thread_ranks_note(void *user, const char *text) {
+    thread_ranks_member *m = user;
     snprintf(m->notes, sizeof m->notes, "%s", text);
 }
 
 /* Rank r is on the machine named by letter r of `machines`; A is the real one. */
-static inline void crew_prepare(crew *c, uint32_t count, const char *machines,
-                                void (*body)(crew_member *m)) {
+static inline void thread_ranks_prepare(thread_ranks *c, uint32_t count, const char *machines,
+                                        void (*body)(thread_ranks_member *m)) {
     memset(c, 0, sizeof *c);
     c->count = count;
     c->body = body;
     snprintf(c->place, sizeof c->place, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < count; ++r) {
-        crew_member *m = &c->member[r];
-        m->crew = c;
+        thread_ranks_member *m = &c->member[r];
+        m->thread_ranks = c;
         m->machine[0] = machines[r] == 'A' ? 0 : machines[r];
         qn_cluster_options_init(&m->options);
         m->options.meet = c->place;
@@ -49,17 +49,17 @@ static inline void crew_prepare(crew *c, uint32_t count, const char *machines,
         m->options.rank = r;
         m->options.meet_timeout = 30;
         m->options.user = m;
-        m->options.on_note = crew_note;
+        m->options.on_note = thread_ranks_note;
     }
 }
 
-static inline void *crew_thread(void *argument) {
-    crew_member *m = argument;
+static inline void *thread_ranks_thread(void *argument) {
+    thread_ranks_member *m = argument;
     int code;
     qn__rendezvous_simulate(m->machine[0] ? m->machine : NULL);
     m->status = qn_cluster_join(&m->options, &m->cluster, &m->err);
     if (m->status == QN_OK)
-        m->crew->body(m);
+        m->thread_ranks->body(m);
     /* Whoever leaves before the run is over is a loss, and takes with it what it alone knows. */
     while (m->cluster && m->status == QN_OK && !qn_cluster_over(m->cluster, &code))
         qn_cluster_finish(m->cluster, 0);
@@ -67,18 +67,19 @@ static inline void *crew_thread(void *argument) {
     return NULL;
 }
 
-static inline void crew_work(crew *c) {
+static inline void thread_ranks_work(thread_ranks *c) {
     for (uint32_t r = 0; r < c->count; ++r)
-        assert_int_equal(pthread_create(&c->member[r].thread, NULL, crew_thread, &c->member[r]), 0);
+        assert_int_equal(
+            pthread_create(&c->member[r].thread, NULL, thread_ranks_thread, &c->member[r]), 0);
     for (uint32_t r = 0; r < c->count; ++r)
         pthread_join(c->member[r].thread, NULL);
 }
 
 /* All are expected to do well. */
-static inline void crew_run(crew *c, uint32_t count, const char *machines,
-                            void (*body)(crew_member *m)) {
-    crew_prepare(c, count, machines, body);
-    crew_work(c);
+static inline void thread_ranks_run(thread_ranks *c, uint32_t count, const char *machines,
+                                    void (*body)(thread_ranks_member *m)) {
+    thread_ranks_prepare(c, count, machines, body);
+    thread_ranks_work(c);
     for (uint32_t r = 0; r < count; ++r) {
         if (c->member[r].status != QN_OK)
             print_message("rank %u: %s\n", r, c->member[r].err.what);

@@ -1,7 +1,7 @@
-/* A family: ranks of a run as processes of one test. Each does its body and leaves what it found
- * out in memory that the test reads afterwards; a rank may kill itself on the way. */
-#ifndef QN_CLUSTER_FAMILY_TEST_H
-#define QN_CLUSTER_FAMILY_TEST_H
+/* The ranks of a run as processes of one test. Each runs its body and writes its result to memory
+ * that the test reads afterwards. A rank may kill itself. */
+#ifndef QN_CLUSTER_PROCESS_RANKS_TEST_H
+#define QN_CLUSTER_PROCESS_RANKS_TEST_H
 
 #include "cluster/free_port_test.h"
 #include "cluster/rendezvous/rendezvous.h"
@@ -16,26 +16,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FAMILY_MOST = 8, FAMILY_SECONDS = 60 };
+enum { PROCESS_RANKS_MOST = 8, PROCESS_RANKS_SECONDS = 60 };
 
 /* What a rank found out; the meaning of value and text is the test's. */
-typedef struct family_result {
+typedef struct process_ranks_result {
     int done; /* it came to its end */
     qn_status joined, status;
     qn_error err;
     uint64_t value[4];
     char text[256];
-} family_result;
+} process_ranks_result;
 
-typedef struct family {
+typedef struct process_ranks {
     uint32_t count;
-    const char *const *machine; /* that each pretends to be on; NULL: all on this one */
-    void (*body)(qn_cluster *cluster, uint32_t rank, family_result *result);
-    family_result *result; /* of each rank; shared with them */
-} family;
+    const char *const *machine; /* that each simulates to be on; NULL: all on this one */
+    void (*body)(qn_cluster *cluster, uint32_t rank, process_ranks_result *result);
+    process_ranks_result *result; /* of each rank; shared with them */
+} process_ranks;
 
-static inline void family_rank(const family *c, uint32_t rank, const char *meet) {
-    family_result *result = &c->result[rank];
+static inline void process_ranks_rank(const process_ranks *c, uint32_t rank, const char *meet) {
+    process_ranks_result *result = &c->result[rank];
     qn_cluster_options options;
     qn_cluster *cluster = NULL;
     int code;
@@ -56,20 +56,20 @@ static inline void family_rank(const family *c, uint32_t rank, const char *meet)
 }
 
 /* Runs the body on all ranks, and waits for them: a minute at most, then they are killed. */
-static inline void family_run(family *c) {
+static inline void process_ranks_run(process_ranks *c) {
     char meet[32];
-    pid_t process[FAMILY_MOST];
-    const size_t size = sizeof(family_result) * FAMILY_MOST;
+    pid_t process[PROCESS_RANKS_MOST];
+    const size_t size = sizeof(process_ranks_result) * PROCESS_RANKS_MOST;
     c->result = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (c->result == MAP_FAILED || c->count > FAMILY_MOST)
+    if (c->result == MAP_FAILED || c->count > PROCESS_RANKS_MOST)
         abort();
     snprintf(meet, sizeof meet, "127.0.0.1:%u", free_port());
     fflush(NULL);
     for (uint32_t r = 0; r < c->count; ++r) {
         process[r] = fork();
         if (process[r] == 0) {
-            alarm(FAMILY_SECONDS); /* ends it */
-            family_rank(c, r, meet);
+            alarm(PROCESS_RANKS_SECONDS); /* ends it */
+            process_ranks_rank(c, r, meet);
             _exit(0);
         }
     }
@@ -77,6 +77,8 @@ static inline void family_run(family *c) {
         waitpid(process[r], NULL, 0);
 }
 
-static inline void family_end(family *c) { munmap(c->result, sizeof(family_result) * FAMILY_MOST); }
+static inline void process_ranks_end(process_ranks *c) {
+    munmap(c->result, sizeof(process_ranks_result) * PROCESS_RANKS_MOST);
+}
 
 #endif
