@@ -17,7 +17,8 @@
 
 enum {
     THREADS_MAX = 4096, /* more is a slip of the keyboard, not a machine */
-    LOOKS = 32          /* looks at a gate before the clock is read for the first time */
+    LEAST_STACK = 1 << 20,
+    LOOKS = 32 /* looks at a gate before the clock is read for the first time */
 };
 
 /* How long a thread spins before it sleeps. Longer than a wait inside a balanced step, and than a
@@ -160,21 +161,35 @@ static int *choose_cores(int threads) {
     return cores;
 }
 
+/* A small limit of the stack (ulimit -s) is meant for the first thread, but becomes the default of
+ * all others; these get what computing needs at the least. Returns an errno. */
+static int thread_attributes(pthread_attr_t *attributes) {
+    size_t size = 0;
+    int error = pthread_attr_init(attributes);
+    if (error == 0)
+        error = pthread_attr_getstacksize(attributes, &size);
+    if (error == 0 && size < LEAST_STACK)
+        error = pthread_attr_setstacksize(attributes, LEAST_STACK);
+    return error;
+}
+
 /* Starts members 1 .. threads-1 with all signals blocked, so that Ctrl-C and the like are always
  * delivered to a thread of the program and never interrupt a kernel. */
 static int start_members(qn__pool *pool) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = 0;
+    pthread_attr_t attributes;
+    int error = thread_attributes(&attributes);
     for (int i = 1; i < pool->threads && error == 0; i++) {
         member *m = &pool->member[i];
         m->pool = pool;
         m->thread = i;
-        error = pthread_create(&m->handle, NULL, member_main, m);
+        error = pthread_create(&m->handle, &attributes, member_main, m);
         if (error == 0)
             pool->members = i;
     }
+    pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -148,10 +148,38 @@ static void test_impossible_numbers_are_refused(void **state) {
     }
 }
 
+/* Half a megabyte of the stack, touched. */
+static void use_stack(void *context, int thread) {
+    volatile char bytes[1 << 19];
+    for (size_t i = 0; thread > 0 && i < sizeof bytes; i += 1024)
+        bytes[i] = (char)i;
+    if (thread > 0)
+        *(char *)context = bytes[1024];
+}
+
+/* A small limit of the stack becomes the default of new threads, in a process that starts with it;
+ * the process itself keeps what it has. */
+static void test_small_default_of_the_stack(void **state) {
+    (void)state;
+    pthread_attr_t before, small;
+    char seen = 1;
+    qn__pool *pool;
+    assert_int_equal(pthread_getattr_default_np(&before), 0);
+    assert_int_equal(pthread_attr_init(&small), 0);
+    assert_int_equal(pthread_attr_setstacksize(&small, 1 << 17), 0);
+    assert_int_equal(pthread_setattr_default_np(&small), 0);
+    assert_int_equal(qn__pool_create(2, 0, &pool, NULL), QN_OK);
+    qn__pool_run(pool, use_stack, &seen);
+    qn__pool_destroy(pool);
+    assert_int_equal(pthread_setattr_default_np(&before), 0);
+    assert_int_equal(seen, 0);
+}
+
 int main(void) {
     /* First the one whose question a fault in another could have answered already. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_caller_keeps_its_cores),
+        cmocka_unit_test(test_small_default_of_the_stack),
         cmocka_unit_test(test_every_thread_sees_every_round),
         cmocka_unit_test(test_bound_threads),
         cmocka_unit_test(test_results_are_there_when_a_run_returns),
