@@ -108,7 +108,7 @@ def main():
           "given by their bits. */")
     print("#ifndef QN_NUM_INTGEMM_VECTORS_H\n#define QN_NUM_INTGEMM_VECTORS_H\n\n#include <stdint.h>\n")
 
-    print("static const struct {\n    int bits;\n    uint32_t greatest;\n    int32_t t, q; /* q: the greatest as integer */"
+    print("static const struct {\n    int bits;\n    uint32_t absmax;\n    int32_t t, q; /* q: the greatest as integer */"
           "\n} exponent_vectors[] = {")
     for bits in BITS:
         for value in greatest_magnitudes(bits):

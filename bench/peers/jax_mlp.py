@@ -58,7 +58,7 @@ class JaxScan(peerlib.Peer):
         self.prepare()
 
     def prepare(self):
-        self.intgemm = self.jax.jit(self.scanned, donate_argnums=0)
+        self.whole = self.jax.jit(self.scanned, donate_argnums=0)
 
     def scanned(self, state, key, images, labels):
         """One epoch as one program. A last short batch is left out, so shapes are fixed."""
@@ -71,7 +71,7 @@ class JaxScan(peerlib.Peer):
 
     def epoch(self):
         self.key, key = self.jax.random.split(self.key)
-        self.state = self.intgemm(self.state, key, self.images, self.labels)
+        self.state = self.whole(self.state, key, self.images, self.labels)
         self.jax.block_until_ready(self.state)
         return self.steps * self.batch
 

@@ -24,6 +24,7 @@
 #ifndef QN_KERNELS_KERNELS_H
 #define QN_KERNELS_KERNELS_H
 
+#include "kernels/kernel_list.h"
 #include "base/error.h"
 #include "num/program.h"
 #include <stdint.h>
@@ -113,77 +114,10 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *              out[i] (uint64) = op(a[i], b[i], c[i]), of uint32 words; op is a qn_trial_op: what
  *              the self-test asks of the device's arithmetic.
  */
-typedef enum qn__kernel {
-    QN__K_FETCH,
-    QN__K_FETCH_VECTOR,
-    /* Variants of a product follow each other, those for devices that are CPUs last. */
-    QN__K_FORWARD_LARGE,
-    QN__K_FORWARD_MEDIUM,
-    QN__K_FORWARD_SMALL,
-    QN__K_FORWARD_VECTOR,
-    QN__K_LOSS,
-    QN__K_LOSS_VECTOR,
-    QN__K_ERRORS_LARGE,
-    QN__K_ERRORS_MEDIUM,
-    QN__K_ERRORS_SMALL,
-    QN__K_ERRORS_VECTOR,
-    QN__K_GRADIENT_LARGE,
-    QN__K_GRADIENT_SMALL,
-    QN__K_GRADIENT_VECTOR,
-    QN__K_LEARN_VECTOR,
-    QN__K_BIAS,
-    QN__K_BIAS_VECTOR,
-    QN__K_UPDATE,
-    QN__K_UPDATE_VECTOR,
-    QN__K_QUANTIZE_ITEMS,
-    QN__K_QUANTIZE_GRAINS,
-    QN__K_ABSMAX,
-    QN__K_QUANTIZE_WEIGHTS,
-    /* Of one, two and three digits, large and small. */
-    QN__K_INTGEMM_FORWARD_I7_LARGE,
-    QN__K_INTGEMM_FORWARD_I7_SMALL,
-    QN__K_INTGEMM_FORWARD_I14_LARGE,
-    QN__K_INTGEMM_FORWARD_I14_SMALL,
-    QN__K_INTGEMM_FORWARD_I21_LARGE,
-    QN__K_INTGEMM_FORWARD_I21_SMALL,
-    QN__K_INTGEMM_ERRORS_I7_LARGE,
-    QN__K_INTGEMM_ERRORS_I7_SMALL,
-    QN__K_INTGEMM_ERRORS_I14_LARGE,
-    QN__K_INTGEMM_ERRORS_I14_SMALL,
-    QN__K_INTGEMM_ERRORS_I21_LARGE,
-    QN__K_INTGEMM_ERRORS_I21_SMALL,
-    QN__K_INTGEMM_GRADIENT_I7_LARGE,
-    QN__K_INTGEMM_GRADIENT_I7_SMALL,
-    QN__K_INTGEMM_GRADIENT_I14_LARGE,
-    QN__K_INTGEMM_GRADIENT_I14_SMALL,
-    QN__K_INTGEMM_GRADIENT_I21_LARGE,
-    QN__K_INTGEMM_GRADIENT_I21_SMALL,
-    /* By matrix instructions, of gradients small ones alone. */
-    QN__K_INTGEMM_FORWARD_I7_MATRIX_LARGE,
-    QN__K_INTGEMM_FORWARD_I7_MATRIX_SMALL,
-    QN__K_INTGEMM_FORWARD_I14_MATRIX_LARGE,
-    QN__K_INTGEMM_FORWARD_I14_MATRIX_SMALL,
-    QN__K_INTGEMM_FORWARD_I21_MATRIX_LARGE,
-    QN__K_INTGEMM_FORWARD_I21_MATRIX_SMALL,
-    QN__K_INTGEMM_ERRORS_I7_MATRIX_LARGE,
-    QN__K_INTGEMM_ERRORS_I7_MATRIX_SMALL,
-    QN__K_INTGEMM_ERRORS_I14_MATRIX_LARGE,
-    QN__K_INTGEMM_ERRORS_I14_MATRIX_SMALL,
-    QN__K_INTGEMM_ERRORS_I21_MATRIX_LARGE,
-    QN__K_INTGEMM_ERRORS_I21_MATRIX_SMALL,
-    QN__K_INTGEMM_GRADIENT_I7_MATRIX_SMALL,
-    QN__K_INTGEMM_GRADIENT_I14_MATRIX_SMALL,
-    QN__K_INTGEMM_GRADIENT_I21_MATRIX_SMALL,
-    QN__K_TALLY,
-    QN__K_SUMS_OUT,
-    QN__K_SUMS_OUT_VECTOR,
-    QN__K_SUMS_IN,
-    QN__K_SUMS_IN_VECTOR,
-    QN__K_MAP,
-    QN__K_MAP_VECTOR,
-    QN__K_TRIAL,
-    QN__KERNELS
-} qn__kernel;
+#define QN__KERNEL_NUMBER(KERNEL, NAME, ARGUMENTS, LANES, ROWS, COLUMNS, SHARE, PRODUCTS)          \
+    QN__K_##KERNEL,
+typedef enum qn__kernel { QN__KERNEL_LIST(QN__KERNEL_NUMBER) QN__KERNELS } qn__kernel;
+#undef QN__KERNEL_NUMBER
 
 /* How a kernel is launched. */
 typedef struct qn__kernel_shape {

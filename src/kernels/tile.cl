@@ -45,7 +45,7 @@ typedef struct QN_TILE(qn_loader) {
 /* A factor whose rows run along the links: its rows first .. first+size-1 become the columns of a
  * k-block. Four links of a row are a vector, and lanes beside each other take eight links. In
  * k-blocks of 32 columns and more, columns are exchanged by sixteens in every other four links
- * (qn_turn), so that lanes that write at the same time meet different banks. */
+ * (qn_swizzle), so that lanes that write at the same time meet different banks. */
 QN_FN qn_u32 QN_TILE(qn_swizzle)(const qn_u32 size, qn_u32 link) {
     return size >= 32u ? link / 4u % 2u * 16u : 0u;
 }

@@ -14,7 +14,7 @@ QN_INLINE void qn_transposed_in(const qn_items *items, QN_GLOBAL const float *y,
         const qn_u32 row = items->first + (r < items->rows ? r : items->rows - 1u);
         x[r] = qn_read(y + (qn_u64)row * items->ld + j);
     }
-    qn_turn(x);
+    qn_transpose(x);
 }
 
 /* And back, with +0 behind the last output. */
@@ -22,7 +22,7 @@ QN_INLINE void qn_transposed_out(const qn_items *items, QN_GLOBAL float *y, qn_u
     QN_FULL
     for (qn_u32 i = 0u; i < 16u; ++i)
         x[i] = j + i < items->out ? x[i] : v_set(0.0f);
-    qn_turn(x);
+    qn_transpose(x);
     QN_FULL
     for (qn_u32 r = 0u; r < 16u; ++r)
         if (r < items->rows)

@@ -92,7 +92,7 @@ QN_INLINE vf qn_read(QN_GLOBAL const float *p) { return *(QN_GLOBAL const vf *)p
 QN_INLINE void qn_write(QN_GLOBAL float *p, vf x) { *(QN_GLOBAL vf *)p = x; }
 
 /* 16 x 16 numbers transposed: four times, each vector is interleaved with the one 8 places on. */
-QN_INLINE void qn_turn(vf x[16]) {
+QN_INLINE void qn_transpose(vf x[16]) {
     QN_FULL
     for (qn_u32 round = 0u; round < 4u; ++round) {
         vf y[16];

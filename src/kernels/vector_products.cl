@@ -179,7 +179,7 @@ QN_INLINE void qn_pack_transposed(const qn_u32 width, QN_GLOBAL const float *w, 
                 const qn_u32 k = 16u * j + i;
                 x[i] = qn_read(w + (qn_u64)(k < columns ? k : columns - 1u) * ld + o);
             }
-            qn_turn(x);
+            qn_transpose(x);
             QN_FULL
             for (qn_u32 i = 0u; i < 16u; ++i)
                 panel[(o + i) * width + j] = x[i];

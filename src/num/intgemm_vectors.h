@@ -7,7 +7,7 @@
 
 static const struct {
     int bits;
-    uint32_t greatest;
+    uint32_t absmax;
     int32_t t, q; /* q: the greatest as integer */
 } exponent_vectors[] = {
     {7, 0x00000001, -100, 0},

@@ -1,0 +1,100 @@
+/* The kernels, one row each: their numbers and their shapes are made from this list. A new kernel
+ * is a row here, its text in a .cl file, and its arguments in kernels.h.
+ *
+ * Variants of a product follow each other, from large tiles to small ones, those for devices that
+ * are CPUs last: the host goes through them in this order. The variant for CPUs of a kernel that is
+ * no product follows that kernel. Lanes and tiles are those of the text: tile_large.cl,
+ * intgemm_small.cl and the others. Of gradients by matrix instructions there are small tiles only,
+ * since larger ones do not fit the registers. */
+#ifndef QN_KERNELS_KERNEL_LIST_H
+#define QN_KERNELS_KERNEL_LIST_H
+
+#include "kernels/step.h"
+
+/* The arguments of kernels that have variants, a letter each (kernels.h). */
+#define QN__FETCH_TAKES "MMMMMMMMMMuuuu"
+#define QN__LOSS_TAKES "MMMMMMMMuuufu"
+#define QN__FORWARD_TAKES "MMMUUMMMuuuuufU"
+#define QN__ERRORS_TAKES "MMMUMMMuuuuufU"
+#define QN__GRADIENT_TAKES "MMMMMUuuufuu"
+#define QN__INTGEMM_FORWARD_TAKES "MMMMMMUMMMuuuuuufU"
+#define QN__INTGEMM_ERRORS_TAKES "MMMMMMMuuuuufU"
+#define QN__INTGEMM_GRADIENT_TAKES "MMMMMMUuuuuufuu"
+
+/* An integer product of B bits by tiles of some kind, and by matrix instructions. */
+#define QN__INTGEMM_ROW(ROW, P, p, B, b, T, t, LANES, ROWS, COLUMNS, TILES)                        \
+    ROW(INTGEMM_##P##_##B##_##T, intgemm_##p##_##b##_##t, QN__INTGEMM_##P##_TAKES, LANES, ROWS,    \
+        COLUMNS, 0, QN_WITH_##B | TILES)
+#define QN__MATRIX_ROW(ROW, P, p, B, b, T, t, LANES, ROWS, COLUMNS)                                \
+    QN__INTGEMM_ROW(ROW, P, p, B, b, MATRIX_##T, matrix_##t, LANES, ROWS, COLUMNS, QN_WITH_MATRIX)
+
+/* ROW(number, name, arguments, lanes, rows and columns of a tile, share, products): the members of
+ * qn__kernel_shape. One lane: a vector kernel, for devices that are CPUs. */
+#define QN__KERNEL_LIST(ROW)                                                                       \
+    ROW(FETCH, fetch, QN__FETCH_TAKES, 128, 0, 0, 1, QN_WITH_ALL)                                  \
+    ROW(FETCH_VECTOR, fetch_vector, QN__FETCH_TAKES, 1, 0, 0, 4, QN_WITH_ALL)                      \
+    ROW(FORWARD_LARGE, forward_large, QN__FORWARD_TAKES, 256, 128, 128, 0, QN_WITH_F32)            \
+    ROW(FORWARD_MEDIUM, forward_medium, QN__FORWARD_TAKES, 128, 64, 64, 0, QN_WITH_F32)            \
+    ROW(FORWARD_SMALL, forward_small, QN__FORWARD_TAKES, 128, 16, 32, 0, QN_WITH_F32)              \
+    ROW(FORWARD_VECTOR, forward_vector, QN__FORWARD_TAKES, 1, 96, 32, 0, QN_WITH_ALL)              \
+    ROW(LOSS, loss, QN__LOSS_TAKES, 64, 0, 0, 1, QN_WITH_ALL)                                      \
+    ROW(LOSS_VECTOR, loss_vector, QN__LOSS_TAKES, 1, 0, 0, 16, QN_WITH_ALL)                        \
+    ROW(ERRORS_LARGE, errors_large, QN__ERRORS_TAKES, 256, 128, 128, 0, QN_WITH_F32)               \
+    ROW(ERRORS_MEDIUM, errors_medium, QN__ERRORS_TAKES, 128, 64, 64, 0, QN_WITH_F32)               \
+    ROW(ERRORS_SMALL, errors_small, QN__ERRORS_TAKES, 128, 16, 32, 0, QN_WITH_F32)                 \
+    ROW(ERRORS_VECTOR, errors_vector, QN__ERRORS_TAKES, 1, 96, 32, 0, QN_WITH_ALL)                 \
+    ROW(GRADIENT_LARGE, gradient_large, QN__GRADIENT_TAKES, 128, 64, 64, 0, QN_WITH_F32)           \
+    ROW(GRADIENT_SMALL, gradient_small, QN__GRADIENT_TAKES, 64, 32, 32, 0, QN_WITH_F32)            \
+    ROW(GRADIENT_VECTOR, gradient_vector, QN__GRADIENT_TAKES, 1, 48, 64, 0, QN_WITH_ALL)           \
+    ROW(LEARN_VECTOR, learn_vector, "MMMMMMMUuuufufffffff", 1, 48, 64, 0, QN_WITH_ALL)             \
+    ROW(BIAS, bias, "MMMMUuufu", 256, 0, 0, 16, QN_WITH_ALL)                                       \
+    ROW(BIAS_VECTOR, bias_vector, "MMMMUuufu", 1, 0, 0, 64, QN_WITH_ALL)                           \
+    ROW(UPDATE, update, "MMMMMUUufffffff", 256, 0, 0, 256, QN_WITH_ALL)                            \
+    ROW(UPDATE_VECTOR, update_vector, "MMMMMUUufffffff", 1, 0, 0, 4096, QN_WITH_ALL)               \
+    ROW(QUANTIZE_ITEMS, quantize_items, "MMMMMMMuuuuuu", 128, 0, 0, 1, QN_WITH_INTGEMM)            \
+    ROW(QUANTIZE_GRAINS, quantize_grains, "MMMMuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                \
+    ROW(ABSMAX, absmax, "MMUuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                                   \
+    ROW(QUANTIZE_WEIGHTS, quantize_weights, "MMMMUuuuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)           \
+    QN__INTGEMM_ROW(ROW, FORWARD, forward, I7, i7, LARGE, large, 256, 64, 64, QN_WITH_LARGE)       \
+    QN__INTGEMM_ROW(ROW, FORWARD, forward, I7, i7, SMALL, small, 128, 16, 32, 0u)                  \
+    QN__INTGEMM_ROW(ROW, FORWARD, forward, I14, i14, LARGE, large, 256, 64, 64, QN_WITH_LARGE)     \
+    QN__INTGEMM_ROW(ROW, FORWARD, forward, I14, i14, SMALL, small, 128, 16, 32, 0u)                \
+    QN__INTGEMM_ROW(ROW, FORWARD, forward, I21, i21, LARGE, large, 256, 64, 64, QN_WITH_LARGE)     \
+    QN__INTGEMM_ROW(ROW, FORWARD, forward, I21, i21, SMALL, small, 128, 16, 32, 0u)                \
+    QN__INTGEMM_ROW(ROW, ERRORS, errors, I7, i7, LARGE, large, 256, 64, 64, QN_WITH_LARGE)         \
+    QN__INTGEMM_ROW(ROW, ERRORS, errors, I7, i7, SMALL, small, 128, 16, 32, 0u)                    \
+    QN__INTGEMM_ROW(ROW, ERRORS, errors, I14, i14, LARGE, large, 256, 64, 64, QN_WITH_LARGE)       \
+    QN__INTGEMM_ROW(ROW, ERRORS, errors, I14, i14, SMALL, small, 128, 16, 32, 0u)                  \
+    QN__INTGEMM_ROW(ROW, ERRORS, errors, I21, i21, LARGE, large, 256, 64, 64, QN_WITH_LARGE)       \
+    QN__INTGEMM_ROW(ROW, ERRORS, errors, I21, i21, SMALL, small, 128, 16, 32, 0u)                  \
+    QN__INTGEMM_ROW(ROW, GRADIENT, gradient, I7, i7, LARGE, large, 256, 64, 64, QN_WITH_LARGE)     \
+    QN__INTGEMM_ROW(ROW, GRADIENT, gradient, I7, i7, SMALL, small, 128, 16, 32, 0u)                \
+    QN__INTGEMM_ROW(ROW, GRADIENT, gradient, I14, i14, LARGE, large, 256, 64, 64, QN_WITH_LARGE)   \
+    QN__INTGEMM_ROW(ROW, GRADIENT, gradient, I14, i14, SMALL, small, 128, 16, 32, 0u)              \
+    QN__INTGEMM_ROW(ROW, GRADIENT, gradient, I21, i21, LARGE, large, 256, 64, 64, QN_WITH_LARGE)   \
+    QN__INTGEMM_ROW(ROW, GRADIENT, gradient, I21, i21, SMALL, small, 128, 16, 32, 0u)              \
+    QN__MATRIX_ROW(ROW, FORWARD, forward, I7, i7, LARGE, large, 256, 128, 128)                     \
+    QN__MATRIX_ROW(ROW, FORWARD, forward, I7, i7, SMALL, small, 128, 64, 64)                       \
+    QN__MATRIX_ROW(ROW, FORWARD, forward, I14, i14, LARGE, large, 256, 128, 128)                   \
+    QN__MATRIX_ROW(ROW, FORWARD, forward, I14, i14, SMALL, small, 128, 64, 64)                     \
+    QN__MATRIX_ROW(ROW, FORWARD, forward, I21, i21, LARGE, large, 256, 64, 128)                    \
+    QN__MATRIX_ROW(ROW, FORWARD, forward, I21, i21, SMALL, small, 256, 64, 64)                     \
+    QN__MATRIX_ROW(ROW, ERRORS, errors, I7, i7, LARGE, large, 256, 128, 128)                       \
+    QN__MATRIX_ROW(ROW, ERRORS, errors, I7, i7, SMALL, small, 128, 64, 64)                         \
+    QN__MATRIX_ROW(ROW, ERRORS, errors, I14, i14, LARGE, large, 256, 128, 128)                     \
+    QN__MATRIX_ROW(ROW, ERRORS, errors, I14, i14, SMALL, small, 128, 64, 64)                       \
+    QN__MATRIX_ROW(ROW, ERRORS, errors, I21, i21, LARGE, large, 256, 64, 128)                      \
+    QN__MATRIX_ROW(ROW, ERRORS, errors, I21, i21, SMALL, small, 256, 64, 64)                       \
+    QN__MATRIX_ROW(ROW, GRADIENT, gradient, I7, i7, SMALL, small, 128, 64, 64)                     \
+    QN__MATRIX_ROW(ROW, GRADIENT, gradient, I14, i14, SMALL, small, 128, 64, 64)                   \
+    QN__MATRIX_ROW(ROW, GRADIENT, gradient, I21, i21, SMALL, small, 256, 64, 64)                   \
+    ROW(TALLY, tally, "MMMMMMu", 256, 0, 0, 0, QN_WITH_ALL)                                        \
+    ROW(SUMS_OUT, sums_out, "MMUuuU", 256, 0, 0, 256, QN_WITH_ALL)                                 \
+    ROW(SUMS_OUT_VECTOR, sums_out_vector, "MMUuuU", 1, 0, 0, 4096, QN_WITH_ALL)                    \
+    ROW(SUMS_IN, sums_in, "MMUuuU", 256, 0, 0, 256, QN_WITH_ALL)                                   \
+    ROW(SUMS_IN_VECTOR, sums_in_vector, "MMUuuU", 1, 0, 0, 4096, QN_WITH_ALL)                      \
+    ROW(MAP, map, "MMUu", 256, 0, 0, 256, QN_WITH_ALL)                                             \
+    ROW(MAP_VECTOR, map_vector, "MMUu", 1, 0, 0, 4096, QN_WITH_ALL)                                \
+    ROW(TRIAL, trial, "MMMMUu", 256, 0, 0, 256, QN_WITH_ALL)
+
+#endif
