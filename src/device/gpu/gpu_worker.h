@@ -153,13 +153,25 @@ uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, in
 /* The arguments with which a product's kernel goes on to, or back through, the outputs of a layer.
  */
 void qn__gpu_push_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
+/* The arguments for the parameters and the optimiser's state, and for how parameters follow from
+ * sums. */
+void qn__gpu_push_state(const qn__worker *worker, qn__gpu_call *call);
+void qn__gpu_push_rule(const qn__program *program, float decay, qn__gpu_call *call);
 /* Enqueues a kernel; the second one that is no product, over `work` pieces of work. */
 void qn__gpu_launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
                     const qn__gpu_call *arguments);
 void qn__gpu_launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
                          const qn__gpu_call *arguments);
 
-/* Each enqueues its kernel for all items of the pass. */
+/* gpu_products.c: products of floats. Errors go from those of a layer to those of the layer below.
+ */
+void qn__gpu_launch_float_forward(qn__gpu_pass *pass);
+void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_float_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+/* Gradients, biases and update of a layer in one kernel, for devices that are CPUs. */
+void qn__gpu_launch_learn(qn__gpu_pass *pass, uint32_t layer);
+
+/* gpu_pass.c: each enqueues its kernels for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);
 void qn__gpu_launch_forward(qn__gpu_pass *pass);
 void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags);

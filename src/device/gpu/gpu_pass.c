@@ -1,0 +1,147 @@
+/* The kernels of a pass in their order: inputs, forward, loss, backward, update, and what a step
+ * reports. Products come from gpu_products.c (floats) or gpu_intgemm.c (integers). */
+#include "device/gpu/gpu_call.h"
+#include "device/gpu/gpu_worker.h"
+#include <math.h>
+
+void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_source *source = pass->source;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, source->values);
+    qn__push_memory_arg(&c, source->rows);
+    qn__push_memory_arg(&c, source->labels);
+    qn__push_memory_arg(&c, &w->unit);
+    qn__push_memory_arg(&c, w->mean.bytes ? &w->mean : &w->step);
+    qn__push_memory_arg(&c, w->inverse.bytes ? &w->inverse : &w->step);
+    qn__push_memory_arg(&c, &w->inputs);
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->targets);
+    qn__push_arg(&c, w->program->layer[0].in);
+    qn__push_arg(&c, source->bytes);
+    qn__push_arg(&c, (uint32_t)w->program->scale);
+    qn__push_arg(&c, source->flags);
+    qn__gpu_launch_over(pass, QN__K_FETCH, pass->items, &c);
+}
+
+void qn__gpu_launch_forward(qn__gpu_pass *pass) {
+    if (pass->worker->bits)
+        qn__gpu_launch_intgemm_forward(pass);
+    else
+        qn__gpu_launch_float_forward(pass);
+}
+
+void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    const qn__layer *l = w->layer[last].layer;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->layer[last].output);
+    qn__push_memory_arg(&c, &w->targets);
+    qn__push_memory_arg(&c, &w->loss);
+    qn__push_memory_arg(&c, &w->classes);
+    qn__push_memory_arg(&c, &w->scores);
+    qn__push_memory_arg(&c, &w->finite);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, last));
+    qn__push_arg(&c, l->out);
+    qn__push_arg(&c, (uint32_t)l->activation);
+    qn__push_arg(&c, (uint32_t)w->program->loss);
+    qn__push_float_arg(&c, ldexpf(1.0f, (int)w->program->gradient_scale));
+    qn__push_arg(&c, flags);
+    qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
+}
+
+static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, l->biases);
+    qn__push_arg(&c, l->layer->out);
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
+    qn__gpu_launch_over(pass, QN__K_BIAS, l->layer->out, &c);
+}
+
+static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay) {
+    const qn__worker *w = pass->worker;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__gpu_push_state(w, &c);
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_wide_arg(&c, begin);
+    qn__push_wide_arg(&c, count);
+    qn__gpu_push_rule(w->program, decay, &c);
+    qn__gpu_launch_over(pass, QN__K_UPDATE, count, &c);
+}
+
+void qn__gpu_launch_update(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    const float decay = w->program->weight_decay;
+    if (decay == 0.0f)
+        launch_update_of(pass, 0, w->padded, 0.0f);
+    for (uint32_t i = 0; decay != 0.0f && i < w->program->layers; ++i) {
+        const qn__gpu_layer *l = &w->layer[i];
+        launch_update_of(pass, l->weights, l->biases - l->weights, decay);
+        launch_update_of(pass, l->biases, qn__gpu_ld(l->layer->out), 0.0f);
+    }
+    qn__gpu_launch_weights(pass);
+}
+
+void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
+    /* A GPU has groups enough for each kernel; a CPU gains by what stays in its caches. */
+    const int integer = pass->worker->bits != 0;
+    const int fused = update && pass->worker->facts->vectors && !integer;
+    for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
+        if (integer)
+            qn__gpu_launch_intgemm_errors(pass, i);
+        else if (i > 0)
+            qn__gpu_launch_float_errors(pass, i);
+        if (fused) {
+            qn__gpu_launch_learn(pass, i);
+            continue;
+        }
+        if (integer)
+            qn__gpu_launch_intgemm_gradient(pass, i, add);
+        else
+            qn__gpu_launch_float_gradient(pass, i, add);
+        launch_bias(pass, i, add);
+    }
+    if (update && !fused)
+        qn__gpu_launch_update(pass);
+}
+
+void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->loss);
+    qn__push_memory_arg(&c, &w->classes);
+    qn__push_memory_arg(&c, &w->targets);
+    qn__push_memory_arg(&c, &w->finite);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_arg(&c, flags);
+    qn__gpu_launch_over(pass, QN__K_TALLY, pass->items, &c);
+}
+
+void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
+    const qn__worker *w = pass->worker;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__gpu_layer *l = &w->layer[i];
+        qn__gpu_call c = {0};
+        qn__push_memory_arg(&c, &w->sums);
+        qn__push_memory_arg(&c, &w->canonical);
+        qn__push_wide_arg(&c, l->weights);
+        qn__push_arg(&c, l->layer->in);
+        qn__push_arg(&c, l->layer->out);
+        qn__push_wide_arg(&c, l->layer->weights);
+        qn__gpu_launch_over(pass, kernel, (l->layer->in + (uint64_t)1) * qn__gpu_ld(l->layer->out),
+                            &c);
+    }
+}

@@ -1,0 +1,119 @@
+/* Products of floats, and the choice among the variants of each: the bytes are the same whichever
+ * is taken. */
+#include "device/gpu/gpu_call.h"
+#include "device/gpu/gpu_worker.h"
+
+/* A variant of a product and its grid. */
+typedef struct product {
+    qn__kernel kernel;
+    uint32_t groups[3];
+} product;
+
+static product product_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
+    product p = {.kernel = kernel};
+    qn__gpu_tiles(kernel, rows, columns, p.groups);
+    return p;
+}
+
+/* Groups in the second direction of a grid that CUDA takes at most. */
+enum { MOST_DOWN = 65535 };
+
+static uint64_t cost(const qn__worker *w, const product *p) {
+    if (p->groups[1] > MOST_DOWN)
+        return UINT64_MAX;
+    return qn__gpu_cost(w, p->kernel, (uint64_t)p->groups[0] * p->groups[1]);
+}
+
+/* `large` is followed by its other variants, the last of them for CPUs. Large tiles do more
+ * arithmetic for each byte, small ones keep more of the device busy. */
+static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint64_t columns) {
+    product best = product_of(large, rows, columns);
+    qn__kernel k = (qn__kernel)(large + 1);
+    for (; !qn__kernel_shape_of(k)->opencl_only; k = (qn__kernel)(k + 1)) {
+        const product p = product_of(k, rows, columns);
+        if (cost(w, &p) < cost(w, &best))
+            best = p;
+    }
+    return w->facts->vectors ? product_of(k, rows, columns) : best;
+}
+
+void qn__gpu_launch_float_forward(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__gpu_layer *l = &w->layer[i];
+        const int drops = pass->training && l->dropped.bytes;
+        const product p = choose(w, QN__K_FORWARD_LARGE, pass->items, l->layer->out);
+        qn__gpu_call c = {0};
+        qn__push_memory_arg(&c, &w->step);
+        qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+        qn__push_memory_arg(&c, &w->parameters);
+        qn__push_wide_arg(&c, l->weights);
+        qn__push_wide_arg(&c, l->biases);
+        qn__push_memory_arg(&c, &l->output);
+        qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
+        qn__push_memory_arg(&c, &w->numbers);
+        qn__push_arg(&c, l->layer->in);
+        qn__push_arg(&c, l->layer->out);
+        qn__gpu_push_outputs(w, i, drops, &c);
+        qn__gpu_launch(pass, p.kernel, p.groups, &c);
+    }
+}
+
+/* 8.4, 8.5 */
+void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i], *below = l - 1;
+    const product p = choose(w, QN__K_ERRORS_LARGE, pass->items, l->layer->in);
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_memory_arg(&c, &below->output);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__gpu_push_outputs(w, i - 1, 1, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
+}
+
+void qn__gpu_launch_float_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    product p = choose(w, QN__K_GRADIENT_LARGE, l->layer->in, l->layer->out);
+    p.groups[2] = qn__gpu_k_blocks(pass, i, (uint64_t)p.groups[0] * p.groups[1], add);
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__push_arg(&c, p.groups[2]);
+    qn__push_arg(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
+}
+
+void qn__gpu_launch_learn(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const product p = product_of(QN__K_LEARN_VECTOR, l->layer->in, l->layer->out);
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__gpu_push_state(w, &c);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__gpu_push_rule(w->program, w->program->weight_decay, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
+}
