@@ -101,7 +101,8 @@ qn_status qn__cuda_replay(qn__gpu *gpu, uint32_t number, qn_error *err);
  * and program, runs its self-test. *refused: 1 when it is this program that the device cannot use:
  * its compiler or its driver does not take it, or it computes wrongly. The device's lock is held.
  */
-qn_status qn__cuda_make_program(qn__gpu *gpu, int *refused, qn_error *err);
+qn_status qn__cuda_make_program(const qn__gpu_driver *driver, qn__gpu *gpu, int *refused,
+                                qn_error *err);
 /* Gives the program back, so that another can be made. */
 void qn__cuda_drop_program(qn__gpu *gpu);
 

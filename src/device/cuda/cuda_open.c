@@ -120,7 +120,7 @@ static qn_status make_program(opening *o, qn__gpu *gpu, qn_error *err) {
         qn_error *said = &o->said[o->isa];
         int refused = 0;
         choose_products(o, gpu);
-        const qn_status status = qn__cuda_make_program(gpu, &refused, said);
+        const qn_status status = qn__cuda_make_program(&qn__cuda_gpu_driver, gpu, &refused, said);
         if (status == QN_OK)
             return QN_OK;
         if (o->isa == QN__GPU_PLAIN || !(refused || gpu->faulted)) {

@@ -74,21 +74,22 @@ static qn_status find_kernels(qn__gpu *gpu, int *refused, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status test(qn__gpu *gpu, qn_error *err) {
-    const qn_status status = qn__gpu_selftest(&qn__cuda_gpu_driver, gpu, err);
+static qn_status test(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error *err) {
+    const qn_status status = qn__gpu_selftest(driver, gpu, err);
     return status == QN_OK && (gpu->products & QN_WITH_INTGEMM)
-               ? qn__gpu_selftest_products(&qn__cuda_gpu_driver, gpu, gpu->products, err)
+               ? qn__gpu_selftest_products(driver, gpu, gpu->products, err)
                : status;
 }
 
-qn_status qn__cuda_make_program(qn__gpu *gpu, int *refused, qn_error *err) {
+qn_status qn__cuda_make_program(const qn__gpu_driver *driver, qn__gpu *gpu, int *refused,
+                                qn_error *err) {
     qn__cuda_image *image = &gpu->device->image[gpu->products];
     qn_status status = load_module(gpu, refused, err);
     if (status == QN_OK)
         status = find_kernels(gpu, refused, err);
     if (status != QN_OK || image->tested)
         return status;
-    status = test(gpu, err);
+    status = test(driver, gpu, err);
     *refused = status == QN_UNSUPPORTED; /* its verdict; anything else is none */
     image->tested = status == QN_OK;
     return status;

@@ -1,5 +1,4 @@
 /* Opening, closing and driving an OpenCL device: the table that device/gpu/gpu.h asks for. */
-#include "base/clock.h"
 #include "base/memory.h"
 #include "device/opencl/opencl_gpu.h"
 #include "device/notes.h"
@@ -8,85 +7,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-/* A waiting thread asks the driver in a tight loop for so long, then sleeps between questions. On a
- * device that is a CPU it sleeps at once: the core is better used by the device. */
-static const double spin_seconds = 100e-6;
-
-/* ---------------------------------------------------------------- failures and waiting */
-
-qn_status qn__cl_fail(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err) {
-    if (gpu->health == QN__CL_WELL)
-        gpu->health = QN__CL_FAILED;
-    gpu->failure = code;
-    qn__fail(err, QN_DEVICE, "%s failed to %s: %s", gpu->entry->label, doing,
-             qn__cl_error_name(code));
-    return qn__remedy(err, QN_DEVICE, "%s", qn__cl_error_remedy(code));
-}
-
-static qn_status fail_hanging(qn__gpu *gpu, const char *doing, qn_error *err) {
-    gpu->health = QN__CL_HANGS;
-    qn__fail(err, QN_DEVICE, "%s hangs: it was given %g seconds to %s", gpu->entry->label,
-             gpu->timeout, doing);
-    return qn__remedy(
-        err, QN_DEVICE,
-        "leave it out of `compute.devices`; if it only was slow, `compute.device_timeout` gives it "
-        "more time");
-}
-
-qn_status qn__cl_usable(qn__gpu *gpu, qn_error *err) {
-    if (gpu->health == QN__CL_WELL)
-        return QN_OK;
-    if (gpu->health == QN__CL_HANGS)
-        return fail_hanging(gpu, "compute", err);
-    return qn__cl_fail(gpu, gpu->failure, "compute", err);
-}
-
-/* Sleeps after the n-th question, 20 microseconds at first, a millisecond at most. */
-static void rest(uint32_t n) {
-    const long most = 1000000, length = n < 8 ? 20000 : 20000L * (long)(n / 4);
-    const struct timespec pause = {.tv_nsec = length < most ? length : most};
-    nanosleep(&pause, NULL);
-}
-
-qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_error *err) {
-    const double begun = qn__now();
-    uint32_t rests = 0;
-    int32_t code = gpu->cl->flush(gpu->queue);
-    if (code != QN__CL_SUCCESS)
-        return qn__cl_fail(gpu, code, doing, err);
-    for (;;) {
-        int32_t state = 0; /* 3 to 1: on its way; 0: complete; negative: an error */
-        code = gpu->cl->get_event_info(event, QN__CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state,
-                                       &state, NULL);
-        if (code != QN__CL_SUCCESS || state < 0)
-            return qn__cl_fail(gpu, code != QN__CL_SUCCESS ? code : state, doing, err);
-        if (state == 0)
-            return QN_OK;
-        const double waited = qn__now() - begun;
-        if (waited > gpu->timeout)
-            return fail_hanging(gpu, doing, err);
-        if (gpu->facts.vectors || waited > spin_seconds)
-            rest(rests++);
-    }
-}
-
-double qn__cl_seconds(const qn__gpu *gpu, qn__cl_event from, qn__cl_event to) {
-    uint64_t start = 0, end = 0;
-    if (gpu->cl->get_profile(from, QN__CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) !=
-            QN__CL_SUCCESS ||
-        gpu->cl->get_profile(to, QN__CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) !=
-            QN__CL_SUCCESS)
-        return 0.0;
-    return end > start ? (double)(end - start) * 1e-9 : 0.0;
-}
-
-void qn__cl_drop(const qn__gpu *gpu, qn__cl_event *event) {
-    if (*event)
-        gpu->cl->release_event(*event);
-    *event = NULL;
-}
 
 /* ---------------------------------------------------------------- closing */
 

@@ -1,12 +1,6 @@
 /* Fetching inputs, the forward pass, and dropout. */
 #include "device/cpu/worker/cpu_worker.h"
-#include "num/philox.h"
 #include <string.h>
-
-uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index) {
-    const uint64_t position = batch->first + index;
-    return batch->order ? qn__permutation_at(batch->order, position) : position;
-}
 
 static void raise_to(uint32_t *absmax, uint32_t bits) {
     if (bits > *absmax)
@@ -84,35 +78,6 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
         const qn__cpu_tile block = {first, left < QN__PANEL ? left : QN__PANEL};
         fetch_tile(pass, batch, into, tile,
                    w->bits ? block : qn__cpu_tile_at(batch->items, height, tile), absmax);
-    }
-}
-
-/* Counts of tiles are complete before any core begins with the batch: behind a barrier, or since
- * the last pass. */
-int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
-    const qn__worker *w = pass->worker;
-    const uint32_t tiles = qn__cpu_tiles(pass->items, w->kernels->rows);
-    uint64_t listed = 0;
-    if (w->bits)
-        return 0; /* lists of zeros are for float32 */
-    for (uint32_t t = 0; t < tiles; ++t)
-        listed += w->zeros[w->current].count[t];
-    return listed * 3 < (uint64_t)tiles * w->layer[0].layer->in * 2;
-}
-
-void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
-                     uint32_t rows, const float *from, float *to) {
-    const qn__program *p = pass->worker->program;
-    const qn__layer *l = &p->layer[layer];
-    for (uint32_t i = first; i < first + rows; ++i, from += QN__PANEL, to += QN__PANEL) {
-        const uint64_t item = qn__cpu_item(pass->batch, i);
-        for (uint32_t c = 0; c < QN__PANEL; c += 4) {
-            uint32_t word[4];
-            qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,
-                      (panel * QN__PANEL + c) / 4, word);
-            for (uint32_t j = 0; j < 4; ++j)
-                to[c + j] = word[j] < l->drop_threshold ? 0.0f : from[c + j] * l->drop_keep;
-        }
     }
 }
 

@@ -1,6 +1,5 @@
 /* Weight gradients: the sums over grains, and the update that follows in the same pass. */
-#include "device/cpu/worker/cpu_worker.h"
-#include "num/sums.h"
+#include "device/cpu/worker/cpu_gradient_sums.h"
 #include <math.h>
 #include <string.h>
 
@@ -65,100 +64,10 @@ static summing choose_intgemm(const qn__cpu_pass *pass, uint32_t layer) {
     return how;
 }
 
-/* qn__to_units for |x| < 2^51, without a call: the integer is in a double's last places. */
-static int64_t nearest(float x) {
-    const double magic = 0x1.8p52, sum = (double)x + magic;
-    int64_t bits, none;
-    memcpy(&bits, &sum, sizeof bits);
-    memcpy(&none, &magic, sizeof none);
-    return bits - none;
-}
-
-/* Adds partials, looked at one by one, to `count` sums (a multiple of 16): those of so many grains,
- * one behind the other. 1 when one is out of range. */
-static int add_wide(const qn__worker *w, size_t grains, size_t count, const float *partial,
-                    int64_t *wide) {
-    const float limit = w->program->partial_limit;
-    const uint32_t bits = w->kernels->absmax(grains * count, partial);
-    float absmax;
-    int bad = 0;
-    memcpy(&absmax, &bits, sizeof absmax);
-    const int usual = absmax < fminf(limit, 0x1p51f);
-    for (; grains > 0; --grains, partial += count)
-        if (usual) {
-            for (size_t i = 0; i < count; ++i)
-                wide[i] += nearest(partial[i]);
-        } else {
-            for (size_t i = 0; i < count; ++i)
-                if (fabsf(partial[i]) < limit)
-                    wide[i] += qn__to_units(partial[i]);
-                else
-                    bad = 1;
-        }
-    return bad;
-}
-
-/* Where a task's sums are made, on its stack. */
-typedef struct sums {
-    _Alignas(64) double narrow[QN__STRIP * QN__OUT_GROUP * BLOCK];
-    _Alignas(64) int64_t wide[QN__OUT_GROUP * BLOCK];
-    _Alignas(64) float partial[QN__STRIP * QN__OUT_GROUP * BLOCK];
-    qn__sums kind; /* which of them holds the result */
-    int shift;     /* in units of 2^shift */
-    const qn__update *update;
-    uint32_t *absmax; /* of the strip whose weights the update makes, or NULL */
-} sums;
-
-static const void *begin_of(const sums *s, size_t from) {
-    return s->kind == QN__SUMS_INT64    ? (const void *)(s->wide + from)
-           : s->kind == QN__SUMS_DOUBLE ? (const void *)(s->narrow + from)
-                                        : (const void *)(s->partial + from);
-}
-
-static const int64_t *integers_of(const qn__worker *w, sums *s, size_t from, size_t count) {
-    w->kernels->integers(count, s->kind, begin_of(s, from), s->wide + from);
-    for (size_t i = from; s->shift > 0 && i < from + count; ++i)
-        s->wide[i] *= INT64_C(1) << s->shift;
-    return s->wide + from;
-}
-
-/* Applies or stores the sums of blocks of 16 x 16 weights (or of 16 biases) of which `rows` rows
- * are real. They begin at element `from` of s, the parameters at element `at`. */
-static void finish(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at, sums *s,
-                   size_t from, float *w, float *const slot[2], int64_t *total) {
-    const size_t count = (size_t)rows * QN__PANEL;
-    if (pass->update) {
-        pass->worker->kernels->update(pass->worker->program, s->update, is_weight, count, s->kind,
-                                      begin_of(s, from), w + at, slot[0] ? slot[0] + at : NULL,
-                                      slot[1] ? slot[1] + at : NULL, s->absmax);
-        return;
-    }
-    const int64_t *more = integers_of(pass->worker, s, from, count);
-    for (size_t i = 0; i < count; ++i)
-        total[at + i] += more[i];
-}
-
-/* The sums of a block go where the outlet has them: a row of 16 inputs for each output. */
-static void put_weights(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t rows,
-                        uint32_t panel, sums *s, size_t from) {
-    const uint32_t out = panel * QN__PANEL, left = l->out - out;
-    int64_t *to = pass->outlet->sums + l->weights + (uint64_t)out * l->in + in * QN__PANEL;
-    const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
-    pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
-                                     l->in);
-}
-
-static void put_biases(const qn__cpu_pass *pass, const qn__layer *l, uint32_t panel, sums *s) {
-    const uint32_t out = panel * QN__PANEL, left = l->out - out;
-    const int64_t *sum = integers_of(pass->worker, s, 0, QN__PANEL);
-    memcpy(pass->outlet->sums + l->biases + out, sum,
-           (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
-}
-
 /* Partials of all grains, summed where nothing needs to be looked at: in doubles, emptied into
  * integers in time. A single grain's partials stay floats. */
 static void sum_narrow(const qn__cpu_pass *pass, const float *a, const uint16_t *some,
-                       const float *d, uint32_t panels, uint32_t flush_every, sums *s) {
+                       const float *d, uint32_t panels, uint32_t flush_every, qn__cpu_sums *s) {
     const qn__worker *w = pass->worker;
     const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
     const uint32_t grain = w->program->grain;
@@ -191,7 +100,7 @@ static void sum_narrow(const qn__cpu_pass *pass, const float *a, const uint16_t 
  * first `rows` rows of a block are inputs; what stands behind them (sigmoid gives 1/2 there) must
  * not be looked at. */
 static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
-                    uint32_t rows, sums *s) {
+                    uint32_t rows, qn__cpu_sums *s) {
     const qn__worker *w = pass->worker;
     const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
     const uint32_t grain = w->program->grain;
@@ -203,7 +112,8 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
         w->kernels->outer(n, a + (size_t)i * QN__PANEL, NULL, d + (size_t)i * QN__PANEL, stride,
                           QN__PARTIAL_RAW, s->partial, panels);
         for (size_t at = 0; at < count; at += BLOCK)
-            bad |= add_wide(w, 1, (size_t)rows * QN__PANEL, s->partial + at, s->wide + at);
+            bad |=
+                qn__cpu_add_partials(w, 1, (size_t)rows * QN__PANEL, s->partial + at, s->wide + at);
     }
     return bad;
 }
@@ -211,7 +121,7 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
 /* The same by integer products, for `blocks` panels of inputs: one of them when each partial
  * must be looked at. */
 static int sum_intgemm(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_plan *plan,
-                       uint32_t layer, qn__cpu_patch at, uint32_t rows, sums *s) {
+                       uint32_t layer, qn__cpu_patch at, uint32_t rows, qn__cpu_sums *s) {
     const size_t count = (size_t)at.blocks * at.panels * BLOCK;
     const float limit = pass->worker->program->partial_limit;
     int64_t exact[QN__OUT_GROUP * BLOCK], units;
@@ -265,7 +175,7 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
     const float *d = l->error + at.out * stride;
     const uint32_t left = l->layer->in - at.in * QN__PANEL, most = at.blocks * QN__PANEL;
     const uint32_t rows = left < most ? left : most;
-    sums s;
+    qn__cpu_sums s;
     s.shift = 0;
     s.update = pass->update;
     if (how->plan) {
@@ -281,37 +191,13 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
         const size_t from = (size_t)p * at.blocks * BLOCK;
         s.absmax = w->bits && pass->update ? strip_of(l, at.in, at.out + p) : NULL;
         if (pass->outlet)
-            put_weights(pass, l->layer, at.in, rows, at.out + p, &s, from);
+            qn__cpu_put_weights(pass, l->layer, at.in, rows, at.out + p, &s, from);
         else
-            finish(pass, 1, rows, ((size_t)(at.out + p) * l->in_panels + at.in) * BLOCK, &s, from,
-                   l->weights, l->weight_slot, l->weight_sums);
+            qn__cpu_finish_sums(pass, 1, rows,
+                                ((size_t)(at.out + p) * l->in_panels + at.in) * BLOCK, &s, from,
+                                l->weights, l->weight_slot, l->weight_sums);
     }
     return 0;
-}
-
-int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
-    const qn__worker *w = pass->worker;
-    const uint32_t grain = w->program->grain;
-    const uint64_t most = (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* as there is room for */
-    const qn__cpu_layer *l = &w->layer[layer];
-    const float *d = l->error + out * pass->stride;
-    sums s;
-    int bad = 0;
-    s.kind = QN__SUMS_INT64;
-    s.shift = 0;
-    s.update = pass->update;
-    s.absmax = NULL;
-    memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
-    for (uint64_t i = 0; i < pass->items; i += most) {
-        const uint32_t n = (uint32_t)(pass->items - i < most ? pass->items - i : most);
-        w->kernels->bias_partials(n, grain, d + i * QN__PANEL, s.partial);
-        bad |= add_wide(w, (n - 1) / grain + 1, QN__PANEL, s.partial, s.wide);
-    }
-    if (!bad && pass->outlet)
-        put_biases(pass, l->layer, out, &s);
-    else if (!bad)
-        finish(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot, l->bias_sums);
-    return bad;
 }
 
 /* Panels of inputs in one task. Those of integers are soon done with, and in a large layer all its

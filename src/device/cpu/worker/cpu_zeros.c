@@ -39,3 +39,16 @@ void qn__cpu_note_zeros(const qn__worker *w, qn__cpu_zeros *zeros, uint32_t tile
     }
     zeros->count[tile] = count;
 }
+
+/* Counts of tiles are complete before any core begins with the batch: behind a barrier, or since
+ * the last pass. */
+int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    const uint32_t tiles = qn__cpu_tiles(pass->items, w->kernels->rows);
+    uint64_t listed = 0;
+    if (w->bits)
+        return 0; /* lists of zeros are for float32 */
+    for (uint32_t t = 0; t < tiles; ++t)
+        listed += w->zeros[w->current].count[t];
+    return listed * 3 < (uint64_t)tiles * w->layer[0].layer->in * 2;
+}

@@ -1,0 +1,107 @@
+/* Sums of partials that are looked at one by one, and where a task's sums go. */
+#include "device/cpu/worker/cpu_gradient_sums.h"
+#include "num/sums.h"
+#include <math.h>
+#include <string.h>
+
+/* qn__to_units for |x| < 2^51, without a call: the integer is in a double's last places. */
+static int64_t nearest(float x) {
+    const double magic = 0x1.8p52, sum = (double)x + magic;
+    int64_t bits, none;
+    memcpy(&bits, &sum, sizeof bits);
+    memcpy(&none, &magic, sizeof none);
+    return bits - none;
+}
+
+int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const float *partial,
+                         int64_t *wide) {
+    const float limit = w->program->partial_limit;
+    const uint32_t bits = w->kernels->absmax(grains * count, partial);
+    float absmax;
+    int bad = 0;
+    memcpy(&absmax, &bits, sizeof absmax);
+    const int usual = absmax < fminf(limit, 0x1p51f);
+    for (; grains > 0; --grains, partial += count)
+        if (usual) {
+            for (size_t i = 0; i < count; ++i)
+                wide[i] += nearest(partial[i]);
+        } else {
+            for (size_t i = 0; i < count; ++i)
+                if (fabsf(partial[i]) < limit)
+                    wide[i] += qn__to_units(partial[i]);
+                else
+                    bad = 1;
+        }
+    return bad;
+}
+
+static const void *begin_of(const qn__cpu_sums *s, size_t from) {
+    return s->kind == QN__SUMS_INT64    ? (const void *)(s->wide + from)
+           : s->kind == QN__SUMS_DOUBLE ? (const void *)(s->narrow + from)
+                                        : (const void *)(s->partial + from);
+}
+
+static const int64_t *integers_of(const qn__worker *w, qn__cpu_sums *s, size_t from, size_t count) {
+    w->kernels->integers(count, s->kind, begin_of(s, from), s->wide + from);
+    for (size_t i = from; s->shift > 0 && i < from + count; ++i)
+        s->wide[i] *= INT64_C(1) << s->shift;
+    return s->wide + from;
+}
+
+void qn__cpu_finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at,
+                         qn__cpu_sums *s, size_t from, float *w, float *const slot[2],
+                         int64_t *total) {
+    const size_t count = (size_t)rows * QN__PANEL;
+    if (pass->update) {
+        pass->worker->kernels->update(pass->worker->program, s->update, is_weight, count, s->kind,
+                                      begin_of(s, from), w + at, slot[0] ? slot[0] + at : NULL,
+                                      slot[1] ? slot[1] + at : NULL, s->absmax);
+        return;
+    }
+    const int64_t *more = integers_of(pass->worker, s, from, count);
+    for (size_t i = 0; i < count; ++i)
+        total[at + i] += more[i];
+}
+
+void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t rows,
+                         uint32_t panel, qn__cpu_sums *s, size_t from) {
+    const uint32_t out = panel * QN__PANEL, left = l->out - out;
+    int64_t *to = pass->outlet->sums + l->weights + (uint64_t)out * l->in + in * QN__PANEL;
+    const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
+    pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
+                                     l->in);
+}
+
+static void put_biases(const qn__cpu_pass *pass, const qn__layer *l, uint32_t panel,
+                       qn__cpu_sums *s) {
+    const uint32_t out = panel * QN__PANEL, left = l->out - out;
+    const int64_t *sum = integers_of(pass->worker, s, 0, QN__PANEL);
+    memcpy(pass->outlet->sums + l->biases + out, sum,
+           (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
+}
+
+int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
+    const qn__worker *w = pass->worker;
+    const uint32_t grain = w->program->grain;
+    const uint64_t most = (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* as there is room for */
+    const qn__cpu_layer *l = &w->layer[layer];
+    const float *d = l->error + out * pass->stride;
+    qn__cpu_sums s;
+    int bad = 0;
+    s.kind = QN__SUMS_INT64;
+    s.shift = 0;
+    s.update = pass->update;
+    s.absmax = NULL;
+    memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
+    for (uint64_t i = 0; i < pass->items; i += most) {
+        const uint32_t n = (uint32_t)(pass->items - i < most ? pass->items - i : most);
+        w->kernels->bias_partials(n, grain, d + i * QN__PANEL, s.partial);
+        bad |= qn__cpu_add_partials(w, (n - 1) / grain + 1, QN__PANEL, s.partial, s.wide);
+    }
+    if (!bad && pass->outlet)
+        put_biases(pass, l->layer, out, &s);
+    else if (!bad)
+        qn__cpu_finish_sums(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot,
+                            l->bias_sums);
+    return bad;
+}

@@ -1,0 +1,24 @@
+/* The items of a batch, and the dropout that belongs to each. */
+#include "device/cpu/worker/cpu_worker.h"
+#include "num/philox.h"
+
+uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index) {
+    const uint64_t position = batch->first + index;
+    return batch->order ? qn__permutation_at(batch->order, position) : position;
+}
+
+void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
+                     uint32_t rows, const float *from, float *to) {
+    const qn__program *p = pass->worker->program;
+    const qn__layer *l = &p->layer[layer];
+    for (uint32_t i = first; i < first + rows; ++i, from += QN__PANEL, to += QN__PANEL) {
+        const uint64_t item = qn__cpu_item(pass->batch, i);
+        for (uint32_t c = 0; c < QN__PANEL; c += 4) {
+            uint32_t word[4];
+            qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,
+                      (panel * QN__PANEL + c) / 4, word);
+            for (uint32_t j = 0; j < 4; ++j)
+                to[c + j] = word[j] < l->drop_threshold ? 0.0f : from[c + j] * l->drop_keep;
+        }
+    }
+}
