@@ -1,11 +1,11 @@
 /*
- * reductions: how long ranks of this machine take to add up what a step needs.
+ * rounds: how long ranks of this machine take to add up what a step needs.
  *
- *     reductions [WORDS] [ROUNDS]
+ *     rounds [WORDS] [COUNT]
  *
  * Two ranks (processes) add up WORDS integers of 64 bits (397,510 as MNIST's network of 500 hidden
- * chunks has; 3.2 MB), ROUNDS times (500), nothing between two reductions: in memory that they
- * share, and over loopback TCP as if each were a machine of its own. Beside it the floor: the same
+ * units has; 3.2 MB), COUNT times (500), nothing between two reductions: in memory that they share,
+ * and over loopback TCP as if each were a machine of its own. Beside it the floor: the same
  * additions by two threads on memory that nobody shares. Verifies the totals, then times; median,
  * least and 90 % of one reduction in ms. Also four ranks, on two machines of two.
  */
