@@ -5,15 +5,15 @@
 
 #include "cluster/reduction/reduction_state.h"
 
-enum { RANKS = 4, WORDS = 8, UNITS = 6, EVENTS = 200, STEPS = 8 };
+enum { RANKS = 4, WORDS = 8, CHUNKS = 6, EVENTS = 200, STEPS = 8 };
 static const char *const name[RANKS] = {"rank 0", "rank 1", "rank 2", "rank 3"};
 
 typedef struct world {
     qn__transport transport;
     qn__head last; /* of what was sent */
     double now;
-    int begun;      /* this rank is in a round */
-    uint32_t units; /* that it has computed */
+    int begun;       /* this rank is in a reduction */
+    uint32_t chunks; /* that it has computed */
 } world;
 
 typedef struct input {
@@ -45,7 +45,7 @@ static const qn__transport_calls calls = {
     .buffer = buffer, .send = send_nowhere, .expel = expel, .wake = wake, .now = now};
 
 /* A head of small numbers, and as its body what follows, each byte a word or a byte. */
-static void deliver(qn__rounds *r, const world *w, uint32_t from, input *in) {
+static void deliver(qn__reducer *r, const world *w, uint32_t from, input *in) {
     qn__head head = {.type = 16 + next(in) % 24};
     const uint8_t extra = next(in);
     head.extra = extra == 255 ? w->last.extra : extra;
@@ -58,56 +58,56 @@ static void deliver(qn__rounds *r, const world *w, uint32_t from, input *in) {
     head.bytes = bytes;
     for (uint64_t i = 0; i < bytes; i++)
         body->data[i] = wide && i % 8 ? 0 : next(in);
-    qn__rounds_message(r, from, &head, body);
+    qn__reducer_message(r, from, &head, body);
 }
 
 /* As the one thread of a rank calls it. */
-static void compute(qn__rounds *r, world *w) {
-    qn__units range;
-    while (qn__rounds_units(r, &range)) {
-        FUZZ_MUST(range.count > 0 && range.first + range.count <= UNITS);
-        w->units += range.count;
+static void compute(qn__reducer *r, world *w) {
+    qn__chunk_range range;
+    while (qn__reducer_chunks(r, &range)) {
+        FUZZ_MUST(range.count > 0 && range.first + range.count <= CHUNKS);
+        w->chunks += range.count;
     }
-    qn__rounds_added(r, w->units);
+    qn__reducer_added(r, w->chunks);
 }
 
-static void begin(qn__rounds *r, world *w) {
-    static const qn__round round = {QN__ROUND_STEP, WORDS, UNITS};
-    if (w->begun || qn__rounds_begin(r, &round) != 1)
+static void begin(qn__reducer *r, world *w) {
+    static const qn__reduction reduction = {QN__REDUCTION_STEP, WORDS, CHUNKS};
+    if (w->begun || qn__reducer_begin(r, &reduction) != 1)
         return;
     w->begun = 1;
-    w->units = 0;
+    w->chunks = 0;
     compute(r, w);
 }
 
-static void work(qn__rounds *r, world *w) {
+static void work(qn__reducer *r, world *w) {
     for (int i = 0; w->begun && i < STEPS; i++)
-        switch (qn__rounds_step(r)) {
-        case QN__ROUND_AGAIN:
+        switch (qn__reducer_step(r)) {
+        case QN__REDUCER_AGAIN:
             break;
-        case QN__ROUND_MORE:
+        case QN__REDUCER_MORE:
             compute(r, w);
             break;
-        case QN__ROUND_WAITS:
+        case QN__REDUCER_WAITS:
             return;
         default:
             w->begun = 0;
         }
 }
 
-static void happen(qn__rounds *r, world *w, input *in) {
+static void happen(qn__reducer *r, world *w, input *in) {
     const uint8_t what = next(in);
     const uint32_t other = (r->rank + 1 + next(in) % (RANKS - 1)) % RANKS;
     switch (what % 8) {
     case 0:
-        qn__rounds_gone(r, other, (qn__going)(what / 8 % 3));
+        qn__reducer_gone(r, other, (qn__going)(what / 8 % 3));
         break;
     case 1:
-        qn__rounds_expelled(r, other, "because");
+        qn__reducer_expelled(r, other, "because");
         break;
     case 2:
         w->now += what / 8;
-        qn__rounds_tick(r, w->now);
+        qn__reducer_tick(r, w->now);
         break;
     case 3:
         begin(r, w);
@@ -121,19 +121,19 @@ static void happen(qn__rounds *r, world *w, input *in) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    static qn__rounds rounds;
+    static qn__reducer reducer;
     world w = {.transport = {&calls}};
     qn__common common;
     qn_error err = {0};
     input in = {bytes, bytes + size};
-    memset(&rounds, 0, sizeof rounds);
+    memset(&reducer, 0, sizeof reducer);
     FUZZ_MUST(qn__common_open(&common, -1, 0, 1, &err) == QN_OK);
-    FUZZ_MUST(qn__rounds_open(&rounds, &w.transport, RANKS, next(&in) % RANKS, name, 10.0, &common,
-                              &err) == QN_OK);
+    FUZZ_MUST(qn__reducer_open(&reducer, &w.transport, RANKS, next(&in) % RANKS, name, 10.0,
+                               &common, &err) == QN_OK);
     for (int i = 0; i < EVENTS && in.at < in.end; i++)
-        happen(&rounds, &w, &in);
-    qn__rounds_shut(&rounds);
-    qn__rounds_close(&rounds);
+        happen(&reducer, &w, &in);
+    qn__reducer_shut(&reducer);
+    qn__reducer_close(&reducer);
     qn__common_close(&common);
     return 0;
 }
