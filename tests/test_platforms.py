@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import builds
+import ranks
 import recipes
 
 PLATFORMS = ["armhf", "i386", "musl", "riscv64", "s390x"]
@@ -74,3 +75,25 @@ def test_checkpoints_and_models_cross(other, quern, files, tmp_path):
     predict = ["predict", tmp_path / "here.m", "--data", files["decimals"], "--label", "last",
                "--outputs"]
     assert run(other, *predict) == run([quern], *predict)
+
+
+def together(quern, name, files, out):
+    """Two ranks, the second on that platform: what both ended with, wrote and said."""
+    program = builds.command(name, builds.ready(name) / "quern")
+    words = [word.format(**files) for word in JOB[:-2]]
+    with ranks.Ranks(quern, 2, "train", *words, "-o", out, "--quiet",
+                     programs={1: program}) as run_of:
+        return run_of.wait()
+
+
+def test_ranks_of_one_layout(quern, files, tmp_path):
+    assert [code for code, _, _ in together(quern, "riscv64", files, tmp_path / "m")] == [0, 0]
+    run([quern], "train", *[word.format(**files) for word in JOB[:-2]], "-o", tmp_path / "alone")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "alone").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["s390x", "i386"])
+def test_ranks_of_unlike_layouts_refuse_each_other(quern, name, files, tmp_path):
+    for code, _, said in together(quern, name, files, tmp_path / "m"):
+        assert code == 1 and "has another layout of numbers in memory" in said
+    assert not (tmp_path / "m").exists()

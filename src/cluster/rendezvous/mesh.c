@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cluster/transport/acceptor.h"
+#include "cluster/transport/wire.h"
 
 #include <errno.h>
 #include <string.h>
@@ -283,9 +284,30 @@ qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) 
     return status;
 }
 
+static const char *layout_name(uint32_t wire) {
+    static const char *const names[8] = {
+        "64-bit little-endian",         "64-bit big-endian",
+        "32-bit little-endian",         "32-bit big-endian",
+        "64-bit little-endian, packed", "64-bit big-endian, packed",
+        "32-bit little-endian, packed", "32-bit big-endian, packed"};
+    return names[wire >> QN__LAYOUT_SHIFT & 7];
+}
+
+static qn_status other_layout(uint32_t rank, const char *host, uint32_t wire, const qn__card *first,
+                              qn_error *err) {
+    qn__fail(err, QN_CLUSTER,
+             "rank %u on %s has another layout of numbers in memory (%s) than rank 0 on %s (%s)",
+             rank, host, layout_name(wire), first->host, layout_name(first->wire));
+    return qn__remedy(err, QN_CLUSTER,
+                      "run all ranks on processors of one byte order and one size of addresses; "
+                      "files and checkpoints may come from any");
+}
+
 qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *version,
                                  uint32_t contract, uint32_t wire, const qn__card *first,
                                  qn_error *err) {
+    if ((wire ^ first->wire) >> QN__LAYOUT_SHIFT != 0)
+        return other_layout(rank, host, wire, first, err);
     qn__fail(err, QN_CLUSTER,
              "rank %u on %s runs Quern %s (contract %u, wire %u), rank 0 on %s runs Quern %s "
              "(contract %u, wire %u)",

@@ -5,7 +5,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { QN__WIRE_VERSION = 2 /* of all that ranks say to each other */ };
+/* The version of all that ranks say to each other, and the layout of numbers in memory, which is
+ * part of it: sums and structs travel as they lie there. Layout 0 is that of 64-bit little-endian
+ * machines; ranks of unlike layouts refuse each other. */
+enum {
+    QN__LAYOUT_SHIFT = 16,
+    QN__LAYOUT_BIG_ENDIAN = 1 << QN__LAYOUT_SHIFT,
+    QN__LAYOUT_32_BIT = 2 << QN__LAYOUT_SHIFT,
+    QN__LAYOUT_PACKED = 4 << QN__LAYOUT_SHIFT, /* 64-bit numbers at multiples of 4 bytes */
+    QN__LAYOUT_OWN = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? QN__LAYOUT_BIG_ENDIAN : 0) |
+                     (sizeof(void *) == 4 ? QN__LAYOUT_32_BIT : 0) |
+                     (_Alignof(uint64_t) < 8 ? QN__LAYOUT_PACKED : 0),
+    QN__WIRE_VERSION = 2 | QN__LAYOUT_OWN
+};
 
 static inline void qn__put_u32(unsigned char *at, uint32_t value) {
     for (int i = 0; i < 4; ++i)
