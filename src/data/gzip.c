@@ -3,8 +3,9 @@
  * A file may hold several members one after the other; zeros behind the last are padding, as the
  * gzip program sees it. zlib checks each member's CRC and length. Memory is one input buffer: what
  * comes out goes straight to the caller, who bounds it. */
+#include "data/gzip.h"
 #include "base/memory.h"
-#include "data/source.h"
+#include "data/descriptor.h"
 
 #ifdef QN_HAVE_ZLIB
 

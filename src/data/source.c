@@ -2,6 +2,8 @@
 #include "data/source.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "data/descriptor.h"
+#include "data/gzip.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -123,25 +125,6 @@ const char *qn__source_path(const qn__source *source) { return source->path; }
 int qn__source_descriptor(const qn__source *source) { return source->fd; }
 
 uint64_t qn__source_file_size(const qn__source *source) { return source->file_size; }
-
-qn_status qn__descriptor_read(int fd, const char *path, void *bytes, size_t size, size_t *got,
-                              qn_error *err) {
-    uint8_t *to = bytes;
-    *got = 0;
-    while (*got < size) {
-        /* Linux gives at most 2 GiB a call; smaller pieces keep an interruption short. */
-        size_t piece = size - *got < FIRST_ROOM * 64 ? size - *got : FIRST_ROOM * 64;
-        ssize_t now = read(fd, to + *got, piece);
-        if (now < 0 && errno == EINTR)
-            continue;
-        if (now < 0)
-            return qn__fail_errno(err, "read", path);
-        if (now == 0)
-            break;
-        *got += (size_t)now;
-    }
-    return QN_OK;
-}
 
 static qn_status read_below(qn__source *source, void *bytes, size_t size, size_t *got,
                             qn_error *err) {

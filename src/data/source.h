@@ -52,14 +52,4 @@ qn_status qn__source_contents(qn__source *source, qn__contents *out, qn_error *e
 void qn__contents_forget(const qn__contents *contents, size_t from, size_t to);
 void qn__contents_release(qn__contents *contents);
 
-/* gzip.c: unpacking, one member after the other, from a file descriptor. */
-typedef struct qn__gzip qn__gzip;
-qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *err);
-qn_status qn__gzip_read(qn__gzip *gzip, void *bytes, size_t size, size_t *got, qn_error *err);
-void qn__gzip_destroy(qn__gzip *gzip); /* accepts NULL */
-
-/* Reads from a descriptor until `size` bytes or the end of the file. */
-qn_status qn__descriptor_read(int fd, const char *path, void *bytes, size_t size, size_t *got,
-                              qn_error *err);
-
 #endif

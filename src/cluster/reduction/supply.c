@@ -19,6 +19,8 @@ void qn__reducer_send_supplies(qn__reducer *r) {
     const qn__held *held = &r->totals.held[r->plan.finished & 1];
     const uint32_t havers = qn__ranks_count(&r->plan.has);
     uint32_t lacking = 0, own = 0;
+    if (!qn__ranks_has(&r->plan.has, r->rank))
+        return; /* a plan that names others, or nobody, was not made from this rank's report */
     for (uint32_t i = 0; i < r->rank; ++i)
         own += (uint32_t)qn__ranks_has(&r->plan.has, i);
     qn__reducer_lay_out(r, r->plan.finished);

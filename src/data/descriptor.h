@@ -1,0 +1,13 @@
+/* Reading from a file descriptor. */
+#ifndef QN_DATA_DESCRIPTOR_H
+#define QN_DATA_DESCRIPTOR_H
+
+#include "base/error.h"
+#include <stddef.h>
+
+/* Reads until `size` bytes or the end of the file; *got tells how many there were. `path` is for
+ * messages. Fails with QN_IO. */
+qn_status qn__descriptor_read(int fd, const char *path, void *bytes, size_t size, size_t *got,
+                              qn_error *err);
+
+#endif
