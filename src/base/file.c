@@ -6,11 +6,14 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     FIRST_ROOM = 1 << 16, /* for files whose size is not known */
-    READ_MOST = 1 << 30   /* some systems refuse more than 2^31 - 1 bytes in one call */
+    READ_MOST = 1 << 30,  /* some systems refuse more than 2^31 - 1 bytes in one call */
+    WRITER_STEP = 20,     /* milliseconds between two looks for the writer of a FIFO */
+    WRITER_STEPS = 250
 };
 
 /* Fails for what has no contents to read, and says what it is. Pipes are read to their end. */
@@ -36,13 +39,39 @@ static uint8_t *grow(uint8_t *data, size_t size, size_t *room, qn_error *err) {
     return larger;
 }
 
+/* The first byte of a FIFO, which tells that it has a writer. */
+typedef struct qn__start {
+    int there;
+    uint8_t byte;
+} qn__start;
+
+/* Waits until a FIFO, opened without blocking, has a writer, and lets it block from then on.
+ * Without a writer a read finds the end; with one that has written nothing yet, it would block. */
+static qn_status await_writer(int file, const char *path, qn__start *start, qn_error *err) {
+    for (int i = 0; i < WRITER_STEPS; ++i) {
+        const ssize_t got = read(file, &start->byte, 1);
+        if (got < 0 && errno != EAGAIN && errno != EINTR)
+            return qn__fail_errno(err, "read", path);
+        if (got > 0 || (got < 0 && errno == EAGAIN)) {
+            start->there = got > 0;
+            return fcntl(file, F_SETFL, O_RDONLY) == 0 ? QN_OK : qn__fail_errno(err, "read", path);
+        }
+        const struct timespec step = {0, WRITER_STEP * 1000000L};
+        nanosleep(&step, NULL);
+    }
+    qn__fail(err, QN_IO, "cannot read %s: it is a FIFO, and nobody writes to it", path);
+    return qn__remedy(err, QN_IO, "start the program that writes to it, or name a regular file");
+}
+
 /* Reads to the end, whatever fstat said of the size: files of /proc claim 0, and a file may grow
  * or shrink meanwhile. The block grows with what really came. */
-static qn_status read_all(int file, size_t expected, const char *path, qn__bytes *out,
-                          qn_error *err) {
+static qn_status read_all(int file, size_t expected, const char *path, const qn__start *start,
+                          qn__bytes *out, qn_error *err) {
     /* One byte more than is expected, so that the end is seen without growing, and the NUL. */
     size_t room = expected > 0 ? expected + 2 : FIRST_ROOM, size = 0;
     uint8_t *data = qn__alloc(room, 1, err);
+    if (data && start->there)
+        data[size++] = start->byte;
     while (data) {
         const size_t left = room - 1 - size;
         const ssize_t got = read(file, data + size, left < READ_MOST ? left : READ_MOST);
@@ -76,12 +105,17 @@ static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error
     const uint64_t size = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
     if (size >= SIZE_MAX / 2)
         return qn__fail_memory(err, SIZE_MAX, 1);
-    return read_all(file, (size_t)size, path, out, err);
+    qn__start start = {0};
+    if (S_ISFIFO(info.st_mode) && await_writer(file, path, &start, err) != QN_OK)
+        return QN_IO;
+    return read_all(file, (size_t)size, path, &start, out, err);
 }
 
 qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err) {
     *out = (qn__bytes){0};
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    /* Without O_NONBLOCK, opening a FIFO would wait for a writer that may never come. For regular
+     * files it means nothing. */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file < 0)
         return qn__fail_errno(err, "open", path);
     const qn_status status = take_bytes(file, path, out, err);

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* The bytes of a file, read to its end, with a NUL behind the last. Folders, devices, missing files
- * and the like fail with QN_IO and say which it is; `out` is then empty. A FIFO without a writer is
- * waited for. */
+ * and the like fail with QN_IO and say which it is; `out` is then empty. So does a FIFO that has no
+ * writer within five seconds. */
 typedef struct qn__bytes {
     const uint8_t *data;
     size_t size;

@@ -297,6 +297,34 @@ static void test_pipes(void **state) {
     assert_true(S_ISFIFO(info.st_mode));
 }
 
+/* The alarm ends a test that waits for ever. */
+static void test_fifo_without_writer(void **state) {
+    (void)state;
+    const char *fifo = in_folder("idle");
+    qn__bytes bytes;
+    qn_error err = {0};
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    alarm(60);
+    assert_int_equal(qn__file_read(fifo, &bytes, &err), QN_IO);
+    alarm(0);
+    assert_non_null(strstr(err.what, "nobody writes to it"));
+    assert_non_null(strstr(err.remedy, "regular file"));
+    assert_null(bytes.data);
+
+    /* A writer that takes its time. */
+    const pid_t child = fork();
+    if (child == 0) {
+        usleep(100000);
+        const int out = open(fifo, O_WRONLY | O_CLOEXEC);
+        usleep(100000);
+        _exit(write(out, "late", 4) == 4 ? 0 : 1);
+    }
+    check_contents(fifo, "late");
+    int result = -1;
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+}
+
 /* A shell's redirection keeps its file and its place in it. */
 static void test_descriptor_of_a_file(void **state) {
     (void)state;
@@ -403,6 +431,7 @@ int main(void) {
         IN_FOLDER(test_old_file_survives_a_failed_write),
         IN_FOLDER(test_devices),
         IN_FOLDER(test_pipes),
+        IN_FOLDER(test_fifo_without_writer),
         IN_FOLDER(test_descriptor_of_a_file),
         IN_FOLDER(test_what_cannot_be_written),
         IN_FOLDER(test_permissions_are_respected),
