@@ -63,7 +63,7 @@ const option compute_expert_options[] = {
      AT(timeout),
      .value = "SECONDS",
      .help = "a device that does not answer for this long is lost; the others take over its work",
-     .fallback = "60"},
+     .field = "compute.device_timeout"},
     {.name = NULL}};
 
 qn_compute compute_of(const compute_flags *f) {

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <quern/advise.h>
+#include <quern/defaults.h>
 #include <quern/plan.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static const option devices_options[] = {
      .low = 1,
      .high = 1 << 24,
      .help = "items of one step (batch size)",
-     .fallback = "64"},
+     .field = "train.batch"},
     {.name = "arith",
      .kind = OPTION_CHOICE,
      AT(arith),
@@ -78,7 +79,7 @@ static const option devices_options[] = {
      .from = QN_CHOICE_ARITH,
      .brief = 1,
      .help = "as in train: ",
-     .fallback = "f32"},
+     .field = "train.arith"},
     {.name = "seconds",
      .kind = OPTION_FLOAT,
      AT(seconds),
@@ -109,7 +110,7 @@ static const option devices_options[] = {
      .low = 1,
      .high = UINT32_MAX,
      .help = "items of one grain",
-     .fallback = "32"},
+     .field = "train.grain"},
     {.name = "optimizer",
      .kind = OPTION_CHOICE,
      AT(optimizer),
@@ -117,7 +118,7 @@ static const option devices_options[] = {
      .from = QN_CHOICE_OPTIMIZER,
      .brief = 1,
      .help = "as in train: ",
-     .fallback = "sgd"},
+     .field = "train.optimizer"},
     {.name = "data",
      .kind = OPTION_TEXT,
      AT(data),
@@ -414,6 +415,8 @@ static int try_model(const devices_flags *f) {
 enum { MOST_COSTS = 256 };
 
 static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t features) {
+    char usual[FALLBACK_ROOM];
+    qn_default_text("train.optimizer", usual, sizeof usual);
     json_begin("cost");
     json_count("rank", c->rank);
     json_count("ranks", f->ranks);
@@ -422,7 +425,7 @@ static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t f
     json_count("features", features);
     json_count("batch", f->batch);
     json_count("grain", f->grain);
-    json_text("optimizer", f->optimizer ? f->optimizer : "sgd");
+    json_text("optimizer", f->optimizer ? f->optimizer : usual);
     json_text("arith", f->arith);
     json_open("grains", '[');
     for (uint32_t i = 0; i < c->calls; i++)
@@ -455,7 +458,6 @@ static qn_train_options costs_job(const devices_flags *f) {
     job.model = f->model;
     job.arith = f->arith;
     job.optimizer = f->optimizer;
-    job.momentum = f->optimizer && strcmp(f->optimizer, "momentum") == 0 ? 0.9f : 0;
     job.batch = (uint32_t)f->batch;
     job.grain = (uint32_t)f->grain;
     job.compute = compute_of(&f->compute);
@@ -512,12 +514,14 @@ static int check_flags(const devices_flags *f, const arguments *given) {
 }
 
 static int run(const command *self, int argc, char **argv) {
+    qn_train_options job;
+    qn_train_options_init(&job);
     devices_flags f = {.measure = "auto",
-                       .arith = "f32",
+                       .arith = job.arith,
                        .features = 784,
-                       .batch = 64,
+                       .batch = job.batch,
                        .seconds = 2,
-                       .grain = 32,
+                       .grain = job.grain,
                        .ranks = 1};
     arguments given;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);

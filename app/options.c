@@ -1,5 +1,6 @@
 #include "options.h"
 #include "command.h"
+#include "fields.h"
 #include "message.h"
 #include "suggest.h"
 #include "synonyms.h"
@@ -7,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <quern/defaults.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,19 @@ int options_word(const option *o, uint32_t index, option_word *word) {
     else
         *word = (option_word){NULL, NULL};
     return word->name != NULL;
+}
+
+const char *options_fallback(const option *o, char *text, size_t size) {
+    char fields[FALLBACK_ROOM];
+    text[0] = '\0';
+    if (o->fallback)
+        snprintf(text, size, "%s", o->fallback);
+    else if (qn_default_text(o->field, fields, sizeof fields)) {
+        for (char *p = fields; (p = strstr(p, "` ")) != NULL;)
+            p[1] = '\t'; /* no line is broken between an option and its value */
+        fields_spell(fields, text, size);
+    }
+    return text;
 }
 
 /* "a, b or c": the words that the option takes. */

@@ -57,7 +57,8 @@ struct option {
                                  that its text can contain */
     int brief;                /* 1: the help names the words without a line for each */
     uint64_t low, high;       /* limits of a count */
-    const char *fallback;     /* the default, for the help; NULL: none */
+    const char *field;        /* member of the library whose default it has (<quern/defaults.h>) */
+    const char *fallback;     /* or the default itself, for the help; NULL: none */
     const char *help;
     int dashes;          /* 1: its value may begin with dashes, being options itself */
     const char *heading; /* starts a group of options in the help, or NULL */
@@ -73,6 +74,12 @@ typedef struct option_row {
 
 /* Word number `index` of an option, counted from 0; 0 beyond the last. */
 int options_word(const option *option, uint32_t index, option_word *word);
+
+enum { FALLBACK_ROOM = 160 };
+
+/* The default of an option for the help, empty where it has none, written into text. Returns text.
+ */
+const char *options_fallback(const option *option, char *text, size_t size);
 
 /* Option `index` of a table, the rows of other tables counted where they stand; 0 beyond the last.
  */

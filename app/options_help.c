@@ -71,7 +71,7 @@ static void add(char *text, size_t size, const char *piece) {
 }
 
 static void print_option(const option *o) {
-    char left[80], text[640] = "";
+    char left[80], fallback[FALLBACK_ROOM], text[640] = "";
     option_word word;
     const char *value = o->kind == OPTION_FLAG ? "" : o->value;
     snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
@@ -81,9 +81,9 @@ static void print_option(const option *o) {
         add(text, sizeof text, i > 0 ? ", " : "");
         add(text, sizeof text, word.name);
     }
-    if (o->fallback) {
+    if (*options_fallback(o, fallback, sizeof fallback)) {
         add(text, sizeof text, " [");
-        add(text, sizeof text, o->fallback);
+        add(text, sizeof text, fallback);
         add(text, sizeof text, "]");
     }
     print_pair(2, left + (o->letter ? 0 : 1), text);

@@ -122,6 +122,7 @@ static void put_words(const option *o) {
 }
 
 static void put_option(const option *o) {
+    char fallback[FALLBACK_ROOM];
     puts(".TP");
     if (o->letter)
         printf("\\fB\\-%c\\fR, ", o->letter);
@@ -138,9 +139,9 @@ static void put_option(const option *o) {
     putchar('\n');
     if (o->brief)
         put_words(o);
-    if (o->fallback) {
+    if (*options_fallback(o, fallback, sizeof fallback)) {
         fputs("[default: ", stdout);
-        put(o->fallback);
+        put(fallback);
         puts("]");
     }
     if (!o->brief)

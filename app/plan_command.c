@@ -7,6 +7,7 @@
 #include "sources.h"
 #include <inttypes.h>
 #include <math.h>
+#include <quern/defaults.h>
 #include <quern/plan.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static const option plan_options[] = {
      AT(model),
      .value = "TEXT",
      .help = "layers, written as in train",
-     .fallback = "dense 500 tanh; dense CLASSES softmax"},
+     .field = "train.model"},
     {.name = "epochs",
      .kind = OPTION_COUNT,
      AT(epochs),
@@ -78,7 +79,7 @@ static const option plan_options[] = {
      .low = 1,
      .high = UINT32_MAX,
      .help = "passes over the training data",
-     .fallback = "10"},
+     .field = "train.epochs"},
     {.name = "batch",
      .kind = OPTION_COUNT,
      AT(batch),
@@ -86,7 +87,7 @@ static const option plan_options[] = {
      .low = 1,
      .high = 1 << 24,
      .help = "items of one step (batch size)",
-     .fallback = "64"},
+     .field = "train.batch"},
     {.name = "optimizer",
      .kind = OPTION_CHOICE,
      AT(optimizer),
@@ -94,7 +95,7 @@ static const option plan_options[] = {
      .from = QN_CHOICE_OPTIMIZER,
      .brief = 1,
      .help = "as in train: ",
-     .fallback = "sgd"},
+     .field = "train.optimizer"},
     {.name = "arith",
      .kind = OPTION_CHOICE,
      AT(arith),
@@ -102,7 +103,7 @@ static const option plan_options[] = {
      .from = QN_CHOICE_ARITH,
      .brief = 1,
      .help = "as in train: ",
-     .fallback = "f32"},
+     .field = "train.arith"},
     {.name = "grain",
      .kind = OPTION_COUNT,
      AT(grain),
@@ -110,7 +111,7 @@ static const option plan_options[] = {
      .low = 1,
      .high = UINT32_MAX,
      .help = "items of one grain, the unit of work that devices share",
-     .fallback = "32"},
+     .field = "train.grain"},
 
     {.heading = "Output",
      .name = "json",
@@ -332,11 +333,10 @@ static int plan(plan_flags *f) {
     qn_plan *p;
     char model[64];
     qn_train_options_init(&job);
-    snprintf(model, sizeof model, "dense 500 tanh; dense %" PRIu64 " softmax", f->classes);
+    qn_default_model((uint32_t)f->classes, model, sizeof model);
     job.model = f->model ? f->model : model;
     job.arith = f->arith;
     job.optimizer = f->optimizer;
-    job.momentum = f->optimizer && strcmp(f->optimizer, "momentum") == 0 ? 0.9f : 0;
     job.batch = (uint32_t)f->batch;
     job.grain = (uint32_t)f->grain;
     job.epochs = (uint32_t)f->epochs;
@@ -357,13 +357,15 @@ static int plan(plan_flags *f) {
 }
 
 static int run(const command *self, int argc, char **argv) {
+    qn_train_options job;
+    qn_train_options_init(&job);
     plan_flags f = {.items = EMBEDDED_TRAIN,
                     .features = DIGIT_FEATURES,
                     .classes = DIGIT_CLASSES,
-                    .arith = "f32",
-                    .batch = 64,
-                    .grain = 32,
-                    .epochs = 10};
+                    .arith = job.arith,
+                    .batch = job.batch,
+                    .grain = job.grain,
+                    .epochs = job.epochs};
     arguments given;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code >= 0)

@@ -197,17 +197,11 @@ static void note_empty_classes(session *s) {
         on_note(s, text);
 }
 
-/* The optimiser that will be taken: between sgd and momentum the coefficient decides, whichever of
- * them was named (docs/exactness.md 9.7). */
 static const char *optimiser(const qn_train_options *o, char *text, size_t size) {
-    const char *name = o->optimizer ? o->optimizer : "sgd";
-    const int adam = strncmp(name, "adam", 4) == 0;
-    if (!adam && o->momentum != 0)
+    if (strcmp(o->optimizer, "momentum") == 0)
         snprintf(text, size, "momentum %g", (double)o->momentum);
-    else if (!adam)
-        snprintf(text, size, "sgd");
     else
-        snprintf(text, size, "%s", name);
+        snprintf(text, size, "%s", o->optimizer);
     return text;
 }
 
@@ -285,14 +279,17 @@ int session_open(session *s, qn_train_options *options) {
         return -1;
     if (qn_train_model(s->train, &untrained, &err) != QN_OK)
         return message_error(&err);
-    gather(s, options, &f);
+    /* The recipe that was made of the options: names and numbers instead of defaults. */
+    qn_train_options recipe = *options;
+    qn_status status = qn_train_options_from_model(untrained, s->from->train, &recipe, &err);
+    gather(s, &recipe, &f);
     f.model = untrained;
-    if (s->json)
-        start_event(s, options, &f);
-    else
-        announce(s, options, &f);
+    if (status == QN_OK && s->json)
+        start_event(s, &recipe, &f);
+    else if (status == QN_OK)
+        announce(s, &recipe, &f);
     qn_model_free(untrained);
-    return -1;
+    return status == QN_OK ? -1 : message_error(&err);
 }
 
 qn_status session_run(session *s, qn_error *err) {

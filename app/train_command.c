@@ -67,29 +67,17 @@ static int check_flags(const train_flags *f, const arguments *given) {
     return train_options_check(f, given);
 }
 
-/* Bytes by what their integers hold exactly, where these are as wide as bytes. */
-static const char *usual_scale(const char *arith, const qn_data *train) {
-    if (qn_data_type_of(train) != QN_U8)
-        return "standard";
-    return arith && (strcmp(arith, "i14") == 0 || strcmp(arith, "i21") == 0) ? "fraction" : "unit";
-}
-
-/* Fills the recipe from the flags. `model` is room for the default network's text. */
-static void fill_recipe(const train_flags *f, const arguments *given, const sources *from,
-                        char *model, size_t size, qn_train_options *o) {
-    int adam = f->optimizer && strncmp(f->optimizer, "adam", 4) == 0;
-    int momentum = f->optimizer && strcmp(f->optimizer, "momentum") == 0;
-    snprintf(model, size, "dense 500 tanh; dense %u softmax", qn_data_classes(from->train));
-    o->model = f->model ? f->model : model;
+/* Fills the recipe from the flags, which began as its defaults. */
+static void fill_recipe(const train_flags *f, const sources *from, qn_train_options *o) {
+    o->model = f->model;
     o->arith = f->arith;
     o->loss = f->loss;
     o->optimizer = f->optimizer;
     o->init = f->init;
-    o->scale = f->scale ? f->scale : usual_scale(f->arith, from->train);
+    o->scale = f->scale;
     o->schedule = f->schedule;
-    o->rate = options_given(&train_command, given, "lr") || !adam ? f->rate : 0.001f;
-    o->momentum =
-        options_given(&train_command, given, "momentum") || !momentum ? f->momentum : 0.9f;
+    o->rate = f->rate;
+    o->momentum = f->momentum;
     o->beta1 = f->beta1;
     o->beta2 = f->beta2;
     o->epsilon = f->epsilon;
@@ -334,10 +322,9 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     return paths_check(&files, writes);
 }
 
-static int open_and_train(const train_flags *f, const arguments *given, int argc, char **argv) {
+static int open_and_train(const train_flags *f, int argc, char **argv) {
     qn_train_options options;
     sources from;
-    char model[64];
     int code = sources_open(&f->from, f->compute.threads, &from);
     if (code >= 0)
         return code;
@@ -348,7 +335,7 @@ static int open_and_train(const train_flags *f, const arguments *given, int argc
                  .from = &from,
                  .data_path = f->from.data};
     qn_train_options_init(&options);
-    fill_recipe(f, given, &from, model, sizeof model, &options);
+    fill_recipe(f, &from, &options);
     fill_run(f, command_line, &options);
     code = train_and_save(&s, f, &options, argc, argv);
     session_close(&s);
@@ -376,29 +363,42 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
     return ranks_agree(code, same, SOURCES_AGREED, 1);
 }
 
+/* What the recipe holds where nothing is said: as the library has it. */
+static train_flags default_flags(void) {
+    qn_train_options o;
+    qn_train_options_init(&o);
+    return (train_flags){.model = o.model,
+                         .arith = o.arith,
+                         .loss = o.loss,
+                         .optimizer = o.optimizer,
+                         .init = o.init,
+                         .scale = o.scale,
+                         .schedule = o.schedule,
+                         .rate = o.rate,
+                         .momentum = o.momentum,
+                         .beta1 = o.beta1,
+                         .beta2 = o.beta2,
+                         .epsilon = o.epsilon,
+                         .weight_decay = o.weight_decay,
+                         .lr_step = o.lr_step,
+                         .lr_gamma = o.lr_gamma,
+                         .warmup = o.warmup,
+                         .batch = o.batch,
+                         .grain = o.grain,
+                         .epochs = o.epochs,
+                         .seed = o.seed,
+                         .unit = o.unit};
+}
+
 static int run(const command *self, int argc, char **argv) {
-    train_flags f = {.arith = "f32",
-                     .loss = "cross-entropy",
-                     .init = "auto",
-                     .schedule = "constant",
-                     .rate = 0.1f,
-                     .beta1 = 0.9f,
-                     .beta2 = 0.999f,
-                     .epsilon = 1e-8f,
-                     .lr_gamma = 0.1f,
-                     .lr_step = 10,
-                     .batch = 64,
-                     .grain = 32,
-                     .epochs = 10,
-                     .seed = 1,
-                     .unit = 44};
+    train_flags f = default_flags();
     arguments given;
     int code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)
         return code;
     code = read_command_line(self, argc, argv, &f, &given);
     if (code < 0)
-        code = open_and_train(&f, &given, argc, argv);
+        code = open_and_train(&f, argc, argv);
     return ranks_leave(code);
 }
 

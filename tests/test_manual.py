@@ -150,8 +150,8 @@ def test_manual_page_passes_mandoc(run_quern, tmp_path, command):
 def test_manual_page_lists_the_words(run_quern):
     shown = rendered(page(run_quern, "train"))
     for option, words in (*WORDS.items(), ("model", ACTIVATIONS)):
-        block = re.split(r"^ +--[a-z]", shown.split(f"--{option} ", 1)[1], maxsplit=1,
-                         flags=re.M)[0]
+        rest = re.split(rf"^ +--{option} ", shown, maxsplit=1, flags=re.M)[1]
+        block = re.split(r"^ +--[a-z]", rest, maxsplit=1, flags=re.M)[0]
         for word in words:
             assert re.search(rf"^ +{word}\b", block, re.M), (option, word)
 

@@ -6,6 +6,7 @@
 #include <quern/choices.h>
 #include <quern/cluster.h>
 #include <quern/data.h>
+#include <quern/defaults.h>
 #include <quern/device.h>
 #include <quern/export.h>
 #include <quern/files.h>

@@ -13,6 +13,7 @@
 
 #include <quern/cluster.h>
 #include <quern/data.h>
+#include <quern/defaults.h>
 #include <quern/device.h>
 #include <quern/model.h>
 
@@ -65,19 +66,22 @@ typedef struct qn_epoch_event {
 
 /* What to train and how. All that stands before `compute` is the recipe; what follows is the run.
  * Numbers are checked by qn_train_open; floats are the nearest float32 to what the user wrote.
- * `model` must be there; of the other texts and the callbacks each may be NULL: the default. */
+ * Each text and each callback may be NULL: the default. */
 typedef struct qn_train_options {
     size_t size;           /* sizeof(qn_train_options) */
-    const char *model;     /* "dense 500 tanh; dense 10 softmax" */
+    const char *model;     /* "dense 500 tanh; dense 10 softmax"; NULL: qn_default_model of the
+                              classes of the data */
     const char *arith;     /* of matrix products: "f32"; "i7", "i14", "i21": exact integers */
     const char *loss;      /* "cross-entropy", "mse" */
-    const char *optimizer; /* "sgd", "momentum", "adam", "adamw"; NULL: momentum when it is not 0,
-                              else sgd */
+    const char *optimizer; /* "sgd", "momentum", "adam", "adamw"; NULL: "momentum" when
+                              `momentum` is set and not 0, else "sgd" */
     const char *init;      /* "auto", "glorot", "he", "lecun" */
-    const char *scale;     /* "none", "unit", "fraction", "standard" */
+    const char *scale;     /* "none", "unit", "fraction", "standard"; NULL: by the type of the data
+                              and by `arith` */
     const char *schedule;  /* "constant", "step", "cosine" */
-    float rate;
-    float momentum, beta1, beta2, epsilon, weight_decay;
+    float rate;            /* learning rate; QN_BY_OPTIMIZER: the default of the optimiser */
+    float momentum;        /* of "momentum"; QN_BY_OPTIMIZER: the same */
+    float beta1, beta2, epsilon, weight_decay;
     uint32_t lr_step;     /* schedule "step": epochs between two cuts */
     float lr_gamma;       /* schedule "step": factor of a cut */
     uint32_t warmup;      /* steps */
@@ -106,8 +110,8 @@ typedef struct qn_train_options {
     qn_note_fn on_note;
 } qn_train_options;
 
-/* Defaults: f32, cross-entropy, auto optimiser and initialisation, scale "unit", rate 0.1, batch
- * 64, grain 32, 10 epochs, seed 1, unit 44, constant rate; no callbacks, no checkpoints. */
+/* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros
+ * say, no callbacks, no checkpoints, no files. qn_default_text writes the defaults as text. */
 QN_API void qn_train_options_init(qn_train_options *options);
 
 /* Fills the recipe part of `options` from a model's recipe, for a replay. Texts that `options`

@@ -4,6 +4,7 @@
 #include "cluster/cluster_state.h"
 
 #include "base/clock.h"
+#include "base/timeouts.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include <stdio.h>
@@ -307,7 +308,7 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
 }
 
 static qn_status open_reducer(qn_cluster *c, const qn_cluster_options *options, qn_error *err) {
-    const double patience = options->rank_timeout > 0 ? options->rank_timeout : 20;
+    const double patience = options->rank_timeout > 0 ? options->rank_timeout : QN__RANK_TIMEOUT;
     qn_status status = open_names(c, err);
     if (status == QN_OK)
         status = qn__common_open(&c->common[0], -1, 0, 1, err);

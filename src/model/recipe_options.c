@@ -1,6 +1,8 @@
 #include "model/recipe_options.h"
 
+#include "model/defaults.h"
 #include "model/tables.h"
+#include <quern/defaults.h>
 #include <quern/version.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,15 +13,17 @@ static qn_status find(const qn__table *table, const char *name, int *value, qn_e
     return name != NULL ? qn__table_find(table, name, value, err) : QN_OK;
 }
 
-static qn_status find_names(const qn_train_options *o, qn__recipe *r, qn_error *err) {
-    int arith, loss, optimizer, init, scale = QN__SCALE_UNIT, schedule;
+static qn_status find_names(const qn_train_options *o, qn_data_type type, qn__recipe *r,
+                            qn_error *err) {
+    int arith, loss, optimizer = (int)qn__default_optimizer(o->momentum), init, scale, schedule;
     qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
     if (status == QN_OK)
         status = find(&qn__losses, o->loss, &loss, err);
-    if (status == QN_OK)
-        status = find(&qn__optimizers, o->optimizer, &optimizer, err);
+    if (status == QN_OK && o->optimizer != NULL)
+        status = qn__table_find(&qn__optimizers, o->optimizer, &optimizer, err);
     if (status == QN_OK)
         status = find(&qn__initialisations, o->init, &init, err);
+    scale = status == QN_OK ? (int)qn__default_scale(type, (qn__arith)arith) : 0;
     if (status == QN_OK && o->scale != NULL)
         status = qn__table_find(&qn__scalings, o->scale, &scale, err);
     if (status == QN_OK)
@@ -35,9 +39,10 @@ static qn_status find_names(const qn_train_options *o, qn__recipe *r, qn_error *
     return QN_OK;
 }
 
+/* After find_names: two numbers depend on the optimiser. */
 static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
-    r->rate = o->rate;
-    r->momentum = o->momentum;
+    r->rate = o->rate == QN_BY_OPTIMIZER ? qn__default_rate(r->optimizer) : o->rate;
+    r->momentum = o->momentum == QN_BY_OPTIMIZER ? qn__default_momentum(r->optimizer) : o->momentum;
     r->beta1 = o->beta1;
     r->beta2 = o->beta2;
     r->epsilon = o->epsilon;
@@ -51,6 +56,14 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->epochs = o->epochs;
     r->seed = o->seed;
     r->unit = o->unit;
+}
+
+static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                              qn_error *err) {
+    char model[QN__DEFAULT_MODEL_ROOM] = "";
+    if (o->model == NULL)
+        qn_default_model(qn_data_classes(data), model, sizeof model);
+    return qn__network_parse(o->model != NULL ? o->model : model, &r->network, err);
 }
 
 static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error *err) {
@@ -70,12 +83,12 @@ qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data
     snprintf(recipe.data, sizeof recipe.data, "%s", qn_data_digest(data));
     recipe.items = qn_data_items(data);
     recipe.features = qn_data_features(data);
-    copy_numbers(options, &recipe);
-    qn_status status = find_names(options, &recipe, err);
+    qn_status status = find_names(options, qn_data_type_of(data), &recipe, err);
     if (status == QN_OK)
-        status = qn__network_parse(options->model, &recipe.network, err);
+        status = find_network(options, data, &recipe, err);
     if (status != QN_OK)
         return status;
+    copy_numbers(options, &recipe);
     qn__recipe_tidy(&recipe);
     status = qn__recipe_check(&recipe, err);
     if (status == QN_OK)

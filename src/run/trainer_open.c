@@ -18,29 +18,6 @@ enum { CONFUSION_OUTPUTS = 1024 };
 /* Records of a trace of all ranks together, and the fewest of each. */
 enum { TRACE_RECORDS = 1 << 18, LEAST_RECORDS = 1 << 12 };
 
-void qn_train_options_init(qn_train_options *options) {
-    if (!options)
-        return;
-    memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
-    options->compute.size = sizeof options->compute;
-    options->arith = "f32";
-    options->loss = "cross-entropy";
-    options->init = "auto";
-    options->scale = "unit";
-    options->schedule = "constant";
-    options->rate = 0.1f;
-    options->beta1 = 0.9f;
-    options->beta2 = 0.999f;
-    options->epsilon = 1e-8f;
-    options->lr_gamma = 0.1f;
-    options->batch = 64;
-    options->grain = 32;
-    options->epochs = 10;
-    options->seed = 1;
-    options->unit = 44;
-}
-
 qn_status qn__train_options_take(const char *function, const char *argument,
                                  const qn_train_options *given, qn_train_options *own,
                                  qn_error *err) {

@@ -533,7 +533,7 @@ static void test_options_are_checked(void **unused) {
     o.FIELD = VALUE;                                                                               \
     refused(&o, digits, NULL, NULL, QN_USAGE, WORD)
     REFUSED(size, 8, "member size of options is 8");
-    REFUSED(model, NULL, "no layers");
+    REFUSED(model, "", "no layers");
     REFUSED(model, "dense 10", "softmax");
     REFUSED(batch, 0, "batch");
     REFUSED(batch, UINT32_MAX, "batch");

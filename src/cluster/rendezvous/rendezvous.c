@@ -1,6 +1,7 @@
 #include "cluster/rendezvous/rendezvous.h"
 
 #include "base/clock.h"
+#include "base/timeouts.h"
 #include "base/memory.h"
 #include "cluster/rendezvous/exchange.h"
 #include "cluster/rendezvous/launcher.h"
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double MEET_TIMEOUT = 60, RANK_TIMEOUT = 20;
 /* Before another attempt. */
 static const double PAUSE = 0.1;
 
@@ -44,7 +44,7 @@ static qn_status check_times(const qn_cluster_options *o, qn_error *err) {
             err, QN_USAGE,
             "both are from 0, which stands for %g and %g, to 1000000; silence of less "
             "than 0.1 seconds is nothing unusual",
-            MEET_TIMEOUT, RANK_TIMEOUT);
+            QN__MEET_TIMEOUT, QN__RANK_TIMEOUT);
     }
     return QN_OK;
 }
@@ -68,7 +68,7 @@ static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, q
                             .ranks = o->ranks,
                             .rank = o->rank,
                             .secret = o->key,
-                            .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
+                            .timeout = o->meet_timeout > 0 ? o->meet_timeout : QN__MEET_TIMEOUT};
     return QN_OK;
 }
 
@@ -122,7 +122,7 @@ static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher
                           .rank = launcher->rank,
                           .secret = o->key,
                           .munge = o->key == NULL,
-                          .timeout = o->meet_timeout > 0 ? o->meet_timeout : MEET_TIMEOUT};
+                          .timeout = o->meet_timeout > 0 ? o->meet_timeout : QN__MEET_TIMEOUT};
     const qn_status status = qn__slurm_place(g->host, &place.port, err);
     qn__slurm_run(g->run);
     const int one_node = strcmp(g->host, "127.0.0.1") == 0;
@@ -246,11 +246,11 @@ static void name_speaker(const gathering *g, qn_error *err) {
 
 qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous *rendezvous,
                                qn_error *err) {
-    const double meet = options->meet_timeout > 0 ? options->meet_timeout : MEET_TIMEOUT;
+    const double meet = options->meet_timeout > 0 ? options->meet_timeout : QN__MEET_TIMEOUT;
     gathering g = {.listeners = {-1, -1},
                    .until = qn__now() + meet,
                    .rank_timeout =
-                       options->rank_timeout > 0 ? options->rank_timeout : RANK_TIMEOUT};
+                       options->rank_timeout > 0 ? options->rank_timeout : QN__RANK_TIMEOUT};
     memset(rendezvous, 0, sizeof *rendezvous);
     qn_status status = check_times(options, err);
     if (status != QN_OK)

@@ -1,12 +1,11 @@
 /* Opening and closing a CUDA device. */
 #include "device/cuda/cuda_gpu.h"
 
+#include "base/timeouts.h"
 #include "base/memory.h"
 #include "device/notes.h"
 #include <stdio.h>
 #include <string.h>
-
-#define USUAL_LIMIT 60.0
 
 /* Compute capabilities from which on there are such instructions for bytes. */
 enum { DP4A = 61, MMA = 75 };
@@ -262,7 +261,7 @@ qn_status qn__cuda_open(uint32_t index, uint32_t products, const qn_compute *com
                  index, d->name);
         return qn__remedy(err, QN_DEVICE, "nvidia-smi -c DEFAULT opens it");
     }
-    o.limit = compute && compute->device_timeout > 0 ? compute->device_timeout : USUAL_LIMIT;
+    o.limit = compute && compute->device_timeout > 0 ? compute->device_timeout : QN__DEVICE_TIMEOUT;
     pthread_mutex_lock(&d->lock);
     begin(&o, compute);
     const qn_status status = open_best(&o, out, err);

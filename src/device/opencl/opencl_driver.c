@@ -1,5 +1,6 @@
 /* Opening, closing and driving an OpenCL device: the table that device/gpu/gpu.h asks for. */
 #include "base/memory.h"
+#include "base/timeouts.h"
 #include "device/opencl/opencl_gpu.h"
 #include "device/notes.h"
 #include "device/opencl/opencl_table.h"
@@ -186,7 +187,8 @@ static qn_status open_gpu(uint32_t index, uint32_t products, const qn_compute *c
         gpu->dots = dots;
         gpu->dotless = dotless;
         gpu->products = products;
-        gpu->timeout = compute && compute->device_timeout > 0.0 ? compute->device_timeout : 60.0;
+        gpu->timeout =
+            compute && compute->device_timeout > 0.0 ? compute->device_timeout : QN__DEVICE_TIMEOUT;
         state_facts(gpu);
         if (attempt(gpu, &again, err) == QN_OK) {
             tell_dotless(gpu);

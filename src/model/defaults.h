@@ -1,0 +1,20 @@
+/* The defaults of a recipe: docs/exactness.md 11.4. qn_train_options_init sets those that depend on
+ * nothing; these are the others. */
+#ifndef QN_MODEL_DEFAULTS_H
+#define QN_MODEL_DEFAULTS_H
+
+#include "model/recipe.h"
+#include <quern/data.h>
+
+/* "dense 500 tanh; dense 10 softmax" and its NUL, for any number of classes. */
+enum { QN__DEFAULT_MODEL_ROOM = 64 };
+
+float qn__default_rate(qn__optimizer optimizer);
+float qn__default_momentum(qn__optimizer optimizer);
+
+/* The optimiser where none is named. `momentum`: as in the options. */
+qn__optimizer qn__default_optimizer(float momentum);
+
+qn__scale qn__default_scale(qn_data_type type, qn__arith arith);
+
+#endif
