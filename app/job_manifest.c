@@ -80,26 +80,27 @@ static void put_head(const job *j, FILE *to, const char *version, const char *ki
 static void put_plain_job(const job *j, FILE *to) {
     const char *command[] = {j->program, NULL};
     put_head(j, to, "batch/v1", "Job");
-    fprintf(to, "spec:\n"
-                "  # A pod that dies is followed by another, which goes on from the checkpoint.\n"
-                "  backoffLimit: 20\n"
-                "  podFailurePolicy:\n"
-                "    rules:\n"
-                "    - action: FailJob # a wrong option stays wrong\n"
-                "      onExitCodes:\n"
-                "        operator: In\n"
-                "        values: [2]\n"
-                "    - action: Ignore # evicted, or its node was drained: counts as no failure\n"
-                "      onPodConditions:\n"
-                "      - type: DisruptionTarget\n"
-                "        status: \"True\"\n"
-                "  template:\n"
-                "    spec:\n"
-                "      restartPolicy: Never\n"
-                "      # Time to finish a step and write a checkpoint.\n"
-                "      terminationGracePeriodSeconds: 120\n"
-                "      containers:\n"
-                "      - name: quern\n");
+    fprintf(to,
+            "spec:\n"
+            "  # A pod that fails is replaced by another, which continues from the checkpoint.\n"
+            "  backoffLimit: 20\n"
+            "  podFailurePolicy:\n"
+            "    rules:\n"
+            "    - action: FailJob # a wrong option stays wrong\n"
+            "      onExitCodes:\n"
+            "        operator: In\n"
+            "        values: [2]\n"
+            "    - action: Ignore # evicted, or its node was drained: counts as no failure\n"
+            "      onPodConditions:\n"
+            "      - type: DisruptionTarget\n"
+            "        status: \"True\"\n"
+            "  template:\n"
+            "    spec:\n"
+            "      restartPolicy: Never\n"
+            "      # Time to finish a step and write a checkpoint.\n"
+            "      terminationGracePeriodSeconds: 120\n"
+            "      containers:\n"
+            "      - name: quern\n");
     put_line(to, 8, "image", j->image);
     put_line(to, 8, "workingDir", j->mount);
     put_list(to, 8, "command", command, NULL, 0);
@@ -128,17 +129,18 @@ static void put_replica(const job *j, FILE *to, const char *role, uint64_t count
 static void put_mpi_job(const job *j, FILE *to) {
     const char *command[] = {"quern-launch", j->model, j->program, NULL};
     put_head(j, to, "kubeflow.org/v2beta1", "MPIJob");
-    fprintf(to, "spec:\n"
-                "  slotsPerWorker: 1 # one rank a pod: it takes all cores and GPUs of the pod\n"
-                "  mpiImplementation: OpenMPI\n"
-                "  launcherCreationPolicy: WaitForWorkersReady\n"
-                "  runPolicy:\n"
-                "    cleanPodPolicy: Running\n"
-                "    backoffLimit: 20\n"
-                "  mpiReplicaSpecs:\n"
-                "    # mpirun. It ends when a worker's pod is lost, is started again, and the run "
-                "goes on\n"
-                "    # from its checkpoint as soon as the operator has brought the worker back.\n");
+    fprintf(to,
+            "spec:\n"
+            "  slotsPerWorker: 1 # one rank a pod: it takes all cores and GPUs of the pod\n"
+            "  mpiImplementation: OpenMPI\n"
+            "  launcherCreationPolicy: WaitForWorkersReady\n"
+            "  runPolicy:\n"
+            "    cleanPodPolicy: Running\n"
+            "    backoffLimit: 20\n"
+            "  mpiReplicaSpecs:\n"
+            "    # mpirun. It ends when a worker's pod fails. It is then started again, and the "
+            "run continues\n"
+            "    # from its checkpoint as soon as the operator has brought the worker back.\n");
     put_replica(j, to, "Launcher", 1, "OnFailure");
     put_list(to, 12, "command", command, NULL, 0);
     put_list(to, 12, "args", (const char *const[]){NULL}, j->words, j->count);

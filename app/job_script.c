@@ -46,8 +46,8 @@ static void put_command(const job *j, FILE *to) {
 
 static const char watching[] =
     "\n"
-    "# The model file is replaced, never written into: its number and its time tell whether it is\n"
-    "# new. Launchers that let ranks outlive one another do not tell by their exit codes.\n"
+    "# A new model file has another inode number or time, because it replaces the old one. The\n"
+    "# exit code of a launcher that keeps running after a failed rank does not show success.\n"
     "model_version() { stat -c '%i %y' -- \"$model\" 2>/dev/null; }\n"
     "# The names of the checkpoints hold their steps.\n"
     "progress() { printf '%s\\n' \"$checkpoint\"/checkpoint-*; }\n"
@@ -73,8 +73,8 @@ static const char watching[] =
     "    running=()\n"
     "}\n";
 
-/* Ranks without MPI meet at an address; only who knows the key is let in. */
-static const char making_key[] = "    # Only those who can read this file are let in.\n"
+/* Ranks without MPI connect to an address; only those with the key can join. */
+static const char making_key[] = "    # Only processes that can read this file can join.\n"
                                  "    key=$model.key.${SLURM_JOB_ID:-$$}\n"
                                  "    rm -f -- \"$key\"\n"
                                  "    (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr "
@@ -82,9 +82,9 @@ static const char making_key[] = "    # Only those who can read this file are le
                                  "    trap 'rm -f -- \"$key\"' EXIT\n";
 
 static const char choosing_mpirun[] =
-    "    # Each launcher has its own word for letting the others live on when a rank dies, and "
-    "passes\n"
-    "    # on another signal. A rank takes all cores that it is given, so none is bound to one.\n"
+    "    # Each launcher has its own option to keep the other ranks when one fails, and forwards "
+    "another\n"
+    "    # signal. A rank uses all cores that it gets, so ranks are not bound to a core.\n"
     "    local version launch\n"
     "    version=$(mpirun --version 2>&1)\n"
     "    case $version in\n"
@@ -92,7 +92,7 @@ static const char choosing_mpirun[] =
     "    *\"Open MPI) \"*) launch=(mpirun --bind-to none --map-by node --with-ft ulfm) ;;\n"
     "    *HYDRA*) launch=(mpirun -bind-to none -ppn 1 -disable-auto-cleanup) notice=USR1 ;;\n"
     "    *)\n"
-    "        echo \"quern job: there is no mpirun that is known here: ${version%%$'\\n'*}\" >&2\n"
+    "        echo \"quern job: unknown mpirun: ${version%%$'\\n'*}\" >&2\n"
     "        exit 2\n"
     "        ;;\n"
     "    esac\n"
@@ -119,8 +119,8 @@ static void put_directives(const job *j, FILE *to) {
     if (j->ranks == 1)
         fprintf(to, "#SBATCH --nodes=1\n");
     else { /* With --ntasks-per-node Slurm would always take the smaller number of nodes. */
-        fprintf(to, "# One rank a node. One node fewer is enough, so that a node that fails need "
-                    "not return.\n");
+        fprintf(to, "# One rank a node. The job also starts with one node fewer, in case that a "
+                    "node failed.\n");
         fprintf(to, "#SBATCH --nodes=%" PRIu64 "-%" PRIu64 "\n", j->ranks - 1, j->ranks);
     }
     if (j->cpus)
@@ -137,12 +137,12 @@ static void put_directives(const job *j, FILE *to) {
         fprintf(to, "#SBATCH --account=%s\n", j->account);
     if (j->time)
         fprintf(to, "#SBATCH --time=%s\n", j->time);
-    fprintf(to, "#SBATCH --signal=B:USR1@120    # so many seconds before the time is up, stop\n"
-                "#SBATCH --requeue              # when a node fails, start again on others\n");
+    fprintf(to, "#SBATCH --signal=B:USR1@120    # stop this many seconds before the time limit\n"
+                "#SBATCH --requeue              # when a node fails, start again on other nodes\n");
     if (j->ranks > 1)
-        fprintf(to, "#SBATCH --no-kill              # ... unless the ranks that are left can go "
-                    "on\n");
-    fprintf(to, "#SBATCH --open-mode=append     # one log, however often it was started\n");
+        fprintf(to, "#SBATCH --no-kill              # ... unless the remaining ranks can "
+                    "continue\n");
+    fprintf(to, "#SBATCH --open-mode=append     # one log for all starts\n");
     if (j->more)
         fprintf(to, "#SBATCH %s\n", j->more);
 }
@@ -152,15 +152,15 @@ static void put_directives(const job *j, FILE *to) {
  * its log is written to by name. */
 static const char guarding[] =
     "\n"
-    "# A node that fails leaves the job, which goes on: --no-kill. But where the first node fails, "
-    "this\n"
-    "# script ends with it, and Slurm does not requeue the job then. Three other nodes watch for "
-    "that.\n"
+    "# The job continues without a node that fails: --no-kill. If the first node fails, this "
+    "script\n"
+    "# ends, and Slurm does not requeue the job. Three other nodes check for that."
+    "\n"
     "# shellcheck disable=SC2317  # the tasks of start_guards call it\n"
     "guard() {\n"
     "    local first=$1 log=$2 job nodes ending='' checked=''\n"
     "    case $SLURM_PROCID in [123]) ;; *) return ;; esac\n"
-    "    trap 'ending=yes' TERM # the job ends, perhaps because its first node was set down\n"
+    "    trap 'ending=yes' TERM # the job ends, perhaps because the first node was drained\n"
     "    while [ -z \"$checked\" ]; do\n"
     "        [ -n \"$ending\" ] || sleep 60\n"
     "        checked=$ending\n"
@@ -174,7 +174,7 @@ static const char guarding[] =
     "        nodes=$(scontrol show hostnames \"$nodes\") || continue\n"
     "        grep -qxF -- \"$first\" <<<\"$nodes\" && continue\n"
     "        scontrol requeue \"$SLURM_JOB_ID\" 2>/dev/null || continue\n"
-    "        echo \"quern job: node $first has failed; back into the queue\" >>\"$log\"\n"
+    "        echo \"quern job: node $first has failed; requeued\" >>\"$log\"\n"
     "    done\n"
     "}\n"
     "start_guards() {\n"
@@ -188,7 +188,7 @@ static void put_srun(FILE *to) {
     fprintf(
         to,
         "\n"
-        "# srun starts the ranks; they meet at the first node, without MPI.\n"
+        "# srun starts the ranks. They connect to the first node, without MPI.\n"
         "start_ranks() {\n"
         "    if [ \"$SLURM_JOB_NUM_NODES\" = 1 ]; then\n"
         "        \"$program\" \"${arguments[@]}\" &\n"
@@ -197,10 +197,10 @@ static void put_srun(FILE *to) {
         "    fi\n"
         "%s"
         "    local meet=$SLURMD_NODENAME:$((20000 + SLURM_JOB_ID %% 20000))\n"
-        "    # What the job was given, a step does not get unasked.\n"
+        "    # A step does not inherit the cores of the job unless it asks for them.\n"
         "    [ -z \"${SLURM_CPUS_PER_TASK:-}\" ] || export "
         "SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\n"
-        "    # The step outlives its tasks and its nodes, and each rank reads its own number.\n"
+        "    # The step continues when a task or a node fails. Each rank reads its own number.\n"
         "    # shellcheck disable=SC2016\n"
         "    srun --no-kill --kill-on-bad-exit=0 --wait=0 --ntasks-per-node=1 \\\n"
         "        bash -c 'exec \"$@\" --rank \"$SLURM_PROCID\" --ranks \"$SLURM_NTASKS\"' rank \\\n"
@@ -217,10 +217,10 @@ static const char slurm_ends[] =
     "    [ ! -d \"${QUERN_JOBS:-}\" ] || echo \"$1\" >\"$QUERN_JOBS/slurm-$SLURM_JOB_ID.ended\"\n"
     "    exit \"$1\"\n"
     "}\n"
-    "go_on_later() {\n"
-    "    echo \"quern job: $1; back into the queue, to go on from $checkpoint\"\n"
+    "continue_later() {\n"
+    "    echo \"quern job: $1; requeued, to continue from $checkpoint\"\n"
     "    scontrol requeue \"$SLURM_JOB_ID\" || finish 1\n"
-    "    sleep 3600 # Slurm ends this start of the job meanwhile\n"
+    "    sleep 3600 # Slurm ends this process in the meantime\n"
     "}\n"
     "\n"
     "trap stop_ranks USR1\n"
@@ -234,22 +234,24 @@ static const char slurm_rest[] =
     "[ \"$code\" != 0 ] || code=1\n"
     "starts=$((${SLURM_RESTART_COUNT:-0} + 1))\n"
     "if [ \"$(progress)\" != \"$had\" ]; then\n"
-    "    [ -z \"$stopping\" ] || go_on_later \"the time is up\"\n"
-    "    [ \"$code\" = 130 ] || go_on_later \"the ranks ended with $code before they were done\"\n"
+    "    [ -z \"$stopping\" ] || continue_later \"time limit reached\"\n"
+    "    [ \"$code\" = 130 ] || continue_later \"the ranks exited with $code before the end of the "
+    "training\"\n"
     "elif [ \"$starts\" -lt 4 ] && [ \"$code\" -gt 128 ] && [ \"$code\" != 130 ]; then\n"
-    "    go_on_later \"the ranks were killed ($code)\"\n"
+    "    continue_later \"the ranks were killed ($code)\"\n"
     "fi\n"
-    "# Stopped on purpose, or for a reason that would be the same again: it stands in the log.\n"
+    "# Stopped on purpose, or by an error that a new start would meet again. The log has it.\n"
     "echo \"quern job: ended with $code\"\n"
     "finish \"$code\"\n";
 
 void job_write_slurm(const job *j, FILE *to) {
-    fprintf(to,
-            "#!/bin/bash\n"
-            "# Trains with Quern on the nodes of this job, and goes on from the last checkpoint "
-            "however often it\n"
-            "# is stopped: by the time limit, by nodes that fail, by whoever needs them more.\n"
-            "#\n");
+    fprintf(
+        to,
+        "#!/bin/bash\n"
+        "# Trains with Quern on the nodes of this job. After the time limit, a failed node or a "
+        "preemption,\n"
+        "# the next start continues from the last checkpoint.\n"
+        "#\n");
     put_directives(j, to);
     fprintf(to, "set -u\n\n");
     put_command(j, to);
@@ -298,7 +300,7 @@ static const char local_rest[] =
     "}\n"
     "\n"
     "trap stop_ranks TERM INT USR1\n"
-    "# Three starts in a row that brought no further checkpoint are enough.\n"
+    "# Give up after three starts in a row without a new checkpoint.\n"
     "for ((idle = 0; idle < 3; )); do\n"
     "    before=$(model_version) had=$(progress)\n"
     "    start_ranks\n"
@@ -308,7 +310,7 @@ static const char local_rest[] =
     "    [ \"$code\" != 0 ] || code=1\n"
     "    [ \"$code\" != 2 ] || break\n"
     "    if [ \"$(progress)\" = \"$had\" ]; then idle=$((idle + 1)); else idle=0; fi\n"
-    "    echo \"quern job: the ranks ended with $code before they were done\"\n"
+    "    echo \"quern job: the ranks exited with $code before the end of the training\"\n"
     "    sleep 1\n"
     "done\n"
     "echo \"quern job: given up\"\n"
@@ -316,8 +318,8 @@ static const char local_rest[] =
 
 void job_write_local(const job *j, FILE *to) {
     fprintf(to, "#!/bin/bash\n"
-                "# Trains with Quern in the background and starts again from the last checkpoint "
-                "when it was killed.\n"
+                "# Trains with Quern in the background. After a failure it starts again from the "
+                "last checkpoint.\n"
                 "set -u\n\n");
     char *quoted = format_shell(1, (char *[]){(char *)j->directory}, NULL, 0);
     fprintf(to, "cd -- %s || exit 1\n", quoted ? quoted : ".");

@@ -10,7 +10,7 @@
 
 enum { WIDEST_TABLE = 20, LONGEST_LIST = 20 };
 
-/* The score that speaks for the run: the test set's, else the validation set's, else that of
+/* The main score of the run: the test set's, else the validation set's, else that of
  * the last training epoch. */
 static const qn_score *best_score(const qn_train_report *r, const char **name) {
     const qn_score *s = r->test.items ? &r->test : r->valid.items ? &r->valid : &r->train;
@@ -96,7 +96,8 @@ static uint64_t all_grains(const qn_train_report *r) {
 }
 
 static void print_cores(const qn_worker_report *w) {
-    int is_cpu = strcmp(w->name, "cpu") == 0; /* another's one core is the device, told already */
+    int is_cpu =
+        strcmp(w->name, "cpu") == 0; /* a GPU's one core is the device itself, printed above */
     if (!w->core_busy || w->cores < 1 || (w->cores == 1 && !is_cpu))
         return;
     printf("  %-12s", "  core busy");
@@ -106,7 +107,7 @@ static void print_cores(const qn_worker_report *w) {
     putchar('\n');
 }
 
-static int knows_joules(const qn_worker_report *w) { return w->joules > 0; }
+static int has_joules(const qn_worker_report *w) { return w->joules > 0; }
 
 static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks, int verbose) {
     char note[320];
@@ -123,7 +124,7 @@ static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks, 
     else
         printf("no items");
     if (w->lost)
-        printf(", lost");
+        printf(", failed");
     putchar('\n');
     if (*w->note)
         printf("  %-12s %s\n", "", fields_spell(w->note, note, sizeof note));
@@ -133,18 +134,18 @@ static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks, 
         printf("  %-12s sent %s in %.1f ms, received %s in %.1f ms\n", "",
                format_bytes(w->bytes_up, up), 1e3 * w->seconds_up,
                format_bytes(w->bytes_down, down), 1e3 * w->seconds_down);
-    if (knows_joules(w) && w->items > 0)
+    if (has_joules(w) && w->items > 0)
         printf("  %-12s energy %s, %s an item\n", "", format_joules(w->joules, joules),
                format_joules(w->joules / (double)w->items, each));
 }
 
-/* Joules of all devices that tell them, and how many do; NaN when none does. */
+/* Joules of all devices that measure them, and how many do; NaN when none does. */
 static double all_joules(const qn_train_report *r, int *devices) {
     double sum = 0;
     *devices = 0;
     for (uint32_t i = 0; i < r->workers; i++) {
-        *devices += knows_joules(r->worker[i]);
-        sum += knows_joules(r->worker[i]) ? r->worker[i]->joules : 0;
+        *devices += has_joules(r->worker[i]);
+        sum += has_joules(r->worker[i]) ? r->worker[i]->joules : 0;
     }
     return sum > 0 ? sum : (double)NAN;
 }
@@ -162,14 +163,14 @@ static void print_energy(const qn_train_report *r) {
 static void print_times(const qn_train_report *r) {
     printf("first step after %.3f s\nsteps %.3f s, the rest is evaluation and checkpoints\n",
            r->seconds_to_first_step, r->seconds_training);
-    printf("lower bound %.3f s, %.1f %% of the time: all devices at their measured speed, nobody "
-           "waits\n",
+    printf("lower bound %.3f s, %.1f %% of the time: all devices at their measured speed, no "
+           "waiting\n",
            r->bound, r->seconds > 0 ? 100 * r->bound / r->seconds : 0);
     if (r->workers > 1)
         printf("choosing the devices took %.3f s\n", r->seconds_choosing);
 }
 
-/* What the network carried for this rank; alone on a machine with nobody else, nothing. */
+/* What the network carried for this rank; for a single rank on a machine, nothing. */
 static void print_traffic(const qn_rank_report *k) {
     char out[24], in[24], must_out[24], must_in[24], shared[24];
     if (k->bytes_out > 0 || k->bytes_in > 0 || k->counted_out > 0 || k->counted_in > 0)
@@ -200,42 +201,42 @@ static void print_ranks(const qn_train_report *r, int verbose) {
         const qn_rank_report *k = r->rank[i];
         printf("  %4" PRIu32 "  %-*s  %8s  %7.0f %%  %5.0f %%  %s%s\n", k->rank, width, k->host,
                format_rate(k->rate, rate), 100 * k->busy, 100 * k->waiting,
-               *k->worker_names ? k->worker_names : "-", k->lost ? ", lost" : "");
+               *k->worker_names ? k->worker_names : "-", k->lost ? ", failed" : "");
         if (verbose)
             print_traffic(k);
     }
 }
 
-/* ", name 1.2 %": a share of values that lost all bits; nothing where there are no such values. */
-static void print_lost(const char *name, double lost, int *told) {
-    if (isnan(lost))
+/* ", name 1.2 %": a share of values that became 0; nothing where there are no such values. */
+static void print_zeroed(const char *name, double zeroed, int *printed) {
+    if (isnan(zeroed))
         return;
-    printf("%s%s ", (*told)++ ? ", " : "", name);
-    if (lost <= 0)
+    printf("%s%s ", (*printed)++ ? ", " : "", name);
+    if (zeroed <= 0)
         printf("none");
-    else if (lost < 5e-5)
+    else if (zeroed < 5e-5)
         printf("under 0.01 %%");
     else
-        printf("%.2f %%", 100 * lost);
+        printf("%.2f %%", 100 * zeroed);
 }
 
 /* What integers of few bits cost. */
 static void print_rounding(const qn_rounding *r) {
-    int told = 0;
+    int printed = 0;
     if (r->bits == 0)
         return;
     printf("nonzero values that i%d rounds to 0, in a sample of %" PRIu32
            " item%s\n  forward and backward: ",
            r->bits, r->items, r->items == 1 ? "" : "s");
-    print_lost("inputs", r->inputs, &told);
-    print_lost("activations", r->activations, &told);
-    print_lost("weights", r->weights, &told);
-    print_lost("errors", r->errors, &told);
-    told = 0;
+    print_zeroed("inputs", r->inputs, &printed);
+    print_zeroed("activations", r->activations, &printed);
+    print_zeroed("weights", r->weights, &printed);
+    print_zeroed("errors", r->errors, &printed);
+    printed = 0;
     printf("\n  gradients of weights: ");
-    print_lost("inputs", r->grain_inputs, &told);
-    print_lost("activations", r->grain_activations, &told);
-    print_lost("errors", r->grain_errors, &told);
+    print_zeroed("inputs", r->grain_inputs, &printed);
+    print_zeroed("activations", r->grain_activations, &printed);
+    print_zeroed("errors", r->grain_errors, &printed);
     putchar('\n');
 }
 
@@ -315,7 +316,7 @@ static void worker_field(const qn_worker_report *w, uint64_t grains) {
     json_count("bytes_down", w->bytes_down);
     json_number("seconds_up", w->seconds_up);
     json_number("seconds_down", w->seconds_down);
-    json_number("joules", knows_joules(w) ? w->joules : (double)NAN);
+    json_number("joules", has_joules(w) ? w->joules : (double)NAN);
     json_flag("lost", w->lost);
     json_message("note", w->note);
     json_open("core_busy", '[');

@@ -47,14 +47,14 @@ static const synonym synonyms[] = {
     {"eps adamepsilon", "epsilon", NULL},
     {"nesterov", "optimizer", "there is no Nesterov momentum; --optimizer momentum is the nearest"},
     {"gradclip clipnorm clipvalue clip maxgradnorm gradientclipping gradientclipval", NULL,
-     "gradients are not clipped"},
+     "there is no gradient clipping; a smaller --lr can help"},
     {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate", "batch",
      "a batch of any size is divided by itself"},
     {"earlystopping patience earlystoppingrounds niternochange", NULL,
      "there is no early stopping: --valid shows the validation loss of each epoch, --epochs sets "
      "their number"},
     {"shuffle noshuffle", NULL, "each epoch has an order of its own, which --seed decides"},
-    {"metrics metric evalmetric", NULL, "loss and accuracy are always reported"},
+    {"metrics metric evalmetric", NULL, "loss and accuracy are reported for each of the --epochs"},
 
     {"train traindata traindir trainfile trainingdata trainset input inputfile in dataset datapath "
      "datadir file x i d",
@@ -86,7 +86,7 @@ static const synonym synonyms[] = {
      "everynepochs",
      "checkpoint-every", NULL},
     {"resumefromcheckpoint resumefrom restore restart continue loadcheckpoint", "resume",
-     "it goes on from the folder of --checkpoint"},
+     "it continues from the folder of --checkpoint"},
     {"profile profiler timeline", "trace", NULL},
     {"silent q s", "quiet", NULL},
     {"v vv debug loglevel", "verbose", NULL},
@@ -160,10 +160,24 @@ static const char *same_name(const command *self, const char *typed) {
     return NULL;
 }
 
+/* Whether the command has every option that a note names. */
+static int note_fits(const command *self, const char *note) {
+    char name[LONGEST_NAME];
+    for (const char *at = note; at && (at = strstr(at, "--")) != NULL; at += 2) {
+        snprintf(name, sizeof name, "%.*s",
+                 (int)strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-0123456789"), at + 2);
+        if (!has_option(self, name))
+            return 0;
+    }
+    return 1;
+}
+
+/* A synonym that is only a note is of use where the command has the options in the note. */
 static const synonym *find_synonym(const command *self, const char *typed) {
     for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
         const synonym *s = &synonyms[i];
-        if (is_listed(s->names, typed) && (!s->option || has_option(self, s->option)))
+        if (is_listed(s->names, typed) &&
+            (s->option ? has_option(self, s->option) : note_fits(self, s->note)))
             return s;
     }
     return NULL;
@@ -189,9 +203,10 @@ void synonym_advice(const command *self, const char *word, char *remedy, size_t 
     const synonym *s = near ? NULL : find_synonym(self, typed);
     if (!near && !s)
         near = near_name(self, word);
+    const char *note = s && s->note && note_fits(self, s->note) ? s->note : NULL;
     if (s && s->option)
         snprintf(remedy, size, "Quern calls it --%s%s%s. \"quern %s --help\" lists the options",
-                 s->option, s->note ? ": " : "", s->note ? s->note : "", self->name);
+                 s->option, note ? ": " : "", note ? note : "", self->name);
     else if (s)
         snprintf(remedy, size, "%s. \"quern %s --help\" lists the options", s->note, self->name);
     else if (near)

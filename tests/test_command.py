@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -608,3 +609,21 @@ def test_tutorial(quern, tmp_path):
         assert what_must_agree(printed) == what_must_agree(told), f"{command}\n{told}"
     if runs != steps:
         pytest.skip(f"all but {len(steps) - len(runs)} commands agree; no {mpirun} here")
+
+
+@pytest.mark.parametrize("command", ["train", "predict", "replay", "plan", "devices", "submit",
+                                     "jobs", "data info", "data synth digits"])
+def test_notes_fit_the_command(quern, command):
+    """A remedy for an option of another program names options of this command only."""
+    source = (pathlib.Path(__file__).parent.parent / "app/synonyms.c").read_text()
+    words = [row.split()[0] for row in re.findall(r'^    \{"([^"]+)', source, re.M)]
+    assert len(words) > 60
+    shown = subprocess.run([quern, *command.split(), "--help"], capture_output=True, text=True).stdout
+    known = set(re.findall(r"^  .{0,6}--([\w-]+)", shown, re.M)) | {"help"}
+    for word in words:
+        done = subprocess.run([quern, *command.split(), f"--{word}", "1"], capture_output=True, text=True)
+        if done.returncode != 2 or len(done.stderr.splitlines()) < 2:
+            continue
+        remedy = done.stderr.splitlines()[1]
+        if "lists the options" in remedy:
+            assert set(re.findall(r"--([a-z][\w-]*)", remedy)) <= known, (word, remedy)

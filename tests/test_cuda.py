@@ -425,7 +425,7 @@ def test_a_device_is_lost(run_quern, gpu, files, tmp_path, fault, says, at):
                      "--shares", "1,1,2", "--device-timeout", "0.3" if "hang" in fault else "20",
                      "-o", tmp_path / "model")
     assert recipes.sha256(tmp_path / "model") == recipes.table()["dropout"]
-    assert re.search(rf"cuda:1 is lost: .*{says}", done.stderr), done.stderr
+    assert re.search(rf"cuda:1 failed: .*{says}", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("fault", ["launch=60", "hang=60"])

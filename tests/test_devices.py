@@ -196,7 +196,7 @@ def test_advice_about_a_gpu(run_quern, fake_gpu, cache):
         if both["cpu"]["used"]:
             break
     assert both["cpu"]["used"] is True and both["cuda:0"]["used"] is False
-    assert both["cuda:0"]["why"].startswith("left out: ")
+    assert both["cuda:0"]["why"].startswith("not used: ")
     assert alone["cuda:0"]["used"] is True and alone["cuda:0"]["share"] == 1
     assert alone["cpu"]["used"] is False and alone["cpu"]["why"]
 
@@ -335,9 +335,9 @@ def test_a_device_that_fails_on_the_way(run_quern, fake_gpu, cache, tiny, plain,
     if not workers["cuda:0"]["lost"]:
         pytest.fail(f"{plan} did not happen: {workers['cuda:0']}")
     assert "cuda:0" in workers["cuda:0"]["note"] and workers["cpu"]["grains"] > 0
-    assert any("worker cuda:0 is lost" in n["text"] for n in of("note", listed))
+    assert any("worker cuda:0 failed" in n["text"] for n in of("note", listed))
     text = run_quern("train", *tiny, *how, "-o", out, env=fake_gpu(plan)).stdout
-    assert re.search(r"^  cuda:0 .*, lost\n +lost: ", text, re.M), text
+    assert re.search(r"^  cuda:0 .*, failed\n +failed: ", text, re.M), text
 
 
 def test_no_worker_is_left(run_quern, fake_gpu, cache, tiny, plain, tmp_path):

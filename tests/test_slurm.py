@@ -184,7 +184,7 @@ def test_a_notice_of_the_time_limit(slurm, script, wanted, tmp_path, until_check
     ended = slurm.until(job, "COMPLETED", seconds=60)
     assert ended["Restarts"] == "1" and digest(tmp_path / "digits.safetensors") == wanted()
     log = log_of(tmp_path)
-    assert "interrupted" in log and "the time is up; back into the queue" in log
+    assert "interrupted" in log and "time limit reached; requeued" in log
 
 
 def test_requeued_by_hand(slurm, script, wanted, tmp_path, until_checkpoint):
@@ -316,7 +316,7 @@ def test_the_first_node_of_several_goes(slurm, script, wanted, tmp_path, until_c
         ended = slurm.until(job, "COMPLETED")
         assert ended["Restarts"] == "1" and ended["BatchHost"] != node and went_on(tmp_path)
         assert digest(tmp_path / "digits.safetensors") == wanted()
-        assert f"node {node} has failed; back into the queue" in log_of(tmp_path)
+        assert f"node {node} has failed; requeued" in log_of(tmp_path)
     finally:
         if how == "lost":
             slurm.mend_node(node)
@@ -375,4 +375,4 @@ def test_ranks_are_given_notice(slurm, script, wanted, tmp_path, until_checkpoin
     start_now(slurm, job)
     assert slurm.until(job, "COMPLETED")["Restarts"] == "1"
     assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
-    assert "the time is up; back into the queue" in log_of(tmp_path)
+    assert "time limit reached; requeued" in log_of(tmp_path)

@@ -382,7 +382,7 @@ def test_killed_it_starts_again_by_itself(run_quern, here, wanted):
     until(lambda: state(run_quern) == "done")
     assert digest(here / "m") == wanted["long"]
     log = (here / "jobs" / f"local-{job['id']}.log").read_text()
-    assert log.count("ended with 137 before they were done") == 2
+    assert log.count("exited with 137 before the end of the training") == 2
 
 
 def test_stopped_and_submitted_again(run_quern, here, wanted):

@@ -64,7 +64,7 @@ typedef struct qn_error {
     char remedy[512];
 } qn_error;
 
-/* A plain message for a person: "resumed from step 1200", "worker fake:1 is lost". */
+/* A plain message for a person: "resumed from step 1200", "worker fake:1 failed: ...". */
 typedef void (*qn_note_fn)(void *user, const char *text);
 
 /* The name of a status, such as "bad input". Never NULL. */

@@ -426,17 +426,17 @@ void qn__chooser_reason(const qn__chooser *c, uint32_t worker, char *text, uint3
     const qn__speed *s = speed_of(c, worker);
     if (with && alone)
         snprintf(text, room,
-                 "left out: a step takes %.3g ms without it, %.3g ms with it, %.3g ms on it alone",
+                 "not used: a step takes %.3g ms without it, %.3g ms with it, %.3g ms on it alone",
                  1e3 * c->seconds, 1e3 * with->seconds, 1e3 * alone->seconds);
     else if (with)
-        snprintf(text, room, "left out: a step takes %.3g ms without it, %.3g ms with it",
+        snprintf(text, room, "not used: a step takes %.3g ms without it, %.3g ms with it",
                  1e3 * c->seconds, 1e3 * with->seconds);
     else if (alone)
-        snprintf(text, room, "left out: a step takes %.3g ms without it, %.3g ms on it alone",
+        snprintf(text, room, "not used: a step takes %.3g ms without it, %.3g ms on it alone",
                  1e3 * c->seconds, 1e3 * alone->seconds);
     else if (s->each > 0)
         snprintf(
             text, room,
-            "left out: a step takes %.3g ms without it, a call for one grain takes %.3g ms on it",
+            "not used: a step takes %.3g ms without it, a call for one grain takes %.3g ms on it",
             1e3 * c->seconds, 1e3 * qn__speed_of(s, 1));
 }

@@ -73,7 +73,7 @@ static qn_status settle_opening(qn__team *t, qn_error *err) {
                 *err = m->error;
             return m->error.status;
         }
-        snprintf(m->note, sizeof m->note, "left out: %.240s", m->error.what);
+        snprintf(m->note, sizeof m->note, "not used: %.240s", m->error.what);
     }
     return QN_OK;
 }
@@ -284,10 +284,10 @@ static void lose(qn__team *t, uint32_t index) {
     qn__mate *m = &t->mate[index];
     char text[700];
     const uint64_t left = qn__team_alive(t) & ~QN__BIT(index);
-    snprintf(text, sizeof text, "worker %s is lost: %s%s", m->name, m->error.what,
-             left ? "; the others take its grains" : "");
+    snprintf(text, sizeof text, "worker %s failed: %s%s", m->name, m->error.what,
+             left ? "; the other workers compute its grains" : "");
     qn__trace_mark(t->reports.trace, m->track, "lost", qn__now(), m->error.what);
-    snprintf(m->note, sizeof m->note, "lost: %.240s", m->error.what);
+    snprintf(m->note, sizeof m->note, "failed: %.240s", m->error.what);
     last_words(m);
     m->device->close(m->worker);
     m->worker = NULL;

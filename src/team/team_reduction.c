@@ -59,7 +59,7 @@ static qn_status agree_on_failure(qn__team *t, qn_error *err) {
             *err = first->error;
         status = first->error.status;
     } else if (status == QN_OK) {
-        status = qn__fail(err, QN_NUMERIC, "a rank that is lost found a number out of range");
+        status = qn__fail(err, QN_NUMERIC, "a rank that failed later found a number out of range");
     }
     if (status == QN_NUMERIC)
         qn__team_reduction_told(t);
