@@ -27,7 +27,7 @@ ARCHS = [75, 80, 90, "newest"]
 # do large ones by matrix instructions.
 MOST_REGISTERS = {"matrix_large": 255, "matrix_small": 232, "qn_forward": 128, "qn_errors": 128, "qn_gradient": 168,
                   "qn_intgemm_gradient": 255, "qn_intgemm_forward_i21": 192, "qn_intgemm_errors_i21": 192,
-                  "qn_whole": 128, "": 64}
+                  "qn_intgemm": 128, "": 64}
 
 # Digits of the integers of each arithmetic: a word of a tile is so many products of bytes, squared.
 DIGITS = {"i7": 1, "i14": 2, "i21": 3}
@@ -151,18 +151,27 @@ def folder(tmp_path_factory):
     return str(tmp_path_factory.mktemp("cuda"))
 
 
-# Bits of QN_PRODUCTS (src/kernels/step.h).
-PRODUCTS = {"F32": 1, "I7": 2, "I14": 4, "I21": 8, "INTEGERS": 14, "ALL": 15}
-TILES = {"LARGE": 16, "MATRIX": 32}
+QN_WITH_ALL = 15  # of QN_PRODUCTS: the bits of arithmetics (src/kernels/step.h)
+
+
+@functools.cache
+def kernel_list():
+    """(name, lanes, products) of each row of src/kernels/kernel_list.h, as the preprocessor has them."""
+    done = subprocess.run(["cc", "-E", "-P", "-I", builds.ROOT / "src", "-"], capture_output=True,
+                          text=True, check=True,
+                          input='#include "kernels/kernel_list.h"\nQN__KERNEL_LIST(KERNEL_ROW)\n')
+    rows = re.findall(r'KERNEL_ROW\(\w+, (\w+), "\w+", (\d+), \d+, \d+, \d+, ([\du |()]+)\)(?=\s|$)',
+                      done.stdout)
+    assert len(rows) == done.stdout.count("KERNEL_ROW")
+    bits = [sum({int(bit) for bit in re.findall(r"\d+", products)}) for _, _, products in rows]
+    return [("qn_" + name, int(lanes), to) for (name, lanes, _), to in zip(rows, bits)]
 
 
 def kernels_of_the_host(products=63):
-    """Names of the kernels that the CUDA backend launches, from the table of shapes."""
-    source = (builds.ROOT / "src" / "kernels" / "kernels.c").read_text()
-    names = re.findall(r'\{"(qn_\w+)",[^{]*\{\d+, \d+\},[^}]*?QN_WITH_(\w+)'
-                       r'(?:\s*\|\s*QN_WITH_(\w+))?\}', source)
-    return [n for n, to, tiles in names if not n.endswith("_vector") and PRODUCTS[to] & products
-            and (not tiles or TILES[tiles] & products)]
+    """Names of the kernels that the CUDA backend launches. As qn__kernel_belongs: one arithmetic in
+    common, and all kinds of tiles that the kernel has."""
+    return [name for name, lanes, to in kernel_list()
+            if lanes > 1 and to & QN_WITH_ALL & products and not to & ~QN_WITH_ALL & ~products]
 
 
 def kernels_in(ptx):
@@ -221,7 +230,7 @@ def test_ptx(arch):
             assert set(done) == {word}, name
             assert len(done) == digits ** 2 * tiles * (4 if arch == 75 else 1), name
             assert arch == 75 or "cp.async.cg.shared.global" in found[name], name
-        elif name.startswith("qn_whole"):
+        elif name.startswith("qn_intgemm"):
             numbers = 16 if name.endswith("_large") else 4
             digits = next(d for arith, d in DIGITS.items() if f"_{arith}_" in name)
             assert found[name].count("dp4a.s32.s32") % (numbers * digits ** 2) == 0, name
@@ -314,5 +323,5 @@ def test_machine_code(arch, folder):
             assert "FFMA" in words, name
         if "_matrix_" in name:
             assert any(w.startswith("IMMA.") for w in words), name
-        elif name.startswith("qn_whole"):
+        elif name.startswith("qn_intgemm"):
             assert any(w.startswith("IDP.4A.S8.S8") for w in words), name
