@@ -178,7 +178,7 @@ static void measure(uint32_t index, const devices_flags *f, shown *d) {
 }
 
 /* What the libraries found worth telling, on stderr or as an event of its own. */
-static void tell_notes(const devices_flags *f) {
+static void report_notes(const devices_flags *f) {
     char text[512];
     while (qn_device_note(text, sizeof text)) {
         if (f->json) {
@@ -296,7 +296,7 @@ static void print_device(const shown *d) {
 
 static const char *const kinds[] = {"cuda", "opencl"};
 
-static void tell_absence(const devices_flags *f, int devices) {
+static void report_absence(const devices_flags *f, int devices) {
     char text[1200];
     int told = 0;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -336,8 +336,8 @@ static int list(const devices_flags *f) {
             print_device(&d);
         message_flush(); /* each as it is known: measuring takes a moment */
     }
-    tell_absence(f, 1);
-    tell_notes(f);
+    report_absence(f, 1);
+    report_notes(f);
     return -1;
 }
 
@@ -360,8 +360,8 @@ static void print_advice(const qn_advice *a) {
         printf("  %-10s not used: %s\n", a->id, fields_spell(a->why, why, sizeof why));
 }
 
-static void tell_trial(const devices_flags *f, const qn_advice *advice, uint32_t count,
-                       double rate) {
+static void report_trial(const devices_flags *f, const qn_advice *advice, uint32_t count,
+                         double rate) {
     char text[16];
     if (!f->json)
         printf("\n%s, %" PRIu64 " features, batches of %" PRIu64 ", %s, tried for %g s on random "
@@ -404,10 +404,10 @@ static int try_model(const devices_flags *f) {
     options.compute = compute_of(&f->compute);
     if (qn_advise(&options, (uint32_t)f->features, (double)f->seconds, advice, room, &count, &rate,
                   &err) == QN_OK)
-        tell_trial(f, advice, count, rate);
+        report_trial(f, advice, count, rate);
     else
         code = message_error(&err);
-    tell_notes(f);
+    report_notes(f);
     free(advice);
     return code;
 }
@@ -465,7 +465,7 @@ static qn_train_options costs_job(const devices_flags *f) {
 }
 
 /* Measures what calls take, and tells it as quern plan reads it. */
-static int tell_costs(const devices_flags *f) {
+static int report_costs(const devices_flags *f) {
     static qn_plan_cost cost[MOST_COSTS];
     const qn_train_options job = costs_job(f);
     const source_flags from = {.data = f->data, .labels = f->labels};
@@ -488,7 +488,7 @@ static int tell_costs(const devices_flags *f) {
         else
             print_cost(&cost[i]);
     }
-    tell_notes(f);
+    report_notes(f);
     qn_data_close(data);
     return code;
 }
@@ -530,7 +530,7 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, 0, f.json);
     code = check_flags(&f, &given);
     if (code < 0)
-        code = f.costs ? tell_costs(&f) : list(&f);
+        code = f.costs ? report_costs(&f) : list(&f);
     if (code < 0 && f.model && !f.costs)
         code = try_model(&f);
     return code < 0 ? EXIT_DONE : code;

@@ -50,7 +50,7 @@ static const struct {
     {"train.weight_decay", "weight-decay"},
 };
 
-/* The option of the field that begins behind the backquote at `text`, and where the text goes on;
+/* The option of the field that begins behind the backquote at `text`, and where the text continues;
  * NULL when there is none. */
 static const char *option_at(const char *text, const char **behind) {
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {

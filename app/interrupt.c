@@ -10,7 +10,7 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
 static _Atomic(qn_train *) watched;
-static atomic_int heard, speaks;
+static atomic_int heard, prints;
 static _Atomic(const char *) own_file, own_folder;
 
 static void say(const char *text) {
@@ -38,7 +38,7 @@ static void on_signal(int number) {
     if (!train || before > 0)
         end_now();
     qn_train_stop(train);
-    if (atomic_load(&speaks))
+    if (atomic_load(&prints))
         say("\nstopping at the end of this step; once more stops at once\n");
 }
 
@@ -54,8 +54,8 @@ void interrupt_start(void) {
     }
 }
 
-void interrupt_watch(qn_train *train, int speak) {
-    atomic_store(&speaks, speak);
+void interrupt_watch(qn_train *train, int print) {
+    atomic_store(&prints, print);
     atomic_store(&watched, train);
 }
 

@@ -11,9 +11,9 @@
 /* To be called first: from now on an interruption ends the program in good order. */
 void interrupt_start(void);
 
-/* From now on an interruption stops `train`; NULL: it ends the program. `speak`: 1 to say on
+/* From now on an interruption stops `train`; NULL: it ends the program. `print`: 1 to say on
  * stderr that the request was heard. */
-void interrupt_watch(qn_train *train, int speak);
+void interrupt_watch(qn_train *train, int print);
 
 /* What an interruption that ends the program removes, beside the library's temporary files: a file
  * and, after it, a folder. NULL: none. The texts stay the caller's, and valid. */

@@ -1,4 +1,4 @@
-/* A training run that somebody else starts: a batch system, a cluster's operator, or a process in
+/* A training run that another one starts: a batch system, a cluster's operator, or a process in
  * the background. `quern submit` makes one out of a command line of `quern train`. */
 #ifndef APP_JOB_H
 #define APP_JOB_H
@@ -10,7 +10,7 @@ typedef struct job {
     const char *engine;  /* "local", "slurm", "kubernetes" */
     const char *name;    /* letters, digits, dots and dashes */
     const char *program; /* the command quern, as the job finds it */
-    char **words;        /* "train" and its arguments, so completed that the run goes on from its
+    char **words;        /* "train" and its arguments, so completed that the run continues from its
                             last checkpoint whenever it is started again */
     int count;
     const char *model, *checkpoint; /* two of these arguments: what is written where */

@@ -11,9 +11,10 @@
 static struct {
     char name[64];
     int quiet, json;
-    const char *speaker; /* NULL: there is but one */
+    const char *rank; /* NULL: there is but one */
     qn_error *held;
-    int lost, told; /* the errno of the first write to stdout that failed; whether that was said */
+    int lost,
+        reported; /* the errno of the first write to stdout that failed; whether that was said */
 } voice;
 
 void message_setup(const char *name, int quiet, int json) {
@@ -22,7 +23,7 @@ void message_setup(const char *name, int quiet, int json) {
     voice.json = json;
 }
 
-void message_speaker(const char *name) { voice.speaker = name; }
+void message_rank(const char *name) { voice.rank = name; }
 
 void message_hold(qn_error *slot) { voice.held = slot; }
 
@@ -66,20 +67,19 @@ static void print_clean(const char *before, const char *text) {
 }
 
 /* The first line begins with the command and, where there are several, the rank. */
-static void make_head(char *head, size_t size, const char *speaker) {
-    snprintf(head, size, "quern%s: %.100s%s", voice.name, speaker ? speaker : "",
-             speaker ? ": " : "");
+static void make_head(char *head, size_t size, const char *rank) {
+    snprintf(head, size, "quern%s: %.100s%s", voice.name, rank ? rank : "", rank ? ": " : "");
 }
 
 static int hold(qn_status status, const char *what, const char *where, const char *remedy) {
     return message_exit_code(message_fill(voice.held, status, where, remedy, "%s", what));
 }
 
-static int print(const char *speaker, qn_status status, const char *what, const char *where,
+static int print(const char *rank, qn_status status, const char *what, const char *where,
                  const char *remedy) {
     int code = message_exit_code(status);
     char head[192];
-    make_head(head, sizeof head, speaker);
+    make_head(head, sizeof head, rank);
     message_flush();
     print_clean(head, what);
     print_clean("  at ", where);
@@ -90,8 +90,8 @@ static int print(const char *speaker, qn_status status, const char *what, const 
         json_message("what", what);
         json_message("where", where);
         json_message("remedy", remedy);
-        if (speaker)
-            json_text("rank", speaker);
+        if (rank)
+            json_text("rank", rank);
         json_count("exit", (uint64_t)code);
         json_end();
     }
@@ -101,7 +101,7 @@ static int print(const char *speaker, qn_status status, const char *what, const 
 int message_fail(qn_status status, const char *what, const char *where, const char *remedy) {
     if (voice.held)
         return hold(status, what, where, remedy);
-    return print(voice.speaker, status, what, where, remedy);
+    return print(voice.rank, status, what, where, remedy);
 }
 
 int message_error(const qn_error *err) {
@@ -116,7 +116,7 @@ void message_aside(const char *what, const char *remedy) {
     char head[192];
     if (voice.quiet)
         return;
-    make_head(head, sizeof head, voice.speaker);
+    make_head(head, sizeof head, voice.rank);
     print_clean(head, what);
     print_clean("  ", remedy);
 }
@@ -173,12 +173,12 @@ int message_output(int code) {
     message_flush();
     if (!voice.lost && !ferror(stdout))
         return code;
-    if (voice.lost != EPIPE && !voice.told) {
-        make_head(head, sizeof head, voice.speaker);
+    if (voice.lost != EPIPE && !voice.reported) {
+        make_head(head, sizeof head, voice.rank);
         snprintf(what, sizeof what, "cannot write to the standard output%s%s",
                  voice.lost ? ": " : "", voice.lost ? strerror(voice.lost) : "");
         print_clean(head, what);
     }
-    voice.told = 1;
+    voice.reported = 1;
     return code == EXIT_DONE ? EXIT_FAILED : code;
 }

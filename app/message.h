@@ -12,7 +12,7 @@ void message_setup(const char *name, int quiet, int json);
 
 /* Among several ranks (ranks.h): who speaks here, such as "rank 2 on host-b", stands before errors
  * and notes from now on; NULL: nothing does. The text stays the caller's. */
-void message_speaker(const char *name);
+void message_rank(const char *name);
 
 /* While `slot` is not NULL errors go there instead of being printed: the ranks of a run agree on
  * one first. The latest counts. */

@@ -94,7 +94,7 @@ typedef struct arguments {
     int operands;
 } arguments;
 
-/* Fills `values` and `out` from the words after the command's name. Returns -1 to go on, or the
+/* Fills `values` and `out` from the words after the command's name. Returns -1 to continue, or the
  * exit code to end with after the help or a message was printed. The texts belong to argv. */
 int options_read(const command *self, int argc, char **argv, void *values, arguments *out);
 

@@ -164,7 +164,7 @@ typedef struct ending {
     double start;
 } ending;
 
-static int write_and_tell(void *user) {
+static int write_and_report(void *user) {
     const ending *e = user;
     qn_error err;
     int code = -1;
@@ -178,7 +178,7 @@ static int write_and_tell(void *user) {
     return EXIT_DONE;
 }
 
-static void tell_notes(void) {
+static void report_notes(void) {
     const char *name = ranks_name();
     char text[512];
     while (qn_device_note(text, sizeof text))
@@ -192,9 +192,9 @@ static int predict(const predict_flags *f, const qn_model *model, const qn_data 
     qn_error err = {0};
     compute.cluster = ranks_cluster();
     qn_status status = qn_predictions_make(model, data, &compute, f->outputs, &predictions, &err);
-    tell_notes();
+    report_notes();
     e.predictions = predictions;
-    int code = status == QN_OK ? ranks_conclude(&err, write_and_tell, &e) : ranks_failed(&err);
+    int code = status == QN_OK ? ranks_conclude(&err, write_and_report, &e) : ranks_failed(&err);
     qn_predictions_free(predictions);
     return code;
 }
@@ -234,7 +234,7 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     paths_add(&files, QN_FILE_READ, "MODEL", model_path);
     paths_add_sources(&files, &f->from, &f->ranks);
     paths_add(&files, QN_FILE_WRITE, "-o", to_stdout(f) ? NULL : f->out);
-    return code < 0 ? paths_check(&files, ranks_speak()) : code;
+    return code < 0 ? paths_check(&files, ranks_is_writer()) : code;
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -83,7 +83,7 @@ const char *ranks_name(void) {
 
 int ranks_data_from_first(void) { return us.data_from_first; }
 
-int ranks_speak(void) { return qn_cluster_speaks(us.cluster); }
+int ranks_is_writer(void) { return qn_cluster_is_writer(us.cluster); }
 
 /* ------------------------------------------------------------------------------------- joining */
 
@@ -153,7 +153,7 @@ static int check_meet(const ranks_flags *f, int has_rank) {
 /* News of the cluster, which all ranks hear: one tells it. */
 static void on_note(void *user, const char *text) {
     (void)user;
-    if (!ranks_speak())
+    if (!ranks_is_writer())
         return;
     progress_make_way();
     if (us.json) {
@@ -185,7 +185,7 @@ static int join(const ranks_flags *f, const char *key) {
         return message_error(&err);
     if (!us.cluster)
         return -1;
-    message_speaker(ranks_name());
+    message_rank(ranks_name());
     ranks_hold();
     return -1;
 }
@@ -248,14 +248,14 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
         qn_cluster_finish(us.cluster, code);
     }
     /* A rank that had to leave (2), or lost its devices, is the only one that knows why. Where
-     * others go on in its stead (code 0) that is news, else an error. What all have failed with is
-     * the error of one. */
+     * others continue in its stead (code 0) that is news, else an error. What all have failed with
+     * is the error of one. */
     const int left = !spoke && (err->status == QN_CLUSTER || err->status == QN_DEVICE);
     const qn_error *why = us.left.status != QN_OK ? &us.left : left ? err : NULL;
     const int own = why == &us.left || over == 2 || err->status == QN_DEVICE;
     if (why && code != EXIT_DONE && own)
         message_error(why);
-    else if (why && code != EXIT_DONE && ranks_speak())
+    else if (why && code != EXIT_DONE && ranks_is_writer())
         message_common(why);
     else if (why)
         message_aside(why->what, why->remedy);
@@ -280,9 +280,9 @@ int ranks_failed(const qn_error *err) {
     if (err->status == QN_CLUSTER || err->status == QN_DEVICE)
         return ranks_conclude(err, print_common, &copy);
     /* Where a rank has failed between two agreements the run is over for all at once, each knowing
-     * why; in all other cases the one that speaks says it. */
+     * why; in all other cases the writer rank says it. */
     int over = qn_cluster_over(us.cluster, &code);
-    if (over && !ranks_speak())
+    if (over && !ranks_is_writer())
         return message_exit_code(err->status);
     code = message_output(message_common(err));
     if (!over)
@@ -292,7 +292,7 @@ int ranks_failed(const qn_error *err) {
 
 int ranks_leave(int code) {
     message_hold(NULL);
-    message_speaker(NULL);
+    message_rank(NULL);
     qn_cluster_leave(us.cluster);
     us.cluster = NULL;
     return code;

@@ -34,18 +34,18 @@ qn_cluster *ranks_cluster(void);
 const char *ranks_name(void);
 /* 1 when the rank with the lowest number reads the files for all. */
 int ranks_data_from_first(void);
-/* 1 when this process writes files and talks to people. */
-int ranks_speak(void);
+/* 1 when this process writes files and reports to the user. */
+int ranks_is_writer(void);
 
 /* Errors are held from now on, as after ranks_join. */
 void ranks_hold(void);
 
-/* All ranks together: goes on (-1) where every `code` is -1 and all hold the same items, else the
- * rank that speaks prints one message, and all get the same exit code. `more` keeps errors held for
+/* All ranks together: continues (-1) where every `code` is -1 and all hold the same items, else the
+ * writer rank prints one message, and all get the same exit code. `more` keeps errors held for
  * another agreement; 0: they are printed at once from now on. */
 int ranks_agree(int code, const qn_agreement *item, uint32_t count, int more);
 
-/* The end of a run: `last` is called by the rank that speaks and returns the exit code of all; it
+/* The end of a run: `last` is called by the writer rank and returns the exit code of all; it
  * is called by the next one if that rank dies before it is through. `err` is why the work that all
  * did together has failed (QN_OK in it: it did not): of it, a rank that had to leave says why. */
 int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user);
@@ -57,7 +57,7 @@ int ranks_unwritten(const qn_error *err);
 /* The same where all there is to do is to print `err`. */
 int ranks_failed(const qn_error *err);
 
-/* Says goodbye. Returns `code`. */
+/* Leaves the run. Returns `code`. */
 int ranks_leave(int code);
 
 #endif

@@ -268,7 +268,7 @@ static int check_paths(const replay_flags *f, const char *path) {
     paths_add_sources(&files, &f->from, &f->ranks);
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
-    return paths_check(&files, ranks_speak());
+    return paths_check(&files, ranks_is_writer());
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -14,7 +14,7 @@
 enum { NAMED_CLASSES = 5 };
 
 static void on_step(void *user, const qn_step_event *event) {
-    if (ranks_speak())
+    if (ranks_is_writer())
         progress_step(&((session *)user)->bar, event);
 }
 
@@ -22,7 +22,7 @@ static void on_note(void *user, const char *text) {
     session *s = user;
     const char *name = ranks_name();
     progress_clear(&s->bar);
-    if (s->json && !ranks_speak()) {
+    if (s->json && !ranks_is_writer()) {
         message_aside(text, ""); /* the stream of events is another rank's */
         return;
     }
@@ -50,7 +50,7 @@ static void score_fields(const char *set, const qn_score *score) {
 
 static void on_epoch(void *user, const qn_epoch_event *e) {
     session *s = user;
-    if (!e->tells)
+    if (!e->reports)
         return;
     if (!s->json) {
         progress_epoch(&s->bar, e);
@@ -272,10 +272,10 @@ int session_open(session *s, qn_train_options *options) {
     if (qn_train_open(options, s->from->train, s->from->valid, s->from->test, &s->train, &err) !=
         QN_OK)
         return ranks_failed(&err);
-    interrupt_watch(s->train, !s->quiet && !s->json && ranks_speak());
-    if (ranks_speak())
+    interrupt_watch(s->train, !s->quiet && !s->json && ranks_is_writer());
+    if (ranks_is_writer())
         note_empty_classes(s);
-    if ((s->quiet && !s->json) || !ranks_speak())
+    if ((s->quiet && !s->json) || !ranks_is_writer())
         return -1;
     if (qn_train_model(s->train, &untrained, &err) != QN_OK)
         return message_error(&err);

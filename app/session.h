@@ -15,7 +15,7 @@ typedef struct session {
     qn_train *train;
 } session;
 
-/* Among ranks all call these together; only the one that speaks shows anything.
+/* Among ranks all call these together; only the writer rank shows anything.
  *
  * Opens the run and announces it. Sets the callbacks in `options`. Returns -1, or an exit code
  * after a message. `s` starts with quiet, verbose, json, from and data_path; session_close ends it

@@ -360,7 +360,7 @@ typedef struct making {
 } making;
 
 /* A port of this machine that nobody listens at. Below 32768: from there on the system gives ports
- * to connections that somebody else opens, also one that was free a moment ago. */
+ * to connections that another one opens, also one that was free a moment ago. */
 static unsigned free_port(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -387,7 +387,7 @@ static const char *launcher_of(const submit_flags *f) {
     return f->slurm ? "srun" : f->hostfile ? "mpirun" : "none";
 }
 
-/* The arguments of train, completed so that each start goes on where the last one was. */
+/* The arguments of train, completed so that each start continues where the last one was. */
 static int complete_words(making *m, char **words, int count) {
     m->words = calloc((size_t)count + 3, sizeof *m->words);
     if (!m->words)

@@ -120,9 +120,9 @@ typedef struct ending {
     qn_train_report report;
 } ending;
 
-/* The command line that goes on from a checkpoint: the caller's to free. Ranks that were started by
- * hand each go on with their own. */
-static char *command_to_go_on(const ending *e, const char *folder) {
+/* The command line that continues from a checkpoint: the caller's to free. Ranks that were started
+ * by hand each continue with their own. */
+static char *command_to_continue(const ending *e, const char *folder) {
     const char *more[3];
     size_t count = 0;
     if (!e->f->checkpoint) {
@@ -135,8 +135,8 @@ static char *command_to_go_on(const ending *e, const char *folder) {
 }
 
 /* "continue with: ..." */
-static char *remedy_to_go_on(const ending *e, const char *folder) {
-    char *line = command_to_go_on(e, folder), how[160] = "";
+static char *remedy_to_continue(const ending *e, const char *folder) {
+    char *line = command_to_continue(e, folder), how[160] = "";
     if (ranks_cluster() && e->f->ranks.meet)
         snprintf(how, sizeof how, ", and the other ranks likewise; fewer or more ranks will do");
     else if (ranks_cluster())
@@ -156,15 +156,16 @@ static void name_folder(const train_flags *f, char *folder, size_t size) {
              f->checkpoint ? f->checkpoint : f->out);
 }
 
-/* After Ctrl-C: the state is safe in a folder, and the command that goes on from it is told. */
-static int tell_how_to_go_on(void *user) {
+/* After Ctrl-C: the state is safe in a folder, and the command that continues from it is reported.
+ */
+static int print_how_to_continue(void *user) {
     const ending *e = user;
     char folder[4096], what[4400];
     qn_error err;
     name_folder(e->f, folder, sizeof folder);
     if (!e->f->checkpoint && qn_train_checkpoint(e->s->train, folder, &err) != QN_OK)
         return message_error(&err);
-    char *remedy = remedy_to_go_on(e, folder);
+    char *remedy = remedy_to_continue(e, folder);
     snprintf(what, sizeof what, "interrupted: %s; state saved in %.3800s", e->stopped.what, folder);
     int code = message_fail(QN_INTERRUPTED, what, "", remedy ? remedy : "continue with --resume");
     free(remedy);
@@ -172,8 +173,8 @@ static int tell_how_to_go_on(void *user) {
 }
 
 /* The last lines: what was written. `report` is NULL where it could not be had. */
-static void tell_model(const train_flags *f, const qn_saved *saved, const qn_train_report *report,
-                       int code) {
+static void report_model(const train_flags *f, const qn_saved *saved, const qn_train_report *report,
+                         int code) {
     char number[32];
     if (f->json && report) {
         json_begin("end");
@@ -200,7 +201,7 @@ static void describe_refusal(const qn_saved *saved, uint32_t speaker, char *text
 }
 
 /* The model is safe, but not where it should be. */
-static int tell_place(const train_flags *f, const qn_saved *saved) {
+static int report_place(const train_flags *f, const qn_saved *saved) {
     char why[768], what[5120], remedy[10240], *move[] = {"mv", (char *)saved->path, NULL};
     const char *to[] = {f->out};
     const uint32_t speaker = qn_cluster_rank(ranks_cluster());
@@ -231,7 +232,7 @@ static void note_other_rank(const train_flags *f, const qn_saved *saved) {
 }
 
 /* The end of a run whose model is written. */
-static int tell_all(void *user) {
+static int report_all(void *user) {
     const ending *e = user;
     int code = EXIT_DONE;
     if (e->reported == QN_OK)
@@ -239,10 +240,10 @@ static int tell_all(void *user) {
     else
         code = message_error(&e->unreported);
     if (e->saved.place > 0)
-        code = tell_place(e->f, &e->saved);
+        code = report_place(e->f, &e->saved);
     else if (e->saved.why.status != QN_OK)
         note_other_rank(e->f, &e->saved);
-    tell_model(e->f, &e->saved, e->reported == QN_OK ? &e->report : NULL, code);
+    report_model(e->f, &e->saved, e->reported == QN_OK ? &e->report : NULL, code);
     return code;
 }
 
@@ -283,10 +284,10 @@ static int conclude(ending *e) {
         return ranks_failed(&err);
     }
     e->reported = session_report(e->s, &e->report, &e->unreported);
-    return ranks_conclude(&e->unreported, tell_all, e);
+    return ranks_conclude(&e->unreported, report_all, e);
 }
 
-/* Everything is open: train, then save, or tell how to go on. */
+/* Everything is open: train, then save, or tell how to continue. */
 static int train_and_save(session *s, const train_flags *f, qn_train_options *options, int argc,
                           char **argv) {
     ending e = {.s = s,
@@ -302,7 +303,7 @@ static int train_and_save(session *s, const train_flags *f, qn_train_options *op
     if (status == QN_OK)
         code = conclude(&e);
     else if (status == QN_INTERRUPTED)
-        code = ranks_conclude(&e.stopped, tell_how_to_go_on, &e);
+        code = ranks_conclude(&e.stopped, print_how_to_continue, &e);
     else
         code = ranks_failed(&e.stopped);
     return code;
@@ -358,7 +359,7 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
     if (code < 0)
         code = compute_check(&f->compute);
     if (code < 0)
-        code = train_check_paths(f, NULL, ranks_speak());
+        code = train_check_paths(f, NULL, ranks_is_writer());
     sources_agreed(&f->from, self->name, same);
     return ranks_agree(code, same, SOURCES_AGREED, 1);
 }

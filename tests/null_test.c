@@ -277,7 +277,7 @@ static void test_clusters(void **state) {
     assert_int_equal(qn_cluster_ranks(NULL) + qn_cluster_alive(NULL), 2);
     qn_cluster_local(NULL, NULL, NULL);
     assert_string_equal(qn_cluster_name(NULL, 0), "rank 0");
-    assert_int_equal(qn_cluster_speaks(NULL), 1);
+    assert_int_equal(qn_cluster_is_writer(NULL), 1);
     assert_int_equal(qn_cluster_over(NULL, NULL), 0);
     qn_cluster_finish(NULL, 0);
     qn_cluster_stop(NULL);

@@ -2,7 +2,7 @@
  *
  * Every rank makes the same calls in the same order on the same recipe and the same data, with
  * `compute.cluster` set; each gets the whole result, the one that a single process would have
- * got, byte for byte. Ranks may die or fall silent at any moment: those that are left go on.
+ * got, byte for byte. Ranks may die or fall silent at any moment: those that are left continue.
  *
  *     qn_cluster_options o;
  *     qn_cluster *c;
@@ -16,7 +16,7 @@
  *     qn_cluster_leave(c);
  *
  * A qn_cluster is used by one thread at a time, but for qn_cluster_stop. All functions but
- * qn_cluster_join take NULL for a run of one process: rank 0 of 1, which speaks. */
+ * qn_cluster_join take NULL for a run of one process: rank 0 of 1, which is the writer. */
 #ifndef QUERN_CLUSTER_H
 #define QUERN_CLUSTER_H
 
@@ -57,7 +57,8 @@ QN_API void qn_cluster_options_init(qn_cluster_options *options);
 QN_API qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out,
                                  qn_error *err);
 
-/* Says goodbye and frees; no rank waits for another. Accepts NULL. */
+/* Tells the other ranks that this one leaves, and frees; no rank waits for another. Accepts NULL.
+ */
 QN_API void qn_cluster_leave(qn_cluster *cluster);
 
 QN_API uint32_t qn_cluster_rank(const qn_cluster *cluster);  /* this one's number, from 0 */
@@ -71,9 +72,9 @@ QN_API void qn_cluster_local(const qn_cluster *cluster, uint32_t *index, uint32_
 /* Who a rank is, for messages: "rank 2 on host-b". Belongs to the cluster. */
 QN_API const char *qn_cluster_name(const qn_cluster *cluster, uint32_t rank);
 
-/* 1 when this rank writes files and talks to people: of those alive the one with the lowest number.
- * It may become so at any moment. */
-QN_API int qn_cluster_speaks(const qn_cluster *cluster);
+/* 1 when this rank is the writer: it writes files and reports to the user. The writer is the rank
+ * with the lowest number of those alive, so a rank may become it at any moment. */
+QN_API int qn_cluster_is_writer(const qn_cluster *cluster);
 
 /* Something that all ranks have to hold alike. */
 typedef struct qn_agreement {
@@ -93,12 +94,12 @@ typedef struct qn_agreement {
 QN_API qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own,
                                   const qn_agreement *item, uint32_t count, qn_error *err);
 
-/* For the rank that speaks: all that had to be written is written, with this exit code. */
+/* For the writer rank: all that had to be written is written, with this exit code. */
 QN_API void qn_cluster_finish(qn_cluster *cluster, int code);
 
-/* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank speaks. On a
- * rank that had to leave (QN_CLUSTER), 2 at once: with 0 where the others continue without it, with
- * 1 where it could not reach enough of them. `code` may be NULL. */
+/* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank is the
+ * writer. On a rank that had to leave (QN_CLUSTER), 2 at once: with 0 where the others continue
+ * without it, with 1 where it could not reach enough of them. `code` may be NULL. */
 QN_API int qn_cluster_over(qn_cluster *cluster, int *code);
 
 /* Asks all ranks to stop at the end of a step, the same for all. Safe in a signal handler. */
@@ -110,8 +111,8 @@ typedef struct qn_cluster_library {
     char name[128];    /* "Open MPI 5.0.11"; empty when none was found */
     char path[256];    /* the file */
     char launcher[64]; /* what it was started by: "mpirun (Open MPI)", "srun"; empty: nothing */
-    char deaths[256];  /* how its launcher has to be told to let others go on when a rank dies;
-                          empty: it cannot, start again from the checkpoint */
+    char deaths[256];  /* the option of its launcher that lets the other ranks continue when one
+                          fails; empty: it cannot, start again from the checkpoint */
     char reason[512];  /* why there is none, with a remedy */
 } qn_cluster_library;
 

@@ -88,8 +88,8 @@ QN_API const char *qn_device_absence(const char *kind);
 
 /* Something that opening or measuring a device found worth telling a person though nothing failed,
  * such as a broken cache of programs: the oldest that nobody asked for yet, in at most `room`
- * bytes. Returns 0 when there is none, and when `text` is NULL or `room` 0. Each text is told once
- * in a process. */
+ * bytes. Returns 0 when there is none, and when `text` is NULL or `room` 0. Each text is reported
+ * once in a process. */
 QN_API int qn_device_note(char *text, size_t room);
 
 /* Checks a qn_compute: QN_UNSUPPORTED when this machine lacks the instruction set or a device of

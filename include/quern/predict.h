@@ -14,7 +14,7 @@ extern "C" {
  * the defaults; the caller owns the arrays: classes[items], scores[items] (the output of the
  * class), outputs[items x qn_model_outputs]. Fails with QN_MISMATCH when the number of features
  * differs, QN_NUMERIC when an output is not finite (the item is named), QN_UNSUPPORTED, QN_MEMORY,
- * QN_DEVICE when no device is left. One that was left out or lost is told by qn_device_note. */
+ * QN_DEVICE when no device is left. One that was left out or lost is reported by qn_device_note. */
 QN_API qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                             int32_t *classes, float *scores, float *outputs, qn_error *err);
 
@@ -29,7 +29,7 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
 
 /* Writes them as CSV: "item,prediction,score", with "label" after "item" where the data has labels,
  * and the columns "p0,p1,..." where outputs were kept. Written beside its place, synced, renamed.
- * Among ranks all have the results, and the one that speaks writes: right before the renaming it
+ * Among ranks all have the results, and the writer rank writes: right before the renaming it
  * asks all others whether they still count on it, and fails with QN_CLUSTER, the old file
  * untouched, where it was held up for too long. */
 QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const char *path,
@@ -40,7 +40,7 @@ QN_API uint64_t qn_predictions_correct(const qn_predictions *predictions);
 
 QN_API void qn_predictions_free(qn_predictions *predictions); /* accepts NULL */
 
-/* Predicts and writes in one call; among ranks the one that speaks writes, and nobody does if it
+/* Predicts and writes in one call; among ranks the writer rank writes, and nobody does if it
  * dies meanwhile. *correct counts the items whose label was predicted (0 without labels); it may be
  * NULL. */
 QN_API qn_status qn_predict_csv(const qn_model *model, const qn_data *data,

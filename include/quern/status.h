@@ -29,11 +29,11 @@ typedef enum qn_status {
     QN_MISMATCH,    /* two things that must agree do not: recipe and data, checkpoint and recipe */
     QN_NUMERIC,     /* a NaN, an infinity or a sum out of range */
     QN_UNSUPPORTED, /* this machine or this build cannot do it */
-    QN_BUSY,        /* somebody else holds it: a checkpoint folder, say */
+    QN_BUSY,        /* another process holds it, such as a checkpoint folder */
     QN_DEVICE,      /* a device failed; its worker is lost */
     QN_INTERRUPTED, /* stopped on request, at a step's end */
     QN_DIFFERS,     /* a replay gave other bytes */
-    QN_CLUSTER      /* the ranks of a run could not meet, or go on without this one */
+    QN_CLUSTER      /* the ranks of a run could not connect, or continue without this one */
 } qn_status;
 
 /* Structs. Every struct that a caller fills or reads begins with `size`, so that it can grow at its

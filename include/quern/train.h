@@ -49,19 +49,21 @@ typedef struct qn_epoch_event {
     double rate;          /* learning rate of the last step */
     qn_score train;       /* running: each batch before its update */
     qn_score valid, test; /* items 0 where there is no such set */
-    /* 1 on the rank that tells people of this epoch, 0 on all others; every rank is called once. A
-     * rank that dies after it was called and before the others know of it is followed by the next
-     * one, which is called with 1 too: an epoch may be told twice then, and is never left out. */
-    int tells;
+    /* 1 on the one rank that reports this epoch to the user, 0 on all others; every rank is called
+     * once. If that rank fails after the call and before the others know of it, the next one is
+     * called with 1 too: an epoch may be reported twice, and is never omitted. */
+    int reports;
 } qn_epoch_event;
 
 /* With compute.cluster the ranks of a run train one model together. Every rank calls qn_train_open,
- * qn_train_run and qn_train_report_get alike, on the same recipe and the same data, and has the
- * whole state, so that any may die: the others do its part and go on. Callbacks run on all ranks.
- * Files (checkpoints, records, the trace) are written by the rank that speaks
- * (qn_cluster_speaks), and go on when that becomes another; checkpoints are found by it, and what
- * it found is everybody's beginning. A failure of one rank is everybody's, but QN_DEVICE (it has no
- * worker left) and QN_CLUSTER (it has to leave): such a rank calls qn_cluster_leave, and writes
+ * qn_train_run and qn_train_report_get in this order, with the same recipe and the same data. Each
+ * has the whole state, so any may fail: the others do its part and continue. Callbacks run on all
+ * ranks. The writer (qn_cluster_is_writer) writes the files: checkpoints, records, the trace. When
+ * the writer fails, the next one continues them. The writer looks for a checkpoint, and all ranks
+ * start from what it found.
+ *
+ * A failure of one rank is returned on all ranks, with two exceptions: QN_DEVICE (the rank has no
+ * worker left) and QN_CLUSTER (it has to leave). Such a rank calls qn_cluster_leave and writes
  * nothing. */
 
 /* What to train and how. All that stands before `compute` is the recipe; what follows is the run.
@@ -96,7 +98,7 @@ typedef struct qn_train_options {
     uint64_t checkpoint_steps;  /* 0: not by steps */
     double checkpoint_part;     /* as often as takes at most this part of the time, by what writing
                                    one was measured to take: 0.01; 0: not by its cost */
-    int resume;                 /* 1: go on from the last whole checkpoint, if there is one */
+    int resume;                 /* 1: continue from the last whole checkpoint, if there is one */
     const char *run_dir;        /* folder that keeps metrics and a record of the run; NULL: none */
     const char *command_line;   /* for that record: how the run was started; NULL: unknown */
     const char *trace;          /* file for a trace of the run (Chrome, Perfetto), written whenever
@@ -120,27 +122,34 @@ QN_API void qn_train_options_init(qn_train_options *options);
 QN_API qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
                                              qn_train_options *options, qn_error *err);
 
-/* Checks everything and prepares the run, resuming when asked. `train` must have labels; `valid`
- * and `test` may be NULL; all must outlive the run. Options and their texts are copied. Fails with
- * QN_USAGE, QN_INPUT, QN_MISMATCH (sets that do not fit, a checkpoint of another recipe), QN_BUSY,
- * QN_FORMAT, QN_IO, QN_MEMORY. */
+/* Checks all options and prepares the run; with options->resume it continues from the last complete
+ * checkpoint. `train` must have labels. `valid` and `test` may be NULL: no such set. The three data
+ * sets must outlive *out. Options and their texts are copied.
+ *
+ * On success *out is owned by the caller, for qn_train_close; after a failure it is NULL and no
+ * file has changed. Fails with QN_USAGE (an option), QN_INPUT (labels), QN_MISMATCH (sets that do
+ * not fit each other, a checkpoint of another recipe), QN_BUSY (another process holds the folder),
+ * QN_FORMAT (a damaged checkpoint), QN_IO, QN_MEMORY, QN_UNSUPPORTED, QN_DEVICE or QN_CLUSTER. */
 QN_API qn_status qn_train_open(const qn_train_options *options, const qn_data *train,
                                const qn_data *valid, const qn_data *test, qn_train **out,
                                qn_error *err);
 
-/* Trains to the end, or until qn_train_stop: then QN_INTERRUPTED, after a checkpoint where a folder
- * was given, and a further call goes on. QN_NUMERIC names the step at which a loss or a gradient
- * left the range; after such a failure there is no model and no checkpoint to be had. */
+/* Trains to the end, or until qn_train_stop. A stop gives QN_INTERRUPTED, after a checkpoint where
+ * options->checkpoint_dir was given; a further call continues. QN_NUMERIC names the step at which a
+ * loss or a gradient left the range of float32; after that no model and no checkpoint can be had.
+ * QN_DEVICE: no worker is left. */
 QN_API qn_status qn_train_run(qn_train *train, qn_error *err);
 
-/* Asks the run to stop at the end of its step; among ranks all stop at the end of the same one. May
- * be called from a signal handler or another thread. */
+/* Asks the run to stop at the end of its step; among ranks all stop at the end of the same step.
+ * May be called from a signal handler or another thread. Does not wait. */
 QN_API void qn_train_stop(qn_train *train);
 
-/* Writes a checkpoint into `dir` now (not during qn_train_run). */
+/* Writes a checkpoint into the folder `dir`, which is made when it does not exist. Not during
+ * qn_train_run. After a failure the earlier checkpoints in the folder are as before. */
 QN_API qn_status qn_train_checkpoint(qn_train *train, const char *dir, qn_error *err);
 
-/* The model as it is; complete after qn_train_run returned QN_OK. Owned by the caller. */
+/* A copy of the model as it is; complete after qn_train_run returned QN_OK. *out is owned by the
+ * caller, for qn_model_free, and may outlive `train`. */
 QN_API qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error *err);
 
 /* Where qn_train_save has put the model. */
@@ -179,8 +188,8 @@ typedef struct qn_worker_report {
     uint64_t steps;   /* in which it took part */
     double rate;      /* items a second, measured */
     double busy;      /* share of T in which it computed, 0..1 */
-    int lost;         /* 1: it failed on the way */
-    char note[256];   /* why it was left out of steps, or how it was lost; may be empty */
+    int lost;         /* 1: it failed during the run */
+    char note[256];   /* why it was not used in steps, or how it failed; may be empty */
     uint64_t bytes_up, bytes_down;   /* sent to the device and fetched from it */
     double seconds_up, seconds_down; /* spent on that */
     double joules; /* that the whole device used in this run, others' use included; NaN: unknown */
@@ -262,6 +271,8 @@ QN_API const qn_worker_report *const *qn_train_workers(qn_train *train, uint32_t
  * here, and the report is complete even so. */
 QN_API qn_status qn_train_report_get(qn_train *train, qn_train_report *report, qn_error *err);
 
+/* Frees the run and what its reports point to, and gives its folders back. Accepts NULL. Not during
+ * qn_train_run. */
 QN_API void qn_train_close(qn_train *train);
 
 #ifdef __cplusplus

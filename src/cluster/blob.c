@@ -1,5 +1,6 @@
 /* How the bytes get around. An attempt has four steps, each ended by a gathering, after which all
- * ranks know the same and decide alike whether to go on, fail, or try again because somebody died:
+ * ranks know the same and decide alike whether to continue, fail, or try again because someone
+ * died:
  *
  *   1. on each machine one rank is chosen; it makes the bytes and tells their number
  *   2. every machine makes common memory for them, which its chosen rank fills
@@ -72,7 +73,7 @@ static qn_status make(blob *b, word *own, qn_error *err) {
     qn_status status = qn__cluster_common(b->c, FRONT, &unused, &first, err);
     if (status != QN_OK)
         return status;
-    if ((b->from_first ? qn_cluster_speaks(b->c) : first) && !b->made) {
+    if ((b->from_first ? qn_cluster_is_writer(b->c) : first) && !b->made) {
         own->status = b->maker->make(b->maker->user, &b->bytes, &why);
         b->made = own->status == QN_OK;
         memcpy(own->what, why.what, sizeof own->what);
@@ -154,7 +155,7 @@ static qn_status fill(blob *b, qn_error *err) {
             return status;
         if (b->filler)
             qn__sha256_of(b->memory + FRONT, (size_t)b->room, hash);
-        /* The maker may have died before it was complete; what came then is somebody else's memory.
+        /* The maker may have died before it was complete; what came then is another one's memory.
          */
         whole = b->filler && memcmp(hash, b->told[b->maker_0].hash, sizeof hash) == 0;
     } else if (whole) {
@@ -183,7 +184,7 @@ static qn_status all_say(blob *b, int yes, int *all, qn_error *err) {
     return status;
 }
 
-/* One attempt; *done stays 0 when somebody whose work was needed died. */
+/* One attempt; *done stays 0 when someone whose work was needed died. */
 static qn_status attempt(blob *b, int *done, qn_error *err) {
     word own = {0};
     qn_status status = make(b, &own, err);

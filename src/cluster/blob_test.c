@@ -156,7 +156,8 @@ static void test_death_of_the_maker(void **state) {
     }
 }
 
-/* The rank that sends dies before it has sent all: the next one's bytes go on, which are none. */
+/* The rank that sends dies before it has sent all: the next one's bytes continue, which are none.
+ */
 static void test_death_while_sending(void **state) {
     (void)state;
     for (int turn = 0; turn < 2; ++turn) {

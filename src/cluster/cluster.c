@@ -163,9 +163,9 @@ int qn__cluster_withdraw(qn_cluster *c) {
 
 int qn__cluster_may_write(void *cluster) {
     int code;
-    if (qn_cluster_speaks(cluster))
+    if (qn_cluster_is_writer(cluster))
         (void)qn_cluster_over(cluster, &code); /* one that has to leave speaks no more after it */
-    return qn_cluster_speaks(cluster);
+    return qn_cluster_is_writer(cluster);
 }
 
 qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err) {
@@ -418,7 +418,7 @@ const char *qn__cluster_host(const qn_cluster *c, uint32_t rank) {
     return c && rank < c->rendezvous.ranks ? c->rendezvous.info[rank].host : "";
 }
 
-int qn_cluster_speaks(const qn_cluster *c) {
+int qn_cluster_is_writer(const qn_cluster *c) {
     if (!c)
         return 1;
     pthread_mutex_t *lock = (pthread_mutex_t *)&c->reducer.lock;

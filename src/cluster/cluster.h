@@ -12,7 +12,7 @@
  *         compute them; add to qn__reduction_part(c)
  *     qn__reduction_finish(c, chunks, &more, &total)
  *                                                 waits for the others; more: a rank died, and
- *                                                 there are further chunks for this one: go on
+ *                                                 there are further chunks for this one: continue
  * above
  *
  * Every word of a total is checked when it is complete: its parts must come from all ranks that are
@@ -37,8 +37,8 @@
 /* Room for words of parts and totals, so that no reduction has to make it; all ranks alike. */
 qn_status qn__cluster_reserve(qn_cluster *c, uint64_t words, qn_error *err);
 
-/* QN_CLUSTER: this rank has to leave: the others go on without it, or cannot be reached by enough
- * of them. It must write nothing any more. Every call below may return it. */
+/* QN_CLUSTER: this rank has to leave: the others continue without it, or cannot be reached by
+ * enough of them. It must write nothing any more. Every call below may return it. */
 qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_error *err);
 /* The next of this rank's ranges: 1, or 0 when there is none (any more). */
 int qn__reduction_chunks(qn_cluster *c, qn__chunk_range *range);
@@ -70,14 +70,14 @@ int qn__cluster_saving(const qn_cluster *c);
 /* For all ranks after the same reduction: they have saved. */
 void qn__cluster_saved(qn_cluster *c);
 
-/* This rank cannot go on: all others fail alike, with a message that names rank and host, and that
- * *why becomes too; if some rank has failed before, with that one's. */
+/* This rank cannot continue: all others fail alike, with a message that names rank and host, and
+ * that *why becomes too; if some rank has failed before, with that one's. */
 void qn__cluster_fail(qn_cluster *c, qn_error *why);
 
-/* This rank alone cannot go on (its devices are lost): the others are told at once and go on
+/* This rank alone cannot continue (its devices are lost): the others are told at once and continue
  * without it; every call here fails with QN_CLUSTER from now on, and qn_cluster_over returns at
  * once. 1 when some others are left. All may lose their devices in the same step, so it looks for a
- * second whether somebody is: 0, also of NULL, when nobody goes on. */
+ * second whether someone is: 0, also of NULL, when nobody continues. */
 int qn__cluster_withdraw(qn_cluster *c);
 
 /* For qn__writer_ask, of a qn_cluster or NULL: whether a file that this rank has written may take

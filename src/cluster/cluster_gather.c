@@ -48,7 +48,7 @@ static qn_status copy_words(qn_cluster *c, unsigned char *memory, uint64_t bytes
         return status;
     int64_t *part = qn__reduction_part(c);
     memset(part, 0, (1 + words) * sizeof *part);
-    if (qn_cluster_speaks(c)) {
+    if (qn_cluster_is_writer(c)) {
         part[0] = 1 + (int64_t)qn_cluster_rank(c);
         memcpy(part + 1, memory, bytes);
     }

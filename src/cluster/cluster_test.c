@@ -325,7 +325,7 @@ static void test_alone(void **state) {
     qn_cluster_local(NULL, &index, &count);
     assert_int_equal(index, 0);
     assert_int_equal(count, 1);
-    assert_true(qn_cluster_speaks(NULL));
+    assert_true(qn_cluster_is_writer(NULL));
     assert_false(qn_cluster_over(NULL, &code));
     qn_cluster_finish(NULL, 0);
     assert_int_equal(qn__cluster_stopping(NULL), 0);

@@ -1,4 +1,4 @@
-/* Ranks as processes that are killed for good: whoever is left goes on, with the right sums. And
+/* Ranks as processes that are killed for good: whoever is left continues, with the right sums. And
  * how long that takes. */
 #include <setjmp.h>
 #include <stdarg.h>

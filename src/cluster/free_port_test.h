@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Below 32768: from there on the system gives ports to connections that somebody else opens, also
+/* Below 32768: from there on the system gives ports to connections that another one opens, also
  * one that was free a moment ago. */
 enum { FIRST_FREE_PORT = 10000, FREE_PORTS = 20000 };
 

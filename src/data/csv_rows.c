@@ -142,7 +142,7 @@ static uint64_t count_cells(const char *line, const char *end, char separator) {
     return count;
 }
 
-/* A blank line is told from a ragged one. Returns NULL, as the failing parser wants. */
+/* A blank line is reported from a ragged one. Returns NULL, as the failing parser wants. */
 static const char *fail_ragged(const qn__csv_shape *shape, const char *line, const char *end,
                                qn__row_failure *failure) {
     qn__cell cell;
@@ -162,8 +162,8 @@ static const char *fail_cell(qn__row_failure *failure, qn__row_fault fault, uint
     return NULL;
 }
 
-/* When a cell is wrong and the number of cells too, the number is the likelier mistake and is told,
- * except where quotes make the count doubtful. */
+/* When a cell is wrong and the number of cells too, the number is the likelier mistake and is
+ * reported, except where quotes make the count doubtful. */
 static const char *fail_row(const qn__csv_shape *shape, const char *line, const char *end,
                             qn__row_fault fault, uint64_t column, const qn__cell *cell,
                             qn__row_failure *failure) {

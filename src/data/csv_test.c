@@ -245,7 +245,7 @@ static void test_threads(void **state) {
     free(text);
 }
 
-/* Of several wrong rows the first is told, whoever finds it. */
+/* Of several wrong rows the first is reported, whoever finds it. */
 static void test_first_wrong(void **state) {
     (void)state;
     char *text = malloc((size_t)ROWS * 48);

@@ -31,7 +31,7 @@ struct qn_data {
     int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
     char **names;           /* of the features, then NULL; NULL: unknown. A view has its table's */
     uint64_t *index;        /* view: the table's row of each item; table: NULL */
-    int mapped;             /* the values and labels are somebody else's (data_image.h) */
+    int mapped;             /* the values and labels are another one's (data_image.h) */
     void *memory;           /* what holds the values, or NULL in a view and where they are mapped */
     void (*release)(void *memory);
 };

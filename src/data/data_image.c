@@ -88,7 +88,7 @@ static int is_digest(const char *text) {
 }
 
 /* The head, checked, with its texts ended; 0 when it does not fit `bytes`. It is copied first, so
- * that a writer who goes on writing cannot change what was checked. */
+ * that a writer who continues writing cannot change what was checked. */
 static int read_head(const void *image, uint64_t bytes, head *h, places *p) {
     if (bytes < sizeof *h)
         return 0;

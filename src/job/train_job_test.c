@@ -128,7 +128,7 @@ static void test_steps_are_those_of_the_contract(void **unused) {
     qn_data_close(data);
 }
 
-/* The state taken out in the middle of an epoch and put into a new job goes on as if nothing had
+/* The state taken out in the middle of an epoch and put into a new job continues as if nothing had
  * been. */
 static void test_state_travels(void **unused) {
     (void)unused;

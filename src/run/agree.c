@@ -160,7 +160,7 @@ static void name_minority(const texts *t, uint32_t usual, uint64_t n, uint32_t *
                  others > 2 ? "s" : "");
 }
 
-static qn_status tell_difference(const texts *t, uint64_t item, uint32_t usual, qn_error *err) {
+static qn_status report_difference(const texts *t, uint64_t item, uint32_t usual, qn_error *err) {
     uint32_t odd = 0;
     char who[160], differences[320];
     name_minority(t, usual, 3 * item + 1, &odd, who, sizeof who);
@@ -193,7 +193,7 @@ static qn_status verdict_on_texts(const texts *t, uint32_t count, qn_error *err)
     for (uint64_t n = 0; n < 3 * (uint64_t)count; ++n) {
         const uint32_t usual = most_common(t, n, &equal);
         if (equal < present && n % 3 == 1)
-            return tell_difference(t, n / 3, usual, err);
+            return report_difference(t, n / 3, usual, err);
         if (equal < present)
             break;
     }

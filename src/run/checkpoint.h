@@ -1,4 +1,4 @@
-/* A folder of checkpoints: everything that a run needs to go on as if it had never stopped.
+/* A folder of checkpoints: everything that a run needs to continue as if it had never stopped.
  *
  * Each is a file checkpoint-<step, 12 digits>.safetensors, written beside, synced and renamed. The
  * last two are kept; an older one goes only when the new one is whole. One process at a time holds

@@ -1,5 +1,5 @@
-/* What integer arithmetic (docs/exactness.md 15) costs a training in precision, to be told to
- * people: no result depends on it. With float32 there is nothing to tell. */
+/* What integer arithmetic (docs/exactness.md 15) costs a training in precision, to be reported to
+ * the user: no result depends on it. With float32 there is nothing to tell. */
 #ifndef QN_RUN_PRECISION_H
 #define QN_RUN_PRECISION_H
 

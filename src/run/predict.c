@@ -35,7 +35,7 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
     return QN_OK;
 }
 
-/* Of a device that was left out or lost: there is no callback to tell of it. */
+/* Of a device that was left out or lost: there is no callback to report it. */
 static void tell(void *user, const char *text) {
     (void)user;
     qn__device_tell(text);
@@ -79,8 +79,8 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     }
     if (status == QN_OK)
         status = qn__apply_all(team, &program, data, results, err);
-    /* All fail where one does, but for one whose devices are lost: the others go on. What is wrong
-     * with an item all know already. */
+    /* All fail where one does, but for one whose devices are lost: the others continue. What is
+     * wrong with an item all know already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
         qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
@@ -241,7 +241,7 @@ qn_status qn_predict_csv(const qn_model *model, const qn_data *data, const qn_co
     qn_status status = qn_predictions_make(model, data, compute, all_outputs, &p, err);
     if (p && correct)
         *correct = p->correct;
-    if (p && qn_cluster_speaks(compute ? compute->cluster : NULL))
+    if (p && qn_cluster_is_writer(compute ? compute->cluster : NULL))
         status = qn_predictions_write(p, path, err);
     qn_predictions_free(p);
     return status;

@@ -190,7 +190,7 @@ static const char *beginning_of(const char *name) {
     return strcmp(name, LOCK) == 0 ? "" : "{\n  \"state\": ";
 }
 
-/* A file of a record's name that holds something else is somebody's own, and stays. */
+/* A file of a record's name that holds something else is someone's own, and stays. */
 static qn_status check_own(const char *dir, const char *name, qn_error *err) {
     const char *wanted = beginning_of(name);
     char found[32];

@@ -6,8 +6,8 @@
 /* Bytes of all ranks together that travel in one round, and the fewest of each. */
 enum { ROUND_BYTES = 1 << 22, LEAST_BYTES = 1 << 12, MOST_BYTES = 1 << 28 };
 
-qn_status qn__by_speaker(qn_cluster *c, qn_status (*write)(void *context, qn_error *err),
-                         void *context, qn_error *err) {
+qn_status qn__by_writer(qn_cluster *c, qn_status (*write)(void *context, qn_error *err),
+                        void *context, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(c);
     uint64_t *written;
     if (ranks < 2)
@@ -17,7 +17,7 @@ qn_status qn__by_speaker(qn_cluster *c, qn_status (*write)(void *context, qn_err
     qn_status status = QN_OK, own = QN_OK;
     for (int done = 0; !done && status == QN_OK;) {
         uint64_t wrote = 0;
-        if (qn_cluster_speaks(c)) {
+        if (qn_cluster_is_writer(c)) {
             own = write(context, err);
             if (own == QN_DEVICE)
                 break; /* the next one writes, once this rank has left */

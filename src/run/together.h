@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "cluster/cluster.h"
 
-/* Calls write(context, err) on the rank that speaks; returns when it is done, its status there and
- * QN_OK on the others. When that rank is lost meanwhile, the next one does it, so it may be done
- * twice. A failure that is to be all ranks' is told to them by `write` itself. */
-qn_status qn__by_speaker(qn_cluster *cluster, qn_status (*write)(void *context, qn_error *err),
-                         void *context, qn_error *err);
+/* Calls write(context, err) on the writer rank; returns when it is done, its status there and
+ * QN_OK on the others. When that rank fails in the meantime, the next one does it, so it may be
+ * done twice. A failure that is to be all ranks' is reported to them by `write` itself. */
+qn_status qn__by_writer(qn_cluster *cluster, qn_status (*write)(void *context, qn_error *err),
+                        void *context, qn_error *err);
 
 /* Bytes of every rank, each as many as it likes. */
 typedef struct qn__parts {

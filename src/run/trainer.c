@@ -1,4 +1,4 @@
-/* The public training under way: steps, evaluations, checkpoints, what a person is told. */
+/* The public training under way: steps, evaluations, checkpoints, what a person is reported. */
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
@@ -34,7 +34,7 @@ void qn_train_stop(qn_train *t) {
         qn_cluster_stop(t->cluster);
 }
 
-/* Among ranks all stop after the same step: what one was told counts when all know of it. */
+/* Among ranks all stop after the same step: what one was reported counts when all know of it. */
 static int stopping(const qn_train *t) {
     return t->cluster ? qn__cluster_stopping(t->cluster) : atomic_load(&t->stop);
 }
@@ -116,11 +116,11 @@ qn_status qn__train_score(qn_train *t, qn_error *err) {
     return status;
 }
 
-/* A record that cannot be written is no reason to lose a training: it ends there, which is told now
- * and by qn_train_report_get. */
+/* A record that cannot be written is no reason to lose a training: it ends there, which is reported
+ * now and by qn_train_report_get. */
 static void record_epoch(qn_train *t, const qn_epoch_event *event) {
     char text[1200];
-    if (!t->run_dir || !qn__train_speaks(t) || t->unrecorded.status != QN_OK ||
+    if (!t->run_dir || !qn__train_is_writer(t) || t->unrecorded.status != QN_OK ||
         (qn__train_take_record(t, event->epoch - 1, &t->unrecorded) == QN_OK &&
          qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK))
         return;
@@ -130,7 +130,7 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
     }
     snprintf(text, sizeof text, "%s; the training continues without its record",
              t->unrecorded.what);
-    qn__train_tell(t, text);
+    qn__train_note(t, text);
 }
 
 static qn_status end_epoch(qn_train *t, qn_error *err) {
@@ -156,7 +156,7 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     t->epoch_training = 0;
     t->epoch_items = 0;
     record_epoch(t, &event);
-    return qn__train_tell_epoch(t, &event, err);
+    return qn__train_report_epoch(t, &event, err);
 }
 
 static qn_status one_step(qn_train *t, qn_error *err) {
@@ -206,7 +206,7 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
         status = qn__train_compare(t, err);
     }
     if (status == QN_OK && t->checkpoint_dir)
-        status = qn__by_speaker(t->cluster, qn__train_save_last, t, err);
+        status = qn__by_writer(t->cluster, qn__train_save_last, t, err);
     if (status == QN_OK && job->step < job->steps)
         status = qn__fail(err, QN_INTERRUPTED, "stopped after step %llu of %llu",
                           (unsigned long long)job->step, (unsigned long long)job->steps);
@@ -214,9 +214,9 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
         status = qn__train_keep_what_is_left(t, err);
     else if (status != QN_INTERRUPTED && status != QN_NUMERIC)
         qn__train_fail_all(t, status, err); /* of a number out of range all know already */
-    /* The first failure is the one to tell of. A rank that had to leave writes nothing: the record
-     * is somebody else's now. */
-    if (t->record && status != QN_OK && qn__train_speaks(t))
+    /* The first failure is the one to report. A rank that had to leave writes nothing: the record
+     * is another one's now. */
+    if (t->record && status != QN_OK && qn__train_is_writer(t))
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
                        NULL);
     qn__train_write_trace(t, status == QN_OK || status == QN_INTERRUPTED);

@@ -1,4 +1,4 @@
-/* Opening and closing a training: its options, what fits what, where it goes on from. */
+/* Opening and closing a training: its options, what fits what, where it continues from. */
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
@@ -58,28 +58,28 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
     return QN_OK;
 }
 
-void qn__train_tell(const qn_train *t, const char *text) {
+void qn__train_note(const qn_train *t, const char *text) {
     if (t->options.on_note)
         t->options.on_note(t->options.user, text);
     qn__float_state_set();
 }
 
 /* Features that integers of this few bits do badly. */
-static qn_status tell_of_features(const qn_train *t, qn_error *err) {
+static qn_status note_features(const qn_train *t, qn_error *err) {
     char text[640];
-    if (!t->options.on_note || !qn__train_speaks(t))
+    if (!t->options.on_note || !qn__train_is_writer(t))
         return QN_OK;
     const qn_status status = qn__precision_warning(&t->job, text, sizeof text, err);
     if (status == QN_OK && *text)
-        qn__train_tell(t, text);
+        qn__train_note(t, text);
     return status;
 }
 
 /* What opening the devices found; kept for another where nobody listens. */
-static void tell_of_devices(const qn_train *t) {
+static void note_devices(const qn_train *t) {
     char text[512];
     while (t->options.on_note && qn_device_note(text, sizeof text))
-        qn__train_tell(t, text);
+        qn__train_note(t, text);
 }
 
 qn__snapshot qn__train_snapshot(qn_train *t) {
@@ -162,8 +162,8 @@ static void unpack(qn_train *t, const unsigned char *bytes) {
         memcpy(arrays[i], bytes, state_bytes(t));
 }
 
-/* The rank that speaks looks into its folder; all begin where that one does, so that no other rank
- * has to see the folder. When it is lost meanwhile, the next one looks. */
+/* The writer rank looks into its folder; all begin where that one does, so that no other rank
+ * has to see the folder. When it fails in the meantime, the next one looks. */
 static qn_status look_together(qn_train *t, qn_error *err) {
     const uint32_t slots = qn__optimizer_slots(t->job.program.optimizer);
     const size_t size = sizeof(standing) + (1 + slots) * state_bytes(t);
@@ -171,7 +171,7 @@ static qn_status look_together(qn_train *t, qn_error *err) {
     standing s = {0};
     qn_status status = bytes ? QN_OK : QN_MEMORY;
     while (status == QN_OK && !s.looked) {
-        const int looks = qn_cluster_speaks(t->cluster);
+        const int looks = qn_cluster_is_writer(t->cluster);
         if (looks)
             status = look_into_folder(t, err);
         if (status != QN_OK)
@@ -196,8 +196,8 @@ static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
     t->resumed_from = t->job.step;
     snprintf(text, sizeof text, "resumed at step %llu of %llu", (unsigned long long)t->job.step,
              (unsigned long long)t->job.steps);
-    if (qn__train_speaks(t))
-        qn__train_tell(t, t->saved_step == NO_STEP
+    if (qn__train_is_writer(t))
+        qn__train_note(t, t->saved_step == NO_STEP
                               ? "the checkpoint folder is empty: starting from the beginning"
                               : text);
     return t->saved_step == NO_STEP ? QN_OK : qn__train_job_push(&t->job, err);
@@ -221,7 +221,7 @@ qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err
     return t->record ? QN_OK : qn__record_open(t->run_dir, &start, &t->record, err);
 }
 
-/* Every rank keeps what a record begins with, for it may have to go on with it. */
+/* Every rank keeps what a record begins with, for it may have to continue with it. */
 static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *err) {
     t->run_dir = qn__copy_text(o->run_dir, err);
     t->isa = t->run_dir ? qn__copy_text(o->compute.isa ? o->compute.isa : "auto", err) : NULL;
@@ -231,7 +231,7 @@ static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *e
         return QN_MEMORY;
     t->wall = time(NULL);
     qn_status status = QN_OK;
-    if (qn__train_speaks(t))
+    if (qn__train_is_writer(t))
         status = qn__train_take_record(t, t->job.step / t->job.steps_per_epoch, err);
     t->began_record = 1;
     /* Not this rank's to write any more: the next round says why. Another run holds it: a failure.
@@ -315,10 +315,10 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
         return status;
     t->valid = valid ? valid : t->job.split[1];
     qn__team_notes(t->job.team, options->on_note, options->user);
-    tell_of_devices(t);
+    note_devices(t);
     status = check_sets(t, err);
     if (status == QN_OK)
-        status = tell_of_features(t, err);
+        status = note_features(t, err);
     if (status == QN_OK)
         status = make_reports(t, err);
     if (status == QN_OK && options->checkpoint_dir)

@@ -47,7 +47,7 @@ static int hear(placing *p, state own) {
 }
 
 /* For the writer: all is written and only the renaming is left. A rank that the others have given
- * up is told so by this round. */
+ * up is reported so by this round. */
 static int ask(void *user) {
     placing *p = user;
     return hear(p, READY);

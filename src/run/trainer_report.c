@@ -22,7 +22,7 @@ static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error
     return status;
 }
 
-static qn_status tell_unrecorded(const qn_train *t, qn_error *err) {
+static qn_status report_unrecorded(const qn_train *t, qn_error *err) {
     if (err && t->unrecorded.status != QN_OK)
         *err = t->unrecorded;
     return t->unrecorded.status;
@@ -255,9 +255,9 @@ static qn_status end_record_of(void *context, qn_error *err) {
     return status == QN_BUSY && t->cluster ? QN_OK : status; /* the others', who will say why */
 }
 
-/* Once for a step: the rank that speaks tells it. A device that broke leaves it untold. */
+/* Once for a step: the writer rank tells it. A device that broke leaves it untold. */
 static qn_status look_at_rounding(qn_train *t, qn_error *err) {
-    if (t->job.program.arith == QN__ARITH_F32 || !qn__train_speaks(t) ||
+    if (t->job.program.arith == QN__ARITH_F32 || !qn__train_is_writer(t) ||
         (t->rounding.bits && t->rounded_step == t->job.step))
         return QN_OK;
     qn_status status = t->job.kept.step == t->job.step ? QN_OK : qn__train_job_pull(&t->job, err);
@@ -297,8 +297,8 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     report->rounding = &t->rounding;
     ending end = {t, report};
     if (t->run_dir)
-        status = qn__by_speaker(t->cluster, end_record_of, &end, err);
-    return status == QN_OK ? tell_unrecorded(t, err) : status;
+        status = qn__by_writer(t->cluster, end_record_of, &end, err);
+    return status == QN_OK ? report_unrecorded(t, err) : status;
 }
 
 qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *err) {

@@ -1,4 +1,4 @@
-/* What a training leaves behind in its folder of checkpoints. Among ranks the one that speaks
+/* What a training leaves behind in its folder of checkpoints. Among ranks the writer rank
  * writes; when it is lost, the next one takes the folder over. */
 #include "base/argument.h"
 #include "base/clock.h"
@@ -81,7 +81,9 @@ qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
     return status;
 }
 
-int qn__train_speaks(const qn_train *t) { return !t->cluster || qn_cluster_speaks(t->cluster); }
+int qn__train_is_writer(const qn_train *t) {
+    return !t->cluster || qn_cluster_is_writer(t->cluster);
+}
 
 qn_status qn__train_fail_all(qn_train *t, qn_status status, qn_error *err) {
     /* What came from the cluster is no news for the others. */
@@ -125,7 +127,7 @@ static int checkpoint_due(const qn_train *t, uint64_t step, double now) {
     return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
 }
 
-/* 1 when the run can go on without this checkpoint: the disk refuses it, or who spoke before is
+/* 1 when the run can continue without this checkpoint: the disk refuses it, or who spoke before is
  * held up and still holds the folder. */
 static int can_wait(const qn_train *t, qn_status status) {
     return status == QN_IO || (status == QN_BUSY && t->cluster);
@@ -144,7 +146,8 @@ static void describe_last(const qn_train *t, char *text, size_t size) {
         snprintf(text, size, "there is no good checkpoint");
 }
 
-/* A checkpoint of a run under way could not be written. Only the first of several in a row is told.
+/* A checkpoint of a run under way could not be written. Only the first of several in a row is
+ * reported.
  */
 static qn_status pass_over(qn_train *t, const qn_error *why) {
     char text[2048];
@@ -154,7 +157,7 @@ static qn_status pass_over(qn_train *t, const qn_error *why) {
         "one is due%s%s",
         why->what, (unsigned long long)t->job.step, *why->remedy ? "; " : "", why->remedy);
     if (!t->passed_over)
-        qn__train_tell(t, text);
+        qn__train_note(t, text);
     t->passed_over = 1;
     t->last_checkpoint = qn__now();
     return QN_OK;
@@ -167,18 +170,18 @@ static qn_status end_without(qn_train *t, const qn_error *why) {
     describe_last(t, last, sizeof last);
     snprintf(text, sizeof text, "%s; the run continues without a checkpoint of step %llu; %s",
              why->what, (unsigned long long)t->job.step, last);
-    qn__train_tell(t, text);
+    qn__train_note(t, text);
     t->passed_over = 1;
     return QN_OK;
 }
 
-static void tell_working_again(qn_train *t) {
+static void note_working_again(qn_train *t) {
     char text[160];
     if (!t->passed_over || t->saved_step != t->job.step)
         return;
     snprintf(text, sizeof text, "checkpoints can be written again: the last one is of step %llu",
              (unsigned long long)t->saved_step);
-    qn__train_tell(t, text);
+    qn__train_note(t, text);
     t->passed_over = 0;
 }
 
@@ -187,12 +190,12 @@ static qn_status take_and_write(qn_train *t, double seconds, qn_error *err) {
     if (status == QN_OK)
         status = write_checkpoint(t, t->checkpoints, err);
     if (status == QN_OK)
-        tell_working_again(t);
+        note_working_again(t);
     return status;
 }
 
 void qn__train_wish_save(qn_train *t, double now) {
-    if (t->cluster && qn__train_speaks(t) && checkpoint_due(t, t->job.step + 1, now))
+    if (t->cluster && qn__train_is_writer(t) && checkpoint_due(t, t->job.step + 1, now))
         qn__cluster_wish_save(t->cluster);
 }
 
@@ -208,7 +211,7 @@ qn_status qn__train_save_if_due(qn_train *t, double now, qn_error *err) {
         qn__cluster_saved(t->cluster);
         status = qn__train_compare(t, err);
     }
-    if (status != QN_OK || !qn__train_speaks(t))
+    if (status != QN_OK || !qn__train_is_writer(t))
         return status;
     status = take_and_write(t, 0, err);
     return can_wait(t, status) ? pass_over(t, err) : qn__train_fail_all(t, status, err);

@@ -46,7 +46,7 @@ struct qn_train {
     double training;           /* seconds in steps, of this run and of this epoch */
     double epoch_training;
     double last_checkpoint, last_meter;
-    int passed_over;        /* the last checkpoint that was due failed, which was told */
+    int passed_over;        /* the last checkpoint that was due failed, which was reported */
     double checkpoint_cost; /* seconds that writing one takes; 0: not known yet */
     double recent_training,
         recent_rate; /* for items_per_second: `training` when the moments began */
@@ -69,7 +69,7 @@ struct qn_train {
 };
 
 /* Says something to the caller's on_note. */
-void qn__train_tell(const qn_train *train, const char *text);
+void qn__train_note(const qn_train *train, const char *text);
 
 /* Fails when a step did: there is no state then. */
 qn_status qn__train_failed(const qn_train *train, qn_error *err);
@@ -78,7 +78,7 @@ qn_status qn__train_failed(const qn_train *train, qn_error *err);
 qn_status qn__train_score(qn_train *train, qn_error *err);
 
 /* 1 on the rank that writes files, and where there are no others. */
-int qn__train_speaks(const qn_train *train);
+int qn__train_is_writer(const qn_train *train);
 
 /* Makes `err` the failure of all ranks, unless its devices' end makes this one leave alone. Returns
  * its status. */
@@ -92,12 +92,12 @@ qn_status qn__train_compare(qn_train *train, qn_error *err);
 void qn__train_wish_save(qn_train *train, double now);
 
 /* trainer_save.c: writes a checkpoint when one is due; the last one of a call of qn_train_run (by
- * qn__by_speaker); and what is left when this rank has no worker any more: fills err's remedy. */
+ * qn__by_writer); and what is left when this rank has no worker any more: fills err's remedy. */
 qn_status qn__train_save_if_due(qn_train *train, double now, qn_error *err);
 qn_status qn__train_save_last(void *train, qn_error *err);
 qn_status qn__train_keep_what_is_left(qn_train *train, qn_error *err);
 
-/* Opens what only the rank that speaks holds, when it does not hold it yet: the folder of
+/* Opens what only the writer rank holds, when it does not hold it yet: the folder of
  * checkpoints, waiting `seconds` for who held it before, and the record. */
 qn_status qn__train_take_folder(qn_train *train, double seconds, qn_error *err);
 qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error *err);
@@ -107,8 +107,8 @@ qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error 
 double qn__train_waiting(const qn_train *train);
 qn_status qn__train_say(qn_train *train, qn_error *err);
 
-/* trainer_tell.c, for all ranks together: calls on_epoch, on one rank to tell of the epoch. */
-qn_status qn__train_tell_epoch(qn_train *train, const qn_epoch_event *event, qn_error *err);
+/* trainer_epoch.c, for all ranks together: calls on_epoch, on one rank to report the epoch. */
+qn_status qn__train_report_epoch(qn_train *train, const qn_epoch_event *event, qn_error *err);
 
 /* trainer_trace.c: writes the trace of all ranks, when `together`, or of this one. */
 void qn__train_write_trace(qn_train *train, int together);

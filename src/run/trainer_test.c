@@ -238,7 +238,7 @@ static void test_stops_and_resumes(void **unused) {
     }
 }
 
-/* A stop that comes before the first step, and a run that goes on in the same process. */
+/* A stop that comes before the first step, and a run that continues in the same process. */
 static void test_stop_before_the_first_step(void **unused) {
     (void)unused;
     watch w = {0};
@@ -625,7 +625,8 @@ static void test_record_of_a_resumed_run(void **unused) {
     remove_folder();
 }
 
-/* The record of a run cannot be written any more: the training goes on, and its report says so. */
+/* The record of a run cannot be written any more: the training continues, and its report says so.
+ */
 static void test_a_full_disk_costs_the_record_only(void **unused) {
     (void)unused;
     watch w = {.full_after = 2};
@@ -670,7 +671,8 @@ static void test_a_full_disk_at_the_end_costs_a_checkpoint(void **unused) {
     assert_string_equal(digest, want);
 }
 
-/* A disk that is full in mid-run is told once, and that it can be written again; the run goes on.
+/* A disk that is full in mid-run is reported once, and that it can be written again; the run
+ * continues.
  */
 static void test_a_full_disk_in_mid_run_costs_some_checkpoints(void **unused) {
     (void)unused;

@@ -20,7 +20,7 @@ static void without_trace(qn_train *t, const qn_error *failure) {
     if (t->unrecorded.status == QN_OK)
         t->unrecorded = *failure;
     snprintf(text, sizeof text, "%s; the run is without its trace", failure->what);
-    qn__train_tell(t, text);
+    qn__train_note(t, text);
 }
 
 /* Where all ranks' traces begin, by the clock of the first rank that is left; *first: the first of
@@ -96,7 +96,7 @@ static qn_status write_for_all(void *context, qn_error *err) {
     return QN_OK;
 }
 
-/* The events of all ranks, to all; the one that speaks writes them. */
+/* The events of all ranks, to all; the writer rank writes them. */
 static void write_together(qn_train *t) {
     const uint32_t own = qn_cluster_rank(t->cluster);
     qn__text text = {0};
@@ -105,11 +105,11 @@ static void write_together(qn_train *t) {
     qn__trace_process process = {.number = own + 1, .name = qn_cluster_name(t->cluster, own)};
     j.status = bring_together(t, &j.begun, &process.later, &j.dropped, &j.failure);
     if (j.status != QN_OK)
-        return; /* the other ranks are gone, or all have failed: that is told elsewhere */
+        return; /* the other ranks are gone, or all have failed: that is reported elsewhere */
     j.status = qn__trace_events(t->trace, &process, &text, &j.failure);
     if (qn__parts_gather(t->cluster, text.data, j.status == QN_OK ? text.size : 0, &parts, NULL) ==
         QN_OK)
-        (void)qn__by_speaker(t->cluster, write_for_all, &j, NULL);
+        (void)qn__by_writer(t->cluster, write_for_all, &j, NULL);
     qn__parts_release(&parts);
     qn__text_release(&text);
 }
@@ -119,11 +119,11 @@ void qn__train_write_trace(qn_train *t, int together) {
     qn_error failure;
     if (!t->trace)
         return;
-    if (t->epoch_begun > 0) /* which a further call goes on with */
+    if (t->epoch_begun > 0) /* which a further call continues with */
         qn__train_span(t, "epoch", t->epoch_begun);
     t->epoch_begun = 0;
     if (t->cluster && together)
         write_together(t);
-    else if (qn__train_speaks(t) && qn__trace_write(t->trace, &place, &failure) != QN_OK)
+    else if (qn__train_is_writer(t) && qn__trace_write(t->trace, &place, &failure) != QN_OK)
         without_trace(t, &failure);
 }

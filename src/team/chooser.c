@@ -320,7 +320,7 @@ static void try_next(qn__chooser *c, double now) {
     use_set(c, set);
 }
 
-static int everybody_known(const qn__chooser *c) {
+static int all_known(const qn__chooser *c) {
     for (uint32_t w = 0; w < c->queue->workers; ++w)
         if ((c->alive & BIT(w)) && speed_of(c, w)->calls < 4)
             return 0;
@@ -401,7 +401,7 @@ int qn__chooser_step(qn__chooser *c, double seconds, double extra, int full, dou
             --c->looks;
         if (c->trial_steps > 1)
             learn_overhead(c, seconds);
-        if (c->looks == 0 || (c->trial_steps > 1 && everybody_known(c)))
+        if (c->looks == 0 || (c->trial_steps > 1 && all_known(c)))
             try_next(c, now);
     } else {
         const double one = sample(c, seconds, full);

@@ -5,7 +5,7 @@
  * measured speeds say is best, and sets with one worker more or less as long as that helps. The
  * set with the shortest step stays, the smaller one where there is hardly a difference; the others
  * get a second chance first, at another moment. It is
- * watched: when its steps take lastingly longer or shorter, everybody is tried again, and also
+ * watched: when its steps take lastingly longer or shorter, all is tried again, and also
  * after a while in any case, so rarely that the trials cost less than a hundredth of the time.
  *
  * A set is a bit for each worker. Nothing in a result depends on the choice. */

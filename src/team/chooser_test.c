@@ -169,7 +169,7 @@ static void test_eight_of_all_speeds(void **state) {
     qn__queue_end(&v.queue);
 }
 
-/* Another program takes the device: within some steps somebody else does the work; and it comes
+/* Another program takes the device: within some steps another one does the work; and it comes
  * back when the program has gone. */
 static void test_a_lasting_change_is_seen(void **state) {
     (void)state;

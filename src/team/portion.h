@@ -3,7 +3,7 @@
  * Ranks whose processes may use the very same cores divide them, neighbours in the machine staying
  * together; ranks that a launcher bound to cores of their own keep these. Devices that were not
  * named one by one ("auto", "cuda:all") are dealt round, unless the launcher shows each rank
- * others. Threads and devices that somebody asked for by number are left as they are. */
+ * others. Threads and devices that someone asked for by number are left as they are. */
 #ifndef QN_TEAM_PORTION_H
 #define QN_TEAM_PORTION_H
 

@@ -7,7 +7,7 @@
  * no grain until then gets none, but is tried again now and then. Grains that a lost worker had
  * taken come back.
  *
- * Time is told to the queue, so that it also runs against a clock that somebody made up. Nothing
+ * Time is reported to the queue, so that it also runs against a clock that someone made up. Nothing
  * in a result depends on who gets what. */
 #ifndef QN_TEAM_QUEUE_H
 #define QN_TEAM_QUEUE_H
@@ -45,7 +45,7 @@ typedef struct qn__turn {
 typedef struct qn__queue {
     pthread_mutex_t lock;
     pthread_cond_t
-        changed; /* a chunk was finished or came back, or somebody may want another look */
+        changed; /* a chunk was finished or came back, or someone may want another look */
     uint32_t workers;
     qn__turn turn[QN__MAX_WORKERS];
     qn__chunk *free; /* ranges that nobody has taken; `ranges` of them */
@@ -66,7 +66,7 @@ int qn__queue_fill(qn__queue *queue, uint32_t grains, uint64_t set);
 /* The same for a part of a step. */
 int qn__queue_fill_range(qn__queue *queue, qn__chunk range, uint64_t set);
 
-/* The workers in `set` go on with grains that came back after they were told that there are no
+/* The workers in `set` continue with grains that came back after they were told that there are no
  * more. */
 void qn__queue_again(qn__queue *queue, uint64_t set);
 

@@ -1,6 +1,6 @@
 /* The queue of grains: sizes that follow measured speeds, lost grains, slow workers, and many
- * threads at once. Speeds and mostly also time are told to the queue, so little here depends on how
- * fast the machine is. */
+ * threads at once. Speeds and mostly also time are reported to the queue, so little here depends on
+ * how fast the machine is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -188,7 +188,7 @@ static void test_fixed_shares(void **state) {
     qn__queue_end(&q);
 }
 
-/* Long after the clock began, and with grains of nanoseconds, somebody still takes the last one. */
+/* Long after the clock began, and with grains of nanoseconds, someone still takes the last one. */
 static void test_somebody_always_takes(void **state) {
     (void)state;
     for (int round = 0; round < 2000; ++round) {
@@ -359,7 +359,7 @@ static void test_nobody_waits_for_the_lost(void **state) {
     driver drivers[] = {{.queue = &q, .worker = 0, .rate = 1},
                         {.queue = &q, .worker = 1, .rate = 1000, .lost_after = 1}};
     run(drivers, 2);
-    if (drivers[0].grains < 5) { /* it was told that all was taken before the other was lost */
+    if (drivers[0].grains < 5) { /* it was reported that all was taken before the other was lost */
         assert_int_equal(qn__queue_left(&q), 5 - drivers[0].grains);
         qn__queue_again(&q, 1);
         run(drivers, 1);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The window. A second holds ten periods of a CPU quota, which last 100 ms unless somebody says
+/* The window. A second holds ten periods of a CPU quota, which last 100 ms unless someone says
  * otherwise. */
 static const double WINDOW_SECONDS = 1, WINDOW_ROUNDS = 16;
 /* A reduction that came later than so many usual ones after the one before it, behind a validation
@@ -120,7 +120,7 @@ void qn__rank_cost_update(qn__rank_cost *c, double seconds) {
 
 double qn__rank_cost_of_update(const qn__rank_cost *c) { return c->update.each; }
 
-qn__cost qn__rank_cost_told(const qn__rank_cost *c) {
+qn__cost qn__rank_cost_reported(const qn__rank_cost *c) {
     /* Halved in each reduction in which a trial is due, until the rank gets a chunk. What it gets
      * then takes less than two chunks and two starts. */
     const double hope = ldexp(1, -(int)(c->hopes < 60 ? c->hopes : 60));

@@ -54,6 +54,6 @@ double qn__rank_cost_of_update(const qn__rank_cost *cost);
 double qn__rank_cost_stretch(const qn__rank_cost *cost);
 
 /* What to tell the others; each 0: not known. */
-qn__cost qn__rank_cost_told(const qn__rank_cost *cost);
+qn__cost qn__rank_cost_reported(const qn__rank_cost *cost);
 
 #endif

@@ -25,7 +25,7 @@ static void test_a_steady_rank(void **state) {
     qn__rank_cost c = {.set = 0};
     double now = 1;
     go(&c, 100, 0, 0, &now);
-    const qn__cost told = qn__rank_cost_told(&c);
+    const qn__cost told = qn__rank_cost_reported(&c);
     assert_true(fabs(told.each - 0.001) < 1e-9);
     assert_true(fabs(told.start - 0.001) < 1e-9);
     assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
@@ -51,7 +51,7 @@ static void test_stalls_outside_of_shares(void **state) {
     double now = 1;
     go(&c, 1000, 3, 0.0075, &now);
     assert_true(fabs(qn__rank_cost_stretch(&c) - 1.5) < 0.05);
-    assert_true(fabs(qn__rank_cost_told(&c).each - 0.0015) < 5e-5);
+    assert_true(fabs(qn__rank_cost_reported(&c).each - 0.0015) < 5e-5);
     c = (qn__rank_cost){.set = 0};
     go(&c, 1000, 20, 0.1, &now);
     assert_true(qn__rank_cost_stretch(&c) > 5);
@@ -68,13 +68,13 @@ static void test_a_trial(void **state) {
     int reductions = 0;
     for (int i = 0; i < 3; ++i)
         qn__rank_cost_share(&c, 1, 1, 0.1, now += 0.11);
-    while (qn__rank_cost_told(&c).each > 0.01 && reductions < 100000) {
+    while (qn__rank_cost_reported(&c).each > 0.01 && reductions < 100000) {
         qn__rank_cost_share(&c, 1, 0, 0, now += 0.01);
         ++reductions;
     }
     assert_in_range(reductions, 990, 1020);
     qn__rank_cost_share(&c, 1, 1, 0.002, now += 0.01);
-    assert_true(fabs(qn__rank_cost_told(&c).each - 0.002) < 1e-9);
+    assert_true(fabs(qn__rank_cost_reported(&c).each - 0.002) < 1e-9);
 }
 
 int main(void) {

@@ -21,7 +21,7 @@ uint32_t qn__team_workers(const qn__team *t) {
     return (uint32_t)__builtin_popcountll(qn__team_alive(t));
 }
 
-qn_status qn__team_nobody(qn_error *err) {
+qn_status qn__team_no_worker(qn_error *err) {
     qn__fail(err, QN_DEVICE, "no worker is left");
     return qn__remedy(err, QN_DEVICE,
                       "start again with `train.resume`; the last checkpoint is complete");
@@ -128,7 +128,7 @@ static void begin_choosing(qn__team *t) {
                       (uint32_t)((grains + ranks - 1) / ranks));
 }
 
-/* The log is there only where somebody can be lost. */
+/* The log is there only where someone can be lost. */
 static qn_status begin_log(qn__team *t, qn_error *err) {
     t->history.log_room = 1;
     for (uint32_t i = 0; i < t->count; ++i)
@@ -317,7 +317,7 @@ qn_status qn__team_settle(qn__team *t, uint64_t set, qn_error *err) {
             *err = first->error;
         return first->error.status;
     }
-    return qn__team_alive(t) ? QN_OK : qn__team_nobody(err);
+    return qn__team_alive(t) ? QN_OK : qn__team_no_worker(err);
 }
 
 qn_status qn__team_do(qn__team *t, uint64_t set, void (*body)(void *team, int member),

@@ -6,8 +6,8 @@
  * is used by one thread at a time.
  *
  * A device that fails loses its worker, nothing else: what only it had is computed again by the
- * others, from the last state that somebody still has, over the steps that the team remembers. A
- * rank without any worker fails with QN_DEVICE; the other ranks go on when it has left them.
+ * others, from the last state that someone still has, over the steps that the team remembers. A
+ * rank without any worker fails with QN_DEVICE; the other ranks continue when it has left them.
  *
  * Among ranks qn__team_create, qn__team_step and qn__team_apply are reductions of all: every rank
  * makes the same calls in the same order, with a state that is the same. QN_CLUSTER, and what
@@ -26,7 +26,7 @@ typedef struct qn__member {
     uint32_t index; /* which of the backend's devices */
     int threads;    /* CPU: its cores, 0: what compute->threads says */
     double share;   /* fixed part of every step's grains (compute->shares); 0: by measured speed */
-    int optional;   /* 1: not named by itself; when it cannot be opened the others go on without */
+    int optional; /* 1: not named by itself; when it cannot be opened the others continue without */
 } qn__member;
 
 /* Opens a worker on each of the members (1 .. 64). The program must outlive the team. When
@@ -56,8 +56,8 @@ int qn__team_save_due(const qn__team *team);
 /* One step: all grains of `batch`, their sums over all workers and ranks, the update. Adds loss and
  * right answers to *tally, those of the last few steps perhaps only with later calls. `next` is the
  * batch that will follow, or NULL. update->step must be set. A worker that fails is lost, its
- * grains go to the others and `note` is told; QN_DEVICE when none is left: the host's copy is then
- * whole and of the state after its last load or save. After another failure the state of the
+ * grains go to the others and `note` is reported; QN_DEVICE when none is left: the host's copy is
+ * then whole and of the state after its last load or save. After another failure the state of the
  * workers is undefined. A QN_NUMERIC of an earlier step names it in err->where. */
 qn_status qn__team_step(qn__team *team, const qn__batch *batch, const qn__batch *next,
                         const qn__update *update, qn__tally *tally, qn_error *err);
@@ -75,7 +75,7 @@ qn_status qn__team_apply(qn__team *team, const qn__batch *batch, qn__applied *ap
  * for many. */
 void qn__team_expect(qn__team *team, uint64_t steps);
 
-/* Who is told of lost workers, and of members that could not be had; NULL: nobody. */
+/* Who is reported of lost workers, and of members that could not be had; NULL: nobody. */
 void qn__team_notes(qn__team *team, qn_note_fn note, void *user);
 
 /* Where spans are recorded from now on, a track for each worker; NULL: nowhere. The trace must
@@ -83,7 +83,7 @@ void qn__team_notes(qn__team *team, qn_note_fn note, void *user);
 void qn__team_trace(qn__team *team, qn__trace *trace);
 
 /* For tests and experiments: who takes part in a step, a bit for each member, instead of whoever
- * measurements say. Members that are lost are left out; nobody means everybody. */
+ * measurements say. Members that are lost are left out; nobody means all. */
 void qn__team_pick(qn__team *team, uint64_t (*pick)(void *user, uint64_t step), void *user);
 
 /* Reads the energy counters of the members' devices, at the beginning of a stretch of the run whose

@@ -100,7 +100,7 @@ static uint64_t who(const qn__team *t) {
     return QN__BIT(best);
 }
 
-/* The pieces of a range, each once. QN_DEVICE when somebody was lost with whom what is there is not
+/* The pieces of a range, each once. QN_DEVICE when someone was lost with whom what is there is not
  * certain. */
 static qn_status share_pieces(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
     qn_status status;

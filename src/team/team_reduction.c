@@ -9,14 +9,15 @@
 /* -------------------------------------------------------------------------------------- costs */
 
 /* Learns from this rank's share of the reduction under way, and tells the others. */
-static void tell_cost(qn__team *t, uint64_t set, double seconds) {
+static void report_cost(qn__team *t, uint64_t set, double seconds) {
     qn__team_reduction_state *r = &t->reduction;
     qn__rank_cost *cost = &r->cost[r->kind];
     uint32_t chunks = 0;
     for (uint32_t i = 0; i < r->ranges; ++i)
         chunks += r->range[i].count;
     qn__rank_cost_share(cost, set, chunks, r->whole ? seconds : 0, qn__now());
-    qn__cluster_cost(t->cluster, r->kind, r->alike ? (qn__cost){0, 1} : qn__rank_cost_told(cost));
+    qn__cluster_cost(t->cluster, r->kind,
+                     r->alike ? (qn__cost){0, 1} : qn__rank_cost_reported(cost));
     r->chunks = chunks;
     r->seconds = r->whole ? seconds : 0;
 }
@@ -27,7 +28,7 @@ void qn__team_reduction_updated(qn__team *t, double seconds) {
 
 /* ------------------------------------------------------------------------------------ failures */
 
-void qn__team_reduction_told(qn__team *t) {
+void qn__team_reduction_reported(qn__team *t) {
     const unsigned char own = 1;
     unsigned char *all = qn__alloc(qn_cluster_ranks(t->cluster), sizeof *all, NULL);
     if (all)
@@ -62,7 +63,7 @@ static qn_status agree_on_failure(qn__team *t, qn_error *err) {
         status = qn__fail(err, QN_NUMERIC, "a rank that failed later found a number out of range");
     }
     if (status == QN_NUMERIC)
-        qn__team_reduction_told(t);
+        qn__team_reduction_reported(t);
     qn__free(all);
     return status;
 }
@@ -116,7 +117,7 @@ static void put_tally(qn__team_reduction_state *r) {
     memcpy(r->part, &words, sizeof words);
 }
 
-/* A failure that is everybody's: it is the job's, not this rank's. */
+/* A failure of all ranks: it is the job's, not this rank's. */
 static int concerns_all(qn_status status) { return status == QN_NUMERIC; }
 
 void qn__team_reduction_clear(qn__team *t) {
@@ -215,7 +216,7 @@ qn_status qn__team_reduction(qn__team *t, const qn__reduction *reduction, uint64
         qn__team_reduction_clear(t); /* where there was no range */
         put_tally(r);
         if (r->failure.status == QN_OK)
-            tell_cost(t, set, qn__now() - begun - r->sending);
+            report_cost(t, set, qn__now() - begun - r->sending);
         const double waiting = qn__now();
         /* After a failure the part lacks chunks, which the tally tells: nobody uses the sums. */
         const uint32_t held = r->failure.status == QN_OK ? done : r->ranges;
@@ -225,7 +226,7 @@ qn_status qn__team_reduction(qn__team *t, const qn__reduction *reduction, uint64
         if (status != QN_OK)
             return status;
         r->total = more ? NULL : r->total;
-        r->whole = 0; /* what follows is somebody else's share */
+        r->whole = 0; /* what follows is another one's share */
     }
     count_traffic(t);
     mark_loss(t);

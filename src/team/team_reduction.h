@@ -28,7 +28,7 @@ typedef qn_status (*qn__range_fn)(qn__team *team, uint64_t set, qn__chunk_range 
 /* This rank's share of the reduction, and the total of all: begins the reduction unless it is under
  * way or over, computes with the members of `set`, waits for the others. The total is then at
  * team->reduction.total, its tally in *tally. QN_DEVICE: the state was lost, come back with it;
- * another failure of a chunk, the first of all ranks', is everybody's. */
+ * another failure of a chunk, the first of all ranks', is shared by all. */
 qn_status qn__team_reduction(qn__team *team, const qn__reduction *reduction, uint64_t set,
                              qn__range_fn compute, qn__tally *tally, qn_error *err);
 
@@ -39,7 +39,7 @@ void qn__team_reduction_clear(qn__team *team);
 void qn__team_reduction_end(qn__team *team);
 
 /* All ranks end now, and who leaves takes its words along: so all wait until all have them. */
-void qn__team_reduction_told(qn__team *team);
+void qn__team_reduction_reported(qn__team *team);
 
 /* Tells what an update takes this rank, which is a part of every step beside its grains. */
 void qn__team_reduction_updated(qn__team *team, double seconds);

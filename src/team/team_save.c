@@ -20,7 +20,7 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
     /* What is under way belongs to a state that nobody wants any more. */
     qn_status status = qn__team_wait(t, 0, NULL);
     if (status != QN_OK && !qn__team_alive(t))
-        return qn__team_nobody(err);
+        return qn__team_no_worker(err);
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].version = QN__NO_VERSION;
     qn__team_reduction_end(t);
@@ -32,10 +32,10 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
     if (qn__many(qn__team_alive(t)))
         return QN_OK; /* each when it first takes part */
     status = qn__team_freshen(t, qn__team_alive(t), err);
-    return status == QN_DEVICE ? qn__team_nobody(err) : status;
+    return status == QN_DEVICE ? qn__team_no_worker(err) : status;
 }
 
-static int somebody_mortal(const qn__team *t) { return t->history.log_room > 1; }
+static int may_lose_worker(const qn__team *t) { return t->history.log_room > 1; }
 
 static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
     const int kept = state->parameters == t->history.host.state.parameters;
@@ -49,7 +49,7 @@ static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
             copy_state(t, &t->history.host.state, state);
         return QN_OK;
     }
-    if (!somebody_mortal(t)) {
+    if (!may_lose_worker(t)) {
         status = qn__team_save_from(t, state, err);
     } else {
         if (t->history.spare.version != t->history.version)
@@ -89,7 +89,7 @@ static uint64_t safe_version(const qn__team *t) {
 
 int qn__team_save_due(const qn__team *t) {
     const uint64_t safe = safe_version(t);
-    if (!somebody_mortal(t) || safe == t->history.top)
+    if (!may_lose_worker(t) || safe == t->history.top)
         return 0;
     if (t->history.top - safe + 1 >= t->history.log_room)
         return 1;

@@ -98,7 +98,7 @@ typedef struct qn__history {
     uint64_t version; /* of the state that the next step begins on; QN__NO_VERSION: nobody has it */
     uint64_t done;    /* the newest version that there was */
     qn__account account; /* up to `version` */
-    qn__account told;    /* what the caller was told of the epoch */
+    qn__account told;    /* what the caller was reported of the epoch */
     qn__copy host;       /* the caller's arrays */
     qn__copy spare;      /* the team's own; made when first needed */
     qn__logged *log;     /* ring of log_room; that of version v at v % log_room */
@@ -113,7 +113,7 @@ typedef struct qn__scheduling {
     qn__queue queue, pieces; /* of a step's grains, of apply's pieces */
     int queues;              /* that were begun */
     qn__chooser chooser;
-    int fixed; /* by given shares: everybody takes part */
+    int fixed; /* by given shares: all takes part */
     uint64_t (*pick)(void *user, uint64_t step);
     void *pick_user;
 } qn__scheduling;
@@ -164,7 +164,7 @@ static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }
 /* Members that work. */
 uint64_t qn__team_alive(const qn__team *team);
 
-qn_status qn__team_nobody(qn_error *err);
+qn_status qn__team_no_worker(qn_error *err);
 
 /* Runs `body` for the members of the set, their errors cleared before, and settles. */
 qn_status qn__team_do(qn__team *team, uint64_t set, void (*body)(void *team, int member),
@@ -186,7 +186,7 @@ qn_status qn__team_freshen(qn__team *team, uint64_t set, qn_error *err);
 qn_status qn__team_save_from(qn__team *team, qn__state *state, qn_error *err);
 /* The team's version into the spare copy. */
 qn_status qn__team_fill_spare(qn__team *team, qn_error *err);
-/* Whether somebody, or a copy, has the team's version. */
+/* Whether someone, or a copy, has the team's version. */
 int qn__team_has_version(const qn__team *team);
 /* Goes back to the newest version that there is. */
 qn_status qn__team_rewind(qn__team *team, qn_error *err);
@@ -194,7 +194,7 @@ qn_status qn__team_rewind(qn__team *team, qn_error *err);
 void qn__team_log(qn__team *team, const qn__batch *batch, const qn__update *update);
 const qn__logged *qn__team_logged(const qn__team *team, uint64_t version);
 /* Adds to *tally what of the epoch's account the caller was not told yet. */
-qn_status qn__team_tell(qn__team *team, qn__tally *tally, qn_error *err);
+qn_status qn__team_report_tally(qn__team *team, qn__tally *tally, qn_error *err);
 qn_status qn__team_add(qn__team *team, const qn__tally *part, qn_error *err);
 
 #endif

@@ -23,7 +23,7 @@ static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
 }
 
 /* Fetches the member's sums into its own array: others do the same meanwhile, and nothing of a
- * member that is lost meanwhile is among what the others have. */
+ * member that fails in the meantime is among what the others have. */
 static void collect(qn__team *t, qn__mate *m) {
     const uint64_t n = t->program->parameters;
     const double begun = qn__now();
@@ -44,9 +44,9 @@ static void collect(qn__team *t, qn__mate *m) {
     qn__trace_span(t->reports.trace, m->track, "collect", begun, begun + seconds, none, none);
 }
 
-/* Words of the sums that can travel while the device goes on. They hold the chunk that it computes,
- * which is the first in the part: the rank may have more ranges than this one, and the reduction
- * takes the announcement only if these are all of its chunks. */
+/* Words of the sums that can travel while the device continues. They hold the chunk that it
+ * computes, which is the first in the part: the rank may have more ranges than this one, and the
+ * reduction takes the announcement only if these are all of its chunks. */
 static void ready(void *user, uint64_t first, uint64_t words) {
     qn__team *t = user;
     const double begun = qn__now();
@@ -105,7 +105,7 @@ static void grains_body(void *context, int index) {
     if (m->error.status == QN_DEVICE)
         qn__queue_lose(&t->sharing.queue, (uint32_t)index);
     else if (m->error.status != QN_OK)
-        qn__queue_stop(&t->sharing.queue); /* the step has failed: nobody need go on */
+        qn__queue_stop(&t->sharing.queue); /* the step has failed: nobody need continue */
 }
 
 /* The grains of a range into the sums of members of the set. QN_DEVICE when all of them were lost.
@@ -222,7 +222,7 @@ static qn_status range_of_grains(qn__team *t, uint64_t set, qn__chunk_range rang
     t->call.direct = direct_of(t, set);
     t->call.into = t->reduction.part + QN__TALLY_WORDS;
     qn_status status = share_grains(t, set, (qn__chunk){range.first, range.count}, err);
-    qn__team_reduction_clear(t); /* unless somebody wrote there */
+    qn__team_reduction_clear(t); /* unless someone wrote there */
     if (status == QN_OK)
         status = add_up(t, set, &t->reduction.tally, err);
     return status;
@@ -235,7 +235,7 @@ static qn_status sums_of_ranks(qn__team *t, uint64_t set, qn__tally *step, qn_er
                                      .chunks = grains_of(t)};
     const qn_status status = qn__team_reduction(t, &reduction, set, range_of_grains, step, err);
     if (status == QN_OK && step->items != t->call.batch->items) {
-        qn__team_reduction_told(t);
+        qn__team_reduction_reported(t);
         return qn__fail(err, QN_CLUSTER, "the sums of all ranks hold %llu items, the batch %u",
                         (unsigned long long)step->items, t->call.batch->items);
     }
@@ -358,7 +358,7 @@ static qn_status open_account(qn__team *t, qn_error *err) {
     return status;
 }
 
-/* The step on the team's version. QN_DEVICE when somebody was lost and it has to be tried again. */
+/* The step on the team's version. QN_DEVICE when someone was lost and it has to be tried again. */
 static qn_status attempt(qn__team *t, qn_error *err) {
     const double asked = qn__now();
     const uint64_t set = who(t);
@@ -403,7 +403,7 @@ static void set_step(qn__team *t) {
 qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
     for (;;) {
         if (!qn__team_alive(t))
-            return qn__team_nobody(err);
+            return qn__team_no_worker(err);
         if (!qn__team_has_version(t)) {
             const qn_status status = qn__team_rewind(t, err);
             if (status != QN_OK)
@@ -425,7 +425,7 @@ qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
             return status;
         } else {
             t->history.version =
-                QN__NO_VERSION; /* somebody was lost: from the newest that is left */
+                QN__NO_VERSION; /* someone was lost: from the newest that is left */
         }
     }
 }
@@ -436,7 +436,7 @@ qn_status qn__team_flush(qn__team *t, qn__tally *tally, qn_error *err) {
         if (status == QN_OK)
             status = qn__team_wait(t, 0, err);
         if (status == QN_OK)
-            return qn__team_tell(t, tally, err);
+            return qn__team_report_tally(t, tally, err);
         if (status != QN_DEVICE || !qn__team_alive(t))
             return status;
     }
@@ -456,5 +456,5 @@ qn_status qn__team_step(qn__team *t, const qn__batch *batch, const qn__batch *ne
     ++t->history.top;
     const qn_status status = qn__team_reach(t, t->history.top, err);
     t->call.asked = NULL;
-    return status == QN_OK ? qn__team_tell(t, tally, err) : status;
+    return status == QN_OK ? qn__team_report_tally(t, tally, err) : status;
 }

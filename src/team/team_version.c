@@ -15,7 +15,7 @@ qn_status qn__team_add(qn__team *t, const qn__tally *part, qn_error *err) {
     return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
 }
 
-qn_status qn__team_tell(qn__team *t, qn__tally *tally, qn_error *err) {
+qn_status qn__team_report_tally(qn__team *t, qn__tally *tally, qn_error *err) {
     const qn__tally *now = &t->history.account.sum, *before = &t->history.told.sum;
     const qn__tally more = {.loss = now->loss - before->loss,
                             .correct = now->correct - before->correct,

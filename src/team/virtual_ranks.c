@@ -181,7 +181,7 @@ static int compute_share(qn__virtual_rank *r, qn__cost *cost, uint32_t chunks) {
         return -1;
     r->ready = r->at + seconds;
     qn__rank_cost_share(&r->cost, set, chunks, seconds, r->ready);
-    *cost = qn__rank_cost_told(&r->cost); /* which the others hear with the total */
+    *cost = qn__rank_cost_reported(&r->cost); /* which the others hear with the total */
     if (r->workers > 1 && chunks > 0) {
         const double whole = seconds * r->chooser.grains / chunks + r->update;
         const qn__choosing before = r->chooser.stage;
@@ -231,7 +231,7 @@ static uint32_t bury(qn__virtual_team *t, double moment) {
     return lost;
 }
 
-/* The others hear of the death, agree how to go on, and compute what is lost. */
+/* The others hear of the death, agree how to continue, and compute what is lost. */
 static qn_status recover(qn__virtual_team *t, double death, qn_error *err) {
     uint32_t ranks, machines;
     const uint32_t lost = bury(t, death);

@@ -58,7 +58,7 @@ static qn__ranks losses(const qn__view *view) {
     return qn__ranks_both(&view->members, &view->gone);
 }
 
-/* ---------------------------------------------------------------------------------- going on */
+/* ---------------------------------------------------------------------------------- continuing */
 
 static void tell_loss(qn__view *view, uint32_t lost) {
     const uint32_t to = leader(view);
@@ -136,7 +136,7 @@ static void adopt(qn__view *view, const qn__proposal *value) {
     tell_losses(view);
 }
 
-/* While this rank's own proposal is decided: tells the members, and goes on in the new view. */
+/* While this rank's own proposal is decided: tells the members, and continues in the new view. */
 static void conclude(qn__view *view) {
     while (view->ask.decided) {
         qn__proposal value;

@@ -1,13 +1,14 @@
 /* The view: which ranks take part, agreed among them whenever one is lost.
  *
  * Views are numbered from 0 (all ranks). When a rank is gone, the lowest rank that is left asks the
- * others for a report, decides with the reports how to go on, has that accepted by enough of them
- * and tells all: two phases, as in single-decree Paxos with one instance for each view's number,
- * ballots by (attempt, rank), begun again by whoever is lowest when the asking rank dies as well.
+ * others for a report, decides with the reports how to continue, has that accepted by enough of
+ * them and tells all: two phases, as in single-decree Paxos with one instance for each view's
+ * number, ballots by (attempt, rank), begun again by whoever is lowest when the asking rank dies as
+ * well.
  *
  * Enough: of the members of the last view that are not certainly dead, more than half, or half with
- * the lowest of them among these. So of two parts that cannot reach each other at most one goes on.
- * Whoever is in the other part, or was silent too long, has to leave (`outcast`).
+ * the lowest of them among these. So of two parts that cannot reach each other at most one
+ * continues. Whoever is in the other part, or was silent too long, has to leave (`outcast`).
  *
  * The view is a machine of states: it is driven by its transport's events and by qn__view_reported,
  * all under the caller's lock, and never waits. */
@@ -26,15 +27,15 @@ typedef struct qn__view_calls {
     void *user;
     /* Stop what is under way and answer with qn__view_reported(view, ballot, ...), now or later. */
     void (*stop)(void *user, uint64_t ballot);
-    /* At the rank that asks: how to go on, from the reports of all members that are left; report[r]
-     * is NULL where r is none. Returns a buffer, or NULL when memory is short. */
+    /* At the rank that asks: how to continue, from the reports of all members that are left;
+     * report[r] is NULL where r is none. Returns a buffer, or NULL when memory is short. */
     qn__message_buffer *(*plan)(void *user, const qn__ranks *members,
                                 qn__message_buffer *const *report);
     /* Decided: this is the new view and its plan. */
     void (*adopt)(void *user, uint64_t number, const qn__ranks *members,
                   const qn__message_buffer *plan);
     /* This rank has to leave; it hears of nothing more. Told once. others: 1 when the others are
-     * known to go on without it, 0 when it cannot reach enough of them. */
+     * known to continue without it, 0 when it cannot reach enough of them. */
     void (*outcast)(void *user, int others, const char *why);
 } qn__view_calls;
 

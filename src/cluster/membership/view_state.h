@@ -96,7 +96,7 @@ void qn__view_send(qn__view *view, uint32_t to, uint32_t type, uint64_t ballot,
 /* member.c */
 /* 1 when a member takes no part for this rank any more that did before. */
 int qn__view_lose(qn__view *view, uint32_t rank);
-/* That rank takes no part for this one any more, and is told so. */
+/* That rank takes no part for this one any more, and is reported so. */
 void qn__view_forsake(qn__view *view, uint32_t rank);
 /* All that are not in `members` are forsaken: none of them may ever count this rank's death. */
 void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value);

@@ -2,7 +2,7 @@
  *
  * A view is *whole* when each of its members that still takes part is in it: only a whole view can
  * add up anything. That no two whole views of one number differ is what keeps two parts from both
- * going on. QN_TEST_SEED and QN_TEST_CASES choose other courses. */
+ * continuing. QN_TEST_SEED and QN_TEST_CASES choose other courses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ typedef struct user {
     struct world *w;
     uint32_t rank;
     qn__view *view;
-    int out, others; /* had to leave; because the others go on */
+    int out, others; /* had to leave; because the others continue */
     int mute;        /* never reports */
     int short_of_memory;
     uint64_t number, key, ballot;
@@ -410,7 +410,7 @@ static void test_everything(void **state) {
         everything(MOST, seed, 10);
 }
 
-/* Of two parts exactly the greater goes on, or of two halves that with the lowest rank. */
+/* Of two parts exactly the greater continues, or of two halves that with the lowest rank. */
 static void test_two_parts(void **state) {
     (void)state;
     static world w;
@@ -431,7 +431,7 @@ static void test_two_parts(void **state) {
         }
 }
 
-/* A cut that is mended changes nothing afterwards: who had to leave is told so. */
+/* A cut that is mended changes nothing afterwards: who had to leave is reported so. */
 static void test_the_other_part_is_told(void **state) {
     (void)state;
     static world w;

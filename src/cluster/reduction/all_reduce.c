@@ -363,7 +363,7 @@ static qn__progress step(qn__reducer *r) {
     return QN__REDUCER_TOTAL;
 }
 
-/* The run is over, and everybody else has gone, or somebody has died, for whom nobody makes a plan
+/* The run is over, and all else has gone, or someone has died, for whom nobody makes a plan
  * any more: nothing comes. */
 static int is_left_behind(const qn__reducer *r) {
     int here = 0, lost = 0;

@@ -33,7 +33,7 @@ void qn__reducer_tell(qn__reducer *r, const qn__head *head, const void *body, ui
     }
 }
 
-/* Told to all once by everybody who learns of it, so that it arrives even when the rank that failed
+/* Told to all once by all who learns of it, so that it arrives even when the rank that failed
  * ends before it has told everyone. */
 static void set_failure(qn__reducer *r, uint32_t from, const qn_error *why) {
     if (r->error.status != QN_OK)
@@ -74,7 +74,7 @@ void qn__reducer_take_failure(qn__reducer *r, const qn__head *head,
     set_failure(r, head->extra, &why);
 }
 
-/* Whoever learns that all is written tells everybody, for the same reason as with failures. */
+/* Whoever learns that all is written tells all, for the same reason as with failures. */
 void qn__reducer_done(qn__reducer *r, int code) {
     if (r->ending.over)
         return;

@@ -3,7 +3,7 @@
  * The machines share the words of a reduction evenly, and the ranks of a machine share its segment.
  * For each rank's segment of another machine, one rank of this machine adds up what the ranks here
  * have and sends it to the segment's owner; the owner sends the total back to that rank. Segments
- * are sent in pieces, so that adding and sending go on at the same time. */
+ * are sent in pieces, so that adding and sending continue at the same time. */
 #ifndef QN_CLUSTER_REDUCTION_LAYOUT_H
 #define QN_CLUSTER_REDUCTION_LAYOUT_H
 

@@ -329,7 +329,7 @@ void qn__reducer_finish(qn__reducer *r, int code) {
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Before the rank that speaks writes, it makes sure that all others are still with it: one that is
+/* Before the writer rank writes, it makes sure that all others are still with it: one that is
  * cut off, or was expelled in its sleep, gets no answer. */
 static int over(qn__reducer *r, int *code) {
     const double now = r->transport->calls->now(r->transport);

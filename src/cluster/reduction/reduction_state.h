@@ -126,7 +126,7 @@ typedef struct qn__change {
     int working; /* the caller adds, without the lock */
     int owed;    /* a report, by the caller when it looks up */
     uint64_t ballot;
-    atomic_int alarm; /* somebody waits for the caller to look up */
+    atomic_int alarm; /* someone waits for the caller to look up */
     double noticed;   /* when the first loss was; 0: nothing is under way */
     double held_up;   /* when the first loss since the last total was; 0: there was none */
 } qn__change;
@@ -147,7 +147,7 @@ typedef struct qn__wishes {
 
 /* The end of the run, or of this rank's part in it. */
 typedef struct qn__ending {
-    int outcast; /* told to go: 1; cannot reach enough: 2 */
+    int outcast; /* reported to go: 1; cannot reach enough: 2 */
     int over, code, shut;
     qn__ranks answered;
     uint64_t asked;  /* stamp + 1 */
@@ -222,7 +222,7 @@ void qn__reducer_fail(qn__reducer *r, qn_error *why);
 int qn__reducer_withdraw(qn__reducer *r);
 /* After that: 1 when no other rank can finish the run, as far as is known by now. */
 int qn__reducer_deserted(qn__reducer *r);
-/* Forget what somebody wished: to stop, to save. */
+/* Forget what someone wished: to stop, to save. */
 void qn__reducer_go_on(qn__reducer *r);
 void qn__reducer_saved(qn__reducer *r);
 void qn__reducer_finish(qn__reducer *r, int code);
@@ -278,7 +278,7 @@ void qn__reducer_finished(qn__reducer *r, int64_t *total, uint64_t generation);
 /* failure.c */
 void qn__reducer_set_error(qn__reducer *r, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* This rank's failure becomes everybody's. */
+/* This rank's failure becomes the failure of all ranks. */
 void qn__reducer_fail_all(qn__reducer *r, qn_error *why);
 /* Another rank's, from its message. */
 void qn__reducer_take_failure(qn__reducer *r, const qn__head *head, const qn__message_buffer *body);

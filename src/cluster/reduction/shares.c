@@ -106,10 +106,10 @@ static moment look_at(const shares *s, double seconds) {
     return m;
 }
 
-/* The next moment to look at. Those that have begun by `low` go on at least at their rate, so what
- * is left takes about left / rate, and not more than a chunk of each longer: two looks that leave
- * few moments. Then by turns where a straight line says, in the middle, and at what happens next,
- * which is the end where many are done at once. */
+/* The next moment to look at. Those that have begun by `low` continue at least at their rate, so
+ * what is left takes about left / rate, and not more than a chunk of each longer: two looks that
+ * leave few moments. Then by turns where a straight line says, in the middle, and at what happens
+ * next, which is the end where many are done at once. */
 static double next_look(const moment *low, const moment *high, const shares *s, int turn) {
     const double left = (double)(s->chunks - low->done);
     const double middle = low->at + 0.5 * (high->at - low->at);

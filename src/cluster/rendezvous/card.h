@@ -1,4 +1,4 @@
-/* What a rank tells the others of itself, so that they can find and judge it. */
+/* What a rank reports to the others itself, so that they can find and judge it. */
 #ifndef QN_CLUSTER_RENDEZVOUS_CARD_H
 #define QN_CLUSTER_RENDEZVOUS_CARD_H
 

@@ -71,7 +71,7 @@ typedef struct host {
     char refusal[QN__VERDICT_TEXT];
 } host;
 
-/* What the peer is told; `fatal`: the run cannot be, and all are to hear why. */
+/* What the peer is reported; `fatal`: the run cannot be, and all are to hear why. */
 static const char *refuse(host *h, const qn_error *why, int fatal) {
     snprintf(h->refusal, sizeof h->refusal, "%.*s", QN__VERDICT_TEXT - 1, why->what);
     h->refused += fatal != 0;
@@ -177,7 +177,7 @@ static void renew(host *h, double now) {
         h->failed = now - LATE; /* nobody can come */
 }
 
-/* Whether there is somebody to wait for: also after a failure, of which the others, who may just be
+/* Whether there is someone to wait for: also after a failure, of which the others, who may just be
  * on their way, would otherwise hear nothing. */
 static int waiting(const host *h, double now) {
     return h->missing > h->refused && (h->failed == 0 || now - h->failed < LATE);

@@ -54,7 +54,7 @@ static qn_status who(qn__launcher *l, const char *ranks, const char *rank, qn_er
 
 /* ---------------------------------------------------------------------------------- Open MPI */
 
-/* Whether somebody listens at an IPv4 address of a launcher, "127.0.0.1:33831". One that has ended
+/* Whether someone listens at an IPv4 address of a launcher, "127.0.0.1:33831". One that has ended
  * leaves the address in the environment, and the MPI library would end this process when it finds
  * nobody there. 1 also where the text says nothing that is understood. */
 static int server_listens(const char *at) {

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What each launcher has to be told so that a death stays the death of one rank; nothing where it
- * ends the others whatever it is told, as MPICH's does (4.0.2). Tried, see docs/cluster.md. */
+/* What each launcher has to be reported so that a death stays the death of one rank; nothing where
+ * it ends the others whatever it is reported, as MPICH's does (4.0.2). Tried, see docs/cluster.md.
+ */
 static const char *how_to_survive(const qn__mpi *mpi) {
     if (mpi->abi == &qn__mpi_mpich)
         return "";
@@ -24,12 +25,13 @@ static void look(qn_cluster_library *library) {
     if (qn__launcher_find(&launcher, &err) != QN_OK)
         memset(&launcher, 0, sizeof launcher); /* qn_cluster_join says what is wrong with it */
     snprintf(library->launcher, sizeof library->launcher, "%s", launcher.name);
-    /* One rank alone meets nobody, but is told what more of them would have. */
+    /* One rank alone meets nobody, but is reported what more of them would have. */
     if (launcher.kind == QN__LAUNCHED_ALONE && strstr(launcher.name, "Open MPI"))
         launcher.kind = QN__LAUNCHED_OPEN_MPI;
     else if (launcher.kind == QN__LAUNCHED_ALONE && strstr(launcher.name, "MPICH"))
         launcher.kind = QN__LAUNCHED_MPICH;
-    else if (launcher.kind == QN__LAUNCHED_SLURM) /* needs none: what mpirun would use is told */
+    else if (launcher.kind ==
+             QN__LAUNCHED_SLURM) /* needs none: what mpirun would use is reported */
         launcher = (qn__launcher){.kind = QN__LAUNCHED_ALONE};
     if (qn__mpi_open(&launcher, &mpi, &err) != QN_OK) {
         snprintf(library->reason, sizeof library->reason, "%.240s; %.240s", err.what, err.remedy);

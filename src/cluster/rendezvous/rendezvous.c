@@ -209,7 +209,7 @@ static void let_go(gathering *g) {
     }
 }
 
-/* Over and over while rank 0 ends before all ranks are connected: somebody may start it again. */
+/* Over and over while rank 0 ends before all ranks are connected: someone may start it again. */
 static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
     qn_status status;
     g->held = qn__alloc(g->ranks, sizeof *g->held, err);
@@ -232,8 +232,8 @@ static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_er
     return status;
 }
 
-/* All ranks may fail, each in its own way: who speaks is told in front of what. */
-static void name_speaker(const gathering *g, qn_error *err) {
+/* All ranks may fail, each in its own way: who speaks is reported in front of what. */
+static void name_writer(const gathering *g, qn_error *err) {
     char host[64] = "", shown[64], what[sizeof err->what], own[128];
     gethostname(host, sizeof host - 1);
     qn__card_text(shown, sizeof shown, host[0] ? host : "?", sizeof host);
@@ -269,7 +269,7 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
     qn__listeners_close(&g.listeners);
     qn__free(g.card);
     if (status != QN_OK && err && g.started > 1)
-        name_speaker(&g, err);
+        name_writer(&g, err);
     if (status != QN_OK)
         memset(rendezvous, 0, sizeof *rendezvous);
     return status;

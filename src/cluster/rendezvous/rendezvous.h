@@ -30,7 +30,7 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
 qn_status qn__rendezvous_listen(qn__rendezvous *rendezvous, const qn__transport_events *events,
                                 qn_error *err);
 /* Says goodbye to all, waits for a bounded time until what was sent has left, ends the thread; no
- * event is told after it. Releases the rendezvous, which may be one of no ranks. */
+ * event is reported after it. Releases the rendezvous, which may be one of no ranks. */
 void qn__rendezvous_end(qn__rendezvous *rendezvous);
 
 /* For tests: the ranks that this thread brings to rendezvous are on a machine of that name, so that

@@ -28,7 +28,7 @@ typedef struct member {
     char machine[8];
     pthread_t thread;
     struct group *group;
-    /* What it was told; written by its transport's thread. */
+    /* What it was reported; written by its transport's thread. */
     atomic_uint messages[GANG_MOST], wrong, ticks, expelled_by;
     atomic_ulong body_bytes[GANG_MOST];
     atomic_int gone[GANG_MOST]; /* -1: not gone */

@@ -222,7 +222,7 @@ static void test_other_numbers(void **state) {
         g.member[r].options.meet_timeout = 2;
     group_start(&g, 0);
     says(&g.member[0], "rank 2 did not come to");
-    /* Whichever of the two came second is told, the other waits like the rest. */
+    /* Whichever of the two came second is reported, the other waits like the rest. */
     assert_true((strstr(g.member[1].err.what, "is there already") != NULL) !=
                 (strstr(g.member[2].err.what, "is there already") != NULL));
 }

@@ -57,7 +57,7 @@ static qn__pending_peer *free_place(qn__acceptor *acceptor, double now) {
 }
 
 /* A place for one of whom it is known whether a rank is where it comes from. A rank takes that of
- * the first stranger, or of somebody who has had time. */
+ * the first stranger, or of someone who has had time. */
 static qn__pending_peer *place_for(qn__acceptor *acceptor, int known, double now) {
     qn__pending_peer *free = NULL, *first = NULL;
     uint32_t pending = 0, strangers = 0;

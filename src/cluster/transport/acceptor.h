@@ -32,7 +32,7 @@ typedef struct qn__acceptor {
      */
     int (*knows)(void *user, int file);
     uint32_t places; /* with `knows`: how many may be on their way in, at most QN__PENDING_PEERS */
-    int refused;     /* somebody was sent away, or could not be accepted, just now */
+    int refused;     /* someone was sent away, or could not be accepted, just now */
 
     uint32_t wrong_keys;    /* pending peers that held another key */
     qn__address wrong_from; /* the last of them */
@@ -43,7 +43,7 @@ typedef struct qn__acceptor {
 void qn__acceptor_open(qn__acceptor *acceptor);
 /* What to wait for; returns the number of entries, at most QN__ACCEPTOR_POLLS. */
 size_t qn__acceptor_polls(const qn__acceptor *acceptor, struct pollfd *list);
-/* Accepts and goes on with all pending peers as far as that goes without waiting. */
+/* Accepts and continues with all pending peers as far as that goes without waiting. */
 void qn__acceptor_serve(qn__acceptor *acceptor, double now);
 /* How many are on their way in. */
 int qn__acceptor_pending(const qn__acceptor *acceptor);

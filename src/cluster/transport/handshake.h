@@ -35,7 +35,7 @@ void qn__hello_fill(qn__hello *hello, qn__purpose purpose, uint32_t from, uint32
                     uint32_t ranks);
 
 typedef enum qn__handshake_state {
-    QN__HANDSHAKE_READ,  /* goes on when there is something to read */
+    QN__HANDSHAKE_READ,  /* continues when there is something to read */
     QN__HANDSHAKE_WRITE, /* when there is room to write */
     QN__HANDSHAKE_ASK,   /* who dialled has proved itself: decide, call qn__handshake_decide */
     QN__HANDSHAKE_DONE,

@@ -69,7 +69,7 @@ static void end(two *t) {
     close(t->file[1]);
 }
 
-/* Both sides go on until neither can. */
+/* Both sides continue until neither can. */
 static void run(two *t, const char *refusal) {
     for (int i = 0; i < 20; ++i) {
         qn__handshake_go(&t->dialler);

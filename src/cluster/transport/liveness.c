@@ -44,7 +44,7 @@ void qn__watch_ended(qn__socket_transport *transport, qn__peer *peer, int error,
     qn__watch_gone(transport, peer, sure ? QN__GONE_DEAD : QN__GONE_SILENT);
 }
 
-/* Seconds of a clock that goes on while the machine sleeps. */
+/* Seconds of a clock that continues while the machine sleeps. */
 static double boot_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
@@ -68,7 +68,7 @@ static void ping(qn__socket_transport *transport, const qn__peer *peer) {
     qn__transport_queue(transport, peer->rank, &head, NULL, -1);
 }
 
-/* The connection of a rank that was expelled ends when it was told. */
+/* The connection of a rank that was expelled ends when it was reported. */
 static void show_out(qn__socket_transport *transport, qn__peer *peer) {
     if (!peer->gone)
         qn__watch_give_up(transport, peer);

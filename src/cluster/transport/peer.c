@@ -49,7 +49,7 @@ void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__going h
         return;
     qn__watch_give_up(transport, peer);
     /* It must not take this rank's end, when that comes, for a death that it has seen happen: it
-     * may be alive, and this rank go on without it. */
+     * may be alive, and this rank continue without it. */
     if (how == QN__GONE_SILENT && !peer->ended)
         qn__transport_send_last(transport, peer->rank, QN__MESSAGE_DEAF, "");
     else

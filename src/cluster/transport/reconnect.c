@@ -8,7 +8,7 @@
  *
  * When the system of the other side has closed a connection, its process has ended, or a box on the
  * way lied. So its listener is tried at once: where nobody listens any more, the rank is dead. As
- * long as there is no such answer nothing is certain, and all goes on as after any other loss. */
+ * long as there is no such answer nothing is certain, and all continues as after any other loss. */
 #include "cluster/transport/socket_state.h"
 
 #include "base/clock.h"
@@ -100,7 +100,7 @@ static void begin_attempt(qn__socket_transport *transport, qn__peer *peer, doubl
     watch_attempt(transport, peer, EPOLL_CTL_ADD);
 }
 
-/* The connection is there: all goes on over it. */
+/* The connection is there: all continues over it. */
 static void restored(qn__socket_transport *transport, qn__peer *peer, int file, double now) {
     const double silent = now - peer->heard;
     const int damaged = peer->reconnection.damaged;
@@ -133,7 +133,7 @@ static void probe_connected(qn__socket_transport *transport, qn__peer *peer, dou
     watch_attempt(transport, peer, EPOLL_CTL_MOD);
 }
 
-/* It goes on without this rank, for itself or with the others. */
+/* It continues without this rank, for itself or with the others. */
 static void refused_by_peer(qn__socket_transport *transport, qn__peer *peer) {
     const int expelled = strcmp(peer->reconnection.shake.why, EXPELLED) == 0;
     settle(peer);
@@ -212,7 +212,7 @@ static void watch_listener(qn__socket_transport *transport, int watched) {
     transport->muted = !watched;
 }
 
-/* The listener is looked at only now and then while somebody is there: with all places taken, or no
+/* The listener is looked at only now and then while someone is there: with all places taken, or no
  * descriptor left, it would wake the thread without end. */
 void qn__reconnect_accept(qn__socket_transport *transport, double now) {
     if (!transport->acceptor)

@@ -299,7 +299,7 @@ static void test_resets(void **state) {
     part(&c);
 }
 
-/* One bit of a frame's head, of its MACs, of a body: the run goes on as if nothing had been. */
+/* One bit of a frame's head, of its MACs, of a body: the run continues as if nothing had been. */
 static void test_damage(void **state) {
     (void)state;
     static const long places[] = {0, 5, 9, 30, 41, 47, 48, 57, 66, 72, 5000};

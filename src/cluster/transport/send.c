@@ -30,7 +30,7 @@ static uint64_t length_of(const qn__message *message) {
     return QN__FRAME_BYTES + (message->body ? message->body->bytes : 0);
 }
 
-/* Asks the thread to be told when the socket takes more, or no longer. */
+/* Asks the thread to be reported when the socket takes more, or no longer. */
 static void wait_for_room(qn__socket_transport *transport, qn__peer *peer, int waiting) {
     if (peer->waiting == waiting)
         return;

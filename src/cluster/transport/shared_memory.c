@@ -37,7 +37,7 @@ int qn__common_file(void) {
     return file;
 }
 
-/* A file that somebody else can make shorter would end this process at the next access. */
+/* A file that another one can make shorter would end this process at the next access. */
 static int is_sealed(int file) {
     struct stat s;
     const int seals = fcntl(file, F_GET_SEALS);
@@ -57,7 +57,7 @@ static void *map(const qn__common *c, uint64_t slot, uint64_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The slot with room for `bytes`. Older, shorter mappings of it stay: somebody may hold a pointer
+/* The slot with room for `bytes`. Older, shorter mappings of it stay: someone may hold a pointer
  * into them; each is at most half of the next. */
 static void *slot_of(qn__common *c, uint64_t slot, uint64_t bytes, qn_error *err) {
     uint64_t room = UINT64_C(1) << 16;

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What one rank tells the others of its machine. A tag names a reduction in a view. Two cache
+/* What one rank reports to the others its machine. A tag names a reduction in a view. Two cache
  * lines: of what is seldom written, and of what each reduction writes. */
 typedef struct qn__desk {
     _Alignas(128) atomic_uint bell; /* counts reasons to look again */

@@ -11,8 +11,8 @@
  *     sim_end(&net);                   every buffer must have been dropped
  *
  * As with the real transport, messages between two ranks arrive whole and in order. The news that a
- * rank is gone comes after its messages. When a rank was told that another one is silent, that one
- * is told the same of it, and neither is told that the other one died. */
+ * rank is gone comes after its messages. When a rank was reported that another one is silent, that
+ * one is reported the same of it, and neither is reported that the other one died. */
 #ifndef QN_CLUSTER_TRANSPORT_SIMULATED_TRANSPORT_TEST_H
 #define QN_CLUSTER_TRANSPORT_SIMULATED_TRANSPORT_TEST_H
 
@@ -26,7 +26,7 @@
 
 typedef enum sim_kind {
     SIM_MESSAGE,
-    SIM_EXPEL, /* the others go on without you */
+    SIM_EXPEL, /* the others continue without you */
     SIM_LOST,  /* I do not hear you */
     SIM_GONE   /* the end of a process, or its goodbye */
 } sim_kind;
@@ -55,7 +55,7 @@ typedef struct sim_rank {
     struct sim_net *net;
     uint32_t number;
     int ended;    /* dead or left */
-    int vanished; /* and nobody was told: its machine is gone */
+    int vanished; /* and nobody was reported: its machine is gone */
     int paused;
     double paused_since, paused_until;
     qn__transport_events events;
@@ -77,7 +77,7 @@ typedef struct sim_net {
     uint32_t ranks;
     double now, timeout;     /* rank_timeout */
     double delay, delay_now; /* of a message: usually up to `delay`, now and then `delay_now` */
-    double news;             /* a death is told at each rank within so many seconds */
+    double news;             /* a death is reported at each rank within so many seconds */
     int late_expels;         /* who was silent still finds an expulsion when it wakes */
     uint64_t seed, drawn, order, messages;
     int64_t buffers; /* held by anybody */
@@ -294,7 +294,7 @@ static inline void sim_pause(sim_net *net, uint32_t r, double seconds) {
 }
 
 /* What a rank sent and has not arrived may be lost from some message on, but not that it lost or
- * expelled somebody. */
+ * expelled someone. */
 static inline void sim_truncate(sim_net *net, uint32_t from, uint32_t to) {
     sim_link *link = sim_between(net, from, to);
     uint32_t messages = 0, kept = 0;
@@ -335,7 +335,7 @@ static inline void sim_finish(sim_net *net, uint32_t r, int silently, qn__going 
 
 /* Its process ends; the system closes its connections. */
 static inline void sim_kill(sim_net *net, uint32_t r) { sim_finish(net, r, 0, QN__GONE_DEAD); }
-/* Its machine ends; nobody is told. */
+/* Its machine ends; nobody is reported. */
 static inline void sim_vanish(sim_net *net, uint32_t r) { sim_finish(net, r, 1, QN__GONE_DEAD); }
 /* It says goodbye. */
 static inline void sim_leave(sim_net *net, uint32_t r) { sim_finish(net, r, 0, QN__GONE_LEFT); }

@@ -83,7 +83,7 @@ typedef struct qn__peer {
         QN__PEER_SHUT  /* nothing at all */
     } state;
     int broken;              /* the errno of a send that failed */
-    int waiting;             /* the thread is told when the socket takes more */
+    int waiting;             /* the thread is reported when the socket takes more */
     qn__message_queue queue; /* what has not left */
     qn__message_queue kept;  /* what has left and may have to be sent again; only of TCP */
     uint64_t sequenced;      /* the last sequence number that was given out */
@@ -91,7 +91,7 @@ typedef struct qn__peer {
     int held;                /* until the other side has said what it has, nothing else is sent */
     qn__frame_key key;       /* of what goes there */
 
-    atomic_int expelled; /* by this rank: nobody is told of it any more */
+    atomic_int expelled; /* by this rank: nobody is reported of it any more */
 
     /* The thread's alone. */
     int gone;           /* told of, or nobody wants to know */

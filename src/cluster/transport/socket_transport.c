@@ -53,7 +53,7 @@ static void handle(qn__socket_transport *transport, const struct epoll_event *ev
     }
 }
 
-/* Waits for at most `seconds`. Returns 1 when somebody called qn__transport_calls.wake. */
+/* Waits for at most `seconds`. Returns 1 when someone called qn__transport_calls.wake. */
 static int serve(qn__socket_transport *transport, double seconds) {
     struct epoll_event event[EVENTS_AT_ONCE];
     const double soon = transport->next_try - qn__now();

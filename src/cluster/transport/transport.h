@@ -53,7 +53,7 @@ typedef struct qn__transport_events {
     void (*message)(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body);
     /* No message comes from that rank any more. Told once for each rank. */
     void (*gone)(void *user, uint32_t rank, qn__going how);
-    /* That rank says that the others go on without this one (its qn__transport_calls.expel);
+    /* That rank says that the others continue without this one (its qn__transport_calls.expel);
      * gone(by, QN__GONE_SILENT) follows. `why` lives as long as the call. */
     void (*expelled)(void *user, uint32_t by, const char *why);
     /* Now and then, at least ten times a rank_timeout and whenever qn__transport_calls.wake was
@@ -75,8 +75,8 @@ typedef struct qn__transport_calls {
      * may be NULL). To a rank that is gone it is thrown away. */
     void (*send)(qn__transport *transport, uint32_t to, const qn__head *head,
                  qn__message_buffer *body);
-    /* Tells that rank that the others go on without it, then ends the connection. No `gone` is told
-     * of it any more. */
+    /* Tells that rank that the others continue without it, then ends the connection. No `gone` is
+     * reported of it any more. */
     void (*expel)(qn__transport *transport, uint32_t rank, const char *why);
     /* Makes tick come soon. */
     void (*wake)(qn__transport *transport);

@@ -1,12 +1,12 @@
-/* Which rank tells of an epoch. Every epoch is told by one rank, which says so to all others before
- * any of them goes on. A rank that takes over knows then what was told. */
+/* Which rank reports an epoch. Every epoch is reported by one rank, which says so to all others
+ * before any of them continues. A rank that takes over knows then what was reported. */
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "run/trainer_state.h"
 
-static void call(const qn_train *t, const qn_epoch_event *event, int tells) {
+static void call(const qn_train *t, const qn_epoch_event *event, int reports) {
     qn_epoch_event own = *event;
-    own.tells = tells;
+    own.reports = reports;
     if (t->options.on_epoch)
         t->options.on_epoch(t->options.user, &own);
     qn__float_state_set();
@@ -15,14 +15,14 @@ static void call(const qn_train *t, const qn_epoch_event *event, int tells) {
 /* Asks the others first, so that a rank which was held up does not tell what another one has told
  * meanwhile. Between the callback and the round that confirms it lies nothing that waits: a rank
  * that dies there leaves an epoch that the next one tells again. */
-static int tell_if_speaking(const qn_train *t, const qn_epoch_event *event) {
+static int report_if_writer(const qn_train *t, const qn_epoch_event *event) {
     if (!qn__cluster_may_write(t->cluster))
         return 0;
     call(t, event, 1);
     return 1;
 }
 
-qn_status qn__train_tell_epoch(qn_train *t, const qn_epoch_event *event, qn_error *err) {
+qn_status qn__train_report_epoch(qn_train *t, const qn_epoch_event *event, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
     uint64_t own = 0, *told = NULL;
     qn_status status = QN_OK;
@@ -33,7 +33,7 @@ qn_status qn__train_tell_epoch(qn_train *t, const qn_epoch_event *event, qn_erro
     if (!(told = qn__alloc(ranks, sizeof *told, err)))
         return QN_MEMORY;
     for (int done = 0; !done && status == QN_OK;) {
-        own |= (uint64_t)tell_if_speaking(t, event);
+        own |= (uint64_t)report_if_writer(t, event);
         status = qn__cluster_gather(t->cluster, &own, sizeof own, told, err);
         for (uint32_t r = 0; r < ranks && status == QN_OK; ++r)
             done |= told[r] != 0;
