@@ -39,7 +39,7 @@ static void on_signal(int number) {
         end_now();
     qn_train_stop(train);
     if (atomic_load(&prints))
-        say("\nstopping at the end of this step; once more stops at once\n");
+        say("\nstopping at the end of this step; press Ctrl-C again to stop at once\n");
 }
 
 void interrupt_start(void) {

@@ -74,7 +74,7 @@ static void ask_local(const char *folder, const job_record *r, standing *s) {
     }
 }
 
-/* Slurm's words, of which there are two dozen, by what they mean for whoever waits. */
+/* Slurm's words, of which there are two dozen, by what they mean for the user. */
 static const char *state_of_slurm(const char *word) {
     static const struct {
         const char *word, *state;

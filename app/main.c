@@ -71,7 +71,7 @@ static int no_such_command(int argc, char **argv) {
         snprintf(typed, sizeof typed, "%.60s", argv[1]);
     if (strcmp(typed, "data") == 0)
         return message_usage("write quern data info FILE, or quern data synth digits",
-                             "\"data\" is not a whole command");
+                             "\"data\" needs a subcommand: info or synth digits");
     const char *near = suggest(typed, names, count);
     snprintf(remedy, sizeof remedy, "%s%s%s\"quern help\" lists the commands",
              near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "");

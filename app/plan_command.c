@@ -1,4 +1,4 @@
-/* quern plan: how long a training takes on machines that need not exist. */
+/* quern plan: how long a training takes on machines, which may be imagined. */
 
 #include "command.h"
 #include "format.h"
@@ -382,7 +382,7 @@ const command plan_command = {
     .summary = "estimate how long a training takes on given machines",
     .usage = "quern plan --team TEXT|FILE [--team ...] [options]",
     .about =
-        "Simulates the scheduler; the machines need not exist. They are described by a text:\n"
+        "Simulates the scheduler; no machine is needed. They are described by a text:\n"
         "  3*host(cpu 20k) host(cpu 20k + gpu 60k start 50us); net 50us 1GB/s\n"
         "where 20k is the speed of a device for this job in items/s. A + joins the devices of one "
         "process, a | separates the processes of a host. After further semicolons can follow\n"

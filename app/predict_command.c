@@ -136,14 +136,28 @@ static void summary(const predict_flags *f, const qn_data *data, uint64_t correc
             format_rate(seconds > 0 ? (double)items / seconds : 0, rate));
 }
 
-/* The commonest slip: a table without labels, of which the first feature was taken for one. */
+/* Labels that are no classes of the model: another column was taken for the labels. */
+static int check_labels(const predict_flags *f, const qn_model *model, const qn_data *data) {
+    char what[256];
+    const uint32_t classes = qn_data_classes(data), outputs = qn_model_outputs(model);
+    if (classes <= outputs)
+        return -1;
+    snprintf(what, sizeof what,
+             "the data has labels up to %" PRIu32 ", but the model has %" PRIu32 " outputs",
+             classes - 1, outputs);
+    return message_fail(QN_MISMATCH, what, f->from.data,
+                        "name the column of the labels with --label; if the file holds no labels, "
+                        "add --unlabelled");
+}
+
+/* The most common mistake: a table without labels, of which the first feature was taken for one. */
 static int check_shape(const predict_flags *f, const char *model_path, const qn_model *model,
                        const qn_data *data) {
     char what[256];
     uint32_t has = qn_data_features(data), wants = qn_model_inputs(model);
     const char *remedy = "predict data with the same columns as the training data";
     if (has == wants)
-        return -1;
+        return check_labels(f, model, data);
     if (strncmp(qn_data_format(data), "csv", 3) == 0 && has + 1 == wants && !f->from.unlabelled)
         remedy = "if the file holds no labels, add --unlabelled";
     if (strncmp(qn_data_format(data), "csv", 3) == 0 && has == wants + 1 && f->from.unlabelled)
@@ -223,7 +237,7 @@ static int check_flags(const predict_flags *f, const char *model_path) {
         return message_usage("add --data FILE", "--data FILE is required");
     if (f->json && to_stdout(f))
         return message_usage("add -o predictions.csv",
-                             "--json and the predictions both want the standard output");
+                             "--json and the predictions both write to the standard output");
     if (f->from.unlabelled && (f->from.labels || f->from.label))
         return message_usage("leave one of them out",
                              "--unlabelled contradicts --labels and --label");

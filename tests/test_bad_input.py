@@ -501,3 +501,16 @@ def test_fields_are_told_as_options(run_quern, tmp_path):
     done = run_quern("train", "--lr", "-1", "--json", "-o", tmp_path / "m", status=2)
     assert "at --lr\n" in done.stderr and '"where":"--lr"' in done.stdout
     assert "`" not in done.stderr + done.stdout
+
+
+def test_labels_that_the_model_does_not_have(run_quern, tmp_path):
+    """Another column was taken for the labels: predictions from shifted columns would be wrong."""
+    rows = "".join(f"{20 + i},{i % 2},{i % 7}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("age,sick,pain\n" + rows)
+    model = tmp_path / "m"
+    run_quern("train", "--data", tmp_path / "t.csv", "--label", "sick", "--epochs", 1, "--model",
+              "dense 2 softmax", "--quiet", "-o", model)
+    done = run_quern("predict", model, "--data", tmp_path / "t.csv", status=1)
+    assert "labels up to 59, but the model has 2 outputs" in done.stderr
+    assert "--label" in done.stderr and "--unlabelled" in done.stderr
+    run_quern("predict", model, "--data", tmp_path / "t.csv", "--label", "sick")

@@ -230,7 +230,7 @@ def test_products_are_measured(fakes, gpu, plan, ariths, tiles):
 
 def test_energy_and_traffic(run_quern, gpu, files, tmp_path):
     """NVML's counter (100 W here) and the bytes that crossed the bus are in the report."""
-    text = run_quern("train", *words("sigmoid", files), "--devices", "cuda:0", "-o",
+    text = run_quern("train", *words("sigmoid", files), "--devices", "cuda:0", "--verbose", "-o",
                      tmp_path / "model").stdout
     assert re.search(r"[\d.]+ J, [\d.]+ mJ an item", text), text
     sent = re.search(r"sent ([\d.]+) (KiB|MiB) in", text)

@@ -42,7 +42,7 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
     QN__NEED(options, err);
     const qn__recipe *recipe = qn__model_recipe_of(model);
     if (strcmp(recipe->data, qn_data_digest(data)) != 0) {
-        qn__fail(err, QN_MISMATCH, "the data is not what the model was made from");
+        qn__fail(err, QN_MISMATCH, "this is not the data that the model was trained on");
         qn__at(err, "digest of the data %s, in the recipe %s", qn_data_digest(data), recipe->data);
         return qn__remedy(
             err, QN_MISMATCH,

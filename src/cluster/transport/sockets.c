@@ -25,9 +25,7 @@ qn_status qn__address_parse(const char *text, char *host, uint16_t *port, qn_err
         !qn__parse_u64(colon + 1, strlen(colon + 1), &number) || number == 0 || number > 65535 ||
         (!brackets && memchr(begin, ':', size))) {
         qn__fail(err, QN_USAGE, "invalid rendezvous address \"%s\"", text);
-        return qn__remedy(err, QN_USAGE,
-                          "write HOST:PORT, such as node1:5600 or [fd00::1]:5600, or \"auto\" or "
-                          "\"none\"");
+        return qn__remedy(err, QN_USAGE, "write HOST:PORT, such as node1:5600 or [fd00::1]:5600");
     }
     memcpy(host, begin, size);
     host[size] = 0;
@@ -207,9 +205,13 @@ qn_status qn__socket_listen(const qn__address *address, uint16_t *port, int *fil
     if (err)
         err->status = QN_CLUSTER;
     if (busy)
-        qn__remedy(err, QN_CLUSTER, "another program holds this port: choose another one");
+        qn__remedy(err, QN_CLUSTER,
+                   "another program holds this port, or another rank 0 runs: end it, or choose "
+                   "another port");
     if (foreign)
-        qn__remedy(err, QN_CLUSTER, "this is no address of this machine: rank 0 has to run there");
+        qn__remedy(
+            err, QN_CLUSTER,
+            "this machine does not have that address; rank 0 must run on the machine that has it");
     return QN_CLUSTER;
 }
 
