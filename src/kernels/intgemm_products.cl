@@ -42,25 +42,12 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
             (Y, first + i, items, c, out, qn_fma(qn_float_of(exact[i][j]), ta * tw, bias));
         }
     }
-    const qn_u32 shaped = activation != QN_ACT_NONE && activation != QN_ACT_SOFTMAX ? 1u : 0u;
-    if (shaped == 0u && threshold == 0u)
+    if (qn_finishes_forward(activation, threshold) == 0u)
         return;
-    /* Each lane goes once more over what it wrote itself: a loop instead of so many copies of the
-     * functions as a lane has numbers. A run lies in one quad of dropout words. */
     QN_ROLLED
-    for (qn_u32 r = first; r < first + QN_RUN && r < items; ++r) {
-        const qn_u64 number = threshold != 0u ? numbers[r] : 0u;
-        const qn_four word = qn_dropout_words(seed, layer, step->epoch, number, c0 / 4u);
-        const qn_u32 words[4] = {word.x, word.y, word.z, word.w};
-        QN_ROLLED
-        for (qn_u32 c = c0; c < c0 + QN_RUN && c < out; ++c) {
-            const qn_u64 at = (qn_u64)r * ld + c;
-            const float v = qn_activate(activation, Y[at]);
-            Y[at] = v;
-            if (threshold != 0u)
-                D[at] = qn_dropped(words[c % 4u], threshold, keep, v);
-        }
-    }
+    for (qn_u32 i = 0u; i < QN_RUN; ++i)
+        qn_finish_forward_run(step, items, Y, D, numbers, first + i, c0, QN_RUN, out, layer,
+                              activation, threshold, keep, seed);
 }
 
 QN_KERNEL(QN_INTGEMM_LANES)
@@ -89,20 +76,10 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
         for (qn_u32 j = 0u; j < QN_RUN; ++j)
             QN_INTGEMM(qn_keep)(B, first + i, items, c0 + j, in, qn_float_of(exact[i][j]) * tc);
     }
-    if (activation == QN_ACT_NONE && threshold == 0u)
+    if (qn_finishes_errors(activation, threshold) == 0u)
         return;
     QN_ROLLED
-    for (qn_u32 r = first; r < first + QN_RUN && r < items; ++r) {
-        const qn_u64 number = threshold != 0u ? numbers[r] : 0u;
-        const qn_four word = qn_dropout_words(seed, layer, step->epoch, number, c0 / 4u);
-        const qn_u32 words[4] = {word.x, word.y, word.z, word.w};
-        QN_ROLLED
-        for (qn_u32 c = c0; c < c0 + QN_RUN && c < in; ++c) {
-            const qn_u64 at = (qn_u64)r * ld + c;
-            float e = B[at];
-            if (threshold != 0u)
-                e = qn_dropped(words[c % 4u], threshold, keep, e);
-            B[at] = qn_derive(activation, Y[at], e);
-        }
-    }
+    for (qn_u32 i = 0u; i < QN_RUN; ++i)
+        qn_finish_errors_run(step, items, B, Y, numbers, first + i, c0, QN_RUN, in, layer,
+                             activation, threshold, keep, seed);
 }

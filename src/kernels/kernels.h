@@ -33,87 +33,111 @@ enum { QN_LD = 16 }; /* also in the text, kernels/step.h */
 
 typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
 
-/* The kernels. Arguments stand behind each: M memory, u uint32, U uint64, f float, i int32.
+/* The kernels, each with its arguments: M memory, u uint32, U uint64, f float.
  *
- * FETCH        step M, values M, rows M, labels M, unit M, mean M, inverse M, X M, numbers M,
- *              targets M, features u, bytes u, scale u, flags u
- *              One group to an item of the batch. Finds its number by the permutation of the step,
- *              its row through `rows` (uint64) with QN_FETCH_ROWS in flags (with
- *              QN_FETCH_GATHERED the row is the item's place in the batch instead), its label with
- *              QN_FETCH_LABELS; writes numbers (uint64), targets (int32) and the scaled inputs X
- *              (5.1). unit: 256 floats, RN(v / 255). Columns behind `features` become +0. Memory
- *              that a call does not need is any memory (never NULL).
- * FORWARD_*    step M, A M, parameters M, weights U, biases U, Y M, D M, numbers M, in u, out u,
- *              layer u, activation u, threshold u, keep f, seed U
- *              Y[items][ld(out)] = activation(chain over in of A * W from the bias), 6.3, 6.4
- *              (softmax: none, LOSS does it); with threshold, D = Y after dropout, 6.5 (else D is
- *              not touched). weights, biases: places in `parameters`, in floats.
- * LOSS         step M, Y M, targets M, loss M, classes M, scores M, finite M, E M, out u,
- *              activation u, kind u, factor f, flags u
- *              For each item: softmax where asked (in place), class, score, finite = 1 when all
- *              outputs are, with QN_LOSS_LABELS the loss, with QN_LOSS_TRAIN the errors E (8.2,
- *              8.3); factor is 2^u.
- * ERRORS_*     step M, E M, parameters M, weights U, Y M, B M, numbers M, in u, out u, layer u,
- *              activation u, threshold u, keep f, seed U
- *              B[items][ld(in)] = errors of the layer below (8.4, 8.5), from E[items][ld(out)];
- *              `layer`, `activation`, `threshold`, `keep` are those of the layer below, Y its
- *              outputs before dropout.
- * GRADIENT_*   step M, A M, E M, sums M, status M, weights U, in u, out u, layer u, limit f,
- *              k_blocks u, flags u
- *              sums[k][o] (+)= over all grains of the step the integer nearest to the grain's chain
- *              (8.6, 8.7). Without QN_GRADIENT_ADD the sums are overwritten. k-blocks > 1: the
- * grains are parted among so many groups in the third direction of the grid, which add with atomics
- * to sums that were cleared before (QN_GRADIENT_ADD must be set). BIAS         step M, E M, sums M,
- * status M, biases U, out u, layer u, limit f, flags u UPDATE       step M, parameters M, slot0 M,
- * slot1 M, sums M, begin U, count U, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
- * one_minus_beta2 f, epsilon f, decay f 9.1 - 9.6 for parameters begin .. begin+count-1, both
- * multiples of QN_LD; decay is 0 for biases; with adamw it is RN(lr * decay), made by the kernel
- * from the step's rate. LEARN_VECTOR step M, A M, E M, parameters M, slot0 M, slot1 M, status M,
- * weights U, in u, out u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f,
- * one_minus_beta1 f, one_minus_beta2 f, epsilon f, decay f GRADIENT, BIAS and UPDATE of a layer in
- * one, for a step that the device has to itself and whose grains all lie in this pass; the sums are
- * not touched. ERRORS of the layer must come before it. Integer products (docs/exactness.md 15)
- * take *words*: four digits of 7 bits that follow each other along the sum of the product;
- * intgemm_words.cl tells what they look like. Greatest magnitudes are uint32, the bits of a float.
+ * FETCH: step M, values M, rows M, labels M, unit M, mean M, inverse M, X M, numbers M, targets M,
+ * features u, bytes u, scale u, flags u
+ *     One group for each item of the batch. Computes the number of the item by the permutation of
+ *     the step, its row through `rows` (uint64) with QN_FETCH_ROWS in flags, and its label with
+ *     QN_FETCH_LABELS. With QN_FETCH_GATHERED the row is the item's place in the batch instead.
+ *     Writes numbers (uint64), targets (int32) and the scaled inputs X (5.1). unit: 256 floats,
+ *     RN(v / 255). Columns from `features` on become +0. Memory that a call does not use may be
+ *     any memory, but not NULL.
  *
- * ABSMAX     parameters M, outputs M, weights U, in u, out u, output u
- *              Raises outputs[output + o] to the greatest magnitude of the weights of output o.
- * QUANTIZE_WEIGHTS  parameters M, outputs M, by_output M, by_input M, weights U, in u, out u,
- * output u, bits u, flags u The weights as words along the inputs, [out] rows, and with
- * QN_QUANTIZE_BY_INPUT along the outputs, [in] rows, each by the block of its output.
- * QUANTIZE_ITEMS    step M, from M, outputs M, items M, grains M, to M, status M, columns u, bits
- * u, output u, grain u, layer u, flags u items[i] = the greatest of row i of a batch array, with
- * QN_QUANTIZE_WEIGHED of its numbers times the factors of the blocks outputs[output ..]; with
- * QN_QUANTIZE_GRAINS raises grains[grain + i / G] to that without factors; with QN_QUANTIZE_WORDS
- * the row as words. QUANTIZE_GRAINS   step M, from M, absmax M, to M, columns u, bits u, first u
- *              A batch array as words along the items of each grain, [columns] rows;
- *              absmax[first + g] is that of grain g.
- * INTGEMM_FORWARD_*  step M, A M, absmax M, W M, outputs M, parameters M, biases U, Y M, D M,
- *              numbers M, in u, out u, output u, layer u, activation u, threshold u, keep f, seed U
- *              FORWARD of items as words (15.4); absmax is that of items.
- * INTGEMM_ERRORS_*  step M, E M, absmax M, W M, Y M, B M, numbers M, in u, out u, layer u,
- *              activation u, threshold u, keep f, seed U
- *              ERRORS of weighed errors as words (15.5).
- * INTGEMM_GRADIENT_*  step M, A M, E M, absmax M, sums M, status M, weights U, in u, out u,
- *              layer u, inputs u, errors u, limit f, k_blocks u, flags u
- *              GRADIENT of words along grains (15.6); absmax[inputs + g] and absmax[errors + g]
- *              are those of grain g.
- *              Tiles of these three follow each other in direction 0, along the columns first.
- *              Those by matrix instructions (MATRIX, CUDA alone) take sums of at most
- *              QN_MATRIX_DEPTH numbers, gradients only of grains with 13 items or more.
- * TALLY        step M, loss M, classes M, targets M, finite M, status M, flags u
- *              One group. Losses of grains (7.4) and right answers with QN_LOSS_LABELS, first item
- *              whose outputs are not finite; adds to `status`.
- * SUMS_OUT     sums M, canonical M, weights U, in u, out u, offset U
- *              canonical[offset ..] (int64, W[out][in] then biases) = the layer's sums
- * SUMS_IN      the same arguments, the other way
- * MAP          in M, out M, count U, op u
- *              out[i] = op(in[i]), floats; op is a qn_map_op. What the self-test, the tests over
- *              all 2^32 arguments and the measurements run.
- * TRIAL        a M, b M, c M, out M, count U, op u
- *              out[i] (uint64) = op(a[i], b[i], c[i]), of uint32 words; op is a qn_trial_op: what
- *              the self-test asks of the device's arithmetic.
- */
+ * FORWARD_*: step M, A M, parameters M, weights U, biases U, Y M, D M, numbers M, in u, out u,
+ * layer u, activation u, threshold u, keep f, seed U
+ *     Y[items][ld(out)] = activation(chain over in of A * W from the bias), 6.3, 6.4. LOSS applies
+ *     softmax, so it is no activation here. With threshold, D = Y after dropout, 6.5; without it D
+ *     is not written. weights, biases: offsets in `parameters`, in floats.
+ *
+ * LOSS: step M, Y M, targets M, loss M, classes M, scores M, finite M, E M, out u, activation u,
+ * kind u, factor f, flags u
+ *     For each item: softmax if it is the activation (in place), class, score, and finite = 1 if
+ *     all outputs are finite. With QN_LOSS_LABELS also the loss, with QN_LOSS_TRAIN the errors E
+ *     (8.2, 8.3). factor is 2^u.
+ *
+ * ERRORS_*: step M, E M, parameters M, weights U, Y M, B M, numbers M, in u, out u, layer u,
+ * activation u, threshold u, keep f, seed U
+ *     B[items][ld(in)] = errors of the layer below (8.4, 8.5), from E[items][ld(out)]. `layer`,
+ *     `activation`, `threshold` and `keep` are those of the layer below, Y its outputs before
+ *     dropout.
+ *
+ * GRADIENT_*: step M, A M, E M, sums M, status M, weights U, in u, out u, layer u, limit f,
+ * k_blocks u, flags u
+ *     sums[k][o] (+)= over all grains of the step the integer nearest to the grain's chain (8.6,
+ *     8.7). Without QN_GRADIENT_ADD the sums are overwritten. With k_blocks > 1 the grains are
+ *     divided among as many groups in direction 2 of the grid. These add with atomics to sums that
+ *     were cleared before, and QN_GRADIENT_ADD must be set.
+ *
+ * BIAS: step M, E M, sums M, status M, biases U, out u, layer u, limit f, flags u
+ *     GRADIENT of the biases.
+ *
+ * UPDATE: step M, parameters M, slot0 M, slot1 M, sums M, begin U, count U, optimizer u, momentum
+ * f, beta1 f, beta2 f, one_minus_beta1 f, one_minus_beta2 f, epsilon f, decay f
+ *     9.1 to 9.6 for parameters begin .. begin+count-1, both multiples of QN_LD. decay is 0 for
+ *     biases. With adamw the kernel computes RN(lr * decay) from the step's rate.
+ *
+ * LEARN_VECTOR: step M, A M, E M, parameters M, slot0 M, slot1 M, status M, weights U, in u, out
+ * u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
+ * one_minus_beta2 f, epsilon f, decay f
+ *     GRADIENT, BIAS and UPDATE of a layer in one pass, for a step that is not shared and whose
+ *     grains all lie in this pass. The sums are not written. ERRORS of the layer must run before
+ *     it.
+ *
+ * Integer products (docs/exactness.md 15) use *words*: four digits of 7 bits that are consecutive
+ * along the sum of the product; intgemm_words.cl describes them. Absolute maxima (absmax) are
+ * uint32, the bits of a float.
+ *
+ * ABSMAX: parameters M, outputs M, weights U, in u, out u, output u
+ *     Raises outputs[output + o] to the absmax of the weights of output o.
+ *
+ * QUANTIZE_WEIGHTS: parameters M, outputs M, by_output M, by_input M, weights U, in u, out u,
+ * output u, bits u, flags u
+ *     The weights as words along the inputs, [out] rows, and with QN_QUANTIZE_BY_INPUT along the
+ *     outputs, [in] rows. Each is quantized by the block of its output.
+ *
+ * QUANTIZE_ITEMS: step M, from M, outputs M, items M, grains M, to M, status M, columns u, bits u,
+ * output u, grain u, layer u, flags u
+ *     items[i] = absmax of row i of a batch array, with QN_QUANTIZE_WEIGHED of its numbers times
+ *     the factors of the blocks outputs[output ..]. With QN_QUANTIZE_GRAINS raises grains[grain +
+ *     i / G] to the absmax without factors. With QN_QUANTIZE_WORDS writes the row as words.
+ *
+ * QUANTIZE_GRAINS: step M, from M, absmax M, to M, columns u, bits u, first u
+ *     A batch array as words along the items of each grain, [columns] rows; absmax[first + g] is
+ *     that of grain g.
+ *
+ * INTGEMM_FORWARD_*: step M, A M, absmax M, W M, outputs M, parameters M, biases U, Y M, D M,
+ * numbers M, in u, out u, output u, layer u, activation u, threshold u, keep f, seed U
+ *     FORWARD of items as words (15.4); absmax is that of the items.
+ *
+ * INTGEMM_ERRORS_*: step M, E M, absmax M, W M, Y M, B M, numbers M, in u, out u, layer u,
+ * activation u, threshold u, keep f, seed U
+ *     ERRORS of weighed errors as words (15.5).
+ *
+ * INTGEMM_GRADIENT_*: step M, A M, E M, absmax M, sums M, status M, weights U, in u, out u, layer
+ * u, inputs u, errors u, limit f, k_blocks u, flags u
+ *     GRADIENT of words along grains (15.6); absmax[inputs + g] and absmax[errors + g] are those
+ *     of grain g. Tiles of these three kernels follow each other in direction 0, along the columns
+ *     first. Those by matrix instructions (MATRIX, CUDA only) take sums of at most QN_MATRIX_DEPTH
+ *     numbers, and gradients only of grains with 13 items or more.
+ *
+ * TALLY: step M, loss M, classes M, targets M, finite M, status M, flags u
+ *     One group. Adds to `status`: with QN_LOSS_LABELS the losses of grains (7.4) and the number
+ *     of right answers, and the first item whose outputs are not finite.
+ *
+ * SUMS_OUT: sums M, canonical M, weights U, in u, out u, offset U
+ *     canonical[offset ..] (int64, W[out][in], then biases) = the sums of the layer.
+ *
+ * SUMS_IN: the same
+ *     The sums of the layer = canonical[offset ..].
+ *
+ * MAP: in M, out M, count U, op u
+ *     out[i] = op(in[i]), floats; op is a QN_MAP_*. The self-test, the tests over all 2^32
+ *     arguments and the measurements run it.
+ *
+ * TRIAL: a M, b M, c M, out M, count U, op u
+ *     out[i] (uint64) = op(a[i], b[i], c[i]), of uint32 words; op is a QN_TRIAL_*. The self-test
+ *     checks the arithmetic of the device with it. */
 #define QN__KERNEL_NUMBER(KERNEL, NAME, ARGUMENTS, LANES, ROWS, COLUMNS, SHARE, PRODUCTS)          \
     QN__K_##KERNEL,
 typedef enum qn__kernel { QN__KERNEL_LIST(QN__KERNEL_NUMBER) QN__KERNELS } qn__kernel;
@@ -121,21 +145,20 @@ typedef enum qn__kernel { QN__KERNEL_LIST(QN__KERNEL_NUMBER) QN__KERNELS } qn__k
 
 /* How a kernel is launched. */
 typedef struct qn__kernel_shape {
-    const char *name;      /* "qn_forward_large" */
-    const char *arguments; /* a letter each, as above: "MMMUUMMMuuuuufU" */
-    uint32_t lanes[2];     /* of a group, in both directions; 1, 1 for vector kernels */
-    uint32_t tile_rows,
-        tile_columns; /* of the result that a group computes; 0: not a product.
-                         Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
-                         columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
-                         Direction 0 of the grid walks columns, 1 rows, 2 k-blocks. */
-    uint32_t share;   /* of a kernel that is no product: pieces of work that one group does, so that
-                         the grid has work / share groups, rounded up, in direction 0. 0: one group,
-                         whatever the work. The pieces are items (FETCH, LOSS), outputs (BIAS),
-                         parameters (UPDATE: `count`), weights and biases with their padding (SUMS_*:
-                         (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
-                         nothing. */
-    int opencl_only;  /* 1: a vector kernel, not in the CUDA text */
+    const char *name;                 /* "qn_forward_large" */
+    const char *arguments;            /* a letter each, as above: "MMMUUMMMuuuuufU" */
+    uint32_t lanes[2];                /* of a group, in both directions; 1, 1 for vector kernels */
+    uint32_t tile_rows, tile_columns; /* of the result that a group computes; 0: not a product.
+                                         Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
+                                         columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
+                                         Directions of the grid: 0 columns, 1 rows, 2 k-blocks. */
+    uint32_t share;  /* of a kernel that is no product: pieces of work that one group does, so that
+                        the grid has work / share groups, rounded up, in direction 0. 0: one group,
+                        whatever the work. The pieces are items (FETCH, LOSS), outputs (BIAS),
+                        parameters (UPDATE: `count`), weights and biases with their padding (SUMS_*:
+                        (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
+                        nothing. */
+    int opencl_only; /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: programs with any of these arithmetics have it, if they have
                           the kind of tiles that may stand beside them */
 } qn__kernel_shape;

@@ -68,28 +68,13 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
         }
         to += 8u * ld;
     }
-    const qn_u32 shaped = activation != QN_ACT_NONE && activation != QN_ACT_SOFTMAX ? 1u : 0u;
-    if (shaped == 0u && threshold == 0u)
+    if (qn_finishes_forward(activation, threshold) == 0u)
         return;
-    /* Each lane goes once more over what it wrote itself. Two numbers lie in one quad of dropout
-     * words. */
     QN_ROLLED
     for (qn_u32 i = 0u; i < 2u * QN_HIGH * QN_BROAD; ++i) {
-        const qn_u32 r = first + i / QN_BROAD * 8u, c = c0 + i % QN_BROAD * 8u;
-        if (r >= items || c >= out)
-            continue;
-        const qn_u64 number = threshold != 0u ? numbers[r] : 0u;
-        const qn_four word = qn_dropout_words(seed, layer, step->epoch, number, c / 4u);
-        const qn_u32 left_word = c % 4u == 0u ? word.x : word.z;
-        const qn_u32 right_word = c % 4u == 0u ? word.y : word.w;
-        QN_ROLLED
-        for (qn_u32 n = 0u; n < 2u && c + n < out; ++n) {
-            const qn_u64 at = (qn_u64)r * ld + c + n;
-            const float v = qn_activate(activation, Y[at]);
-            Y[at] = v;
-            if (threshold != 0u)
-                D[at] = qn_dropped(n == 0u ? left_word : right_word, threshold, keep, v);
-        }
+        qn_finish_forward_run(step, items, Y, D, numbers, first + i / QN_BROAD * 8u,
+                              c0 + i % QN_BROAD * 8u, 2u, out, layer, activation, threshold, keep,
+                              seed);
     }
 }
 
@@ -129,24 +114,12 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
         }
         to += 8u * ld;
     }
-    if (activation == QN_ACT_NONE && threshold == 0u)
+    if (qn_finishes_errors(activation, threshold) == 0u)
         return;
     QN_ROLLED
     for (qn_u32 i = 0u; i < 2u * QN_HIGH * QN_BROAD; ++i) {
-        const qn_u32 r = first + i / QN_BROAD * 8u, c = c0 + i % QN_BROAD * 8u;
-        if (r >= items || c >= in)
-            continue;
-        const qn_u64 number = threshold != 0u ? numbers[r] : 0u;
-        const qn_four word = qn_dropout_words(seed, layer, step->epoch, number, c / 4u);
-        const qn_u32 left_word = c % 4u == 0u ? word.x : word.z;
-        const qn_u32 right_word = c % 4u == 0u ? word.y : word.w;
-        QN_ROLLED
-        for (qn_u32 n = 0u; n < 2u && c + n < in; ++n) {
-            const qn_u64 at = (qn_u64)r * ld + c + n;
-            float e = B[at];
-            if (threshold != 0u)
-                e = qn_dropped(n == 0u ? left_word : right_word, threshold, keep, e);
-            B[at] = qn_derive(activation, Y[at], e);
-        }
+        qn_finish_errors_run(step, items, B, Y, numbers, first + i / QN_BROAD * 8u,
+                             c0 + i % QN_BROAD * 8u, 2u, in, layer, activation, threshold, keep,
+                             seed);
     }
 }

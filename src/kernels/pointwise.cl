@@ -29,3 +29,17 @@ QN_FN float qn_dropped(qn_u32 word, qn_u32 threshold, float keep, float y) {
 
 /* Distance of two rows of n floats. */
 QN_FN qn_u32 qn_ld(qn_u32 n) { return (n + 15u) / 16u * 16u; }
+
+QN_FN float qn_read(QN_GLOBAL const float *p) { return *p; }
+QN_FN void qn_write(QN_GLOBAL float *p, float x) { *p = x; }
+
+/* +0 in the columns from `columns` on. */
+QN_FN float qn_within(float x, qn_u32 column, qn_u32 columns) {
+    return column < columns ? x : 0.0f;
+}
+
+/* The next epilogue.cl is for one number and its word of dropout. */
+#define QN_EPILOGUE_FN QN_FN
+#define QN_EPILOGUE(name) name
+#define QN_EPILOGUE_NUMBERS float
+#define QN_EPILOGUE_WORDS qn_u32

@@ -49,30 +49,15 @@ QN_TILE(qn_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
     QN_TILE(qn_chains)(acc, tile, &a, &w, in, 1u, 0u);
 
     QN_TILE(qn_store)(acc, Y, row, items, column, out);
-    const qn_u32 shaped = activation != QN_ACT_NONE && activation != QN_ACT_SOFTMAX ? 1u : 0u;
-    if (shaped == 0u && threshold == 0u)
+    if (qn_finishes_forward(activation, threshold) == 0u)
         return;
-    /* Each lane goes once more over what it wrote itself: a loop instead of so many copies of the
-     * functions as a lane has numbers. */
     QN_ROLLED
     for (qn_u32 n = 0u; n < QN_LANE_ROWS * QN_LANE_COLUMNS / QN_COLUMN_RUN; ++n) {
         const qn_u32 across = QN_LANE_COLUMNS / QN_COLUMN_RUN, i = n / across, j = n % across;
         const qn_u32 r = row + QN_TILE(qn_row_run)(i / QN_ROW_RUN) + i % QN_ROW_RUN;
         const qn_u32 c = column + QN_TILE(qn_column_run)(j);
-        if (r >= items || c >= ld)
-            continue;
-        QN_GLOBAL float *y = Y + (qn_u64)r * ld + c;
-        QN_GLOBAL float *d = D + (qn_u64)r * ld + c;
-        const qn_u64 number = threshold != 0u ? numbers[r] : 0u;
-        const qn_four word = qn_dropout_words(seed, layer, step->epoch, number, c / 4u);
-        const qn_u32 words[4] = {word.x, word.y, word.z, word.w};
-        QN_ROLLED
-        for (qn_u32 e = 0u; e < QN_COLUMN_RUN; ++e) {
-            const float v = c + e < out ? qn_activate(activation, y[e]) : 0.0f;
-            y[e] = v;
-            if (threshold != 0u)
-                d[e] = c + e < out ? qn_dropped(words[(c + e) % 4u], threshold, keep, v) : 0.0f;
-        }
+        qn_finish_forward_run(step, items, Y, D, numbers, r, c, QN_COLUMN_RUN, out, layer,
+                              activation, threshold, keep, seed);
     }
 }
 
@@ -103,26 +88,14 @@ QN_TILE(qn_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
     QN_TILE(qn_chains)(acc, tile, &e, &w, out, 1u, 1u);
 
     QN_TILE(qn_store)(acc, B, row, items, column, in);
-    if (activation == QN_ACT_NONE && threshold == 0u)
+    if (qn_finishes_errors(activation, threshold) == 0u)
         return;
     QN_ROLLED
     for (qn_u32 n = 0u; n < QN_LANE_ROWS * QN_LANE_COLUMNS / QN_COLUMN_RUN; ++n) {
         const qn_u32 across = QN_LANE_COLUMNS / QN_COLUMN_RUN, i = n / across, j = n % across;
         const qn_u32 r = row + QN_TILE(qn_row_run)(i / QN_ROW_RUN) + i % QN_ROW_RUN;
         const qn_u32 c = column + QN_TILE(qn_column_run)(j);
-        if (r >= items || c >= in)
-            continue;
-        QN_GLOBAL const float *y = Y + (qn_u64)r * ld + c;
-        QN_GLOBAL float *error = B + (qn_u64)r * ld + c;
-        const qn_u64 number = threshold != 0u ? numbers[r] : 0u;
-        const qn_four word = qn_dropout_words(seed, layer, step->epoch, number, c / 4u);
-        const qn_u32 words[4] = {word.x, word.y, word.z, word.w};
-        QN_ROLLED
-        for (qn_u32 l = 0u; l < QN_COLUMN_RUN && c + l < in; ++l) {
-            const float v = threshold != 0u
-                                ? qn_dropped(words[(c + l) % 4u], threshold, keep, error[l])
-                                : error[l];
-            error[l] = qn_derive(activation, y[l], v);
-        }
+        qn_finish_errors_run(step, items, B, Y, numbers, r, c, QN_COLUMN_RUN, in, layer, activation,
+                             threshold, keep, seed);
     }
 }

@@ -8,6 +8,8 @@
 #include "kernels/exact.cl"
 #include "kernels/words.cl"
 #include "kernels/pointwise.cl"
+#include "kernels/epilogue.cl"
+#include "kernels/epilogue_run.cl"
 #include "kernels/fetch.cl"
 #include "kernels/intgemm_words.cl"
 #if QN_PRODUCTS & QN_WITH_INTGEMM

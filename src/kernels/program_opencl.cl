@@ -4,6 +4,7 @@
 #include "kernels/vector_words.cl"
 #include "num/elementary.inc"
 #include "kernels/vector_pointwise.cl"
+#include "kernels/epilogue.cl"
 #include "kernels/vector_products.cl"
 #include "kernels/vector_gradient.cl"
 #include "kernels/vector_items.cl"

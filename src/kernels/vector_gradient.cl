@@ -106,7 +106,7 @@ QN_INLINE qn_u32 qn_gradient_columns(const qn_u32 width, const qn_panel *panel, 
     for (qn_u32 i = 0u; i < panel->items; ++i) {
         QN_FULL
         for (qn_u32 j = 0u; j < width; ++j)
-            errors[i * width + j] = qn_read(e + (qn_u64)i * panel->ld + 16u * j);
+            errors[i * width + j] = qn_read_lanes(e + (qn_u64)i * panel->ld + 16u * j);
     }
     for (qn_u32 k = 0u; k < rows; k += QN_TILE_INPUTS) {
         for (qn_u32 n = 0u; n < panel->arrays; ++n)
@@ -222,7 +222,7 @@ QN_INLINE long16 qn_bias_lanes(QN_GLOBAL const float *e, qn_u32 ld, qn_u32 items
         const qn_u32 end = items - item < grain ? items : item + grain;
         vf acc = v_set(0.0f);
         for (; item < end; ++item)
-            acc = acc + qn_read(e + (qn_u64)item * ld);
+            acc = acc + qn_read_lanes(e + (qn_u64)item * ld);
         *outside |= ~(fabs(acc) < v_set(limit));
         total += convert_long16(qn_intgemm_lanes(acc));
     }

@@ -63,7 +63,7 @@ qn_fetch_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values,
                     last[i] = (last[i] - mean[k + i]) * inverse[k + i];
                 v = vload16(0, last);
             }
-            qn_write(X + (qn_u64)place * ld + k, v);
+            qn_write_lanes(X + (qn_u64)place * ld + k, v);
         }
     }
 }

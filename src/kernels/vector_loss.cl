@@ -12,7 +12,7 @@ QN_INLINE void qn_transposed_in(const qn_items *items, QN_GLOBAL const float *y,
     QN_FULL
     for (qn_u32 r = 0u; r < 16u; ++r) {
         const qn_u32 row = items->first + (r < items->rows ? r : items->rows - 1u);
-        x[r] = qn_read(y + (qn_u64)row * items->ld + j);
+        x[r] = qn_read_lanes(y + (qn_u64)row * items->ld + j);
     }
     qn_transpose(x);
 }
@@ -26,7 +26,7 @@ QN_INLINE void qn_transposed_out(const qn_items *items, QN_GLOBAL float *y, qn_u
     QN_FULL
     for (qn_u32 r = 0u; r < 16u; ++r)
         if (r < items->rows)
-            qn_write(y + (qn_u64)(items->first + r) * items->ld + j, x[r]);
+            qn_write_lanes(y + (qn_u64)(items->first + r) * items->ld + j, x[r]);
 }
 
 /* The class (6.6), the greatest output, and -1 where an output is not finite. */

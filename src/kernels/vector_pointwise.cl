@@ -44,7 +44,7 @@ QN_INLINE vf qn_dropped_lanes(uint16 words, qn_u32 threshold, float keep, vf y) 
 }
 
 /* +0 in the columns from `columns` on. */
-QN_INLINE vf qn_within(vf x, qn_u32 column, qn_u32 columns) {
+QN_INLINE vf qn_within_lanes(vf x, qn_u32 column, qn_u32 columns) {
     const vi lane = (vi)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     return select(v_set(0.0f), x, lane < (vi)((qn_i32)(columns - column)));
 }
@@ -88,8 +88,8 @@ QN_INLINE vf qn_sqrt_lanes(vf a) {
 }
 #endif
 
-QN_INLINE vf qn_read(QN_GLOBAL const float *p) { return *(QN_GLOBAL const vf *)p; }
-QN_INLINE void qn_write(QN_GLOBAL float *p, vf x) { *(QN_GLOBAL vf *)p = x; }
+QN_INLINE vf qn_read_lanes(QN_GLOBAL const float *p) { return *(QN_GLOBAL const vf *)p; }
+QN_INLINE void qn_write_lanes(QN_GLOBAL float *p, vf x) { *(QN_GLOBAL vf *)p = x; }
 
 /* 16 x 16 numbers transposed: four times, each vector is interleaved with the one 8 places on. */
 QN_INLINE void qn_transpose(vf x[16]) {
@@ -119,27 +119,33 @@ typedef struct qn_update_rule {
 QN_INLINE void qn_update_lanes(QN_GLOBAL const qn_step *step, const qn_update_rule *rule,
                                QN_GLOBAL float *parameters, QN_GLOBAL float *slot0,
                                QN_GLOBAL float *slot1, qn_u64 i, long16 sum) {
-    vf w = qn_read(parameters + i);
+    vf w = qn_read_lanes(parameters + i);
     vf g = convert_float16(sum) * v_set(step->gradient);
     if (rule->decay != 0.0f && rule->optimizer != QN_OPT_ADAMW)
         g = v_fma(v_set(rule->decay), w, g);
     if (rule->optimizer == QN_OPT_SGD) {
         w = v_fma(v_set(-step->rate), g, w);
     } else if (rule->optimizer == QN_OPT_MOMENTUM) {
-        const vf v = v_fma(v_set(rule->momentum), qn_read(slot0 + i), g);
-        qn_write(slot0 + i, v);
+        const vf v = v_fma(v_set(rule->momentum), qn_read_lanes(slot0 + i), g);
+        qn_write_lanes(slot0 + i, v);
         w = v_fma(v_set(-step->rate), v, w);
     } else {
         if (rule->decay != 0.0f && rule->optimizer == QN_OPT_ADAMW)
             w = v_fma(v_set(-(step->rate * rule->decay)), w, w);
         const vf m =
-            v_fma(v_set(rule->beta1), qn_read(slot0 + i), v_set(rule->one_minus_beta1) * g);
-        const vf v =
-            v_fma(v_set(rule->beta2), qn_read(slot1 + i), (v_set(rule->one_minus_beta2) * g) * g);
-        qn_write(slot0 + i, m);
-        qn_write(slot1 + i, v);
+            v_fma(v_set(rule->beta1), qn_read_lanes(slot0 + i), v_set(rule->one_minus_beta1) * g);
+        const vf v = v_fma(v_set(rule->beta2), qn_read_lanes(slot1 + i),
+                           (v_set(rule->one_minus_beta2) * g) * g);
+        qn_write_lanes(slot0 + i, m);
+        qn_write_lanes(slot1 + i, v);
         const vf d = qn_sqrt_lanes(v * v_set(step->adam_r)) + v_set(rule->epsilon);
         w = w - qn_div_lanes(v_set(step->adam_a) * m, d);
     }
-    qn_write(parameters + i, w);
+    qn_write_lanes(parameters + i, w);
 }
+
+/* The next epilogue.cl is for sixteen numbers and their words of dropout. */
+#define QN_EPILOGUE_FN QN_INLINE
+#define QN_EPILOGUE(name) name##_lanes
+#define QN_EPILOGUE_NUMBERS vf
+#define QN_EPILOGUE_WORDS uint16

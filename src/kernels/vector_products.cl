@@ -46,9 +46,9 @@ QN_INLINE void qn_block_tile(const qn_u32 height, const qn_u32 width, qn_u32 row
         for (qn_u32 j = 0u; j < width; ++j) {
             acc[r][j] = v_set(0.0f);
             if (block->begin == QN_BEGIN_BIAS)
-                acc[r][j] = qn_read(block->bias + 16u * j);
+                acc[r][j] = qn_read_lanes(block->bias + 16u * j);
             if (block->begin == QN_BEGIN_CARRY)
-                acc[r][j] = qn_read(c + qn_row(height, rows, r) * ldc + 16u * j);
+                acc[r][j] = qn_read_lanes(c + qn_row(height, rows, r) * ldc + 16u * j);
         }
     }
     QN_ROLLED
@@ -71,7 +71,7 @@ QN_INLINE void qn_block_tile(const qn_u32 height, const qn_u32 width, qn_u32 row
         QN_FULL
         for (qn_u32 j = 0u; j < width; ++j)
             if (height > 4u || r < rows)
-                qn_write(c + (qn_u64)r * ldc + 16u * j, acc[r][j]);
+                qn_write_lanes(c + (qn_u64)r * ldc + 16u * j, acc[r][j]);
     }
 }
 
@@ -106,6 +106,15 @@ QN_INLINE qn_u32 qn_group_rows(qn_u32 items) {
     return groups == 0u ? QN_GROUP_ITEMS : ((items + groups - 1u) / groups + 3u) / 4u * 4u;
 }
 
+/* The dropout words of sixteen columns of a row; not looked at, and not made, without dropout. */
+QN_INLINE uint16 qn_item_words(qn_u64 seed, qn_u32 layer, qn_u32 epoch,
+                               QN_GLOBAL const qn_u64 *numbers, qn_u32 row, qn_u32 column,
+                               qn_u32 threshold) {
+    if (threshold == 0u)
+        return (uint16)(0u);
+    return qn_dropout_lanes(seed, layer, epoch, numbers[row], column / 4u);
+}
+
 QN_KERNEL(1)
 qn_forward_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
                   QN_GLOBAL const float *parameters, qn_u64 weights, qn_u64 biases,
@@ -138,31 +147,25 @@ qn_forward_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         block.stride = (next != 0u ? in - next : in) >= block.links ? ld : 0u;
         if (width == 2u) {
             for (qn_u32 l = 0u; l < block.links; ++l) {
-                panel[2u * l] = qn_read(w + (qn_u64)(k + l) * ld);
-                panel[2u * l + 1u] = qn_read(w + (qn_u64)(k + l) * ld + 16u);
+                panel[2u * l] = qn_read_lanes(w + (qn_u64)(k + l) * ld);
+                panel[2u * l + 1u] = qn_read_lanes(w + (qn_u64)(k + l) * ld + 16u);
             }
             qn_block_rows(2u, rows, block);
         } else {
             for (qn_u32 l = 0u; l < block.links; ++l)
-                panel[l] = qn_read(w + (qn_u64)(k + l) * ld);
+                panel[l] = qn_read_lanes(w + (qn_u64)(k + l) * ld);
             qn_block_rows(1u, rows, block);
         }
     }
-    const qn_u32 shaped = activation != QN_ACT_NONE && activation != QN_ACT_SOFTMAX ? 1u : 0u;
-    if (shaped == 0u && threshold == 0u && out - column >= 32u)
+    if (qn_finishes_forward(activation, threshold) == 0u && out - column >= 32u)
         return;
     for (qn_u32 r = 0u; r < rows; ++r) {
         for (qn_u32 j = 0u; j < width; ++j) {
             QN_GLOBAL float *to = y + (qn_u64)r * ld + 16u * j;
-            const vf v =
-                qn_within(qn_activate_lanes(activation, qn_read(to)), column + 16u * j, out);
-            qn_write(to, v);
-            if (threshold == 0u)
-                continue;
-            const uint16 words =
-                qn_dropout_lanes(seed, layer, step->epoch, numbers[row + r], column / 4u + 4u * j);
-            qn_write(D + (to - Y),
-                     qn_within(qn_dropped_lanes(words, threshold, keep, v), column + 16u * j, out));
+            const uint16 words = qn_item_words(seed, layer, step->epoch, numbers, row + r,
+                                               column + 16u * j, threshold);
+            qn_finish_forward_lanes(to, D + (to - Y), column + 16u * j, out, activation, threshold,
+                                    keep, words);
         }
     }
 }
@@ -177,7 +180,7 @@ QN_INLINE void qn_pack_transposed(const qn_u32 width, QN_GLOBAL const float *w, 
             QN_FULL
             for (qn_u32 i = 0u; i < 16u; ++i) {
                 const qn_u32 k = 16u * j + i;
-                x[i] = qn_read(w + (qn_u64)(k < columns ? k : columns - 1u) * ld + o);
+                x[i] = qn_read_lanes(w + (qn_u64)(k < columns ? k : columns - 1u) * ld + o);
             }
             qn_transpose(x);
             QN_FULL
@@ -225,14 +228,10 @@ qn_errors_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
     for (qn_u32 r = 0u; r < rows; ++r) {
         for (qn_u32 j = 0u; j < width; ++j) {
             QN_GLOBAL float *to = b + (qn_u64)r * ld + 16u * j;
-            vf e = qn_read(to);
-            if (threshold != 0u) {
-                const uint16 words = qn_dropout_lanes(seed, layer, step->epoch, numbers[row + r],
-                                                      column / 4u + 4u * j);
-                e = qn_dropped_lanes(words, threshold, keep, e);
-            }
-            e = qn_derive_lanes(activation, qn_read(Y + (to - B)), e);
-            qn_write(to, qn_within(e, column + 16u * j, in));
+            const uint16 words = qn_item_words(seed, layer, step->epoch, numbers, row + r,
+                                               column + 16u * j, threshold);
+            qn_finish_errors_lanes(to, Y + (to - B), column + 16u * j, in, activation, threshold,
+                                   keep, words);
         }
     }
 }

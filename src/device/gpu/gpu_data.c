@@ -30,12 +30,12 @@ static uint64_t row_at(const qn__batch *batch, uint32_t place) {
 
 /* Rows of values that a feed reaches. */
 static uint64_t rows_reached(const qn__feed *feed) {
-    uint64_t absmax = 0;
+    uint64_t last = 0;
     if (!feed->rows)
         return feed->items;
     for (uint64_t i = 0; i < feed->items; ++i)
-        absmax = feed->rows[i] > absmax ? feed->rows[i] : absmax;
-    return absmax + 1;
+        last = feed->rows[i] > last ? feed->rows[i] : last;
+    return last + 1;
 }
 
 static void drop_feed(qn__worker *w, qn__gpu_feed *f) {
