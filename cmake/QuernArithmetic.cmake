@@ -30,9 +30,12 @@ function(_quern_run_probe compile link variable)
     set(place "${PROJECT_BINARY_DIR}/CMakeFiles/arithmetic")
     set(source "${PROJECT_SOURCE_DIR}/cmake/arithmetic_probe.c")
     set(said "")
+    # A launcher may add flags as well.
+    string(REPLACE ";" "\\;" launcher "${CMAKE_C_COMPILER_LAUNCHER}")
+    set(launcher CMAKE_FLAGS "-DCMAKE_C_COMPILER_LAUNCHER=${launcher}")
     if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
         set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-        try_compile(built "${place}" "${source}" COMPILE_DEFINITIONS -DPROBE_MARKERS
+        try_compile(built "${place}" "${source}" ${launcher} COMPILE_DEFINITIONS -DPROBE_MARKERS
             OUTPUT_VARIABLE log COPY_FILE "${place}/markers.a")
         if(built)
             file(STRINGS "${place}/markers.a" markers REGEX "quern_keeps_")
@@ -43,7 +46,8 @@ function(_quern_run_probe compile link variable)
             endforeach()
         endif()
     else()
-        try_run(ended built "${place}" "${source}" COMPILE_OUTPUT_VARIABLE log RUN_OUTPUT_VARIABLE said)
+        try_run(ended built "${place}" "${source}" ${launcher} COMPILE_OUTPUT_VARIABLE log
+            RUN_OUTPUT_VARIABLE said)
         if(built AND NOT "${ended}" STREQUAL "0" AND "${said}" STREQUAL "")
             set(said "the program that looks at it cannot be run (${ended})")
         endif()
@@ -78,7 +82,8 @@ file(SHA256 "${PROJECT_SOURCE_DIR}/cmake/arithmetic_probe.c" _seen)
 foreach(_config IN LISTS _configs)
     _quern_flags_of("${_config}" _flags)
     string(JOIN " " _seen "${_seen}" "${CMAKE_C_COMPILER}" "${CMAKE_C_COMPILER_VERSION}"
-        "${_arithmetic}" "${_flags_COMPILE}" "${_flags_PROGRAM}" "${_flags_SHARED}")
+        "${_arithmetic}" "${_flags_COMPILE}" "${_flags_PROGRAM}" "${_flags_SHARED}"
+        "${CMAKE_C_COMPILER_LAUNCHER}")
 endforeach()
 if(NOT QUERN_ARITHMETIC_SEEN STREQUAL _seen)
     foreach(_config IN LISTS _configs)

@@ -68,11 +68,16 @@ def test_model_of_clang_refused(tmp_path):
             "-DCMAKE_C_FLAGS=-ffp-model=" "fast")
 
 
-def test_wide_unit_refused(tmp_path):
+def test_wide_unit_overruled(tmp_path):
+    """The x87 unit computes in another precision, so the flags that follow ask for SSE."""
     builds.require("gcc")
     if os.uname().machine != "x86_64":
         pytest.skip("only x86 has the x87 unit")
-    refused(tmp_path, "another precision", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_C_FLAGS=-mfpmath=387")
+    status, said = configure(tmp_path, "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_C_FLAGS=-mfpmath=387")
+    assert status == 0, said[-3000:]
+    flags = [line for line in (tmp_path / "build.ninja").read_text().splitlines()
+             if "mfpmath=387" in line]
+    assert flags and all(f.rindex("mfpmath=sse") > f.rindex("mfpmath=387") for f in flags)
 
 
 def test_flags_behind_those_of_the_build_refused(tmp_path):
@@ -85,6 +90,16 @@ def test_flags_behind_those_of_the_build_refused(tmp_path):
     compiler.write_text(f'#!/bin/sh\nexec {shutil.which("gcc")} "$@" -ffp-contract=' 'fast\n')
     compiler.chmod(0o755)
     refused(tmp_path / "build", "contracted to one operation", f"-DCMAKE_C_COMPILER={compiler}")
+
+
+def test_launcher_that_adds_flags_refused(tmp_path):
+    builds.require("gcc")
+    launcher = tmp_path / "launcher"
+    launcher.write_text('#!/bin/sh\nexec "$@" -fassociative' '-math -fno-signed-zeros '
+                        '-fno-trapping-math\n')
+    launcher.chmod(0o755)
+    refused(tmp_path / "build", "sums are reordered", "-DCMAKE_C_COMPILER=gcc",
+            f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}")
 
 
 @pytest.mark.parametrize("reason, flags", [

@@ -155,6 +155,8 @@ def test_what_is_no_conflict(quern, here):
     (["-o", "dangling"], "a symbolic link to nothing"),
     (["-o", "pipe"], "not a regular file"),
     (["-o", "m1", "--trace", "rd"], "this is a folder"),
+    (["-o", "b" * 300], "File name too long"),
+    (["-o", "m1", "--checkpoint", "b" * 300], "File name too long"),
 ])
 def test_what_cannot_be_written(quern, here, args, words):
     (here / "dangling").symlink_to("nowhere")

@@ -14,11 +14,11 @@ extern "C" {
 
 /* What a run does with a path. */
 typedef enum qn_file_use {
-    QN_FILE_READ = 1,      /* a file that is read */
-    QN_FILE_WRITE,         /* a file that is written, or replaced, as a whole */
-    QN_FILE_STREAM,        /* a file that is open for writing, such as the standard output */
-    QN_FOLDER_RUN,         /* qn_train_options.run_dir */
-    QN_FOLDER_CHECKPOINTS, /* qn_train_options.checkpoint_dir */
+    QN_FILE_READ = 1,     /* a file that is read */
+    QN_FILE_WRITE,        /* a file that is written, or replaced, as a whole */
+    QN_FILE_STREAM,       /* a file that is open for writing, such as the standard output */
+    QN_FOLDER_RUN,        /* qn_train_options.run_dir */
+    QN_FOLDER_CHECKPOINTS /* qn_train_options.checkpoint_dir */
 } qn_file_use;
 
 typedef struct qn_file {

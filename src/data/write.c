@@ -3,10 +3,12 @@
 #include "base/file.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/place.h"
 #include "base/text.h"
 #include "data/data.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void put_word(uint8_t *to, uint32_t value) {
     for (int i = 0; i < 4; i++)
@@ -95,6 +97,18 @@ static qn_status build_idx(const qn_data *data, const char *path, int labels, qn
     return status;
 }
 
+/* The labels would replace the images. */
+static qn_status check_apart(const char *images_path, const char *labels_path, qn_error *err) {
+    qn__place images, labels;
+    qn__place_of(images_path, &images);
+    qn__place_of(labels_path, &labels);
+    if (!qn__place_same(&images, &labels) || S_ISCHR(images.mode))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "images and labels cannot go to one file");
+    qn__at(err, "%s", labels_path);
+    return qn__remedy(err, QN_USAGE, "name two files");
+}
+
 qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
                             qn_error *err) {
     QN__OWN_FLOATS;
@@ -102,6 +116,8 @@ qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const 
     QN__NEED(images_path, err);
     qn__writer *images = NULL, *labels = NULL;
     qn_status status = check_idx(data, labels_path, err);
+    if (status == QN_OK && labels_path)
+        status = check_apart(images_path, labels_path, err);
     if (status == QN_OK)
         status = build_idx(data, images_path, 0, &images, err);
     if (status == QN_OK && labels_path)

@@ -24,6 +24,10 @@ static void check_idx(const qn_data *data, int with_labels) {
     strcpy(labels, in_folder("out.labels"));
     qn_error err;
     assert_int_equal(qn_data_write_idx(data, images, with_labels ? labels : NULL, &err), QN_OK);
+    if (with_labels) {
+        assert_int_equal(qn_data_write_idx(data, images, images, &err), QN_USAGE);
+        assert_non_null(strstr(err.what, "one file"));
+    }
     qn_data_options options;
     qn_data_options_init(&options);
     options.labels_path = with_labels ? labels : NULL;

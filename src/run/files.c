@@ -177,7 +177,7 @@ static qn_status check_folder(const qn_file *f, qn_error *err) {
     char folder[PATH_MAX];
     int fits = 1;
     if (stat(f->path, &there) != 0)
-        fits = folder_above(f->path, folder);
+        fits = errno != ENAMETOOLONG && folder_above(f->path, folder);
     else if (!S_ISDIR(there.st_mode))
         return refuse(f, "this is not a folder", "name a folder with", err);
     else
@@ -203,6 +203,8 @@ static qn_status check_file(const qn_file *f, qn_error *err) {
             return refuse(f, "this file is protected", "make it writable, or name another with",
                           err);
         path = realpath(f->path, real) ? real : f->path;
+    } else if (errno == ENAMETOOLONG) {
+        return refuse_errno(f, ENAMETOOLONG, err);
     } else if (lstat(f->path, &there) == 0) {
         return refuse(f, "this is a symbolic link to nothing",
                       "remove the link, or name another file with", err);

@@ -10,6 +10,7 @@
 #include "run/precision.h"
 #include "run/trainer.h"
 #include "run/trainer_state.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -266,6 +267,10 @@ static qn_status check_options(const qn_train_options *o, const qn_data *valid, 
         qn__fail(err, QN_USAGE, "checkpoints cannot take the part %g of the time",
                  o->checkpoint_part);
         return qn__remedy(err, QN_USAGE, "0.01 is a hundredth of the time; 0 is not by their cost");
+    }
+    if (!(o->checkpoint_seconds >= 0 && o->checkpoint_seconds < INFINITY)) {
+        qn__fail(err, QN_USAGE, "checkpoints cannot be %g seconds apart", o->checkpoint_seconds);
+        return qn__remedy(err, QN_USAGE, "give `train.checkpoint_seconds` seconds, or 0 for none");
     }
     return qn_compute_check(&o->compute, err);
 }
