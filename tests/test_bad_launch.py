@@ -223,7 +223,7 @@ def full_disk(kilobytes):
 @pytest.mark.parametrize("words, what, kilobytes", [
     (["-o", "disk/m"], "disk/m", 16),
     (["-o", "m", "--trace", "disk/trace.json"], "disk/trace.json", 16),
-    (["-o", "m", "--run-dir", "disk/run"], "disk/run/run.json", 4),
+    (["-o", "m", "--run-dir", "disk/run"], "disk/run/run.json", 8),
 ])
 def test_a_full_disk_on_rank_0_alone(quern, tmp_path, words, what, kilobytes):
     """The others end alike and say nothing; the model is written, where need be elsewhere."""

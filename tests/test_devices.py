@@ -318,7 +318,7 @@ def test_a_device_that_cannot_start(run_quern, fake_gpu, cache, tiny, plain, tmp
     listed = events(done.stdout)
     assert of("start", listed)[0]["workers"] == ["cpu"]
     if "prohibited" not in plan:  # that is known before anybody tries
-        assert any("cuda:0 is left out" in n["text"] and says in n["text"]
+        assert any("cuda:0 is not used" in n["text"] and says in n["text"]
                    for n in of("note", listed))
         worker = [w for w in of("end", listed)[0]["workers"] if w["name"] == "cuda:0"][0]
         assert worker["grains"] == 0 and says in worker["note"]
@@ -362,7 +362,7 @@ def test_predict_on_devices(run_quern, fake_gpu, cache, tiny, tmp_path):
         done = run_quern(*data, "--devices", devices, env=fake_gpu())
         assert done.stdout == expected and "note:" not in done.stderr
     done = run_quern(*data, env=fake_gpu("retain=2"))
-    assert done.stdout == expected and "note: cuda:0 is left out" in done.stderr
+    assert done.stdout == expected and "note: cuda:0 is not used" in done.stderr
     done = run_quern(*data, "--devices", "cuda:0", env=fake_gpu("retain=2"), status=1)
     assert "CUDA_ERROR_OUT_OF_MEMORY" in done.stderr and done.stdout == ""
 

@@ -156,7 +156,7 @@ def test_nonsense_is_pointed_at(run_quern, team, complaint, column):
 
 
 @pytest.mark.parametrize("words, complaint", [
-    ([], "no --team"),
+    ([], "--team is required"),
     (["--team", ""], "the value of --team is empty"),
     (["--team", "2*host(cpu 1k)"], "network"),
     (["--team", "host(cpu 1k)", "--model", "dense 5 tan"], "tan"),

@@ -266,7 +266,8 @@ def test_a_standard_output_that_is_full(words, count, quern, files, tmp_path, ru
     (["--key-file", "key"], 2, "--key-file needs --meet"),
     (["--meet", "127.0.0.1:5000", "--alone"], 2, "--alone contradicts --meet"),
     (["--meet", "127.0.0.1:5000", "--ranks", "2", "--rank", "x"], 2, "--rank cannot be"),
-    (["--rank-timeout", "-3"], 2, "--rank-timeout cannot be"),
+    (["--meet", "127.0.0.1:5000", "--ranks", "2", "--rank", "0", "--rank-timeout", "-3"], 2,
+     "--rank-timeout cannot be"),
     (["--meet", "192.0.2.1:5000", "--ranks", "2", "--rank", "1"], 2, "key"),
     (["--meet", "nonsense", "--ranks", "2", "--rank", "1"], 2, "nonsense"),
 ])
