@@ -29,6 +29,7 @@ static const struct {
     {"train.beta1", "beta1"},
     {"train.beta2", "beta2"},
     {"train.checkpoint_dir", "checkpoint"},
+    {"train.checkpoint_seconds", "checkpoint-every"},
     {"train.epochs", "epochs"},
     {"train.epsilon", "epsilon"},
     {"train.grain", "grain"},

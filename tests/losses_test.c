@@ -161,7 +161,7 @@ static void test_devices_that_cannot_be_had(void **state) {
     qn_data *data = tiny_data();
     qn__fake_set(&plan);
     assert_int_equal(tiny_run(&run, data), QN_OK);
-    assert_non_null(strstr(run.last, "fake:1 is left out"));
+    assert_non_null(strstr(run.last, "fake:1 is not used"));
     assert_int_equal(run.lost, 0);
     members[1].optional = 0;
     tiny named = {.members = members, .count = 3};

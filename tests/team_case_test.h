@@ -69,7 +69,7 @@ typedef struct tiny {
 
 static inline void hear_note(void *user, const char *text) {
     tiny *h = user;
-    h->lost += strstr(text, "is lost") != NULL;
+    h->lost += strncmp(text, "worker ", 7) == 0 && strstr(text, " failed: ") != NULL;
     snprintf(h->last, sizeof h->last, "%s", text);
 }
 
