@@ -62,7 +62,8 @@ const option compute_expert_options[] = {
      .kind = OPTION_TEXT,
      AT(timeout),
      .value = "SECONDS",
-     .help = "a device that does not answer for this long counts as failed; the others take over its work",
+     .help = "a device that does not answer for this long counts as failed; the others take over "
+             "its work",
      .field = "compute.device_timeout"},
     {.name = NULL}};
 

@@ -124,8 +124,7 @@ static qn_status refuse_size(const qn__source *source, const header *head, uint6
              "the IDX header claims %llu items of %llu bytes, %llu bytes in all, and %s%llu bytes "
              "follow",
              (unsigned long long)head->items, (unsigned long long)head->features,
-             (unsigned long long)want, more ? "at least " : "only ",
-             (unsigned long long)have);
+             (unsigned long long)want, more ? "at least " : "only ", (unsigned long long)have);
     return refuse(source, more ? (size_t)(head->size + want) : (size_t)(head->size + have),
                   more ? "check that the file is one IDX file and nothing else"
                        : "the file seems cut off: copy or download it again",

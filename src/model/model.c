@@ -193,9 +193,8 @@ static qn_status read_recipe(const qn__tensors *file, const char *path, qn__reci
         return bad_model(err, path, "the file is not a Quern model",
                          "name a model that quern train has written");
     if (strncmp(format, "quern-model-", 12) != 0)
-        return bad_model(
-            err, path, "the file is a checkpoint, not a model",
-            "name a model; from a checkpoint, continue with `train.resume`");
+        return bad_model(err, path, "the file is a checkpoint, not a model",
+                         "name a model; from a checkpoint, continue with `train.resume`");
     if (strcmp(format, FORMAT) != 0)
         return bad_model(err, path, "the model was written by a newer version of Quern",
                          "use that version to read it");
