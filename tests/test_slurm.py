@@ -205,7 +205,7 @@ def test_killed_and_queued_again(slurm, script, wanted, tmp_path, until_checkpoi
     start_now(slurm, job)
     assert slurm.until(job, "COMPLETED")["Restarts"] == "1"
     assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
-    assert "ended with 137" in log_of(tmp_path)
+    assert "exited with 137" in log_of(tmp_path)
 
 
 @pytest.mark.parametrize("how", ["taken", "lost"])
