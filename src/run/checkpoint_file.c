@@ -207,7 +207,7 @@ static qn_status read_state(const qn__tensors *file, const char *path, uint64_t 
         status = check_recipe(path, qn__tensors_note(file, "recipe"), into->recipe_json, err);
     if (status != QN_OK)
         return status;
-    if (found.count != 1 + into->slots || found.parameters != into->parameters)
+    if (found.count != 1 + into->slots || found.count > 3 || found.parameters != into->parameters)
         return damaged(path, "the tensors do not fit the recipe", err);
     float *const target[3] = {into->parameter, into->slot[0], into->slot[1]};
     for (uint32_t i = 0; i < found.count; ++i)
