@@ -5,6 +5,7 @@ nodes.
 """
 
 import hashlib
+import contextlib
 import json
 import os
 import re
@@ -308,7 +309,8 @@ def test_the_first_node_of_several_goes(slurm, script, wanted, tmp_path, until_c
     if how == "lost":
         slurm.lose_node(node)
         for rank in slurm.processes("quern"):
-            os.kill(rank, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(rank, signal.SIGSTOP)
     else:
         slurm.ask("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
     try:
