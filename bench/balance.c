@@ -68,10 +68,10 @@ static void use_policy(qn__team *t, const scene *s, policy p, uint64_t *all) {
     if (p == MEASURED)
         return;
     qn__team_pick(t, everybody, all);
-    t->queue.sharing = p == CHUNKS ? QN__SHARE_CHUNKS : QN__SHARE_FIXED;
-    t->queue.chunk = s->grains / 64 ? s->grains / 64 : 1;
+    t->sharing.queue.sharing = p == CHUNKS ? QN__SHARE_CHUNKS : QN__SHARE_FIXED;
+    t->sharing.queue.chunk = s->grains / 64 ? s->grains / 64 : 1;
     for (uint32_t i = 0; i < s->workers; ++i)
-        t->queue.turn[i].weight = p == EQUAL ? 1 : s->worker[i].rate;
+        t->sharing.queue.turn[i].weight = p == EQUAL ? 1 : s->worker[i].rate;
 }
 
 /* Seconds of `steps` steps. */
