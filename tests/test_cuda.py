@@ -6,6 +6,7 @@ device is, and with everything going wrong that QN_FAKE_CUDA names (tests/emulat
 """
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -97,6 +98,8 @@ def test_conformance_finds_a_wrong_bit(conformance, gpu):
     pytest.fail("none of the wrong bits was found")
 
 
+@pytest.mark.skipif("QUERN_LONG_TESTS" not in os.environ,
+                    reason="takes minutes; QUERN_LONG_TESTS=yes runs it")
 def test_conformance_sanitized(gpu, monkeypatch):
     """The kernels themselves under the sanitizers: no element outside of its array, no arithmetic
     that the languages leave open."""
