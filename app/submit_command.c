@@ -295,11 +295,11 @@ static int check_belonging(const command *self, const submit_flags *f, const arg
 static int check_flags(const command *self, const submit_flags *f, const arguments *given) {
     int places = f->slurm + f->kubernetes + f->local;
     if (places > 1)
-        return message_usage("leave one of --slurm, --kubernetes and --local",
+        return message_usage("keep only one of --slurm, --kubernetes and --local",
                              "a job runs in one place, not in %d", places);
     if (places < 1)
         return message_usage("add one of --slurm, --kubernetes and --local",
-                             "there is no place for the job to run");
+                             "--slurm, --kubernetes or --local is required");
     int code = check_belonging(self, f, given);
     if (code < 0)
         code = check_texts(f);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows the one thing that Quern promises: the same bytes, whoever did the work.
+# Shows the one thing that Quern promises: the same bytes, whichever machines did the work.
 #
 # Draws handwriting-like digits, trains the network 784-500-10 on them with every core, then with
 # one, then asks `quern replay` to make the model once more from the recipe inside the file. Ends

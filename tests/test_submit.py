@@ -141,7 +141,7 @@ def test_options_for_sbatch_as_the_help_writes_them(run_quern, options):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["train", "-o", "m"], "no place for the job"),
+    (["train", "-o", "m"], "--slurm, --kubernetes or --local is required"),
     (["--local", "--slurm", "train", "-o", "m"], "a job runs in one place, not in 2"),
     (["--local"], "nothing to submit"),
     (["--local", "predict", "m"], "only training runs can be submitted, not \"predict\""),

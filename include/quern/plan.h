@@ -1,4 +1,4 @@
-/* What a training would take on a team that need not exist: the scheduler of a run against a
+/* How long a training would take on a team, which may be imagined: the scheduler of a run with a
  * virtual clock.
  *
  * A team is described by texts. Each is a file that `quern devices --costs --model ... --json`

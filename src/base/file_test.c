@@ -38,7 +38,7 @@ static int make_folder(void **state) {
     return mkdtemp(folder) ? 0 : -1;
 }
 
-/* The names in the folder, parted by one space, for a folder of at most two. */
+/* The names in the folder, separated by one space, for a folder of at most two. */
 static const char *listing(void) {
     static char names[600];
     names[0] = 0;

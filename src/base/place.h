@@ -23,7 +23,7 @@ void qn__place_of(const char *path, qn__place *out);
 /* 1 when both paths name one file or folder. */
 int qn__place_same(const qn__place *a, const qn__place *b);
 
-/* The name of `file` within `folder`, which need not exist, when it lies directly in it; else NULL.
+/* The name of `file` within `folder` when it is directly in it; else NULL. Neither has to exist.
  * The text belongs to `file`. */
 const char *qn__place_within(const qn__place *folder, const qn__place *file);
 

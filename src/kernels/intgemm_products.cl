@@ -17,7 +17,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
                                qn_u32 output, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
                                float keep, qn_u64 seed) {
     QN_LOCAL qn_int4 room[2u * QN_SLAB / 4u];
-    const qn_u32 items = step->items, ld = qn_ld(out);
+    const qn_u32 items = step->items;
     const qn_u32 across = (out + QN_COLUMNS - 1u) / QN_COLUMNS;
     const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
     if (row >= items)
@@ -57,7 +57,7 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out, qn_u32 layer,
                               qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
     QN_LOCAL qn_int4 room[2u * QN_SLAB / 4u];
-    const qn_u32 items = step->items, ld = qn_ld(in);
+    const qn_u32 items = step->items;
     const qn_u32 across = (in + QN_COLUMNS - 1u) / QN_COLUMNS;
     const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
     if (row >= items)

@@ -88,7 +88,7 @@ static int remove_folder(void **state) {
     return rmdir(folder);
 }
 
-/* The names in the folder but the lock, sorted, parted by spaces. */
+/* The names in the folder but the lock, sorted, separated by spaces. */
 static const char *names(void) {
     static char text[1024];
     struct dirent **entry;

@@ -69,7 +69,7 @@ const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *w, uint32_t l) {
     return &w->errors[(w->program->layers - 1 - l) % 2];
 }
 
-/* Where the tiles of a gradient are too few for the device, its grains are parted among several
+/* Where the tiles of a gradient are too few for the device, its grains are divided among several
  * groups for each tile. */
 static uint32_t k_blocks_of(const qn__gpu_pass *pass, uint64_t tiles) {
     const qn__worker *w = pass->worker;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Items of a batch are parted into blocks, and a block into tiles of nearly equal height: what one
+/* Items of a batch are divided into blocks, and a block into tiles of nearly equal height: what one
  * call of matmul_some takes. */
 enum { QN__BLOCK_ITEMS = 96, QN__TILE_ROWS = 12 /* the most that kernels have */ };
 

@@ -1,4 +1,4 @@
-/* How a batch is parted into blocks and tiles: every item belongs to just one tile. */
+/* How a batch is divided into blocks and tiles: every item belongs to just one tile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
