@@ -9,7 +9,7 @@
 
 enum { DEPTH_MAX = 32 };
 
-typedef enum kind { LITERAL, NUMBER, STRING, ARRAY, OBJECT } kind;
+typedef enum kind { NOTHING, LITERAL, NUMBER, STRING, ARRAY, OBJECT } kind;
 
 struct qn__json_node {
     kind kind;
@@ -183,7 +183,7 @@ static qn_status read_literal(reader *r, qn__json_node *node) {
         const size_t length = strlen(words[i]);
         if (r->size - r->at >= length && memcmp(r->text + r->at, words[i], length) == 0) {
             r->at += length;
-            node->kind = LITERAL;
+            node->kind = words[i][0] == 'n' ? NOTHING : LITERAL;
             return QN_OK;
         }
     }
@@ -351,6 +351,8 @@ const qn__json_node *qn__json_root(const qn__json *json) { return json->nodes + 
 int qn__json_is_object(const qn__json_node *node) { return node && node->kind == OBJECT; }
 
 int qn__json_is_array(const qn__json_node *node) { return node && node->kind == ARRAY; }
+
+int qn__json_is_null(const qn__json_node *node) { return node && node->kind == NOTHING; }
 
 size_t qn__json_count(const qn__json_node *node) { return node ? node->count : 0; }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "data/schema.h"
 #include <quern/data.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,8 @@ struct qn_data {
     char digest[65];        /* of the whole table, in a view too */
     const uint8_t *values;  /* items x features elements; a view points into its table */
     int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
+    float *targets;         /* real labels, one for each item, or NULL; from qn__alloc */
+    qn__schema *schema;     /* NULL: schema.h says what then holds. A view has its table's */
     char **names;           /* of the features, then NULL; NULL: unknown. A view has its table's */
     uint64_t *index;        /* view: the table's row of each item; table: NULL */
     int mapped;             /* the values and labels are another one's (data_image.h) */

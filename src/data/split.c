@@ -55,8 +55,9 @@ static qn_data *make_view(const qn_data *all, const uint64_t *marks, uint64_t ma
     view->release = NULL;
     view->mapped = 0; /* its labels are its own */
     view->labels = all->labels ? qn__alloc(count, sizeof *view->labels, err) : NULL;
+    view->targets = all->targets ? qn__alloc(count, sizeof *view->targets, err) : NULL;
     view->index = qn__alloc(count, sizeof *view->index, err);
-    if (!view->index || (all->labels && !view->labels)) {
+    if (!view->index || (all->labels && !view->labels) || (all->targets && !view->targets)) {
         qn_data_close(view);
         return NULL;
     }
@@ -66,6 +67,8 @@ static qn_data *make_view(const qn_data *all, const uint64_t *marks, uint64_t ma
             continue;
         if (all->labels)
             view->labels[at] = all->labels[i];
+        if (all->targets)
+            view->targets[at] = all->targets[i];
         view->index[at++] = all->index ? all->index[i] : i;
     }
     return view;

@@ -101,10 +101,14 @@ void qn_data_close(qn_data *data) {
         return;
     if (data->release)
         data->release(data->memory);
-    if (data->release || data->mapped) /* a table, no view of one */
+    if (data->release || data->mapped) { /* a table, no view of one */
         free_names(data->names);
-    if (!data->mapped)
+        qn__schema_free(data->schema);
+    }
+    if (!data->mapped) {
         qn__free(data->labels);
+        qn__free(data->targets);
+    }
     qn__free(data->index);
     qn__free(data);
 }

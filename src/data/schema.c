@@ -1,0 +1,257 @@
+#include "data/schema.h"
+#include "base/memory.h"
+#include <stdio.h>
+#include <string.h>
+
+qn__schema *qn__schema_create(uint32_t features, qn_error *err) {
+    qn__schema *schema = qn__alloc(1, sizeof *schema, err);
+    if (!schema)
+        return NULL;
+    schema->feature = qn__alloc(features, sizeof *schema->feature, err);
+    if (!schema->feature) {
+        qn__free(schema);
+        return NULL;
+    }
+    schema->features = features;
+    return schema;
+}
+
+static void free_texts(char **text, uint32_t count) {
+    for (uint32_t i = 0; text && i < count; ++i)
+        qn__free(text[i]);
+    qn__free(text);
+}
+
+void qn__schema_free(qn__schema *schema) {
+    if (!schema)
+        return;
+    for (uint32_t i = 0; i < schema->features; ++i) {
+        qn__free(schema->feature[i].name);
+        free_texts(schema->feature[i].category, schema->feature[i].categories);
+    }
+    free_texts(schema->class_name, schema->classes);
+    qn__free(schema->feature);
+    qn__free(schema->label);
+    qn__free(schema);
+}
+
+/* 1 on success; NULL is copied as NULL. */
+static int copy_text(char **to, const char *from, qn_error *err) {
+    *to = from ? qn__copy_text(from, err) : NULL;
+    return !from || *to;
+}
+
+static int copy_texts(char ***to, char *const *from, uint32_t count, qn_error *err) {
+    *to = count ? qn__alloc(count, sizeof **to, err) : NULL;
+    for (uint32_t i = 0; *to && i < count; ++i)
+        if (!copy_text(&(*to)[i], from[i], err))
+            return 0;
+    return count == 0 || *to;
+}
+
+static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err) {
+    to->categories = from->categories;
+    return copy_text(&to->name, from->name, err) &&
+           copy_texts(&to->category, from->category, from->categories, err);
+}
+
+qn__schema *qn__schema_copy(const qn__schema *schema, qn_error *err) {
+    qn__schema *copy = schema ? qn__schema_create(schema->features, err) : NULL;
+    if (!copy)
+        return NULL;
+    copy->target = schema->target;
+    copy->classes = schema->classes;
+    int done = copy_text(&copy->label, schema->label, err) &&
+               copy_texts(&copy->class_name, schema->class_name, schema->classes, err);
+    for (uint32_t i = 0; done && i < schema->features; ++i)
+        done = copy_feature(&copy->feature[i], &schema->feature[i], err);
+    if (done)
+        return copy;
+    qn__schema_free(copy);
+    return NULL;
+}
+
+/* "f12" for column 12, or "r3c4" for any. */
+static int is_generic(const char *name, uint32_t column) {
+    char number[16];
+    snprintf(number, sizeof number, "f%u", column);
+    if (strcmp(name, number) == 0)
+        return 1;
+    const size_t row = name[0] == 'r' ? strspn(name + 1, "0123456789") : 0;
+    if (row == 0 || name[1 + row] != 'c')
+        return 0;
+    const size_t digits = strspn(name + row + 2, "0123456789");
+    return digits > 0 && name[row + 2 + digits] == '\0';
+}
+
+int qn__schema_is_trivial(const qn__schema *schema) {
+    if (!schema)
+        return 1;
+    if ((schema->label && strcmp(schema->label, "label") != 0) ||
+        schema->target == QN__TARGET_CLASS || schema->target == QN__TARGET_REAL)
+        return 0;
+    for (uint32_t i = 0; i < schema->features; ++i) {
+        const qn__feature *feature = &schema->feature[i];
+        if (feature->categories || (feature->name && !is_generic(feature->name, i)))
+            return 0;
+    }
+    return 1;
+}
+
+uint32_t qn__schema_find(const qn__schema *schema, const char *name) {
+    uint32_t found = schema->features;
+    for (uint32_t i = 0; i < schema->features; ++i) {
+        if (!schema->feature[i].name || strcmp(schema->feature[i].name, name) != 0)
+            continue;
+        if (found < schema->features)
+            return schema->features;
+        found = i;
+    }
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------ as JSON */
+
+static const char *const targets[] = {"none", "index", "class", "real"};
+enum { TARGETS = sizeof targets / sizeof targets[0] };
+
+static void add_texts(qn__text *text, char *const *list, uint32_t count) {
+    qn__text_add(text, "[");
+    for (uint32_t i = 0; i < count; ++i) {
+        qn__text_add(text, "%s", i ? "," : "");
+        qn__text_add_json(text, list[i]);
+    }
+    qn__text_add(text, "]");
+}
+
+static void add_name(qn__text *text, const char *name) {
+    if (name)
+        qn__text_add_json(text, name);
+    else
+        qn__text_add(text, "null");
+}
+
+/* A column of numbers is its name, one of categories an object: tables have thousands of numbers.
+ */
+static void add_feature(const qn__feature *feature, qn__text *text) {
+    if (feature->categories == 0) {
+        add_name(text, feature->name);
+        return;
+    }
+    qn__text_add(text, "{\"name\":");
+    add_name(text, feature->name);
+    qn__text_add(text, ",\"categories\":");
+    add_texts(text, feature->category, feature->categories);
+    qn__text_add(text, "}");
+}
+
+void qn__schema_add_json(const qn__schema *schema, qn__text *text) {
+    if (!schema) {
+        qn__text_add(text, "null");
+        return;
+    }
+    qn__text_add(text, "{\"label\":");
+    add_name(text, schema->label);
+    qn__text_add(text, ",\"target\":\"%s\",\"classes\":", targets[schema->target]);
+    add_texts(text, schema->class_name, schema->classes);
+    qn__text_add(text, ",\"features\":[");
+    for (uint32_t i = 0; i < schema->features; ++i) {
+        qn__text_add(text, "%s", i ? "," : "");
+        add_feature(&schema->feature[i], text);
+    }
+    qn__text_add(text, "]}");
+}
+
+static qn_status malformed(qn_error *err, const char *what) {
+    qn__fail(err, QN_FORMAT, "%s", what);
+    qn__at(err, "table");
+    return qn__remedy(err, QN_FORMAT,
+                      "the file was changed, or made by another program: make it again with quern "
+                      "train");
+}
+
+/* A text, or null. */
+static qn_status read_name(const qn__json_node *node, char **out, qn_error *err) {
+    const char *text = qn__json_string(node);
+    if (!node || (!text && !qn__json_is_null(node)))
+        return malformed(err, "a name is neither a text nor null");
+    return copy_text(out, text, err) ? QN_OK : QN_MEMORY;
+}
+
+static qn_status read_texts(const qn__json_node *node, uint32_t *count, char ***out, int ascending,
+                            qn_error *err) {
+    const size_t size = qn__json_count(node);
+    if (!qn__json_is_array(node) || size > UINT32_MAX)
+        return malformed(err, "a list of texts is no array");
+    if (size > 0 && !(*out = qn__alloc(size, sizeof **out, err)))
+        return QN_MEMORY;
+    *count = (uint32_t)size;
+    for (size_t i = 0; i < size; ++i) {
+        const char *text = qn__json_string(qn__json_at(node, i));
+        if (!text)
+            return malformed(err, "a category or a class is not a text");
+        if (ascending && i > 0 && strcmp((*out)[i - 1], text) >= 0)
+            return malformed(err, "categories are not in ascending order");
+        if (!copy_text(&(*out)[i], text, err))
+            return QN_MEMORY;
+    }
+    return QN_OK;
+}
+
+static qn_status read_feature(const qn__json_node *node, qn__feature *feature, qn_error *err) {
+    if (!qn__json_is_object(node))
+        return read_name(node, &feature->name, err);
+    if (qn__json_count(node) != 2)
+        return malformed(err, "a column has a missing or an unknown key");
+    qn_status status = read_name(qn__json_get(node, "name"), &feature->name, err);
+    if (status == QN_OK)
+        status = read_texts(qn__json_get(node, "categories"), &feature->categories,
+                            &feature->category, 1, err);
+    if (status == QN_OK && feature->categories == 0)
+        status = malformed(err, "a column of categories has no category");
+    return status;
+}
+
+static qn_status read_target(const qn__json_node *node, qn__schema *schema, qn_error *err) {
+    const char *name = qn__json_string(qn__json_get(node, "target"));
+    size_t target = 0;
+    while (target < TARGETS && (!name || strcmp(name, targets[target]) != 0))
+        ++target;
+    if (target == TARGETS)
+        return malformed(err, "the kind of the labels is unknown");
+    schema->target = (qn__target)target;
+    qn_status status =
+        read_texts(qn__json_get(node, "classes"), &schema->classes, &schema->class_name, 0, err);
+    if (status == QN_OK && (schema->classes > 0) != (schema->target == QN__TARGET_CLASS))
+        status = malformed(err, "the classes do not fit the kind of the labels");
+    return status;
+}
+
+static qn_status read_schema(const qn__json_node *node, qn__schema *schema, qn_error *err) {
+    const qn__json_node *features = qn__json_get(node, "features");
+    qn_status status = read_name(qn__json_get(node, "label"), &schema->label, err);
+    if (status == QN_OK)
+        status = read_target(node, schema, err);
+    for (uint32_t i = 0; i < schema->features && status == QN_OK; ++i)
+        status = read_feature(qn__json_at(features, i), &schema->feature[i], err);
+    return status;
+}
+
+qn_status qn__schema_from_json(const qn__json_node *node, qn__schema **out, qn_error *err) {
+    const qn__json_node *features = qn__json_get(node, "features");
+    *out = NULL;
+    if (qn__json_is_null(node))
+        return QN_OK;
+    if (!qn__json_is_object(node) || qn__json_count(node) != 4 || !qn__json_is_array(features) ||
+        qn__json_count(features) > UINT32_MAX)
+        return malformed(err, "the table has a missing or an unknown key");
+    qn__schema *schema = qn__schema_create((uint32_t)qn__json_count(features), err);
+    if (!schema)
+        return QN_MEMORY;
+    const qn_status status = read_schema(node, schema, err);
+    if (status == QN_OK)
+        *out = schema;
+    else
+        qn__schema_free(schema);
+    return status;
+}
