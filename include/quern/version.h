@@ -12,8 +12,9 @@ extern "C" {
 #define QN_VERSION_MINOR 1
 #define QN_VERSION_PATCH 0
 
-/* The version of docs/exactness.md that this library keeps. */
-#define QN_CONTRACT 1
+/* The version of docs/exactness.md that this library keeps. A recipe names the lowest version that
+ * has all it uses. */
+#define QN_CONTRACT 2
 
 /* "0.1.0" */
 QN_API const char *qn_version(void);

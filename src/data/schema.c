@@ -110,10 +110,80 @@ uint32_t qn__schema_find(const qn__schema *schema, const char *name) {
     return found;
 }
 
-/* ------------------------------------------------------------------------------------ as JSON */
-
+/* As they are written in recipes; in the order of the enum. */
 static const char *const targets[] = {"none", "index", "class", "real"};
 enum { TARGETS = sizeof targets / sizeof targets[0] };
+
+/* --------------------------------------------------------------------------------- comparison */
+
+static void name_it(const char *what, const char *name, char text[128]) {
+    if (name)
+        snprintf(text, 128, "%s \"%.80s\"", what, name);
+    else
+        snprintf(text, 128, "%s without a name", what);
+}
+
+/* 1, and both with what they name as texts, when two names differ. */
+static int names_differ(const char *what, const char *one, const char *other, char a[128],
+                        char b[128]) {
+    name_it(what, one, a);
+    name_it(what, other, b);
+    return (one == NULL) != (other == NULL) || (one && strcmp(one, other) != 0);
+}
+
+static int counts_differ(const char *what, uint32_t one, uint32_t other, char a[128], char b[128]) {
+    snprintf(a, 128, "%u %s", one, what);
+    snprintf(b, 128, "%u %s", other, what);
+    return one != other;
+}
+
+static int lists_differ(const char *what, const char *several, char *const *one, uint32_t ones,
+                        char *const *other, uint32_t others, char a[128], char b[128]) {
+    char name[40];
+    for (uint32_t i = 0; i < ones && i < others; ++i) {
+        snprintf(name, sizeof name, "%s %u", what, i);
+        if (names_differ(name, one[i], other[i], a, b))
+            return 1;
+    }
+    return counts_differ(several, ones, others, a, b);
+}
+
+static int features_differ(const qn__schema *one, const qn__schema *other, char a[128],
+                           char b[128]) {
+    char name[40];
+    for (uint32_t i = 0; i < one->features && i < other->features; ++i) {
+        const qn__feature *x = &one->feature[i], *y = &other->feature[i];
+        snprintf(name, sizeof name, "column %u", i);
+        if (names_differ(name, x->name, y->name, a, b))
+            return 1;
+        snprintf(name, sizeof name, "column %u, category", i);
+        if (lists_differ(name, "categories", x->category, x->categories, y->category, y->categories,
+                         a, b))
+            return 1;
+    }
+    return counts_differ("columns", one->features, other->features, a, b);
+}
+
+int qn__schema_difference(const qn__schema *one, const qn__schema *other, char a[128],
+                          char b[128]) {
+    int found = (one == NULL) != (other == NULL);
+    if (found) {
+        snprintf(a, 128, "%s", one ? "names" : "no names");
+        snprintf(b, 128, "%s", other ? "names" : "no names");
+    } else if (one) {
+        found = names_differ("label", one->label, other->label, a, b) ||
+                names_differ("labels of the kind", targets[one->target], targets[other->target], a,
+                             b) ||
+                lists_differ("class", "classes", one->class_name, one->classes, other->class_name,
+                             other->classes, a, b) ||
+                features_differ(one, other, a, b);
+    }
+    if (!found)
+        a[0] = b[0] = '\0';
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------ as JSON */
 
 static void add_texts(qn__text *text, char *const *list, uint32_t count) {
     qn__text_add(text, "[");

@@ -59,6 +59,10 @@ int qn__schema_is_trivial(const qn__schema *schema);
 /* The column of this name, from 0; schema->features when no column or several have it. */
 uint32_t qn__schema_find(const qn__schema *schema, const char *name);
 
+/* The first place at which two schemas differ, for a message: "column 3 "age"" and "column 3
+ * "height"". 0, and both texts empty, when they do not. Either may be NULL. */
+int qn__schema_difference(const qn__schema *one, const qn__schema *other, char a[128], char b[128]);
+
 /* Appends the schema as one JSON object, byte for byte as docs/exactness.md says; "null" for NULL.
  */
 void qn__schema_add_json(const qn__schema *schema, qn__text *text);

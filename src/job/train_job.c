@@ -88,8 +88,9 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
                                const qn_compute *compute, const qn__member *members, uint32_t count,
                                qn_error *err) {
     memset(job, 0, sizeof *job);
-    job->recipe = *recipe;
-    qn_status status = qn__recipe_json(recipe, &job->recipe_json, err);
+    qn_status status = qn__recipe_copy(recipe, &job->recipe, err);
+    if (status == QN_OK)
+        status = qn__recipe_json(recipe, &job->recipe_json, err);
     if (status == QN_OK)
         status = choose_items(job, data, err);
     if (status == QN_OK)
@@ -118,6 +119,7 @@ void qn__train_job_destroy(qn__train_job *job) {
     qn_data_close(job->split[0]);
     qn_data_close(job->split[1]);
     qn__free(job->recipe_json);
+    qn__recipe_release(&job->recipe);
     memset(job, 0, sizeof *job);
 }
 

@@ -37,8 +37,8 @@ typedef struct qn__train_job {
 } qn__train_job;
 
 /* Makes the split, the scaling, the first parameters and the team: everything up to the first step.
- * `recipe` was checked, against the data too. `members` as in qn__team_create. `data` must outlive
- * the job. On failure the job is as after destroy. */
+ * `recipe` was checked, against the data too, and is copied. `members` as in qn__team_create.
+ * `data` must outlive the job. On failure the job is as after destroy. */
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
                                const qn_compute *compute, const qn__member *members, uint32_t count,
                                qn_error *err);

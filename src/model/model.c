@@ -91,9 +91,10 @@ static qn_status make_blank(const qn__recipe *recipe, qn_model **out, qn_error *
     *out = NULL;
     if (m == NULL)
         return QN_MEMORY;
-    m->recipe = *recipe;
-    qn_status status =
-        qn__network_program(&recipe->network, recipe->features, m->layer, &m->parameters, err);
+    qn_status status = qn__recipe_copy(recipe, &m->recipe, err);
+    if (status == QN_OK)
+        status =
+            qn__network_program(&recipe->network, recipe->features, m->layer, &m->parameters, err);
     if (status == QN_OK)
         status = make_texts(m, err);
     if (status == QN_OK)
@@ -280,6 +281,7 @@ static qn_status load_from(const qn__tensors *file, const char *path, qn_model *
         if (status != QN_OK)
             name_file(err, path);
     }
+    qn__recipe_release(&recipe);
     if (status != QN_OK) {
         qn_model_free(m);
         return status;
@@ -345,6 +347,7 @@ qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluste
 void qn_model_free(qn_model *model) {
     if (model == NULL)
         return;
+    qn__recipe_release(&model->recipe);
     qn__free(model->recipe_json);
     qn__free(model->text);
     qn__free(model->parameter);

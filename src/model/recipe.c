@@ -7,6 +7,27 @@
 #include <stdio.h>
 #include <string.h>
 
+qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err) {
+    *to = *from;
+    to->table = qn__schema_copy(from->table, err);
+    if (to->table || !from->table)
+        return QN_OK;
+    *to = (qn__recipe){0};
+    return QN_MEMORY;
+}
+
+void qn__recipe_release(qn__recipe *recipe) {
+    qn__schema_free(recipe->table);
+    *recipe = (qn__recipe){0};
+}
+
+/* What a program that knows contract 1 only would have to ignore. */
+static int uses_contract_2(const qn__recipe *r) {
+    return r->task != QN__TASK_CLASSIFY || r->delta != 0.0f || r->missing != QN__MISSING_ERROR ||
+           !qn__schema_is_trivial(r->table) || r->keep != QN__KEEP_LAST || r->patience > 0 ||
+           r->init_from[0] != '\0';
+}
+
 /* -0 equals 0, so this is where the two become one. */
 static void plain_zero(float *number) {
     if (*number == 0.0f)
@@ -27,10 +48,11 @@ void qn__recipe_tidy(qn__recipe *r) {
         r->lr_step = 0;
         r->lr_gamma = 0.0f;
     }
-    float *const numbers[] = {&r->valid,   &r->momentum,     &r->beta1, &r->beta2,
-                              &r->epsilon, &r->weight_decay, &r->rate,  &r->lr_gamma};
+    float *const numbers[] = {&r->valid,        &r->momentum, &r->beta1,    &r->beta2, &r->epsilon,
+                              &r->weight_decay, &r->rate,     &r->lr_gamma, &r->delta};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
+    r->contract = uses_contract_2(r) ? 2 : 1;
 }
 
 /* ---------------------------------------------------------------------------------- the checks */
@@ -195,6 +217,23 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     return QN_OK;
 }
 
+/* Other mistakes of a table are found where it is made. */
+static qn_status check_table(const qn__recipe *r, qn_error *err) {
+    if (!r->table)
+        return QN_OK;
+    if (r->table->features != r->features)
+        return refuse(err, "`data.path`", "give the names of all columns, or of none",
+                      qn__fail(err, QN_USAGE, "the table names %u columns, but there are %u",
+                               r->table->features, r->features));
+    const uint32_t outputs = r->network.layer[r->network.layers - 1].out;
+    if (r->table->classes <= outputs)
+        return QN_OK;
+    return refuse(err, "`train.model`", "make the last layer as wide as there are classes",
+                  qn__fail(err, QN_USAGE,
+                           "the data has %u classes, but the last layer has %u outputs",
+                           r->table->classes, outputs));
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = check_data(recipe, err);
     if (status == QN_OK)
@@ -207,6 +246,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_network(recipe, err);
     if (status == QN_OK)
         status = check_arith(recipe, err);
+    if (status == QN_OK)
+        status = check_table(recipe, err);
     return status;
 }
 
@@ -242,6 +283,17 @@ static void add_count(qn__text *text, const char *key, uint64_t value) {
     qn__text_add(text, ",\"%s\":%llu", key, (unsigned long long)value);
 }
 
+static void add_contract_2(const qn__recipe *r, qn__text *text) {
+    add_name(text, "task", &qn__tasks, (int)r->task);
+    add_float(text, "delta", r->delta);
+    add_name(text, "missing", &qn__missing_rules, (int)r->missing);
+    qn__text_add(text, ",\"table\":");
+    qn__schema_add_json(qn__schema_is_trivial(r->table) ? NULL : r->table, text);
+    add_name(text, "keep", &qn__keeps, (int)r->keep);
+    add_count(text, "patience", r->patience);
+    qn__text_add(text, ",\"init_from\":\"%s\"", r->init_from);
+}
+
 /* The keys in the order of 11.1, which is the order of the struct's members. */
 static void add_members(const qn__recipe *r, qn__text *text) {
     qn__text_add(text, "{\"contract\":%u", r->contract);
@@ -272,6 +324,8 @@ static void add_members(const qn__recipe *r, qn__text *text) {
     add_count(text, "epochs", r->epochs);
     add_count(text, "seed", r->seed);
     add_count(text, "unit", r->unit);
+    if (r->contract >= 2)
+        add_contract_2(r, text);
     qn__text_add(text, "}");
 }
 
@@ -279,11 +333,17 @@ qn_status qn__recipe_json(const qn__recipe *recipe, char **out, qn_error *err) {
     qn__text text = {0};
     *out = NULL;
     add_members(recipe, &text);
-    qn_status status = text.failed ? qn__fail_memory(err, text.size + 1, 1) : QN_OK;
-    if (status == QN_OK) {
-        *out = qn__copy_text(text.data, err);
-        status = *out != NULL ? QN_OK : QN_MEMORY;
-    }
+    qn_status status = QN_OK;
+    if (text.failed)
+        status = qn__fail_memory(err, text.size + 1, 1);
+    else if (text.size > QN__RECIPE_LONGEST)
+        status = refuse(err, "`data.path`", "give the columns and the classes shorter names",
+                        qn__fail(err, QN_USAGE,
+                                 "the names in the data take %zu bytes; at most %zu "
+                                 "can be kept in a model",
+                                 text.size, QN__RECIPE_LONGEST));
+    else
+        status = (*out = qn__copy_text(text.data, err)) != NULL ? QN_OK : QN_MEMORY;
     qn__text_release(&text);
     return status;
 }

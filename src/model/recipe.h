@@ -2,6 +2,7 @@
 #ifndef QN_MODEL_RECIPE_H
 #define QN_MODEL_RECIPE_H
 
+#include "data/schema.h"
 #include "model/network.h"
 
 typedef enum qn__init { QN__INIT_AUTO, QN__INIT_GLOROT, QN__INIT_HE, QN__INIT_LECUN } qn__init;
@@ -12,9 +13,21 @@ typedef enum qn__schedule {
     QN__SCHEDULE_COSINE
 } qn__schedule;
 
-/* Members in the order of the keys in the file. */
+typedef enum qn__task { QN__TASK_CLASSIFY, QN__TASK_REGRESS } qn__task;
+
+typedef enum qn__missing {
+    QN__MISSING_ERROR,
+    QN__MISSING_MEAN,
+    QN__MISSING_MEDIAN,
+    QN__MISSING_ZERO
+} qn__missing;
+
+typedef enum qn__keep { QN__KEEP_LAST, QN__KEEP_BEST } qn__keep;
+
+/* Members in the order of the keys in the file. It owns `table`: copied with qn__recipe_copy, ended
+ * with qn__recipe_release. */
 typedef struct qn__recipe {
-    uint32_t contract;
+    uint32_t contract; /* the lowest version of the contract that has all it uses */
     qn__arith arith;
     char data[65]; /* digest of the whole data set: 64 hexadecimal digits */
     uint64_t items;
@@ -33,10 +46,25 @@ typedef struct qn__recipe {
     uint32_t warmup, batch, grain, epochs;
     uint64_t seed;
     uint32_t unit;
+    /* From here on contract 2; where all are as they are set to 0, the recipe is of contract 1. */
+    qn__task task;
+    float delta; /* of the loss huber, else 0 */
+    qn__missing missing;
+    qn__schema *table; /* names, categories and classes of the data; NULL: none */
+    qn__keep keep;
+    uint32_t patience;  /* epochs; 0: no early stopping */
+    char init_from[65]; /* digest of the model that it starts from; "": none */
 } qn__recipe;
 
-/* Sets to 0 the numbers that the optimiser and the schedule do not use, and -0 to 0, so that
- * recipes which mean the same are written the same. Call it before qn__recipe_check. */
+/* A deep copy. QN_MEMORY: *to is empty, and needs no release. */
+qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err);
+
+/* Frees what the recipe owns; it is empty afterwards. An empty recipe may be released. */
+void qn__recipe_release(qn__recipe *recipe);
+
+/* Sets to 0 the numbers that the optimiser and the schedule do not use, and -0 to 0, and the
+ * version of the contract, so that recipes which mean the same are written the same. Call it before
+ * qn__recipe_check. */
 void qn__recipe_tidy(qn__recipe *recipe);
 
 /* Checks the options, the network and what they say together; nothing about the data but that
@@ -50,12 +78,17 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
 /* Whether its scaling is for data of bytes only. */
 int qn__recipe_needs_bytes(const qn__recipe *recipe);
 
-/* The recipe as JSON, byte for byte as 11.1 says; released with qn__free. */
+/* The longest recipe, as JSON: names of columns and classes are all that makes one long. */
+#define QN__RECIPE_LONGEST ((size_t)1 << 23)
+
+/* The recipe as JSON, byte for byte as 11.1 says; released with qn__free. Fails with QN_USAGE when
+ * it is longer than QN__RECIPE_LONGEST, or with QN_MEMORY. */
 qn_status qn__recipe_json(const qn__recipe *recipe, char **out, qn_error *err);
 
 /* Reads a recipe that comes from anywhere. It must be written exactly as qn__recipe_json writes it,
- * and be one that qn__recipe_check accepts. Fails with QN_FORMAT (malformed, or made by a newer
- * version) or QN_MEMORY. */
+ * and be one that qn__recipe_check accepts. On success *out is the caller's to release; it is
+ * untouched on failure. Fails with QN_FORMAT (malformed, or made by a newer version) or QN_MEMORY.
+ */
 qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_error *err);
 
 /* How two recipes, as JSON, differ: "lr 0.1 and 0.2, batch 64 and 32", cut at `size` with "...";

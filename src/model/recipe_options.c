@@ -1,5 +1,6 @@
 #include "model/recipe_options.h"
 
+#include "data/data.h"
 #include "model/defaults.h"
 #include "model/tables.h"
 #include <quern/defaults.h>
@@ -77,26 +78,44 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
     return qn__remedy(err, QN_USAGE, "use `train.scale` standard, or `train.scale` none");
 }
 
-qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
-                                  qn__recipe *out, qn_error *err) {
-    qn__recipe recipe = {.contract = QN_CONTRACT};
-    snprintf(recipe.data, sizeof recipe.data, "%s", qn_data_digest(data));
-    recipe.items = qn_data_items(data);
-    recipe.features = qn_data_features(data);
-    qn_status status = find_names(options, qn_data_type_of(data), &recipe, err);
+/* The names, where a model has any to remember. */
+static qn_status find_table(const qn_data *data, qn__recipe *r, qn_error *err) {
+    if (qn__schema_is_trivial(data->schema))
+        return QN_OK;
+    r->table = qn__schema_copy(data->schema, err);
+    return r->table ? QN_OK : QN_MEMORY;
+}
+
+static qn_status fill(const qn_train_options *options, const qn_data *data, qn__recipe *r,
+                      qn_error *err) {
+    snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
+    r->items = qn_data_items(data);
+    r->features = qn_data_features(data);
+    qn_status status = find_names(options, qn_data_type_of(data), r, err);
     if (status == QN_OK)
-        status = find_network(options, data, &recipe, err);
+        status = find_network(options, data, r, err);
+    if (status == QN_OK)
+        status = find_table(data, r, err);
     if (status != QN_OK)
         return status;
-    copy_numbers(options, &recipe);
-    qn__recipe_tidy(&recipe);
-    status = qn__recipe_check(&recipe, err);
+    copy_numbers(options, r);
+    qn__recipe_tidy(r);
+    status = qn__recipe_check(r, err);
     if (status == QN_OK)
-        status = check_scale(&recipe, data, err);
+        status = check_scale(r, data, err);
     if (status == QN_OK)
-        status = qn__recipe_check_classes(&recipe, qn_data_classes(data), err);
+        status = qn__recipe_check_classes(r, qn_data_classes(data), err);
+    return status;
+}
+
+qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
+                                  qn__recipe *out, qn_error *err) {
+    qn__recipe recipe = {0};
+    const qn_status status = fill(options, data, &recipe, err);
     if (status == QN_OK)
         *out = recipe;
+    else
+        qn__recipe_release(&recipe);
     return status;
 }
 

@@ -6,7 +6,8 @@
 #include <quern/train.h>
 
 /* The recipe that `options` ask for on the data set `data`, tidied and checked (classes too, when
- * the data has labels). Fails with QN_USAGE, QN_INPUT (labels beyond the last layer). */
+ * the data has labels). On success *out is the caller's to release; on failure it is untouched.
+ * Fails with QN_USAGE, QN_INPUT (labels beyond the last layer). */
 qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
                                   qn__recipe *out, qn_error *err);
 

@@ -8,11 +8,12 @@
 #include <string.h>
 
 static const char *const keys[] = {
-    "contract", "arith",        "data",   "items",     "features", "valid",    "scale",
-    "model",    "init",         "loss",   "optimizer", "momentum", "beta1",    "beta2",
-    "epsilon",  "weight_decay", "lr",     "schedule",  "lr_step",  "lr_gamma", "warmup",
-    "batch",    "grain",        "epochs", "seed",      "unit"};
-enum { KEYS = sizeof keys / sizeof keys[0] };
+    "contract", "arith", "data", "items", "features", "valid", "scale", "model", "init", "loss",
+    "optimizer", "momentum", "beta1", "beta2", "epsilon", "weight_decay", "lr", "schedule",
+    "lr_step", "lr_gamma", "warmup", "batch", "grain", "epochs", "seed", "unit",
+    /* from contract 2 on */
+    "task", "delta", "missing", "table", "keep", "patience", "init_from"};
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_OF_CONTRACT_1 = KEYS - 7 };
 
 #define REMADE "the file was changed, or made by another program: make it again with quern train"
 #define NEWER "it was made by a newer version of Quern: use that one"
@@ -73,33 +74,38 @@ static void check_keys(reader *r) {
     if (!qn__json_u64(qn__json_get(r->object, "contract"), &contract)) {
         bad(r, "contract", "the recipe does not say which version of the contract it keeps",
             REMADE);
-    } else if (contract != QN_CONTRACT) {
+    } else if (contract < 1 || contract > QN_CONTRACT) {
         snprintf(what, sizeof what,
                  "the recipe keeps version %llu of the contract; this is version %d",
                  (unsigned long long)contract, QN_CONTRACT);
         bad(r, "contract", what, contract > QN_CONTRACT ? NEWER : REMADE);
     }
-    for (size_t i = 0; i < KEYS; ++i)
+    const size_t wanted = contract == 1 ? KEYS_OF_CONTRACT_1 : KEYS;
+    for (size_t i = 0; i < wanted; ++i)
         if (qn__json_get(r->object, keys[i]) == NULL)
             bad(r, keys[i], "the key is missing", REMADE);
     for (size_t i = 0; i < qn__json_count(r->object); ++i) {
         const char *key = qn__json_key(qn__json_at(r->object, i));
         size_t k = 0;
-        while (k < KEYS && strcmp(keys[k], key) != 0)
+        while (k < wanted && strcmp(keys[k], key) != 0)
             ++k;
-        if (k == KEYS)
+        if (k == wanted)
             bad(r, key, "unknown key", NEWER);
     }
+}
+
+static void read_digest(reader *r, const char *key, char digest[65]) {
+    const char *text = read_text(r, key);
+    if (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64)
+        bad(r, key, "the value is not a digest", REMADE);
+    else
+        memcpy(digest, text, 65);
 }
 
 static void read_head(reader *r, qn__recipe *out) {
     out->contract = (uint32_t)read_count(r, "contract", QN_CONTRACT);
     out->arith = (qn__arith)read_name(r, "arith", &qn__arithmetics);
-    const char *digest = read_text(r, "data");
-    if (strlen(digest) != 64 || strspn(digest, "0123456789abcdef") != 64)
-        bad(r, "data", "the value is not a digest", REMADE);
-    else
-        memcpy(out->data, digest, 65);
+    read_digest(r, "data", out->data);
     out->items = read_count(r, "items", UINT64_MAX);
     out->features = (uint32_t)read_count(r, "features", UINT32_MAX);
     out->valid = read_float(r, "valid");
@@ -130,6 +136,52 @@ static void read_numbers(reader *r, qn__recipe *out) {
     out->unit = (uint32_t)read_count(r, "unit", 60);
 }
 
+static void read_table(reader *r, qn__recipe *out) {
+    qn_error inner = {0};
+    if (r->status != QN_OK)
+        return;
+    const qn_status status =
+        qn__schema_from_json(qn__json_get(r->object, "table"), &out->table, &inner);
+    if (status == QN_FORMAT)
+        bad(r, "table", inner.what, REMADE);
+    else if (status != QN_OK)
+        r->status = qn__fail(r->err, status, "%s", inner.what);
+}
+
+/* The keys of contract 2. On failure too, `out` is to be released. */
+static void read_contract_2(reader *r, qn__recipe *out) {
+    out->task = (qn__task)read_name(r, "task", &qn__tasks);
+    out->delta = read_float(r, "delta");
+    out->missing = (qn__missing)read_name(r, "missing", &qn__missing_rules);
+    read_table(r, out);
+    out->keep = (qn__keep)read_name(r, "keep", &qn__keeps);
+    out->patience = (uint32_t)read_count(r, "patience", UINT32_MAX);
+    if (*read_text(r, "init_from"))
+        read_digest(r, "init_from", out->init_from);
+}
+
+/* What contract 2 has and this version does not compute: it must not be taken for the default. */
+static void check_known(reader *r, const qn__recipe *recipe) {
+    static const char unknown[] = "this version of Quern cannot do what the value asks for";
+    if (recipe->task != QN__TASK_CLASSIFY)
+        bad(r, "task", unknown, NEWER);
+    if (recipe->delta != 0.0f)
+        bad(r, "delta", unknown, NEWER);
+    if (recipe->missing != QN__MISSING_ERROR)
+        bad(r, "missing", unknown, NEWER);
+    if (recipe->keep != QN__KEEP_LAST)
+        bad(r, "keep", unknown, NEWER);
+    if (recipe->patience > 0)
+        bad(r, "patience", unknown, NEWER);
+    if (*recipe->init_from)
+        bad(r, "init_from", unknown, NEWER);
+    for (uint32_t k = 0; recipe->table && k < recipe->table->features; ++k)
+        if (recipe->table->feature[k].categories)
+            bad(r, "table", unknown, NEWER);
+    if (recipe->table && recipe->table->target == QN__TARGET_REAL)
+        bad(r, "table", unknown, NEWER);
+}
+
 /* Writing what was read must give the text again. So a recipe has one form only, and whatever the
  * reader was lenient about (upper case, "1.0" for "1", numbers that the optimiser ignores) is found
  * here. */
@@ -153,38 +205,50 @@ static qn_status check_form(const qn__recipe *recipe, const char *json, size_t s
     return status;
 }
 
+/* The members of the object, checked one by one. */
+static void read_members(reader *r, qn__recipe *out) {
+    if (!qn__json_is_object(r->object))
+        bad(r, "", "the recipe is not a JSON object", REMADE);
+    else
+        check_keys(r);
+    if (r->status == QN_OK)
+        read_head(r, out);
+    if (r->status == QN_OK)
+        read_numbers(r, out);
+    if (r->status == QN_OK && out->contract >= 2)
+        read_contract_2(r, out);
+    if (r->status == QN_OK)
+        check_known(r, out);
+}
+
+static qn_status check_whole(const qn__recipe *recipe, const char *json, size_t size,
+                             qn_error *err) {
+    qn_error inner = {0};
+    if (qn__recipe_check(recipe, &inner) == QN_OK)
+        return check_form(recipe, json, size, err);
+    qn__fail(err, QN_FORMAT, "the recipe is invalid: %s", inner.what);
+    qn__at(err, "recipe");
+    return qn__remedy(err, QN_FORMAT, REMADE);
+}
+
 qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_error *err) {
     qn__json *document;
     qn__recipe recipe = {0};
-    qn_status status = qn__json_parse(json, size, &document, err);
+    const qn_status status = qn__json_parse(json, size, &document, err);
     if (status == QN_MEMORY)
         return status;
     if (status != QN_OK)
         return qn__remedy(err, qn__fail(err, QN_FORMAT, "the recipe is not JSON"), REMADE);
     reader r = {qn__json_root(document), QN_OK, err};
-    if (!qn__json_is_object(r.object))
-        bad(&r, "", "the recipe is not a JSON object", REMADE);
-    else
-        check_keys(&r);
-    if (r.status == QN_OK)
-        read_head(&r, &recipe);
-    if (r.status == QN_OK)
-        read_numbers(&r, &recipe);
+    read_members(&r, &recipe);
     qn__json_free(document);
-    if (r.status != QN_OK)
-        return r.status;
-
-    qn_error inner = {0};
-    status = qn__recipe_check(&recipe, &inner);
-    if (status != QN_OK) {
-        qn__fail(err, QN_FORMAT, "the recipe is invalid: %s", inner.what);
-        qn__at(err, "recipe");
-        return qn__remedy(err, QN_FORMAT, REMADE);
-    }
-    status = check_form(&recipe, json, size, err);
-    if (status == QN_OK)
+    if (r.status == QN_OK)
+        r.status = check_whole(&recipe, json, size, err);
+    if (r.status == QN_OK)
         *out = recipe;
-    return status;
+    else
+        qn__recipe_release(&recipe);
+    return r.status;
 }
 
 /* --------------------------------------------------------------------------------- comparison */
@@ -204,6 +268,20 @@ static void value_text(const qn__json_node *object, const char *key, char text[1
         snprintf(text, 128, "nothing");
 }
 
+/* Where two tables differ, as the texts of what stands there; equal texts when they do not. */
+static void table_texts(const qn__json_node *one, const qn__json_node *other, char a[128],
+                        char b[128]) {
+    qn__schema *x = NULL, *y = NULL;
+    snprintf(a, 128, "nothing");
+    snprintf(b, 128, "nothing");
+    /* What cannot be read is named by the reader of the recipe. */
+    if (qn__schema_from_json(qn__json_get(one, "table"), &x, NULL) == QN_OK &&
+        qn__schema_from_json(qn__json_get(other, "table"), &y, NULL) == QN_OK)
+        qn__schema_difference(x, y, a, b);
+    qn__schema_free(x);
+    qn__schema_free(y);
+}
+
 /* Appends as much of `more` as fits; what is cut ends in dots. */
 static void append(char *text, size_t size, const char *more) {
     const size_t used = strlen(text), room = size - used;
@@ -217,8 +295,12 @@ static size_t differences(const qn__json_node *one, const qn__json_node *other, 
     size_t count = 0;
     for (size_t i = 0; i < KEYS; ++i) {
         char a[128], b[128], line[320];
-        value_text(one, keys[i], a);
-        value_text(other, keys[i], b);
+        if (strcmp(keys[i], "table") == 0) {
+            table_texts(one, other, a, b);
+        } else {
+            value_text(one, keys[i], a);
+            value_text(other, keys[i], b);
+        }
         if (strcmp(a, b) == 0)
             continue;
         snprintf(line, sizeof line, "%s%s %s and %s", count > 0 ? ", " : "", keys[i], a, b);

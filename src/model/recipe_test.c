@@ -293,8 +293,9 @@ static void check_unreadable(const char *from, const char *to, const char *what,
 
 static void test_other_versions(void **state) {
     (void)state;
-    check_unreadable("\"contract\":1", "\"contract\":2",
-                     "keeps version 2 of the contract; this is version 1", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":3",
+                     "keeps version 3 of the contract; this is version 2", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":2", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":0", "version 0", "contract", "changed");
     check_unreadable("\"contract\":1,", "", "does not say which version", "contract", "changed");
     check_unreadable("\"f32\"", "\"i12\"", "unknown arithmetic \"i12\"", "arith", "newer");
@@ -413,15 +414,184 @@ static void test_differences(void **state) {
     assert_string_equal(text, "the recipe's text");
 }
 
+/* -------------------------------------------------------------------------------- contract 2 */
+
+/* TEXT as contract 2, with these values of the keys that it adds. */
+static char *second(const char *task, const char *table, const char *rest) {
+    const char *body = strchr(TEXT, ',');
+    char *text = malloc(strlen(TEXT) + strlen(table) + strlen(rest) + 128);
+    sprintf(
+        text,
+        "{\"contract\":2%.*s,\"task\":\"%s\",\"delta\":0,\"missing\":\"error\",\"table\":%s,%s}",
+        (int)strlen(body) - 1, body, task, table, rest);
+    return text;
+}
+
+#define NOTHING_ELSE "\"keep\":\"last\",\"patience\":0,\"init_from\":\"\""
+
+/* A schema of the 784 columns "a0" to "a783" with the classes "dog \"x\"" and "\xc3\xa4". */
+static qn__schema *names(void) {
+    qn__schema *s = qn__schema_create(784, NULL);
+    char name[8];
+    for (uint32_t k = 0; k < 784; ++k) {
+        snprintf(name, sizeof name, "a%u", k);
+        s->feature[k].name = qn__copy_text(name, NULL);
+    }
+    s->label = qn__copy_text("kind", NULL);
+    s->target = QN__TARGET_CLASS;
+    s->classes = 2;
+    s->class_name = qn__alloc(2, sizeof *s->class_name, NULL);
+    s->class_name[0] = qn__copy_text("dog \"x\"", NULL);
+    s->class_name[1] = qn__copy_text("\xc3\xa4", NULL);
+    return s;
+}
+
+/* The table of names() as 11.3 says. */
+static void table_text(char *text, size_t size) {
+    snprintf(
+        text, size,
+        "{\"label\":\"kind\",\"target\":\"class\",\"classes\":[\"dog \\\"x\\\"\",\"\xc3\xa4\"],"
+        "\"features\":[");
+    for (uint32_t k = 0; k < 784; ++k)
+        snprintf(text + strlen(text), size - strlen(text), "%s\"a%u\"", k ? "," : "", k);
+    snprintf(text + strlen(text), size - strlen(text), "]}");
+}
+
+static void test_names(void **state) {
+    (void)state;
+    qn__recipe r = example(), copy, back;
+    qn_error err = {0};
+    char table[8192], *json;
+    r.table = names();
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 2);
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    assert_int_equal(qn__recipe_copy(&r, &copy, NULL), QN_OK);
+    qn__recipe_release(&r);
+    assert_null(r.table);
+    table_text(table, sizeof table);
+    char *expected = second("classify", table, NOTHING_ELSE);
+    assert_int_equal(qn__recipe_json(&copy, &json, NULL), QN_OK);
+    assert_string_equal(json, expected);
+    if (qn__recipe_parse(json, strlen(json), &back, &err) != QN_OK)
+        fail_msg("%s, %s", err.what, err.where);
+    assert_string_equal(back.table->feature[783].name, "a783");
+    assert_string_equal(back.table->class_name[0], "dog \"x\"");
+    qn__free(json);
+    qn__recipe_release(&back);
+    qn__recipe_release(&copy);
+    free(expected);
+}
+
+/* What Quern itself would write as names is not worth a version. */
+static void test_names_that_are_none(void **state) {
+    (void)state;
+    qn__recipe r = example();
+    char *json;
+    r.table = qn__schema_create(784, NULL);
+    r.table->label = qn__copy_text("label", NULL);
+    r.table->feature[3].name = qn__copy_text("f3", NULL);
+    qn__recipe_tidy(&r);
+    assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+    assert_string_equal(json, TEXT);
+    qn__free(json);
+    qn__recipe_release(&r);
+}
+
+static void check_second(const char *task, const char *table, const char *rest, const char *what,
+                         const char *where, const char *remedy) {
+    char *text = second(task, table, rest);
+    qn__recipe out = {.batch = 77};
+    qn_error err = {0};
+    if (qn__recipe_parse(text, strlen(text), &out, &err) != QN_FORMAT)
+        fail_msg("accepted: %s", text);
+    if (!strstr(err.what, what) || !strstr(err.where, where) || !strstr(err.remedy, remedy))
+        fail_msg("\"%s\" \"%s\" \"%s\"", err.what, err.where, err.remedy);
+    assert_int_equal(out.batch, 77);
+    free(text);
+}
+
+static void test_second_refused(void **state) {
+    (void)state;
+    char table[8192];
+    table_text(table, sizeof table);
+    /* Nothing in it is of contract 2: it would be written as contract 1. */
+    check_second("classify", "null", NOTHING_ELSE, "not written the way", "byte 12", "changed");
+    check_second("guess", table, NOTHING_ELSE, "unknown task \"guess\"", "task", "newer");
+    check_second("classify", "7", NOTHING_ELSE, "the table has a missing", "table", "changed");
+    check_second("classify", table, "\"keep\":\"last\",\"patience\":0", "the key is missing",
+                 "init_from", "changed");
+    check_second("classify", table, NOTHING_ELSE ",\"mesh\":1", "unknown key", "mesh", "newer");
+    check_second("classify", table, "\"keep\":\"last\",\"patience\":0,\"init_from\":\"0\"",
+                 "not a digest", "init_from", "changed");
+    check_second("classify",
+                 "{\"label\":\"y\",\"target\":\"index\",\"classes\":[],\"features\":[\"a\",\"b\"]}",
+                 NOTHING_ELSE, "the table names 2 columns, but there are 784", "recipe", "changed");
+    check_unreadable("\"unit\":44", "\"unit\":44,\"task\":\"classify\"", "unknown key", "task",
+                     "newer");
+}
+
+static void test_too_many_names(void **state) {
+    (void)state;
+    qn__recipe r = example();
+    qn_error err = {0};
+    char *json;
+    r.table = qn__schema_create(784, NULL);
+    r.table->label = qn__alloc(QN__RECIPE_LONGEST + 1, 1, NULL);
+    memset(r.table->label, 'a', QN__RECIPE_LONGEST);
+    qn__recipe_tidy(&r);
+    assert_int_equal(qn__recipe_json(&r, &json, &err), QN_USAGE);
+    assert_non_null(strstr(err.what, "at most 8388608 can be kept"));
+    qn__recipe_release(&r);
+}
+
+static void check_differ(const qn__recipe *one, const qn__recipe *other, const char *expected) {
+    char *a, *b, text[256];
+    assert_int_equal(qn__recipe_json(one, &a, NULL), QN_OK);
+    assert_int_equal(qn__recipe_json(other, &b, NULL), QN_OK);
+    qn__recipe_differences(a, b, text, sizeof text);
+    assert_string_equal(text, expected);
+    qn__free(a);
+    qn__free(b);
+}
+
+static void test_names_that_differ(void **state) {
+    (void)state;
+    qn__recipe one = example(), other;
+    one.table = names();
+    qn__recipe_tidy(&one);
+    assert_int_equal(qn__recipe_copy(&one, &other, NULL), QN_OK);
+    check_differ(&one, &other, "");
+    qn__free(other.table->feature[7].name);
+    other.table->feature[7].name = NULL;
+    check_differ(&one, &other, "table column 7 \"a7\" and column 7 without a name");
+    other.table->class_name[1][0] = '\0';
+    check_differ(&one, &other, "table class 1 \"\xc3\xa4\" and class 1 \"\"");
+    qn__recipe_release(&other);
+    qn__recipe_release(&one);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_counts),      cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_schedule),    cmocka_unit_test(test_loss_and_layers),
-        cmocka_unit_test(test_tidy),        cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_malformed),   cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_mutations),   cmocka_unit_test(test_truncations),
-        cmocka_unit_test(test_differences), cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_loss_and_layers),
+        cmocka_unit_test(test_tidy),
+        cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_truncations),
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_that_are_none),
+        cmocka_unit_test(test_second_refused),
+        cmocka_unit_test(test_too_many_names),
+        cmocka_unit_test(test_names_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

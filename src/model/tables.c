@@ -71,6 +71,26 @@ static const qn__choice schedules[] = {
 };
 const qn__table qn__schedules = {"schedule", "`train.schedule`", ROWS(schedules)};
 
+static const qn__choice tasks[] = {
+    {"classify", QN__TASK_CLASSIFY, "a label is one of some classes", "classification classifier"},
+    {"regress", QN__TASK_REGRESS, "a label is a real number", "regression regressor"},
+};
+const qn__table qn__tasks = {"task", NULL, ROWS(tasks)};
+
+static const qn__choice missing_rules[] = {
+    {"error", QN__MISSING_ERROR, "a missing value is an error", "none raise fail"},
+    {"mean", QN__MISSING_MEAN, "the mean of the column", "average avg"},
+    {"median", QN__MISSING_MEDIAN, "the median of the column", "middle"},
+    {"zero", QN__MISSING_ZERO, "the value 0", "0 constant"},
+};
+const qn__table qn__missing_rules = {"rule for missing values", NULL, ROWS(missing_rules)};
+
+static const qn__choice keeps[] = {
+    {"last", QN__KEEP_LAST, "the parameters after the last epoch", "latest final"},
+    {"best", QN__KEEP_BEST, "the parameters of the epoch with the best validation", "minimum"},
+};
+const qn__table qn__keeps = {"choice of parameters", NULL, ROWS(keeps)};
+
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
 /* Whether `name`, which is in lower case, is the `size` bytes at `word` in any case. */

@@ -70,6 +70,7 @@ static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     qn_status status = recipe_of(o, &recipe, err);
     if (status == QN_OK)
         status = qn__network_program(&recipe.network, o->features, layer, &p->job.parameters, err);
+    qn__recipe_release(&recipe); /* what it owns is not needed below */
     if (status != QN_OK)
         return status;
     qn__network_text(&recipe.network, &p->model);

@@ -336,10 +336,12 @@ static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data
     const qn_compute alone = {.size = sizeof(qn_compute), .threads = 1};
     qn__recipe recipe;
     qn_status status = qn__recipe_from_options(o, data, &recipe, err);
-    if (status == QN_OK)
-        status = qn__train_job_create(&m->job, &recipe, data, &alone, &cheap, 1, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__train_job_create(&m->job, &recipe, data, &alone, &cheap, 1, err);
     if (status == QN_OK)
         qn__permutation_begin(&m->order, m->job.feed.items, recipe.seed, QN__PURPOSE_ORDER, 0);
+    qn__recipe_release(&recipe);
     return status;
 }
 

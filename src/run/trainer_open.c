@@ -373,14 +373,17 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
                             const qn_data *valid, const qn_data *test, const qn__member *members,
                             uint32_t count, qn_train **out, qn_error *err) {
     const double opened = qn__now();
-    qn__recipe recipe;
+    qn__recipe recipe = {0};
     qn_error unheard;
     *out = NULL;
     err = err ? err : &unheard;
     qn_status status = check_all(options, train, valid, test, &recipe, err);
-    if (status != QN_OK)
+    if (status != QN_OK) {
+        qn__recipe_release(&recipe);
         return status;
+    }
     status = open_on(options, &recipe, train, valid, test, members, count, opened, out, err);
+    qn__recipe_release(&recipe);
     /* No rank begins without the others, but for those whose devices break at once. */
     if (status == QN_DEVICE && qn__cluster_withdraw(options->compute.cluster))
         qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");

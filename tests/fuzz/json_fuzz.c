@@ -37,6 +37,7 @@ static void fuzz_recipe(const char *text, size_t size) {
     FUZZ_MUST(qn__recipe_json(&recipe, &again, &err) == QN_OK);
     FUZZ_MUST(strlen(again) == size && memcmp(again, text, size) == 0);
     qn__free(again);
+    qn__recipe_release(&recipe);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

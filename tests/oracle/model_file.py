@@ -1,5 +1,7 @@
 """Sections 11 and 12 of the contract: the recipe and the model file."""
 
+import re
+
 import numpy as np
 
 from binary32 import to_text
@@ -8,6 +10,41 @@ from binary32 import to_text
 KEYS = """contract arith data items features valid scale model init loss optimizer momentum
 beta1 beta2 epsilon weight_decay lr schedule lr_step lr_gamma warmup batch grain epochs seed
 unit""".split()
+
+# 11.5, those of contract 2 and what they are where nothing is said.
+MORE = {"task": "classify", "delta": 0, "missing": "error", "table": None, "keep": "last",
+        "patience": 0, "init_from": ""}
+ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+def quoted(text):
+    """11.6: a text in JSON."""
+    cells = (ESCAPES.get(c) or (c if c >= " " else f"\\u{ord(c):04x}") for c in text)
+    return '"' + "".join(cells) + '"'
+
+
+def table_text(table):
+    """11.6: {"label": ..., "target": ..., "classes": [...], "features": [...]}, or None."""
+    if table is None:
+        return "null"
+    return "{" + ",".join(f"{quoted(key)}:{names_text(table[key])}"
+                          for key in ("label", "target", "classes", "features")) + "}"
+
+
+def names_text(names):
+    if names is None:
+        return "null"
+    if isinstance(names, str):
+        return quoted(names)
+    return "[" + ",".join(names_text(name) for name in names) + "]"
+
+
+def is_trivial(table):
+    """11.6: whether there is nothing to remember."""
+    def generic(name, k):
+        return name in (None, f"f{k}") or re.fullmatch(r"r[0-9]+c[0-9]+", name) is not None
+    return (table is None or table["target"] == "index" and table["label"] in (None, "label")
+            and all(generic(name, k) for k, name in enumerate(table["features"])))
 
 
 def json_value(value):
@@ -19,14 +56,23 @@ def json_value(value):
 
 
 def recipe_text(recipe):
-    """11.1: the recipe, a dictionary with exactly the keys of the table."""
-    assert set(recipe) == set(KEYS)
-    return "{" + ",".join(f'"{key}":{json_value(recipe[key])}' for key in KEYS) + "}"
+    """11.1, 11.5: the recipe, a dictionary with the keys of 11.1 but `contract`, and any of 11.5."""
+    more = {key: recipe.get(key, default) for key, default in MORE.items()}
+    if is_trivial(more["table"]):
+        more["table"] = None
+    second = more != MORE
+    assert set(recipe) - set(MORE) == set(KEYS) - {"contract"}
+    recipe = {**recipe, "contract": 2 if second else 1}
+    pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
+    if second:
+        pairs += [f'"{key}":{table_text(value) if key == "table" else json_value(value)}'
+                  for key, value in more.items()]
+    return "{" + ",".join(pairs) + "}"
 
 
 def model_bytes(recipe, tensors):
     """12.1, 12.2: the file; `tensors` is a list of (name, array of float32) in its order."""
-    escaped = recipe_text(recipe).replace('"', '\\"')
+    escaped = recipe_text(recipe).replace("\\", "\\\\").replace('"', '\\"')
     header = f'{{"__metadata__":{{"format":"quern-model-1","recipe":"{escaped}"}}'
     begin = 0
     for name, array in tensors:

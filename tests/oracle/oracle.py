@@ -77,7 +77,6 @@ def settings_of(args):
 def recipe_of(args, table, labels, layers, settings):
     """11.1."""
     return {
-        "contract": 1,
         "arith": args.arith,
         "data": data.digest(table, labels),
         "items": table.shape[0],
