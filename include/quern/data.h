@@ -1,8 +1,12 @@
 /* Data sets: tables of items, read from files or given as arrays.
  *
- * A data set is a matrix of items x features, stored item after item, either as bytes (QN_U8) or as
- * float32 (QN_F32), and optionally one label for each item, a whole number from 0. It never changes
- * after it was made; any number of threads may read it. */
+ * A data set is a matrix of items x features, stored item after item without gaps. The elements are
+ * bytes (QN_U8) or float32 (QN_F32). It may have one label for each item, a whole number from 0 to
+ * 2^31 - 1. It has at least one item and one feature, and at most 2^48 items and 2^32 - 1 features.
+ *
+ * A data set never changes after it was made, and any number of threads may read it. It holds its
+ * own copy of the values: the file or the arrays that it came from may change afterwards. Every
+ * function here that makes a data set sets *out to NULL when it fails. */
 #ifndef QUERN_DATA_H
 #define QUERN_DATA_H
 
@@ -17,80 +21,125 @@ extern "C" {
 
 typedef struct qn_data qn_data;
 
-typedef enum qn_data_type { QN_U8 = 1, QN_F32 = 2 } qn_data_type;
+/* The type of the elements. The file decides it, or the caller of qn_data_from_arrays. */
+typedef enum qn_data_type {
+    QN_U8 = 1, /* uint8_t, 0..255 */
+    QN_F32 = 2 /* float, finite */
+} qn_data_type;
 
-/* How to read a file. Fill with qn_data_options_init, then change what is to differ. */
+/* How to read a file. Fill with qn_data_options_init, then change members. Texts are read during
+ * the call only. Each may be NULL. */
 typedef struct qn_data_options {
     size_t size;             /* sizeof(qn_data_options) */
-    const char *labels_path; /* IDX: the file of labels; NULL: none */
-    const char
-        *label_column; /* CSV: a header's name, a number from 1, or "last"; NULL: the first */
-    int unlabelled;    /* CSV: 1 when there is no label column at all */
-    int threads;       /* for reading and digests; 0: every core the process may use */
+    const char *labels_path; /* IDX: the file of labels, one byte for each item; NULL: none. CSV
+                                files hold their labels: QN_INPUT */
+    /* CSV: the label column: a name in the header, a number from 1, or "last". NULL: the first
+     * column. An IDX file has no columns: QN_INPUT. */
+    const char *label_column;
+    int unlabelled; /* CSV: 1: no column is the label. QN_USAGE with one of the two above */
+    int threads;    /* for reading and digests, at most 4096; 0: every core the process may use */
 } qn_data_options;
 
+/* Sets `size`, and every other member to 0 or NULL, its default. */
 QN_API void qn_data_options_init(qn_data_options *options);
 
-/* Reads `path`: CSV, IDX, or either gzipped, with the defaults where `options` is NULL; the content
- * decides, not the name. The type is QN_U8 when every feature is written as a plain whole number
- * from 0 to 255 (docs/exactness.md 2.1). On success *out is owned by the caller. Fails with
- * QN_INPUT (what is wrong, at which line and column or byte), QN_IO, QN_MEMORY or QN_UNSUPPORTED
- * (gzip without zlib built in). */
+/* Reads the regular file `path`: CSV or IDX (docs/exactness.md 2.1), either of them plain or
+ * gzipped. The content decides which, not the name. `options` may be NULL: the defaults. The type
+ * is QN_U8 for IDX, and for CSV where every feature is written as a plain whole number from 0 to
+ * 255.
+ *
+ * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
+ * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO,
+ * QN_MEMORY or QN_UNSUPPORTED (gzip in a build without zlib, or a processor that computes wrongly).
+ */
 QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
                               qn_error *err);
 
-/* Makes a data set from arrays, which are copied. `values`: items x features, bytes or floats by
- * `type`, finite; `labels`: one for each item, not negative, or NULL. */
+/* Makes a data set from copies of arrays. `values` is items x features, item after item: uint8_t
+ * for QN_U8, finite floats for QN_F32. `labels` has `items` elements, none of them negative; it may
+ * be NULL: no labels.
+ *
+ * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (an unknown type),
+ * QN_INPUT (no items or no features, a value that is not finite, a negative label; `where` has the
+ * item) or QN_MEMORY. */
 QN_API qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t features,
                                      const void *values, const int32_t *labels, qn_data **out,
                                      qn_error *err);
 
-/* Draws `items` handwriting-like digits of 28x28 bytes with labels 0..9. The item number `first +
- * i` of a seed is the same wherever and however often it is drawn. */
+/* Draws `items` images like handwritten digits: QN_U8, 784 features (28 x 28 pixels, row after row,
+ * 0 is the background), labels 0..9 in random order. Image `i` of the set depends on `seed` and
+ * `first + i` alone, so a set can be drawn in parts. Uses every core the process may use.
+ *
+ * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (`items` is 0, or
+ * `first + items` is above 2^48) or QN_MEMORY. */
 QN_API qn_status qn_data_synth_digits(uint64_t seed, uint64_t first, uint64_t items, qn_data **out,
                                       qn_error *err);
 
-/* How a rank opens a data set; `user` is what qn_data_share was given, and may be NULL. */
+/* Opens a data set on a rank. `user` is the argument of qn_data_share. On success *out is a data
+ * set that qn_data_share owns from then on; after a failure it is NULL and *err says why. */
 typedef qn_status (*qn_data_opener)(void *user, qn_data **out, qn_error *err);
 
-/* One data set for all ranks of a cluster, which call this together. On each machine one rank calls
- * `open`, and the others map what it got; with `from_first` the rank with the lowest number alone
- * calls it and sends it to the other machines. Each rank owns its *out, and closes it before
- * qn_cluster_leave. Where one rank cannot open it, all fail alike with that rank's message, its
- * name before it. Whether all machines read the same is not compared here: qn_train_open and
- * qn_predict do that. With `cluster` NULL it is a call of `open`. Fails as `open` does, or with
- * QN_CLUSTER or QN_MEMORY. */
+/* Gives all ranks of a cluster one data set. All ranks call this together, with the same
+ * `from_first`. With `from_first` 0, one rank of each machine calls `open`, and the other ranks of
+ * the machine map the same memory. With `from_first` 1, only the rank with the lowest number calls
+ * `open`, and sends the data to the other machines. When such a rank dies, another one calls its
+ * `open`. `user` is passed to `open`, and may be NULL. `cluster` may be NULL: the answer is that of
+ * one call of `open`.
+ *
+ * On success each rank owns its *out, for qn_data_close, which must come before qn_cluster_leave.
+ * When `open` fails on a rank, all ranks get its status and its message, which names the rank, and
+ * the cluster can be used further. After QN_CLUSTER, or a failure of this function's own
+ * (QN_MEMORY), the rank calls qn_cluster_leave. The data of different machines is not compared
+ * here: qn_train_open and qn_predict compare it. */
 QN_API qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open, void *user,
                                qn_data **out, qn_error *err);
 
+/* Frees the data set and all that its functions returned. Accepts NULL. Not while a qn_train or
+ * qn_predictions uses it. */
 QN_API void qn_data_close(qn_data *data);
 
+/* Number of items, at least 1; 0 for NULL. */
 QN_API uint64_t qn_data_items(const qn_data *data);
+/* Number of features of an item, without the label, at least 1; 0 for NULL. */
 QN_API uint32_t qn_data_features(const qn_data *data);
+/* The type of the values; 0 for NULL. */
 QN_API qn_data_type qn_data_type_of(const qn_data *data);
-/* items x features, item after item; owned by the data set. */
+/* The values, items x features, item after item: uint8_t or float by the type. Owned by the data
+ * set. */
 QN_API const void *qn_data_values(const qn_data *data);
-/* One label for each item, or NULL when there are none; owned by the data set. */
+/* One label for each item; NULL when there are none. Owned by the data set. */
 QN_API const int32_t *qn_data_labels(const qn_data *data);
-/* One more than the greatest label; 0 without labels. */
+/* The greatest label plus 1; 0 without labels. */
 QN_API uint32_t qn_data_classes(const qn_data *data);
-/* The digest of docs/exactness.md 2.2: 64 hexadecimal digits, owned by the data set. */
+/* The digest of values and labels (docs/exactness.md 2.2): 64 hexadecimal digits, "" for NULL.
+ * Owned by the data set. */
 QN_API const char *qn_data_digest(const qn_data *data);
-/* Height and width of an image where the file told (IDX), else 0 and 0. Either place may be NULL.
- */
+/* Height and width of an image in pixels. Both are 0 when they are unknown; they are known for
+ * digits of qn_data_synth_digits and IDX files of three dimensions. `rows` and `columns` may be
+ * NULL. */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
-/* What the data was read as: "csv", "idx", "csv.gz", "idx.gz", "array", "synth". */
+/* What the data was made from: "csv", "idx", "csv.gz", "idx.gz", "array", "synth"; "" for NULL. The
+ * text is static. */
 QN_API const char *qn_data_format(const qn_data *data);
 
-/* The name of feature k < features in the header of its CSV file; owned by the data set. NULL where
- * there was none, and on a rank that was handed the data by another (qn_data_share). */
+/* The name of feature `k`, counted from 0 without the label column, from the header of a CSV file.
+ * Owned by the data set. NULL when there is no such name: the file had no header, `k` is too large,
+ * or another rank read the file (qn_data_share). */
 QN_API const char *qn_data_feature_name(const qn_data *data, uint32_t k);
 
-/* Writes the data set as IDX (values QN_U8 only; labels_path may be NULL) or as CSV (label first,
- * header "label,f0,f1,..." or "label,r0c0,..."). The file is written beside its place, synced and
- * renamed. */
+/* Both functions write a temporary file in the folder of the path, sync it and rename it to the
+ * path. A device, a pipe or a name such as /dev/stdout is written to directly. Both fail with QN_IO
+ * or QN_MEMORY, and leave the old file as it was. */
+
+/* Writes the values as IDX, and the labels into a second file; `labels_path` may be NULL: only the
+ * values. Also fails with QN_INPUT (values that are not QN_U8, labels that are missing or above
+ * 255, 2^32 items or more) and QN_USAGE (both paths name one file). Both files are complete before
+ * the first is renamed. When only the second renaming fails, the file of values is the new one. */
 QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
                                    const char *labels_path, qn_error *err);
+/* Writes the data set as CSV: the label first, where there are labels, then the features. The
+ * header is "label,f0,f1,...", or "label,r0c0,r0c1,..." for images of known size. Floats are
+ * written with the digits that give the same float32 when read. */
 QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
 
 #ifdef __cplusplus
