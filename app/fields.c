@@ -40,7 +40,7 @@ static const struct {
     {"train.model", "model"},
     {"train.momentum", "momentum"},
     {"train.optimizer", "optimizer"},
-    {"train.rate", "lr"},
+    {"train.learning_rate", "lr"},
     {"train.resume", "resume"},
     {"train.run_dir", "run-dir"},
     {"train.scale", "scale"},

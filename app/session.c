@@ -62,7 +62,7 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
     json_count("items", e->train.items);
     json_number("seconds", e->seconds);
     json_number("items_per_s", e->items_per_second);
-    json_number("rate", (double)(float)e->rate);
+    json_number("rate", (double)(float)e->learning_rate);
     score_fields("train", &e->train);
     score_fields("valid", &e->valid);
     score_fields("test", &e->test);
@@ -254,8 +254,8 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
     const int integers = strcmp(o->arith, "f32") != 0;
     message_note("recipe  loss %s, %s, learning rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64
                  "%s%s",
-                 o->loss, optimiser(o, how, sizeof how), (double)o->rate, o->batch, o->scale,
-                 o->seed, integers ? ", arith " : "", integers ? o->arith : "");
+                 o->loss, optimiser(o, how, sizeof how), (double)o->learning_rate, o->batch,
+                 o->scale, o->seed, integers ? ", arith " : "", integers ? o->arith : "");
     announce_ranks();
     announce_run(o, f);
 }

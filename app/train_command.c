@@ -76,7 +76,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->init = f->init;
     o->scale = f->scale;
     o->schedule = f->schedule;
-    o->rate = f->rate;
+    o->learning_rate = f->learning_rate;
     o->momentum = f->momentum;
     o->beta1 = f->beta1;
     o->beta2 = f->beta2;
@@ -375,7 +375,7 @@ static train_flags default_flags(void) {
                          .init = o.init,
                          .scale = o.scale,
                          .schedule = o.schedule,
-                         .rate = o.rate,
+                         .learning_rate = o.learning_rate,
                          .momentum = o.momentum,
                          .beta1 = o.beta1,
                          .beta2 = o.beta2,

@@ -221,7 +221,7 @@ static void train(const job *j, const qn_data *data, qn_model **model) {
     o.optimizer = "adam";
     o.schedule = "cosine";
     o.scale = "standard";
-    o.rate = 0.01f;
+    o.learning_rate = 0.01f;
     o.epsilon = 1e-30f;
     o.unit = 52;
     o.warmup = 3;

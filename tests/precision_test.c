@@ -132,7 +132,7 @@ static void train(const qn_data *data, const char *arith, const char *scale, wat
     o.model = "dense 6 relu; dense 3 softmax";
     o.arith = arith;
     o.scale = scale;
-    o.rate = 1e-5f;
+    o.learning_rate = 1e-5f;
     o.batch = 64;
     o.grain = 24;
     o.epochs = 1;

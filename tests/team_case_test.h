@@ -98,7 +98,7 @@ static inline qn_train_options tiny_options(tiny *h) {
     o.model = "dense 11 tanh dropout 0.2; dense 4 softmax";
     o.optimizer = "adam";
     o.arith = h->arith;
-    o.rate = h->rate > 0 ? h->rate : 0.01f;
+    o.learning_rate = h->rate > 0 ? h->rate : 0.01f;
     o.batch = 24;
     o.grain = 2;
     o.epochs = 3;

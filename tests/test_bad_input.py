@@ -496,8 +496,8 @@ def test_checkpoint_folder_is_a_file(refuse, tmp_path):
 
 
 def test_fields_are_told_as_options(run_quern, tmp_path):
-    """The library names members of structs, `train.rate`; the command names options, in its messages
-    and in the events of --json alike."""
+    """The library names members of structs, `train.learning_rate`; the command names options, in its
+    messages and in the events of --json alike."""
     done = run_quern("train", "--lr", "-1", "--json", "-o", tmp_path / "m", status=2)
     assert "at --lr\n" in done.stderr and '"where":"--lr"' in done.stdout
     assert "`" not in done.stderr + done.stdout

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* The learning rate or the momentum that belongs to the optimiser: qn_train_options_init sets
- * `rate` and `momentum` to this. It is minus infinity, which is no valid rate and no valid
+ * `learning_rate` and `momentum` to this. It is minus infinity, which is no valid rate and no valid
  * momentum. */
 #define QN_BY_OPTIMIZER (-__builtin_huge_valf())
 

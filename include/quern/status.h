@@ -53,10 +53,10 @@ typedef enum qn_status {
 
 /* What happened, where, and what to do about it: three NUL-terminated texts in UTF-8, `where` and
  * `remedy` possibly empty, none with a trailing newline. A text names what to
- * change between backquotes, as the member of an options struct or as an argument: `train.rate` is
- * the member rate of qn_train_options; `compute`, `data`, `cluster` and `plan` stand for theirs,
- * and `synth` and `share` for the arguments of qn_data_synth_digits and of the functions that
- * share. */
+ * change between backquotes, as the member of an options struct or as an argument:
+ * `train.learning_rate` is the member learning_rate of qn_train_options; `compute`, `data`,
+ * `cluster` and `plan` stand for theirs, and `synth` and `share` for the arguments of
+ * qn_data_synth_digits and of the functions that share. */
 typedef struct qn_error {
     qn_status status;
     char what[512];

@@ -46,7 +46,7 @@ typedef struct qn_epoch_event {
     uint32_t epoch, epochs; /* epochs done, and in all */
     double seconds;         /* of the training of this epoch, without validation */
     double items_per_second;
-    double rate;          /* learning rate of the last step */
+    double learning_rate; /* of the last step */
     qn_score train;       /* running: each batch before its update */
     qn_score valid, test; /* items 0 where there is no such set */
     /* 1 on the one rank that reports this epoch to the user, 0 on all others; every rank is called
@@ -81,7 +81,7 @@ typedef struct qn_train_options {
     const char *scale;     /* "none", "unit", "fraction", "standard"; NULL: by the type of the data
                               and by `arith` */
     const char *schedule;  /* "constant", "step", "cosine" */
-    float rate;            /* learning rate; QN_BY_OPTIMIZER: the default of the optimiser */
+    float learning_rate;   /* QN_BY_OPTIMIZER: the default of the optimiser */
     float momentum;        /* of "momentum"; QN_BY_OPTIMIZER: the same */
     float beta1, beta2, epsilon, weight_decay;
     uint32_t lr_step;     /* schedule "step": epochs between two cuts */

@@ -6,7 +6,8 @@
  *     return qn__remedy(err, QN_INPUT, "quote text cells, or name the label column with --label");
  *
  * A member of a public struct, or an argument, that a message names stands in backquotes behind a
- * word for its struct: `train.rate`, `compute.devices`. The command prints its option instead.
+ * word for its struct: `train.learning_rate`, `compute.devices`. The command prints its option
+ * instead.
  *
  * Formats do not depend on the locale. Arguments may be hostile (a cell, a key, a file's name):
  * control characters and bytes that are not UTF-8 are written as '?', and long texts are cut. */

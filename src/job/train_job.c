@@ -157,10 +157,9 @@ static qn_status name_step(qn__train_job *job, qn_status status, qn_error *err) 
         job->step = step - 1;
     qn__at(err, "step %llu, epoch %llu", step,
            (unsigned long long)(job->step / job->steps_per_epoch + 1));
-    return qn__remedy(
-        err, status,
-        "a lower `train.rate`, `train.scale` standard or a warm-up usually helps; sums leave their "
-        "range later with a smaller `train.unit`");
+    return qn__remedy(err, status,
+                      "a lower `train.learning_rate`, `train.scale` standard or a warm-up usually "
+                      "helps; sums leave their range later with a smaller `train.unit`");
 }
 
 qn_status qn__train_job_flush(qn__train_job *job, qn_error *err) {
@@ -203,8 +202,8 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
     const qn__batch batch = batch_at(job, job->step);
     const qn__batch next = last_of_epoch ? (qn__batch){0} : batch_at(job, job->step + 1);
     qn__update update;
-    job->rate = qn__rate_at(&job->recipe, job->step, job->steps_per_epoch);
-    qn__update_begin(&job->program, job->rate, batch.items, &job->powers, &update);
+    job->learning_rate = qn__learning_rate_at(&job->recipe, job->step, job->steps_per_epoch);
+    qn__update_begin(&job->program, job->learning_rate, batch.items, &job->powers, &update);
     update.step = job->step + 1;
     status =
         qn__team_step(job->team, &batch, last_of_epoch ? NULL : &next, &update, &job->running, err);

@@ -33,7 +33,7 @@ typedef struct qn__train_job {
     qn__tally running; /* of the epoch under way; kept at its end until the next step */
     qn__adam_powers powers;
     qn__permutation order; /* of the epoch under way */
-    float rate;            /* of the last step */
+    float learning_rate;   /* of the last step */
 } qn__train_job;
 
 /* Makes the split, the scaling, the first parameters and the team: everything up to the first step.

@@ -135,7 +135,7 @@ static void test_state_travels(void **unused) {
     qn_data *data = draw_data(ITEMS, FEATURES, 1);
     qn_train_options o = small_options();
     o.optimizer = "adam";
-    o.rate = 0.01f;
+    o.learning_rate = 0.01f;
     qn__train_job whole, half, other;
     make_job(&whole, &o, data, 1);
     while (whole.step < whole.steps)

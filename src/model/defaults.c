@@ -24,7 +24,7 @@ void qn_train_options_init(qn_train_options *options) {
     options->loss = qn__losses.row[0].name;
     options->init = qn__initialisations.row[0].name;
     options->schedule = qn__schedules.row[0].name;
-    options->rate = QN_BY_OPTIMIZER;
+    options->learning_rate = QN_BY_OPTIMIZER;
     options->momentum = QN_BY_OPTIMIZER;
     options->beta1 = 0.9f;
     options->beta2 = 0.999f;
@@ -38,7 +38,7 @@ void qn_train_options_init(qn_train_options *options) {
     options->unit = 44;
 }
 
-float qn__default_rate(qn__optimizer optimizer) {
+float qn__default_learning_rate(qn__optimizer optimizer) {
     return optimizer == QN__OPT_ADAM || optimizer == QN__OPT_ADAMW ? 0.001f : 0.1f;
 }
 
@@ -111,7 +111,7 @@ static void put_by_optimizer(output *out, float (*value)(qn__optimizer)) {
     }
 }
 
-static void put_rate(output *out) { put_by_optimizer(out, qn__default_rate); }
+static void put_learning_rate(output *out) { put_by_optimizer(out, qn__default_learning_rate); }
 
 static void put_momentum(output *out) { put_by_optimizer(out, qn__default_momentum); }
 
@@ -157,7 +157,7 @@ static const struct {
 } fields[] = {
     BY_RULE(model, put_model),
     BY_RULE(optimizer, put_optimizer),
-    BY_RULE(rate, put_rate),
+    BY_RULE(learning_rate, put_learning_rate),
     BY_RULE(momentum, put_momentum),
     BY_RULE(scale, put_scale),
     MEMBER(arith, WORD),

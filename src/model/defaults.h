@@ -9,7 +9,7 @@
 /* "dense 500 tanh; dense 10 softmax" and its NUL, for any number of classes. */
 enum { QN__DEFAULT_MODEL_ROOM = 64 };
 
-float qn__default_rate(qn__optimizer optimizer);
+float qn__default_learning_rate(qn__optimizer optimizer);
 float qn__default_momentum(qn__optimizer optimizer);
 
 /* The optimiser where none is named. `momentum`: as in the options. */

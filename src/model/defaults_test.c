@@ -99,7 +99,7 @@ static void test_defaults_that_depend(void **state) {
     holds(&o, QN_U8, "epsilon", "1e-08");
     o.optimizer = "adamw";
     holds(&o, QN_U8, "lr", "0.001");
-    o.rate = 0.1f; /* said, though another optimiser has it by default */
+    o.learning_rate = 0.1f; /* said, though another optimiser has it by default */
     holds(&o, QN_U8, "lr", "0.1");
     o.optimizer = NULL;
     o.momentum = 0.5f;
@@ -116,7 +116,7 @@ static void says(const char *field, const char *expected) {
 
 static void test_texts(void **state) {
     (void)state;
-    says("train.rate", "0.1; `train.optimizer` adam, adamw: 0.001");
+    says("train.learning_rate", "0.1; `train.optimizer` adam, adamw: 0.001");
     says("train.momentum", "0; `train.optimizer` momentum: 0.9");
     says("train.scale", "bytes: unit, `train.arith` i14, i21: fraction; other numbers: standard");
     says("train.model", "dense 500 tanh; dense CLASSES softmax");

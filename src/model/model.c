@@ -121,7 +121,7 @@ static qn_status check_numbers(const qn_model *m, qn_status status, qn_error *er
             qn__at(err, "tensor \"%s\", element %llu", tensor->name, (unsigned long long)i);
             return qn__remedy(err, status, "%s",
                               status == QN_NUMERIC
-                                  ? "train with a lower learning rate (`train.rate`)"
+                                  ? "train with a lower learning rate (`train.learning_rate`)"
                                   : "the file was changed or damaged: copy or make it again");
         }
     }

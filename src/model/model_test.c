@@ -33,7 +33,7 @@ static qn__recipe example(void) {
                     .loss = QN__LOSS_MSE,
                     .optimizer = QN__OPT_MOMENTUM,
                     .momentum = 0.9f,
-                    .rate = 0.1f,
+                    .learning_rate = 0.1f,
                     .batch = 16,
                     .grain = 8,
                     .epochs = 2,

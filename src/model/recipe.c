@@ -48,8 +48,9 @@ void qn__recipe_tidy(qn__recipe *r) {
         r->lr_step = 0;
         r->lr_gamma = 0.0f;
     }
-    float *const numbers[] = {&r->valid,        &r->momentum, &r->beta1,    &r->beta2, &r->epsilon,
-                              &r->weight_decay, &r->rate,     &r->lr_gamma, &r->delta};
+    float *const numbers[] = {&r->valid,         &r->momentum, &r->beta1,
+                              &r->beta2,         &r->epsilon,  &r->weight_decay,
+                              &r->learning_rate, &r->lr_gamma, &r->delta};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
     r->contract = uses_contract_2(r) ? 2 : 1;
@@ -97,7 +98,7 @@ static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
     static const char *const share = "give a number from 0 to below 1, such as 0.9";
     const int adam = r->optimizer == QN__OPT_ADAM || r->optimizer == QN__OPT_ADAMW;
     const range ranges[] = {
-        {"`train.rate`", "the learning rate", r->rate, 0.0f, FINITE_MAX, 1, 0,
+        {"`train.learning_rate`", "the learning rate", r->learning_rate, 0.0f, FINITE_MAX, 1, 0,
          "give a number greater than 0, such as 0.1"},
         {"`train.momentum`", "the momentum", r->momentum, 0.0f, 1.0f, 0, 1, share},
         {"`train.beta1`", "beta1", r->beta1, 0.0f, 1.0f, 0, 1, share},
@@ -314,7 +315,7 @@ static void add_members(const qn__recipe *r, qn__text *text) {
     add_float(text, "beta2", r->beta2);
     add_float(text, "epsilon", r->epsilon);
     add_float(text, "weight_decay", r->weight_decay);
-    add_float(text, "lr", r->rate);
+    add_float(text, "lr", r->learning_rate);
     add_name(text, "schedule", &qn__schedules, (int)r->schedule);
     add_count(text, "lr_step", r->lr_step);
     add_float(text, "lr_gamma", r->lr_gamma);

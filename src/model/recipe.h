@@ -39,7 +39,7 @@ typedef struct qn__recipe {
     qn__loss loss;
     qn__optimizer optimizer;
     float momentum, beta1, beta2, epsilon, weight_decay;
-    float rate; /* "lr" */
+    float learning_rate; /* "lr" */
     qn__schedule schedule;
     uint32_t lr_step;
     float lr_gamma;

@@ -42,7 +42,8 @@ static qn_status find_names(const qn_train_options *o, qn_data_type type, qn__re
 
 /* After find_names: two numbers depend on the optimiser. */
 static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
-    r->rate = o->rate == QN_BY_OPTIMIZER ? qn__default_rate(r->optimizer) : o->rate;
+    r->learning_rate = o->learning_rate == QN_BY_OPTIMIZER ? qn__default_learning_rate(r->optimizer)
+                                                           : o->learning_rate;
     r->momentum = o->momentum == QN_BY_OPTIMIZER ? qn__default_momentum(r->optimizer) : o->momentum;
     r->beta1 = o->beta1;
     r->beta2 = o->beta2;
@@ -127,7 +128,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->init = qn__table_name(&qn__initialisations, (int)r->init);
     o->scale = qn__table_name(&qn__scalings, (int)r->scale);
     o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
-    o->rate = r->rate;
+    o->learning_rate = r->learning_rate;
     o->momentum = r->momentum;
     o->beta1 = r->beta1;
     o->beta2 = r->beta2;

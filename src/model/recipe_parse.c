@@ -124,7 +124,7 @@ static void read_numbers(reader *r, qn__recipe *out) {
     out->beta2 = read_float(r, "beta2");
     out->epsilon = read_float(r, "epsilon");
     out->weight_decay = read_float(r, "weight_decay");
-    out->rate = read_float(r, "lr");
+    out->learning_rate = read_float(r, "lr");
     out->schedule = (qn__schedule)read_name(r, "schedule", &qn__schedules);
     out->lr_step = (uint32_t)read_count(r, "lr_step", UINT32_MAX);
     out->lr_gamma = read_float(r, "lr_gamma");

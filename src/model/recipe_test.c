@@ -38,7 +38,7 @@ static qn__recipe example(void) {
                     .beta2 = 0.999f,
                     .epsilon = 1e-8f,
                     .weight_decay = 1e-4f,
-                    .rate = 1e-3f,
+                    .learning_rate = 1e-3f,
                     .schedule = QN__SCHEDULE_STEP,
                     .lr_step = 3,
                     .lr_gamma = 0.5f,
@@ -76,7 +76,7 @@ static void test_round_trip(void **state) {
     assert_string_equal(json, TEXT);
     qn__free(json);
     assert_int_equal(back.seed, UINT64_MAX);
-    assert_true(back.epsilon == 1e-8f && back.rate == 1e-3f && back.lr_gamma == 0.5f);
+    assert_true(back.epsilon == 1e-8f && back.learning_rate == 1e-3f && back.lr_gamma == 0.5f);
 }
 
 /* ------------------------------------------------------------------------------------- the checks
@@ -128,7 +128,11 @@ static void test_ranges(void **state) {
         const char *option, *what;
         float good[3], bad[3];
     } cases[] = {
-        {&r.rate, "`train.rate`", "the learning rate", {0x1p-149f, 1, 3e38f}, {0, -0.1f, INFINITY}},
+        {&r.learning_rate,
+         "`train.learning_rate`",
+         "the learning rate",
+         {0x1p-149f, 1, 3e38f},
+         {0, -0.1f, INFINITY}},
         {&r.momentum,
          "`train.momentum`",
          "the momentum",

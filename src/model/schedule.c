@@ -31,8 +31,8 @@ static float factor_at(const qn__recipe *r, uint64_t step, uint64_t steps_per_ep
     return 1.0f;
 }
 
-float qn__rate_at(const qn__recipe *recipe, uint64_t step, uint64_t steps_per_epoch) {
+float qn__learning_rate_at(const qn__recipe *recipe, uint64_t step, uint64_t steps_per_epoch) {
     if (step < recipe->warmup)
-        return recipe->rate * ((float)(step + 1) / (float)recipe->warmup);
-    return recipe->rate * factor_at(recipe, step, steps_per_epoch);
+        return recipe->learning_rate * ((float)(step + 1) / (float)recipe->warmup);
+    return recipe->learning_rate * factor_at(recipe, step, steps_per_epoch);
 }

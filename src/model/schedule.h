@@ -4,7 +4,8 @@
 
 #include "model/recipe.h"
 
-/* The rate of step `step` of the run, counted from 0; steps_per_epoch is ceil(n / batch), not 0. */
-float qn__rate_at(const qn__recipe *recipe, uint64_t step, uint64_t steps_per_epoch);
+/* The learning rate of step `step` of the run, counted from 0; steps_per_epoch is ceil(n / batch),
+ * not 0. */
+float qn__learning_rate_at(const qn__recipe *recipe, uint64_t step, uint64_t steps_per_epoch);
 
 #endif

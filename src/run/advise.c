@@ -38,7 +38,7 @@ static qn_train_options trial_options(const qn_train_options *options, trial *t)
     o.batch = options->batch;
     o.grain = options->grain;
     o.compute = options->compute;
-    o.rate = 1e-6f;
+    o.learning_rate = 1e-6f;
     o.epochs = 100000; /* more than it ever gets to */
     o.user = t;
     o.on_step = stop_in_time;

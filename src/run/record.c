@@ -297,7 +297,7 @@ static int append_quietly(int file, const char *bytes, size_t size) {
 qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_error *err) {
     qn__text line = {0};
     qn__text_add(&line, "%" PRIu32 ",%.6f,%.6g,%.9g", event->epoch, event->seconds,
-                 event->items_per_second, event->rate);
+                 event->items_per_second, event->learning_rate);
     add_score(&line, &event->train);
     add_score(&line, &event->valid);
     add_score(&line, &event->test);

@@ -81,7 +81,7 @@ static void write_epoch(qn__record *r, uint32_t epoch) {
         .epochs = 9,
         .seconds = 2.5,
         .items_per_second = 40000,
-        .rate = 0.1,
+        .learning_rate = 0.1,
         .train = {1000, 900, 0.25},
         .valid = {epoch == 2 ? 200u : 0u, epoch == 2 ? 150u : 0u, epoch == 2 ? 0.5 : NAN}};
     assert_int_equal(qn__record_epoch(r, &event, NULL), QN_OK);

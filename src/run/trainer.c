@@ -149,7 +149,7 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
                                   .seconds = seconds,
                                   .items_per_second =
                                       seconds > 0 ? (double)t->epoch_items / seconds : 0,
-                                  .rate = job->rate,
+                                  .learning_rate = job->learning_rate,
                                   .train = t->train_score,
                                   .valid = t->valid_score,
                                   .test = t->test_score};

@@ -37,7 +37,8 @@ static qn_status check_finite(const qn_train *t, qn_error *err) {
         qn__fail(err, QN_NUMERIC, "a parameter of layer %u became %s", layer_of(&t->job.program, i),
                  isnan(parameter[i]) ? "NaN" : "infinite");
         qn__at(err, "step %llu", (unsigned long long)t->job.step);
-        return qn__remedy(err, QN_NUMERIC, "a lower `train.rate` or a warm-up usually helps");
+        return qn__remedy(err, QN_NUMERIC,
+                          "a lower `train.learning_rate` or a warm-up usually helps");
     }
     return QN_OK;
 }

@@ -96,7 +96,7 @@ static qn_train_options options_for(watch *w) {
     qn_train_options_init(&o);
     o.model = "dense 12 relu dropout 0.2; dense 10 softmax";
     o.optimizer = "adam";
-    o.rate = 0.01f;
+    o.learning_rate = 0.01f;
     o.batch = 24; /* 10 steps an epoch, the last one of 14 items */
     o.grain = 8;
     o.epochs = EPOCHS;
@@ -149,7 +149,7 @@ static void same_score(const qn_score *a, const qn_score *b) {
 static void same_epoch(const qn_epoch_event *a, const qn_epoch_event *b) {
     assert_int_equal(a->epoch, b->epoch);
     assert_int_equal(a->epochs, b->epochs);
-    assert_true(a->rate == b->rate);
+    assert_true(a->learning_rate == b->learning_rate);
     same_score(&a->train, &b->train);
     same_score(&a->valid, &b->valid);
     same_score(&a->test, &b->test);
@@ -380,7 +380,7 @@ static void test_divergence_is_named(void **unused) {
     o.model = "dense 12 relu; dense 10";
     o.loss = "mse";
     o.optimizer = "sgd";
-    o.rate = 1e9f;
+    o.learning_rate = 1e9f;
     o.checkpoint_dir = new_folder();
     o.checkpoint_steps = 1;
     must(qn_train_open(&o, digits, NULL, unseen, &t, &err), &err);
@@ -388,7 +388,7 @@ static void test_divergence_is_named(void **unused) {
     assert_int_equal(qn_train_run(t, &err), QN_NUMERIC);
     assert_non_null(strstr(err.where, "step "));
     assert_non_null(strstr(err.where, "epoch 1"));
-    assert_non_null(strstr(err.remedy, "`train.rate`"));
+    assert_non_null(strstr(err.remedy, "`train.learning_rate`"));
     assert_int_equal(atoi(strstr(err.where, "step ") + 5), w.last_step + 1);
     assert_int_equal(qn_train_run(t, &err), QN_NUMERIC);
     assert_int_equal(qn_train_model(t, &model, &err), QN_NUMERIC);
@@ -433,7 +433,7 @@ static void test_an_infinite_parameter_names_its_layer(void **unused) {
         o.loss = "mse";
         o.scale = "none";
         o.arith = cases[i].arith;
-        o.rate = 3e38f;
+        o.learning_rate = 3e38f;
         o.batch = 8;
         o.epochs = 1;
         must(qn_train_open(&o, data, NULL, NULL, &t, &err), &err);
@@ -540,8 +540,8 @@ static void test_options_are_checked(void **unused) {
     REFUSED(grain, 0, "grain");
     REFUSED(epochs, 0, "epochs");
     REFUSED(unit, 61, "2^-61");
-    REFUSED(rate, NAN, "NaN");
-    REFUSED(rate, 0, "rate");
+    REFUSED(learning_rate, NAN, "NaN");
+    REFUSED(learning_rate, 0, "rate");
     REFUSED(beta1, 1, "beta1");
     REFUSED(valid_fraction, 1, "validation");
     REFUSED(valid_fraction, NAN, "validation");
