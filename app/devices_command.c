@@ -346,14 +346,14 @@ static void advice_event(const qn_advice *a) {
     json_text("id", a->id);
     json_flag("used", a->used);
     json_number("share", a->share);
-    json_number("items_per_s", known(a->rate));
+    json_number("items_per_s", known(a->items_per_second));
     json_message("why", a->why);
     json_end();
 }
 
 static void print_advice(const qn_advice *a) {
     char rate[16], why[320];
-    format_rate(a->rate, rate);
+    format_rate(a->items_per_second, rate);
     if (a->used)
         printf("  %-10s used: %.0f %% of the items, %s items/s\n", a->id, 100 * a->share, rate);
     else

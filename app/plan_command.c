@@ -128,7 +128,7 @@ static void rank_event(uint32_t index, const qn_plan_rank *r) {
     json_count("host", r->host);
     json_text("name", r->name);
     json_count("devices", r->devices);
-    json_number("items_per_s", r->rate);
+    json_number("items_per_s", r->items_per_second);
     json_number("share", r->share);
     json_number("computing", r->computing);
     json_number("waiting", r->waiting);
@@ -192,9 +192,9 @@ static void print_row(const qn_plan_rank *r, uint32_t first, uint32_t last) {
     else
         snprintf(numbers, sizeof numbers, "%" PRIu32 "-%" PRIu32, first, last);
     printf("  %-9s  %8s  %6.2f %%  %8.1f %%  %6.1f %%  %8.1f %%  %7.1f %%  %9s  %s%s\n", numbers,
-           format_rate(r->rate, rate), 100 * r->share, 100 * r->computing, 100 * r->waiting,
-           100 * r->exchanging, 100 * r->updating, format_bytes((uint64_t)r->bytes_out, sent),
-           r->name, r->died ? ", died" : "");
+           format_rate(r->items_per_second, rate), 100 * r->share, 100 * r->computing,
+           100 * r->waiting, 100 * r->exchanging, 100 * r->updating,
+           format_bytes((uint64_t)r->bytes_out, sent), r->name, r->died ? ", died" : "");
 }
 
 static void print_ranks(const qn_plan_report *r) {

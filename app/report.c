@@ -119,8 +119,8 @@ static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks, 
     printf("  %-12s ", name);
     if (w->grains > 0)
         printf("%s%.1f %% of the items, %s items/s, computing %.0f %% of the time",
-               part < 0.05 ? "under " : "", part < 0.05 ? 0.1 : part, format_rate(w->rate, rate),
-               100 * w->busy);
+               part < 0.05 ? "under " : "", part < 0.05 ? 0.1 : part,
+               format_rate(w->items_per_second, rate), 100 * w->busy);
     else
         printf("no items");
     if (w->lost)
@@ -200,7 +200,7 @@ static void print_ranks(const qn_train_report *r, int verbose) {
     for (uint32_t i = 0; i < r->ranks; i++) {
         const qn_rank_report *k = r->rank[i];
         printf("  %4" PRIu32 "  %-*s  %8s  %7.0f %%  %5.0f %%  %s%s\n", k->rank, width, k->host,
-               format_rate(k->rate, rate), 100 * k->busy, 100 * k->waiting,
+               format_rate(k->items_per_second, rate), 100 * k->busy, 100 * k->waiting,
                *k->worker_names ? k->worker_names : "-", k->lost ? ", failed" : "");
         if (verbose)
             print_traffic(k);
@@ -310,7 +310,7 @@ static void worker_field(const qn_worker_report *w, uint64_t grains) {
     json_count("items", w->items);
     json_count("steps", w->steps);
     json_number("share", percent(w->grains, grains) / 100);
-    json_number("items_per_s", w->rate);
+    json_number("items_per_s", w->items_per_second);
     json_number("busy", w->busy);
     json_count("bytes_up", w->bytes_up);
     json_count("bytes_down", w->bytes_down);
@@ -335,7 +335,7 @@ static void rank_field(const qn_rank_report *k) {
     json_count("workers", k->workers);
     json_text("worker_names", k->worker_names);
     json_count("items", k->items);
-    json_number("items_per_s", k->rate);
+    json_number("items_per_s", k->items_per_second);
     json_number("busy", k->busy);
     json_number("waiting", k->waiting);
     json_count("bytes_out", k->bytes_out);

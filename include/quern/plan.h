@@ -51,11 +51,11 @@ QN_API void qn_plan_options_init(qn_plan_options *options);
 /* How one rank spends its time, each part as a share of the whole T, 0..1. */
 typedef struct qn_plan_rank {
     size_t size;
-    uint32_t host;    /* counted from 0 */
-    char name[64];    /* the host as it was described */
-    uint32_t devices; /* of the rank */
-    double share;     /* of all grains that were computed */
-    double rate;      /* items a second of its devices together, at the beginning */
+    uint32_t host;           /* counted from 0 */
+    char name[64];           /* the host as it was described */
+    uint32_t devices;        /* of the rank */
+    double share;            /* of all grains that were computed */
+    double items_per_second; /* of its devices together, at the beginning */
     double computing, waiting, exchanging, updating, recovering;
     double bytes_out; /* over the network, in all */
     int died;

@@ -180,16 +180,16 @@ QN_API qn_status qn_train_save(qn_train *train, const char *const *place, uint32
 /* How the run went. Pointers are owned by the qn_train. */
 typedef struct qn_worker_report {
     size_t size;
-    uint32_t rank;    /* whose worker it is; 0 where one process did it all */
-    char name[64];    /* "cpu", "cuda:0" */
-    char device[128]; /* the device's own name */
-    uint64_t grains;  /* computed in training */
-    uint64_t items;   /* of these grains */
-    uint64_t steps;   /* in which it took part */
-    double rate;      /* items a second, measured */
-    double busy;      /* share of T in which it computed, 0..1 */
-    int lost;         /* 1: it failed during the run */
-    char note[256];   /* why it was not used in steps, or how it failed; may be empty */
+    uint32_t rank;           /* whose worker it is; 0 where one process did it all */
+    char name[64];           /* "cpu", "cuda:0" */
+    char device[128];        /* the device's own name */
+    uint64_t grains;         /* computed in training */
+    uint64_t items;          /* of these grains */
+    uint64_t steps;          /* in which it took part */
+    double items_per_second; /* measured */
+    double busy;             /* share of T in which it computed, 0..1 */
+    int lost;                /* 1: it failed during the run */
+    char note[256];          /* why it was not used in steps, or how it failed; may be empty */
     uint64_t bytes_up, bytes_down;   /* sent to the device and fetched from it */
     double seconds_up, seconds_down; /* spent on that */
     double joules; /* that the whole device used in this run, others' use included; NaN: unknown */
@@ -197,8 +197,8 @@ typedef struct qn_worker_report {
     const double *core_busy; /* one share for each core */
 } qn_worker_report;
 
-/* What one rank did. Of a rank that was lost, `rate`, `items`, `busy` and `waiting` are what it
- * said of itself at the end of the last epoch it saw, and the rest is zero. */
+/* What one rank did. Of a rank that was lost, `items_per_second`, `items`, `busy` and `waiting` are
+ * what it said of itself at the end of the last epoch it saw, and the rest is zero. */
 typedef struct qn_rank_report {
     size_t size;
     uint32_t rank;
@@ -207,7 +207,7 @@ typedef struct qn_rank_report {
     uint32_t first_worker, workers;   /* which of qn_train_report.worker are its own */
     char worker_names[128];           /* "cpu, cuda:0" */
     uint64_t items;                   /* that its workers trained on */
-    double rate;                      /* items a second of all of them together, measured */
+    double items_per_second;          /* of all of them together, measured */
     double busy;                      /* share of T in which they computed, by their rates */
     double waiting;                   /* share of T in which it waited for other ranks */
     uint64_t bytes_out, bytes_in;     /* over the network, all told */

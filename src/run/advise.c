@@ -85,7 +85,7 @@ static void advise_one(const qn_device_info *info, const qn_worker_report *const
     }
     const done now = items_done(worker, workers);
     const uint64_t all = now.all - before->all;
-    a->rate = w->rate;
+    a->items_per_second = w->items_per_second;
     a->share = all ? (double)(w->items - before->items[index]) / (double)all : 0;
     a->used = !w->lost && !*w->note && a->share > 0;
     if (!a->used)
@@ -94,7 +94,7 @@ static void advise_one(const qn_device_info *info, const qn_worker_report *const
 
 /* The first half of the trial is for finding out, the second shows what was found. */
 static qn_status try_devices(trial *t, double seconds, qn_advice *advice, uint32_t count,
-                             double *rate, qn_error *err) {
+                             double *items_per_second, qn_error *err) {
     const size_t stride = count > 0 ? advice->size : 0;
     uint32_t workers;
     qn_status status = run_for(t, seconds / 2, err);
@@ -108,8 +108,8 @@ static qn_status try_devices(trial *t, double seconds, qn_advice *advice, uint32
         return status;
     const double taken = qn__now() - begun;
     worker = qn_train_workers(t->train, &workers);
-    if (rate)
-        *rate = (double)(items_done(worker, workers).all - before.all) / taken;
+    if (items_per_second)
+        *items_per_second = (double)(items_done(worker, workers).all - before.all) / taken;
     for (uint32_t i = 0; status == QN_OK && i < count; ++i) {
         qn_device_info info = {.size = sizeof info};
         qn_advice own;
@@ -140,7 +140,7 @@ static qn_status check(const qn_train_options *options, uint32_t features, doubl
 }
 
 qn_status qn_advise(const qn_train_options *options, uint32_t features, double seconds,
-                    qn_advice *advice, uint32_t room, uint32_t *count, double *rate,
+                    qn_advice *advice, uint32_t room, uint32_t *count, double *items_per_second,
                     qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(count, err);
@@ -168,7 +168,7 @@ qn_status qn_advise(const qn_train_options *options, uint32_t features, double s
     }
     const uint32_t devices = qn_device_count(), told = devices < room ? devices : room;
     if (status == QN_OK)
-        status = try_devices(&t, seconds, advice, told, rate, err);
+        status = try_devices(&t, seconds, advice, told, items_per_second, err);
     if (status == QN_OK)
         *count = told;
     qn_train_close(t.train);

@@ -124,7 +124,7 @@ static void report_rank(const qn__plan_run *run, uint32_t index, double units, u
                           .host = run->host[index],
                           .devices = r->workers,
                           .share = r->spent.chunks / units,
-                          .rate = run->rate[index] * grain,
+                          .items_per_second = run->rate[index] * grain,
                           .computing = r->spent.computing / all,
                           .waiting = r->spent.waiting / all,
                           .exchanging = r->spent.exchanging / all,

@@ -384,7 +384,7 @@ static void add_worker(qn__text *t, const qn_worker_report *w) {
     add_field(t, "seconds_up", w->seconds_up);
     add_field(t, "seconds_down", w->seconds_down);
     add_field(t, "joules", w->joules > 0 ? w->joules : (double)NAN);
-    add_field(t, "rate", w->rate);
+    add_field(t, "rate", w->items_per_second);
     add_field(t, "busy", w->busy);
     qn__text_add(t, ", \"core_busy\": [");
     for (int i = 0; i < w->cores && w->core_busy != NULL; ++i)
@@ -399,7 +399,7 @@ static void add_rank(qn__text *t, const qn_rank_report *r) {
     qn__text_add(t, ", \"lost\": %s, \"workers\": ", r->lost ? "true" : "false");
     qn__text_add_json(t, r->worker_names);
     qn__text_add(t, ", \"items\": %" PRIu64, r->items);
-    add_field(t, "rate", r->rate);
+    add_field(t, "rate", r->items_per_second);
     add_field(t, "busy", r->busy);
     add_field(t, "waiting", r->waiting);
     qn__text_add(

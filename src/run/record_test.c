@@ -215,8 +215,12 @@ static qn__json *read_run(void) {
 static void test_run(void **state) {
     (void)state;
     const double busy[2] = {0.5, NAN};
-    const qn_worker_report worker = {
-        .name = "cpu", .grains = 77, .rate = INFINITY, .busy = 0.75, .cores = 2, .core_busy = busy};
+    const qn_worker_report worker = {.name = "cpu",
+                                     .grains = 77,
+                                     .items_per_second = INFINITY,
+                                     .busy = 0.75,
+                                     .cores = 2,
+                                     .core_busy = busy};
     const qn_worker_report *const workers[] = {&worker};
     const qn_train_report report = {.seconds = 12.5,
                                     .bound = NAN,

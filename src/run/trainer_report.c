@@ -77,7 +77,8 @@ static const qn_worker_report *describe_rank(const qn_train *t, double seconds, 
     double weighted = 0, weights = 0;
     memset(r, 0, sizeof *r);
     r->size = sizeof *r;
-    const qn_worker_report *w = qn__team_report(t->job.team, seconds, &r->workers, &r->rate);
+    const qn_worker_report *w =
+        qn__team_report(t->job.team, seconds, &r->workers, &r->items_per_second);
     r->rank = qn_cluster_rank(t->cluster);
     if (t->cluster)
         snprintf(r->host, sizeof r->host, "%s", qn__cluster_host(t->cluster, r->rank));
@@ -86,8 +87,8 @@ static const qn_worker_report *describe_rank(const qn_train *t, double seconds, 
     for (uint32_t i = 0; i < r->workers; ++i) {
         add_name(r, w[i].name);
         r->items += w[i].items;
-        weighted += w[i].rate * w[i].busy;
-        weights += w[i].rate;
+        weighted += w[i].items_per_second * w[i].busy;
+        weights += w[i].items_per_second;
     }
     r->busy = weights > 0 ? weighted / weights : 0;
     r->waiting = seconds > 0 ? qn__train_waiting(t) / seconds : 0;
@@ -104,8 +105,11 @@ qn_status qn__train_say(qn_train *t, qn_error *err) {
     if (!all)
         return QN_MEMORY;
     describe_rank(t, t->seconds + (t->run_begun > 0 ? qn__now() - t->run_begun : 0), &r);
-    const qn__said own = {
-        .items = r.items, .steps = t->steps, .rate = r.rate, .busy = r.busy, .waiting = r.waiting};
+    const qn__said own = {.items = r.items,
+                          .steps = t->steps,
+                          .items_per_second = r.items_per_second,
+                          .busy = r.busy,
+                          .waiting = r.waiting};
     const qn_status status = qn__cluster_gather(t->cluster, &own, sizeof own, all, err);
     for (uint32_t i = 0; i < ranks && status == QN_OK; ++i)
         if (all[i].steps > 0)
@@ -200,7 +204,7 @@ static void describe_lost(qn_train *t, uint32_t rank) {
     if (t->cluster)
         snprintf(r->host, sizeof r->host, "%s", qn__cluster_host(t->cluster, rank));
     r->items = said->items;
-    r->rate = said->rate;
+    r->items_per_second = said->items_per_second;
     r->busy = said->busy;
     r->waiting = said->waiting;
 }
@@ -221,12 +225,12 @@ static qn_status report_ranks(qn_train *t, qn_train_report *report, double *rate
     for (uint32_t r = 0; r < t->parts.ranks; ++r) {
         if (is_letter(t->parts.part[r].bytes, t->parts.part[r].size)) {
             open_letter(t, r, report);
-            *rate += t->ranks[r].rate;
+            *rate += t->ranks[r].items_per_second;
             continue;
         }
         describe_lost(t, r);
         if (t->steps > 0)
-            *rate += t->said[r].rate * ((double)t->said[r].steps / (double)t->steps);
+            *rate += t->said[r].items_per_second * ((double)t->said[r].steps / (double)t->steps);
     }
     for (uint32_t w = 0; w < report->workers; ++w)
         t->worker_at[w] = &t->worker[w];

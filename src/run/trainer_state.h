@@ -17,7 +17,7 @@
 /* What a rank said of itself at the end of an epoch. */
 typedef struct qn__said {
     uint64_t items, steps;
-    double rate, busy, waiting;
+    double items_per_second, busy, waiting;
 } qn__said;
 
 struct qn_train {

@@ -483,7 +483,7 @@ static void test_report(void **unused) {
     assert_int_equal(r.rank[0]->items, (uint64_t)ITEMS * EPOCHS);
     assert_string_equal(r.rank[0]->worker_names, "cpu");
     assert_true(fabs(r.rank[0]->busy - r.worker[0]->busy) < 1e-9);
-    assert_true(r.rank[0]->rate == r.worker[0]->rate);
+    assert_true(r.rank[0]->items_per_second == r.worker[0]->items_per_second);
     for (int c = 0; c < r.worker[0]->cores; ++c)
         assert_true(r.worker[0]->core_busy[c] >= 0 && r.worker[0]->core_busy[c] <= 1.0);
     /* One worker: the work over its rate is its training time, which is less than T. */

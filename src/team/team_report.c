@@ -28,7 +28,7 @@ static void report_one(qn__team *t, uint32_t index, double seconds, qn_worker_re
     r->grains = m->grains;
     r->items = m->items;
     r->steps = m->steps;
-    r->rate = m->training > 0 ? (double)m->items / m->training : 0;
+    r->items_per_second = m->training > 0 ? (double)m->items / m->training : 0;
     r->busy = seconds > m->busy ? m->busy / seconds : m->busy > 0;
     r->lost = m->lost;
     if (m->worker && m->device->traffic)
@@ -58,8 +58,8 @@ const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *c
     }
     steps = steps > t->history.top ? steps : t->history.top;
     for (uint32_t i = 0; i < t->count && steps > 0; ++i)
-        *bound_rate +=
-            t->reports.report[i].rate * ((double)t->reports.report[i].steps / (double)steps);
+        *bound_rate += t->reports.report[i].items_per_second *
+                       ((double)t->reports.report[i].steps / (double)steps);
     *count = t->count;
     return t->reports.report;
 }
