@@ -46,7 +46,7 @@ static const struct {
     {"train.scale", "scale"},
     {"train.schedule", "schedule"},
     {"train.trace", "trace"},
-    {"train.unit", "unit"},
+    {"train.gradient_scale", "unit"},
     {"train.valid_fraction", "valid"},
     {"train.weight_decay", "weight-decay"},
 };

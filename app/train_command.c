@@ -90,7 +90,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->grain = (uint32_t)f->grain;
     o->epochs = (uint32_t)f->epochs;
     o->seed = f->seed;
-    o->unit = (uint32_t)f->unit;
+    o->gradient_scale = (uint32_t)f->gradient_scale;
 }
 
 static void fill_run(const train_flags *f, const char *command_line, qn_train_options *o) {
@@ -388,7 +388,7 @@ static train_flags default_flags(void) {
                          .grain = o.grain,
                          .epochs = o.epochs,
                          .seed = o.seed,
-                         .unit = o.unit};
+                         .gradient_scale = o.gradient_scale};
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -224,11 +224,11 @@ const option train_options[] = {
      .field = "train.grain"},
     {.name = "unit",
      .kind = OPTION_COUNT,
-     AT(unit),
+     AT(gradient_scale),
      .value = "N",
      .high = 60,
      .help = "gradients are added as multiples of 2^-N; changes the model",
-     .field = "train.unit"},
+     .field = "train.gradient_scale"},
 
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
     {.name = "trace",

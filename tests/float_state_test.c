@@ -223,7 +223,7 @@ static void train(const job *j, const qn_data *data, qn_model **model) {
     o.scale = "standard";
     o.learning_rate = 0.01f;
     o.epsilon = 1e-30f;
-    o.unit = 52;
+    o.gradient_scale = 52;
     o.warmup = 3;
     o.valid_fraction = 0.25f;
     o.batch = 20;

@@ -90,7 +90,7 @@ typedef struct qn_train_options {
     float valid_fraction; /* 0: no split */
     uint32_t batch, grain, epochs;
     uint64_t seed;
-    uint32_t unit; /* gradients are summed in units of 2^-unit */
+    uint32_t gradient_scale; /* gradients are summed as integers of 2^-gradient_scale */
 
     qn_compute compute;
     const char *checkpoint_dir; /* NULL: none */

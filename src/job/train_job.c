@@ -34,7 +34,7 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->batch = r->batch < items ? r->batch : (uint32_t)items;
     p->grain = r->grain < p->batch ? r->grain : p->batch;
     p->seed = r->seed;
-    p->gradient_scale = r->unit;
+    p->gradient_scale = r->gradient_scale;
     p->partial_limit = qn__partial_limit(((uint64_t)p->batch + p->grain - 1) / p->grain);
     return QN_OK;
 }
@@ -159,7 +159,7 @@ static qn_status name_step(qn__train_job *job, qn_status status, qn_error *err) 
            (unsigned long long)(job->step / job->steps_per_epoch + 1));
     return qn__remedy(err, status,
                       "a lower `train.learning_rate`, `train.scale` standard or a warm-up usually "
-                      "helps; sums leave their range later with a smaller `train.unit`");
+                      "helps; sums leave their range later with a smaller `train.gradient_scale`");
 }
 
 qn_status qn__train_job_flush(qn__train_job *job, qn_error *err) {

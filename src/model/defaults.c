@@ -35,7 +35,7 @@ void qn_train_options_init(qn_train_options *options) {
     options->grain = 32;
     options->epochs = 10;
     options->seed = 1;
-    options->unit = 44;
+    options->gradient_scale = 44;
 }
 
 float qn__default_learning_rate(qn__optimizer optimizer) {
@@ -176,7 +176,7 @@ static const struct {
     MEMBER(grain, UINT32),
     MEMBER(epochs, UINT32),
     MEMBER(seed, UINT64),
-    MEMBER(unit, UINT32),
+    MEMBER(gradient_scale, UINT32),
     {"compute.device_timeout", SECONDS, 0, QN__DEVICE_TIMEOUT, NULL},
     {"cluster.meet_timeout", SECONDS, 0, QN__MEET_TIMEOUT, NULL},
     {"cluster.rank_timeout", SECONDS, 0, QN__RANK_TIMEOUT, NULL},

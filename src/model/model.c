@@ -422,5 +422,5 @@ void qn__model_program(const qn_model *model, qn__program *program) {
                              .batch = r->batch,
                              .grain = r->grain,
                              .seed = r->seed,
-                             .gradient_scale = r->unit};
+                             .gradient_scale = r->gradient_scale};
 }

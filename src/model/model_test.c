@@ -38,7 +38,7 @@ static qn__recipe example(void) {
                     .grain = 8,
                     .epochs = 2,
                     .seed = 7,
-                    .unit = 44};
+                    .gradient_scale = 44};
     assert_int_equal(qn__network_parse("dense 2 tanh dropout 0.2; dense 1", &r.network, NULL),
                      QN_OK);
     return r;

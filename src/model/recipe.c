@@ -146,10 +146,11 @@ static qn_status check_counts(const qn__recipe *r, qn_error *err) {
     if (r->epochs == 0)
         return refuse(err, "`train.epochs`", "give the number of passes over the data, such as 10",
                       qn__fail(err, QN_USAGE, "the number of epochs is 0"));
-    if (r->unit > 60)
-        return refuse(
-            err, "`train.unit`", "give a whole number from 0 to 60; 44 is the usual one",
-            qn__fail(err, QN_USAGE, "gradients cannot be summed in units of 2^-%u", r->unit));
+    if (r->gradient_scale > 60)
+        return refuse(err, "`train.gradient_scale`",
+                      "give a whole number from 0 to 60; 44 is the usual one",
+                      qn__fail(err, QN_USAGE, "gradients cannot be summed in units of 2^-%u",
+                               r->gradient_scale));
     const uint64_t steps = r->items / r->batch + (r->items % r->batch != 0);
     if (steps > MOST_STEPS / r->epochs)
         return refuse(err, "`train.epochs`",
@@ -324,7 +325,7 @@ static void add_members(const qn__recipe *r, qn__text *text) {
     add_count(text, "grain", r->grain);
     add_count(text, "epochs", r->epochs);
     add_count(text, "seed", r->seed);
-    add_count(text, "unit", r->unit);
+    add_count(text, "unit", r->gradient_scale);
     if (r->contract >= 2)
         add_contract_2(r, text);
     qn__text_add(text, "}");

@@ -45,7 +45,7 @@ typedef struct qn__recipe {
     float lr_gamma;
     uint32_t warmup, batch, grain, epochs;
     uint64_t seed;
-    uint32_t unit;
+    uint32_t gradient_scale; /* "unit" */
     /* From here on contract 2; where all are as they are set to 0, the recipe is of contract 1. */
     qn__task task;
     float delta; /* of the loss huber, else 0 */

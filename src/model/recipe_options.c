@@ -57,7 +57,7 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->grain = o->grain;
     r->epochs = o->epochs;
     r->seed = o->seed;
-    r->unit = o->unit;
+    r->gradient_scale = o->gradient_scale;
 }
 
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__recipe *r,
@@ -142,5 +142,5 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->grain = r->grain;
     o->epochs = r->epochs;
     o->seed = r->seed;
-    o->unit = r->unit;
+    o->gradient_scale = r->gradient_scale;
 }

@@ -133,7 +133,7 @@ static void read_numbers(reader *r, qn__recipe *out) {
     out->grain = (uint32_t)read_count(r, "grain", UINT32_MAX);
     out->epochs = (uint32_t)read_count(r, "epochs", UINT32_MAX);
     out->seed = read_count(r, "seed", UINT64_MAX);
-    out->unit = (uint32_t)read_count(r, "unit", 60);
+    out->gradient_scale = (uint32_t)read_count(r, "unit", 60);
 }
 
 static void read_table(reader *r, qn__recipe *out) {

@@ -47,7 +47,7 @@ static qn__recipe example(void) {
                     .grain = 32,
                     .epochs = 10,
                     .seed = UINT64_MAX,
-                    .unit = 44};
+                    .gradient_scale = 44};
     assert_int_equal(
         qn__network_parse("dense 500 tanh dropout 0.2; dense 10 softmax", &r.network, NULL), QN_OK);
     return r;
@@ -109,11 +109,11 @@ static void test_counts(void **state) {
     r.batch = 1;
     check_refused(&r, "4294967295 epochs of 60000 steps are too many", "`train.epochs`");
     r.epochs = 1;
-    r.unit = 61;
-    check_refused(&r, "gradients cannot be summed in units of 2^-61", "`train.unit`");
-    r.unit = 60;
+    r.gradient_scale = 61;
+    check_refused(&r, "gradients cannot be summed in units of 2^-61", "`train.gradient_scale`");
+    r.gradient_scale = 60;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
-    r.unit = 0;
+    r.gradient_scale = 0;
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
     r.items = 0;
     check_refused(&r, "there is nothing to train on: 0 items with 784 features", "`data.path`");
