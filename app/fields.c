@@ -5,8 +5,8 @@
 static const struct {
     const char *field, *option;
 } spellings[] = {
-    {"cluster.meet", "meet"},
-    {"cluster.meet none", "alone"},
+    {"cluster.rendezvous", "meet"},
+    {"cluster.rendezvous none", "alone"},
     {"compute.device_timeout", "device-timeout"},
     {"compute.devices", "devices"},
     {"compute.gpu_isa", "gpu-isa"},

@@ -14,7 +14,7 @@
 const option ranks_options[] = {
     {.name = "meet",
      .kind = OPTION_TEXT,
-     AT(meet),
+     AT(rendezvous),
      .value = "HOST:PORT",
      .help = "address of rank 0, at which the ranks find each other; rank 0 listens there",
      .fallback = "from the launcher; without one, a single process"},
@@ -45,10 +45,10 @@ const option ranks_options[] = {
      .fallback = "all"},
     {.name = "meet-timeout",
      .kind = OPTION_TEXT,
-     AT(meet_timeout),
+     AT(rendezvous_timeout),
      .value = "SECONDS",
      .help = "how long to wait for the other ranks at the start",
-     .field = "cluster.meet_timeout"},
+     .field = "cluster.rendezvous_timeout"},
     {.name = "rank-timeout",
      .kind = OPTION_TEXT,
      AT(rank_timeout),
@@ -115,7 +115,7 @@ static int is_launched(void) {
 static int check_use(const ranks_flags *f, uint64_t given) {
     static const char *const theirs[] = {"interface", "meet-timeout", "rank-timeout",
                                          "data-from-rank0"};
-    if (f->meet || (is_launched() && !f->alone))
+    if (f->rendezvous || (is_launched() && !f->alone))
         return -1;
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
         if (options_picked(ranks_options, given, theirs[i]))
@@ -127,20 +127,20 @@ static int check_use(const ranks_flags *f, uint64_t given) {
 
 /* What belongs to --meet. `ranks` is 0 where --ranks was not given. */
 static int check_meet(const ranks_flags *f, int has_rank) {
-    if (f->meet && f->alone)
+    if (f->rendezvous && f->alone)
         return message_usage("leave one of them out", "--alone contradicts --meet");
-    if (f->meet && (f->ranks == 0 || !has_rank))
+    if (f->rendezvous && (f->ranks == 0 || !has_rank))
         return message_usage("say how many ranks there are and which of them this is, such as "
                              "--ranks 4 --rank 0",
                              "--meet needs --%s", f->ranks == 0 ? "ranks" : "rank");
-    if (!f->meet && (f->ranks > 0 || has_rank || f->key_file))
+    if (!f->rendezvous && (f->ranks > 0 || has_rank || f->key_file))
         return message_usage("add --meet HOST:PORT; under mpirun and srun leave it out, they say "
                              "who there is",
                              "--%s needs --meet",
                              f->ranks > 0 ? "ranks"
                              : has_rank   ? "rank"
                                           : "key-file");
-    if (f->meet && f->rank >= f->ranks) {
+    if (f->rendezvous && f->rank >= f->ranks) {
         char remedy[96];
         snprintf(remedy, sizeof remedy, "ranks are numbered from 0: here 0 to %u",
                  (unsigned)f->ranks - 1);
@@ -170,13 +170,13 @@ static int join(const ranks_flags *f, const char *key) {
     qn_cluster_options options;
     qn_error err;
     qn_cluster_options_init(&options);
-    options.meet = f->alone ? "none" : f->meet;
+    options.rendezvous = f->alone ? "none" : f->rendezvous;
     options.ranks = (uint32_t)f->ranks;
     options.rank = (uint32_t)f->rank;
     options.key = key;
     options.interface = f->interface;
     options.on_note = on_note;
-    int code = read_seconds(f->meet_timeout, "meet-timeout", &options.meet_timeout);
+    int code = read_seconds(f->rendezvous_timeout, "meet-timeout", &options.rendezvous_timeout);
     if (code < 0)
         code = read_seconds(f->rank_timeout, "rank-timeout", &options.rank_timeout);
     if (code >= 0)

@@ -14,7 +14,7 @@
 #include <quern/cluster.h>
 
 typedef struct ranks_flags {
-    const char *meet, *key_file, *interface, *rank_timeout, *meet_timeout;
+    const char *rendezvous, *key_file, *interface, *rank_timeout, *rendezvous_timeout;
     uint64_t ranks, rank;
     int alone;
     int data_from_rank0;

@@ -137,7 +137,7 @@ static char *command_to_continue(const ending *e, const char *folder) {
 /* "continue with: ..." */
 static char *remedy_to_continue(const ending *e, const char *folder) {
     char *line = command_to_continue(e, folder), how[160] = "";
-    if (ranks_cluster() && e->f->ranks.meet)
+    if (ranks_cluster() && e->f->ranks.rendezvous)
         snprintf(how, sizeof how, ", and the other ranks likewise; fewer or more ranks will do");
     else if (ranks_cluster())
         snprintf(how, sizeof how, ", by the launcher as before; fewer or more ranks will do");

@@ -79,7 +79,7 @@ static qn_status join(const char *place, const scene *s, uint32_t rank, qn_clust
                       qn_error *err) {
     qn_cluster_options o;
     qn_cluster_options_init(&o);
-    o.meet = place;
+    o.rendezvous = place;
     o.ranks = s->ranks;
     o.rank = rank;
     return qn_cluster_join(&o, cluster, err);

@@ -74,7 +74,7 @@ static void be_rank(const char *place, const char *machines, uint32_t rank, uint
     qn_error err = {0};
     int code;
     qn_cluster_options_init(&o);
-    o.meet = place;
+    o.rendezvous = place;
     o.ranks = (uint32_t)strlen(machines);
     o.rank = rank;
     qn__rendezvous_simulate(name);

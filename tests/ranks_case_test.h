@@ -11,7 +11,7 @@ enum { CREW = 16 };
 typedef struct hand {
     tiny run;
     uint32_t rank, ranks;
-    const char *meet;
+    const char *rendezvous;
     qn_data *data;
     /* Instead of a training; returns its status. */
     qn_status (*work)(struct hand *hand);
@@ -24,7 +24,7 @@ typedef struct hand {
 static inline qn_status hand_joins(hand *h) {
     qn_cluster_options o;
     qn_cluster_options_init(&o);
-    o.meet = h->meet;
+    o.rendezvous = h->rendezvous;
     o.ranks = h->ranks;
     o.rank = h->rank;
     o.rank_timeout = 20;
@@ -67,7 +67,7 @@ static inline void thread_ranks_run(hand *hands, uint32_t ranks) {
     for (uint32_t r = 0; r < ranks; ++r) {
         hands[r].rank = r;
         hands[r].ranks = ranks;
-        hands[r].meet = place;
+        hands[r].rendezvous = place;
         hands[r].data = tiny_data();
     }
     for (uint32_t r = 0; r < ranks; ++r)

@@ -149,14 +149,14 @@ static void live(stage *s, uint32_t rank, doom doomed) {
 }
 
 /* `doomed`: of each rank; NULL: nobody. `life` NULL: live. */
-static void start_as(stage *s, pid_t *process, char meet[32], const doom *doomed,
+static void start_as(stage *s, pid_t *process, char rendezvous[32], const doom *doomed,
                      void (*life)(stage *, uint32_t, doom)) {
-    snprintf(meet, 32, "127.0.0.1:%u", free_port());
+    snprintf(rendezvous, 32, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < RANKS; ++r) {
         hand *h = &s->hands[r];
         h->rank = r;
         h->ranks = RANKS;
-        h->meet = meet;
+        h->rendezvous = rendezvous;
         h->code = -1;
         h->status = QN_INTERRUPTED;
         process[r] = fork();
@@ -166,8 +166,8 @@ static void start_as(stage *s, pid_t *process, char meet[32], const doom *doomed
     }
 }
 
-static void start(stage *s, pid_t *process, char meet[32], const doom *doomed) {
-    start_as(s, process, meet, doomed, live);
+static void start(stage *s, pid_t *process, char rendezvous[32], const doom *doomed) {
+    start_as(s, process, rendezvous, doomed, live);
 }
 
 static void nap(double seconds) {
@@ -226,11 +226,11 @@ static void test_any_rank_at_any_moment(void **state) {
     print_message("seed %u\n", seed);
     random_state = seed;
     for (uint32_t trial = 0; trial < cases(24); ++trial) {
-        char meet[32];
+        char rendezvous[32];
         pid_t process[RANKS];
         stage *s = make_stage();
         const uint64_t mine = random_state; /* data is drawn from the same numbers */
-        start(s, process, meet, NULL);
+        start(s, process, rendezvous, NULL);
         random_state = mine;
         const double until = qn__now() + SECONDS;
         while (atomic_load(&s->met) < RANKS && qn__now() < until)
@@ -262,7 +262,7 @@ static void test_every_place(void **state) {
     alone_is(&alone);
     for (place where = IN_GRAINS; where < IN_RECOVERY; ++where)
         for (uint32_t k = 0; k < 4; ++k) {
-            char meet[32], dir[] = "/tmp/quern-deaths-XXXXXX";
+            char rendezvous[32], dir[] = "/tmp/quern-deaths-XXXXXX";
             pid_t process[RANKS];
             /* The last places are those of the first rank that is left: all of the validation is
              * one piece. */
@@ -277,7 +277,7 @@ static void test_every_place(void **state) {
             assert_non_null(mkdtemp(dir));
             for (uint32_t r = 0; where == IN_SAVE && r < RANKS; ++r)
                 s->hands[r].run.checkpoints = dir;
-            start(s, process, meet, doomed);
+            start(s, process, rendezvous, doomed);
             if (!all_ended(process))
                 fail_msg("place %d, case %u: the ranks hang", where, k);
             if (!(atomic_load(&s->dying) >> who & 1))
@@ -327,13 +327,13 @@ static void test_two_ranges_at_once(void **state) {
     tiny alone = {0};
     alone_is(&alone);
     for (uint32_t step = 1; step < 6; step += 2) {
-        char meet[32];
+        char rendezvous[32];
         pid_t process[RANKS];
         stage *s = make_stage();
         doom doomed[RANKS];
         for (uint32_t r = 0; r < RANKS; ++r)
             doomed[r] = (doom){NOWHERE, step, r};
-        start_as(s, process, meet, doomed, live_apart);
+        start_as(s, process, rendezvous, doomed, live_apart);
         if (!all_ended(process))
             fail_msg("step %u: the ranks hang", step);
         check_left(s, 1u << (RANKS - 1), &alone, step);

@@ -116,8 +116,9 @@ static void test_other_options(void **state) {
     assert_int_equal(qn_compute_check(&k, &err), QN_USAGE);
     assert_non_null(strstr(err.what, "reserved[3]"));
     /* Alone, an older caller who has no time limits. */
-    c = (qn_cluster_options){
-        .size = offsetof(qn_cluster_options, meet_timeout), .meet = "none", .meet_timeout = -1};
+    c = (qn_cluster_options){.size = offsetof(qn_cluster_options, rendezvous_timeout),
+                             .rendezvous = "none",
+                             .rendezvous_timeout = -1};
     assert_int_equal(qn_cluster_join(&c, &cluster, &err), QN_OK);
     assert_null(cluster);
 }

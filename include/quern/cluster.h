@@ -37,15 +37,15 @@ typedef struct qn_cluster_options {
      *                 the list of nodes under srun; nobody where there is no launcher
      *   "none"        alone, whatever the environment says
      *   "HOST:PORT"   at this address, where rank 0 listens; `ranks` and `rank` say who there is */
-    const char *meet;
+    const char *rendezvous;
     uint32_t ranks, rank;  /* with "HOST:PORT" */
     const char *key;       /* with "HOST:PORT": a secret that all ranks know; NULL: none, and then
                               HOST has to be an address of this machine alone */
     const char *interface; /* network interface or address to listen on; NULL: all */
-    double meet_timeout;   /* seconds in which all have to be there; 0: 60 */
-    double rank_timeout;   /* seconds of silence after which a rank counts as dead; 0: 20 */
-    void *user;            /* handed to on_note */
-    qn_note_fn on_note;    /* told of lost ranks; on the thread that called */
+    double rendezvous_timeout; /* seconds in which all have to be there; 0: 60 */
+    double rank_timeout;       /* seconds of silence after which a rank counts as dead; 0: 20 */
+    void *user;                /* handed to on_note */
+    qn_note_fn on_note;        /* told of lost ranks; on the thread that called */
 } qn_cluster_options;
 
 QN_API void qn_cluster_options_init(qn_cluster_options *options);

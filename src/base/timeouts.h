@@ -4,7 +4,7 @@
 
 /* Seconds; stated in <quern/device.h> and <quern/cluster.h> as well. */
 #define QN__DEVICE_TIMEOUT 60.0
-#define QN__MEET_TIMEOUT 60.0
+#define QN__RENDEZVOUS_TIMEOUT 60.0
 #define QN__RANK_TIMEOUT 20.0
 
 #endif

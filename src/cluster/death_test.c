@@ -122,10 +122,10 @@ static void be_rank(course *c, uint32_t rank) {
     int code = -1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     qn_cluster_options_init(&o);
-    o.meet = c->place;
+    o.rendezvous = c->place;
     o.ranks = c->ranks;
     o.rank = rank;
-    o.meet_timeout = 60;
+    o.rendezvous_timeout = 60;
     o.rank_timeout = 5;
     qn__rendezvous_simulate(name[0] == 'A' ? NULL : name);
     qn_status status = qn_cluster_join(&o, &cluster, &err);

@@ -34,13 +34,14 @@ typedef struct process_ranks {
     process_ranks_result *result; /* of each rank; shared with them */
 } process_ranks;
 
-static inline void process_ranks_rank(const process_ranks *c, uint32_t rank, const char *meet) {
+static inline void process_ranks_rank(const process_ranks *c, uint32_t rank,
+                                      const char *rendezvous) {
     process_ranks_result *result = &c->result[rank];
     qn_cluster_options options;
     qn_cluster *cluster = NULL;
     int code;
     qn_cluster_options_init(&options);
-    options.meet = meet;
+    options.rendezvous = rendezvous;
     options.ranks = c->count;
     options.rank = rank;
     options.rank_timeout = 10;
@@ -57,19 +58,19 @@ static inline void process_ranks_rank(const process_ranks *c, uint32_t rank, con
 
 /* Runs the body on all ranks, and waits for them: a minute at most, then they are killed. */
 static inline void process_ranks_run(process_ranks *c) {
-    char meet[32];
+    char rendezvous[32];
     pid_t process[PROCESS_RANKS_MOST];
     const size_t size = sizeof(process_ranks_result) * PROCESS_RANKS_MOST;
     c->result = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (c->result == MAP_FAILED || c->count > PROCESS_RANKS_MOST)
         abort();
-    snprintf(meet, sizeof meet, "127.0.0.1:%u", free_port());
+    snprintf(rendezvous, sizeof rendezvous, "127.0.0.1:%u", free_port());
     fflush(NULL);
     for (uint32_t r = 0; r < c->count; ++r) {
         process[r] = fork();
         if (process[r] == 0) {
             alarm(PROCESS_RANKS_SECONDS); /* ends it */
-            process_ranks_rank(c, r, meet);
+            process_ranks_rank(c, r, rendezvous);
             _exit(0);
         }
     }

@@ -44,10 +44,10 @@ static inline void thread_ranks_prepare(thread_ranks *c, uint32_t count, const c
         m->thread_ranks = c;
         m->machine[0] = machines[r] == 'A' ? 0 : machines[r];
         qn_cluster_options_init(&m->options);
-        m->options.meet = c->place;
+        m->options.rendezvous = c->place;
         m->options.ranks = count;
         m->options.rank = r;
-        m->options.meet_timeout = 30;
+        m->options.rendezvous_timeout = 30;
         m->options.user = m;
         m->options.on_note = thread_ranks_note;
     }

@@ -178,7 +178,7 @@ static const struct {
     MEMBER(seed, UINT64),
     MEMBER(gradient_scale, UINT32),
     {"compute.device_timeout", SECONDS, 0, QN__DEVICE_TIMEOUT, NULL},
-    {"cluster.meet_timeout", SECONDS, 0, QN__MEET_TIMEOUT, NULL},
+    {"cluster.rendezvous_timeout", SECONDS, 0, QN__RENDEZVOUS_TIMEOUT, NULL},
     {"cluster.rank_timeout", SECONDS, 0, QN__RANK_TIMEOUT, NULL},
 };
 

@@ -125,7 +125,7 @@ static void test_texts(void **state) {
     says("train.seed", "1");
     says("train.epsilon", "1e-08");
     says("compute.device_timeout", "60");
-    says("cluster.meet_timeout", "60");
+    says("cluster.rendezvous_timeout", "60");
     says("cluster.rank_timeout", "20");
 }
 

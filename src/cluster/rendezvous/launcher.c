@@ -29,7 +29,7 @@ static qn_status stale(const qn__launcher *l, const char *why, qn_error *err) {
              "the environment says that %s started this process as one of %u ranks (%s), but %s",
              l->name, l->ranks, l->evidence, why);
     return qn__remedy(err, QN_CLUSTER,
-                      "start it with the launcher; to run alone, use `cluster.meet none` "
+                      "start it with the launcher; to run alone, use `cluster.rendezvous none` "
                       "or unset its variables");
 }
 

@@ -304,7 +304,7 @@ static void meets(const daemon_of_test *d) {
             qn__rendezvous m;
             qn_error err;
             const char number[2] = {(char)('0' + r), 0};
-            const qn_cluster_options o = {.size = sizeof o, .meet_timeout = 15};
+            const qn_cluster_options o = {.size = sizeof o, .rendezvous_timeout = 15};
             setenv("SLURM_PROCID", number, 1);
             if (qn__rendezvous_begin(&o, &m, &err) != QN_OK)
                 _exit(2);

@@ -32,7 +32,7 @@ static qn_status mpi_failed(talk *t, const char *function, int code) {
              t->mpi.path, code);
     return qn__remedy(
         &t->err, QN_CLUSTER,
-        "see what the launcher says; ranks can start without MPI: `cluster.meet` HOST:PORT");
+        "see what the launcher says; ranks can start without MPI: `cluster.rendezvous` HOST:PORT");
 }
 
 /* Finds out who there is; t->all is made for them. */

@@ -35,16 +35,17 @@ typedef struct gathering {
 /* ------------------------------------------------------------------------------- the options */
 
 static qn_status check_times(const qn_cluster_options *o, qn_error *err) {
-    const double meet = o->meet_timeout, rank = o->rank_timeout;
-    if (!(meet >= 0 && meet <= 1e6) || !(rank >= 0 && rank <= 1e6) || (rank > 0 && rank < 0.1)) {
+    const double rendezvous = o->rendezvous_timeout, rank = o->rank_timeout;
+    if (!(rendezvous >= 0 && rendezvous <= 1e6) || !(rank >= 0 && rank <= 1e6) ||
+        (rank > 0 && rank < 0.1)) {
         qn__fail(err, QN_USAGE,
-                 "invalid timeouts: %g seconds for the rendezvous, %g seconds of silence", meet,
-                 rank);
+                 "invalid timeouts: %g seconds for the rendezvous, %g seconds of silence",
+                 rendezvous, rank);
         return qn__remedy(
             err, QN_USAGE,
             "both are from 0, which stands for %g and %g, to 1000000; silence of less "
             "than 0.1 seconds is nothing unusual",
-            QN__MEET_TIMEOUT, QN__RANK_TIMEOUT);
+            QN__RENDEZVOUS_TIMEOUT, QN__RANK_TIMEOUT);
     }
     return QN_OK;
 }
@@ -55,7 +56,7 @@ static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, q
         return qn__remedy(err, QN_USAGE,
                           "say how many ranks join at %s (1 to %d) and which of them this is, from "
                           "0",
-                          o->meet, QN__MAX_RANKS);
+                          o->rendezvous, QN__MAX_RANKS);
     }
     if (!o->key && o->ranks > 1 && !qn__exchange_is_loopback(place->host)) {
         qn__fail(err, QN_USAGE,
@@ -68,7 +69,8 @@ static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, q
                             .ranks = o->ranks,
                             .rank = o->rank,
                             .secret = o->key,
-                            .timeout = o->meet_timeout > 0 ? o->meet_timeout : QN__MEET_TIMEOUT};
+                            .timeout = o->rendezvous_timeout > 0 ? o->rendezvous_timeout
+                                                                 : QN__RENDEZVOUS_TIMEOUT};
     return QN_OK;
 }
 
@@ -83,7 +85,7 @@ static qn_status open_cards(gathering *g, const char *interface, int loopback, q
 
 static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *err) {
     qn__exchange place = {.host = g->host};
-    qn_status status = qn__address_parse(o->meet, g->host, &place.port, err);
+    qn_status status = qn__address_parse(o->rendezvous, g->host, &place.port, err);
     if (status == QN_OK)
         status = check_place(o, &place, err);
     if (status != QN_OK || o->ranks == 1)
@@ -122,7 +124,8 @@ static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher
                           .rank = launcher->rank,
                           .secret = o->key,
                           .munge = o->key == NULL,
-                          .timeout = o->meet_timeout > 0 ? o->meet_timeout : QN__MEET_TIMEOUT};
+                          .timeout = o->rendezvous_timeout > 0 ? o->rendezvous_timeout
+                                                               : QN__RENDEZVOUS_TIMEOUT};
     const qn_status status = qn__slurm_place(g->host, &place.port, err);
     qn__slurm_run(g->run);
     const int one_node = strcmp(g->host, "127.0.0.1") == 0;
@@ -246,16 +249,17 @@ static void name_writer(const gathering *g, qn_error *err) {
 
 qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous *rendezvous,
                                qn_error *err) {
-    const double meet = options->meet_timeout > 0 ? options->meet_timeout : QN__MEET_TIMEOUT;
+    const double timeout =
+        options->rendezvous_timeout > 0 ? options->rendezvous_timeout : QN__RENDEZVOUS_TIMEOUT;
     gathering g = {.listeners = {-1, -1},
-                   .until = qn__now() + meet,
+                   .until = qn__now() + timeout,
                    .rank_timeout =
                        options->rank_timeout > 0 ? options->rank_timeout : QN__RANK_TIMEOUT};
     memset(rendezvous, 0, sizeof *rendezvous);
     qn_status status = check_times(options, err);
     if (status != QN_OK)
         return status;
-    const char *const place = options->meet ? options->meet : "auto";
+    const char *const place = options->rendezvous ? options->rendezvous : "auto";
     if (strcmp(place, "auto") == 0)
         status = gather_by_launcher(options, &g, rendezvous, err);
     else if (strcmp(place, "none") != 0)

@@ -58,10 +58,10 @@ static inline void group_prepare(group *g, uint32_t count) {
         member *m = &g->member[r];
         m->group = g;
         m->options = (qn_cluster_options){.size = sizeof m->options,
-                                          .meet = g->place,
+                                          .rendezvous = g->place,
                                           .ranks = count,
                                           .rank = r,
-                                          .meet_timeout = 20};
+                                          .rendezvous_timeout = 20};
         atomic_init(&m->expelled_by, UINT32_MAX);
         for (uint32_t other = 0; other < GANG_MOST; ++other)
             atomic_init(&m->gone[other], -1);

@@ -57,11 +57,11 @@ static void test_alone(void **state) {
     (void)state;
     qn__rendezvous m;
     qn_error err;
-    qn_cluster_options o = {.size = sizeof o, .meet = "none"};
+    qn_cluster_options o = {.size = sizeof o, .rendezvous = "none"};
     assert_int_equal(qn__rendezvous_begin(&o, &m, &err), QN_OK);
     assert_int_equal(m.ranks, 0);
     qn__rendezvous_end(&m);
-    o.meet = "127.0.0.1:5600";
+    o.rendezvous = "127.0.0.1:5600";
     o.ranks = 1;
     assert_int_equal(qn__rendezvous_begin(&o, &m, &err), QN_OK);
     assert_int_equal(m.ranks, 0);
@@ -79,7 +79,7 @@ static void test_a_key_opens_the_network(void **state) {
     qn__address_text(&own[0], free_port(), text);
     for (uint32_t r = 0; r < 3; ++r) {
         g.member[r].machine[0] = "aab"[r];
-        g.member[r].options.meet = text;
+        g.member[r].options.rendezvous = text;
         g.member[r].options.key = "correct horse battery staple";
     }
     group_start(&g, 0);
@@ -128,13 +128,14 @@ static void expect(const qn_cluster_options *o, qn_status status, const char *sa
 
 static void test_options_that_make_no_sense(void **state) {
     (void)state;
-    const qn_cluster_options good = {.size = sizeof good, .meet = "127.0.0.1:5600", .ranks = 2};
+    const qn_cluster_options good = {
+        .size = sizeof good, .rendezvous = "127.0.0.1:5600", .ranks = 2};
     qn_cluster_options o = good;
     static const char *const places[] = {"",       "host",       "host:",   ":5600",
                                          "host:0", "host:65536", "host:1x", "::1:5600",
                                          "[::1]",  "[]:1",       "host:-1"};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
-        o.meet = places[i];
+        o.rendezvous = places[i];
         expect(&o, QN_USAGE, "invalid rendezvous address");
     }
     o = good;
@@ -147,18 +148,18 @@ static void test_options_that_make_no_sense(void **state) {
     o.ranks = QN__MAX_RANKS + 1;
     expect(&o, QN_USAGE, "of 1025");
     o = good;
-    o.meet_timeout = -1;
+    o.rendezvous_timeout = -1;
     expect(&o, QN_USAGE, "invalid timeouts");
     o = good;
     o.rank_timeout = 0.01;
     expect(&o, QN_USAGE, "invalid timeouts");
     o = good;
-    o.meet = "192.0.2.77:5600";
+    o.rendezvous = "192.0.2.77:5600";
     expect(&o, QN_USAGE, "without a key");
     o.key = "k";
     expect(&o, QN_CLUSTER, "listen at 192.0.2.77:5600");
-    o.meet = "no-such-host.invalid:5600";
-    o.meet_timeout = 0.3;
+    o.rendezvous = "no-such-host.invalid:5600";
+    o.rendezvous_timeout = 0.3;
     expect(&o, QN_CLUSTER, "no-such-host.invalid");
     o.rank = 1;
     expect(&o, QN_CLUSTER, "no-such-host.invalid");
@@ -177,14 +178,14 @@ static void test_missing_ranks_are_named(void **state) {
     group g;
     group_prepare(&g, 5);
     for (uint32_t r = 0; r < 5; ++r)
-        g.member[r].options.meet_timeout = 1;
+        g.member[r].options.rendezvous_timeout = 1;
     group_start(&g, 1u << 1 | 1u << 3);
     for (uint32_t r = 0; r < 5; r += 2) {
         says(&g.member[r], "ranks 1, 3 did not come");
         assert_true(g.member[r].took > 0.9 && g.member[r].took < 15);
     }
     group_prepare(&g, 2);
-    g.member[1].options.meet_timeout = 0.7;
+    g.member[1].options.rendezvous_timeout = 0.7;
     group_start(&g, 1);
     says(&g.member[1], "found no rank 0");
     assert_true(g.member[1].took < 15);
@@ -195,7 +196,7 @@ static void test_another_key(void **state) {
     group g;
     group_prepare(&g, 3);
     for (uint32_t r = 0; r < 3; ++r) {
-        g.member[r].options.meet_timeout = r == 2 ? 20 : 2;
+        g.member[r].options.rendezvous_timeout = r == 2 ? 20 : 2;
         g.member[r].options.key = r == 2 ? "secret!" : "secret";
     }
     group_start(&g, 0);
@@ -219,7 +220,7 @@ static void test_other_numbers(void **state) {
     group_prepare(&g, 3);
     g.member[2].options.rank = 1;
     for (uint32_t r = 0; r < 3; ++r)
-        g.member[r].options.meet_timeout = 2;
+        g.member[r].options.rendezvous_timeout = 2;
     group_start(&g, 0);
     says(&g.member[0], "rank 2 did not come to");
     /* Whichever of the two came second is reported, the other waits like the rest. */
@@ -395,7 +396,7 @@ static void test_a_stranger_in_the_place_of_rank_0(void **state) {
         const qn__address loopback = {.kind = 4, .bytes = {127, 0, 0, 1}};
         int ear = -1;
         assert_int_equal(qn__socket_listen(&loopback, &port, &ear, NULL), QN_OK);
-        g.member[1].options.meet_timeout = 1.5;
+        g.member[1].options.rendezvous_timeout = 1.5;
         pthread_create(&g.member[1].thread, NULL, member_joins, &g.member[1]);
         for (int i = 0; i < 30; ++i) {
             const int file = qn__socket_accept(ear);
