@@ -1,5 +1,6 @@
 /* The names that a recipe can use, each with one line of explanation: for a help text, a menu or
- * the completion of a command line. Both come from the table that the library itself reads. */
+ * the completion of a command line. The library reads options by the same table. Texts are static:
+ * nothing here is freed, and no call fails. */
 #ifndef QUERN_CHOICES_H
 #define QUERN_CHOICES_H
 
@@ -10,27 +11,27 @@
 extern "C" {
 #endif
 
+/* What a name is for. */
 typedef enum qn_choice_kind {
     QN_CHOICE_NONE = 0,   /* has no names */
-    QN_CHOICE_ACTIVATION, /* in the text of qn_train_options.model */
-    QN_CHOICE_LOSS,       /* qn_train_options.loss, and so on */
-    QN_CHOICE_OPTIMIZER,
-    QN_CHOICE_INIT,
-    QN_CHOICE_SCALE,
-    QN_CHOICE_ARITH,
-    QN_CHOICE_SCHEDULE
+    QN_CHOICE_ACTIVATION, /* of a layer, in the text of qn_train_options.model */
+    QN_CHOICE_LOSS,       /* qn_train_options.loss */
+    QN_CHOICE_OPTIMIZER,  /* qn_train_options.optimizer */
+    QN_CHOICE_INIT,       /* qn_train_options.init */
+    QN_CHOICE_SCALE,      /* qn_train_options.scale */
+    QN_CHOICE_ARITH,      /* qn_train_options.arith */
+    QN_CHOICE_SCHEDULE    /* qn_train_options.schedule */
 } qn_choice_kind;
 
-/* Name number `index` of a kind, counted from 0; NULL beyond the last one and for an unknown kind.
- * The text is static. */
+/* Name number `index` of a kind, counted from 0. NULL when `index` is too large, and for an unknown
+ * kind. */
 QN_API const char *qn_choice_name(qn_choice_kind kind, uint32_t index);
 
-/* What that name stands for: one line without a full stop; NULL where qn_choice_name gives NULL.
- * The text is static. */
+/* What that name means: one line without a full stop. NULL where qn_choice_name returns NULL. */
 QN_API const char *qn_choice_about(qn_choice_kind kind, uint32_t index);
 
-/* The name of that kind which a user most likely means by `word`, such as "adamw" for "AdamW" or
- * "cross-entropy" for "nll"; NULL when none is near. The text is static. */
+/* The name of that kind that a user most likely means by `word`, such as "adamw" for "AdamW" or
+ * "cross-entropy" for "nll". NULL when none is near, for NULL and for an unknown kind. */
 QN_API const char *qn_choice_near(qn_choice_kind kind, const char *word);
 
 #ifdef __cplusplus

@@ -1,22 +1,25 @@
-/* Many processes that do one job together: the ranks of a cluster.
+/* Several processes that run one job together: the ranks of a cluster.
  *
  * Every rank makes the same calls in the same order on the same recipe and the same data, with
- * `compute.cluster` set; each gets the whole result, the one that a single process would have
- * got, byte for byte. Ranks may die or fall silent at any moment: those that are left continue.
+ * `compute.cluster` set. Each gets the whole result: the bytes that a single process would have
+ * computed. A rank may die or stop answering at any moment; the others continue without it.
  *
  *     qn_cluster_options o;
  *     qn_cluster *c;
  *     int code = 0;
  *     qn_cluster_options_init(&o);
- *     if (qn_cluster_join(&o, &c, &err) != QN_OK) ...     c is NULL where nobody else was started
+ *     if (qn_cluster_join(&o, &c, &err) != QN_OK) ...     c is NULL when this process is alone
  *     options.compute.cluster = c;
  *     ... qn_train_open, qn_train_run, qn_train_report_get: all ranks ...
- *     while (!qn_cluster_over(c, &code))                  of those alive, one at a time gets here
+ *     if (!c)
+ *         code = write_the_files();
+ *     while (c && !qn_cluster_over(c, &code))             returns 0 on one living rank at a time
  *         code = write_the_files(), qn_cluster_finish(c, code);
  *     qn_cluster_leave(c);
  *
- * A qn_cluster is used by one thread at a time, but for qn_cluster_stop. All functions but
- * qn_cluster_join take NULL for a run of one process: rank 0 of 1, which is the writer. */
+ * One thread at a time uses a qn_cluster; only qn_cluster_stop may be called from others. All
+ * functions but qn_cluster_join accept NULL, which stands for a run of one process: rank 0 of 1,
+ * which is the writer. */
 #ifndef QUERN_CLUSTER_H
 #define QUERN_CLUSTER_H
 
@@ -30,94 +33,117 @@ extern "C" {
 
 typedef struct qn_cluster qn_cluster;
 
+/* How the ranks find each other. Fill with qn_cluster_options_init, then change members. Texts are
+ * copied; each may be NULL, and so may the callback. */
 typedef struct qn_cluster_options {
     size_t size; /* sizeof(qn_cluster_options) */
-    /* How the ranks find one another.
-     *   NULL, "auto"  by what the launcher left in the environment: MPI's own library under mpirun,
-     *                 the list of nodes under srun; nobody where there is no launcher
+    /* Where the ranks connect for the first time.
+     *   NULL, "auto"  by what the launcher left in the environment: the MPI library under mpirun,
+     *                 the list of nodes under srun; alone without a launcher
      *   "none"        alone, whatever the environment says
-     *   "HOST:PORT"   at this address, where rank 0 listens; `ranks` and `rank` say who there is */
+     *   "HOST:PORT"   at this address, where rank 0 listens; set `ranks` and `rank` too */
     const char *rendezvous;
-    uint32_t ranks, rank;  /* with "HOST:PORT" */
-    const char *key;       /* with "HOST:PORT": a secret that all ranks know; NULL: none, and then
-                              HOST has to be an address of this machine alone */
-    const char *interface; /* network interface or address to listen on; NULL: all */
-    double rendezvous_timeout; /* seconds in which all have to be there; 0: 60 */
-    double rank_timeout;       /* seconds of silence after which a rank counts as dead; 0: 20 */
-    void *user;                /* handed to on_note */
-    qn_note_fn on_note;        /* told of lost ranks; on the thread that called */
+    uint32_t ranks; /* with "HOST:PORT": number of ranks, 1..1024 */
+    uint32_t rank;  /* with "HOST:PORT": number of this rank, from 0 */
+    /* A secret that all ranks know. "HOST:PORT": NULL is no secret, and then HOST must be an
+     * address of this machine alone. srun: NULL takes MUNGE. mpirun needs none. */
+    const char *key;
+    const char *interface;     /* network interface or address to listen on; NULL: all */
+    double rendezvous_timeout; /* seconds to wait for all ranks, at most 1e6; 0: 60 */
+    double rank_timeout; /* seconds without an answer after which a rank counts as dead, 0.1..1e6;
+                            0: 20 */
+    void *user;          /* passed to on_note */
+    qn_note_fn on_note;  /* reports lost ranks; runs on the thread that called a function here */
 } qn_cluster_options;
 
+/* Sets `size`, and every other member to 0 or NULL, its default. */
 QN_API void qn_cluster_options_init(qn_cluster_options *options);
 
-/* Meets the others. *out is NULL, with QN_OK, where there are none. QN_USAGE for options that make
- * no sense, QN_UNSUPPORTED when a launcher's library cannot be used (the message says which and
- * what to do), QN_CLUSTER when the others did not come or are of another version of Quern or of
- * the contract; the message names who. */
+/* Connects this rank with the others and waits for them, at most options->rendezvous_timeout.
+ *
+ * On success *out is owned by the caller, for qn_cluster_leave; it is NULL, with QN_OK, when this
+ * process is alone. After a failure it is NULL and all connections are closed. Fails with QN_USAGE
+ * (options), QN_UNSUPPORTED (the launcher's library cannot be used; the message says which one),
+ * QN_CLUSTER (ranks that did not come, or that have another version of Quern or of the contract;
+ * the message names them), QN_IO or QN_MEMORY. */
 QN_API qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out,
                                  qn_error *err);
 
-/* Tells the other ranks that this one leaves, and frees; no rank waits for another. Accepts NULL.
- */
+/* Tells the other ranks that this one leaves, and frees the cluster and the memory that its ranks
+ * share. It waits for no rank. Data sets from qn_data_share must be closed before. */
 QN_API void qn_cluster_leave(qn_cluster *cluster);
 
-QN_API uint32_t qn_cluster_rank(const qn_cluster *cluster);  /* this one's number, from 0 */
-QN_API uint32_t qn_cluster_ranks(const qn_cluster *cluster); /* that the run was started with */
-QN_API uint32_t qn_cluster_alive(const qn_cluster *cluster); /* of them that are left */
+/* Number of this rank, from 0. */
+QN_API uint32_t qn_cluster_rank(const qn_cluster *cluster);
+/* Number of ranks at the start, dead ones included; at least 1. */
+QN_API uint32_t qn_cluster_ranks(const qn_cluster *cluster);
+/* Number of ranks that are alive, as far as this one knows. */
+QN_API uint32_t qn_cluster_alive(const qn_cluster *cluster);
 
-/* This rank's number among those of its machine, from 0, and how many these are. `index` and
- * `count` may be NULL. */
+/* *index: which of the ranks of its machine this one is, from 0; *count: number of ranks of that
+ * machine at the start. Either may be NULL. */
 QN_API void qn_cluster_local(const qn_cluster *cluster, uint32_t *index, uint32_t *count);
 
-/* Who a rank is, for messages: "rank 2 on host-b". Belongs to the cluster. */
+/* Number and host of a rank, for messages: "rank 2 on host-b". "rank 0" when there is no such rank.
+ * The text is owned by the cluster. */
 QN_API const char *qn_cluster_name(const qn_cluster *cluster, uint32_t rank);
 
-/* 1 when this rank is the writer: it writes files and reports to the user. The writer is the rank
- * with the lowest number of those alive, so a rank may become it at any moment. */
+/* 1 when this rank is the writer: it writes files and reports to the user. The writer is the living
+ * rank with the lowest number, so the answer can change. 0 on a rank that has to leave. */
 QN_API int qn_cluster_is_writer(const qn_cluster *cluster);
 
-/* Something that all ranks have to hold alike. */
+/* A value that must be the same on all ranks. */
 typedef struct qn_agreement {
-    size_t size;        /* sizeof(qn_agreement) */
+    size_t size;        /* sizeof(qn_agreement), in each element */
     const char *name;   /* for messages: "the training data", "--batch" */
-    const char *value;  /* what this rank holds, in a line that a person can read: texts are what is
-                           compared. Of recipes (qn_model_recipe) the keys that differ are told */
-    const char *remedy; /* where ranks differ; NULL: none */
+    const char *value;  /* what this rank has, one line of readable text, which is compared. For
+                           recipes (qn_model_recipe) the message names the keys that differ */
+    const char *remedy; /* for the message where ranks differ; NULL: none */
 } qn_agreement;
 
-/* For all ranks together, before they work: whether each is ready and all hold the same. `own` is
- * this rank's failure so far (NULL, or QN_OK in it: none); where some rank has one, all get it.
- * Where values differ all get QN_MISMATCH, which names the ranks and hosts that are in the minority
- * and how they differ, for the first such item. All ranks give the same items in the same order.
- * With `cluster` NULL the answer is `own`. qn_train_open and qn_predict agree on recipes and data
- * themselves. */
+/* Compares values between all ranks, and shares failures. All ranks call this together before they
+ * work, with the same items in the same order; names, values and remedies are at most 65,536 bytes
+ * together. `own` is this rank's failure so far; NULL, or status QN_OK: none. `item` may be NULL
+ * when `count` is 0. `cluster` may be NULL: the answer is that of `own`.
+ *
+ * When a rank has a failure, all ranks return it; the message names the rank unless all have the
+ * same. When values differ, all return QN_MISMATCH for the first such item; the message names the
+ * ranks and hosts in the minority and what differs. After both the cluster can be used further.
+ * QN_CLUSTER: this rank has to leave. QN_MEMORY: all ranks fail. qn_train_open and qn_predict
+ * compare recipes and data themselves. */
 QN_API qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own,
                                   const qn_agreement *item, uint32_t count, qn_error *err);
 
-/* For the writer rank: all that had to be written is written, with this exit code. */
+/* The writer calls this when all files are written. `code` is the exit code of the run, on all
+ * ranks. Does nothing on a rank that has to leave. */
 QN_API void qn_cluster_finish(qn_cluster *cluster, int code);
 
-/* Waits until the run is finished: 1, with the exit code. 0: it is not, and this rank is the
- * writer. On a rank that had to leave (QN_CLUSTER), 2 at once: with 0 where the others continue
- * without it, with 1 where it could not reach enough of them. `code` may be NULL. */
+/* Waits until this rank has something to do, or the run is over. Returns
+ *   0  the run is not over and this rank is the writer: write the files, call qn_cluster_finish and
+ *      then this again
+ *   1  the run is over: *code is the code of qn_cluster_finish, or 1 after a failure of all ranks
+ *   2  this rank has to leave (QN_CLUSTER): *code is 0 when the others continue without it, 1 when
+ *      it could not reach enough of them
+ * `code` may be NULL. For a NULL cluster it returns 0 at once, every time. */
 QN_API int qn_cluster_over(qn_cluster *cluster, int *code);
 
-/* Asks all ranks to stop at the end of a step, the same for all. Safe in a signal handler. */
+/* Asks all ranks to stop at the end of a step, the same step on all. Does not wait. Safe in a
+ * signal handler and in another thread. */
 QN_API void qn_cluster_stop(qn_cluster *cluster);
 
-/* What could carry a run over several processes here. */
+/* The MPI library that mpirun would use here. Texts that do not apply are empty. */
 typedef struct qn_cluster_library {
     size_t size;       /* sizeof(qn_cluster_library) */
-    char name[128];    /* "Open MPI 5.0.11"; empty when none was found */
-    char path[256];    /* the file */
-    char launcher[64]; /* what it was started by: "mpirun (Open MPI)", "srun"; empty: nothing */
-    char deaths[256];  /* the option of its launcher that lets the other ranks continue when one
-                          fails; empty: it cannot, start again from the checkpoint */
-    char reason[512];  /* why there is none, with a remedy */
+    char name[128];    /* "Open MPI 5.0.11"; empty: none was found */
+    char path[256];    /* its file */
+    char launcher[64]; /* the launcher of this process: "mpirun (Open MPI)", "srun" */
+    char deaths[256];  /* the command of its launcher that lets the other ranks continue when one
+                          dies; empty: there is none, start again from the checkpoint */
+    char reason[512];  /* why none was found, and what to do */
 } qn_cluster_library;
 
-/* Looks for the MPI library; starts nothing. Where there is none, `reason` says so, and the answer
- * is QN_OK too. */
+/* Looks for the MPI library without starting it, and fills *library. When there is none it returns
+ * QN_OK too, and `reason` says why. Fails with QN_USAGE only (an invalid size). */
 QN_API qn_status qn_cluster_library_get(qn_cluster_library *library, qn_error *err);
 
 #ifdef __cplusplus

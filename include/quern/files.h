@@ -1,5 +1,4 @@
-/* The files of a run as a whole: whether they can be written, and whether one would overwrite
- * another. */
+/* The files of a run: whether they can be written, and whether one would overwrite another. */
 #ifndef QUERN_FILES_H
 #define QUERN_FILES_H
 
@@ -15,35 +14,42 @@ extern "C" {
 /* What a run does with a path. */
 typedef enum qn_file_use {
     QN_FILE_READ = 1,     /* a file that is read */
-    QN_FILE_WRITE,        /* a file that is written, or replaced, as a whole */
+    QN_FILE_WRITE,        /* a file that is written or replaced as a whole */
     QN_FILE_STREAM,       /* a file that is open for writing, such as the standard output */
     QN_FOLDER_RUN,        /* qn_train_options.run_dir */
     QN_FOLDER_CHECKPOINTS /* qn_train_options.checkpoint_dir */
 } qn_file_use;
 
+/* One path of a run. The texts are read during the call only. */
 typedef struct qn_file {
-    size_t size;      /* sizeof(qn_file) */
-    const char *path; /* NULL: the entry is passed over */
-    const char *name; /* for messages: "--data", "the model" */
+    size_t size;      /* sizeof(qn_file), in each element */
+    const char *path; /* NULL: this element is skipped */
+    const char *name; /* for messages: "--data", "the model"; NULL only where `path` is */
     qn_file_use use;
 } qn_file;
 
-/* Fails when two of the files are one, and writing the one would destroy the other or lose its own
- * bytes. The files that a run keeps in its folders count too. Paths are compared as files, so
- * links, "." and ".." make no difference, and files that do not exist yet are compared as they will
- * be. Streams may be one file. Nothing is changed. QN_USAGE names both files. */
+/* Fails when writing one file of the `count` elements would destroy another one, or when two
+ * outputs name the same file. The files that a run keeps in its folders count too. Paths are
+ * compared as files: symbolic links, "." and ".." make no difference, and a file that does not
+ * exist yet is compared by the place it would have. Several streams may name one file. `files` may
+ * be NULL when `count` is 0.
+ *
+ * Changes nothing. Fails with QN_USAGE (the message names both files) or QN_MEMORY. */
 QN_API qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error *err);
 
-/* The same, and fails with QN_IO when a file cannot be written: its folder is missing or takes no
- * new file, the path names a folder, or what is there is protected or not a regular file. Of a
- * folder, the folder above it has to exist. For that, a temporary file is made and removed where
- * files will be written; temporary files that dead processes left there are removed too. A program
- * that writes files hours later calls this before it starts. */
+/* Does the same, and checks that the files can be written. For a program that computes for hours
+ * before it writes.
+ *
+ * Also fails with QN_IO, for the first such element: its folder is missing or takes no new file,
+ * the path of a file names a folder, or an existing file is protected or not a regular file. For a
+ * folder of a run, the folder above it must exist. The check creates a temporary file in each
+ * folder and removes it. It also removes temporary files that processes which no longer run left
+ * there. No other file changes. */
 QN_API qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *err);
 
 /* Removes the temporary files that the library has open in this process. For a signal handler that
- * ends the process with _exit straight afterwards: it may be called in a signal handler. Writes
- * under way fail after it. Files that are complete are not touched. */
+ * ends the process with _exit afterwards: it is safe in a signal handler. Writes in progress fail
+ * after it. Complete files are not touched. */
 QN_API void qn_files_abandon(void);
 
 #ifdef __cplusplus

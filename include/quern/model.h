@@ -1,4 +1,7 @@
-/* Models: a network, its parameters and the recipe it came from. */
+/* Models: a network, its parameters and the recipe that made it.
+ *
+ * A model never changes after it was made, and any number of threads may read it. What the
+ * functions return as a pointer is owned by the model and valid until qn_model_free. */
 #ifndef QUERN_MODEL_H
 #define QUERN_MODEL_H
 
@@ -13,42 +16,61 @@ extern "C" {
 
 typedef struct qn_model qn_model;
 
-/* Reads a model file (safetensors, docs/formats.md). The file may come from anywhere: nothing in it
- * is believed before it is checked. Fails with QN_IO, QN_MEMORY, QN_FORMAT. */
+/* Reads a model file (safetensors, docs/formats.md). Every part of the file is checked, so it may
+ * come from anywhere. On success *out is owned by the caller, for qn_model_free; after a failure it
+ * is NULL. Fails with QN_IO (also a missing file), QN_MEMORY or QN_FORMAT (not a model, damaged, or
+ * of a newer version). */
 QN_API qn_status qn_model_load(const char *path, qn_model **out, qn_error *err);
 
-/* The same for all ranks of a cluster, which call this together: on each machine one rank reads the
- * file; with `from_first` the rank with the lowest number alone reads it and sends it. Where one
- * cannot, all fail alike, and the message names that rank. `cluster` may be NULL. */
+/* Reads a model for all ranks of a cluster, which call this together with the same `from_first`.
+ * With `from_first` 0, one rank of each machine reads the file. With `from_first` 1, only the rank
+ * with the lowest number reads it, and sends it to the others. `cluster` may be NULL: as
+ * qn_model_load.
+ *
+ * On success each rank owns its *out, which may outlive the cluster. When one rank cannot read the
+ * file, all ranks get its status and its message, which names the rank, and the cluster can be used
+ * further. After QN_CLUSTER, or a failure of this rank alone (QN_MEMORY), the rank calls
+ * qn_cluster_leave. Models of different machines are not compared here; qn_predict compares them.
+ */
 QN_API qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path,
                                 qn_model **out, qn_error *err);
 
-/* Writes the model beside `path`, syncs and renames it into place. */
+/* Writes the model to a temporary file in the folder of `path`, syncs it and renames it to `path`.
+ * A device, a pipe or a name such as /dev/stdout is written to directly. Fails with QN_IO or
+ * QN_MEMORY; the old file is then as before. */
 QN_API qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err);
 
-/* The same for the rank of a cluster that speaks, which asks all others right before the renaming
- * whether they still count on it: one that was stopped or cut off for too long while it wrote fails
- * with QN_CLUSTER, and leaves alone what the others have put there. `cluster` may be NULL. */
+/* Does the same on the writer of a cluster (qn_cluster_is_writer). Right before the renaming it
+ * asks all other ranks whether they still count on this one. `cluster` may be NULL: as
+ * qn_model_save. Also fails with QN_CLUSTER when the others have given this rank up, because it was
+ * stopped or cut off for too long. Then another rank is the writer, and the file at `path` is not
+ * touched. */
 QN_API qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
                                      qn_error *err);
 
+/* Frees the model and all that its functions returned. Accepts NULL. Not while a qn_train_options
+ * that qn_train_options_from_model filled is in use. */
 QN_API void qn_model_free(qn_model *model);
 
-/* The recipe as JSON (docs/exactness.md 11.1); owned by the model. */
+/* The recipe as JSON (docs/exactness.md 11.1); "" for NULL. */
 QN_API const char *qn_model_recipe(const qn_model *model);
-/* SHA-256 of the model's file, 64 hexadecimal digits; owned by the model. */
+/* SHA-256 of the model's file, 64 hexadecimal digits; "" for NULL. */
 QN_API const char *qn_model_digest(const qn_model *model);
+/* Number of features of an item, number of outputs, number of layers; each is 0 for NULL. */
 QN_API uint32_t qn_model_inputs(const qn_model *model);
 QN_API uint32_t qn_model_outputs(const qn_model *model);
 QN_API uint32_t qn_model_layers(const qn_model *model);
-/* Number of weights and biases of all layers. */
+/* Number of weights and biases of all layers; 0 for NULL. */
 QN_API uint64_t qn_model_parameters(const qn_model *model);
-/* A line about one layer, such as "dense 500 tanh", written into text. */
+/* Writes a line about layer `layer`, counted from 0, such as "dense 500 tanh": at most `size` bytes
+ * with the NUL; a longer line is cut. The text is empty when there is no such layer. `text` may be
+ * NULL: nothing is written. */
 QN_API void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size);
 
-/* A tensor by its name in the file ("layer0.weight"): a pointer owned by the model, and its shape
- * (columns is 0 for a vector; `rows` and `columns` may be NULL). NULL when there is none of that
- * name. */
+/* The tensor with this name in the file, and its shape: "layer0.weight" is outputs x inputs, row
+ * after row; "layer0.bias", "scale.mean" and "scale.deviation" are vectors of *rows elements, with
+ * *columns 0. `rows` and `columns` may be NULL. Returns NULL, and writes nothing, when there is no
+ * such tensor. */
 QN_API const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
                                     uint64_t *columns);
 

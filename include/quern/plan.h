@@ -1,14 +1,14 @@
-/* How long a training would take on a team, which may be imagined: the scheduler of a run with a
+/* How long a training would take on a team, which may be imaginary: the scheduler of a run with a
  * virtual clock.
  *
- * A team is described by texts. Each is a file that `quern devices --costs --model ... --json`
- * wrote on a machine, its name ending in ".json", or
+ * A team is described by texts. Each is the name of a file ending in ".json" that `quern devices
+ * --costs --model ... --json` wrote on a machine, or
  *
  *     text   = clause { ";" clause }
  *     clause = host { host }
  *            | "net" TIME SPEED             latency and bandwidth between hosts; 50us 1GB/s
- *            | "memory" SPEED               at which a rank adds sums up and updates; 10GB/s
- *            | "slow" WHO "at" TIME xFACTOR     from then on its devices go at FACTOR the speed
+ *            | "memory" SPEED               of a rank that adds sums and updates; 10GB/s
+ *            | "slow" WHO "at" TIME xFACTOR     from then on its devices have FACTOR their speed
  *            | "die" WHO "at" TIME          its processes end
  *     WHO    = HOST [ "." RANK ]            a host, or one of its ranks
  *     host   = [N "*"] "host" "(" rank { "|" rank } ")"
@@ -16,16 +16,16 @@
  *     rank   = device { "+" device }
  *     device = [N "*"] NAME RATE [ "start" TIME ] [ "noise" PERCENT ]
  *
- * RATE is items of this job a second, such as 60k; TIME has a unit (ns, us, ms, s, min, h), SPEED
- * too (B/s, kB/s, MB/s, GB/s, or bit/s and so on). `start` is what a call costs beside its items,
- * `noise` how far calls lie beside that. Hosts are counted from 0 in the order of all texts, the
- * ranks of each from 0 too. For example
+ * RATE is items of this job per second, such as 60k. TIME has a unit: ns, us, ms, s, min or h.
+ * SPEED too: B/s, kB/s, MB/s, GB/s, TB/s, or bit/s to Gbit/s. `start` is the time of a call without
+ * its items. `noise` is how much the times of calls vary, at most 90 %. Hosts are counted from 0 in
+ * the order of all texts, the ranks of each host from 0. For example
  *
  *     4*host(cpu 60k) 2*host(cpu 80k + gpu 400k start 50us | gpu 400k start 50us);
  *     slow 2 at 10s x0.5; die 3 at 20s; net 10us 1GB/s
  *
- * What is planned is the training alone, without validation, checkpoints and the reading of data;
- * an epoch counts as items / batch steps. */
+ * The plan is of the training alone, without validation, checkpoints and the reading of data. An
+ * epoch counts as items / batch steps. T is the time of the whole training in seconds. */
 #ifndef QUERN_PLAN_H
 #define QUERN_PLAN_H
 
@@ -37,85 +37,106 @@ extern "C" {
 
 typedef struct qn_plan qn_plan;
 
+/* What to plan. Fill with qn_plan_options_init, then set all members. Read during the call only. */
 typedef struct qn_plan_options {
     size_t size;                 /* sizeof(qn_plan_options) */
-    const qn_train_options *job; /* the network, the loss, the optimiser, batch, grain, epochs */
-    uint32_t features;           /* of an item */
-    uint64_t items;              /* that are trained on in an epoch */
-    const char *const *team;     /* `teams` texts or files, as above; at least 1 */
-    uint32_t teams;
+    const qn_train_options *job; /* its recipe: network, loss, optimiser, batch, grain, epochs */
+    uint32_t features;           /* of an item, at least 1 */
+    uint64_t items;              /* of an epoch, at least 1 */
+    const char *const *team;     /* `teams` texts or files, as above */
+    uint32_t teams;              /* at least 1 */
 } qn_plan_options;
 
+/* Sets `size`, and every other member to 0 or NULL. */
 QN_API void qn_plan_options_init(qn_plan_options *options);
 
-/* How one rank spends its time, each part as a share of the whole T, 0..1. */
+/* One rank. Times are shares of T, 0..1. */
 typedef struct qn_plan_rank {
-    size_t size;
+    size_t size;             /* sizeof(qn_plan_rank) */
     uint32_t host;           /* counted from 0 */
     char name[64];           /* the host as it was described */
-    uint32_t devices;        /* of the rank */
-    double share;            /* of all grains that were computed */
+    uint32_t devices;        /* number of devices of the rank */
+    double share;            /* of all grains that were computed, 0..1 */
     double items_per_second; /* of its devices together, at the beginning */
-    double computing, waiting, exchanging, updating, recovering;
-    double bytes_out; /* over the network, in all */
-    int died;
+    double computing;        /* grains */
+    double waiting;          /* for other ranks */
+    double exchanging;       /* sums with other ranks */
+    double updating;         /* parameters */
+    double recovering;       /* after a death, until the others continue */
+    double bytes_out;        /* sent over the network in the whole training */
+    int died;                /* 1: it died before the end */
 } qn_plan_rank;
 
-/* One host more of a kind. */
+/* The team with one more host of a kind. */
 typedef struct qn_plan_more {
-    size_t size;
-    char name[64];
+    size_t size;    /* sizeof(qn_plan_more) */
+    char name[64];  /* that host as it was described */
     double seconds; /* T with it; NaN: there cannot be so many ranks */
 } qn_plan_more;
 
+/* A plan. Pointers are owned by the qn_plan. */
 typedef struct qn_plan_report {
-    size_t size;
-    double seconds; /* T */
-    double bound;   /* all items over the rates of all devices, deaths and changes included */
-    double equal;   /* T if every rank had the same share of each step; NaN: nobody would be left */
-    double step;    /* seconds of a step at the end */
-    double exchange;         /* of it: adding up over the ranks that are left */
-    double items_per_second; /* in the mean */
-    uint64_t steps;
-    uint32_t ranks, hosts, devices, deaths;
-    uint32_t events, late; /* changes and deaths described; of these, after the end: of no effect */
-    double parameters;
-    double items_again; /* computed again by others after deaths */
+    size_t size;             /* sizeof(qn_plan_report) */
+    double seconds;          /* T */
+    double bound;            /* seconds that all items take at the speed of all devices together,
+                                with the deaths and changes of speed */
+    double equal;            /* T if every rank had the same share of each step; NaN: no rank would
+                                be left at the end */
+    double step;             /* seconds of a step at the end */
+    double exchange;         /* of these, seconds of the exchange between the ranks that are left */
+    double items_per_second; /* mean of the training */
+    uint64_t steps;          /* of the training */
+    uint32_t ranks, hosts, devices; /* of the team at the beginning */
+    uint32_t deaths;                /* ranks that died before the end */
+    uint32_t events;                /* clauses "slow" and "die" */
+    uint32_t late;                  /* of these, at or after the end: without effect */
+    double parameters;              /* number of weights and biases */
+    double items_again;             /* items that others computed again after deaths */
     double computing, waiting, exchanging, updating, recovering; /* means over the ranks */
-    const qn_plan_rank *const *rank;                             /* `ranks` of them */
-    uint32_t mores;
-    const qn_plan_more *const
-        *more; /* `mores` of them, one for each of the first 8 kinds of hosts */
+    const qn_plan_rank *const *rank;                             /* `ranks` pointers */
+    uint32_t mores; /* kinds of hosts of which one more was tried: at most 8; 0 without "net" */
+    const qn_plan_more *const *more; /* `mores` pointers */
 } qn_plan_report;
 
-/* Plans. QN_USAGE for options and descriptions that make no sense, with the place in the text;
- * QN_INPUT and QN_MISMATCH for files that are none, or of another job; QN_CLUSTER when nobody is
- * left before the end. */
+/* Makes a plan. On success *out is owned by the caller, for qn_plan_free; after a failure it is
+ * NULL. Fails with QN_USAGE (options, or a text; `where` shows the place in it), QN_IO (a file that
+ * cannot be read), QN_INPUT (a file that holds no such measurement), QN_MISMATCH (a measurement of
+ * another job), QN_UNSUPPORTED (job->compute), QN_CLUSTER (no rank is left before the end) or
+ * QN_MEMORY. */
 QN_API qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err);
+
+/* The plan's report; NULL for NULL. Owned by the plan. */
 QN_API const qn_plan_report *qn_plan_report_of(const qn_plan *plan);
+
+/* Frees the plan and its report. Accepts NULL. */
 QN_API void qn_plan_free(qn_plan *plan);
 
-/* What a device of this machine costs a rank that has it: calls over some grains, an update. */
+/* The most sizes of calls that qn_plan_measure times. */
 enum { QN_PLAN_CALLS = 16 };
+
+/* How long one device takes as part of one rank, in seconds: medians of several calls. */
 typedef struct qn_plan_cost {
-    size_t size;    /* sizeof(qn_plan_cost), in each element */
-    uint32_t rank;  /* of those that the machine was divided among */
-    char id[32];    /* as in qn_device_info */
-    uint32_t grain; /* items */
-    uint32_t calls; /* sizes of calls that were measured, ascending */
-    uint32_t grains[QN_PLAN_CALLS];
-    double seconds[QN_PLAN_CALLS]; /* a call's, each */
-    double update;                 /* seconds of an update with the sums of all */
-    double step;   /* seconds of a whole step of `batch` items by it alone; 0: not measured */
-    double adding; /* bytes read and written a second when the rank adds sums up */
+    size_t size;                    /* sizeof(qn_plan_cost), in each element */
+    uint32_t rank;                  /* that has the device, from 0 */
+    char id[32];                    /* as in qn_device_info */
+    uint32_t grain;                 /* items of a grain */
+    uint32_t calls;                 /* number of sizes that were measured */
+    uint32_t grains[QN_PLAN_CALLS]; /* grains of a call, ascending; `calls` of them */
+    double seconds[QN_PLAN_CALLS];  /* of a call of that size */
+    double update;                  /* seconds of an update of all parameters */
+    double step;                    /* seconds of a whole step by it alone; 0: not measured */
+    double adding;                  /* bytes read and written per second when the rank adds sums */
 } qn_plan_cost;
 
-/* Measures the devices that job->compute lets take part, for about `seconds` each, as `ranks` ranks
- * on this machine would have them: cores divided, other devices dealt round, all ranks at work at
- * the same time. Of `job` the network, the loss, the optimiser, batch and grain count. The items
- * are those of `data`, or, when that is NULL, random bytes, `features` of them each. Fills at most
- * `room` costs, ranks one after another, their number in *count. Fails as qn_train_open does, and
- * with QN_USAGE for more ranks than cores. */
+/* Measures the devices that job->compute allows, each for about `seconds` (above 0, at most 3600),
+ * as `ranks` ranks (1..64) on this machine would have them. The cores are divided among the ranks,
+ * the other devices are dealt in turn, and all ranks work at the same time. Of `job` it reads the
+ * recipe, with `model` required. The items are those of `data`, which needs labels; it may be NULL:
+ * random bytes, `features` for each item.
+ *
+ * Fills at most `room` elements of `cost`, rank after rank, and sets *count to their number. `cost`
+ * may be NULL when `room` is 0. Fails as qn_train_open does, and with QN_USAGE for more ranks than
+ * cores; *count is then 0. */
 QN_API qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data,
                                  uint32_t features, uint32_t ranks, double seconds,
                                  qn_plan_cost *cost, uint32_t room, uint32_t *count, qn_error *err);

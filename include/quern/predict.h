@@ -10,39 +10,55 @@
 extern "C" {
 #endif
 
-/* Applies `model` to every item of `data`. Any of the results may be NULL, and so may `compute`:
- * the defaults; the caller owns the arrays: classes[items], scores[items] (the output of the
- * class), outputs[items x qn_model_outputs]. Fails with QN_MISMATCH when the number of features
- * differs, QN_NUMERIC when an output is not finite (the item is named), QN_UNSUPPORTED, QN_MEMORY,
- * QN_DEVICE when no device is left. One that was left out or lost is reported by qn_device_note. */
+/* Applies `model` to every item of `data`. The caller owns the arrays, and each may be NULL:
+ *   classes[items]                       the output that is greatest, counted from 0; of equal ones
+ *                                        the first
+ *   scores[items]                        that output
+ *   outputs[items x qn_model_outputs]    all outputs, item after item
+ * `compute` may be NULL: the defaults. With compute->cluster all ranks call this together with the
+ * same arguments, and each gets all results.
+ *
+ * Fails with QN_USAGE, QN_MISMATCH (another number of features, or values that are not bytes for a
+ * model of bytes; ranks that differ), QN_NUMERIC (an output is not finite; the item is named),
+ * QN_UNSUPPORTED, QN_MEMORY, QN_DEVICE (no device is left) or QN_CLUSTER (this rank has to leave).
+ * After a failure the contents of the arrays are undefined. A failure of one rank is returned on
+ * all ranks, except QN_DEVICE and QN_CLUSTER: there the others continue. A device that was lost or
+ * left out is reported by qn_device_note. */
 QN_API qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                             int32_t *classes, float *scores, float *outputs, qn_error *err);
 
-/* The results of one prediction, kept to be written. */
+/* The results of one prediction, kept until they are written. */
 typedef struct qn_predictions qn_predictions;
 
-/* Predicts; with `all_outputs` 1 the outputs are kept too. `compute` may be NULL. `model`, `data`
- * and the cluster must outlive *out, which the caller frees. Fails as qn_predict does. */
+/* Predicts and keeps classes and scores; with `all_outputs` 1 all outputs too. `compute` may be
+ * NULL. On success *out is owned by the caller, for qn_predictions_free; after a failure it is
+ * NULL. `model`, `data` and the cluster must outlive *out. Fails as qn_predict does. */
 QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
                                      const qn_compute *compute, int all_outputs,
                                      qn_predictions **out, qn_error *err);
 
-/* Writes them as CSV: "item,prediction,score", with "label" after "item" where the data has labels,
- * and the columns "p0,p1,..." where outputs were kept. Written beside its place, synced, renamed.
- * Among ranks all have the results, and the writer rank writes: right before the renaming it
- * asks all others whether they still count on it, and fails with QN_CLUSTER, the old file
- * untouched, where it was held up for too long. */
+/* Writes the results as CSV, one line for each item: "item,prediction,score", with "label" after
+ * "item" where the data has labels, and columns "p0,p1,..." where all outputs were kept. `item`
+ * counts from 0. It writes a temporary file in the folder of `path`, syncs it and renames it to
+ * `path`.
+ *
+ * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
+ * all other ranks whether they still count on this one, and fails with QN_CLUSTER when they do not.
+ * Also fails with QN_IO or QN_MEMORY. After a failure the old file is as before, and the results
+ * can be written again. */
 QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const char *path,
                                       qn_error *err);
 
-/* The items whose label was predicted; 0 without labels. */
+/* Number of items whose predicted class is their label; 0 without labels and for NULL. */
 QN_API uint64_t qn_predictions_correct(const qn_predictions *predictions);
 
-QN_API void qn_predictions_free(qn_predictions *predictions); /* accepts NULL */
+/* Accepts NULL. */
+QN_API void qn_predictions_free(qn_predictions *predictions);
 
-/* Predicts and writes in one call; among ranks the writer rank writes, and nobody does if it
- * dies meanwhile. *correct counts the items whose label was predicted (0 without labels); it may be
- * NULL. */
+/* Predicts and writes, as qn_predictions_make and qn_predictions_write do. Among ranks all call
+ * this, and the writer writes the file. When the writer dies meanwhile, nobody writes it. *correct
+ * is what qn_predictions_correct returns, and 0 when the prediction fails; `correct` may be NULL.
+ * Fails as those two do; the old file is then as before. */
 QN_API qn_status qn_predict_csv(const qn_model *model, const qn_data *data,
                                 const qn_compute *compute, const char *path, int all_outputs,
                                 uint64_t *correct, qn_error *err);

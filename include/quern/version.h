@@ -12,14 +12,15 @@ extern "C" {
 #define QN_VERSION_MINOR 1
 #define QN_VERSION_PATCH 0
 
-/* The version of docs/exactness.md that this library keeps. A recipe names the lowest version that
- * has all it uses. */
+/* The version of docs/exactness.md that this library implements. A recipe names the lowest version
+ * that has all it uses. */
 #define QN_CONTRACT 2
 
-/* "0.1.0" */
+/* The version of the library in use, such as "0.1.0". The text is static. */
 QN_API const char *qn_version(void);
 
-/* Facts of the build, one "name: value" a line: compiler, flags, build type, optional parts. */
+/* How the library was built: lines "name: value" with the compiler, flags, build type and optional
+ * parts. The text is static. */
 QN_API const char *qn_build_info(void);
 
 #ifdef __cplusplus
