@@ -1,11 +1,11 @@
-/* The CSV reader: finds the shape of the table in the first line, counts the lines, parses.
+/* The CSV reader: takes the shape of the table from the first line, counts the lines, then parses.
  *
- * The text is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
- * lines of all blocks, so each block knows its first row; then they parse blocks into the table,
- * first as bytes and, as soon as any cell is no plain whole number up to 255, again as float32.
- * When several rows are wrong, the first one is reported, whoever found it. Quoted cells may hold
- * separators, but line ends only in the header, so that any thread may find the beginning of a
- * line. */
+ * The text is divided into blocks of 1 MiB; a line belongs to the block in which it begins. Threads
+ * count the lines of all blocks, which gives each block its first row. They then parse the blocks
+ * into the table, first as bytes. If any cell is not a whole number up to 255, they parse again as
+ * float32. If several rows are invalid, the first one is reported, whichever thread finds it.
+ * Quoted cells may contain separators, but line ends only in the header, so that any thread can
+ * find the start of a line. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/csv.h"
@@ -22,20 +22,20 @@
 typedef struct table {
     const qn__csv_header *header;
     qn__csv_text *text;
-    size_t begin, size; /* the lines behind the header: where in the text, and how many bytes */
+    size_t begin, size; /* the lines after the header: offset and bytes */
     size_t block_count;
-    uint64_t *first_row; /* of each block, and behind the last the number of rows */
-    /* What a pass works on. */
+    uint64_t *first_row; /* of each block, and after the last the number of rows */
+    /* The current pass. */
     qn_data_type type;
     uint8_t *values;
     int32_t *labels;
     atomic_size_t next;
-    atomic_size_t failed; /* the lowest block in which a row is wrong, or SIZE_MAX */
+    atomic_size_t failed; /* the lowest block with an invalid row, or SIZE_MAX */
     pthread_mutex_t lock; /* for failure */
     qn__row_failure failure;
 } table;
 
-/* The byte before a block, which tells whether a line begins with the block. */
+/* The offset of the byte before a block, which shows whether a line begins with the block. */
 static size_t before(size_t block) { return block * BLOCK - (block > 0); }
 
 static void count_lines(void *context, int thread) {
@@ -76,8 +76,8 @@ static void note_failure(table *t, size_t block, const qn__row_failure *failure)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* The lines that begin in a block, of which there is at least one: the first begins at *at, the
- * last ends at *end. 0 when they cannot be read. */
+/* The lines that begin in a block, of which there is at least one: *at is the start of the first,
+ * *end the end of the last. 0 if they cannot be read. */
 static int block_lines(const table *t, int thread, size_t block, const char **at,
                        const char **end) {
     const size_t from = before(block), last = (block + 1) * BLOCK - 1;
@@ -93,7 +93,7 @@ static int block_lines(const table *t, int thread, size_t block, const char **at
         *end = *end ? *end : text + size;
         *at = block > 0 ? memchr(text, '\n', size) : text;
         *at = *at && block > 0 ? *at + 1 : *at;
-        return *at != NULL; /* NULL only where the file has changed since its lines were counted */
+        return *at != NULL; /* NULL only if the file has changed since its lines were counted */
     }
 }
 
@@ -128,13 +128,13 @@ static void parse_block(table *t, int thread, size_t block) {
 static void parse_blocks(void *context, int thread) {
     table *t = context;
     size_t block;
-    /* Blocks are taken in ascending order, so all below a failed one are parsed to their end. */
+    /* Blocks are taken in ascending order, so all below a failed one are parsed completely. */
     while ((block = atomic_fetch_add(&t->next, 1)) < t->block_count &&
            block < atomic_load(&t->failed))
         parse_block(t, thread, block);
 }
 
-/* Parses all rows into the table; 1 when they were all right. */
+/* Parses all rows into the table; 1 if all are valid. */
 static int parse_rows(table *t, qn__pool *pool) {
     atomic_store(&t->next, 0);
     atomic_store(&t->failed, SIZE_MAX);
@@ -142,8 +142,8 @@ static int parse_rows(table *t, qn__pool *pool) {
     return atomic_load(&t->failed) == SIZE_MAX;
 }
 
-/* When the lines are too short to hold the cells that the first line promises, one of them is
- * wrong; finding it needs room for one row, not for the table. */
+/* If the text is too short for the cells that the first line promises, some line is invalid.
+ * Finding it needs memory for one row, not for the table. */
 static qn_status find_short_row(table *t, qn_error *err) {
     const qn__csv_shape *shape = &t->header->shape;
     const char *at = qn__csv_text_at(t->text, 0, t->begin, t->size), *end = at ? at + t->size : at;
@@ -162,8 +162,8 @@ static qn_status find_short_row(table *t, qn_error *err) {
               : qn__csv_refuse_row(t->header, &t->failure, err);
 }
 
-/* Room for the table as one type. The bytes of the text bound it: a cell is at least a digit or
- * nothing and a separator. */
+/* Allocates the table as one type. The size of the text bounds it: each cell but the last needs a
+ * separator. */
 static qn_status make_room(table *t, qn_data *data, qn_data_type type, qn_error *err) {
     qn__free(data->memory);
     data->type = type;
@@ -179,8 +179,7 @@ static qn_status fill(table *t, qn__pool *pool, qn_data *data, qn_error *err) {
     const qn__csv_shape *shape = &t->header->shape;
     data->items = t->first_row[t->block_count];
     data->features = shape->features;
-    /* columns cells want columns - 1 separators, at least one character for each number, a line end
-     */
+    /* a line has columns - 1 separators, at least one character for each number, and a line end */
     uint64_t bytes = (uint64_t)t->size + 1;
     if (data->items > bytes / shape->columns / 2)
         return find_short_row(t, err);

@@ -8,8 +8,7 @@ static int is_blank(char c, char separator) {
     return (c == ' ' || c == '\t' || c == '\r') && c != separator;
 }
 
-/* A quoted cell: `at` stands behind the opening quote. Two quotes in a row are one, part of the
- * text. */
+/* A quoted cell: `at` is after the opening quote. Two quotes in a row are one quote of the text. */
 static const char *read_quoted(const char *at, const char *end, char separator, int multiline,
                                qn__cell *cell) {
     cell->quoted = 1;
@@ -56,8 +55,8 @@ const char *qn__cell_read(const char *at, const char *end, char separator, int m
     return at;
 }
 
-/* Reads digits into the mantissa as far as it holds them. Returns how many digits there were; those
- * that did not fit are counted in *dropped, and noted as a cut unless they are zeros. */
+/* Reads digits into the mantissa while they fit. Returns the number of digits. Digits that did not
+ * fit are counted in *dropped, and noted as a cut unless they are zeros. */
 static size_t read_digits(const char **at, const char *end, qn__decimal *out, size_t *dropped) {
     const char *p = *at;
     while (p < end && *p >= '0' && *p <= '9') {
@@ -74,14 +73,15 @@ static size_t read_digits(const char **at, const char *end, qn__decimal *out, si
     return count;
 }
 
-/* A count of digits as part of the exponent; one that is beyond reason makes the number a cut one,
- * which only the slow way may read. */
+/* A count of digits as part of the exponent. A count beyond any sensible size marks the number as
+ * cut, so that qn__parse_float reads it. */
 static int places_of(size_t count, qn__decimal *out) {
     out->cut |= count > 1000000;
     return count > 1000000 ? 1000000 : (int)count;
 }
 
-/* The exponent behind an 'e', held to seven digits: what lies beyond is zero or infinite anyway. */
+/* The exponent after an 'e', limited to seven digits: beyond that the number is zero or
+ * infinite. */
 static const char *read_exponent(const char *at, const char *end, int *out) {
     int negative = 0, value = 0;
     if (at < end && (*at == '+' || *at == '-'))
@@ -125,10 +125,10 @@ static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 /* With a mantissa below 2^53 and a power up to 10^22 both operands are exact, so the quotient or
- * product is the binary64 nearest to the number (Clinger 1990). It may be rounded once more to
- * binary32 unless it lies exactly between two floats: every such midpoint is a binary64, so a
- * number on one side of a midpoint is never rounded past it, only onto it. Subnormal results and
- * those near the overflow are left to the slow way. */
+ * product is the nearest binary64 (Clinger 1990). Rounding it once more to binary32 is right unless
+ * it is exactly halfway between two floats. Every such midpoint is a binary64, so a number on one
+ * side of it is never rounded past it, only onto it. Subnormal results and those near overflow are
+ * left to qn__parse_float. */
 int qn__decimal_to_float(const qn__decimal *decimal, float *out) {
     if (decimal->cut || decimal->mantissa >> 53 != 0 || decimal->exponent < -22 ||
         decimal->exponent > 22)
@@ -167,7 +167,7 @@ int qn__cell_is_gap(const qn__cell *cell) {
     return 0;
 }
 
-/* Bytes of the UTF-8 character at `at`, or 0 when there is none that is whole and well formed. */
+/* Bytes of the UTF-8 character at `at`, or 0 if it is incomplete or malformed. */
 static size_t character(const unsigned char *at, size_t left) {
     size_t size = *at < 0x80                  ? 1
                   : *at >= 0xC2 && *at < 0xE0 ? 2

@@ -9,7 +9,7 @@ static qn_status refuse_line(const char *path, uint64_t line, const char *remedy
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
-/* What a file is that is certainly no CSV text, or NULL. */
+/* The format of a file that is certainly not CSV text, or NULL. */
 static const char *other_format(const char *text, size_t size) {
     static const struct {
         const char *magic, *name;
@@ -45,8 +45,7 @@ static qn_status check_text(const char *text, size_t size, const char *path, qn_
                       "convert it to CSV in UTF-8, or to IDX; either may be gzipped");
 }
 
-/* The one of , ; and tab that the first line has most of outside quotes, a comma before the others.
- */
+/* The most frequent of , ; and tab in the first line outside quotes; a comma wins a tie. */
 static char find_separator(const char *at, const char *end) {
     size_t commas = 0, semicolons = 0, tabs = 0;
     int quoted = 0;
@@ -61,7 +60,7 @@ static char find_separator(const char *at, const char *end) {
     return semicolons >= tabs ? ';' : '\t';
 }
 
-/* What one walk over the first line tells. */
+/* Result of one pass over the first line. */
 typedef struct first_line {
     uint64_t columns;
     uint64_t names;     /* cells that are neither a number nor a gap */
@@ -89,7 +88,7 @@ static first_line walk_first_line(const char *at, const char *end, char separato
     }
 }
 
-/* A column's name: the cell with doubled quotes made single. */
+/* A column's name: the cell with doubled quotes replaced by single ones. */
 static char *copy_name(const qn__cell *cell, qn_error *err) {
     char *name = qn__alloc(cell->size + 1, 1, err);
     if (!name)
@@ -97,7 +96,7 @@ static char *copy_name(const qn__cell *cell, qn_error *err) {
     size_t length = 0;
     for (size_t i = 0; i < cell->size; i++) {
         if (cell->quoted && cell->text[i] == '"')
-            i++; /* two quotes stand for one; a single one would have ended the cell */
+            i++; /* two quotes mean one; a single one would have ended the cell */
         name[length++] = cell->text[i];
     }
     name[length] = '\0';
@@ -139,8 +138,8 @@ char **qn__csv_header_take_names(qn__csv_header *header) {
     return names;
 }
 
-/* The column that a text names: a header's name goes before "last", and both before a number.
- * Returns the number of columns that bear the name; 0 leaves *out alone. */
+/* The column of that name: a name in the header takes precedence over "last", and both over a
+ * number. Returns the number of columns with the name; 0 leaves *out unchanged. */
 static uint64_t find_column(const qn__csv_header *header, const char *word, uint64_t *out) {
     uint64_t found = 0, number = 0;
     for (uint64_t i = 0; header->names && i < header->shape.columns; i++) {
@@ -160,14 +159,14 @@ static uint64_t find_column(const qn__csv_header *header, const char *word, uint
     return number > 0;
 }
 
-/* --label named no column: says what there is. */
+/* --label matches no column: lists the columns. */
 static qn_status refuse_label(const qn__csv_header *header, const char *word, qn_error *err) {
     unsigned long long columns = (unsigned long long)header->shape.columns;
     qn__cell cell = {.text = word, .size = strlen(word)};
     char shown[64];
     qn__cell_show(&cell, shown);
     uint64_t number;
-    const char *near = NULL; /* a number that is out of range is no slip in a name */
+    const char *near = NULL; /* a number out of range is not a misspelled name */
     if (header->names && !qn__parse_u64(word, strlen(word), &number))
         near = qn__nearest(word, (const char *const *)header->names);
     qn__fail(err, QN_INPUT, "there is no label column \"%s\"", shown);
@@ -218,7 +217,7 @@ static qn_status choose_label(qn__csv_header *header, const qn_data_options *opt
     return QN_OK;
 }
 
-/* Reads the names, when the first line has any, and moves the body behind it. */
+/* Reads the names, if the first line has any, and moves the body after it. */
 static qn_status take_names(qn__csv_header *header, const first_line *line, qn_error *err) {
     if (line->names == 0)
         return QN_OK;
@@ -240,7 +239,7 @@ qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
         return status;
     *out = (qn__csv_header){.path = path, .body = text, .end = text + size, .first_line = 1};
     if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
-        out->body += 3; /* the mark that some programs put before UTF-8 */
+        out->body += 3; /* the UTF-8 byte order mark */
     while (out->end > out->body && (out->end[-1] == '\n' || out->end[-1] == '\r'))
         out->end--;
     if (out->body == out->end) {
@@ -262,7 +261,7 @@ qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
     return status;
 }
 
-/* What is wrong with a cell, and what to do about it, by qn__row_fault. */
+/* The error of a cell and its remedy, by qn__row_fault. */
 static const struct {
     const char *what, *remedy;
 } cell_faults[] = {

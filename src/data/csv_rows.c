@@ -1,4 +1,5 @@
-/* One line of CSV into numbers. Nearly all cells take the short way: digits, then a separator. */
+/* Parses one line of CSV into numbers. Nearly all cells take the fast path: digits, then a
+ * separator. */
 #include "base/text.h"
 #include "data/csv.h"
 #include <math.h>
@@ -8,15 +9,14 @@ static int ends_cell(const char *at, const char *end, char separator) {
     return at == end || *at == separator || *at == '\n';
 }
 
-/* Moves from the end of a cell to the next cell; when it was the line's last, *done becomes 1 and
- * the result is the beginning of the next line. */
+/* Moves from the end of a cell to the next cell. After the last cell of the line *done becomes 1
+ * and the result is the start of the next line. */
 static const char *step_over(const char *at, const char *end, int *done) {
     *done = at == end || *at == '\n';
     return at == end ? end : at + 1;
 }
 
-/* The label in a cell whose number is `decimal`: whole, from 0, below 2^31. "3.0" and "3e0" are 3.
- */
+/* The label from a number: whole, 0 or more, below 2^31. "3.0" and "3e0" are 3. */
 static qn__row_fault take_label(const qn__decimal *decimal, int32_t *label) {
     uint64_t value = decimal->mantissa;
     int exponent = decimal->exponent;
@@ -37,7 +37,7 @@ static qn__row_fault take_label(const qn__decimal *decimal, int32_t *label) {
     return QN__ROW_FINE;
 }
 
-/* A plain whole number from 0 to 255 that is alone in its cell, the short way and the long way. */
+/* A whole number from 0 to 255 that fills its cell: fast path and slow path. */
 static const char *take_byte(const char *at, const char *end, char separator, uint8_t *value) {
     unsigned sum = 0;
     const char *p = at;
@@ -63,7 +63,7 @@ static const char *take_byte(const char *at, const char *end, char separator, ui
     return p;
 }
 
-/* A label's cell. On failure the cell is left in *cell for the message. */
+/* A label's cell. On failure *cell holds the cell for the message. */
 static const char *take_label_cell(const char *at, const char *end, char separator, int32_t *label,
                                    qn__cell *cell, qn__row_fault *fault) {
     qn__decimal decimal;
@@ -101,7 +101,7 @@ const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char
     return done ? at : NULL;
 }
 
-/* A number's cell, the long way: quotes, blanks, many digits, and what is wrong with it. */
+/* A number's cell, slow path: quotes, blanks, many digits, and errors. */
 static qn__row_fault take_odd_float(const qn__cell *cell, float *value) {
     qn__decimal decimal;
     if (cell->broken)
@@ -129,7 +129,7 @@ static const char *take_float(const char *at, const char *end, char separator, f
     return p;
 }
 
-/* Cells in the whole line, for a line that has too few or too many. */
+/* Cells in the line, for a line that has too few or too many. */
 static uint64_t count_cells(const char *line, const char *end, char separator) {
     uint64_t count = 0;
     int done = 0;
@@ -142,7 +142,8 @@ static uint64_t count_cells(const char *line, const char *end, char separator) {
     return count;
 }
 
-/* A blank line is reported from a ragged one. Returns NULL, as the failing parser wants. */
+/* Distinguishes a blank line from one with a wrong number of cells. Returns NULL, as the parser
+ * that fails has to. */
 static const char *fail_ragged(const qn__csv_shape *shape, const char *line, const char *end,
                                qn__row_failure *failure) {
     qn__cell cell;
@@ -162,8 +163,8 @@ static const char *fail_cell(qn__row_failure *failure, qn__row_fault fault, uint
     return NULL;
 }
 
-/* When a cell is wrong and the number of cells too, the number is the likelier mistake and is
- * reported, except where quotes make the count doubtful. */
+/* If both a cell and the number of cells are wrong, the number is the likelier mistake and is
+ * reported, unless quotes make the count doubtful. */
 static const char *fail_row(const qn__csv_shape *shape, const char *line, const char *end,
                             qn__row_fault fault, uint64_t column, const qn__cell *cell,
                             qn__row_failure *failure) {

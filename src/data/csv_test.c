@@ -1,4 +1,4 @@
-/* The CSV reader: what it takes, what it refuses, and that threads do not matter. */
+/* The CSV reader: accepted and refused input, and independence of the number of threads. */
 #include "data/testing.h"
 
 typedef struct good {
@@ -32,7 +32,7 @@ static const good goods[] = {
     {"size,class\n2,1\n4,3\n", "class", QN_U8, 2, 1, {2, 4}, {1, 3}},
     {"size,class\n2,1\n4,3\n", "last", QN_U8, 2, 1, {2, 4}, {1, 3}},
     {"size,class\n2,1\n4,3\n", "2", QN_U8, 2, 1, {2, 4}, {1, 3}},
-    {"last,class\n1,2\n3,4\n", "last", QN_U8, 2, 1, {2, 4}, {1, 3}}, /* a name goes first */
+    {"last,class\n1,2\n3,4\n", "last", QN_U8, 2, 1, {2, 4}, {1, 3}}, /* a name takes precedence */
     {"2,x\n1,2\n3,4\n", "2", QN_U8, 2, 1, {2, 4}, {1, 3}},
     {"a,\"b,\"\"\nc\"\n1,2\n3,4\n", NULL, QN_U8, 2, 1, {2, 4}, {1, 3}},
     {"a,\"b\"\"c\"\n2,1\n4,3\n", "b\"c", QN_U8, 2, 1, {2, 4}, {1, 3}},
@@ -204,7 +204,7 @@ static void test_missing(void **state) {
     assert_int_equal(qn_data_open("a.csv", &options, &data, NULL), QN_USAGE);
 }
 
-/* A table of several blocks with some odd lines; and lines that are longer than a block. */
+/* A table of several blocks with unusual lines; and lines that are longer than a block. */
 enum { ROWS = 60000, WIDE = 1048575 };
 
 static size_t make_large(char *text, int wrong_row) {
@@ -245,7 +245,7 @@ static void test_threads(void **state) {
     free(text);
 }
 
-/* Of several wrong rows the first is reported, whoever finds it. */
+/* Of several invalid rows the first is reported, whichever thread finds it. */
 static void test_first_wrong(void **state) {
     (void)state;
     char *text = malloc((size_t)ROWS * 48);
@@ -272,7 +272,7 @@ static void test_long_line(void **state) {
     char *text = malloc((size_t)WIDE * 4 + 64);
     for (int lines = 1; lines <= 2; lines++) {
         size_t size = 0;
-        text[size++] = ' '; /* now the first line ends with the last byte that block 1 looks at */
+        text[size++] = ' '; /* now the first line ends with the last byte that block 1 checks */
         for (int line = 0; line < lines; line++) {
             for (int i = 0; i < WIDE; i++) {
                 text[size++] = (char)('0' + i % 10);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is read first, in the hope that it holds the first two lines. */
+/* Bytes read first; they usually contain the first two lines. */
 enum { FIRST_PIECE = 1 << 16 };
 
 typedef struct room {
@@ -19,7 +19,7 @@ struct qn__csv_text {
     qn__contents contents; /* of gzip */
     size_t size;
     int threads;
-    room *room;           /* one for each thread; NULL: all lies in `contents` */
+    room *room;           /* one buffer for each thread; NULL: all is in `contents` */
     pthread_mutex_t lock; /* for the failure */
     qn_error failure;     /* the first one; QN_OK: none */
 };
@@ -50,7 +50,7 @@ static qn_status read_piece(const qn__csv_text *t, char *bytes, size_t from, siz
     return QN_OK;
 }
 
-/* Room that is large enough; what was in it is lost. */
+/* A buffer that is large enough; its contents are lost. */
 static qn_status make_room(room *r, size_t size, qn_error *err) {
     if (size <= r->size)
         return QN_OK;
@@ -85,7 +85,7 @@ void qn__csv_text_forget(const qn__csv_text *text, const char *begin, const char
                             (size_t)(end - text->contents.data));
 }
 
-/* Where the text ends without the line ends at its end, but not before `least`. */
+/* The end of the text without trailing line ends, but not before `least`. */
 static qn_status find_end(const qn__csv_text *t, size_t least, size_t *end, qn_error *err) {
     char piece[4096];
     *end = t->size;
@@ -101,7 +101,7 @@ static qn_status find_end(const qn__csv_text *t, size_t least, size_t *end, qn_e
     return QN_OK;
 }
 
-/* Whether the header was read from a piece that ends behind the first line of the body, so that
+/* Whether the header was read from a piece that extends beyond the first line of the body, so that
  * more text would change nothing. */
 static int is_settled(const qn__csv_header *h) {
     return memchr(h->body, '\n', (size_t)(h->end - h->body)) != NULL;

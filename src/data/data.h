@@ -1,10 +1,9 @@
-/* The data set as the inside of the library sees it.
+/* The internal view of a data set.
  *
- * A qn_data is either a table (it owns the values and labels, or they lie in an image) or a view of
- * some of another's items (made by qn__data_split; it owns an index list and its labels, and needs
- * the table alive). Both never change once made, so any number of threads may read them. Callers
- * reach an item through qn__data_item and a label through qn_data_labels, which are right for both.
- */
+ * A qn_data is a table or a view. A table owns the values and labels, or they are inside a
+ * serialised image. A view has some items of a table (made by qn__data_split): it owns an index
+ * list and its labels, and needs the table alive. Neither changes after it was made, so any number
+ * of threads may read it. qn__data_item and qn_data_labels work for both. */
 #ifndef QN_DATA_DATA_H
 #define QN_DATA_DATA_H
 
@@ -17,15 +16,15 @@
 
 /* Items are numbered with 48 bits in the exactness contract (section 4.3). */
 #define QN__ITEMS_MAX ((uint64_t)1 << 48)
-/* Bytes behind the values that may be read, so that vector loads need no special last case. */
+/* Readable bytes after the values, so that vector loads need no special last case. */
 #define QN__DATA_MARGIN 64
 
 struct qn_data {
     qn_data_type type;
     uint64_t items;
     uint32_t features;
-    uint32_t classes;       /* greatest label + 1, 0 without labels */
-    uint32_t rows, columns; /* of an image, else 0 */
+    uint32_t classes;       /* largest label + 1, 0 without labels */
+    uint32_t rows, columns; /* of a picture, else 0 */
     const char *format;     /* a constant text */
     char digest[65];        /* of the whole table, in a view too */
     const uint8_t *values;  /* items x features elements; a view points into its table */
@@ -34,8 +33,8 @@ struct qn_data {
     qn__schema *schema;     /* NULL: schema.h says what then holds. A view has its table's */
     char **names;           /* of the features, then NULL; NULL: unknown. A view has its table's */
     uint64_t *index;        /* view: the table's row of each item; table: NULL */
-    int mapped;             /* the values and labels are another one's (data_image.h) */
-    void *memory;           /* what holds the values, or NULL in a view and where they are mapped */
+    int mapped;             /* the values and labels belong to someone else (data_image.h) */
+    void *memory;           /* the memory of the values, or NULL in a view and if they are mapped */
     void (*release)(void *memory);
 };
 
@@ -49,22 +48,22 @@ static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
     return data->values + (size_t)(data->index ? data->index[i] : i) * qn__data_stride(data);
 }
 
-/* Finishes a table whose other fields are set: classes from the labels, then the digest, with the
+/* Completes a table whose other fields are set: classes from the labels, then the digest, with the
  * threads of `pool` (NULL: the caller's alone). On failure the caller still owns `data`. */
 qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err);
 
 /* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. */
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err);
 
-/* Parts the items for training and validation (docs/exactness.md 2.3): two views of `all`, which
- * must outlive them; each is closed with qn_data_close. Both keep the ascending order of the items.
- * Fails with QN_USAGE when the fraction is not inside (0, 1) or leaves a part without items. */
+/* Splits the items into training and validation sets (docs/exactness.md 2.3): two views of `all`,
+ * which must outlive them; each is closed with qn_data_close. Both keep the ascending order of the
+ * items. Fails with QN_USAGE if the fraction is not inside (0, 1) or leaves a set without items. */
 qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_data **train,
                          qn_data **valid, qn_error *err);
 
-/* Mean and deviation of each feature, each rounded once from the exact real number
- * (docs/exactness.md 5.2). `mean` and `deviation` hold `features` floats; a constant feature's
- * deviation is +0. `threads` >= 1. */
+/* Mean and deviation of each feature, rounded once from the exact real number (docs/exactness.md
+ * 5.2). `mean` and `deviation` hold `features` floats; a constant feature's deviation is +0.
+ * `threads` >= 1. */
 qn_status qn__scale_fit(const qn_data *train, int threads, float *mean, float *deviation,
                         qn_error *err);
 

@@ -1,5 +1,5 @@
-/* The image: a head, the values with their margin, the labels with theirs; each begins at a
- * multiple of 64 bytes. Numbers are little-endian, as everywhere in memory here (digest.c). */
+/* The serialised table: a header, the values with their margin, the labels with theirs; each begins
+ * at a multiple of 64 bytes. Little-endian numbers, as everywhere in memory here (digest.c). */
 #include "data/data_image.h"
 #include "base/memory.h"
 #include <string.h>
@@ -16,14 +16,14 @@ typedef struct head {
     char digest[72];
 } head;
 
-/* Where the parts of an image lie. */
+/* Offsets of the parts. */
 typedef struct places {
     uint64_t values, labels, bytes;
 } places;
 
 static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*sum, more, sum); }
 
-/* 0 when the sizes are more than can be addressed. */
+/* 0 if the sizes cannot be addressed. */
 static int place(const head *h, places *p) {
     uint64_t stride = (uint64_t)h->features * (h->type == QN_F32 ? sizeof(float) : 1), values,
              labels;
@@ -74,7 +74,7 @@ void qn__data_image_write(const qn_data *table, void *image) {
         memcpy(to + p.labels, table->labels, (size_t)table->items * sizeof *table->labels);
 }
 
-/* The constant text that `data->format` has to be; NULL for no name of a format. */
+/* The constant string for `data->format`; NULL for an unknown format. */
 static const char *known_format(const char *name) {
     static const char *const formats[] = {"csv", "idx", "csv.gz", "idx.gz", "array", "synth"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
@@ -87,8 +87,8 @@ static int is_digest(const char *text) {
     return strspn(text, "0123456789abcdef") == 64 && text[64] == '\0';
 }
 
-/* The head, checked, with its texts ended; 0 when it does not fit `bytes`. It is copied first, so
- * that a writer who continues writing cannot change what was checked. */
+/* Reads and checks the header, and terminates its texts; 0 if it does not match `bytes`. It is
+ * copied first, because another process may still write to it. */
 static int read_head(const void *image, uint64_t bytes, head *h, places *p) {
     if (bytes < sizeof *h)
         return 0;
@@ -108,7 +108,7 @@ static qn_status refuse(qn_error *err, const char *what) {
                       "fault: start the run again");
 }
 
-/* Classes from the labels; 0 when one of them is negative. */
+/* Classes from the labels; 0 if a label is negative. */
 static int count_classes(qn_data *data) {
     int32_t greatest = -1;
     for (uint64_t i = 0; data->labels && i < data->items; i++) {
@@ -139,7 +139,7 @@ qn_status qn__data_image_map(const void *image, uint64_t bytes, qn_data **out, q
     memcpy(data->digest, h.digest, sizeof data->digest);
     data->values = from + p.values;
     data->mapped = 1;
-    /* Nobody writes to labels; the pointer is not const for those who allocate them. */
+    /* Labels are read only; the pointer is not const because other tables allocate them. */
     data->labels = h.labelled ? (int32_t *)(uintptr_t)(from + p.labels) : NULL;
     if (!count_classes(data)) {
         qn_data_close(data);

@@ -4,15 +4,15 @@
 
 #include "data/data.h"
 
-/* Bytes that the image of a table takes; 0 when they cannot be addressed. */
+/* Bytes of the serialised table; 0 if they cannot be addressed. */
 uint64_t qn__data_image_bytes(const qn_data *table);
 
-/* Writes the image: qn__data_image_bytes bytes, from an address that is a multiple of 64. */
+/* Writes qn__data_image_bytes bytes; the address is a multiple of 64. */
 void qn__data_image_write(const qn_data *table, void *image);
 
-/* A table whose values and labels lie in the image, which stays the caller's and must outlive it.
- * The image may come from anywhere: QN_FORMAT when it is none. What is behind the digest in the
- * image is not looked at: whoever fetched the bytes has compared them with what was sent. */
+/* A table whose values and labels are inside the image, which stays the caller's and must outlive
+ * it. The image may be untrusted: QN_FORMAT if it is malformed. The digest is not checked against
+ * the values: the caller has compared the bytes with those that were sent. */
 qn_status qn__data_image_map(const void *image, uint64_t bytes, qn_data **out, qn_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Images of data sets: what comes back is what went in, and nothing else is believed. */
+/* Serialised data sets: a round trip, and malformed input. */
 #include "data/data_image.h"
 #include "base/memory.h"
 #include "data/testing.h"
@@ -71,8 +71,8 @@ static void test_round_trips(void **state) {
     check_round_trip(data);
 }
 
-/* Every single byte of the head set to several others: refused, or a whole data set of the same
- * size; never a read outside (the sanitizers look). */
+/* Each byte of the header set to several other values: refused, or a valid data set of the same
+ * size; never a read outside (the sanitizers check). */
 static void test_hostile_heads(void **state) {
     (void)state;
     static const uint8_t wrong[] = {0, 1, 2, 0x7f, 0x80, 0xff};
@@ -114,7 +114,7 @@ static void test_negative_label(void **state) {
     qn_data *data = digits(9), *again;
     qn_error err;
     uint8_t *image = image_of(data, &bytes);
-    /* Nine digits take 7,056 bytes behind the head; their labels follow the margin. */
+    /* Nine digits take 7,056 bytes after the header; their labels follow the margin. */
     const size_t labels = (size_t)bytes - ((9 * 4 + 64 + 63) / 64 * 64);
     assert_int_equal(image[labels], qn_data_labels(data)[0]);
     memset(image + labels + 8, 0xff, 4);

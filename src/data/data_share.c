@@ -1,4 +1,4 @@
-/* One data set for all ranks of a cluster: read where it has to be, mapped everywhere else. */
+/* One data set for all ranks of a cluster: read on some ranks, mapped on the others. */
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "cluster/blob.h"
@@ -42,7 +42,7 @@ qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open
     qn_status status = qn__cluster_blob(cluster, from_first, &maker, &image, &bytes, &why);
     if (status == QN_OK && (status = qn__data_image_map(image, bytes, out, &why)) != QN_OK)
         qn__cluster_fail(cluster, &why);
-    if (*out && s.data) { /* names are for people only, so they stay where the file was read */
+    if (*out && s.data) { /* names are for messages: only the rank that read the file has them */
         (*out)->names = s.data->names;
         s.data->names = NULL;
     }

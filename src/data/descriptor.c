@@ -1,9 +1,9 @@
-/* Reading from a file descriptor, whatever interrupts it. */
+/* Reading from a file descriptor, with interrupted calls repeated. */
 #include "data/descriptor.h"
 #include <errno.h>
 #include <unistd.h>
 
-/* Linux gives at most 2 GiB a call; smaller pieces keep an interruption short. */
+/* Linux reads at most 2 GiB per call; smaller pieces react sooner to an interruption. */
 #define MOST_AT_ONCE ((size_t)1 << 26)
 
 qn_status qn__descriptor_read(int fd, const char *path, void *bytes, size_t size, size_t *got,

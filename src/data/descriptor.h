@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include <stddef.h>
 
-/* Reads until `size` bytes or the end of the file; *got tells how many there were. `path` is for
- * messages. Fails with QN_IO. */
+/* Reads `size` bytes or up to the end of the file; *got is the number read. `path` is for messages.
+ * Fails with QN_IO. */
 qn_status qn__descriptor_read(int fd, const char *path, void *bytes, size_t size, size_t *got,
                               qn_error *err);
 

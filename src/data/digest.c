@@ -1,7 +1,7 @@
-/* The digest of a data set: what it holds, whatever file it came in.
+/* The digest of a data set: of its contents, independent of the file format.
  *
- * Values and labels are hashed in blocks of 1 MiB, each by whichever thread comes first, and the
- * blocks' digests are hashed in their order, so the number of threads leaves no trace. */
+ * Values and labels are hashed in blocks of 1 MiB by any thread, and the digests of the blocks are
+ * hashed in order. So the result does not depend on the number of threads. */
 #include "base/little_endian.h"
 #include "base/memory.h"
 #include "data/data.h"
@@ -12,7 +12,7 @@
 typedef struct blocks {
     const uint8_t *bytes;
     size_t size, count;
-    int numbers; /* of 32 bits, not bytes */
+    int numbers; /* 32-bit numbers, not bytes */
     uint8_t (*digests)[32];
     atomic_size_t next;
 } blocks;

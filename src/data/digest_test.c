@@ -1,4 +1,4 @@
-/* Digests against Python's hashlib, and arrays that are refused. */
+/* Digests against Python's hashlib, and refused arrays. */
 #include "data/data.h"
 #include "base/memory.h"
 #include "data/testing.h"

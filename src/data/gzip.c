@@ -1,8 +1,8 @@
-/* gzip (RFC 1952) by way of zlib, where the build has it.
+/* gzip (RFC 1952) by zlib, if the build has it.
  *
- * A file may hold several members one after the other; zeros behind the last are padding, as the
- * gzip program sees it. zlib checks each member's CRC and length. Memory is one input buffer: what
- * comes out goes straight to the caller, who bounds it. */
+ * A file may have several members; zeros after the last are padding, as for the gzip program. zlib
+ * checks each member's CRC and length. Memory is one input buffer: output goes directly to the
+ * caller, who limits its size. */
 #include "data/gzip.h"
 #include "base/memory.h"
 #include "data/descriptor.h"
@@ -33,7 +33,7 @@ qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *er
     gzip->fd = fd;
     gzip->path = path;
     gzip->in_member = 1;
-    /* 15 bits of window, 16 more for: a gzip header and nothing else. */
+    /* 15: window bits; 16 more: accept only a gzip header. */
     if (inflateInit2(&gzip->stream, 15 + 16) != Z_OK) {
         qn__free(gzip);
         return qn__fail_memory(err, 1, (size_t)1 << 15);
@@ -58,7 +58,7 @@ static qn_status refuse(const qn__gzip *gzip, qn_error *err, const char *what) {
     return qn__remedy(err, QN_INPUT, "copy or download the file again; gzip -t tests it");
 }
 
-/* Has at least one input byte ready, or says in *end that there is none left. */
+/* Makes at least one input byte available, or sets *end at the end of the file. */
 static qn_status refill(qn__gzip *gzip, int *end, qn_error *err) {
     *end = 0;
     if (gzip->stream.avail_in > 0)
@@ -99,7 +99,7 @@ static qn_status next_member(qn__gzip *gzip, qn_error *err) {
     return QN_OK;
 }
 
-/* One call of inflate; what came out is in stream.avail_out. */
+/* One call of inflate; stream.avail_out shows the output. */
 static qn_status unpack(qn__gzip *gzip, qn_error *err) {
     int end = 0;
     qn_status status = refill(gzip, &end, err);
@@ -109,7 +109,7 @@ static qn_status unpack(qn__gzip *gzip, qn_error *err) {
         return refuse(gzip, err, "the gzip data is cut off");
     switch (inflate(&gzip->stream, Z_NO_FLUSH)) {
     case Z_OK:
-    case Z_BUF_ERROR: /* more input is wanted; the next call brings it or finds the end */
+    case Z_BUF_ERROR: /* more input is needed; the next call reads it or finds the end */
         return QN_OK;
     case Z_STREAM_END:
         gzip->in_member = 0;

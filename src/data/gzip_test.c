@@ -1,4 +1,4 @@
-/* Packed files: several members, cut and corrupt ones, and a build without zlib. */
+/* Compressed files: several members, truncated and corrupt ones, and a build without zlib. */
 #include "data/testing.h"
 
 #ifdef QN_HAVE_ZLIB
@@ -26,7 +26,7 @@ static void test_members(void **state) {
     size += pack("1,2\n3", 5, packed + size, sizeof packed - size);
     size += pack("", 0, packed + size, sizeof packed - size);
     size += pack(",4\n", 3, packed + size, sizeof packed - size);
-    memset(packed + size, 0, 20); /* padding, as tape drives left it */
+    memset(packed + size, 0, 20); /* padding, as tape drives leave it */
     qn_data *plain, *data;
     qn_error err;
     assert_int_equal(open_bytes("a.csv", text, sizeof text - 1, NULL, &plain, &err), QN_OK);
@@ -37,8 +37,8 @@ static void test_members(void **state) {
     qn_data_close(data);
 }
 
-/* Every shorter beginning is refused, and so is every change, but for that of the few bits that
- * fill up the last byte of the packed data, which mean nothing. */
+/* Every truncation is refused, and so is every changed bit, except the unused bits in the last byte
+ * of the compressed data. */
 static void test_damage(void **state) {
     (void)state;
     uint8_t packed[512], broken[512];
@@ -79,7 +79,7 @@ static void test_damage(void **state) {
     assert_non_null(strstr(err.what, "followed by"));
 }
 
-/* 64 MiB of zeros behind a header that claims 2^40 of them: no more than comes out is held. */
+/* 64 MiB of zeros after a header that claims 2^40: memory grows only with the data. */
 static void test_claims(void **state) {
     (void)state;
     enum { SIZE = 1 << 26 };

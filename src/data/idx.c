@@ -1,8 +1,8 @@
 /* IDX, the format of MNIST: two zero bytes, a type, the number of dimensions, each dimension as a
- * big-endian 32-bit number, then the elements, the last dimension running fastest.
+ * big-endian 32-bit number, then the elements, the last dimension varying fastest.
  *
- * Only unsigned bytes (type 8) are read. The first dimension counts the items, the others are their
- * shape. A header is believed only as far as the file bears it out. */
+ * Only unsigned bytes (type 8) are supported. The first dimension counts the items, the others are
+ * their shape. The header is checked against the size of the file. */
 #include "base/memory.h"
 #include "data/readers.h"
 #include <stdlib.h>
@@ -12,11 +12,11 @@ typedef struct header {
     uint32_t dimensions;
     uint64_t items;
     uint64_t features;
-    uint32_t second, third; /* dimensions, 0 where there are fewer */
+    uint32_t second, third; /* dimensions, 0 if there are fewer */
     size_t size;            /* bytes of the header */
 } header;
 
-/* Refuses with what is wrong at a byte of the unpacked file. */
+/* Reports an error at a byte of the uncompressed file. */
 static qn_status refuse(const qn__source *source, size_t byte, const char *remedy, qn_error *err) {
     qn__at(err, "%s, byte %zu%s", qn__source_path(source), byte,
            qn__source_is_gzip(source) ? " of the unpacked file" : "");
@@ -60,7 +60,7 @@ static qn_status cut_header(const qn__source *source, size_t byte, qn_error *err
     return refuse(source, byte, "copy or download the file again", err);
 }
 
-/* Multiplies the dimensions behind the first, which is read already. */
+/* Multiplies the dimensions after the first, which was read before. */
 static qn_status read_dimensions(qn__source *source, header *head, qn_error *err) {
     head->features = 1;
     for (uint32_t i = 0; i < head->dimensions; i++) {
@@ -115,8 +115,8 @@ static qn_status read_header(qn__source *source, header *head, qn_error *err) {
     return read_dimensions(source, head, err);
 }
 
-/* The header's size against the file's: known at once for a plain file, at the end of the data for
- * a packed one. */
+/* Compares the header with the file's size, which is known at once for a plain file and at the end
+ * of the data for a compressed one. */
 static qn_status refuse_size(const qn__source *source, const header *head, uint64_t have, int more,
                              qn_error *err) {
     uint64_t want = head->items * head->features;
@@ -131,7 +131,7 @@ static qn_status refuse_size(const qn__source *source, const header *head, uint6
                   err);
 }
 
-/* The elements behind the header: exactly as many as it claims. The caller frees out->data. */
+/* The elements after the header: exactly as many as it claims. The caller frees out->data. */
 static qn_status read_elements(qn__source *source, const header *head, qn__buffer *out,
                                qn_error *err) {
     *out = (qn__buffer){0};
@@ -148,7 +148,7 @@ static qn_status read_elements(qn__source *source, const header *head, qn__buffe
         return status;
     uint8_t beyond;
     size_t got = 0;
-    if (out->size == want) /* reading on also makes gzip check the end of its data */
+    if (out->size == want) /* reading on makes gzip check the end of its data */
         status = qn__source_read(source, &beyond, 1, &got, err);
     if (status == QN_OK && (out->size < want || got > 0))
         status = refuse_size(source, head, out->size + got, got > 0, err);
@@ -180,7 +180,7 @@ qn_status qn__idx_read(qn__source *source, qn_data *data, qn_error *err) {
     return QN_OK;
 }
 
-/* What the header of a labels file must say, given the items it is for. */
+/* Checks the header of a labels file for the given number of items. */
 static qn_status check_labels(const qn__source *source, const header *head, const qn_data *data,
                               qn_error *err) {
     if (head->dimensions != 1) {

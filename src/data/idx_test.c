@@ -1,4 +1,4 @@
-/* The IDX reader: images, labels, and headers that lie. */
+/* The IDX reader: images, labels, and false headers. */
 #include "data/testing.h"
 
 #define BYTES(...) ((const uint8_t[]){__VA_ARGS__})
@@ -34,7 +34,7 @@ static void test_images(void **state) {
     qn_data_close(data);
 }
 
-/* One dimension is a table of one feature; four are flattened and no image. */
+/* One dimension is a table of one feature; four are flattened, without an image size. */
 static void test_dimensions(void **state) {
     (void)state;
     qn_data *data;

@@ -1,4 +1,4 @@
-/* Opening a data file: the content says which reader takes it. */
+/* Opening a data file: its content selects the reader. */
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 #include "num/host.h"
 #include <string.h>
 
-/* Files smaller than this are read before a second thread would have woken up. */
+/* Smaller files are read before a second thread would have started. */
 #define WORTH_THREADS ((uint64_t)1 << 19)
 
 void qn_data_options_init(qn_data_options *options) {
@@ -15,7 +15,7 @@ void qn_data_options_init(qn_data_options *options) {
         *options = (qn_data_options){.size = sizeof *options};
 }
 
-/* Defaults, overlaid with as much of the caller's options as the caller's header knew of. */
+/* Defaults, overlaid with the options that the caller's version of the struct has. */
 static qn_status take_options(const qn_data_options *given, qn_data_options *options,
                               qn_error *err) {
     qn_data_options_init(options);
@@ -106,7 +106,7 @@ qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data *
     qn_data_options options;
     qn_status status = take_options(given, &options, err);
     if (status == QN_OK)
-        status = qn__host_check(err); /* numbers are read by its arithmetic */
+        status = qn__host_check(err); /* the readers use its arithmetic */
     if (status != QN_OK)
         return status;
     qn__source *source;

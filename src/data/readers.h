@@ -6,8 +6,8 @@
 #include "data/source.h"
 
 /* Fills type, items, features, values, memory, release and, for CSV, labels; for IDX, the image
- * size. Digest, classes and format are the caller's. What a failed call left in `data` is released
- * by qn_data_close. `pool` is never NULL. */
+ * size. The caller sets digest, classes and format. After a failure qn_data_close releases what is
+ * in `data`. `pool` is never NULL. */
 qn_status qn__csv_read(qn__source *source, const qn_data_options *options, qn__pool *pool,
                        qn_data *data, qn_error *err);
 qn_status qn__idx_read(qn__source *source, qn_data *data, qn_error *err);

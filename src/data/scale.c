@@ -1,17 +1,18 @@
 /* Standardisation: mean and deviation of each feature, from exact sums.
  *
- * Features are taken in tiles, so that the sums of a tile stay in a core's cache; each thread sums
- * its share of the items, then the threads' sums are added, which is the same in any order. */
+ * Features are processed in tiles, so that the sums of a tile fit a core's cache. Each thread sums
+ * its share of the items; the threads' sums are then added, which gives the same result in any
+ * order. */
 #include "base/memory.h"
 #include "data/data.h"
 #include "num/exact_sum.h"
 #include <float.h>
 #include <string.h>
 
-/* Features whose sums are held at a time: 64 * 2 sums of 552 bytes. */
+/* Features of a tile: 64 * 2 sums of 552 bytes. */
 #define TILE 64
 
-/* Sums of one thread: exact ones, and integers that go before them where the values are bytes. */
+/* Sums of one thread: exact ones, and 64-bit integers in front of them for bytes. */
 typedef struct sums {
     qn__exact_sum first[TILE], second[TILE];
 } sums;
@@ -23,7 +24,7 @@ typedef struct fit {
     float *mean, *deviation;
 } fit;
 
-/* A byte's square is below 2^16, so 2^48 items at most fit 64 bits. */
+/* A byte's square is below 2^16, so the squares of up to 2^48 items fit 64 bits. */
 static void sum_bytes(const qn_data *data, uint64_t from, uint64_t to, uint32_t feature,
                       uint32_t count, sums *out) {
     uint64_t first[TILE] = {0}, second[TILE] = {0};
@@ -40,8 +41,7 @@ static void sum_bytes(const qn_data *data, uint64_t from, uint64_t to, uint32_t 
     }
 }
 
-/* The square of a float has at most 48 bits and an exponent inside binary64's range: it is exact.
- */
+/* The square of a float has at most 48 bits and an exponent in binary64's range: it is exact. */
 static void sum_floats(const qn_data *data, uint64_t from, uint64_t to, uint32_t feature,
                        uint32_t count, sums *out) {
     for (uint64_t i = from; i < to; i++) {
@@ -56,7 +56,7 @@ static void sum_floats(const qn_data *data, uint64_t from, uint64_t to, uint32_t
     }
 }
 
-/* The share of a whole that thread t of `threads` takes: [share(t), share(t + 1)). */
+/* The items of thread t of `threads`: [share(t), share(t + 1)). */
 static uint64_t share(uint64_t whole, int t, int threads) {
     uint64_t each = whole / (uint64_t)threads, over = whole % (uint64_t)threads;
     return each * (uint64_t)t + ((uint64_t)t < over ? (uint64_t)t : over);

@@ -1,4 +1,4 @@
-/* Input files: opening them with a clear message, reading them plain or through gzip.c. */
+/* Input files: opened with clear messages, read directly or through gzip.c. */
 #include "data/source.h"
 #include "base/memory.h"
 #include "data/data.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PEEK_MAX 16
-/* A first guess of how much comes out of a gzip file; doubled while more comes. */
+/* First estimate of the size of a decompressed file; doubled as needed. */
 #define FIRST_ROOM ((size_t)1 << 20)
 
 struct qn__source {
@@ -25,7 +25,7 @@ struct qn__source {
     size_t peeked_size, peeked_taken;
 };
 
-/* Why a path cannot be opened as a data file. A missing file is bad input, not a broken system. */
+/* The error of opening a data file. A missing file is an input error, not a system error. */
 static qn_status refuse_open(const char *path, qn_error *err) {
     if (errno == ENOENT || errno == ENOTDIR) {
         qn__fail(err, QN_INPUT, "there is no such file");
@@ -60,7 +60,7 @@ static qn_status check_kind(const char *path, const struct stat *info, qn_error 
     return QN_OK;
 }
 
-/* Looks at the first two bytes and goes back to the beginning. */
+/* Checks the first two bytes and seeks back to the beginning. */
 static qn_status find_gzip(qn__source *source, qn_error *err) {
     uint8_t magic[2] = {0, 0};
     size_t got = 0;
@@ -80,7 +80,7 @@ static qn_status open_into(qn__source *source, const char *path, qn_error *err) 
     source->path = qn__copy_text(path, err);
     if (!source->path)
         return QN_MEMORY;
-    /* Without O_NONBLOCK, opening a named pipe would wait for a writer that may never come. */
+    /* Without O_NONBLOCK, open would wait for a writer of a named pipe. */
     source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (source->fd < 0)
         return refuse_open(path, err);
@@ -160,8 +160,8 @@ qn_status qn__source_peek(qn__source *source, uint8_t *bytes, size_t size, size_
     return QN_OK;
 }
 
-/* Makes room for `room` bytes and the margin. realloc moves large blocks by remapping, so growing
- * copies nothing and pages not yet written are not memory yet. */
+/* Grows to `room` bytes and the margin. realloc moves large blocks by remapping, so growing copies
+ * nothing, and pages that were not written take no memory. */
 static qn_status grow(qn__buffer *buffer, size_t room, qn_error *err) {
     if (room > SIZE_MAX - QN__DATA_MARGIN)
         return qn__fail_memory(err, room, 1);
@@ -190,14 +190,14 @@ qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn
         room = room > wanted / 2 ? wanted : room * 2;
     }
     if (status == QN_OK)
-        status = grow(out, out->size, err); /* gives back what was too much */
+        status = grow(out, out->size, err); /* releases unused memory */
     if (status != QN_OK) {
         free(out->data);
         *out = (qn__buffer){0};
         return status;
     }
     memset(out->data + out->size, 0, QN__DATA_MARGIN);
-    qn__ask_for_large_pages(out->data, out->size, 1); /* realloc moved it in small ones */
+    qn__ask_for_large_pages(out->data, out->size, 1); /* realloc moved it to small pages */
     return QN_OK;
 }
 
@@ -214,7 +214,7 @@ void qn__contents_forget(const qn__contents *contents, size_t from, size_t to) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t begin = ((uintptr_t)contents->data + from + page - 1) / page * page;
     uintptr_t end = ((uintptr_t)contents->data + to) / page * page;
-    if (begin < end) /* only advice: a refusal changes nothing */
+    if (begin < end) /* only a hint: an error changes nothing */
         (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 

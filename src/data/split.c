@@ -1,4 +1,4 @@
-/* Parting a data set for training and validation, without copying a value. */
+/* Splits a data set into training and validation sets, without copying values. */
 #include "base/memory.h"
 #include "data/data.h"
 #include "num/permutation.h"
@@ -28,7 +28,7 @@ static qn_status refuse(qn_error *err, float fraction, uint64_t items) {
     return qn__remedy(err, QN_USAGE, "give a fraction between 0 and 1 that leaves both some items");
 }
 
-/* One bit for each item, set for those that validate. */
+/* One bit for each item: 1 for validation. */
 static uint64_t *mark_items(uint64_t items, uint64_t count, uint64_t seed, qn_error *err) {
     uint64_t *marks = qn__alloc(items / 64 + 1, sizeof *marks, err);
     if (!marks)
@@ -42,8 +42,7 @@ static uint64_t *mark_items(uint64_t items, uint64_t count, uint64_t seed, qn_er
     return marks;
 }
 
-/* A view of the `count` items whose mark is `mark`, in ascending order. NULL when memory is short.
- */
+/* A view of the `count` items whose mark is `mark`, in ascending order. NULL if out of memory. */
 static qn_data *make_view(const qn_data *all, const uint64_t *marks, uint64_t mark, uint64_t count,
                           qn_error *err) {
     qn_data *view = qn__alloc(1, sizeof *view, err);
@@ -53,7 +52,7 @@ static qn_data *make_view(const qn_data *all, const uint64_t *marks, uint64_t ma
     view->items = count;
     view->memory = NULL;
     view->release = NULL;
-    view->mapped = 0; /* its labels are its own */
+    view->mapped = 0; /* it owns its labels */
     view->labels = all->labels ? qn__alloc(count, sizeof *view->labels, err) : NULL;
     view->targets = all->targets ? qn__alloc(count, sizeof *view->targets, err) : NULL;
     view->index = qn__alloc(count, sizeof *view->index, err);

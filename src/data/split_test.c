@@ -1,5 +1,4 @@
-/* Splits and standardisation: the parts are what the contract says, and values are found through
- * views. */
+/* Splits and standardisation: the sets follow the contract, and views return the right values. */
 #include "data/data.h"
 #include "data/testing.h"
 #include "num/permutation.h"
@@ -37,7 +36,7 @@ static void test_parts(void **state) {
     for (uint64_t p = 0; p < 250; p++)
         chosen[qn__permutation_at(&order, p)] = 1;
     uint64_t at[2] = {0, 0};
-    for (uint64_t i = 0; i < ITEMS; i++) { /* both parts in ascending order */
+    for (uint64_t i = 0; i < ITEMS; i++) { /* both sets in ascending order */
         const qn_data *part = chosen[i] ? valid : train;
         uint64_t k = at[(int)chosen[i]]++;
         assert_ptr_equal(qn__data_item(part, k), qn__data_item(all, i));
@@ -50,7 +49,7 @@ static void test_parts(void **state) {
     qn_data_close(all);
 }
 
-/* floor(f * n + 1/2), and fractions that leave nothing. */
+/* floor(f * n + 1/2), and fractions that leave a set empty. */
 static void test_counts(void **state) {
     (void)state;
     static const struct {
@@ -78,8 +77,8 @@ static void test_counts(void **state) {
     qn_data_close(all);
 }
 
-/* The same statistics from bytes and from floats, on any number of threads, of a set and of a view.
- */
+/* The same statistics from bytes and from floats, on any number of threads, of a set and of a
+ * view. */
 static void test_scale(void **state) {
     (void)state;
     qn_data *bytes = make(QN_U8), *floats = make(QN_F32);

@@ -1,6 +1,6 @@
-/* Synthetic digits, "digits-1": a skeleton, a hand that spoils it, a pen, a scanner. Integers only,
- * so the bytes are the same wherever they are drawn; each item draws from its own random words, so
- * it does not depend on its neighbours.
+/* Synthetic digits, "digits-1": a skeleton, deformed by a simulated hand, drawn with a pen, then
+ * scanned. Only integers, so the bytes are the same on every machine. Each item uses its own random
+ * words, so it does not depend on other items.
  *
  * Lengths are in 1/256 of a pixel, factors in 1/65536, unless said otherwise. Right shifts of
  * negative numbers round down, as gcc and clang define it. Nothing in this file may change while it
@@ -21,7 +21,7 @@
 #define MAX_RADIUS (3 * PIXEL)
 #define ROOTS 1024 /* entries of the table of roots: squares up to 4 x 4 pixels */
 
-/* ------------------------------------------------------------------ chance */
+/* ------------------------------------------------------------------------------- random numbers */
 
 typedef struct dice {
     uint64_t seed, item;
@@ -36,19 +36,19 @@ static uint32_t roll(dice *d) {
     return d->words[d->used++];
 }
 
-/* A whole number from `low` to `high`, all about as likely. */
+/* A whole number from `low` to `high`, nearly uniform. */
 static int32_t between(dice *d, int32_t low, int32_t high) {
     return low + (int32_t)((uint64_t)roll(d) * (uint32_t)(high - low + 1) >> 32);
 }
 
-/* A number around 0 that is seldom near its bounds -reach and reach: four bytes added. */
+/* A number around 0 that is rarely near its bounds -reach and reach: a sum of four bytes. */
 static int32_t about(dice *d, int32_t reach) {
     uint32_t w = roll(d);
     int32_t sum = (int32_t)((w & 255) + (w >> 8 & 255) + (w >> 16 & 255) + (w >> 24)) - 510;
     return sum * reach / 510;
 }
 
-/* True `percent` times in a hundred. */
+/* True with a probability of `percent` percent. */
 static int now_and_then(dice *d, int32_t percent) { return between(d, 0, 99) < percent; }
 
 /* ------------------------------------------------------------------ the hand */
@@ -57,17 +57,17 @@ typedef struct point {
     int32_t x, y, radius;
 } point;
 
-/* How one person on one day deforms what he has in mind. */
+/* Parameters of one simulated hand. */
 typedef struct hand {
     int32_t matrix[4]; /* from the sheet's 1/256 units to 1/256 pixels, in 1/65536 */
     int32_t shift_x, shift_y;
     int32_t bend[4];          /* of quadratic terms, in 1/65536 of a unit for a unit squared */
-    int32_t wobble;           /* how far a point strays, in 1/256 of the sheet's units */
-    int32_t radius, pressure; /* of the pen, and how much it varies */
+    int32_t wobble;           /* maximum displacement of a point, in 1/256 of the sheet's units */
+    int32_t radius, pressure; /* of the pen, and its variation */
 } hand;
 
-/* Turn, slant and stretch in one matrix. Sine and cosine are their series: the angle is below 0.6.
- */
+/* Rotation, slant and stretch in one matrix. Sine and cosine are their series: the angle is below
+ * 0.6. */
 static void take_stance(dice *d, hand *h) {
     int64_t turn = about(d, 36000), slant = about(d, 48000);
     int64_t size = 13000 + about(d, 3800), narrow = 64000 + about(d, 28000);
@@ -91,10 +91,10 @@ static void take_pen(dice *d, hand *h) {
     h->pressure = between(d, 10, 110);
 }
 
-/* A point of a skeleton, astray by `dx`, `dy`, on the paper. */
+/* A point of a skeleton, displaced by `dx`, `dy`, on the paper. */
 static point place(const hand *h, int32_t x, int32_t y) {
     int64_t xx = (int64_t)x * x >> 8, xy = (int64_t)x * y >> 8, yy = (int64_t)y * y >> 8;
-    /* less a middling y*y, so that bending does not move the digit away */
+    /* minus a typical y*y, so that bending does not move the digit */
     int64_t bent_x = x + ((h->bend[0] * (yy - 640 * 256) + h->bend[1] * xy) >> 16);
     int64_t bent_y = y + ((h->bend[2] * xx + h->bend[3] * xy) >> 16);
     point p = {0};
@@ -107,8 +107,8 @@ static int32_t clamp(int32_t value, int32_t low, int32_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
-/* Places a stroke's points: the stroke strays as a whole and each point on its own, except the
- * second of a corner. Returns how many there are. */
+/* Places a stroke's points: the stroke is displaced as a whole and each point on its own, except
+ * the second of a corner. Returns the number of points. */
 static int place_stroke(dice *d, const hand *h, const qn__shape *shape, int stroke, point *out) {
     const int8_t(*points)[2] = shape->points[stroke];
     int32_t away_x = stroke ? about(d, h->wobble) : 0, away_y = stroke ? about(d, h->wobble) : 0;
@@ -143,7 +143,7 @@ static void make_roots(paper *sheet) {
     }
 }
 
-/* One touch of a round pen; the edge fades over one pixel. Where two touches overlap, the darker
+/* One dot of a round pen; its edge fades over one pixel. Where two dots overlap, the darker one
  * counts. */
 static void touch(paper *sheet, const point *at) {
     int32_t reach = at->radius + PIXEL / 2;
@@ -174,8 +174,8 @@ static int32_t curve(int64_t a, int64_t b, int64_t c, int64_t e, int64_t step, i
     return (int32_t)(b + value / 2);
 }
 
-/* Draws the piece between p[1] and p[2] of a curve through p[0..3]. Between the touches `gap_from`
- * and `gap_to` (in 1/256 of the piece) the pen has left the paper. */
+/* Draws the piece between p[1] and p[2] of a curve through p[0..3]. Between the dots `gap_from` and
+ * `gap_to` (in 1/256 of the piece) the pen is lifted. */
 static void draw_piece(paper *sheet, const point *p[4], int32_t gap_from, int32_t gap_to) {
     int32_t dx = p[2]->x - p[1]->x, dy = p[2]->y - p[1]->y;
     int32_t length = (dx < 0 ? -dx : dx) + (dy < 0 ? -dy : dy);
@@ -239,7 +239,7 @@ static void drop_speck(dice *d, paper *sheet) {
     touch(sheet, &at);
 }
 
-/* A short stroke that a hurried pen leaves at the beginning or the end of a line. */
+/* A short stroke that a fast pen leaves at the beginning or the end of a line. */
 static void add_serif(dice *d, paper *sheet, const point *from) {
     point p[3] = {*from, *from, *from};
     p[1].x += about(d, 3 * PIXEL);
@@ -309,7 +309,7 @@ static void draw_items(void *context, int thread) {
     }
 }
 
-/* Room for `items` digits; what was allocated is freed by qn_data_close in every case. */
+/* Allocates `items` digits; qn_data_close frees them in every case. */
 static qn_status make_table(qn_data *data, uint64_t items, qn_error *err) {
     data->type = QN_U8;
     data->items = items;

@@ -1,5 +1,5 @@
-/* Skeletons of digits, four for each, drawn after how people write: x to the right, y downwards.
- * They are part of what "digits-1" means: another number here changes every digit ever drawn. */
+/* Skeletons of digits, four for each: x to the right, y downwards. They are part of the definition
+ * of "digits-1": another number here changes all its digits. */
 #include "data/synth_shapes.h"
 
 /* clang-format off */

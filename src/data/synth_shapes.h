@@ -1,4 +1,4 @@
-/* The skeletons of the synthetic digits: how hands write them. */
+/* The skeletons of the synthetic digits. */
 #ifndef QN_DATA_SYNTH_SHAPES_H
 #define QN_DATA_SYNTH_SHAPES_H
 
@@ -7,12 +7,11 @@
 #define QN__STROKES_MAX 3
 #define QN__STROKE_POINTS 14
 
-/* One way to write a digit, on a sheet that reaches from -50 (top) to 50 (bottom) and about from
- * -30 to 30 across. A stroke is a smooth line through its points; the same point twice makes a
- * corner. */
+/* One form of a digit, on a sheet from -50 (top) to 50 (bottom) and about from -30 to 30 across. A
+ * stroke is a smooth line through its points; the same point twice makes a corner. */
 typedef struct qn__shape {
-    uint8_t weight; /* how common it is among the shapes of its digit; they sum to 16 */
-    uint8_t count[QN__STROKES_MAX]; /* points of each stroke, 0 where there is none */
+    uint8_t weight; /* relative frequency among the shapes of its digit; they sum to 16 */
+    uint8_t count[QN__STROKES_MAX]; /* points of each stroke, 0 if there is none */
     int8_t points[QN__STROKES_MAX][QN__STROKE_POINTS][2];
 } qn__shape;
 

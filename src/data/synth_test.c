@@ -1,4 +1,4 @@
-/* The digits: fixed bytes, items that do not depend on their neighbours, all ten of them. */
+/* Synthetic digits: fixed bytes, independence of items, all ten classes. */
 #include "data/testing.h"
 
 /* The first 1000 items of seed 1. It may change only together with the name "digits-1". */
@@ -25,7 +25,8 @@ static void test_fixed(void **state) {
     qn_data_close(data);
 }
 
-/* An item is the same in a short and a long set, beyond 2^32 too, and another with another seed. */
+/* An item is the same in a short and a long set, beyond 2^32 too, and different with another
+ * seed. */
 static void test_items(void **state) {
     (void)state;
     static const uint64_t firsts[] = {0, 255, 1000, ((uint64_t)1 << 32) - 100,
@@ -43,7 +44,7 @@ static void test_items(void **state) {
     }
 }
 
-/* Each digit comes about as often as the others, has ink, and never the same image twice. */
+/* Digits are about equally frequent, have ink, and no image occurs twice. */
 static void test_variety(void **state) {
     (void)state;
     enum { ITEMS = 5000 };

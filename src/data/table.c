@@ -1,4 +1,4 @@
-/* The data set's own functions: made from arrays, asked, closed. */
+/* The functions of a data set: create from arrays, query, close. */
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -15,7 +15,7 @@ qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err) {
     return qn__data_digest(data, pool, data->digest, err);
 }
 
-/* Item, feature and label checks of an array that a caller handed over. */
+/* Checks items, features and labels of a caller's arrays. */
 static qn_status check_arrays(qn_data_type type, uint64_t items, uint32_t features,
                               const void *values, const int32_t *labels, qn_error *err) {
     if (type != QN_U8 && type != QN_F32)
@@ -44,7 +44,7 @@ static qn_status check_arrays(qn_data_type type, uint64_t items, uint32_t featur
     return QN_OK;
 }
 
-/* Copies both arrays into `data`; what was allocated is freed by qn_data_close in every case. */
+/* Copies both arrays into `data`; qn_data_close frees them in every case. */
 static qn_status copy_arrays(qn_data *data, const void *values, const int32_t *labels,
                              qn_error *err) {
     size_t items = (size_t)data->items, stride = qn__data_stride(data);

@@ -1,4 +1,4 @@
-/* What the tests of the data engine share: files in a folder of their own, opened and compared. */
+/* Helpers of the data tests: files in a folder of their own, opened and compared. */
 #ifndef QN_DATA_TESTING_H
 #define QN_DATA_TESTING_H
 
@@ -26,7 +26,7 @@ static inline int make_folder(void **state) {
 
 static inline int remove_folder(void **state) {
     (void)state;
-    return rmdir(test_folder); /* fails when a test left something */
+    return rmdir(test_folder); /* fails if a test left a file */
 }
 
 /* The path of a file in the test's folder; valid until the next call. */
@@ -53,7 +53,7 @@ static inline qn_status open_bytes(const char *name, const void *bytes, size_t s
     return status;
 }
 
-/* A data set must have items, features, a digest and labels below its classes. */
+/* Checks that a data set has items, features, a digest and labels below its classes. */
 static inline void check_whole(const qn_data *data) {
     assert_true(qn_data_items(data) > 0);
     assert_true(qn_data_features(data) > 0);
@@ -67,11 +67,11 @@ static inline void check_whole(const qn_data *data) {
     for (size_t i = 0; qn_data_type_of(data) == QN_F32 && i < count; i++)
         assert_true(floats[i] - floats[i] == 0);
     const uint8_t *bytes = qn_data_values(data);
-    volatile uint8_t last = bytes[count - 1]; /* a sanitizer sees that it is there */
+    volatile uint8_t last = bytes[count - 1]; /* so that a sanitizer checks it */
     (void)last;
 }
 
-/* A failure must say what, with nothing to own. */
+/* A failure must have a message, and leave nothing to release. */
 static inline void check_refusal(qn_status status, const qn_data *data, const qn_error *err) {
     assert_int_equal(err->status, status);
     assert_null(data);

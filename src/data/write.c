@@ -1,4 +1,4 @@
-/* Writing data sets: IDX for bytes, CSV for everything. */
+/* Writing data sets: IDX for bytes, CSV for all types. */
 #include "base/argument.h"
 #include "base/file.h"
 #include "base/float_state.h"
@@ -55,7 +55,7 @@ static qn_status check_idx(const qn_data *data, const char *labels_path, qn_erro
     return QN_OK;
 }
 
-/* The items from the first to the last, rows of a view one by one. */
+/* All items, rows of a view one by one. */
 static qn_status add_values(const qn_data *data, qn__writer *writer, qn_error *err) {
     size_t stride = qn__data_stride(data);
     if (!data->index)
@@ -78,7 +78,7 @@ static qn_status add_labels(const qn_data *data, qn__writer *writer, qn_error *e
     return status;
 }
 
-/* Everything of one IDX file but the commit; the writer is dropped on failure. */
+/* Writes one IDX file without the commit; drops the writer on failure. */
 static qn_status build_idx(const qn_data *data, const char *path, int labels, qn__writer **out,
                            qn_error *err) {
     uint8_t header[16];
@@ -126,7 +126,7 @@ qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const 
         qn__writer_drop(images);
         return status;
     }
-    /* Both are complete before the first takes its name. */
+    /* Both are complete before the first is renamed. */
     status = qn__writer_commit(images, err);
     if (status == QN_OK && labels)
         return qn__writer_commit(labels, err);
@@ -136,7 +136,7 @@ qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const 
 
 /* ------------------------------------------------------------------ CSV */
 
-/* Text on its way to the file, handed on in pieces. */
+/* Text for the file, written in pieces. */
 typedef struct lines {
     qn__writer *writer;
     size_t size;
@@ -149,7 +149,7 @@ static qn_status flush(lines *out, qn_error *err) {
     return qn__writer_add(out->writer, out->text, size, err);
 }
 
-/* Makes room for one cell of at most 48 bytes. */
+/* Makes room for a cell of at most 48 bytes. */
 static qn_status room(lines *out, qn_error *err) {
     return out->size + 48 > sizeof out->text ? flush(out, err) : QN_OK;
 }

@@ -1,4 +1,5 @@
-/* What is written reads back as the same data, and what cannot be written is refused first. */
+/* Written data reads back as the same data; what cannot be written is refused before the first
+ * byte. */
 #include "data/data.h"
 #include "data/testing.h"
 
@@ -54,7 +55,7 @@ static void test_digits(void **state) {
     qn_data_close(data);
 }
 
-/* Floats of every kind keep all their bits. */
+/* All classes of floats keep their bits. */
 static void test_floats(void **state) {
     (void)state;
     static const float values[] = {0.1f,  -0.0f,    0x1p-149f, 0x1.fffffep127f,
