@@ -1,12 +1,11 @@
-/* How the bytes get around. An attempt has four steps, each ended by a gathering, after which all
- * ranks know the same and decide alike whether to continue, fail, or try again because someone
- * died:
+/* How a blob is distributed. An attempt has four steps. Each ends with a gather, after which all
+ * ranks hold the same data and take the same decision: continue, fail, or try again because a rank
+ * died.
  *
- *   1. on each machine one rank is chosen; it makes the bytes and tells their number
- *   2. every machine makes common memory for them, which its chosen rank fills
- *   3. (from_first) the maker's bytes travel through that memory, and are compared by SHA-256
- *   4. every rank looks whether its machine's memory was filled to the end
- */
+ *   1. On each machine one rank is chosen. It makes the bytes and publishes their number.
+ *   2. Each machine maps shared memory for them, which its chosen rank fills.
+ *   3. With from_first the bytes are sent to that memory, and compared by SHA-256.
+ *   4. Each rank checks whether the memory of its machine was filled completely. */
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "cluster/blob.h"
@@ -14,19 +13,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sent in pieces of so many bytes. */
+/* Bytes of one message. */
 #define PIECE ((uint64_t)4 << 20)
 
-/* At the beginning of the common memory. */
+/* Header of the shared memory. */
 typedef struct front {
     _Atomic uint64_t bytes;
     atomic_uint filled;
 } front;
 enum { FRONT = 64 };
 
-/* What each rank tells after it made the bytes or failed to. */
+/* What each rank publishes after it made the bytes or failed to. */
 typedef struct word {
-    uint64_t bytes; /* 0: it made none */
+    uint64_t bytes; /* 0: this rank made none */
     uint32_t status;
     uint8_t hash[32];
     char what[512], where[512], remedy[512];
@@ -34,12 +33,12 @@ typedef struct word {
 
 typedef struct blob {
     qn_cluster *c;
-    int from_first, made, filler; /* filler: fills the common memory of its machine */
+    int from_first, made, filler; /* filler: this rank fills the shared memory of its machine */
     const qn__blob_maker *maker;
-    uint64_t bytes;   /* that this rank made */
+    uint64_t bytes;   /* made by this rank */
     word *told;       /* of each rank */
     uint32_t maker_0; /* the lowest rank that made bytes */
-    uint64_t room;    /* the most that any made: what the memory has room for */
+    uint64_t room;    /* capacity of the memory: the largest size that any rank made */
     uint8_t *memory;
 } blob;
 
@@ -58,18 +57,18 @@ void qn__cluster_name_error(const qn_cluster *c, uint32_t rank, qn_error *err) {
         qn__remedy(err, status, "%s", remedy);
 }
 
-/* A failure between two gatherings: the others must not wait for this rank. */
+/* A failure between two gathers: it is broadcast, or the other ranks would wait for this one. */
 static qn_status fail(blob *b, qn_error *err) {
     qn__cluster_fail(b->c, err);
     return err->status;
 }
 
-/* Step 1: makes the bytes where this rank is chosen. */
+/* Step 1: the chosen rank makes the bytes. */
 static qn_status make(blob *b, word *own, qn_error *err) {
     void *unused;
     qn_error why = {0};
     int first = 0;
-    /* The smallest piece of common memory tells who is the first of the machine. */
+    /* A minimal allocation returns which rank of the machine is the first. */
     qn_status status = qn__cluster_common(b->c, FRONT, &unused, &first, err);
     if (status != QN_OK)
         return status;
@@ -84,7 +83,7 @@ static qn_status make(blob *b, word *own, qn_error *err) {
     return QN_OK;
 }
 
-/* The bytes' digest, so that those who are sent them can compare; 0 when memory is short. */
+/* SHA-256 of the bytes, which the receivers compare. 0: out of memory. */
 static int hash_own(const blob *b, uint8_t hash[32], qn_error *err) {
     void *copy = qn__alloc(b->bytes, 1, err);
     if (!copy)
@@ -95,7 +94,7 @@ static int hash_own(const blob *b, uint8_t hash[32], qn_error *err) {
     return 1;
 }
 
-/* What all have told: QN_OK, or the failure of the lowest rank that failed. */
+/* Checks what all ranks published: QN_OK, or the failure of the lowest rank that failed. */
 static qn_status listen(blob *b, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(b->c);
     b->maker_0 = ranks;
@@ -111,16 +110,15 @@ static qn_status listen(blob *b, qn_error *err) {
         }
         if (w->bytes > 0 && b->maker_0 == ranks)
             b->maker_0 = r;
-        /* With from_first a rank that made bytes and was overtaken by a lower one does not count.
-         */
+        /* With from_first only the bytes of the lowest rank count. */
         if (!b->from_first || b->maker_0 == r)
             b->room = w->bytes > b->room ? w->bytes : b->room;
     }
     return QN_OK;
 }
 
-/* Step 3 of a rank: takes part in every piece's way, and keeps it where this rank fills the memory.
- */
+/* Step 3 on one rank: takes part in each copy, and keeps the bytes where this rank fills the
+ * memory. */
 static qn_status send_pieces(blob *b, qn_error *err) {
     const int source = b->maker_0 == qn_cluster_rank(b->c);
     uint8_t *to = b->memory + FRONT;
@@ -139,7 +137,7 @@ static qn_status send_pieces(blob *b, qn_error *err) {
     return status;
 }
 
-/* Steps 2 and 3: fills the memory of this machine. *filled is 1 only where that was done whole. */
+/* Steps 2 and 3: fills the memory of this machine. `filled` is set only if that was complete. */
 static qn_status fill(blob *b, qn_error *err) {
     void *memory;
     qn_status status = qn__cluster_common(b->c, b->room + FRONT, &memory, &b->filler, err);
@@ -155,8 +153,7 @@ static qn_status fill(blob *b, qn_error *err) {
             return status;
         if (b->filler)
             qn__sha256_of(b->memory + FRONT, (size_t)b->room, hash);
-        /* The maker may have died before it was complete; what came then is another one's memory.
-         */
+        /* The maker may have died halfway; the rest then came from another rank's memory. */
         whole = b->filler && memcmp(hash, b->told[b->maker_0].hash, sizeof hash) == 0;
     } else if (whole) {
         b->maker->write(b->maker->user, b->memory + FRONT);
@@ -168,7 +165,7 @@ static qn_status fill(blob *b, qn_error *err) {
     return QN_OK;
 }
 
-/* Whether all ranks that are left answer 1; a dead rank's answer reads 0 and does not count. */
+/* Whether all live ranks answer 1. The answer of a dead rank reads as 0 and is ignored. */
 static qn_status all_say(blob *b, int yes, int *all, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(b->c);
     enum { YES = 1, NO = 2 };
@@ -184,7 +181,7 @@ static qn_status all_say(blob *b, int yes, int *all, qn_error *err) {
     return status;
 }
 
-/* One attempt; *done stays 0 when someone whose work was needed died. */
+/* One attempt. *done stays 0 if a rank died whose work was needed. */
 static qn_status attempt(blob *b, int *done, qn_error *err) {
     word own = {0};
     qn_status status = make(b, &own, err);
@@ -201,7 +198,7 @@ static qn_status attempt(blob *b, int *done, qn_error *err) {
         return fail(b, err);
     }
     status = fill(b, err);
-    int filled = 0; /* all ranks have come so far once the first answer is here */
+    int filled = 0; /* the first gather is a barrier: all ranks have filled their memory */
     if (status == QN_OK)
         status = all_say(b, 1, &filled, err);
     if (status == QN_OK)
@@ -222,7 +219,7 @@ qn_status qn__cluster_blob(qn_cluster *c, int from_first, const qn__blob_maker *
         return fail(&b, err);
     qn_status status = QN_OK;
     int done = 0;
-    /* Each attempt that came to nothing has cost a rank. */
+    /* Each failed attempt has cost a rank, which bounds the loop. */
     for (uint32_t tries = 0; status == QN_OK && !done; ++tries) {
         status = attempt(&b, &done, err);
         if (status == QN_OK && !done && tries > qn_cluster_ranks(c))
@@ -233,7 +230,7 @@ qn_status qn__cluster_blob(qn_cluster *c, int from_first, const qn__blob_maker *
         return status;
     *memory = b.memory + FRONT;
     *bytes = atomic_load(&((front *)(void *)b.memory)->bytes);
-    /* Written by another process: a size beyond what is mapped is not believed. */
+    /* Another process wrote this size: it is checked against what is mapped. */
     if (*bytes == 0 || *bytes > b.room) {
         *memory = NULL;
         qn__fail(err, QN_CLUSTER, "the memory that the ranks of this machine share was changed");

@@ -1,4 +1,4 @@
-/* Bytes that few ranks make and all read: once a machine or once for all, whoever dies. */
+/* Blobs: made once per machine or once for all, whichever rank dies. */
 #include "base/memory.h"
 #include "cluster/blob.h"
 
@@ -18,11 +18,12 @@ static struct {
     int from_first;
     uint32_t fails,
         dies; /* ranks that fail to make, or die while they make; PROCESS_RANKS_MOST: none */
-    int dies_writing; /* the one that dies does so while it writes ... */
-    long dies_later;  /* ... or so many microseconds after it has */
+    int dies_writing; /* the rank dies while it writes, */
+    long dies_later;  /* or so many microseconds afterwards */
 } plan;
 
-/* The bytes are words, since sanitizers watch each access; in each stands its place. */
+/* The bytes are 64-bit words, because sanitizers check each access; each holds a function of its
+ * index. */
 static uint64_t word_at(uint64_t i) { return i * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du; }
 
 typedef struct hand {
@@ -53,7 +54,7 @@ static void write_bytes(void *user, void *memory) {
             raise(SIGKILL);
     }
     memcpy(to + words, &last, plan.bytes % sizeof last);
-    /* The first time is for the digest. Ended by SIGALRM. */
+    /* The first write is for the digest. SIGALRM ends the process. */
     if (h->rank == plan.dies && h->written++ > 0)
         setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = plan.dies_later}, NULL);
 }
@@ -66,7 +67,7 @@ static int is_right(const uint64_t *memory, uint64_t bytes) {
     return wrong == 0 && memcmp(memory + words, &last, bytes % sizeof last) == 0;
 }
 
-/* value: times that it made the bytes, bytes it got, and whether these were right. */
+/* value: how often it made the bytes, how many it received, and whether these were right. */
 static void body(qn_cluster *c, uint32_t rank, process_ranks_result *result) {
     hand h = {.rank = rank};
     const qn__blob_maker maker = {.user = &h, .make = make, .write = write_bytes};
@@ -79,7 +80,7 @@ static void body(qn_cluster *c, uint32_t rank, process_ranks_result *result) {
 
 static const char *const one_each[] = {"a", "b", "c"}, *const two_and_one[] = {"a", "a", "b"};
 
-/* Makes made in all; checks that every rank that is left has the bytes. */
+/* Returns how often the bytes were made; checks that every live rank has them. */
 static uint64_t run(uint32_t count, const char *const *machine) {
     process_ranks c = {.count = count, .machine = machine, .body = body};
     uint64_t made = 0;
@@ -144,7 +145,7 @@ static void test_failure_is_everybodys(void **state) {
     }
 }
 
-/* The maker dies before it has the bytes, or when half of them are in the common memory. */
+/* The maker dies before it has the bytes, or when half of them are in shared memory. */
 static void test_death_of_the_maker(void **state) {
     (void)state;
     for (int how = 0; how < 4; ++how) {
@@ -156,8 +157,7 @@ static void test_death_of_the_maker(void **state) {
     }
 }
 
-/* The rank that sends dies before it has sent all: the next one's bytes continue, which are none.
- */
+/* The sender dies before it has sent all: the next rank becomes the sender, which has no bytes. */
 static void test_death_while_sending(void **state) {
     (void)state;
     for (int turn = 0; turn < 2; ++turn) {

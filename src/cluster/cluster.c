@@ -1,4 +1,4 @@
-/* The cluster as its callers see it: joining, waiting, leaving. */
+/* The public calls of a cluster: join, wait, leave. */
 #include "base/argument.h"
 #include "base/sized.h"
 #include "cluster/cluster_state.h"
@@ -11,28 +11,26 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A bell may ring unheard only if something is wrong; then this many seconds are lost. */
+/* Seconds between two checks of the state. A wake-up is lost only if something is wrong. */
 static const double LOOK_AGAIN = 1.0;
-/* In which another rank of this machine hands over the memory they share. */
+/* Seconds within which a rank of this machine must hand over the shared memory. */
 static const double HAND_OVER = 10.0;
-/* In which those that lose their devices in the same step hear of one another. */
+/* Seconds in which ranks that lose their devices in the same step exchange that news. */
 static const double FAREWELL = 1.0;
 
 int qn__cluster_apart;
 
-/* ------------------------------------------------------------------------------------------ notes
- */
+/* ---------------------------------------------------------------------------------------- notes */
 
-/* The bell's keeper is the common memory that reductions use at the moment; only the caller changes
- * it.
- */
+/* The wake-up counter lies in the shared memory that reductions use now. Only the caller's thread
+ * changes which memory that is. */
 static unsigned bell(qn_cluster *c) { return qn__common_bell(c->reducer.common); }
 
 static void wait(qn_cluster *c, unsigned seen) {
     qn__common_wait(c->reducer.common, seen, LOOK_AGAIN);
 }
 
-/* Tells what happened meanwhile, on the caller's thread. */
+/* Reports pending notes, on the caller's thread. */
 static void tell_notes(qn_cluster *c) {
     char text[sizeof c->reducer.note];
     pthread_mutex_lock(&c->reducer.lock);
@@ -53,9 +51,7 @@ static qn_status failure(qn_cluster *c, qn_error *err) {
     return why.status;
 }
 
-/* -----------------------------------------------------------------------------------------
- * reductions
- */
+/* ----------------------------------------------------------------------------------- reductions */
 
 qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_error *err) {
     for (;;) {
@@ -164,7 +160,8 @@ int qn__cluster_withdraw(qn_cluster *c) {
 int qn__cluster_may_write(void *cluster) {
     int code;
     if (qn_cluster_is_writer(cluster))
-        (void)qn_cluster_over(cluster, &code); /* one that has to leave speaks no more after it */
+        (void)qn_cluster_over(
+            cluster, &code); /* after it a rank that has to leave is no longer the writer */
     return qn_cluster_is_writer(cluster);
 }
 
@@ -179,8 +176,7 @@ qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err) {
     return QN_CLUSTER;
 }
 
-/* ------------------------------------------------------------------------------- joining, leaving
- */
+/* ---------------------------------------------------------------------------------- join, leave */
 
 void qn_cluster_options_init(qn_cluster_options *options) {
     if (options)
@@ -246,7 +242,7 @@ static uint32_t lowest_beside(const qn_cluster *c, uint32_t rank) {
     return i;
 }
 
-/* The file of this machine's common memory: made by its lowest rank. */
+/* The file of this machine's shared memory, created by its lowest rank. */
 static int common_file(qn_cluster *c) {
     const uint32_t self = c->rendezvous.rank, lowest = lowest_beside(c, self);
     if (qn__cluster_apart)
@@ -260,7 +256,7 @@ static int common_file(qn_cluster *c) {
     return file;
 }
 
-/* Opens the machine's common memory: 1 when this rank can use it. */
+/* Opens the shared memory of the machine: 1 if this rank can use it. */
 static int open_common(qn_cluster *c) {
     uint32_t index;
     const uint32_t locals = locals_of(c, c->rendezvous.rank, &index);
@@ -271,8 +267,8 @@ static int open_common(qn_cluster *c) {
     return 1;
 }
 
-/* The first reduction: who shares memory. Ranks of a machine on which it failed for one of them are
- * machines of their own. */
+/* The first reduction: which ranks share memory. If that failed on one rank of a machine, each of
+ * its ranks counts as a machine of its own. */
 static qn_status share_memory(qn_cluster *c, qn_error *err) {
     enum { ABSENT, SHARES, SHARES_NOT };
     const uint32_t n = c->rendezvous.ranks;
@@ -331,7 +327,7 @@ static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_er
     c->on_note = options->on_note;
     c->common[0].file = c->common[1].file = -1;
     qn_status status = qn__rendezvous_begin(options, &c->rendezvous, err);
-    qn__float_state_set(); /* libraries that were loaded may have changed it */
+    qn__float_state_set(); /* loaded libraries may have changed it */
     if (status != QN_OK || c->rendezvous.ranks == 0) {
         qn__free(c);
         return status;
@@ -381,8 +377,7 @@ void qn_cluster_leave(qn_cluster *c) {
     qn__free(c);
 }
 
-/* ------------------------------------------------------------------------------------ who is there
- */
+/* -------------------------------------------------------------------------------------- members */
 
 static qn__ranks members(const qn_cluster *c) {
     pthread_mutex_t *lock = (pthread_mutex_t *)&c->reducer.lock;
@@ -429,8 +424,7 @@ int qn_cluster_is_writer(const qn_cluster *c) {
     return speaks;
 }
 
-/* ------------------------------------------------------------------------------------------ the
- * end */
+/* ------------------------------------------------------------------------------------------ end */
 
 void qn_cluster_finish(qn_cluster *c, int code) {
     QN__OWN_FLOATS;
@@ -458,8 +452,7 @@ void qn_cluster_stop(qn_cluster *c) {
         atomic_store(&c->reducer.wishes.wish[QN__WISH_STOP], 1);
 }
 
-/* ------------------------------------------------------------------------------------- for reports
- */
+/* ---------------------------------------------------------------------------------- for reports */
 
 void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic) {
     pthread_mutex_t *lock = (pthread_mutex_t *)&c->reducer.lock;

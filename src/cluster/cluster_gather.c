@@ -1,9 +1,9 @@
-/* What is built on reductions: gathering, copying from the first rank, common memory. */
+/* Collectives built on reductions: gather, broadcast from the first rank, shared memory. */
 #include "cluster/cluster_state.h"
 
 #include <string.h>
 
-/* Bytes that are copied in one reduction: enough for few reductions, little beside a network. */
+/* Words of one reduction of a broadcast: large enough that few are needed. */
 enum { COPIED_WORDS = 1 << 20 };
 
 static uint64_t words_for(uint64_t bytes) { return bytes / 8 + (bytes % 8 != 0); }
@@ -35,8 +35,8 @@ qn_status qn__cluster_gather(qn_cluster *c, const void *own, uint64_t bytes, voi
     return status;
 }
 
-/* One reduction of the copy: the words come from whoever is the lowest as the reduction begins, who
- * says so in the first word; 0 there when that rank has died. */
+/* One reduction of a broadcast. The words come from the rank that is the lowest when the reduction
+ * begins; its first word identifies it, and is 0 if that rank has died. */
 static qn_status copy_words(qn_cluster *c, unsigned char *memory, uint64_t bytes, uint32_t *from,
                             qn_error *err) {
     const uint64_t words = words_for(bytes);
@@ -74,7 +74,7 @@ qn_status qn__cluster_from_first(qn_cluster *c, void *memory, uint64_t bytes, qn
         const qn_status status = copy_words(c, (unsigned char *)memory + at, n, &from, err);
         if (status != QN_OK)
             return status;
-        /* Another rank has become the lowest: all bytes are to be its own. */
+        /* Another rank is the lowest now: all bytes must come from that one. */
         if (from == 0 || (source && from != source)) {
             source = 0;
             at = 0;

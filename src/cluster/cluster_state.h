@@ -1,4 +1,4 @@
-/* What a qn_cluster is made of. */
+/* The members of qn_cluster. */
 #ifndef QN_CLUSTER_CLUSTER_STATE_H
 #define QN_CLUSTER_CLUSTER_STATE_H
 
@@ -9,7 +9,7 @@
 struct qn_cluster {
     qn__rendezvous rendezvous;
     qn__reducer reducer;
-    qn__common common[2]; /* private, in the first reduction; what this machine has in common */
+    qn__common common[2]; /* private, for the first reduction; shared by the machine */
     int shared;           /* the second is in use */
     uint32_t *machine, *local;
     const char **name; /* of each rank: "rank 2 on host-b" */
@@ -19,8 +19,7 @@ struct qn_cluster {
     uint64_t reserved;
 };
 
-/* 1: ranks of one machine do not share memory, as if the system had none to share. For tests;
- * before they join. */
+/* For tests, set before ranks join. 1: ranks of one machine do not share memory. */
 extern int qn__cluster_apart;
 
 #endif

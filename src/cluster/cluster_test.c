@@ -1,5 +1,5 @@
-/* Ranks as threads and as processes of this machine, over the real transport: sums, gathers, common
- * memory, traffic by count. */
+/* Ranks as threads and as processes of this machine, over the socket transport: sums, gathers,
+ * shared memory, calculated traffic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +12,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------------------------- the
- * reductions
- */
+/* ----------------------------------------------------------------------------------- reductions */
 
 enum { ROUNDS = 40 };
 
@@ -27,7 +25,7 @@ static qn__reduction reduction_of(uint32_t k) {
                            .chunks = chunks[k % 5]};
 }
 
-/* What chunk u adds to word w in reduction k. */
+/* The term of chunk u in word w of reduction k. */
 static int64_t value_of(uint32_t k, uint32_t u, uint64_t w) {
     return (int64_t)((k + 1) * (uint64_t)(u + 3) * 0x9e3779b97f4a7c15u + w * 0xbf58476d1ce4e5b9u);
 }
@@ -35,7 +33,8 @@ static int64_t value_of(uint32_t k, uint32_t u, uint64_t w) {
 static void add_chunks(int64_t *part, const qn__reduction *reduction, uint32_t k,
                        qn__chunk_range range) {
     for (uint64_t w = 0; w < reduction->words; ++w) {
-        uint64_t sum = (uint64_t)part[w]; /* one access, which sanitizers watch, for all chunks */
+        uint64_t sum =
+            (uint64_t)part[w]; /* one access for all chunks, because sanitizers check each */
         for (uint32_t u = 0; u < range.count; ++u)
             sum += (uint64_t)value_of(k, range.first + u, w);
         part[w] = (int64_t)sum;
@@ -98,8 +97,7 @@ static void test_sums(void **state) {
         }
 }
 
-/* ------------------------------------------------------------------------------------- the others
- */
+/* ---------------------------------------------------------------------------------- other calls */
 
 static void gather(thread_ranks_member *m) {
     const uint32_t ranks = m->thread_ranks->count, rank = qn_cluster_rank(m->cluster);
@@ -148,7 +146,7 @@ static void test_common_memory(void **state) {
     thread_ranks_run(&c, 4, "ABAB", fill_common);
     for (uint32_t r = 0; r < 4; ++r)
         assert_int_equal(c.member[r].result, 3 * 100000 * 10 + (r < 2 ? 3 : 0));
-    /* Where nothing can be shared each has its own. */
+    /* Ranks that cannot share memory have their own. */
     qn__cluster_apart = 1;
     thread_ranks_run(&c, 3, "AAA", fill_common);
     qn__cluster_apart = 0;
@@ -224,7 +222,7 @@ static void test_all_fail_alike(void **state) {
     thread_ranks_work(&c);
     for (uint32_t r = 0; r < 3; ++r) {
         assert_int_equal(c.member[r].status, QN_NUMERIC);
-        assert_in_range(c.member[r].result, 2, 3); /* the news may overtake reduction 2 */
+        assert_in_range(c.member[r].result, 2, 3); /* the notice may arrive before reduction 2 */
         assert_non_null(strstr(c.member[r].err.what, "rank 2 on "));
         assert_non_null(strstr(c.member[r].err.what, ": the loss is a NaN"));
         assert_string_equal(c.member[r].err.where, "step 7");
@@ -270,7 +268,7 @@ static void test_one_speaks(void **state) {
         assert_int_equal(c.member[r].result, ROUNDS + 7 + (r == 0 ? 1000 : 0));
 }
 
-/* Ranks of this set leave the work to the others in the middle of it. */
+/* Ranks of this set withdraw in the middle. */
 static unsigned quitters;
 
 static void withdraw_on_the_way(thread_ranks_member *m) {
@@ -291,7 +289,7 @@ static void withdraw_on_the_way(thread_ranks_member *m) {
     m->code = over == (quits ? 2 : 1) ? code : -1;
 }
 
-/* Those that are left have every total; who leaves does well, unless nobody is left. */
+/* The remaining ranks have every total. A rank that withdraws succeeds, unless no rank is left. */
 static void test_withdrawing(void **state) {
     (void)state;
     static const char *const machines[] = {"AABB", "ABCD"};

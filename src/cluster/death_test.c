@@ -1,5 +1,5 @@
-/* Ranks as processes that are killed for good: whoever is left continues, with the right sums. And
- * how long that takes. */
+/* Ranks as processes that are killed with SIGKILL: the remaining ranks continue with the right
+ * sums. Also measures how long that takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 enum { MOST = 8 };
 
-/* What the processes tell the test, in memory that they share with it. */
+/* Results of the processes, in memory shared with the test. */
 typedef struct told {
     atomic_uint ready;
     struct {
@@ -35,7 +35,7 @@ typedef struct course {
     uint32_t ranks, reductions;
     uint64_t words;
     const char *machines;
-    double pause; /* seconds of a chunk's computing */
+    double pause; /* seconds that a chunk takes */
     told *told;
     char place[32];
     pid_t process[MOST];
@@ -55,7 +55,7 @@ static void nap(double seconds) {
     nanosleep(&time, NULL);
 }
 
-/* One word for each chunk counts it; all others hold a sum over chunks. */
+/* For each chunk one word counts it; all other words are a sum over chunks. */
 static void compute(int64_t *part, uint64_t words, uint32_t reduction, qn__chunk_range range) {
     uint64_t sum = 0;
     for (uint32_t u = range.first; u < range.first + range.count; ++u) {
@@ -175,7 +175,7 @@ static void print(const course *c) {
                     c->told->rank[r].what);
 }
 
-/* Waits for those of `left`; all have to be done within a minute. */
+/* Waits for the ranks of `left`, which must finish within a minute. */
 static void await_all(course *c, unsigned left) {
     const double begun = qn__now();
     for (uint32_t r = 0; r < c->ranks; ++r) {
@@ -255,7 +255,7 @@ static void test_kills_at_any_moment(void **state) {
                       1e3 * longest[count / 2], 1e3 * longest[count - 1]);
 }
 
-/* A rank that is stopped is taken for dead after a while; when it wakes it leaves. */
+/* A stopped rank counts as dead after a timeout; when it continues it leaves. */
 static void test_a_sleeper_leaves(void **state) {
     (void)state;
     for (uint32_t who = 0; who < 3; who += 2) {

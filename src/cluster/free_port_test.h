@@ -1,4 +1,4 @@
-/* A port of loopback that nobody holds at the moment. */
+/* A port of the loopback interface that is free at present. */
 #ifndef QN_CLUSTER_FREE_PORT_TEST_H
 #define QN_CLUSTER_FREE_PORT_TEST_H
 
@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Below 32768: from there on the system gives ports to connections that another one opens, also
- * one that was free a moment ago. */
+/* Below 32768: from there on the system assigns ports to outgoing connections, possibly one that
+ * was free a moment ago. */
 enum { FIRST_FREE_PORT = 10000, FREE_PORTS = 20000 };
 
 static inline uint16_t free_port(void) {

@@ -18,9 +18,9 @@
 
 enum { PROCESS_RANKS_MOST = 8, PROCESS_RANKS_SECONDS = 60 };
 
-/* What a rank found out; the meaning of value and text is the test's. */
+/* The result of a rank; the test defines the meaning of value and text. */
 typedef struct process_ranks_result {
-    int done; /* it came to its end */
+    int done; /* it ran to the end */
     qn_status joined, status;
     qn_error err;
     uint64_t value[4];
@@ -29,7 +29,7 @@ typedef struct process_ranks_result {
 
 typedef struct process_ranks {
     uint32_t count;
-    const char *const *machine; /* that each simulates to be on; NULL: all on this one */
+    const char *const *machine; /* the simulated machine of each; NULL: all on this one */
     void (*body)(qn_cluster *cluster, uint32_t rank, process_ranks_result *result);
     process_ranks_result *result; /* of each rank; shared with them */
 } process_ranks;
@@ -50,13 +50,14 @@ static inline void process_ranks_rank(const process_ranks *c, uint32_t rank,
     result->joined = qn_cluster_join(&options, &cluster, &result->err);
     if (result->joined == QN_OK)
         c->body(cluster, rank, result);
-    while (cluster && !qn_cluster_over(cluster, &code)) /* nobody leaves before all are through */
+    while (cluster &&
+           !qn_cluster_over(cluster, &code)) /* no rank leaves before all have finished */
         qn_cluster_finish(cluster, 0);
     qn_cluster_leave(cluster);
     result->done = 1;
 }
 
-/* Runs the body on all ranks, and waits for them: a minute at most, then they are killed. */
+/* Runs the body on all ranks and waits for them; after a minute they are killed. */
 static inline void process_ranks_run(process_ranks *c) {
     char rendezvous[32];
     pid_t process[PROCESS_RANKS_MOST];

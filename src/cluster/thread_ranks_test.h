@@ -13,8 +13,8 @@ typedef struct thread_ranks_member {
     qn_cluster *cluster;
     qn_status status;
     qn_error err;
-    uint64_t result; /* the body's */
-    int code;        /* the same */
+    uint64_t result; /* of the body */
+    int code;        /* of the body */
     char machine[8];
     char notes[256];
     pthread_t thread;
@@ -60,7 +60,7 @@ static inline void *thread_ranks_thread(void *argument) {
     m->status = qn_cluster_join(&m->options, &m->cluster, &m->err);
     if (m->status == QN_OK)
         m->thread_ranks->body(m);
-    /* Whoever leaves before the run is over is a loss, and takes with it what it alone knows. */
+    /* A rank that leaves before the run is over counts as lost, with its totals. */
     while (m->cluster && m->status == QN_OK && !qn_cluster_over(m->cluster, &code))
         qn_cluster_finish(m->cluster, 0);
     qn_cluster_leave(m->cluster);
@@ -75,7 +75,7 @@ static inline void thread_ranks_work(thread_ranks *c) {
         pthread_join(c->member[r].thread, NULL);
 }
 
-/* All are expected to do well. */
+/* All must succeed. */
 static inline void thread_ranks_run(thread_ranks *c, uint32_t count, const char *machines,
                                     void (*body)(thread_ranks_member *m)) {
     thread_ranks_prepare(c, count, machines, body);

@@ -1,5 +1,5 @@
-/* What every member does about the next view: whom it counts as gone, what it promises and what it
- * accepts. */
+/* The acceptor's part of a view change, which every member plays: which ranks it counts as gone,
+ * what it promises and what it accepts. */
 #include "cluster/membership/view_state.h"
 
 int qn__view_lose(qn__view *view, uint32_t rank) {

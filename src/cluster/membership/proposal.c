@@ -21,7 +21,7 @@ void qn__view_put_set(const qn__view *view, unsigned char *to, const qn__ranks *
         to[i] = (unsigned char)(set->word[i / 8] >> 8 * (i % 8));
 }
 
-/* Ranks that do not exist are left out, whatever the bytes say. */
+/* Ranks outside the run are ignored, whatever the bytes say. */
 void qn__view_get_set(const qn__view *view, const unsigned char *from, qn__ranks *set) {
     memset(set, 0, sizeof *set);
     for (uint32_t r = 0; r < view->ranks; ++r)

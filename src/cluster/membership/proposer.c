@@ -1,14 +1,15 @@
-/* The rank that asks. It may be so for every rank in turn, and for two at a time where they take
- * each other for gone, so nothing here trusts in being the only one: what counts is what enough
- * members promised and accepted.
+/* The proposer. Each rank in turn may become it, and two ranks at a time if each counts the other
+ * as gone. So nothing here relies on being the only one: what counts is what a quorum promised and
+ * accepted.
  *
- * Three rules beside Paxos's own, because the dead do not count. If they were left out of the
- * count by just anybody, those who knew a vote and died could make two decisions out of one:
- *   - a rank is left out of the count only where all whose votes are counted are certain of its
- * end;
- *   - who accepts a view forsakes the ranks that it leaves out, which so are never certain of its
- *     end: they cannot leave its vote out of theirs;
- *   - a view is decided when each of its members has accepted or is gone for the asking rank. */
+ * There are three rules beside those of Paxos, because dead ranks are left out of the quorum. If
+ * any rank could leave them out, ranks that saw a vote and died could turn one vote into two
+ * decisions.
+ *
+ *   - A rank is left out of the count only if all voters are certain that it has ended.
+ *   - A member that accepts a view suspects the ranks that the view leaves out, and notifies them.
+ *     They can then never be certain that this member has ended, so they cannot leave out its vote.
+ *   - A view is decided when each of its members has accepted it or is gone for the proposer. */
 #include "cluster/membership/view_state.h"
 
 #include <string.h>
@@ -50,9 +51,9 @@ void qn__ask_begin(qn__view *view) {
     qn__view_promise(view, ask->ballot);
 }
 
-/* ---------------------------------------------------------------------------------- who counts */
+/* --------------------------------------------------------------------------------------- quorum */
 
-/* The members that all of `voters` are certain of. */
+/* The members whose end all `voters` are certain of. */
 static qn__ranks certain_to_all(const qn__view *view, const qn__ranks *voters) {
     qn__ranks certain = view->members;
     QN__EACH_RANK(r, voters)
@@ -60,7 +61,8 @@ static qn__ranks certain_to_all(const qn__view *view, const qn__ranks *voters) {
     return certain;
 }
 
-/* More than half of those that are not certainly gone, or half with the lowest of them. */
+/* A quorum: more than half of the ranks that are not certainly gone, or half with the lowest of
+ * them. */
 static int enough(const qn__view *view, const qn__ranks *voters) {
     const qn__ranks certain = certain_to_all(view, voters);
     const qn__ranks base = qn__ranks_minus(&view->members, &certain);
@@ -78,8 +80,8 @@ static int lost_each_other(const qn__view *view, uint32_t a, uint32_t b) {
     return qn__ranks_has(of_a, b) || qn__ranks_has(of_b, a);
 }
 
-/* Members of the next view all hear one another: out go those whose end anybody is certain of,
- * then, one by one, who lost the most of the others. */
+/* All members of the next view must reach one another. Ranks that any voter is certain have ended
+ * are dropped first, then one by one the rank that lost the most others. */
 static void keep_connected(const qn__view *view, qn__ranks *set) {
     const qn__ranks reporters = *set;
     QN__EACH_RANK(r, &reporters)
@@ -101,7 +103,7 @@ static void keep_connected(const qn__view *view, qn__ranks *set) {
 
 /* ------------------------------------------------------------------------------- the two phases */
 
-/* Whom the present phase still waits for. */
+/* The ranks that the present phase still waits for. */
 static qn__ranks awaited(const qn__view *view) {
     const qn__asking *ask = &view->ask;
     const qn__ranks here =
@@ -157,7 +159,7 @@ void qn__ask_settle(qn__view *view) {
     ask->decided = enough(view, &voters);
 }
 
-/* --------------------------------------------------------------------------------- the answers */
+/* -------------------------------------------------------------------------------------- answers */
 
 static void learn(qn__view *view, uint32_t from, const unsigned char *sets) {
     qn__ranks set;
@@ -174,7 +176,8 @@ void qn__ask_own(qn__view *view, qn__message_buffer *report) {
     qn__ask_settle(view);
 }
 
-/* u64 ballot accepted, sets of gone and certain, u64 bytes of what was accepted, that, report. */
+/* u64 ballot accepted, sets of gone and certain, u64 bytes of the accepted proposal, proposal,
+ * report. */
 void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot,
                     const qn__message_buffer *body) {
     qn__asking *ask = &view->ask;
@@ -224,8 +227,9 @@ void qn__ask_refused(qn__view *view, uint64_t ballot) {
     qn__ask_begin(view);
 }
 
-/* Not enough, and no news for long. Who knows less of the ends of others than this rank does (it
- * slept, say) may make the count of the votes too great: perhaps it goes without those. */
+/* No quorum, and no news for long. A member that knows of fewer deaths than this rank (because it
+ * slept, say) may raise the count that a quorum needs. So a quorum without such members is tried
+ * first. */
 static void give_up(qn__view *view) {
     const qn__ranks here = view->ask.proposing ? view->ask.accepted : view->ask.answered;
     const qn__ranks known = qn__ranks_both(&view->certain, &view->members);

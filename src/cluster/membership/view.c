@@ -1,5 +1,5 @@
-/* The events of a view: it hears who is gone, follows the lowest rank that is left, and asks where
- * this rank is that one. */
+/* The events of a view. It records which ranks are gone and follows the lowest rank that is left;
+ * if that is this rank, it becomes the proposer. */
 #include "cluster/membership/view_state.h"
 
 #include "base/memory.h"
@@ -48,7 +48,7 @@ int qn__view_changing(const qn__view *view) { return view->changing; }
 
 static double now(const qn__view *view) { return view->transport->calls->now(view->transport); }
 
-/* Whom this rank follows: of the members that are not gone the lowest; perhaps it is itself. */
+/* The leader: the lowest member that is not gone, possibly this rank. */
 static uint32_t leader(const qn__view *view) {
     const qn__ranks here = qn__ranks_minus(&view->members, &view->gone);
     return qn__ranks_first(&here);
@@ -58,7 +58,7 @@ static qn__ranks losses(const qn__view *view) {
     return qn__ranks_both(&view->members, &view->gone);
 }
 
-/* ---------------------------------------------------------------------------------- continuing */
+/* ------------------------------------------------------------------------------------- progress */
 
 static void tell_loss(qn__view *view, uint32_t lost) {
     const uint32_t to = leader(view);
@@ -76,7 +76,7 @@ static void tell_losses(qn__view *view) {
     tell_loss(view, r);
 }
 
-/* Asks, or answers whom this rank follows. */
+/* Proposes, or answers the leader. */
 static void proceed(qn__view *view) {
     const uint32_t leads = leader(view);
     if (view->out || !view->changing)
@@ -91,7 +91,7 @@ static void proceed(qn__view *view) {
         qn__view_send(view, leads, QN__VIEW_REFUSED, view->promised, NULL);
 }
 
-/* Its end is certain, unless it had doubts before whether it and this rank hear each other. */
+/* Marks the end of a rank as certain, unless the connection to it was in doubt before. */
 static int end_of(qn__view *view, uint32_t rank) {
     if (qn__ranks_has(&view->doubted, rank) || qn__ranks_has(&view->certain, rank))
         return 0;
@@ -107,7 +107,7 @@ static void expel(qn__view *view, uint32_t rank) {
     view->transport->calls->expel(view->transport, rank, "the other ranks go on without this one");
 }
 
-/* ---------------------------------------------------------------------------------- the change */
+/* ----------------------------------------------------------------------------------- the change */
 
 static void adopt(qn__view *view, const qn__proposal *value) {
     const qn__ranks left_out = qn__ranks_minus(&view->members, &value->members);
@@ -136,7 +136,7 @@ static void adopt(qn__view *view, const qn__proposal *value) {
     tell_losses(view);
 }
 
-/* While this rank's own proposal is decided: tells the members, and continues in the new view. */
+/* While this rank's own proposal is decided: sends it to the members and enters the new view. */
 static void conclude(qn__view *view) {
     while (view->ask.decided) {
         qn__proposal value;
@@ -151,7 +151,7 @@ static void conclude(qn__view *view) {
     }
 }
 
-/* Last in its callers: the view may be another after it. */
+/* The last call in its callers, because it may change the view. */
 static void go_on(qn__view *view) {
     proceed(view);
     conclude(view);
@@ -246,7 +246,7 @@ static void on_lost(qn__view *view, uint32_t from, const qn__head *head) {
         go_on(view);
 }
 
-/* How this rank came to be in its view, to one that is not. */
+/* Sends the proposal that led to this view to a rank that is one view behind. */
 static void catch_up(qn__view *view, uint32_t to) {
     const qn__head head = {.type = QN__VIEW_DECIDED,
                            .number = {view->number - 1, view->last_id, 0},
@@ -256,7 +256,7 @@ static void catch_up(qn__view *view, uint32_t to) {
         qn__view_send(view, to, QN__VIEW_ASK, view->ask.ballot, NULL);
 }
 
-/* 1 when both are in the same view, so that the message means something. */
+/* 1 if both ranks are in the same view, so that the message applies. */
 static int together(qn__view *view, uint32_t from, const qn__head *head) {
     if (!qn__ranks_has(&view->members, from)) {
         if (head->number[0] <= view->number)
@@ -325,7 +325,7 @@ void qn__view_message(qn__view *view, uint32_t from, const qn__head *head,
 
 void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
     if (view->out && how == QN__GONE_DEAD && rank < view->ranks)
-        end_of(view, rank); /* who says goodbye has done its work */
+        end_of(view, rank); /* a rank that says goodbye has finished its work */
     if (view->out || rank >= view->ranks || rank == view->rank)
         return;
     int news = 0;
@@ -353,8 +353,8 @@ int qn__view_deserted(const qn__view *view) {
     return qn__ranks_count(&others) == 0;
 }
 
-/* Whom this rank follows is silent in this matter for so long that it cannot be counted on; that
- * one waits itself for at most two patiences without saying anything. */
+/* The leader has been silent for so long that it is suspected. The leader itself waits at most
+ * twice `patience` without sending anything. */
 void qn__view_tick(qn__view *view, double time) {
     const uint32_t leads = leader(view);
     if (view->out || !view->changing)

@@ -1,44 +1,45 @@
-/* The inside of a view, for the files of this folder. */
+/* The state of a view, private to this folder. */
 #ifndef QN_CLUSTER_MEMBERSHIP_VIEW_STATE_H
 #define QN_CLUSTER_MEMBERSHIP_VIEW_STATE_H
 
 #include "cluster/membership/view.h"
 
-/* Messages. number[0] and number[1] of the head name the sender's view, number[2] a ballot; of
- * QN__VIEW_DECIDED the view is the one before. */
+/* Messages. number[0] and number[1] of the header identify the sender's view, number[2] is a
+ * ballot. In QN__VIEW_DECIDED they identify the view before. */
 enum {
-    QN__VIEW_ASK = QN__VIEW_FIRST_TYPE, /* promise me this ballot, and report */
-    QN__VIEW_REPORT,                    /* promised; what was accepted before; the report */
-    QN__VIEW_PROPOSE,                   /* this should be the next view */
-    QN__VIEW_ACCEPTED,                  /* it may */
-    QN__VIEW_DECIDED,                   /* it is */
-    QN__VIEW_REFUSED,                   /* ballot: the higher one that was promised */
-    QN__VIEW_LOST,                      /* rank number[2] is gone for me; extra: qn__going */
-    QN__VIEW_BEHIND,                    /* you are in a later view than I am */
-    QN__VIEW_FORSAKE,                   /* I take you for gone: do not count my death as certain */
-    QN__VIEW_OUT                        /* I take no part any more */
+    QN__VIEW_ASK = QN__VIEW_FIRST_TYPE, /* phase 1: promise this ballot, and report */
+    QN__VIEW_REPORT,   /* promised; the proposal accepted before, if any; the report */
+    QN__VIEW_PROPOSE,  /* phase 2: accept this as the next view */
+    QN__VIEW_ACCEPTED, /* accepted */
+    QN__VIEW_DECIDED,  /* the next view */
+    QN__VIEW_REFUSED,  /* the higher ballot that was promised instead */
+    QN__VIEW_LOST,     /* rank number[2] is gone for the sender; extra: qn__loss_kind */
+    QN__VIEW_BEHIND,   /* the sender is in an earlier view than the receiver */
+    QN__VIEW_FORSAKE,  /* the sender suspects the receiver, which must not count the sender's death
+                          as certain */
+    QN__VIEW_OUT       /* the sender has left the view */
 };
 
-/* A view that was proposed. */
+/* A proposed view. */
 typedef struct qn__proposal {
     uint64_t origin; /* the ballot that first proposed it; 0: none */
     qn__ranks members;
     qn__message_buffer *plan;
-    qn__message_buffer *wire; /* all of it, as it travels */
+    qn__message_buffer *wire; /* serialized */
 } qn__proposal;
 
-/* What this rank does when it is the one that asks. */
+/* The state of a proposer. */
 typedef struct qn__asking {
-    uint64_t ballot;             /* 0: it does not ask */
-    qn__ranks targets;           /* who was asked, this rank among them */
+    uint64_t ballot;             /* 0: this rank is not the proposer */
+    qn__ranks targets;           /* the ranks that PREPARE was sent to, including this one */
     qn__ranks answered;          /* with a report */
     qn__message_buffer **report; /* by rank */
-    uint64_t best; /* the highest ballot under which anybody had accepted anything, and that */
-    qn__proposal carried; /* is decided, if anything is */
+    uint64_t best;        /* the highest ballot that any reporter has accepted, and its proposal: */
+    qn__proposal carried; /* it is proposed again, because it may have been decided */
     int proposing;        /* second phase */
     qn__proposal value;
     qn__ranks accepted;
-    int decided; /* enough have accepted `value` */
+    int decided; /* a quorum has accepted `value` */
 } qn__asking;
 
 struct qn__view {
@@ -48,27 +49,27 @@ struct qn__view {
     double patience;
     int out, changing;
 
-    /* The view this rank is in: a number, and the proposal that it was (0 for the first), because
-     * two that were cut from each other may have given one number to two views, only one of which
-     * can ever do anything. */
+    /* The view that this rank is in: its number and the ballot of its proposal (0 for the first).
+     * After a partition both sides may give one number to different views, of which only one can
+     * have a quorum. */
     uint64_t number, id, last_id;
     qn__ranks members;
-    qn__proposal now; /* kept for those who are behind */
+    qn__proposal now; /* kept for members that are behind */
 
-    /* For good: who takes no part for this rank, whoever decides; whose end is certain; and who was
-     * silent or took this rank for gone, so that its end never will be. */
+    /* Permanent: ranks that take no part for this rank, whoever decides; ranks whose end is
+     * certain; ranks that were silent or suspected this one, so that their end never is. */
     qn__ranks gone, certain, doubted;
-    /* What others said of that. */
+    /* The same as other ranks reported it. */
     qn__ranks *gone_of, *certain_of;
     qn__ranks expelled;
 
-    /* Of the next view, as one of those who are asked. */
+    /* The next view, as acceptor. */
     uint64_t promised, highest;
-    int reported; /* what was promised */
+    int reported; /* for the ballot that was promised */
     uint64_t accepted;
     qn__proposal value;
-    uint64_t *asked; /* the last ballot that each rank asked for */
-    double since;    /* when something last went on */
+    uint64_t *asked; /* the last ballot that each rank sent in PREPARE */
+    double since;    /* time of the last progress */
 
     qn__asking ask;
 };
@@ -79,29 +80,30 @@ void qn__view_put_u64(unsigned char *to, uint64_t value);
 uint64_t qn__view_get_u64(const unsigned char *from);
 void qn__view_put_set(const qn__view *view, unsigned char *to, const qn__ranks *set);
 void qn__view_get_set(const qn__view *view, const unsigned char *from, qn__ranks *set);
-/* Fills `wire` from the rest; 0 when memory is short. */
+/* Fills `wire` from the other members; 0 if out of memory. */
 int qn__proposal_pack(const qn__view *view, qn__proposal *proposal);
-/* From `wire`, of which a hold is taken; 0 when it makes no sense or memory is short. */
+/* From `wire`, to which it takes a reference; 0 if it is malformed or out of memory. */
 int qn__proposal_unpack(const qn__view *view, qn__message_buffer *wire, qn__proposal *proposal);
 void qn__proposal_copy(qn__proposal *to, const qn__proposal *from);
 void qn__proposal_drop(qn__proposal *proposal);
-/* A buffer with these bytes; NULL when memory is short. */
+/* A buffer with these bytes; NULL if out of memory. */
 qn__message_buffer *qn__view_buffer(const qn__view *view, const void *bytes, uint64_t count);
-/* Who is gone, and who certainly, as this rank sees it. */
+/* The sets `gone` and `certain` of this rank. */
 qn__message_buffer *qn__view_losses(const qn__view *view);
-/* Takes the hold of the body. */
+/* Takes over the reference to the body. */
 void qn__view_send(qn__view *view, uint32_t to, uint32_t type, uint64_t ballot,
                    qn__message_buffer *body);
 
 /* member.c */
-/* 1 when a member takes no part for this rank any more that did before. */
+/* Counts a rank as gone. 1 if it was a member that took part before. */
 int qn__view_lose(qn__view *view, uint32_t rank);
-/* That rank takes no part for this one any more, and is reported so. */
+/* Counts a rank as gone, and notifies it. */
 void qn__view_forsake(qn__view *view, uint32_t rank);
-/* All that are not in `members` are forsaken: none of them may ever count this rank's death. */
+/* Ranks outside `value->members` are suspected, so none of them can ever count this rank's
+ * death. */
 void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value);
 void qn__view_outcast(qn__view *view, int others, const char *why);
-/* Nothing of a lower ballot any more; the report is asked for. */
+/* Rejects lower ballots from now on, and requests the report. */
 void qn__view_promise(qn__view *view, uint64_t ballot);
 
 /* proposer.c */
@@ -112,11 +114,11 @@ void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot, const qn__me
 void qn__ask_accepted(qn__view *view, uint32_t from, uint64_t ballot,
                       const qn__message_buffer *body);
 void qn__ask_refused(qn__view *view, uint64_t ballot);
-/* Goes on as far as it can. */
+/* Advances as far as possible. */
 void qn__ask_settle(qn__view *view);
 void qn__ask_tick(qn__view *view, double now);
 
-/* ------------------------------------------------------------------------------- sets of ranks */
+/* -------------------------------------------------------------------------------- sets of ranks */
 
 static inline qn__ranks qn__ranks_minus(const qn__ranks *a, const qn__ranks *b) {
     qn__ranks set;

@@ -1,8 +1,9 @@
-/* Who is left, agreed on by ranks that die, sleep and are cut from each other at any moment.
+/* Agreement on a view while ranks die, sleep and are partitioned at random times.
  *
- * A view is *whole* when each of its members that still takes part is in it: only a whole view can
- * add up anything. That no two whole views of one number differ is what keeps two parts from both
- * continuing. QN_TEST_SEED and QN_TEST_CASES choose other courses. */
+ * A view is *whole* when all of its members that still take part have entered it: only a whole view
+ * can finish a reduction. The main property: there are never two different whole views of one
+ * number, so at most one side of a partition continues. QN_TEST_SEED and QN_TEST_CASES select other
+ * random courses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,12 +22,12 @@ typedef struct user {
     struct world *w;
     uint32_t rank;
     qn__view *view;
-    int out, others; /* had to leave; because the others continue */
+    int out, others; /* has left; 1: because the others continue */
     int mute;        /* never reports */
     int short_of_memory;
     uint64_t number, key, ballot;
     qn__ranks members;
-    double since; /* the last view, or the beginning */
+    double since; /* time of the last view, or of the start */
 } user;
 
 typedef struct world {
@@ -34,9 +35,9 @@ typedef struct world {
     uint32_t ranks;
     uint64_t seed;
     user user[MOST];
-    uint64_t whole[VIEWS]; /* the key of the whole view of a number, 0: none so far */
+    uint64_t whole[VIEWS]; /* the key of the whole view of a number; 0: none so far */
     uint64_t plans, adopted;
-    int lies; /* a rank reports what never happened, so whole views may differ */
+    int lies; /* a rank sends false reports, so whole views may differ */
 } world;
 
 typedef struct late_report {
@@ -48,7 +49,7 @@ static int takes_part(const world *w, uint32_t r) {
     return !w->net.rank[r].ended && !w->user[r].out;
 }
 
-/* After each thing that happens. */
+/* Called after each event. */
 static void check_whole(world *w) {
     if (w->lies)
         return;
@@ -69,8 +70,7 @@ static void check_whole(world *w) {
     }
 }
 
-/* ------------------------------------------------------------------------------- the view's user
- */
+/* ----------------------------------------------------------------------------- user of the view */
 
 static void report_now(user *u, uint64_t ballot) {
     const uint64_t text[3] = {u->rank, u->number, u->key};
@@ -127,7 +127,7 @@ static qn__message_buffer *on_plan(void *argument, const qn__ranks *members,
         }
     u->short_of_memory = !u->short_of_memory && !sim_pick(&u->w->net, 10);
     if (u->short_of_memory)
-        return NULL; /* asked again with the next tick */
+        return NULL; /* the next tick asks again */
     qn__message_buffer *plan = transport->calls->buffer(transport, sizeof key);
     memcpy(plan->data, &key, sizeof key);
     return plan;
@@ -169,9 +169,7 @@ static void on_outcast(void *argument, int others, const char *why) {
     sim_at(&u->w->net, u->w->net.now + 3.0 * sim_chance(&u->w->net), leave_late, u);
 }
 
-/* ------------------------------------------------------------------------------- the transport's
- * events
- */
+/* ---------------------------------------------------------------------- events of the transport */
 
 static void on_message(void *argument, uint32_t from, const qn__head *head,
                        qn__message_buffer *body) {
@@ -220,7 +218,7 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
 static void end(world *w) {
     for (uint32_t r = 0; r < w->ranks; ++r)
         qn__view_destroy(w->user[r].view);
-    while (w->net.events) { /* late reports that were never made */
+    while (w->net.events) { /* late reports that were never sent */
         const sim_event event = sim_next(&w->net);
         if (event.what == AT_CALL && event.call == report_late)
             free(event.user);
@@ -235,7 +233,7 @@ static uint32_t taking_part(const world *w) {
     return count;
 }
 
-/* All that still take part are in one view, which is theirs alone and at rest. */
+/* All ranks that take part are in one view, whose members they are, and nothing is in progress. */
 static void check_end(world *w) {
     const user *first = NULL;
     for (uint32_t r = 0; r < w->ranks; ++r) {
@@ -255,8 +253,7 @@ static void check_end(world *w) {
     }
 }
 
-/* --------------------------------------------------------------------------------------- what
- * fails */
+/* --------------------------------------------------------------------------------------- faults */
 
 enum { KILL, VANISH, LEAVE, SLEEP, SIDE, ONE_WAY, PAIR, HEAL, FAULTS };
 
@@ -300,8 +297,7 @@ static void happen(sim_net *net, void *argument) {
     check_whole(f->w);
 }
 
-/* A moment: at the beginning, in the same few milliseconds as others, or near the time when silence
- * is noticed. */
+/* A random time: at the start, within a few milliseconds of other faults, or near the timeout. */
 static double moment(sim_net *net) {
     const double base = sim_pick(net, 3) ? 0 : sim_pick(net, 4) * PATIENCE;
     return base + sim_chance(net) * (sim_pick(net, 3) ? 0.03 : 30.0);
@@ -337,8 +333,7 @@ static uint64_t cases(uint64_t usual) {
     return usual * percent / 100 + 1;
 }
 
-/* ------------------------------------------------------------------------------------------ tests
- */
+/* ---------------------------------------------------------------------------------------- tests */
 
 static void test_nothing_happens(void **state) {
     (void)state;
@@ -368,7 +363,7 @@ static void test_one_death(void **state) {
         }
 }
 
-/* With certain deaths alone nobody else is ever lost, and nothing waits for a clock. */
+/* With clean deaths alone no other rank is lost, and no timeout is needed. */
 static void deaths(uint32_t ranks, uint64_t seed) {
     static world w;
     static fault faults[2 * MOST];
@@ -410,7 +405,8 @@ static void test_everything(void **state) {
         everything(MOST, seed, 10);
 }
 
-/* Of two parts exactly the greater continues, or of two halves that with the lowest rank. */
+/* After a partition exactly the larger side continues, or of two halves the one with the lowest
+ * rank. */
 static void test_two_parts(void **state) {
     (void)state;
     static world w;
@@ -431,7 +427,7 @@ static void test_two_parts(void **state) {
         }
 }
 
-/* A cut that is mended changes nothing afterwards: who had to leave is reported so. */
+/* Healing a partition changes nothing: the ranks that had to leave are notified. */
 static void test_the_other_part_is_told(void **state) {
     (void)state;
     static world w;
@@ -450,7 +446,7 @@ static void test_the_other_part_is_told(void **state) {
     }
 }
 
-/* 1 and 2 cannot hear each other, all others hear both: one of the two has to go. */
+/* 1 and 2 cannot reach each other; all others reach both: one of the two has to leave. */
 static void test_one_broken_pair(void **state) {
     (void)state;
     static world w;
@@ -467,7 +463,7 @@ static void test_one_broken_pair(void **state) {
     }
 }
 
-/* A rank that lives and does not answer is left behind after a patience, whichever it is. */
+/* A live rank that does not answer is evicted after one patience, whichever it is. */
 static void test_who_does_not_report(void **state) {
     (void)state;
     static world w;
@@ -484,7 +480,7 @@ static void test_who_does_not_report(void **state) {
         }
 }
 
-/* Bytes that make no sense harm nobody. */
+/* Malformed messages have no effect. */
 static void test_garbage(void **state) {
     (void)state;
     static world w;
@@ -503,7 +499,7 @@ static void test_garbage(void **state) {
             qn__message_buffer *body = bytes ? transport->calls->buffer(transport, bytes) : NULL;
             for (uint32_t b = 0; b < bytes; ++b)
                 body->data[b] = (unsigned char)(sim_pick(net, 3) ? 0 : sim_draw(net));
-            /* What a member may say in earnest is no garbage. */
+            /* A member may send these legitimately. */
             if (head.type == QN__VIEW_FIRST_TYPE + 4 || head.type == QN__VIEW_FIRST_TYPE + 2)
                 head.number[0] += 7;
             qn__view_message(w.user[sim_pick(net, 3)].view, 4, &head, body);
@@ -513,8 +509,8 @@ static void test_garbage(void **state) {
     }
 }
 
-/* A well-formed report of rank `from` to rank `to`, which says that `from` accepted a view with the
- * ranks of `members` under the ballot `accepted`. */
+/* A well-formed report from rank `from` to rank `to`, which says that `from` accepted a view with
+ * the ranks of `members` under the ballot `accepted`. */
 static void report_falsely(world *w, uint32_t from, uint32_t to, uint64_t accepted,
                            uint32_t members) {
     enum { SET = 1, VALUE = 8 + SET + 8, REPORT = 24 };
@@ -534,8 +530,8 @@ static void report_falsely(world *w, uint32_t from, uint32_t to, uint64_t accept
     qn__view_message(w->user[to].view, from, &head, body);
 }
 
-/* Rank 0 asks; rank 2 reports that it accepted a view without rank 0, and dies before it can accept
- * this view again. Nobody voted then, which is not enough. */
+/* Rank 0 proposes. Rank 2 reports that it accepted a view without rank 0, and dies before it can
+ * accept this view again. No votes are no quorum. */
 static void test_nobody_votes(void **state) {
     (void)state;
     static world w;
@@ -555,7 +551,7 @@ static void test_nobody_votes(void **state) {
     }
 }
 
-/* Random courses of the same kind: the reports are well-formed, what they say is drawn. */
+/* Random courses of the same kind: the reports are well-formed, their contents random. */
 static void test_false_reports(void **state) {
     (void)state;
     static world w;

@@ -1,19 +1,20 @@
-/* Adding up: pieces of the words pass from parts over machines' sums to totals. */
+/* The all-reduce itself: the ranks of a machine add their parts of each piece, the owner of the
+ * piece adds the sums of all machines, and the total is sent back. */
 #include "cluster/reduction/reduction_state.h"
 
 #include <string.h>
 
-/* Words that are added between two looks at the alarm; a fraction of a core's own cache. */
+/* Words that are added between two checks of the alarm; they fit the core's own cache. */
 enum { BLOCK = 4096 };
 
 enum { PIECE_NEW, PIECE_ON_ITS_WAY, PIECE_OPEN, PIECE_DONE };
 
-/* ------------------------------------------------------------------------------ contributions
+/* ----------------------------------------------------------------------------------- contributions
  *
- * What a sum holds, counted beside it: ranks in the upper half, chunks in the lower. Each rank says
- * what its part holds; every addition of parts adds these numbers too; and a sum that is complete
- * holds all ranks and all chunks, or it is wrong. The count travels with each piece, because words
- * may leave before others of the same part: those can be right where these are not. */
+ * The content of a sum, counted beside it: ranks in the upper half of the word, chunks in the
+ * lower. Each rank sets the count of its part, and every addition of parts adds the counts too. A
+ * complete sum must hold all ranks and all chunks. The count is sent with each piece, because
+ * pieces of one part may be sent at different times: one can be right and another wrong. */
 
 #define ONE_RANK (UINT64_C(1) << 32)
 
@@ -30,8 +31,8 @@ static uint32_t chunks_of(const qn__ranges *ranges) {
     return chunks;
 }
 
-/* What the parts of this machine's ranks hold. To be asked before they are read: later they can
- * only hold more. */
+/* The counts of the parts on this machine. Read before the parts are: later they can only hold
+ * more. */
 static uint64_t contributions_here(qn__reducer *r) {
     const unsigned long long tag = qn__reducer_tag(r);
     const uint32_t *local, n = qn__reducer_here(r, &local);
@@ -44,7 +45,7 @@ static uint64_t contributions_here(qn__reducer *r) {
     return holds;
 }
 
-/* All ranks end with this error: nobody may use a sum that is wrong. Under the lock. */
+/* All ranks fail with this error, because no rank may use a wrong sum. Under the lock. */
 static void fail_by_fault(qn__reducer *r, qn_error *why) {
     qn__remedy(why, QN_CLUSTER,
                "this is an error in Quern: please report it; go on from the last checkpoint");
@@ -63,10 +64,9 @@ static void miscounted(qn__reducer *r, const qn__piece *piece) {
     fail_by_fault(r, &why);
 }
 
-/* ---------------------------------------------------------------------------------- the own part
- */
+/* ------------------------------------------------------------------------------------- own part */
 
-/* The part is complete. 0: it does not hold what it should, or words left before they did. */
+/* Checks the part when it is complete. 0: its count is wrong, or words were sent too early. */
 static int check_part(qn__reducer *r) {
     const uint32_t own = chunks_of(&r->current.own);
     const qn__desk *desk = qn__reducer_desk(r, r->rank);
@@ -102,8 +102,7 @@ static void arrive(qn__reducer *r) {
     qn__reducer_ring_others(r);
 }
 
-/* ------------------------------------------------------------------------------------ the adding
- */
+/* --------------------------------------------------------------------------------------- adding */
 
 static void add_block(int64_t *into, const int64_t *more, uint64_t n) {
     for (uint64_t i = 0; i < n; ++i)
@@ -119,7 +118,7 @@ static int alarmed(qn__reducer *r) {
     return atomic_load_explicit(&r->change.alarm, memory_order_relaxed);
 }
 
-/* Adds the parts of this machine's ranks. 0: interrupted. */
+/* Adds the parts of the ranks on this machine. 0: interrupted. */
 static int add_parts(qn__reducer *r, const qn__piece *piece, uint32_t parts, int64_t *into) {
     for (uint64_t at = 0; at < piece->count; at += BLOCK) {
         const uint64_t n = piece->count - at < BLOCK ? piece->count - at : BLOCK;
@@ -147,7 +146,7 @@ static void send(qn__reducer *r, uint32_t type, uint32_t to, const qn__piece *pi
     r->traffic.bytes_out += QN__FRAME_BYTES + head.bytes;
 }
 
-/* The total of a piece of this rank's own goes to the other machines. */
+/* Sends the total of a piece of this rank to the other machines. */
 static int send_totals(qn__reducer *r, const qn__piece *piece) {
     const qn__layout *l = &r->adding.layout;
     const uint64_t bytes = piece->count * sizeof(int64_t);
@@ -163,10 +162,10 @@ static int send_totals(qn__reducer *r, const qn__piece *piece) {
     return 1;
 }
 
-/* What came of a piece of work. */
+/* The result of a piece of work. */
 typedef enum outcome { FINE, NO_MEMORY, WRONG_COUNT } outcome;
 
-/* The sum of a piece of this rank's own is complete. */
+/* The sum of a piece that this rank owns is complete. */
 static outcome piece_complete(qn__reducer *r, qn__piece *piece) {
     if (piece->holds != complete_sum(r))
         return WRONG_COUNT;
@@ -175,8 +174,8 @@ static outcome piece_complete(qn__reducer *r, qn__piece *piece) {
     return r->adding.layout.machines == 1 || send_totals(r, piece) ? FINE : NO_MEMORY;
 }
 
-/* Work of the caller's, without the lock: what is changed meanwhile is only what the caller itself
- * changes. The view cannot, for the caller has not reported. */
+/* Runs on the caller's thread without the lock: it changes only state that no other thread changes.
+ * The view cannot change meanwhile, because the caller has not reported. */
 static outcome sum_piece(qn__reducer *r, qn__piece *piece) {
     const uint32_t *local, parts = qn__reducer_here(r, &local);
     piece->holds = contributions_here(r);
@@ -220,8 +219,7 @@ static outcome take_message(qn__reducer *r, qn__piece *piece, const qn__queued_m
     return ++piece->parts < r->adding.layout.machines - 1 ? FINE : piece_complete(r, piece);
 }
 
-/* ---------------------------------------------------------------------------------- what is next
- */
+/* ------------------------------------------------------------------------------------ next step */
 
 static void differ(qn__reducer *r, uint32_t other) {
     qn_error why;
@@ -234,7 +232,8 @@ static void differ(qn__reducer *r, uint32_t other) {
     qn__reducer_fail_all(r, &why);
 }
 
-/* Whether all ranks of this machine have the words from `first` on; -1: one does something else. */
+/* Whether all ranks of this machine have the words from `first` on; -1: a rank makes another
+ * reduction. */
 static int are_there(qn__reducer *r, uint64_t first) {
     const unsigned long long tag = qn__reducer_tag(r);
     const uint32_t *local, n = qn__reducer_here(r, &local);
@@ -256,7 +255,7 @@ static int are_there(qn__reducer *r, uint64_t first) {
     return 1;
 }
 
-/* Takes out the next message that can be used, and its piece. */
+/* Removes the next usable message from the queue, and finds its piece. */
 static qn__queued_message *next_message(qn__reducer *r, qn__piece **piece) {
     for (qn__queued_message **at = &r->mailbox.first; *at; at = &(*at)->next) {
         qn__queued_message *message = *at;
@@ -291,7 +290,7 @@ static qn__piece *next_piece(qn__reducer *r) {
     return NULL;
 }
 
-/* One piece of work, if there is one: 1. */
+/* Does one piece of work. 0: there is none. */
 static int work(qn__reducer *r) {
     qn__piece *piece = NULL;
     qn__queued_message *message = next_message(r, &piece);
@@ -348,8 +347,8 @@ static qn__progress step(qn__reducer *r) {
     if (r->adding.pieces_left > 0)
         return QN__REDUCER_WAITS;
     if (!r->adding.done_here) {
-        /* Even with nothing to put there: what this rank says of one reduction must stand until the
-         * others, who may be a reduction behind, have seen it. */
+        /* Also without a piece of its own: this rank keeps its state of one reduction until ranks
+         * that may be one reduction behind have read it. */
         const int there = are_there(r, 0);
         if (there <= 0)
             return there < 0 ? QN__REDUCER_FAILED : QN__REDUCER_WAITS;
@@ -363,8 +362,8 @@ static qn__progress step(qn__reducer *r) {
     return QN__REDUCER_TOTAL;
 }
 
-/* The run is over, and all else has gone, or someone has died, for whom nobody makes a plan
- * any more: nothing comes. */
+/* Whether nothing more will come: the run is over, and all other ranks have left or one has died.
+ * No plan is made for that death any more. */
 static int is_left_behind(const qn__reducer *r) {
     int here = 0, lost = 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
@@ -386,8 +385,7 @@ qn__progress qn__reducer_step(qn__reducer *r) {
     return how;
 }
 
-/* ----------------------------------------------------------------------- words that travel early
- */
+/* --------------------------------------------------------------------------------- early pieces */
 
 static void announce(qn__reducer *r, uint64_t first, uint32_t chunks) {
     qn__desk *desk = qn__reducer_desk(r, r->rank);
@@ -417,7 +415,7 @@ void qn__reducer_final(qn__reducer *r, uint64_t first, uint64_t count, uint32_t 
                        count > 0;
     if (counts && r->adding.final_from < r->current.words && first + count > r->adding.final_from)
         announced_twice(r, first, count);
-    /* On one machine nothing is on its way meanwhile: who adds early only comes later itself. */
+    /* On one machine nothing is sent, so adding early would only delay this rank's own work. */
     else if (counts && first < r->adding.final_from && first + count >= r->adding.final_from &&
              qn__reducer_prepare(r) && r->adding.layout.machines > 1)
         announce(r, first, chunks);

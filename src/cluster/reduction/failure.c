@@ -1,4 +1,4 @@
-/* What every rank passes on as soon as it learns of it: a failure, and the end of the run. */
+/* What every rank forwards as soon as it learns of it: a failure, and the end of the run. */
 #include "cluster/reduction/reduction_state.h"
 
 #include <stdarg.h>
@@ -33,8 +33,8 @@ void qn__reducer_tell(qn__reducer *r, const qn__head *head, const void *body, ui
     }
 }
 
-/* Told to all once by all who learns of it, so that it arrives even when the rank that failed
- * ends before it has told everyone. */
+/* Each rank that learns of the failure sends it to all, once. So it arrives even if the rank that
+ * failed ends before it has sent all its messages. */
 static void set_failure(qn__reducer *r, uint32_t from, const qn_error *why) {
     if (r->error.status != QN_OK)
         return;
@@ -45,7 +45,8 @@ static void set_failure(qn__reducer *r, uint32_t from, const qn_error *why) {
 
 void qn__reducer_fail_all(qn__reducer *r, qn_error *why) {
     qn_error told = {0};
-    if (r->error.status != QN_OK) { /* it may be the very one; all say the same in any case */
+    if (r->error.status !=
+        QN_OK) { /* possibly the same failure; all ranks report the same one in any case */
         *why = r->error;
         return;
     }
@@ -57,7 +58,7 @@ void qn__reducer_fail_all(qn__reducer *r, qn_error *why) {
     memcpy(told.remedy, why->remedy, sizeof told.remedy);
     *why = told;
     if (told.status == QN_DEVICE)
-        told.status = QN_CLUSTER; /* nobody else shall take it for a loss of its own */
+        told.status = QN_CLUSTER; /* other ranks must not take it for a loss of their own device */
     set_failure(r, r->rank, &told);
 }
 
@@ -74,7 +75,7 @@ void qn__reducer_take_failure(qn__reducer *r, const qn__head *head,
     set_failure(r, head->extra, &why);
 }
 
-/* Whoever learns that all is written tells all, for the same reason as with failures. */
+/* Each rank that learns of the end sends it to all, for the same reason as failures. */
 void qn__reducer_done(qn__reducer *r, int code) {
     if (r->ending.over)
         return;

@@ -5,8 +5,8 @@
 
 enum {
     MOST_CUTS = 8,
-    LINE = 8,             /* words that two owners do not share: those of a cache line */
-    FEWEST_WORDS = 32768, /* of a piece: sending fewer costs as much */
+    LINE = 8,             /* two owners do not share a cache line: words of a cache line */
+    FEWEST_WORDS = 32768, /* of a piece: smaller messages cost as much */
 };
 
 qn_status qn__layout_open(qn__layout *l, uint32_t ranks, qn_error *err) {
@@ -53,8 +53,8 @@ void qn__layout_words(qn__layout *l, uint64_t words) {
         l->cuts = 1;
 }
 
-/* Where part k of n of the words first .. first+count-1 begins, at a cache line's begin but for the
- * very end. */
+/* The start of part k of n of the words first .. first+count-1, rounded down to a cache line except
+ * at the end. */
 static uint64_t cut(uint64_t first, uint64_t count, uint32_t k, uint32_t n) {
     if (k == n)
         return first + count;
@@ -89,7 +89,7 @@ uint32_t qn__layout_most_pieces(uint32_t ranks) { return MOST_CUTS * ranks; }
 
 uint32_t qn__layout_pieces(const qn__layout *l, uint32_t rank, qn__piece *piece) {
     uint32_t n = 0;
-    /* Beginning behind its own segment, so that not all send to the same rank first. */
+    /* Start behind the own segment, so that not all ranks send to the same rank first. */
     for (uint32_t i = 1; i <= l->members; ++i) {
         const uint32_t owner = l->order[(l->position[rank] + i) % l->members];
         if (qn__layout_delegate(l, l->home[rank], owner) != rank)

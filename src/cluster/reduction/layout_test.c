@@ -1,5 +1,4 @@
-/* Who adds up and sends what: every word has one owner, and every segment one delegate on each
- * other machine. */
+/* The layout: each word has one owner, and each segment one delegate on each other machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +21,7 @@ static uint32_t pick(uint32_t count) {
     return (uint32_t)((uint64_t)word[0] * count >> 32);
 }
 
-/* Some of up to 20 ranks on some machines. */
+/* A random subset of up to 20 ranks on some machines. */
 static uint32_t make(qn__layout *l, uint32_t *machine, qn__ranks *members, uint64_t words) {
     const uint32_t ranks = 1 + pick(MOST), machines = 1 + pick(ranks);
     *members = (qn__ranks){{0}};
@@ -50,7 +49,7 @@ static void check_words(const qn__layout *l) {
     }
     assert_int_equal(pieces, l->members * l->cuts);
     assert_int_equal(at, l->words);
-    /* Machines share evenly, but for a line of the cache at either end. */
+    /* Machines have equal shares, except for a cache line at either end. */
     for (uint32_t home = 0; home < l->machines; ++home) {
         uint64_t words = 0;
         for (uint32_t k = l->start[home] * l->cuts; k < l->start[home + 1] * l->cuts; ++k)
@@ -103,8 +102,8 @@ static void test_every_word_has_one_owner(void **state) {
     }
 }
 
-/* With as many ranks on each machine, none sends for another: each sends and receives the least
- * that is possible. */
+/* With equally many ranks on each machine no rank sends for another: each sends and receives the
+ * minimum. */
 static void test_work_is_even(void **state) {
     (void)state;
     uint32_t machine[12];

@@ -1,4 +1,4 @@
-/* Messages that wait for the caller. */
+/* Messages that wait for the caller's thread. */
 #include "cluster/reduction/reduction_state.h"
 
 #include "base/memory.h"

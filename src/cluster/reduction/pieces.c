@@ -1,4 +1,4 @@
-/* The pieces of the words that pass through this rank, and what they weigh. */
+/* The pieces that this rank handles, and their size on the network. */
 #include "cluster/reduction/reduction_state.h"
 
 void qn__reducer_ring_others(qn__reducer *r) {

@@ -1,4 +1,4 @@
-/* Where this rank is: the ranges that it computes, and the end of a reduction. */
+/* The position of this rank: the ranges that it computes, and the end of a reduction. */
 #include "cluster/reduction/reduction_state.h"
 
 #include "base/memory.h"
@@ -32,7 +32,7 @@ int qn__reducer_add_range(qn__reducer *r, qn__ranges *to, uint32_t first, uint32
 
 static double seconds_of(int64_t word) { return (double)word / PICOSECONDS; }
 
-/* The reduction that a loss hit is whole. */
+/* The reduction that a loss interrupted is complete: records how long that took. */
 static void made_up(qn__reducer *r) {
     const double seconds = r->transport->calls->now(r->transport) - r->change.held_up;
     if (r->change.held_up <= 0)
@@ -55,7 +55,7 @@ void qn__reducer_finished(qn__reducer *r, int64_t *total, uint64_t generation) {
                              seconds_of(total[QN__WISHES + 1 + 2 * i])};
     r->current.begun = r->adding.behind = 0;
     const qn__ranges past = r->current.own;
-    r->current.own = r->current.ahead; /* nothing, unless this rank was behind */
+    r->current.own = r->current.ahead; /* empty, unless this rank was behind */
     r->current.ahead = past;
     r->current.ahead.count = r->current.taken = 0;
     ++r->traffic.reductions;

@@ -1,9 +1,9 @@
-/* When the view changes: what ranks report of the reduction they are in, and the plan that follows.
+/* Recovery when the view changes: the plan made from the ranks' reports, and how it is adopted.
  *
- * Ranks are at most one reduction apart. Let F be the last reduction that some rank that is left
- * has finished. Those that have not are adding it up, get its total from one that has it, and their
- * parts of it no longer matter. Reduction F + 1 is then done by all; a rank that has begun it keeps
- * its chunks, and chunks that nobody who is left has are given out anew. */
+ * Ranks are at most one reduction apart. Let F be the last reduction that any remaining rank has
+ * finished. Ranks that have not finished it get its total from one that has; their parts of it no
+ * longer matter. All ranks then do reduction F + 1. A rank that has begun it keeps its chunks.
+ * Chunks that no remaining rank has are assigned again. */
 #include "cluster/reduction/reduction_state.h"
 
 #include "base/memory.h"
@@ -14,8 +14,8 @@
 
 enum { RANK_WORDS = QN__MAX_RANKS / 64 };
 
-/* A plan: these, then the set of those that have the total, then three for each range (rank, first,
- * count). */
+/* A plan: these words, then the set of ranks that have the total, then three words for each range
+ * (rank, first, count). */
 enum {
     P_FINISHED,
     P_KNOWN,
@@ -31,10 +31,9 @@ enum {
     P_FULL_HEAD = P_HEAD + RANK_WORDS
 };
 
-/* -------------------------------------------------------------------------------------- the plan
- */
+/* ------------------------------------------------------------------------------------- the plan */
 
-/* What the reports say together. */
+/* The reports combined. */
 typedef struct survey {
     uint64_t finished, generation;
     int known, over, code;
@@ -93,8 +92,8 @@ static void look_through(const qn__ranks *members, uint32_t ranks,
     sort_ranges(s->covered, s->count);
 }
 
-/* Turns the covered ranges, in order, into those between them; returns how many chunks these are.
- */
+/* Computes the gaps between the covered ranges, which are sorted. Returns the number of chunks in
+ * the gaps. */
 static uint32_t invert(survey *s, qn__chunk_range *gap, uint32_t *gaps) {
     uint32_t at = 0, chunks = 0;
     *gaps = 0;
@@ -110,8 +109,8 @@ static uint32_t invert(survey *s, qn__chunk_range *gap, uint32_t *gaps) {
     return chunks;
 }
 
-/* Gives the gaps out by what ranks cost, on top of what they have; `entry` holds three words each.
- * Returns how many entries. */
+/* Divides the gaps by the ranks' costs, in addition to the chunks that they have; `entry` holds
+ * three words for each. Returns the number of entries. */
 static uint32_t assign(const qn__reducer *r, const qn__ranks *members, const survey *s,
                        const qn__chunk_range *gap, uint32_t gaps, uint32_t chunks, qn__cost *cost,
                        unsigned char *has, uint32_t *share, uint64_t *entry) {
@@ -139,8 +138,8 @@ static uint32_t assign(const qn__reducer *r, const qn__ranks *members, const sur
     return entries;
 }
 
-/* Totals move to other memory unless all that are lost have certainly ended: one that only slept
- * may still write a little where it was writing. */
+/* Totals move to other memory unless all lost ranks have certainly ended: a rank that only slept
+ * may still write to the old memory. */
 static int all_ended(const qn__reducer *r, const qn__ranks *members) {
     for (uint32_t i = 0; i < r->ranks; ++i)
         if (qn__ranks_has(&r->group.members, i) && !qn__ranks_has(members, i) &&
@@ -200,8 +199,7 @@ qn__message_buffer *qn__reducer_plan(void *user, const qn__ranks *members,
     return buffer;
 }
 
-/* ------------------------------------------------------------------------------------ a new view
- */
+/* ----------------------------------------------------------------------------------- a new view */
 
 static int read_plan(qn__reducer *r, const qn__message_buffer *buffer) {
     if (!buffer || buffer->bytes < P_FULL_HEAD * sizeof(uint64_t))
@@ -221,14 +219,14 @@ static int read_plan(qn__reducer *r, const qn__message_buffer *buffer) {
     return 1;
 }
 
-/* Ranges of reduction `finished` + 1 that the plan gives to this rank. */
+/* Takes the ranges of reduction `finished` + 1 that the plan assigns to this rank. */
 static void take_ranges(qn__reducer *r, const qn__message_buffer *buffer) {
     const uint64_t *w = qn__report_words(buffer);
     qn__ranges *to = r->adding.behind ? &r->current.ahead : &r->current.own;
     r->current.ahead.count = 0;
     if (!r->current.begun)
         r->current.own.count = r->current.taken =
-            0; /* what an earlier plan gave, and nobody counted on */
+            0; /* assigned by an earlier plan, and not begun */
     for (uint64_t i = 0; i < w[P_ENTRIES]; ++i) {
         const uint64_t *entry = w + P_FULL_HEAD + 3 * i, chunks = r->plan.reduction.chunks;
         if (entry[0] == r->rank && entry[1] <= chunks && entry[2] <= chunks - entry[1])

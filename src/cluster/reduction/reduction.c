@@ -1,5 +1,5 @@
-/* Reductions as their callers see them: begin and end of life, beginning a reduction, and what the
- * transport tells. */
+/* Reductions as their callers use them: open and close, begin a reduction, and the transport's
+ * events. */
 #include "cluster/reduction/reduction_state.h"
 
 #include "base/memory.h"
@@ -104,9 +104,7 @@ void qn__reducer_close(qn__reducer *r) {
     *r = (qn__reducer){0};
 }
 
-/* -------------------------------------------------------------------------------- a reduction
- * begins
- */
+/* ---------------------------------------------------------------------------------------- begin */
 
 static uint32_t signature_of(const qn__reduction *reduction) {
     uint64_t h = reduction->words * UINT64_C(0x9e3779b97f4a7c15);
@@ -115,8 +113,8 @@ static uint32_t signature_of(const qn__reduction *reduction) {
     return (uint32_t)(h >> 32);
 }
 
-/* The shares of a reduction about whose chunks nobody has agreed otherwise: all that begin it in
- * this way have the same last total and the same view, and so the same shares. */
+/* The initial shares of a reduction, when no plan has assigned its chunks. All ranks that begin it
+ * so have the same last total and the same view, and so compute the same shares. */
 static int share_out(qn__reducer *r) {
     uint32_t first = 0;
     r->current.own.count = r->current.taken = 0;
@@ -183,8 +181,7 @@ const int64_t *qn__reducer_total(qn__reducer *r) {
     return r->totals.held[r->current.finished & 1].total + qn__reducer_trailer(r->ranks);
 }
 
-/* ---------------------------------------------------------------------------------------- events
- */
+/* --------------------------------------------------------------------------------------- events */
 
 static void take_question(qn__reducer *r, uint32_t from, const qn__head *head) {
     if (head->type == QN__MESSAGE_ANSWER) {
@@ -202,7 +199,7 @@ static void take_question(qn__reducer *r, uint32_t from, const qn__head *head) {
 void qn__reducer_message(qn__reducer *r, uint32_t from, const qn__head *head,
                          qn__message_buffer *body) {
     pthread_mutex_lock(&r->lock);
-    const uint32_t type = r->ending.shut ? 0 : head->type; /* 0: nobody's */
+    const uint32_t type = r->ending.shut ? 0 : head->type; /* 0: ignored */
     switch (type) {
     case QN__MESSAGE_PART:
     case QN__MESSAGE_TOTAL:
@@ -232,8 +229,8 @@ void qn__reducer_message(qn__reducer *r, uint32_t from, const qn__head *head,
 void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__going how) {
     pthread_mutex_lock(&r->lock);
     r->group.gone[rank] = (unsigned char)(1 + how);
-    /* Whoever ends after a failure changes nothing any more: who speaks of it is the same for all.
-     */
+    /* After a failure, the end of a rank changes nothing: the writer that reports the failure stays
+     * the same. */
     const int failed = r->error.status != QN_OK && !r->ending.outcast;
     if (!r->ending.over && !r->ending.shut && !failed) {
         if (r->change.noticed <= 0 && qn__ranks_has(&r->group.members, rank))
@@ -285,8 +282,7 @@ void qn__reducer_tick(qn__reducer *r, double now) {
     pthread_mutex_unlock(&r->lock);
 }
 
-/* --------------------------------------------------------------------------------- the run's end
- */
+/* ------------------------------------------------------------------------------- end of the run */
 
 void qn__reducer_fail(qn__reducer *r, qn_error *why) {
     pthread_mutex_lock(&r->lock);
@@ -324,13 +320,13 @@ void qn__reducer_saved(qn__reducer *r) {
 
 void qn__reducer_finish(qn__reducer *r, int code) {
     pthread_mutex_lock(&r->lock);
-    if (!r->ending.outcast) /* else the run is the others' */
+    if (!r->ending.outcast) /* otherwise the other ranks continue the run */
         qn__reducer_done(r, code);
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Before the writer rank writes, it makes sure that all others are still with it: one that is
- * cut off, or was expelled in its sleep, gets no answer. */
+/* Before the writer rank writes, it checks that all others still count it as a member. A rank that
+ * was cut off or evicted while it slept gets no answer. */
 static int over(qn__reducer *r, int *code) {
     const double now = r->transport->calls->now(r->transport);
     if (r->ending.over) {
@@ -344,8 +340,8 @@ static int over(qn__reducer *r, int *code) {
     if (r->change.frozen || qn__view_changing(r->view) ||
         qn__ranks_first(&r->group.members) != r->rank)
         return -1;
-    /* Who answered gives this rank up no sooner than its patience later. Older answers may have
-     * lain here while this process slept. */
+    /* A rank that answered does not suspect this one before its patience is over. Answers from
+     * before may have been queued while this process slept. */
     if (r->ending.asked != r->group.stamp + 1 ||
         now - r->ending.asked_at > r->ending.patience / 2) {
         r->ending.asked = r->group.stamp + 1;

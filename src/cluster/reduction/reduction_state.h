@@ -1,10 +1,10 @@
-/* Reductions as a machine of states that never waits: cluster.c waits for it, and the tests drive
- * it under a made-up transport.
+/* Reductions as a state machine that never waits. cluster.c waits for it; tests drive it with a
+ * simulated transport.
  *
- * One thread, the caller, begins reductions and makes steps of adding up; the transport's thread
- * brings messages and the view's decisions. What they share is under `lock`; the caller gives it
- * back while it adds (`working`), and then neither reports nor adopts anything until it has looked
- * up from that, at most some 64 KiB later. */
+ * Two threads use it. The caller's thread begins reductions and adds; the transport's thread
+ * delivers messages and decisions of the view. `lock` protects what they share. The caller releases
+ * it while it adds (`working`), and neither reports nor adopts a view until that is done, at most
+ * some 64 KiB later. */
 #ifndef QN_CLUSTER_REDUCTION_REDUCTION_STATE_H
 #define QN_CLUSTER_REDUCTION_REDUCTION_STATE_H
 
@@ -14,26 +14,27 @@
 #include "cluster/transport/shared_memory.h"
 #include <pthread.h>
 
-/* Types of messages; numbers are {view's stamp, reduction, ...} but for the last four. */
+/* Types of messages. The numbers are {stamp of the view, reduction, ...} except for the last
+ * four. */
 enum {
-    QN__MESSAGE_PART = 32, /* extra: signature; number[2]: piece, [3]: its contributions. One
-                           machine's sum of it */
-    QN__MESSAGE_TOTAL,     /* the same; all machines' sum of it */
-    QN__MESSAGE_SUPPLY,    /* number[2]: first word. A total that this machine lacks */
-    QN__MESSAGE_FAIL,      /* extra: rank that failed. Body: a qn_error */
-    QN__MESSAGE_DONE,      /* extra: exit code. All is written */
-    QN__MESSAGE_ASK,       /* number[0]: stamp. Still there? */
-    QN__MESSAGE_ANSWER     /* number[0]: stamp. Yes */
+    QN__MESSAGE_PART =
+        32, /* extra: signature; number[2]: piece, [3]: its contributions. The sum of one machine */
+    QN__MESSAGE_TOTAL,  /* the same; the sum of all machines */
+    QN__MESSAGE_SUPPLY, /* number[2]: first word. A total that the receiver does not have */
+    QN__MESSAGE_FAIL,   /* extra: rank that failed. Body: a qn_error */
+    QN__MESSAGE_DONE,   /* extra: exit code. All files are written */
+    QN__MESSAGE_ASK,    /* number[0]: stamp. Is the receiver still in this view? */
+    QN__MESSAGE_ANSWER  /* number[0]: stamp. It is */
 };
 
-/* What ranks wish, told with the words of each reduction. */
+/* Requests of ranks, summed with the words of each reduction. */
 enum { QN__WISH_STOP, QN__WISH_SAVE, QN__WISHES };
 
 typedef enum qn__progress {
-    QN__REDUCER_WAITS, /* nothing to do before the bell rings */
+    QN__REDUCER_WAITS, /* nothing to do before the next wake-up */
     QN__REDUCER_AGAIN, /* something was done; there may be more */
     QN__REDUCER_MORE,  /* there are further chunks for this rank */
-    QN__REDUCER_TOTAL, /* the total is there */
+    QN__REDUCER_TOTAL, /* the total is complete */
     QN__REDUCER_FAILED /* see `error` */
 } qn__progress;
 
@@ -50,53 +51,53 @@ typedef struct qn__queued_message {
     qn__message_buffer *body;
 } qn__queued_message;
 
-/* A total that is kept. */
+/* A total that is kept for ranks that are behind. */
 typedef struct qn__held {
     uint64_t reduction, words;
     int64_t *total;
 } qn__held;
 
-/* The plan of the last change of the view: about reduction `finished` + 1. */
+/* The plan of the last change of the view, for reduction `finished` + 1. */
 typedef struct qn__plan {
     uint64_t finished;
-    int known; /* some rank has begun it, so its chunks are known */
+    int known; /* a rank has begun it, so its chunks are known */
     qn__reduction reduction;
     uint64_t generation; /* of totals, from here on */
     int done, code;      /* the run is over */
     qn__ranks has;       /* members that have the total of `finished` */
 } qn__plan;
 
-/* Where ranks are: those with the same number of `machine` share `common`. */
+/* Placement of the ranks: those with the same `machine` share `common`. */
 typedef struct qn__place {
     const uint32_t *machine; /* of each rank */
-    const uint32_t *local;   /* number of each rank in its machine's `common` */
-    uint32_t *alone, *zero;  /* what these two are in the first reduction */
+    const uint32_t *local;   /* index of each rank in its machine's `common` */
+    uint32_t *alone, *zero;  /* their values in the first reduction */
 } qn__place;
 
-/* The ranks that take part. */
+/* The members. */
 typedef struct qn__group {
     uint64_t number; /* of the view */
-    uint64_t stamp;  /* number and ballot: two that are cut from each other may give one number to
-                        two views */
+    uint64_t stamp;  /* number and ballot: after a partition both sides may use one number for two
+                        views */
     qn__ranks members;
     unsigned char *has;  /* of each rank: is a member, for qn__shares */
-    unsigned char *gone; /* of each rank: 0, or 1 + a qn__going */
+    unsigned char *gone; /* of each rank: 0, or 1 + a qn__loss_kind */
 } qn__group;
 
-/* The reduction that this rank is in. */
+/* The current reduction. */
 typedef struct qn__current {
-    uint64_t finished; /* number of the last one that is; they count from 1 */
-    int begun;         /* the next one has been */
+    uint64_t finished; /* number of the last finished reduction; they count from 1 */
+    int begun;         /* the next one has begun */
     qn__reduction reduction;
     uint64_t words; /* with the trailer */
     uint32_t signature;
     int64_t *part;
     qn__ranges own; /* that this rank computes; the first `taken` have been handed out */
     uint32_t taken;
-    uint32_t added;   /* chunks that the part holds, by the caller's count */
-    qn__ranges ahead; /* the same of the reduction behind this one, whose total is known elsewhere:
-                         those of this one stay, for whoever has that total may die */
-    uint32_t *share;  /* room for the shares of all ranks */
+    uint32_t added;   /* chunks in the part, as the caller counts them */
+    qn__ranges ahead; /* ranges of the next reduction, while this rank is one behind. `own` is kept
+                         until the total arrives, because the rank that has it may die */
+    uint32_t *share;  /* for the shares of all ranks */
 } qn__current;
 
 /* Totals that are kept. */
@@ -105,9 +106,9 @@ typedef struct qn__totals {
     uint64_t generation;
 } qn__totals;
 
-/* Adding up, in this view. */
+/* Progress of the sum, in this view. */
 typedef struct qn__adding {
-    uint64_t final_from; /* words from here on are as they will be */
+    uint64_t final_from; /* words from here on are complete */
     int ready;           /* pieces are set */
     int arrived, done_here, behind;
     int64_t *into;
@@ -115,20 +116,20 @@ typedef struct qn__adding {
     uint64_t laid_for; /* the view that the layout is for */
     qn__piece *piece;
     uint32_t pieces, pieces_left;
-    uint32_t *slot; /* of a piece's number: its place in `piece`, + 1 */
+    uint32_t *slot; /* by the piece's number: its index in `piece`, + 1 */
     const int64_t **source;
-    uint64_t supplied; /* words, of a total that this machine lacks */
+    uint64_t supplied; /* words received of a total that this machine does not have */
 } qn__adding;
 
-/* The view changes. */
+/* A change of the view. */
 typedef struct qn__change {
     int frozen;  /* from the report until the next view */
     int working; /* the caller adds, without the lock */
-    int owed;    /* a report, by the caller when it looks up */
+    int owed;    /* a report, by the caller when it has the lock again */
     uint64_t ballot;
-    atomic_int alarm; /* someone waits for the caller to look up */
-    double noticed;   /* when the first loss was; 0: nothing is under way */
-    double held_up;   /* when the first loss since the last total was; 0: there was none */
+    atomic_int alarm; /* another thread waits for the caller */
+    double noticed;   /* time of the first loss; 0: no change in progress */
+    double held_up;   /* time of the first loss since the last total; 0: none */
 } qn__change;
 
 typedef struct qn__mailbox {
@@ -142,20 +143,20 @@ typedef struct qn__costs {
 
 typedef struct qn__wishes {
     atomic_int wish[QN__WISHES];
-    int stopping, saving; /* some rank wished it in a reduction that has its total */
+    int stopping, saving; /* a rank requested it in a reduction that is complete */
 } qn__wishes;
 
 /* The end of the run, or of this rank's part in it. */
 typedef struct qn__ending {
-    int outcast; /* reported to go: 1; cannot reach enough: 2 */
+    int outcast; /* evicted or withdrawn: 1; no quorum: 2 */
     int over, code, shut;
     qn__ranks answered;
     uint64_t asked;  /* stamp + 1 */
-    uint64_t asking; /* how many times so far, which an answer repeats */
+    uint64_t asking; /* sequence number of the probe, which the reply repeats */
     double asked_at, patience;
 } qn__ending;
 
-/* By count, of reductions of so many words in a view. */
+/* Calculated bytes of reductions of so many words in a view. */
 typedef struct qn__counted {
     uint64_t stamp, words, out, in;
 } qn__counted;
@@ -178,7 +179,7 @@ typedef struct qn__reducer {
     qn__costs costs;
     qn__wishes wishes;
     qn__ending ending;
-    qn_error error; /* of a kind that stays */
+    qn_error error; /* permanent */
     char note[512]; /* for on_note; empty: none */
     qn__rank_traffic traffic;
     qn__counted counted;
@@ -188,12 +189,13 @@ typedef struct qn__reducer {
 qn_status qn__reducer_open(qn__reducer *r, qn__transport *transport, uint32_t ranks, uint32_t rank,
                            const char *const *name, double patience, qn__common *common,
                            qn_error *err);
-/* Drops all buffers and the view; what comes from now on is ignored. Before the transport ends. */
+/* Drops all buffers and the view; later messages are ignored. Called before the transport is
+ * closed. */
 void qn__reducer_shut(qn__reducer *r);
-/* Once the transport has ended. */
+/* Called after the transport is closed. */
 void qn__reducer_close(qn__reducer *r);
-/* After the first reduction: ranks with equal machine[] add up in `common` from here on, being rank
- * local[] of it. All arrays and what was there before have to stay. */
+/* After the first reduction: ranks with equal machine[] share `common` from here on, with index
+ * local[]. The caller keeps all arrays and the memory from before. */
 void qn__reducer_share(qn__reducer *r, const uint32_t *machine, const uint32_t *local,
                        qn__common *common);
 
@@ -205,11 +207,11 @@ void qn__reducer_expelled(qn__reducer *r, uint32_t by, const char *why);
 void qn__reducer_restored(qn__reducer *r, uint32_t rank, double seconds, int damaged);
 void qn__reducer_tick(qn__reducer *r, double now);
 
-/* 0: the view is changing, again later. 1: begun. -1: see `error`. */
+/* 0: the view is changing, call again. 1: begun. -1: see `error`. */
 int qn__reducer_begin(qn__reducer *r, const qn__reduction *reduction);
 int qn__reducer_chunks(qn__reducer *r, qn__chunk_range *range);
 void qn__reducer_final(qn__reducer *r, uint64_t first, uint64_t count, uint32_t chunks);
-/* The part holds so many chunks: to be said before the first qn__reducer_step, and again after
+/* The number of chunks in the part: set before the first qn__reducer_step, and again after
  * QN__REDUCER_MORE. */
 void qn__reducer_added(qn__reducer *r, uint32_t chunks);
 qn__progress qn__reducer_step(qn__reducer *r);
@@ -218,33 +220,33 @@ int64_t *qn__reducer_part(qn__reducer *r);
 const int64_t *qn__reducer_total(qn__reducer *r);
 
 void qn__reducer_fail(qn__reducer *r, qn_error *why);
-/* This rank takes no part any more, and tells the others so. 0: it took none before. */
+/* This rank leaves, and notifies the others. 0: it had left before. */
 int qn__reducer_withdraw(qn__reducer *r);
-/* After that: 1 when no other rank can finish the run, as far as is known by now. */
+/* After that: 1 if, as far as is known, no other rank can finish the run. */
 int qn__reducer_deserted(qn__reducer *r);
-/* Forget what someone wished: to stop, to save. */
+/* Clears a request: to stop, to save. */
 void qn__reducer_go_on(qn__reducer *r);
 void qn__reducer_saved(qn__reducer *r);
 void qn__reducer_finish(qn__reducer *r, int code);
-/* -1: not decided; 0: this rank speaks, and all are there; 1: over, or failed; 2: this rank has to
- * leave. */
+/* -1: undecided; 0: this rank is the writer, and all members answered; 1: over, or failed; 2: this
+ * rank has to leave. */
 int qn__reducer_over(qn__reducer *r, int *code);
 
-/* What a reduction sends and receives on this rank. */
+/* Bytes that a reduction sends and receives on this rank. */
 void qn__reducer_count(qn__reducer *r, uint64_t words, uint64_t *out, uint64_t *in);
 
-/* --------------------------------------------------------------- between the files of this folder.
+/* ---------------------------------------------------------------------------------------- internal
  *
- * All under the lock. */
+ * Called under the lock. */
 
-/* Words in front of the caller's: costs and wishes. */
+/* Words in front of the caller's: requests and costs. */
 static inline uint64_t qn__reducer_trailer(uint32_t ranks) {
     return (QN__WISHES + 2 * (uint64_t)ranks + 7) / 8 * 8;
 }
 
-/* Names the reduction in this view. */
+/* Identifies the reduction and the view. */
 static inline unsigned long long qn__reducer_tag(const qn__reducer *r) {
-    /* Another number for another reduction or view, so nearly surely that it counts as such. */
+    /* A hash: different reductions and views get different tags with near certainty. */
     return (unsigned long long)(r->group.stamp * UINT64_C(0x9e3779b97f4a7c15) +
                                 (r->current.finished + 1) * UINT64_C(0xbf58476d1ce4e5b9));
 }
@@ -261,7 +263,7 @@ static inline qn__desk *qn__reducer_desk(const qn__reducer *r, uint32_t rank) {
     return &r->common->desk[r->place.local[rank]];
 }
 
-/* This machine's members, of the layout that is made. */
+/* The members on this machine, as of the current layout. */
 static inline uint32_t qn__reducer_here(const qn__reducer *r, const uint32_t **rank) {
     const qn__layout *l = &r->adding.layout;
     const uint32_t home = l->home[r->rank];
@@ -270,8 +272,8 @@ static inline uint32_t qn__reducer_here(const qn__reducer *r, const uint32_t **r
 }
 
 /* progress.c */
-void qn__reducer_changed(qn__reducer *r); /* adding begins anew */
-/* Adds to ranges of this rank. 0 when memory is short: `error` is set. */
+void qn__reducer_changed(qn__reducer *r); /* restarts the sum */
+/* Adds to ranges of this rank. 0 if out of memory: `error` is set. */
 int qn__reducer_add_range(qn__reducer *r, qn__ranges *to, uint32_t first, uint32_t count);
 void qn__reducer_finished(qn__reducer *r, int64_t *total, uint64_t generation);
 
@@ -280,7 +282,7 @@ void qn__reducer_set_error(qn__reducer *r, qn_status status, const char *format,
     __attribute__((format(printf, 3, 4)));
 /* This rank's failure becomes the failure of all ranks. */
 void qn__reducer_fail_all(qn__reducer *r, qn_error *why);
-/* Another rank's, from its message. */
+/* The failure of another rank, from its message. */
 void qn__reducer_take_failure(qn__reducer *r, const qn__head *head, const qn__message_buffer *body);
 /* Sends a message to every other member. */
 void qn__reducer_tell(qn__reducer *r, const qn__head *head, const void *body, uint64_t bytes);
@@ -289,23 +291,23 @@ void qn__reducer_done(qn__reducer *r, int code);
 /* mailbox.c */
 void qn__mailbox_keep(qn__reducer *r, uint32_t from, const qn__head *head,
                       qn__message_buffer *body);
-/* Removes messages of reductions that are finished and of views that are past. */
+/* Removes messages of finished reductions and of earlier views. */
 void qn__mailbox_sort(qn__reducer *r);
 void qn__mailbox_drop(qn__reducer *r, qn__queued_message **at);
 
 /* pieces.c */
 /* The layout for reduction `reduction` of so many words in this view. */
 void qn__reducer_lay_out(qn__reducer *r, uint64_t reduction);
-/* Sets the pieces of the reduction; 0 when memory is short. */
+/* Sets the pieces of the reduction; 0 if out of memory. */
 int qn__reducer_prepare(qn__reducer *r);
 void qn__reducer_ring_others(qn__reducer *r);
 
 /* supply.c */
 void qn__reducer_send_supplies(qn__reducer *r);
-/* One step of a total that this machine lacks. */
+/* One step of receiving a total that this machine does not have. */
 qn__progress qn__reducer_take_supply(qn__reducer *r);
 
-/* report.c, recovery.c: the view's calls, `user` being the reducer. */
+/* report.c, recovery.c: the callbacks of the view; `user` is the reducer. */
 void qn__reducer_stop(void *user, uint64_t ballot);
 void qn__reducer_report(qn__reducer *r);
 qn__message_buffer *qn__reducer_plan(void *user, const qn__ranks *members,

@@ -1,6 +1,6 @@
-/* Reductions under a made-up transport: ranks die, sleep and are cut off at any message and between
- * any two steps of adding, and still each chunk is counted exactly once, and all that are left have
- * the same totals. */
+/* Reductions over a simulated transport. Ranks die, sleep and are partitioned at any message and
+ * between any two steps of a sum. Each chunk must be counted exactly once, and all remaining ranks
+ * must have the same totals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ typedef enum stage { MEETING, BETWEEN, COMPUTING, ADDING, ENDING, ENDED, OUT } s
 /* What a faulty rank does in reduction 3. */
 typedef enum fault {
     NO_FAULT,
-    COUNTS_A_CHUNK_TWICE, /* that another rank has as well */
+    COUNTS_A_CHUNK_TWICE, /* a chunk that another rank has too */
     LACKS_A_UNIT,
     ANNOUNCES_TWICE,
     FAULTS
@@ -32,17 +32,17 @@ typedef struct player {
     fault fault;
     uint32_t number;
     qn__reducer reducer;
-    qn__common own, common; /* private; with the others of its machine */
+    qn__common own, common; /* private; shared with the others of its machine */
     stage stage;
-    uint32_t reduction;    /* that it is in or about to begin, from 1 */
+    uint32_t reduction;    /* current or next reduction, from 1 */
     qn__chunk_range range; /* that it computes */
     uint32_t held;         /* chunks in its part */
-    double until;          /* then it has */
-    int poked;             /* it will look again */
+    double until;          /* time when it is finished */
+    int poked;             /* it will check again */
     int was_paused;
-    int scribbles; /* it fell asleep while it added */
+    int scribbles; /* it slept while it added */
     int spoke;
-    uint64_t hash[MOST_ROUNDS + 1]; /* of each total it got */
+    uint64_t hash[MOST_ROUNDS + 1]; /* of each total that it received */
 } player;
 
 typedef struct game {
@@ -54,8 +54,8 @@ typedef struct game {
     char name_text[MOST_RANKS][16];
     const char *name[MOST_RANKS];
     int file[MOST_RANKS]; /* of each machine */
-    int certain;          /* nothing happens but deaths that are told */
-    int hunted;           /* who alone has a total dies soon */
+    int certain;          /* the only faults are clean deaths */
+    int hunted;           /* a rank that alone has a total dies soon */
     uint32_t recomputed, supplied, further, shot;
     player player[MOST_RANKS];
 } game;
@@ -76,10 +76,9 @@ static void check(const game *g, int fine, const char *what, uint32_t rank) {
     fail();
 }
 
-/* ------------------------------------------------------------------------------- what is computed
- */
+/* ---------------------------------------------------------------------------------- computation */
 
-/* A word for each chunk, in which it is counted, and a few that all chunks add to. */
+/* One word for each chunk, in which it is counted, and a few words to which all chunks add. */
 static void compute(player *p, const qn__reduction *reduction, qn__chunk_range range) {
     int64_t *part = qn__reducer_part(&p->reducer);
     for (uint32_t u = range.first; u < range.first + range.count; ++u) {
@@ -120,8 +119,7 @@ static void check_total(player *p) {
                   "a rank that lives was left out", i);
 }
 
-/* --------------------------------------------------------------------------------- what ranks do
- */
+/* ---------------------------------------------------------------------------------------- ranks */
 
 static void wait_for(player *p, double seconds);
 
@@ -141,7 +139,7 @@ static void begin(player *p) {
     p->until = g->net.now;
 }
 
-/* Ends a range, begins the next. */
+/* Ends a range and begins the next. */
 static void go_on(player *p) {
     game *g = p->game;
     const qn__reduction *reduction = &g->plan[p->reduction];
@@ -153,7 +151,7 @@ static void go_on(player *p) {
     p->held += p->range.count;
     p->range.count = 0;
     if (qn__reducer_chunks(&p->reducer, &p->range)) {
-        /* What a device says while it computes the first of several ranges. */
+        /* A device that computes the first of several ranges may announce words too early. */
         if (sim_pick(&g->net, 3) == 0)
             qn__reducer_final(&p->reducer, 0, reduction->words, p->held);
         p->until = g->net.now + sim_chance(&g->net) * 2e-3;
@@ -190,7 +188,7 @@ static void next_reduction(player *p) {
 
 static void add(player *p) {
     game *g = p->game;
-    /* Also to die or fall asleep between two steps. */
+    /* The rank may also die or sleep between two steps. */
     for (uint32_t steps = 1 + sim_pick(&g->net, 4); steps > 0 && p->stage == ADDING; --steps)
         switch (qn__reducer_step(&p->reducer)) {
         case QN__REDUCER_WAITS:
@@ -234,7 +232,7 @@ static void end(player *p) {
                   !is_there(&p->game->player[i]) || p->game->player[i].stage >= ENDED ||
                       qn__ranks_has(&p->game->player[i].reducer.group.members, p->number),
                   "a rank speaks that others go on without", p->number);
-        /* Writing takes some time, in which it may die. */
+        /* Writing takes some time, during which the rank may die. */
         if (!p->spoke)
             p->until = p->game->net.now + 1e-3;
         p->spoke = 1;
@@ -248,8 +246,8 @@ static void end(player *p) {
     }
 }
 
-/* One that was asleep while it added may still write what it was about to, as a process does that
- * is stopped in the middle of a loop. */
+/* A rank that slept while it added may still write what it was about to write, as a process that
+ * was stopped in the middle of a loop. */
 static void scribble(player *p) {
     const qn__reducer *r = &p->reducer;
     if (p->scribbles && r->adding.into)
@@ -289,8 +287,7 @@ static void wait_for(player *p, double seconds) {
     sim_at(&p->game->net, p->game->net.now + seconds, poke, p);
 }
 
-/* ---------------------------------------------------------------------------------------- a game
- */
+/* -------------------------------------------------------------------------------------- one run */
 
 static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     player *p = user;
@@ -408,7 +405,7 @@ static int is_over(const game *g) {
     return 1;
 }
 
-/* Kills, now and then, the only rank that has the total of a reduction. */
+/* Kills, with some probability, the only rank that has the total of a reduction. */
 static void hunt(game *g) {
     uint32_t most = 0, holders = 0, others = 0, holder = 0;
     for (uint32_t i = 0; i < g->ranks; ++i)
@@ -428,7 +425,7 @@ static void hunt(game *g) {
     ++g->shot;
 }
 
-/* The course of the game: after each event some ranks look, others a little later. */
+/* Runs the events: after each one some ranks check their state, others a little later. */
 static void play(game *g, double seconds) {
     for (uint32_t i = 0; i < g->ranks; ++i)
         wait_for(&g->player[i], sim_chance(&g->net) * 1e-3);
@@ -456,7 +453,7 @@ static void play(game *g, double seconds) {
                         (unsigned long long)g->player[i].reducer.group.number),
                 print_error("   %s\n", g->player[i].reducer.error.what);
     check(g, is_over(g), "it hangs", 0);
-    /* A total that only dead ranks ever had may be another, where ranks are what is counted. */
+    /* A total that only dead ranks had may differ if it counts ranks. */
     const player *first = NULL;
     for (uint32_t i = 0; i < g->ranks; ++i) {
         const player *p = &g->player[i];
@@ -468,8 +465,7 @@ static void play(game *g, double seconds) {
     }
 }
 
-/* ------------------------------------------------------------------------------------ the
- * accidents */
+/* --------------------------------------------------------------------------------------- faults */
 
 static void kill_rank(sim_net *net, void *user) {
     (void)net;
@@ -532,7 +528,7 @@ static void test_deaths(void **state) {
     for (uint64_t seed = 0; seed < cases(500); ++seed) {
         open_game(&g, seed, 0, 1);
         const uint32_t deaths = 1 + sim_pick(&g.net, g.ranks - 1);
-        for (uint32_t i = 0; i < deaths; ++i) /* perhaps of the same one twice */
+        for (uint32_t i = 0; i < deaths; ++i) /* possibly the same rank twice */
             sim_at(&g.net, moment(&g), kill_rank,
                    &g.player[sim_pick(&g.net, g.ranks - 1) +
                              (sim_pick(&g.net, g.ranks) < seed % g.ranks)]);
@@ -549,8 +545,8 @@ static void test_deaths(void **state) {
     assert_true(cases(500) < 500 || (supplied > 50 && further > 500));
 }
 
-/* A total that one rank alone has, which the others were promised when it dies: they have to add it
- * up again, each chunk once. */
+/* One rank alone has a total and dies after the others were promised it. They must compute it
+ * again, with each chunk once. */
 static void test_deaths_of_holders(void **state) {
     (void)state;
     static game g;
@@ -597,7 +593,8 @@ static void test_silence_and_cuts(void **state) {
                   whole, out, nobody);
 }
 
-/* A sum that does not hold each chunk once is never a total: all ranks end with the same error. */
+/* A sum that does not hold each chunk once never becomes a total: all ranks end with the same
+ * error. */
 static void test_faulty_ranks(void **state) {
     (void)state;
     static const char *const texts[FAULTS] = {
@@ -609,7 +606,7 @@ static void test_faulty_ranks(void **state) {
     for (fault f = NO_FAULT + 1; f < FAULTS; ++f)
         for (uint64_t seed = 0; seed < cases(60); ++seed) {
             open_game(&g, 3000000 + seed, 0, 1);
-            int machines = 0; /* on a single one nothing is announced early */
+            int machines = 0; /* on a single machine nothing is announced early */
             for (uint32_t i = 1; i < g.ranks; ++i)
                 machines += g.machine[i] != g.machine[0];
             if (g.reductions < 3 || machines == 0) {

@@ -1,4 +1,4 @@
-/* What a rank reports of its reduction when the ranks that take part change. */
+/* The report of a rank on its current reduction, for a change of the view. */
 #ifndef QN_CLUSTER_REDUCTION_REPORT_H
 #define QN_CLUSTER_REDUCTION_REPORT_H
 
@@ -22,7 +22,7 @@ static inline const uint64_t *qn__report_words(const qn__message_buffer *buffer)
     return (const uint64_t *)(const void *)buffer->data;
 }
 
-/* 0: the bytes are no report. */
+/* 0: malformed. */
 int qn__is_report(const qn__message_buffer *buffer);
 
 #endif

@@ -4,22 +4,22 @@
 #include <math.h>
 #include <string.h>
 
-/* What a rank tells is held within these bounds, in seconds, so that no sum leaves the range. */
+/* Reported costs are clamped to these bounds, in seconds, so that no sum overflows. */
 #define LEAST_EACH 1e-15
 #define MOST_SECONDS 1e12
-/* Between the bounds a moment is found by 180 halvings at most, to its last bit; one look of
- * four is one. */
+/* Bisection between the bounds needs at most 180 steps to find a time exactly; one step in four is
+ * a bisection. */
 enum { MOST_LOOKS = 800 };
 
 typedef struct shares {
     const qn__cost *cost;
     const unsigned char *has;
     uint32_t ranks, chunks;
-    qn__cost usual; /* of a rank that nothing is known of */
+    qn__cost usual; /* for ranks whose cost is unknown */
 } shares;
 
-/* A moment, the chunks that can be done by then by all together, the next moment at which there is
- * one more, and chunks a second of those that have begun. */
+/* A time, with: the chunks that all ranks together finish by then, the next time at which one more
+ * is finished, and chunks per second of the ranks that have begun. */
 typedef struct moment {
     double at, next, rate;
     uint64_t done;
@@ -40,14 +40,14 @@ static qn__cost cost_of(const shares *s, uint32_t rank) {
 
 static double seconds_of(const qn__cost *c, uint32_t chunks) { return c->start + chunks * c->each; }
 
-/* Whether rank a comes before b when ranks are put in order of what a chunk costs. */
+/* Whether a chunk costs less on rank a than on rank b; ties by rank. */
 static int is_cheaper(const shares *s, uint32_t a, uint32_t b) {
     const double first = s->cost[a].each, second = s->cost[b].each;
     return first < second || (first <= second && a < b);
 }
 
-/* The known rank with (known - 1) / 2 cheaper ones, found by counting these, which needs no memory;
- * only where a rank is unknown, which none is for long. */
+/* The median of the known costs, found by counting, which needs no memory. Used only while a rank's
+ * cost is unknown, which is not for long. */
 static qn__cost usual_cost(const shares *s) {
     uint32_t members = 0, known = 0;
     for (uint32_t r = 0; r < s->ranks; ++r) {
@@ -66,14 +66,15 @@ static qn__cost usual_cost(const shares *s) {
     return (qn__cost){.each = 1};
 }
 
-/* Chunks that are done `seconds` after the beginning, at most all: the largest n with
- * seconds_of(n) <= seconds, as doubles are rounded. */
+/* Chunks that are finished within `seconds`, at most all: the largest n with seconds_of(n) <=
+ * seconds, as doubles are rounded. */
 static uint32_t chunks_until(const qn__cost *c, double seconds, uint32_t chunks) {
     if (seconds_of(c, 1) > seconds)
         return 0;
     const double guess = (seconds - c->start) / c->each;
     uint32_t low = guess < chunks ? (uint32_t)guess : chunks;
-    /* The division is off by one at most, unless the start hides the chunks altogether. */
+    /* The quotient is off by one at most, unless `start` is so large that `each` is lost to
+     * rounding. */
     for (int i = 0; i < 2 && low > 0 && seconds_of(c, low) > seconds; ++i)
         --low;
     for (int i = 0; i < 2 && low < chunks && seconds_of(c, low + 1) <= seconds; ++i)
@@ -106,10 +107,10 @@ static moment look_at(const shares *s, double seconds) {
     return m;
 }
 
-/* The next moment to look at. Those that have begun by `low` continue at least at their rate, so
- * what is left takes about left / rate, and not more than a chunk of each longer: two looks that
- * leave few moments. Then by turns where a straight line says, in the middle, and at what happens
- * next, which is the end where many are done at once. */
+/* The next time to try. Ranks that have begun by `low` keep their rate. So the rest takes about
+ * left / rate, and at most one chunk of each rank longer: two steps that leave a short interval.
+ * The next steps alternate: linear interpolation, bisection, and the next event, which finds the
+ * end where many chunks finish at once. */
 static double next_look(const moment *low, const moment *high, const shares *s, int turn) {
     const double left = (double)(s->chunks - low->done);
     const double middle = low->at + 0.5 * (high->at - low->at);
@@ -123,9 +124,10 @@ static double next_look(const moment *low, const moment *high, const shares *s, 
     return at > low->at && at < high->at ? at : middle;
 }
 
-/* The last moment before which not all chunks are done: the next one after it is the makespan. */
+/* The last time before which some chunks are unfinished: the next event after it is the
+ * makespan. */
 static moment just_before_the_end(const shares *s) {
-    double end = INFINITY; /* of whoever would be the first to be done with everything alone */
+    double end = INFINITY; /* of the rank that would be the first to finish all chunks alone */
     for (uint32_t r = 0; r < s->ranks; ++r)
         if (takes_part(s, r)) {
             const qn__cost c = cost_of(s, r);
@@ -153,8 +155,7 @@ void qn__shares(const qn__cost *cost, const unsigned char *has, uint32_t ranks, 
         return;
     s.usual = usual_cost(&s);
     const moment m = just_before_the_end(&s);
-    /* Those that are done with further chunks at the end all at once get what is left, lowest
-     * numbers first. */
+    /* Ranks that finish another chunk exactly at the end get what is left, lowest ranks first. */
     uint64_t left = chunks - m.done;
     for (uint32_t r = 0; r < ranks; ++r) {
         if (!takes_part(&s, r))

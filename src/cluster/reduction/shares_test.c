@@ -1,4 +1,4 @@
-/* Shares: the best makespan there is, found by giving chunks away one by one. */
+/* Shares: compared with the best makespan, found by assigning chunks one by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static double makespan(const qn__cost *cost, const uint32_t *count, uint32_t ran
     return longest;
 }
 
-/* Each chunk to whoever has done it first. */
+/* Assigns each chunk to the rank that finishes it first. */
 static double best_makespan(const qn__cost *cost, const unsigned char *has, uint32_t ranks,
                             uint32_t chunks) {
     uint32_t count[16] = {0};
@@ -64,7 +64,7 @@ static void test_no_better_shares_exist(void **state) {
         for (uint32_t r = 0; r < ranks; ++r) {
             uint32_t w[4];
             qn__words(5, 1, 0, trial, r, 0, w);
-            /* Few different costs, so that many are done at once, or all different ones. */
+            /* Few different costs, so that many chunks finish at once; or all different. */
             cost[r].each = word[2] % 2 ? 1 + w[0] % 3 : 1e-6 * (1 + w[0] % 100000);
             cost[r].start = w[1] % 3 == 0 ? 0 : word[2] % 2 ? w[1] % 20 : 1e-6 * (w[1] % 3000000);
             has[r] = w[2] % 8 > 0;
@@ -91,7 +91,7 @@ static void test_a_start_that_costs_more_than_all_is_not_paid(void **state) {
     qn__shares(cost, NULL, 2, 20, count);
     assert_int_equal(count[0], 20);
     qn__shares(cost, NULL, 2, 400, count);
-    assert_int_equal(count[0], 23); /* the other has done its 377 after 23.77 */
+    assert_int_equal(count[0], 23); /* the other rank finishes its 377 after 23.77 */
 }
 
 static void test_unknown_ranks_count_as_the_median(void **state) {
@@ -104,7 +104,7 @@ static void test_unknown_ranks_count_as_the_median(void **state) {
     qn__shares(cost, NULL, 7, 1000, count);
     qn__shares(same, NULL, 7, 1000, expected);
     assert_memory_equal(count, expected, sizeof count);
-    /* Of two, the cheaper one; ranks without a share do not count. */
+    /* Of two ranks, the cheaper one; ranks without a share do not count. */
     qn__shares(cost, has, 7, 1000, count);
     qn__shares(without, has, 7, 1000, expected);
     assert_memory_equal(count, expected, sizeof count);
@@ -126,7 +126,7 @@ static void test_nothing_known_is_all_alike(void **state) {
         assert_int_equal(count[r], 0);
 }
 
-/* Whatever ranks tell, all chunks are shared out. */
+/* Whatever costs ranks report, all chunks are assigned. */
 static void test_absurd_costs(void **state) {
     (void)state;
     const double value[] = {0,    5e-324, 1e-300,  1e-15, 1,  1e12,
@@ -148,7 +148,7 @@ static void test_absurd_costs(void **state) {
     }
 }
 
-/* Many ranks: as good as the bound of work that could be cut at will, but for a chunk. */
+/* Many ranks: within one chunk of the bound for divisible work. */
 static void test_thousands_of_ranks(void **state) {
     (void)state;
     qn__cost *cost = calloc(MOST_RANKS, sizeof *cost);

@@ -1,9 +1,9 @@
-/* Totals that some ranks lack after a loss: sent by those that have them. */
+/* Totals that some ranks do not have after a loss: ranks that have them send them. */
 #include "cluster/reduction/reduction_state.h"
 
 #include <string.h>
 
-/* Of one message. */
+/* Words of one message. */
 enum { SUPPLY_WORDS = 1 << 20 };
 
 static uint32_t lowest_here(const qn__layout *l, uint32_t home, const qn__ranks *has) {
@@ -13,14 +13,14 @@ static uint32_t lowest_here(const qn__layout *l, uint32_t home, const qn__ranks 
     return QN__MAX_RANKS;
 }
 
-/* By a rank that has the total of the plan's `finished`: sends it to the machines that are this
- * rank's to supply. On each, the lowest rank takes it in. */
+/* On a rank that has the total of the plan's `finished`: sends it to the machines that this rank
+ * supplies. On each of them the lowest rank receives it. */
 void qn__reducer_send_supplies(qn__reducer *r) {
     const qn__held *held = &r->totals.held[r->plan.finished & 1];
     const uint32_t havers = qn__ranks_count(&r->plan.has);
     uint32_t lacking = 0, own = 0;
     if (!qn__ranks_has(&r->plan.has, r->rank))
-        return; /* a plan that names others, or nobody, was not made from this rank's report */
+        return; /* a plan without this rank was not made from this rank's report */
     for (uint32_t i = 0; i < r->rank; ++i)
         own += (uint32_t)qn__ranks_has(&r->plan.has, i);
     qn__reducer_lay_out(r, r->plan.finished);

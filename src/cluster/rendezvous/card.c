@@ -18,7 +18,7 @@ static _Thread_local const char *simulated_machine;
 
 void qn__rendezvous_simulate(const char *machine) { simulated_machine = machine; }
 
-/* ----------------------------------------------------------------------- which machine it is */
+/* -------------------------------------------------------------------------------------- machine */
 
 static void add_file(qn__sha256 *hash, const char *path) {
     char text[64] = "";
@@ -38,7 +38,7 @@ static void add_namespace(qn__sha256 *hash, const char *path) {
     qn__sha256_add(hash, &number, sizeof number);
 }
 
-/* Whether the own Unix socket can be reached: some sandboxes forbid it. */
+/* Whether this process can connect to its own Unix socket: some sandboxes forbid it. */
 static int reaches_itself(const char *name) {
     const int file = qn__socket_dial_unix(name);
     if (file >= 0)
@@ -46,8 +46,8 @@ static int reaches_itself(const char *name) {
     return file >= 0;
 }
 
-/* Abstract Unix sockets belong to a network namespace, and another user's process is not one to
- * share memory with. */
+/* Hashes what makes two ranks able to share memory and Unix sockets: abstract Unix sockets belong
+ * to a network namespace, and memory is not shared with another user. */
 static void identify(unsigned char machine[32], int reachable) {
     const uint32_t user = (uint32_t)getuid();
     unsigned char random[32];
@@ -109,7 +109,7 @@ qn_status qn__card_own(const char *interface, int loopback, qn__card *card,
     return QN_OK;
 }
 
-/* ---------------------------------------------------------------------------- how it travels */
+/* -------------------------------------------------------------------------------- serialization */
 
 static unsigned char *write_address(unsigned char *at, const qn__address *address) {
     qn__put_u32(at, address->kind);

@@ -15,11 +15,11 @@
 
 enum { PLACES = 8, SESSION_BYTES = 32 };
 
-/* How much longer the others wait for rank 0's word than it waits itself. */
+/* Seconds that the others wait for rank 0's answer after rank 0 has stopped waiting. */
 static const double GRACE = 5;
-/* After a failure, for those that are still to come and hear of it. */
+/* Seconds after a failure in which rank 0 still reports it to ranks that arrive late. */
 static const double LATE = 3;
-/* How long a credential is handed out; MUNGE's are good for 300 seconds as a rule. */
+/* Lifetime of a credential in seconds; MUNGE's expire after 300 seconds by default. */
 static const double RENEWED = 60;
 
 int qn__exchange_is_loopback(const char *host) {
@@ -31,47 +31,47 @@ int qn__exchange_is_loopback(const char *host) {
     return loopback;
 }
 
-/* What proves that a rank belongs here. */
+/* The key with which a rank proves that it belongs to this job. */
 static void key_of_secret(const char *secret, unsigned char key[32]) {
     static const char label[] = "quern rendezvous";
     const char *text = secret ? secret : "";
     qn__hmac(text, strlen(text), label, sizeof label, "", 0, key);
 }
 
-/* The same of a secret that MUNGE has brought: another run's ranks cannot come in by mistake. */
+/* The same from a secret sent by MUNGE. The name of the run keeps ranks of another run out. */
 static void key_of_munge(const unsigned char secret[32], const char *run, unsigned char key[32]) {
     qn__hmac(secret, 32, run, strlen(run), "", 0, key);
 }
 
-/* The key of this run's connections: of no use to another run with the same secret. */
+/* The key of this run's connections, which another run with the same secret cannot use. */
 static void run_key(const unsigned char secret[32], const unsigned char session[SESSION_BYTES],
                     unsigned char key[32]) {
     static const char label[] = "quern transport";
     qn__hmac(secret, 32, label, sizeof label, session, SESSION_BYTES, key);
 }
 
-/* ------------------------------------------------------------------------------------ rank 0 */
+/* --------------------------------------------------------------------------------------- rank 0 */
 
 typedef struct host {
     const qn__exchange *place;
     qn__card *card;
-    int *file;           /* of each rank that is in; -1 */
-    unsigned char *have; /* 1: its card is there */
-    size_t *got;         /* bytes of its card */
+    int *file;           /* of each connected rank; -1 */
+    unsigned char *have; /* 1: its endpoint is complete */
+    size_t *got;         /* bytes of its endpoint received */
     unsigned char (*bytes)[QN__CARD_BYTES];
     struct pollfd *poll;
     qn__acceptor *acceptor;
     uint32_t missing;
-    unsigned char sent[32]; /* the secret that MUNGE carries */
+    unsigned char sent[32]; /* the secret inside the credential */
     char credential[QN__CREDENTIAL_BYTES];
-    double sealed; /* when the credential was made */
-    double failed; /* when a rank came that cannot take part; 0: none did */
+    double sealed; /* time when the credential was made */
+    double failed; /* time when a rank arrived that cannot take part; 0: none did */
     uint32_t refused;
-    qn_error why; /* of the first of them */
+    qn_error why; /* the first of these failures */
     char refusal[QN__VERDICT_TEXT];
 } host;
 
-/* What the peer is reported; `fatal`: the run cannot be, and all are to hear why. */
+/* Writes the refusal for the peer. `fatal`: the run cannot start, and all ranks get the reason. */
 static const char *refuse(host *h, const qn_error *why, int fatal) {
     snprintf(h->refusal, sizeof h->refusal, "%.*s", QN__VERDICT_TEXT - 1, why->what);
     h->refused += fatal != 0;
@@ -82,7 +82,7 @@ static const char *refuse(host *h, const qn_error *why, int fatal) {
     return h->refusal;
 }
 
-/* 1 with a message when the other is of another version. */
+/* 1, with a message, if the peer runs another version. */
 static int other_version(const host *h, const qn__hello *other, qn_error *why) {
     const qn__card *own = &h->card[0];
     if (own->wire == other->wire && own->contract == other->contract &&
@@ -93,7 +93,7 @@ static int other_version(const host *h, const qn__hello *other, qn_error *why) {
     return 1;
 }
 
-/* A rank that ended before all were there may be started again. */
+/* A rank that ended before all had arrived may be started again. */
 static void lost(host *h, uint32_t r) {
     close(h->file[r]);
     h->file[r] = -1;
@@ -125,8 +125,8 @@ static void receive_card(host *h, uint32_t r) {
     h->missing--;
 }
 
-/* Whether a rank is there still. One that was started again may come while the end of the one
- * before it has not been read yet, behind the rest of its card. */
+/* Whether a rank is still connected. Reads twice, because its end may be queued behind the rest of
+ * its endpoint when a restarted rank arrives. */
 static int is_there(host *h, uint32_t r) {
     for (int i = 0; i < 2 && h->file[r] >= 0; ++i)
         receive_card(h, r);
@@ -168,17 +168,17 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
     memcpy(h->card[other->from].host, other->host, sizeof other->host);
 }
 
-/* A credential is good for some minutes only. */
+/* Replaces the credential before it expires. */
 static void renew(host *h, double now) {
     if (!h->place->munge || (h->sealed > 0 && now - h->sealed < RENEWED))
         return;
     h->sealed = now;
     if (qn__munge_seal(h->sent, h->credential, &h->why) != QN_OK)
-        h->failed = now - LATE; /* nobody can come */
+        h->failed = now - LATE; /* no rank can join without a credential */
 }
 
-/* Whether there is someone to wait for: also after a failure, of which the others, who may just be
- * on their way, would otherwise hear nothing. */
+/* Whether to wait for more ranks. After a failure it also waits a while, or ranks that are still
+ * connecting would not get the reason. */
 static int waiting(const host *h, double now) {
     return h->missing > h->refused && (h->failed == 0 || now - h->failed < LATE);
 }
@@ -221,7 +221,7 @@ static qn_status name_missing(const host *h, qn_error *err) {
                       "rendezvous address and the same key");
 }
 
-/* Table or failure to all that are there. */
+/* Sends the table or the failure to all connected ranks. */
 static void answer(const host *h, qn_status status, const qn_error *err,
                    const unsigned char session[SESSION_BYTES], double until) {
     unsigned char word[QN__WORD_BYTES], bytes[QN__CARD_BYTES];
@@ -241,8 +241,8 @@ static void answer(const host *h, qn_status status, const qn_error *err,
     }
 }
 
-/* Where rank 0 listens. Many systems give a machine's own name an address of the loopback, where
- * nobody else comes. */
+/* The listener of rank 0. Many systems map a machine's own name to a loopback address, which other
+ * machines cannot reach. */
 static qn_status listen_at(const qn__exchange *p, int *file, qn_error *err) {
     qn__address list[PLACES];
     uint16_t port = p->port;
@@ -315,9 +315,9 @@ static qn_status exchange_as_server(const qn__exchange *place, qn__card *card,
     return status;
 }
 
-/* -------------------------------------------------------------------------------- the others */
+/* ---------------------------------------------------------------------------------- other ranks */
 
-/* Rank 0 greets with a credential that holds the key. */
+/* Receives the credential of rank 0, which contains the key. */
 static qn_status take_key(const qn__exchange *p, int file, unsigned char secret[32], double until,
                           qn_error *err) {
     char credential[QN__CREDENTIAL_BYTES];
@@ -330,8 +330,7 @@ static qn_status take_key(const qn__exchange *p, int file, unsigned char secret[
     return status;
 }
 
-/* One attempt at one address. QN_OK with a connection whose other end is rank 0; QN_BUSY: nobody
- * was there, try again. */
+/* One attempt at one address. QN_OK: connected to rank 0. QN_BUSY: no listener, try again. */
 static qn_status try_address(const qn__exchange *p, const qn__address *address,
                              unsigned char secret[32], double until, int *file, qn_error *err) {
     qn__hello hello;

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 1 when the variable is set to a number, which is put into *out; 0 when it is not set. */
+/* Parses an environment variable. 1: *out is set; 0: the variable is not set, or *status is an
+ * error. */
 static int number_of(const char *variable, uint64_t *out, qn_status *status, qn_error *err) {
     const char *text = getenv(variable);
     if (!text || !*text)
@@ -33,7 +34,7 @@ static qn_status stale(const qn__launcher *l, const char *why, qn_error *err) {
                       "or unset its variables");
 }
 
-/* Fills ranks and rank from two variables. */
+/* Reads the number of ranks and this rank from two variables. */
 static qn_status who(qn__launcher *l, const char *ranks, const char *rank, qn_error *err) {
     uint64_t n = 0, r = 0;
     qn_status status = QN_OK;
@@ -52,11 +53,11 @@ static qn_status who(qn__launcher *l, const char *ranks, const char *rank, qn_er
     return QN_OK;
 }
 
-/* ---------------------------------------------------------------------------------- Open MPI */
+/* ------------------------------------------------------------------------------------- Open MPI */
 
-/* Whether someone listens at an IPv4 address of a launcher, "127.0.0.1:33831". One that has ended
- * leaves the address in the environment, and the MPI library would end this process when it finds
- * nobody there. 1 also where the text says nothing that is understood. */
+/* Whether a server listens at the IPv4 address that a launcher set, such as "127.0.0.1:33831". A
+ * launcher that has ended may leave the address in the environment, and the MPI library would then
+ * end this process. 1 also if the text cannot be parsed. */
 static int server_listens(const char *at) {
     char host[64];
     qn__address address = {.kind = 4};
@@ -81,7 +82,7 @@ static int server_listens(const char *at) {
     return known && error == 0 && (wait.revents & POLLOUT);
 }
 
-/* Of a PMIx server: "...;tcp4://127.0.0.1:33831". */
+/* The same for the address of a PMIx server: "...;tcp4://127.0.0.1:33831". */
 static int pmix_listens(const char *uri) {
     const char *const at = strstr(uri, "tcp4://");
     return !at || server_listens(at + 7);
@@ -115,7 +116,7 @@ static qn_status find_open_mpi(qn__launcher *l, qn_error *err) {
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------------------------- MPICH */
+/* ---------------------------------------------------------------------------------------- MPICH */
 
 static qn_status find_mpich(qn__launcher *l, qn_error *err) {
     uint64_t file = 0;
@@ -140,9 +141,9 @@ static qn_status find_mpich(qn__launcher *l, qn_error *err) {
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------------------------- Slurm */
+/* ---------------------------------------------------------------------------------------- Slurm */
 
-/* Only what srun started: in a batch script the step's variables are not set. */
+/* Only processes that srun started: in a batch script the variables of a step are not set. */
 static qn_status find_slurm(qn__launcher *l, qn_error *err) {
     l->kind = QN__LAUNCHED_SLURM;
     snprintf(l->name, sizeof l->name, "srun");

@@ -1,5 +1,5 @@
-/* What the environment says, true or not; Slurm's lists of nodes; and a key that MUNGE carries,
- * with a munged of the test's own. */
+/* Detection of launchers from true and false environments; Slurm's node lists; and a key sent by
+ * MUNGE, with a munged started by the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,10 +63,10 @@ static qn__launcher found(qn_status expected, const char *says) {
 static void test_no_launcher(void **state) {
     (void)state;
     assert_int_equal(found(QN_OK, "").kind, QN__LAUNCHED_ALONE);
-    setenv("SLURM_JOB_ID", "7", 1); /* a batch script: nothing but the job */
+    setenv("SLURM_JOB_ID", "7", 1); /* a batch script: only the job's variables */
     setenv("SLURM_PROCID", "0", 1);
     assert_int_equal(found(QN_OK, "").kind, QN__LAUNCHED_ALONE);
-    setenv("PMI_RANK", "0", 1); /* which is not enough */
+    setenv("PMI_RANK", "0", 1); /* which is not sufficient */
     assert_int_equal(found(QN_OK, "").kind, QN__LAUNCHED_ALONE);
 }
 
@@ -97,7 +97,7 @@ static void test_open_mpi(void **state) {
     assert_string_equal(l.name, "mpirun (Open MPI 5.0.11)");
     close(ear);
     found(QN_CLUSTER, "nobody listens");
-    setenv("PMIX_SERVER_URI21", "something else", 1); /* not understood: MPI itself has to see */
+    setenv("PMIX_SERVER_URI21", "something else", 1); /* unknown format: left to MPI itself */
     found(QN_OK, "");
     setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
     setenv("OMPI_COMM_WORLD_RANK", "0", 1);
@@ -122,7 +122,7 @@ static void test_mpich(void **state) {
     found(QN_CLUSTER, "not open");
     assert_int_equal(pipe(file), 0);
     snprintf(text, sizeof text, "%d", file[0]);
-    setenv("PMI_FD", text, 1); /* something else of the same number */
+    setenv("PMI_FD", text, 1); /* another descriptor with the same number */
     found(QN_CLUSTER, "not open");
     close(file[0]);
     close(file[1]);
@@ -197,12 +197,12 @@ static void test_slurm(void **state) {
     assert_string_equal(host, "127.0.0.1");
     qn__slurm_run(run);
     assert_string_equal(run, "4711.1");
-    setenv("OMPI_COMM_WORLD_SIZE", "1", 1); /* mpirun inside of a step */
+    setenv("OMPI_COMM_WORLD_SIZE", "1", 1); /* mpirun inside a step */
     setenv("OMPI_COMM_WORLD_RANK", "0", 1);
     assert_int_equal(found(QN_OK, "").kind, QN__LAUNCHED_ALONE);
 }
 
-/* ------------------------------------------------------------------------------------- MUNGE */
+/* ---------------------------------------------------------------------------------------- MUNGE */
 
 typedef struct daemon_of_test {
     pid_t pid;
@@ -286,8 +286,7 @@ static void seals(const daemon_of_test *d) {
     assert_int_equal(qn__munge_open(changed, got, &err), QN_CLUSTER);
 }
 
-/* Ranks of one step of srun, as threads that share an environment: rank 0 and the others differ in
- * SLURM_PROCID, so each is a process. */
+/* The ranks of an srun step, as processes: they differ in SLURM_PROCID. */
 static void meets(const daemon_of_test *d) {
     pid_t pid[3];
     setenv("QUERN_MUNGE_SOCKET", d->socket, 1);
@@ -332,7 +331,7 @@ static void test_munge(void **state) {
     assert_non_null(strstr(err.what, "MUNGE"));
     if (!munged_begin(&d)) {
         munged_end(&d);
-        skip(); /* there is no munged that can be started here */
+        skip(); /* munged cannot be started here */
     }
     seals(&d);
     meets(&d);

@@ -10,16 +10,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* For one attempt to connect, and for the handshake after it. */
+/* Seconds for one attempt to connect, and for the handshake after it. */
 static const double CONNECT_TIME = 3, SHAKE_TIME = 10;
-/* Between two attempts. */
+/* Seconds between two attempts. */
 static const double PAUSE = 0.02, PAUSE_MOST = 0.5;
-/* How much longer the others wait for rank 0's word than it waits itself. */
+/* Seconds that the others wait for rank 0's answer after rank 0 has stopped waiting. */
 static const double GRACE = 5;
 
-/* On the way to a connection with a lower rank. */
+/* A connection attempt to a lower rank. */
 typedef struct dial {
-    qn__handshake shake; /* file -1: nothing is under way */
+    qn__handshake shake; /* file -1: no attempt under way */
     double since, next, pause;
     uint32_t attempts;
 } dial;
@@ -35,13 +35,13 @@ typedef struct weaving {
 
 static void join(weaving *w, uint32_t other, int file, int local) {
     if (w->link[other].file >= 0)
-        close(w->link[other].file); /* the other side gave it up and dialled again */
+        close(w->link[other].file); /* the peer gave it up and connected again */
     else
         w->missing--;
     w->link[other] = (qn__link){file, local, (uint16_t)w->mesh->card[other].port};
 }
 
-/* ---------------------------------------------------------------------------- those after us */
+/* --------------------------------------------------------------------- accept from higher ranks */
 
 static const char *decide(void *user, const qn__hello *other) {
     const weaving *w = user;
@@ -56,13 +56,14 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
     join(user, other->from, file, local);
 }
 
-/* --------------------------------------------------------------------------- those before us */
+/* ----------------------------------------------------------------------- connect to lower ranks */
 
 static int same_machine(const qn__mesh *m, uint32_t other) {
     return memcmp(m->card[m->rank].machine, m->card[other].machine, 32) == 0;
 }
 
-/* Where to try it this time: where rank 0 saw it, then its own list, over and over. */
+/* The address of this attempt: the one that rank 0 saw first, then those of the endpoint, in
+ * turn. */
 static const qn__address *candidate(const qn__card *card, uint32_t attempt) {
     const uint32_t seen = card->seen.kind != 0;
     const uint32_t at = attempt % (card->count + seen);
@@ -87,7 +88,8 @@ static void begin(weaving *w, uint32_t other, double now) {
     qn__handshake_begin(&d->shake, file, 1, &hello, m->key);
 }
 
-/* The other side is who it should be: a machine with the same address on another network is not. */
+/* Whether the peer is the intended rank. Another network may have a machine with the same
+ * address. */
 static int expected(const weaving *w, uint32_t other) {
     const qn__hello *h = &w->dial[other].shake.other;
     return h->from == other && h->ranks == w->mesh->ranks;
@@ -118,7 +120,7 @@ static void go_on(weaving *w, uint32_t other, double now) {
     }
 }
 
-/* ------------------------------------------------------------------------------ all together */
+/* ------------------------------------------------------------------------------ all connections */
 
 static void wait_for_news(weaving *w, double now) {
     size_t count = qn__acceptor_polls(w->acceptor, w->poll);
@@ -137,7 +139,7 @@ static void wait_for_news(weaving *w, double now) {
     qn__socket_wait(w->poll, count, until - now);
 }
 
-/* Whether rank 0 has ended: what it said before its end is not read yet, and counts first. */
+/* Whether rank 0 has ended. Data that it sent before its end is read first. */
 static int rank0_ended(const weaving *w) {
     const qn__mesh *m = w->mesh;
     unsigned char byte[1];
@@ -177,7 +179,7 @@ static qn_status name_missing(const weaving *w, qn_error *err) {
                       "the network interface that all share");
 }
 
-/* All tell rank 0 that they are ready, or why not; rank 0 tells all how that went. */
+/* Each rank sends rank 0 its status; rank 0 sends the combined status to all. */
 static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
     const qn__mesh *m = w->mesh;
     unsigned char word[QN__WORD_BYTES];

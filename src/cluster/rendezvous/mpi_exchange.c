@@ -12,17 +12,18 @@
 #include <string.h>
 #include <time.h>
 
-/* What the thread that calls MPI and the one that waits for it share; whoever is last frees it. */
+/* Shared by the thread that calls MPI and the thread that waits for it. The last of them frees
+ * it. */
 typedef struct talk {
     qn__mpi mpi;
-    uint32_t expected; /* ranks, as the launcher says; 0: it does not */
+    uint32_t expected; /* ranks, by the launcher; 0: unknown */
     qn__introduction result;
     unsigned char own[QN__CARD_BYTES], *all;
     qn_status status;
     qn_error err;
-    int wrong_size; /* what MPI said instead */
+    int wrong_size; /* the number of ranks that MPI returned instead */
 
-    pthread_mutex_t lock; /* of this group */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
     int done, left;
 } talk;
@@ -35,7 +36,7 @@ static qn_status mpi_failed(talk *t, const char *function, int code) {
         "see what the launcher says; ranks can start without MPI: `cluster.rendezvous` HOST:PORT");
 }
 
-/* Finds out who there is; t->all is made for them. */
+/* Gets size and rank, and allocates t->all. */
 static qn_status ask_who(talk *t) {
     const qn__mpi *mpi = &t->mpi;
     int ranks = 0, rank = -1, code = mpi->abi->careful(mpi);
@@ -160,7 +161,7 @@ static talk *begin(const qn__launcher *launcher, const qn__introduction *in, qn_
     return t;
 }
 
-/* What came of it, under the lock. */
+/* The result, under the lock. */
 static qn_status conclude(talk *t, const qn__launcher *launcher, qn__introduction *in,
                           double seconds, qn_error *err) {
     if (!t->done) {

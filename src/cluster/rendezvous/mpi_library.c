@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERSION_BYTES = 8192 /* the longest of any library */ };
+enum { VERSION_BYTES = 8192 /* larger than that of any known library */ };
 
 static const char *const OPEN_MPI_FILES[] = {"libmpi.so.40", NULL};
 static const char *const MPICH_FILES[] = {"libmpich.so.12", "libmpi.so.12", NULL};
 static const qn__mpi_abi *const KINDS[] = {&qn__mpi_open_mpi, &qn__mpi_mpich};
 
-/* ---------------------------------------------------------------------------- what a file is */
+/* ----------------------------------------------------------------------------- kind and version */
 
 static void read_version(qn__mpi *mpi) {
     char text[VERSION_BYTES] = "";
@@ -42,7 +42,7 @@ static void note_path(qn__mpi *mpi) {
         snprintf(mpi->path, sizeof mpi->path, "%s", info.dli_fname);
 }
 
-/* Whether all that is needed is there. */
+/* Whether all required functions are present. */
 static int complete(qn__mpi *mpi) {
     static const char *const names[] = {"MPI_Comm_size", "MPI_Comm_rank", "MPI_Comm_set_errhandler",
                                         "MPI_Allgather", "MPI_Bcast"};
@@ -56,7 +56,7 @@ static int complete(qn__mpi *mpi) {
     return whole && mpi->init && mpi->initialized && mpi->finalized && mpi->finalize;
 }
 
-/* Fills mpi from its handle; 0 when that is no MPI library of a kind that is known. */
+/* Fills mpi from its handle; 0: not an MPI library of a known kind. */
 static int recognise(qn__mpi *mpi) {
     mpi->abi = NULL;
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS && !mpi->abi; ++i)
@@ -69,13 +69,13 @@ static int recognise(qn__mpi *mpi) {
     return 1;
 }
 
-/* -------------------------------------------------------------------------------- the search */
+/* --------------------------------------------------------------------------------------- search */
 
 typedef struct search {
     const qn__launcher *launcher;
     qn__mpi *mpi;
-    char unfit[400]; /* the last library that was found and does not fit */
-    int old;         /* because of its age */
+    char unfit[400]; /* the last library that was found and does not match */
+    int old;         /* it is too old */
 } search;
 
 static int wanted_kind(const search *s, const qn__mpi_abi *abi) {
@@ -84,13 +84,13 @@ static int wanted_kind(const search *s, const qn__mpi_abi *abi) {
                                                       : 1;
 }
 
-/* The first whose functions are as they are declared here: Open MPI 4.0, MPICH 3.1. */
+/* The functions declared here exist since Open MPI 4.0 and MPICH 3.1. */
 static int is_old(const qn__mpi *mpi) {
     return mpi->major > 0 && mpi->major < (mpi->abi == &qn__mpi_open_mpi ? 4 : 3);
 }
 
-/* A library of another kind or generation than the launcher would not find it, and take every rank
- * for a run of its own. */
+/* Whether the library matches the launcher. One of another kind or generation would not find the
+ * launcher, and each rank would believe that it is alone. */
 static int fits(search *s, const qn__mpi *mpi) {
     const int wanted = s->launcher->major, generation = wanted > 4 ? 5 : 4;
     const int kind = wanted_kind(s, mpi->abi);
@@ -103,8 +103,9 @@ static int fits(search *s, const qn__mpi *mpi) {
     return 0;
 }
 
-/* 1 when that file is a library that fits. It is looked at on its own first, so that one that does
- * not fit leaves no names behind; the library's own plugins need them to be visible. */
+/* 1 if the file is a matching library. It is first opened with local symbols, so that a library
+ * that does not match leaves no symbols behind. The matching one needs global symbols for its
+ * plugins. */
 static int try_file(search *s, const char *path) {
     qn__mpi look = {.handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL)};
     if (!look.handle)
@@ -114,7 +115,7 @@ static int try_file(search *s, const char *path) {
         *s->mpi = look;
         s->mpi->handle = dlopen(look.path[0] ? look.path : path, RTLD_NOW | RTLD_GLOBAL);
         if (s->mpi->handle && recognise(s->mpi)) {
-            dlclose(look.handle); /* one of two holds */
+            dlclose(look.handle); /* drops one of two references */
             return 1;
         }
     }
@@ -134,7 +135,7 @@ static int try_folder(search *s, const char *folder, const char *below) {
     return 0;
 }
 
-/* Where a program of this name in PATH really lies; 0 when there is none. */
+/* The real path of a program in PATH; 0 if there is none. */
 static int find_program(const char *name, char real[PATH_MAX]) {
     const char *path = getenv("PATH");
     char file[PATH_MAX];
@@ -148,7 +149,7 @@ static int find_program(const char *name, char real[PATH_MAX]) {
     return 0;
 }
 
-/* Beside the launcher's program: PREFIX/bin/mpirun goes with PREFIX/lib/libmpi.so.40. */
+/* Next to the launcher: PREFIX/bin/mpirun belongs to PREFIX/lib/libmpi.so.40. */
 static int try_beside(search *s, const char *program) {
     static const char *const below[] = {"/lib", "/lib64", "/lib/openmpi"};
     char real[PATH_MAX];
@@ -166,7 +167,7 @@ static int try_beside(search *s, const char *program) {
     return 0;
 }
 
-/* Where the loader looks by itself. The kind that `mpirun` is of comes first. */
+/* In the loader's search path, first the kind that `mpirun` belongs to. */
 static int try_loader(search *s) {
     const char *const *const lists[] = {OPEN_MPI_FILES, MPICH_FILES};
     char real[PATH_MAX];
@@ -181,7 +182,7 @@ static int try_loader(search *s) {
     return 0;
 }
 
-/* A program that was linked with MPI itself has it already. */
+/* A program that is linked with MPI has loaded it already. */
 static int try_own(search *s) {
     qn__mpi look = {.handle = dlopen(NULL, RTLD_LAZY), .own = 1};
     if (look.handle && recognise(&look) && fits(s, &look)) {

@@ -1,5 +1,5 @@
-/* The MPI library of this machine, opened at run time. Quern asks little of MPI: who is there, one
- * gathering of addresses, and goodbye. */
+/* The MPI library of this machine, opened at run time. Quern uses little of MPI: size and rank, one
+ * all-gather of endpoints, and finalisation. */
 #ifndef QN_CLUSTER_RENDEZVOUS_MPI_LIBRARY_H
 #define QN_CLUSTER_RENDEZVOUS_MPI_LIBRARY_H
 
@@ -8,14 +8,14 @@
 
 typedef struct qn__mpi qn__mpi;
 
-/* What differs between MPI libraries: handles are pointers in one, integers in the other. All
- * functions return MPI's codes, 0 being success. */
+/* The differences between MPI libraries: handles are pointers in one, integers in the other. All
+ * functions return MPI's codes; 0 is success. */
 typedef struct qn__mpi_abi {
     const char *name;     /* "Open MPI" */
-    const char *evidence; /* a symbol that only libraries of this kind have */
+    const char *evidence; /* a symbol that only this kind of library has */
     int (*size)(const qn__mpi *mpi, int *size);
     int (*rank)(const qn__mpi *mpi, int *rank);
-    /* Errors are returned from now on, not fatal. */
+    /* Makes errors return a code instead of ending the process. */
     int (*careful)(const qn__mpi *mpi);
     int (*allgather)(const qn__mpi *mpi, const void *own, int bytes, void *all);
     int (*broadcast)(const qn__mpi *mpi, void *bytes, int count);
@@ -28,7 +28,7 @@ struct qn__mpi {
     void *handle;
     char name[128], path[256];
     int major;
-    int own; /* the process had it before */
+    int own; /* the process had loaded it before */
     int (*init)(int *count, char ***arguments, int wanted, int *provided);
     int (*initialized)(int *flag);
     int (*finalized)(int *flag);
@@ -37,13 +37,13 @@ struct qn__mpi {
 
 enum { QN__MPI_FUNNELED = 1 };
 
-/* Looks where the launcher's library should be: the file that the environment variable QUERN_MPI
- * names, what the process holds already, beside the launcher, where the loader looks. It stays
- * open for the life of the process: MPI libraries do not like to be closed. QN_UNSUPPORTED, with a
- * remedy, when there is none that fits the launcher. */
+/* Searches for the launcher's library: the file in the environment variable QUERN_MPI, libraries
+ * that are loaded already, next to the launcher, the loader's path. The library stays loaded for
+ * the life of the process, because MPI libraries do not support unloading. QN_UNSUPPORTED, with a
+ * remedy, if none matches the launcher. */
 qn_status qn__mpi_open(const qn__launcher *launcher, qn__mpi *mpi, qn_error *err);
 
-/* The address of a function, for the files of the two kinds; of a type that fits all. */
+/* The address of a function, as a generic type, for the files of the two kinds. */
 typedef void (*qn__mpi_function)(void);
 qn__mpi_function qn__mpi_symbol(const qn__mpi *mpi, const char *name);
 

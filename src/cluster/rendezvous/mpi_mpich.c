@@ -1,4 +1,4 @@
-/* MPICH and its descendants, which agreed on one binary interface in 2013: handles are integers
+/* MPICH and libraries derived from it, which have shared one ABI since 2013: handles are integers
  * with fixed values. */
 #include "cluster/rendezvous/mpi_library.h"
 

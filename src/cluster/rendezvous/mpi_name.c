@@ -7,31 +7,31 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What each launcher has to be reported so that a death stays the death of one rank; nothing where
- * it ends the others whatever it is reported, as MPICH's does (4.0.2). Tried, see docs/cluster.md.
- */
+/* The launcher's option that keeps the other ranks alive when one dies. Empty where there is none,
+ * as for MPICH's (4.0.2). Tested; see docs/cluster.md. */
 static const char *how_to_survive(const qn__mpi *mpi) {
     if (mpi->abi == &qn__mpi_mpich)
         return "";
     return mpi->major > 4 ? "mpirun --with-ft ulfm" : "mpirun --enable-recovery";
 }
 
-/* What can be said of it; without a library only `launcher` and `reason`. */
+/* Fills the description; without a library only `launcher` and `reason`. */
 static void look(qn_cluster_library *library) {
     qn__launcher launcher;
     qn__mpi mpi;
     qn_error err;
     memset(library, 0, sizeof *library);
     if (qn__launcher_find(&launcher, &err) != QN_OK)
-        memset(&launcher, 0, sizeof launcher); /* qn_cluster_join says what is wrong with it */
+        memset(&launcher, 0, sizeof launcher); /* qn_cluster_join reports the error */
     snprintf(library->launcher, sizeof library->launcher, "%s", launcher.name);
-    /* One rank alone meets nobody, but is reported what more of them would have. */
+    /* A single rank needs no library, but the description says which one several ranks would
+     * use. */
     if (launcher.kind == QN__LAUNCHED_ALONE && strstr(launcher.name, "Open MPI"))
         launcher.kind = QN__LAUNCHED_OPEN_MPI;
     else if (launcher.kind == QN__LAUNCHED_ALONE && strstr(launcher.name, "MPICH"))
         launcher.kind = QN__LAUNCHED_MPICH;
     else if (launcher.kind ==
-             QN__LAUNCHED_SLURM) /* needs none: what mpirun would use is reported */
+             QN__LAUNCHED_SLURM) /* needs none: describe the library that mpirun would use */
         launcher = (qn__launcher){.kind = QN__LAUNCHED_ALONE};
     if (qn__mpi_open(&launcher, &mpi, &err) != QN_OK) {
         snprintf(library->reason, sizeof library->reason, "%.240s; %.240s", err.what, err.remedy);

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-/* Ours, of the parts that are used; MPI 3.1, as in libmpi.so.40. */
+/* Own declarations of the parts in use: MPI 3.1, as in libmpi.so.40. */
 typedef void *comm;
 typedef void *type;
 typedef void *handler;

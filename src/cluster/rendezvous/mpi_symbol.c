@@ -4,7 +4,7 @@
 #include <string.h>
 
 qn__mpi_function qn__mpi_symbol(const qn__mpi *mpi, const char *name) {
-    /* What dlsym returns is a function's address in the wrong type; C has no better way. */
+    /* dlsym returns a function's address as void *; memcpy is the portable conversion. */
     qn__mpi_function function;
     void *const address = dlsym(mpi->handle, name);
     memcpy(&function, &address, sizeof function);

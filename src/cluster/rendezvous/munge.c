@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Ours, of the parts of libmunge.so.2 that are used. */
+/* Own declarations of the parts of libmunge.so.2 in use. */
 enum { OPT_SOCKET = 8, OPT_UID_RESTRICTION = 9, SUCCESS = 0, REPLAYED = 17 };
 
 typedef struct munge {
@@ -40,7 +40,7 @@ static void end(munge *m) {
 
 typedef void (*function)(void);
 
-/* What dlsym returns is a function's address in the wrong type; C has no better way. */
+/* dlsym returns a function's address as void *; memcpy is the portable conversion. */
 static function find(const munge *m, const char *name) {
     void *const address = dlsym(m->library, name);
     function found;
@@ -93,7 +93,7 @@ qn_status qn__munge_seal(const unsigned char secret[32], char credential[QN__CRE
         status = missing(m.text(code), err);
     else if (strlen(text) >= QN__CREDENTIAL_BYTES)
         status = missing("its credentials are longer than any known", err);
-    else /* and fills up with NULs, as it has to be here */
+    else /* pads with NULs, as the fixed size needs */
         strncpy(credential, text, QN__CREDENTIAL_BYTES);
     free(text);
     end(&m);
@@ -114,7 +114,7 @@ qn_status qn__munge_open(const char credential[QN__CREDENTIAL_BYTES], unsigned c
     memcpy(text, credential, sizeof text);
     text[sizeof text - 1] = 0;
     const int code = m.decode(text, m.context, &bytes, &size, &user, &group);
-    /* Several ranks of a machine open the same one. */
+    /* Several ranks of a machine decode the same credential, so REPLAYED is no error. */
     if ((code != SUCCESS && code != REPLAYED) || !bytes)
         status = qn__fail(err, QN_CLUSTER,
                           "who listens in rank 0's place has no credential of this "

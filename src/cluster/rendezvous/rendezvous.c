@@ -15,24 +15,24 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Before another attempt. */
+/* Seconds before another attempt. */
 static const double PAUSE = 0.1;
 
-/* What stands between options and a transport. */
+/* State between the options and the transport. */
 typedef struct gathering {
     uint32_t ranks, rank;
-    uint32_t started; /* how many there are said to be */
+    uint32_t started; /* number of ranks that the launcher gave */
     qn__card *card;
     qn__listeners listeners;
     unsigned char key[32];
     double until, rank_timeout;
-    /* The exchange at an address; place.ranks 0: there is none. */
+    /* The exchange at an address; place.ranks 0: not used. */
     qn__exchange place;
     char host[256], run[64];
-    int *held; /* connections of the rendezvous, one a rank; NULL: none */
+    int *held; /* connections of the rendezvous, one for each rank; NULL: none */
 } gathering;
 
-/* ------------------------------------------------------------------------------- the options */
+/* -------------------------------------------------------------------------------------- options */
 
 static qn_status check_times(const qn_cluster_options *o, qn_error *err) {
     const double rendezvous = o->rendezvous_timeout, rank = o->rank_timeout;
@@ -74,7 +74,7 @@ static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, q
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------------ finding the others */
+/* ------------------------------------------------------------------------------------ discovery */
 
 static qn_status open_cards(gathering *g, const char *interface, int loopback, qn_error *err) {
     g->card = qn__alloc(g->ranks, sizeof *g->card, err);
@@ -99,7 +99,7 @@ static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *
     return open_cards(g, o->interface, loopback && !place.everywhere, err);
 }
 
-/* The launcher's library introduces the ranks. */
+/* The launcher's MPI library exchanges the endpoints. */
 static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *launcher,
                                gathering *g, qn_error *err) {
     qn__introduction in = {.ranks = 0};
@@ -115,7 +115,7 @@ static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *
     return QN_OK;
 }
 
-/* srun tells each rank where the first is. */
+/* srun gives each rank the host of rank 0. */
 static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher *launcher,
                                  gathering *g, qn_error *err) {
     qn__exchange place = {.host = g->host,
@@ -129,7 +129,7 @@ static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher
     const qn_status status = qn__slurm_place(g->host, &place.port, err);
     qn__slurm_run(g->run);
     const int one_node = strcmp(g->host, "127.0.0.1") == 0;
-    place.everywhere = !one_node; /* a host's own name often stands for an address of its own */
+    place.everywhere = !one_node; /* a host's own name often resolves to a loopback address */
     g->ranks = place.ranks;
     g->rank = place.rank;
     g->place = place;
@@ -149,9 +149,9 @@ static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g,
                                                : gather_by_mpi(o, &launcher, g, err);
 }
 
-/* ---------------------------------------------------------------------------- what was found */
+/* --------------------------------------------------------------------------------------- result */
 
-/* Machines are numbered by their first rank; all ranks find the same numbers. */
+/* Machines are numbered by their first rank, so all ranks compute the same numbers. */
 static void number_machines(const gathering *g, qn__peer_info *info) {
     uint32_t machines = 0;
     for (uint32_t r = 0; r < g->ranks; ++r) {
@@ -166,7 +166,7 @@ static void number_machines(const gathering *g, qn__peer_info *info) {
     }
 }
 
-/* The transport keeps the listener: connections that are lost are made again through it. */
+/* The transport keeps the listener, to accept connections that are made again. */
 static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
     qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
     qn__peer_info *info = link ? qn__alloc(g->ranks, sizeof *info, err) : NULL;
@@ -212,7 +212,7 @@ static void let_go(gathering *g) {
     }
 }
 
-/* Over and over while rank 0 ends before all ranks are connected: someone may start it again. */
+/* Repeats while rank 0 ends before all ranks are connected: it may be started again. */
 static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
     qn_status status;
     g->held = qn__alloc(g->ranks, sizeof *g->held, err);
@@ -235,7 +235,7 @@ static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_er
     return status;
 }
 
-/* All ranks may fail, each in its own way: who speaks is reported in front of what. */
+/* All ranks may fail, each with its own message: the writer rank prefixes its name. */
 static void name_writer(const gathering *g, qn_error *err) {
     char host[64] = "", shown[64], what[sizeof err->what], own[128];
     gethostname(host, sizeof host - 1);
@@ -290,7 +290,7 @@ void qn__rendezvous_end(qn__rendezvous *rendezvous) {
     memset(rendezvous, 0, sizeof *rendezvous);
 }
 
-/* ----------------------------------------------------------------------------------- by name */
+/* ------------------------------------------------------------------------------------ accessors */
 
 qn_status qn__rendezvous_send_file(qn__rendezvous *rendezvous, uint32_t to, int file,
                                    qn_error *err) {

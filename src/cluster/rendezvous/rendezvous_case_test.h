@@ -1,4 +1,4 @@
-/* A group: the ranks of a run as threads of one test, and what they were told. */
+/* A group: the ranks of a run as threads of one test, and the events that they received. */
 #ifndef QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_CASE_TEST_H
 #define QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_CASE_TEST_H
 
@@ -28,7 +28,7 @@ typedef struct member {
     char machine[8];
     pthread_t thread;
     struct group *group;
-    /* What it was reported; written by its transport's thread. */
+    /* Counts of events; written by its transport's thread. */
     atomic_uint messages[GANG_MOST], wrong, ticks, expelled_by;
     atomic_ulong body_bytes[GANG_MOST];
     atomic_int gone[GANG_MOST]; /* -1: not gone */
@@ -68,7 +68,7 @@ static inline void group_prepare(group *g, uint32_t count) {
     }
 }
 
-/* Those whose bit of `absent` is set do not come. */
+/* Ranks whose bit in `absent` is set are not started. */
 static inline void group_start(group *g, unsigned absent) {
     for (uint32_t r = 0; r < g->count; ++r)
         if (!(absent >> r & 1))
@@ -165,7 +165,7 @@ static inline int wait_gone(member *m, uint32_t rank, double seconds) {
     return atomic_load(&m->gone[rank]);
 }
 
-/* All send `count` messages of many sizes to all, and get them whole and in order. */
+/* All send `count` messages of many sizes to all; checks that they arrive complete and in order. */
 static inline void group_exchange(group *g, unsigned count) {
     unsigned before[GANG_MOST][GANG_MOST];
     for (uint32_t r = 0; r < g->count; ++r)
@@ -189,7 +189,7 @@ static inline void *member_ends(void *argument) {
     return NULL;
 }
 
-/* All leave at once; nobody takes another for dead. */
+/* All leave at once; none counts another as dead. */
 static inline void group_end(group *g) {
     for (uint32_t r = 0; r < g->count; ++r)
         assert_int_equal(pthread_create(&g->member[r].thread, NULL, member_ends, &g->member[r]), 0);

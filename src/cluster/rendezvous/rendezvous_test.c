@@ -1,5 +1,5 @@
-/* The rendezvous over loopback, and what can go wrong: ranks that do not come, other
- * versions, other keys, strangers who say nothing, too much, or rubbish. */
+/* The rendezvous over loopback, and its failures: missing ranks, other versions, other keys,
+ * foreign peers that send nothing, too much, or malformed data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* ------------------------------------------------------------------------ rendezvous that work */
+/* ------------------------------------------------------------------------ successful rendezvous */
 
 /* machines[r] is a letter; the expected numbers follow from the letters alone. */
 static void meet_on(const char *machines) {
@@ -68,7 +68,7 @@ static void test_alone(void **state) {
     qn__rendezvous_end(&m);
 }
 
-/* With a key, ranks can use any address, and those of different machines use the network's. */
+/* With a key, ranks can use any address; ranks of different machines use the network's. */
 static void test_a_key_opens_the_network(void **state) {
     (void)state;
     qn__address own[QN__ADDRESSES_MOST];
@@ -113,7 +113,7 @@ static void test_interfaces(void **state) {
     assert_non_null(strstr(g.member[1].err.what, "nowhere0"));
 }
 
-/* ------------------------------------------------------------------------------- bad options */
+/* ------------------------------------------------------------------------------ invalid options */
 
 static void expect(const qn_cluster_options *o, qn_status status, const char *says) {
     qn__rendezvous m;
@@ -165,7 +165,7 @@ static void test_options_that_make_no_sense(void **state) {
     expect(&o, QN_CLUSTER, "no-such-host.invalid");
 }
 
-/* --------------------------------------------------------------------- ranks that do not fit */
+/* ---------------------------------------------------------------------- ranks that do not match */
 
 static void says(const member *m, const char *text) {
     assert_int_equal(m->status, QN_CLUSTER);
@@ -223,12 +223,12 @@ static void test_other_numbers(void **state) {
         g.member[r].options.rendezvous_timeout = 2;
     group_start(&g, 0);
     says(&g.member[0], "rank 2 did not come to");
-    /* Whichever of the two came second is reported, the other waits like the rest. */
+    /* The one that came second fails with this message; the other waits like the rest. */
     assert_true((strstr(g.member[1].err.what, "is there already") != NULL) !=
                 (strstr(g.member[2].err.what, "is there already") != NULL));
 }
 
-/* A rank of another version, made by hand. */
+/* A rank of another version, written by hand. */
 typedef struct outsider {
     pthread_t thread;
     uint16_t port;
@@ -258,7 +258,7 @@ static void *comes_from_outside(void *argument) {
     unsigned char key[32];
     qn__hello hello;
     qn__handshake shake;
-    qn__hmac("", 0, label, sizeof label, "", 0, key); /* the key of runs that have none */
+    qn__hmac("", 0, label, sizeof label, "", 0, key); /* the key of runs without a secret */
     qn__hello_fill(&hello, QN__FOR_RENDEZVOUS, o->rank, 0, o->ranks);
     if (o->version)
         snprintf(hello.version, sizeof hello.version, "%s", o->version);
@@ -299,7 +299,7 @@ static void test_other_versions_are_named(void **state) {
     }
 }
 
-/* A rank that ended before all had come may be started again. */
+/* A rank that ended before all had arrived may be started again. */
 static void test_a_rank_that_is_started_again(void **state) {
     (void)state;
     group g;
@@ -323,7 +323,7 @@ static void test_a_rank_that_is_started_again(void **state) {
     group_end(&g);
 }
 
-/* --------------------------------------------------------------------------------- strangers */
+/* -------------------------------------------------------------------------------- foreign peers */
 
 typedef struct crowd {
     pthread_t thread;
@@ -332,7 +332,7 @@ typedef struct crowd {
     int count;
 } crowd;
 
-/* Says nothing, little, rubbish, or a beginning that is right; stays or goes. */
+/* Sends nothing, little, malformed data, or a valid beginning; then stays or closes. */
 static void *bothers(void *argument) {
     crowd *c = argument;
     int file[100];
@@ -369,7 +369,7 @@ static void test_strangers_do_no_harm(void **state) {
     atomic_init(&c.stop, 0);
     pthread_create(&c.thread, NULL, bothers, &c);
     pthread_create(&g.member[0].thread, NULL, member_joins, &g.member[0]);
-    usleep(600000); /* all places are taken by now */
+    usleep(600000); /* all slots are in use by now */
     for (uint32_t r = 1; r < 4; ++r)
         pthread_create(&g.member[r].thread, NULL, member_joins, &g.member[r]);
     for (uint32_t r = 0; r < 4; ++r)
@@ -386,7 +386,7 @@ static void test_strangers_do_no_harm(void **state) {
     group_end(&g);
 }
 
-/* What listens at the rendezvous place is no Quern: whoever comes gives up in time. */
+/* A listener at the rendezvous address is not Quern: ranks that connect give up in time. */
 static void test_a_stranger_in_the_place_of_rank_0(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; ++kind) {

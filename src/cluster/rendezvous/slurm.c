@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below the ports that systems give out by themselves. */
+/* Below the ephemeral ports of common systems. */
 enum { FIRST_PORT = 15000, PORTS = 15000 };
 
 int qn__slurm_first_node(const char *list, char *name, size_t room) {
@@ -20,7 +20,7 @@ int qn__slurm_first_node(const char *list, char *name, size_t room) {
             name[used++] = *at;
             continue;
         }
-        /* Of "[03-05,9]" the first number, with its zeros. */
+        /* Of "[03-05,9]" take the first number, with its leading zeros. */
         const size_t digits = strspn(at + 1, "0123456789");
         const char *const close = strchr(at, ']');
         if (digits == 0 || !close || !strchr("-,]", at[1 + digits]) || used + digits >= room)

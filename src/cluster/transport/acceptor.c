@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A pending peer that does not finish in this time loses its place, and when all places are taken,
- * the one that came first does after the shorter time. */
+/* Seconds that a handshake may take. When all slots are in use, the oldest is closed after the
+ * shorter time. */
 static const double PATIENCE = 5, PATIENCE_FULL = 0.25;
 
-/* The most who are accepted in one go. */
+/* Maximum number of connections accepted in one call. */
 enum { ACCEPTS = 256 };
 
 void qn__acceptor_open(qn__acceptor *acceptor) {
@@ -29,7 +29,8 @@ size_t qn__acceptor_polls(const qn__acceptor *acceptor, struct pollfd *list) {
             list[count++] = (struct pollfd){
                 .fd = s->file, .events = s->state == QN__HANDSHAKE_WRITE ? POLLOUT : POLLIN};
     }
-    /* poll skips negative descriptors. With all places taken, who connects has to wait. */
+    /* poll skips negative descriptors. While all slots are in use, new connections stay in the
+     * backlog. */
     const int full = count == QN__PENDING_PEERS;
     list[count++] = (struct pollfd){.fd = full ? -1 : acceptor->listeners->tcp, .events = POLLIN};
     list[count++] = (struct pollfd){.fd = full ? -1 : acceptor->listeners->local, .events = POLLIN};
@@ -56,8 +57,8 @@ static qn__pending_peer *free_place(qn__acceptor *acceptor, double now) {
     return first;
 }
 
-/* A place for one of whom it is known whether a rank is where it comes from. A rank takes that of
- * the first stranger, or of someone who has had time. */
+/* A slot for a connection; `known`: it comes from a rank's address. Such a connection may replace
+ * the oldest one from an unknown address, or one that has had enough time. */
 static qn__pending_peer *place_for(qn__acceptor *acceptor, int known, double now) {
     qn__pending_peer *free = NULL, *first = NULL;
     uint32_t pending = 0, strangers = 0;
@@ -84,7 +85,7 @@ static qn__pending_peer *place_for(qn__acceptor *acceptor, int known, double now
     return first;
 }
 
-/* Takes all who wait, ranks before strangers. */
+/* Accepts all waiting connections; those from ranks' addresses take precedence. */
 static void let_ranks_in(qn__acceptor *acceptor, double now) {
     acceptor->refused = 0;
     for (int tries = 0; tries < ACCEPTS; ++tries) {

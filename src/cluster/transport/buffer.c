@@ -5,7 +5,7 @@
 qn__message_buffer *qn__buffer_create(qn__transport *transport, uint64_t bytes) {
     if (bytes > QN__BODY_MOST)
         return NULL;
-    /* Memory is taken only as it is touched: a length alone costs nobody anything. */
+    /* The system commits memory when it is written: a length alone costs nothing. */
     qn__message_buffer *buffer = qn__alloc(1, sizeof *buffer + bytes, NULL);
     if (!buffer)
         return NULL;

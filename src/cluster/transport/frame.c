@@ -1,12 +1,12 @@
-/* Frames: how messages travel. 72 bytes, numbers in little-endian order, then the body.
+/* Frames: the wire format of messages. 72 bytes, little-endian, then the body.
  *
- *      0  u32 type, u32 extra, u64 number[4], u64 bytes of the body
- *     48  u64 sequence number: 1, 2, 3, ... of what is sent again when it did not arrive; else 0
- *     56  u64 MAC of the body; 0 without one
- *     64  u64 MAC of the 64 bytes before it
+ *        0  u32 type, u32 extra, u64 number[4], u64 bytes of the body
+ *       48  u64 sequence number 1, 2, 3, ... of messages that are sent again if lost; else 0
+ *       56  u64 MAC of the body; 0 without a body
+ *       64  u64 MAC of the 64 bytes before it
  *
- * The head has a MAC of its own, so that nothing is believed of it, its length least of all, before
- * it is known to be right. The keys are of one pair of ranks and one direction. */
+ * The header has its own MAC, so that no field, above all the length, is used before it is
+ * verified. Each pair of ranks and direction has its own keys. */
 #include "cluster/transport/handshake.h"
 #include "cluster/transport/socket_state.h"
 #include "cluster/transport/wire.h"

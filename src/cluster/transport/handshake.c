@@ -12,7 +12,7 @@
 
 static const char MAGIC[8] = {'q', 'u', 'e', 'r', 'n', 0, '\r', '\n'};
 
-/* --------------------------------------------------------------------------------- the proof */
+/* ---------------------------------------------------------------------------------------- proof */
 
 void qn__hmac(const void *key, size_t key_size, const void *first, size_t first_size,
               const void *second, size_t second_size, unsigned char mac[32]) {
@@ -44,8 +44,7 @@ int qn__same_secret(const unsigned char a[32], const unsigned char b[32]) {
     return differ == 0;
 }
 
-/* Who dialled and who was dialled prove different things, so that neither proof can be sent back
- * to its maker. */
+/* The two sides prove different things, so that a proof cannot be reflected to its sender. */
 static void prove(const qn__handshake *s, int dialler, unsigned char mac[32]) {
     unsigned char both[2 * QN__HELLO_BYTES];
     const char *const who = dialler ? "dialler" : "dialled";
@@ -54,7 +53,7 @@ static void prove(const qn__handshake *s, int dialler, unsigned char mac[32]) {
     qn__hmac(s->key, 32, who, strlen(who), both, sizeof both, mac);
 }
 
-/* --------------------------------------------------------------------------------- the hello */
+/* ---------------------------------------------------------------------------------------- hello */
 
 void qn__hello_fill(qn__hello *hello, qn__purpose purpose, uint32_t from, uint32_t to,
                     uint32_t ranks) {
@@ -72,7 +71,7 @@ void qn__hello_fill(qn__hello *hello, qn__purpose purpose, uint32_t from, uint32
     hello->process = (uint32_t)getpid();
 }
 
-/* This layout is the same in every version: two versions must be able to tell each other so. */
+/* This layout never changes: two versions must be able to refuse each other. */
 static void write_hello(const qn__hello *hello, unsigned char to[QN__HELLO_BYTES]) {
     memset(to, 0, QN__HELLO_BYTES);
     memcpy(to, MAGIC, 8);
@@ -103,9 +102,9 @@ static int read_hello(const unsigned char from[QN__HELLO_BYTES], qn__hello *hell
     return 1;
 }
 
-/* -------------------------------------------------------------------------------- the stages */
+/* --------------------------------------------------------------------------------------- stages */
 
-/* What is sent and received, one after the other. */
+/* The steps of the two sides, in order. */
 enum {
     SEND_GREETING,
     SEND_HELLO,
@@ -134,7 +133,7 @@ void qn__handshake_begin(qn__handshake *s, int file, int dialled, const qn__hell
     write_hello(own, s->own_hello);
 }
 
-/* Sends or receives `size` bytes: 1 when all have gone or come. */
+/* Sends or receives `size` bytes: 1 when complete. */
 static int transfer(qn__handshake *s, void *memory, size_t size, int out) {
     unsigned char *const bytes = memory;
     while (s->have < size) {
@@ -180,7 +179,7 @@ static void write_verdict(qn__handshake *s, uint32_t code, const char *why) {
         memcpy(s->verdict + 36, why, strnlen(why, QN__VERDICT_TEXT - 1));
 }
 
-/* After a stage's bytes are there. Returns 0 when nothing more can be done. */
+/* Handles the complete bytes of a stage. 0: the handshake cannot advance. */
 static int stage_done(qn__handshake *s, int stage) {
     unsigned char expected[32];
     if (stage == GET_HELLO && !read_hello(s->other_hello, &s->other)) {
@@ -193,7 +192,7 @@ static int stage_done(qn__handshake *s, int stage) {
         prove(s, 1, expected);
         if (!qn__same_secret(expected, s->proof)) {
             write_verdict(s, 1, "");
-            s->stage++; /* nothing to decide */
+            s->stage++; /* there is no decision to make */
         }
     }
     if (stage == GET_VERDICT) {

@@ -1,4 +1,4 @@
-/* The handshake against published values, against each other, and against everything else. */
+/* The handshake: against published values, with itself, and against invalid input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,8 +113,7 @@ static void test_another_key_in_any_bit(void **state) {
     }
 }
 
-/* Carries bytes from one side to the other through a third hand, which keeps what passes and may
- * change a byte. */
+/* A man in the middle, which forwards bytes, records them and may change one. */
 typedef struct wire {
     int left[2], right[2]; /* dialler - left[1] ... right[0] - dialled */
     qn__handshake dialler, dialled;
@@ -165,8 +164,7 @@ static void wire_run(wire *w, size_t change_there, size_t change_back, unsigned 
     }
 }
 
-/* Whatever byte is changed on the way, in either direction: the side that believes is never the one
- * that was lied to. */
+/* Whichever byte is changed, in either direction: the side that received it does not accept. */
 static void test_every_changed_byte_is_noticed(void **state) {
     (void)state;
     wire w;
@@ -190,7 +188,7 @@ static void test_every_changed_byte_is_noticed(void **state) {
     wire_end(&w);
 }
 
-/* What was overheard once is not accepted a second time, nor is what is sent back to its maker. */
+/* A recorded proof is not accepted again, nor one that is reflected to its sender. */
 static void test_replays(void **state) {
     (void)state;
     wire heard;
@@ -203,7 +201,7 @@ static void test_replays(void **state) {
         assert_int_not_equal(qn__handshake_go(&t.dialled), QN__HANDSHAKE_ASK);
     assert_int_equal(t.dialled.state, QN__HANDSHAKE_WRONG_KEY);
     end(&t);
-    /* A mirror: whoever dials gets its own hello and its own proof back. */
+    /* A mirror: the dialling side gets its own hello and its own proof back. */
     int file[2];
     qn__hello own;
     qn__handshake shake;
@@ -232,7 +230,7 @@ static void test_replays(void **state) {
     wire_end(&heard);
 }
 
-/* Rubbish of any length, cut anywhere. */
+/* Random bytes of any length, truncated anywhere. */
 static void test_rubbish(void **state) {
     (void)state;
     for (uint32_t seed = 0; seed < 2000; ++seed) {

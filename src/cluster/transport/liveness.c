@@ -1,4 +1,4 @@
-/* Who is gone, and how surely. */
+/* Liveness of the peers: which ranks are gone, and with what certainty. */
 #include "cluster/transport/socket_state.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 
 uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9); }
 
-/* Nothing of a message that was not whole. */
+/* Discards a message of which only a part was received. */
 static void drop_begun(qn__peer *peer) {
     qn__buffer_drop(peer->body);
     peer->body = NULL;
@@ -20,11 +20,12 @@ static void drop_begun(qn__peer *peer) {
 
 void qn__watch_ended(qn__socket_transport *transport, qn__peer *peer, int error, double now) {
     pthread_mutex_lock(&peer->lock);
-    /* A send that failed has taken the error away from the socket. */
+    /* A failed send has consumed the error of the socket. */
     const int what = error ? error : peer->broken;
     pthread_mutex_unlock(&peer->lock);
-    /* Only a system that lives closes a connection. But one that was just out of reach, or that
-     * this process has not listened to for a while, may have closed it for our own silence. */
+    /* A closed connection means that the peer's system is alive. But if the peer was unreachable
+     * shortly before, or this process has not read for a while, the cause may be this rank's own
+     * silence. */
     const double half = transport->rank_timeout / 2;
     const int closed = what == 0 || what == ECONNRESET || what == EPIPE;
     const int sure = closed && now - peer->heard <= half && now - transport->slept > half;
@@ -35,7 +36,8 @@ void qn__watch_ended(qn__socket_transport *transport, qn__peer *peer, int error,
         qn__reconnect_lost(transport, peer, closed, sure ? QN__GONE_DEAD : QN__GONE_SILENT, now);
         return;
     }
-    if (what == EBADMSG && !peer->gone) { /* its end must not look like this process's */
+    if (what == EBADMSG &&
+        !peer->gone) { /* the peer must not take this close for the end of this process */
         peer->discards = 1;
         qn__watch_gone(transport, peer, QN__GONE_SILENT);
         return;
@@ -44,7 +46,7 @@ void qn__watch_ended(qn__socket_transport *transport, qn__peer *peer, int error,
     qn__watch_gone(transport, peer, sure ? QN__GONE_DEAD : QN__GONE_SILENT);
 }
 
-/* Seconds of a clock that continues while the machine sleeps. */
+/* Seconds of a clock that includes suspend. */
 static double boot_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
@@ -55,7 +57,7 @@ void qn__watch_self(qn__socket_transport *transport, double now) {
     const double awake = boot_clock(), half = transport->rank_timeout / 2;
     if (awake - transport->looked > half) {
         transport->slept = now;
-        /* What they sent meanwhile is still to be read: nobody is silent yet. */
+        /* Data that arrived meanwhile is still unread, so no peer counts as silent yet. */
         for (uint32_t r = 0; r < transport->ranks; ++r)
             if (transport->peer[r].heard < now - half)
                 transport->peer[r].heard = now - half;
@@ -68,7 +70,7 @@ static void ping(qn__socket_transport *transport, const qn__peer *peer) {
     qn__transport_queue(transport, peer->rank, &head, NULL, -1);
 }
 
-/* The connection of a rank that was expelled ends when it was reported. */
+/* Closes the connection to an evicted rank after the notice has been sent. */
 static void show_out(qn__socket_transport *transport, qn__peer *peer) {
     if (!peer->gone)
         qn__watch_give_up(transport, peer);
@@ -87,8 +89,8 @@ void qn__watch_others(qn__socket_transport *transport, double now) {
             continue;
         if (now - peer->heard > transport->rank_timeout)
             qn__watch_gone(transport, peer, QN__GONE_SILENT);
-        else if (peer->file >= 0 && qn__peer_queue_empty(peer)) /* what waits in front of a ping is
-                                                            as good a sign of life */
+        else if (peer->file >= 0 &&
+                 qn__peer_queue_empty(peer)) /* queued data serves as well as a ping */
             ping(transport, peer);
         if (!peer->gone && !peer->local && now - peer->heard > qn__watch_patience(transport))
             qn__reconnect_wanted(transport, now);
@@ -100,7 +102,7 @@ void qn__watch_pong(qn__peer *peer, const qn__head *head) {
     const double there = 1e-9 * (double)head->number[1], trip = now - sent;
     if (trip < 0)
         return;
-    peer->best *= 1.01; /* clocks drift: after a while a newer answer counts for more */
+    peer->best *= 1.01; /* clocks drift, so old measurements lose weight */
     if (peer->best > 0 && trip > peer->best)
         return;
     peer->best = trip;

@@ -1,28 +1,27 @@
-/* One peer of the socket transport: the options of its socket, how long its silence is borne, and
- * its end. */
+/* One peer of the socket transport: the options of its socket, its timeouts, and its end. */
 #include "cluster/transport/socket_state.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* So many pings without an answer, and a second connection is tried. */
+/* After so many pings without an answer a second connection is tried, */
 enum { SILENT_PERIODS = 4 };
-/* But no sooner than this, unless that is half of rank_timeout: a busy machine is silent as long.
- */
+/* but not before this time, or half of rank_timeout if that is less: a busy machine may be silent
+ * for as long. */
 static const double SILENT_LEAST = 0.25;
 
 void qn__socket_set_options(int file, int local, double rank_timeout) {
     const int flags = fcntl(file, F_GETFL);
     fcntl(file, F_SETFL, flags | O_NONBLOCK);
     fcntl(file, F_SETFD, FD_CLOEXEC);
-    if (local) { /* TCP sizes its own buffers, as long as nobody else does */
+    if (local) { /* TCP tunes its own buffers unless they are set */
         const int room = 4 << 20;
         setsockopt(file, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
         return;
     }
     const int one = 1;
-    /* Later than this rank gives the other up, and tells it so. */
+    /* Longer than this rank waits before it gives up the peer and notifies it. */
     const unsigned silent =
         rank_timeout < 1e6 ? (unsigned)(rank_timeout * 2000) + 1000 : 2000000000;
     setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -35,7 +34,7 @@ double qn__watch_patience(const qn__socket_transport *transport) {
     return pings > least ? pings : least;
 }
 
-/* From now on nothing is taken from that rank. */
+/* Messages of that rank are ignored from now on. */
 void qn__watch_give_up(qn__socket_transport *transport, qn__peer *peer) {
     peer->gone = 1;
     pthread_mutex_lock(&transport->taken_lock);
@@ -48,8 +47,8 @@ void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__going h
     if (peer->gone)
         return;
     qn__watch_give_up(transport, peer);
-    /* It must not take this rank's end, when that comes, for a death that it has seen happen: it
-     * may be alive, and this rank continue without it. */
+    /* That rank must not take the close of this connection for the death of this process: both may
+     * be alive, and this rank continue without the other. */
     if (how == QN__GONE_SILENT && !peer->ended)
         qn__transport_send_last(transport, peer->rank, QN__MESSAGE_DEAF, "");
     else

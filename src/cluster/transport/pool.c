@@ -1,9 +1,9 @@
-/* Buffers and messages are used again, so that a steady state allocates nothing. */
+/* Buffers and messages are reused, so that a steady state allocates nothing. */
 #include "cluster/transport/socket_state.h"
 
 #include "base/memory.h"
 
-/* The class whose buffers have room for `bytes`: 2^class is at least that. */
+/* The size class for `bytes`: the smallest with 2^class >= bytes. */
 static unsigned class_of(uint64_t bytes) {
     return bytes <= 256 ? 8 : 64 - (unsigned)__builtin_clzll(bytes - 1);
 }

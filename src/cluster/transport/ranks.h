@@ -29,7 +29,7 @@ static inline uint32_t qn__ranks_count(const qn__ranks *set) {
     return count;
 }
 
-/* The lowest rank, or QN__MAX_RANKS of an empty set. */
+/* The lowest rank, or QN__MAX_RANKS for an empty set. */
 static inline uint32_t qn__ranks_first(const qn__ranks *set) {
     for (uint32_t i = 0; i < QN__MAX_RANKS / 64; ++i)
         if (set->word[i])

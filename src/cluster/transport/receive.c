@@ -1,5 +1,5 @@
-/* What arrives: small messages many at a time through a stage, the rest of a large body straight
- * into its buffer. A frame that was damaged ends its connection, never the run. */
+/* Receiving. Small messages are read through a staging buffer, many at a time; the rest of a large
+ * body is read directly into its buffer. A damaged frame ends its connection, never the run. */
 #include "cluster/transport/socket_state.h"
 
 #include <errno.h>
@@ -8,13 +8,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Bytes read from one rank before the others have their turn. */
+/* Maximum bytes read from one rank before the others are served. */
 enum { TURN = 1 << 20 };
 
-/* What came is acknowledged after so many messages or bytes, and by each ping. */
+/* An ACK is sent after so many messages or bytes, and with each ping. */
 enum { TELL_MESSAGES = 32, TELL_BYTES = 1 << 20 };
 
-/* musl's macro turns a negative number into an unsigned one. */
+/* musl's macro converts a negative number to an unsigned one. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 static struct cmsghdr *next_part(struct msghdr *message, struct cmsghdr *part) {
@@ -22,7 +22,7 @@ static struct cmsghdr *next_part(struct msghdr *message, struct cmsghdr *part) {
 }
 #pragma GCC diagnostic pop
 
-/* Files that nobody can take are closed: a rank cannot make this one run out of descriptors. */
+/* Descriptors beyond the limit are closed: a peer cannot make this rank run out of descriptors. */
 static void keep_files(qn__peer *peer, struct msghdr *message) {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = next_part(message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -90,7 +90,7 @@ static void expelled(qn__socket_transport *transport, qn__peer *peer,
     if (peer->ended)
         return;
     peer->ended = 1;
-    /* Also when this rank had not heard that one for long: to be sure is better. */
+    /* Also if this rank already counts the peer as silent: an eviction is certain. */
     if (!atomic_load(&transport->ending) && !atomic_load(&peer->expelled))
         transport->events.expelled(transport->events.user, peer->rank, why);
     qn__watch_gone(transport, peer, QN__GONE_SILENT);
@@ -119,7 +119,7 @@ static void own_message(qn__socket_transport *transport, qn__peer *peer, double 
     case QN__MESSAGE_BYE:
         peer->ended = 1;
         qn__watch_gone(transport, peer, QN__GONE_LEFT);
-        qn__peer_acknowledge(transport, peer); /* it waits for that */
+        qn__peer_acknowledge(transport, peer); /* the peer waits for it */
         break;
     case QN__MESSAGE_EXPEL:
         expelled(transport, peer, peer->body);
@@ -128,11 +128,11 @@ static void own_message(qn__socket_transport *transport, qn__peer *peer, double 
         qn__watch_gone(transport, peer, QN__GONE_SILENT);
         break;
     default:
-        break; /* of a later version: nothing that must be understood */
+        break; /* of a later version; may be ignored */
     }
 }
 
-/* Counts a message that is sent again unless it is acknowledged. 0: one is missing before it. */
+/* Counts a message with a sequence number. 0: one is missing before it. */
 static int count(qn__peer *peer) {
     const uint64_t sequence = peer->frame.sequence;
     if (sequence == 0)
@@ -144,7 +144,7 @@ static int count(qn__peer *peer) {
     return 1;
 }
 
-/* Hands on the message that is whole. 0: it was damaged on its way, or is not the next one. */
+/* Delivers a complete message. 0: it is damaged, or out of sequence. */
 static int deliver(qn__socket_transport *transport, qn__peer *peer, double now) {
     qn__message_buffer *body = peer->body;
     const qn__head *head = &peer->frame.head;
@@ -170,7 +170,7 @@ static int deliver(qn__socket_transport *transport, qn__peer *peer, double now) 
     return 1;
 }
 
-/* Begins the message whose frame stands at `at`. 0: such a message cannot be. */
+/* Begins the message whose frame is at `at`. 0: invalid. */
 static int begin_message(qn__socket_transport *transport, qn__peer *peer, const unsigned char *at) {
     const qn__head *head = &peer->frame.head;
     if (!qn__frame_read(&peer->their_key, at, &peer->frame) ||
@@ -181,8 +181,8 @@ static int begin_message(qn__socket_transport *transport, qn__peer *peer, const 
     return head->bytes == 0 || peer->body;
 }
 
-/* Takes the stage apart into messages; what is left of a head moves to its beginning. 0: rubbish
- * came, or memory is short. */
+/* Splits the staging buffer into messages; an incomplete header moves to its beginning. 0:
+ * malformed data, or out of memory. */
 static int take_apart(qn__socket_transport *transport, qn__peer *peer, double now) {
     size_t at = 0;
     while (peer->stage_have - at >= QN__FRAME_BYTES || peer->body) {
@@ -204,14 +204,14 @@ static int take_apart(qn__socket_transport *transport, qn__peer *peer, double no
         if (!deliver(transport, peer, now))
             return 0;
         if (peer->file < 0)
-            return 1; /* it ended meanwhile */
+            return 1; /* the peer ended meanwhile */
     }
     memmove(peer->stage, peer->stage + at, peer->stage_have - at);
     peer->stage_have -= at;
     return 1;
 }
 
-/* Counts `got` bytes that read_some has put behind what was there: the body's first. */
+/* Accounts for `got` bytes that read_some has appended, those of the body first. */
 static void place(qn__peer *peer, size_t got) {
     if (peer->body) {
         const uint64_t missing = peer->body->bytes - peer->body_have;

@@ -1,14 +1,14 @@
-/* TCP connections that are lost or silent, made again.
+/* Reconnection of TCP connections that are lost or silent.
  *
- * A network that is away for some seconds leaves connections behind that come back much later than
- * it does: TCP doubles its pauses. So when a rank was not heard for some pings, a second connection
- * to it is tried, over and over, until one of them works or rank_timeout is over. Of two ranks the
- * higher one dials, as at the start. Both prove that they hold the run's key; then each says what
- * it has received, and the rest is sent again.
+ * After an outage of some seconds a TCP connection resumes much later than the network, because TCP
+ * doubles its retransmission timeout. So after several unanswered pings a second connection is
+ * tried, repeatedly, until one of them works or rank_timeout is over. The higher rank dials, as at
+ * the start. Both sides prove that they hold the run's key. Each then sends what it has received,
+ * and the rest is sent again.
  *
- * When the system of the other side has closed a connection, its process has ended, or a box on the
- * way lied. So its listener is tried at once: where nobody listens any more, the rank is dead. As
- * long as there is no such answer nothing is certain, and all continues as after any other loss. */
+ * If the peer's system closed the connection, its process has ended, or a middlebox closed it. So
+ * the peer's listener is tried at once: if the connection is refused, the rank is dead. Without
+ * that answer the loss is uncertain and is handled as any other. */
 #include "cluster/transport/socket_state.h"
 
 #include "base/clock.h"
@@ -22,22 +22,23 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Seconds of one attempt: a part of rank_timeout, and at least so many unless that is half of it.
- * Attempts are short: what is sent while the network is away is lost, and its next repetition comes
- * too late. */
+/* Seconds of one attempt: a part of rank_timeout, and at least this or half of rank_timeout.
+ * Attempts are short, because packets sent during an outage are lost and TCP repeats them too
+ * late. */
 static const double ATTEMPT_PART = 1.0 / 80, ATTEMPT_LEAST = 0.05;
-/* Seconds between two looks at those who came to the listener. */
+/* Seconds between two calls that serve pending peers. */
 static const double GUEST_PAUSE = 0.005;
-/* Seconds before the next attempt, when one was closed by a process that may be ending. */
+/* Seconds before the next attempt, if a process that may be ending closed the last one. */
 static const double AGAIN_PAUSE = 0.0005;
-/* What a rank hears that was expelled. */
+/* The refusal that an evicted rank receives. */
 static const char EXPELLED[] = "the other ranks go on without this one";
-/* Damaged frames of one rank after which it is given up. */
+/* A peer is given up after so many damaged frames. */
 enum { DAMAGED_MOST = 3 };
-/* Descriptors that a run needs beside its connections, about; the fewest places for who dials. */
+/* Estimated descriptors of a run beside its connections; the minimum number of slots for pending
+ * peers. */
 enum { FILES = 32, PLACES_LEAST = 2 };
 
-/* ------------------------------------------------------------------------------------ attempts */
+/* ------------------------------------------------------------------------------------- attempts */
 
 static void end_attempt(qn__peer *peer) {
     if (peer->reconnection.shake.file >= 0)
@@ -56,7 +57,7 @@ static void has_ended(qn__socket_transport *transport, qn__peer *peer) {
     qn__watch_gone(transport, peer, peer->reconnection.ended_as);
 }
 
-/* The other side closed this attempt. A process that is ending may have taken it just before. */
+/* The peer closed this attempt, possibly a process that was ending when it accepted. */
 static void try_again(qn__socket_transport *transport, qn__peer *peer, double now) {
     end_attempt(peer);
     if (peer->reconnection.closed) {
@@ -65,8 +66,8 @@ static void try_again(qn__socket_transport *transport, qn__peer *peer, double no
     }
 }
 
-/* Nobody listens where that rank did. Only together with the end of its connection does this tell
- * that it has ended: a firewall may say the same. */
+/* Handles a refused or reset attempt. Only together with the end of the connection does a refusal
+ * mean that the rank has ended: a firewall may refuse too. */
 static void failed(qn__socket_transport *transport, qn__peer *peer, int error, double now) {
     end_attempt(peer);
     if (peer->reconnection.closed && error == ECONNREFUSED)
@@ -100,7 +101,7 @@ static void begin_attempt(qn__socket_transport *transport, qn__peer *peer, doubl
     watch_attempt(transport, peer, EPOLL_CTL_ADD);
 }
 
-/* The connection is there: all continues over it. */
+/* Replaces the lost connection by the new one. */
 static void restored(qn__socket_transport *transport, qn__peer *peer, int file, double now) {
     const double silent = now - peer->heard;
     const int damaged = peer->reconnection.damaged;
@@ -118,8 +119,8 @@ static void restored(qn__socket_transport *transport, qn__peer *peer, int file, 
         transport->events.restored(transport->events.user, peer->rank, silent, damaged);
 }
 
-/* Somebody listens, so it is that one's turn to dial. This connection stays open: its end tells of
- * the process there, which may have been about to end. */
+/* The listener accepted, so the peer, which has the higher rank, must dial. This connection stays
+ * open to detect the end of the peer's process. */
 static void probe_connected(qn__socket_transport *transport, qn__peer *peer, double now) {
     char byte;
     qn__reconnection *d = &peer->reconnection;
@@ -133,7 +134,7 @@ static void probe_connected(qn__socket_transport *transport, qn__peer *peer, dou
     watch_attempt(transport, peer, EPOLL_CTL_MOD);
 }
 
-/* It continues without this rank, for itself or with the others. */
+/* The peer has given up or evicted this rank. */
 static void refused_by_peer(qn__socket_transport *transport, qn__peer *peer) {
     const int expelled = strcmp(peer->reconnection.shake.why, EXPELLED) == 0;
     settle(peer);
@@ -171,7 +172,7 @@ void qn__reconnect_attempt(qn__socket_transport *transport, qn__peer *peer, doub
     }
 }
 
-/* -------------------------------------------------------------------------- those who dial here */
+/* --------------------------------------------------------------------------------------- accept */
 
 static const char *decide(void *user, const qn__hello *other) {
     const qn__socket_transport *transport = user;
@@ -192,7 +193,7 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
     restored(user, &((qn__socket_transport *)user)->peer[other->from], file, qn__now());
 }
 
-/* Whether it comes from the address of a rank: such a one goes before strangers. */
+/* Whether the connection comes from the address of a rank; these take precedence. */
 static int knows(void *user, int file) {
     const qn__socket_transport *transport = user;
     qn__address from, rank;
@@ -212,8 +213,8 @@ static void watch_listener(qn__socket_transport *transport, int watched) {
     transport->muted = !watched;
 }
 
-/* The listener is looked at only now and then while someone is there: with all places taken, or no
- * descriptor left, it would wake the thread without end. */
+/* While peers are pending, the listener is polled periodically: with all slots in use or no
+ * descriptor left, a level-triggered event would wake the thread without end. */
 void qn__reconnect_accept(qn__socket_transport *transport, double now) {
     if (!transport->acceptor)
         return;
@@ -223,7 +224,7 @@ void qn__reconnect_accept(qn__socket_transport *transport, double now) {
     qn__reconnect_wanted(transport, now + GUEST_PAUSE);
 }
 
-/* Goes on with those who came, and watches the listener again when nobody is there. */
+/* Serves pending peers, and watches the listener again when none is left. */
 static void serve_pending(qn__socket_transport *transport, double now) {
     qn__acceptor_serve(transport->acceptor, now);
     if (qn__acceptor_pending(transport->acceptor) == 0 && !transport->acceptor->refused)
@@ -232,8 +233,7 @@ static void serve_pending(qn__socket_transport *transport, double now) {
         qn__reconnect_wanted(transport, now + GUEST_PAUSE);
 }
 
-/* ------------------------------------------------------------------------------------- all along
- */
+/* ---------------------------------------------------------------------------------------- state */
 
 int qn__reconnect_possible(const qn__socket_transport *transport, qn__peer *peer, int error) {
     const int closed = error == 0 || error == ECONNRESET || error == EPIPE;
@@ -258,7 +258,7 @@ void qn__reconnect_wanted(qn__socket_transport *transport, double now) {
         transport->next_try = now;
 }
 
-/* What is to be done about one rank. Returns the moment of the next look; INFINITY: none. */
+/* Handles one peer. Returns the time of its next check; INFINITY: none. */
 static double look_after(qn__socket_transport *transport, qn__peer *peer, double now) {
     qn__reconnection *d = &peer->reconnection;
     const int wanted = !peer->local && d->size > 0 && !peer->gone && !peer->ended &&
@@ -290,7 +290,7 @@ void qn__reconnect_tick(qn__socket_transport *transport, double now) {
         serve_pending(transport, now);
 }
 
-/* Half of the descriptors that are left beside the connections: the others are for files. */
+/* Half of the free descriptors; the other half is for files. */
 static uint32_t places(uint32_t ranks) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)

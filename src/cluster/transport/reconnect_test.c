@@ -1,5 +1,5 @@
-/* TCP connections between two ranks through a relay that damages, resets and stalls them: all
- * messages arrive whole, once and in order, and nobody is taken for gone. */
+/* TCP connections between two ranks through a relay that damages, resets and stalls them. All
+ * messages arrive complete, once and in order, and no rank counts as gone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,18 +27,18 @@ enum { LONG = 60, PAIRS = 64, CHUNK = 1 << 14 };
 
 static const qn__address loopback = {.kind = 4, .bytes = {127, 0, 0, 1}};
 
-/* ---------------------------------------------------------------------------------- the relay
+/* --------------------------------------------------------------------------------------- the relay
  *
- * It listens in the place of rank 0, which the higher rank 1 dials, and hands on bytes both ways.
- */
+ * It listens in place of rank 0, to which the higher rank 1 connects, and forwards bytes in both
+ * directions. */
 
 typedef struct relay {
     int listener;
     uint16_t port, target; /* its own, and that of rank 0 */
     int pair[PAIRS][2];    /* [0]: to rank 1, [1]: to rank 0 */
     atomic_int stop, cut, stalled;
-    atomic_int deaf;        /* accepts nobody */
-    atomic_long flip[2];    /* in bytes that came from [side]: the one to damage; -1: none */
+    atomic_int deaf;     /* accepts no connection */
+    atomic_long flip[2]; /* index, in bytes that came from [side], of the one to damage; -1: none */
     atomic_ulong passed[2]; /* bytes that came from [side] */
     atomic_uint accepted;   /* connections of rank 1 */
     pthread_t thread;
@@ -143,13 +143,13 @@ static void *relay_main(void *argument) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------- the ranks */
+/* ---------------------------------------------------------------------------------------- ranks */
 
 typedef struct side {
     qn__transport *transport;
     uint32_t rank;
     atomic_uint messages, wrong, restored, damaged;
-    atomic_int gone; /* -1: not */
+    atomic_int gone; /* -1: not gone */
 } side;
 
 typedef struct couple {
@@ -259,7 +259,7 @@ static void *leaves(void *transport) {
     return NULL;
 }
 
-/* Both leave, and what they said before has arrived. */
+/* Both leave, and all messages sent before have arrived. */
 static void part(couple *c) {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, leaves, c->side[0].transport), 0);
@@ -279,9 +279,9 @@ static void say_some(couple *c, int count, uint64_t bytes) {
             say(c, r, bytes * (uint64_t)(i % 5) / 2);
 }
 
-/* ----------------------------------------------------------------------------------- the tests */
+/* ---------------------------------------------------------------------------------------- tests */
 
-/* Resets between two processes that live, in the midst of large and small messages. */
+/* Resets between two live processes, during large and small messages. */
 static void test_resets(void **state) {
     (void)state;
     couple c;
@@ -299,7 +299,7 @@ static void test_resets(void **state) {
     part(&c);
 }
 
-/* One bit of a frame's head, of its MACs, of a body: the run continues as if nothing had been. */
+/* One bit of a frame's header, of its MACs, or of a body: the run continues unaffected. */
 static void test_damage(void **state) {
     (void)state;
     static const long places[] = {0, 5, 9, 30, 41, 47, 48, 57, 66, 72, 5000};
@@ -310,8 +310,8 @@ static void test_damage(void **state) {
             meet(&c, 20);
             say_some(&c, 3, 10000);
             both_are_well(&c);
-            /* The bytes so far are counted by the relay's thread, which has nothing to do now but
-             * hand on pings: what is damaged is the next frame of any kind, or one soon after. */
+            /* The relay's thread counts the bytes. Only pings pass now, so the next frame of any
+             * kind is damaged, or one soon after. */
             atomic_store(&c.relay.flip[1 - from],
                          (long)atomic_load(&c.relay.passed[1 - from]) + places[i]);
             say(&c, (uint32_t)from, 20000);
@@ -323,7 +323,7 @@ static void test_damage(void **state) {
         }
 }
 
-/* A rank whose frames are damaged over and over is given up: it is out of order. */
+/* A rank whose frames are damaged repeatedly is given up. */
 static void test_lasting_damage(void **state) {
     (void)state;
     couple c;
@@ -345,7 +345,7 @@ static void test_lasting_damage(void **state) {
     pthread_join(c.relay.thread, NULL);
 }
 
-/* Nothing passes for nearly as long as rank_timeout, and old connections never come back. */
+/* An outage of nearly rank_timeout, after which old connections never resume. */
 static void test_outage(void **state) {
     (void)state;
     couple c;
@@ -355,15 +355,15 @@ static void test_outage(void **state) {
         atomic_store(&c.relay.stalled, 1);
         say_some(&c, 10, 100000);
         usleep(2400000);
-        atomic_store(&c.relay.cut, i); /* what waits is lost, or comes after all */
+        atomic_store(&c.relay.cut, i); /* queued bytes are lost, or arrive after all */
         atomic_store(&c.relay.stalled, 0);
         both_are_well(&c);
     }
     part(&c);
 }
 
-/* Both systems say that the connection has ended, and nobody answers for longer than a second: that
- * proves nothing. */
+/* Both systems close the connection, and nobody answers for more than a second: that does not prove
+ * a death. */
 static void test_reset_before_an_outage(void **state) {
     (void)state;
     couple c;
@@ -386,7 +386,7 @@ static double cpu_seconds(void) {
            1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-/* Connects from 127.0.0.2, where no rank is, and says nothing. */
+/* Connects from 127.0.0.2, where no rank is, and sends nothing. */
 static int connect_as_stranger(uint16_t port) {
     static const qn__address stranger = {.kind = 4, .bytes = {127, 0, 0, 2}};
     struct sockaddr_storage from, to;
@@ -399,7 +399,7 @@ static int connect_as_stranger(uint16_t port) {
     return file;
 }
 
-/* They neither keep a connection from being made again, nor cost a core. */
+/* Foreign connections neither prevent a reconnection nor use up a core. */
 static void test_strangers(void **state) {
     (void)state;
     enum { STRANGERS = 300 };
@@ -408,7 +408,7 @@ static void test_strangers(void **state) {
     meet(&c, 20);
     for (int i = 0; i < STRANGERS; ++i)
         file[i] = connect_as_stranger(c.relay.target);
-    /* Not even while there is no descriptor left to accept them with. */
+    /* Not even without a free descriptor to accept them. */
     struct rlimit limit, none;
     getrlimit(RLIMIT_NOFILE, &limit);
     none = (struct rlimit){.rlim_cur = 200, .rlim_max = limit.rlim_max};
@@ -429,7 +429,7 @@ static void test_strangers(void **state) {
         close(file[i]);
 }
 
-/* Said just before the end, with the connection gone: it arrives all the same. */
+/* Sent just before the end, while the connection was lost: it still arrives. */
 static void test_last_words(void **state) {
     (void)state;
     couple c;

@@ -1,5 +1,5 @@
-/* What leaves: at once where the socket takes it, otherwise later by the transport's thread. Over
- * TCP it is kept until the other side has said that it arrived. */
+/* Sending. Data leaves at once if the socket takes it, otherwise later from the transport's thread.
+ * Over TCP a message is kept until the peer has acknowledged it. */
 #include "cluster/transport/socket_state.h"
 #include "cluster/transport/wire.h"
 
@@ -14,12 +14,12 @@ enum { LETTERS_AT_ONCE = 16 };
 
 static uint32_t type_of(const qn__message *message) { return qn__get_u32(message->head); }
 
-/* Whether it is sent again when it did not arrive. */
+/* Whether the message is sent again if it was lost. */
 static int is_sequenced(uint32_t type) {
     return type >= QN__MESSAGE_OWN || type == QN__MESSAGE_FILE || type == QN__MESSAGE_BYE;
 }
 
-/* Of no use any more once the connection that it was for is gone. */
+/* Whether the message is useless once its connection is gone. */
 static int is_of_the_moment(const qn__message *message) {
     const uint32_t type = type_of(message);
     return type == QN__MESSAGE_PING || type == QN__MESSAGE_PONG || type == QN__MESSAGE_ACK ||
@@ -30,7 +30,7 @@ static uint64_t length_of(const qn__message *message) {
     return QN__FRAME_BYTES + (message->body ? message->body->bytes : 0);
 }
 
-/* Asks the thread to be reported when the socket takes more, or no longer. */
+/* Starts or stops waiting for EPOLLOUT. */
 static void wait_for_room(qn__socket_transport *transport, qn__peer *peer, int waiting) {
     if (peer->waiting == waiting)
         return;
@@ -40,8 +40,8 @@ static void wait_for_room(qn__socket_transport *transport, qn__peer *peer, int w
         peer->waiting = waiting;
 }
 
-/* The parts of the first messages that have not left. A descriptor travels with the first byte of
- * its message and nothing of the one behind it. Returns the number of parts. */
+/* Collects the unsent parts of the first messages. A descriptor is sent with the first byte of its
+ * message and with no byte of the next. Returns the number of parts. */
 static size_t gather(const qn__peer *peer, struct iovec *part, int *file) {
     size_t parts = 0;
     *file = -1;
@@ -121,7 +121,7 @@ static void drop_all(qn__socket_transport *transport, qn__message_queue *list) {
         drop_message(transport, take_first(list));
 }
 
-/* Takes off what has left. */
+/* Removes what was sent from the queue. */
 static void account(qn__socket_transport *transport, qn__peer *peer, uint64_t sent) {
     while (peer->queue.first) {
         qn__message *message = peer->queue.first;
@@ -146,7 +146,7 @@ static void account(qn__socket_transport *transport, qn__peer *peer, uint64_t se
     }
 }
 
-/* Under the peer's lock. A broken connection is the thread's to notice: its epoll tells it. */
+/* Under the peer's lock. The thread detects a broken connection by epoll. */
 static void push(qn__socket_transport *transport, qn__peer *peer) {
     struct iovec part[2 * LETTERS_AT_ONCE];
     while (peer->queue.first && peer->file >= 0 && !peer->broken) {
@@ -168,7 +168,7 @@ static void push(qn__socket_transport *transport, qn__peer *peer) {
         wait_for_room(transport, peer, 0);
 }
 
-/* A message that is filled, or NULL; body and file are given up then. */
+/* A filled message, or NULL; body and file are then released. */
 static qn__message *fill(qn__socket_transport *transport, const qn__peer *peer,
                          const qn__head *head, qn__message_buffer *body, int file) {
     qn__message *message = qn__pool_message(transport);
@@ -197,7 +197,7 @@ static void append(qn__socket_transport *transport, qn__peer *peer, qn__message 
         push(transport, peer);
 }
 
-/* What may go to a rank that is gone for this one, or that this one has said goodbye to. */
+/* Whether a message may still be sent to a rank that is gone, or after goodbye. */
 static int goes(const qn__peer *peer, uint32_t type) {
     if (type == QN__MESSAGE_ACK)
         return peer->file >= 0;
@@ -303,13 +303,13 @@ void qn__transport_send_last(qn__socket_transport *transport, uint32_t to, uint3
         drop_message(transport, message);
 }
 
-/* ---------------------------------------------------- from one connection to the next; for TCP */
+/* ------------------------------------------------------------------- replacing a TCP connection */
 
-/* Under the peer's lock: all that may not have arrived is to be sent once more, in its order. */
+/* Under the peer's lock: queues all unacknowledged messages again, in order. */
 static void unlink_file(qn__socket_transport *transport, qn__peer *peer) {
     qn__message_queue old = peer->queue;
     if (peer->file >= 0)
-        close(peer->file); /* which takes it out of the epoll as well */
+        close(peer->file); /* which also removes it from the epoll set */
     peer->file = -1;
     peer->broken = peer->waiting = peer->held = 0;
     peer->queue = peer->kept;
@@ -354,7 +354,7 @@ int qn__peer_link(qn__socket_transport *transport, qn__peer *peer, int file) {
     return 1;
 }
 
-/* Under the peer's lock: drops those of the list that have arrived. They are in order. */
+/* Under the peer's lock: drops acknowledged messages from the list, which is ordered. */
 static void drop_arrived(qn__socket_transport *transport, qn__peer *peer, qn__message_queue *list) {
     while (list->first && list->first->sequence && list->first->sequence <= peer->arrived)
         drop_message(transport, take_first(list));
@@ -372,7 +372,7 @@ int qn__peer_resume(qn__socket_transport *transport, qn__peer *peer, uint64_t ar
     pthread_mutex_lock(&peer->lock);
     const int fine = peer->held && note_arrived(peer, arrived);
     if (fine) {
-        /* This side's own resumption may still be on its way, in front of the others. */
+        /* The RESUME message of this side may still be first in the queue. */
         if (peer->queue.first && type_of(peer->queue.first) == QN__MESSAGE_RESUME)
             own = take_first(&peer->queue);
         drop_arrived(transport, peer, &peer->queue);

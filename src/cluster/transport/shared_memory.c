@@ -11,22 +11,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Slots of the file: desks, then parts, then totals, then the heap. */
+/* Slots of the file: rank states, then parts, then totals, then the heap. */
 static const uint64_t SLOT = UINT64_C(1) << 40;
 static const uint64_t FIRST_PART = 1, FIRST_TOTAL = UINT64_C(1) << 12,
                       FIRST_HEAP = UINT64_C(1) << 21, SLOTS = UINT64_C(1) << 22;
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
-enum { LOOKS = 64 }; /* at the bell, before the clock is read */
+enum { LOOKS = 64 }; /* checks of the counter before the clock is read */
 
-/* Longer than most waits between ranks that have the same to do, and than two system calls. */
+/* Longer than most waits between balanced ranks, and than two system calls. */
 static const double SPIN_SECONDS = 60e-6;
 
 int qn__common_file(void) {
     struct rlimit limit;
-    if (SIZE_MAX < SLOT) /* 32 bits: the kernel has no room for such a file */
+    if (SIZE_MAX < SLOT) /* 32 bits: the kernel does not support such a size */
         return -1;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
-        return -1; /* making the file long would end the process */
+        return -1; /* the resource limit: extending the file would end the process */
     const int file = memfd_create("quern", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)
         return -1;
@@ -37,7 +37,7 @@ int qn__common_file(void) {
     return file;
 }
 
-/* A file that another one can make shorter would end this process at the next access. */
+/* Access to a file that was truncated would end this process, so the file must be sealed. */
 static int is_sealed(int file) {
     struct stat s;
     const int seals = fcntl(file, F_GET_SEALS);
@@ -57,8 +57,8 @@ static void *map(const qn__common *c, uint64_t slot, uint64_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The slot with room for `bytes`. Older, shorter mappings of it stay: someone may hold a pointer
- * into them; each is at most half of the next. */
+/* The slot with room for `bytes`. Smaller mappings of it stay, because pointers into them may
+ * exist; each is at most half as large as the next. */
 static void *slot_of(qn__common *c, uint64_t slot, uint64_t bytes, qn_error *err) {
     uint64_t room = UINT64_C(1) << 16;
     for (uint32_t i = 0; i < c->mappings; ++i)
@@ -134,12 +134,12 @@ void *qn__common_heap(qn__common *c, uint64_t bytes, qn_error *err) {
     return memory;
 }
 
-/* -------------------------------------------------------------------------------------- waiting */
+/* -------------------------------------------------------------------------------------- wake-up */
 
 void qn__common_ring(qn__common *c, uint32_t local) {
     qn__desk *desk = &c->desk[local];
     atomic_fetch_add(&desk->bell, 1);
-    /* Either the sleeper's mark is seen here, or its look at the bell comes after the change. */
+    /* Sequential consistency: either `asleep` is seen here, or the waiter sees the new counter. */
     if (atomic_load(&desk->asleep))
         qn__futex_wake(&desk->bell, 1, QN__FUTEX_SHARED);
 }
@@ -171,7 +171,7 @@ void qn__common_wait(qn__common *c, unsigned seen, double seconds) {
     if (c->spins && spin(desk, seen))
         return;
     atomic_store(&desk->asleep, 1);
-    /* The kernel sleeps only if the bell still is as it was; it may also return for no reason. */
+    /* The futex sleeps only if the counter is unchanged; it may also return spuriously. */
     if (atomic_load(&desk->bell) == seen)
         qn__futex_wait(&desk->bell, seen, seconds, QN__FUTEX_SHARED);
     atomic_store(&desk->asleep, 0);

@@ -1,9 +1,9 @@
-/* Memory that the ranks of one machine have in common, and how they wait for one another.
+/* Memory that the ranks of one machine share, and wake-ups between them.
  *
- * One file without a name (memfd), made by one rank and handed to the others, is cut into slots
- * that lie 2^40 bytes apart; it takes memory only where it was written to, so nothing ever has to
- * move when more words are asked for. A rank that shares with nobody has private memory instead,
- * behind the same calls. */
+ * One rank creates an anonymous file (memfd) and sends it to the others. The file is divided into
+ * slots 2^40 bytes apart. It occupies memory only where it was written, so nothing moves when more
+ * words are needed. A rank that shares with no other uses private memory through the same
+ * functions. */
 #ifndef QN_CLUSTER_TRANSPORT_SHARED_MEMORY_H
 #define QN_CLUSTER_TRANSPORT_SHARED_MEMORY_H
 
@@ -11,20 +11,20 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What one rank reports to the others its machine. A tag names a reduction in a view. Two cache
- * lines: of what is seldom written, and of what each reduction writes. */
+/* The state that a rank publishes to the others of its machine. A tag identifies a reduction in a
+ * view. Two cache lines: one is written rarely, one in each reduction. */
 typedef struct qn__desk {
-    _Alignas(128) atomic_uint bell; /* counts reasons to look again */
+    _Alignas(128) atomic_uint bell; /* incremented by each wake-up; a futex */
     atomic_uint asleep;
-    atomic_ullong supplied;             /* view in which it put a whole total there */
-    atomic_ullong finished_in;          /* generation of totals of the reduction it finished last */
-    _Alignas(64) atomic_ullong arrived; /* tag: its part is as it will be */
-    atomic_ullong arrived_holds;        /* ... and holds these contributions */
-    atomic_ullong done;                 /* tag: what it had to put into the total is there */
-    atomic_ullong final_tag;            /* tag for which ... */
-    atomic_ullong final_from;           /* ... the words from here on are as they will be */
-    atomic_ullong final_holds;          /* ... and hold these contributions */
-    atomic_ullong signature;            /* of the reduction it is in */
+    atomic_ullong supplied;    /* view in which it stored a complete total */
+    atomic_ullong finished_in; /* generation of totals of the reduction that it finished last */
+    _Alignas(64) atomic_ullong arrived; /* tag: its part is complete */
+    atomic_ullong arrived_holds;        /* contributions of that part */
+    atomic_ullong done;                 /* tag: it has stored its share of the total */
+    atomic_ullong final_tag;            /* tag of the next two: */
+    atomic_ullong final_from;           /* words from here on are complete */
+    atomic_ullong final_holds;          /* contributions of these words */
+    atomic_ullong signature;            /* of its current reduction */
 } qn__desk;
 
 typedef struct qn__mapping {
@@ -38,34 +38,34 @@ typedef struct qn__common {
     qn__desk *desk; /* of each of the locals */
     qn__mapping *mapping;
     uint32_t mappings, room;
-    uint64_t heap; /* bytes given out by qn__common_heap */
-    int spins;     /* whether waiting in a loop can pay */
+    uint64_t heap; /* bytes allocated by qn__common_heap */
+    int spins;     /* whether spinning before sleeping can pay */
 } qn__common;
 
-/* The file of a machine, which nobody can make shorter or longer: a descriptor, or -1 where the
- * system has none to give. */
+/* Creates the file, sealed against resizing: a descriptor, or -1 if the system supports none. */
 int qn__common_file(void);
 
-/* Takes over `file`, for rank `index` of `locals`. With -1 the memory is private, for one rank.
- * QN_CLUSTER: the file is none of qn__common_file. */
+/* Takes over `file`, as rank `index` of `locals`. With -1 the memory is private, for one rank.
+ * QN_CLUSTER: the file was not made by qn__common_file. */
 qn_status qn__common_open(qn__common *common, int file, uint32_t index, uint32_t locals,
                           qn_error *err);
 void qn__common_close(qn__common *common);
 
-/* The part of a rank of this machine, with room for so many words. What was mapped before stays
- * mapped, and is the same memory where it is shared. */
+/* The part of a rank of this machine, with room for so many words. Earlier mappings stay valid and
+ * refer to the same memory, if it is shared. */
 int64_t *qn__common_part(qn__common *common, uint32_t local, uint64_t words, qn_error *err);
 /* One of the two totals of a generation. */
 int64_t *qn__common_total(qn__common *common, uint64_t generation, int odd, uint64_t words,
                           qn_error *err);
-/* Further memory, zeros at first; the ranks of a machine get the same by the same calls. */
+/* Further memory, initially zero. The ranks of a machine get the same memory by the same sequence
+ * of calls. */
 void *qn__common_heap(qn__common *common, uint64_t bytes, qn_error *err);
 
 /* Wakes a rank of this machine. */
 void qn__common_ring(qn__common *common, uint32_t local);
-/* The bell as it is: to be read before looking at whatever is waited for. */
+/* The wake-up counter: to be read before the condition that is waited for. */
 unsigned qn__common_bell(qn__common *common);
-/* Waits until the bell is another than `seen`, or the time is over. */
+/* Waits until the counter differs from `seen`, or for `seconds`. */
 void qn__common_wait(qn__common *common, unsigned seen, double seconds);
 
 #endif

@@ -1,5 +1,4 @@
-/* The memory that the ranks of a machine share: both see the same words, and nobody can take it
- * away from the other. */
+/* The shared memory of a machine: both ranks see the same words, and neither can truncate it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

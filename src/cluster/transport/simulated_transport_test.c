@@ -1,4 +1,4 @@
-/* The made-up transport keeps to what is said of it. */
+/* The simulated transport fulfils the contract of a transport. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ enum { RANKS = 4 };
 
 typedef struct ear {
     uint64_t next[RANKS]; /* number of the next message from each */
-    int gone[RANKS];      /* 1 + how */
+    int gone[RANKS];      /* 1 + the reason */
     double gone_at[RANKS];
     int expelled;
     uint64_t ticks;
@@ -108,7 +108,7 @@ static void test_silence_is_mutual(void **state) {
     for (uint64_t seed = 0; seed < 200; ++seed) {
         world w;
         begin(&w, seed);
-        sim_cut_way(&w.net, 1, 0); /* 0 does not hear 1, 1 hears 0 */
+        sim_cut_way(&w.net, 1, 0); /* 0 does not receive from 1, 1 receives from 0 */
         tell(&w, 1, 0, 0, 3);
         tell(&w, 0, 1, 0, 3);
         sim_run(&w.net, 19.9);

@@ -1,18 +1,18 @@
 /* Simulated ranks: their transports deliver messages by a simulated clock, and a test decides when
- * ranks die, fall silent or are cut off. One thread. The same seed gives the same course on every
- * machine.
+ * ranks die, fall silent or are partitioned. One thread. The same seed gives the same course on
+ * every machine.
  *
- *     sim_net net;
- *     sim_begin(&net, 5, seed, 20.0);
- *     sim_listen(&net, r, &events);    each rank; net.rank[r].transport is its transport
- *     sim_at(&net, 0.5, what_happens_then, user);
- *     sim_kill(&net, 3);               or _vanish, _leave, _pause, _cut, _heal
- *     sim_run(&net, 100.0);            or _step, or _settle
- *     sim_end(&net);                   every buffer must have been dropped
+ *       sim_net net;
+ *       sim_begin(&net, 5, seed, 20.0);
+ *       sim_listen(&net, r, &events);    each rank; net.rank[r].transport is its transport
+ *       sim_at(&net, 0.5, what_happens_then, user);
+ *       sim_kill(&net, 3);               or _vanish, _leave, _pause, _cut, _heal
+ *       sim_run(&net, 100.0);            or _step, or _settle
+ *       sim_end(&net);                   every buffer must have been dropped
  *
- * As with the real transport, messages between two ranks arrive whole and in order. The news that a
- * rank is gone comes after its messages. When a rank was reported that another one is silent, that
- * one is reported the same of it, and neither is reported that the other one died. */
+ * As with the socket transport, messages between two ranks arrive complete and in order. The event
+ * that a rank is gone comes after its messages. When a rank reports another as silent, that one
+ * gets the same report about the first, and neither gets a report of the other's death. */
 #ifndef QN_CLUSTER_TRANSPORT_SIMULATED_TRANSPORT_TEST_H
 #define QN_CLUSTER_TRANSPORT_SIMULATED_TRANSPORT_TEST_H
 
@@ -26,8 +26,8 @@
 
 typedef enum sim_kind {
     SIM_MESSAGE,
-    SIM_EXPEL, /* the others continue without you */
-    SIM_LOST,  /* I do not hear you */
+    SIM_EXPEL, /* an eviction */
+    SIM_LOST,  /* the sender does not hear the receiver */
     SIM_GONE   /* the end of a process, or its goodbye */
 } sim_kind;
 
@@ -41,13 +41,13 @@ typedef struct sim_message {
     char why[64];
 } sim_message;
 
-/* What one rank sends to another. */
+/* One direction between two ranks. */
 typedef struct sim_link {
     sim_message *first, *last;
-    int cut;           /* nothing gets through, but it is kept */
+    int cut;           /* nothing is delivered, but it is kept */
     int closed;        /* the sender sends no more messages */
-    int told;          /* the receiver knows the sender to be gone */
-    double deaf_since; /* the receiver hears nothing; INFINITY: it does */
+    int told;          /* the receiver counts the sender as gone */
+    double deaf_since; /* since when the receiver hears nothing; INFINITY: it does */
 } sim_link;
 
 typedef struct sim_rank {
@@ -55,7 +55,7 @@ typedef struct sim_rank {
     struct sim_net *net;
     uint32_t number;
     int ended;    /* dead or left */
-    int vanished; /* and nobody was reported: its machine is gone */
+    int vanished; /* no other rank was notified: its machine is gone */
     int paused;
     double paused_since, paused_until;
     qn__transport_events events;
@@ -76,19 +76,19 @@ typedef struct sim_event {
 typedef struct sim_net {
     uint32_t ranks;
     double now, timeout;     /* rank_timeout */
-    double delay, delay_now; /* of a message: usually up to `delay`, now and then `delay_now` */
-    double news;             /* a death is reported at each rank within so many seconds */
-    int late_expels;         /* who was silent still finds an expulsion when it wakes */
+    double delay, delay_now; /* of a message: usually up to `delay`, sometimes `delay_now` */
+    double news;             /* seconds within which each rank learns of a death */
+    int late_expels;         /* a rank that was silent still receives its eviction when it wakes */
     uint64_t seed, drawn, order, messages;
-    int64_t buffers; /* held by anybody */
+    int64_t buffers; /* buffers in use */
     sim_rank *rank;
     sim_link *link; /* [from * ranks + to] */
     sim_event *heap;
     size_t events, room;
-    size_t pending; /* of the events those that are no ticks */
+    size_t pending; /* events that are not ticks */
 } sim_net;
 
-/* ------------------------------------------------------------------------------------- chance */
+/* ------------------------------------------------------------------------------- random numbers */
 
 static inline uint32_t sim_draw(sim_net *net) {
     uint32_t word[4];
@@ -102,7 +102,7 @@ static inline uint32_t sim_pick(sim_net *net, uint32_t count) {
     return (uint32_t)((uint64_t)sim_draw(net) * count >> 32);
 }
 
-/* ------------------------------------------------------------------------------------- events */
+/* --------------------------------------------------------------------------------------- events */
 
 static inline int sim_before(const sim_event *a, const sim_event *b) {
     return a->time < b->time || (a->time == b->time && a->order < b->order);
@@ -145,7 +145,7 @@ static inline sim_link *sim_between(sim_net *net, uint32_t from, uint32_t to) {
     return &net->link[(size_t)from * net->ranks + to];
 }
 
-/* ------------------------------------------------------------------------------------ messages */
+/* ------------------------------------------------------------------------------------- messages */
 
 static inline void sim_free_message(sim_message *message) {
     qn__buffer_drop(message->body);
@@ -174,7 +174,7 @@ static inline double sim_delay(sim_net *net) {
     return sim_chance(net) * (sim_pick(net, 16) ? net->delay : net->delay_now);
 }
 
-/* `a` no longer hears `b`, and says so. */
+/* `a` no longer hears `b`, and reports it. */
 static inline void sim_lose(sim_net *net, uint32_t a, uint32_t b) {
     sim_rank *rank = &net->rank[a];
     sim_between(net, b, a)->told = 1;
@@ -221,8 +221,8 @@ static inline void sim_deliver(sim_net *net, uint32_t from, uint32_t to) {
     sim_free_message(message);
 }
 
-/* What lies in a link that is open again may come now; a death of which nobody heard for long is
- * not certain. */
+/* Schedules the messages of a link that is open again. A death that was not noticed for long is not
+ * certain. */
 static inline void sim_reopen(sim_net *net, uint32_t from, uint32_t to, double closed) {
     for (sim_message *l = sim_between(net, from, to)->first; l; l = l->next) {
         const double soon = net->now + sim_chance(net) * net->delay;
@@ -236,7 +236,7 @@ static inline void sim_reopen(sim_net *net, uint32_t from, uint32_t to, double c
     }
 }
 
-/* ------------------------------------------------------------------------- who hears whom */
+/* --------------------------------------------------------------------------------- connectivity */
 
 static inline void sim_hearing(sim_net *net, uint32_t from, uint32_t to) {
     sim_link *link = sim_between(net, from, to);
@@ -275,9 +275,9 @@ static inline void sim_waken(sim_net *net, uint32_t r) {
     sim_plan(net, (sim_event){net->now, 0, AT_SOON, r, r, NULL, NULL});
 }
 
-/* ---------------------------------------------------------------------------- what may happen */
+/* --------------------------------------------------------------------------------------- faults */
 
-/* The rank's process stands still for so many seconds. */
+/* Suspends the rank's process for so many seconds. */
 static inline void sim_pause(sim_net *net, uint32_t r, double seconds) {
     sim_rank *rank = &net->rank[r];
     if (rank->ended)
@@ -293,8 +293,8 @@ static inline void sim_pause(sim_net *net, uint32_t r, double seconds) {
     sim_plan(net, (sim_event){rank->paused_until, 0, AT_WAKE, r, r, NULL, NULL});
 }
 
-/* What a rank sent and has not arrived may be lost from some message on, but not that it lost or
- * expelled someone. */
+/* Undelivered messages of a rank may be lost from some message on, but not its reports of losses
+ * and evictions. */
 static inline void sim_truncate(sim_net *net, uint32_t from, uint32_t to) {
     sim_link *link = sim_between(net, from, to);
     uint32_t messages = 0, kept = 0;
@@ -335,18 +335,18 @@ static inline void sim_finish(sim_net *net, uint32_t r, int silently, qn__going 
 
 /* Its process ends; the system closes its connections. */
 static inline void sim_kill(sim_net *net, uint32_t r) { sim_finish(net, r, 0, QN__GONE_DEAD); }
-/* Its machine ends; nobody is reported. */
+/* Its machine ends; no rank is notified. */
 static inline void sim_vanish(sim_net *net, uint32_t r) { sim_finish(net, r, 1, QN__GONE_DEAD); }
 /* It says goodbye. */
 static inline void sim_leave(sim_net *net, uint32_t r) { sim_finish(net, r, 0, QN__GONE_LEFT); }
 
-/* From now on nothing gets from `from` to `to`. */
+/* From now on nothing is delivered from `from` to `to`. */
 static inline void sim_cut_way(sim_net *net, uint32_t from, uint32_t to) {
     sim_between(net, from, to)->cut = 1;
     sim_hearing(net, from, to);
 }
 
-/* Neither way between the ranks of `side` and all others. */
+/* A partition: nothing is delivered between the ranks of `side` and all others. */
 static inline void sim_cut(sim_net *net, const qn__ranks *side) {
     for (uint32_t a = 0; a < net->ranks; ++a)
         for (uint32_t b = 0; b < net->ranks; ++b)
@@ -354,7 +354,7 @@ static inline void sim_cut(sim_net *net, const qn__ranks *side) {
                 sim_cut_way(net, a, b);
 }
 
-/* All cuts are mended; what lay in them comes now, unless the other was given up. */
+/* Heals all cuts; kept messages are delivered now, unless the peer was given up. */
 static inline void sim_heal(sim_net *net) {
     for (uint32_t a = 0; a < net->ranks; ++a)
         for (uint32_t b = 0; b < net->ranks; ++b) {
@@ -368,8 +368,7 @@ static inline void sim_heal(sim_net *net) {
         }
 }
 
-/* ----------------------------------------------------------------------------------- the
- * transports */
+/* ----------------------------------------------------------------------------------- transports */
 
 static inline sim_rank *sim_of(qn__transport *transport) { return (sim_rank *)transport; }
 
@@ -414,12 +413,12 @@ static inline void sim_wake(qn__transport *transport) {
                                     NULL, NULL});
 }
 
-/* Every rank's clock shows something else. */
+/* Each rank's clock shows another time. */
 static inline double sim_now(qn__transport *transport) {
     return sim_of(transport)->net->now + 1000.0 * sim_of(transport)->number;
 }
 
-/* ------------------------------------------------------------------------------------- the net */
+/* -------------------------------------------------------------------------------------- network */
 
 static inline void sim_begin(sim_net *net, uint32_t ranks, uint64_t seed, double timeout) {
     static const qn__transport_calls calls = {.buffer = sim_buffer,
@@ -466,7 +465,7 @@ static inline void sim_tick(sim_net *net, const sim_event *event) {
                                   NULL, NULL});
 }
 
-/* The next event; 0 when there is none. */
+/* The next event; 0 if there is none. */
 static inline int sim_step(sim_net *net) {
     if (!net->events)
         return 0;
@@ -492,14 +491,14 @@ static inline int sim_step(sim_net *net) {
     return 1;
 }
 
-/* Everything that happens up to that moment. */
+/* All events up to that time. */
 static inline void sim_run(sim_net *net, double until) {
     while (net->events && net->heap[0].time <= until)
         sim_step(net);
     net->now = until > net->now ? until : net->now;
 }
 
-/* Until nothing is under way but ticks; at most for so many seconds. 1: it is quiet. */
+/* Until only ticks are left, for at most so many seconds. 1: only ticks are left. */
 static inline int sim_settle(sim_net *net, double seconds) {
     const double until = net->now + seconds;
     while (net->pending && net->heap[0].time <= until)
@@ -507,7 +506,7 @@ static inline int sim_settle(sim_net *net, double seconds) {
     return net->pending == 0;
 }
 
-/* Frees what is left; no buffer may be held by the ranks any more. Returns how many are. */
+/* Frees what is left; the ranks must hold no buffer. Returns how many they hold. */
 static inline int64_t sim_end(sim_net *net) {
     for (size_t i = 0; i < (size_t)net->ranks * net->ranks; ++i)
         while (net->link[i].first) {

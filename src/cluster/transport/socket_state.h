@@ -1,4 +1,4 @@
-/* What the parts of the real transport share. */
+/* The state of the socket transport, private to this folder. */
 #ifndef QN_CLUSTER_TRANSPORT_SOCKET_STATE_H
 #define QN_CLUSTER_TRANSPORT_SOCKET_STATE_H
 
@@ -10,32 +10,31 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-/* What epoll tells of: a rank's connection (its number alone), or one of these. */
-#define QN__EPOLL_ATTEMPT (UINT64_C(1) << 32) /* with the rank: to connect to it again */
+/* Tags of epoll events: a rank (its connection), or one of these. */
+#define QN__EPOLL_ATTEMPT (UINT64_C(1) << 32) /* with the rank: an attempt to reconnect */
 #define QN__EPOLL_LISTENER (UINT64_C(2) << 32)
 #define QN__EPOLL_WAKE (UINT64_C(3) << 32)
 
 enum {
-    QN__STAGE_BYTES = 16384, /* of small messages, read in one go */
-    QN__FILES_MOST = 16,     /* file descriptors of one rank that wait to be taken */
+    QN__STAGE_BYTES = 16384, /* staging buffer for small messages */
+    QN__FILES_MOST = 16,     /* received file descriptors of one rank that were not taken yet */
     QN__POOL_CLASSES = 33    /* buffers with room for 2^k bytes, k = 0 .. 32 */
 };
 
-/* The transport's own messages. Those marked * have no sequence number: they are of the moment, or
- * go in front of others that are dropped. */
+/* The transport's own messages. Those marked * have no sequence number: they are not sent again. */
 enum {
     QN__MESSAGE_PING = 1, /* * number[0]: the sender's clock in nanoseconds */
     QN__MESSAGE_PONG,     /* * number[0]: that of the ping; number[1]: this sender's clock */
     QN__MESSAGE_FILE,     /* with a file descriptor */
     QN__MESSAGE_BYE,
     QN__MESSAGE_EXPEL,  /* * body: why */
-    QN__MESSAGE_DEAF,   /* * this sender has not heard the receiver for rank_timeout */
-    QN__MESSAGE_ACK,    /* * number[0]: all up to this sequence number have arrived */
-    QN__MESSAGE_RESUME, /* * the same; the first message over a connection that was made again */
+    QN__MESSAGE_DEAF,   /* * the sender has not heard the receiver for rank_timeout */
+    QN__MESSAGE_ACK,    /* * number[0]: the last sequence number received */
+    QN__MESSAGE_RESUME, /* * the same; the first message of a replaced connection */
     QN__MESSAGE_OWN = 16
 };
 
-/* The keys of what one rank sends to another. */
+/* The MAC keys of one direction between two ranks. */
 typedef struct qn__frame_key {
     qn__siphash_key head, body;
 } qn__frame_key;
@@ -45,74 +44,74 @@ typedef struct qn__frame {
     uint64_t sequence, body_mac;
 } qn__frame;
 
-/* A message on its way out. */
+/* A message to be sent. */
 typedef struct qn__message {
     struct qn__message *next;
     unsigned char head[QN__FRAME_BYTES];
     qn__message_buffer *body;
     uint64_t sequence; /* 0: none */
-    uint64_t sent;     /* bytes of head and body that have left */
-    int file;          /* goes with the first byte; -1: none */
+    uint64_t sent;     /* bytes of header and body that were sent */
+    int file;          /* sent with the first byte; -1: none */
 } qn__message;
 
 typedef struct qn__message_queue {
     qn__message *first, *last;
 } qn__message_queue;
 
-/* What is done about a TCP connection that is lost or silent; the thread's alone. */
+/* Reconnection of a lost or silent TCP connection; used by the thread only. */
 typedef struct qn__reconnection {
-    struct sockaddr_storage to; /* where the rank listens */
-    socklen_t size;             /* of `to`; 0: not known */
-    qn__handshake shake;        /* the attempt under way; file -1: none */
-    int probe;                  /* it only looks whether anybody listens there */
-    double next;                /* moment of the next attempt */
-    int closed;                 /* the system there closed the connection */
-    qn__going ended_as;         /* how that rank has ended, if its listener has gone too */
-    int damaged;                /* it was given up for a damaged frame */
+    struct sockaddr_storage to; /* the rank's listener */
+    socklen_t size;             /* of `to`; 0: unknown */
+    qn__handshake shake;        /* the current attempt; file -1: none */
+    int probe;                  /* it only tests whether the listener exists */
+    double next;                /* time of the next attempt */
+    int closed;                 /* the peer's system closed the connection */
+    qn__going ended_as;         /* the reason to report if the listener is gone too */
+    int damaged;                /* the connection was given up because a frame was damaged */
 } qn__reconnection;
 
 typedef struct qn__peer {
     int local;
     uint32_t rank;
 
-    pthread_mutex_t lock; /* of this group */
+    pthread_mutex_t lock; /* protects this group */
     int file;             /* closed by the thread only; -1 from then on */
     enum {
         QN__PEER_OPEN,
-        QN__PEER_GONE, /* nothing goes there but that it was expelled */
-        QN__PEER_SHUT  /* nothing at all */
+        QN__PEER_GONE, /* only the notice of an eviction is still sent */
+        QN__PEER_SHUT  /* nothing is sent */
     } state;
-    int broken;              /* the errno of a send that failed */
-    int waiting;             /* the thread is reported when the socket takes more */
-    qn__message_queue queue; /* what has not left */
-    qn__message_queue kept;  /* what has left and may have to be sent again; only of TCP */
-    uint64_t sequenced;      /* the last sequence number that was given out */
-    uint64_t arrived;        /* of these the last that the other side has */
-    int held;                /* until the other side has said what it has, nothing else is sent */
-    qn__frame_key key;       /* of what goes there */
+    int broken;              /* the errno of a failed send */
+    int waiting;             /* for EPOLLOUT */
+    qn__message_queue queue; /* not sent yet */
+    qn__message_queue kept;  /* sent, not acknowledged; only of TCP */
+    uint64_t sequenced;      /* the last sequence number assigned */
+    uint64_t arrived;        /* the last sequence number acknowledged */
+    int held;                /* nothing but RESUME is sent until the peer's RESUME has arrived */
+    qn__frame_key key;       /* of messages to the peer */
 
-    atomic_int expelled; /* by this rank: nobody is reported of it any more */
+    atomic_int expelled; /* by this rank: no event of it is delivered any more */
 
-    /* The thread's alone. */
-    int gone;           /* told of, or nobody wants to know */
-    int ended;          /* it has said its last word */
-    double heard;       /* when bytes came last */
-    double best;        /* seconds of the quickest ping so far */
+    /* Used by the thread only. */
+    int gone;           /* reported as gone, or not to be reported */
+    int ended;          /* it has sent its last message */
+    double heard;       /* time of the last received bytes */
+    double best;        /* seconds of the fastest ping so far */
     size_t stage_have;  /* bytes in stage */
-    uint64_t body_have; /* bytes of body that are there */
+    uint64_t body_have; /* bytes of the body received */
     qn__frame frame;
     qn__frame_key their_key;
-    uint64_t received; /* the last sequence number that came */
-    uint64_t told;     /* of these the last that was acknowledged */
-    uint64_t untold;   /* bytes since */
-    uint32_t damaged;  /* frames so far */
-    int discards;      /* it was given up for them: what comes is thrown away */
+    uint64_t received; /* the last sequence number received */
+    uint64_t told;     /* the last sequence number acknowledged to the peer */
+    uint64_t untold;   /* bytes received since */
+    uint32_t damaged;  /* damaged frames so far */
+    int discards;      /* given up because of them: received data is discarded */
     qn__reconnection reconnection;
-    qn__message_buffer *body;               /* of a message that is not whole yet */
-    int loose[QN__FILES_MOST], loose_count; /* descriptors whose message is not whole yet */
+    qn__message_buffer *body;               /* of an incomplete message */
+    int loose[QN__FILES_MOST], loose_count; /* descriptors of incomplete messages */
     unsigned char *stage;
 
-    _Atomic double ahead; /* their clock minus this one's, seconds */
+    _Atomic double ahead; /* offset of the peer's clock, seconds */
 } qn__peer;
 
 typedef struct qn__socket_transport {
@@ -126,19 +125,19 @@ typedef struct qn__socket_transport {
     int started;
     atomic_int ending;
     atomic_int woken;
-    double slept;  /* when this process was last found to have slept; the thread's alone */
-    double looked; /* when the thread was last awake, by the clock that runs on in a suspend */
+    double slept;  /* time when this process last woke from suspend; used by the thread only */
+    double looked; /* last time the thread ran, by a clock that includes suspend */
     unsigned char key[32];
-    qn__listeners listeners; /* the listener, for connections that are made again */
-    qn__acceptor *acceptor;  /* who came there */
-    int muted;               /* the listener is not watched for a moment */
-    double next_try; /* moment of the next look at lost connections; INFINITY: there is none */
+    qn__listeners listeners; /* for reconnections */
+    qn__acceptor *acceptor;  /* pending peers */
+    int muted;               /* the listener is not watched at present */
+    double next_try;         /* time of the next check of lost connections; INFINITY: none */
 
     pthread_mutex_t pool_lock;
     qn__message_buffer *pool[QN__POOL_CLASSES];
     qn__message *messages;
 
-    pthread_mutex_t taken_lock; /* of this group */
+    pthread_mutex_t taken_lock; /* protects this group */
     pthread_cond_t taken_more;
     struct qn__taken {
         int file[QN__FILES_MOST], count, gone;
@@ -161,12 +160,12 @@ void qn__pool_release(qn__socket_transport *transport);
 /* frame.c */
 void qn__frame_keys(const unsigned char key[32], uint32_t from, uint32_t to,
                     qn__frame_key *frame_key);
-/* Fills all but the sequence number and the head's MAC, which seal adds. */
+/* Fills all but the sequence number and the MAC of the header, which qn__frame_seal adds. */
 void qn__frame_write(const qn__frame_key *key, const qn__head *head, const qn__message_buffer *body,
                      unsigned char frame[QN__FRAME_BYTES]);
 void qn__frame_seal(const qn__frame_key *key, uint64_t sequence,
                     unsigned char frame[QN__FRAME_BYTES]);
-/* 0: it was damaged, or the sender lacks the key. */
+/* 0: damaged, or made with another key. */
 int qn__frame_read(const qn__frame_key *key, const unsigned char frame[QN__FRAME_BYTES],
                    qn__frame *read);
 int qn__frame_body_is_good(const qn__frame_key *key, const qn__frame *frame,
@@ -174,71 +173,70 @@ int qn__frame_body_is_good(const qn__frame_key *key, const qn__frame *frame,
 
 /* peer.c */
 void qn__socket_set_options(int file, int local, double rank_timeout);
-/* Seconds without a word after which a second connection is tried. */
+/* Seconds of silence after which a second connection is tried. */
 double qn__watch_patience(const qn__socket_transport *transport);
-/* From now on nothing is taken from that rank. */
+/* Messages of that rank are ignored from now on. */
 void qn__watch_give_up(qn__socket_transport *transport, qn__peer *peer);
-/* Tells of a rank that is gone, once. */
+/* Reports that a rank is gone, once. */
 void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__going how);
 
-/* reconnect.c: the thread's alone. */
+/* reconnect.c: called by the thread only. */
 qn_status qn__reconnect_open(qn__socket_transport *transport, const qn__transport_setup *setup,
                              qn_error *err);
 void qn__reconnect_close(qn__socket_transport *transport);
-/* Whether a connection that ended so can be made again. */
+/* Whether a connection that ended with this errno can be replaced. */
 int qn__reconnect_possible(const qn__socket_transport *transport, qn__peer *peer, int error);
-/* It is lost. `closed`: the system there has closed it; if nobody listens there any more, the rank
- * is gone, as `as` says. */
+/* The connection is lost. `closed`: the peer's system closed it. If its listener is gone too, the
+ * rank is reported as `as`. */
 void qn__reconnect_lost(qn__socket_transport *transport, qn__peer *peer, int closed, qn__going as,
                         double now);
-/* Events of an attempt, and of the listener. */
+/* Handle events of an attempt, and of the listener. */
 void qn__reconnect_attempt(qn__socket_transport *transport, qn__peer *peer, double now);
 void qn__reconnect_accept(qn__socket_transport *transport, double now);
-/* From now on connections are looked after: one is silent. */
+/* Schedules a check of the connections. */
 void qn__reconnect_wanted(qn__socket_transport *transport, double now);
 void qn__reconnect_tick(qn__socket_transport *transport, double now);
 
 /* send.c */
 void qn__transport_send(qn__transport *transport, uint32_t to, const qn__head *head,
                         qn__message_buffer *body);
-/* The same with a descriptor, which this closes. 0 when it could not be queued. */
+/* The same with a descriptor, which this closes. 0 if it could not be queued. */
 int qn__transport_queue(qn__socket_transport *transport, uint32_t to, const qn__head *head,
                         qn__message_buffer *body, int file);
-/* Sends what the socket takes; the thread's answer to EPOLLOUT. */
+/* Sends as much as the socket takes; called on EPOLLOUT. */
 void qn__peer_push(qn__socket_transport *transport, qn__peer *peer);
-/* 1 when nothing waits to be sent to that rank. */
+/* 1 if no message to that rank is queued. */
 int qn__peer_queue_empty(qn__peer *peer);
-/* Throws away what is queued, but for the rest of a message that has begun to leave, and what comes
- * later, but for an expulsion. */
+/* Discards queued messages, except the rest of one that was partly sent. Later messages are
+ * discarded too, except the notice of an eviction. */
 void qn__peer_forget(qn__socket_transport *transport, qn__peer *peer);
 /* Closes the socket; nothing is sent any more. */
 void qn__peer_close(qn__socket_transport *transport, qn__peer *peer);
-/* Closes the socket; what has not arrived is kept, to be sent over another one. */
+/* Closes the socket; unacknowledged messages are kept for the next connection. */
 void qn__peer_unlink(qn__socket_transport *transport, qn__peer *peer);
-/* The socket takes the place of the one that was there. Nothing is sent but what this side has
- * received, until the other side has said the same. 0: it cannot be watched, and was closed. */
+/* Sets the new socket of a connection. Only RESUME is sent until the peer's RESUME has arrived. 0:
+ * epoll failed, and the socket was closed. */
 int qn__peer_link(qn__socket_transport *transport, qn__peer *peer, int file);
-/* The other side has all up to that number, and the rest can be sent. 0: that cannot be. */
+/* The peer has received all up to that number: the rest is sent. 0: invalid number. */
 int qn__peer_resume(qn__socket_transport *transport, qn__peer *peer, uint64_t arrived);
 void qn__peer_arrived(qn__socket_transport *transport, qn__peer *peer, uint64_t arrived);
-/* Acknowledges what came. */
+/* Acknowledges received messages. */
 void qn__peer_acknowledge(qn__socket_transport *transport, qn__peer *peer);
-/* 1 when all that was sent to that rank is known to have arrived, or left for a local one. */
+/* 1 if all messages to that rank were acknowledged, or were sent if it is local. */
 int qn__peer_all_arrived(qn__peer *peer);
-/* Says one of the last things to be said: that it is not heard, that it is expelled, or goodbye.
- * Further messages are thrown away. */
+/* Sends a final message: DEAF, EXPEL or BYE. Later messages are discarded. */
 void qn__transport_send_last(qn__socket_transport *transport, uint32_t to, uint32_t type,
                              const char *text);
 
-/* receive.c: reads what is there; the thread's answer to EPOLLIN. */
+/* receive.c: reads the available data; called on EPOLLIN. */
 void qn__peer_read(qn__socket_transport *transport, qn__peer *peer, double now);
 
 /* liveness.c */
 /* The connection has ended with this errno (0: its end was read). */
 void qn__watch_ended(qn__socket_transport *transport, qn__peer *peer, int error, double now);
-/* Whether this process has slept since the last call. */
+/* Checks whether this process was suspended since the last call. */
 void qn__watch_self(qn__socket_transport *transport, double now);
-/* Pings and silences; every `period`. */
+/* Sends pings and checks for silence; called every `period`. */
 void qn__watch_others(qn__socket_transport *transport, double now);
 void qn__watch_pong(qn__peer *peer, const qn__head *head);
 uint64_t qn__watch_nanoseconds(double seconds);

@@ -20,18 +20,18 @@
 
 enum { EVENTS_AT_ONCE = 64 };
 
-/* Between the first two looks at the others, twice as long between the next two, and so on: several
- * pings tell early how clocks differ, the quickest of them best. */
+/* Seconds between the first two pings; the interval doubles each time. Several early pings measure
+ * the clock offset, which is most exact in the fastest of them. */
 static const double FIRST_PAUSE = 0.01;
 
-/* Pings in a rank_timeout, and the most seconds between two: an outage of the network counts from
- * the last ping before it. */
+/* Pings in a rank_timeout, and the maximum interval in seconds: an outage is noticed from the last
+ * ping before it. */
 static const double PINGS = 40, PERIOD_MOST = 0.5;
 
-/* After the last byte has left: for the others to close their ends as well. */
+/* Seconds after the last byte was sent, in which peers can close their ends. */
 static const double LINGER = 0.25;
 
-/* -------------------------------------------------------------------------------- the thread */
+/* ----------------------------------------------------------------------------------- the thread */
 
 static void tick(qn__socket_transport *transport, double now) {
     if (!atomic_load(&transport->ending) && transport->events.tick)
@@ -53,7 +53,7 @@ static void handle(qn__socket_transport *transport, const struct epoll_event *ev
     }
 }
 
-/* Waits for at most `seconds`. Returns 1 when someone called qn__transport_calls.wake. */
+/* Waits for at most `seconds`. Returns 1 if qn__transport_calls.wake was called. */
 static int serve(qn__socket_transport *transport, double seconds) {
     struct epoll_event event[EVENTS_AT_ONCE];
     const double soon = transport->next_try - qn__now();
@@ -77,7 +77,7 @@ static int serve(qn__socket_transport *transport, double seconds) {
     return woken;
 }
 
-/* 1 while something has not arrived at ranks that were not given up. */
+/* 1 while messages to live ranks are not acknowledged. */
 static int unsent(qn__socket_transport *transport) {
     for (uint32_t r = 0; r < transport->ranks; ++r)
         if (r != transport->rank && !transport->peer[r].gone &&
@@ -93,7 +93,7 @@ static int open_ends(const qn__socket_transport *transport) {
     return 0;
 }
 
-/* The others learn that this rank has left: nobody has to guess whether it died. */
+/* Notifies the others that this rank leaves, so that they need not detect it. */
 static void say_goodbye(qn__socket_transport *transport) {
     for (uint32_t r = 0; r < transport->ranks; ++r)
         if (r != transport->rank && !transport->peer[r].gone)
@@ -115,8 +115,7 @@ static void *transport_main(void *argument) {
     qn__float_state_set();
     while (!atomic_load(&transport->ending)) {
         double now = qn__now();
-        qn__watch_self(transport,
-                       now); /* before others are judged by how long they were not heard */
+        qn__watch_self(transport, now); /* before the silence of other ranks is measured */
         if (now >= next) {
             qn__watch_others(transport, now);
             tick(transport, now);
@@ -133,7 +132,7 @@ static void *transport_main(void *argument) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------- the calls */
+/* ---------------------------------------------------------------------------------------- calls */
 
 static void wake(qn__transport *base) {
     qn__socket_transport *transport = qn__socket_transport_of(base);
@@ -163,7 +162,7 @@ static const qn__transport_calls CALLS = {.buffer = qn__pool_buffer,
                                           .now = transport_now,
                                           .recycle = qn__pool_recycle};
 
-/* ----------------------------------------------------------------------- opening and closing */
+/* ------------------------------------------------------------------------------- open and close */
 
 static qn_status prepare(qn__socket_transport *transport, const qn__transport_setup *setup,
                          qn_error *err) {
@@ -214,7 +213,7 @@ static void destroy(qn__socket_transport *transport) {
     qn__free(transport);
 }
 
-/* Memory for it all; the sockets are not its yet. */
+/* Allocates the transport; it does not own the sockets yet. */
 static qn__socket_transport *create(uint32_t ranks, qn_error *err) {
     qn__socket_transport *transport = qn__alloc(1, sizeof *transport, err);
     if (!transport)
@@ -317,7 +316,7 @@ void qn__transport_close(qn__transport *base) {
     destroy(transport);
 }
 
-/* -------------------------------------------------------------------------- file descriptors */
+/* ----------------------------------------------------------------------------- file descriptors */
 
 qn_status qn__transport_send_file(qn__transport *base, uint32_t to, int file, qn_error *err) {
     qn__socket_transport *transport = qn__socket_transport_of(base);
@@ -356,7 +355,7 @@ int qn__transport_receive_file(qn__transport *base, uint32_t from, double second
     return file;
 }
 
-/* ------------------------------------------------------------------------------- for reports */
+/* ---------------------------------------------------------------------------------- for reports */
 
 void qn__transport_bytes(const qn__transport *base, uint64_t *out, uint64_t *in) {
     const qn__socket_transport *transport = (const qn__socket_transport *)base;
@@ -367,6 +366,6 @@ void qn__transport_bytes(const qn__transport *base, uint64_t *out, uint64_t *in)
 double qn__transport_clock(const qn__transport *base, uint32_t rank) {
     const qn__socket_transport *transport = (const qn__socket_transport *)base;
     if (rank >= transport->ranks || rank == transport->rank || transport->peer[rank].local)
-        return 0; /* ranks of one machine look at the same clock */
+        return 0; /* ranks of one machine have the same clock */
     return atomic_load_explicit(&transport->peer[rank].ahead, memory_order_relaxed);
 }

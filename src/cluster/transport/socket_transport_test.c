@@ -1,6 +1,6 @@
-/* The transport between connected ranks: messages of all sizes, deaths, silences, expulsions,
- * file descriptors, and what a rank costs that does nothing. Ranks are threads of this process, or
- * processes of their own where they have to die. */
+/* The transport between connected ranks: messages of all sizes, deaths, silences, evictions, file
+ * descriptors, and the CPU time of an idle rank. Ranks are threads of this process, or processes of
+ * their own if they have to die. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* ---------------------------------------------------------------------------------- messages */
+/* ------------------------------------------------------------------------------------- messages */
 
 /* machines: one, three, and two of which one holds two ranks. */
 static void test_messages_arrive_whole_and_in_order(void **state) {
@@ -31,7 +31,7 @@ static void test_messages_arrive_whole_and_in_order(void **state) {
     }
 }
 
-/* What left is counted when its last byte has, and by then the other may have read it. */
+/* The counter is updated after the last byte was sent, possibly after the peer has read it. */
 static uint64_t bytes_out(const member *m, uint64_t expected) {
     const double until = qn__now() + LONG;
     uint64_t out, in;
@@ -69,7 +69,7 @@ static void test_big_messages(void **state) {
     }
 }
 
-/* What was sent before goodbye arrives, also when its receiver was busy meanwhile. */
+/* Messages sent before goodbye arrive, also if the receiver was busy meanwhile. */
 static void test_nothing_is_lost_by_leaving(void **state) {
     (void)state;
     for (int apart = 0; apart < 2; ++apart) {
@@ -89,7 +89,7 @@ static void test_nothing_is_lost_by_leaving(void **state) {
     }
 }
 
-/* Many threads send at once; each one's order holds. */
+/* Many threads send at once; the order of each thread is kept. */
 typedef struct crowd {
     member *m;
     atomic_uint *next;
@@ -146,7 +146,7 @@ static void test_ticks_and_wakes(void **state) {
     group_end(&g);
 }
 
-/* -------------------------------------------------------------------------- file descriptors */
+/* ----------------------------------------------------------------------------- file descriptors */
 
 static void test_file_descriptors(void **state) {
     (void)state;
@@ -174,15 +174,16 @@ static void test_file_descriptors(void **state) {
     const double begin = qn__now();
     assert_int_equal(qn__rendezvous_receive_file(&g.member[1].rendezvous, 0, 0.2), -1);
     assert_true(qn__now() - begin >= 0.19);
-    /* One that nobody takes is closed with the transport: the leak checker of the build sees it. */
+    /* A descriptor that no rank takes is closed with the transport: the build's leak checker
+     * verifies it. */
     assert_int_equal(qn__rendezvous_send_file(&g.member[0].rendezvous, 1, 0, &err), QN_OK);
     group_end(&g);
 }
 
-/* ------------------------------------------------------------------------ deaths and silence */
+/* --------------------------------------------------------------------------- deaths and silence */
 
-/* The last rank of a group as a process of its own, which sends one message to all and then does
- * what `how` says. */
+/* The last rank of a group as a process of its own: it sends one message to all and then acts as
+ * `how` says. */
 typedef enum child_kind { CHILD_WAITS, CHILD_SENDS_FOR_EVER } child_kind;
 
 static pid_t child_rank(group *g, child_kind kind) {
@@ -242,7 +243,7 @@ static void test_a_death_is_told_at_once(void **state) {
             assert_true(took < 15); /* sooner than by its silence */
         }
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        member_send(&g.member[0], 2, 0, 100); /* thrown away */
+        member_send(&g.member[0], 2, 0, 100); /* discarded */
         group_end(&g);
     }
     print_message("a death was known after at most %.2f ms\n", slowest * 1e3);
@@ -304,13 +305,14 @@ static void test_expelling_one_that_is_well(void **state) {
         assert_int_equal(atomic_load(&g.member[2].expelled_by), 1);
         assert_int_equal(atomic_load(&g.member[2].wrong), 0);
         usleep(100000);
-        assert_int_equal(atomic_load(&g.member[1].gone[2]), -1); /* who expels is not told */
+        assert_int_equal(atomic_load(&g.member[1].gone[2]),
+                         -1); /* the evicting rank gets no event */
         assert_int_equal(atomic_load(&g.member[0].gone[2]), -1);
         group_end(&g);
     }
 }
 
-/* -------------------------------------------------------------------------------------- cost */
+/* ----------------------------------------------------------------------------------------- cost */
 
 static double cpu_seconds(void) {
     struct rusage u;
@@ -333,7 +335,7 @@ static void test_idle_ranks_sleep(void **state) {
     group_end(&g);
 }
 
-/* There and back, by the ranks' own threads: what a small message costs. */
+/* A round trip between the ranks' own threads: the cost of a small message. */
 typedef struct court {
     qn__rendezvous *side;
     atomic_uint count;

@@ -33,7 +33,8 @@ qn_status qn__address_parse(const char *text, char *host, uint16_t *port, qn_err
     return QN_OK;
 }
 
-/* 0 where it is of neither kind, or an IPv6 address that is good on one wire only. */
+/* 0 for other families, and for link-local IPv6 addresses, which are valid on one interface
+ * only. */
 static int from_socket(const struct sockaddr *from, qn__address *address) {
     memset(address, 0, sizeof *address);
     if (from->sa_family == AF_INET) {
@@ -122,7 +123,7 @@ static int parse_address(const char *text, qn__address *address) {
     return address->kind != 0;
 }
 
-/* Two passes: IPv4 first, which more networks carry between hosts. */
+/* Two passes: IPv4 first, which more networks route between hosts. */
 static int walk_interfaces(const struct ifaddrs *all, const char *name, int loopback,
                            qn__address *list, int most) {
     int count = 0;
@@ -215,7 +216,7 @@ qn_status qn__socket_listen(const qn__address *address, uint16_t *port, int *fil
     return QN_CLUSTER;
 }
 
-/* Names that begin with a NUL are no files: nothing is left behind and no folder is needed. */
+/* Abstract names begin with a NUL: they leave no file behind and need no directory. */
 static socklen_t unix_name(const char *name, struct sockaddr_un *to) {
     memset(to, 0, sizeof *to);
     to->sun_family = AF_UNIX;

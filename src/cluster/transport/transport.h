@@ -1,11 +1,11 @@
-/* The transport: messages between the ranks of a run, and the news of ranks that are gone.
+/* The transport: messages between the ranks of a run, and events about ranks that are gone.
  *
- * Every two ranks hold one connection: a Unix socket on one machine, TCP between machines. A thread
- * of the transport sends, receives, answers and watches. So a rank that computes for minutes is not
- * taken for dead. Messages between two ranks arrive whole and in order, or the connection is gone.
- * Each message is authenticated with the run's key, so a change on the network is noticed. A TCP
- * connection that breaks or falls silent is made again within rank_timeout. What had not arrived is
- * sent again. */
+ * Each pair of ranks has one connection: a Unix socket on one machine, TCP between machines. A
+ * thread sends, receives, answers pings and detects failures, so a rank that computes for minutes
+ * does not count as dead. Messages between two ranks arrive complete and in order, or the
+ * connection is reported as gone. Each message is authenticated with the run's key, which also
+ * detects changes on the network. A TCP connection that breaks or falls silent is replaced within
+ * rank_timeout, and lost messages are sent again. */
 #ifndef QN_CLUSTER_TRANSPORT_TRANSPORT_H
 #define QN_CLUSTER_TRANSPORT_TRANSPORT_H
 
@@ -13,14 +13,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* The longest body of a message. */
+/* Maximum bytes of a message's body. */
 #define QN__BODY_MOST (UINT64_C(1) << 32)
 
-/* Bytes that a message takes on the wire beside its body. */
+/* Bytes of a message on the wire beside its body. */
 enum { QN__FRAME_BYTES = 72 };
 
-/* Head of a message. What the numbers mean is the receiver's affair. Types below 16 are the
- * transport's own. frame.c says how it travels. */
+/* The header of a message. The receiver interprets the numbers. Types below 16 belong to the
+ * transport. frame.c defines the wire format. */
 typedef struct qn__head {
     uint32_t type;
     uint32_t extra;
@@ -28,8 +28,8 @@ typedef struct qn__head {
     uint64_t bytes; /* of the body that follows */
 } qn__head;
 
-/* A body, counted: whoever holds one may read it; the last to drop it gives it back to the pool of
- * its transport, so that a steady state allocates nothing. */
+/* A body with a reference count. Each holder may read it; the last to drop it returns it to the
+ * transport's pool, so that a steady state allocates nothing. */
 typedef struct qn__message_buffer {
     atomic_uint holders;
     uint64_t bytes, room;
@@ -39,50 +39,50 @@ typedef struct qn__message_buffer {
 } qn__message_buffer;
 
 typedef enum qn__going {
-    QN__GONE_DEAD,   /* the other process has certainly ended: its system closed the connection
-                        while it was heard from regularly */
-    QN__GONE_SILENT, /* not heard for rank_timeout, the connection failed otherwise, or this rank
-                        itself was asleep so long that it cannot tell: perhaps it still lives */
+    QN__GONE_DEAD,   /* the process has certainly ended: its system closed the connection shortly
+                        after the last message */
+    QN__GONE_SILENT, /* a timeout, another failure of the connection, or this process was suspended
+                        for long: the rank may be alive */
     QN__GONE_LEFT    /* it said goodbye */
 } qn__going;
 
-/* What the transport tells, all on its own thread, one at a time; none may block. */
+/* The events of a transport. They come one at a time, from its thread; no handler may block. */
 typedef struct qn__transport_events {
     void *user;
-    /* A message came. `body` (NULL for no bytes) is held for the callee, who drops it. */
+    /* A message arrived. The callee takes over the reference to `body`, which is NULL for an empty
+     * one. */
     void (*message)(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body);
-    /* No message comes from that rank any more. Told once for each rank. */
+    /* No further message comes from that rank. Called once for each rank. */
     void (*gone)(void *user, uint32_t rank, qn__going how);
-    /* That rank says that the others continue without this one (its qn__transport_calls.expel);
-     * gone(by, QN__GONE_SILENT) follows. `why` lives as long as the call. */
+    /* That rank has evicted this one (qn__transport_calls.evict); gone(by, QN__GONE_SILENT)
+     * follows. `why` is valid during the call. */
     void (*expelled)(void *user, uint32_t by, const char *why);
-    /* Now and then, at least ten times a rank_timeout and whenever qn__transport_calls.wake was
-     * called. */
+    /* Called periodically, at least ten times per rank_timeout, and after
+     * qn__transport_calls.wake. */
     void (*tick)(void *user, double now);
-    /* May be NULL. The connection to that rank was made again: nothing came from it for so many
-     * seconds. `damaged`: it was given up because a frame was damaged. */
+    /* May be NULL. The connection to that rank was replaced after so many seconds of silence.
+     * `damaged`: the reason was a damaged frame. */
     void (*restored)(void *user, uint32_t rank, double seconds, int damaged);
 } qn__transport_events;
 
 typedef struct qn__transport qn__transport;
 
-/* What a transport has to be able to do: the real one, and the one of the tests, in which time and
- * deaths are made up. */
+/* The interface of a transport. There are two: sockets, and a simulated one for tests. */
 typedef struct qn__transport_calls {
-    /* A buffer with room for `bytes`, held once; NULL when memory is short. */
+    /* A buffer with room for `bytes` and one reference; NULL if out of memory. */
     qn__message_buffer *(*buffer)(qn__transport *transport, uint64_t bytes);
-    /* Queues a message, from any thread, never blocking; drops the caller's hold of `body` (which
-     * may be NULL). To a rank that is gone it is thrown away. */
+    /* Queues a message, from any thread, without blocking. Takes over the reference to `body`,
+     * which may be NULL. Messages to a rank that is gone are discarded. */
     void (*send)(qn__transport *transport, uint32_t to, const qn__head *head,
                  qn__message_buffer *body);
-    /* Tells that rank that the others continue without it, then ends the connection. No `gone` is
-     * reported of it any more. */
+    /* Notifies that rank that the others continue without it, then closes the connection. `gone` is
+     * not called for it any more. */
     void (*expel)(qn__transport *transport, uint32_t rank, const char *why);
-    /* Makes tick come soon. */
+    /* Makes `tick` come soon. */
     void (*wake)(qn__transport *transport);
-    /* Seconds; of one clock for the whole rank. */
+    /* Seconds, of one clock for the whole rank. */
     double (*now)(qn__transport *transport);
-    /* Takes back a buffer that nobody holds any more; from any thread. NULL: it is freed. */
+    /* Takes back a buffer without references, from any thread. NULL: it is freed. */
     void (*recycle)(qn__transport *transport, qn__message_buffer *buffer);
 } qn__transport_calls;
 
@@ -90,14 +90,14 @@ struct qn__transport {
     const qn__transport_calls *calls;
 };
 
-/* A new buffer of `transport` (NULL: of none, freed with its last hold), held once, from no pool.
- * NULL when memory is short or `bytes` is more than any message may have. */
+/* A new buffer with one reference, from no pool. `transport` NULL: freed with its last reference.
+ * NULL if out of memory or `bytes` is above the limit. */
 qn__message_buffer *qn__buffer_create(qn__transport *transport, uint64_t bytes);
 
-/* Gives up a hold. Accepts NULL. All holds are given up before the transport ends. */
+/* Drops a reference; accepts NULL. All references are dropped before the transport is closed. */
 void qn__buffer_drop(qn__message_buffer *buffer);
 
-/* One hold more. */
+/* Adds a reference. */
 qn__message_buffer *qn__buffer_hold(qn__message_buffer *buffer);
 
 #endif

@@ -8,7 +8,7 @@ void qn__random_bytes(void *to, size_t size) {
     while (size > 0) {
         const ssize_t got = getrandom(at, size, 0);
         if (got < 0 && errno != EINTR)
-            break; /* ENOSYS: a kernel of before 2014, on which nothing else here works either */
+            break; /* ENOSYS: a kernel from before 2014, on which nothing else here works either */
         if (got > 0) {
             at += got;
             size -= (size_t)got;

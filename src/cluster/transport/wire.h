@@ -1,13 +1,13 @@
-/* What handshakes and frames are made of. Numbers travel little-endian, at any address. */
+/* Encoding of handshakes and frames: little-endian numbers, unaligned. */
 #ifndef QN_CLUSTER_TRANSPORT_WIRE_H
 #define QN_CLUSTER_TRANSPORT_WIRE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of all that ranks say to each other, and the layout of numbers in memory, which is
- * part of it: sums and structs travel as they lie there. Layout 0 is that of 64-bit little-endian
- * machines; ranks of unlike layouts refuse each other. */
+/* The version of the protocol, with the memory layout of numbers, because sums and structs are sent
+ * as they are in memory. Layout 0 is that of 64-bit little-endian machines. Ranks with different
+ * layouts refuse each other. */
 enum {
     QN__LAYOUT_SHIFT = 16,
     QN__LAYOUT_BIG_ENDIAN = 1 << QN__LAYOUT_SHIFT,
@@ -43,10 +43,10 @@ static inline uint64_t qn__get_u64(const unsigned char *at) {
     return value;
 }
 
-/* A text of a stranger into a field of ours: printable ASCII without spaces, '?' for the rest. */
+/* Copies a text from the network: printable ASCII without spaces, '?' for other bytes. */
 void qn__card_text(char *to, size_t room, const char *from, size_t size);
 
-/* So many unpredictable bytes. */
+/* Fills with random bytes. */
 void qn__random_bytes(void *to, size_t size);
 
 #endif
