@@ -1,9 +1,9 @@
-/* Handshakes between two ranks, and cards. The target stands between them: the input is XORed into
- * what each side says, so that zeros change nothing, and it fills in the hello of who dials, which
- * is then sealed as it ought to be. */
+/* Handshakes between two ranks, and endpoints. The target stands between them: the input is XORed
+ * into what each side says, so that zeros change nothing, and it fills in the hello of who dials,
+ * which is then sealed as it ought to be. */
 #include "fuzz/fuzz.h"
 
-#include "cluster/rendezvous/card.h"
+#include "cluster/rendezvous/endpoint.h"
 #include "cluster/transport/handshake.h"
 
 #include <sys/socket.h>
@@ -78,18 +78,18 @@ static void shake_hands(input *in) {
 }
 
 static void read_card(const uint8_t *bytes, size_t size) {
-    unsigned char text[QN__CARD_BYTES] = {0}, again[QN__CARD_BYTES];
-    qn__card card, second;
+    unsigned char text[QN__ENDPOINT_BYTES] = {0}, again[QN__ENDPOINT_BYTES];
+    qn__endpoint endpoint, second;
     memcpy(text, bytes, size < sizeof text ? size : sizeof text);
-    if (!qn__card_read(text, &card))
+    if (!qn__endpoint_read(text, &endpoint))
         return;
-    FUZZ_MUST(card.count <= QN__ADDRESSES_MOST);
-    FUZZ_MUST(memchr(card.host, 0, sizeof card.host) &&
-              memchr(card.version, 0, sizeof card.version));
-    FUZZ_MUST(memchr(card.unix_name, 0, sizeof card.unix_name));
-    qn__card_write(&card, again);
-    FUZZ_MUST(qn__card_read(again, &second) && second.count == card.count);
-    FUZZ_MUST(strcmp(second.host, card.host) == 0 && second.port == card.port);
+    FUZZ_MUST(endpoint.count <= QN__ADDRESSES_MOST);
+    FUZZ_MUST(memchr(endpoint.host, 0, sizeof endpoint.host) &&
+              memchr(endpoint.version, 0, sizeof endpoint.version));
+    FUZZ_MUST(memchr(endpoint.unix_name, 0, sizeof endpoint.unix_name));
+    qn__endpoint_write(&endpoint, again);
+    FUZZ_MUST(qn__endpoint_read(again, &second) && second.count == endpoint.count);
+    FUZZ_MUST(strcmp(second.host, endpoint.host) == 0 && second.port == endpoint.port);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -54,11 +54,11 @@ static void run_key(const unsigned char secret[32], const unsigned char session[
 
 typedef struct host {
     const qn__exchange *place;
-    qn__card *card;
+    qn__endpoint *endpoint;
     int *file;           /* of each connected rank; -1 */
     unsigned char *have; /* 1: its endpoint is complete */
     size_t *got;         /* bytes of its endpoint received */
-    unsigned char (*bytes)[QN__CARD_BYTES];
+    unsigned char (*bytes)[QN__ENDPOINT_BYTES];
     struct pollfd *poll;
     qn__acceptor *acceptor;
     uint32_t missing;
@@ -84,7 +84,7 @@ static const char *refuse(host *h, const qn_error *why, int fatal) {
 
 /* 1, with a message, if the peer runs another version. */
 static int other_version(const host *h, const qn__hello *other, qn_error *why) {
-    const qn__card *own = &h->card[0];
+    const qn__endpoint *own = &h->endpoint[0];
     if (own->wire == other->wire && own->contract == other->contract &&
         strcmp(own->version, other->version) == 0)
         return 0;
@@ -101,12 +101,12 @@ static void lost(host *h, uint32_t r) {
     h->have[r] = 0;
 }
 
-static void receive_card(host *h, uint32_t r) {
+static void receive_endpoint(host *h, uint32_t r) {
     unsigned char more[1];
-    const int whole = h->got[r] == QN__CARD_BYTES;
-    const ssize_t n =
-        whole ? recv(h->file[r], more, 1, MSG_DONTWAIT | MSG_PEEK)
-              : recv(h->file[r], h->bytes[r] + h->got[r], QN__CARD_BYTES - h->got[r], MSG_DONTWAIT);
+    const int whole = h->got[r] == QN__ENDPOINT_BYTES;
+    const ssize_t n = whole ? recv(h->file[r], more, 1, MSG_DONTWAIT | MSG_PEEK)
+                            : recv(h->file[r], h->bytes[r] + h->got[r],
+                                   QN__ENDPOINT_BYTES - h->got[r], MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
     if (n <= 0 || whole) {
@@ -114,13 +114,13 @@ static void receive_card(host *h, uint32_t r) {
         return;
     }
     h->got[r] += (size_t)n;
-    if (h->got[r] < QN__CARD_BYTES)
+    if (h->got[r] < QN__ENDPOINT_BYTES)
         return;
-    if (!qn__card_read(h->bytes[r], &h->card[r])) {
+    if (!qn__endpoint_read(h->bytes[r], &h->endpoint[r])) {
         lost(h, r);
         return;
     }
-    qn__address_of_peer(h->file[r], &h->card[r].seen);
+    qn__address_of_peer(h->file[r], &h->endpoint[r].seen);
     h->have[r] = 1;
     h->missing--;
 }
@@ -129,7 +129,7 @@ static void receive_card(host *h, uint32_t r) {
  * its endpoint when a restarted rank arrives. */
 static int is_there(host *h, uint32_t r) {
     for (int i = 0; i < 2 && h->file[r] >= 0; ++i)
-        receive_card(h, r);
+        receive_endpoint(h, r);
     return h->file[r] >= 0;
 }
 
@@ -143,7 +143,7 @@ static const char *decide(void *user, const qn__hello *other) {
     if (other->ranks != h->place->ranks) {
         qn__fail(&why, QN_CLUSTER,
                  "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
-                 other->host, other->ranks, h->card[0].host, h->place->ranks);
+                 other->host, other->ranks, h->endpoint[0].host, h->place->ranks);
         qn__remedy(&why, QN_CLUSTER, "start all ranks with the same number of ranks");
         return refuse(h, &why, 1);
     }
@@ -154,7 +154,7 @@ static const char *decide(void *user, const qn__hello *other) {
     }
     if (is_there(h, other->from)) {
         qn__fail(&why, QN_CLUSTER, "rank %u is there already, on %s; another came from %s",
-                 other->from, h->card[other->from].host, other->host);
+                 other->from, h->endpoint[other->from].host, other->host);
         return refuse(h, &why, 0);
     }
     return NULL;
@@ -165,7 +165,7 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
     (void)local;
     h->file[other->from] = file;
     h->got[other->from] = 0;
-    memcpy(h->card[other->from].host, other->host, sizeof other->host);
+    memcpy(h->endpoint[other->from].host, other->host, sizeof other->host);
 }
 
 /* Replaces the credential before it expires. */
@@ -189,7 +189,7 @@ static void gather(host *h, double until) {
         qn__acceptor_serve(h->acceptor, now);
         for (uint32_t r = 1; r < h->place->ranks; ++r)
             if (h->file[r] >= 0)
-                receive_card(h, r);
+                receive_endpoint(h, r);
         if (!waiting(h, now))
             break;
         size_t count = qn__acceptor_polls(h->acceptor, h->poll);
@@ -224,7 +224,7 @@ static qn_status name_missing(const host *h, qn_error *err) {
 /* Sends the table or the failure to all connected ranks. */
 static void answer(const host *h, qn_status status, const qn_error *err,
                    const unsigned char session[SESSION_BYTES], double until) {
-    unsigned char word[QN__WORD_BYTES], bytes[QN__CARD_BYTES];
+    unsigned char word[QN__WORD_BYTES], bytes[QN__ENDPOINT_BYTES];
     qn__word_write(word, status == QN_OK ? NULL : err->what);
     for (uint32_t r = 1; r < h->place->ranks; ++r) {
         int good =
@@ -235,7 +235,7 @@ static void answer(const host *h, qn_status status, const qn_error *err,
         memcpy(copy, session, sizeof copy);
         good = qn__socket_transfer(h->file[r], copy, sizeof copy, 1, until) == 1;
         for (uint32_t other = 0; other < h->place->ranks && good; ++other) {
-            qn__card_write(&h->card[other], bytes);
+            qn__endpoint_write(&h->endpoint[other], bytes);
             good = qn__socket_transfer(h->file[r], bytes, sizeof bytes, 1, until) == 1;
         }
     }
@@ -290,11 +290,11 @@ static qn_status host_all(host *h, const unsigned char secret[32], double until,
     return status;
 }
 
-static qn_status exchange_as_server(const qn__exchange *place, qn__card *card,
+static qn_status exchange_as_server(const qn__exchange *place, qn__endpoint *endpoint,
                                     unsigned char secret[32], unsigned char session[SESSION_BYTES],
                                     double until, int *held, qn_error *err) {
     const uint32_t n = place->ranks;
-    host h = {.place = place, .card = card, .file = held, .missing = n - 1};
+    host h = {.place = place, .endpoint = endpoint, .file = held, .missing = n - 1};
     if (place->munge) {
         qn__random_bytes(h.sent, sizeof h.sent);
         key_of_munge(h.sent, place->run, secret);
@@ -412,10 +412,10 @@ static qn_status find_host(const qn__exchange *p, unsigned char secret[32], doub
                       "start rank 0 there, and let programs of this machine connect to it");
 }
 
-static qn_status fetch_table(const qn__exchange *p, int file, qn__card *card,
+static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endpoint,
                              unsigned char session[SESSION_BYTES], double until, qn_error *err) {
-    unsigned char word[QN__WORD_BYTES], bytes[QN__CARD_BYTES];
-    qn__card_write(&card[p->rank], bytes);
+    unsigned char word[QN__WORD_BYTES], bytes[QN__ENDPOINT_BYTES];
+    qn__endpoint_write(&endpoint[p->rank], bytes);
     int good = qn__socket_transfer(file, bytes, sizeof bytes, 1, until);
     if (good == 1)
         good = qn__socket_transfer(file, word, sizeof word, 0, until);
@@ -426,12 +426,12 @@ static qn_status fetch_table(const qn__exchange *p, int file, qn__card *card,
         good = qn__socket_transfer(file, session, SESSION_BYTES, 0, until);
     for (uint32_t r = 0; r < p->ranks && good == 1; ++r) {
         good = qn__socket_transfer(file, bytes, sizeof bytes, 0, until);
-        if (good == 1 && !qn__card_read(bytes, &card[r]))
+        if (good == 1 && !qn__endpoint_read(bytes, &endpoint[r]))
             return qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u sent a malformed table of ranks",
                             p->host, p->port);
     }
     if (good == 1) {
-        qn__address_of_peer(file, &card[0].seen);
+        qn__address_of_peer(file, &endpoint[0].seen);
         return QN_OK;
     }
     qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u %s before all ranks were connected", p->host,
@@ -439,22 +439,22 @@ static qn_status fetch_table(const qn__exchange *p, int file, qn__card *card,
     return good == 0 ? QN_BUSY : QN_CLUSTER;
 }
 
-static qn_status exchange_as_client(const qn__exchange *place, qn__card *card,
+static qn_status exchange_as_client(const qn__exchange *place, qn__endpoint *endpoint,
                                     unsigned char secret[32], unsigned char session[SESSION_BYTES],
                                     double until, int *held, qn_error *err) {
     const qn_status status = find_host(place, secret, until, &held[0], err);
     if (status != QN_OK)
         return status;
-    return fetch_table(place, held[0], card, session, until + GRACE, err);
+    return fetch_table(place, held[0], endpoint, session, until + GRACE, err);
 }
 
-qn_status qn__exchange_run(const qn__exchange *place, qn__card *card, unsigned char key[32],
+qn_status qn__exchange_run(const qn__exchange *place, qn__endpoint *endpoint, unsigned char key[32],
                            double until, int *held, qn_error *err) {
     unsigned char secret[32], session[SESSION_BYTES];
     key_of_secret(place->secret, secret);
     const qn_status status =
-        place->rank == 0 ? exchange_as_server(place, card, secret, session, until, held, err)
-                         : exchange_as_client(place, card, secret, session, until, held, err);
+        place->rank == 0 ? exchange_as_server(place, endpoint, secret, session, until, held, err)
+                         : exchange_as_client(place, endpoint, secret, session, until, held, err);
     if (status == QN_OK)
         run_key(secret, session, key);
     return status;

@@ -3,7 +3,7 @@
 #ifndef QN_CLUSTER_RENDEZVOUS_EXCHANGE_H
 #define QN_CLUSTER_RENDEZVOUS_EXCHANGE_H
 
-#include "cluster/rendezvous/card.h"
+#include "cluster/rendezvous/endpoint.h"
 
 typedef struct qn__exchange {
     const char *host;
@@ -21,8 +21,8 @@ typedef struct qn__exchange {
  * may resolve to a loopback address on that machine and to another one elsewhere. */
 int qn__exchange_is_loopback(const char *host);
 
-/* card[rank] is this rank's own. Fills the others, and `key` with 32 bytes that only the ranks of
- * this run know. `until`: the deadline.
+/* endpoint[rank] is this rank's own. Fills the others, and `key` with 32 bytes that only the ranks
+ * of this run know. `until`: the deadline.
  *
  * `held` has one entry for each rank, all -1 before the call. It receives the connections of the
  * rendezvous: on rank 0 those to all others, on other ranks held[0], to rank 0. The caller closes
@@ -31,7 +31,7 @@ int qn__exchange_is_loopback(const char *host);
  *
  * QN_BUSY, with a message: rank 0 ended before all ranks were connected. It may be restarted, so
  * the caller may try again with `again` set. */
-qn_status qn__exchange_run(const qn__exchange *place, qn__card *card, unsigned char key[32],
+qn_status qn__exchange_run(const qn__exchange *place, qn__endpoint *endpoint, unsigned char key[32],
                            double until, int *held, qn_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/rendezvous/card.h"
+#include "cluster/rendezvous/endpoint.h"
 #include "cluster/rendezvous/launcher.h"
 #include "cluster/rendezvous/rendezvous_case_test.h"
 #include "cluster/rendezvous/munge.h"

@@ -38,7 +38,7 @@ static void join(weaving *w, uint32_t other, int file, int local) {
         close(w->link[other].file); /* the peer gave it up and connected again */
     else
         w->missing--;
-    w->link[other] = (qn__link){file, local, (uint16_t)w->mesh->card[other].port};
+    w->link[other] = (qn__link){file, local, (uint16_t)w->mesh->endpoint[other].port};
 }
 
 /* --------------------------------------------------------------------- accept from higher ranks */
@@ -59,24 +59,24 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
 /* ----------------------------------------------------------------------- connect to lower ranks */
 
 static int same_machine(const qn__mesh *m, uint32_t other) {
-    return memcmp(m->card[m->rank].machine, m->card[other].machine, 32) == 0;
+    return memcmp(m->endpoint[m->rank].machine, m->endpoint[other].machine, 32) == 0;
 }
 
 /* The address of this attempt: the one that rank 0 saw first, then those of the endpoint, in
  * turn. */
-static const qn__address *candidate(const qn__card *card, uint32_t attempt) {
-    const uint32_t seen = card->seen.kind != 0;
-    const uint32_t at = attempt % (card->count + seen);
-    return at < seen ? &card->seen : &card->address[at - seen];
+static const qn__address *candidate(const qn__endpoint *endpoint, uint32_t attempt) {
+    const uint32_t seen = endpoint->seen.kind != 0;
+    const uint32_t at = attempt % (endpoint->count + seen);
+    return at < seen ? &endpoint->seen : &endpoint->address[at - seen];
 }
 
 static void begin(weaving *w, uint32_t other, double now) {
     const qn__mesh *m = w->mesh;
-    const qn__card *card = &m->card[other];
+    const qn__endpoint *endpoint = &m->endpoint[other];
     dial *d = &w->dial[other];
-    const int file = same_machine(m, other)
-                         ? qn__socket_dial_unix(card->unix_name)
-                         : qn__socket_dial(candidate(card, d->attempts), (uint16_t)card->port);
+    const int file = same_machine(m, other) ? qn__socket_dial_unix(endpoint->unix_name)
+                                            : qn__socket_dial(candidate(endpoint, d->attempts),
+                                                              (uint16_t)endpoint->port);
     d->attempts++;
     d->since = now;
     d->next = now + d->pause;
@@ -169,11 +169,11 @@ static qn_status name_missing(const weaving *w, qn_error *err) {
         ++other;
     char text[QN__ADDRESS_TEXT];
     const uint32_t dialled = other < m->rank ? other : m->rank;
-    const qn__card *card = &m->card[dialled];
-    qn__address_text(&card->address[0], (uint16_t)card->port, text);
+    const qn__endpoint *endpoint = &m->endpoint[dialled];
+    qn__address_text(&endpoint->address[0], (uint16_t)endpoint->port, text);
     qn__fail(err, QN_CLUSTER, "rank %u on %s and rank %u on %s found no connection to each other",
-             m->rank, m->card[m->rank].host, other, m->card[other].host);
-    qn__at(err, "rank %u listens at %s%s", dialled, text, card->count > 1 ? " and others" : "");
+             m->rank, m->endpoint[m->rank].host, other, m->endpoint[other].host);
+    qn__at(err, "rank %u listens at %s%s", dialled, text, endpoint->count > 1 ? " and others" : "");
     return qn__remedy(err, QN_CLUSTER,
                       "let programs of these machines connect to each other (a firewall?), or name "
                       "the network interface that all share");
@@ -191,7 +191,7 @@ static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
             status = qn__fail(err, QN_CLUSTER, "%s", failure);
         else if (got != 1)
             status = qn__fail(err, QN_CLUSTER, "rank %u on %s %s before all ranks were connected",
-                              r, m->card[r].host, got == 0 ? "ended" : "fell silent");
+                              r, m->endpoint[r].host, got == 0 ? "ended" : "fell silent");
     }
     char text[512] = "";
     if (status != QN_OK && err)
@@ -205,7 +205,7 @@ static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
 
 static qn_status without_rank0(const qn__mesh *m, qn_error *err) {
     qn__fail(err, QN_CLUSTER, "rank 0 on %s ended before all ranks were connected",
-             m->card[0].host);
+             m->endpoint[0].host);
     return QN_BUSY;
 }
 
@@ -228,7 +228,7 @@ static qn_status follow(const weaving *w, qn_status status, qn_error *err) {
         return without_rank0(m, err);
     if (got != 1)
         return qn__fail(err, QN_CLUSTER, "rank 0 on %s fell silent before all ranks were connected",
-                        m->card[0].host);
+                        m->endpoint[0].host);
     return QN_OK;
 }
 
@@ -295,8 +295,8 @@ static const char *layout_name(uint32_t wire) {
     return names[wire >> QN__LAYOUT_SHIFT & 7];
 }
 
-static qn_status other_layout(uint32_t rank, const char *host, uint32_t wire, const qn__card *first,
-                              qn_error *err) {
+static qn_status other_layout(uint32_t rank, const char *host, uint32_t wire,
+                              const qn__endpoint *first, qn_error *err) {
     qn__fail(err, QN_CLUSTER,
              "rank %u on %s has another layout of numbers in memory (%s) than rank 0 on %s (%s)",
              rank, host, layout_name(wire), first->host, layout_name(first->wire));
@@ -306,7 +306,7 @@ static qn_status other_layout(uint32_t rank, const char *host, uint32_t wire, co
 }
 
 qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *version,
-                                 uint32_t contract, uint32_t wire, const qn__card *first,
+                                 uint32_t contract, uint32_t wire, const qn__endpoint *first,
                                  qn_error *err) {
     if ((wire ^ first->wire) >> QN__LAYOUT_SHIFT != 0)
         return other_layout(rank, host, wire, first, err);
@@ -318,11 +318,12 @@ qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *ve
     return qn__remedy(err, QN_CLUSTER, "install the same version of Quern on all machines");
 }
 
-qn_status qn__mesh_versions(const qn__card *card, uint32_t ranks, qn_error *err) {
+qn_status qn__mesh_versions(const qn__endpoint *endpoint, uint32_t ranks, qn_error *err) {
     for (uint32_t r = 1; r < ranks; ++r)
-        if (card[r].wire != card[0].wire || card[r].contract != card[0].contract ||
-            strcmp(card[r].version, card[0].version) != 0)
-            return qn__mesh_other_version(r, card[r].host, card[r].version, card[r].contract,
-                                          card[r].wire, &card[0], err);
+        if (endpoint[r].wire != endpoint[0].wire || endpoint[r].contract != endpoint[0].contract ||
+            strcmp(endpoint[r].version, endpoint[0].version) != 0)
+            return qn__mesh_other_version(r, endpoint[r].host, endpoint[r].version,
+                                          endpoint[r].contract, endpoint[r].wire, &endpoint[0],
+                                          err);
     return QN_OK;
 }

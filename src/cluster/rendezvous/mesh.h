@@ -2,12 +2,12 @@
 #ifndef QN_CLUSTER_RENDEZVOUS_MESH_H
 #define QN_CLUSTER_RENDEZVOUS_MESH_H
 
-#include "cluster/rendezvous/card.h"
+#include "cluster/rendezvous/endpoint.h"
 #include "cluster/transport/socket_transport.h"
 
 typedef struct qn__mesh {
     uint32_t ranks, rank;
-    const qn__card *card;           /* of each rank */
+    const qn__endpoint *endpoint;   /* of each rank */
     const qn__listeners *listeners; /* of this one */
     const unsigned char *key;       /* 32 bytes, of this run */
     double until;                   /* deadline by qn__now */
@@ -22,10 +22,10 @@ qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err);
 
 /* Fails with the rank that runs another version than rank 0, whose endpoint is `first`. */
 qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *version,
-                                 uint32_t contract, uint32_t wire, const qn__card *first,
+                                 uint32_t contract, uint32_t wire, const qn__endpoint *first,
                                  qn_error *err);
 
 /* Compares the versions of all ranks with that of rank 0. */
-qn_status qn__mesh_versions(const qn__card *card, uint32_t ranks, qn_error *err);
+qn_status qn__mesh_versions(const qn__endpoint *endpoint, uint32_t ranks, qn_error *err);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct talk {
     qn__mpi mpi;
     uint32_t expected; /* ranks, by the launcher; 0: unknown */
     qn__introduction result;
-    unsigned char own[QN__CARD_BYTES], *all;
+    unsigned char own[QN__ENDPOINT_BYTES], *all;
     qn_status status;
     qn_error err;
     int wrong_size; /* the number of ranks that MPI returned instead */
@@ -56,8 +56,8 @@ static qn_status ask_who(talk *t) {
     }
     t->result.ranks = (uint32_t)ranks;
     t->result.rank = (uint32_t)rank;
-    t->result.card = qn__alloc((size_t)ranks, sizeof *t->result.card, &t->err);
-    t->all = t->result.card ? qn__alloc((size_t)ranks, QN__CARD_BYTES, &t->err) : NULL;
+    t->result.endpoint = qn__alloc((size_t)ranks, sizeof *t->result.endpoint, &t->err);
+    t->all = t->result.endpoint ? qn__alloc((size_t)ranks, QN__ENDPOINT_BYTES, &t->err) : NULL;
     return t->all ? QN_OK : QN_MEMORY;
 }
 
@@ -72,11 +72,11 @@ static qn_status exchange(talk *t) {
     int code = mpi->abi->broadcast(mpi, t->result.key, sizeof t->result.key);
     if (code != 0)
         return mpi_failed(t, "MPI_Bcast", code);
-    code = mpi->abi->allgather(mpi, t->own, QN__CARD_BYTES, t->all);
+    code = mpi->abi->allgather(mpi, t->own, QN__ENDPOINT_BYTES, t->all);
     if (code != 0)
         return mpi_failed(t, "MPI_Allgather", code);
     for (uint32_t r = 0; r < t->result.ranks; ++r)
-        if (!qn__card_read(t->all + (size_t)r * QN__CARD_BYTES, &t->result.card[r]))
+        if (!qn__endpoint_read(t->all + (size_t)r * QN__ENDPOINT_BYTES, &t->result.endpoint[r]))
             return not_quern(t, r);
     return QN_OK;
 }
@@ -104,7 +104,7 @@ static qn_status speak(talk *t) {
 static void drop(talk *t) {
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->changed);
-    qn__free(t->result.card);
+    qn__free(t->result.endpoint);
     qn__free(t->all);
     qn__free(t);
 }
@@ -157,7 +157,7 @@ static talk *begin(const qn__launcher *launcher, const qn__introduction *in, qn_
     pthread_cond_init(&t->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     t->expected = launcher->ranks;
-    qn__card_write(&in->own, t->own);
+    qn__endpoint_write(&in->own, t->own);
     return t;
 }
 
@@ -179,10 +179,10 @@ static qn_status conclude(talk *t, const qn__launcher *launcher, qn__introductio
             *err = t->err;
         return t->status;
     }
-    const qn__card own = in->own;
+    const qn__endpoint own = in->own;
     *in = t->result;
     in->own = own;
-    t->result.card = NULL;
+    t->result.endpoint = NULL;
     return QN_OK;
 }
 

@@ -2,15 +2,15 @@
 #ifndef QN_CLUSTER_RENDEZVOUS_MPI_EXCHANGE_H
 #define QN_CLUSTER_RENDEZVOUS_MPI_EXCHANGE_H
 
-#include "cluster/rendezvous/card.h"
+#include "cluster/rendezvous/endpoint.h"
 #include "cluster/rendezvous/launcher.h"
 
-/* This rank's endpoint as input, before it knows its rank; and the result: `card` (qn__free) of all
- * ranks, and 32 bytes that only these know. */
+/* This rank's endpoint as input, before it knows its rank; and the result: `endpoint` (qn__free) of
+ * all ranks, and 32 bytes that only these know. */
 typedef struct qn__introduction {
-    qn__card own;
+    qn__endpoint own;
     uint32_t ranks, rank;
-    qn__card *card;
+    qn__endpoint *endpoint;
     unsigned char key[32];
 } qn__introduction;
 

@@ -22,7 +22,7 @@ static const double PAUSE = 0.1;
 typedef struct gathering {
     uint32_t ranks, rank;
     uint32_t started; /* number of ranks that the launcher gave */
-    qn__card *card;
+    qn__endpoint *endpoint;
     qn__listeners listeners;
     unsigned char key[32];
     double until, rank_timeout;
@@ -76,11 +76,11 @@ static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, q
 
 /* ------------------------------------------------------------------------------------ discovery */
 
-static qn_status open_cards(gathering *g, const char *interface, int loopback, qn_error *err) {
-    g->card = qn__alloc(g->ranks, sizeof *g->card, err);
-    if (!g->card)
+static qn_status open_endpoints(gathering *g, const char *interface, int loopback, qn_error *err) {
+    g->endpoint = qn__alloc(g->ranks, sizeof *g->endpoint, err);
+    if (!g->endpoint)
         return QN_MEMORY;
-    return qn__card_own(interface, loopback, &g->card[g->rank], &g->listeners, err);
+    return qn__endpoint_own(interface, loopback, &g->endpoint[g->rank], &g->listeners, err);
 }
 
 static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *err) {
@@ -96,21 +96,21 @@ static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *
     const int named = !qn__address_is_literal(g->host) && strcmp(g->host, "localhost") != 0;
     place.everywhere = loopback && named && o->key;
     g->place = place;
-    return open_cards(g, o->interface, loopback && !place.everywhere, err);
+    return open_endpoints(g, o->interface, loopback && !place.everywhere, err);
 }
 
 /* The launcher's MPI library exchanges the endpoints. */
 static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *launcher,
                                gathering *g, qn_error *err) {
     qn__introduction in = {.ranks = 0};
-    qn_status status = qn__card_own(o->interface, 0, &in.own, &g->listeners, err);
+    qn_status status = qn__endpoint_own(o->interface, 0, &in.own, &g->listeners, err);
     if (status == QN_OK)
         status = qn__mpi_introduce(launcher, &in, g->until - qn__now(), err);
     if (status != QN_OK)
         return status;
     g->ranks = in.ranks;
     g->rank = in.rank;
-    g->card = in.card;
+    g->endpoint = in.endpoint;
     memcpy(g->key, in.key, sizeof g->key);
     return QN_OK;
 }
@@ -133,7 +133,7 @@ static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher
     g->ranks = place.ranks;
     g->rank = place.rank;
     g->place = place;
-    return status == QN_OK ? open_cards(g, o->interface, one_node, err) : status;
+    return status == QN_OK ? open_endpoints(g, o->interface, one_node, err) : status;
 }
 
 static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g,
@@ -156,13 +156,13 @@ static void number_machines(const gathering *g, qn__peer_info *info) {
     uint32_t machines = 0;
     for (uint32_t r = 0; r < g->ranks; ++r) {
         uint32_t first = 0, before = 0;
-        while (memcmp(g->card[first].machine, g->card[r].machine, 32) != 0)
+        while (memcmp(g->endpoint[first].machine, g->endpoint[r].machine, 32) != 0)
             ++first;
         for (uint32_t other = first; other < r; ++other)
             before += info[other].machine == info[first].machine;
         info[r].machine = first == r ? machines++ : info[first].machine;
         info[r].local = before;
-        memcpy(info[r].host, g->card[r].host, sizeof info[r].host);
+        memcpy(info[r].host, g->endpoint[r].host, sizeof info[r].host);
     }
 }
 
@@ -173,13 +173,13 @@ static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_err
     qn_status status = QN_MEMORY;
     const qn__mesh mesh = {.ranks = g->ranks,
                            .rank = g->rank,
-                           .card = g->card,
+                           .endpoint = g->endpoint,
                            .listeners = &g->listeners,
                            .key = g->key,
                            .until = g->until,
                            .rank0 = g->held && g->rank > 0 ? g->held[0] : -1};
     if (info)
-        status = qn__mesh_versions(g->card, g->ranks, err);
+        status = qn__mesh_versions(g->endpoint, g->ranks, err);
     if (status == QN_OK)
         status = qn__mesh_connect(&mesh, link, err);
     const qn__transport_setup setup = {.ranks = g->ranks,
@@ -221,7 +221,7 @@ static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_er
     for (uint32_t r = 0; r < g->ranks; ++r)
         g->held[r] = -1;
     for (;;) {
-        status = qn__exchange_run(&g->place, g->card, g->key, g->until, g->held, err);
+        status = qn__exchange_run(&g->place, g->endpoint, g->key, g->until, g->held, err);
         if (status == QN_OK)
             status = open_transport(g, rendezvous, err);
         let_go(g);
@@ -239,7 +239,7 @@ static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_er
 static void name_writer(const gathering *g, qn_error *err) {
     char host[64] = "", shown[64], what[sizeof err->what], own[128];
     gethostname(host, sizeof host - 1);
-    qn__card_text(shown, sizeof shown, host[0] ? host : "?", sizeof host);
+    qn__wire_text(shown, sizeof shown, host[0] ? host : "?", sizeof host);
     snprintf(own, sizeof own, "rank %u on %.63s", g->rank, shown);
     if (err->status == QN_USAGE || strncmp(err->what, own, strlen(own)) == 0)
         return;
@@ -271,7 +271,7 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
     if (status == QN_BUSY) /* rank 0 ended, and only its launcher could start it again */
         status = QN_CLUSTER;
     qn__listeners_close(&g.listeners);
-    qn__free(g.card);
+    qn__free(g.endpoint);
     if (status != QN_OK && err && g.started > 1)
         name_writer(&g, err);
     if (status != QN_OK)

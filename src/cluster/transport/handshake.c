@@ -63,7 +63,7 @@ void qn__hello_fill(qn__hello *hello, qn__purpose purpose, uint32_t from, uint32
     hello->contract = QN_CONTRACT;
     snprintf(hello->version, sizeof hello->version, "%s", qn_version());
     gethostname(host, sizeof host - 1);
-    qn__card_text(hello->host, sizeof hello->host, host[0] ? host : "?", sizeof host);
+    qn__wire_text(hello->host, sizeof hello->host, host[0] ? host : "?", sizeof host);
     hello->purpose = purpose;
     hello->from = from;
     hello->to = to;
@@ -92,8 +92,8 @@ static int read_hello(const unsigned char from[QN__HELLO_BYTES], qn__hello *hell
         return 0;
     hello->wire = qn__get_u32(from + 8);
     hello->contract = qn__get_u32(from + 12);
-    qn__card_text(hello->version, sizeof hello->version, (const char *)from + 16, 16);
-    qn__card_text(hello->host, sizeof hello->host, (const char *)from + 32, 64);
+    qn__wire_text(hello->version, sizeof hello->version, (const char *)from + 16, 16);
+    qn__wire_text(hello->host, sizeof hello->host, (const char *)from + 32, 64);
     hello->purpose = qn__get_u32(from + 96);
     hello->from = qn__get_u32(from + 100);
     hello->to = qn__get_u32(from + 104);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/sha256.h"
-#include "cluster/rendezvous/card.h"
+#include "cluster/rendezvous/endpoint.h"
 #include "cluster/transport/handshake.h"
 #include "num/philox.h"
 
@@ -259,25 +259,25 @@ static void test_rubbish(void **state) {
     }
 }
 
-static void test_cards(void **state) {
+static void test_endpoints(void **state) {
     (void)state;
-    unsigned char bytes[QN__CARD_BYTES], again[QN__CARD_BYTES];
-    qn__card card, back;
+    unsigned char bytes[QN__ENDPOINT_BYTES], again[QN__ENDPOINT_BYTES];
+    qn__endpoint endpoint, back;
     qn__listeners listeners;
-    assert_int_equal(qn__card_own(NULL, 0, &card, &listeners, NULL), QN_OK);
+    assert_int_equal(qn__endpoint_own(NULL, 0, &endpoint, &listeners, NULL), QN_OK);
     qn__listeners_close(&listeners);
-    qn__card_write(&card, bytes);
-    assert_true(qn__card_read(bytes, &back));
-    qn__card_write(&back, again);
+    qn__endpoint_write(&endpoint, bytes);
+    assert_true(qn__endpoint_read(bytes, &back));
+    qn__endpoint_write(&back, again);
     assert_memory_equal(bytes, again, sizeof bytes);
     for (uint32_t seed = 0; seed < 20000; ++seed) {
         uint32_t random[4];
         memcpy(again, bytes, sizeof bytes);
         for (uint32_t i = 0; i < 8; ++i) {
             qn__philox((uint32_t[4]){i, seed, 1, 0}, (uint32_t[2]){7, 7}, random);
-            again[random[0] % QN__CARD_BYTES] = (unsigned char)random[1];
+            again[random[0] % QN__ENDPOINT_BYTES] = (unsigned char)random[1];
         }
-        if (!qn__card_read(again, &back))
+        if (!qn__endpoint_read(again, &back))
             continue;
         assert_true(back.count >= 1 && back.count <= QN__ADDRESSES_MOST);
         assert_true(back.port >= 1 && back.port <= 65535);
@@ -296,7 +296,7 @@ int main(void) {
         cmocka_unit_test(test_every_changed_byte_is_noticed),
         cmocka_unit_test(test_replays),
         cmocka_unit_test(test_rubbish),
-        cmocka_unit_test(test_cards),
+        cmocka_unit_test(test_endpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "cluster/rendezvous/card.h"
+#include "cluster/rendezvous/endpoint.h"
 
 #include "base/sha256.h"
 #include "cluster/rendezvous/rendezvous.h"
@@ -66,46 +66,48 @@ static void identify(unsigned char machine[32], int reachable) {
     qn__sha256_end(&hash, machine);
 }
 
-static int open_local(qn__card *card) {
+static int open_local(qn__endpoint *endpoint) {
     unsigned char random[16];
     qn__random_bytes(random, sizeof random);
-    char *at = card->unix_name + snprintf(card->unix_name, sizeof card->unix_name, "quern-");
+    char *at =
+        endpoint->unix_name + snprintf(endpoint->unix_name, sizeof endpoint->unix_name, "quern-");
     for (size_t i = 0; i < sizeof random; ++i)
         at += snprintf(at, 3, "%02x", random[i]);
-    const int file = qn__socket_listen_unix(card->unix_name);
-    if (file < 0 || reaches_itself(card->unix_name))
+    const int file = qn__socket_listen_unix(endpoint->unix_name);
+    if (file < 0 || reaches_itself(endpoint->unix_name))
         return file;
     close(file);
     return -1;
 }
 
-qn_status qn__card_own(const char *interface, int loopback, qn__card *card,
-                       qn__listeners *listeners, qn_error *err) {
+qn_status qn__endpoint_own(const char *interface, int loopback, qn__endpoint *endpoint,
+                           qn__listeners *listeners, qn_error *err) {
     static const qn__address local = {.kind = 4, .bytes = {127, 0, 0, 1}};
     char host[64] = "";
     uint16_t port = 0;
-    memset(card, 0, sizeof *card);
+    memset(endpoint, 0, sizeof *endpoint);
     *listeners = (qn__listeners){-1, -1};
     gethostname(host, sizeof host - 1);
-    qn__card_text(card->host, sizeof card->host, host[0] ? host : "?", sizeof host);
-    snprintf(card->version, sizeof card->version, "%s", qn_version());
-    card->wire = QN__WIRE_VERSION;
-    card->contract = QN_CONTRACT;
-    card->process = (uint32_t)getpid();
-    card->address[0] = local;
-    card->count = loopback && !interface ? 1
-                                         : (uint32_t)qn__socket_own_addresses(
-                                               interface, card->address, QN__ADDRESSES_MOST, err);
-    if (card->count == 0)
+    qn__wire_text(endpoint->host, sizeof endpoint->host, host[0] ? host : "?", sizeof host);
+    snprintf(endpoint->version, sizeof endpoint->version, "%s", qn_version());
+    endpoint->wire = QN__WIRE_VERSION;
+    endpoint->contract = QN_CONTRACT;
+    endpoint->process = (uint32_t)getpid();
+    endpoint->address[0] = local;
+    endpoint->count =
+        loopback && !interface ? 1
+                               : (uint32_t)qn__socket_own_addresses(interface, endpoint->address,
+                                                                    QN__ADDRESSES_MOST, err);
+    if (endpoint->count == 0)
         return err ? err->status : QN_CLUSTER;
-    const int one = card->count == 1;
+    const int one = endpoint->count == 1;
     const qn_status status =
-        qn__socket_listen(one ? card->address : NULL, &port, &listeners->tcp, err);
+        qn__socket_listen(one ? endpoint->address : NULL, &port, &listeners->tcp, err);
     if (status != QN_OK)
         return status;
-    card->port = port;
-    listeners->local = open_local(card);
-    identify(card->machine, listeners->local >= 0);
+    endpoint->port = port;
+    listeners->local = open_local(endpoint);
+    identify(endpoint->machine, listeners->local >= 0);
     return QN_OK;
 }
 
@@ -127,41 +129,41 @@ static int good_address(const qn__address *address) {
     return address->kind == 4 || address->kind == 6;
 }
 
-void qn__card_write(const qn__card *card, unsigned char to[QN__CARD_BYTES]) {
-    memset(to, 0, QN__CARD_BYTES);
-    memcpy(to, card->host, 64);
-    memcpy(to + 64, card->version, 16);
-    qn__put_u32(to + 80, card->wire);
-    qn__put_u32(to + 84, card->contract);
-    qn__put_u32(to + 88, card->process);
-    memcpy(to + 92, card->machine, 32);
-    memcpy(to + 124, card->unix_name, 40);
-    qn__put_u32(to + 164, card->port);
-    qn__put_u32(to + 168, card->count);
+void qn__endpoint_write(const qn__endpoint *endpoint, unsigned char to[QN__ENDPOINT_BYTES]) {
+    memset(to, 0, QN__ENDPOINT_BYTES);
+    memcpy(to, endpoint->host, 64);
+    memcpy(to + 64, endpoint->version, 16);
+    qn__put_u32(to + 80, endpoint->wire);
+    qn__put_u32(to + 84, endpoint->contract);
+    qn__put_u32(to + 88, endpoint->process);
+    memcpy(to + 92, endpoint->machine, 32);
+    memcpy(to + 124, endpoint->unix_name, 40);
+    qn__put_u32(to + 164, endpoint->port);
+    qn__put_u32(to + 168, endpoint->count);
     unsigned char *at = to + 172;
     for (size_t i = 0; i < QN__ADDRESSES_MOST; ++i)
-        at = write_address(at, &card->address[i]);
-    write_address(at, &card->seen);
+        at = write_address(at, &endpoint->address[i]);
+    write_address(at, &endpoint->seen);
 }
 
-int qn__card_read(const unsigned char from[QN__CARD_BYTES], qn__card *card) {
-    memset(card, 0, sizeof *card);
-    qn__card_text(card->host, sizeof card->host, (const char *)from, 64);
-    qn__card_text(card->version, sizeof card->version, (const char *)from + 64, 16);
-    card->wire = qn__get_u32(from + 80);
-    card->contract = qn__get_u32(from + 84);
-    card->process = qn__get_u32(from + 88);
-    memcpy(card->machine, from + 92, 32);
-    qn__card_text(card->unix_name, sizeof card->unix_name, (const char *)from + 124, 40);
-    card->port = qn__get_u32(from + 164);
-    card->count = qn__get_u32(from + 168);
+int qn__endpoint_read(const unsigned char from[QN__ENDPOINT_BYTES], qn__endpoint *endpoint) {
+    memset(endpoint, 0, sizeof *endpoint);
+    qn__wire_text(endpoint->host, sizeof endpoint->host, (const char *)from, 64);
+    qn__wire_text(endpoint->version, sizeof endpoint->version, (const char *)from + 64, 16);
+    endpoint->wire = qn__get_u32(from + 80);
+    endpoint->contract = qn__get_u32(from + 84);
+    endpoint->process = qn__get_u32(from + 88);
+    memcpy(endpoint->machine, from + 92, 32);
+    qn__wire_text(endpoint->unix_name, sizeof endpoint->unix_name, (const char *)from + 124, 40);
+    endpoint->port = qn__get_u32(from + 164);
+    endpoint->count = qn__get_u32(from + 168);
     const unsigned char *at = from + 172;
-    int good = card->count >= 1 && card->count <= QN__ADDRESSES_MOST && card->port >= 1 &&
-               card->port <= 65535 && card->host[0];
+    int good = endpoint->count >= 1 && endpoint->count <= QN__ADDRESSES_MOST &&
+               endpoint->port >= 1 && endpoint->port <= 65535 && endpoint->host[0];
     for (uint32_t i = 0; i < QN__ADDRESSES_MOST; ++i) {
-        at = read_address(at, &card->address[i]);
-        good &= i >= card->count || good_address(&card->address[i]);
+        at = read_address(at, &endpoint->address[i]);
+        good &= i >= endpoint->count || good_address(&endpoint->address[i]);
     }
-    read_address(at, &card->seen);
-    return good && (card->seen.kind == 0 || good_address(&card->seen));
+    read_address(at, &endpoint->seen);
+    return good && (endpoint->seen.kind == 0 || good_address(&endpoint->seen));
 }
