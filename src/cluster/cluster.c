@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Seconds between two checks of the state. A wake-up is lost only if something is wrong. */
-static const double LOOK_AGAIN = 1.0;
+static const double RECHECK = 1.0;
 /* Seconds within which a rank of this machine must hand over the shared memory. */
 static const double HAND_OVER = 10.0;
 /* Seconds in which ranks that lose their devices in the same step exchange that news. */
@@ -24,10 +24,10 @@ int qn__cluster_apart;
 
 /* The wake-up counter lies in the shared memory that reductions use now. Only the caller's thread
  * changes which memory that is. */
-static unsigned bell(qn_cluster *c) { return qn__common_bell(c->reducer.common); }
+static unsigned wakeups(qn_cluster *c) { return qn__common_wakeups(c->reducer.common); }
 
 static void wait(qn_cluster *c, unsigned seen) {
-    qn__common_wait(c->reducer.common, seen, LOOK_AGAIN);
+    qn__common_wait(c->reducer.common, seen, RECHECK);
 }
 
 /* Reports pending notes, on the caller's thread. */
@@ -55,7 +55,7 @@ static qn_status failure(qn_cluster *c, qn_error *err) {
 
 qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_error *err) {
     for (;;) {
-        const unsigned seen = bell(c);
+        const unsigned seen = wakeups(c);
         const int begun = qn__reducer_begin(&c->reducer, reduction);
         tell_notes(c);
         if (begun > 0)
@@ -78,7 +78,7 @@ void qn__reduction_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t
 
 static qn_status add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err) {
     for (;;) {
-        const unsigned seen = bell(c);
+        const unsigned seen = wakeups(c);
         switch (qn__reducer_step(&c->reducer)) {
         case QN__REDUCER_AGAIN:
             break;
@@ -437,7 +437,7 @@ int qn_cluster_over(qn_cluster *c, int *code) {
     int unwanted;
     code = code ? code : &unwanted;
     while (c) {
-        const unsigned seen = bell(c);
+        const unsigned seen = wakeups(c);
         const int over = qn__reducer_over(&c->reducer, code);
         tell_notes(c);
         if (over >= 0)

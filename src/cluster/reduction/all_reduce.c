@@ -99,7 +99,7 @@ static void arrive(qn__reducer *r) {
     atomic_store(&desk->signature, r->current.signature);
     atomic_store(&desk->arrived_holds, contribution(r->current.added));
     atomic_store(&desk->arrived, qn__reducer_tag(r));
-    qn__reducer_ring_others(r);
+    qn__reducer_wake_others(r);
 }
 
 /* --------------------------------------------------------------------------------------- adding */
@@ -354,7 +354,7 @@ static qn__progress step(qn__reducer *r) {
             return there < 0 ? QN__REDUCER_FAILED : QN__REDUCER_WAITS;
         r->adding.done_here = 1;
         atomic_store(&qn__reducer_desk(r, r->rank)->done, qn__reducer_tag(r));
-        qn__reducer_ring_others(r);
+        qn__reducer_wake_others(r);
     }
     if (!all_done(r))
         return QN__REDUCER_WAITS;

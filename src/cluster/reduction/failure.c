@@ -14,7 +14,7 @@ void qn__reducer_set_error(qn__reducer *r, qn_status status, const char *format,
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     qn__fail(&r->error, status, "%s", text);
-    qn__reducer_ring(r);
+    qn__reducer_wake(r);
 }
 
 void qn__reducer_tell(qn__reducer *r, const qn__head *head, const void *body, uint64_t bytes) {
@@ -39,7 +39,7 @@ static void set_failure(qn__reducer *r, uint32_t from, const qn_error *why) {
     if (r->error.status != QN_OK)
         return;
     r->error = *why;
-    qn__reducer_ring(r);
+    qn__reducer_wake(r);
     qn__reducer_tell(r, &(qn__head){.type = QN__MESSAGE_FAIL, .extra = from}, why, sizeof *why);
 }
 
@@ -82,5 +82,5 @@ void qn__reducer_done(qn__reducer *r, int code) {
     r->ending.over = 1;
     r->ending.code = code;
     qn__reducer_tell(r, &(qn__head){.type = QN__MESSAGE_DONE, .extra = (uint32_t)code}, NULL, 0);
-    qn__reducer_ring(r);
+    qn__reducer_wake(r);
 }

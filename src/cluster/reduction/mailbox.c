@@ -38,5 +38,5 @@ void qn__mailbox_keep(qn__reducer *r, uint32_t from, const qn__head *head,
         return;
     *message = (qn__queued_message){r->mailbox.first, from, *head, qn__buffer_hold(body)};
     r->mailbox.first = message;
-    qn__reducer_ring(r);
+    qn__reducer_wake(r);
 }

@@ -1,11 +1,11 @@
 /* The pieces that this rank handles, and their size on the network. */
 #include "cluster/reduction/reduction_state.h"
 
-void qn__reducer_ring_others(qn__reducer *r) {
+void qn__reducer_wake_others(qn__reducer *r) {
     const uint32_t *local, n = qn__reducer_here(r, &local);
     for (uint32_t i = 0; i < n; ++i)
         if (local[i] != r->rank)
-            qn__common_ring(r->common, r->place.local[local[i]]);
+            qn__common_wake(r->common, r->place.local[local[i]]);
 }
 
 /* The layout for reduction `reduction` of so many words in this view. */

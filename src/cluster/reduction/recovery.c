@@ -263,7 +263,7 @@ void qn__reducer_adopt(void *user, uint64_t number, const qn__ranks *members,
         r->group.has[i] = (unsigned char)qn__ranks_has(members, i);
     r->change.frozen = r->change.owed = 0;
     atomic_store(&r->change.alarm, 0);
-    qn__reducer_ring(r);
+    qn__reducer_wake(r);
     if (!read_plan(r, buffer) || r->current.finished > r->plan.finished ||
         r->current.finished + 1 < r->plan.finished) {
         qn__reducer_set_error(r, QN_CLUSTER, "ranks are too far apart to go on");
@@ -287,5 +287,5 @@ void qn__reducer_outcast(void *user, int others, const char *why) {
     r->change.frozen = r->change.owed = 0;
     qn__reducer_set_error(r, QN_CLUSTER, "this rank has to leave: %s", why);
     atomic_store(&r->change.alarm, 0);
-    qn__reducer_ring(r);
+    qn__reducer_wake(r);
 }

@@ -187,7 +187,7 @@ static void take_question(qn__reducer *r, uint32_t from, const qn__head *head) {
     if (head->type == QN__MESSAGE_ANSWER) {
         if (head->number[0] == r->group.stamp && head->number[1] == r->ending.asking) {
             qn__ranks_add(&r->ending.answered, from);
-            qn__reducer_ring(r);
+            qn__reducer_wake(r);
         }
     } else if (head->number[0] == r->group.stamp && !r->change.frozen) {
         const qn__head answer = {.type = QN__MESSAGE_ANSWER,
@@ -237,7 +237,7 @@ void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__going how) {
             r->change.noticed = r->transport->calls->now(r->transport);
         qn__view_gone(r->view, rank, how);
     }
-    qn__reducer_ring(r);
+    qn__reducer_wake(r);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -258,7 +258,7 @@ void qn__reducer_restored(qn__reducer *r, uint32_t rank, double seconds, int dam
     else
         snprintf(r->note + used, room, "%sthe connection to %s was made again after %.1f s",
                  used ? "; " : "", r->name[rank], seconds);
-    qn__reducer_ring(r);
+    qn__reducer_wake(r);
     pthread_mutex_unlock(&r->lock);
 }
 

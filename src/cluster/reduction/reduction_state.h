@@ -255,8 +255,8 @@ static inline const uint32_t *qn__reducer_machines(const qn__reducer *r, uint64_
     return reduction <= 1 ? r->place.alone : r->place.machine;
 }
 
-static inline void qn__reducer_ring(qn__reducer *r) {
-    qn__common_ring(r->common, r->common->index);
+static inline void qn__reducer_wake(qn__reducer *r) {
+    qn__common_wake(r->common, r->common->index);
 }
 
 static inline qn__desk *qn__reducer_desk(const qn__reducer *r, uint32_t rank) {
@@ -300,7 +300,7 @@ void qn__mailbox_drop(qn__reducer *r, qn__queued_message **at);
 void qn__reducer_lay_out(qn__reducer *r, uint64_t reduction);
 /* Sets the pieces of the reduction; 0 if out of memory. */
 int qn__reducer_prepare(qn__reducer *r);
-void qn__reducer_ring_others(qn__reducer *r);
+void qn__reducer_wake_others(qn__reducer *r);
 
 /* supply.c */
 void qn__reducer_send_supplies(qn__reducer *r);

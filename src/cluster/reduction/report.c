@@ -10,7 +10,7 @@ void qn__reducer_report(qn__reducer *r) {
     r->change.owed = 0;
     if (!buffer) {
         qn__fail_memory(&r->error, count, sizeof(uint64_t));
-        qn__reducer_ring(r);
+        qn__reducer_wake(r);
         return;
     }
     uint64_t *w = (uint64_t *)(void *)buffer->data;

@@ -89,7 +89,7 @@ qn__progress qn__reducer_take_supply(qn__reducer *r) {
         if (r->adding.supplied < r->current.words)
             return QN__REDUCER_WAITS;
         atomic_store(&qn__reducer_desk(r, r->rank)->supplied, r->group.stamp);
-        qn__reducer_ring_others(r);
+        qn__reducer_wake_others(r);
     } else if (atomic_load(&qn__reducer_desk(r, takes)->supplied) != r->group.stamp)
         return QN__REDUCER_WAITS;
     qn__reducer_finished(r, r->adding.into, r->totals.generation);

@@ -136,15 +136,15 @@ void *qn__common_heap(qn__common *c, uint64_t bytes, qn_error *err) {
 
 /* -------------------------------------------------------------------------------------- wake-up */
 
-void qn__common_ring(qn__common *c, uint32_t local) {
+void qn__common_wake(qn__common *c, uint32_t local) {
     qn__desk *desk = &c->desk[local];
-    atomic_fetch_add(&desk->bell, 1);
+    atomic_fetch_add(&desk->wakeups, 1);
     /* Sequential consistency: either `asleep` is seen here, or the waiter sees the new counter. */
     if (atomic_load(&desk->asleep))
-        qn__futex_wake(&desk->bell, 1, QN__FUTEX_SHARED);
+        qn__futex_wake(&desk->wakeups, 1, QN__FUTEX_SHARED);
 }
 
-unsigned qn__common_bell(qn__common *c) { return atomic_load(&c->desk[c->index].bell); }
+unsigned qn__common_wakeups(qn__common *c) { return atomic_load(&c->desk[c->index].wakeups); }
 
 static void pause_core(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -158,7 +158,7 @@ static int spin(qn__desk *desk, unsigned seen) {
     const double begun = qn__now();
     do {
         for (int i = 0; i < LOOKS; ++i) {
-            if (atomic_load_explicit(&desk->bell, memory_order_acquire) != seen)
+            if (atomic_load_explicit(&desk->wakeups, memory_order_acquire) != seen)
                 return 1;
             pause_core();
         }
@@ -172,7 +172,7 @@ void qn__common_wait(qn__common *c, unsigned seen, double seconds) {
         return;
     atomic_store(&desk->asleep, 1);
     /* The futex sleeps only if the counter is unchanged; it may also return spuriously. */
-    if (atomic_load(&desk->bell) == seen)
-        qn__futex_wait(&desk->bell, seen, seconds, QN__FUTEX_SHARED);
+    if (atomic_load(&desk->wakeups) == seen)
+        qn__futex_wait(&desk->wakeups, seen, seconds, QN__FUTEX_SHARED);
     atomic_store(&desk->asleep, 0);
 }

@@ -14,7 +14,7 @@
 /* The state that a rank publishes to the others of its machine. A tag identifies a reduction in a
  * view. Two cache lines: one is written rarely, one in each reduction. */
 typedef struct qn__desk {
-    _Alignas(128) atomic_uint bell; /* incremented by each wake-up; a futex */
+    _Alignas(128) atomic_uint wakeups; /* incremented by each wake-up; a futex */
     atomic_uint asleep;
     atomic_ullong supplied;    /* view in which it stored a complete total */
     atomic_ullong finished_in; /* generation of totals of the reduction that it finished last */
@@ -62,9 +62,9 @@ int64_t *qn__common_total(qn__common *common, uint64_t generation, int odd, uint
 void *qn__common_heap(qn__common *common, uint64_t bytes, qn_error *err);
 
 /* Wakes a rank of this machine. */
-void qn__common_ring(qn__common *common, uint32_t local);
+void qn__common_wake(qn__common *common, uint32_t local);
 /* The wake-up counter: to be read before the condition that is waited for. */
-unsigned qn__common_bell(qn__common *common);
+unsigned qn__common_wakeups(qn__common *common);
 /* Waits until the counter differs from `seen`, or for `seconds`. */
 void qn__common_wait(qn__common *common, unsigned seen, double seconds);
 
