@@ -38,9 +38,9 @@ static uint64_t contributions_here(qn__reducer *r) {
     const uint32_t *local, n = qn__reducer_here(r, &local);
     uint64_t holds = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        const qn__desk *desk = qn__reducer_desk(r, local[i]);
-        holds += atomic_load(&desk->arrived) == tag ? atomic_load(&desk->arrived_holds)
-                                                    : atomic_load(&desk->final_holds);
+        const qn__rank_state *state = qn__reducer_rank_state(r, local[i]);
+        holds += atomic_load(&state->arrived) == tag ? atomic_load(&state->arrived_holds)
+                                                     : atomic_load(&state->final_holds);
     }
     return holds;
 }
@@ -69,14 +69,14 @@ static void miscounted(qn__reducer *r, const qn__piece *piece) {
 /* Checks the part when it is complete. 0: its count is wrong, or words were sent too early. */
 static int check_part(qn__reducer *r) {
     const uint32_t own = chunks_of(&r->current.own);
-    const qn__desk *desk = qn__reducer_desk(r, r->rank);
+    const qn__rank_state *state = qn__reducer_rank_state(r, r->rank);
     qn_error why;
-    if (r->current.added == own && (atomic_load(&desk->final_tag) != qn__reducer_tag(r) ||
-                                    atomic_load(&desk->final_holds) == contribution(own)))
+    if (r->current.added == own && (atomic_load(&state->final_tag) != qn__reducer_tag(r) ||
+                                    atomic_load(&state->final_holds) == contribution(own)))
         return 1;
     qn__fail(&why, QN_CLUSTER, "the part of sum %llu holds %u of %u chunks",
              (unsigned long long)(r->current.finished + 1),
-             r->current.added == own ? (unsigned)(uint32_t)atomic_load(&desk->final_holds)
+             r->current.added == own ? (unsigned)(uint32_t)atomic_load(&state->final_holds)
                                      : r->current.added,
              own);
     fail_by_fault(r, &why);
@@ -87,7 +87,7 @@ static void arrive(qn__reducer *r) {
     static const double PICOSECONDS = 1e12, MOST = 9e18;
     const qn__cost *cost = &r->costs.own[r->current.reduction.kind];
     const double start = cost->start * PICOSECONDS, each = cost->each * PICOSECONDS;
-    qn__desk *desk = qn__reducer_desk(r, r->rank);
+    qn__rank_state *state = qn__reducer_rank_state(r, r->rank);
     memset(r->current.part, 0, qn__reducer_trailer(r->ranks) * sizeof *r->current.part);
     for (int i = 0; i < QN__WISHES; ++i)
         r->current.part[i] = atomic_load(&r->wishes.wish[i]);
@@ -96,9 +96,9 @@ static void arrive(qn__reducer *r) {
         r->current.part[QN__WISHES + 1 + 2 * r->rank] = (int64_t)each;
     }
     r->adding.arrived = 1;
-    atomic_store(&desk->signature, r->current.signature);
-    atomic_store(&desk->arrived_holds, contribution(r->current.added));
-    atomic_store(&desk->arrived, qn__reducer_tag(r));
+    atomic_store(&state->signature, r->current.signature);
+    atomic_store(&state->arrived_holds, contribution(r->current.added));
+    atomic_store(&state->arrived, qn__reducer_tag(r));
     qn__reducer_wake_others(r);
 }
 
@@ -238,16 +238,16 @@ static int are_there(qn__reducer *r, uint64_t first) {
     const unsigned long long tag = qn__reducer_tag(r);
     const uint32_t *local, n = qn__reducer_here(r, &local);
     for (uint32_t i = 0; i < n; ++i) {
-        qn__desk *desk = qn__reducer_desk(r, local[i]);
-        if (atomic_load(&desk->arrived) == tag) {
-            if (atomic_load(&desk->signature) == r->current.signature)
+        qn__rank_state *state = qn__reducer_rank_state(r, local[i]);
+        if (atomic_load(&state->arrived) == tag) {
+            if (atomic_load(&state->signature) == r->current.signature)
                 continue;
             differ(r, local[i]);
             return -1;
         }
-        if (atomic_load(&desk->final_tag) != tag || atomic_load(&desk->final_from) > first)
+        if (atomic_load(&state->final_tag) != tag || atomic_load(&state->final_from) > first)
             return 0;
-        if (atomic_load(&desk->signature) != r->current.signature) {
+        if (atomic_load(&state->signature) != r->current.signature) {
             differ(r, local[i]);
             return -1;
         }
@@ -320,7 +320,7 @@ static int all_done(qn__reducer *r) {
     const unsigned long long tag = qn__reducer_tag(r);
     const uint32_t *local, n = qn__reducer_here(r, &local);
     for (uint32_t i = 0; i < n; ++i)
-        if (atomic_load(&qn__reducer_desk(r, local[i])->done) != tag)
+        if (atomic_load(&qn__reducer_rank_state(r, local[i])->done) != tag)
             return 0;
     return 1;
 }
@@ -353,7 +353,7 @@ static qn__progress step(qn__reducer *r) {
         if (there <= 0)
             return there < 0 ? QN__REDUCER_FAILED : QN__REDUCER_WAITS;
         r->adding.done_here = 1;
-        atomic_store(&qn__reducer_desk(r, r->rank)->done, qn__reducer_tag(r));
+        atomic_store(&qn__reducer_rank_state(r, r->rank)->done, qn__reducer_tag(r));
         qn__reducer_wake_others(r);
     }
     if (!all_done(r))
@@ -388,12 +388,12 @@ qn__progress qn__reducer_step(qn__reducer *r) {
 /* --------------------------------------------------------------------------------- early pieces */
 
 static void announce(qn__reducer *r, uint64_t first, uint32_t chunks) {
-    qn__desk *desk = qn__reducer_desk(r, r->rank);
+    qn__rank_state *state = qn__reducer_rank_state(r, r->rank);
     r->adding.final_from = first;
-    atomic_store(&desk->signature, r->current.signature);
-    atomic_store(&desk->final_holds, contribution(chunks));
-    atomic_store(&desk->final_from, first);
-    atomic_store(&desk->final_tag, qn__reducer_tag(r));
+    atomic_store(&state->signature, r->current.signature);
+    atomic_store(&state->final_holds, contribution(chunks));
+    atomic_store(&state->final_from, first);
+    atomic_store(&state->final_tag, qn__reducer_tag(r));
     while (!r->change.frozen && r->error.status == QN_OK && work(r))
         ;
 }

@@ -47,7 +47,7 @@ void qn__reducer_finished(qn__reducer *r, int64_t *total, uint64_t generation) {
     ++r->current.finished;
     r->totals.held[r->current.finished & 1] =
         (qn__held){r->current.finished, r->current.words, total};
-    atomic_store(&r->common->desk[r->common->index].finished_in, generation);
+    atomic_store(&r->common->rank_state[r->common->index].finished_in, generation);
     r->wishes.stopping |= total[QN__WISH_STOP] > 0;
     r->wishes.saving |= total[QN__WISH_SAVE] > 0;
     for (uint32_t i = 0; i < r->ranks; ++i)

@@ -259,8 +259,8 @@ static inline void qn__reducer_wake(qn__reducer *r) {
     qn__common_wake(r->common, r->common->index);
 }
 
-static inline qn__desk *qn__reducer_desk(const qn__reducer *r, uint32_t rank) {
-    return &r->common->desk[r->place.local[rank]];
+static inline qn__rank_state *qn__reducer_rank_state(const qn__reducer *r, uint32_t rank) {
+    return &r->common->rank_state[r->place.local[rank]];
 }
 
 /* The members on this machine, as of the current layout. */

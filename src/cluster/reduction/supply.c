@@ -74,7 +74,7 @@ qn__progress qn__reducer_take_supply(qn__reducer *r) {
     const uint32_t has = lowest_here(&r->adding.layout, home, &r->plan.has);
     const uint32_t takes = lowest_here(&r->adding.layout, home, NULL);
     if (has < QN__MAX_RANKS) {
-        const uint64_t generation = atomic_load(&qn__reducer_desk(r, has)->finished_in);
+        const uint64_t generation = atomic_load(&qn__reducer_rank_state(r, has)->finished_in);
         int64_t *total = qn__common_total(r->common, generation, (r->current.finished + 1) & 1,
                                           r->current.words, &r->error);
         if (!total)
@@ -88,9 +88,9 @@ qn__progress qn__reducer_take_supply(qn__reducer *r) {
             return QN__REDUCER_FAILED;
         if (r->adding.supplied < r->current.words)
             return QN__REDUCER_WAITS;
-        atomic_store(&qn__reducer_desk(r, r->rank)->supplied, r->group.stamp);
+        atomic_store(&qn__reducer_rank_state(r, r->rank)->supplied, r->group.stamp);
         qn__reducer_wake_others(r);
-    } else if (atomic_load(&qn__reducer_desk(r, takes)->supplied) != r->group.stamp)
+    } else if (atomic_load(&qn__reducer_rank_state(r, takes)->supplied) != r->group.stamp)
         return QN__REDUCER_WAITS;
     qn__reducer_finished(r, r->adding.into, r->totals.generation);
     return QN__REDUCER_TOTAL;

@@ -98,8 +98,8 @@ qn_status qn__common_open(qn__common *c, int file, uint32_t index, uint32_t loca
                         "what another rank of this machine handed out is not the "
                         "memory that ranks share");
     }
-    c->desk = slot_of(c, 0, locals * sizeof *c->desk, err);
-    if (c->desk)
+    c->rank_state = slot_of(c, 0, locals * sizeof *c->rank_state, err);
+    if (c->rank_state)
         return QN_OK;
     qn__common_close(c);
     return QN_MEMORY;
@@ -137,14 +137,14 @@ void *qn__common_heap(qn__common *c, uint64_t bytes, qn_error *err) {
 /* -------------------------------------------------------------------------------------- wake-up */
 
 void qn__common_wake(qn__common *c, uint32_t local) {
-    qn__desk *desk = &c->desk[local];
-    atomic_fetch_add(&desk->wakeups, 1);
+    qn__rank_state *state = &c->rank_state[local];
+    atomic_fetch_add(&state->wakeups, 1);
     /* Sequential consistency: either `asleep` is seen here, or the waiter sees the new counter. */
-    if (atomic_load(&desk->asleep))
-        qn__futex_wake(&desk->wakeups, 1, QN__FUTEX_SHARED);
+    if (atomic_load(&state->asleep))
+        qn__futex_wake(&state->wakeups, 1, QN__FUTEX_SHARED);
 }
 
-unsigned qn__common_wakeups(qn__common *c) { return atomic_load(&c->desk[c->index].wakeups); }
+unsigned qn__common_wakeups(qn__common *c) { return atomic_load(&c->rank_state[c->index].wakeups); }
 
 static void pause_core(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -154,11 +154,11 @@ static void pause_core(void) {
 #endif
 }
 
-static int spin(qn__desk *desk, unsigned seen) {
+static int spin(qn__rank_state *state, unsigned seen) {
     const double begun = qn__now();
     do {
         for (int i = 0; i < LOOKS; ++i) {
-            if (atomic_load_explicit(&desk->wakeups, memory_order_acquire) != seen)
+            if (atomic_load_explicit(&state->wakeups, memory_order_acquire) != seen)
                 return 1;
             pause_core();
         }
@@ -167,12 +167,12 @@ static int spin(qn__desk *desk, unsigned seen) {
 }
 
 void qn__common_wait(qn__common *c, unsigned seen, double seconds) {
-    qn__desk *desk = &c->desk[c->index];
-    if (c->spins && spin(desk, seen))
+    qn__rank_state *state = &c->rank_state[c->index];
+    if (c->spins && spin(state, seen))
         return;
-    atomic_store(&desk->asleep, 1);
+    atomic_store(&state->asleep, 1);
     /* The futex sleeps only if the counter is unchanged; it may also return spuriously. */
-    if (atomic_load(&desk->wakeups) == seen)
-        qn__futex_wait(&desk->wakeups, seen, seconds, QN__FUTEX_SHARED);
-    atomic_store(&desk->asleep, 0);
+    if (atomic_load(&state->wakeups) == seen)
+        qn__futex_wait(&state->wakeups, seen, seconds, QN__FUTEX_SHARED);
+    atomic_store(&state->asleep, 0);
 }

@@ -13,7 +13,7 @@
 
 /* The state that a rank publishes to the others of its machine. A tag identifies a reduction in a
  * view. Two cache lines: one is written rarely, one in each reduction. */
-typedef struct qn__desk {
+typedef struct qn__rank_state {
     _Alignas(128) atomic_uint wakeups; /* incremented by each wake-up; a futex */
     atomic_uint asleep;
     atomic_ullong supplied;    /* view in which it stored a complete total */
@@ -25,7 +25,7 @@ typedef struct qn__desk {
     atomic_ullong final_from;           /* words from here on are complete */
     atomic_ullong final_holds;          /* contributions of these words */
     atomic_ullong signature;            /* of its current reduction */
-} qn__desk;
+} qn__rank_state;
 
 typedef struct qn__mapping {
     uint64_t slot, bytes;
@@ -35,7 +35,7 @@ typedef struct qn__mapping {
 typedef struct qn__common {
     int file; /* -1: private */
     uint32_t locals, index;
-    qn__desk *desk; /* of each of the locals */
+    qn__rank_state *rank_state; /* of each of the locals */
     qn__mapping *mapping;
     uint32_t mappings, room;
     uint64_t heap; /* bytes allocated by qn__common_heap */
