@@ -14,9 +14,9 @@ int qn__view_lose(qn__view *view, uint32_t rank) {
     return 1;
 }
 
-void qn__view_forsake(qn__view *view, uint32_t rank) {
+void qn__view_suspect(qn__view *view, uint32_t rank) {
     if (qn__view_lose(view, rank))
-        qn__view_send(view, rank, QN__VIEW_FORSAKE, 0, NULL);
+        qn__view_send(view, rank, QN__VIEW_SUSPECT, 0, NULL);
 }
 
 void qn__view_outcast(qn__view *view, int others, const char *why) {
@@ -45,5 +45,5 @@ void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value)
     }
     QN__EACH_RANK(r, &left_out)
     if (r != view->rank)
-        qn__view_forsake(view, r);
+        qn__view_suspect(view, r);
 }

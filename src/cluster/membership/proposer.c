@@ -233,16 +233,16 @@ void qn__ask_refused(qn__view *view, uint64_t ballot) {
 static void give_up(qn__view *view) {
     const qn__ranks here = view->ask.proposing ? view->ask.accepted : view->ask.answered;
     const qn__ranks known = qn__ranks_both(&view->certain, &view->members);
-    int forsaken = 0;
+    int suspected = 0;
     QN__EACH_RANK(r, &here) {
         const qn__ranks unknown = qn__ranks_minus(&known, &view->certain_of[r]);
         if (r != view->rank && !qn__ranks_has(&view->gone, r) && qn__ranks_count(&unknown) &&
             !view->ask.proposing) {
-            qn__view_forsake(view, r);
-            forsaken = 1;
+            qn__view_suspect(view, r);
+            suspected = 1;
         }
     }
-    if (forsaken)
+    if (suspected)
         qn__ask_settle(view);
     else
         qn__view_outcast(view, 0, "too few of the other ranks can be reached to go on");
@@ -261,7 +261,7 @@ void qn__ask_tick(qn__view *view, double now) {
         qn__view_outcast(view, 0, "this rank stands still");
     } else {
         QN__EACH_RANK(r, &waiting)
-        qn__view_forsake(view, r);
+        qn__view_suspect(view, r);
         qn__ask_settle(view);
     }
 }

@@ -278,7 +278,7 @@ static void on_message(qn__view *view, uint32_t from, const qn__head *head,
     case QN__VIEW_DECIDED:
         on_decided(view, head, body);
         return;
-    case QN__VIEW_FORSAKE:
+    case QN__VIEW_SUSPECT:
     case QN__VIEW_OUT:
         qn__view_gone(view, from, head->type == QN__VIEW_OUT ? QN__GONE_LEFT : QN__GONE_SILENT);
         return;
@@ -366,7 +366,7 @@ void qn__view_tick(qn__view *view, double time) {
         }
     } else if (time - view->since > 3 * view->patience) {
         view->since = time;
-        qn__view_forsake(view, leads);
+        qn__view_suspect(view, leads);
         tell_losses(view);
         go_on(view);
     } else if (view->promised % QN__MAX_RANKS != leads || !view->promised) {

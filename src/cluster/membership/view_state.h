@@ -15,7 +15,7 @@ enum {
     QN__VIEW_REFUSED,  /* the higher ballot that was promised instead */
     QN__VIEW_LOST,     /* rank number[2] is gone for the sender; extra: qn__loss_kind */
     QN__VIEW_BEHIND,   /* the sender is in an earlier view than the receiver */
-    QN__VIEW_FORSAKE,  /* the sender suspects the receiver, which must not count the sender's death
+    QN__VIEW_SUSPECT,  /* the sender suspects the receiver, which must not count the sender's death
                           as certain */
     QN__VIEW_OUT       /* the sender has left the view */
 };
@@ -98,7 +98,7 @@ void qn__view_send(qn__view *view, uint32_t to, uint32_t type, uint64_t ballot,
 /* Counts a rank as gone. 1 if it was a member that took part before. */
 int qn__view_lose(qn__view *view, uint32_t rank);
 /* Counts a rank as gone, and notifies it. */
-void qn__view_forsake(qn__view *view, uint32_t rank);
+void qn__view_suspect(qn__view *view, uint32_t rank);
 /* Ranks outside `value->members` are suspected, so none of them can ever count this rank's
  * death. */
 void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value);
