@@ -193,9 +193,9 @@ static void on_gone(void *user, uint32_t rank, qn__going how) {
     qn__reducer_gone(&c->reducer, rank, how);
 }
 
-static void on_expelled(void *user, uint32_t by, const char *why) {
+static void on_evicted(void *user, uint32_t by, const char *why) {
     qn_cluster *c = user;
-    qn__reducer_expelled(&c->reducer, by, why);
+    qn__reducer_evicted(&c->reducer, by, why);
 }
 
 static void on_restored(void *user, uint32_t rank, double seconds, int damaged) {
@@ -317,7 +317,7 @@ static qn_status open_reducer(qn_cluster *c, const qn_cluster_options *options, 
 static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
     const qn__transport_events events = {.message = on_message,
                                          .gone = on_gone,
-                                         .expelled = on_expelled,
+                                         .evicted = on_evicted,
                                          .restored = on_restored,
                                          .tick = on_tick};
     qn_cluster *c = qn__alloc(1, sizeof *c, err);

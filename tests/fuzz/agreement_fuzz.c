@@ -33,7 +33,7 @@ static void send_nowhere(qn__transport *transport, uint32_t to, const qn__head *
     qn__buffer_drop(body);
 }
 
-static void expel(qn__transport *transport, uint32_t rank, const char *why) {
+static void evict(qn__transport *transport, uint32_t rank, const char *why) {
     (void)transport;
     FUZZ_MUST(rank < RANKS && why);
 }
@@ -42,7 +42,7 @@ static void wake(qn__transport *transport) { (void)transport; }
 static double now(qn__transport *transport) { return ((world *)transport)->now; }
 
 static const qn__transport_calls calls = {
-    .buffer = buffer, .send = send_nowhere, .expel = expel, .wake = wake, .now = now};
+    .buffer = buffer, .send = send_nowhere, .evict = evict, .wake = wake, .now = now};
 
 /* A head of small numbers, and as its body what follows, each byte a word or a byte. */
 static void deliver(qn__reducer *r, const world *w, uint32_t from, input *in) {
@@ -103,7 +103,7 @@ static void happen(qn__reducer *r, world *w, input *in) {
         qn__reducer_gone(r, other, (qn__going)(what / 8 % 3));
         break;
     case 1:
-        qn__reducer_expelled(r, other, "because");
+        qn__reducer_evicted(r, other, "because");
         break;
     case 2:
         w->now += what / 8;

@@ -99,12 +99,12 @@ static int end_of(qn__view *view, uint32_t rank) {
     return qn__ranks_has(&view->members, rank);
 }
 
-static void expel(qn__view *view, uint32_t rank) {
-    if (qn__ranks_has(&view->expelled, rank) || qn__ranks_has(&view->certain, rank))
+static void evict(qn__view *view, uint32_t rank) {
+    if (qn__ranks_has(&view->evicted, rank) || qn__ranks_has(&view->certain, rank))
         return;
-    qn__ranks_add(&view->expelled, rank);
+    qn__ranks_add(&view->evicted, rank);
     qn__ranks_add(&view->gone, rank);
-    view->transport->calls->expel(view->transport, rank, "the other ranks go on without this one");
+    view->transport->calls->evict(view->transport, rank, "the other ranks go on without this one");
 }
 
 /* ----------------------------------------------------------------------------------- the change */
@@ -129,7 +129,7 @@ static void adopt(qn__view *view, const qn__proposal *value) {
     memset(view->asked, 0, view->ranks * sizeof *view->asked);
     view->since = now(view);
     QN__EACH_RANK(r, &left_out)
-    expel(view, r);
+    evict(view, r);
     const qn__ranks lost = losses(view);
     view->changing = qn__ranks_count(&lost) != 0;
     view->calls.adopt(view->calls.user, view->number, &view->members, view->now.plan);
@@ -260,7 +260,7 @@ static void catch_up(qn__view *view, uint32_t to) {
 static int together(qn__view *view, uint32_t from, const qn__head *head) {
     if (!qn__ranks_has(&view->members, from)) {
         if (head->number[0] <= view->number)
-            expel(view, from);
+            evict(view, from);
         return 0;
     }
     if (head->number[0] > view->number)
@@ -340,7 +340,7 @@ void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
     go_on(view);
 }
 
-void qn__view_expelled(qn__view *view, uint32_t by, const char *why) {
+void qn__view_evicted(qn__view *view, uint32_t by, const char *why) {
     if (by < view->ranks)
         qn__view_outcast(view, 1, why);
 }

@@ -61,7 +61,7 @@ struct qn__view {
     qn__ranks gone, certain, doubted;
     /* The same as other ranks reported it. */
     qn__ranks *gone_of, *certain_of;
-    qn__ranks expelled;
+    qn__ranks evicted;
 
     /* The next view, as acceptor. */
     uint64_t promised, highest;

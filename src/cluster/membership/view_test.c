@@ -184,9 +184,9 @@ static void on_gone(void *argument, uint32_t rank, qn__going how) {
     check_whole(u->w);
 }
 
-static void on_expelled(void *argument, uint32_t by, const char *why) {
+static void on_evicted(void *argument, uint32_t by, const char *why) {
     user *u = argument;
-    qn__view_expelled(u->view, by, why);
+    qn__view_evicted(u->view, by, why);
     check_whole(u->w);
 }
 
@@ -201,11 +201,11 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
     w->ranks = ranks;
     w->seed = seed;
     sim_begin(&w->net, ranks, seed, PATIENCE);
-    w->net.late_expels = (int)sim_pick(&w->net, 2);
+    w->net.late_evicts = (int)sim_pick(&w->net, 2);
     for (uint32_t r = 0; r < ranks; ++r) {
         user *u = &w->user[r];
         const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_outcast};
-        const qn__transport_events events = {u, on_message, on_gone, on_expelled, on_tick, NULL};
+        const qn__transport_events events = {u, on_message, on_gone, on_evicted, on_tick, NULL};
         *u = (user){.w = w, .rank = r};
         u->view = qn__view_create(&w->net.rank[r].transport, ranks, r, PATIENCE, &calls);
         assert_non_null(u->view);
@@ -434,7 +434,7 @@ static void test_the_other_part_is_told(void **state) {
     static fault heal;
     for (uint64_t seed = 0; seed < 50; ++seed) {
         begin(&w, 4, seed);
-        w.net.late_expels = 1;
+        w.net.late_evicts = 1;
         heal = (fault){.w = &w, .what = HEAL};
         sim_cut(&w.net, &(qn__ranks){.word = {0x3}});
         sim_at(&w.net, PATIENCE * 1.3, happen, &heal);

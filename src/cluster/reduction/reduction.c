@@ -241,10 +241,10 @@ void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__going how) {
     pthread_mutex_unlock(&r->lock);
 }
 
-void qn__reducer_expelled(qn__reducer *r, uint32_t by, const char *why) {
+void qn__reducer_evicted(qn__reducer *r, uint32_t by, const char *why) {
     pthread_mutex_lock(&r->lock);
     if (!r->ending.over && !r->ending.shut)
-        qn__view_expelled(r->view, by, why);
+        qn__view_evicted(r->view, by, why);
     pthread_mutex_unlock(&r->lock);
 }
 

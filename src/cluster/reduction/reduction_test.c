@@ -300,9 +300,9 @@ static void on_gone(void *user, uint32_t rank, qn__going how) {
     qn__reducer_gone(&p->reducer, rank, how);
 }
 
-static void on_expelled(void *user, uint32_t by, const char *why) {
+static void on_evicted(void *user, uint32_t by, const char *why) {
     player *p = user;
-    qn__reducer_expelled(&p->reducer, by, why);
+    qn__reducer_evicted(&p->reducer, by, why);
 }
 
 static void on_tick(void *user, double now) {
@@ -339,7 +339,7 @@ static uint32_t locals(const game *g, uint32_t rank) {
 
 static void open_player(game *g, uint32_t i) {
     const qn__transport_events events = {&g->player[i], on_message, on_gone,
-                                         on_expelled,   on_tick,    NULL};
+                                         on_evicted,    on_tick,    NULL};
     player *p = &g->player[i];
     const uint32_t n = locals(g, i);
     p->game = g;

@@ -29,7 +29,7 @@ typedef struct member {
     pthread_t thread;
     struct group *group;
     /* Counts of events; written by its transport's thread. */
-    atomic_uint messages[GANG_MOST], wrong, ticks, expelled_by;
+    atomic_uint messages[GANG_MOST], wrong, ticks, evicted_by;
     atomic_ulong body_bytes[GANG_MOST];
     atomic_int gone[GANG_MOST]; /* -1: not gone */
     _Atomic double gone_at[GANG_MOST];
@@ -116,10 +116,10 @@ static inline void on_gone(void *user, uint32_t rank, qn__going how) {
     atomic_store(&m->gone[rank], (int)how);
 }
 
-static inline void on_expelled(void *user, uint32_t by, const char *why) {
+static inline void on_evicted(void *user, uint32_t by, const char *why) {
     member *m = user;
     atomic_fetch_add(&m->wrong, strcmp(why, "because") != 0);
-    atomic_store(&m->expelled_by, by);
+    atomic_store(&m->evicted_by, by);
 }
 
 static inline void on_tick(void *user, double now) {
@@ -128,11 +128,8 @@ static inline void on_tick(void *user, double now) {
 }
 
 static inline void member_listen(member *m) {
-    const qn__transport_events events = {.user = m,
-                                         .message = on_message,
-                                         .gone = on_gone,
-                                         .expelled = on_expelled,
-                                         .tick = on_tick};
+    const qn__transport_events events = {
+        .user = m, .message = on_message, .gone = on_gone, .evicted = on_evicted, .tick = on_tick};
     assert_int_equal(qn__rendezvous_listen(&m->rendezvous, &events, &m->err), QN_OK);
 }
 

@@ -83,7 +83,7 @@ void qn__watch_others(qn__socket_transport *transport, double now) {
         qn__peer *peer = &transport->peer[r];
         if (r == transport->rank)
             continue;
-        if (atomic_load(&peer->expelled))
+        if (atomic_load(&peer->evicted))
             show_out(transport, peer);
         if (peer->gone)
             continue;

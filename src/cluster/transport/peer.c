@@ -53,6 +53,6 @@ void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__going h
         qn__transport_send_last(transport, peer->rank, QN__MESSAGE_DEAF, "");
     else
         qn__peer_forget(transport, peer);
-    if (!atomic_load(&transport->ending) && !atomic_load(&peer->expelled))
+    if (!atomic_load(&transport->ending) && !atomic_load(&peer->evicted))
         transport->events.gone(transport->events.user, peer->rank, how);
 }

@@ -79,8 +79,8 @@ static void file_came(qn__socket_transport *transport, qn__peer *peer) {
     pthread_mutex_unlock(&transport->taken_lock);
 }
 
-static void expelled(qn__socket_transport *transport, qn__peer *peer,
-                     const qn__message_buffer *body) {
+static void evicted(qn__socket_transport *transport, qn__peer *peer,
+                    const qn__message_buffer *body) {
     char why[256] = "";
     if (body) {
         const size_t size = body->bytes < sizeof why - 1 ? body->bytes : sizeof why - 1;
@@ -91,8 +91,8 @@ static void expelled(qn__socket_transport *transport, qn__peer *peer,
         return;
     peer->ended = 1;
     /* Also if this rank already counts the peer as silent: an eviction is certain. */
-    if (!atomic_load(&transport->ending) && !atomic_load(&peer->expelled))
-        transport->events.expelled(transport->events.user, peer->rank, why);
+    if (!atomic_load(&transport->ending) && !atomic_load(&peer->evicted))
+        transport->events.evicted(transport->events.user, peer->rank, why);
     qn__watch_gone(transport, peer, QN__GONE_SILENT);
 }
 
@@ -121,8 +121,8 @@ static void own_message(qn__socket_transport *transport, qn__peer *peer, double 
         qn__watch_gone(transport, peer, QN__GONE_LEFT);
         qn__peer_acknowledge(transport, peer); /* the peer waits for it */
         break;
-    case QN__MESSAGE_EXPEL:
-        expelled(transport, peer, peer->body);
+    case QN__MESSAGE_EVICT:
+        evicted(transport, peer, peer->body);
         break;
     case QN__MESSAGE_DEAF:
         qn__watch_gone(transport, peer, QN__GONE_SILENT);
@@ -155,7 +155,7 @@ static int deliver(qn__socket_transport *transport, qn__peer *peer, double now) 
             return 0;
     } else if (head->type < QN__MESSAGE_OWN) {
         own_message(transport, peer, now);
-    } else if (!peer->gone && !atomic_load(&peer->expelled) && !atomic_load(&transport->ending)) {
+    } else if (!peer->gone && !atomic_load(&peer->evicted) && !atomic_load(&transport->ending)) {
         if (!peer->local)
             atomic_fetch_add_explicit(&transport->bytes_in, QN__FRAME_BYTES + head->bytes,
                                       memory_order_relaxed);

@@ -31,7 +31,7 @@ static const double GUEST_PAUSE = 0.005;
 /* Seconds before the next attempt, if a process that may be ending closed the last one. */
 static const double AGAIN_PAUSE = 0.0005;
 /* The refusal that an evicted rank receives. */
-static const char EXPELLED[] = "the other ranks go on without this one";
+static const char EVICTED[] = "the other ranks go on without this one";
 /* A peer is given up after so many damaged frames. */
 enum { DAMAGED_MOST = 3 };
 /* Estimated descriptors of a run beside its connections; the minimum number of slots for pending
@@ -136,10 +136,10 @@ static void probe_connected(qn__socket_transport *transport, qn__peer *peer, dou
 
 /* The peer has given up or evicted this rank. */
 static void refused_by_peer(qn__socket_transport *transport, qn__peer *peer) {
-    const int expelled = strcmp(peer->reconnection.shake.why, EXPELLED) == 0;
+    const int evicted = strcmp(peer->reconnection.shake.why, EVICTED) == 0;
     settle(peer);
-    if (expelled && !atomic_load(&transport->ending) && !atomic_load(&peer->expelled))
-        transport->events.expelled(transport->events.user, peer->rank, EXPELLED);
+    if (evicted && !atomic_load(&transport->ending) && !atomic_load(&peer->evicted))
+        transport->events.evicted(transport->events.user, peer->rank, EVICTED);
     qn__watch_gone(transport, peer, QN__GONE_SILENT);
 }
 
@@ -181,8 +181,8 @@ static const char *decide(void *user, const qn__hello *other) {
         other->from >= transport->ranks)
         return "another rank was meant";
     const qn__peer *peer = &transport->peer[other->from];
-    if (atomic_load(&peer->expelled))
-        return EXPELLED;
+    if (atomic_load(&peer->evicted))
+        return EVICTED;
     if (peer->local || peer->gone || peer->ended)
         return "this rank goes on without that one";
     return NULL;
@@ -238,7 +238,7 @@ static void serve_pending(qn__socket_transport *transport, double now) {
 int qn__reconnect_possible(const qn__socket_transport *transport, qn__peer *peer, int error) {
     const int closed = error == 0 || error == ECONNRESET || error == EPIPE;
     return !peer->local && peer->reconnection.size > 0 && !peer->gone && !peer->ended &&
-           !atomic_load(&peer->expelled) && peer->damaged <= DAMAGED_MOST &&
+           !atomic_load(&peer->evicted) && peer->damaged <= DAMAGED_MOST &&
            !(closed && atomic_load(&transport->ending) && qn__peer_all_arrived(peer));
 }
 
@@ -262,7 +262,7 @@ void qn__reconnect_wanted(qn__socket_transport *transport, double now) {
 static double look_after(qn__socket_transport *transport, qn__peer *peer, double now) {
     qn__reconnection *d = &peer->reconnection;
     const int wanted = !peer->local && d->size > 0 && !peer->gone && !peer->ended &&
-                       !atomic_load(&peer->expelled) &&
+                       !atomic_load(&peer->evicted) &&
                        (peer->file < 0 || now - peer->heard > qn__watch_patience(transport));
     const int dials = transport->rank > peer->rank || d->closed;
     if (!wanted) {

@@ -202,7 +202,7 @@ static int goes(const qn__peer *peer, uint32_t type) {
     if (type == QN__MESSAGE_ACK)
         return peer->file >= 0;
     return peer->state == QN__PEER_OPEN ||
-           (peer->state == QN__PEER_GONE && type == QN__MESSAGE_EXPEL);
+           (peer->state == QN__PEER_GONE && type == QN__MESSAGE_EVICT);
 }
 
 int qn__transport_queue(qn__socket_transport *transport, uint32_t to, const qn__head *head,

@@ -14,7 +14,7 @@ typedef struct ear {
     uint64_t next[RANKS]; /* number of the next message from each */
     int gone[RANKS];      /* 1 + the reason */
     double gone_at[RANKS];
-    int expelled;
+    int evicted;
     uint64_t ticks;
 } ear;
 
@@ -50,11 +50,11 @@ static void on_gone(void *user, uint32_t rank, qn__going how) {
     e->gone_at[rank] = net->now;
 }
 
-static void on_expelled(void *user, uint32_t by, const char *why) {
+static void on_evicted(void *user, uint32_t by, const char *why) {
     sim_net *net;
     (void)by;
     assert_string_equal(why, "because");
-    ear_of(user, &net)->expelled = 1;
+    ear_of(user, &net)->evicted = 1;
 }
 
 static void on_tick(void *user, double now) {
@@ -71,7 +71,7 @@ static void begin(world *w, uint64_t seed) {
         w->self[r].r = r;
         sim_listen(
             &w->net, r,
-            &(qn__transport_events){&w->self[r], on_message, on_gone, on_expelled, on_tick, NULL});
+            &(qn__transport_events){&w->self[r], on_message, on_gone, on_evicted, on_tick, NULL});
     }
 }
 
@@ -143,9 +143,9 @@ static void test_who_slept_cannot_tell(void **state) {
     assert_int_equal(w.ear[2].gone[1], 1 + QN__GONE_SILENT);
     assert_int_equal(w.ear[0].gone[2], 0);
     assert_true(w.ear[1].ticks < 3 && w.ear[2].ticks > 15);
-    w.net.rank[0].transport.calls->expel(&w.net.rank[0].transport, 1, "because");
+    w.net.rank[0].transport.calls->evict(&w.net.rank[0].transport, 1, "because");
     sim_run(&w.net, 60);
-    assert_int_equal(w.ear[1].expelled, 1);
+    assert_int_equal(w.ear[1].evicted, 1);
     assert_int_equal(w.ear[1].gone[2], 1 + QN__GONE_SILENT);
     assert_int_equal(sim_end(&w.net), 0);
 }

@@ -26,7 +26,7 @@
 
 typedef enum sim_kind {
     SIM_MESSAGE,
-    SIM_EXPEL, /* an eviction */
+    SIM_EVICT, /* an eviction */
     SIM_LOST,  /* the sender does not hear the receiver */
     SIM_GONE   /* the end of a process, or its goodbye */
 } sim_kind;
@@ -78,7 +78,7 @@ typedef struct sim_net {
     double now, timeout;     /* rank_timeout */
     double delay, delay_now; /* of a message: usually up to `delay`, sometimes `delay_now` */
     double news;             /* seconds within which each rank learns of a death */
-    int late_expels;         /* a rank that was silent still receives its eviction when it wakes */
+    int late_evicts;         /* a rank that was silent still receives its eviction when it wakes */
     uint64_t seed, drawn, order, messages;
     int64_t buffers; /* buffers in use */
     sim_rank *rank;
@@ -193,10 +193,10 @@ static inline void sim_open(sim_net *net, uint32_t from, uint32_t to, sim_messag
         ++net->messages;
         rank->events.message(rank->events.user, from, &message->head, body);
         body = NULL;
-    } else if (message->kind == SIM_EXPEL && (!known || net->late_expels)) {
+    } else if (message->kind == SIM_EVICT && (!known || net->late_evicts)) {
         link->told = 1;
         sim_between(net, to, from)->closed = 1;
-        rank->events.expelled(rank->events.user, from, message->why);
+        rank->events.evicted(rank->events.user, from, message->why);
         if (!known)
             rank->events.gone(rank->events.user, from, QN__GONE_SILENT);
     } else if ((message->kind == SIM_LOST || message->kind == SIM_GONE) && !known) {
@@ -395,10 +395,10 @@ static inline void sim_send(qn__transport *transport, uint32_t to, const qn__hea
             sim_delay(net));
 }
 
-static inline void sim_expel(qn__transport *transport, uint32_t to, const char *why) {
+static inline void sim_evict(qn__transport *transport, uint32_t to, const char *why) {
     const sim_rank *rank = sim_of(transport);
     sim_net *net = rank->net;
-    sim_message message = {.kind = SIM_EXPEL};
+    sim_message message = {.kind = SIM_EVICT};
     strncpy(message.why, why, sizeof message.why - 1);
     if (rank->ended)
         return;
@@ -423,7 +423,7 @@ static inline double sim_now(qn__transport *transport) {
 static inline void sim_begin(sim_net *net, uint32_t ranks, uint64_t seed, double timeout) {
     static const qn__transport_calls calls = {.buffer = sim_buffer,
                                               .send = sim_send,
-                                              .expel = sim_expel,
+                                              .evict = sim_evict,
                                               .wake = sim_wake,
                                               .now = sim_now,
                                               .recycle = sim_recycle};
@@ -433,7 +433,7 @@ static inline void sim_begin(sim_net *net, uint32_t ranks, uint64_t seed, double
                      .delay = 1e-4,
                      .delay_now = 5e-3,
                      .news = 2e-2,
-                     .late_expels = 1};
+                     .late_evicts = 1};
     net->rank = qn__alloc(ranks, sizeof *net->rank, NULL);
     net->link = qn__alloc((size_t)ranks * ranks, sizeof *net->link, NULL);
     if (!net->rank || !net->link)

@@ -27,7 +27,7 @@ enum {
     QN__MESSAGE_PONG,     /* * number[0]: that of the ping; number[1]: this sender's clock */
     QN__MESSAGE_FILE,     /* with a file descriptor */
     QN__MESSAGE_BYE,
-    QN__MESSAGE_EXPEL,  /* * body: why */
+    QN__MESSAGE_EVICT,  /* * body: why */
     QN__MESSAGE_DEAF,   /* * the sender has not heard the receiver for rank_timeout */
     QN__MESSAGE_ACK,    /* * number[0]: the last sequence number received */
     QN__MESSAGE_RESUME, /* * the same; the first message of a replaced connection */
@@ -90,7 +90,7 @@ typedef struct qn__peer {
     int held;                /* nothing but RESUME is sent until the peer's RESUME has arrived */
     qn__frame_key key;       /* of messages to the peer */
 
-    atomic_int expelled; /* by this rank: no event of it is delivered any more */
+    atomic_int evicted; /* by this rank: no event of it is delivered any more */
 
     /* Used by the thread only. */
     int gone;           /* reported as gone, or not to be reported */
@@ -224,7 +224,7 @@ void qn__peer_arrived(qn__socket_transport *transport, qn__peer *peer, uint64_t 
 void qn__peer_acknowledge(qn__socket_transport *transport, qn__peer *peer);
 /* 1 if all messages to that rank were acknowledged, or were sent if it is local. */
 int qn__peer_all_arrived(qn__peer *peer);
-/* Sends a final message: DEAF, EXPEL or BYE. Later messages are discarded. */
+/* Sends a final message: DEAF, EVICT or BYE. Later messages are discarded. */
 void qn__transport_send_last(qn__socket_transport *transport, uint32_t to, uint32_t type,
                              const char *text);
 

@@ -141,12 +141,12 @@ static void wake(qn__transport *base) {
         (void)!write(transport->wake_file, &one, sizeof one);
 }
 
-static void expel(qn__transport *base, uint32_t rank, const char *why) {
+static void evict(qn__transport *base, uint32_t rank, const char *why) {
     qn__socket_transport *transport = qn__socket_transport_of(base);
     if (rank >= transport->ranks || rank == transport->rank)
         return;
-    atomic_store(&transport->peer[rank].expelled, 1);
-    qn__transport_send_last(transport, rank, QN__MESSAGE_EXPEL, why);
+    atomic_store(&transport->peer[rank].evicted, 1);
+    qn__transport_send_last(transport, rank, QN__MESSAGE_EVICT, why);
     wake(base);
 }
 
@@ -157,7 +157,7 @@ static double transport_now(qn__transport *base) {
 
 static const qn__transport_calls CALLS = {.buffer = qn__pool_buffer,
                                           .send = qn__transport_send,
-                                          .expel = expel,
+                                          .evict = evict,
                                           .wake = wake,
                                           .now = transport_now,
                                           .recycle = qn__pool_recycle};

@@ -200,9 +200,9 @@ static pid_t child_rank(group *g, child_kind kind) {
     for (uint64_t i = 1; kind == CHILD_SENDS_FOR_EVER && i < 100000; ++i)
         for (uint32_t r = 0; r + 1 < g->count; ++r)
             member_send(m, r, i, 50000);
-    for (int i = 0; i < 600 && atomic_load(&m->expelled_by) == UINT32_MAX; ++i)
+    for (int i = 0; i < 600 && atomic_load(&m->evicted_by) == UINT32_MAX; ++i)
         usleep(100000);
-    _exit(atomic_load(&m->expelled_by) == 0 ? 42 : 4);
+    _exit(atomic_load(&m->evicted_by) == 0 ? 42 : 4);
 }
 
 static pid_t group_with_child(group *g, uint32_t count, const char *machines, double rank_timeout,
@@ -262,7 +262,7 @@ static void test_silence_is_told_and_the_silent_one_hears_that_it_is_out(void **
             assert_true(atomic_load(&g.member[r].gone_at[2]) - stopped > 1.6);
         }
         qn__transport *transport = g.member[0].rendezvous.transport;
-        transport->calls->expel(transport, 2, "because");
+        transport->calls->evict(transport, 2, "because");
         usleep(300000);
         kill(pid, SIGCONT);
         assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -292,7 +292,7 @@ static void test_a_short_sleep_harms_nobody(void **state) {
     group_end(&g);
 }
 
-static void test_expelling_one_that_is_well(void **state) {
+static void test_evicting_a_live_rank(void **state) {
     (void)state;
     for (int apart = 0; apart < 2; ++apart) {
         group g;
@@ -300,9 +300,9 @@ static void test_expelling_one_that_is_well(void **state) {
         group_listen(&g);
         group_exchange(&g, 10);
         qn__transport *transport = g.member[1].rendezvous.transport;
-        transport->calls->expel(transport, 2, "because");
+        transport->calls->evict(transport, 2, "because");
         assert_int_equal(wait_gone(&g.member[2], 1, LONG), QN__GONE_SILENT);
-        assert_int_equal(atomic_load(&g.member[2].expelled_by), 1);
+        assert_int_equal(atomic_load(&g.member[2].evicted_by), 1);
         assert_int_equal(atomic_load(&g.member[2].wrong), 0);
         usleep(100000);
         assert_int_equal(atomic_load(&g.member[1].gone[2]),
@@ -389,7 +389,7 @@ int main(void) {
         cmocka_unit_test(test_a_death_is_told_at_once),
         cmocka_unit_test(test_silence_is_told_and_the_silent_one_hears_that_it_is_out),
         cmocka_unit_test(test_a_short_sleep_harms_nobody),
-        cmocka_unit_test(test_expelling_one_that_is_well),
+        cmocka_unit_test(test_evicting_a_live_rank),
         cmocka_unit_test(test_idle_ranks_sleep),
         cmocka_unit_test(test_latency),
     };

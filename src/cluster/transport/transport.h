@@ -56,7 +56,7 @@ typedef struct qn__transport_events {
     void (*gone)(void *user, uint32_t rank, qn__going how);
     /* That rank has evicted this one (qn__transport_calls.evict); gone(by, QN__GONE_SILENT)
      * follows. `why` is valid during the call. */
-    void (*expelled)(void *user, uint32_t by, const char *why);
+    void (*evicted)(void *user, uint32_t by, const char *why);
     /* Called periodically, at least ten times per rank_timeout, and after
      * qn__transport_calls.wake. */
     void (*tick)(void *user, double now);
@@ -77,7 +77,7 @@ typedef struct qn__transport_calls {
                  qn__message_buffer *body);
     /* Notifies that rank that the others continue without it, then closes the connection. `gone` is
      * not called for it any more. */
-    void (*expel)(qn__transport *transport, uint32_t rank, const char *why);
+    void (*evict)(qn__transport *transport, uint32_t rank, const char *why);
     /* Makes `tick` come soon. */
     void (*wake)(qn__transport *transport);
     /* Seconds, of one clock for the whole rank. */
