@@ -418,7 +418,7 @@ int qn_cluster_is_writer(const qn_cluster *c) {
         return 1;
     pthread_mutex_t *lock = (pthread_mutex_t *)&c->reducer.lock;
     pthread_mutex_lock(lock);
-    const int speaks = !c->reducer.ending.outcast &&
+    const int speaks = !c->reducer.ending.leaving &&
                        qn__ranks_first(&c->reducer.group.members) == c->rendezvous.rank;
     pthread_mutex_unlock(lock);
     return speaks;

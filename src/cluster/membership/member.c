@@ -19,14 +19,14 @@ void qn__view_suspect(qn__view *view, uint32_t rank) {
         qn__view_send(view, rank, QN__VIEW_SUSPECT, 0, NULL);
 }
 
-void qn__view_outcast(qn__view *view, int others, const char *why) {
-    if (view->out)
+void qn__view_leave(qn__view *view, int others, const char *why) {
+    if (view->left)
         return;
-    view->out = 1;
+    view->left = 1;
     QN__EACH_RANK(r, &view->members)
     if (r != view->rank)
-        qn__view_send(view, r, QN__VIEW_OUT, 0, NULL);
-    view->calls.outcast(view->calls.user, others, why);
+        qn__view_send(view, r, QN__VIEW_LEAVE, 0, NULL);
+    view->calls.leave(view->calls.user, others, why);
 }
 
 void qn__view_promise(qn__view *view, uint64_t ballot) {

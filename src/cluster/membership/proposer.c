@@ -245,7 +245,7 @@ static void give_up(qn__view *view) {
     if (suspected)
         qn__ask_settle(view);
     else
-        qn__view_outcast(view, 0, "too few of the other ranks can be reached to go on");
+        qn__view_leave(view, 0, "too few of the other ranks can be reached to go on");
 }
 
 void qn__ask_tick(qn__view *view, double now) {
@@ -258,7 +258,7 @@ void qn__ask_tick(qn__view *view, double now) {
     if (!qn__ranks_count(&waiting)) {
         give_up(view);
     } else if (qn__ranks_has(&waiting, view->rank)) {
-        qn__view_outcast(view, 0, "this rank stands still");
+        qn__view_leave(view, 0, "this rank stands still");
     } else {
         QN__EACH_RANK(r, &waiting)
         qn__view_suspect(view, r);

@@ -79,7 +79,7 @@ static void tell_losses(qn__view *view) {
 /* Proposes, or answers the leader. */
 static void proceed(qn__view *view) {
     const uint32_t leads = leader(view);
-    if (view->out || !view->changing)
+    if (view->left || !view->changing)
         return;
     if (leads == view->rank && !view->ask.ballot)
         qn__ask_begin(view);
@@ -112,7 +112,7 @@ static void evict(qn__view *view, uint32_t rank) {
 static void adopt(qn__view *view, const qn__proposal *value) {
     const qn__ranks left_out = qn__ranks_minus(&view->members, &value->members);
     if (!qn__ranks_has(&value->members, view->rank)) {
-        qn__view_outcast(view, 1, "the other ranks go on without this one");
+        qn__view_leave(view, 1, "the other ranks go on without this one");
         return;
     }
     qn__proposal next;
@@ -158,7 +158,7 @@ static void go_on(qn__view *view) {
 }
 
 void qn__view_reported(qn__view *view, uint64_t ballot, qn__message_buffer *report) {
-    if (view->out || view->reported || ballot != view->promised || !report) {
+    if (view->left || view->reported || ballot != view->promised || !report) {
         qn__buffer_drop(report);
         return;
     }
@@ -219,7 +219,7 @@ static void on_decided(qn__view *view, const qn__head *head, qn__message_buffer 
     if (head->number[0] != view->number || head->number[1] != view->id)
         return;
     if (!qn__proposal_unpack(view, body, &value)) {
-        qn__view_outcast(view, 0, "memory for a new view is short");
+        qn__view_leave(view, 0, "memory for a new view is short");
         return;
     }
     adopt(view, &value);
@@ -279,8 +279,8 @@ static void on_message(qn__view *view, uint32_t from, const qn__head *head,
         on_decided(view, head, body);
         return;
     case QN__VIEW_SUSPECT:
-    case QN__VIEW_OUT:
-        qn__view_gone(view, from, head->type == QN__VIEW_OUT ? QN__GONE_LEFT : QN__GONE_SILENT);
+    case QN__VIEW_LEAVE:
+        qn__view_gone(view, from, head->type == QN__VIEW_LEAVE ? QN__GONE_LEFT : QN__GONE_SILENT);
         return;
     default:
         break;
@@ -316,17 +316,17 @@ static void on_message(qn__view *view, uint32_t from, const qn__head *head,
 
 void qn__view_message(qn__view *view, uint32_t from, const qn__head *head,
                       qn__message_buffer *body) {
-    if (view->out && head->type == QN__VIEW_OUT && from < view->ranks)
+    if (view->left && head->type == QN__VIEW_LEAVE && from < view->ranks)
         end_of(view, from);
-    else if (!view->out && from < view->ranks && from != view->rank)
+    else if (!view->left && from < view->ranks && from != view->rank)
         on_message(view, from, head, body);
     qn__buffer_drop(body);
 }
 
 void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
-    if (view->out && how == QN__GONE_DEAD && rank < view->ranks)
+    if (view->left && how == QN__GONE_DEAD && rank < view->ranks)
         end_of(view, rank); /* a rank that says goodbye has finished its work */
-    if (view->out || rank >= view->ranks || rank == view->rank)
+    if (view->left || rank >= view->ranks || rank == view->rank)
         return;
     int news = 0;
     if (how == QN__GONE_SILENT)
@@ -342,10 +342,10 @@ void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
 
 void qn__view_evicted(qn__view *view, uint32_t by, const char *why) {
     if (by < view->ranks)
-        qn__view_outcast(view, 1, why);
+        qn__view_leave(view, 1, why);
 }
 
-void qn__view_withdraw(qn__view *view, const char *why) { qn__view_outcast(view, 1, why); }
+void qn__view_withdraw(qn__view *view, const char *why) { qn__view_leave(view, 1, why); }
 
 int qn__view_deserted(const qn__view *view) {
     qn__ranks others = qn__ranks_minus(&view->members, &view->certain);
@@ -357,7 +357,7 @@ int qn__view_deserted(const qn__view *view) {
  * twice `patience` without sending anything. */
 void qn__view_tick(qn__view *view, double time) {
     const uint32_t leads = leader(view);
-    if (view->out || !view->changing)
+    if (view->left || !view->changing)
         return;
     if (leads == view->rank) {
         if (view->ask.ballot) {

@@ -36,7 +36,7 @@ typedef struct qn__view_calls {
                   const qn__message_buffer *plan);
     /* This rank has to leave the view; no further events are delivered. Called once. others: 1 if
      * the others are known to continue without it, 0 if it cannot reach a quorum. */
-    void (*outcast)(void *user, int others, const char *why);
+    void (*leave)(void *user, int others, const char *why);
 } qn__view_calls;
 
 /* View 0 of `ranks` ranks; this one is `rank`. `patience`: seconds (a rank_timeout) for which a

@@ -17,7 +17,7 @@ enum {
     QN__VIEW_BEHIND,   /* the sender is in an earlier view than the receiver */
     QN__VIEW_SUSPECT,  /* the sender suspects the receiver, which must not count the sender's death
                           as certain */
-    QN__VIEW_OUT       /* the sender has left the view */
+    QN__VIEW_LEAVE     /* the sender has left the view */
 };
 
 /* A proposed view. */
@@ -47,7 +47,7 @@ struct qn__view {
     qn__view_calls calls;
     uint32_t ranks, rank;
     double patience;
-    int out, changing;
+    int left, changing;
 
     /* The view that this rank is in: its number and the ballot of its proposal (0 for the first).
      * After a partition both sides may give one number to different views, of which only one can
@@ -102,7 +102,7 @@ void qn__view_suspect(qn__view *view, uint32_t rank);
 /* Ranks outside `value->members` are suspected, so none of them can ever count this rank's
  * death. */
 void qn__view_accept(qn__view *view, uint64_t ballot, const qn__proposal *value);
-void qn__view_outcast(qn__view *view, int others, const char *why);
+void qn__view_leave(qn__view *view, int others, const char *why);
 /* Rejects lower ballots from now on, and requests the report. */
 void qn__view_promise(qn__view *view, uint64_t ballot);
 

@@ -160,7 +160,7 @@ static void leave_late(sim_net *net, void *argument) {
         sim_leave(net, u->rank);
 }
 
-static void on_outcast(void *argument, int others, const char *why) {
+static void on_leave(void *argument, int others, const char *why) {
     user *u = argument;
     assert_false(u->out);
     assert_true(strlen(why) > 0);
@@ -204,7 +204,7 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
     w->net.late_evicts = (int)sim_pick(&w->net, 2);
     for (uint32_t r = 0; r < ranks; ++r) {
         user *u = &w->user[r];
-        const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_outcast};
+        const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_leave};
         const qn__transport_events events = {u, on_message, on_gone, on_evicted, on_tick, NULL};
         *u = (user){.w = w, .rank = r};
         u->view = qn__view_create(&w->net.rank[r].transport, ranks, r, PATIENCE, &calls);

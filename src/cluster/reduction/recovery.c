@@ -281,9 +281,9 @@ void qn__reducer_adopt(void *user, uint64_t number, const qn__ranks *members,
         qn__reducer_send_supplies(r);
 }
 
-void qn__reducer_outcast(void *user, int others, const char *why) {
+void qn__reducer_leave(void *user, int others, const char *why) {
     qn__reducer *r = user;
-    r->ending.outcast = others ? 1 : 2;
+    r->ending.leaving = others ? 1 : 2;
     r->change.frozen = r->change.owed = 0;
     qn__reducer_set_error(r, QN_CLUSTER, "this rank has to leave: %s", why);
     atomic_store(&r->change.alarm, 0);

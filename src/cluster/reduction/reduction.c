@@ -10,7 +10,7 @@
 static const qn__view_calls view_calls = {.stop = qn__reducer_stop,
                                           .plan = qn__reducer_plan,
                                           .adopt = qn__reducer_adopt,
-                                          .outcast = qn__reducer_outcast};
+                                          .leave = qn__reducer_leave};
 
 static qn_status open_arrays(qn__reducer *r, qn_error *err) {
     const uint32_t n = r->ranks, pieces = qn__layout_most_pieces(n);
@@ -231,7 +231,7 @@ void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__going how) {
     r->group.gone[rank] = (unsigned char)(1 + how);
     /* After a failure, the end of a rank changes nothing: the writer that reports the failure stays
      * the same. */
-    const int failed = r->error.status != QN_OK && !r->ending.outcast;
+    const int failed = r->error.status != QN_OK && !r->ending.leaving;
     if (!r->ending.over && !r->ending.shut && !failed) {
         if (r->change.noticed <= 0 && qn__ranks_has(&r->group.members, rank))
             r->change.noticed = r->transport->calls->now(r->transport);
@@ -301,9 +301,9 @@ int qn__reducer_withdraw(qn__reducer *r) {
 
 int qn__reducer_deserted(qn__reducer *r) {
     pthread_mutex_lock(&r->lock);
-    if (r->ending.outcast == 1 && !r->ending.over && qn__view_deserted(r->view))
-        r->ending.outcast = 2;
-    const int deserted = !r->ending.over && r->ending.outcast != 1;
+    if (r->ending.leaving == 1 && !r->ending.over && qn__view_deserted(r->view))
+        r->ending.leaving = 2;
+    const int deserted = !r->ending.over && r->ending.leaving != 1;
     pthread_mutex_unlock(&r->lock);
     return deserted;
 }
@@ -320,7 +320,7 @@ void qn__reducer_saved(qn__reducer *r) {
 
 void qn__reducer_finish(qn__reducer *r, int code) {
     pthread_mutex_lock(&r->lock);
-    if (!r->ending.outcast) /* otherwise the other ranks continue the run */
+    if (!r->ending.leaving) /* otherwise the other ranks continue the run */
         qn__reducer_done(r, code);
     pthread_mutex_unlock(&r->lock);
 }
@@ -334,8 +334,8 @@ static int over(qn__reducer *r, int *code) {
         return 1;
     }
     if (r->error.status != QN_OK) {
-        *code = r->ending.outcast != 1;
-        return r->ending.outcast ? 2 : 1;
+        *code = r->ending.leaving != 1;
+        return r->ending.leaving ? 2 : 1;
     }
     if (r->change.frozen || qn__view_changing(r->view) ||
         qn__ranks_first(&r->group.members) != r->rank)

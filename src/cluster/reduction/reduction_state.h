@@ -148,7 +148,7 @@ typedef struct qn__wishes {
 
 /* The end of the run, or of this rank's part in it. */
 typedef struct qn__ending {
-    int outcast; /* evicted or withdrawn: 1; no quorum: 2 */
+    int leaving; /* evicted or withdrawn: 1; no quorum: 2 */
     int over, code, shut;
     qn__ranks answered;
     uint64_t asked;  /* stamp + 1 */
@@ -314,6 +314,6 @@ qn__message_buffer *qn__reducer_plan(void *user, const qn__ranks *members,
                                      qn__message_buffer *const *report);
 void qn__reducer_adopt(void *user, uint64_t number, const qn__ranks *members,
                        const qn__message_buffer *plan);
-void qn__reducer_outcast(void *user, int others, const char *why);
+void qn__reducer_leave(void *user, int others, const char *why);
 
 #endif

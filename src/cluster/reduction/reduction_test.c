@@ -219,11 +219,11 @@ static void end(player *p) {
     switch (qn__reducer_over(&p->reducer, &code)) {
     case 2:
         p->stage = OUT;
-        check(p->game, p->reducer.ending.outcast, "a rank leaves that need not", p->number);
+        check(p->game, p->reducer.ending.leaving, "a rank leaves that need not", p->number);
         break;
     case 1:
-        p->stage = p->reducer.ending.outcast ? OUT : ENDED;
-        check(p->game, p->reducer.ending.outcast || code == 3, "the exit code is another",
+        p->stage = p->reducer.ending.leaving ? OUT : ENDED;
+        check(p->game, p->reducer.ending.leaving || code == 3, "the exit code is another",
               p->number);
         break;
     case 0:
