@@ -151,10 +151,10 @@ int qn__cluster_withdraw(qn_cluster *c) {
     if (!c)
         return 0;
     const double until = qn__now() + (qn__reducer_withdraw(&c->reducer) ? FAREWELL : 0);
-    int deserted = 0;
-    while (!(deserted = qn__reducer_deserted(&c->reducer)) && qn__now() < until)
+    int last = 0;
+    while (!(last = qn__reducer_is_last(&c->reducer)) && qn__now() < until)
         usleep(10000);
-    return !deserted;
+    return !last;
 }
 
 int qn__cluster_may_write(void *cluster) {

@@ -347,7 +347,7 @@ void qn__view_evicted(qn__view *view, uint32_t by, const char *why) {
 
 void qn__view_withdraw(qn__view *view, const char *why) { qn__view_leave(view, 1, why); }
 
-int qn__view_deserted(const qn__view *view) {
+int qn__view_is_last(const qn__view *view) {
     qn__ranks others = qn__ranks_minus(&view->members, &view->certain);
     qn__ranks_drop(&others, view->rank);
     return qn__ranks_count(&others) == 0;

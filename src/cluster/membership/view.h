@@ -63,6 +63,6 @@ void qn__view_tick(qn__view *view, double now);
 /* This rank leaves: the others are notified, then `leave` is called. */
 void qn__view_withdraw(qn__view *view, const char *why);
 /* After this rank has left: 1 if all other members of its last view have died or left too. */
-int qn__view_deserted(const qn__view *view);
+int qn__view_is_last(const qn__view *view);
 
 #endif

@@ -299,13 +299,13 @@ int qn__reducer_withdraw(qn__reducer *r) {
     return first;
 }
 
-int qn__reducer_deserted(qn__reducer *r) {
+int qn__reducer_is_last(qn__reducer *r) {
     pthread_mutex_lock(&r->lock);
-    if (r->ending.leaving == 1 && !r->ending.over && qn__view_deserted(r->view))
+    if (r->ending.leaving == 1 && !r->ending.over && qn__view_is_last(r->view))
         r->ending.leaving = 2;
-    const int deserted = !r->ending.over && r->ending.leaving != 1;
+    const int last = !r->ending.over && r->ending.leaving != 1;
     pthread_mutex_unlock(&r->lock);
-    return deserted;
+    return last;
 }
 
 void qn__reducer_go_on(qn__reducer *r) {

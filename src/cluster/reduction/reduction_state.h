@@ -223,7 +223,7 @@ void qn__reducer_fail(qn__reducer *r, qn_error *why);
 /* This rank leaves, and notifies the others. 0: it had left before. */
 int qn__reducer_withdraw(qn__reducer *r);
 /* After that: 1 if, as far as is known, no other rank can finish the run. */
-int qn__reducer_deserted(qn__reducer *r);
+int qn__reducer_is_last(qn__reducer *r);
 /* Clears a request: to stop, to save. */
 void qn__reducer_go_on(qn__reducer *r);
 void qn__reducer_saved(qn__reducer *r);
