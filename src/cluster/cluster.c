@@ -130,18 +130,18 @@ void qn__cluster_cost(qn_cluster *c, qn__reduction_kind kind, qn__cost cost) {
     c->reducer.costs.own[kind] = cost;
 }
 
-int qn__cluster_stopping(const qn_cluster *c) { return c && c->reducer.wishes.stopping; }
+int qn__cluster_stopping(const qn_cluster *c) { return c && c->reducer.requests.stopping; }
 
 void qn__cluster_go_on(qn_cluster *c) {
     if (c)
         qn__reducer_go_on(&c->reducer);
 }
 
-void qn__cluster_wish_save(qn_cluster *c) {
-    atomic_store(&c->reducer.wishes.wish[QN__WISH_SAVE], 1);
+void qn__cluster_request_save(qn_cluster *c) {
+    atomic_store(&c->reducer.requests.requested[QN__REQUEST_SAVE], 1);
 }
 
-int qn__cluster_saving(const qn_cluster *c) { return c->reducer.wishes.saving; }
+int qn__cluster_saving(const qn_cluster *c) { return c->reducer.requests.saving; }
 
 void qn__cluster_saved(qn_cluster *c) { qn__reducer_saved(&c->reducer); }
 
@@ -449,7 +449,7 @@ int qn_cluster_over(qn_cluster *c, int *code) {
 
 void qn_cluster_stop(qn_cluster *c) {
     if (c)
-        atomic_store(&c->reducer.wishes.wish[QN__WISH_STOP], 1);
+        atomic_store(&c->reducer.requests.requested[QN__REQUEST_STOP], 1);
 }
 
 /* ---------------------------------------------------------------------------------- for reports */

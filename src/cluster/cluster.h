@@ -63,7 +63,7 @@ int qn__cluster_stopping(const qn_cluster *c);
 void qn__cluster_go_on(qn_cluster *c);
 
 /* Requests that all ranks save after the next reduction. */
-void qn__cluster_wish_save(qn_cluster *c);
+void qn__cluster_request_save(qn_cluster *c);
 /* 1 if a rank requested a save. After a reduction all ranks get the same answer. */
 int qn__cluster_saving(const qn_cluster *c);
 /* Collective, after the same reduction: all ranks have saved. */

@@ -164,7 +164,7 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
     const double begun = qn__now();
     t->epoch_begun = t->epoch_begun > 0 ? t->epoch_begun : begun;
-    qn__train_wish_save(t, begun);
+    qn__train_request_save(t, begun);
     qn_status status = t->failed = qn__train_job_step(job, err);
     if (status != QN_OK)
         return status;

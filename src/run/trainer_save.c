@@ -195,9 +195,9 @@ static qn_status take_and_write(qn_train *t, double seconds, qn_error *err) {
     return status;
 }
 
-void qn__train_wish_save(qn_train *t, double now) {
+void qn__train_request_save(qn_train *t, double now) {
     if (t->cluster && qn__train_is_writer(t) && checkpoint_due(t, t->job.step + 1, now))
-        qn__cluster_wish_save(t->cluster);
+        qn__cluster_request_save(t->cluster);
 }
 
 /* Among ranks the clock of one of them decides, which the others have heard of with the sums of the

@@ -89,7 +89,7 @@ qn_status qn__train_fail_all(qn_train *train, qn_status status, qn_error *err);
 qn_status qn__train_compare(qn_train *train, qn_error *err);
 
 /* trainer_save.c: before a step, says to the other ranks that a checkpoint is due after it. */
-void qn__train_wish_save(qn_train *train, double now);
+void qn__train_request_save(qn_train *train, double now);
 
 /* trainer_save.c: writes a checkpoint when one is due; the last one of a call of qn_train_run (by
  * qn__by_writer); and what is left when this rank has no worker any more: fills err's remedy. */

@@ -89,11 +89,11 @@ static void arrive(qn__reducer *r) {
     const double start = cost->start * PICOSECONDS, each = cost->each * PICOSECONDS;
     qn__rank_state *state = qn__reducer_rank_state(r, r->rank);
     memset(r->current.part, 0, qn__reducer_trailer(r->ranks) * sizeof *r->current.part);
-    for (int i = 0; i < QN__WISHES; ++i)
-        r->current.part[i] = atomic_load(&r->wishes.wish[i]);
+    for (int i = 0; i < QN__REQUESTS; ++i)
+        r->current.part[i] = atomic_load(&r->requests.requested[i]);
     if (start >= 0 && start < MOST && each >= 1 && each < MOST) {
-        r->current.part[QN__WISHES + 2 * r->rank] = (int64_t)start;
-        r->current.part[QN__WISHES + 1 + 2 * r->rank] = (int64_t)each;
+        r->current.part[QN__REQUESTS + 2 * r->rank] = (int64_t)start;
+        r->current.part[QN__REQUESTS + 1 + 2 * r->rank] = (int64_t)each;
     }
     r->adding.arrived = 1;
     atomic_store(&state->signature, r->current.signature);

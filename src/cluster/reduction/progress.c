@@ -48,11 +48,11 @@ void qn__reducer_finished(qn__reducer *r, int64_t *total, uint64_t generation) {
     r->totals.held[r->current.finished & 1] =
         (qn__held){r->current.finished, r->current.words, total};
     atomic_store(&r->common->rank_state[r->common->index].finished_in, generation);
-    r->wishes.stopping |= total[QN__WISH_STOP] > 0;
-    r->wishes.saving |= total[QN__WISH_SAVE] > 0;
+    r->requests.stopping |= total[QN__REQUEST_STOP] > 0;
+    r->requests.saving |= total[QN__REQUEST_SAVE] > 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
-        cost[i] = (qn__cost){seconds_of(total[QN__WISHES + 2 * i]),
-                             seconds_of(total[QN__WISHES + 1 + 2 * i])};
+        cost[i] = (qn__cost){seconds_of(total[QN__REQUESTS + 2 * i]),
+                             seconds_of(total[QN__REQUESTS + 1 + 2 * i])};
     r->current.begun = r->adding.behind = 0;
     const qn__ranges past = r->current.own;
     r->current.own = r->current.ahead; /* empty, unless this rank was behind */

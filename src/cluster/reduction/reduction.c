@@ -309,13 +309,13 @@ int qn__reducer_is_last(qn__reducer *r) {
 }
 
 void qn__reducer_go_on(qn__reducer *r) {
-    atomic_store(&r->wishes.wish[QN__WISH_STOP], 0);
-    r->wishes.stopping = 0;
+    atomic_store(&r->requests.requested[QN__REQUEST_STOP], 0);
+    r->requests.stopping = 0;
 }
 
 void qn__reducer_saved(qn__reducer *r) {
-    atomic_store(&r->wishes.wish[QN__WISH_SAVE], 0);
-    r->wishes.saving = 0;
+    atomic_store(&r->requests.requested[QN__REQUEST_SAVE], 0);
+    r->requests.saving = 0;
 }
 
 void qn__reducer_finish(qn__reducer *r, int code) {

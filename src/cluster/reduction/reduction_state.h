@@ -28,7 +28,7 @@ enum {
 };
 
 /* Requests of ranks, summed with the words of each reduction. */
-enum { QN__WISH_STOP, QN__WISH_SAVE, QN__WISHES };
+enum { QN__REQUEST_STOP, QN__REQUEST_SAVE, QN__REQUESTS };
 
 typedef enum qn__progress {
     QN__REDUCER_WAITS, /* nothing to do before the next wake-up */
@@ -141,10 +141,10 @@ typedef struct qn__costs {
     qn__cost *all[QN__REDUCTION_KINDS]; /* of each rank, as of the last total */
 } qn__costs;
 
-typedef struct qn__wishes {
-    atomic_int wish[QN__WISHES];
+typedef struct qn__requests {
+    atomic_int requested[QN__REQUESTS];
     int stopping, saving; /* a rank requested it in a reduction that is complete */
-} qn__wishes;
+} qn__requests;
 
 /* The end of the run, or of this rank's part in it. */
 typedef struct qn__ending {
@@ -177,7 +177,7 @@ typedef struct qn__reducer {
     qn__change change;
     qn__mailbox mailbox;
     qn__costs costs;
-    qn__wishes wishes;
+    qn__requests requests;
     qn__ending ending;
     qn_error error; /* permanent */
     char note[512]; /* for on_note; empty: none */
@@ -241,7 +241,7 @@ void qn__reducer_count(qn__reducer *r, uint64_t words, uint64_t *out, uint64_t *
 
 /* Words in front of the caller's: requests and costs. */
 static inline uint64_t qn__reducer_trailer(uint32_t ranks) {
-    return (QN__WISHES + 2 * (uint64_t)ranks + 7) / 8 * 8;
+    return (QN__REQUESTS + 2 * (uint64_t)ranks + 7) / 8 * 8;
 }
 
 /* Identifies the reduction and the view. */
