@@ -18,37 +18,37 @@ enum { RANK_BITS = 10 };
 _Static_assert(QN__MAX_RANKS == 1 << RANK_BITS, "a ballot is an attempt and a rank");
 
 static void say(qn__view *view, uint32_t rank, uint32_t type) {
-    qn__view_send(view, rank, type, view->ask.ballot, NULL);
+    qn__view_send(view, rank, type, view->proposer.ballot, NULL);
 }
 
-void qn__ask_end(qn__view *view) {
-    qn__asking *ask = &view->ask;
-    qn__message_buffer **report = ask->report;
+void qn__proposer_end(qn__view *view) {
+    qn__proposer *p = &view->proposer;
+    qn__message_buffer **report = p->report;
     for (uint32_t r = 0; r < view->ranks; ++r) {
         qn__buffer_drop(report[r]);
         report[r] = NULL;
     }
-    qn__proposal_drop(&ask->carried);
-    qn__proposal_drop(&ask->value);
-    memset(ask, 0, sizeof *ask);
-    ask->report = report;
+    qn__proposal_drop(&p->carried);
+    qn__proposal_drop(&p->value);
+    memset(p, 0, sizeof *p);
+    p->report = report;
 }
 
-void qn__ask_begin(qn__view *view) {
-    qn__asking *ask = &view->ask;
-    qn__ask_end(view);
+void qn__proposer_begin(qn__view *view) {
+    qn__proposer *p = &view->proposer;
+    qn__proposer_end(view);
     const uint64_t highest = view->highest > view->promised ? view->highest : view->promised;
-    ask->ballot = ((highest >> RANK_BITS) + 1) << RANK_BITS | view->rank;
-    ask->targets = qn__ranks_minus(&view->members, &view->gone);
+    p->ballot = ((highest >> RANK_BITS) + 1) << RANK_BITS | view->rank;
+    p->targets = qn__ranks_minus(&view->members, &view->gone);
     if (view->accepted) {
-        ask->best = view->accepted;
-        qn__proposal_copy(&ask->carried, &view->value);
+        p->best = view->accepted;
+        qn__proposal_copy(&p->carried, &view->value);
     }
     view->since = view->transport->calls->now(view->transport);
-    QN__EACH_RANK(r, &ask->targets)
+    QN__EACH_RANK(r, &p->targets)
     if (r != view->rank)
-        say(view, r, QN__VIEW_ASK);
-    qn__view_promise(view, ask->ballot);
+        say(view, r, QN__VIEW_PREPARE);
+    qn__view_promise(view, p->ballot);
 }
 
 /* --------------------------------------------------------------------------------------- quorum */
@@ -63,7 +63,7 @@ static qn__ranks certain_to_all(const qn__view *view, const qn__ranks *voters) {
 
 /* A quorum: more than half of the ranks that are not certainly gone, or half with the lowest of
  * them. */
-static int enough(const qn__view *view, const qn__ranks *voters) {
+static int is_quorum(const qn__view *view, const qn__ranks *voters) {
     const qn__ranks certain = certain_to_all(view, voters);
     const qn__ranks base = qn__ranks_minus(&view->members, &certain);
     const qn__ranks counted = qn__ranks_both(voters, &base);
@@ -105,58 +105,58 @@ static void keep_connected(const qn__view *view, qn__ranks *set) {
 
 /* The ranks that the present phase still waits for. */
 static qn__ranks awaited(const qn__view *view) {
-    const qn__asking *ask = &view->ask;
+    const qn__proposer *p = &view->proposer;
     const qn__ranks here =
-        qn__ranks_minus(ask->proposing ? &ask->value.members : &ask->targets, &view->gone);
-    return qn__ranks_minus(&here, ask->proposing ? &ask->accepted : &ask->answered);
+        qn__ranks_minus(p->proposing ? &p->value.members : &p->targets, &view->gone);
+    return qn__ranks_minus(&here, p->proposing ? &p->accepted : &p->answered);
 }
 
 static int propose(qn__view *view) {
-    qn__asking *ask = &view->ask;
-    qn__ranks voters = qn__ranks_minus(&ask->answered, &view->gone);
-    if (!enough(view, &voters))
+    qn__proposer *p = &view->proposer;
+    qn__ranks voters = qn__ranks_minus(&p->answered, &view->gone);
+    if (!is_quorum(view, &voters))
         return 0;
-    if (ask->best) {
-        qn__proposal_copy(&ask->value, &ask->carried);
+    if (p->best) {
+        qn__proposal_copy(&p->value, &p->carried);
     } else {
         keep_connected(view, &voters);
-        if (!enough(view, &voters))
+        if (!is_quorum(view, &voters))
             return 0;
-        ask->value.plan = view->calls.plan(view->calls.user, &voters, ask->report);
-        if (!ask->value.plan)
+        p->value.plan = view->calls.plan(view->calls.user, &voters, p->report);
+        if (!p->value.plan)
             return 0;
-        ask->value.origin = ask->ballot;
-        ask->value.members = voters;
-        if (!qn__proposal_pack(view, &ask->value)) {
-            qn__proposal_drop(&ask->value);
+        p->value.origin = p->ballot;
+        p->value.members = voters;
+        if (!qn__proposal_pack(view, &p->value)) {
+            qn__proposal_drop(&p->value);
             return 0;
         }
     }
-    ask->proposing = 1;
+    p->proposing = 1;
     view->since = view->transport->calls->now(view->transport);
-    QN__EACH_RANK(r, &ask->value.members)
+    QN__EACH_RANK(r, &p->value.members)
     if (r != view->rank && !qn__ranks_has(&view->gone, r))
-        qn__view_send(view, r, QN__VIEW_PROPOSE, ask->ballot, qn__buffer_hold(ask->value.wire));
-    qn__view_accept(view, ask->ballot, &ask->value);
-    if (qn__ranks_has(&ask->value.members, view->rank))
-        qn__ranks_add(&ask->accepted, view->rank);
+        qn__view_send(view, r, QN__VIEW_PROPOSE, p->ballot, qn__buffer_hold(p->value.wire));
+    qn__view_accept(view, p->ballot, &p->value);
+    if (qn__ranks_has(&p->value.members, view->rank))
+        qn__ranks_add(&p->accepted, view->rank);
     return 1;
 }
 
-void qn__ask_settle(qn__view *view) {
-    qn__asking *ask = &view->ask;
+void qn__proposer_settle(qn__view *view) {
+    qn__proposer *p = &view->proposer;
     qn__ranks waiting = awaited(view);
-    if (!ask->ballot || qn__ranks_count(&waiting))
+    if (!p->ballot || qn__ranks_count(&waiting))
         return;
-    if (!ask->proposing) {
+    if (!p->proposing) {
         if (!propose(view))
             return;
         waiting = awaited(view);
         if (qn__ranks_count(&waiting))
             return;
     }
-    const qn__ranks voters = qn__ranks_minus(&ask->accepted, &view->certain);
-    ask->decided = enough(view, &voters);
+    const qn__ranks voters = qn__ranks_minus(&p->accepted, &view->certain);
+    p->decided = is_quorum(view, &voters);
 }
 
 /* -------------------------------------------------------------------------------------- answers */
@@ -170,88 +170,89 @@ static void learn(qn__view *view, uint32_t from, const unsigned char *sets) {
     view->since = view->transport->calls->now(view->transport);
 }
 
-void qn__ask_own(qn__view *view, qn__message_buffer *report) {
-    view->ask.report[view->rank] = report;
-    qn__ranks_add(&view->ask.answered, view->rank);
-    qn__ask_settle(view);
+void qn__proposer_own(qn__view *view, qn__message_buffer *report) {
+    view->proposer.report[view->rank] = report;
+    qn__ranks_add(&view->proposer.answered, view->rank);
+    qn__proposer_settle(view);
 }
 
 /* u64 ballot accepted, sets of gone and certain, u64 bytes of the accepted proposal, proposal,
  * report. */
-void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot,
-                    const qn__message_buffer *body) {
-    qn__asking *ask = &view->ask;
+void qn__proposer_report(qn__view *view, uint32_t from, uint64_t ballot,
+                         const qn__message_buffer *body) {
+    qn__proposer *p = &view->proposer;
     const uint64_t sets = 2 * qn__view_set_bytes(view);
-    if (ballot != ask->ballot || ask->proposing || qn__ranks_has(&ask->answered, from) ||
-        !qn__ranks_has(&ask->targets, from) || !body || body->bytes < 16 + sets)
+    if (ballot != p->ballot || p->proposing || qn__ranks_has(&p->answered, from) ||
+        !qn__ranks_has(&p->targets, from) || !body || body->bytes < 16 + sets)
         return;
     const uint64_t accepted = qn__view_get_u64(body->data);
     const uint64_t bytes = qn__view_get_u64(body->data + 8 + sets);
     const uint64_t rest = body->bytes - 16 - sets;
     if (bytes > rest || (accepted && !bytes))
         return;
-    if (accepted > ask->best) {
+    if (accepted > p->best) {
         qn__message_buffer *wire = qn__view_buffer(view, body->data + 16 + sets, bytes);
         qn__proposal value;
         const int good = wire && qn__proposal_unpack(view, wire, &value);
         qn__buffer_drop(wire);
         if (!good)
             return;
-        qn__proposal_drop(&ask->carried);
-        ask->carried = value;
-        ask->best = accepted;
+        qn__proposal_drop(&p->carried);
+        p->carried = value;
+        p->best = accepted;
     }
-    ask->report[from] = qn__view_buffer(view, body->data + 16 + sets + bytes, rest - bytes);
-    if (!ask->report[from])
+    p->report[from] = qn__view_buffer(view, body->data + 16 + sets + bytes, rest - bytes);
+    if (!p->report[from])
         return;
     learn(view, from, body->data + 8);
-    qn__ranks_add(&ask->answered, from);
-    qn__ask_settle(view);
+    qn__ranks_add(&p->answered, from);
+    qn__proposer_settle(view);
 }
 
-void qn__ask_accepted(qn__view *view, uint32_t from, uint64_t ballot,
-                      const qn__message_buffer *body) {
-    qn__asking *ask = &view->ask;
-    if (ballot != ask->ballot || !ask->proposing || !qn__ranks_has(&ask->value.members, from) ||
-        !body || body->bytes != 2 * qn__view_set_bytes(view))
+void qn__proposer_accepted(qn__view *view, uint32_t from, uint64_t ballot,
+                           const qn__message_buffer *body) {
+    qn__proposer *p = &view->proposer;
+    if (ballot != p->ballot || !p->proposing || !qn__ranks_has(&p->value.members, from) || !body ||
+        body->bytes != 2 * qn__view_set_bytes(view))
         return;
     learn(view, from, body->data);
-    qn__ranks_add(&ask->accepted, from);
-    qn__ask_settle(view);
+    qn__ranks_add(&p->accepted, from);
+    qn__proposer_settle(view);
 }
 
-void qn__ask_refused(qn__view *view, uint64_t ballot) {
-    if (!view->ask.ballot || ballot <= view->ask.ballot)
+void qn__proposer_refused(qn__view *view, uint64_t ballot) {
+    if (!view->proposer.ballot || ballot <= view->proposer.ballot)
         return;
     view->highest = ballot > view->highest ? ballot : view->highest;
-    qn__ask_begin(view);
+    qn__proposer_begin(view);
 }
 
 /* No quorum, and no news for long. A member that knows of fewer deaths than this rank (because it
  * slept, say) may raise the count that a quorum needs. So a quorum without such members is tried
  * first. */
 static void give_up(qn__view *view) {
-    const qn__ranks here = view->ask.proposing ? view->ask.accepted : view->ask.answered;
+    const qn__ranks here =
+        view->proposer.proposing ? view->proposer.accepted : view->proposer.answered;
     const qn__ranks known = qn__ranks_both(&view->certain, &view->members);
     int suspected = 0;
     QN__EACH_RANK(r, &here) {
         const qn__ranks unknown = qn__ranks_minus(&known, &view->certain_of[r]);
         if (r != view->rank && !qn__ranks_has(&view->gone, r) && qn__ranks_count(&unknown) &&
-            !view->ask.proposing) {
+            !view->proposer.proposing) {
             qn__view_suspect(view, r);
             suspected = 1;
         }
     }
     if (suspected)
-        qn__ask_settle(view);
+        qn__proposer_settle(view);
     else
         qn__view_leave(view, 0, "too few of the other ranks can be reached to go on");
 }
 
-void qn__ask_tick(qn__view *view, double now) {
+void qn__proposer_tick(qn__view *view, double now) {
     const qn__ranks waiting = awaited(view);
     if (now - view->since <= view->patience) {
-        qn__ask_settle(view);
+        qn__proposer_settle(view);
         return;
     }
     view->since = now;
@@ -262,6 +263,6 @@ void qn__ask_tick(qn__view *view, double now) {
     } else {
         QN__EACH_RANK(r, &waiting)
         qn__view_suspect(view, r);
-        qn__ask_settle(view);
+        qn__proposer_settle(view);
     }
 }

@@ -17,9 +17,9 @@ qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t ran
     view->patience = patience;
     view->gone_of = qn__alloc(ranks, sizeof *view->gone_of, NULL);
     view->certain_of = qn__alloc(ranks, sizeof *view->certain_of, NULL);
-    view->asked = qn__alloc(ranks, sizeof *view->asked, NULL);
-    view->ask.report = qn__alloc(ranks, sizeof *view->ask.report, NULL);
-    if (!view->gone_of || !view->certain_of || !view->asked || !view->ask.report) {
+    view->prepared = qn__alloc(ranks, sizeof *view->prepared, NULL);
+    view->proposer.report = qn__alloc(ranks, sizeof *view->proposer.report, NULL);
+    if (!view->gone_of || !view->certain_of || !view->prepared || !view->proposer.report) {
         qn__view_destroy(view);
         return NULL;
     }
@@ -31,14 +31,14 @@ qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t ran
 void qn__view_destroy(qn__view *view) {
     if (!view)
         return;
-    if (view->ask.report)
-        qn__ask_end(view);
+    if (view->proposer.report)
+        qn__proposer_end(view);
     qn__proposal_drop(&view->now);
     qn__proposal_drop(&view->value);
     qn__free(view->gone_of);
     qn__free(view->certain_of);
-    qn__free(view->asked);
-    qn__free(view->ask.report);
+    qn__free(view->prepared);
+    qn__free(view->proposer.report);
     qn__free(view);
 }
 
@@ -81,13 +81,13 @@ static void proceed(qn__view *view) {
     const uint32_t leads = leader(view);
     if (view->left || !view->changing)
         return;
-    if (leads == view->rank && !view->ask.ballot)
-        qn__ask_begin(view);
+    if (leads == view->rank && !view->proposer.ballot)
+        qn__proposer_begin(view);
     else if (leads == view->rank)
-        qn__ask_settle(view);
-    else if (view->asked[leads] > view->promised)
-        qn__view_promise(view, view->asked[leads]);
-    else if (view->asked[leads] && view->asked[leads] < view->promised)
+        qn__proposer_settle(view);
+    else if (view->prepared[leads] > view->promised)
+        qn__view_promise(view, view->prepared[leads]);
+    else if (view->prepared[leads] && view->prepared[leads] < view->promised)
         qn__view_send(view, leads, QN__VIEW_REFUSED, view->promised, NULL);
 }
 
@@ -117,7 +117,7 @@ static void adopt(qn__view *view, const qn__proposal *value) {
     }
     qn__proposal next;
     qn__proposal_copy(&next, value);
-    qn__ask_end(view);
+    qn__proposer_end(view);
     qn__proposal_drop(&view->value);
     qn__proposal_drop(&view->now);
     view->now = next;
@@ -126,7 +126,7 @@ static void adopt(qn__view *view, const qn__proposal *value) {
     view->id = next.origin;
     view->members = next.members;
     view->promised = view->accepted = view->highest = 0;
-    memset(view->asked, 0, view->ranks * sizeof *view->asked);
+    memset(view->prepared, 0, view->ranks * sizeof *view->prepared);
     view->since = now(view);
     QN__EACH_RANK(r, &left_out)
     evict(view, r);
@@ -138,13 +138,14 @@ static void adopt(qn__view *view, const qn__proposal *value) {
 
 /* While this rank's own proposal is decided: sends it to the members and enters the new view. */
 static void conclude(qn__view *view) {
-    while (view->ask.decided) {
+    while (view->proposer.decided) {
         qn__proposal value;
-        qn__proposal_copy(&value, &view->ask.value);
-        view->ask.decided = 0;
+        qn__proposal_copy(&value, &view->proposer.value);
+        view->proposer.decided = 0;
         QN__EACH_RANK(r, &value.members)
         if (r != view->rank)
-            qn__view_send(view, r, QN__VIEW_DECIDED, view->ask.ballot, qn__buffer_hold(value.wire));
+            qn__view_send(view, r, QN__VIEW_DECIDED, view->proposer.ballot,
+                          qn__buffer_hold(value.wire));
         adopt(view, &value);
         qn__proposal_drop(&value);
         proceed(view);
@@ -163,8 +164,8 @@ void qn__view_reported(qn__view *view, uint64_t ballot, qn__message_buffer *repo
         return;
     }
     view->reported = 1;
-    if (ballot == view->ask.ballot) {
-        qn__ask_own(view, report);
+    if (ballot == view->proposer.ballot) {
+        qn__proposer_own(view, report);
         conclude(view);
         return;
     }
@@ -187,10 +188,10 @@ void qn__view_reported(qn__view *view, uint64_t ballot, qn__message_buffer *repo
 
 /* ------------------------------------------------------------------------------------- messages */
 
-static void on_ask(qn__view *view, uint32_t from, uint64_t ballot) {
-    if (ballot % QN__MAX_RANKS != from || ballot <= view->asked[from])
+static void on_prepare(qn__view *view, uint32_t from, uint64_t ballot) {
+    if (ballot % QN__MAX_RANKS != from || ballot <= view->prepared[from])
         return;
-    view->asked[from] = ballot;
+    view->prepared[from] = ballot;
     view->since = now(view);
     view->changing = 1;
     go_on(view);
@@ -252,8 +253,8 @@ static void catch_up(qn__view *view, uint32_t to) {
                            .number = {view->number - 1, view->last_id, 0},
                            .bytes = view->now.wire->bytes};
     view->transport->calls->send(view->transport, to, &head, qn__buffer_hold(view->now.wire));
-    if (view->ask.ballot && !view->ask.proposing)
-        qn__view_send(view, to, QN__VIEW_ASK, view->ask.ballot, NULL);
+    if (view->proposer.ballot && !view->proposer.proposing)
+        qn__view_send(view, to, QN__VIEW_PREPARE, view->proposer.ballot, NULL);
 }
 
 /* 1 if both ranks are in the same view, so that the message applies. */
@@ -288,22 +289,22 @@ static void on_message(qn__view *view, uint32_t from, const qn__head *head,
     if (!together(view, from, head))
         return;
     switch (head->type) {
-    case QN__VIEW_ASK:
-        on_ask(view, from, ballot);
+    case QN__VIEW_PREPARE:
+        on_prepare(view, from, ballot);
         break;
     case QN__VIEW_REPORT:
-        qn__ask_report(view, from, ballot, body);
+        qn__proposer_report(view, from, ballot, body);
         conclude(view);
         break;
     case QN__VIEW_PROPOSE:
         on_propose(view, from, ballot, body);
         break;
     case QN__VIEW_ACCEPTED:
-        qn__ask_accepted(view, from, ballot, body);
+        qn__proposer_accepted(view, from, ballot, body);
         conclude(view);
         break;
     case QN__VIEW_REFUSED:
-        qn__ask_refused(view, ballot);
+        qn__proposer_refused(view, ballot);
         conclude(view);
         break;
     case QN__VIEW_LOST:
@@ -360,8 +361,8 @@ void qn__view_tick(qn__view *view, double time) {
     if (view->left || !view->changing)
         return;
     if (leads == view->rank) {
-        if (view->ask.ballot) {
-            qn__ask_tick(view, time);
+        if (view->proposer.ballot) {
+            qn__proposer_tick(view, time);
             conclude(view);
         }
     } else if (time - view->since > 3 * view->patience) {

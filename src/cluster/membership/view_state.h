@@ -7,7 +7,7 @@
 /* Messages. number[0] and number[1] of the header identify the sender's view, number[2] is a
  * ballot. In QN__VIEW_DECIDED they identify the view before. */
 enum {
-    QN__VIEW_ASK = QN__VIEW_FIRST_TYPE, /* phase 1: promise this ballot, and report */
+    QN__VIEW_PREPARE = QN__VIEW_FIRST_TYPE, /* phase 1: promise this ballot, and report */
     QN__VIEW_REPORT,   /* promised; the proposal accepted before, if any; the report */
     QN__VIEW_PROPOSE,  /* phase 2: accept this as the next view */
     QN__VIEW_ACCEPTED, /* accepted */
@@ -29,7 +29,7 @@ typedef struct qn__proposal {
 } qn__proposal;
 
 /* The state of a proposer. */
-typedef struct qn__asking {
+typedef struct qn__proposer {
     uint64_t ballot;             /* 0: this rank is not the proposer */
     qn__ranks targets;           /* the ranks that PREPARE was sent to, including this one */
     qn__ranks answered;          /* with a report */
@@ -40,7 +40,7 @@ typedef struct qn__asking {
     qn__proposal value;
     qn__ranks accepted;
     int decided; /* a quorum has accepted `value` */
-} qn__asking;
+} qn__proposer;
 
 struct qn__view {
     qn__transport *transport;
@@ -68,10 +68,10 @@ struct qn__view {
     int reported; /* for the ballot that was promised */
     uint64_t accepted;
     qn__proposal value;
-    uint64_t *asked; /* the last ballot that each rank sent in PREPARE */
-    double since;    /* time of the last progress */
+    uint64_t *prepared; /* the last ballot that each rank sent in PREPARE */
+    double since;       /* time of the last progress */
 
-    qn__asking ask;
+    qn__proposer proposer;
 };
 
 /* proposal.c */
@@ -107,16 +107,17 @@ void qn__view_leave(qn__view *view, int others, const char *why);
 void qn__view_promise(qn__view *view, uint64_t ballot);
 
 /* proposer.c */
-void qn__ask_begin(qn__view *view);
-void qn__ask_end(qn__view *view);
-void qn__ask_own(qn__view *view, qn__message_buffer *report);
-void qn__ask_report(qn__view *view, uint32_t from, uint64_t ballot, const qn__message_buffer *body);
-void qn__ask_accepted(qn__view *view, uint32_t from, uint64_t ballot,
-                      const qn__message_buffer *body);
-void qn__ask_refused(qn__view *view, uint64_t ballot);
+void qn__proposer_begin(qn__view *view);
+void qn__proposer_end(qn__view *view);
+void qn__proposer_own(qn__view *view, qn__message_buffer *report);
+void qn__proposer_report(qn__view *view, uint32_t from, uint64_t ballot,
+                         const qn__message_buffer *body);
+void qn__proposer_accepted(qn__view *view, uint32_t from, uint64_t ballot,
+                           const qn__message_buffer *body);
+void qn__proposer_refused(qn__view *view, uint64_t ballot);
 /* Advances as far as possible. */
-void qn__ask_settle(qn__view *view);
-void qn__ask_tick(qn__view *view, double now);
+void qn__proposer_settle(qn__view *view);
+void qn__proposer_tick(qn__view *view, double now);
 
 /* -------------------------------------------------------------------------------- sets of ranks */
 
