@@ -183,16 +183,16 @@ const int64_t *qn__reducer_total(qn__reducer *r) {
 
 /* --------------------------------------------------------------------------------------- events */
 
-static void take_question(qn__reducer *r, uint32_t from, const qn__head *head) {
-    if (head->type == QN__MESSAGE_ANSWER) {
-        if (head->number[0] == r->group.stamp && head->number[1] == r->ending.asking) {
+static void take_probe(qn__reducer *r, uint32_t from, const qn__head *head) {
+    if (head->type == QN__MESSAGE_PROBE_REPLY) {
+        if (head->number[0] == r->group.stamp && head->number[1] == r->ending.probe) {
             qn__ranks_add(&r->ending.answered, from);
             qn__reducer_wake(r);
         }
     } else if (head->number[0] == r->group.stamp && !r->change.frozen) {
-        const qn__head answer = {.type = QN__MESSAGE_ANSWER,
-                                 .number = {r->group.stamp, head->number[1]}};
-        r->transport->calls->send(r->transport, from, &answer, NULL);
+        const qn__head reply = {.type = QN__MESSAGE_PROBE_REPLY,
+                                .number = {r->group.stamp, head->number[1]}};
+        r->transport->calls->send(r->transport, from, &reply, NULL);
     }
 }
 
@@ -212,9 +212,9 @@ void qn__reducer_message(qn__reducer *r, uint32_t from, const qn__head *head,
     case QN__MESSAGE_DONE:
         qn__reducer_done(r, (int)head->extra);
         break;
-    case QN__MESSAGE_ASK:
-    case QN__MESSAGE_ANSWER:
-        take_question(r, from, head);
+    case QN__MESSAGE_PROBE:
+    case QN__MESSAGE_PROBE_REPLY:
+        take_probe(r, from, head);
         break;
     default:
         if (type >= QN__VIEW_FIRST_TYPE && type <= QN__VIEW_LAST_TYPE) {
@@ -262,13 +262,13 @@ void qn__reducer_restored(qn__reducer *r, uint32_t rank, double seconds, int dam
     pthread_mutex_unlock(&r->lock);
 }
 
-static void ask(qn__reducer *r) {
+static void send_probes(qn__reducer *r) {
     for (uint32_t to = 0; to < r->ranks; ++to)
         if (to != r->rank && qn__ranks_has(&r->group.members, to) &&
             !qn__ranks_has(&r->ending.answered, to)) {
-            const qn__head question = {.type = QN__MESSAGE_ASK,
-                                       .number = {r->group.stamp, r->ending.asking}};
-            r->transport->calls->send(r->transport, to, &question, NULL);
+            const qn__head probe = {.type = QN__MESSAGE_PROBE,
+                                    .number = {r->group.stamp, r->ending.probe}};
+            r->transport->calls->send(r->transport, to, &probe, NULL);
         }
 }
 
@@ -276,9 +276,9 @@ void qn__reducer_tick(qn__reducer *r, double now) {
     pthread_mutex_lock(&r->lock);
     if (!r->ending.over && !r->ending.shut)
         qn__view_tick(r->view, now);
-    if (r->ending.asked == r->group.stamp + 1 && !r->ending.over && !r->ending.shut &&
+    if (r->ending.probed == r->group.stamp + 1 && !r->ending.over && !r->ending.shut &&
         !r->change.frozen)
-        ask(r);
+        send_probes(r);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -342,19 +342,19 @@ static int over(qn__reducer *r, int *code) {
         return -1;
     /* A rank that answered does not suspect this one before its patience is over. Answers from
      * before may have been queued while this process slept. */
-    if (r->ending.asked != r->group.stamp + 1 ||
-        now - r->ending.asked_at > r->ending.patience / 2) {
-        r->ending.asked = r->group.stamp + 1;
-        r->ending.asked_at = now;
-        ++r->ending.asking;
+    if (r->ending.probed != r->group.stamp + 1 ||
+        now - r->ending.probed_at > r->ending.patience / 2) {
+        r->ending.probed = r->group.stamp + 1;
+        r->ending.probed_at = now;
+        ++r->ending.probe;
         r->ending.answered = (qn__ranks){0};
         qn__ranks_add(&r->ending.answered, r->rank);
-        ask(r);
+        send_probes(r);
     }
     for (uint32_t i = 0; i < QN__MAX_RANKS / 64; ++i)
         if (r->group.members.word[i] & ~r->ending.answered.word[i])
             return -1;
-    r->ending.asked = 0;
+    r->ending.probed = 0;
     return 0;
 }
 

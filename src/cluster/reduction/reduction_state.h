@@ -19,12 +19,12 @@
 enum {
     QN__MESSAGE_PART =
         32, /* extra: signature; number[2]: piece, [3]: its contributions. The sum of one machine */
-    QN__MESSAGE_TOTAL,  /* the same; the sum of all machines */
-    QN__MESSAGE_SUPPLY, /* number[2]: first word. A total that the receiver does not have */
-    QN__MESSAGE_FAIL,   /* extra: rank that failed. Body: a qn_error */
-    QN__MESSAGE_DONE,   /* extra: exit code. All files are written */
-    QN__MESSAGE_ASK,    /* number[0]: stamp. Is the receiver still in this view? */
-    QN__MESSAGE_ANSWER  /* number[0]: stamp. It is */
+    QN__MESSAGE_TOTAL,      /* the same; the sum of all machines */
+    QN__MESSAGE_SUPPLY,     /* number[2]: first word. A total that the receiver does not have */
+    QN__MESSAGE_FAIL,       /* extra: rank that failed. Body: a qn_error */
+    QN__MESSAGE_DONE,       /* extra: exit code. All files are written */
+    QN__MESSAGE_PROBE,      /* number[0]: stamp. Is the receiver still in this view? */
+    QN__MESSAGE_PROBE_REPLY /* number[0]: stamp. It is */
 };
 
 /* Requests of ranks, summed with the words of each reduction. */
@@ -151,9 +151,9 @@ typedef struct qn__ending {
     int leaving; /* evicted or withdrawn: 1; no quorum: 2 */
     int over, code, shut;
     qn__ranks answered;
-    uint64_t asked;  /* stamp + 1 */
-    uint64_t asking; /* sequence number of the probe, which the reply repeats */
-    double asked_at, patience;
+    uint64_t probed; /* stamp + 1 */
+    uint64_t probe;  /* sequence number of the probe, which the reply repeats */
+    double probed_at, patience;
 } qn__ending;
 
 /* Calculated bytes of reductions of so many words in a view. */
