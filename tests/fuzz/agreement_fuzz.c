@@ -100,7 +100,7 @@ static void happen(qn__reducer *r, world *w, input *in) {
     const uint32_t other = (r->rank + 1 + next(in) % (RANKS - 1)) % RANKS;
     switch (what % 8) {
     case 0:
-        qn__reducer_gone(r, other, (qn__going)(what / 8 % 3));
+        qn__reducer_gone(r, other, (qn__loss_kind)(what / 8 % 3));
         break;
     case 1:
         qn__reducer_evicted(r, other, "because");

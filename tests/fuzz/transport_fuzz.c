@@ -28,7 +28,7 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
     qn__buffer_drop(body);
 }
 
-static void on_gone(void *user, uint32_t rank, qn__going how) {
+static void on_gone(void *user, uint32_t rank, qn__loss_kind how) {
     (void)user;
     FUZZ_MUST(rank == 1 && how <= QN__GONE_LEFT);
 }

@@ -324,7 +324,7 @@ void qn__view_message(qn__view *view, uint32_t from, const qn__head *head,
     qn__buffer_drop(body);
 }
 
-void qn__view_gone(qn__view *view, uint32_t rank, qn__going how) {
+void qn__view_gone(qn__view *view, uint32_t rank, qn__loss_kind how) {
     if (view->left && how == QN__GONE_DEAD && rank < view->ranks)
         end_of(view, rank); /* a rank that says goodbye has finished its work */
     if (view->left || rank >= view->ranks || rank == view->rank)

@@ -56,7 +56,7 @@ void qn__view_reported(qn__view *view, uint64_t ballot, qn__message_buffer *repo
 /* Events of the transport, which the caller forwards: messages of the view's types only. */
 void qn__view_message(qn__view *view, uint32_t from, const qn__head *head,
                       qn__message_buffer *body);
-void qn__view_gone(qn__view *view, uint32_t rank, qn__going how);
+void qn__view_gone(qn__view *view, uint32_t rank, qn__loss_kind how);
 void qn__view_evicted(qn__view *view, uint32_t by, const char *why);
 void qn__view_tick(qn__view *view, double now);
 

@@ -178,7 +178,7 @@ static void on_message(void *argument, uint32_t from, const qn__head *head,
     check_whole(u->w);
 }
 
-static void on_gone(void *argument, uint32_t rank, qn__going how) {
+static void on_gone(void *argument, uint32_t rank, qn__loss_kind how) {
     user *u = argument;
     qn__view_gone(u->view, rank, how);
     check_whole(u->w);

@@ -226,7 +226,7 @@ void qn__reducer_message(qn__reducer *r, uint32_t from, const qn__head *head,
     qn__buffer_drop(body);
 }
 
-void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__going how) {
+void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__loss_kind how) {
     pthread_mutex_lock(&r->lock);
     r->group.gone[rank] = (unsigned char)(1 + how);
     /* After a failure, the end of a rank changes nothing: the writer that reports the failure stays

@@ -202,7 +202,7 @@ void qn__reducer_share(qn__reducer *r, const uint32_t *machine, const uint32_t *
 /* The transport's events. */
 void qn__reducer_message(qn__reducer *r, uint32_t from, const qn__head *head,
                          qn__message_buffer *body);
-void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__going how);
+void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__loss_kind how);
 void qn__reducer_evicted(qn__reducer *r, uint32_t by, const char *why);
 void qn__reducer_restored(qn__reducer *r, uint32_t rank, double seconds, int damaged);
 void qn__reducer_tick(qn__reducer *r, double now);

@@ -295,7 +295,7 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
     qn__reducer_message(&p->reducer, from, head, body);
 }
 
-static void on_gone(void *user, uint32_t rank, qn__going how) {
+static void on_gone(void *user, uint32_t rank, qn__loss_kind how) {
     player *p = user;
     qn__reducer_gone(&p->reducer, rank, how);
 }

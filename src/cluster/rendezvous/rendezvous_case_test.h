@@ -109,7 +109,7 @@ static inline void on_message(void *user, uint32_t from, const qn__head *head,
     qn__buffer_drop(body);
 }
 
-static inline void on_gone(void *user, uint32_t rank, qn__going how) {
+static inline void on_gone(void *user, uint32_t rank, qn__loss_kind how) {
     member *m = user;
     atomic_fetch_add(&m->wrong, atomic_load(&m->gone[rank]) >= 0);
     atomic_store(&m->gone_at[rank], qn__now());

@@ -43,7 +43,7 @@ void qn__watch_give_up(qn__socket_transport *transport, qn__peer *peer) {
     pthread_mutex_unlock(&transport->taken_lock);
 }
 
-void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__going how) {
+void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__loss_kind how) {
     if (peer->gone)
         return;
     qn__watch_give_up(transport, peer);

@@ -242,8 +242,8 @@ int qn__reconnect_possible(const qn__socket_transport *transport, qn__peer *peer
            !(closed && atomic_load(&transport->ending) && qn__peer_all_arrived(peer));
 }
 
-void qn__reconnect_lost(qn__socket_transport *transport, qn__peer *peer, int closed, qn__going as,
-                        double now) {
+void qn__reconnect_lost(qn__socket_transport *transport, qn__peer *peer, int closed,
+                        qn__loss_kind as, double now) {
     qn__reconnection *d = &peer->reconnection;
     qn__peer_unlink(transport, peer);
     end_attempt(peer);

@@ -42,7 +42,7 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
     qn__buffer_drop(body);
 }
 
-static void on_gone(void *user, uint32_t rank, qn__going how) {
+static void on_gone(void *user, uint32_t rank, qn__loss_kind how) {
     sim_net *net;
     ear *e = ear_of(user, &net);
     assert_int_equal(e->gone[rank], 0);

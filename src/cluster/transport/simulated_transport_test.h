@@ -34,7 +34,7 @@ typedef enum sim_kind {
 typedef struct sim_message {
     struct sim_message *next;
     sim_kind kind;
-    qn__going how;
+    qn__loss_kind how;
     double due;
     qn__head head;
     qn__message_buffer *body;
@@ -314,7 +314,7 @@ static inline void sim_truncate(sim_net *net, uint32_t from, uint32_t to) {
     link->last = last;
 }
 
-static inline void sim_finish(sim_net *net, uint32_t r, int silently, qn__going how) {
+static inline void sim_finish(sim_net *net, uint32_t r, int silently, qn__loss_kind how) {
     sim_rank *rank = &net->rank[r];
     if (rank->ended)
         return;

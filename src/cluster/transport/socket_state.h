@@ -66,7 +66,7 @@ typedef struct qn__reconnection {
     int probe;                  /* it only tests whether the listener exists */
     double next;                /* time of the next attempt */
     int closed;                 /* the peer's system closed the connection */
-    qn__going ended_as;         /* the reason to report if the listener is gone too */
+    qn__loss_kind ended_as;     /* the reason to report if the listener is gone too */
     int damaged;                /* the connection was given up because a frame was damaged */
 } qn__reconnection;
 
@@ -178,7 +178,7 @@ double qn__watch_patience(const qn__socket_transport *transport);
 /* Messages of that rank are ignored from now on. */
 void qn__watch_give_up(qn__socket_transport *transport, qn__peer *peer);
 /* Reports that a rank is gone, once. */
-void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__going how);
+void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__loss_kind how);
 
 /* reconnect.c: called by the thread only. */
 qn_status qn__reconnect_open(qn__socket_transport *transport, const qn__transport_setup *setup,
@@ -188,8 +188,8 @@ void qn__reconnect_close(qn__socket_transport *transport);
 int qn__reconnect_possible(const qn__socket_transport *transport, qn__peer *peer, int error);
 /* The connection is lost. `closed`: the peer's system closed it. If its listener is gone too, the
  * rank is reported as `as`. */
-void qn__reconnect_lost(qn__socket_transport *transport, qn__peer *peer, int closed, qn__going as,
-                        double now);
+void qn__reconnect_lost(qn__socket_transport *transport, qn__peer *peer, int closed,
+                        qn__loss_kind as, double now);
 /* Handle events of an attempt, and of the listener. */
 void qn__reconnect_attempt(qn__socket_transport *transport, qn__peer *peer, double now);
 void qn__reconnect_accept(qn__socket_transport *transport, double now);

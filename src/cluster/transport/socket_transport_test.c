@@ -349,7 +349,7 @@ static void returns_it(void *user, uint32_t from, const qn__head *head, qn__mess
         transport->calls->send(transport, from, head, NULL);
 }
 
-static void ignores_gone(void *user, uint32_t rank, qn__going how) {
+static void ignores_gone(void *user, uint32_t rank, qn__loss_kind how) {
     (void)user;
     (void)rank;
     (void)how;

@@ -38,13 +38,13 @@ typedef struct qn__message_buffer {
     _Alignas(64) unsigned char data[];
 } qn__message_buffer;
 
-typedef enum qn__going {
+typedef enum qn__loss_kind {
     QN__GONE_DEAD,   /* the process has certainly ended: its system closed the connection shortly
                         after the last message */
     QN__GONE_SILENT, /* a timeout, another failure of the connection, or this process was suspended
                         for long: the rank may be alive */
     QN__GONE_LEFT    /* it said goodbye */
-} qn__going;
+} qn__loss_kind;
 
 /* The events of a transport. They come one at a time, from its thread; no handler may block. */
 typedef struct qn__transport_events {
@@ -53,7 +53,7 @@ typedef struct qn__transport_events {
      * one. */
     void (*message)(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body);
     /* No further message comes from that rank. Called once for each rank. */
-    void (*gone)(void *user, uint32_t rank, qn__going how);
+    void (*gone)(void *user, uint32_t rank, qn__loss_kind how);
     /* That rank has evicted this one (qn__transport_calls.evict); gone(by, QN__GONE_SILENT)
      * follows. `why` is valid during the call. */
     void (*evicted)(void *user, uint32_t by, const char *why);
