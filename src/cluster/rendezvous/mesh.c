@@ -24,28 +24,28 @@ typedef struct dial {
     uint32_t attempts;
 } dial;
 
-typedef struct weaving {
+typedef struct connector {
     const qn__mesh *mesh;
     qn__link *link;
     dial *dial; /* of ranks 0 .. rank-1 */
     struct pollfd *poll;
     qn__acceptor *acceptor;
     uint32_t missing;
-} weaving;
+} connector;
 
-static void join(weaving *w, uint32_t other, int file, int local) {
-    if (w->link[other].file >= 0)
-        close(w->link[other].file); /* the peer gave it up and connected again */
+static void join(connector *c, uint32_t other, int file, int local) {
+    if (c->link[other].file >= 0)
+        close(c->link[other].file); /* the peer gave it up and connected again */
     else
-        w->missing--;
-    w->link[other] = (qn__link){file, local, (uint16_t)w->mesh->endpoint[other].port};
+        c->missing--;
+    c->link[other] = (qn__link){file, local, (uint16_t)c->mesh->endpoint[other].port};
 }
 
 /* --------------------------------------------------------------------- accept from higher ranks */
 
 static const char *decide(void *user, const qn__hello *other) {
-    const weaving *w = user;
-    const qn__mesh *m = w->mesh;
+    const connector *c = user;
+    const qn__mesh *m = c->mesh;
     if (other->purpose != QN__FOR_TRANSPORT || other->to != m->rank || other->ranks != m->ranks ||
         other->from <= m->rank || other->from >= m->ranks)
         return "another rank was meant";
@@ -70,10 +70,10 @@ static const qn__address *candidate(const qn__endpoint *endpoint, uint32_t attem
     return at < seen ? &endpoint->seen : &endpoint->address[at - seen];
 }
 
-static void begin(weaving *w, uint32_t other, double now) {
-    const qn__mesh *m = w->mesh;
+static void begin(connector *c, uint32_t other, double now) {
+    const qn__mesh *m = c->mesh;
     const qn__endpoint *endpoint = &m->endpoint[other];
-    dial *d = &w->dial[other];
+    dial *d = &c->dial[other];
     const int file = same_machine(m, other) ? qn__socket_dial_unix(endpoint->unix_name)
                                             : qn__socket_dial(candidate(endpoint, d->attempts),
                                                               (uint16_t)endpoint->port);
@@ -90,26 +90,26 @@ static void begin(weaving *w, uint32_t other, double now) {
 
 /* Whether the peer is the intended rank. Another network may have a machine with the same
  * address. */
-static int expected(const weaving *w, uint32_t other) {
-    const qn__hello *h = &w->dial[other].shake.other;
-    return h->from == other && h->ranks == w->mesh->ranks;
+static int expected(const connector *c, uint32_t other) {
+    const qn__hello *h = &c->dial[other].shake.other;
+    return h->from == other && h->ranks == c->mesh->ranks;
 }
 
-static void go_on(weaving *w, uint32_t other, double now) {
-    dial *d = &w->dial[other];
-    if (w->link[other].file >= 0)
+static void advance(connector *c, uint32_t other, double now) {
+    dial *d = &c->dial[other];
+    if (c->link[other].file >= 0)
         return;
     if (d->shake.file < 0) {
         if (now >= d->next)
-            begin(w, other, now);
+            begin(c, other, now);
         if (d->shake.file < 0)
             return;
     }
     const qn__handshake_state state = qn__handshake_go(&d->shake);
     const int file = d->shake.file;
-    if (state == QN__HANDSHAKE_DONE && expected(w, other)) {
+    if (state == QN__HANDSHAKE_DONE && expected(c, other)) {
         d->shake.file = -1;
-        join(w, other, file, same_machine(w->mesh, other));
+        join(c, other, file, same_machine(c->mesh, other));
         return;
     }
     const int connecting = d->shake.stage == 0;
@@ -122,50 +122,50 @@ static void go_on(weaving *w, uint32_t other, double now) {
 
 /* ------------------------------------------------------------------------------ all connections */
 
-static void wait_for_news(weaving *w, double now) {
-    size_t count = qn__acceptor_polls(w->acceptor, w->poll);
+static void wait_for_news(connector *c, double now) {
+    size_t count = qn__acceptor_polls(c->acceptor, c->poll);
     double until = now + 0.5;
-    for (uint32_t r = 0; r < w->mesh->rank; ++r) {
-        const dial *d = &w->dial[r];
-        if (w->link[r].file >= 0)
+    for (uint32_t r = 0; r < c->mesh->rank; ++r) {
+        const dial *d = &c->dial[r];
+        if (c->link[r].file >= 0)
             continue;
         if (d->shake.file >= 0)
-            w->poll[count++] =
+            c->poll[count++] =
                 (struct pollfd){.fd = d->shake.file,
                                 .events = d->shake.state == QN__HANDSHAKE_WRITE ? POLLOUT : POLLIN};
         else if (d->next < until)
             until = d->next;
     }
-    qn__socket_wait(w->poll, count, until - now);
+    qn__socket_wait(c->poll, count, until - now);
 }
 
 /* Whether rank 0 has ended. Data that it sent before its end is read first. */
-static int rank0_ended(const weaving *w) {
-    const qn__mesh *m = w->mesh;
+static int rank0_ended(const connector *c) {
+    const qn__mesh *m = c->mesh;
     unsigned char byte[1];
     if (m->rank == 0)
         return 0;
-    const int file = w->link[0].file >= 0 ? w->link[0].file : m->rank0;
+    const int file = c->link[0].file >= 0 ? c->link[0].file : m->rank0;
     const ssize_t n = file >= 0 ? recv(file, byte, 1, MSG_DONTWAIT | MSG_PEEK) : 1;
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-static void weave(weaving *w) {
-    const qn__mesh *m = w->mesh;
-    for (double now = qn__now(); w->missing > 0 && now < m->until && !rank0_ended(w);
+static void connect_missing(connector *c) {
+    const qn__mesh *m = c->mesh;
+    for (double now = qn__now(); c->missing > 0 && now < m->until && !rank0_ended(c);
          now = qn__now()) {
-        qn__acceptor_serve(w->acceptor, now);
+        qn__acceptor_serve(c->acceptor, now);
         for (uint32_t r = 0; r < m->rank; ++r)
-            go_on(w, r, now);
-        if (w->missing > 0)
-            wait_for_news(w, now);
+            advance(c, r, now);
+        if (c->missing > 0)
+            wait_for_news(c, now);
     }
 }
 
-static qn_status name_missing(const weaving *w, qn_error *err) {
-    const qn__mesh *m = w->mesh;
+static qn_status name_missing(const connector *c, qn_error *err) {
+    const qn__mesh *m = c->mesh;
     uint32_t other = 0;
-    while (other == m->rank || w->link[other].file >= 0)
+    while (other == m->rank || c->link[other].file >= 0)
         ++other;
     char text[QN__ADDRESS_TEXT];
     const uint32_t dialled = other < m->rank ? other : m->rank;
@@ -180,12 +180,12 @@ static qn_status name_missing(const weaving *w, qn_error *err) {
 }
 
 /* Each rank sends rank 0 its status; rank 0 sends the combined status to all. */
-static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
-    const qn__mesh *m = w->mesh;
+static qn_status lead(const connector *c, qn_status status, qn_error *err) {
+    const qn__mesh *m = c->mesh;
     unsigned char word[QN__WORD_BYTES];
     for (uint32_t r = 1; r < m->ranks && status == QN_OK; ++r) {
         const int got =
-            qn__socket_transfer(w->link[r].file, word, sizeof word, 0, m->until + GRACE);
+            qn__socket_transfer(c->link[r].file, word, sizeof word, 0, m->until + GRACE);
         const char *failure = got == 1 ? qn__word_read(word) : NULL;
         if (failure)
             status = qn__fail(err, QN_CLUSTER, "%s", failure);
@@ -198,8 +198,8 @@ static qn_status lead(const weaving *w, qn_status status, qn_error *err) {
         memcpy(text, err->what, sizeof text);
     qn__word_write(word, status == QN_OK ? NULL : text);
     for (uint32_t r = 1; r < m->ranks; ++r)
-        if (w->link[r].file >= 0)
-            qn__socket_transfer(w->link[r].file, word, sizeof word, 1, m->until + 2 * GRACE);
+        if (c->link[r].file >= 0)
+            qn__socket_transfer(c->link[r].file, word, sizeof word, 1, m->until + 2 * GRACE);
     return status;
 }
 
@@ -209,9 +209,9 @@ static qn_status without_rank0(const qn__mesh *m, qn_error *err) {
     return QN_BUSY;
 }
 
-static qn_status follow(const weaving *w, qn_status status, qn_error *err) {
-    const qn__mesh *m = w->mesh;
-    const int file = w->link[0].file;
+static qn_status follow(const connector *c, qn_status status, qn_error *err) {
+    const qn__mesh *m = c->mesh;
+    const int file = c->link[0].file;
     unsigned char word[QN__WORD_BYTES];
     if (file < 0)
         return status;
@@ -232,57 +232,57 @@ static qn_status follow(const weaving *w, qn_status status, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status connect_all(weaving *w, qn_error *err) {
-    const qn__mesh *m = w->mesh;
+static qn_status connect_all(connector *c, qn_error *err) {
+    const qn__mesh *m = c->mesh;
     qn_error own;
     qn_status status = QN_OK;
     for (uint32_t r = 0; r < m->rank; ++r) {
-        w->dial[r].shake.file = -1;
-        w->dial[r].pause = PAUSE;
+        c->dial[r].shake.file = -1;
+        c->dial[r].pause = PAUSE;
     }
-    w->acceptor->listeners = m->listeners;
-    w->acceptor->key = m->key;
-    w->acceptor->greeting = NULL;
-    w->acceptor->user = w;
-    w->acceptor->decide = decide;
-    w->acceptor->joined = joined;
-    qn__hello_fill(&w->acceptor->own, QN__FOR_TRANSPORT, m->rank, UINT32_MAX, m->ranks);
-    qn__acceptor_open(w->acceptor);
-    weave(w);
-    qn__acceptor_close(w->acceptor);
+    c->acceptor->listeners = m->listeners;
+    c->acceptor->key = m->key;
+    c->acceptor->greeting = NULL;
+    c->acceptor->user = c;
+    c->acceptor->decide = decide;
+    c->acceptor->joined = joined;
+    qn__hello_fill(&c->acceptor->own, QN__FOR_TRANSPORT, m->rank, UINT32_MAX, m->ranks);
+    qn__acceptor_open(c->acceptor);
+    connect_missing(c);
+    qn__acceptor_close(c->acceptor);
     for (uint32_t r = 0; r < m->rank; ++r)
-        if (w->dial[r].shake.file >= 0)
-            close(w->dial[r].shake.file);
-    const int ended = w->missing > 0 && rank0_ended(w);
+        if (c->dial[r].shake.file >= 0)
+            close(c->dial[r].shake.file);
+    const int ended = c->missing > 0 && rank0_ended(c);
     if (ended)
         status = without_rank0(m, &own);
-    else if (w->missing > 0)
-        status = name_missing(w, &own);
+    else if (c->missing > 0)
+        status = name_missing(c, &own);
     if (!ended)
-        status = m->rank == 0 ? lead(w, status, &own) : follow(w, status, &own);
+        status = m->rank == 0 ? lead(c, status, &own) : follow(c, status, &own);
     if (status != QN_OK && err)
         *err = own;
     return status;
 }
 
 qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) {
-    weaving w = {.mesh = mesh, .link = link, .missing = mesh->ranks - 1};
+    connector c = {.mesh = mesh, .link = link, .missing = mesh->ranks - 1};
     qn_status status = QN_MEMORY;
     for (uint32_t r = 0; r < mesh->ranks; ++r)
         link[r] = (qn__link){.file = -1};
-    w.dial = qn__alloc(mesh->rank, sizeof *w.dial, err);
-    w.poll = w.dial ? qn__alloc(mesh->rank + QN__ACCEPTOR_POLLS, sizeof *w.poll, err) : NULL;
-    w.acceptor = w.poll ? qn__alloc(1, sizeof *w.acceptor, err) : NULL;
-    if (w.acceptor)
-        status = connect_all(&w, err);
+    c.dial = qn__alloc(mesh->rank, sizeof *c.dial, err);
+    c.poll = c.dial ? qn__alloc(mesh->rank + QN__ACCEPTOR_POLLS, sizeof *c.poll, err) : NULL;
+    c.acceptor = c.poll ? qn__alloc(1, sizeof *c.acceptor, err) : NULL;
+    if (c.acceptor)
+        status = connect_all(&c, err);
     for (uint32_t r = 0; r < mesh->ranks && status != QN_OK; ++r)
         if (link[r].file >= 0) {
             close(link[r].file);
             link[r].file = -1;
         }
-    qn__free(w.dial);
-    qn__free(w.poll);
-    qn__free(w.acceptor);
+    qn__free(c.dial);
+    qn__free(c.poll);
+    qn__free(c.acceptor);
     return status;
 }
 
