@@ -24,21 +24,21 @@ typedef struct front {
 enum { FRONT = 64 };
 
 /* What each rank publishes after it made the bytes or failed to. */
-typedef struct word {
+typedef struct announcement {
     uint64_t bytes; /* 0: this rank made none */
     uint32_t status;
     uint8_t hash[32];
     char what[512], where[512], remedy[512];
-} word;
+} announcement;
 
 typedef struct blob {
     qn_cluster *c;
     int from_first, made, filler; /* filler: this rank fills the shared memory of its machine */
     const qn__blob_maker *maker;
-    uint64_t bytes;   /* made by this rank */
-    word *told;       /* of each rank */
-    uint32_t maker_0; /* the lowest rank that made bytes */
-    uint64_t room;    /* capacity of the memory: the largest size that any rank made */
+    uint64_t bytes;          /* made by this rank */
+    announcement *announced; /* of each rank */
+    uint32_t maker_0;        /* the lowest rank that made bytes */
+    uint64_t room;           /* capacity of the memory: the largest size that any rank made */
     uint8_t *memory;
 } blob;
 
@@ -64,7 +64,7 @@ static qn_status fail(blob *b, qn_error *err) {
 }
 
 /* Step 1: the chosen rank makes the bytes. */
-static qn_status make(blob *b, word *own, qn_error *err) {
+static qn_status make(blob *b, announcement *own, qn_error *err) {
     void *unused;
     qn_error why = {0};
     int first = 0;
@@ -100,7 +100,7 @@ static qn_status listen(blob *b, qn_error *err) {
     b->maker_0 = ranks;
     b->room = 0;
     for (uint32_t r = 0; r < ranks; ++r) {
-        const word *w = &b->told[r];
+        const announcement *w = &b->announced[r];
         if (w->status != QN_OK) {
             qn__fail(err, (qn_status)w->status, "%.511s", w->what);
             qn__at(err, "%.511s", w->where);
@@ -154,7 +154,7 @@ static qn_status fill(blob *b, qn_error *err) {
         if (b->filler)
             qn__sha256_of(b->memory + FRONT, (size_t)b->room, hash);
         /* The maker may have died halfway; the rest then came from another rank's memory. */
-        whole = b->filler && memcmp(hash, b->told[b->maker_0].hash, sizeof hash) == 0;
+        whole = b->filler && memcmp(hash, b->announced[b->maker_0].hash, sizeof hash) == 0;
     } else if (whole) {
         b->maker->write(b->maker->user, b->memory + FRONT);
     }
@@ -166,7 +166,7 @@ static qn_status fill(blob *b, qn_error *err) {
 }
 
 /* Whether all live ranks answer 1. The answer of a dead rank reads as 0 and is ignored. */
-static qn_status all_say(blob *b, int yes, int *all, qn_error *err) {
+static qn_status all_agree(blob *b, int yes, int *all, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(b->c);
     enum { YES = 1, NO = 2 };
     uint64_t own = yes ? YES : NO;
@@ -183,12 +183,12 @@ static qn_status all_say(blob *b, int yes, int *all, qn_error *err) {
 
 /* One attempt. *done stays 0 if a rank died whose work was needed. */
 static qn_status attempt(blob *b, int *done, qn_error *err) {
-    word own = {0};
+    announcement own = {0};
     qn_status status = make(b, &own, err);
     if (status == QN_OK && b->from_first && own.bytes > 0 && !hash_own(b, own.hash, err))
         return fail(b, err);
     if (status == QN_OK)
-        status = qn__cluster_gather(b->c, &own, sizeof own, b->told, err);
+        status = qn__cluster_gather(b->c, &own, sizeof own, b->announced, err);
     if (status == QN_OK)
         status = listen(b, err);
     if (status != QN_OK || b->room == 0)
@@ -200,9 +200,9 @@ static qn_status attempt(blob *b, int *done, qn_error *err) {
     status = fill(b, err);
     int filled = 0; /* the first gather is a barrier: all ranks have filled their memory */
     if (status == QN_OK)
-        status = all_say(b, 1, &filled, err);
+        status = all_agree(b, 1, &filled, err);
     if (status == QN_OK)
-        status = all_say(b, (int)atomic_load(&((front *)(void *)b->memory)->filled), done, err);
+        status = all_agree(b, (int)atomic_load(&((front *)(void *)b->memory)->filled), done, err);
     return status;
 }
 
@@ -214,8 +214,8 @@ qn_status qn__cluster_blob(qn_cluster *c, int from_first, const qn__blob_maker *
         err = &unwanted;
     *memory = NULL;
     *bytes = 0;
-    b.told = qn__alloc(qn_cluster_ranks(c), sizeof *b.told, err);
-    if (!b.told)
+    b.announced = qn__alloc(qn_cluster_ranks(c), sizeof *b.announced, err);
+    if (!b.announced)
         return fail(&b, err);
     qn_status status = QN_OK;
     int done = 0;
@@ -225,7 +225,7 @@ qn_status qn__cluster_blob(qn_cluster *c, int from_first, const qn__blob_maker *
         if (status == QN_OK && !done && tries > qn_cluster_ranks(c))
             status = qn__fail(err, QN_CLUSTER, "the ranks could not agree on what to share");
     }
-    qn__free(b.told);
+    qn__free(b.announced);
     if (status != QN_OK)
         return status;
     *memory = b.memory + FRONT;

@@ -31,7 +31,7 @@ static void wait(qn_cluster *c, unsigned seen) {
 }
 
 /* Reports pending notes, on the caller's thread. */
-static void tell_notes(qn_cluster *c) {
+static void report_notes(qn_cluster *c) {
     char text[sizeof c->reducer.note];
     pthread_mutex_lock(&c->reducer.lock);
     memcpy(text, c->reducer.note, sizeof text);
@@ -57,7 +57,7 @@ qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_
     for (;;) {
         const unsigned seen = wakeups(c);
         const int begun = qn__reducer_begin(&c->reducer, reduction);
-        tell_notes(c);
+        report_notes(c);
         if (begun > 0)
             return QN_OK;
         if (begun < 0)
@@ -105,7 +105,7 @@ qn_status qn__reduction_finish(qn_cluster *c, uint32_t chunks, int *more, const 
     *total = NULL;
     const qn_status status = add_up(c, more, total, err);
     c->reducer.traffic.waiting += qn__now() - begun;
-    tell_notes(c);
+    report_notes(c);
     return status;
 }
 
@@ -439,7 +439,7 @@ int qn_cluster_over(qn_cluster *c, int *code) {
     while (c) {
         const unsigned seen = wakeups(c);
         const int over = qn__reducer_over(&c->reducer, code);
-        tell_notes(c);
+        report_notes(c);
         if (over >= 0)
             return over;
         wait(c, seen);

@@ -60,7 +60,7 @@ static qn__ranks losses(const qn__view *view) {
 
 /* ------------------------------------------------------------------------------------- progress */
 
-static void tell_loss(qn__view *view, uint32_t lost) {
+static void report_loss(qn__view *view, uint32_t lost) {
     const uint32_t to = leader(view);
     const int certain = qn__ranks_has(&view->certain, lost);
     const qn__head head = {.type = QN__VIEW_LOST,
@@ -70,10 +70,10 @@ static void tell_loss(qn__view *view, uint32_t lost) {
         view->transport->calls->send(view->transport, to, &head, NULL);
 }
 
-static void tell_losses(qn__view *view) {
+static void report_losses(qn__view *view) {
     const qn__ranks lost = losses(view);
     QN__EACH_RANK(r, &lost)
-    tell_loss(view, r);
+    report_loss(view, r);
 }
 
 /* Proposes, or answers the leader. */
@@ -133,7 +133,7 @@ static void adopt(qn__view *view, const qn__proposal *value) {
     const qn__ranks lost = losses(view);
     view->changing = qn__ranks_count(&lost) != 0;
     view->calls.adopt(view->calls.user, view->number, &view->members, view->now.plan);
-    tell_losses(view);
+    report_losses(view);
 }
 
 /* While this rank's own proposal is decided: sends it to the members and enters the new view. */
@@ -337,7 +337,7 @@ void qn__view_gone(qn__view *view, uint32_t rank, qn__loss_kind how) {
     if (!qn__view_lose(view, rank) && !news)
         return;
     view->since = now(view);
-    tell_loss(view, rank);
+    report_loss(view, rank);
     go_on(view);
 }
 
@@ -368,9 +368,9 @@ void qn__view_tick(qn__view *view, double time) {
     } else if (time - view->since > 3 * view->patience) {
         view->since = time;
         qn__view_suspect(view, leads);
-        tell_losses(view);
+        report_losses(view);
         go_on(view);
     } else if (view->promised % QN__MAX_RANKS != leads || !view->promised) {
-        tell_losses(view);
+        report_losses(view);
     }
 }

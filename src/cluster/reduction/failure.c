@@ -17,7 +17,7 @@ void qn__reducer_set_error(qn__reducer *r, qn_status status, const char *format,
     qn__reducer_wake(r);
 }
 
-void qn__reducer_tell(qn__reducer *r, const qn__head *head, const void *body, uint64_t bytes) {
+void qn__reducer_broadcast(qn__reducer *r, const qn__head *head, const void *body, uint64_t bytes) {
     for (uint32_t to = 0; to < r->ranks; ++to) {
         if (to == r->rank || !qn__ranks_has(&r->group.members, to))
             continue;
@@ -40,26 +40,27 @@ static void set_failure(qn__reducer *r, uint32_t from, const qn_error *why) {
         return;
     r->error = *why;
     qn__reducer_wake(r);
-    qn__reducer_tell(r, &(qn__head){.type = QN__MESSAGE_FAIL, .extra = from}, why, sizeof *why);
+    qn__reducer_broadcast(r, &(qn__head){.type = QN__MESSAGE_FAIL, .extra = from}, why,
+                          sizeof *why);
 }
 
 void qn__reducer_fail_all(qn__reducer *r, qn_error *why) {
-    qn_error told = {0};
+    qn_error named = {0};
     if (r->error.status !=
         QN_OK) { /* possibly the same failure; all ranks report the same one in any case */
         *why = r->error;
         return;
     }
     if (strncmp(why->what, r->name[r->rank], strlen(r->name[r->rank])) == 0)
-        told = *why;
+        named = *why;
     else
-        qn__fail(&told, why->status, "%s: %s", r->name[r->rank], why->what);
-    memcpy(told.where, why->where, sizeof told.where);
-    memcpy(told.remedy, why->remedy, sizeof told.remedy);
-    *why = told;
-    if (told.status == QN_DEVICE)
-        told.status = QN_CLUSTER; /* other ranks must not take it for a loss of their own device */
-    set_failure(r, r->rank, &told);
+        qn__fail(&named, why->status, "%s: %s", r->name[r->rank], why->what);
+    memcpy(named.where, why->where, sizeof named.where);
+    memcpy(named.remedy, why->remedy, sizeof named.remedy);
+    *why = named;
+    if (named.status == QN_DEVICE)
+        named.status = QN_CLUSTER; /* other ranks must not take it for a loss of their own device */
+    set_failure(r, r->rank, &named);
 }
 
 void qn__reducer_take_failure(qn__reducer *r, const qn__head *head,
@@ -81,6 +82,7 @@ void qn__reducer_done(qn__reducer *r, int code) {
         return;
     r->ending.over = 1;
     r->ending.code = code;
-    qn__reducer_tell(r, &(qn__head){.type = QN__MESSAGE_DONE, .extra = (uint32_t)code}, NULL, 0);
+    qn__reducer_broadcast(r, &(qn__head){.type = QN__MESSAGE_DONE, .extra = (uint32_t)code}, NULL,
+                          0);
     qn__reducer_wake(r);
 }

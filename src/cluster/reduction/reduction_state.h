@@ -285,7 +285,7 @@ void qn__reducer_fail_all(qn__reducer *r, qn_error *why);
 /* The failure of another rank, from its message. */
 void qn__reducer_take_failure(qn__reducer *r, const qn__head *head, const qn__message_buffer *body);
 /* Sends a message to every other member. */
-void qn__reducer_tell(qn__reducer *r, const qn__head *head, const void *body, uint64_t bytes);
+void qn__reducer_broadcast(qn__reducer *r, const qn__head *head, const void *body, uint64_t bytes);
 void qn__reducer_done(qn__reducer *r, int code);
 
 /* mailbox.c */

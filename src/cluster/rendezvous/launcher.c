@@ -130,10 +130,10 @@ static qn_status find_mpich(qn__launcher *l, qn_error *err) {
         return server_listens(getenv("PMI_PORT"))
                    ? QN_OK
                    : stale(l, "nobody listens at the launcher's address (PMI_PORT)", err);
-    const int told = number_of("PMI_FD", &file, &status, err);
+    const int is_set = number_of("PMI_FD", &file, &status, err);
     if (status != QN_OK)
         return status;
-    if (!told)
+    if (!is_set)
         return stale(l, "what such a launcher also sets is not there (PMI_FD)", err);
     struct stat s;
     if (file > 1 << 20 || fstat((int)file, &s) != 0 || !S_ISSOCK(s.st_mode))

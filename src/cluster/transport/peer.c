@@ -50,7 +50,7 @@ void qn__watch_gone(qn__socket_transport *transport, qn__peer *peer, qn__loss_ki
     /* That rank must not take the close of this connection for the death of this process: both may
      * be alive, and this rank continue without the other. */
     if (how == QN__GONE_SILENT && !peer->ended)
-        qn__transport_send_last(transport, peer->rank, QN__MESSAGE_DEAF, "");
+        qn__transport_send_last(transport, peer->rank, QN__MESSAGE_TIMEOUT, "");
     else
         qn__peer_forget(transport, peer);
     if (!atomic_load(&transport->ending) && !atomic_load(&peer->evicted))

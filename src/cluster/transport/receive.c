@@ -12,7 +12,7 @@
 enum { TURN = 1 << 20 };
 
 /* An ACK is sent after so many messages or bytes, and with each ping. */
-enum { TELL_MESSAGES = 32, TELL_BYTES = 1 << 20 };
+enum { ACK_MESSAGES = 32, ACK_BYTES = 1 << 20 };
 
 /* musl's macro converts a negative number to an unsigned one. */
 #pragma GCC diagnostic push
@@ -124,7 +124,7 @@ static void own_message(qn__socket_transport *transport, qn__peer *peer, double 
     case QN__MESSAGE_EVICT:
         evicted(transport, peer, peer->body);
         break;
-    case QN__MESSAGE_DEAF:
+    case QN__MESSAGE_TIMEOUT:
         qn__watch_gone(transport, peer, QN__GONE_SILENT);
         break;
     default:
@@ -140,7 +140,7 @@ static int count(qn__peer *peer) {
     if (sequence != peer->received + 1)
         return 0;
     ++peer->received;
-    peer->untold += QN__FRAME_BYTES + peer->frame.head.bytes;
+    peer->unacknowledged += QN__FRAME_BYTES + peer->frame.head.bytes;
     return 1;
 }
 
@@ -165,7 +165,7 @@ static int deliver(qn__socket_transport *transport, qn__peer *peer, double now) 
     }
     peer->body = NULL;
     qn__buffer_drop(body);
-    if (peer->received - peer->told >= TELL_MESSAGES || peer->untold >= TELL_BYTES)
+    if (peer->received - peer->acknowledged >= ACK_MESSAGES || peer->unacknowledged >= ACK_BYTES)
         qn__peer_acknowledge(transport, peer);
     return 1;
 }

@@ -297,7 +297,7 @@ void qn__transport_send_last(qn__socket_transport *transport, uint32_t to, uint3
     if (taken)
         append(transport, peer, message);
     if (peer->state != QN__PEER_SHUT)
-        peer->state = type == QN__MESSAGE_DEAF ? QN__PEER_GONE : QN__PEER_SHUT;
+        peer->state = type == QN__MESSAGE_TIMEOUT ? QN__PEER_GONE : QN__PEER_SHUT;
     pthread_mutex_unlock(&peer->lock);
     if (message && !taken)
         drop_message(transport, message);
@@ -349,8 +349,8 @@ int qn__peer_link(qn__socket_transport *transport, qn__peer *peer, int file) {
     peer->held = 1;
     push(transport, peer);
     pthread_mutex_unlock(&peer->lock);
-    peer->told = peer->received;
-    peer->untold = 0;
+    peer->acknowledged = peer->received;
+    peer->unacknowledged = 0;
     return 1;
 }
 
@@ -394,9 +394,9 @@ void qn__peer_arrived(qn__socket_transport *transport, qn__peer *peer, uint64_t 
 
 void qn__peer_acknowledge(qn__socket_transport *transport, qn__peer *peer) {
     const qn__head head = {.type = QN__MESSAGE_ACK, .number = {peer->received}};
-    if (peer->local || peer->told == peer->received)
+    if (peer->local || peer->acknowledged == peer->received)
         return;
-    peer->told = peer->received;
-    peer->untold = 0;
+    peer->acknowledged = peer->received;
+    peer->unacknowledged = 0;
     qn__transport_queue(transport, peer->rank, &head, NULL, -1);
 }

@@ -75,7 +75,7 @@ static void begin(world *w, uint64_t seed) {
     }
 }
 
-static void tell(world *w, uint32_t from, uint32_t to, uint64_t first, uint64_t count) {
+static void send_numbers(world *w, uint32_t from, uint32_t to, uint64_t first, uint64_t count) {
     qn__transport *transport = &w->net.rank[from].transport;
     for (uint64_t i = first; i < first + count; ++i) {
         qn__message_buffer *body = transport->calls->buffer(transport, 1);
@@ -90,8 +90,8 @@ static void test_in_order_and_the_end_last(void **state) {
     for (uint64_t seed = 0; seed < 200; ++seed) {
         world w;
         begin(&w, seed);
-        tell(&w, 1, 0, 0, 50);
-        tell(&w, 1, 2, 0, 50);
+        send_numbers(&w, 1, 0, 0, 50);
+        send_numbers(&w, 1, 2, 0, 50);
         sim_kill(&w.net, 1);
         sim_run(&w.net, 1);
         assert_int_equal(w.ear[0].gone[1], 1 + QN__GONE_DEAD);
@@ -109,8 +109,8 @@ static void test_silence_is_mutual(void **state) {
         world w;
         begin(&w, seed);
         sim_cut_way(&w.net, 1, 0); /* 0 does not receive from 1, 1 receives from 0 */
-        tell(&w, 1, 0, 0, 3);
-        tell(&w, 0, 1, 0, 3);
+        send_numbers(&w, 1, 0, 0, 3);
+        send_numbers(&w, 0, 1, 0, 3);
         sim_run(&w.net, 19.9);
         assert_int_equal(w.ear[1].next[0], 3);
         assert_int_equal(w.ear[0].next[1], 0);
@@ -134,7 +134,7 @@ static void test_who_slept_cannot_tell(void **state) {
     sim_pause(&w.net, 1, 30);
     sim_pause(&w.net, 2, 3);
     sim_run(&w.net, 1);
-    tell(&w, 3, 1, 0, 5);
+    send_numbers(&w, 3, 1, 0, 5);
     sim_kill(&w.net, 3);
     sim_run(&w.net, 25);
     assert_int_equal(w.ear[0].gone[3], 1 + QN__GONE_SILENT); /* it slept for long meanwhile */
@@ -154,7 +154,7 @@ static void test_goodbyes_and_vanishing(void **state) {
     (void)state;
     world w;
     begin(&w, 6);
-    tell(&w, 3, 0, 0, 5);
+    send_numbers(&w, 3, 0, 0, 5);
     sim_leave(&w.net, 3);
     sim_vanish(&w.net, 2);
     assert_int_equal(sim_settle(&w.net, 5), 0); /* not yet noticed */

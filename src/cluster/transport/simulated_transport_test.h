@@ -46,7 +46,7 @@ typedef struct sim_link {
     sim_message *first, *last;
     int cut;           /* nothing is delivered, but it is kept */
     int closed;        /* the sender sends no more messages */
-    int told;          /* the receiver counts the sender as gone */
+    int reported;      /* the receiver counts the sender as gone */
     double deaf_since; /* since when the receiver hears nothing; INFINITY: it does */
 } sim_link;
 
@@ -177,7 +177,7 @@ static inline double sim_delay(sim_net *net) {
 /* `a` no longer hears `b`, and reports it. */
 static inline void sim_lose(sim_net *net, uint32_t a, uint32_t b) {
     sim_rank *rank = &net->rank[a];
-    sim_between(net, b, a)->told = 1;
+    sim_between(net, b, a)->reported = 1;
     sim_between(net, a, b)->closed = 1;
     sim_put(net, a, b, &(sim_message){.kind = SIM_LOST}, sim_delay(net));
     rank->events.gone(rank->events.user, b, QN__GONE_SILENT);
@@ -186,7 +186,7 @@ static inline void sim_lose(sim_net *net, uint32_t a, uint32_t b) {
 static inline void sim_open(sim_net *net, uint32_t from, uint32_t to, sim_message *message) {
     sim_rank *rank = &net->rank[to];
     sim_link *link = sim_between(net, from, to);
-    const int known = link->told;
+    const int known = link->reported;
     qn__message_buffer *body = message->body;
     message->body = NULL;
     if (message->kind == SIM_MESSAGE && !known) {
@@ -194,13 +194,13 @@ static inline void sim_open(sim_net *net, uint32_t from, uint32_t to, sim_messag
         rank->events.message(rank->events.user, from, &message->head, body);
         body = NULL;
     } else if (message->kind == SIM_EVICT && (!known || net->late_evicts)) {
-        link->told = 1;
+        link->reported = 1;
         sim_between(net, to, from)->closed = 1;
         rank->events.evicted(rank->events.user, from, message->why);
         if (!known)
             rank->events.gone(rank->events.user, from, QN__GONE_SILENT);
     } else if ((message->kind == SIM_LOST || message->kind == SIM_GONE) && !known) {
-        link->told = 1;
+        link->reported = 1;
         sim_between(net, to, from)->closed = 1;
         rank->events.gone(rank->events.user, from,
                           message->kind == SIM_LOST ? QN__GONE_SILENT : message->how);
@@ -253,7 +253,7 @@ static inline void sim_hearing(sim_net *net, uint32_t from, uint32_t to) {
 
 static inline void sim_check(sim_net *net, uint32_t from, uint32_t to) {
     const sim_link *link = sim_between(net, from, to);
-    if (!net->rank[to].ended && !net->rank[to].paused && !link->told &&
+    if (!net->rank[to].ended && !net->rank[to].paused && !link->reported &&
         link->deaf_since + net->timeout <= net->now)
         sim_lose(net, to, from);
 }
@@ -402,7 +402,7 @@ static inline void sim_evict(qn__transport *transport, uint32_t to, const char *
     strncpy(message.why, why, sizeof message.why - 1);
     if (rank->ended)
         return;
-    sim_between(net, to, rank->number)->told = 1;
+    sim_between(net, to, rank->number)->reported = 1;
     sim_between(net, rank->number, to)->closed = 1;
     sim_put(net, rank->number, to, &message, sim_delay(net));
 }

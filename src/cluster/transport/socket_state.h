@@ -27,10 +27,10 @@ enum {
     QN__MESSAGE_PONG,     /* * number[0]: that of the ping; number[1]: this sender's clock */
     QN__MESSAGE_FILE,     /* with a file descriptor */
     QN__MESSAGE_BYE,
-    QN__MESSAGE_EVICT,  /* * body: why */
-    QN__MESSAGE_DEAF,   /* * the sender has not heard the receiver for rank_timeout */
-    QN__MESSAGE_ACK,    /* * number[0]: the last sequence number received */
-    QN__MESSAGE_RESUME, /* * the same; the first message of a replaced connection */
+    QN__MESSAGE_EVICT,   /* * body: why */
+    QN__MESSAGE_TIMEOUT, /* * the sender has not heard the receiver for rank_timeout */
+    QN__MESSAGE_ACK,     /* * number[0]: the last sequence number received */
+    QN__MESSAGE_RESUME,  /* * the same; the first message of a replaced connection */
     QN__MESSAGE_OWN = 16
 };
 
@@ -101,11 +101,11 @@ typedef struct qn__peer {
     uint64_t body_have; /* bytes of the body received */
     qn__frame frame;
     qn__frame_key their_key;
-    uint64_t received; /* the last sequence number received */
-    uint64_t told;     /* the last sequence number acknowledged to the peer */
-    uint64_t untold;   /* bytes received since */
-    uint32_t damaged;  /* damaged frames so far */
-    int discards;      /* given up because of them: received data is discarded */
+    uint64_t received;       /* the last sequence number received */
+    uint64_t acknowledged;   /* the last sequence number acknowledged to the peer */
+    uint64_t unacknowledged; /* bytes received since */
+    uint32_t damaged;        /* damaged frames so far */
+    int discards;            /* given up because of them: received data is discarded */
     qn__reconnection reconnection;
     qn__message_buffer *body;               /* of an incomplete message */
     int loose[QN__FILES_MOST], loose_count; /* descriptors of incomplete messages */
@@ -224,7 +224,7 @@ void qn__peer_arrived(qn__socket_transport *transport, qn__peer *peer, uint64_t 
 void qn__peer_acknowledge(qn__socket_transport *transport, qn__peer *peer);
 /* 1 if all messages to that rank were acknowledged, or were sent if it is local. */
 int qn__peer_all_arrived(qn__peer *peer);
-/* Sends a final message: DEAF, EVICT or BYE. Later messages are discarded. */
+/* Sends a final message: TIMEOUT, EVICT or BYE. Later messages are discarded. */
 void qn__transport_send_last(qn__socket_transport *transport, uint32_t to, uint32_t type,
                              const char *text);
 
