@@ -21,7 +21,7 @@
 enum { MOST = 8 };
 
 /* Results of the processes, in memory shared with the test. */
-typedef struct told {
+typedef struct results {
     atomic_uint ready;
     struct {
         atomic_uint reduction, right, wrong, spoke, recoveries;
@@ -29,14 +29,14 @@ typedef struct told {
         _Atomic double longest;
         char what[256];
     } rank[MOST];
-} told;
+} results;
 
 typedef struct course {
     uint32_t ranks, reductions;
     uint64_t words;
     const char *machines;
     double pause; /* seconds that a chunk takes */
-    told *told;
+    results *results;
     char place[32];
     pid_t process[MOST];
     uint64_t seed;
@@ -97,7 +97,7 @@ static qn_status one_reduction(const course *c, qn_cluster *cluster, uint32_t re
 }
 
 static qn_status all_reductions(course *c, uint32_t rank, qn_cluster *cluster, qn_error *err) {
-    told *t = c->told;
+    results *t = c->results;
     for (uint32_t reduction = 0; reduction < c->reductions; ++reduction) {
         const int64_t *total;
         atomic_store(&t->rank[rank].reduction, reduction);
@@ -113,7 +113,7 @@ static qn_status all_reductions(course *c, uint32_t rank, qn_cluster *cluster, q
 }
 
 static void be_rank(course *c, uint32_t rank) {
-    told *t = c->told;
+    results *t = c->results;
     const char name[2] = {c->machines[rank], 0};
     qn_cluster_options o;
     qn_cluster *cluster;
@@ -151,9 +151,9 @@ static void be_rank(course *c, uint32_t rank) {
 }
 
 static void start(course *c) {
-    c->told =
-        mmap(NULL, sizeof *c->told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(c->told != MAP_FAILED);
+    c->results =
+        mmap(NULL, sizeof *c->results, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(c->results != MAP_FAILED);
     snprintf(c->place, sizeof c->place, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < c->ranks; ++r) {
         c->process[r] = fork();
@@ -162,17 +162,17 @@ static void start(course *c) {
             be_rank(c, r);
     }
     const double begun = qn__now();
-    while (atomic_load(&c->told->ready) < c->ranks && qn__now() - begun < 60)
+    while (atomic_load(&c->results->ready) < c->ranks && qn__now() - begun < 60)
         nap(1e-3);
-    assert_int_equal(atomic_load(&c->told->ready), c->ranks);
+    assert_int_equal(atomic_load(&c->results->ready), c->ranks);
 }
 
 static void print(const course *c) {
     for (uint32_t r = 0; r < c->ranks; ++r)
         print_error("rank %u: reduction %u, %u right, %u wrong, status %d, over %d, code %d: %s\n",
-                    r, c->told->rank[r].reduction, c->told->rank[r].right, c->told->rank[r].wrong,
-                    c->told->rank[r].status, c->told->rank[r].over, c->told->rank[r].code,
-                    c->told->rank[r].what);
+                    r, c->results->rank[r].reduction, c->results->rank[r].right,
+                    c->results->rank[r].wrong, c->results->rank[r].status, c->results->rank[r].over,
+                    c->results->rank[r].code, c->results->rank[r].what);
 }
 
 /* Waits for the ranks of `left`, which must finish within a minute. */
@@ -195,8 +195,9 @@ static void await_all(course *c, unsigned left) {
         c->process[r] = 0;
     }
     for (uint32_t r = 0; r < c->ranks; ++r)
-        if (left >> r & 1 && (c->told->rank[r].right != c->reductions || c->told->rank[r].wrong ||
-                              !c->told->rank[r].over || c->told->rank[r].code != 5)) {
+        if (left >> r & 1 &&
+            (c->results->rank[r].right != c->reductions || c->results->rank[r].wrong ||
+             !c->results->rank[r].over || c->results->rank[r].code != 5)) {
             print(c);
             fail_msg("rank %u did not end well", r);
         }
@@ -245,9 +246,9 @@ static void test_kills_at_any_moment(void **state) {
         }
         await_all(&c, left);
         for (uint32_t r = 0; r < c.ranks && count < 1000; ++r)
-            if (left >> r & 1 && c.told->rank[r].recoveries)
-                longest[count++] = c.told->rank[r].longest;
-        munmap(c.told, sizeof *c.told);
+            if (left >> r & 1 && c.results->rank[r].recoveries)
+                longest[count++] = c.results->rank[r].longest;
+        munmap(c.results, sizeof *c.results);
     }
     qsort(longest, count, sizeof *longest, by_size);
     if (count)
@@ -268,16 +269,16 @@ static void test_a_sleeper_leaves(void **state) {
         kill(c.process[who], SIGSTOP);
         const double begun = qn__now();
         const uint32_t other = who ? 0 : 1;
-        const uint32_t was = atomic_load(&c.told->rank[other].reduction);
-        while (atomic_load(&c.told->rank[other].reduction) < was + 3 && qn__now() - begun < 60)
+        const uint32_t was = atomic_load(&c.results->rank[other].reduction);
+        while (atomic_load(&c.results->rank[other].reduction) < was + 3 && qn__now() - begun < 60)
             nap(1e-3);
         print_message("rank %u was missed for %.2f s\n", who, qn__now() - begun);
         kill(c.process[who], SIGCONT);
         await_all(&c, 7u & ~(1u << who));
-        assert_int_equal(c.told->rank[who].spoke, 0);
-        assert_int_equal(c.told->rank[who].status, QN_CLUSTER);
-        assert_int_equal(c.told->rank[who].code, 0);
-        munmap(c.told, sizeof *c.told);
+        assert_int_equal(c.results->rank[who].spoke, 0);
+        assert_int_equal(c.results->rank[who].status, QN_CLUSTER);
+        assert_int_equal(c.results->rank[who].code, 0);
+        munmap(c.results, sizeof *c.results);
     }
 }
 

@@ -224,11 +224,11 @@ static qn_status name_missing(const host *h, qn_error *err) {
 /* Sends the table or the failure to all connected ranks. */
 static void answer(const host *h, qn_status status, const qn_error *err,
                    const unsigned char session[SESSION_BYTES], double until) {
-    unsigned char word[QN__WORD_BYTES], bytes[QN__ENDPOINT_BYTES];
-    qn__word_write(word, status == QN_OK ? NULL : err->what);
+    unsigned char message[QN__STATUS_BYTES], bytes[QN__ENDPOINT_BYTES];
+    qn__status_write(message, status == QN_OK ? NULL : err->what);
     for (uint32_t r = 1; r < h->place->ranks; ++r) {
-        int good =
-            h->file[r] >= 0 && qn__socket_transfer(h->file[r], word, sizeof word, 1, until) == 1;
+        int good = h->file[r] >= 0 &&
+                   qn__socket_transfer(h->file[r], message, sizeof message, 1, until) == 1;
         if (!good || status != QN_OK)
             continue;
         unsigned char copy[SESSION_BYTES];
@@ -414,12 +414,12 @@ static qn_status find_host(const qn__exchange *p, unsigned char secret[32], doub
 
 static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endpoint,
                              unsigned char session[SESSION_BYTES], double until, qn_error *err) {
-    unsigned char word[QN__WORD_BYTES], bytes[QN__ENDPOINT_BYTES];
+    unsigned char message[QN__STATUS_BYTES], bytes[QN__ENDPOINT_BYTES];
     qn__endpoint_write(&endpoint[p->rank], bytes);
     int good = qn__socket_transfer(file, bytes, sizeof bytes, 1, until);
     if (good == 1)
-        good = qn__socket_transfer(file, word, sizeof word, 0, until);
-    const char *failure = good == 1 ? qn__word_read(word) : NULL;
+        good = qn__socket_transfer(file, message, sizeof message, 0, until);
+    const char *failure = good == 1 ? qn__status_read(message) : NULL;
     if (failure)
         return qn__fail(err, QN_CLUSTER, "%s", failure);
     if (good == 1)

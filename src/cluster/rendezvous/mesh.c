@@ -182,11 +182,11 @@ static qn_status name_missing(const connector *c, qn_error *err) {
 /* Each rank sends rank 0 its status; rank 0 sends the combined status to all. */
 static qn_status lead(const connector *c, qn_status status, qn_error *err) {
     const qn__mesh *m = c->mesh;
-    unsigned char word[QN__WORD_BYTES];
+    unsigned char message[QN__STATUS_BYTES];
     for (uint32_t r = 1; r < m->ranks && status == QN_OK; ++r) {
         const int got =
-            qn__socket_transfer(c->link[r].file, word, sizeof word, 0, m->until + GRACE);
-        const char *failure = got == 1 ? qn__word_read(word) : NULL;
+            qn__socket_transfer(c->link[r].file, message, sizeof message, 0, m->until + GRACE);
+        const char *failure = got == 1 ? qn__status_read(message) : NULL;
         if (failure)
             status = qn__fail(err, QN_CLUSTER, "%s", failure);
         else if (got != 1)
@@ -196,10 +196,10 @@ static qn_status lead(const connector *c, qn_status status, qn_error *err) {
     char text[512] = "";
     if (status != QN_OK && err)
         memcpy(text, err->what, sizeof text);
-    qn__word_write(word, status == QN_OK ? NULL : text);
+    qn__status_write(message, status == QN_OK ? NULL : text);
     for (uint32_t r = 1; r < m->ranks; ++r)
         if (c->link[r].file >= 0)
-            qn__socket_transfer(c->link[r].file, word, sizeof word, 1, m->until + 2 * GRACE);
+            qn__socket_transfer(c->link[r].file, message, sizeof message, 1, m->until + 2 * GRACE);
     return status;
 }
 
@@ -212,16 +212,16 @@ static qn_status without_rank0(const qn__mesh *m, qn_error *err) {
 static qn_status follow(const connector *c, qn_status status, qn_error *err) {
     const qn__mesh *m = c->mesh;
     const int file = c->link[0].file;
-    unsigned char word[QN__WORD_BYTES];
+    unsigned char message[QN__STATUS_BYTES];
     if (file < 0)
         return status;
-    qn__word_write(word, status == QN_OK ? NULL : err ? err->what : "a rank failed");
-    int got = qn__socket_transfer(file, word, sizeof word, 1, m->until + GRACE);
+    qn__status_write(message, status == QN_OK ? NULL : err ? err->what : "a rank failed");
+    int got = qn__socket_transfer(file, message, sizeof message, 1, m->until + GRACE);
     if (status != QN_OK)
         return status;
     if (got == 1)
-        got = qn__socket_transfer(file, word, sizeof word, 0, m->until + 2 * GRACE);
-    const char *failure = got == 1 ? qn__word_read(word) : NULL;
+        got = qn__socket_transfer(file, message, sizeof message, 0, m->until + 2 * GRACE);
+    const char *failure = got == 1 ? qn__status_read(message) : NULL;
     if (failure)
         return qn__fail(err, QN_CLUSTER, "%s", failure);
     if (got == 0)

@@ -191,14 +191,14 @@ int qn__socket_transfer(int file, void *bytes, size_t size, int out, double unti
     return 1;
 }
 
-void qn__word_write(unsigned char word[QN__WORD_BYTES], const char *failure) {
-    memset(word, 0, QN__WORD_BYTES);
-    qn__put_u32(word, failure != NULL);
+void qn__status_write(unsigned char message[QN__STATUS_BYTES], const char *failure) {
+    memset(message, 0, QN__STATUS_BYTES);
+    qn__put_u32(message, failure != NULL);
     if (failure)
-        memcpy(word + 4, failure, strnlen(failure, QN__WORD_BYTES - 5));
+        memcpy(message + 4, failure, strnlen(failure, QN__STATUS_BYTES - 5));
 }
 
-const char *qn__word_read(unsigned char word[QN__WORD_BYTES]) {
-    word[QN__WORD_BYTES - 1] = 0;
-    return qn__get_u32(word) ? (const char *)word + 4 : NULL;
+const char *qn__status_read(unsigned char message[QN__STATUS_BYTES]) {
+    message[QN__STATUS_BYTES - 1] = 0;
+    return qn__get_u32(message) ? (const char *)message + 4 : NULL;
 }

@@ -57,9 +57,9 @@ int qn__socket_transfer(int file, void *bytes, size_t size, int out, double unti
 void qn__socket_wait(struct pollfd *list, size_t count, double seconds);
 
 /* A status message of fixed size: 0, or 1 and the failure. */
-enum { QN__WORD_BYTES = 512 };
-void qn__word_write(unsigned char word[QN__WORD_BYTES], const char *failure);
+enum { QN__STATUS_BYTES = 512 };
+void qn__status_write(unsigned char message[QN__STATUS_BYTES], const char *failure);
 /* NULL for success; otherwise the failure. */
-const char *qn__word_read(unsigned char word[QN__WORD_BYTES]);
+const char *qn__status_read(unsigned char message[QN__STATUS_BYTES]);
 
 #endif
