@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PLACES = 8, SESSION_BYTES = 32 };
+enum { ADDRESSES = 8, SESSION_BYTES = 32 };
 
 /* Seconds that the others wait for rank 0's answer after rank 0 has stopped waiting. */
 static const double GRACE = 5;
@@ -23,8 +23,8 @@ static const double LATE = 3;
 static const double RENEWED = 60;
 
 int qn__exchange_is_loopback(const char *host) {
-    qn__address list[PLACES];
-    const int count = qn__address_resolve(host, list, PLACES);
+    qn__address list[ADDRESSES];
+    const int count = qn__address_resolve(host, list, ADDRESSES);
     int loopback = count > 0;
     for (int i = 0; i < count; ++i)
         loopback &= qn__address_is_loopback(&list[i]);
@@ -244,9 +244,9 @@ static void answer(const host *h, qn_status status, const qn_error *err,
 /* The listener of rank 0. Many systems map a machine's own name to a loopback address, which other
  * machines cannot reach. */
 static qn_status listen_at(const qn__exchange *p, int *file, qn_error *err) {
-    qn__address list[PLACES];
+    qn__address list[ADDRESSES];
     uint16_t port = p->port;
-    const int count = qn__address_resolve(p->host, list, PLACES);
+    const int count = qn__address_resolve(p->host, list, ADDRESSES);
     qn_status status = QN_CLUSTER;
     if (p->everywhere)
         return qn__socket_listen(NULL, &port, file, err);
@@ -382,8 +382,8 @@ static qn_status find_host(const qn__exchange *p, unsigned char secret[32], doub
         const double now = qn__now();
         if (now >= until)
             break;
-        qn__address list[PLACES];
-        const int count = qn__address_resolve(p->host, list, PLACES);
+        qn__address list[ADDRESSES];
+        const int count = qn__address_resolve(p->host, list, ADDRESSES);
         known |= count > 0;
         for (int i = 0; i < count; ++i) {
             const qn_status status = try_address(p, &list[i], secret, until, file, err);

@@ -73,10 +73,10 @@ static void test_no_launcher(void **state) {
 static void test_open_mpi(void **state) {
     (void)state;
     uint16_t port = 0;
-    int ear = -1;
+    int listener = -1;
     char uri[100];
     const qn__address loopback = {.kind = 4, .bytes = {127, 0, 0, 1}};
-    assert_int_equal(qn__socket_listen(&loopback, &port, &ear, NULL), QN_OK);
+    assert_int_equal(qn__socket_listen(&loopback, &port, &listener, NULL), QN_OK);
     snprintf(uri, sizeof uri, "prterun-host-1@0.0;tcp4://127.0.0.1:%u", port);
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
     found(QN_USAGE, "OMPI_COMM_WORLD_RANK");
@@ -95,7 +95,7 @@ static void test_open_mpi(void **state) {
     l = found(QN_OK, "");
     assert_int_equal(l.major, 5);
     assert_string_equal(l.name, "mpirun (Open MPI 5.0.11)");
-    close(ear);
+    close(listener);
     found(QN_CLUSTER, "nobody listens");
     setenv("PMIX_SERVER_URI21", "something else", 1); /* unknown format: left to MPI itself */
     found(QN_OK, "");

@@ -387,7 +387,7 @@ static void test_strangers_do_no_harm(void **state) {
 }
 
 /* A listener at the rendezvous address is not Quern: ranks that connect give up in time. */
-static void test_a_stranger_in_the_place_of_rank_0(void **state) {
+static void test_a_foreign_listener_at_rank_0(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; ++kind) {
         group g;
@@ -399,7 +399,7 @@ static void test_a_stranger_in_the_place_of_rank_0(void **state) {
         g.member[1].options.rendezvous_timeout = 1.5;
         pthread_create(&g.member[1].thread, NULL, member_joins, &g.member[1]);
         for (int i = 0; i < 30; ++i) {
-            const int file = qn__socket_accept(ear);
+            const int file = qn__socket_accept(listener);
             char text[300];
             memset(text, kind == 1 ? 'S' : 0, sizeof text);
             if (file >= 0 && kind > 0)
@@ -409,7 +409,7 @@ static void test_a_stranger_in_the_place_of_rank_0(void **state) {
             usleep(60000);
         }
         pthread_join(g.member[1].thread, NULL);
-        close(ear);
+        close(listener);
         says(&g.member[1], "found no rank 0");
         assert_true(g.member[1].took < 15);
     }
@@ -428,7 +428,7 @@ int main(void) {
         cmocka_unit_test(test_other_versions_are_named),
         cmocka_unit_test(test_a_rank_that_is_started_again),
         cmocka_unit_test(test_strangers_do_no_harm),
-        cmocka_unit_test(test_a_stranger_in_the_place_of_rank_0),
+        cmocka_unit_test(test_a_foreign_listener_at_rank_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

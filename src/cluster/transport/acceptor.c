@@ -37,12 +37,12 @@ size_t qn__acceptor_polls(const qn__acceptor *acceptor, struct pollfd *list) {
     return count;
 }
 
-static void send_away(qn__pending_peer *pending) {
+static void drop_pending(qn__pending_peer *pending) {
     close(pending->shake.file);
     pending->shake.file = -1;
 }
 
-static qn__pending_peer *free_place(qn__acceptor *acceptor, double now) {
+static qn__pending_peer *free_slot(qn__acceptor *acceptor, double now) {
     qn__pending_peer *first = NULL;
     for (size_t i = 0; i < QN__PENDING_PEERS; ++i) {
         qn__pending_peer *g = &acceptor->pending[i];
@@ -53,15 +53,15 @@ static qn__pending_peer *free_place(qn__acceptor *acceptor, double now) {
     }
     if (!first || now - first->since < PATIENCE_FULL)
         return NULL;
-    send_away(first);
+    drop_pending(first);
     return first;
 }
 
 /* A slot for a connection; `known`: it comes from a rank's address. Such a connection may replace
  * the oldest one from an unknown address, or one that has had enough time. */
-static qn__pending_peer *place_for(qn__acceptor *acceptor, int known, double now) {
+static qn__pending_peer *slot_for(qn__acceptor *acceptor, int known, double now) {
     qn__pending_peer *free = NULL, *first = NULL;
-    uint32_t pending = 0, strangers = 0;
+    uint32_t pending = 0, foreign = 0;
     for (size_t i = 0; i < QN__PENDING_PEERS; ++i) {
         qn__pending_peer *g = &acceptor->pending[i];
         if (g->shake.file < 0) {
@@ -69,24 +69,24 @@ static qn__pending_peer *place_for(qn__acceptor *acceptor, int known, double now
             continue;
         }
         ++pending;
-        strangers += (uint32_t)!g->known;
+        foreign += (uint32_t)!g->known;
         if (!first || g->known < first->known ||
             (g->known == first->known && g->since < first->since))
             first = g;
     }
-    const int room = free && pending < acceptor->places;
+    const int room = free && pending < acceptor->slots;
     if (!known)
-        return room && 2 * strangers < acceptor->places ? free : NULL;
+        return room && 2 * foreign < acceptor->slots ? free : NULL;
     if (room)
         return free;
     if (!first || (first->known && now - first->since < PATIENCE_FULL))
         return NULL;
-    send_away(first);
+    drop_pending(first);
     return first;
 }
 
 /* Accepts all waiting connections; those from ranks' addresses take precedence. */
-static void let_ranks_in(qn__acceptor *acceptor, double now) {
+static void accept_ranks_first(qn__acceptor *acceptor, double now) {
     acceptor->refused = 0;
     for (int tries = 0; tries < ACCEPTS; ++tries) {
         const int file = qn__socket_accept(acceptor->listeners->tcp);
@@ -94,34 +94,34 @@ static void let_ranks_in(qn__acceptor *acceptor, double now) {
             acceptor->refused |= errno != EAGAIN && errno != EWOULDBLOCK;
             return;
         }
-        const int known = acceptor->knows(acceptor->user, file);
-        qn__pending_peer *place = place_for(acceptor, known, now);
-        if (!place) {
+        const int known = acceptor->is_rank_address(acceptor->user, file);
+        qn__pending_peer *slot = slot_for(acceptor, known, now);
+        if (!slot) {
             acceptor->refused = 1;
             close(file);
             continue;
         }
-        *place = (qn__pending_peer){.since = now, .known = known};
-        qn__handshake_begin(&place->shake, file, 0, &acceptor->own, acceptor->key);
+        *slot = (qn__pending_peer){.since = now, .known = known};
+        qn__handshake_begin(&slot->shake, file, 0, &acceptor->own, acceptor->key);
     }
 }
 
-static void let_in(qn__acceptor *acceptor, double now) {
-    if (acceptor->knows) {
-        let_ranks_in(acceptor, now);
+static void accept_pending(qn__acceptor *acceptor, double now) {
+    if (acceptor->is_rank_address) {
+        accept_ranks_first(acceptor, now);
         return;
     }
     for (int local = 0; local < 2; ++local) {
-        const int ear = local ? acceptor->listeners->local : acceptor->listeners->tcp;
-        qn__pending_peer *place;
-        while (ear >= 0 && (place = free_place(acceptor, now))) {
-            const int file = qn__socket_accept(ear);
+        const int listener = local ? acceptor->listeners->local : acceptor->listeners->tcp;
+        qn__pending_peer *slot;
+        while (listener >= 0 && (slot = free_slot(acceptor, now))) {
+            const int file = qn__socket_accept(listener);
             if (file < 0)
                 break;
-            place->since = now;
-            place->local = local;
-            qn__handshake_begin(&place->shake, file, 0, &acceptor->own, acceptor->key);
-            place->shake.greeting = acceptor->greeting;
+            slot->since = now;
+            slot->local = local;
+            qn__handshake_begin(&slot->shake, file, 0, &acceptor->own, acceptor->key);
+            slot->shake.greeting = acceptor->greeting;
         }
     }
 }
@@ -142,11 +142,11 @@ static void go_on(qn__acceptor *acceptor, qn__pending_peer *pending, double now)
         qn__address_of_peer(s->file, &acceptor->wrong_from);
     }
     if (state > QN__HANDSHAKE_ASK || now - pending->since > PATIENCE)
-        send_away(pending);
+        drop_pending(pending);
 }
 
 void qn__acceptor_serve(qn__acceptor *acceptor, double now) {
-    let_in(acceptor, now);
+    accept_pending(acceptor, now);
     for (size_t i = 0; i < QN__PENDING_PEERS; ++i)
         if (acceptor->pending[i].shake.file >= 0)
             go_on(acceptor, &acceptor->pending[i], now);
@@ -162,7 +162,7 @@ int qn__acceptor_pending(const qn__acceptor *acceptor) {
 void qn__acceptor_close(qn__acceptor *acceptor) {
     for (size_t i = 0; i < QN__PENDING_PEERS; ++i)
         if (acceptor->pending[i].shake.file >= 0)
-            send_away(&acceptor->pending[i]);
+            drop_pending(&acceptor->pending[i]);
 }
 
 void qn__socket_wait(struct pollfd *list, size_t count, double seconds) {

@@ -31,9 +31,10 @@ typedef struct qn__acceptor {
     /* May be NULL. Whether the connection comes from a rank's address. If set, no connection stays
      * in the listener's backlog: unknown addresses may use half of the slots, and further ones are
      * closed. */
-    int (*knows)(void *user, int file);
-    uint32_t places; /* with `knows`: number of slots in use at a time, at most QN__PENDING_PEERS */
-    int refused;     /* the last call closed a connection, or could not accept one */
+    int (*is_rank_address)(void *user, int file);
+    uint32_t slots; /* with `is_rank_address`: number of slots in use at a time, at most
+                       QN__PENDING_PEERS */
+    int refused;    /* the last call closed a connection, or could not accept one */
 
     uint32_t wrong_keys;    /* pending peers that held another key */
     qn__address wrong_from; /* address of the last of them */

@@ -27,7 +27,7 @@
  * late. */
 static const double ATTEMPT_PART = 1.0 / 80, ATTEMPT_LEAST = 0.05;
 /* Seconds between two calls that serve pending peers. */
-static const double GUEST_PAUSE = 0.005;
+static const double PENDING_PAUSE = 0.005;
 /* Seconds before the next attempt, if a process that may be ending closed the last one. */
 static const double AGAIN_PAUSE = 0.0005;
 /* The refusal that an evicted rank receives. */
@@ -36,7 +36,7 @@ static const char EVICTED[] = "the other ranks go on without this one";
 enum { DAMAGED_MOST = 3 };
 /* Estimated descriptors of a run beside its connections; the minimum number of slots for pending
  * peers. */
-enum { FILES = 32, PLACES_LEAST = 2 };
+enum { FILES = 32, SLOTS_LEAST = 2 };
 
 /* ------------------------------------------------------------------------------------- attempts */
 
@@ -194,7 +194,7 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
 }
 
 /* Whether the connection comes from the address of a rank; these take precedence. */
-static int knows(void *user, int file) {
+static int is_rank_address(void *user, int file) {
     const qn__socket_transport *transport = user;
     qn__address from, rank;
     qn__address_of_peer(file, &from);
@@ -221,7 +221,7 @@ void qn__reconnect_accept(qn__socket_transport *transport, double now) {
     qn__acceptor_serve(transport->acceptor, now);
     if (!transport->muted)
         watch_listener(transport, 0);
-    qn__reconnect_wanted(transport, now + GUEST_PAUSE);
+    qn__reconnect_wanted(transport, now + PENDING_PAUSE);
 }
 
 /* Serves pending peers, and watches the listener again when none is left. */
@@ -230,7 +230,7 @@ static void serve_pending(qn__socket_transport *transport, double now) {
     if (qn__acceptor_pending(transport->acceptor) == 0 && !transport->acceptor->refused)
         watch_listener(transport, 1);
     else
-        qn__reconnect_wanted(transport, now + GUEST_PAUSE);
+        qn__reconnect_wanted(transport, now + PENDING_PAUSE);
 }
 
 /* ---------------------------------------------------------------------------------------- state */
@@ -291,13 +291,13 @@ void qn__reconnect_tick(qn__socket_transport *transport, double now) {
 }
 
 /* Half of the free descriptors; the other half is for files. */
-static uint32_t places(uint32_t ranks) {
+static uint32_t slots(uint32_t ranks) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return QN__PENDING_PEERS;
     const uint64_t used = ranks + FILES;
     const uint64_t some = limit.rlim_cur > used ? (limit.rlim_cur - used) / 2 : 0;
-    return some < PLACES_LEAST        ? PLACES_LEAST
+    return some < SLOTS_LEAST         ? SLOTS_LEAST
            : some > QN__PENDING_PEERS ? QN__PENDING_PEERS
                                       : (uint32_t)some;
 }
@@ -329,8 +329,8 @@ qn_status qn__reconnect_open(qn__socket_transport *transport, const qn__transpor
     transport->acceptor->user = transport;
     transport->acceptor->decide = decide;
     transport->acceptor->joined = joined;
-    transport->acceptor->knows = knows;
-    transport->acceptor->places = places(transport->ranks);
+    transport->acceptor->is_rank_address = is_rank_address;
+    transport->acceptor->slots = slots(transport->ranks);
     qn__hello_fill(&transport->acceptor->own, QN__FOR_RESUME, transport->rank, UINT32_MAX,
                    transport->ranks);
     qn__acceptor_open(transport->acceptor);

@@ -387,7 +387,7 @@ static double cpu_seconds(void) {
 }
 
 /* Connects from 127.0.0.2, where no rank is, and sends nothing. */
-static int connect_as_stranger(uint16_t port) {
+static int connect_as_foreign(uint16_t port) {
     static const qn__address stranger = {.kind = 4, .bytes = {127, 0, 0, 2}};
     struct sockaddr_storage from, to;
     const int file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -400,14 +400,14 @@ static int connect_as_stranger(uint16_t port) {
 }
 
 /* Foreign connections neither prevent a reconnection nor use up a core. */
-static void test_strangers(void **state) {
+static void test_foreign_peers(void **state) {
     (void)state;
     enum { STRANGERS = 300 };
     int file[STRANGERS];
     couple c;
     meet(&c, 20);
     for (int i = 0; i < STRANGERS; ++i)
-        file[i] = connect_as_stranger(c.relay.target);
+        file[i] = connect_as_foreign(c.relay.target);
     /* Not even without a free descriptor to accept them. */
     struct rlimit limit, none;
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -459,7 +459,7 @@ int main(void) {
         cmocka_unit_test(test_resets),         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_lasting_damage), cmocka_unit_test(test_outage),
         cmocka_unit_test(test_last_words),     cmocka_unit_test(test_reset_before_an_outage),
-        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_foreign_peers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,32 +10,32 @@
 
 enum { RANKS = 4 };
 
-typedef struct ear {
+typedef struct receiver {
     uint64_t next[RANKS]; /* number of the next message from each */
     int gone[RANKS];      /* 1 + the reason */
     double gone_at[RANKS];
     int evicted;
     uint64_t ticks;
-} ear;
+} receiver;
 
 typedef struct world {
     sim_net net;
-    ear ear[RANKS];
+    receiver receiver[RANKS];
     struct {
         struct world *w;
         uint32_t r;
     } self[RANKS];
 } world;
 
-static ear *ear_of(void *user, sim_net **net) {
+static receiver *receiver_of(void *user, sim_net **net) {
     world *w = *(world **)user;
     *net = &w->net;
-    return &w->ear[((uintptr_t)user - (uintptr_t)w->self) / sizeof w->self[0]];
+    return &w->receiver[((uintptr_t)user - (uintptr_t)w->self) / sizeof w->self[0]];
 }
 
 static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     sim_net *net;
-    ear *e = ear_of(user, &net);
+    receiver *e = receiver_of(user, &net);
     assert_int_equal(e->gone[from], 0);
     assert_int_equal(head->number[0], e->next[from]++);
     assert_int_equal(body->data[0], head->number[0] & 255);
@@ -44,7 +44,7 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
 
 static void on_gone(void *user, uint32_t rank, qn__loss_kind how) {
     sim_net *net;
-    ear *e = ear_of(user, &net);
+    receiver *e = receiver_of(user, &net);
     assert_int_equal(e->gone[rank], 0);
     e->gone[rank] = 1 + (int)how;
     e->gone_at[rank] = net->now;
@@ -54,13 +54,13 @@ static void on_evicted(void *user, uint32_t by, const char *why) {
     sim_net *net;
     (void)by;
     assert_string_equal(why, "because");
-    ear_of(user, &net)->evicted = 1;
+    receiver_of(user, &net)->evicted = 1;
 }
 
 static void on_tick(void *user, double now) {
     sim_net *net;
     (void)now;
-    ++ear_of(user, &net)->ticks;
+    ++receiver_of(user, &net)->ticks;
 }
 
 static void begin(world *w, uint64_t seed) {
@@ -94,10 +94,10 @@ static void test_in_order_and_the_end_last(void **state) {
         send_numbers(&w, 1, 2, 0, 50);
         sim_kill(&w.net, 1);
         sim_run(&w.net, 1);
-        assert_int_equal(w.ear[0].gone[1], 1 + QN__GONE_DEAD);
-        assert_int_equal(w.ear[2].gone[1], 1 + QN__GONE_DEAD);
-        all += w.ear[0].next[1] == 50;
-        some += w.ear[0].next[1] < 50;
+        assert_int_equal(w.receiver[0].gone[1], 1 + QN__GONE_DEAD);
+        assert_int_equal(w.receiver[2].gone[1], 1 + QN__GONE_DEAD);
+        all += w.receiver[0].next[1] == 50;
+        some += w.receiver[0].next[1] < 50;
         assert_int_equal(sim_end(&w.net), 0);
     }
     assert_true(all > 20 && some > 20);
@@ -112,16 +112,16 @@ static void test_silence_is_mutual(void **state) {
         send_numbers(&w, 1, 0, 0, 3);
         send_numbers(&w, 0, 1, 0, 3);
         sim_run(&w.net, 19.9);
-        assert_int_equal(w.ear[1].next[0], 3);
-        assert_int_equal(w.ear[0].next[1], 0);
-        assert_int_equal(w.ear[0].gone[1], 0);
+        assert_int_equal(w.receiver[1].next[0], 3);
+        assert_int_equal(w.receiver[0].next[1], 0);
+        assert_int_equal(w.receiver[0].gone[1], 0);
         sim_run(&w.net, 22);
         sim_kill(&w.net, 0);
         sim_heal(&w.net);
         sim_run(&w.net, 30);
-        assert_int_equal(w.ear[0].gone[1], 1 + QN__GONE_SILENT);
-        assert_int_equal(w.ear[1].gone[0], 1 + QN__GONE_SILENT);
-        assert_int_equal(w.ear[2].gone[0], 1 + QN__GONE_DEAD);
+        assert_int_equal(w.receiver[0].gone[1], 1 + QN__GONE_SILENT);
+        assert_int_equal(w.receiver[1].gone[0], 1 + QN__GONE_SILENT);
+        assert_int_equal(w.receiver[2].gone[0], 1 + QN__GONE_DEAD);
         assert_int_equal(sim_end(&w.net), 0);
     }
 }
@@ -137,16 +137,16 @@ static void test_who_slept_cannot_tell(void **state) {
     send_numbers(&w, 3, 1, 0, 5);
     sim_kill(&w.net, 3);
     sim_run(&w.net, 25);
-    assert_int_equal(w.ear[0].gone[3], 1 + QN__GONE_SILENT); /* it slept for long meanwhile */
-    assert_int_equal(w.ear[2].gone[3], 1 + QN__GONE_DEAD);
-    assert_int_equal(w.ear[0].gone[1], 1 + QN__GONE_SILENT); /* 1 sleeps for too long */
-    assert_int_equal(w.ear[2].gone[1], 1 + QN__GONE_SILENT);
-    assert_int_equal(w.ear[0].gone[2], 0);
-    assert_true(w.ear[1].ticks < 3 && w.ear[2].ticks > 15);
+    assert_int_equal(w.receiver[0].gone[3], 1 + QN__GONE_SILENT); /* it slept for long meanwhile */
+    assert_int_equal(w.receiver[2].gone[3], 1 + QN__GONE_DEAD);
+    assert_int_equal(w.receiver[0].gone[1], 1 + QN__GONE_SILENT); /* 1 sleeps for too long */
+    assert_int_equal(w.receiver[2].gone[1], 1 + QN__GONE_SILENT);
+    assert_int_equal(w.receiver[0].gone[2], 0);
+    assert_true(w.receiver[1].ticks < 3 && w.receiver[2].ticks > 15);
     w.net.rank[0].transport.calls->evict(&w.net.rank[0].transport, 1, "because");
     sim_run(&w.net, 60);
-    assert_int_equal(w.ear[1].evicted, 1);
-    assert_int_equal(w.ear[1].gone[2], 1 + QN__GONE_SILENT);
+    assert_int_equal(w.receiver[1].evicted, 1);
+    assert_int_equal(w.receiver[1].gone[2], 1 + QN__GONE_SILENT);
     assert_int_equal(sim_end(&w.net), 0);
 }
 
@@ -158,12 +158,12 @@ static void test_goodbyes_and_vanishing(void **state) {
     sim_leave(&w.net, 3);
     sim_vanish(&w.net, 2);
     assert_int_equal(sim_settle(&w.net, 5), 0); /* not yet noticed */
-    assert_int_equal(w.ear[0].next[3], 5);
-    assert_int_equal(w.ear[0].gone[3], 1 + QN__GONE_LEFT);
-    assert_int_equal(w.ear[0].gone[2], 0);
+    assert_int_equal(w.receiver[0].next[3], 5);
+    assert_int_equal(w.receiver[0].gone[3], 1 + QN__GONE_LEFT);
+    assert_int_equal(w.receiver[0].gone[2], 0);
     assert_int_equal(sim_settle(&w.net, 25), 1);
-    assert_int_equal(w.ear[0].gone[2], 1 + QN__GONE_SILENT);
-    assert_true(w.ear[0].gone_at[2] >= 20 && w.ear[0].gone_at[2] < 21.1);
+    assert_int_equal(w.receiver[0].gone[2], 1 + QN__GONE_SILENT);
+    assert_true(w.receiver[0].gone_at[2] >= 20 && w.receiver[0].gone_at[2] < 21.1);
     assert_int_equal(sim_end(&w.net), 0);
 }
 
