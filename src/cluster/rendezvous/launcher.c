@@ -35,7 +35,7 @@ static qn_status stale(const qn__launcher *l, const char *why, qn_error *err) {
 }
 
 /* Reads the number of ranks and this rank from two variables. */
-static qn_status who(qn__launcher *l, const char *ranks, const char *rank, qn_error *err) {
+static qn_status read_ranks(qn__launcher *l, const char *ranks, const char *rank, qn_error *err) {
     uint64_t n = 0, r = 0;
     qn_status status = QN_OK;
     const int both = number_of(ranks, &n, &status, err) & number_of(rank, &r, &status, err);
@@ -104,7 +104,7 @@ static qn_status find_open_mpi(qn__launcher *l, qn_error *err) {
         snprintf(l->name, sizeof l->name, "mpirun (Open MPI %.20s)", version);
     else
         snprintf(l->name, sizeof l->name, "mpirun (Open MPI)");
-    const qn_status status = who(l, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", err);
+    const qn_status status = read_ranks(l, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", err);
     if (status != QN_OK || l->ranks == 1)
         return status;
     for (size_t i = 0; i < sizeof servers / sizeof *servers && !uri; ++i)
@@ -123,7 +123,7 @@ static qn_status find_mpich(qn__launcher *l, qn_error *err) {
     qn_status status = QN_OK;
     l->kind = QN__LAUNCHED_MPICH;
     snprintf(l->name, sizeof l->name, "mpiexec (MPICH)");
-    status = who(l, "PMI_SIZE", "PMI_RANK", err);
+    status = read_ranks(l, "PMI_SIZE", "PMI_RANK", err);
     if (status != QN_OK || l->ranks == 1)
         return status;
     if (getenv("PMI_PORT"))
@@ -147,7 +147,7 @@ static qn_status find_mpich(qn__launcher *l, qn_error *err) {
 static qn_status find_slurm(qn__launcher *l, qn_error *err) {
     l->kind = QN__LAUNCHED_SLURM;
     snprintf(l->name, sizeof l->name, "srun");
-    return who(l, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", err);
+    return read_ranks(l, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", err);
 }
 
 qn_status qn__launcher_find(qn__launcher *l, qn_error *err) {

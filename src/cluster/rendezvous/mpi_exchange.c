@@ -14,7 +14,7 @@
 
 /* Shared by the thread that calls MPI and the thread that waits for it. The last of them frees
  * it. */
-typedef struct talk {
+typedef struct mpi_call {
     qn__mpi mpi;
     uint32_t expected; /* ranks, by the launcher; 0: unknown */
     qn__introduction result;
@@ -26,9 +26,9 @@ typedef struct talk {
     pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
     int done, left;
-} talk;
+} mpi_call;
 
-static qn_status mpi_failed(talk *t, const char *function, int code) {
+static qn_status mpi_failed(mpi_call *t, const char *function, int code) {
     qn__fail(&t->err, QN_CLUSTER, "%s of %s (%s) failed with code %d", function, t->mpi.name,
              t->mpi.path, code);
     return qn__remedy(
@@ -37,9 +37,9 @@ static qn_status mpi_failed(talk *t, const char *function, int code) {
 }
 
 /* Gets size and rank, and allocates t->all. */
-static qn_status ask_who(talk *t) {
+static qn_status find_ranks(mpi_call *t) {
     const qn__mpi *mpi = &t->mpi;
-    int ranks = 0, rank = -1, code = mpi->abi->careful(mpi);
+    int ranks = 0, rank = -1, code = mpi->abi->return_errors(mpi);
     if (code == 0)
         code = mpi->abi->size(mpi, &ranks);
     if (code == 0)
@@ -61,12 +61,12 @@ static qn_status ask_who(talk *t) {
     return t->all ? QN_OK : QN_MEMORY;
 }
 
-static qn_status not_quern(talk *t, uint32_t rank) {
+static qn_status not_quern(mpi_call *t, uint32_t rank) {
     qn__fail(&t->err, QN_CLUSTER, "rank %u is another program, or another Quern", rank);
     return qn__remedy(&t->err, QN_CLUSTER, "start one version of Quern on all hosts");
 }
 
-static qn_status exchange(talk *t) {
+static qn_status exchange(mpi_call *t) {
     const qn__mpi *mpi = &t->mpi;
     qn__random_bytes(t->result.key, sizeof t->result.key);
     int code = mpi->abi->broadcast(mpi, t->result.key, sizeof t->result.key);
@@ -81,7 +81,7 @@ static qn_status exchange(talk *t) {
     return QN_OK;
 }
 
-static qn_status speak(talk *t) {
+static qn_status run_calls(mpi_call *t) {
     int before = 0, after = 0, provided = 0, code = 0;
     qn__mpi *mpi = &t->mpi;
     mpi->initialized(&before);
@@ -93,7 +93,7 @@ static qn_status speak(talk *t) {
         code = mpi->init(NULL, NULL, QN__MPI_FUNNELED, &provided);
     if (code != 0)
         return mpi_failed(t, "MPI_Init_thread", code);
-    qn_status status = ask_who(t);
+    qn_status status = find_ranks(t);
     if (status == QN_OK)
         status = exchange(t);
     if (!before)
@@ -101,7 +101,7 @@ static qn_status speak(talk *t) {
     return status;
 }
 
-static void drop(talk *t) {
+static void drop(mpi_call *t) {
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->changed);
     qn__free(t->result.endpoint);
@@ -110,9 +110,9 @@ static void drop(talk *t) {
 }
 
 static void *talk_main(void *argument) {
-    talk *t = argument;
+    mpi_call *t = argument;
     qn__float_state_set();
-    t->status = speak(t);
+    t->status = run_calls(t);
     pthread_mutex_lock(&t->lock);
     t->done = 1;
     const int alone = t->left;
@@ -123,7 +123,7 @@ static void *talk_main(void *argument) {
     return NULL;
 }
 
-static void wait_until(talk *t, double seconds) {
+static void wait_until(mpi_call *t, double seconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     const double part = (double)until.tv_nsec * 1e-9 + seconds;
@@ -135,7 +135,7 @@ static void wait_until(talk *t, double seconds) {
     t->left = 1;
 }
 
-static qn_status wrong_size(const talk *t, const qn__launcher *launcher, qn_error *err) {
+static qn_status wrong_size(const mpi_call *t, const qn__launcher *launcher, qn_error *err) {
     qn__fail(err, QN_UNSUPPORTED,
              "%s (%s) and %s do not understand each other: the library knows of %d rank%s, the "
              "launcher started %u",
@@ -146,9 +146,9 @@ static qn_status wrong_size(const talk *t, const qn__launcher *launcher, qn_erro
                       "this launcher, or start with the launcher that belongs to the library");
 }
 
-static talk *begin(const qn__launcher *launcher, const qn__introduction *in, qn_error *err) {
+static mpi_call *begin(const qn__launcher *launcher, const qn__introduction *in, qn_error *err) {
     pthread_condattr_t monotonic;
-    talk *t = qn__alloc(1, sizeof *t, err);
+    mpi_call *t = qn__alloc(1, sizeof *t, err);
     if (!t)
         return NULL;
     pthread_mutex_init(&t->lock, NULL);
@@ -162,7 +162,7 @@ static talk *begin(const qn__launcher *launcher, const qn__introduction *in, qn_
 }
 
 /* The result, under the lock. */
-static qn_status conclude(talk *t, const qn__launcher *launcher, qn__introduction *in,
+static qn_status conclude(mpi_call *t, const qn__launcher *launcher, qn__introduction *in,
                           double seconds, qn_error *err) {
     if (!t->done) {
         qn__fail(err, QN_CLUSTER, "%s did not bring the ranks together within %g seconds",
@@ -189,7 +189,7 @@ static qn_status conclude(talk *t, const qn__launcher *launcher, qn__introductio
 qn_status qn__mpi_introduce(const qn__launcher *launcher, qn__introduction *in, double seconds,
                             qn_error *err) {
     pthread_t thread;
-    talk *t = begin(launcher, in, err);
+    mpi_call *t = begin(launcher, in, err);
     if (!t)
         return QN_MEMORY;
     qn_status status = qn__mpi_open(launcher, &t->mpi, err);

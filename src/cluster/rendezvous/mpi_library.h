@@ -16,7 +16,7 @@ typedef struct qn__mpi_abi {
     int (*size)(const qn__mpi *mpi, int *size);
     int (*rank)(const qn__mpi *mpi, int *rank);
     /* Makes errors return a code instead of ending the process. */
-    int (*careful)(const qn__mpi *mpi);
+    int (*return_errors)(const qn__mpi *mpi);
     int (*allgather)(const qn__mpi *mpi, const void *own, int bytes, void *all);
     int (*broadcast)(const qn__mpi *mpi, void *bytes, int count);
 } qn__mpi_abi;

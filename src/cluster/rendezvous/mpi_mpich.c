@@ -4,15 +4,15 @@
 
 enum { WORLD = 0x44000000, BYTE = 0x4c00010d, ERRORS_RETURN = 0x54000001 };
 
-static int ask(const qn__mpi *mpi, const char *what, int *answer) {
+static int query(const qn__mpi *mpi, const char *what, int *answer) {
     int (*const function)(int, int *) = (int (*)(int, int *))qn__mpi_symbol(mpi, what);
     return function(WORLD, answer);
 }
 
-static int size(const qn__mpi *mpi, int *answer) { return ask(mpi, "MPI_Comm_size", answer); }
-static int rank(const qn__mpi *mpi, int *answer) { return ask(mpi, "MPI_Comm_rank", answer); }
+static int size(const qn__mpi *mpi, int *answer) { return query(mpi, "MPI_Comm_size", answer); }
+static int rank(const qn__mpi *mpi, int *answer) { return query(mpi, "MPI_Comm_rank", answer); }
 
-static int careful(const qn__mpi *mpi) {
+static int return_errors(const qn__mpi *mpi) {
     int (*const set)(int, int) = (int (*)(int, int))qn__mpi_symbol(mpi, "MPI_Comm_set_errhandler");
     return set(WORLD, ERRORS_RETURN);
 }
@@ -34,6 +34,6 @@ const qn__mpi_abi qn__mpi_mpich = {.name = "MPICH",
                                    .evidence = "MPIR_Dup_fn",
                                    .size = size,
                                    .rank = rank,
-                                   .careful = careful,
+                                   .return_errors = return_errors,
                                    .allgather = allgather,
                                    .broadcast = broadcast};

@@ -10,15 +10,15 @@ typedef void *handler;
 
 static comm world(const qn__mpi *mpi) { return dlsym(mpi->handle, "ompi_mpi_comm_world"); }
 
-static int ask(const qn__mpi *mpi, const char *what, int *answer) {
+static int query(const qn__mpi *mpi, const char *what, int *answer) {
     int (*const function)(comm, int *) = (int (*)(comm, int *))qn__mpi_symbol(mpi, what);
     return function(world(mpi), answer);
 }
 
-static int size(const qn__mpi *mpi, int *answer) { return ask(mpi, "MPI_Comm_size", answer); }
-static int rank(const qn__mpi *mpi, int *answer) { return ask(mpi, "MPI_Comm_rank", answer); }
+static int size(const qn__mpi *mpi, int *answer) { return query(mpi, "MPI_Comm_size", answer); }
+static int rank(const qn__mpi *mpi, int *answer) { return query(mpi, "MPI_Comm_rank", answer); }
 
-static int careful(const qn__mpi *mpi) {
+static int return_errors(const qn__mpi *mpi) {
     int (*const set)(comm, handler) =
         (int (*)(comm, handler))qn__mpi_symbol(mpi, "MPI_Comm_set_errhandler");
     return set(world(mpi), dlsym(mpi->handle, "ompi_mpi_errors_return"));
@@ -42,6 +42,6 @@ const qn__mpi_abi qn__mpi_open_mpi = {.name = "Open MPI",
                                       .evidence = "ompi_mpi_comm_world",
                                       .size = size,
                                       .rank = rank,
-                                      .careful = careful,
+                                      .return_errors = return_errors,
                                       .allgather = allgather,
                                       .broadcast = broadcast};
