@@ -360,7 +360,7 @@ static void *bothers(void *argument) {
     return NULL;
 }
 
-static void test_strangers_do_no_harm(void **state) {
+static void test_foreign_peers_do_no_harm(void **state) {
     (void)state;
     group g;
     crowd c = {.count = 0};
@@ -427,7 +427,7 @@ int main(void) {
         cmocka_unit_test(test_other_numbers),
         cmocka_unit_test(test_other_versions_are_named),
         cmocka_unit_test(test_a_rank_that_is_started_again),
-        cmocka_unit_test(test_strangers_do_no_harm),
+        cmocka_unit_test(test_foreign_peers_do_no_harm),
         cmocka_unit_test(test_a_foreign_listener_at_rank_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

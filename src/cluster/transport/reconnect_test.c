@@ -388,10 +388,10 @@ static double cpu_seconds(void) {
 
 /* Connects from 127.0.0.2, where no rank is, and sends nothing. */
 static int connect_as_foreign(uint16_t port) {
-    static const qn__address stranger = {.kind = 4, .bytes = {127, 0, 0, 2}};
+    static const qn__address other = {.kind = 4, .bytes = {127, 0, 0, 2}};
     struct sockaddr_storage from, to;
     const int file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    const socklen_t size = qn__address_to_socket(&stranger, 0, &from);
+    const socklen_t size = qn__address_to_socket(&other, 0, &from);
     assert_true(file >= 0);
     assert_int_equal(bind(file, (struct sockaddr *)&from, size), 0);
     qn__address_to_socket(&loopback, port, &to);
