@@ -1,4 +1,5 @@
-/* Which devices a run would use: a short training of random items, judged by its own team. */
+/* Which devices a run would use: a short training on random items, in which the team measures its
+ * own devices. */
 #include <quern/advise.h>
 
 #include "base/argument.h"
@@ -15,7 +16,7 @@ enum { LONGEST_TRIAL = 3600, MOST_WORKERS = 64 };
 
 typedef struct trial {
     qn_train *train;
-    double until; /* moment at which it is stopped */
+    double until; /* time at which it is stopped */
 } trial;
 
 static void stop_in_time(void *user, const qn_step_event *event) {
@@ -25,8 +26,8 @@ static void stop_in_time(void *user, const qn_step_event *event) {
         qn_train_stop(t->train);
 }
 
-/* The job whose steps are tried: of no use but for its times. The small rate keeps it from leaving
- * the range, whatever the network. */
+/* The training job of the trial; only its times matter. The small learning rate keeps values in
+ * range for any network. */
 static qn_train_options trial_options(const qn_train_options *options, trial *t) {
     qn_train_options o;
     qn_train_options_init(&o);
@@ -51,7 +52,7 @@ static qn_status run_for(trial *t, double seconds, qn_error *err) {
     return status == QN_INTERRUPTED ? QN_OK : status;
 }
 
-/* The index of a device's worker in a report; `workers` when it has none. */
+/* The index of a device's worker in a report; `workers` if it has none. */
 static uint32_t find(const qn_worker_report *const *worker, uint32_t workers,
                      const qn_device_info *info) {
     uint32_t i = 0;
@@ -60,7 +61,7 @@ static uint32_t find(const qn_worker_report *const *worker, uint32_t workers,
     return i;
 }
 
-/* Items that each worker had done at some moment. */
+/* Items that each worker had done at some time. */
 typedef struct done {
     uint64_t items[MOST_WORKERS], all;
 } done;
@@ -92,7 +93,7 @@ static void advise_one(const qn_device_info *info, const qn_worker_report *const
         snprintf(a->why, sizeof a->why, "%s", *w->note ? w->note : "the other devices do its work");
 }
 
-/* The first half of the trial is for finding out, the second shows what was found. */
+/* The first half of the trial lets the scheduler choose; the second half measures its choice. */
 static qn_status try_devices(trial *t, double seconds, qn_advice *advice, uint32_t count,
                              double *items_per_second, qn_error *err) {
     const size_t stride = count > 0 ? advice->size : 0;

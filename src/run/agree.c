@@ -1,6 +1,6 @@
-/* Ranks compare what they hold: first digests of everything, which nearly always are equal, and
- * only if they are not the texts themselves, to say who differs in what. All ranks gather the same
- * records, so all come to the same verdict. */
+/* Ranks compare their inputs. They first gather digests, which are nearly always equal. Only if
+ * they differ do they gather the texts, to report which rank differs in what. All ranks gather the
+ * same records, so all reach the same verdict. */
 #include "run/agree.h"
 #include "base/argument.h"
 #include "base/sized.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Texts of one rank that are compared at most, and what ends each of them. */
+/* The maximum size of one rank's texts, and the byte that ends each of them. */
 enum { LONGEST = 1 << 16, END = 0x1e };
 
 typedef struct record {
@@ -53,7 +53,7 @@ static int same_failure(const record *a, const record *b) {
     return a->status == b->status && strncmp(a->what, b->what, sizeof a->what) == 0;
 }
 
-/* The failure of the lowest rank that has one; it is named unless all fail in the same way. */
+/* The failure of the lowest rank that has one, with its name unless all fail in the same way. */
 static qn_status verdict_on_failures(const qn_cluster *c, const record *all, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(c);
     uint32_t who = ranks, failed = 0, alike = 0, present = 0;
@@ -83,7 +83,7 @@ static qn_status verdict_on_failures(const qn_cluster *c, const record *all, qn_
     return status;
 }
 
-/* ------------------------------------------------------------------------- who differs in what */
+/* --------------------------------------------------------------------------- which rank differs */
 
 /* Text number `n` of a rank's texts, which end at `end`; its length in *length. NULL: none. */
 static const char *nth(const char *text, uint64_t size, uint64_t n, size_t *length) {
@@ -103,7 +103,7 @@ typedef struct texts {
     const qn_cluster *c;
     const record *record;
     const char *all;
-    uint64_t each; /* bytes of a rank in `all` */
+    uint64_t each; /* bytes of each rank in `all` */
 } texts;
 
 static const char *text_of(const texts *t, uint32_t rank, uint64_t n, size_t *length) {
@@ -117,7 +117,7 @@ static int same_text(const texts *t, uint32_t a, uint32_t b, uint64_t n) {
            (!x || memcmp(x, y, length[0]) == 0);
 }
 
-/* The lowest rank of the largest group that holds the same text, and how many it is. */
+/* The lowest rank of the largest group with the same text, and the size of the group. */
 static uint32_t most_common(const texts *t, uint64_t n, uint32_t *count) {
     const uint32_t ranks = qn_cluster_ranks(t->c);
     uint32_t best = 0;
@@ -134,7 +134,7 @@ static uint32_t most_common(const texts *t, uint64_t n, uint32_t *count) {
     return best;
 }
 
-/* A copy of a text, ended by a NUL; "" where there is none. */
+/* A copy of a text with a NUL; "" if there is none. */
 static char *copy_of(const texts *t, uint32_t rank, uint64_t n, qn_error *err) {
     size_t length = 0;
     const char *text = text_of(t, rank, n, &length);
@@ -202,7 +202,7 @@ static qn_status verdict_on_texts(const texts *t, uint32_t count, qn_error *err)
                       "start all of them with the same command and the same version of Quern");
 }
 
-/* The texts differ somewhere: all are gathered. */
+/* The texts differ: gathers all of them. */
 static qn_status compare(qn_cluster *c, const record *told, const qn__text *own, uint32_t count,
                          qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(c);
@@ -261,7 +261,7 @@ static qn_status agree_on(qn_cluster *cluster, const qn_error *own, const qn_agr
             *err = *own;
         return own ? own->status : QN_OK;
     }
-    /* Even a rank whose texts could not be made has something to tell: that. */
+    /* a rank that failed to make its texts sends that failure */
     qn_status status = join(item, count, &text, &why);
     if (status != QN_OK && (!own || own->status == QN_OK))
         own = &why;
@@ -294,8 +294,7 @@ qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_ag
     return status;
 }
 
-/* ---------------------------------------------------------------------------------- what a run is
- */
+/* ------------------------------------------------------------------------- description of a run */
 
 enum { DESCRIPTION = 160 };
 

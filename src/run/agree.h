@@ -5,9 +5,9 @@
 #include "model/recipe.h"
 #include <quern/train.h>
 
-/* qn_cluster_agree on all that decides a training, and on what its checkpoints need. `status` is
- * what this rank's own checks said, with `err` (not NULL) filled where it is not QN_OK; `recipe` is
- * read only where it is. */
+/* Calls qn_cluster_agree on everything that decides a training, and on what its checkpoints need.
+ * `status` is the result of this rank's own checks, with `err` (not NULL) filled if it is not
+ * QN_OK; `recipe` is read only if it is. */
 qn_status qn__agree_to_train(const qn_train_options *options, const qn__recipe *recipe,
                              const qn_data *train, const qn_data *valid, const qn_data *test,
                              qn_status status, qn_error *err);

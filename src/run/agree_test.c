@@ -1,4 +1,5 @@
-/* Agreements: the verdict is the same on all ranks, and names who differs in what. */
+/* Agreements: the verdict is the same on all ranks, and names the rank that differs and its
+ * item. */
 #include "run/agree.h"
 
 #include <setjmp.h>
@@ -10,12 +11,12 @@
 
 #include "cluster/process_ranks_test.h"
 
-/* What each rank of a test says; set before the ranks are started. */
+/* The items of each rank of a test; set before the ranks are started. */
 static struct {
     qn_agreement item[PROCESS_RANKS_MOST][2];
     uint32_t count[PROCESS_RANKS_MOST];
     qn_error own[PROCESS_RANKS_MOST];
-    uint32_t dies; /* before it says anything; PROCESS_RANKS_MOST: nobody */
+    uint32_t dies; /* before it sends anything; PROCESS_RANKS_MOST: no rank */
 } plan;
 
 static void body(qn_cluster *c, uint32_t rank, process_ranks_result *result) {
@@ -93,7 +94,7 @@ static void test_the_minority_is_named(void **state) {
     expect(5, QN_MISMATCH,
            (const char *const[]){"rank 1 on ", " (and 1 more rank) differs from rank 0 on ",
                                  "7 items, not 5 items", NULL});
-    /* One against one: the lower rank is taken to be right. */
+    /* One rank against one: the lower rank counts as right. */
     set_all("{}", "5 items");
     plan.item[1][0].value = "7 items";
     expect(2, QN_MISMATCH, (const char *const[]){"rank 1 on ", "7 items, not 5 items", NULL});
@@ -121,11 +122,11 @@ static void test_failures(void **state) {
     (void)state;
     set_all("{}", "5 items");
     fail_rank(1, "cannot open x");
-    plan.item[2][0].value = "6 items"; /* comes after */
+    plan.item[2][0].value = "6 items"; /* follows */
     expect(3, QN_IO, (const char *const[]){"rank 1 on ", ": cannot open x", NULL});
     fail_rank(2, "cannot open y");
     expect(3, QN_IO, (const char *const[]){"rank 1 on ", "x (and 1 more rank failed)", NULL});
-    /* What all say alike is nobody's in particular. */
+    /* If all ranks fail alike, no rank is named. */
     char what[512], remedy[512];
     for (uint32_t r = 0; r < 3; ++r)
         fail_rank(r, "there is no option --x");

@@ -16,15 +16,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Checkpoints that stay beside the newest, counting it. */
+/* Checkpoints that are kept, including the newest. */
 enum { KEPT = 2 };
 struct qn__checkpoints {
     char *dir;
     int lock;    /* the open lock file */
-    int cleared; /* those of later steps were removed */
+    int cleared; /* checkpoints of later steps were removed */
 };
 
-/* The steps of the checkpoints in the folder, the newest first. */
+/* The steps of the checkpoints in the folder, newest first. */
 typedef struct step_list {
     uint64_t *step;
     size_t count, room;
@@ -36,7 +36,7 @@ typedef struct step_list {
 #define SUFFIX ".safetensors"
 #define LOCK "lock"
 
-/* The path of a file in the folder; NULL when memory is short. Released with qn__free. */
+/* The path of a file in the folder; NULL if out of memory. Released with qn__free. */
 static char *path_in(const char *dir, const char *name, qn_error *err) {
     const size_t size = strlen(dir) + strlen(name) + 2;
     char *path = qn__alloc(size, 1, err);
@@ -51,7 +51,7 @@ static char *path_of_step(const char *dir, uint64_t step, qn_error *err) {
     return path_in(dir, name, err);
 }
 
-/* 1 when the name is one that path_of_step makes, and which step it is of. */
+/* 1 if the name is one of path_of_step; *step is its step. */
 static int step_of_name(const char *name, uint64_t *step) {
     const size_t size = strlen(name), before = strlen(PREFIX), behind = strlen(SUFFIX);
     char again[64];
@@ -91,7 +91,7 @@ static qn_status add_step(step_list *list, uint64_t step, qn_error *err) {
     return QN_OK;
 }
 
-/* readdir tells its end and an error apart by errno alone. */
+/* errno alone distinguishes an error of readdir from the end. */
 static qn_status list_open(DIR *folder, const char *dir, step_list *list, qn_error *err) {
     for (;;) {
         uint64_t step;
@@ -104,7 +104,7 @@ static qn_status list_open(DIR *folder, const char *dir, step_list *list, qn_err
     }
 }
 
-/* Lists the checkpoints in the folder; the caller releases list->step whatever is returned. */
+/* Lists the checkpoints in the folder; the caller always releases list->step. */
 static qn_status list_steps(const char *dir, step_list *list, qn_error *err) {
     *list = (step_list){0};
     DIR *folder = opendir(dir);
@@ -117,10 +117,10 @@ static qn_status list_steps(const char *dir, step_list *list, qn_error *err) {
     return status;
 }
 
-/* Removes what the whole checkpoint of `step` makes superfluous: those older than the KEPT newest,
- * and, the first time, those of later steps, which are damaged or of a run that went further before
- * it was begun anew, and would be taken for the last. Later on such a file can only come from a
- * rank that went on where this one was held up. A file that cannot be removed does no harm, so
+/* Removes checkpoints that the complete one of `step` replaces: those older than the KEPT newest
+ * and, the first time, those of later steps. The latter are damaged, or belong to a run that was
+ * restarted, and would be taken for the last. After the first time such a file can only come from a
+ * rank that continued while this one was suspended. A file that cannot be removed does no harm, so
  * nothing is reported. */
 static void remove_others(qn__checkpoints *c, uint64_t step) {
     step_list list;
@@ -219,8 +219,8 @@ static qn_status all_damaged(const char *dir, size_t count, const qn_error *last
         "start again without `train.resume`, in another folder (`train.checkpoint_dir`)");
 }
 
-/* Tries them from the newest on. Only damage leads to the one before: another recipe, a missing
- * right or a lack of memory would only be hidden by it. */
+/* Tries them from the newest on. Only damage leads to the previous one: it would hide another
+ * recipe, a missing permission or a lack of memory. */
 static qn_status find_whole(const char *dir, const step_list *list, qn__snapshot *into, int *found,
                             qn_note_fn note, void *user, qn_error *err) {
     qn_error why = {0};

@@ -44,16 +44,16 @@ static void write_numbers(const qn__snapshot *s, state_text *text) {
              bits_of(s->powers.p2));
 }
 
-/* The arrays of a checkpoint: where they lie, how many and how long they are. */
+/* The arrays of a checkpoint: their addresses, number and sizes. */
 typedef struct arrays {
     const void *at[3];
     uint32_t count;
     uint64_t parameters;
-    int in_file; /* the bytes of a file, not numbers in memory */
+    int in_file; /* 1: bytes of a file; 0: numbers in memory */
 } arrays;
 
-/* The digest of all that matters: the texts, each with its NUL, then the arrays. A file that was
- * damaged anywhere but in the form of its header is known by it. */
+/* The digest of the state: the texts, each with its NUL, then the arrays. It detects damage
+ * anywhere but in the form of the file's header. */
 static void digest_state(const char *recipe, const state_text *text, const arrays *a,
                          char hex[65]) {
     const char *const parts[] = {recipe,        text->step,  text->loss,
@@ -75,7 +75,7 @@ static void digest_state(const char *recipe, const state_text *text, const array
 qn_status qn__checkpoint_place(const char *path, qn_error *err) {
     struct stat there;
     if (stat(path, &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode))
-        return QN_OK; /* of a folder, open says what it is */
+        return QN_OK; /* open reports the error of the folder */
     qn__fail(err, QN_IO, "cannot use %s: it is a %s, not a file", path,
              S_ISFIFO(there.st_mode)   ? "FIFO"
              : S_ISSOCK(there.st_mode) ? "socket"
@@ -112,7 +112,7 @@ static qn_status damaged(const char *path, const char *what, qn_error *err) {
     return qn__remedy(err, QN_FORMAT, REMEDY);
 }
 
-/* A whole number in the one way that it is written. */
+/* A whole number in canonical form. */
 static int read_count(const char *text, uint64_t *out) {
     return qn__parse_u64(text, strlen(text), out) && (text[0] != '0' || text[1] == '\0');
 }
@@ -127,13 +127,13 @@ static int read_powers(const char *text, qn__adam_powers *out) {
 }
 
 /* Copies a metadata text into a field of `size` bytes; a missing or longer one becomes empty, which
- * no number is. */
+ * is not a valid number. */
 static void take(const qn__tensors *file, const char *key, char *field, size_t size) {
     const char *value = qn__tensors_note(file, key);
     snprintf(field, size, "%s", value != NULL && strlen(value) < size ? value : "");
 }
 
-/* Reads the numbers into `into`, and the texts, which the digest is about, into `text`. */
+/* Reads the numbers into `into`, and the texts, which the digest covers, into `text`. */
 static int read_numbers(const qn__tensors *file, qn__snapshot *into, state_text *text) {
     uint64_t loss;
     take(file, "step", text->step, sizeof text->step);
@@ -178,8 +178,8 @@ static int find_arrays(const qn__tensors *file, arrays *out) {
     return 1;
 }
 
-/* Whether the file is whole comes before whether it is of this run: damage in the recipe must lead
- * to the checkpoint before, not to advice about options. */
+/* Checks first that the file is undamaged, then that it belongs to this run: damage in the recipe
+ * must lead to the previous checkpoint, not to advice about options. */
 static qn_status check_whole(const qn__tensors *file, const char *path, uint64_t step,
                              qn__snapshot *read, arrays *found, qn_error *err) {
     const char *format = qn__tensors_note(file, "format");
@@ -200,7 +200,7 @@ static qn_status check_whole(const qn__tensors *file, const char *path, uint64_t
 
 static qn_status read_state(const qn__tensors *file, const char *path, uint64_t step,
                             qn__snapshot *into, qn_error *err) {
-    qn__snapshot read = *into; /* the pointers and sizes stay */
+    qn__snapshot read = *into; /* keeps the pointers and sizes */
     arrays found = {0};
     qn_status status = check_whole(file, path, step, &read, &found, err);
     if (status == QN_OK)

@@ -1,5 +1,4 @@
-/* Checkpoints: what goes in comes out, and nothing that befalls the folder loses the last whole
- * one. */
+/* Checkpoints: round trips, and that no damage to the folder loses the last complete one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +36,7 @@ typedef struct arrays {
     float parameter[N], one[N], two[N];
 } arrays;
 
-/* A state that differs from step to step in everything. */
+/* A state that differs from step to step in every member. */
 static qn__snapshot state_of(uint64_t step, arrays *a) {
     for (int i = 0; i < N; ++i) {
         a->parameter[i] = (float)i / 3 + (float)step;
@@ -88,7 +87,7 @@ static int remove_folder(void **state) {
     return rmdir(folder);
 }
 
-/* The names in the folder but the lock, sorted, separated by spaces. */
+/* The names in the folder except the lock, sorted, separated by spaces. */
 static const char *names(void) {
     static char text[1024];
     struct dirent **entry;
@@ -148,7 +147,7 @@ static void check_last(qn__checkpoints *c, uint64_t step) {
     assert_string_equal(got.recipe_json, RECIPE);
 }
 
-/* -------------------------------------------------------------------------------- plain working */
+/* ----------------------------------------------------------------------------------- normal use */
 
 static void test_round_trip(void **state) {
     (void)state;
@@ -176,8 +175,7 @@ static void test_round_trip(void **state) {
     qn__checkpoints_close(NULL);
 }
 
-/* Names that only look like ours are nobody's business; a run begun anew removes what lies ahead of
- * it. */
+/* Files with similar names are ignored; a new run removes checkpoints of later steps. */
 static void test_other_files(void **state) {
     (void)state;
     static const char *const others[] = {
@@ -189,7 +187,7 @@ static void test_other_files(void **state) {
     write_step(c, 900);
     write_step(c, 1000);
     qn__checkpoints_close(c);
-    c = open_folder(); /* a run that begins anew */
+    c = open_folder(); /* a new run */
     write_step(c, 10);
     write_step(c, 20);
     write_step(c, 30);
@@ -201,7 +199,7 @@ static void test_other_files(void **state) {
     qn__checkpoints_close(c);
 }
 
-/* A rank that was held up comes late with a step that the others have long left behind. */
+/* A rank that was suspended writes a step that the others have long passed. */
 static void test_what_others_wrote_later_stays(void **state) {
     (void)state;
     qn__checkpoints *c = open_folder();
@@ -249,9 +247,9 @@ static void put_whole(const char *path, const uint8_t *bytes, size_t size) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* The newest cut off after every 97th byte, and with every 97th byte changed: each time the one
- * before is found, with a note; unless the change did not change what the file says (the padding of
- * its header). */
+/* The newest truncated after every 97th byte, and with every 97th byte changed. Each time the
+ * previous one is found, with a note, unless the change has no meaning (the padding of its
+ * header). */
 static void test_damaged_newest(void **state) {
     (void)state;
     qn__checkpoints *c = open_folder();
@@ -305,7 +303,7 @@ static void test_all_damaged(void **state) {
     qn__checkpoints_close(c);
 }
 
-/* A file under the name of another step would set the run to a place where it never was. */
+/* A file with the name of another step would set the run to a state that it never had. */
 static void test_renamed(void **state) {
     (void)state;
     qn__checkpoints *c = open_folder();
@@ -318,8 +316,7 @@ static void test_renamed(void **state) {
     qn__checkpoints_close(c);
 }
 
-/* -------------------------------------------------------------------------------- another recipe
- */
+/* ------------------------------------------------------------------------------- another recipe */
 
 static void test_mismatch(void **state) {
     (void)state;
@@ -391,8 +388,8 @@ static void test_lock_of_another_process(void **state) {
     close(ready[1]);
 }
 
-/* The process number of a child that has ended and was waited for belongs to nobody. */
-/* The folder is cleared of what dead writers left (base/leftovers_test.c says of what). */
+/* The process number of a child that has ended and was waited for is unused. */
+/* The folder is cleared of temporary files of dead writers (base/leftovers_test.c tests which). */
 static void test_leftovers(void **state) {
     (void)state;
     char name[QN__TEMPORARY_NAME];
@@ -406,7 +403,7 @@ static void test_leftovers(void **state) {
     qn__checkpoints_close(c);
 }
 
-/* --------------------------------------------------------------------------- what is not a file */
+/* --------------------------------------------------------------------------- not a regular file */
 
 static void check_refused(const qn_error *err, const char *name, const char *kind) {
     assert_non_null(strstr(err->what, name));
@@ -415,7 +412,7 @@ static void check_refused(const qn_error *err, const char *name, const char *kin
     assert_non_null(strstr(err->remedy, "remove it"));
 }
 
-/* A FIFO would keep whoever opens it waiting; the alarm ends a test that waits. */
+/* open would block on a FIFO; the alarm ends a test that blocks. */
 static void test_a_fifo_is_no_checkpoint(void **state) {
     (void)state;
     static const char name[] = "checkpoint-000000000070.safetensors";
@@ -455,7 +452,7 @@ static void test_a_fifo_is_no_lock(void **state) {
     assert_null(c);
 }
 
-/* Stands in for libc's: fails as a file system with a broken disk does. */
+/* Replaces libc's: fails as on a broken disk. */
 static int broken;
 struct dirent *readdir(DIR *stream) {
     static struct dirent *(*real)(DIR *);
@@ -504,8 +501,8 @@ static void test_the_newest(void **state) {
     assert_int_equal(qn__checkpoints_newest(in_folder("none"), &step, &found, &err), QN_IO);
 }
 
-/* Whatever the file size at which the disk is "full", the checkpoints that were there stay, whole,
- * and no half-written file remains. */
+/* At any size limit of the "full" disk the existing checkpoints stay complete, and no temporary
+ * file remains. */
 static void test_full_disk(void **state) {
     (void)state;
     qn__checkpoints *c = open_folder();
@@ -536,7 +533,7 @@ static void test_full_disk(void **state) {
     qn__checkpoints_close(c);
 }
 
-/* Somebody who may not write any more changes nothing; who may not on the way removes nothing. */
+/* A process that may not write changes nothing; one that may not midway removes nothing. */
 static int asked;
 static int so_often(void *user) { return asked++ < *(int *)user; }
 
@@ -568,7 +565,8 @@ static void test_asked(void **state) {
     qn__checkpoints_close(c);
 }
 
-/* A process killed at any moment of writing leaves a folder whose last checkpoint is whole. */
+/* A process killed at any time while it writes leaves a folder whose last checkpoint is
+ * complete. */
 static void test_killed(void **state) {
     (void)state;
     uint64_t furthest = 0;
@@ -585,8 +583,7 @@ static void test_killed(void **state) {
             _exit(1);
         }
         usleep((useconds_t)(3000 + 1700 * round));
-        /* On a busy machine or a slow disk not one may be whole by then: the last child gets to it.
-         */
+        /* On a slow machine none may be complete by then: the last child waits for one. */
         for (int i = 0; round == 24 && furthest == 0 && i < 6000 && !strstr(names(), "checkpoint-");
              ++i)
             usleep(10000);

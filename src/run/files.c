@@ -1,4 +1,4 @@
-/* The files of a run as a whole (quern/files.h): what may be written, and what is one file. */
+/* The files of a run (quern/files.h): whether they can be written, and which are the same file. */
 #include "base/argument.h"
 #include "base/encoding.h"
 #include "base/error.h"
@@ -24,10 +24,10 @@ static int is_folder(const qn_file *f) {
     return f->use == QN_FOLDER_RUN || f->use == QN_FOLDER_CHECKPOINTS;
 }
 
-/* ----------------------------------------------------------------------- what is one file */
+/* ------------------------------------------------------------------------------ identical files */
 
-/* A folder of the run and what else is given: whether that is one of the files that the run itself
- * keeps there. Their names are the run's to choose; links there lead to places outside. */
+/* Whether the other file is one that the run itself keeps in its folder. Their names are fixed by
+ * the run; links in the folder may lead outside. */
 static const char *kept_name(const qn_file *folder, const qn__place *folder_place,
                              const qn__place *other) {
     char path[PATH_MAX];
@@ -72,7 +72,7 @@ static qn_status compare_folder(const qn_file *folder, const qn__place *folder_p
                       folder->name);
 }
 
-/* `out` is written. */
+/* `out` would be overwritten or would overwrite `other`. */
 static qn_status refuse_same(const qn_file *out, const qn_file *other, qn_error *err) {
     if (other->use == QN_FILE_READ)
         qn__fail(err, QN_USAGE, "%s would overwrite the file of %s", out->name, other->name);
@@ -124,9 +124,9 @@ static qn_status compare(const qn_file *files, uint32_t count, qn_error *err) {
     return status;
 }
 
-/* ---------------------------------------------------------------------- what can be written */
+/* ------------------------------------------------------------------------------- writable files */
 
-/* `remedy` ends where the name of what was given belongs. */
+/* `remedy` ends where the name of the file is inserted. */
 static qn_status refuse(const qn_file *f, const char *reason, const char *remedy, qn_error *err) {
     qn__fail(err, QN_IO, "cannot write \"%.400s\": %s", f->path, reason);
     qn__at(err, "%s", f->path);
@@ -141,8 +141,8 @@ static qn_status refuse_errno(const qn_file *f, int why, qn_error *err) {
                   "name a path in a folder that can be written, with", err);
 }
 
-/* A trial in the folder, whose path ends with '/' or is empty: whether it takes a new file is what
- * its permissions, the mount and the quota say together. */
+/* Creates a temporary file in the folder, whose path ends with '/' or is empty: only that combines
+ * permissions, mount options and quota. */
 static qn_status try_folder(const qn_file *f, const char *folder, qn_error *err) {
     char name[QN__TEMPORARY_NAME], path[PATH_MAX];
     qn__temporary_name(name);
@@ -162,7 +162,7 @@ static qn_status try_folder(const qn_file *f, const char *folder, qn_error *err)
     return QN_OK;
 }
 
-/* The part of a path before its last name, with the '/' at its end. */
+/* The part of a path before its last component, including the '/'. */
 static int folder_above(const char *path, char *folder) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
@@ -185,12 +185,12 @@ static qn_status check_folder(const qn_file *f, qn_error *err) {
     return fits ? try_folder(f, folder, err) : refuse_errno(f, ENAMETOOLONG, err);
 }
 
-/* A link is followed: a new file is made beside what it points at. */
+/* A link is followed: a new file is created next to its target. */
 static qn_status check_file(const qn_file *f, qn_error *err) {
     struct stat there;
     char folder[PATH_MAX], real[PATH_MAX];
     const char *path = f->path;
-    if (strcmp(f->path, "-") == 0) /* a file of this name is nobody's wish */
+    if (strcmp(f->path, "-") == 0) /* a file of this name is never intended */
         return refuse(f, "this cannot go to the standard output", "name a file with", err);
     if (*f->path == '\0' || f->path[strlen(f->path) - 1] == '/')
         return refuse(f, "this names a folder", "name a file with", err);
@@ -226,7 +226,7 @@ static qn_status check(const qn_file *files, uint32_t count, qn_error *err) {
     return compare(files, count, err);
 }
 
-/* Hands the caller's files, as this version has them, to `work`. */
+/* Calls `work` with the caller's files, in this version of the struct. */
 static qn_status with_files(const char *function, const qn_file *files, uint32_t count,
                             qn_status (*work)(const qn_file *, uint32_t, qn_error *),
                             qn_error *err) {

@@ -10,11 +10,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* O_NONBLOCK: no open waits, whatever has been put in the place of the file. */
+/* O_NONBLOCK: open never blocks, whatever file is there. */
 enum { FLAGS = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
 
-/* What the file holds: digits and a line's end, of which a full disk may have kept a part. Returns
- * 0 when it is something else. */
+/* The content of the file: digits and a line end, possibly truncated by a full disk. Returns 0 for
+ * other content. */
 static int read_holder(int lock, char holder[32]) {
     const ssize_t size = pread(lock, holder, 31, 0);
     holder[size > 0 ? size : 0] = '\0';
@@ -34,7 +34,7 @@ static qn_status busy(int lock, const char *dir, const char *what, const char *o
     return qn__remedy(err, QN_BUSY, "wait for that run to end, or use another folder (%s)", option);
 }
 
-/* The name of the holder is for messages only; a full disk does not stop the run here. */
+/* The number of the holder is for messages only; a full disk does not stop the run here. */
 static qn_status take(int lock, const char *path, const char *option, qn_error *err) {
     char text[32];
     if (!read_holder(lock, text)) {

@@ -1,4 +1,4 @@
-/* Plans: the public face. */
+/* Plans: the public functions. */
 #include <quern/plan.h>
 
 #include "base/argument.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KINDS = 8 }; /* of hosts for which one more is tried */
+enum { KINDS = 8 }; /* kinds of hosts for which one more is tried */
 
 struct qn_plan {
     qn__plan_team team;
@@ -22,7 +22,7 @@ struct qn_plan {
     qn__text model; /* canonical */
     qn_plan_report report;
     qn_plan_rank *rank;
-    const qn_plan_rank **rank_at; /* addresses, as callers get them */
+    const qn_plan_rank **rank_at; /* pointers, as callers get them */
     qn_plan_more more[KINDS];
     const qn_plan_more *more_at[KINDS];
 };
@@ -34,8 +34,7 @@ void qn_plan_options_init(qn_plan_options *options) {
     options->size = sizeof *options;
 }
 
-/* ---------------------------------------------------------------------------------------- the job
- */
+/* -------------------------------------------------------------------------------------- the job */
 
 static qn_status check_options(const qn_plan_options *o, qn_error *err) {
     if (o->features < 1 || o->items < 1) {
@@ -49,7 +48,7 @@ static qn_status check_options(const qn_plan_options *o, qn_error *err) {
     return qn_compute_check(&o->job->compute, err);
 }
 
-/* The recipe of the options, checked as a training would: with one item of the right width. */
+/* The recipe of the options, checked as for a training, with one item of the right width. */
 static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_error *err) {
     const int32_t label = 0;
     qn_data *data = NULL;
@@ -106,8 +105,7 @@ static qn_status read_team(const qn_plan_options *o, qn_plan *p, qn_error *err) 
     return status;
 }
 
-/* ------------------------------------------------------------------------------------- the report
- */
+/* ----------------------------------------------------------------------------------- the report */
 
 static double sum_of_chunks(const qn__plan_run *run) {
     double units = 0;
@@ -144,7 +142,7 @@ static void add_means(qn_plan_report *r, const qn_plan_rank *rank) {
     r->devices += rank->devices;
 }
 
-/* Of what was described to happen: how much comes when all is over. */
+/* The number of described events after the end of the run. */
 static uint32_t late_events(const qn__plan_team *t, double end) {
     uint32_t late = 0;
     for (uint32_t e = 0; e < t->events; ++e)
@@ -183,7 +181,7 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     return QN_OK;
 }
 
-/* T with equal shares, or with one host more; NaN when that cannot be. */
+/* T with equal shares, or with one host more; NaN if impossible. */
 static qn_status seconds_of(const qn_plan *p, uint32_t more, int equal, double *seconds,
                             qn_error *err) {
     qn__plan_run run;
@@ -194,7 +192,7 @@ static qn_status seconds_of(const qn_plan *p, uint32_t more, int equal, double *
     return status == QN_MEMORY ? status : QN_OK;
 }
 
-/* Whether a kind of hosts that looks the same was tried already. */
+/* Whether an equal kind of hosts was tried already. */
 static int is_tried(const qn_plan_report *r, const qn__plan_host *h) {
     for (uint32_t i = 0; i < r->mores; ++i)
         if (strcmp(r->more[i]->name, h->name) == 0)
@@ -234,7 +232,7 @@ static qn_status plan(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     return status == QN_OK ? try_more(p, err) : status;
 }
 
-/* The caller's options and the job in them, as this version has them. */
+/* The caller's options and the job in them, in this version of the structs. */
 static qn_status take_options(const char *function, const qn_plan_options *given,
                               qn_plan_options *own, qn_train_options *job, qn_error *err) {
     const qn__sized what = {function, "options", "qn_plan_options", sizeof *own};

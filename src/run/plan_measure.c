@@ -1,5 +1,5 @@
-/* What the devices of this machine cost its ranks: measured one call at a time, all ranks at once,
- * since cores that share memory and clock are slower together. */
+/* The costs of this machine's devices: measured one call at a time, on all ranks at once, because
+ * cores that share memory and clock slow each other down. */
 #include <quern/plan.h>
 
 #include "base/argument.h"
@@ -23,10 +23,10 @@
 enum {
     MOST_RANKS = 64,
     MOST_SAMPLES = 512,
-    FEWEST = 3,     /* calls of a size */
-    TOGETHER = 16,  /* whole steps that are timed as one, fewer where they take long: some devices
-                       return before they are over */
-    WARM_CALLS = 2, /* the first ones pay for what is made once */
+    FEWEST = 3,    /* calls of a size */
+    TOGETHER = 16, /* whole steps that are timed as one, fewer if they are long: some devices return
+                      before a step is complete */
+    WARM_CALLS = 2, /* the first calls include one-time costs */
     LONGEST = 3600
 };
 
@@ -45,7 +45,7 @@ typedef struct one_rank {
 
 typedef struct measuring {
     qn__train_job job;
-    qn__permutation order; /* items are taken from all over the memory, as a training takes them */
+    qn__permutation order; /* items come from all over the memory, as in a training */
     const qn_compute *compute;
     double seconds; /* of each device */
     uint32_t ranks, most_members;
@@ -53,15 +53,14 @@ typedef struct measuring {
     one_rank *rank;
 } measuring;
 
-/* ------------------------------------------------------------------------------- a single device
- */
+/* ------------------------------------------------------------------------------ a single device */
 
 typedef struct bench {
     const qn__device_table *device;
     qn__worker *worker;
     const measuring *all;
     one_rank *rank;
-    uint64_t batches; /* done, for the next one's place */
+    uint64_t batches; /* done so far; selects the next batch */
     int together;     /* steps */
     qn__adam_powers powers;
 } bench;
@@ -76,8 +75,8 @@ static qn__batch next_batch(bench *b) {
                        .items = p->batch};
 }
 
-/* A share as a rank computes it: by a device that is its only one, where the sums belong at once;
- * else cleared sums, grains, the sums fetched. */
+/* A share as a rank computes it. A device that is the only one writes the sums in place; otherwise
+ * it clears sums, computes grains, and the sums are fetched. */
 static double one_share(bench *b, uint32_t grains) {
     const uint64_t n = b->all->job.program.parameters;
     const qn__batch batch = next_batch(b);
@@ -111,7 +110,7 @@ static double one_update(bench *b, uint32_t unused) {
     return qn__now() - begun;
 }
 
-/* Several whole steps, each told which one will follow. */
+/* Several whole steps, each with the next batch announced. */
 static double one_step(bench *b, uint32_t unused) {
     qn__tally tally = {0};
     qn__batch next = next_batch(b);
@@ -128,7 +127,7 @@ static double one_step(bench *b, uint32_t unused) {
     return (qn__now() - begun) / b->together;
 }
 
-/* Two sums become one, as when ranks add up: bytes a second. */
+/* Adds one array to another, as ranks do: bytes per second. */
 static double one_adding(bench *b, uint32_t unused) {
     const uint64_t n = b->all->job.program.parameters;
     int64_t *sums = b->rank->sums;
@@ -140,7 +139,7 @@ static double one_adding(bench *b, uint32_t unused) {
     return qn__now() - begun;
 }
 
-/* The median over some time; all ranks begin together. */
+/* The median over some time; all ranks start together. */
 static double median_of(bench *b, double (*what)(bench *, uint32_t), uint32_t size,
                         double seconds) {
     double sample[MOST_SAMPLES];
@@ -169,8 +168,8 @@ static uint32_t sizes_of(uint32_t units, uint32_t *size) {
     return count;
 }
 
-/* Every rank goes through the same measurements in the same order, also one that failed or has
- * fewer devices: it keeps the others company at the barrier only. */
+/* Every rank makes the same measurements in the same order. A rank that failed or has fewer devices
+ * takes part in the barriers only. */
 static void measure_device(bench *b, qn_plan_cost *c) {
     const qn__program *p = &b->all->job.program;
     const uint32_t units = (p->batch + p->grain - 1) / p->grain;
@@ -193,8 +192,7 @@ static void measure_device(bench *b, qn_plan_cost *c) {
         c->step = median_of(b, one_step, 0, each);
 }
 
-/* ------------------------------------------------------------------------------------- the ranks
- */
+/* ---------------------------------------------------------------------------------------- ranks */
 
 static void open_bench(bench *b, const qn__member *m) {
     qn_compute compute = *b->all->compute;
@@ -221,7 +219,7 @@ static void *rank_body(void *argument) {
     return NULL;
 }
 
-/* Those that cannot compute the job take no part in it where nobody asked for them by name. */
+/* Devices that cannot compute the job are left out, unless they were named. */
 static qn_status leave_out(const measuring *m, qn__member *member, uint32_t *members,
                            qn_error *err) {
     uint32_t kept = 0;
@@ -239,7 +237,7 @@ static qn_status leave_out(const measuring *m, qn__member *member, uint32_t *mem
     return QN_OK;
 }
 
-/* Cores in a row for each rank, and devices beside the CPU in turn. */
+/* Consecutive cores for each rank; devices other than the CPU in turn. */
 static qn_status divide(measuring *m, qn_error *err) {
     qn__member member[QN_PLAN_CALLS * 4];
     cpu_set_t mask;
@@ -298,7 +296,8 @@ static qn_status run_ranks(measuring *m, qn_error *err) {
     for (; started < m->ranks; ++started)
         if (pthread_create(&m->rank[started].thread, NULL, rank_body, &m->rank[started]) != 0)
             break;
-    /* Those that run wait for the missing one: it is stood in for, without cores of its own. */
+    /* The running threads wait for the missing one: this thread takes its place in the barriers,
+     * without cores of its own. */
     for (uint32_t r = started; r < m->ranks; ++r)
         rank_body(&m->rank[r]);
     for (uint32_t r = 0; r < started; ++r)

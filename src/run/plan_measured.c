@@ -1,6 +1,6 @@
-/* What `quern devices --costs --model ... --json` measured of a machine: lines of JSON, of which
- * those of the event "cost" count, one for each device of each rank that the machine was divided
- * among. */
+/* Reads what `quern devices --costs --model ... --json` measured of a machine: lines of JSON. Lines
+ * with the event "cost" count, one for each device of each rank into which the machine was
+ * divided. */
 #include "run/plan_team.h"
 
 #include "base/file.h"
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A file larger than this is none of ours. */
+/* Larger files are refused. */
 enum { MOST_BYTES = 1 << 22 };
 
-/* What is measured where a line does not say in which arithmetic. */
+/* The arithmetic if a line does not name one. */
 static const char F32[] = "f32";
 
 typedef struct reader {
@@ -21,7 +21,7 @@ typedef struct reader {
     const char *name;
     qn__plan_host *host;
     qn__plan_rank *rank;
-    uint64_t number; /* of the rank under way */
+    uint64_t number; /* of the current rank */
     size_t line;
     qn_error *err;
 } reader;
@@ -43,7 +43,7 @@ static qn_status bad(const reader *r, const char *what) {
     return measure_again(r, QN_INPUT);
 }
 
-/* A number of seconds, or of bytes a second; null and nothing are 0. */
+/* Seconds, or bytes per second; null or a missing key are 0. */
 static double number_of(const qn__json_node *object, const char *key) {
     float value = 0;
     return qn__json_float(qn__json_get(object, key), &value) && value > 0 ? (double)value : 0;
@@ -80,7 +80,7 @@ static qn_status same_count(const reader *r, const qn__json_node *o, const char 
     return differs(r, key, first, second);
 }
 
-/* However it was written: as texts for a person, networks may be alike and differ in spaces. */
+/* Compares canonical texts: networks may be equal and differ in spaces. */
 static qn_status same_model(const reader *r, const qn__json_node *o) {
     const char *theirs = qn__json_string(qn__json_get(o, "model"));
     qn__network network;

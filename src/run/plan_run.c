@@ -4,12 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Steps in a row, without anything that changes, whose mean stands for those that follow, and
- * how many are gone through before, while the scheduler learns. */
+/* The mean of so many consecutive steps without changes is used for those that follow. Before that,
+ * so many steps are simulated while the scheduler learns. */
 enum { LEARNING = 48, WINDOW = 32 };
 
-/* ------------------------------------------------------------------------------- making the team
- */
+/* ------------------------------------------------------------------------------ making the team */
 
 typedef struct maker {
     const qn__plan_team *described;
@@ -28,8 +27,7 @@ static double update_bytes(const qn__plan_job *j) {
     return (double)j->parameters * (8 + 8 * (1 + (double)j->slots));
 }
 
-/* The longest update of the rank's devices, and adding up what they computed where they are
- * several. */
+/* The longest update of the rank's devices, plus adding up their sums if there are several. */
 static double update_of(const maker *m, const qn__plan_rank *r) {
     const double memory = memory_of(m->described, r);
     double longest = 0;
@@ -53,7 +51,7 @@ static void make_worker(const maker *m, const qn__plan_device *d, qn__virtual_wo
     w->took = d->calls.count > 0 ? &d->calls : NULL;
 }
 
-/* A device that is the whole team does the step in one pass, which is another measurement. */
+/* A device that is the whole team does the step in one pass, which was measured separately. */
 static void make_lone(const maker *m, const qn__plan_device *d, qn__virtual_rank *r) {
     m->run->team->lone_steps = 1;
     if (d->step <= 0)
@@ -186,7 +184,7 @@ void qn__plan_run_release(qn__plan_run *run) {
 
 /* -------------------------------------------------------------------------------------- changes */
 
-/* The moment of the next event after `now`; infinity: none. */
+/* The time of the next event after `now`; infinity: none. */
 static double next_event(const qn__plan_team *t, double now) {
     double next = INFINITY;
     for (uint32_t e = 0; e < t->events; ++e)
@@ -201,8 +199,8 @@ static int concerns(const qn__plan_event *e, qn__plan_event_kind kind, uint32_t 
            (e->rank == QN__PLAN_ALL_RANKS || e->rank == place);
 }
 
-/* The speed of the devices of a rank (number `place` of its host), beside what they had at first,
- * after all that happened by `now`. */
+/* The speed of the devices of a rank (number `place` of its host), relative to the start, after all
+ * events up to `now`. */
 static double factor_at(const qn__plan_team *t, uint32_t host, uint32_t place, double now) {
     double factor = 1;
     for (uint32_t e = 0; e < t->events; ++e)
@@ -219,7 +217,7 @@ static double death_of(const qn__plan_team *t, uint32_t host, uint32_t place) {
     return death;
 }
 
-/* Sets what holds at this moment, and what the next event will change. */
+/* Sets the speeds of this time, and the changes of the next event. */
 static void set_changes(const qn__plan_team *t, qn__plan_run *run, double now) {
     const double next = next_event(t, now);
     for (uint32_t i = 0; i < run->team->ranks; ++i) {
@@ -238,12 +236,12 @@ static void set_changes(const qn__plan_team *t, qn__plan_run *run, double now) {
     }
 }
 
-/* The most that the device was seen to do: whole steps by it alone may be faster than shares. */
+/* The highest measured rate of the device: whole steps by it alone may be faster than shares. */
 static double best_rate(const qn__plan_job *j, const qn__plan_device *d) {
     return d->step > 0 ? fmax(grains_a_second(j, d), j->units / d->step) : grains_a_second(j, d);
 }
 
-/* Grains a second of the host with that number. */
+/* Grains per second of the host with that number. */
 static double host_rate(const qn__plan_team *t, const qn__plan_job *job, const qn__plan_host *h,
                         uint32_t number, double now) {
     double rate = 0;
@@ -272,10 +270,9 @@ double qn__plan_bound(const qn__plan_team *t, const qn__plan_job *job) {
     }
 }
 
-/* --------------------------------------------------------------------------------------- the run
- */
+/* -------------------------------------------------------------------------------------- the run */
 
-/* Whether nobody is still finding out who takes part. */
+/* Whether no rank or device is still choosing its workers. */
 static int is_settled(const qn__virtual_team *t) {
     for (uint32_t r = 0; r < t->ranks; ++r)
         if (t->rank[r].alive && t->rank[r].workers > 1 &&
@@ -293,7 +290,7 @@ static void add_part(qn__virtual_spent *to, const qn__virtual_spent *before, dou
     to->bytes_out += (to->bytes_out - before->bytes_out) * times;
 }
 
-/* The window: what was spent before it. */
+/* The window: times spent before it. */
 typedef struct window {
     qn__virtual_spent *before; /* of each rank */
     double at;
@@ -320,7 +317,7 @@ static void leap(qn__virtual_team *t, const window *w, double steps) {
     t->now += seconds;
 }
 
-/* Whole steps that can be leapt over before the next event or the end. */
+/* Whole steps that can be skipped before the next event or the end. */
 static double leap_of(const qn__virtual_team *t, const window *w, double left, double event) {
     const double each = (t->now - w->at) / w->steps;
     return fmax(0, fmin(left, floor((event - t->now) / each) - 1));
@@ -349,7 +346,7 @@ static qn_status go_through(const qn__plan_team *described, const qn__plan_job *
             const double steps = leap_of(t, w, left, event);
             leap(t, w, steps);
             left -= steps;
-            w->steps = w->learnt = 0; /* should the event be near: from there on step by step */
+            w->steps = w->learnt = 0; /* if the event is near: step by step until then */
         }
     }
     const double part = ceil(rest * job->units - 1e-6);

@@ -9,8 +9,8 @@
 
 enum { MOST_COPIES = QN__PLAN_RANKS };
 
-/* A reader of words. The current one is `size` bytes at text + at; a bracket, bar, plus, star or
- * semicolon is a word of its own, and at the end of the text the word is empty. */
+/* A tokenizer. The current token is `size` bytes at text + at. A bracket, bar, plus, star or
+ * semicolon is a token of its own; at the end of the text the token is empty. */
 typedef struct parser {
     qn__plan_team *team;
     const qn__plan_subject *subject;
@@ -85,8 +85,7 @@ uint32_t qn__plan_team_hosts(const qn__plan_team *t) {
     return hosts;
 }
 
-/* ------------------------------------------------------------------------------------- the words
- */
+/* ------------------------------------------------------------------------------------ the words */
 
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static int is_mark(char c) { return c != '\0' && strchr("()|+*;", c) != NULL; }
@@ -124,7 +123,7 @@ static qn_status fail_at(const parser *p, const char *what, const char *remedy) 
     return qn__remedy(p->err, QN_USAGE, "%s", remedy);
 }
 
-/* The word that begins at byte `at` again, with what the caller found wrong with its value. */
+/* An error at the token at byte `at`, whose value the caller refused. */
 static qn_status fail_back(parser *p, size_t at, size_t size, const char *what,
                            const char *remedy) {
     p->at = at;
@@ -132,8 +131,7 @@ static qn_status fail_back(parser *p, size_t at, size_t size, const char *what,
     return fail_at(p, what, remedy);
 }
 
-/* ----------------------------------------------------------------------------------- the numbers
- */
+/* ---------------------------------------------------------------------------------- the numbers */
 
 typedef struct unit {
     const char *name;
@@ -173,7 +171,7 @@ static qn_status number(parser *p, const unit *units, const char *what, const ch
     return QN_OK;
 }
 
-/* The same, and not 0. */
+/* The same, but not 0. */
 static qn_status above_zero(parser *p, const unit *units, const char *what, const char *remedy,
                             double *out) {
     const size_t at = p->at, size = p->size;
@@ -202,8 +200,7 @@ static qn_status copies(parser *p, uint32_t *out) {
     return QN_OK;
 }
 
-/* ----------------------------------------------------------------------------------- the devices
- */
+/* ---------------------------------------------------------------------------------- the devices */
 
 static const char device_help[] =
     "a device is a name and the items a second that it trains, such as cpu 60k or gpu 400k start "
@@ -265,8 +262,7 @@ static qn_status devices(parser *p, qn__plan_rank *rank) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------- the hosts
- */
+/* ------------------------------------------------------------------------------------ the hosts */
 
 static int ends_with(const char *text, size_t size, const char *ending) {
     const size_t length = strlen(ending);
@@ -284,7 +280,7 @@ static qn_status one_rank(parser *p) {
     return status;
 }
 
-/* Behind the opening bracket. */
+/* After the opening bracket. */
 static qn_status host_of_ranks(parser *p, size_t begin, uint32_t count) {
     qn__plan_host *host = qn__plan_add_host(p->team, p->err);
     if (!host)
@@ -304,7 +300,7 @@ static qn_status host_of_ranks(parser *p, size_t begin, uint32_t count) {
     return status;
 }
 
-/* "host(a.json)": as a machine was measured. */
+/* "host(a.json)": a measured machine. */
 static qn_status host_of_file(parser *p, uint32_t count) {
     char path[1024];
     if (p->size >= sizeof path)
@@ -344,8 +340,7 @@ static qn_status one_host(parser *p) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------ what else there is
- */
+/* -------------------------------------------------------------------------------- other clauses */
 
 /* "3", or "3.1" for one rank of it. */
 static qn_status event_host(parser *p, qn__plan_event *e) {

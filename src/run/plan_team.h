@@ -1,5 +1,5 @@
-/* A team on paper, described by a text (include/quern/plan.h has the grammar) or by what machines
- * measured (`quern devices --costs --model`). */
+/* A described team: from a text (include/quern/plan.h has the grammar) or from measurements (`quern
+ * devices --costs --model`). */
 #ifndef QN_RUN_PLAN_TEAM_H
 #define QN_RUN_PLAN_TEAM_H
 
@@ -7,16 +7,16 @@
 #include "team/virtual.h"
 
 enum {
-    QN__PLAN_RANKS = 1024,   /* as many as a run may have */
-    QN__PLAN_DEVICES = 8192, /* of a description, before hosts are repeated */
+    QN__PLAN_RANKS = 1024,   /* the maximum of a run */
+    QN__PLAN_DEVICES = 8192, /* in a description, before hosts are repeated */
     QN__PLAN_EVENTS = 256
 };
 
 typedef struct qn__plan_device {
     char name[32];
-    double rate;             /* items a second; where calls were measured, of the longest */
+    double rate;             /* items per second; if calls were measured, of the longest */
     double start;            /* seconds of a call */
-    double noise;            /* part of a call's time */
+    double noise;            /* relative deviation of a call's time */
     double update;           /* seconds of an update; 0: not measured */
     double step;             /* seconds of a whole step by it alone; 0: not measured */
     qn__virtual_calls calls; /* measured; sizes in grains */
@@ -24,12 +24,12 @@ typedef struct qn__plan_device {
 
 typedef struct qn__plan_rank {
     uint32_t first, count; /* of its devices */
-    double memory;         /* bytes a second, when it adds up; 0: not measured */
+    double memory;         /* bytes per second, when it adds; 0: not measured */
 } qn__plan_rank;
 
-/* Hosts that are all alike. */
+/* Equal hosts. */
 typedef struct qn__plan_host {
-    char name[64];                 /* how it was written, or the file */
+    char name[64];                 /* as written, or the file */
     uint32_t copies, first, count; /* of its ranks */
 } qn__plan_host;
 
@@ -39,13 +39,13 @@ typedef enum qn__plan_event_kind { QN__PLAN_SLOW, QN__PLAN_DIE } qn__plan_event_
 
 typedef struct qn__plan_event {
     qn__plan_event_kind kind;
-    uint32_t host; /* counted from 0 in the order of the description, copies included */
+    uint32_t host; /* counted from 0 in the order of the description, including copies */
     uint32_t rank; /* of that host, counted from 0; QN__PLAN_ALL_RANKS: all of it */
-    double at;     /* seconds from the beginning of training */
+    double at;     /* seconds from the start of training */
     double factor; /* of the speed: 0.5 is half as fast */
 } qn__plan_event;
 
-/* What is measured or taken of a job, which a measured file must agree with. */
+/* The properties of a job that a measured file must match. */
 typedef struct qn__plan_subject {
     const char *model; /* canonical text */
     const char *optimizer, *arith;
@@ -58,20 +58,20 @@ typedef struct qn__plan_team {
     qn__plan_host *host;
     qn__plan_event *event;
     uint32_t devices, ranks, hosts, events;
-    double latency, bandwidth; /* 0: not said */
-    double memory;             /* 0: not said */
+    double latency, bandwidth; /* 0: not given */
+    double memory;             /* 0: not given */
 } qn__plan_team;
 
 qn_status qn__plan_team_create(qn__plan_team *team, qn_error *err);
 void qn__plan_team_release(qn__plan_team *team);
 
-/* Adds what a text describes; `subject` is what files in it must agree with. QN_USAGE, with a caret
- * under the place. */
+/* Adds what a text describes; files in it must match `subject`. QN_USAGE, with a caret under the
+ * error. */
 qn_status qn__plan_team_read(qn__plan_team *team, const char *text, const qn__plan_subject *subject,
                              qn_error *err);
 
-/* Adds a host as `quern devices --costs --model ... --json` measured it. QN_INPUT for a file that
- * is none, QN_MISMATCH for one of another job, with the command that measures this one. */
+/* Adds a host as measured by `quern devices --costs --model ... --json`. QN_INPUT for another kind
+ * of file, QN_MISMATCH for one of another job, with the command that measures this one. */
 qn_status qn__plan_team_measured(qn__plan_team *team, const char *path, uint32_t copies,
                                  const qn__plan_subject *subject, qn_error *err);
 
@@ -79,11 +79,11 @@ qn_status qn__plan_team_measured(qn__plan_team *team, const char *path, uint32_t
 qn_status qn__plan_team_parse(qn__plan_team *team, const char *text, size_t size, const char *name,
                               uint32_t copies, const qn__plan_subject *subject, qn_error *err);
 
-/* Ranks and hosts, copies included. */
+/* Ranks and hosts, including copies. */
 uint32_t qn__plan_team_ranks(const qn__plan_team *team);
 uint32_t qn__plan_team_hosts(const qn__plan_team *team);
 
-/* Room for what a reader adds; NULL, with the message, when there are too many. */
+/* Room for one more; NULL, with a message, if there are too many. */
 qn__plan_device *qn__plan_add_device(qn__plan_team *team, qn_error *err);
 qn__plan_rank *qn__plan_add_rank(qn__plan_team *team, qn_error *err);
 qn__plan_host *qn__plan_add_host(qn__plan_team *team, qn_error *err);

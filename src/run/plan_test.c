@@ -1,5 +1,5 @@
-/* Plans: descriptions that make sense and ones that do not, and what comes out of them. All on a
- * virtual clock: every number is the same on every machine. */
+/* Plans: valid and invalid descriptions, and the results. All on a virtual clock, so every number
+ * is the same on every machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static qn_plan_report planned(const char *team, uint32_t batch, uint64_t items, 
     return *qn_plan_report_of(*plan);
 }
 
-/* ------------------------------------------------------------------------------- what comes out */
+/* -------------------------------------------------------------------------------------- results */
 
 /* By hand: 640 steps of 64 items at 640 items/s, an update of 397,510 x 16 bytes at 1 GB/s. */
 static void test_one_device_alone(void **state) {
@@ -56,7 +56,7 @@ static void test_one_device_alone(void **state) {
     qn_plan_free(plan);
 }
 
-/* Two equal hosts over a slow wire: half the grains each, the sums there and back. */
+/* Two equal hosts over a slow network: half the grains each, the sums sent both ways. */
 static void test_two_hosts(void **state) {
     (void)state;
     qn_plan *plan;
@@ -92,12 +92,12 @@ static void test_unequal_hosts(void **state) {
     qn_plan_free(plan);
 }
 
-/* Leaps give what going step by step gives: a plan without any, and one a hundred times as long. */
+/* Skipping gives the same as single steps: a plan without any, and one a hundred times as long. */
 static void test_leaps_change_nothing(void **state) {
     (void)state;
     static const char team[] = "host(a 1k) host(b 2k + c 3k start 1ms); net 1us 100GB/s";
     qn_plan *plan;
-    const qn_plan_report one = planned(team, 64 * 32, 64 * 32 * 40, &plan); /* no leap */
+    const qn_plan_report one = planned(team, 64 * 32, 64 * 32 * 40, &plan); /* nothing skipped */
     qn_plan_free(plan);
     const qn_plan_report two = planned(team, 64 * 32, 64 * 32 * 4000, &plan);
     qn_plan_free(plan);
@@ -108,7 +108,7 @@ static void test_leaps_change_nothing(void **state) {
 static void test_slower_and_faster(void **state) {
     (void)state;
     qn_plan *plan;
-    /* Two of 1000 items/s; after 10 s one has half: 20,000 items done, 80,000 at 1500. */
+    /* Two of 1000 items/s; after 10 s one is half as fast: 20,000 items done, 80,000 at 1500. */
     const qn_plan_report r = planned("2*host(a 1k); net 1us 100GB/s; slow 1 at 10s x0.5; "
                                      "memory 1TB/s",
                                      64 * 32, 100000, &plan);
@@ -144,7 +144,7 @@ static void test_deaths(void **state) {
     assert_non_null(strstr(err.what, "no rank is left"));
 }
 
-/* What is described to happen after the end changes nothing, and is counted. */
+/* Events after the end change nothing, and are counted. */
 static void test_events_after_the_end(void **state) {
     (void)state;
     static const char *const events[] = {"", "; slow 0 at 9s x0.5", "; die 1 at 12s",
@@ -163,7 +163,7 @@ static void test_events_after_the_end(void **state) {
     }
 }
 
-/* One rank of two: what it would have done is left to the other one. */
+/* One rank of two: the other one takes over its work. */
 static void test_one_rank_of_a_host(void **state) {
     (void)state;
     qn_plan *plan;
@@ -217,14 +217,13 @@ static void test_as_many_as_there_can_be(void **state) {
     const qn_plan_report r = planned("1024*host(8*a 1k); net 10us 10GB/s", 1 << 20, 1 << 26, &plan);
     assert_int_equal(r.devices, 8192);
     assert_int_equal(r.mores, 1);
-    assert_true(isnan(r.more[0]->seconds)); /* one more is one too many */
+    assert_true(isnan(r.more[0]->seconds)); /* one more is too many */
     qn_plan_free(plan);
 }
 
-/* -------------------------------------------------------------------------------- what is refused
- */
+/* -------------------------------------------------------------------------------- refused input */
 
-/* The message, and the column that the caret stands in. */
+/* Checks the message and the column of the caret. */
 static void refused(const char *team, const char *what, int column) {
     char place[32];
     qn_plan *plan;
@@ -282,7 +281,7 @@ static void test_texts_that_make_no_sense(void **state) {
     refused("host(a 1k); \x01\xff", "expected host, net", 13);
 }
 
-/* A long text is shown around the place; nothing that came in reaches the message unseen. */
+/* A long text is shown around the error; unprintable bytes never reach the message. */
 static void test_a_long_text(void **state) {
     (void)state;
     char text[4000] = "host(a 1k";
@@ -297,8 +296,7 @@ static void test_a_long_text(void **state) {
     assert_non_null(strstr(err.where, "..."));
 }
 
-/* -------------------------------------------------------------------------------- measured hosts
- */
+/* ------------------------------------------------------------------------------- measured hosts */
 
 #define COST(more)                                                                                 \
     "{\"event\":\"cost\",\"rank\":0,\"ranks\":1,\"id\":\"cpu\",\"model\":"                         \

@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Values looked at for small features, and multiplications of the look at a grain, one way. */
+/* Maximum values examined for small features, and multiplications of the check of a grain in one
+ * direction. */
 #define MOST_VALUES (UINT64_C(1) << 21)
 #define MOST_WORK (UINT64_C(1) << 23)
-/* Fewer items than this say nothing of a feature. */
+/* Fewer items than this prove nothing about a feature. */
 #define LEAST_ITEMS 64
-/* Rounding to a step moves values by a quarter of it on an average, and three bits are eight steps.
- */
+/* Rounding to a step moves values by a quarter of it on average; three bits are eight steps. */
 #define TOO_MUCH (1.0f / 32)
-/* A feature that is zero but in this part of the items is hardly ever there. */
+/* A feature that is non-zero in fewer than this part of the items is ignored. */
 #define HARDLY_EVER (1.0f / 200)
 
 /* ------------------------------------------------------------------------------ small features */
@@ -80,7 +80,7 @@ qn_status qn__find_small_features(const qn__program *p, const qn_data *train,
     return status;
 }
 
-/* At most so many bytes of a text in UTF-8, and no part of a letter. */
+/* At most so many bytes of a UTF-8 text, without splitting a character. */
 static int letters_within(const char *text, int bytes) {
     const int length = (int)strnlen(text, (size_t)bytes + 1);
     while (length > bytes && bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80)
@@ -88,7 +88,7 @@ static int letters_within(const char *text, int bytes) {
     return length < bytes ? length : bytes;
 }
 
-/* By the header's names, or by numbers from 1 as --label counts them, but without the label. */
+/* By name, or by numbers from 1 as --label counts columns, but without the label. */
 static void list_features(const qn_data *data, const qn__small_features *found, char *text,
                           size_t size) {
     const uint32_t named = found->count < QN__NAMED_FEATURES ? found->count : QN__NAMED_FEATURES;
@@ -131,13 +131,13 @@ qn_status qn__precision_warning(const qn__train_job *job, char *text, size_t siz
     return QN_OK;
 }
 
-/* -------------------------------------------------------------------------- what lost all bits */
+/* -------------------------------------------------------------------- values that lost all bits */
 
 static double share(const qn__lost *l) {
     return l->values ? (double)l->lost / (double)l->values : (double)NAN;
 }
 
-/* How many items are looked at: a grain, or what is left of it for large networks. */
+/* The number of items examined: a grain, or less for large networks. */
 static uint32_t items_to_look_at(const qn__program *p) {
     const uint64_t fit = MOST_WORK / p->parameters;
     return fit >= p->grain ? p->grain : fit ? (uint32_t)fit : 1;

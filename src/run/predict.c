@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Items whose lines are made before they are written. */
+/* Items whose lines are formatted before they are written. */
 enum { LINES = 1024 };
 
 static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error *err) {
@@ -35,19 +35,18 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
     return QN_OK;
 }
 
-/* Of a device that was left out or lost: there is no callback to report it. */
+/* The note of a device that was left out or lost: there is no callback for it. */
 static void tell(void *user, const char *text) {
     (void)user;
     qn__device_tell(text);
 }
 
-/* Which results a call wants, for ranks to compare. */
+/* Which results a call requests, for ranks to compare. */
 static const char *wanted(const qn__apply_results *results) {
     return results->outputs ? "classes, scores and outputs" : "classes and scores";
 }
 
-/* What has to be right before anybody computes; ranks compare what they hold. `status` is how it
- * went so far. */
+/* The checks before any computation; ranks compare their inputs. `status` is the result so far. */
 static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
                        const qn__apply_results *results, qn_status status, qn_error *err) {
     if (status == QN_OK)
@@ -58,7 +57,7 @@ static qn_status check(const qn_model *model, const qn_data *data, const qn_comp
                                 status, err);
 }
 
-/* Forward over the set, unless `status` says that something failed already. */
+/* Forward over the set, unless `status` is already an error. */
 static qn_status apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
                        const qn__apply_results *results, qn_status status, qn_error *err) {
     qn__program program;
@@ -67,7 +66,7 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     if (status != QN_OK)
         return status;
     qn__model_program(model, &program);
-    /* Prediction keeps no optimiser state, and without losses it has no grains. */
+    /* Prediction has no optimiser state, and without losses no grains. */
     program.optimizer = QN__OPT_SGD;
     program.batch = program.grain = 1;
     status = qn__team_create(&program, compute, NULL, 0, &team, err);
@@ -79,8 +78,8 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     }
     if (status == QN_OK)
         status = qn__apply_all(team, &program, data, results, err);
-    /* All fail where one does, but for one whose devices are lost: the others continue. What is
-     * wrong with an item all know already. */
+    /* If one rank fails, all fail, unless it lost its devices: then the others continue. All know
+     * of an invalid item already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
         qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
@@ -90,7 +89,7 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     return status;
 }
 
-/* The caller's compute, or the defaults. */
+/* The caller's compute options, or the defaults. */
 static qn_status take(const char *function, const qn_compute *compute, qn_compute *own,
                       qn_error *err) {
     const qn__sized what = {function, "compute", "qn_compute", sizeof *own};
@@ -118,7 +117,7 @@ struct qn_predictions {
     uint64_t correct;
     int32_t *classes;
     float *scores;
-    float *output; /* items x outputs, or NULL where they are not wanted */
+    float *output; /* items x outputs, or NULL if not requested */
 };
 
 static void add_header(qn__text *text, const qn_predictions *p) {
@@ -171,7 +170,7 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
     return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
 }
 
-/* Room for the results. */
+/* Allocates the results. */
 static qn_status make_room(qn_predictions *p, int all_outputs, qn_error *err) {
     const size_t items = (size_t)p->data->items;
     size_t outputs;

@@ -1,4 +1,4 @@
-/* Prediction against what training measured, and its CSV. */
+/* Prediction compared with what training measured, and its CSV. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,8 @@
 
 enum { ITEMS = 300, UNSEEN = 2100, CLASSES = 10 };
 
-/* Shared by the tests: data, a model trained on it, and what the training said about the unseen. */
+/* Shared by the tests: data, a model trained on it, and the training's results on the unseen
+ * data. */
 static struct {
     qn_data *train, *unseen, *bare;
     qn_model *model;
@@ -77,7 +78,7 @@ static void test_prediction_is_what_training_measured(void **unused) {
         correct += classes[i] == label;
         ++confusion[label * CLASSES + classes[i]];
     }
-    assert_true(correct > UNSEEN / 5); /* it learnt something, so the comparison says something */
+    assert_true(correct > UNSEEN / 5); /* it has learnt something */
     assert_int_equal(correct, all.correct);
     assert_memory_equal(confusion, all.confusion, sizeof confusion);
 }
@@ -158,7 +159,7 @@ static void test_csv(void **unused) {
     assert_int_equal(unlink(path), 0);
 }
 
-/* What a prediction refuses, and that it leaves the file that was there. */
+/* What a prediction refuses; an existing file stays unchanged. */
 static void test_refusals_touch_nothing(void **unused) {
     (void)unused;
     static const char path[] = "predict_test.csv";
@@ -185,8 +186,7 @@ static void test_refusals_touch_nothing(void **unused) {
     qn_data_close(narrow);
 }
 
-/* Labels that the network cannot give are no hindrance to predicting; nor is a grain greater than
- * all data. */
+/* Labels above the outputs do not prevent prediction, nor does a grain larger than the data. */
 static void test_labels_beyond_the_outputs(void **unused) {
     (void)unused;
     enum { N = 40 };

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "num/philox.h"
 
-/* Enough for several batches, at most about so many bytes. */
+/* Enough for several batches, and at most about so many bytes. */
 enum { LEAST_ITEMS = 4096, LEAST_BATCHES = 8, MOST_BYTES = 1 << 24 };
 
 static uint64_t items_of(uint32_t batch, uint32_t features) {

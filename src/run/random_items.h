@@ -1,4 +1,4 @@
-/* Items that mean nothing, to measure with. */
+/* Random items for measurements. */
 #ifndef QN_RUN_RANDOM_ITEMS_H
 #define QN_RUN_RANDOM_ITEMS_H
 

@@ -32,7 +32,7 @@ const char *const qn__record_files[] = {METRICS, JSON, OLD_METRICS, OLD_JSON, LO
 struct qn__record {
     char *metrics, *json;          /* paths */
     int file;                      /* metrics.csv, open for appending */
-    int lock;                      /* keeps the folder for this process; -1: another holds it */
+    int lock;                      /* locks the folder; -1: another process holds it */
     char *recipe, *isa, *argument; /* JSON texts, or NULL; argument: a JSON array */
     int threads;
     char started[32];
@@ -48,16 +48,16 @@ static char *path_in(const char *dir, const char *name, qn_error *err) {
     return path;
 }
 
-/* As ISO 8601 in universal time. */
+/* ISO 8601, UTC. */
 static void time_text(time_t moment, char text[32]) {
     struct tm parts = {0};
     gmtime_r(&moment, &parts);
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
 }
 
-/* ----------------------------------------------------------------------------------- beginning */
+/* ---------------------------------------------------------------------------------------- start */
 
-/* Takes a text out of a qn__text, which is empty afterwards. */
+/* Transfers the text out of a qn__text, which is empty afterwards. */
 static char *finish_text(qn__text *text, qn_error *err) {
     char *copy = NULL;
     if (text->failed)
@@ -99,14 +99,14 @@ static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_err
     return QN_OK;
 }
 
-/* For what is changed without a writer that asks. */
+/* For changes that are made without a writer. */
 static qn_status ask(const qn__record *r, const char *path, qn_error *err) {
     if (r->may == NULL || r->may(r->user))
         return QN_OK;
     return qn__fail(err, QN_BUSY, "%s now belongs to another process", path);
 }
 
-/* Moves an earlier record out of the way; that there is none is no failure. */
+/* Renames an earlier record; a missing one is not an error. */
 static qn_status set_aside(const char *dir, const char *name, const char *other, qn_error *err) {
     char *from = path_in(dir, name, err);
     char *to = from != NULL ? path_in(dir, other, err) : NULL;
@@ -118,9 +118,9 @@ static qn_status set_aside(const char *dir, const char *name, const char *other,
     return status;
 }
 
-/* How many bytes of an earlier metrics.csv to keep: the header and the lines of epochs 1 .. done,
- * as far as they follow each other. 0 when the file has another header. A line without its end was
- * cut off by a death of the process. */
+/* The number of bytes of an earlier metrics.csv to keep: the header and the consecutive lines of
+ * epochs 1 .. done. 0 if the file has another header. A line without its end was truncated when the
+ * process died. */
 static size_t bytes_to_keep(const uint8_t *data, size_t size, uint64_t done) {
     const size_t head = strlen(HEADER);
     if (size < head || memcmp(data, HEADER, head) != 0)
@@ -140,7 +140,7 @@ static size_t bytes_to_keep(const uint8_t *data, size_t size, uint64_t done) {
     return at;
 }
 
-/* Begins metrics.csv with its header, or with what is to stay of the one that is there. */
+/* Starts metrics.csv with its header, or with the lines to keep of the existing file. */
 static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err) {
     qn__bytes old = {0};
     qn__writer *writer = NULL;
@@ -153,7 +153,7 @@ static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err
     }
     qn_status status = qn__writer_create(r->metrics, &writer, err);
     if (status == QN_OK) {
-        /* The writer keeps its first failure, so commit's status says it all. */
+        /* The writer remembers its first failure, which commit returns. */
         if (keep > 0)
             qn__writer_add(writer, old.data, keep, NULL);
         else
@@ -183,14 +183,14 @@ static qn_status open_metrics(qn__record *r, const char *dir, const qn__record_s
     return r->file >= 0 ? QN_OK : qn__fail_errno(err, "open", r->metrics);
 }
 
-/* The texts that a record's files begin with. */
+/* The text with which a record's file begins. */
 static const char *beginning_of(const char *name) {
     if (strcmp(name, METRICS) == 0 || strcmp(name, OLD_METRICS) == 0)
         return "epoch,seconds,";
     return strcmp(name, LOCK) == 0 ? "" : "{\n  \"state\": ";
 }
 
-/* A file of a record's name that holds something else is someone's own, and stays. */
+/* A file with a record's name and other content belongs to the user and is kept. */
 static qn_status check_own(const char *dir, const char *name, qn_error *err) {
     const char *wanted = beginning_of(name);
     char found[32];
@@ -214,8 +214,8 @@ static qn_status check_own(const char *dir, const char *name, qn_error *err) {
     return status;
 }
 
-/* Another rank of this very run may hold the folder still, stopped or cut off: what it may write is
- * settled among the ranks (`may`). */
+/* A suspended or disconnected rank of this run may still hold the folder: the ranks decide which of
+ * them may write (`may`). */
 static qn_status take_folder(qn__record *r, const char *dir, const qn__record_start *start,
                              qn_error *err) {
     qn_status status = QN_OK;
@@ -268,7 +268,7 @@ void qn__record_close(qn__record *record) {
 
 /* ---------------------------------------------------------------------------------- each epoch */
 
-/* ",loss,accuracy", both empty where there was no such set. */
+/* ",loss,accuracy", both empty if there is no such set. */
 static void add_score(qn__text *line, const qn_score *score) {
     if (score->items == 0)
         qn__text_add(line, ",,");
@@ -277,9 +277,9 @@ static void add_score(qn__text *line, const qn_score *score) {
                      (double)score->correct / (double)score->items);
 }
 
-/* One write for the whole line, so that a reader never sees half of one. A limit on the size of
- * files raises a signal that would end the program; it is held back and taken away. Returns 1, or 0
- * and errno. */
+/* Writes the whole line at once, so that a reader never sees half of it. A limit on file sizes
+ * raises a signal that would end the program; it is blocked and discarded. Returns 1, or 0 and
+ * errno. */
 static int append_quietly(int file, const char *bytes, size_t size) {
     sigset_t limit, before;
     sigemptyset(&limit);
@@ -311,9 +311,9 @@ qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_e
     return status;
 }
 
-/* -------------------------------------------------------------------------------------- the end */
+/* ------------------------------------------------------------------------------------------ end */
 
-/* Numbers that JSON cannot hold become null. */
+/* Numbers that JSON cannot represent become null. */
 static void add_number(qn__text *t, const char *key, double value) {
     if (isfinite(value))
         qn__text_add(t, ",\n  \"%s\": %.9g", key, value);
@@ -469,7 +469,7 @@ qn_status qn__record_end(qn__record *record, const qn_train_report *report,
     qn_status status = text.failed ? qn__fail_memory(err, text.size + 1, 1)
                                    : qn__writer_create(record->json, &writer, err);
     if (status == QN_OK) {
-        /* The writer keeps its first failure, so commit's status says it all. */
+        /* The writer remembers its first failure, which commit returns. */
         qn__writer_add(writer, text.data, text.size, NULL);
         qn__writer_ask(writer, record->may, record->user);
         status = qn__writer_commit(writer, err);

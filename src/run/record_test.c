@@ -1,4 +1,4 @@
-/* Run records: the lines of metrics.csv, what a resumed run keeps of them, and run.json. */
+/* Run records: the lines of metrics.csv, which of them a resumed run keeps, and run.json. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void test_lines(void **state) {
     qn__record *r = open_record(0);
     check_file("metrics.csv", HEADER);
     write_epoch(r, 1);
-    check_file("metrics.csv", HEADER LINE1); /* there at once, not at the end */
+    check_file("metrics.csv", HEADER LINE1); /* immediately, not at the end */
     write_epoch(r, 2);
     qn__record_close(r);
     check_file("metrics.csv", HEADER LINE1 LINE2);
@@ -126,7 +126,7 @@ static void test_resumed(void **state) {
     check_resumed(HEADER LINE1 LINE2, 2, HEADER LINE1 LINE2);
     check_resumed(HEADER LINE1 LINE2, 1, HEADER LINE1);
     check_resumed(HEADER LINE1 LINE2, 7, HEADER LINE1 LINE2);
-    /* A line that was cut off, one that is there twice, garbage, another header. */
+    /* A truncated line, a duplicate, garbage, another header. */
     check_resumed(HEADER LINE1 "2,2.5", 2, HEADER LINE1);
     check_resumed(HEADER LINE1 LINE1 LINE2, 2, HEADER LINE1);
     check_resumed(HEADER LINE1 "x,1\n" LINE2, 2, HEADER LINE1);
@@ -140,7 +140,7 @@ static void test_resumed(void **state) {
     check_file("metrics.csv", HEADER "4,2.500000,40000,0.1,0.25,0.9,,,,\n");
 }
 
-/* A run from the start does not destroy the record of the one before. */
+/* A new run does not destroy the previous record. */
 static void test_previous(void **state) {
     (void)state;
     put("metrics.csv", HEADER LINE1);
@@ -152,7 +152,7 @@ static void test_previous(void **state) {
     assert_int_not_equal(access(in_folder("run.json"), F_OK), 0);
 }
 
-/* Whatever a person keeps under these names is not replaced, nor moved and replaced later. */
+/* A user's file with one of these names is not replaced, nor renamed and replaced later. */
 static void test_files_of_others(void **state) {
     (void)state;
     const char *const *name = qn__record_files;
@@ -170,7 +170,7 @@ static void test_files_of_others(void **state) {
     }
 }
 
-/* One process at a time; what a dead one left is no obstacle, and ranks of one run settle it among
+/* One process at a time; a dead one is no obstacle, and ranks of one run decide among
  * themselves. */
 static void test_one_at_a_time(void **state) {
     (void)state;
@@ -188,7 +188,7 @@ static void test_one_at_a_time(void **state) {
     assert_int_equal(qn__record_open(folder, &start, &second, &err), QN_OK);
     qn__record_close(second);
     qn__record_close(first);
-    put("run.lock", "4194305\n"); /* greater than any process's number */
+    put("run.lock", "4194305\n"); /* larger than any process number */
     qn__record_close(open_record(0));
     put("run.lock", "");
     qn__record_close(open_record(0));
@@ -255,7 +255,7 @@ static void test_run(void **state) {
     assert_int_equal(qn__json_count(qn__json_get(first, "core_busy")), 2);
     qn__json_free(json);
 
-    /* An interrupted run knows less. */
+    /* An interrupted run has less to report. */
     assert_int_equal(qn__record_end(r, NULL, NULL, "interrupted", NULL), QN_OK);
     json = read_run();
     assert_string_equal(qn__json_string(get(json, "state")), "interrupted");
@@ -287,8 +287,7 @@ static void test_failures(void **state) {
     qn__record_close(r);
 }
 
-/* Whoever may not write any more changes nothing: neither at the beginning, nor after an epoch, nor
- * in the end. */
+/* A process that may not write changes nothing: not at the start, after an epoch, or at the end. */
 static int so_often(void *left) { return (*(int *)left)-- > 0; }
 
 static void test_asked(void **state) {

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include <string.h>
 
-/* Bytes of all ranks together that travel in one round, and the fewest of each. */
+/* Bytes of all ranks in one reduction, and the minimum and maximum of each. */
 enum { ROUND_BYTES = 1 << 22, LEAST_BYTES = 1 << 12, MOST_BYTES = 1 << 28 };
 
 qn_status qn__by_writer(qn_cluster *c, qn_status (*write)(void *context, qn_error *err),
@@ -20,15 +20,15 @@ qn_status qn__by_writer(qn_cluster *c, qn_status (*write)(void *context, qn_erro
         if (qn_cluster_is_writer(c)) {
             own = write(context, err);
             if (own == QN_DEVICE)
-                break; /* the next one writes, once this rank has left */
+                break; /* the next rank writes, once this rank has left */
             wrote = 1;
         }
         status = qn__cluster_gather(c, &wrote, sizeof wrote, written, own == QN_OK ? err : NULL);
         for (uint32_t r = 0; r < ranks; ++r)
             done |= written[r] != 0;
     }
-    /* Who leaves now takes its part of a round along that others have not finished, and the next
-     * one would write again: so all wait until all know. */
+    /* A rank that leaves now would invalidate a reduction that others have not finished, and the
+     * next rank would write again: so all wait until all know. */
     if (status == QN_OK && own != QN_DEVICE)
         status = qn__cluster_gather(c, written, sizeof *written, written + ranks,
                                     own == QN_OK ? err : NULL);
@@ -36,7 +36,7 @@ qn_status qn__by_writer(qn_cluster *c, qn_status (*write)(void *context, qn_erro
     return own != QN_OK ? own : status;
 }
 
-/* What announces a rank's part. */
+/* The announcement of a rank's part. */
 typedef struct announced {
     uint64_t size, digest;
 } announced;
@@ -49,13 +49,13 @@ static uint64_t digest_of(const unsigned char *bytes, uint64_t size) {
     return hash;
 }
 
-/* Room for all ranks' parts, which were announced. */
+/* Allocates the announced parts of all ranks. */
 static qn_status make_room(qn__parts *parts, announced *told, uint64_t *most, qn_error *err) {
     uint64_t sum = 0, at = 0;
     *most = 0;
     for (uint32_t r = 0; r < parts->ranks; ++r) {
         if (told[r].size > MOST_BYTES)
-            told[r].size = 0; /* nobody has that much to say */
+            told[r].size = 0; /* an implausible size */
         *most = told[r].size > *most ? told[r].size : *most;
         sum += (told[r].size + 7) / 8 * 8;
     }
@@ -69,7 +69,7 @@ static qn_status make_room(qn__parts *parts, announced *told, uint64_t *most, qn
     return QN_OK;
 }
 
-/* The bytes from `first` on, `count` of each rank. */
+/* `count` bytes of each rank, from `first` on. */
 static qn_status gather_slice(qn_cluster *c, const unsigned char *own, uint64_t size,
                               uint64_t first, uint64_t count, unsigned char *buffer,
                               qn__parts *parts, qn_error *err) {
@@ -119,7 +119,7 @@ qn_status qn__parts_gather(qn_cluster *c, const void *own, uint64_t size, qn__pa
         status = gather_all(c, own, size, most, parts, err);
     else if (status == QN_OK && parts->part[0].bytes)
         memcpy(parts->part[0].bytes, own, size);
-    /* Of a rank that was lost on the way some may be missing. */
+    /* Parts of a rank that was lost meanwhile may be missing. */
     for (uint32_t r = 0; r < parts->ranks && status == QN_OK; ++r)
         if (parts->part[r].bytes &&
             digest_of(parts->part[r].bytes, parts->part[r].size) != told[r].digest) {

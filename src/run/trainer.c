@@ -1,4 +1,4 @@
-/* The public training under way: steps, evaluations, checkpoints, what a person is reported. */
+/* The public training loop: steps, evaluations, checkpoints, callbacks. */
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Speeds shown to a person are taken over about this many seconds of steps; the first one over as
- * many as there are. */
+/* The displayed rate is an average over about this many seconds of steps; the first one over
+ * fewer. */
 #define RECENT_SECONDS 1.0
-/* Energy counters are read so often, since they begin again after some minutes of hard work. */
+/* Interval of reading the energy counters, which wrap around after some minutes of full load. */
 #define METER_SECONDS 60.0
 
 static qn_score score_of(const qn__tally *tally) {
@@ -34,7 +34,7 @@ void qn_train_stop(qn_train *t) {
         qn_cluster_stop(t->cluster);
 }
 
-/* Among ranks all stop after the same step: what one was reported counts when all know of it. */
+/* Among ranks all stop after the same step: a request counts when all ranks have received it. */
 static int stopping(const qn_train *t) {
     return t->cluster ? qn__cluster_stopping(t->cluster) : atomic_load(&t->stop);
 }
@@ -84,7 +84,7 @@ static void report_step(qn_train *t, double now) {
     qn__float_state_set();
 }
 
-/* The score of a set, or that of none where it is NULL. */
+/* The score of a set, or an empty one if it is NULL. */
 static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, qn_score *score,
                           qn_error *err) {
     const double begun = qn__now();
@@ -116,8 +116,8 @@ qn_status qn__train_score(qn_train *t, qn_error *err) {
     return status;
 }
 
-/* A record that cannot be written is no reason to lose a training: it ends there, which is reported
- * now and by qn_train_report_get. */
+/* A record that cannot be written does not stop a training: the record ends, which is reported now
+ * and by qn_train_report_get. */
 static void record_epoch(qn_train *t, const qn_epoch_event *event) {
     char text[1200];
     if (!t->run_dir || !qn__train_is_writer(t) || t->unrecorded.status != QN_OK ||
@@ -125,7 +125,7 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
          qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK))
         return;
     if (t->unrecorded.status == QN_BUSY && t->cluster) {
-        t->unrecorded = (qn_error){0}; /* the record is the others': the next round says why */
+        t->unrecorded = (qn_error){0}; /* another rank writes it: the next reduction says so */
         return;
     }
     snprintf(text, sizeof text, "%s; the training continues without its record",
@@ -198,7 +198,7 @@ static void end_stretch(qn_train *t) {
     qn__team_meter(t->job.team, 0);
 }
 
-/* What is left to be done when the steps are over, for whatever reason. */
+/* The work after the last step, whatever the reason for the end. */
 static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
     const qn__train_job *job = &t->job;
     if (status == QN_OK && t->cluster) {
@@ -213,9 +213,9 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
     if (status == QN_DEVICE)
         status = qn__train_keep_what_is_left(t, err);
     else if (status != QN_INTERRUPTED && status != QN_NUMERIC)
-        qn__train_fail_all(t, status, err); /* of a number out of range all know already */
-    /* The first failure is the one to report. A rank that had to leave writes nothing: the record
-     * is another one's now. */
+        qn__train_fail_all(t, status, err); /* all ranks know of a number out of range already */
+    /* The first failure is reported. A rank that had to leave writes nothing: another rank owns the
+     * record now. */
     if (t->record && status != QN_OK && qn__train_is_writer(t))
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
                        NULL);
@@ -237,7 +237,7 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     while (status == QN_OK && job->step < job->steps && !stopping(t))
         status = one_step(t, err);
     if (status == QN_OK)
-        status = t->failed = qn__train_job_flush(job, err); /* for who was stopped on the way */
+        status = t->failed = qn__train_job_flush(job, err); /* for a run that was stopped midway */
     end_stretch(t);
     status = end_run(t, status, err);
     if (t->first_step <= 0)
@@ -251,13 +251,13 @@ qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
     QN__NEED_AS(t, "train", err);
-    /* Fetching the parameters changes nothing that a caller could see. */
+    /* Fetching the parameters has no visible effect for the caller. */
     qn_train *mutable = (qn_train *)(uintptr_t)t;
     qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
     status = qn__train_job_model(&mutable->job, out, err);
     if (status == QN_DEVICE && t->cluster)
-        qn__cluster_withdraw(t->cluster); /* the next one has it */
+        qn__cluster_withdraw(t->cluster); /* the next rank has the state */
     return status;
 }

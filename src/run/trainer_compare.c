@@ -1,5 +1,5 @@
-/* Whether all ranks hold the same state. Each makes every update by itself, from the same sums, so
- * they do, or a fault of Quern or of a machine has come between: then nothing is written. */
+/* Checks that all ranks have the same state. Each computes every update itself from the same sums.
+ * A difference means a fault of Quern or of a machine, and then nothing is written. */
 #include "base/memory.h"
 #include "base/siphash.h"
 #include "run/trainer_state.h"
@@ -11,7 +11,7 @@ typedef struct held {
     uint64_t present, step, digest;
 } held;
 
-/* Not a secret: nobody is to be kept from making the same digest. */
+/* Not cryptographic: no attacker is assumed. */
 static uint64_t digest_of(const qn_train *t) {
     static const qn__siphash_key key = {{1, 2}};
     const qn__state *state = &t->job.state;
@@ -22,7 +22,7 @@ static uint64_t digest_of(const qn_train *t) {
     return qn__siphash(&key, all, sizeof all);
 }
 
-/* Names a rank of each of two parties. */
+/* Names one rank of each of the two groups. */
 static qn_status differ(const qn_train *t, const held *all, uint32_t one, uint32_t other,
                         qn_error *err) {
     qn__fail(err, QN_MISMATCH,

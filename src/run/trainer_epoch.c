@@ -1,5 +1,5 @@
-/* Which rank reports an epoch. Every epoch is reported by one rank, which says so to all others
- * before any of them continues. A rank that takes over knows then what was reported. */
+/* Which rank reports an epoch: one rank does, and confirms it to all others before any continues. A
+ * rank that takes over then knows which epochs were reported. */
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "run/trainer_state.h"
@@ -12,9 +12,9 @@ static void call(const qn_train *t, const qn_epoch_event *event, int reports) {
     qn__float_state_set();
 }
 
-/* Asks the others first, so that a rank which was held up does not tell what another one has told
- * meanwhile. Between the callback and the round that confirms it lies nothing that waits: a rank
- * that dies there leaves an epoch that the next one tells again. */
+/* Probes the others first, so that a rank that was suspended does not report what another one has
+ * reported meanwhile. Nothing blocks between the callback and its confirmation. A rank that dies
+ * there leaves an epoch that the next one reports again. */
 static int report_if_writer(const qn_train *t, const qn_epoch_event *event) {
     if (!qn__cluster_may_write(t->cluster))
         return 0;

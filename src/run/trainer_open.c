@@ -1,4 +1,4 @@
-/* Opening and closing a training: its options, what fits what, where it continues from. */
+/* Opening and closing a training: its options, their consistency, and where it continues from. */
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Confusions are counted for at most this many outputs: the table has their square. */
+/* Confusions are counted up to this number of outputs: the table has its square. */
 enum { CONFUSION_OUTPUTS = 1024 };
-/* Records of a trace of all ranks together, and the fewest of each. */
+/* Trace records of all ranks together, and the minimum of each. */
 enum { TRACE_RECORDS = 1 << 18, LEAST_RECORDS = 1 << 12 };
 
 qn_status qn__train_options_take(const char *function, const char *argument,
@@ -65,7 +65,7 @@ void qn__train_note(const qn_train *t, const char *text) {
     qn__float_state_set();
 }
 
-/* Features that integers of this few bits do badly. */
+/* Notes features that integers of so few bits represent badly. */
 static qn_status note_features(const qn_train *t, qn_error *err) {
     char text[640];
     if (!t->options.on_note || !qn__train_is_writer(t))
@@ -76,7 +76,7 @@ static qn_status note_features(const qn_train *t, qn_error *err) {
     return status;
 }
 
-/* What opening the devices found; kept for another where nobody listens. */
+/* Notes from opening the devices; kept if there is no callback. */
 static void note_devices(const qn_train *t) {
     char text[512];
     while (t->options.on_note && qn_device_note(text, sizeof text))
@@ -126,9 +126,9 @@ static qn_status look_into_folder(qn_train *t, qn_error *err) {
     return status;
 }
 
-/* Where the run stands, in front of the arrays of its state, as one rank hands it to the others. */
+/* The position of the run, sent in front of the arrays of its state. */
 typedef struct standing {
-    uint64_t looked; /* 1: the one who sends this has looked into the folder */
+    uint64_t looked; /* 1: the sender has read the folder */
     uint64_t step, saved_step;
     qn__tally running;
     qn__adam_powers powers;
@@ -163,8 +163,8 @@ static void unpack(qn_train *t, const unsigned char *bytes) {
         memcpy(arrays[i], bytes, state_bytes(t));
 }
 
-/* The writer rank looks into its folder; all begin where that one does, so that no other rank
- * has to see the folder. When it fails in the meantime, the next one looks. */
+/* The writer rank reads its folder. All ranks start from there, so the others need no access to the
+ * folder. If it fails meanwhile, the next rank reads. */
 static qn_status look_together(qn_train *t, qn_error *err) {
     const uint32_t slots = qn__optimizer_slots(t->job.program.optimizer);
     const size_t size = sizeof(standing) + (1 + slots) * state_bytes(t);
@@ -204,8 +204,8 @@ static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
     return t->saved_step == NO_STEP ? QN_OK : qn__train_job_push(&t->job, err);
 }
 
-/* The rank that spoke before may have written lines of epochs that this one sees no end of: a
- * record is gone on with from where it is whole. */
+/* The previous writer may have appended lines of epochs that this rank does not know of: the record
+ * is continued after its last complete line. */
 qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err) {
     const int threads = t->options.compute.threads ? t->options.compute.threads : qn__cores();
     const qn__record_start start = {.recipe_json = t->job.recipe_json,
@@ -222,7 +222,7 @@ qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err
     return t->record ? QN_OK : qn__record_open(t->run_dir, &start, &t->record, err);
 }
 
-/* Every rank keeps what a record begins with, for it may have to continue with it. */
+/* Every rank keeps the facts at the start of a record, because it may have to continue it. */
 static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *err) {
     t->run_dir = qn__copy_text(o->run_dir, err);
     t->isa = t->run_dir ? qn__copy_text(o->compute.isa ? o->compute.isa : "auto", err) : NULL;
@@ -235,8 +235,8 @@ static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *e
     if (qn__train_is_writer(t))
         status = qn__train_take_record(t, t->job.step / t->job.steps_per_epoch, err);
     t->began_record = 1;
-    /* Not this rank's to write any more: the next round says why. Another run holds it: a failure.
-     */
+    /* Another rank may write now: the next reduction returns the reason. Another run holds the
+     * folder: an error. */
     return status == QN_BUSY && t->cluster && !qn__cluster_may_write(t->cluster) ? QN_OK : status;
 }
 
@@ -253,7 +253,7 @@ static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {
     return QN_OK;
 }
 
-/* What is wrong with the options before any data is looked at. */
+/* Checks the options before any data is read. */
 static qn_status check_options(const qn_train_options *o, const qn_data *valid, qn_error *err) {
     if (o->valid_fraction > 0 && valid) {
         qn__fail(err, QN_USAGE, "a validation set and a validation fraction exclude each other");
@@ -285,8 +285,8 @@ static qn_status check_labels(const qn_data *train, qn_error *err) {
                       "holds them");
 }
 
-/* Room for the confusions and what is said of the ranks, made now so that a long run cannot fail
- * for it at its end. */
+/* Allocates the confusions and the ranks' reports now, so that a long run cannot fail for it at its
+ * end. */
 static qn_status make_reports(qn_train *t, qn_error *err) {
     const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
@@ -310,7 +310,7 @@ static qn_status check_sets(const qn_train *t, qn_error *err) {
     return status;
 }
 
-/* Everything but the options' own checks. */
+/* Everything except the checks of the options. */
 static qn_status prepare(qn_train *t, const qn_train_options *options, const qn__recipe *recipe,
                          const qn_data *train, const qn_data *valid, const qn__member *members,
                          uint32_t count, qn_error *err) {
@@ -335,8 +335,7 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     return status;
 }
 
-/* What has to be right before anything is made; among ranks they compare what they hold, and all
- * fail alike. */
+/* The checks before anything is created. Ranks compare their inputs, and all fail alike. */
 static qn_status check_all(const qn_train_options *options, const qn_data *train,
                            const qn_data *valid, const qn_data *test, qn__recipe *recipe,
                            qn_error *err) {

@@ -1,5 +1,4 @@
-/* Where the model of a training goes: the place that was asked for, or another one when no rank can
- * write there. */
+/* Where the model is written: to the requested path, or another one if no rank can write there. */
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/sized.h"
@@ -12,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Names that are tried for a file that must not replace another. */
+/* Attempts to find a free name for a file that must not replace another. */
 enum { MOST_NAMES = 100 };
 
-/* What a rank says in a round. A rank that is dead says nothing, which is ABSENT. */
+/* The state that a rank sends in a reduction. A dead rank counts as ABSENT. */
 typedef enum state { ABSENT, PRESENT, READY, WRITTEN, REFUSED } state;
 
 typedef struct attempt {
@@ -27,15 +26,15 @@ typedef struct attempt {
 
 typedef struct placing {
     qn_train *train;
-    qn_model *model; /* of this rank: made when its turn comes */
+    qn_model *model; /* of this rank: created when its turn comes */
     attempt own, *all;
     unsigned char *there, *refused; /* of each rank: it is alive; its host cannot write here */
-    qn_status status;               /* of the rounds */
+    qn_status status;               /* of the reductions */
     qn_saved *saved;
     qn_error *err;
 } placing;
 
-/* Tells the others this rank's state and hears theirs. */
+/* All-gathers the states. */
 static int hear(placing *p, state own) {
     const qn_train *t = p->train;
     p->own.state = own;
@@ -46,14 +45,14 @@ static int hear(placing *p, state own) {
     return p->status == QN_OK;
 }
 
-/* For the writer: all is written and only the renaming is left. A rank that the others have given
- * up is reported so by this round. */
+/* For the writer: all is written and only the rename is left. In this reduction an evicted rank
+ * learns of its eviction. */
 static int ask(void *user) {
     placing *p = user;
     return hear(p, READY);
 }
 
-/* Takes a name that nobody has: an empty file keeps it until the model replaces that. */
+/* Reserves a free name by an empty file, which the model replaces. */
 static qn_status take_name(const char *place, char *path, size_t size, qn_error *err) {
     for (int i = 1; i <= MOST_NAMES; ++i) {
         snprintf(path, size, i > 1 ? "%s.%d" : "%s", place, i);
@@ -91,11 +90,11 @@ static qn_status write_model(placing *p, const char *place, int is_new, qn_error
     return status;
 }
 
-/* This rank's turn. Whatever happens, its rounds are those that the others hold. */
+/* The turn of this rank. In any case it makes the same reductions as the others. */
 static void take_turn(placing *p, const char *place, int is_new) {
     qn_error why = {0};
     const qn_status status = write_model(p, place, is_new, &why);
-    if (p->status != QN_OK) /* in a round: this rank has to leave */
+    if (p->status != QN_OK) /* in a reduction: this rank has to leave */
         return;
     if (status != QN_OK && status != QN_IO) {
         p->status = status;
@@ -108,13 +107,13 @@ static void take_turn(placing *p, const char *place, int is_new) {
     hear(p, status == QN_OK ? WRITTEN : REFUSED);
 }
 
-/* Waits while `rank` takes its turn. */
+/* Takes part while another rank has its turn. */
 static void watch(placing *p, uint32_t rank) {
     if (hear(p, PRESENT) && p->all[rank].state == READY)
         hear(p, PRESENT);
 }
 
-/* Notes what came of a rank's turn: 1 when the model is written. */
+/* Records the result of a rank's turn: 1 if the model is written. */
 static int conclude(placing *p, uint32_t rank, uint32_t place) {
     const attempt *a = &p->all[rank];
     qn_saved *saved = p->saved;
@@ -135,7 +134,7 @@ static int conclude(placing *p, uint32_t rank, uint32_t place) {
     return 0;
 }
 
-/* Ranks of one host see the same files: where one was refused another one need not try. */
+/* Ranks of one host see the same files: if one was refused, the others need not try. */
 static int may_try(const placing *p, uint32_t rank) {
     const qn_cluster *c = p->train->cluster;
     if (!p->there[rank])

@@ -1,4 +1,4 @@
-/* What a training reports of itself. */
+/* The report of a training. */
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The end of run.json, for a report that is complete. */
+/* The end of run.json, from a complete report. */
 static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error *err) {
     qn_model *model;
     if (t->job.step < t->job.steps)
@@ -50,9 +50,9 @@ double qn__train_waiting(const qn_train *t) {
     return traffic.waiting - t->waiting_at;
 }
 
-/* -------------------------------------------------------------------------------- of this rank */
+/* --------------------------------------------------------------------------------- of this rank */
 
-/* ", " between names; what does not fit is left out. */
+/* ", " between names; names that do not fit are left out. */
 static void add_name(qn_rank_report *r, const char *name) {
     const size_t used = strlen(r->worker_names), room = sizeof r->worker_names - used;
     if (used + strlen(name) + 3 <= sizeof r->worker_names)
@@ -72,7 +72,7 @@ static void describe_traffic(const qn_train *t, qn_rank_report *r) {
     qn__team_counted(t->job.team, &r->counted_out, &r->counted_in);
 }
 
-/* What this rank says of itself and of its workers, `seconds` into the run. */
+/* Describes this rank and its workers, `seconds` after the start of the run. */
 static const qn_worker_report *describe_rank(const qn_train *t, double seconds, qn_rank_report *r) {
     double weighted = 0, weights = 0;
     memset(r, 0, sizeof *r);
@@ -118,9 +118,10 @@ qn_status qn__train_say(qn_train *t, qn_error *err) {
     return status;
 }
 
-/* -------------------------------------------------------------------------------- of all ranks */
+/* --------------------------------------------------------------------------------- of all ranks */
 
-/* A rank's report as it travels: this, its workers, the busy shares of their cores. */
+/* The header of a serialised report of a rank; its workers and the busy shares of their cores
+ * follow. */
 typedef struct letter {
     qn_rank_report rank;
     uint64_t repeated;
@@ -157,7 +158,7 @@ static qn_status exchange(qn_train *t, double seconds, qn_error *err) {
     return status;
 }
 
-/* 1 when the bytes of a rank are a letter. */
+/* 1 if the bytes are a valid report. */
 static int is_letter(const void *bytes, uint64_t size) {
     if (!bytes || size < sizeof(letter))
         return 0;
@@ -194,7 +195,7 @@ static void open_letter(qn_train *t, uint32_t rank, qn_train_report *report) {
     }
 }
 
-/* Of a rank that is lost there is what it said last. */
+/* For a lost rank, its last report. */
 static void describe_lost(qn_train *t, uint32_t rank) {
     qn_rank_report *r = &t->ranks[rank];
     const qn__said *said = &t->said[rank];
@@ -209,8 +210,8 @@ static void describe_lost(qn_train *t, uint32_t rank) {
     r->waiting = said->waiting;
 }
 
-/* Workers and ranks; *rate: items a second of all of them, each counted for its part of the steps.
- */
+/* Workers and ranks; *rate: the sum of the workers' items per second, each weighted by its part of
+ * the steps. */
 static qn_status report_ranks(qn_train *t, qn_train_report *report, double *rate, qn_error *err) {
     qn_status status = exchange(t, t->seconds, err);
     if (status != QN_OK)
@@ -252,14 +253,14 @@ static qn_status end_record_of(void *context, qn_error *err) {
     qn_train *t = e->train;
     const uint64_t epochs = t->job.step / t->job.steps_per_epoch;
     if (t->unrecorded.status != QN_OK && !t->record)
-        return QN_OK; /* it ended before */
+        return QN_OK; /* it had ended before */
     qn_status status = qn__train_take_record(t, epochs, err);
     if (status == QN_OK)
         status = end_record(t, e->report, err);
-    return status == QN_BUSY && t->cluster ? QN_OK : status; /* the others', who will say why */
+    return status == QN_BUSY && t->cluster ? QN_OK : status; /* busy: another rank writes it */
 }
 
-/* Once for a step: the writer rank tells it. A device that broke leaves it untold. */
+/* Once for a step: the writer rank computes and sends it. A failed device leaves it unset. */
 static qn_status look_at_rounding(qn_train *t, qn_error *err) {
     if (t->job.program.arith == QN__ARITH_F32 || !qn__train_is_writer(t) ||
         (t->rounding.bits && t->rounded_step == t->job.step))
@@ -277,7 +278,7 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     if (status != QN_OK)
         return status;
     report->seconds = t->seconds;
-    /* Before the scores, whose time is no part of T. */
+    /* before the scores, whose time is not part of T */
     status = report_ranks(t, report, &rate, err);
     if (status == QN_OK)
         status = qn__train_score(t, err);

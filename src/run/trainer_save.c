@@ -1,5 +1,5 @@
-/* What a training leaves behind in its folder of checkpoints. Among ranks the writer rank
- * writes; when it is lost, the next one takes the folder over. */
+/* The checkpoints of a training. Among ranks the writer rank writes; if it is lost, the next one
+ * takes over the folder. */
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/float_state.h"
@@ -9,18 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* By their cost, checkpoints are written once in so many seconds at most; and the bytes a second
- * that are expected of a disk that was not seen at work. */
+/* The minimum interval between checkpoints in seconds; and the assumed speed of a disk, in bytes
+ * per second, before any was written. */
 #define SOONEST 1.0
 #define SLOW_DISK 1e8
-/* A rank that died has given its folder back at once, one that is held up keeps it: seconds that an
- * interrupted run waits for it, whose last checkpoint is all that is left of it, and one that is
- * complete; and microseconds between two looks. */
+/* Seconds to wait for the folder, and microseconds between two attempts: a dead rank has unlocked
+ * it at once, a suspended one still holds it. An interrupted run waits longer, because its last
+ * checkpoint is its only result; a complete run has its model. */
 #define LONG_WAIT 5.0
 #define SHORT_WAIT 0.2
 enum { LOOK_AGAIN = 10000 };
 
-/* The layer that a parameter belongs to: they lie one behind the other. */
+/* The layer that a parameter belongs to; layers are contiguous. */
 static uint32_t layer_of(const qn__program *program, uint64_t parameter) {
     uint32_t l = program->layers - 1;
     while (l > 0 && parameter < program->layer[l].weights)
@@ -28,7 +28,7 @@ static uint32_t layer_of(const qn__program *program, uint64_t parameter) {
     return l;
 }
 
-/* 8.7: what is not finite never reaches a file. */
+/* docs/exactness.md 8.7: non-finite numbers never reach a file. */
 static qn_status check_finite(const qn_train *t, qn_error *err) {
     const float *parameter = t->job.state.parameters;
     for (uint64_t i = 0; i < t->job.program.parameters; ++i) {
@@ -53,13 +53,13 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
     if (status != QN_OK)
         return status;
     qn__snapshot snapshot = qn__train_snapshot(t);
-    /* A rank that was held up while it wrote may have been given up meanwhile: then the folder is
-     * the others'. */
+    /* A rank that was suspended while it wrote may have been evicted: then it must not change the
+     * folder. */
     snapshot.may = t->cluster && to == t->checkpoints ? qn__cluster_may_write : NULL;
     snapshot.user = t->cluster;
     status = qn__checkpoints_write(to, &snapshot, err);
     if (status == QN_BUSY && t->cluster)
-        return QN_OK; /* the next round says why */
+        return QN_OK; /* the next reduction returns the reason */
     t->last_checkpoint = qn__now();
     t->checkpoint_cost = fmax(t->last_checkpoint - begun, 0.5 * t->checkpoint_cost);
     if (status == QN_OK && to == t->checkpoints)
@@ -87,7 +87,7 @@ int qn__train_is_writer(const qn_train *t) {
 }
 
 qn_status qn__train_fail_all(qn_train *t, qn_status status, qn_error *err) {
-    /* What came from the cluster is no news for the others. */
+    /* the other ranks know of errors that the cluster returned */
     if (t->cluster && status == QN_DEVICE)
         qn__cluster_withdraw(t->cluster);
     else if (t->cluster && status != QN_OK && status != QN_CLUSTER)
@@ -107,8 +107,7 @@ qn_status qn__train_take_folder(qn_train *t, double seconds, qn_error *err) {
     }
 }
 
-/* Seconds that a checkpoint takes: what the last ones did, or a guess from its size, on the high
- * side, while there was none. */
+/* The seconds that a checkpoint takes, by the last ones, or a high estimate from its size. */
 static double checkpoint_cost(const qn_train *t) {
     const double bytes = (double)t->job.program.parameters * sizeof(float) *
                          (1 + qn__optimizer_slots(t->job.program.optimizer));
@@ -128,14 +127,14 @@ static int checkpoint_due(const qn_train *t, uint64_t step, double now) {
     return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
 }
 
-/* 1 when the run can continue without this checkpoint: the disk refuses it, or who spoke before is
- * held up and still holds the folder. */
+/* 1 if the run can continue without this checkpoint: the disk refuses it, or the previous writer is
+ * suspended and still holds the folder. */
 static int can_wait(const qn_train *t, qn_status status) {
     return status == QN_IO || (status == QN_BUSY && t->cluster);
 }
 
-/* "the last good checkpoint is of step 40". Asks the folder, since another rank may have written.
- */
+/* "the last good checkpoint is of step 40". Reads the folder, because another rank may have
+ * written. */
 static void describe_last(const qn_train *t, char *text, size_t size) {
     uint64_t step = t->saved_step;
     int found = 0;
@@ -147,9 +146,8 @@ static void describe_last(const qn_train *t, char *text, size_t size) {
         snprintf(text, size, "there is no good checkpoint");
 }
 
-/* A checkpoint of a run under way could not be written. Only the first of several in a row is
- * reported.
- */
+/* A checkpoint during the run could not be written. Only the first of several in a row is
+ * reported. */
 static qn_status pass_over(qn_train *t, const qn_error *why) {
     char text[2048];
     snprintf(
@@ -164,8 +162,8 @@ static qn_status pass_over(qn_train *t, const qn_error *why) {
     return QN_OK;
 }
 
-/* The last checkpoint of a complete run could not be written: the model, perhaps on another disk,
- * is worth more. */
+/* The last checkpoint of a complete run could not be written: the model, possibly on another disk,
+ * is more important. */
 static qn_status end_without(qn_train *t, const qn_error *why) {
     char text[2048], last[96];
     describe_last(t, last, sizeof last);
@@ -200,8 +198,8 @@ void qn__train_request_save(qn_train *t, double now) {
         qn__cluster_request_save(t->cluster);
 }
 
-/* Among ranks the clock of one of them decides, which the others have heard of with the sums of the
- * step: all compare what they have before it is written. */
+/* Among ranks the clock of one of them decides, and its request was sent with the sums of the step.
+ * All compare their states before writing. */
 qn_status qn__train_save_if_due(qn_train *t, double now, qn_error *err) {
     const int due =
         t->cluster ? qn__cluster_saving(t->cluster) : checkpoint_due(t, t->job.step, now);
@@ -227,7 +225,7 @@ qn_status qn__train_save_last(void *context, qn_error *err) {
     const qn_status status = take_and_write(t, complete ? SHORT_WAIT : LONG_WAIT, err);
     if (complete && can_wait(t, status))
         return end_without(t, err);
-    if (status == QN_IO) { /* of an interrupted run nothing else is left */
+    if (status == QN_IO) { /* an interrupted run has no other result */
         describe_last(t, last, sizeof last);
         qn__remedy(err, status,
                    "%s; when the folder can be written again, continue with `train.resume`", last);
@@ -235,8 +233,8 @@ qn_status qn__train_save_last(void *context, qn_error *err) {
     return qn__train_fail_all(t, status, err);
 }
 
-/* Every worker is lost. What the host still has is kept as a checkpoint where there is a folder for
- * it. */
+/* All workers are lost. The host's copy of the state is written as a checkpoint, if there is a
+ * folder. */
 qn_status qn__train_keep_what_is_left(qn_train *t, qn_error *err) {
     const uint64_t reached = t->job.step;
     qn_error failure;

@@ -1,4 +1,4 @@
-/* What a training is made of: shared by its opening and its running, and by nobody else. */
+/* The state of a training, shared by the trainer files only. */
 #ifndef QN_RUN_TRAINER_STATE_H
 #define QN_RUN_TRAINER_STATE_H
 
@@ -14,7 +14,7 @@
 /* No step: nothing was saved or scored yet. */
 #define NO_STEP UINT64_MAX
 
-/* What a rank said of itself at the end of an epoch. */
+/* The report of a rank at the end of an epoch. */
 typedef struct qn__said {
     uint64_t items, steps;
     double items_per_second, busy, waiting;
@@ -25,7 +25,7 @@ struct qn_train {
     qn_cluster *cluster;      /* NULL: no other ranks */
     char *checkpoint_dir;     /* a copy, or NULL */
     char *run_dir, *isa, *command_line;
-    time_t wall;      /* of the beginning */
+    time_t wall;      /* time of the start */
     int began_record; /* by this rank or an earlier one */
     qn__train_job job;
     const qn_data *valid, *test;
@@ -34,89 +34,90 @@ struct qn_train {
     qn__trace *trace;
     char *trace_path;    /* a copy, or NULL */
     uint32_t track;      /* of the job in the trace */
-    double epoch_begun;  /* moment; 0: no epoch is under way */
-    qn_error unrecorded; /* why the record or the trace is incomplete; status QN_OK: it is not */
+    double epoch_begun;  /* time; 0: between epochs */
+    qn_error unrecorded; /* why the record or the trace is incomplete; QN_OK: it is complete */
     atomic_int stop;
-    qn_status failed;          /* of the step that failed; the workers' state is undefined then */
-    double opened, first_step; /* moments; 0: not yet */
-    double seconds;            /* T, of all calls of qn_train_run together */
-    double run_begun;          /* moment; 0: no call is under way */
-    double waited, waiting_at; /* seconds spent on other ranks: before this call, and what the
-                                  cluster said when it began */
+    qn_status failed;          /* of the step that failed; the workers' state is then undefined */
+    double opened, first_step; /* times; 0: not yet */
+    double seconds;            /* T, of all calls of qn_train_run */
+    double run_begun;          /* time; 0: no call under way */
+    double waited, waiting_at; /* seconds spent waiting for other ranks: before this call, and as
+                                  reported by the cluster when it began */
     double training;           /* seconds in steps, of this run and of this epoch */
     double epoch_training;
     double last_checkpoint, last_meter;
-    int passed_over;        /* the last checkpoint that was due failed, which was reported */
-    double checkpoint_cost; /* seconds that writing one takes; 0: not known yet */
+    int passed_over;        /* the last due checkpoint failed, which was reported */
+    double checkpoint_cost; /* seconds that writing one takes; 0: unknown */
     double recent_training,
-        recent_rate; /* for items_per_second: `training` when the moments began */
+        recent_rate; /* for items_per_second: `training` when the interval began */
     uint64_t recent_items;
-    int recent_known; /* recent_rate is of whole moments */
+    int recent_known; /* recent_rate is of a full interval */
     uint64_t items, epoch_items, steps, resumed_from;
-    uint64_t saved_step;  /* that the last checkpoint is of, written or resumed from */
-    uint64_t scored_step; /* after which the scores below were taken */
+    uint64_t saved_step;  /* of the last checkpoint, written or resumed from */
+    uint64_t scored_step; /* after which the scores below were computed */
     qn_score train_score, valid_score, test_score;
     qn__said *said;                 /* of each rank */
     qn_rank_report *ranks;          /* for the report */
-    qn_worker_report *worker;       /* the same, of all ranks: made when first asked for */
-    const qn_rank_report **rank_at; /* addresses of these, as callers get them */
+    qn_worker_report *worker;       /* the same, of all ranks: allocated when first requested */
+    const qn_rank_report **rank_at; /* pointers to these, as callers get them */
     const qn_worker_report **worker_at;
     const qn_worker_report *own_worker_at[QN__MAX_WORKERS];
-    qn__parts parts;       /* and what they point to */
-    qn_rounding rounding;  /* bits 0: not known yet */
-    uint64_t rounded_step; /* after which it was taken */
-    uint64_t *confusion;   /* of the test set, outputs x outputs; NULL without or with too many */
+    qn__parts parts;       /* and the memory that they point to */
+    qn_rounding rounding;  /* bits 0: unknown */
+    uint64_t rounded_step; /* after which it was computed */
+    uint64_t *confusion;   /* of the test set, outputs x outputs; NULL without one or with too many
+                              outputs */
 };
 
-/* Says something to the caller's on_note. */
+/* Calls the caller's on_note. */
 void qn__train_note(const qn_train *train, const char *text);
 
-/* Fails when a step did: there is no state then. */
+/* Fails if a step failed: there is no state then. */
 qn_status qn__train_failed(const qn_train *train, qn_error *err);
 
-/* Takes the scores of the parameters as they are, unless they are known. */
+/* Computes the scores of the current parameters, unless they are known. */
 qn_status qn__train_score(qn_train *train, qn_error *err);
 
-/* 1 on the rank that writes files, and where there are no others. */
+/* 1 on the rank that writes files, and without other ranks. */
 int qn__train_is_writer(const qn_train *train);
 
-/* Makes `err` the failure of all ranks, unless its devices' end makes this one leave alone. Returns
- * its status. */
+/* Reports `err` as the failure of all ranks, unless this rank leaves alone because it lost its
+ * devices. Returns its status. */
 qn_status qn__train_fail_all(qn_train *train, qn_status status, qn_error *err);
 
-/* trainer_compare.c, for all ranks together: QN_MISMATCH, on all of them, when they do not hold the
- * same parameters and optimiser state. Nothing may be written then. */
+/* trainer_compare.c, collective: QN_MISMATCH on all ranks if their parameters or optimiser states
+ * differ. Nothing may be written then. */
 qn_status qn__train_compare(qn_train *train, qn_error *err);
 
-/* trainer_save.c: before a step, says to the other ranks that a checkpoint is due after it. */
+/* trainer_save.c: before a step, notifies the other ranks that a checkpoint is due after it. */
 void qn__train_request_save(qn_train *train, double now);
 
 /* trainer_save.c: writes a checkpoint when one is due; the last one of a call of qn_train_run (by
- * qn__by_writer); and what is left when this rank has no worker any more: fills err's remedy. */
+ * qn__by_writer); and one when this rank has no worker left, which fills err's remedy. */
 qn_status qn__train_save_if_due(qn_train *train, double now, qn_error *err);
 qn_status qn__train_save_last(void *train, qn_error *err);
 qn_status qn__train_keep_what_is_left(qn_train *train, qn_error *err);
 
-/* Opens what only the writer rank holds, when it does not hold it yet: the folder of
- * checkpoints, waiting `seconds` for who held it before, and the record. */
+/* Opens what only the writer rank holds, unless it is open: the folder of checkpoints, waiting
+ * `seconds` for its previous holder, and the record. */
 qn_status qn__train_take_folder(qn_train *train, double seconds, qn_error *err);
 qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error *err);
 
-/* trainer_report.c: seconds so far that this rank waited for others; and what all ranks say of
- * themselves, kept for when one of them is lost. */
+/* trainer_report.c: seconds that this rank has waited for others; and the reports of all ranks,
+ * kept in case one is lost. */
 double qn__train_waiting(const qn_train *train);
 qn_status qn__train_say(qn_train *train, qn_error *err);
 
-/* trainer_epoch.c, for all ranks together: calls on_epoch, on one rank to report the epoch. */
+/* trainer_epoch.c, collective: calls on_epoch, on one rank. */
 qn_status qn__train_report_epoch(qn_train *train, const qn_epoch_event *event, qn_error *err);
 
-/* trainer_trace.c: writes the trace of all ranks, when `together`, or of this one. */
+/* trainer_trace.c: writes the trace of all ranks (`together`), or of this one. */
 void qn__train_write_trace(qn_train *train, int together);
 
 /* Records what the job did since `begun`. */
 void qn__train_span(qn_train *train, const char *name, double begun);
 
-/* Where the state of the run stands, to be written as a checkpoint or filled from one. */
+/* The state of the run, to be written as a checkpoint or filled from one. */
 qn__snapshot qn__train_snapshot(qn_train *train);
 
 #endif

@@ -1,4 +1,4 @@
-/* The public training from C: equal bytes whoever works and however often it stops, refusals, and
+/* The public training from C: equal bytes for any workers and any number of stops, refusals, and
  * the report. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,19 +24,19 @@ enum { ITEMS = 230, TESTS = 90, EPOCHS = 4, MOST_EPOCHS = 8 };
 static qn_data *digits, *unseen;
 static char folder[32];
 
-/* What the callbacks of one run see, and at which step they stop it. */
+/* What the callbacks of one run record, and at which step they stop it. */
 typedef struct watch {
     qn_train *train;
     uint64_t stop_at;    /* 0: never */
     uint32_t full_after; /* epoch after which no file may grow; 0: none */
     uint32_t free_after; /* epoch after which files may grow again; 0: none */
-    double pause;        /* seconds that a step is held up */
+    double pause;        /* seconds of delay in each step */
     uint64_t saved_at;   /* the first step that began with a checkpoint in the folder */
     uint32_t epochs;
     qn_epoch_event epoch[MOST_EPOCHS];
     uint64_t steps, last_step;
-    double rate; /* that the last step told */
-    int rates;   /* how often it was another than before */
+    double rate; /* reported by the last step */
+    int rates;   /* how often it changed */
     char notes[4096];
 } watch;
 
@@ -68,7 +68,7 @@ static void on_step(void *user, const qn_step_event *e) {
         qn_train_stop(w->train);
 }
 
-/* The greatest size of a file that this process may write; a full disk without one. */
+/* The maximum size of a file that this process may write: simulates a full disk. */
 static void limit_files(rlim_t bytes) {
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -145,7 +145,7 @@ static void same_score(const qn_score *a, const qn_score *b) {
     assert_true(a->loss == b->loss || (isnan(a->loss) && isnan(b->loss)));
 }
 
-/* Everything of two epochs but their times. */
+/* Compares two epochs, except for their times. */
 static void same_epoch(const qn_epoch_event *a, const qn_epoch_event *b) {
     assert_int_equal(a->epoch, b->epoch);
     assert_int_equal(a->epochs, b->epochs);
@@ -171,7 +171,7 @@ static void remove_folder(void) {
             unlink(path);
     }
     closedir(dir);
-    assert_int_equal(rmdir(folder), 0); /* fails where something hidden was left */
+    assert_int_equal(rmdir(folder), 0); /* fails if a hidden file is left */
 }
 
 static void test_threads_do_not_matter(void **unused) {
@@ -186,7 +186,7 @@ static void test_threads_do_not_matter(void **unused) {
         assert_string_equal(digest[i], digest[0]);
         assert_int_equal(w[i].steps, 40);
         assert_int_equal(w[i].epochs, EPOCHS);
-        assert_true(w[i].rates > 2); /* the speed is not that of the first step for ever */
+        assert_true(w[i].rates > 2); /* the rate is updated after the first step */
         for (int e = 0; e < EPOCHS; ++e)
             same_epoch(&w[i].epoch[e], &w[0].epoch[e]);
     }
@@ -198,7 +198,8 @@ static void test_threads_do_not_matter(void **unused) {
     assert_string_not_equal(changed, digest[0]);
 }
 
-/* Stops at random steps until it is done; the epochs and the model must be those of one go. */
+/* Stops at random steps until it is done; the epochs and the model must be those of an
+ * uninterrupted run. */
 static void test_stops_and_resumes(void **unused) {
     (void)unused;
     unsigned seed =
@@ -219,7 +220,7 @@ static void test_stops_and_resumes(void **unused) {
         o.resume = 1;
         do {
             qn_train *t;
-            /* The first rounds meet ends of epochs (8 steps each), where most could go wrong. */
+            /* The first rounds stop at ends of epochs (8 steps each), the most critical places. */
             w.stop_at = round == 0 ? done + 8 : done + 1 + (uint64_t)(rand_r(&seed) % 12);
             w.last_step = done;
             o.compute.threads = 1 + round;
@@ -238,7 +239,7 @@ static void test_stops_and_resumes(void **unused) {
     }
 }
 
-/* A stop that comes before the first step, and a run that continues in the same process. */
+/* A stop before the first step, and a run that continues in the same process. */
 static void test_stop_before_the_first_step(void **unused) {
     (void)unused;
     watch w = {0};
@@ -277,7 +278,7 @@ static void test_resume_of_a_complete_run(void **unused) {
     assert_int_equal(go(&o, &w, NULL, &t), QN_OK);
     must(qn_train_report_get(t, &first, &err), &err);
     digest_of(t, want);
-    /* The text may go: the run has its own copy. */
+    /* The run has its own copy of the text. */
     memset(dir, '?', strlen(dir));
     must(qn_train_checkpoint(t, folder, &err), &err);
     qn_train_close(t);
@@ -308,7 +309,8 @@ static void test_resume_of_a_complete_run(void **unused) {
     remove_folder();
 }
 
-/* A validation fraction gives what the same parts give as two sets, but for the recipe's text. */
+/* A validation fraction gives the same as the same parts as two sets, except for the recipe's
+ * text. */
 static void test_fraction_and_file_agree(void **unused) {
     (void)unused;
     enum { VALID = 46 }; /* a fifth */
@@ -367,8 +369,7 @@ static void test_fraction_and_file_agree(void **unused) {
     free(values);
 }
 
-/* A loss that leaves the numbers: the step is named, nothing can be had from the run, the
- * checkpoints stay. */
+/* A non-finite loss: the step is named, the run returns no results, the checkpoints stay. */
 static void test_divergence_is_named(void **unused) {
     (void)unused;
     watch w = {0};
@@ -396,7 +397,7 @@ static void test_divergence_is_named(void **unused) {
     assert_int_equal(qn_train_checkpoint(t, folder, &err), QN_NUMERIC);
     assert_int_equal(qn_train_report_get(t, &report, &err), QN_NUMERIC);
     qn_train_close(t);
-    /* What was saved before is whole and finite. */
+    /* The earlier checkpoint is complete and finite. */
     o.resume = 1;
     must(qn_train_open(&o, digits, NULL, unseen, &t, &err), &err);
     must(qn_train_model(t, &model, &err), &err);
@@ -405,8 +406,8 @@ static void test_divergence_is_named(void **unused) {
     remove_folder();
 }
 
-/* Of zeros hidden outputs are zeros, so the bias of the output that should be 1 has the gradient
- * -2, and no other gradient comes near it. Times the rate it leaves the floats. */
+/* With inputs 0 the hidden outputs are 0. So the bias of the output that should be 1 has the
+ * gradient -2, and every other gradient is much smaller. Times the learning rate it overflows. */
 static void test_an_infinite_parameter_names_its_layer(void **unused) {
     static const struct {
         const char *arith, *model, *what, *tensor;
@@ -507,7 +508,7 @@ static void refused(const qn_train_options *o, const qn_data *train, const qn_da
     assert_true(strlen(err.remedy) > 0);
 }
 
-/* What qn_train_open refuses; folders it was to use must not come into being. */
+/* What qn_train_open refuses; its folders must not be created. */
 static void test_options_are_checked(void **unused) {
     (void)unused;
     const uint8_t pixels[4 * 784] = {1, 2, 3};
@@ -594,7 +595,7 @@ static void test_replay(void **unused) {
     qn_model_free(model);
 }
 
-/* A record of a run that is stopped and resumed has each epoch once, and says how it ended. */
+/* The record of a run that is stopped and resumed has each epoch once, and its final state. */
 static void test_record_of_a_resumed_run(void **unused) {
     (void)unused;
     watch w = {.stop_at = 25};
@@ -628,8 +629,8 @@ static void test_record_of_a_resumed_run(void **unused) {
     remove_folder();
 }
 
-/* The record of a run cannot be written any more: the training continues, and its report says so.
- */
+/* The record of a run cannot be written any more: the training continues, and its report says
+ * so. */
 static void test_a_full_disk_costs_the_record_only(void **unused) {
     (void)unused;
     watch w = {.full_after = 2};
@@ -655,7 +656,7 @@ static void test_a_full_disk_costs_the_record_only(void **unused) {
     assert_string_equal(digest, want);
 }
 
-/* Nor does it cost the model when the last checkpoint, of a run that is complete, does not fit. */
+/* Nor is the model lost if the last checkpoint of a complete run does not fit. */
 static void test_a_full_disk_at_the_end_costs_a_checkpoint(void **unused) {
     (void)unused;
     watch w = {.full_after = EPOCHS};
@@ -674,9 +675,8 @@ static void test_a_full_disk_at_the_end_costs_a_checkpoint(void **unused) {
     assert_string_equal(digest, want);
 }
 
-/* A disk that is full in mid-run is reported once, and that it can be written again; the run
- * continues.
- */
+/* A disk that is full during the run is reported once, and again when it is writable; the run
+ * continues. */
 static void test_a_full_disk_in_mid_run_costs_some_checkpoints(void **unused) {
     (void)unused;
     watch w = {.full_after = 1, .free_after = 3};
@@ -699,7 +699,7 @@ static void test_a_full_disk_in_mid_run_costs_some_checkpoints(void **unused) {
     assert_string_equal(digest, want);
 }
 
-/* To the end: the last good one is named. Of an interrupted run that is all there is, an error. */
+/* Until the end: the last good checkpoint is named. For an interrupted run that is an error. */
 static void test_a_full_disk_until_the_end_names_the_last_checkpoint(void **unused) {
     (void)unused;
     for (int stops = 0; stops <= 1; ++stops) {
@@ -720,8 +720,8 @@ static void test_a_full_disk_until_the_end_names_the_last_checkpoint(void **unus
     }
 }
 
-/* Checkpoints by their cost: where the whole time may be spent on them there is one within some
- * steps that last long, where hardly any time may, there is none but the last. */
+/* Checkpoints by their cost. If all the time may be spent on them, there is one within some long
+ * steps; if hardly any, only the last one. */
 static void test_checkpoints_by_their_cost(void **unused) {
     (void)unused;
     const double part[] = {1, 1e-6};

@@ -6,25 +6,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a rank tells of its trace before its events. */
+/* The header of a rank's trace, before its events. */
 typedef struct beginning {
-    double begun; /* by its own clock, then by that of the first rank that is left; 0: no rank */
+    double begun; /* by its own clock, then by that of the first live rank; 0: no rank */
     uint64_t dropped;
 } beginning;
 
-/* A trace that cannot be written is no reason to lose a training either. */
+/* A trace that cannot be written does not stop a training either. */
 static void without_trace(qn_train *t, const qn_error *failure) {
     char text[1200];
     if (failure->status == QN_BUSY && t->cluster)
-        return; /* the others have it: the next round says why */
+        return; /* another rank writes it: the next reduction returns the reason */
     if (t->unrecorded.status == QN_OK)
         t->unrecorded = *failure;
     snprintf(text, sizeof text, "%s; the run is without its trace", failure->what);
     qn__train_note(t, text);
 }
 
-/* Where all ranks' traces begin, by the clock of the first rank that is left; *first: the first of
- * all; *later: by how much this one's begins later; *dropped: records of all that found no room. */
+/* The start of all ranks' traces, by the clock of the first live rank. *first: the earliest;
+ * *later: the offset of this rank's trace; *dropped: records of all ranks that did not fit. */
 static qn_status bring_together(qn_train *t, double *first, double *later, size_t *dropped,
                                 qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(t->cluster), own = qn_cluster_rank(t->cluster);
@@ -56,13 +56,13 @@ static qn_status bring_together(qn_train *t, double *first, double *later, size_
     return status;
 }
 
-/* A rank that was held up while it wrote may have been given up meanwhile: then the file is the
- * others'. */
+/* A rank that was suspended while it wrote may have been evicted: then it must not change the
+ * file. */
 static qn__trace_place place_of(const qn_train *t) {
     return (qn__trace_place){t->trace_path, t->cluster ? qn__cluster_may_write : NULL, t->cluster};
 }
 
-/* The events of all ranks, which all have. */
+/* The events of all ranks, which every rank receives. */
 typedef struct joined {
     qn_train *train;
     const qn__parts *parts;
@@ -88,7 +88,7 @@ static qn_status write_joined(joined *j, qn_error *err) {
 
 static qn_status write_for_all(void *context, qn_error *err) {
     joined *j = context;
-    (void)err; /* a failure here is this rank's alone */
+    (void)err; /* a failure here concerns this rank only */
     if (j->status == QN_OK)
         j->status = write_joined(j, &j->failure);
     if (j->status != QN_OK)
@@ -96,7 +96,7 @@ static qn_status write_for_all(void *context, qn_error *err) {
     return QN_OK;
 }
 
-/* The events of all ranks, to all; the writer rank writes them. */
+/* All-gathers the events; the writer rank writes them. */
 static void write_together(qn_train *t) {
     const uint32_t own = qn_cluster_rank(t->cluster);
     qn__text text = {0};
@@ -105,7 +105,7 @@ static void write_together(qn_train *t) {
     qn__trace_process process = {.number = own + 1, .name = qn_cluster_name(t->cluster, own)};
     j.status = bring_together(t, &j.begun, &process.later, &j.dropped, &j.failure);
     if (j.status != QN_OK)
-        return; /* the other ranks are gone, or all have failed: that is reported elsewhere */
+        return; /* the other ranks are gone, or all have failed: reported elsewhere */
     j.status = qn__trace_events(t->trace, &process, &text, &j.failure);
     if (qn__parts_gather(t->cluster, text.data, j.status == QN_OK ? text.size : 0, &parts, NULL) ==
         QN_OK)
@@ -119,7 +119,7 @@ void qn__train_write_trace(qn_train *t, int together) {
     qn_error failure;
     if (!t->trace)
         return;
-    if (t->epoch_begun > 0) /* which a further call continues with */
+    if (t->epoch_begun > 0) /* a further call continues the epoch */
         qn__train_span(t, "epoch", t->epoch_begun);
     t->epoch_begun = 0;
     if (t->cluster && together)
