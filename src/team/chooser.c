@@ -4,22 +4,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A larger set must be better by this much than a smaller one. */
+/* A larger set must be better than a smaller one by this factor. */
 #define CLEARLY_BETTER 0.98
-/* Sets are not tried that the speeds say are so much worse than the best; alone, a worker may be
- * far better than its shared grains say, since it needs no sums sent about. */
+/* A set whose predicted time exceeds the best by this factor is not tried. A worker alone may be
+ * far faster than its shared grains suggest, because it sends no sums. */
 #define WORTH_TRYING 1.3
 #define WORTH_TRYING_ALONE 3.0
-/* A trial may cost this part of what the job still takes, and is given up when it is so bad. */
+/* A trial may cost this part of the remaining time of the job, and is abandoned when it is too
+ * slow. */
 #define TRIAL_PART 0.05
 #define HOPELESS 1.5
-/* The steps of the chosen set changed when their median did by this part. */
+/* The chosen set counts as changed when the median of its steps changes by this factor. */
 #define CHANGED 1.25
-/* Trials again after so many times what they cost: by themselves, and when something changed. */
+/* Trials are repeated after so many times their cost: periodically, and after a change. */
 #define ROUND_EVERY 200.0
 #define ROUND_SOON 100.0
 #define ROUND_SECONDS 15.0
-/* Without waiting, the time of a step can only be told over several. */
+/* Without waiting at the end of a step, only blocks of several steps can be timed. */
 enum { BLOCK_LEAST = 4, BLOCK_MOST = 32, LOOKS = 4, SHORT_JOB = 12 };
 #define BLOCK_SECONDS 0.003
 
@@ -31,7 +32,7 @@ static const qn__speed *speed_of(const qn__chooser *c, uint32_t worker) {
     return &c->queue->turn[worker].speed;
 }
 
-/* Whether a step of the set may return before it is over. */
+/* Whether a step of the set may return before it is complete. */
 static int is_late(const qn__chooser *c, uint64_t set) { return !many(set) && (set & c->late); }
 
 static void begin_block(qn__chooser *c) {
@@ -53,7 +54,7 @@ static void begin_round(qn__chooser *c, uint32_t looks) {
     c->trial_seconds = 0;
     c->overhead = INFINITY;
     ++c->rounds;
-    /* What was known of those who took no part in shared steps is old. */
+    /* Speeds of workers that took no part in shared steps are outdated. */
     for (uint32_t w = 0; w < c->queue->workers; ++w)
         if (!many(c->set) || !(c->set & BIT(w)))
             qn__speed_reset(&c->queue->turn[w].speed);
@@ -106,9 +107,9 @@ int qn__chooser_waits(const qn__chooser *c) {
     return c->stage == QN__CHOOSE_TRY && is_late(c, c->set) && c->in_block + 1 == c->block;
 }
 
-/* ------------------------------------------------------------------------------- expectations */
+/* ---------------------------------------------------------------------------------- predictions */
 
-/* Seconds of the grains of a full step shared by the set, all starting together. */
+/* Predicted seconds for the grains of a full step shared by the set, all starting together. */
 static double shared_seconds(const qn__chooser *c, uint64_t set) {
     double low = 0, high = INFINITY;
     for (uint32_t w = 0; w < c->queue->workers; ++w)
@@ -130,7 +131,7 @@ static double shared_seconds(const qn__chooser *c, uint64_t set) {
     return high;
 }
 
-/* What the speeds say of a worker alone. A step that does not wait hides most of a call's start. */
+/* Predicted seconds of a worker alone. A step without waiting hides most of the start of a call. */
 static double alone_seconds(const qn__chooser *c, uint32_t worker) {
     const qn__speed *s = speed_of(c, worker);
     const double start = c->late & BIT(worker) ? 0.1 * s->start : s->start;
@@ -141,7 +142,7 @@ static double expected(const qn__chooser *c, uint64_t set) {
     return shared_seconds(c, set) + (isfinite(c->overhead) ? c->overhead : 0);
 }
 
-/* The best of the trials that are over: seconds, or infinity. */
+/* The best finished trial: seconds, or infinity. */
 static double best_seconds(const qn__chooser *c, uint64_t *set) {
     double best = INFINITY;
     *set = 0;
@@ -149,7 +150,7 @@ static double best_seconds(const qn__chooser *c, uint64_t *set) {
         const qn__trial *t = &c->trial[i];
         if (!(t->seconds > 0))
             continue;
-        /* Trials go from small sets to large ones, mostly. */
+        /* Trials usually go from small sets to large ones. */
         const int larger = __builtin_popcountll(t->set) > __builtin_popcountll(*set);
         if (!*set || t->seconds < best * (larger ? CLEARLY_BETTER : 1.0)) {
             best = t->seconds;
@@ -159,7 +160,7 @@ static double best_seconds(const qn__chooser *c, uint64_t *set) {
     return best;
 }
 
-/* The better one, where there were two. */
+/* The better trial, if there were two. */
 static const qn__trial *trial_of(const qn__chooser *c, uint64_t set) {
     const qn__trial *best = NULL;
     for (uint32_t i = 0; i < c->trials; ++i)
@@ -169,16 +170,16 @@ static const qn__trial *trial_of(const qn__chooser *c, uint64_t set) {
     return best;
 }
 
-/* Whether the job is long enough for a trial that the speeds say takes `seconds` a step. */
+/* Whether the job is long enough for a trial with a predicted step of `seconds`. */
 static int affordable(const qn__chooser *c, double seconds, double best) {
     if (!isfinite(best) || seconds <= best || c->steps_left == UINT64_MAX)
         return 1;
     return (seconds - best) * 3.0 < TRIAL_PART * best * (double)c->steps_left;
 }
 
-/* ------------------------------------------------------------------------------- what to try */
+/* ----------------------------------------------------------------------------------- candidates */
 
-/* Workers of known speed by the speed of their grains, the fastest first. */
+/* Workers of known speed, ordered by the speed of their grains, fastest first. */
 static uint32_t in_order(const qn__chooser *c, uint32_t order[QN__MAX_WORKERS]) {
     uint32_t count = 0;
     for (uint32_t w = 0; w < c->queue->workers; ++w) {
@@ -192,7 +193,7 @@ static uint32_t in_order(const qn__chooser *c, uint32_t order[QN__MAX_WORKERS]) 
     return count;
 }
 
-/* Of the sets of the fastest two, three, ... the one that should be best. */
+/* Among the sets of the fastest two, three, ... workers the one with the best prediction. */
 static uint64_t best_expected(const qn__chooser *c) {
     uint32_t order[QN__MAX_WORKERS];
     const uint32_t count = in_order(c, order);
@@ -209,8 +210,8 @@ static uint64_t best_expected(const qn__chooser *c) {
     return best;
 }
 
-/* The worker not yet tried alone that the speeds say is fastest alone, as a set; 0: nobody that is
- * worth it. */
+/* The worker not yet tried alone that is predicted to be the fastest alone, as a set; 0: none is
+ * worth a trial. */
 static uint64_t next_alone(const qn__chooser *c) {
     uint64_t best_set, set = 0;
     const uint64_t shared = best_expected(c);
@@ -238,13 +239,13 @@ static int worth(const qn__chooser *c, uint64_t set, double best) {
     return seconds < WORTH_TRYING * best && affordable(c, seconds, best);
 }
 
-/* A set with one worker more than `set` (the fastest), or one less (the slowest). */
+/* `set` with one worker more (the fastest) or one less (the slowest). */
 static uint64_t neighbour(const qn__chooser *c, uint64_t set, double best) {
     uint32_t order[QN__MAX_WORKERS];
     const uint32_t count = in_order(c, order);
     for (uint32_t i = 0; i < count; ++i) {
         const uint64_t more = set | BIT(order[i]);
-        /* One whose single grain lasts longer than the step would get none. */
+        /* A worker whose single grain lasts longer than the step would get none. */
         if (more != set && shared_seconds(c, more) < shared_seconds(c, set) && worth(c, more, best))
             return more;
     }
@@ -261,8 +262,8 @@ static uint32_t times_tried(const qn__chooser *c, uint64_t set) {
     return times;
 }
 
-/* A set that lost once. A trial lasts some milliseconds, and another program may have had the cores
- * just then; what disturbs only makes steps longer, so the better of two moments counts. */
+/* A set that lost once. A trial lasts some milliseconds, and another program may have used the
+ * cores then. A disturbance only makes steps longer, so the better of two trials counts. */
 static uint64_t second_chance(const qn__chooser *c, uint64_t best_set, double best) {
     for (uint32_t i = 0; i < c->trials; ++i) {
         const qn__trial *t = &c->trial[i];
@@ -290,9 +291,9 @@ static uint64_t next_trial(const qn__chooser *c) {
     return set ? set : second_chance(c, best_set, best);
 }
 
-/* ------------------------------------------------------------------------------------ deciding */
+/* ------------------------------------------------------------------------------------- decision */
 
-/* What a shared step takes beyond its grains. */
+/* The overhead of a shared step beside its grains. */
 static void learn_overhead(qn__chooser *c, double seconds) {
     if (many(c->set))
         c->overhead = fmin(c->overhead, fmax(0, seconds - shared_seconds(c, c->set)));
@@ -303,7 +304,7 @@ static void decide(qn__chooser *c, double now) {
     c->seconds = best_seconds(c, &set);
     c->round_seconds = fmax(0, c->trial_seconds - c->trial_steps * c->seconds);
     c->cost += c->round_seconds;
-    c->round_seconds = fmax(0, c->round_seconds - c->first_seconds); /* never to be paid again */
+    c->round_seconds = fmax(0, c->round_seconds - c->first_seconds); /* one-time costs */
     c->first_seconds = 0;
     c->next_round = now + fmax(ROUND_SECONDS, ROUND_EVERY * c->round_seconds);
     stay(c, set);
@@ -327,7 +328,7 @@ static int all_known(const qn__chooser *c) {
     return 1;
 }
 
-/* A sample of the trial under way. */
+/* Adds a sample to the current trial. */
 static void add_sample(qn__chooser *c, double seconds, double now) {
     qn__trial *t = &c->trial[c->trials - 1];
     double sorted[QN__TRIAL_SAMPLES];
@@ -344,7 +345,7 @@ static void add_sample(qn__chooser *c, double seconds, double now) {
     try_next(c, now);
 }
 
-/* Leaves it to the next round to see who should take part, when that is due. */
+/* Starts another round of trials, when one is due. */
 static int watch(qn__chooser *c, double seconds, double now) {
     c->watched[c->watches++ % QN__WATCHED] = seconds;
     int changed = 0;
@@ -366,7 +367,7 @@ static int watch(qn__chooser *c, double seconds, double now) {
     return 1;
 }
 
-/* A sample made of a block of steps, when there is one; else 0. */
+/* A sample from a block of steps, when it is complete; otherwise 0. */
 static double sample(qn__chooser *c, double seconds, int full) {
     if (!full) {
         begin_block(c);

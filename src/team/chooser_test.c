@@ -1,6 +1,5 @@
-/* Who takes part, found out with workers that exist on paper: their speeds alone, the speeds of
- * their grains when they share, and what sharing costs beside the grains. Time is made up, so every
- * run decides alike. */
+/* The choice of workers, with simulated ones: given their speeds alone, the speeds of their grains
+ * when they share, and the overhead of sharing. Time is simulated, so every run decides alike. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,10 +18,10 @@ enum { GRAINS = 64, MOST = 8 };
 typedef struct world {
     uint32_t workers;
     qn__virtual_worker worker[MOST];
-    double alone[MOST]; /* seconds of a step alone, 0: as long as the grains shared on it alone */
-    double sharing;     /* seconds that a shared step takes beyond the grains */
+    double alone[MOST]; /* seconds of a step alone, 0: the sum of its shared grains */
+    double sharing;     /* overhead of a shared step in seconds */
     double noise;
-    int disturbed; /* so many steps of worker 0 alone last three times as long */
+    int disturbed; /* so many steps of worker 0 alone take three times as long */
     double clock;
     uint64_t late, steps;
     qn__queue queue;
@@ -42,7 +41,7 @@ static double noise(world *v) {
     return 1.0 + v->noise * (word[0] * 0x1p-31 - 1.0);
 }
 
-/* One step of the job, by whoever was chosen. */
+/* One step of the job, by the chosen set. */
 static void step(world *v) {
     const uint64_t set = qn__chooser_set(&v->chooser);
     const double begun = v->clock;
@@ -66,7 +65,7 @@ static void steps(world *v, int count) {
         step(v);
 }
 
-/* Steps until the choice is made. */
+/* Runs steps until the choice is made. */
 static uint64_t settle(world *v) {
     for (int i = 0; i < 5000 && v->chooser.stage != QN__CHOOSE_STAY; ++i)
         step(v);
@@ -87,7 +86,7 @@ static void test_equals_share(void **state) {
     qn__queue_end(&v.queue);
 }
 
-/* A device that computes its grains as fast as the CPU, but sharing costs more than it brings. */
+/* A device that computes its grains as fast as the CPU, but costs more by sharing than it saves. */
 static void test_who_slows_down_is_left_out(void **state) {
     (void)state;
     char why[160];
@@ -107,7 +106,7 @@ static void test_who_slows_down_is_left_out(void **state) {
     qn__queue_end(&v.queue);
 }
 
-/* Another program has the cores just while the CPU is tried: it gets a second chance. */
+/* Another program uses the cores while the CPU is tried: it gets a second trial. */
 static void test_a_disturbed_trial_does_not_decide(void **state) {
     (void)state;
     world v = {.workers = 2,
@@ -122,7 +121,7 @@ static void test_a_disturbed_trial_does_not_decide(void **state) {
     qn__queue_end(&v.queue);
 }
 
-/* A GPU that alone needs no sums sent about, and whose shared calls are dear to start. */
+/* A GPU that needs no transfer of sums when alone, and whose shared calls are slow to start. */
 static void test_a_gpu_alone(void **state) {
     (void)state;
     world v = {.workers = 2,
@@ -169,8 +168,8 @@ static void test_eight_of_all_speeds(void **state) {
     qn__queue_end(&v.queue);
 }
 
-/* Another program takes the device: within some steps another one does the work; and it comes
- * back when the program has gone. */
+/* Another program occupies the device: within some steps another worker replaces it, and it returns
+ * when the program has ended. */
 static void test_a_lasting_change_is_seen(void **state) {
     (void)state;
     world v = {.workers = 2,
@@ -195,7 +194,7 @@ static void test_a_lasting_change_is_seen(void **state) {
     qn__queue_end(&v.queue);
 }
 
-/* What left workers are tried again for costs less than a hundredth of the time. */
+/* Trying unused workers again costs less than 1 % of the time. */
 static void test_trials_are_cheap(void **state) {
     (void)state;
     world v = {.workers = 3,

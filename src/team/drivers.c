@@ -51,7 +51,7 @@ static void *drive(void *argument) {
             break;
         self->wanted = 0;
         pthread_mutex_unlock(&d->lock);
-        qn__float_state_set(); /* drivers of devices are foreign code */
+        qn__float_state_set(); /* device drivers may change it */
         d->body(d->context, self->number);
         pthread_mutex_lock(&d->lock);
         if (--d->running == 0)
@@ -61,7 +61,7 @@ static void *drive(void *argument) {
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Signals are handled by the program's own threads. */
 static int start(driver *one) {
     sigset_t all, before;
     sigfillset(&all);

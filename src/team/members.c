@@ -10,19 +10,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a list of devices is made of; the remedy of every slip in one. */
+/* The grammar of a list of devices: the remedy of every error in one. */
 #define FORMS "write auto, or a list of cpu, cpu:4 (cores), KIND:0 or KIND:all, as in cpu,cuda:0"
 
-/* Longest words of a list that are read at all. */
+/* Maximum length of the words of a list, and of the list of names in a message. */
 enum { WORD = 64, NAMES = 320 };
 
 typedef struct list {
-    const char *text; /* as the user wrote it */
+    const char *text; /* as given */
     qn__member *members;
     uint32_t room, count;
 } list;
 
-/* How many devices of the kind there are; test devices count while a plan makes some. */
+/* The number of devices of the kind; test devices count while a plan creates some. */
 static uint32_t devices_of(const qn__device_table *kind) {
     return kind->version == QN__DEVICE_VERSION ? kind->count() : 0;
 }
@@ -36,7 +36,7 @@ static void id_of(const qn__device_table *kind, uint32_t index, char id[WORD]) {
         snprintf(id, WORD, "%s:%u", kind->name, index);
 }
 
-/* "cpu, opencl:0, opencl:1": what is there, for who asked for something else. */
+/* "cpu, opencl:0, opencl:1": the available devices, for a message. */
 static void names_here(char names[NAMES]) {
     size_t used = 0;
     names[0] = 0;
@@ -76,7 +76,7 @@ static qn_status unknown_kind(const list *l, const char *kind, qn_error *err) {
     return qn__remedy(err, QN_USAGE, "this machine has %s; " FORMS, names);
 }
 
-/* `word` names a device or, with `all`, a kind. */
+/* `word` names a missing device or, with `all`, a missing kind. */
 static qn_status not_there(const list *l, const qn__device_table *kind, const char *word, int all,
                            qn_error *err) {
     char names[NAMES];
@@ -108,7 +108,7 @@ static qn_status add(list *l, qn__member member, qn_error *err) {
     return QN_OK;
 }
 
-/* One device by number. */
+/* Adds one device by number. */
 static qn_status add_one(list *l, const qn__device_table *kind, uint32_t index, qn_error *err) {
     qn_device_info info = {.size = sizeof(qn_device_info)};
     char id[WORD];
@@ -123,7 +123,7 @@ static qn_status add_one(list *l, const qn__device_table *kind, uint32_t index, 
     return qn__remedy(err, QN_UNSUPPORTED, "leave %s out of `compute.devices`", id);
 }
 
-/* All of a kind, those left out that cannot be used: who asks for all means those that work. */
+/* Adds all usable devices of a kind: `all` means those that work. */
 static qn_status add_all(list *l, const qn__device_table *kind, qn_error *err) {
     const uint32_t before = l->count;
     qn_status status = devices_of(kind) > 0 ? QN_OK : not_there(l, kind, kind->name, 1, err);
@@ -133,7 +133,7 @@ static qn_status add_all(list *l, const qn__device_table *kind, qn_error *err) {
         if (status == QN_OK && !info.refused)
             status = add(l, (qn__member){.device = kind, .index = i, .optional = 1}, err);
     }
-    /* When all are refused, the first says why. */
+    /* If all are refused, the first gives the reason. */
     return status == QN_OK && l->count == before ? add_one(l, kind, 0, err) : status;
 }
 
@@ -200,7 +200,7 @@ static qn_status add_words(list *l, qn_error *err) {
     return status;
 }
 
-/* Devices that cannot be described are left out here: nobody asked for them by name. */
+/* Devices that cannot be described are left out: they were not requested by name. */
 static qn_status add_automatic(list *l, qn_error *err) {
     qn_status status = QN_OK;
     for (int k = 0; qn__devices[k] && status == QN_OK; ++k) {
@@ -220,7 +220,7 @@ static qn_status add_automatic(list *l, qn_error *err) {
     return status;
 }
 
-/* "3,1": a positive number for each member, in their order. */
+/* "3,1": a positive number for each member, in order. */
 static qn_status read_shares(const char *shares, list *l, qn_error *err) {
     uint32_t count = 0;
     for (const char *at = shares;; ++at) {
@@ -300,7 +300,7 @@ static qn_status check_compute(const qn_compute *compute, qn_error *err) {
         status = qn__gpu_compute_check(compute, err);
     if (status != QN_OK)
         return status;
-    /* Less than a device takes for one answer is a slip, and would lose every device. */
+    /* Less than the time of one reply is a mistake, and would lose every device. */
     if (compute->device_timeout != 0 &&
         !(compute->device_timeout >= 0.001 && compute->device_timeout <= 86400)) {
         qn__fail(err, QN_USAGE, "a device cannot be given %g seconds to answer",
@@ -310,7 +310,7 @@ static qn_status check_compute(const qn_compute *compute, qn_error *err) {
             "`compute.device_timeout` takes seconds, at most 86400 and at least 0.001; 0 is "
             "the default of 60");
     }
-    /* What "auto" finds is always right; looking for it here would only take time. */
+    /* "auto" is always valid; checking it would only take time. */
     if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))
         return QN_OK;
     return qn__members_of(compute, members, QN__MAX_WORKERS, &count, err);

@@ -1,4 +1,4 @@
-/* The energy of a device over a run, with a counter that a test sets. */
+/* The energy of a device over a run, with a counter that the test sets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static int energy(uint32_t index, double *joules) {
 static const qn__device_table metered = {.version = QN__DEVICE_VERSION, .energy = energy};
 static const qn__device_table plain = {.version = QN__DEVICE_VERSION};
 
-/* Two stretches of a run: what is used between them is not the run's. */
+/* Two intervals of a run: energy used between them does not count. */
 static void test_stretches(void **state) {
     (void)state;
     qn__meter m = {0};
@@ -52,7 +52,7 @@ static void test_unknown(void **state) {
     readable = 1;
     counter[0] = 7;
     qn__meter_begin(&m, &metered, 0);
-    readable = 0; /* permissions change, a device falls off the bus */
+    readable = 0; /* permissions change, or a device fails */
     qn__meter_read(&m, &metered, 0);
     readable = 1;
     qn__meter_read(&m, &metered, 0);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------------------------- what a rank sees */
+/* --------------------------------------------------------------------------------------- claims */
 
 /* FNV-1a, of 64 bits; never 0. */
 static uint64_t digest(uint64_t hash, const void *bytes, size_t size) {
@@ -30,7 +30,7 @@ static uint64_t digest_file(uint64_t hash, const char *path) {
     return digest(hash, text, size > 0 ? (size_t)size : 0);
 }
 
-/* The variables by which launchers and people choose among GPUs. */
+/* The variables by which launchers and users select GPUs. */
 static uint64_t digest_visible(void) {
     static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
                                         "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
@@ -57,7 +57,7 @@ static void describe(qn__claim *claim, const cpu_set_t *mask, size_t size) {
             claim->mask[c / 64] |= UINT64_C(1) << c % 64;
 }
 
-/* ------------------------------------------------------------------------------------- dealing */
+/* ------------------------------------------------------------------------------------- division */
 
 void qn__portion_deal(const qn__claim *claims, uint32_t ranks, uint32_t rank, qn__dealt *dealt) {
     const qn__claim *own = &claims[rank];
@@ -87,7 +87,8 @@ void qn__portion_cores(uint32_t cores, uint32_t same, uint32_t place, uint32_t *
     *count = (uint32_t)((uint64_t)cores * (place + 1) / same) - *first;
 }
 
-/* Members that may be dealt of the kind of members[index], and this one's number among them. */
+/* The members of the kind of members[index] that may be divided, and this one's index among
+ * them. */
 static uint32_t of_kind(const qn__member *members, uint32_t count, uint32_t index,
                         uint32_t *number) {
     uint32_t all = 0;
@@ -114,18 +115,18 @@ void qn__portion_members(const qn__dealt *dealt, qn__member *members, uint32_t *
             wrapped = members[i];
     }
     if (left == 0)
-        kept[left++] = wrapped; /* more ranks than devices, and nothing else: one has several */
+        kept[left++] = wrapped; /* more ranks than devices, and nothing else: ranks share one */
     memcpy(members, kept, left * sizeof *members);
     *count = left;
 }
 
-/* --------------------------------------------------------------------------------------- cores */
+/* ---------------------------------------------------------------------------------------- cores */
 
 typedef struct place {
     int package, core, number;
 } place;
 
-/* A number that the system tells of a core; 0 where it does not. */
+/* A topology number of a core from sysfs; 0 if there is none. */
 static int topology(int number, const char *what) {
     char path[96], text[32] = "";
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", number, what);
@@ -145,8 +146,8 @@ static int in_order(const void *one, const void *other) {
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Binds the calling thread to its part of the cores. Where that cannot be done it stays as it is:
- * only speed depends on it. */
+/* Binds the calling thread to its part of the cores. If that fails, the thread stays unbound: only
+ * speed depends on it. */
 static void bind_to(qn__portion *portion, const place *cores, uint32_t count) {
     cpu_set_t *set = CPU_ALLOC(8 * portion->size);
     if (!set)
@@ -168,7 +169,7 @@ static int asked_for_threads(const qn_compute *compute, const qn__member *member
     return asked;
 }
 
-/* This rank's cores, once it is known who else may use them. */
+/* Takes this rank's cores, when the other users of them are known. */
 static void take_cores(const qn__dealt *dealt, qn_compute *compute, int asked,
                        qn__portion *portion) {
     static const char groups[] = "/proc/self/cgroup", mount[] = "/sys/fs/cgroup";
@@ -195,7 +196,7 @@ static void take_cores(const qn__dealt *dealt, qn_compute *compute, int asked,
     }
 }
 
-/* ----------------------------------------------------------------------------------- both ends */
+/* --------------------------------------------------------------------------- take and give back */
 
 qn_status qn__portion_take(qn_compute *compute, qn__member *members, uint32_t *count,
                            qn__portion *portion, qn_error *err) {

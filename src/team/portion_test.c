@@ -1,5 +1,5 @@
-/* Ranks of one machine divide it: cores and devices, each once where there are enough, and nobody
- * is left without. */
+/* Ranks of one machine divide it: each core and device is used once if there are enough, and every
+ * rank has some. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void test_cores(void **state) {
                 least = count < least ? count : least;
                 most = count > most ? count : most;
                 if (cores >= same)
-                    assert_int_equal(first, next); /* one behind the other */
+                    assert_int_equal(first, next); /* consecutive */
                 next = first + count;
             }
             if (cores >= same)
@@ -68,7 +68,7 @@ static void test_who_shares_what(void **state) {
     assert_int_equal(d.same_quota, 3);
 }
 
-/* Every device that was not named has one owner, and every rank has something. */
+/* Each device that was not named has one owner, and every rank has a device. */
 static void test_devices_are_dealt(void **state) {
     (void)state;
     for (uint32_t gpus = 0; gpus < 7; ++gpus)
@@ -90,7 +90,7 @@ static void test_devices_are_dealt(void **state) {
         }
 }
 
-/* Kinds are dealt by themselves; what was named stays; whoever would have nothing gets a turn. */
+/* Kinds are divided separately; named devices stay; a rank without any shares one. */
 static void test_nobody_is_left_without(void **state) {
     (void)state;
     const qn__dealt third = {.same_devices = 3, .device_place = 2};

@@ -6,12 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-/* Steps without a grain after which a worker is tried again, since its speed may have changed. */
+/* A worker without grains is tried again after so many steps, because its speed may have
+ * changed. */
 enum { TRY_AGAIN = 32 };
-/* First calls of a worker among others: their sizes are doubled, which soon tells what a call costs
- * beside its grains. */
+/* The first calls of a worker that shares double in size, which soon separates the cost of a call
+ * from that of its grains. */
 enum { LEARNING = 6 };
-/* Longest and shortest wait of a worker between two looks, in seconds. */
+/* Maximum and minimum wait of a worker between two checks, in seconds. */
 #define LONGEST_LOOK 0.01
 #define SHORTEST_LOOK 0.00005
 
@@ -61,7 +62,7 @@ static int takes_part(const qn__queue *q, uint32_t worker, uint64_t set) {
     return (set >> worker & 1) && !q->turn[worker].lost;
 }
 
-/* Cuts the step at the workers' weights. */
+/* Divides the step by the workers' weights. */
 static void plan(qn__queue *q, qn__chunk range, uint64_t set) {
     double all = 0, before = 0;
     uint32_t from = 0;
@@ -113,7 +114,7 @@ void qn__queue_again(qn__queue *q, uint64_t set) {
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Seconds a grain where a worker's speed is not known: the mean of the others' speeds. */
+/* Seconds per grain for a worker of unknown speed: the mean of the others. */
 static double usual_each(const qn__queue *q) {
     double rates = 0;
     uint32_t known = 0;
@@ -125,10 +126,10 @@ static double usual_each(const qn__queue *q) {
     return known ? known / rates : 1.0;
 }
 
-/* In how many seconds each worker that is here could begin with a further grain, and what a grain
- * takes it. Counted from now: moments are large numbers, and grains may last nanoseconds. */
+/* For each worker: the seconds until it could begin another grain, and the seconds per grain.
+ * Relative to now, because absolute times are large and grains may take nanoseconds. */
 typedef struct outlook {
-    uint32_t count, own; /* own: the place of the worker that asks */
+    uint32_t count, own; /* own: index of the worker that requests grains */
     double begin[QN__MAX_WORKERS], each[QN__MAX_WORKERS];
 } outlook;
 
@@ -141,13 +142,13 @@ static void look_ahead(const qn__queue *q, uint32_t worker, double now, outlook 
             continue;
         if (w == worker)
             o->own = o->count;
-        /* One that is late is expected to be late as long again. */
+        /* A worker that is late is expected to be late as long again. */
         o->begin[o->count] = (t->busy ? fabs(t->until - now) : 0) + t->speed.start;
         o->each[o->count++] = t->speed.each > 0 ? t->speed.each : usual;
     }
 }
 
-/* Whole grains that can be done between two moments. */
+/* Whole grains that can be computed between two times. */
 static double grains_until(double begin, double each, double end) {
     return end > begin ? floor((end - begin) / each + 1e-6) : 0;
 }
@@ -159,7 +160,7 @@ static double all_until(const outlook *o, double end) {
     return grains;
 }
 
-/* In how many seconds, to within a part of a thousand, all together could be done with `grains`. */
+/* The seconds, within one part in a thousand, after which all together could finish `grains`. */
 static double common_end(const outlook *o, double grains) {
     double low = 0, high = INFINITY;
     for (uint32_t i = 0; i < o->count; ++i)
@@ -174,19 +175,19 @@ static double common_end(const outlook *o, double grains) {
     return high;
 }
 
-/* Grains that are due to the worker that asks, when all are to be done together. */
+/* Grains for the requesting worker if all are to finish together. */
 static double due_now(const outlook *o, double left) {
     const double due = grains_until(o->begin[o->own], o->each[o->own], common_end(o, left));
     if (due >= 1)
         return due;
-    /* Whoever would be first to be done with a single grain takes it, whatever was rounded. */
+    /* The worker that would finish a single grain first takes it, despite any rounding. */
     for (uint32_t i = 0; i < o->count; ++i)
         if (o->begin[i] + o->each[i] < o->begin[o->own] + o->each[o->own])
             return 0;
     return 1;
 }
 
-/* How many grains the worker should get now; 0 when they are better left to the others. */
+/* The number of grains that the worker should get now; 0 if the others finish them sooner. */
 static uint32_t size_for(const qn__queue *q, uint32_t worker, double now) {
     const qn__turn *t = &q->turn[worker];
     if (q->sharing == QN__SHARE_CHUNKS)
@@ -212,7 +213,7 @@ static uint32_t size_for(const qn__queue *q, uint32_t worker, double now) {
     return size < q->left ? size : q->left;
 }
 
-/* Hands `size` grains of the last free range to the worker. Returns 0 when memory is short. */
+/* Gives `size` grains of the last free range to the worker. 0: out of memory. */
 static int hand_out(qn__queue *q, qn__turn *t, uint32_t size, double now, qn__chunk *chunk) {
     if (t->planned.count) {
         *chunk = t->planned;
@@ -251,7 +252,7 @@ static int look(qn__queue *q, uint32_t worker, double now, qn__chunk *chunk) {
         return -1;
     if (hand_out(q, t, size, now, chunk))
         return 1;
-    /* Memory is short. What this worker took before counts, but nobody may wait for it. */
+    /* Out of memory. Earlier chunks of this worker count, but nobody may wait for this one. */
     t->lost = 1;
     t->here = 0;
     return 0;
@@ -264,8 +265,7 @@ int qn__queue_try(qn__queue *q, uint32_t worker, double now, qn__chunk *chunk) {
     return found;
 }
 
-/* Sleeps until something changed, but not longer than until the worker might be wanted after all.
- */
+/* Sleeps until something changes, or until the worker may be needed after all. */
 static void wait_a_while(qn__queue *q, const qn__turn *t) {
     const double a_while = fmin(LONGEST_LOOK, fmax(SHORTEST_LOOK, 0.25 * t->speed.each));
     struct timespec end;
@@ -280,7 +280,7 @@ int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
     pthread_mutex_lock(&q->lock);
     int found = look(q, worker, qn__now(), chunk);
     if (found < 0)
-        pthread_cond_broadcast(&q->changed); /* those it is left to may be waiting */
+        pthread_cond_broadcast(&q->changed); /* the workers that get its grains may be waiting */
     for (; found < 0; found = look(q, worker, qn__now(), chunk))
         wait_a_while(q, &q->turn[worker]);
     if (!found || !q->ranges)
@@ -295,7 +295,7 @@ void qn__queue_done(qn__queue *q, uint32_t worker, qn__chunk chunk, double secon
     t->busy = 0;
     qn__speed_add(&t->speed, chunk.count, seconds);
     if (t->speed.calls <= 3)
-        qn__speed_fit(&t->speed); /* the rest is done once a step */
+        qn__speed_fit(&t->speed); /* the rest is computed once per step */
     if (q->keeps && t->takings > 0)
         --t->takings;
     if (q->ranges)
@@ -313,7 +313,7 @@ void qn__queue_lose(qn__queue *q, uint32_t worker) {
         t->planned.count = 0;
     }
     for (uint32_t i = 0; i < t->takings; ++i) {
-        /* Where memory is short the grains stay uncomputed, and qn__queue_left tells. */
+        /* Out of memory: the grains stay uncomputed, which qn__queue_left shows. */
         push(&q->free, &q->ranges, &q->room, t->taken[i]);
         q->left += t->taken[i].count;
     }

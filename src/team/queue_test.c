@@ -1,6 +1,6 @@
 /* The queue of grains: sizes that follow measured speeds, lost grains, slow workers, and many
- * threads at once. Speeds and mostly also time are reported to the queue, so little here depends on
- * how fast the machine is. */
+ * threads at once. Speeds and usually also time are simulated, so results hardly depend on the
+ * machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,16 +33,16 @@ static void begin(qn__queue *q, uint32_t workers, const double *rates) {
 static void test_start_and_each_are_told_apart(void **state) {
     (void)state;
     qn__speed s = {0};
-    qn__speed_add(&s, 4, 9.0); /* the first call pays for what is made once */
+    qn__speed_add(&s, 4, 9.0); /* the first call includes one-time costs */
     qn__speed_fit(&s);
     assert_true(s.each > 2.2 && s.each < 2.3);
     for (uint32_t n = 1; n <= 64; n *= 2)
         qn__speed_add(&s, n, 0.010 + 0.001 * n);
-    qn__speed_add(&s, 8, 1.0); /* something else was running */
+    qn__speed_add(&s, 8, 1.0); /* a disturbance */
     qn__speed_fit(&s);
     assert_true(s.start > 0.0095 && s.start < 0.0105);
     assert_true(s.each > 0.00095 && s.each < 0.00105);
-    /* Three calls at half the speed, and it is that of a slower worker. */
+    /* After three calls at half the speed, the speed is that of a slower worker. */
     for (int i = 0; i < 3; ++i)
         qn__speed_add(&s, 64, 2 * (0.010 + 0.001 * 64));
     qn__speed_fit(&s);
@@ -57,7 +57,7 @@ static void test_chunks_follow_the_rates(void **state) {
     begin(&q, 2, rates);
     assert_int_equal(qn__queue_fill(&q, 400, 3), 0);
     assert_int_equal(qn__queue_try(&q, 0, 0.0, &a), 1);
-    assert_in_range(a.count, 290, 301); /* nearly all of 3/4 of 400, for speeds beyond doubt */
+    assert_in_range(a.count, 290, 301); /* nearly all of 3/4 of 400: no uncertainty */
     assert_int_equal(qn__queue_try(&q, 1, 0.0, &b), 1);
     assert_in_range(b.count, 90, 101);
     assert_int_equal(qn__queue_left(&q), 400 - a.count - b.count);
@@ -76,12 +76,12 @@ static void test_doubtful_speeds_get_half(void **state) {
     assert_int_equal(qn__queue_fill(&q, 400, 3), 0);
     assert_int_equal(qn__queue_try(&q, 0, 0.0, &a), 1);
     assert_in_range(a.count, 145, 155);
-    /* Where starting is dear, all at once is better. */
+    /* If starting is expensive, all at once is better. */
     qn__queue_fill(&q, 400, 3);
     q.turn[0].speed.start = 0.9;
     q.turn[0].speed.stale = 0;
     assert_int_equal(qn__queue_try(&q, 0, 0.0, &a), 1);
-    assert_in_range(a.count, 228, 236); /* all are done at 1.675 */
+    assert_in_range(a.count, 228, 236); /* all finish at 1.675 */
     qn__queue_end(&q);
 }
 
@@ -115,7 +115,7 @@ static void test_lost_grains_come_back(void **state) {
     assert_int_equal(qn__queue_fill(&q, 100, 3), 0);
     for (int i = 0; i < 3; ++i) {
         assert_int_equal(qn__queue_take(&q, 0, &chunk), 1);
-        if (i < 2) /* the third one is under way when the worker is lost */
+        if (i < 2) /* the third one is being computed when the worker is lost */
             qn__queue_done(&q, 0, chunk, 0.2);
     }
     assert_int_equal(qn__queue_left(&q), 40);
@@ -130,7 +130,7 @@ static void test_lost_grains_come_back(void **state) {
     for (int g = 0; g < 100; ++g)
         assert_int_equal(covered[g], 1);
     qn__queue_lose(&q, 1);
-    assert_int_equal(qn__queue_left(&q), 100); /* nobody is left to compute them */
+    assert_int_equal(qn__queue_left(&q), 100); /* no worker is left to compute them */
     qn__queue_end(&q);
 }
 
@@ -151,7 +151,7 @@ static void test_finished_pieces_can_stay(void **state) {
     qn__queue_lose(&q, 0);
     assert_int_equal(qn__queue_left(&q), 80);
     assert_int_equal(qn__queue_take(&q, 1, &chunk), 1);
-    assert_int_equal(chunk.first, 20); /* what came back goes first */
+    assert_int_equal(chunk.first, 20); /* returned grains go first */
     qn__queue_stop(&q);
     assert_int_equal(qn__queue_take(&q, 1, &chunk), 0);
     assert_int_equal(qn__queue_left(&q), 70);
@@ -188,7 +188,8 @@ static void test_fixed_shares(void **state) {
     qn__queue_end(&q);
 }
 
-/* Long after the clock began, and with grains of nanoseconds, someone still takes the last one. */
+/* Also long after the start of the clock, and with grains of nanoseconds, some worker takes the
+ * last one. */
 static void test_somebody_always_takes(void **state) {
     (void)state;
     for (int round = 0; round < 2000; ++round) {
@@ -206,7 +207,7 @@ static void test_somebody_always_takes(void **state) {
     }
 }
 
-/* ---------------------------------------------------------------------------- a made-up clock */
+/* ------------------------------------------------------------------------------ simulated clock */
 
 /* T_bound / T over steps of `grains` grains. */
 static double efficiency(qn__virtual_worker *w, uint32_t workers, uint32_t steps, uint32_t grains,
@@ -238,7 +239,7 @@ static void test_eight_workers_of_which_one_halves(void **state) {
         w[i] = (qn__virtual_worker){.rate = rates[i] * 1000, .noise = 0.05};
         all += w[i].rate;
     }
-    w[7].change_at = 1 + 100 * 512 / all; /* in the middle */
+    w[7].change_at = 1 + 100 * 512 / all; /* halfway */
     w[7].change_rate = 8000;
     const double reached = efficiency(w, 8, 200, 512, &clock);
     print_message("eight workers, one halves: T_bound/T %.3f\n", reached);
@@ -247,7 +248,7 @@ static void test_eight_workers_of_which_one_halves(void **state) {
 
 static void test_a_start_is_paid_seldom(void **state) {
     (void)state;
-    /* A call of the second costs as much as 40 of its 400 grains. */
+    /* A call of the second worker costs as much as 40 of its 400 grains. */
     qn__virtual_worker w[] = {{.rate = 1000, .noise = 0.02},
                               {.rate = 4000, .start = 0.010, .noise = 0.02}};
     double clock = 1;
@@ -263,7 +264,7 @@ static void test_a_slow_worker_is_left_out(void **state) {
     qn__queue q;
     double clock = 1;
     assert_int_equal(qn__queue_begin(&q, 2), 0);
-    qn__virtual_step(&q, w, 2, 3, 50, &clock); /* in which nothing is known */
+    qn__virtual_step(&q, w, 2, 3, 50, &clock); /* in which speeds are unknown */
     const uint64_t calls = w[0].calls;
     const double begun = clock;
     for (int i = 0; i < 30; ++i)
@@ -290,17 +291,17 @@ static void test_shares_follow_a_change(void **state) {
         begun = clock;
         qn__virtual_step(&q, w, 2, 3, 120, &clock);
     }
-    assert_true(clock - begun < 0.085); /* 0.080 at best, 0.12 with the old shares */
+    assert_true(clock - begun < 0.085); /* 0.080 is the optimum, 0.12 with the old shares */
     qn__queue_end(&q);
 }
 
 /* ----------------------------------------------------------------------------- many threads */
 
-/* A driver that takes until there is nothing, and computes in no time. */
+/* A driver that takes chunks until there are none, and computes in no time. */
 typedef struct driver {
     qn__queue *queue;
     uint32_t worker, lost_after; /* chunks; 0: never */
-    double rate;                 /* what it says of its speed */
+    double rate;                 /* its reported speed */
     uint32_t grains, chunks;
     atomic_int *covered; /* of each grain, or NULL */
     pthread_t thread;
@@ -315,7 +316,7 @@ static void *drive(void *context) {
         sched_yield();
         if (d->chunks == d->lost_after) {
             qn__queue_lose(d->queue, d->worker);
-            return NULL; /* and with it all that it computed */
+            return NULL; /* and all that it computed is lost */
         }
         d->grains += chunk.count;
         memset(own + chunk.first, 1, chunk.count);
@@ -359,7 +360,7 @@ static void test_nobody_waits_for_the_lost(void **state) {
     driver drivers[] = {{.queue = &q, .worker = 0, .rate = 1},
                         {.queue = &q, .worker = 1, .rate = 1000, .lost_after = 1}};
     run(drivers, 2);
-    if (drivers[0].grains < 5) { /* it was reported that all was taken before the other was lost */
+    if (drivers[0].grains < 5) { /* all was taken before the other worker was lost */
         assert_int_equal(qn__queue_left(&q), 5 - drivers[0].grains);
         qn__queue_again(&q, 1);
         run(drivers, 1);
@@ -368,7 +369,7 @@ static void test_nobody_waits_for_the_lost(void **state) {
     qn__queue_end(&q);
 }
 
-/* Every grain is in the hands of exactly one worker that is left, whoever was lost and when. */
+/* Every grain is computed by exactly one remaining worker, whichever was lost and when. */
 static void test_nothing_is_lost_under_threads(void **state) {
     (void)state;
     enum { WORKERS = 6, ROUNDS = 150 };

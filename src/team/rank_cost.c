@@ -3,23 +3,22 @@
 #include <math.h>
 #include <string.h>
 
-/* The window. A second holds ten periods of a CPU quota, which last 100 ms unless someone says
- * otherwise. */
+/* The window. A second has ten periods of a CPU quota, whose default is 100 ms. */
 static const double WINDOW_SECONDS = 1, WINDOW_ROUNDS = 16;
-/* A reduction that came later than so many usual ones after the one before it, behind a validation
- * for instance, fades no more than these. */
+/* A reduction after a longer pause, such as a validation, fades at most so many usual ones. */
 static const double MOST_ROUNDS = 16;
-/* Calls beyond the fit by this part are stalls. The window has to be beyond it by this part too,
- * and to hold at least so many stalls of equal length: one disturbed call changes nothing. */
+/* Calls longer than the fit by this part are stalls. The window must exceed the fit by this part
+ * too, and must have at least so many stalls of equal length, so that one disturbed call changes
+ * nothing. */
 static const double BEYOND = 0.25, STALLS = 3;
-/* A rank without chunks is tried again after so many reductions at least, and when so many times
- * the cost of a chunk has passed. A trial costs at most two such chunks (told, below), so 2 %. */
+/* A rank without chunks is tried again after at least so many reductions, and when so many times
+ * the cost of a chunk have passed. A trial costs at most two such chunks (see below), so 2 %. */
 enum { TRY_AGAIN = 32 };
 static const double PATIENCE = 100;
 
 /* ---------------------------------------------------------------------------------- the window */
 
-/* Returns how much of the `seconds` since the last reduction counts. */
+/* Fades the window. Returns how much of the `seconds` since the last reduction counts. */
 static double fade(qn__cost_window *w, double seconds) {
     if (w->elapsed > 0)
         seconds = fmin(seconds, MOST_ROUNDS * w->elapsed / w->reductions);
@@ -49,18 +48,16 @@ double qn__rank_cost_stretch(const qn__rank_cost *c) {
     const int lasting = w->stalled > 0 && w->stalled * w->stalled >= STALLS * w->squares;
     if (beyond <= BEYOND || !lasting || !(w->elapsed > 0))
         return 1;
-    /* While a stall lasts, all others wait from the end of their own shares on. One that is longer
-     * than a step costs them its whole length, and not what it is in the mean over all steps. */
+    /* During a stall all others wait, once their own shares are finished. A stall longer than a
+     * step costs them its whole length, not its mean over all steps. */
     const double stall = w->squares / w->stalled, step = w->elapsed / w->reductions;
     return 1 + beyond * fmax(1, stall / step);
 }
 
-/* ------------------------------------------------------------------------------------ the
- * reductions
- */
+/* ------------------------------------------------------------------------------- the reductions */
 
-/* Shares of other workers, or before a trial, tell nothing of those that follow. Stalls that were
- * seen in updates do: they are the whole rank's. */
+/* Discards measurements of shares: those of other workers, or from before a trial, say nothing
+ * about the next ones. Stalls in updates are kept: they concern the whole rank. */
 static void forget_shares(qn__rank_cost *c) {
     qn__cost_window *w = &c->window;
     qn__speed_reset(&c->share);
@@ -72,7 +69,7 @@ static void learn(qn__rank_cost *c, uint64_t set, uint32_t chunks, double second
     if (set != c->set || trial)
         forget_shares(c);
     c->set = set;
-    /* The first call of a set pays for what is made once. */
+    /* The first call of a set includes one-time costs. */
     if (c->share.calls > 0) {
         c->window.calls += 1;
         c->window.chunks += chunks;
@@ -121,8 +118,8 @@ void qn__rank_cost_update(qn__rank_cost *c, double seconds) {
 double qn__rank_cost_of_update(const qn__rank_cost *c) { return c->update.each; }
 
 qn__cost qn__rank_cost_reported(const qn__rank_cost *c) {
-    /* Halved in each reduction in which a trial is due, until the rank gets a chunk. What it gets
-     * then takes less than two chunks and two starts. */
+    /* Halved in each reduction in which a trial is due, until the rank gets a chunk. That then
+     * takes less than two chunks and two starts. */
     const double hope = ldexp(1, -(int)(c->hopes < 60 ? c->hopes : 60));
     const double stretch = qn__rank_cost_stretch(c);
     return (qn__cost){hope * (stretch * c->known.start + c->update.each),

@@ -1,17 +1,17 @@
-/* What its share of a reduction costs a rank, learnt from its own clock: the cost that it tells the
- * other ranks, from which all shares follow (cluster/shares.h).
+/* The cost of a rank's share of a reduction, measured by its own clock. It is sent to the other
+ * ranks, and all shares follow from it (cluster/reduction/shares.h).
  *
- * The basis is the fit over the last calls (speed.h), which ignores single outliers. That fit is
+ * The basis is a fit over the last calls (speed.h), which ignores single outliers. That fit is
  * wrong for a rank under a CPU quota: the kernel runs it at full speed for some milliseconds and
  * then stops it for many, so most calls meet no stop. Therefore the wall time of a longer window is
- * compared with what the fit says of the same calls. Updates count in this window as well. A rank
- * makes one in every step, so a rank without chunks is measured too. Where the window took clearly
- * longer, and several stalls account for it, the rank tells a higher cost: the mean over the
- * window, and more than that where a stall is longer than a step, because then no share of the
- * other ranks can hide it. Time in which the rank waits for others is in neither sum.
+ * compared with the fit for the same calls. Updates count in this window as well: a rank makes one
+ * in every step, so a rank without chunks is measured too. If the window took clearly longer, and
+ * several stalls account for it, the rank reports a higher cost. That is the mean over the window,
+ * or more if a stall is longer than a step, because then no share of the other ranks can hide it.
+ * Time in which the rank waits for others is in neither sum.
  *
- * A rank whose cost leaves it without chunks is tried again now and then. It waits until the trial
- * can take at most 2 % of the time since its last chunks. */
+ * A rank whose cost leaves it without chunks is tried again periodically, so rarely that a trial
+ * takes at most 2 % of the time since its last chunks. */
 #ifndef QN_TEAM_RANK_COST_H
 #define QN_TEAM_RANK_COST_H
 
@@ -20,40 +20,39 @@
 
 /* Sums over the last second or the last 16 reductions, whichever is longer; old terms fade. */
 typedef struct qn__cost_window {
-    double reductions, elapsed;     /* reductions, and seconds from reduction to reduction */
+    double reductions, elapsed;     /* number of reductions, and seconds from one to the next */
     double calls, chunks, seconds;  /* of shares */
     double updates, update_seconds; /* of updates */
-    double stalled, squares;        /* seconds beyond what was expected; their squares */
+    double stalled, squares;        /* seconds beyond the fit; their squares */
 } qn__cost_window;
 
 typedef struct qn__rank_cost {
     qn__speed share;  /* of all workers together */
     qn__speed update; /* one chunk each */
     qn__cost known;
-    uint64_t set; /* whose speed it is */
+    uint64_t set; /* of the workers whose speed it is */
     qn__cost_window window;
-    double at;   /* moment of the last reduction; 0: none yet */
+    double at;   /* time of the last reduction; 0: none yet */
     double idle; /* seconds since the last reduction with chunks */
     uint32_t skipped,
         hopes; /* reductions without a chunk; those of them in which a trial was due */
 } qn__rank_cost;
 
-/* After this rank's share of a reduction: `chunks` chunks took the workers of `set` so many seconds
- * of wall time. seconds 0: the time does not count. `now` is the moment, by the same clock always.
- */
+/* After this rank's share of a reduction: the workers of `set` took `seconds` of wall time for
+ * `chunks` chunks; 0 seconds: not measured. `now`: the time, always by the same clock. */
 void qn__rank_cost_share(qn__rank_cost *cost, uint64_t set, uint32_t chunks, double seconds,
                          double now);
 
-/* After an update, which took so many seconds. */
+/* After an update of `seconds`. */
 void qn__rank_cost_update(qn__rank_cost *cost, double seconds);
 
-/* Seconds of an update as a rule; 0: not known. */
+/* Usual seconds of an update; 0: unknown. */
 double qn__rank_cost_of_update(const qn__rank_cost *cost);
 
-/* The factor by which calls cost the run more than the fit says; at least 1. */
+/* The factor, at least 1, by which calls cost the run more than the fit says. */
 double qn__rank_cost_stretch(const qn__rank_cost *cost);
 
-/* What to tell the others; each 0: not known. */
+/* The cost to send to the other ranks; each 0: unknown. */
 qn__cost qn__rank_cost_reported(const qn__rank_cost *cost);
 
 #endif

@@ -1,4 +1,4 @@
-/* The cost that a rank tells: stalls count where they last, and single ones do not. */
+/* The cost that a rank reports: lasting stalls count, single ones do not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void test_a_steady_rank(void **state) {
     assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
 }
 
-/* The long window sees single disturbances, which are nothing that lasts. */
+/* Single disturbances in the long window are not lasting. */
 static void test_a_disturbed_call(void **state) {
     (void)state;
     qn__rank_cost c = {.set = 0};
@@ -43,8 +43,8 @@ static void test_a_disturbed_call(void **state) {
     assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
 }
 
-/* Stalls that fall into updates alone make chunks dearer: by 2.5 ms in each 5 ms while they are
- * shorter than a reduction, and by more where they are longer. */
+/* Stalls in updates alone raise the cost of chunks: by 2.5 ms in each 5 ms while they are shorter
+ * than a reduction, and by more if they are longer. */
 static void test_stalls_outside_of_shares(void **state) {
     (void)state;
     qn__rank_cost c = {.set = 0};
@@ -59,8 +59,8 @@ static void test_stalls_outside_of_shares(void **state) {
     assert_true(fabs(qn__rank_cost_stretch(&c) - 1) < 1e-9);
 }
 
-/* Without chunks it is tried again when that is cheap: what it tells then falls until it gets one.
- */
+/* Without chunks it is tried again when that is cheap: the cost that it reports falls until it gets
+ * one. */
 static void test_a_trial(void **state) {
     (void)state;
     qn__rank_cost c = {.set = 0};

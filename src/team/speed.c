@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Calls must differ in size by this factor before start and each can be told apart. */
+/* Calls must differ in size by this factor before `start` and `each` can be separated. */
 #define SIZES_DIFFER 1.5
-/* Three calls beside the formula by this part, all on one side, are a new speed. */
+/* Three calls that deviate from the fit by this part, all on one side, are a new speed. */
 #define NEW_SPEED 0.25
 enum { IN_A_ROW = 3 };
 
@@ -30,7 +30,7 @@ static void forget_oldest(qn__speed *s, uint32_t count) {
     memmove(s->seconds, s->seconds + count, s->held * sizeof *s->seconds);
 }
 
-/* 1 when the last few calls all took clearly longer, or all clearly less, than the formula says. */
+/* 1 if the last few calls all took clearly longer, or all clearly less, than the fit. */
 static int is_new(const qn__speed *s) {
     int slower = 0, faster = 0;
     if (s->held <= IN_A_ROW || s->each <= 0)
@@ -82,9 +82,9 @@ void qn__speed_fit(qn__speed *s) {
         value[i] = s->seconds[i] / s->grains[i];
     const double plain = qn__median(value, s->held);
     double each = slope(s);
-    if (each <= 0 && s->each > 0 && s->start > 0) /* sizes are alike: keep the parts' proportion */
+    if (each <= 0 && s->each > 0 && s->start > 0) /* sizes are alike: keep the ratio of the two */
         each = plain * s->each / (s->each + s->start / s->grains[s->held - 1]);
-    /* A grain costs something even where the start hides it. */
+    /* A grain costs something even if the start hides it. */
     each = each <= 0 || each > plain ? plain : fmax(each, 0.01 * plain);
     for (uint32_t i = 0; i < s->held; ++i)
         value[i] = s->seconds[i] - s->grains[i] * each;

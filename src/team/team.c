@@ -1,4 +1,4 @@
-/* Making and ending a team, and loss of its members. */
+/* Creating and destroying a team, and the loss of its members. */
 #include "team/team.h"
 
 #include "base/clock.h"
@@ -27,7 +27,7 @@ qn_status qn__team_no_worker(qn_error *err) {
                       "start again with `train.resume`; the last checkpoint is complete");
 }
 
-/* ---------------------------------------------------------------------------------- beginning */
+/* --------------------------------------------------------------------------------------- create */
 
 static void name_mate(qn__mate *m) {
     qn_device_info info = {.size = sizeof(qn_device_info)};
@@ -60,8 +60,7 @@ static void open_body(void *context, int index) {
     m->busy += m->worker ? 0 : qn__now() - begun;
 }
 
-/* Members that could not be had: the team's failure where they were asked for by name, or where
- * nobody else is there. */
+/* Members that could not be opened: an error if they were named, or if no other member is left. */
 static qn_status settle_opening(qn__team *t, qn_error *err) {
     const uint64_t alive = qn__team_alive(t);
     for (uint32_t i = 0; i < t->count; ++i) {
@@ -115,7 +114,7 @@ static qn_status begin_queues(qn__team *t, const qn__member *members, qn_error *
     return QN_OK;
 }
 
-/* Among ranks nobody has a step to itself, and a share of it is what counts. */
+/* Among ranks no worker computes a whole step alone, so the cost of a share counts. */
 static void begin_choosing(qn__team *t) {
     const qn__program *p = t->program;
     const uint32_t ranks = t->cluster ? qn_cluster_alive(t->cluster) : 1;
@@ -128,7 +127,7 @@ static void begin_choosing(qn__team *t) {
                       (uint32_t)((grains + ranks - 1) / ranks));
 }
 
-/* The log is there only where someone can be lost. */
+/* The log exists only if a worker can be lost. */
 static qn_status begin_log(qn__team *t, qn_error *err) {
     t->history.log_room = 1;
     for (uint32_t i = 0; i < t->count; ++i)
@@ -147,7 +146,7 @@ static qn_status create(qn__team *t, const qn_compute *compute, const qn__member
         return QN_MEMORY;
     t->count = count;
     qn_status status = open_all(t, compute, members, err);
-    qn__float_state_set(); /* a driver that was loaded may have changed it */
+    qn__float_state_set(); /* a loaded driver may have changed it */
     if (status == QN_OK)
         status = begin_queues(t, members, err);
     if (status == QN_OK)
@@ -309,7 +308,7 @@ qn_status qn__team_settle(qn__team *t, uint64_t set, qn_error *err) {
         if (m->error.status == QN_DEVICE)
             lose(t, i);
         else if (!first || m->failed_at < first->failed_at)
-            first = m; /* whichever comes first in the batch: no matter who computed it */
+            first = m; /* the first in the batch, independent of who computed it */
     }
     if (first) {
         t->call.failed_at = first->failed_at;

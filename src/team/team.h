@@ -1,17 +1,17 @@
-/* The team: the workers of this rank, the queue they pull grains from, and this rank's part in the
+/* The team: the workers of this rank, the queue of their grains, and this rank's part in the
  * reductions of a cluster.
  *
- * Above it a job says "do this step"; below it devices compute grains. Only here is known how many
- * workers there are, who takes part in a step, who has the newest state, and who was lost. A team
- * is used by one thread at a time.
+ * Above it a job calls for a step; below it devices compute grains. Only the team knows the number
+ * of workers, which of them take part in a step, which have the newest state, and which were lost.
+ * One thread at a time uses a team.
  *
- * A device that fails loses its worker, nothing else: what only it had is computed again by the
- * others, from the last state that someone still has, over the steps that the team remembers. A
- * rank without any worker fails with QN_DEVICE; the other ranks continue when it has left them.
+ * A device that fails loses its worker only. The other workers compute its grains again, from the
+ * last state that any of them has, over the steps that the team has logged. A rank without any
+ * worker fails with QN_DEVICE; the other ranks continue after it has left.
  *
- * Among ranks qn__team_create, qn__team_step and qn__team_apply are reductions of all: every rank
- * makes the same calls in the same order, with a state that is the same. QN_CLUSTER, and what
- * qn__cluster_fail told of, come out of them. */
+ * Among ranks qn__team_create, qn__team_step and qn__team_apply are collective: every rank makes
+ * the same calls in the same order, with equal states. They return QN_CLUSTER, and failures passed
+ * to qn__cluster_fail. */
 #ifndef QN_TEAM_TEAM_H
 #define QN_TEAM_TEAM_H
 
@@ -23,89 +23,91 @@ typedef struct qn__team qn__team;
 
 typedef struct qn__member {
     const qn__device_table *device;
-    uint32_t index; /* which of the backend's devices */
-    int threads;    /* CPU: its cores, 0: what compute->threads says */
+    uint32_t index; /* index among the backend's devices */
+    int threads;    /* CPU: number of cores, 0: compute->threads */
     double share;   /* fixed part of every step's grains (compute->shares); 0: by measured speed */
-    int optional; /* 1: not named by itself; when it cannot be opened the others continue without */
+    int optional;   /* 1: not named individually; if it cannot be opened, the team continues without
+                       it */
 } qn__member;
 
-/* Opens a worker on each of the members (1 .. 64). The program must outlive the team. When
- * `members` is NULL they come from compute->devices (team/members.h), those of a machine with
- * several ranks divided among them (team/portion.h). Fails with QN_UNSUPPORTED
- * when a device lacks an operation, or as the device's open does; an optional member that cannot
- * be had is left out, and the report says why, unless it is the last one. */
+/* Opens a worker on each member (1 .. 64). The program must outlive the team. `members` NULL: they
+ * come from compute->devices (team/members.h), and ranks of one machine divide them
+ * (team/portion.h). Fails with QN_UNSUPPORTED if a device does not support an operation, or as the
+ * device's open does. An optional member that cannot be opened is left out, and the report gives
+ * the reason, unless it is the last one. */
 qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
                           const qn__member *members, uint32_t count, qn__team **out, qn_error *err);
 void qn__team_destroy(qn__team *team);
 
-/* Parameters and optimiser state, for every worker, and the beginning of what steps are counted
- * from. The arrays become the team's copy on the host: they stay with the caller, who leaves them
- * in place and as they are until the next load or the team's end, but for qn__team_save. */
+/* Loads parameters and optimiser state into every worker; steps are counted from here. The arrays
+ * become the team's host copy. They stay the caller's, who leaves them unchanged until the next
+ * load or the end of the team, except for qn__team_save. */
 qn_status qn__team_load(qn__team *team, const qn__state *state, qn_error *err);
 
-/* The newest state, into the arrays of the last load or into others. The former become the point
- * that lost steps are computed again from; when the call fails they are unchanged. All tallies must
+/* Saves the newest state to the arrays of the last load, or to others. The former become the state
+ * from which lost steps are computed again; if the call fails they are unchanged. All tallies must
  * have been fetched (qn__team_flush). */
 qn_status qn__team_save(qn__team *team, qn__state *state, qn_error *err);
 
-/* 1 when it is time to qn__team_save into the arrays of the load: what would be lost with the
- * workers has become more than some seconds of work. Never where the newest state is with the CPU.
- * A save so asked for takes less than a hundredth of the time. */
+/* 1 when qn__team_save into the arrays of the load is due: a loss of workers would cost more than
+ * some seconds of work. Never if the CPU has the newest state. Saves so requested take less than 1
+ * % of the time. */
 int qn__team_save_due(const qn__team *team);
 
-/* One step: all grains of `batch`, their sums over all workers and ranks, the update. Adds loss and
- * right answers to *tally, those of the last few steps perhaps only with later calls. `next` is the
- * batch that will follow, or NULL. update->step must be set. A worker that fails is lost, its
- * grains go to the others and `note` is reported; QN_DEVICE when none is left: the host's copy is
- * then whole and of the state after its last load or save. After another failure the state of the
- * workers is undefined. A QN_NUMERIC of an earlier step names it in err->where. */
+/* One step: all grains of `batch`, their sums over all workers and ranks, the update. Adds losses
+ * and correct answers to *tally, those of the last few steps possibly only in later calls. `next`
+ * is the batch of the next step, or NULL. update->step must be set.
+ *
+ * A worker that fails is lost: the others compute its grains and `note` is called. QN_DEVICE if
+ * none is left: the host copy is then complete, of its last load or save. After another failure the
+ * state of the workers is undefined. A QN_NUMERIC of an earlier step names it in err->where. */
 qn_status qn__team_step(qn__team *team, const qn__batch *batch, const qn__batch *next,
                         const qn__update *update, qn__tally *tally, qn_error *err);
 
-/* Waits for all steps and adds what they still owe to *tally. Fails as qn__team_step does. */
+/* Waits for all steps and adds their remaining tallies to *tally. Fails as qn__team_step does. */
 qn_status qn__team_flush(qn__team *team, qn__tally *tally, qn_error *err);
 
 /* Forward over `batch`, of any number of items, shared among the workers in pieces of whole grains
- * of at most qn__apply_room items. QN_NUMERIC names the first item whose output is not finite. All
+ * of at most qn__apply_room items. QN_NUMERIC names the first item with a non-finite output. All
  * tallies must have been fetched. */
 qn_status qn__team_apply(qn__team *team, const qn__batch *batch, qn__applied *applied,
                          qn__tally *tally, qn_error *err);
 
-/* Steps that will be asked for, so that a short job is not spent on trials; else they are taken
- * for many. */
+/* Sets the number of steps of the job, so that a short one does not spend them on trials; the
+ * default is many. */
 void qn__team_expect(qn__team *team, uint64_t steps);
 
-/* Who is reported of lost workers, and of members that could not be had; NULL: nobody. */
+/* Sets the callback for lost workers and members that could not be opened; NULL: none. */
 void qn__team_notes(qn__team *team, qn_note_fn note, void *user);
 
-/* Where spans are recorded from now on, a track for each worker; NULL: nowhere. The trace must
- * outlive the team. */
+/* Sets the trace that records spans from now on, with a track for each worker; NULL: none. The
+ * trace must outlive the team. */
 void qn__team_trace(qn__team *team, qn__trace *trace);
 
-/* For tests and experiments: who takes part in a step, a bit for each member, instead of whoever
- * measurements say. Members that are lost are left out; nobody means all. */
+/* For tests and experiments: a function that selects the members of a step as a bit set, in place
+ * of measurements. Lost members are left out; an empty set means all. */
 void qn__team_pick(qn__team *team, uint64_t (*pick)(void *user, uint64_t step), void *user);
 
-/* Reads the energy counters of the members' devices, at the beginning of a stretch of the run whose
- * energy counts (begin = 1), at its end, and every few minutes in between. */
+/* Reads the energy counters of the members' devices: at the start of an interval of the run (begin
+ * = 1), at its end, and every few minutes in between. */
 void qn__team_meter(qn__team *team, int begin);
 
-/* Ranks that the run was started with, 1 for a process alone; and the bytes that reductions of this
- * team had to send to other machines and receive from them, by count. */
+/* The ranks that the run was started with, 1 without a cluster; and the calculated bytes that this
+ * team's reductions sent to other machines and received from them. */
 uint32_t qn__team_ranks(const qn__team *team);
 void qn__team_counted(const qn__team *team, uint64_t *out, uint64_t *in);
 
-/* Members that still work. */
+/* The number of live members. */
 uint32_t qn__team_workers(const qn__team *team);
 
-/* Seconds that finding out who should take part has cost beyond what the chosen would have taken,
- * and the steps computed again after losses. */
+/* The seconds that trials have cost, beyond the time of the chosen sets; and the steps that were
+ * computed again after losses. */
 double qn__team_trial_seconds(const qn__team *team);
 uint64_t qn__team_repeated(const qn__team *team);
 
-/* What each worker did since the team was made; `seconds` is the time that busy shares are taken
- * of. *bound_rate: items a second of all that took part, each counted for the part of the steps
- * that it took part in. The array and what it points to belong to the team until the next call. */
+/* What each worker did since the team was created; `seconds` is the base of busy shares.
+ * *bound_rate: the sum of the workers' items per second, each weighted by the part of the steps in
+ * which it took part. The array belongs to the team until the next call. */
 const qn_worker_report *qn__team_report(qn__team *team, double seconds, uint32_t *count,
                                         double *bound_rate);
 

@@ -1,19 +1,19 @@
-/* Forward over many items: pieces of whole grains, pulled by the workers. A piece's results go to
- * places of their own and its tally is an integer sum, so nothing depends on who took it. Among
- * ranks these places are in the words of a reduction, behind the tally. */
+/* Forward over many items: pieces of whole grains that the workers take from a queue. A piece has
+ * its own place for results, and its tally is an integer sum, so nothing depends on who computes
+ * it. Among ranks these places are words of a reduction, after the tally. */
 #include "base/clock.h"
 #include "team/team_reduction.h"
 #include <string.h>
 
-/* Among ranks: pieces for each of them, so that shares can be what speeds are, of no fewer items
- * than these. */
+/* Among ranks: pieces per rank, so that shares can follow speeds, with at least so many items
+ * each. */
 enum { PIECES = 16, SMALL_PIECE = 128 };
 
 static uint32_t pieces_of(const qn__team *t) {
     return (uint32_t)(((uint64_t)t->call.batch->items + t->call.piece - 1) / t->call.piece);
 }
 
-/* The piece's batch, and where its results go. */
+/* The batch of a piece, and the places of its results. */
 static qn__batch piece_at(const qn__team *t, uint32_t piece, qn__applied *applied) {
     const uint32_t first = piece * t->call.piece, left = t->call.batch->items - first;
     const uint32_t outputs = t->program->layer[t->program->layers - 1].out;
@@ -30,7 +30,7 @@ static qn__batch piece_at(const qn__team *t, uint32_t piece, qn__applied *applie
     return batch;
 }
 
-/* A piece failed: those behind it are of no interest any more. */
+/* A piece failed: later pieces need not be computed. */
 static void note_bad(qn__team *t, qn__mate *m, uint32_t piece) {
     unsigned before = atomic_load(&t->call.bad_piece);
     m->failed_at = piece;
@@ -80,7 +80,7 @@ static void apply_body(void *context, int index) {
     }
 }
 
-/* Who takes part: those that take part in steps; of them one where there is a single piece. */
+/* The workers that take part in steps; one of them if there is a single piece. */
 static uint64_t who(const qn__team *t) {
     const uint64_t alive = qn__team_alive(t);
     uint64_t set = alive;
@@ -100,8 +100,8 @@ static uint64_t who(const qn__team *t) {
     return QN__BIT(best);
 }
 
-/* The pieces of a range, each once. QN_DEVICE when someone was lost with whom what is there is not
- * certain. */
+/* Computes the pieces of a range, each once. QN_DEVICE if a worker was lost and its results are
+ * uncertain. */
 static qn_status share_pieces(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
     qn_status status;
     for (uint32_t i = 0; i < t->count; ++i)
@@ -113,7 +113,7 @@ static qn_status share_pieces(qn__team *t, uint64_t set, qn__chunk range, qn_err
         const uint64_t before = set & qn__team_alive(t);
         status = qn__team_do(t, before, apply_body, err);
         set &= qn__team_alive(t);
-        /* What a lost one had may hold a failure that comes earlier. */
+        /* A lost worker's pieces may contain an earlier failure. */
         if (status != QN_OK)
             return set != before && qn__team_alive(t) ? QN_DEVICE : status;
         if (qn__queue_left(&t->sharing.pieces) == 0)
@@ -138,8 +138,8 @@ static qn_status add_tallies(const qn__team *t, qn__tally *to, qn_error *err) {
 /* Words that so many bytes take. */
 static uint64_t words_of(uint64_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t); }
 
-/* Where results of the call lie in the words of its reduction, as far as they were asked for;
- * returns the number of words. */
+/* Sets the places of the requested results in the words of the reduction; returns the number of
+ * words. */
 static uint64_t lay_out(const qn__team *t, const qn__batch *batch, const qn__applied *asked,
                         int64_t *words, qn__applied *places) {
     const uint64_t outputs = t->program->layer[t->program->layers - 1].out, n = batch->items;
@@ -207,7 +207,7 @@ static uint32_t smaller_piece(const qn__team *t, uint32_t room, uint32_t items) 
 
 /* --------------------------------------------------------------------------------------- apply */
 
-/* QN_DEVICE when the state was lost meanwhile. */
+/* QN_DEVICE if the state was lost meanwhile. */
 static qn_status attempt(qn__team *t, qn__tally *tally, qn_error *err) {
     const uint64_t set = who(t);
     qn_status status = qn__team_wait(t, 0, err);
@@ -231,7 +231,7 @@ qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *appli
     do {
         sum = (qn__tally){0};
         status = qn__team_reach(t, t->history.top, err);
-        t->call.batch = batch; /* steps that were done again had their own */
+        t->call.batch = batch; /* repeated steps had their own */
         if (status == QN_OK)
             status = attempt(t, &sum, err);
     } while (status == QN_DEVICE && qn__team_alive(t));

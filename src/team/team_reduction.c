@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -------------------------------------------------------------------------------------- costs */
+/* ---------------------------------------------------------------------------------------- costs */
 
-/* Learns from this rank's share of the reduction under way, and tells the others. */
+/* Measures this rank's share of the current reduction, and reports its cost. */
 static void report_cost(qn__team *t, uint64_t set, double seconds) {
     qn__team_reduction_state *r = &t->reduction;
     qn__rank_cost *cost = &r->cost[r->kind];
@@ -41,7 +41,7 @@ typedef struct failure {
     qn_error error;
 } failure;
 
-/* Some rank's chunk could not be summed: the failure of the first such chunk, the same on all. */
+/* A rank could not sum a chunk: all ranks return the failure of the first such chunk. */
 static qn_status agree_on_failure(qn__team *t, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
     failure *all = qn__alloc(ranks, sizeof *all, err);
@@ -68,8 +68,7 @@ static qn_status agree_on_failure(qn__team *t, qn_error *err) {
     return status;
 }
 
-/* ----------------------------------------------------------------------------------- the reduction
- */
+/* -------------------------------------------------------------------------------- the reduction */
 
 static qn_status begin(qn__team *t, const qn__reduction *reduction, qn_error *err) {
     qn__team_reduction_state *r = &t->reduction;
@@ -87,7 +86,7 @@ static qn_status begin(qn__team *t, const qn__reduction *reduction, qn_error *er
     return QN_OK;
 }
 
-/* Fetches this rank's ranges that were not known yet. */
+/* Fetches further ranges of this rank. */
 static qn_status fetch_ranges(qn__team *t, qn_error *err) {
     qn__team_reduction_state *r = &t->reduction;
     qn__chunk_range range;
@@ -117,7 +116,7 @@ static void put_tally(qn__team_reduction_state *r) {
     memcpy(r->part, &words, sizeof words);
 }
 
-/* A failure of all ranks: it is the job's, not this rank's. */
+/* Whether a failure concerns all ranks, because its cause is the job. */
 static int concerns_all(qn_status status) { return status == QN_NUMERIC; }
 
 void qn__team_reduction_clear(qn__team *t) {
@@ -135,7 +134,7 @@ static uint32_t chunks_of(const qn__team_reduction_state *r, uint32_t count) {
     return chunks;
 }
 
-/* Computes the ranges from number `done` on; *done says how far the part is. */
+/* Computes the ranges from index `done` on; *done is the number of completed ranges. */
 static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute, uint32_t *done,
                                 qn_error *err) {
     qn__team_reduction_state *r = &t->reduction;
@@ -154,7 +153,7 @@ static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute,
     return status;
 }
 
-/* Takes the tally out of the total. */
+/* Extracts the tally from the total. */
 static qn_status take_total(qn__team *t, qn__tally *tally, qn_error *err) {
     qn__tally_words words;
     memcpy(&words, t->reduction.total, sizeof words);
@@ -169,7 +168,7 @@ static qn_status take_total(qn__team *t, qn__tally *tally, qn_error *err) {
     return QN_OK;
 }
 
-/* A loss that this reduction made up for, on the time line. */
+/* Marks a loss that this reduction recovered from in the trace. */
 static void mark_loss(qn__team *t) {
     qn__rank_traffic traffic;
     char text[64];
@@ -184,7 +183,7 @@ static void mark_loss(qn__team *t) {
     qn__trace_mark(t->reports.trace, t->reports.track, "made up", qn__now(), text);
 }
 
-/* Counts what the reduction had to send. */
+/* Counts the bytes of the reduction. */
 static void count_traffic(qn__team *t) {
     uint64_t out = 0, in = 0;
     qn__cluster_count(t->cluster, t->reduction.words, &out, &in);
@@ -213,12 +212,13 @@ qn_status qn__team_reduction(qn__team *t, const qn__reduction *reduction, uint64
             status = compute_ranges(t, set, compute, &done, err);
         if (status != QN_OK)
             return status;
-        qn__team_reduction_clear(t); /* where there was no range */
+        qn__team_reduction_clear(t); /* if there was no range */
         put_tally(r);
         if (r->failure.status == QN_OK)
             report_cost(t, set, qn__now() - begun - r->sending);
         const double waiting = qn__now();
-        /* After a failure the part lacks chunks, which the tally tells: nobody uses the sums. */
+        /* After a failure chunks are missing from the part, as the tally shows: nobody uses the
+         * sums. */
         const uint32_t held = r->failure.status == QN_OK ? done : r->ranges;
         status = qn__reduction_finish(t->cluster, chunks_of(r, held), &more, &r->total, err);
         qn__trace_span(t->reports.trace, t->reports.track, "ranks", waiting, qn__now(),
@@ -226,7 +226,7 @@ qn_status qn__team_reduction(qn__team *t, const qn__reduction *reduction, uint64
         if (status != QN_OK)
             return status;
         r->total = more ? NULL : r->total;
-        r->whole = 0; /* what follows is another one's share */
+        r->whole = 0; /* further ranges are those of a lost rank */
     }
     count_traffic(t);
     mark_loss(t);

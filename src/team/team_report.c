@@ -1,4 +1,4 @@
-/* What each worker did. */
+/* The report of each worker. */
 #include "base/memory.h"
 #include "team/team_state.h"
 #include <string.h>
@@ -11,8 +11,8 @@ static void add_cores(qn__mate *m, double seconds, qn_worker_report *r) {
             return;
         m->core_count = m->device->busy(m->worker, m->cores, MAX_CORES);
         m->core_count = m->core_count < MAX_CORES ? m->core_count : MAX_CORES;
-        /* A run without steps, of a checkpoint of its end, say, takes next to no time, and an
-         * evaluation behind it is none of it. */
+        /* A run without steps, such as one of a finished checkpoint, takes almost no time; an
+         * evaluation after it does not count. */
         for (int c = 0; c < m->core_count; ++c)
             m->cores[c] = seconds > m->cores[c] ? m->cores[c] / seconds : m->cores[c] > 0;
     }
@@ -39,7 +39,7 @@ static void report_one(qn__team *t, uint32_t index, double seconds, qn_worker_re
     r->seconds_down = m->traffic.seconds_down;
     r->joules = qn__meter_joules(&m->meter);
     add_cores(m, seconds, r);
-    /* A device that works while nobody waits for it is as busy as its own clock says. */
+    /* A device that works asynchronously reports its busy time itself. */
     if (m->device->flush && r->cores == 1)
         r->busy = r->core_busy[0] < 1 ? r->core_busy[0] : 1;
     memcpy(r->note, m->note, sizeof r->note);
@@ -68,7 +68,7 @@ void qn__team_meter(qn__team *t, int begin) {
     for (uint32_t i = 0; i < t->count; ++i) {
         qn__mate *m = &t->mate[i];
         if (!m->worker)
-            continue; /* what it used was read when it was lost */
+            continue; /* its counter was read when it was lost */
         if (begin)
             qn__meter_begin(&m->meter, m->device, m->index);
         else

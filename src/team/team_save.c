@@ -1,10 +1,10 @@
-/* Loading a state and saving one. */
+/* Loading and saving a state. */
 #include "base/clock.h"
 #include "team/team_reduction.h"
 #include <string.h>
 
-/* The newest state is copied to the host this often, in seconds; more seldom where copying takes
- * more than the hundredth part of it. */
+/* Interval in seconds of copying the newest state to the host; longer if copying would take more
+ * than 1 % of the time. */
 #define SAVE_EVERY 2.0
 #define SAVE_PART 100.0
 
@@ -17,7 +17,7 @@ static void copy_state(const qn__team *t, const qn__state *from, qn__state *to) 
 }
 
 qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
-    /* What is under way belongs to a state that nobody wants any more. */
+    /* Current steps belong to a state that is replaced. */
     qn_status status = qn__team_wait(t, 0, NULL);
     if (status != QN_OK && !qn__team_alive(t))
         return qn__team_no_worker(err);
@@ -75,7 +75,7 @@ qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
     return status;
 }
 
-/* The newest version that no device can take along. */
+/* The newest version that cannot be lost with a device. */
 static uint64_t safe_version(const qn__team *t) {
     uint64_t safe = t->history.host.version;
     for (uint32_t i = 0; i < t->count; ++i) {

@@ -1,10 +1,10 @@
-/* What a team is made of: for the files of src/team alone.
+/* The state of a team, for the files of src/team only.
  *
- * Steps are counted from the last load. A *version* of the state is the number of steps that it has
- * seen; `top` is that of the job, and everything that holds a state says which version it is. A
- * member at an older version than a step needs is brought up to date from one that has it, by way
- * of `spare`. When nobody has the newest version any more, the team goes back to the newest that
- * there is and does the steps from there again, which it keeps a log of. */
+ * Steps are counted from the last load. A *version* of the state is the number of steps that it
+ * includes. `top` is the version that the job wants; each copy of the state has the number of its
+ * version. A member with an older version than a step needs is updated from one that has it,
+ * through `spare`. When no member has the newest version any more, the team returns to the newest
+ * one available and repeats the steps from its log. */
 #ifndef QN_TEAM_TEAM_STATE_H
 #define QN_TEAM_TEAM_STATE_H
 
@@ -21,17 +21,17 @@
 #define QN__NO_VERSION UINT64_MAX
 #define QN__BIT(member) (UINT64_C(1) << (member))
 
-/* Steps that can be done again. */
+/* Steps that can be repeated. */
 enum { QN__LOG = 16384 };
 
-/* Loss and right answers of an epoch up to a version. */
+/* Losses and correct answers of an epoch up to a version. */
 typedef struct qn__account {
     qn__tally sum;
     uint32_t epoch;
-    int open; /* 0: no step of any epoch yet */
+    int open; /* 0: before the first step of an epoch */
 } qn__account;
 
-/* A state in the host's memory. */
+/* A state in host memory. */
 typedef struct qn__copy {
     qn__state state;
     uint64_t version;
@@ -40,14 +40,14 @@ typedef struct qn__copy {
 
 typedef struct qn__logged {
     qn__batch batch;
-    qn__permutation order; /* batch.order points here, or is NULL */
+    qn__permutation order; /* target of batch.order, unless that is NULL */
     qn__update update;
 } qn__logged;
 
 typedef struct qn__mate {
     const qn__device_table *device;
     uint32_t index;
-    qn__worker *worker; /* NULL: lost, or never there */
+    qn__worker *worker; /* NULL: lost, or never opened */
     char name[64], title[128], note[256];
     int mortal; /* it can be lost; the CPU cannot */
     int lost, optional;
@@ -56,9 +56,9 @@ typedef struct qn__mate {
     int owes; /* steps may be under way: flush before anything else */
     qn_error error;
     uint32_t failed_at; /* first grain or piece of the call that failed */
-    int64_t *sums;      /* of a shared step; made when first needed */
-    int has_sums;       /* something was collected into them in this step */
-    qn__tally part;     /* what goes with them; in apply the tally of its pieces */
+    int64_t *sums;      /* of a shared step; allocated when first needed */
+    int has_sums;       /* sums were collected into them in this step */
+    qn__tally part;     /* the tally of these sums; in apply that of its pieces */
     /* For the report. */
     uint64_t grains, items, steps;
     double busy, training; /* seconds in calls: all, and those in steps */
@@ -69,51 +69,51 @@ typedef struct qn__mate {
     uint32_t track;
 } qn__mate;
 
-/* The reduction under way (team_reduction.h). */
+/* The current reduction (team_reduction.h). */
 typedef struct qn__team_reduction_state {
-    int open; /* it was begun, and what came of it is not yet in the state */
+    int open; /* it has begun, and its result is not yet in the state */
     qn__reduction_kind kind;
     uint64_t words;
-    qn__chunk_range *range; /* this rank's so far */
+    qn__chunk_range *range; /* this rank's ranges so far */
     uint32_t ranges, room;
     int64_t *part;
     qn__tally tally;      /* of the part */
-    const int64_t *total; /* NULL: not there yet */
+    const int64_t *total; /* NULL: not available yet */
     qn_error failure;     /* of a chunk of this rank */
-    uint32_t failed_at;   /* which */
-    int blank;            /* the part holds what it held in an earlier reduction */
-    int whole;            /* the share is computed in one go: its time counts */
-    double sending;       /* seconds of that in which sums left early */
-    uint32_t chunks;      /* of the last share, and its time; 0: it does not count */
+    uint32_t failed_at;   /* that chunk */
+    int blank;            /* the part holds words of an earlier reduction */
+    int whole;            /* the share is computed in one go, so its time counts */
+    double sending;       /* seconds of that in which sums were sent early */
+    uint32_t chunks;      /* of the last share, and its time; 0: not measured */
     double seconds;
-    int alike; /* for benchmarks: tells that all ranks cost the same, so that shares are equal */
+    int alike; /* for benchmarks: reports equal costs on all ranks, so that shares are equal */
     qn__rank_cost cost[QN__REDUCTION_KINDS];
     uint64_t counted_out, counted_in;
-    double lost_at; /* moment of the last loss that the trace tells of */
+    double lost_at; /* time of the last loss that is in the trace */
 } qn__team_reduction_state;
 
 /* Versions of the state. */
 typedef struct qn__history {
-    uint64_t top;     /* steps asked for */
-    uint64_t version; /* of the state that the next step begins on; QN__NO_VERSION: nobody has it */
-    uint64_t done;    /* the newest version that there was */
+    uint64_t top;        /* requested steps */
+    uint64_t version;    /* of the state before the next step; QN__NO_VERSION: no copy is left */
+    uint64_t done;       /* the newest version that existed */
     qn__account account; /* up to `version` */
-    qn__account told;    /* what the caller was reported of the epoch */
+    qn__account told;    /* reported to the caller */
     qn__copy host;       /* the caller's arrays */
-    qn__copy spare;      /* the team's own; made when first needed */
-    qn__logged *log;     /* ring of log_room; that of version v at v % log_room */
+    qn__copy spare;      /* the team's own; allocated when first needed */
+    qn__logged *log;     /* ring of log_room entries; that of version v at v % log_room */
     uint32_t log_room;
-    double kept_at;      /* moment at which the newest state was last safe */
-    double save_seconds; /* that a save takes, as far as is known */
+    double kept_at;      /* time at which the newest state was last safe */
+    double save_seconds; /* seconds of a save; 0: unknown */
     uint64_t repeated;
 } qn__history;
 
-/* How the grains are shared among the members. */
+/* How grains are shared among the members. */
 typedef struct qn__scheduling {
     qn__queue queue, pieces; /* of a step's grains, of apply's pieces */
-    int queues;              /* that were begun */
+    int queues;              /* number of queues created */
     qn__chooser chooser;
-    int fixed; /* by given shares: all takes part */
+    int fixed; /* by given shares: all members take part */
     uint64_t (*pick)(void *user, uint64_t step);
     void *pick_user;
 } qn__scheduling;
@@ -126,16 +126,16 @@ typedef struct qn__reports {
     uint32_t track;
 } qn__reports;
 
-/* The call under way. */
+/* The current call. */
 typedef struct qn__call {
-    const qn__batch *asked, *asked_next; /* by the caller, in its own memory */
+    const qn__batch *asked, *asked_next; /* the caller's arguments, in its memory */
     const qn__batch *batch, *next;
     const qn__update *update;
     const qn__state *state;
-    const qn__mate *direct; /* collects into the reduction's part itself; NULL: nobody does */
-    int64_t *into;          /* the sums of all */
+    const qn__mate *direct; /* collects directly into the reduction's part; NULL: no member does */
+    int64_t *into;          /* the sums of all members */
     const int64_t *summed;  /* the same, or the total of all ranks */
-    uint64_t adding;        /* who takes part, and then adds them up */
+    uint64_t adding;        /* members that take part, and then add their sums */
     qn__chunk range;        /* the grains that are being shared */
     qn__applied *applied;
     qn__applied places; /* among ranks: in the words of the reduction */
@@ -149,7 +149,7 @@ struct qn__team {
     const qn__program *program;
     qn_cluster *cluster; /* NULL: no other ranks */
     qn__team_reduction_state reduction;
-    qn__portion portion; /* of its machine that this rank took for its own */
+    qn__portion portion; /* of its machine that this rank uses */
     uint32_t count;
     qn__mate *mate;
     qn__drivers *drivers;
@@ -161,39 +161,39 @@ struct qn__team {
 
 static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }
 
-/* Members that work. */
+/* Live members, as a bit set. */
 uint64_t qn__team_alive(const qn__team *team);
 
 qn_status qn__team_no_worker(qn_error *err);
 
-/* Runs `body` for the members of the set, their errors cleared before, and settles. */
+/* Clears the members' errors, runs `body` for the set, then settles. */
 qn_status qn__team_do(qn__team *team, uint64_t set, void (*body)(void *team, int member),
                       qn_error *err);
 
-/* After members did something: those whose device failed are lost, which is QN_OK as long as one
- * works; another failure is the team's. */
+/* After members ran: those whose device failed are lost, which is QN_OK while one is left; another
+ * failure is the team's. */
 qn_status qn__team_settle(qn__team *team, uint64_t set, qn_error *err);
 
-/* team_step.c: does steps, again where they were lost, until the state is of version `wanted`. */
+/* team_step.c: does steps, or repeats lost ones, until the state has version `wanted`. */
 qn_status qn__team_reach(qn__team *team, uint64_t wanted, qn_error *err);
 
 /* team_version.c */
 /* Waits for the steps of all members but those in `but`. QN_DEVICE when one was lost. */
 qn_status qn__team_wait(qn__team *team, uint64_t but, qn_error *err);
-/* Brings the members of the set to the team's version. QN_DEVICE when one was lost. */
+/* Updates the members of the set to the team's version. QN_DEVICE if one was lost. */
 qn_status qn__team_freshen(qn__team *team, uint64_t set, qn_error *err);
-/* Saves the team's version from whoever has it. QN_DEVICE when that failed. */
+/* Saves the team's version from a member or copy that has it. QN_DEVICE if that failed. */
 qn_status qn__team_save_from(qn__team *team, qn__state *state, qn_error *err);
-/* The team's version into the spare copy. */
+/* Copies the team's version to the spare copy. */
 qn_status qn__team_fill_spare(qn__team *team, qn_error *err);
-/* Whether someone, or a copy, has the team's version. */
+/* Whether any member or copy has the team's version. */
 int qn__team_has_version(const qn__team *team);
-/* Goes back to the newest version that there is. */
+/* Returns to the newest version available. */
 qn_status qn__team_rewind(qn__team *team, qn_error *err);
-/* Notes the next step in the log. */
+/* Records the next step in the log. */
 void qn__team_log(qn__team *team, const qn__batch *batch, const qn__update *update);
 const qn__logged *qn__team_logged(const qn__team *team, uint64_t version);
-/* Adds to *tally what of the epoch's account the caller was not told yet. */
+/* Adds the part of the epoch's account to *tally that was not reported yet. */
 qn_status qn__team_report_tally(qn__team *team, qn__tally *tally, qn_error *err);
 qn_status qn__team_add(qn__team *team, const qn__tally *part, qn_error *err);
 

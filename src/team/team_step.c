@@ -1,11 +1,11 @@
-/* One step: who takes part, their grains, their sums, the update; again where it was lost. */
+/* One step: the members, their grains, their sums, the update; repeated if it was lost. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "team/team_reduction.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Fewer parameters than this are added up by one thread: waking others takes longer. */
+/* Fewer parameters than this are added by one thread: waking others takes longer. */
 enum { ADD_ALONE = 1 << 16 };
 
 static const qn__trace_value none = {0};
@@ -22,8 +22,8 @@ static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
     return (end < t->call.batch->items ? end : t->call.batch->items) - chunk.first * grain;
 }
 
-/* Fetches the member's sums into its own array: others do the same meanwhile, and nothing of a
- * member that fails in the meantime is among what the others have. */
+/* Fetches the member's sums into its own array. Other members do so in parallel, and a member that
+ * fails meanwhile leaves nothing in their sums. */
 static void collect(qn__team *t, qn__mate *m) {
     const uint64_t n = t->program->parameters;
     const double begun = qn__now();
@@ -44,9 +44,9 @@ static void collect(qn__team *t, qn__mate *m) {
     qn__trace_span(t->reports.trace, m->track, "collect", begun, begun + seconds, none, none);
 }
 
-/* Words of the sums that can travel while the device continues. They hold the chunk that it
- * computes, which is the first in the part: the rank may have more ranges than this one, and the
- * reduction takes the announcement only if these are all of its chunks. */
+/* Sends words of the sums while the device continues. They hold the chunk being computed, the first
+ * of the part. The rank may have further ranges; the reduction accepts the announcement only if
+ * these are all of its chunks. */
 static void ready(void *user, uint64_t first, uint64_t words) {
     qn__team *t = user;
     const double begun = qn__now();
@@ -54,16 +54,17 @@ static void ready(void *user, uint64_t first, uint64_t words) {
     t->reduction.sending += qn__now() - begun;
 }
 
-/* Computes a chunk. 1: the sums are where they belong, for it was the whole of this rank's share;
- * 0: they are with the worker. */
+/* Computes a chunk. 1: it was the rank's whole share, and the sums are in place; 0: the worker has
+ * the sums. */
 static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
     if (m != t->call.direct || !t->reduction.blank || chunk.count < t->call.range.count ||
         !m->device->train_share) {
         m->device->train_grains(m->worker, t->call.batch, chunk.first, chunk.count, &m->error);
         return 0;
     }
-    /* Reductions are for one thread, and only where nobody else takes part it is this one. The part
-     * of a worker that may be lost is computed anew then, so nothing of it leaves early. */
+    /* Only one thread may call the reduction, and it is this one only if no other member takes
+     * part. The part of a worker that may be lost may be computed again, so nothing of it is sent
+     * early. */
     const int announces = !qn__many(t->call.adding) && !m->mortal;
     const qn__outlet outlet = {t->call.into, announces ? ready : NULL, t};
     t->reduction.blank = 0;
@@ -74,7 +75,7 @@ static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
     return 1;
 }
 
-/* One worker in a shared step: pulls chunks until there are none, then fetches its sums. */
+/* One worker in a shared step: takes chunks until there are none, then fetches its sums. */
 static void grains_body(void *context, int index) {
     qn__team *t = context;
     qn__mate *m = &t->mate[index];
@@ -105,11 +106,11 @@ static void grains_body(void *context, int index) {
     if (m->error.status == QN_DEVICE)
         qn__queue_lose(&t->sharing.queue, (uint32_t)index);
     else if (m->error.status != QN_OK)
-        qn__queue_stop(&t->sharing.queue); /* the step has failed: nobody need continue */
+        qn__queue_stop(&t->sharing.queue); /* the step has failed: no worker need continue */
 }
 
-/* The grains of a range into the sums of members of the set. QN_DEVICE when all of them were lost.
- */
+/* Computes the grains of a range into the sums of members of the set. QN_DEVICE if all of them were
+ * lost. */
 static qn_status share_grains(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
         t->mate[i].has_sums = 0;
@@ -129,13 +130,13 @@ static qn_status share_grains(qn__team *t, uint64_t set, qn__chunk range, qn_err
             return QN_DEVICE;
         if (set == before)
             return qn__fail(err, QN_MEMORY, "some grains of the step could not be handed out");
-        qn__queue_again(&t->sharing.queue, set); /* with what the lost ones had taken */
+        qn__queue_again(&t->sharing.queue, set); /* with the grains of lost members */
     }
 }
 
-/* --------------------------------------------------------------------------------------- sums */
+/* ----------------------------------------------------------------------------------------- sums */
 
-/* Adds the members' sums to those at `into`, a segment for each of those that are at it. */
+/* Adds the members' sums to those at `into`, one segment for each of the members that add. */
 static void add_segment(qn__team *t, uint32_t segment, uint32_t segments) {
     const uint64_t n = t->program->parameters;
     const uint64_t first = n * segment / segments, end = n * (segment + 1) / segments;
@@ -156,8 +157,8 @@ static void add_body(void *context, int index) {
     add_segment(t, segment, (uint32_t)__builtin_popcountll(set));
 }
 
-/* The sums of all members that have some, at team->call.into: where it is NULL, the first one's
- * become it. The tally is added to *step. */
+/* Adds the sums of all members that have some at team->call.into; if that is NULL, the first
+ * member's sums become it. Adds the tally to *step. */
 static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
     uint32_t parts = 0;
     for (uint32_t i = 0; i < t->count; ++i) {
@@ -207,8 +208,8 @@ static qn_status sums_alone(qn__team *t, uint64_t set, qn__tally *step, qn_error
     return status;
 }
 
-/* Whose sums can go straight into the reduction's part: a worker's that cannot be lost, or, since
- * the part is then made anew whenever it is lost, one's that is the only one. */
+/* The member that writes its sums directly into the reduction's part: one that cannot be lost, or
+ * the only one, because the part is then computed again after a loss. */
 static const qn__mate *direct_of(const qn__team *t, uint64_t set) {
     if (!qn__many(set))
         return &t->mate[__builtin_ctzll(set)];
@@ -222,7 +223,7 @@ static qn_status range_of_grains(qn__team *t, uint64_t set, qn__chunk_range rang
     t->call.direct = direct_of(t, set);
     t->call.into = t->reduction.part + QN__TALLY_WORDS;
     qn_status status = share_grains(t, set, (qn__chunk){range.first, range.count}, err);
-    qn__team_reduction_clear(t); /* unless someone wrote there */
+    qn__team_reduction_clear(t); /* unless a member wrote there */
     if (status == QN_OK)
         status = add_up(t, set, &t->reduction.tally, err);
     return status;
@@ -261,7 +262,7 @@ static qn_status shared_step(qn__team *t, uint64_t set, int alone, qn_error *err
     return status;
 }
 
-/* A worker with the whole step to itself. */
+/* A worker that computes the whole step alone. */
 static qn_status lone_step(qn__team *t, uint32_t index, qn_error *err) {
     qn__mate *m = &t->mate[index];
     const double begun = qn__now();
@@ -299,7 +300,7 @@ static uint64_t who(const qn__team *t) {
     return set & alive ? set & alive : alive;
 }
 
-/* Who did the step has its version now. */
+/* Marks that the members of the set have the new version. */
 static void done(qn__team *t, uint64_t set) {
     for (uint32_t i = 0; i < t->count; ++i) {
         qn__mate *m = &t->mate[i];
@@ -313,8 +314,8 @@ static void done(qn__team *t, uint64_t set) {
     }
 }
 
-/* The seconds of the step for the chooser: among ranks what it took this one, as if its share were
- * the one that it usually has. 0: they tell nothing. */
+/* The seconds of the step for the chooser. Among ranks they are scaled to the share that this rank
+ * usually has. 0: not meaningful. */
 static double own_seconds(const qn__team *t, double seconds) {
     const qn__team_reduction_state *r = &t->reduction;
     if (!t->cluster)
@@ -333,7 +334,7 @@ static void choose(qn__team *t, uint64_t set, double asked, double begun) {
     if (t->sharing.pick || t->sharing.fixed || set != qn__chooser_set(&t->sharing.chooser) ||
         !qn__chooser_step(&t->sharing.chooser, seconds, begun - asked, full, now))
         return;
-    /* A new reduction of trials goes by the share that the rank has now. */
+    /* A new round of trials uses the share that the rank has now. */
     if (t->cluster && before == QN__CHOOSE_STAY && t->reduction.chunks > 0)
         t->sharing.chooser.grains = t->reduction.chunks;
     if (!t->reports.trace)
@@ -358,12 +359,13 @@ static qn_status open_account(qn__team *t, qn_error *err) {
     return status;
 }
 
-/* The step on the team's version. QN_DEVICE when someone was lost and it has to be tried again. */
+/* One attempt at the step on the team's version. QN_DEVICE if a member was lost and it has to be
+ * repeated. */
 static qn_status attempt(qn__team *t, qn_error *err) {
     const double asked = qn__now();
     const uint64_t set = who(t);
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
-    /* What was done before and lost again, this rank does by itself. */
+    /* This rank alone repeats a step that was done before and lost. */
     const int alone = !t->cluster || t->history.version < t->history.done;
     const int lone = !qn__many(set) && t->mate[first].device->train_step && alone;
     qn_status status = open_account(t, err);
@@ -381,7 +383,7 @@ static qn_status attempt(qn__team *t, qn_error *err) {
         lone && !t->sharing.pick && !t->sharing.fixed && qn__chooser_waits(&t->sharing.chooser);
     done(t, set);
     if (waits) {
-        /* The version counts already, for who owes has it. */
+        /* Flushes include the new version, so it counts already. */
         ++t->history.version;
         status = qn__team_wait(t, 0, err);
         --t->history.version;
@@ -391,7 +393,7 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     return status;
 }
 
-/* The step of the version, from the log unless it is the one that was asked for just now. */
+/* Selects the step of the version: from the log, unless it is the requested one. */
 static void set_step(qn__team *t) {
     const qn__logged *logged = qn__team_logged(t, t->history.version);
     const int newest = t->call.asked && t->history.version + 1 == t->history.top;
@@ -425,7 +427,7 @@ qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
             return status;
         } else {
             t->history.version =
-                QN__NO_VERSION; /* someone was lost: from the newest that is left */
+                QN__NO_VERSION; /* a member was lost: continue from the newest version left */
         }
     }
 }

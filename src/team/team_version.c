@@ -1,4 +1,4 @@
-/* Who has which version of the state: bringing members up to date, and going back after a loss. */
+/* The versions of the state: updating members, and returning to an older version after a loss. */
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -60,7 +60,7 @@ qn_status qn__team_wait(qn__team *t, uint64_t but, qn_error *err) {
     return status;
 }
 
-/* ---------------------------------------------------------------------------------- up to date */
+/* --------------------------------------------------------------------------------------- update */
 
 static int slots_of(const qn__team *t) {
     int slots = 0;
@@ -106,7 +106,7 @@ qn_status qn__team_fill_spare(qn__team *t, qn_error *err) {
         status = qn__team_wait(t, 0, err);
     if (status != QN_OK)
         return status;
-    t->history.spare.version = QN__NO_VERSION; /* while it is half there */
+    t->history.spare.version = QN__NO_VERSION; /* while it is incomplete */
     status = qn__team_save_from(t, &t->history.spare.state, err);
     if (status == QN_OK) {
         t->history.spare.version = t->history.version;
@@ -152,7 +152,7 @@ qn_status qn__team_freshen(qn__team *t, uint64_t set, qn_error *err) {
     return (stale & ~qn__team_alive(t)) ? QN_DEVICE : QN_OK;
 }
 
-/* --------------------------------------------------------------------------------- going back */
+/* --------------------------------------------------------------------------------------- rewind */
 
 int qn__team_has_version(const qn__team *t) {
     if (t->history.version == QN__NO_VERSION)

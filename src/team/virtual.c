@@ -3,7 +3,7 @@
 #include "num/philox.h"
 #include <math.h>
 
-/* What a worker is doing in a step. */
+/* The activity of a worker in a step. */
 enum { ASKS, COMPUTES, WAITS, GONE };
 
 double qn__virtual_took(const qn__virtual_calls *c, double grains) {
@@ -38,7 +38,7 @@ double qn__virtual_wall(qn__virtual_worker *w, double moment, double seconds) {
     return now - moment;
 }
 
-/* Seconds that a call over `grains` grains takes when it begins at `moment`. */
+/* Seconds of a call over `grains` grains that begins at time `moment`. */
 static double call_seconds(qn__virtual_worker *w, uint32_t worker, double grains, double moment) {
     uint32_t word[4];
     double whole = w->start + grains / w->rate;
@@ -71,7 +71,7 @@ static void ask(qn__queue *q, qn__virtual_worker *w, uint32_t worker, double now
     case 0:
         w->state = GONE;
         break;
-    default: /* a look a while later, unless something changes before that */
+    default: /* checks again after a while, or after an earlier change */
         w->state = WAITS;
         w->free_at = now + 0.25 / w->rate;
     }

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include <math.h>
 
-/* Messages one after another until those that are left agree: the call for reports, the reports,
- * the plan, its acceptance, the decision. */
+/* Messages in sequence until the remaining ranks agree: request for reports, reports, proposal,
+ * acceptance, decision. */
 enum { AGREEING = 5 };
 #define WORD sizeof(int64_t)
 
@@ -58,9 +58,10 @@ void qn__virtual_team_free(qn__virtual_team *t) {
     qn__free(t);
 }
 
-/* ----------------------------------------------------------------------------------- adding up */
+/* ----------------------------------------------------------------------------------------- sums */
 
-/* Ranks of the machine that begins with rank `first`, and in *next where another one begins. */
+/* The number of ranks on the machine that begins with rank `first`; *next is the first rank of the
+ * next machine. */
 static uint32_t ranks_of_machine(const qn__virtual_team *t, uint32_t first, uint32_t *next) {
     uint32_t count = 0, r = first;
     for (; r < t->ranks && t->rank[r].machine == t->rank[first].machine; ++r)
@@ -78,17 +79,17 @@ static void count_alive(const qn__virtual_team *t, uint32_t *ranks, uint32_t *ma
     }
 }
 
-/* The steps of adding up on one machine, in seconds and bytes. */
+/* The steps of a sum on one machine, in seconds and bytes. */
 typedef struct adding {
-    double parts;  /* its ranks' parts become the machine's */
-    double send;   /* these go to the owners of the segments */
-    double totals; /* owners add what came */
-    double tell;   /* the totals come back, and are put in their places */
-    double bytes;  /* out of the machine */
+    double parts;  /* adding its ranks' parts */
+    double send;   /* sending the sums to the owners of the segments */
+    double totals; /* adding the received sums to totals */
+    double tell;   /* receiving the totals, and copying them */
+    double bytes;  /* sent by the machine */
 } adding;
 
-/* Of a machine with `here` ranks: it owns one of as many segments as there are machines, and its
- * ranks divide whatever it does. */
+/* For a machine with `here` ranks. It owns one of as many segments as there are machines, and its
+ * ranks divide its work. */
 static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines, double memory) {
     const double bytes = (double)WORD * (double)t->words, segment = bytes / machines;
     const double there = (double)(machines - 1), each = memory * here;
@@ -99,7 +100,7 @@ static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines
     if (machines > 1) {
         const double travel = n->latency + there * n->message + segment * there / n->bandwidth;
         if (here == 1)
-            a.parts = 2 * bytes / each; /* copied into the messages */
+            a.parts = 2 * bytes / each; /* copied to the messages */
         a.send = travel;
         a.totals = 3 * segment * there / each;
         a.tell = travel + 2 * segment * there / each;
@@ -110,7 +111,7 @@ static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines
     return a;
 }
 
-/* The least memory speed among the machine's ranks. */
+/* The lowest memory speed among the machine's ranks. */
 static double memory_of(const qn__virtual_team *t, uint32_t first, uint32_t next) {
     double memory = INFINITY;
     for (uint32_t r = first; r < next; ++r)
@@ -151,7 +152,7 @@ static void count_bytes(qn__virtual_team *t) {
     }
 }
 
-/* ----------------------------------------------------------------------------------- computing */
+/* --------------------------------------------------------------------------------------- shares */
 
 static void share_out(qn__virtual_team *t, uint32_t chunks) {
     static const qn__cost alike = {0, 1};
@@ -162,7 +163,7 @@ static void share_out(qn__virtual_team *t, uint32_t chunks) {
     qn__shares(t->cost, t->has, t->ranks, chunks, t->share);
 }
 
-/* Seconds of `chunks` chunks by the rank, which begins at `moment`; -1 when memory was short. */
+/* Seconds of `chunks` chunks on the rank, beginning at `moment`; -1 if out of memory. */
 static double compute(qn__virtual_rank *r, uint64_t set, uint32_t chunks, double moment) {
     double clock = moment;
     if (chunks > 0 && qn__virtual_step(&r->queue, r->worker, r->workers, set, chunks, &clock) != 0)
@@ -181,7 +182,7 @@ static int compute_share(qn__virtual_rank *r, qn__cost *cost, uint32_t chunks) {
         return -1;
     r->ready = r->at + seconds;
     qn__rank_cost_share(&r->cost, set, chunks, seconds, r->ready);
-    *cost = qn__rank_cost_reported(&r->cost); /* which the others hear with the total */
+    *cost = qn__rank_cost_reported(&r->cost); /* sent with the total */
     if (r->workers > 1 && chunks > 0) {
         const double whole = seconds * r->chooser.grains / chunks + r->update;
         const qn__choosing before = r->chooser.stage;
@@ -191,7 +192,7 @@ static int compute_share(qn__virtual_rank *r, qn__cost *cost, uint32_t chunks) {
     return 0;
 }
 
-/* -------------------------------------------------------------------------------------- deaths */
+/* --------------------------------------------------------------------------------------- deaths */
 
 static double last_ready(const qn__virtual_team *t) {
     double last = 0;
@@ -217,7 +218,7 @@ static double last_death(const qn__virtual_team *t) {
     return last;
 }
 
-/* All that die at that moment, and what they had of the reduction. */
+/* Removes all ranks that die at that time; returns their chunks of the reduction. */
 static uint32_t bury(qn__virtual_team *t, double moment) {
     uint32_t lost = 0;
     for (uint32_t i = 0; i < t->ranks; ++i) {
@@ -231,7 +232,7 @@ static uint32_t bury(qn__virtual_team *t, double moment) {
     return lost;
 }
 
-/* The others hear of the death, agree how to continue, and compute what is lost. */
+/* The other ranks notice the death, agree on a view, and compute the lost chunks. */
 static qn_status recover(qn__virtual_team *t, double death, qn_error *err) {
     uint32_t ranks, machines;
     const uint32_t lost = bury(t, death);
@@ -255,11 +256,10 @@ static qn_status recover(qn__virtual_team *t, double death, qn_error *err) {
     return QN_OK;
 }
 
-/* ----------------------------------------------------------------------------------- the reduction
- */
+/* -------------------------------------------------------------------------------- the reduction */
 
 qn_status qn__virtual_reduction(qn__virtual_team *t, uint32_t chunks, qn_error *err) {
-    bury(t, t->now); /* between two reductions, or in an update: nothing is lost with them */
+    bury(t, t->now); /* between two reductions, or in an update: no chunks are lost */
     share_out(t, chunks);
     for (uint32_t i = 0; i < t->ranks; ++i)
         if (t->rank[i].alive && compute_share(&t->rank[i], &t->cost[i], t->share[i]) != 0)

@@ -1,5 +1,5 @@
-/* Ranks on paper: shares that follow unequal and changing speeds, sums over machines, deaths. All
- * of it on a made-up clock, so every number here is the same on every machine. */
+/* Simulated ranks: shares that follow different and changing speeds, sums over machines, deaths.
+ * The clock is simulated, so every number is the same on every machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@ typedef struct scene {
     uint32_t ranks;
 } scene;
 
-/* A rank for each rate, one worker each, on machines of their own, with a network that costs
- * nothing. */
+/* A rank for each rate, one worker each, on different machines, with a network that takes no
+ * time. */
 static void begin(scene *s, const double *rates, uint32_t ranks) {
     memset(s, 0, sizeof *s);
     s->ranks = ranks;
@@ -78,7 +78,7 @@ static void test_the_first_steps_cost_little(void **state) {
     assert_true(whole > 0.9);
 }
 
-/* One rank slows to half: within ten steps the others have taken over what is too much for it. */
+/* One rank slows to half: within ten steps the others take over its excess. */
 static void test_a_rank_that_slows_down(void **state) {
     (void)state;
     for (uint32_t slow = 0; slow < 3; ++slow) {
@@ -104,7 +104,7 @@ static void test_a_rank_that_slows_down(void **state) {
     }
 }
 
-/* One that was left without a share is tried again some day. */
+/* A rank that was left without a share is tried again after a while. */
 static void test_a_rank_that_recovers(void **state) {
     (void)state;
     static const double rates[] = {400, 400, 400};
@@ -121,8 +121,9 @@ static void test_a_rank_that_recovers(void **state) {
     qn__virtual_team_free(s.team);
 }
 
-/* Seconds of `count` steps of equal ranks with an update each, after some in which they learn their
- * speeds. The last rank lives on that part of its core, in periods of 100 ms; 0: on all of it. */
+/* Seconds of `count` steps of equal ranks with an update each, after steps in which they learn
+ * their speeds. The last rank has that part of its core as a quota, in periods of 100 ms; 0: no
+ * quota. */
 static double seconds_of(scene *s, uint32_t ranks, double rate, double quota, uint32_t count) {
     const double rates[MOST] = {rate, rate, rate, rate, rate, rate, rate, rate};
     begin(s, rates, ranks);
@@ -141,7 +142,7 @@ static double seconds_of(scene *s, uint32_t ranks, double rate, double quota, ui
     return s->team->now - begun;
 }
 
-/* A rank that the system runs in bursts, a step of `rate` chunks a second. */
+/* A rank that the system runs in bursts, with a step of `rate` chunks per second. */
 static void throttle(uint32_t ranks, double rate, double quota) {
     scene s;
     const uint32_t count = (uint32_t)(100 + 10 * rate / CHUNKS);
@@ -150,7 +151,7 @@ static void throttle(uint32_t ranks, double rate, double quota) {
     const double with = seconds_of(&s, ranks, rate, quota, count);
     const double chunks = s.team->rank[ranks - 1].spent.chunks / count;
     qn__virtual_team_free(s.team);
-    /* Updates are made by all, so they are slower by the quota whatever the shares are. */
+    /* All ranks make updates, so the quota slows them whatever the shares are. */
     const double updates = count * UPDATE * (1 / quota - 1);
     const double fair = CHUNKS * quota / (ranks - 1 + quota);
     print_message("%u ranks, quota %.2f, steps of %5.1f ms: %.2f times as long as without the "
@@ -171,7 +172,7 @@ static void test_a_throttled_rank(void **state) {
                 throttle(ranks, rates[i], quotas[q]);
 }
 
-/* The quota ends: the rank is back after some seconds, whatever it was before. */
+/* The quota ends: within some seconds the rank has its share again. */
 static void test_a_quota_that_ends(void **state) {
     (void)state;
     scene s;
@@ -185,8 +186,8 @@ static void test_a_quota_that_ends(void **state) {
     qn__virtual_team_free(s.team);
 }
 
-/* A rank whose single chunk takes longer than a step of the others is tried again and again, for at
- * most 2 % of the time. */
+/* A rank whose single chunk takes longer than a step of the others is tried again repeatedly, for
+ * at most 2 % of the time. */
 static void test_trials_cost_little(void **state) {
     (void)state;
     static const double slow[] = {0.4, 4, 40, 150};
@@ -238,8 +239,8 @@ static void test_every_second_is_accounted_for(void **state) {
     qn__virtual_team_free(s.team);
 }
 
-/* What travels is what segments need: every machine sends all segments but its own once, and its
- * own to all others. */
+/* The bytes follow from the segments: each machine sends all segments but its own once, and its own
+ * to all others. */
 static void test_bytes_over_the_network(void **state) {
     (void)state;
     static const double rates[] = {100, 100, 100, 100};
@@ -255,7 +256,7 @@ static void test_bytes_over_the_network(void **state) {
     s.team->rank[1].machine = 0;
     s.team->rank[2].machine = s.team->rank[3].machine = 1;
     assert_true(fabs(qn__virtual_exchange(s.team) - (2 * 0.5 + 2 * 8000 * 0.5 / 1000)) < 1e-9);
-    /* One machine: nothing travels; each adds four parts of its segment: 8000 + 2000 bytes. */
+    /* One machine: nothing is sent; each adds four parts of its segment: 8000 + 2000 bytes. */
     s.team->rank[2].machine = s.team->rank[3].machine = 0;
     for (uint32_t r = 0; r < 4; ++r)
         s.team->rank[r].memory = 1e4;
