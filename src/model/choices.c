@@ -1,4 +1,4 @@
-/* The tables of names as the public API shows them. */
+/* The tables of names for the public API. */
 #include <quern/choices.h>
 
 #include "model/tables.h"
@@ -14,7 +14,7 @@ static const qn__table *find_table(qn_choice_kind kind) {
         [QN_CHOICE_ARITH] = &qn__arithmetics,
         [QN_CHOICE_SCHEDULE] = &qn__schedules,
     };
-    /* A caller built with another version may know more kinds than this library. */
+    /* A caller built with another version may use kinds that this library does not have. */
     const uint32_t number = (uint32_t)kind;
     return number < sizeof tables / sizeof *tables ? tables[number] : NULL;
 }

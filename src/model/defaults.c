@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The network of a recipe without a model text; the number of classes follows. */
+/* The network of a recipe without a model text; the number of classes is appended. */
 static const char HIDDEN_LAYERS[] = "dense 500 tanh", LAST_ACTIVATION[] = "softmax";
 
 void qn_train_options_init(qn_train_options *options) {
@@ -46,7 +46,7 @@ float qn__default_momentum(qn__optimizer optimizer) {
     return optimizer == QN__OPT_MOMENTUM ? 0.9f : 0;
 }
 
-/* A momentum that was given and is not 0 asks for the optimiser that uses it. */
+/* A momentum other than 0 selects the optimiser that uses it. */
 qn__optimizer qn__default_optimizer(float momentum) {
     return momentum != 0 && momentum != QN_BY_OPTIMIZER
                ? QN__OPT_MOMENTUM
@@ -62,7 +62,7 @@ qn__scale qn__default_scale(qn_data_type type, qn__arith arith) {
 
 /* ------------------------------------------------------------------------------------- as text */
 
-/* A text that grows in the caller's bytes; `used` passes `room` when it does not fit. */
+/* A text that grows in the caller's buffer; `used` exceeds `room` if it does not fit. */
 typedef struct output {
     char *text;
     size_t room, used;
@@ -92,7 +92,7 @@ static void put_float(output *out, float value) {
     put(out, "%s", text);
 }
 
-/* The value of the table's first optimiser, then those that have another: all have the same one. */
+/* The value of the first optimiser, then those with another value; those with another share one. */
 static void put_by_optimizer(output *out, float (*value)(qn__optimizer)) {
     const qn__table *t = &qn__optimizers;
     const float usual = value((qn__optimizer)t->row[0].value);
@@ -141,7 +141,7 @@ static void put_model(output *out) {
     put(out, "%s; dense CLASSES %s", HIDDEN_LAYERS, LAST_ACTIVATION);
 }
 
-/* The kinds of members that have a fixed default, and those with a rule. */
+/* The types of members with a fixed default, and those with a rule. */
 typedef enum form { WORD, FLOAT, UINT32, UINT64, SECONDS, RULE } form;
 
 #define MEMBER(name, kind)                                                                         \

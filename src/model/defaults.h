@@ -1,5 +1,5 @@
 /* The defaults of a recipe: docs/exactness.md 11.4. qn_train_options_init sets those that depend on
- * nothing; these are the others. */
+ * no other option; these are the rest. */
 #ifndef QN_MODEL_DEFAULTS_H
 #define QN_MODEL_DEFAULTS_H
 
@@ -12,7 +12,7 @@ enum { QN__DEFAULT_MODEL_ROOM = 64 };
 float qn__default_learning_rate(qn__optimizer optimizer);
 float qn__default_momentum(qn__optimizer optimizer);
 
-/* The optimiser where none is named. `momentum`: as in the options. */
+/* The optimiser if none is given. `momentum`: as in the options. */
 qn__optimizer qn__default_optimizer(float momentum);
 
 qn__scale qn__default_scale(qn_data_type type, qn__arith arith);

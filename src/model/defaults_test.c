@@ -42,8 +42,8 @@ static void holds(const qn_train_options *o, qn_data_type type, const char *key,
     qn__free(json);
 }
 
-/* Without options: the values of docs/exactness.md 11.4, typed from there. The schedule step is
- * named, so that its numbers are in the recipe. */
+/* Without options: the values of docs/exactness.md 11.4, typed from there. The schedule `step` is
+ * given, so that its numbers are in the recipe. */
 static void test_no_options(void **state) {
     static const char *const expected[][2] = {
         {"arith", "\"f32\""},

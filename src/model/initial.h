@@ -4,8 +4,7 @@
 
 #include "model/recipe.h"
 
-/* Writes the parameters of all layers into `parameter`, the flat array that the layers' offsets are
- * of. */
+/* Writes the parameters of all layers to the flat array `parameter`, at the layers' offsets. */
 void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init init, uint64_t seed,
                             float *parameter);
 

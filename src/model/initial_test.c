@@ -95,7 +95,7 @@ static void test_auto(void **state) {
     assert_memory_equal(automatic + 18, glorot + 18, 8 * sizeof(float));
 }
 
-/* Every weight of a larger layer lies within the bound, none is 0, and the mean is near 0. */
+/* Every weight of a larger layer is within the bound, none is 0, and the mean is near 0. */
 static void test_spread(void **state) {
     (void)state;
     qn__layer layer = {.in = 301, .out = 67, .weights = 0, .biases = 301 * 67};
@@ -109,8 +109,8 @@ static void test_spread(void **state) {
         sum += parameter[i];
         squares += (double)parameter[i] * parameter[i];
     }
-    /* A uniform spread has the variance limit^2 / 3; 20,167 draws come within a few percent of it.
-     */
+    /* A uniform distribution has the variance limit^2 / 3; 20,167 draws are within a few percent of
+     * it. */
     const double variance = (double)limit * limit / 3 * 301 * 67;
     assert_true(fabs(sum) < 4 * sqrt(variance));
     assert_true(fabs(squares / variance - 1) < 0.03);

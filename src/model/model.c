@@ -24,7 +24,7 @@ struct qn_model {
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
     float *parameter;
-    float *mean, *deviation, *inverse; /* features each, NULL without the scaling "standard" */
+    float *mean, *deviation, *inverse; /* features each, NULL unless the scaling is "standard" */
     char digest[65];
     uint32_t tensors;
     qn__tensor tensor[TENSORS_MAX]; /* in the order of the file */
@@ -35,14 +35,14 @@ float qn__scale_inverse(float deviation) {
     return deviation >= 0x1p-126f ? 1.0f / deviation : 0.0f;
 }
 
-/* ------------------------------------------------------------------------------------- making */
+/* --------------------------------------------------------------------------------------- create */
 
 static void add_tensor(qn_model *m, uint64_t rows, uint64_t columns, const float *data) {
     const uint32_t t = m->tensors++;
     m->tensor[t] = (qn__tensor){m->name[t], rows, columns, data};
 }
 
-/* Names and shapes of 12.2; the arrays they point into need not be filled yet. */
+/* Names and shapes of 12.2; the arrays that they point to need not be filled yet. */
 static void list_tensors(qn_model *m) {
     for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
@@ -85,7 +85,7 @@ static qn_status allocate_arrays(qn_model *m, qn_error *err) {
     return m->inverse != NULL ? QN_OK : QN_MEMORY;
 }
 
-/* A model of the recipe with all numbers still 0. */
+/* A model of the recipe with all numbers 0. */
 static qn_status make_blank(const qn__recipe *recipe, qn_model **out, qn_error *err) {
     qn_model *m = qn__alloc(1, sizeof *m, err);
     *out = NULL;
@@ -108,7 +108,7 @@ static qn_status make_blank(const qn__recipe *recipe, qn_model **out, qn_error *
     return QN_OK;
 }
 
-/* `status` is what a number that is not finite means: a fault of the computation or of the file. */
+/* `status` for a non-finite number: an error of the computation or of the file. */
 static qn_status check_numbers(const qn_model *m, qn_status status, qn_error *err) {
     for (uint32_t t = 0; t < m->tensors; ++t) {
         const qn__tensor *tensor = &m->tensor[t];
@@ -169,7 +169,7 @@ qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, con
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------------------------ loading */
+/* ----------------------------------------------------------------------------------------- load */
 
 static qn_status bad_model(qn_error *err, const char *path, const char *what, const char *remedy) {
     qn__fail(err, QN_FORMAT, "%s", what);
@@ -177,7 +177,7 @@ static qn_status bad_model(qn_error *err, const char *path, const char *what, co
     return qn__remedy(err, QN_FORMAT, "%s", remedy);
 }
 
-/* Puts the path before what `where` says; the texts of inner checks do not know it. */
+/* Prefixes `where` with the path, which the inner checks do not know. */
 static void name_file(qn_error *err, const char *path) {
     if (err == NULL)
         return;
@@ -207,8 +207,8 @@ static qn_status read_recipe(const qn__tensors *file, const char *path, qn__reci
     return status;
 }
 
-/* The file must hold the tensors of the recipe's network, each of its shape, and no others. This
- * comes before any memory is asked for, so a recipe alone cannot demand any. */
+/* The file must contain the tensors of the recipe's network, each of its shape, and no others. This
+ * is checked before any allocation, so that a recipe alone cannot cause a large one. */
 static qn_status check_tensors(const qn__tensors *file, const char *path, const qn__recipe *recipe,
                                qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
@@ -242,14 +242,14 @@ static qn_status copy_tensors(const qn__tensors *file, const char *path, qn_mode
                               "the file was changed or damaged: copy or make it "
                               "again");
         }
-        /* The list is of constant floats because writing needs no more; the arrays are the model's
+        /* The list has constant floats, because writing needs no more; the arrays are the model's
          * own. */
         qn__copy_little((float *)(uintptr_t)want->data, have->bytes, (size_t)have->count);
     }
     return QN_OK;
 }
 
-/* Deviations as 5.2 makes them: +0, or at least 2^-126. */
+/* Deviations as 5.2 defines them: +0, or at least 2^-126. */
 static qn_status check_deviations(const qn_model *m, qn_error *err) {
     for (uint32_t k = 0; m->deviation != NULL && k < m->recipe.features; ++k) {
         const float d = m->deviation[k];
@@ -357,7 +357,7 @@ void qn_model_free(qn_model *model) {
     qn__free(model);
 }
 
-/* ---------------------------------------------------------------------------------- questions */
+/* ------------------------------------------------------------------------------------ accessors */
 
 const char *qn_model_recipe(const qn_model *model) { return model ? model->recipe_json : ""; }
 

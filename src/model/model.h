@@ -1,4 +1,4 @@
-/* What the rest of the library needs of a qn_model beyond the public functions. */
+/* Functions of a qn_model for the rest of the library. */
 #ifndef QN_MODEL_MODEL_H
 #define QN_MODEL_MODEL_H
 
@@ -6,12 +6,12 @@
 #include <quern/model.h>
 
 /* Makes a model from copies of its parts. `parameter`: the flat array of all layers; `mean`,
- * `deviation`: recipe->features numbers each for the scaling "standard", else NULL. Fails with
- * QN_NUMERIC when a number is not finite (the layer is named), QN_MEMORY. */
+ * `deviation`: recipe->features numbers each for the scaling "standard", otherwise NULL. Fails with
+ * QN_NUMERIC if a number is not finite (the layer is named), or QN_MEMORY. */
 qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, const float *mean,
                            const float *deviation, qn_model **out, qn_error *err);
 
-/* qn_model_load from the bytes of a file; `name` stands in messages where the path would. */
+/* qn_model_load from the bytes of a file; `name` is used in messages in place of the path. */
 qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
                                qn_error *err);
 
@@ -21,15 +21,15 @@ const char *qn__model_text(const qn_model *model);
 /* All parameters, in the flat order of num/program.h. */
 const float *qn__model_parameters(const qn_model *model);
 
-/* Fills `program` for applying the model; what it points to belongs to the model. partial_limit,
- * which is about training, becomes 0. */
+/* Fills `program` for inference; what it points to belongs to the model. partial_limit, which
+ * concerns training only, becomes 0. */
 void qn__model_program(const qn_model *model, qn__program *program);
 
-/* 1 / deviation as docs/exactness.md 5.2 says: 0 for a constant feature. */
+/* 1 / deviation as defined in docs/exactness.md 5.2: 0 for a constant feature. */
 float qn__scale_inverse(float deviation);
 
-/* qn_model_save that asks before the file takes its place, as qn__writer_ask does: QN_BUSY when the
- * answer is 0. */
+/* qn_model_save with a callback before the final rename, as in qn__writer_ask: QN_BUSY if it
+ * returns 0. */
 qn_status qn__model_save_asking(const qn_model *model, const char *path, int (*may)(void *user),
                                 void *user, qn_error *err);
 

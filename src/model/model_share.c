@@ -1,4 +1,4 @@
-/* One model for all ranks of a cluster: its file is read where it has to be. */
+/* One model for all ranks of a cluster: read on some ranks and sent to the others. */
 #include "base/argument.h"
 #include "base/file.h"
 #include "base/float_state.h"
@@ -11,7 +11,7 @@ typedef struct sharing {
     qn__bytes file;
 } sharing;
 
-/* A file that is no model is refused by its reader, so that the message names it. */
+/* A malformed file is refused by the rank that reads it, so that the message names the file. */
 static qn_status make(void *user, uint64_t *bytes, qn_error *err) {
     sharing *s = user;
     qn_model *model;

@@ -1,5 +1,5 @@
-/* Models: the file's digest against the independent program of tests/oracle, questions, and files
- * that do not hold what they should. */
+/* Models: the file's digest against the independent program of tests/oracle, accessors, and invalid
+ * files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,10 +152,9 @@ static void test_inverse(void **state) {
     assert_true(qn__scale_inverse(3.0f) == 1.0f / 3.0f);
 }
 
-/* ------------------------------------------------------------------------- files that do not fit
- */
+/* -------------------------------------------------------------------------------- invalid files */
 
-/* A model file of the example whose parts can be replaced before it is written. */
+/* A model file of the example, whose parts can be replaced before it is written. */
 typedef struct forged {
     float number[17];
     qn__tensor tensor[8];
@@ -201,7 +200,7 @@ static void test_forged_notes(void **state) {
     assert_int_equal(qn__tensors_write(PATH, &f.list, NULL, NULL), QN_OK);
     qn_model *back;
     assert_int_equal(qn_model_load(PATH, &back, NULL), QN_OK);
-    assert_string_equal(qn_model_digest(back), DIGEST); /* what forge makes is the model itself */
+    assert_string_equal(qn_model_digest(back), DIGEST); /* the unchanged file is the model itself */
     qn_model_free(back);
 
     f.note[0].value = "quern-model-2";
@@ -241,11 +240,11 @@ static void test_forged_tensors(void **state) {
     f.tensor[0].columns = 2;
     check_load(&f, "another shape", "tensor \"layer0.weight\"");
     forge(&f, m);
-    f.tensor[0].rows = 6; /* a vector of as many */
+    f.tensor[0].rows = 6; /* a vector of the same size */
     f.tensor[0].columns = 0;
     check_load(&f, "another shape", "tensor \"layer0.weight\"");
     forge(&f, m);
-    f.tensor[1].rows = 1; /* as many numbers in all, in the same order */
+    f.tensor[1].rows = 1; /* the same number of elements, in the same order */
     f.tensor[3].rows = 2;
     f.tensor[3].data = f.number + 9;
     check_load(&f, "another shape", "tensor \"layer0.bias\"");
@@ -276,7 +275,7 @@ static void test_forged_numbers(void **state) {
     unlink(PATH);
 }
 
-/* A recipe of an enormous network beside tiny tensors: refused before any memory is asked for. */
+/* A recipe of an enormous network with tiny tensors: refused before any allocation. */
 static void test_enormous_recipe(void **state) {
     (void)state;
     qn_model *m = make();

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A reader of words. The current word is `size` bytes at text + at; a semicolon is a word of its
- * own, and at the end of the text the word is empty. */
+/* A tokenizer. The current token is `size` bytes at text + at. A semicolon is a token of its own,
+ * and at the end of the text the token is empty. */
 typedef struct parser {
     const char *text;
     size_t at, size;
-    size_t softmax_at, dropout_at; /* where the current layer says so */
+    size_t softmax_at, dropout_at; /* positions of these words in the current layer */
     qn_error *err;
 } parser;
 
@@ -37,7 +37,7 @@ static int is_word(const parser *p, const char *name) {
     return qn__table_row(&one, p->text + p->at, p->size) != NULL;
 }
 
-/* The current word, cut at 60 bytes, for messages. */
+/* The current token for messages, cut at 60 bytes. */
 static const char *quoted(const parser *p, char word[64]) {
     const size_t size = p->size < 60 ? p->size : 60;
     memcpy(word, p->text + p->at, size);
@@ -93,7 +93,7 @@ static qn_status parse_width(parser *p, uint32_t *out) {
     return QN_OK;
 }
 
-/* The activation, when the next word is not "dropout" and the layer has not ended. */
+/* The activation, unless the next token is "dropout" or the end of the layer. */
 static qn_status parse_activation(parser *p, qn__activation *out) {
     *out = QN__ACT_NONE;
     if (at_layer_end(p) || is_word(p, "dropout"))
@@ -138,7 +138,7 @@ static qn_status parse_dropout(parser *p, float *out) {
     return QN_OK;
 }
 
-/* One layer and the semicolon behind it. */
+/* One layer and the semicolon after it. */
 static qn_status parse_layer(parser *p, qn__network_layer *layer) {
     p->softmax_at = p->dropout_at = SIZE_MAX;
     qn_status status = parse_kind(p);
@@ -163,7 +163,7 @@ static qn_status parse_layer(parser *p, qn__network_layer *layer) {
     return QN_OK;
 }
 
-/* What only the place of the layer that was just read allows or forbids. */
+/* Checks that depend on the position of the layer that was just read. */
 static qn_status check_place(const parser *p) {
     const int last = p->size == 0;
     if (!last && p->softmax_at != SIZE_MAX)
@@ -217,8 +217,8 @@ void qn__network_text(const qn__network *network, qn__text *text) {
     }
 }
 
-/* 6.5: floor(p * 2^32 + 1/2). The double holds both products and sums that matter here exactly: p
- * has 24 bits, and where p * 2^32 has bits below 2^-29 it is far below 1/2. */
+/* 6.5: floor(p * 2^32 + 1/2). Products and sums are exact in double where they matter: p has 24
+ * bits, and if p * 2^32 has bits below 2^-29 it is far below 1/2. */
 static void dropout_numbers(float chance, qn__layer *layer) {
     if (chance == 0.0f) {
         layer->drop_threshold = 0;
@@ -231,7 +231,7 @@ static void dropout_numbers(float chance, qn__layer *layer) {
 
 qn_status qn__network_program(const qn__network *network, uint32_t inputs, qn__layer *layer,
                               uint64_t *parameters, qn_error *err) {
-    /* 255 layers of at most 2^24 x 2^32 weights stay below 2^64, so the sum itself cannot wrap. */
+    /* 255 layers of at most 2^24 x 2^32 weights are below 2^64, so the sum cannot overflow. */
     uint64_t at = 0;
     uint32_t in = inputs;
     for (uint32_t l = 0; l < network->layers; ++l) {
@@ -243,7 +243,7 @@ qn_status qn__network_program(const qn__network *network, uint32_t inputs, qn__l
         at = layer[l].biases + from->out;
         in = from->out;
     }
-    /* Files and buffers are counted in bytes, several arrays of them together. */
+    /* Sizes in bytes, of several arrays together, must not overflow. */
     if (at > (uint64_t)(SIZE_MAX / 64)) {
         qn__fail(err, QN_USAGE, "the model would have %llu parameters", (unsigned long long)at);
         qn__at(err, "model");

@@ -1,5 +1,4 @@
-/* The model text: what it accepts, what it refuses and how it says so, and the numbers made from
- * it. */
+/* The model text: accepted and refused input, messages, and the resulting numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +55,7 @@ static void test_most_layers(void **state) {
 
 /* -------------------------------------------------------------------------------------- refused */
 
-/* `column` is from 1; the caret must stand under it in the second line. */
+/* `column` is from 1; the caret must be under it in the second line. */
 static void check_refused(const char *text, const char *what, int column, const char *advice) {
     qn__network network = {.layers = 77};
     qn_error err = {0};
@@ -128,7 +127,7 @@ static void test_exact_place(void **state) {
                                    "            ^");
 }
 
-/* Long and unprintable texts: the caret's line stays short and nothing but ASCII comes out. */
+/* Long and unprintable texts: the caret's line stays short, and the output is ASCII. */
 static void test_hostile_text(void **state) {
     (void)state;
     static char text[100001];
@@ -144,7 +143,7 @@ static void test_hostile_text(void **state) {
         assert_true(*p == '\n' || (*p >= ' ' && *p <= '~'));
 }
 
-/* Random texts from the words of the language: none may crash, and what is accepted is a fixed
+/* Random texts from the words of the language: none may crash, and an accepted text is a fixed
  * point. */
 static void test_random_texts(void **state) {
     (void)state;
@@ -198,14 +197,14 @@ static void test_program(void **state) {
     assert_true(layer[1].drop_keep == 1.0f);
 }
 
-/* The threshold of 6.5 at the ends, where rounding could go wrong. */
+/* The threshold of 6.5 at the ends of the range, where rounding is critical. */
 static void test_thresholds(void **state) {
     (void)state;
     const struct {
         float chance;
         uint32_t threshold;
     } cases[] = {
-        {0x1.fffffep-1f, 4294967040u}, /* the greatest below 1 */
+        {0x1.fffffep-1f, 4294967040u}, /* the largest below 1 */
         {0x1p-33f, 1},                 /* 1/2 + 1/2 */
         {0x1.fffffep-34f, 0},          /* just below */
         {0x1.8p-32f, 2},               /* 1.5 + 0.5 */

@@ -56,7 +56,7 @@ void qn__recipe_tidy(qn__recipe *r) {
     r->contract = uses_contract_2(r) ? 2 : 1;
 }
 
-/* ---------------------------------------------------------------------------------- the checks */
+/* --------------------------------------------------------------------------------------- checks */
 
 /* Completes a message: `status` is what qn__fail returned for its first part. */
 static qn_status refuse(qn_error *err, const char *option, const char *remedy, qn_status status) {
@@ -64,7 +64,7 @@ static qn_status refuse(qn_error *err, const char *option, const char *remedy, q
     return qn__remedy(err, status, "%s", remedy);
 }
 
-/* A float with the range it must lie in. NaN lies in none. */
+/* A float with its valid range; NaN is in no range. */
 typedef struct range {
     const char *option, *what;
     float value, low, high;
@@ -103,7 +103,7 @@ static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
         {"`train.momentum`", "the momentum", r->momentum, 0.0f, 1.0f, 0, 1, share},
         {"`train.beta1`", "beta1", r->beta1, 0.0f, 1.0f, 0, 1, share},
         {"`train.beta2`", "beta2", r->beta2, 0.0f, 1.0f, 0, 1, share},
-        /* Without Adam it is not used and 0. */
+        /* Without Adam it is unused and 0. */
         {"`train.epsilon`", "epsilon", r->epsilon, 0.0f, FINITE_MAX, adam, 0,
          "give a number greater than 0, such as 1e-8"},
         {"`train.weight_decay`", "the weight decay", r->weight_decay, 0.0f, FINITE_MAX, 0, 0,
@@ -130,7 +130,7 @@ static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
     return check_range(&gamma, err);
 }
 
-/* Steps of the run have to be exact wherever they are counted and named. */
+/* The number of steps must be exact wherever it is counted or used in a name. */
 #define MOST_STEPS 999999999999u
 
 static qn_status check_counts(const qn__recipe *r, qn_error *err) {
@@ -269,7 +269,7 @@ int qn__recipe_needs_bytes(const qn__recipe *recipe) {
     return recipe->scale == QN__SCALE_UNIT || recipe->scale == QN__SCALE_FRACTION;
 }
 
-/* ------------------------------------------------------------------------------------ as JSON */
+/* ----------------------------------------------------------------------------------------- JSON */
 
 static void add_name(qn__text *text, const char *key, const qn__table *table, int value) {
     qn__text_add(text, ",\"%s\":\"%s\"", key, qn__table_name(table, value));

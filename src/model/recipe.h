@@ -1,4 +1,4 @@
-/* The recipe: all that decides a result. docs/exactness.md section 11. */
+/* The recipe: everything that determines a result. docs/exactness.md section 11. */
 #ifndef QN_MODEL_RECIPE_H
 #define QN_MODEL_RECIPE_H
 
@@ -67,15 +67,14 @@ void qn__recipe_release(qn__recipe *recipe);
  * qn__recipe_check. */
 void qn__recipe_tidy(qn__recipe *recipe);
 
-/* Checks the options, the network and what they say together; nothing about the data but that
- * scaling and sizes are possible. Fails with QN_USAGE; the message names the option, such as
- * --batch. */
+/* Checks the options, the network and their combination; of the data only that scaling and sizes
+ * are possible. Fails with QN_USAGE; the message names the option, such as --batch. */
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
 
 /* Checks that labels 0 .. classes-1 (qn_data_classes) fit the outputs of the last layer. */
 qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err);
 
-/* Whether its scaling is for data of bytes only. */
+/* Whether its scaling is for bytes only. */
 int qn__recipe_needs_bytes(const qn__recipe *recipe);
 
 /* The longest recipe, as JSON: names of columns and classes are all that makes one long. */
@@ -91,9 +90,9 @@ qn_status qn__recipe_json(const qn__recipe *recipe, char **out, qn_error *err);
  */
 qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_error *err);
 
-/* How two recipes, as JSON, differ: "lr 0.1 and 0.2, batch 64 and 32", cut at `size` with "...";
- * empty when they do not. Returns the number of keys that differ; texts that are no JSON differ in
- * one. */
+/* The differences of two recipes as JSON: "lr 0.1 and 0.2, batch 64 and 32", cut at `size` with
+ * "..."; empty if there are none. Returns the number of different keys; texts that are not JSON
+ * differ in one. */
 size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Looks a name up; without one the table's first row, which is the default of each, holds. */
+/* Finds a name; without one the first row of the table, which is the default. */
 static qn_status find(const qn__table *table, const char *name, int *value, qn_error *err) {
     *value = table->row[0].value;
     return name != NULL ? qn__table_find(table, name, value, err) : QN_OK;
@@ -40,7 +40,7 @@ static qn_status find_names(const qn_train_options *o, qn_data_type type, qn__re
     return QN_OK;
 }
 
-/* After find_names: two numbers depend on the optimiser. */
+/* Called after find_names: two numbers depend on the optimiser. */
 static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->learning_rate = o->learning_rate == QN_BY_OPTIMIZER ? qn__default_learning_rate(r->optimizer)
                                                            : o->learning_rate;

@@ -1,4 +1,4 @@
-/* From the public options of a training to the recipe and back. */
+/* Conversion of public training options to a recipe and back. */
 #ifndef QN_MODEL_RECIPE_OPTIONS_H
 #define QN_MODEL_RECIPE_OPTIONS_H
 
@@ -11,8 +11,8 @@
 qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
                                   qn__recipe *out, qn_error *err);
 
-/* Sets the recipe part of `options`, and nothing else. The names point to constants; `model` is set
- * to `model_text`, which must be the network's text and outlive the options. */
+/* Sets the recipe's part of `options`, and nothing else. The names point to constants; `model` is
+ * set to `model_text`, which must be the network's text and outlive the options. */
 void qn__recipe_to_options(const qn__recipe *recipe, const char *model_text,
                            qn_train_options *options);
 

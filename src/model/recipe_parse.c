@@ -1,4 +1,4 @@
-/* Recipes that come from files: strict reading, and comparison. */
+/* Recipes from files: strict parsing, and comparison. */
 #include "base/json.h"
 #include "base/memory.h"
 #include "model/recipe.h"
@@ -18,7 +18,7 @@ enum { KEYS = sizeof keys / sizeof keys[0], KEYS_OF_CONTRACT_1 = KEYS - 7 };
 #define REMADE "the file was changed, or made by another program: make it again with quern train"
 #define NEWER "it was made by a newer version of Quern: use that one"
 
-/* The object being read; the first failure stays, and what is read after it is 0. */
+/* The object being read. The first failure is kept, and later reads return 0. */
 typedef struct reader {
     const qn__json_node *object;
     qn_status status;
@@ -67,7 +67,8 @@ static int read_name(reader *r, const char *key, const qn__table *table) {
     return 0;
 }
 
-/* All keys there and no others, the version first: a newer recipe may differ in everything else. */
+/* Requires all keys and no others, the version first: a newer recipe may differ in everything
+ * else. */
 static void check_keys(reader *r) {
     uint64_t contract = 0;
     char what[160];
@@ -253,7 +254,7 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
 
 /* --------------------------------------------------------------------------------- comparison */
 
-/* The value of a key as text, cut for a message; "nothing" when it is not there. */
+/* The value of a key as text, cut for a message; "nothing" if it is missing. */
 static void value_text(const qn__json_node *object, const char *key, char text[128]) {
     const qn__json_node *node = qn__json_get(object, key);
     uint64_t count;

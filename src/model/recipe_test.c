@@ -1,4 +1,4 @@
-/* Recipes: their text, the checks of every option, strict reading, comparison. */
+/* Recipes: their text, the checks of every option, strict parsing, comparison. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #define DIGEST "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-/* What 11.1 says for the recipe that example() makes. */
+/* The text that 11.1 defines for the recipe of example(). */
 #define TEXT                                                                                       \
     "{\"contract\":1,\"arith\":\"f32\",\"data\":\"" DIGEST "\",\"items\":60000,\"features\":784,"  \
     "\"valid\":0.1,\"scale\":\"unit\",\"model\":\"dense 500 tanh dropout 0.2; dense 10 softmax\"," \
@@ -79,8 +79,7 @@ static void test_round_trip(void **state) {
     assert_true(back.epsilon == 1e-8f && back.learning_rate == 1e-3f && back.lr_gamma == 0.5f);
 }
 
-/* ------------------------------------------------------------------------------------- the checks
- */
+/* --------------------------------------------------------------------------------------- checks */
 
 static void check_refused(const qn__recipe *r, const char *what, const char *option) {
     qn_error err = {0};
@@ -101,7 +100,7 @@ static void test_counts(void **state) {
     r.batch = 1u << 24;
     r.grain = 0;
     check_refused(&r, "the grain is 0", "`train.grain`");
-    r.grain = UINT32_MAX; /* larger than the batch: one grain a step */
+    r.grain = UINT32_MAX; /* larger than the batch: one grain per step */
     r.epochs = 0;
     check_refused(&r, "the number of epochs is 0", "`train.epochs`");
     r.epochs = UINT32_MAX;
@@ -119,7 +118,7 @@ static void test_counts(void **state) {
     check_refused(&r, "there is nothing to train on: 0 items with 784 features", "`data.path`");
 }
 
-/* Each float with values inside its range and outside, ends included. */
+/* Each float with values inside its range and outside, including the ends. */
 static void test_ranges(void **state) {
     (void)state;
     qn__recipe r = example();
@@ -237,7 +236,7 @@ static void test_arithmetic(void **state) {
     check_refused(&r, "layer 1 has 4194305 outputs; integer arithmetic takes at most 4194304",
                   "`train.model`, `train.arith`");
     r.network = example().network;
-    r.grain = r.batch = 1u << 23; /* of which 2^22 items fill the half */
+    r.grain = r.batch = 1u << 23; /* of which 2^22 items fill half */
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
     r.items += 1;
     check_refused(&r,
@@ -268,8 +267,7 @@ static void test_tidy(void **state) {
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
 }
 
-/* ------------------------------------------------------------------------------- hostile recipes
- */
+/* ------------------------------------------------------------------------------ hostile recipes */
 
 /* TEXT with the first `from` replaced by `to`. */
 static char *changed(const char *from, const char *to) {
@@ -331,7 +329,7 @@ static void test_malformed(void **state) {
     check_unreadable("\"lr\":", "\"lr\":1,\"lr\":", "not JSON", "", made);
 }
 
-/* What means the same but is written otherwise would give a model file two forms. */
+/* An equivalent recipe in another form would give a model file two forms. */
 static void test_other_forms(void **state) {
     (void)state;
     const char *const form = "not written the way";
@@ -347,7 +345,7 @@ static void test_other_forms(void **state) {
     check_unreadable("\"scale\":\"unit\"", "\"scale\":\"\\u0075nit\"", form, "byte", "changed");
 }
 
-/* Changed bytes: whatever is accepted is a recipe that is written just so. */
+/* Changed bytes: an accepted text is the canonical one of its recipe. */
 static void test_mutations(void **state) {
     (void)state;
     uint32_t seed = 20261121, accepted = 0;

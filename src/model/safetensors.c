@@ -1,4 +1,4 @@
-/* The reading half of safetensors.h. */
+/* The reader of safetensors.h. */
 #include "model/safetensors.h"
 
 #include "base/file.h"
@@ -14,7 +14,7 @@
 #define HEADER_MAX ((uint64_t)1 << 25)
 
 struct qn__tensors {
-    qn__bytes file;       /* what this object owns of the bytes; empty when they are the caller's */
+    qn__bytes file;       /* owned bytes; empty if they are the caller's */
     const uint8_t *bytes; /* the whole file */
     size_t size;
     qn__json *header;
@@ -23,15 +23,15 @@ struct qn__tensors {
     qn__tensor_view *view;
 };
 
-/* A file under inspection. */
+/* A file being checked. */
 typedef struct checker {
     const char *path;
-    uint64_t data_size; /* bytes behind the header */
+    uint64_t data_size; /* bytes after the header */
     const uint8_t *data;
     qn_error *err;
 } checker;
 
-/* A tensor and the end of its bytes; views alone are kept. */
+/* A tensor and the end of its bytes; only the views are kept. */
 typedef struct span {
     uint64_t begin, end;
     qn__tensor_view view;
@@ -51,7 +51,7 @@ static qn_status bad_tensor(const checker *c, const char *name, const char *what
     return qn__remedy(c->err, QN_FORMAT, REMEDY);
 }
 
-/* The shape, and its number of elements, whose bytes cannot be more than the file holds. */
+/* The shape, and its number of elements, which must fit the file. */
 static qn_status read_shape(const checker *c, const qn__json_node *node, const char *name,
                             qn__tensor_view *view) {
     const size_t dimensions = qn__json_count(node);
@@ -106,8 +106,8 @@ static int by_begin(const void *one, const void *other) {
     return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-/* The tensors must fill the file: what overlaps or lies in a hole could say one thing to one
- * program and another to the next. */
+/* The tensors must cover the file: overlaps and holes could mean different things to different
+ * programs. */
 static qn_status check_cover(const checker *c, span *spans, size_t count) {
     uint64_t at = 0;
     qsort(spans, count, sizeof *spans, by_begin);
@@ -130,7 +130,7 @@ static qn_status read_notes(const checker *c, const qn__json_node *notes) {
     return QN_OK;
 }
 
-/* Fills `spans`, one for each member of the header at most, and counts them. */
+/* Fills `spans`, at most one for each member of the header, and counts them. */
 static qn_status read_members(const checker *c, qn__tensors *t, span *spans) {
     const qn__json_node *root = qn__json_root(t->header);
     qn_status status = QN_OK;
@@ -188,7 +188,7 @@ static qn_status read_header(checker *c, qn__tensors *t) {
     return status;
 }
 
-/* Takes over `file`, which is empty when the bytes are the caller's. */
+/* Takes over `file`, which is empty if the bytes are the caller's. */
 static qn_status open_bytes(qn__bytes *file, const uint8_t *bytes, size_t size, const char *name,
                             qn__tensors **out, qn_error *err) {
     checker c = {.path = name, .err = err};

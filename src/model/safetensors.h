@@ -1,9 +1,8 @@
-/* Tensor files: a JSON header that names float32 tensors and texts about them, then the tensors.
- * docs/exactness.md section 12; models and checkpoints are such files.
+/* Tensor files: a JSON header with the names of float32 tensors and texts, then the tensors.
+ * docs/exactness.md section 12 defines the exact bytes; models and checkpoints are such files.
  *
- * Files are written byte for byte as described there. Files are read from anywhere: nothing in one
- * is believed before it is checked, and no memory is asked for that the file's own size does not
- * warrant. */
+ * Files are read from untrusted sources: everything is checked before use, and no allocation
+ * exceeds what the file's size justifies. */
 #ifndef QN_MODEL_SAFETENSORS_H
 #define QN_MODEL_SAFETENSORS_H
 
@@ -11,51 +10,51 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A text of the header's __metadata__. */
+/* A text in the header's __metadata__. */
 typedef struct qn__tensor_note {
     const char *key, *value;
 } qn__tensor_note;
 
-/* A tensor to write: rows x columns floats, or a vector of `rows` when columns is 0. */
+/* A tensor to write: rows x columns floats, or a vector of `rows` if columns is 0. */
 typedef struct qn__tensor {
     const char *name;
     uint64_t rows, columns;
     const float *data;
 } qn__tensor;
 
-/* What is to stand in a file, in the order in which it will. */
+/* The contents of a file to write, in order. */
 typedef struct qn__tensor_list {
     size_t notes;
     const qn__tensor_note *note;
     size_t tensors;
     const qn__tensor *tensor;
-    /* Asked before the file takes its place, see qn__writer_ask; may be NULL. */
+    /* Called before the file gets its final name, see qn__writer_ask; may be NULL. */
     int (*may)(void *user);
     void *user;
 } qn__tensor_list;
 
-/* Writes the file beside `path`, syncs and renames it. `digest`, when not NULL, becomes the SHA-256
- * of its bytes. Fails with QN_IO or QN_MEMORY, the old file untouched. */
+/* Writes a temporary file next to `path`, syncs and renames it. `digest`, if not NULL, becomes the
+ * SHA-256 of its bytes. Fails with QN_IO or QN_MEMORY and leaves the old file unchanged. */
 qn_status qn__tensors_write(const char *path, const qn__tensor_list *list, uint8_t digest[32],
                             qn_error *err);
 
-/* The digest that qn__tensors_write would give, without writing. */
+/* The digest that qn__tensors_write would return, without writing. */
 qn_status qn__tensors_digest(const qn__tensor_list *list, uint8_t digest[32], qn_error *err);
 
-/* A file that was read and found whole. */
+/* A file that was read and checked. */
 typedef struct qn__tensors qn__tensors;
 
 typedef struct qn__tensor_view {
     const char *name;
     uint64_t rows, columns; /* columns is 0 for a vector */
     uint64_t count;         /* floats */
-    const uint8_t *bytes;   /* 4 * count bytes, aligned to nothing: copy them */
+    const uint8_t *bytes;   /* 4 * count bytes, unaligned: copy them */
 } qn__tensor_view;
 
-/* Reads a file; dtype F32 and one or two dimensions, none of them 0, are all that is accepted.
- * Fails with QN_FORMAT (the message names the tensor or the byte), QN_IO, QN_MEMORY. */
+/* Reads a file; only dtype F32 and one or two dimensions, none of them 0, are accepted. Fails with
+ * QN_FORMAT (the message names the tensor or the byte), QN_IO, QN_MEMORY. */
 qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err);
-/* The same from bytes that outlive *out; `name` stands in messages where the path would. */
+/* The same from bytes that outlive *out; `name` is used in messages in place of the path. */
 qn_status qn__tensors_from_bytes(const uint8_t *bytes, size_t size, const char *name,
                                  qn__tensors **out, qn_error *err);
 void qn__tensors_free(qn__tensors *tensors);

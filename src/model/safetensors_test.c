@@ -1,4 +1,4 @@
-/* Tensor files: written bytes against a literal, and reading of files that were made to do harm. */
+/* Tensor files: written bytes against a literal, and malicious files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------------------------- writing */
+/* -------------------------------------------------------------------------------------- writing */
 
 static const float one[6] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f};
 static const float two[3] = {-1, 0.5f, 0x1.16c2p-133f}; /* the last is subnormal: 0x000116c2 */
@@ -33,7 +33,7 @@ static const qn__tensor_list list = {2, notes, 2, tensors, NULL, NULL};
     "\0\0\0\0\0\0\x80\x3e\0\0\0\x3f\0\0\x40\x3f\0\0\x80\x3f\0\0\xa0\x3f"                           \
     "\0\0\x80\xbf\0\0\0\x3f\xc2\x16\x01\0"
 
-/* The bytes that the list must become; returns their number. */
+/* The expected bytes of the list; returns their number. */
 static size_t expected_file(uint8_t *out) {
     const size_t header = (strlen(HEADER) + 7) / 8 * 8;
     memset(out, 0, 8);
@@ -101,10 +101,10 @@ static void test_read_back(void **state) {
     qn__tensors_free(NULL);
 }
 
-/* ------------------------------------------------------------------------------- hostile files */
+/* ------------------------------------------------------------------------------ malicious files */
 
-/* A file of a header and `data` zero bytes, in a block of just its size, so that the address
- * sanitizer sees every byte read behind it. */
+/* A file of a header and `data` zero bytes, in a block of exactly its size, so that the address
+ * sanitizer detects every read beyond it. */
 static qn_status read_made(uint64_t length, const char *header, size_t data, qn_error *err) {
     const size_t text = strlen(header), size = 8 + text + data;
     uint8_t *file = calloc(1, size);
@@ -224,7 +224,7 @@ static void test_bad_offsets(void **state) {
               "\"b\"");
 }
 
-/* Tensors may be named in any order; their bytes decide. */
+/* Tensors may be listed in any order; their bytes decide. */
 static void test_order_is_free(void **state) {
     (void)state;
     assert_int_equal(read_made(strlen("{\"b\":" T("[1]", "[4,8]") ",\"a\":" T("[1]", "[0,4]") "}"),
@@ -233,7 +233,7 @@ static void test_order_is_free(void **state) {
                      QN_OK);
 }
 
-/* Bytes changed, cut off and added at random: what is accepted must have views inside the file. */
+/* Bytes changed, removed and added at random: an accepted file must have all views inside it. */
 static void test_mutations(void **state) {
     (void)state;
     uint8_t good[512];

@@ -1,10 +1,10 @@
-/* The writing half of safetensors.h. */
+/* The writer of safetensors.h. */
 #include "base/file.h"
 #include "base/little_endian.h"
 #include "base/text.h"
 #include "model/safetensors.h"
 
-/* Where the bytes go: always into the digest, and into a file when there is one. */
+/* The destination of the bytes: always the digest, and a file if there is one. */
 typedef struct sink {
     qn__writer *writer; /* NULL: digest only */
     qn__sha256 hash;
@@ -31,7 +31,7 @@ static void add_notes(qn__text *text, const qn__tensor_list *list) {
     qn__text_add(text, "}");
 }
 
-/* Appends ,"NAME":{...} of a tensor whose bytes begin at `begin`; returns where they end. */
+/* Appends ,"NAME":{...} of a tensor whose bytes begin at `begin`; returns their end. */
 static uint64_t add_tensor(qn__text *text, const qn__tensor *tensor, uint64_t begin) {
     const uint64_t end = begin + 4 * count_of(tensor);
     qn__text_add(text, ",");

@@ -2,8 +2,8 @@
 
 #include "num/elementary.h"
 
-/* gamma multiplied `times` times, one rounding each. When a product is its own fixed point (0, 1,
- * or the smallest subnormal number) all that follow are the same. */
+/* gamma^times by repeated multiplication, with one rounding each. When a product is its own fixed
+ * point (0, 1, or the smallest subnormal number) all further ones are equal. */
 static float power_of(float gamma, uint64_t times) {
     float f = 1.0f;
     for (uint64_t i = 0; i < times; ++i) {
@@ -15,7 +15,7 @@ static float power_of(float gamma, uint64_t times) {
     return f;
 }
 
-/* The factor of the schedule behind the warm-up; step >= warmup. */
+/* The factor of the schedule after the warm-up; step >= warmup. */
 static float factor_at(const qn__recipe *r, uint64_t step, uint64_t steps_per_epoch) {
     switch (r->schedule) {
     case QN__SCHEDULE_CONSTANT:

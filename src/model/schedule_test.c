@@ -56,7 +56,7 @@ static void test_cosine(void **state) {
     check(&recipe, points, 8);
 }
 
-/* A great many cuts end in the fixed point of their rounding, and quickly. */
+/* Very many reductions of the rate end in the fixed point of their rounding, and quickly. */
 static void test_many_cuts(void **state) {
     (void)state;
     qn__recipe recipe = {.learning_rate = 1.0f,
@@ -75,7 +75,7 @@ static void test_many_cuts(void **state) {
     assert_true(qn__learning_rate_at(&recipe, last, 7) == 1.0f);
 }
 
-/* A warm-up longer than the run never comes to the schedule. */
+/* A warm-up longer than the run never reaches the schedule. */
 static void test_long_warmup(void **state) {
     (void)state;
     const qn__recipe recipe = {

@@ -93,7 +93,7 @@ const qn__table qn__keeps = {"choice of parameters", NULL, ROWS(keeps)};
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
-/* Whether `name`, which is in lower case, is the `size` bytes at `word` in any case. */
+/* Whether `name`, in lower case, equals the `size` bytes at `word`, ignoring case. */
 static int same_word(const char *name, const char *word, size_t size) {
     if (strlen(name) != size)
         return 0;
@@ -117,8 +117,8 @@ const char *qn__table_name(const qn__table *table, int value) {
     return "?";
 }
 
-/* Letters and digits of `word` in lower case: "Cross_Entropy" is "crossentropy". 0 when it is too
- * long to be any name. */
+/* The letters and digits of `word` in lower case: "Cross_Entropy" becomes "crossentropy". 0 if it
+ * is longer than any name. */
 static int bare_word(const char *word, char *text, size_t size) {
     size_t used = 0;
     for (; *word != '\0'; ++word) {
@@ -133,7 +133,7 @@ static int bare_word(const char *word, char *text, size_t size) {
     return used > 0;
 }
 
-/* Whether `word` is one of the words of `list`, which blanks separate. */
+/* Whether `word` is in `list`, a text of words with blanks between. */
 static int is_listed(const char *list, const char *word) {
     const size_t size = strlen(word);
     while (list != NULL && *list != '\0') {
@@ -148,7 +148,7 @@ static int is_listed(const char *list, const char *word) {
 const char *qn__table_near(const qn__table *table, const char *word) {
     const char *names[16] = {NULL};
     char text[40], name[40];
-    /* A word too long for the buffer is near to none of the names, which are all short. */
+    /* A word longer than the buffer is not similar to any name: all are short. */
     if (!bare_word(word, text, sizeof text))
         return NULL;
     for (size_t i = 0; i < table->count && i + 1 < sizeof names / sizeof names[0]; ++i) {

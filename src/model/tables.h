@@ -1,6 +1,6 @@
-/* What can be named in a recipe: activations, losses, optimisers, initialisations, scalings,
- * arithmetics, schedules. One table each; adding one means a row here and its arithmetic. Messages,
- * the help, the manual pages and the completions read the same rows (<quern/choices.h>). */
+/* The names in a recipe: activations, losses, optimisers, initialisations, scalings, arithmetics,
+ * schedules. One table each; a new one is a row here and its arithmetic. Messages, help, manual
+ * pages and completions read the same rows (<quern/choices.h>). */
 #ifndef QN_MODEL_TABLES_H
 #define QN_MODEL_TABLES_H
 
@@ -10,15 +10,15 @@
 
 typedef struct qn__choice {
     const char *name;  /* as in recipes: lower case */
-    int value;         /* of the enum that the table is about */
-    const char *about; /* one line for a help text, without a full stop */
-    const char *also; /* what other tools call it or something near to it, for suggestions: words of
-                         letters and digits in lower case, a blank between two; or NULL */
+    int value;         /* of the table's enum */
+    const char *about; /* one line for help, without a full stop */
+    const char *also;  /* names of it or of similar ones in other tools, for suggestions: words of
+                          lower-case letters and digits, separated by blanks; or NULL */
 } qn__choice;
 
 typedef struct qn__table {
     const char *what;  /* "activation" */
-    const char *field; /* that names one, "`train.loss`"; NULL: only in the model text */
+    const char *field; /* "`train.loss`"; NULL: only in the model text */
     size_t count;
     const qn__choice *row;
 } qn__table;
@@ -34,21 +34,21 @@ extern const qn__table qn__tasks;           /* qn__task of model/recipe.h */
 extern const qn__table qn__missing_rules;   /* qn__missing of model/recipe.h */
 extern const qn__table qn__keeps;           /* qn__keep of model/recipe.h */
 
-/* The row of `word` (letters of either case; `size` bytes, no NUL needed), or NULL. */
+/* The row of `word` (case-insensitive; `size` bytes, no NUL needed), or NULL. */
 const qn__choice *qn__table_row(const qn__table *table, const char *word, size_t size);
 
 /* The value of `word`. Fails with QN_USAGE, naming the nearest choice and listing all. */
 qn_status qn__table_find(const qn__table *table, const char *word, int *value, qn_error *err);
 
-/* The name of a value of the table's enum; "?" for one that is not in it. */
+/* The name of a value of the table's enum; "?" for other values. */
 const char *qn__table_name(const qn__table *table, int value);
 
-/* The name that `word` most likely stands for, or NULL: one that differs by case and signs only,
- * one that has `word` among its other names, or the nearest by spelling. */
+/* The name that `word` most likely means, or NULL: one that differs in case and signs only, one
+ * with `word` among its other names, or the nearest by spelling. */
 const char *qn__table_near(const qn__table *table, const char *word);
 
-/* Writes 'did you mean "tanh"? ' (when one is near) and then the list "there are: none, relu, ..."
- * into text; for messages. */
+/* Writes 'did you mean "tanh"? ' (if one is similar) and then the list "there are: none, relu, ..."
+ * to text; for messages. */
 void qn__table_advise(const qn__table *table, const char *word, char *text, size_t size);
 
 #endif

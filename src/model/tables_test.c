@@ -1,4 +1,4 @@
-/* The tables: every name leads to its value and back, and a wrong one to good advice. */
+/* The tables: every name has its value and back, and a wrong name a good suggestion. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +75,7 @@ static void test_failures_give_advice(void **state) {
                   "there are: auto, glorot, he, lecun");
 }
 
-/* A word far longer than any buffer, and words that are beginnings of names. */
+/* A word far longer than any buffer, and words that are prefixes of names. */
 static void test_odd_words(void **state) {
     (void)state;
     char longest[5000];
@@ -93,7 +93,7 @@ static void test_odd_words(void **state) {
     assert_true(strlen(little) < sizeof little);
 }
 
-/* What other tools call a choice, and the same word in another spelling. */
+/* Names in other tools, and other spellings of a name. */
 static void test_other_names(void **state) {
     (void)state;
     static const struct {
@@ -128,7 +128,7 @@ static void test_other_names(void **state) {
     assert_null(qn_choice_near(QN_CHOICE_LOSS, NULL));
 }
 
-/* The public list is the table, row by row, and ends where the table ends. */
+/* The public list equals the table, row by row, including its end. */
 static void test_public_list(void **state) {
     (void)state;
     static const qn_choice_kind kinds[TABLES] = {
