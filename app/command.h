@@ -1,8 +1,8 @@
-/* A subcommand of `quern`: what it is called, what it takes, and what runs it.
+/* A subcommand of `quern`: its name, its options, and its function.
  *
- * One file for each, named NAME_command.c, defines one `const command`; main.c lists them. Its
- * table of options is the only place where an option is written down: the parser, the help, the
- * manual pages, the completions and the suggestions after a slip all read it. */
+ * One file for each, named NAME_command.c, defines one `const command`; main.c lists them. An
+ * option is defined only in the table of its command: parser, help, manual pages, completions and
+ * suggestions read it. */
 #ifndef APP_COMMAND_H
 #define APP_COMMAND_H
 
@@ -12,16 +12,15 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_DIFFERS = 3, EXIT_INTERRUPTED = 130 };
 
 struct command {
-    const char *name;      /* "train", "data info" */
-    const char *summary;   /* half a line for the list of commands */
-    const char *usage;     /* "quern train [--data FILE] [options] -o FILE" */
-    const char *about;     /* paragraphs for --help, each one line of source text, or NULL. A line
-                              that begins with a blank is printed as it is. A tab is a blank at which
-                              no line is broken */
+    const char *name;    /* "train", "data info" */
+    const char *summary; /* a short phrase for the list of commands */
+    const char *usage;   /* "quern train [--data FILE] [options] -o FILE" */
+    const char *about; /* paragraphs for --help, each one line of source text, or NULL. A line that
+                          begins with a blank is printed as it is. A tab is a non-breaking blank */
     const option *options; /* ends with an entry whose name is NULL */
-    const char *operand;   /* what stands without a name, such as "MODEL"; NULL: nothing does */
-    int most_operands;     /* how many of them there can be, up to MOST_OPERANDS; 0: one */
-    int optional;          /* 1: there need not be any */
+    const char *operand;   /* the positional argument, such as "MODEL"; NULL: none */
+    int most_operands;     /* maximum number of operands, up to MOST_OPERANDS; 0: one */
+    int optional;          /* 1: operands may be missing */
     const char *examples;  /* lines, each indented by the printer */
     int (*run)(const command *self, int argc, char **argv); /* argv[0] is the program's name */
 };
@@ -41,8 +40,8 @@ extern const command help_command;
 /* The commands in the order of the help; ends with NULL. Defined in main.c. */
 extern const command *const all_commands[];
 
-/* The command that argv[1], argv[2] name ("train", or "data" "info"), and in *words how many words
- * that took; NULL when there is none. */
+/* The command named by argv[1], argv[2] ("train", or "data" "info"), and in *words the number of
+ * words used; NULL if there is none. */
 const command *command_find(int argc, char **argv, int *words);
 
 /* The command of exactly that name, or NULL. */

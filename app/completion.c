@@ -1,4 +1,4 @@
-/* Completions for bash, zsh and fish, written from the tables of options. */
+/* Completions for bash, zsh and fish, generated from the tables of options. */
 
 #include "manual.h"
 #include "options.h"
@@ -16,7 +16,7 @@ completes_to manual_completes(const option *o) {
     return strstr(o->value, "FILE") ? COMPLETE_FILES : COMPLETE_NOTHING;
 }
 
-/* Prints `text`; each letter of `escaped` gets `sign` before it, and a tab becomes a blank. */
+/* Prints `text`, with `sign` before each character of `escaped`; a tab becomes a blank. */
 static void put(const char *text, const char *escaped, const char *sign) {
     for (const char *p = text; *p; p++) {
         if (strchr(escaped, *p))
@@ -25,7 +25,7 @@ static void put(const char *text, const char *escaped, const char *sign) {
     }
 }
 
-/* The same inside a pair of single quotes of a POSIX shell. */
+/* The same inside single quotes of a POSIX shell. */
 static void put_quoted(const char *text, const char *escaped) {
     for (const char *p = text; *p; p++) {
         const char letter[2] = {*p, '\0'};
@@ -47,7 +47,7 @@ static void put_commands(const char *before, const char *quote) {
         printf("%s%s%s%s", i > 0 ? before : "", quote, all_commands[i]->name, quote);
 }
 
-/* Whether the operands of a command are files: all but the names that `quern help` takes. */
+/* Whether the operands of a command are files: only those of `quern help` are not. */
 static int takes_files(const command *c) {
     return c->operand && strcmp(c->operand, "COMMAND") != 0;
 }
@@ -286,8 +286,8 @@ static const char fish_begin[] =
     "end\n"
     "complete -c quern -f\n";
 
-/* Each word of a command's name, offered after the words before it; once, where several commands
- * begin alike. */
+/* Each word of a command's name, offered after the words before it; once for commands with a common
+ * prefix. */
 static void fish_name(int index) {
     const char *name = all_commands[index]->name;
     for (const char *word = name; *word;) {

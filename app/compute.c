@@ -80,7 +80,7 @@ qn_compute compute_of(const compute_flags *f) {
                         .device_timeout = (double)seconds};
 }
 
-/* 1 when --devices names the CPU alone: "cpu", "cpu:4". */
+/* 1 if --devices names the CPU alone: "cpu", "cpu:4". */
 static int cpu_alone(const compute_flags *f) {
     return f->devices && strncmp(f->devices, "cpu", 3) == 0 && !strchr(f->devices, ',');
 }

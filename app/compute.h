@@ -1,4 +1,4 @@
-/* How a command computes: the options that say it, shared by all commands that do. */
+/* Options that select devices and arithmetic, shared by all commands that compute. */
 #ifndef APP_COMPUTE_H
 #define APP_COMPUTE_H
 
@@ -10,11 +10,11 @@ typedef struct compute_flags {
     const char *isa, *gpu_isa, *devices, *shares, *timeout;
 } compute_flags;
 
-/* Rows for the tables of those commands; their places are in a compute_flags. */
-extern const option compute_options[];        /* that users need */
-extern const option compute_expert_options[]; /* for experiments and faults */
+/* Rows for the tables of those commands; they fill a compute_flags. */
+extern const option compute_options[];        /* for users */
+extern const option compute_expert_options[]; /* for experiments and diagnosis */
 
-/* What the flags say, as the library takes it; its texts are theirs. */
+/* The flags as the library's struct; it points to their texts. */
 qn_compute compute_of(const compute_flags *flags);
 
 /* Checks the flags. Returns -1, or an exit code after a message. */

@@ -1,4 +1,4 @@
-/* quern data info: what a file of data holds. */
+/* quern data info: describes a data file. */
 
 #include "command.h"
 #include "format.h"
@@ -31,7 +31,7 @@ static const option info_options[] = {
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
     {.name = NULL}};
 
-/* What has to be counted; the rest the data set knows itself. */
+/* Facts that have to be counted; the data set has the others. */
 typedef struct summary {
     double least, greatest;
     uint64_t *counts; /* items of each class; NULL without labels, or with too many classes */
@@ -46,7 +46,7 @@ static double value_at(const qn_data *data, uint64_t index) {
     return (double)((const float *)qn_data_values(data))[index];
 }
 
-/* Images without a told size are taken as square where the number of features is one. */
+/* Without a given size, images are square if the number of features is a square. */
 static void find_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
     qn_data_image_size(data, rows, columns);
     uint32_t n = qn_data_features(data), side = (uint32_t)(sqrt((double)n) + 0.5);
@@ -65,7 +65,7 @@ static int summarise(const qn_data *data, summary *s) {
         s->greatest = v > s->greatest ? v : s->greatest;
     }
     find_size(data, &s->rows, &s->columns);
-    /* One stray label in a file must not ask for gigabytes of counters. */
+    /* A single large label must not cause gigabytes of counters. */
     if (!labels || s->classes > MOST_COUNTED)
         return -1;
     s->counts = calloc(s->classes, sizeof *s->counts);
@@ -122,7 +122,7 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
     printf("digest    %s\n", qn_data_digest(data));
 }
 
-/* One character for a pixel and two rows of pixels to a line, since characters are tall. */
+/* One character per pixel and two rows of pixels per line, because characters are tall. */
 static void draw_item(const qn_data *data, const summary *s, uint64_t item) {
     static const char shades[] = " .:-=+*#%@";
     double span = s->greatest > s->least ? s->greatest - s->least : 1;

@@ -1,5 +1,4 @@
-/* quern devices: what this machine has to compute with, how fast it is, and what a run would take
- * of it. */
+/* quern devices: the devices of this machine, their speed, and those that a run would use. */
 
 #include "command.h"
 #include "compute.h"
@@ -132,14 +131,14 @@ static const option devices_options[] = {
      .help = "IDX: file of the labels"},
     {.name = NULL}};
 
-/* A device as it is shown. */
+/* A device with its results. */
 typedef struct shown {
     qn_device_info info;
     qn_device_rates rates; /* 0: not measured */
-    char failure[1100];    /* why measuring it failed, and what to do; else empty */
+    char failure[1100];    /* why measuring it failed, and the remedy; otherwise empty */
 } shown;
 
-/* Whether the list of --devices, which was checked, names a device; of "cpu:4" also *cores. */
+/* Whether the list of --devices, which was checked, names a device; for "cpu:4" also *cores. */
 static int is_named(const char *list, const qn_device_info *i, int *cores) {
     const size_t kind = strlen(i->kind);
     for (size_t n; *list; list += n + (list[n] == ',')) {
@@ -173,11 +172,11 @@ static void measure(uint32_t index, const devices_flags *f, shown *d) {
     d->rates = (qn_device_rates){.size = sizeof d->rates};
     snprintf(d->failure, sizeof d->failure, "%s%s%s", err.what, *err.remedy ? "; " : "",
              err.remedy);
-    /* Found out by trying: from now on it is known to be of no use. */
+    /* measuring showed that it cannot be used */
     d->info.refused |= err.status == QN_UNSUPPORTED;
 }
 
-/* What the libraries found worth telling, on stderr or as an event of its own. */
+/* Prints the libraries' notes, on stderr or as events. */
 static void report_notes(const devices_flags *f) {
     char text[512];
     while (qn_device_note(text, sizeof text)) {
@@ -223,7 +222,7 @@ static void device_event(uint32_t index, const shown *d) {
     json_end();
 }
 
-/* "329 GFLOP/s"; a dash where it was not measured. */
+/* "329 GFLOP/s"; a dash if it was not measured. */
 static char *rate_text(double rate, const char *unit, char text[32]) {
     char number[16];
     if (!(rate > 0))
@@ -239,7 +238,7 @@ static char *rate_text(double rate, const char *unit, char text[32]) {
 
 #define COLUMNS "%-10s %-11s %5s  %-9s  %-12s  %-8s  %-9s  %s\n"
 
-/* What stands under a device's line, in pieces with a semicolon between. */
+/* The line below a device, in pieces separated by semicolons. */
 static void print_more(const char *format, const char *text, int *pieces) {
     if (!*text)
         return;
@@ -257,7 +256,7 @@ static void print_caches(const qn_device_info *i, int *pieces) {
     print_more("caches%s", text, pieces);
 }
 
-/* The products of integers, where they were measured. */
+/* The integer products, if they were measured. */
 static void print_integers(const qn_device_rates *r) {
     char text[32];
     if (!(r->integers[0] > 0))
@@ -334,7 +333,7 @@ static int list(const devices_flags *f) {
             device_event(i, &d);
         else
             print_device(&d);
-        message_flush(); /* each as it is known: measuring takes a moment */
+        message_flush(); /* each as soon as it is known: measuring takes a moment */
     }
     report_absence(f, 1);
     report_notes(f);
@@ -464,7 +463,7 @@ static qn_train_options costs_job(const devices_flags *f) {
     return job;
 }
 
-/* Measures what calls take, and tells it as quern plan reads it. */
+/* Measures calls, and prints them in the format that quern plan reads. */
 static int report_costs(const devices_flags *f) {
     static qn_plan_cost cost[MOST_COSTS];
     const qn_train_options job = costs_job(f);

@@ -51,8 +51,8 @@ static const struct {
     {"train.weight_decay", "weight-decay"},
 };
 
-/* The option of the field that begins behind the backquote at `text`, and where the text continues;
- * NULL when there is none. */
+/* The option of the field after the backquote at `text`, and the end of the field; NULL if there is
+ * none. */
 static const char *option_at(const char *text, const char **behind) {
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
         const size_t length = strlen(spellings[i].field);

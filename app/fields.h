@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* `text` with options ("--lr") instead of the fields in it, written into room; what does not fit is
- * cut. Backquotes around anything else stay. Returns room. */
+/* Copies `text` to room, with options ("--lr") in place of fields, truncated if necessary. Other
+ * text between backquotes is unchanged. Returns room. */
 const char *fields_spell(const char *text, char *room, size_t size);
 
 #endif

@@ -73,7 +73,7 @@ char *format_joules(double joules, char *text) {
     return text;
 }
 
-/* Room that a word takes at most: quotes around it, and four bytes for each quote in it. */
+/* The maximum size of a quoted word: the quotes around it, and four bytes for each quote in it. */
 static size_t room_for(const char *word) {
     size_t room = 4;
     for (const char *p = word; *p; p++)
@@ -89,7 +89,7 @@ static char *put_quoted(char *to, const char *word) {
     *to++ = '\'';
     for (const char *p = word; *p; p++)
         if (*p == '\'')
-            to = stpcpy(to, "'\\''"); /* leave the quotes, write one, enter them again */
+            to = stpcpy(to, "'\\''"); /* end the quotes, write one, begin them again */
         else
             *to++ = *p;
     *to++ = '\'';

@@ -1,4 +1,4 @@
-/* Numbers and words as a person reads them, and command lines as a shell does. */
+/* Formats numbers and words for people, and command lines for a shell. */
 #ifndef APP_FORMAT_H
 #define APP_FORMAT_H
 
@@ -18,11 +18,11 @@ char *format_bytes(uint64_t bytes, char *text);
 /* 0.00062 -> "620 uJ"; needs 32 bytes. */
 char *format_joules(double joules, char *text);
 
-/* The words of a command line, quoted where a POSIX shell would ask for it, then `more`. The text
- * is the caller's to free; NULL when memory was short. */
+/* The words of a command line, with quotes as a POSIX shell needs them, then `more`. The caller
+ * frees the text; NULL if out of memory. */
 char *format_shell(int argc, char **argv, const char *const *more, size_t more_count);
 
-/* 1 when `text` ends with `ending`, in upper or lower case. */
+/* 1 if `text` ends with `ending`, ignoring case. */
 int ends_with(const char *text, const char *ending);
 
 #endif

@@ -65,7 +65,7 @@ static void long_help(void) {
     print_facts("Environment", manual_environment, 9);
 }
 
-/* The operands joined to the name of a command: "data", "info" is "data info". */
+/* Joins the operands to the name of a command: "data", "info" is "data info". */
 static void join_words(const arguments *given, char *name, size_t size) {
     size_t used = 0;
     name[0] = '\0';

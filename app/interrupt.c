@@ -18,7 +18,7 @@ static void say(const char *text) {
     (void)written;
 }
 
-/* Only calls that are safe in a handler. */
+/* Calls only async-signal-safe functions. */
 _Noreturn static void end_now(void) {
     const char *file = atomic_load(&own_file), *folder = atomic_load(&own_folder);
     qn_files_abandon();
@@ -29,7 +29,7 @@ _Noreturn static void end_now(void) {
     _exit(EXIT_INTERRUPTED);
 }
 
-/* qn_train_stop and qn_files_abandon are documented as safe in a handler. */
+/* qn_train_stop and qn_files_abandon are documented as async-signal-safe. */
 static void on_signal(int number) {
     qn_train *train = atomic_load(&watched);
     int before = atomic_fetch_add(&heard, 1);
@@ -48,7 +48,7 @@ void interrupt_start(void) {
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
     for (int i = 0; i < NUMBERS; i++) {
-        /* Who started the program with a signal ignored (nohup, a shell's &) meant it. */
+        /* A signal that was ignored at the start (nohup, a shell's &) stays ignored. */
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
@@ -64,7 +64,7 @@ void interrupt_removes(const char *file, const char *folder) {
     atomic_store(&own_folder, folder);
 }
 
-/* Held by the main thread alone, which runs the commands. */
+/* Used by the main thread only. */
 static int holds;
 
 static void block(int how) {

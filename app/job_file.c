@@ -47,7 +47,7 @@ int job_write(const char *path, const char *text) {
     if (!beside)
         return -1;
     snprintf(beside, size, "%s.XXXXXX", path);
-    interrupt_hold(); /* a part of a file is not left behind */
+    interrupt_hold(); /* an interruption must not leave part of a file */
     int file = mkstemp(beside);
     FILE *to = file >= 0 ? fdopen(file, "w") : NULL;
     int good = to && fputs(text, to) >= 0 && fflush(to) == 0 && fsync(file) == 0;
@@ -68,7 +68,7 @@ int job_write(const char *path, const char *text) {
     return good ? 0 : -1;
 }
 
-/* Makes a folder and those above it. */
+/* Creates a folder and its parents. */
 static int make_folders(char *path) {
     for (char *p = path + 1; *p; p++)
         if (*p == '/') {
@@ -78,7 +78,7 @@ static int make_folders(char *path) {
             if (failed)
                 return -1;
         }
-    /* What stands in command lines is nobody else's affair. */
+    /* command lines may be private */
     return mkdir(path, 0700) != 0 && errno != EEXIST ? -1 : 0;
 }
 
@@ -107,7 +107,7 @@ char *job_folder(void) {
         no_folder(path, (size_t)n >= sizeof path ? "its name is too long" : strerror(errno));
         return NULL;
     }
-    /* Jobs run elsewhere: they need the whole path. */
+    /* jobs run elsewhere and need the absolute path */
     char *whole = realpath(path, NULL);
     if (!whole)
         no_folder(path, strerror(errno));
@@ -128,7 +128,7 @@ char *job_path(const char *folder, const job_record *record, const char *ending)
     return path;
 }
 
-/* ---------------------------------------------------------------- objects of texts */
+/* ----------------------------------------------------------------------------- objects of texts */
 
 static void put_text(FILE *to, const char *text) {
     fputc('"', to);
@@ -169,8 +169,8 @@ int job_remember(const char *folder, const job_record *record) {
 
 static const char *skip_blanks(const char *p) { return p + strspn(p, " \t\r\n"); }
 
-/* The text at *at, which stands at its first quote, in place; *at moves behind it. NULL: none. Only
- * what put_text writes has to be understood. */
+/* Parses in place the text at *at, its first quote; *at moves after it. NULL: none. It only has to
+ * parse the output of put_text. */
 static char *take_text(char **at) {
     char *from = *at, *to, *text;
     if (*from++ != '"')
@@ -200,7 +200,7 @@ static char *take_text(char **at) {
     return text;
 }
 
-/* Fills the record from the text of a file, which it spoils. 1 on success. */
+/* Fills the record from the text of a file, which it modifies. 1 on success. */
 static int read_record(char *text, job_record *record) {
     char *p = text + (skip_blanks(text) - text);
     if (*p++ != '{')

@@ -1,5 +1,5 @@
-/* What is remembered of submitted jobs: one small JSON file each, in $QUERN_JOBS, or quern/jobs in
- * $XDG_STATE_HOME or ~/.local/state. Beside it lie the script or manifest, the log of a local job,
+/* The records of submitted jobs: one small JSON file each, in $QUERN_JOBS, or quern/jobs in
+ * $XDG_STATE_HOME or ~/.local/state. Next to it are the script or manifest, the log of a local job,
  * and in ENGINE-ID.ended the exit code of a job that has ended. */
 #ifndef APP_JOB_FILE_H
 #define APP_JOB_FILE_H
@@ -8,14 +8,14 @@
 
 typedef enum job_field {
     JOB_ENGINE,    /* "local", "slurm", "kubernetes" */
-    JOB_ID,        /* as the engine counts them */
-    JOB_NAME,      /* as the user called it */
+    JOB_ID,        /* of the engine */
+    JOB_NAME,      /* given by the user */
     JOB_SPACE,     /* Kubernetes: the namespace, and in JOB_KIND "job" or "mpijob" */
     JOB_KIND,      /* */
     JOB_SUBMITTED, /* "2026-11-21T12:00:00Z" */
     JOB_DIRECTORY, /* where it was submitted */
-    JOB_MODEL,     /* the file that it will write */
-    JOB_LOG,       /* its log, or how to see it */
+    JOB_MODEL,     /* the file to be written */
+    JOB_LOG,       /* its log, or how to show it */
     JOB_COMMAND,   /* the command line of train */
     JOB_PROCESS,   /* local: its process */
     JOB_BEGAN,     /* local: program_began of it */
@@ -24,14 +24,14 @@ typedef enum job_field {
 
 extern const char *const job_field_names[JOB_FIELDS];
 
-/* Texts; those that are not known are NULL. */
+/* Texts; unknown ones are NULL. */
 typedef struct job_record {
     char *text[JOB_FIELDS];
 } job_record;
 
 void job_record_free(job_record *record);
 
-/* The folder, made where it is missing: a text that the caller frees. NULL after a message. */
+/* The folder, created if missing: a text that the caller frees. NULL after a message. */
 char *job_folder(void);
 
 /* "FOLDER/ENGINE-ID.json", or with another ending: a text that the caller frees, or NULL. */
@@ -40,14 +40,14 @@ char *job_path(const char *folder, const job_record *record, const char *ending)
 /* Returns -1, or an exit code after a message. */
 int job_remember(const char *folder, const job_record *record);
 
-/* All that are remembered, the oldest first; *count of them, in an array that job_list_free frees.
- * Files that are none of ours are left out. Returns -1, or an exit code after a message. */
+/* All records, oldest first; *count of them, in an array that job_list_free frees. Other files are
+ * ignored. Returns -1, or an exit code after a message. */
 int job_list(const char *folder, job_record **list, size_t *count);
 void job_list_free(job_record *list, size_t count);
 
-/* A whole text file of at most `limit` bytes, which the caller frees; NULL when there is none. */
+/* A whole text file of at most `limit` bytes, which the caller frees; NULL if there is none. */
 char *job_read(const char *path, size_t limit);
-/* Writes a file whole or not at all. Returns 0, or -1 with errno set. */
+/* Writes a file atomically. Returns 0, or -1 with errno set. */
 int job_write(const char *path, const char *text);
 
 #endif

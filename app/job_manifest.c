@@ -1,6 +1,6 @@
-/* The manifest of a job for Kubernetes: an MPIJob of the MPI operator (kubeflow.org/v2beta1) where
- * there are several ranks, a plain Job for one. Texts are written as JSON strings, which YAML
- * takes as they are, whatever is in them. */
+/* The manifest of a job for Kubernetes: an MPIJob of the MPI operator (kubeflow.org/v2beta1) for
+ * several ranks, a plain Job for one. Texts are written as JSON strings, which are valid YAML for
+ * any content. */
 
 #include "job.h"
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static void put_text(FILE *to, const char *text) {
     fputc('"', to);
 }
 
-/* A line `key: "text"` behind that many blanks. */
+/* A line `key: "text"` with that indentation. */
 static void put_line(FILE *to, int indent, const char *key, const char *text) {
     fprintf(to, "%*s%s: ", indent, "", key);
     put_text(to, text);
@@ -41,8 +41,7 @@ static void put_list(FILE *to, int indent, const char *key, const char *const *f
     }
 }
 
-/* What a rank takes of its node. Requests and limits are equal, so that the pod is the last to be
- * evicted. */
+/* The resources of a rank. Requests and limits are equal, so that the pod is evicted last. */
 static void put_resources(const job *j, FILE *to, int indent) {
     static const char *const parts[] = {"requests", "limits"};
     fprintf(to, "%*sresources:\n", indent, "");
@@ -55,7 +54,7 @@ static void put_resources(const job *j, FILE *to, int indent) {
     }
 }
 
-/* The folder that all pods see. */
+/* The folder that all pods share. */
 static void put_mounts(const job *j, FILE *to, int indent) {
     fprintf(to, "%*svolumeMounts:\n", indent, "");
     fprintf(to, "%*s- name: data\n", indent, "");

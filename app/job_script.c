@@ -1,8 +1,9 @@
-/* The scripts that run a job: what starts the ranks differs, what watches over them is the same.
+/* The scripts that run a job: they start the ranks in different ways and supervise them in the same
+ * way.
  *
- * A job is done when its model file has been replaced. Exit codes cannot say so: launchers that let
- * ranks live on after a death hide them (Open MPI 4.1 ends with 0 whatever became of the ranks) or
- * exaggerate (MPICH ends with 9 although all is well). */
+ * A job is done when its model file has been replaced. Exit codes cannot show that. Launchers that
+ * let ranks survive a death hide failures (Open MPI 4.1 always ends with 0) or report false ones
+ * (MPICH ends with 9 after a success). */
 
 #include "format.h"
 #include "job.h"
@@ -23,7 +24,7 @@ char *job_text(const job *j, void (*write)(const job *j, FILE *to)) {
     return NULL;
 }
 
-/* name='value', quoted where a shell asks for it. */
+/* name='value', with quotes as a shell needs them. */
 static void put_variable(FILE *to, const char *name, const char *value) {
     char *quoted = format_shell(1, (char *[]){(char *)value}, NULL, 0);
     fprintf(to, "%s=%s\n", name, quoted ? quoted : "''");
@@ -118,7 +119,7 @@ static void put_directives(const job *j, FILE *to) {
     fprintf(to, "#SBATCH --output=%s-%%j.log\n", j->name);
     if (j->ranks == 1)
         fprintf(to, "#SBATCH --nodes=1\n");
-    else { /* With --ntasks-per-node Slurm would always take the smaller number of nodes. */
+    else { /* with --ntasks-per-node Slurm always takes the smaller number of nodes */
         fprintf(to, "# One rank a node. The job also starts with one node fewer, in case that a "
                     "node failed.\n");
         fprintf(to, "#SBATCH --nodes=%" PRIu64 "-%" PRIu64 "\n", j->ranks - 1, j->ranks);
@@ -147,9 +148,9 @@ static void put_directives(const job *j, FILE *to) {
         fprintf(to, "#SBATCH %s\n", j->more);
 }
 
-/* What a job of several nodes needs beside: the loss of its first node. A list of nodes without the
- * first one says that Slurm has taken it out of the job. The script itself may be gone by then, so
- * its log is written to by name. */
+/* A job of several nodes must also survive the loss of its first node. If the list of nodes no
+ * longer has the first one, Slurm has removed it from the job. The script's own output may be lost
+ * by then, so it appends to its log by name. */
 static const char guarding[] =
     "\n"
     "# The job continues without a node that fails: --no-kill. If the first node fails, this "
@@ -268,7 +269,7 @@ void job_write_slurm(const job *j, FILE *to) {
     fputs(slurm_rest, to);
 }
 
-/* ---------------------------------------------------------------- this machine */
+/* --------------------------------------------------------------------------------- this machine */
 
 static void put_processes(const job *j, FILE *to) {
     if (j->ranks == 1) {

@@ -1,4 +1,4 @@
-/* quern jobs: what was submitted, and what has become of it. */
+/* quern jobs: the submitted jobs and their states. */
 
 #include "command.h"
 #include "job_file.h"
@@ -30,7 +30,7 @@ static const option jobs_options[] = {
 /* `state` is one of: queued, running, done, failed, stopped, lost, unknown. */
 typedef struct standing {
     const char *state;
-    char detail[160]; /* in the engine's words */
+    char detail[160]; /* the engine's own description */
 } standing;
 
 static int has_ended(const standing *s) {
@@ -38,7 +38,7 @@ static int has_ended(const standing *s) {
            strcmp(s->state, "stopped") == 0 || strcmp(s->state, "lost") == 0;
 }
 
-/* The exit code that the job left, or -1. */
+/* The exit code recorded by the job, or -1. */
 static int left_code(const char *folder, const job_record *r) {
     char *path = job_path(folder, r, ".ended");
     char *text = path ? job_read(path, 64) : NULL;
@@ -74,7 +74,7 @@ static void ask_local(const char *folder, const job_record *r, standing *s) {
     }
 }
 
-/* Slurm's words, of which there are two dozen, by what they mean for the user. */
+/* Slurm's states, about two dozen, mapped to those for the user. */
 static const char *state_of_slurm(const char *word) {
     static const struct {
         const char *word, *state;
@@ -89,7 +89,7 @@ static const char *state_of_slurm(const char *word) {
     return "failed"; /* FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE, ... */
 }
 
-/* The first word of what a program printed, 0 when there is none. */
+/* The first word of a program's output, 0 if there is none. */
 static int ask_word(const char *const *argv, char *word, size_t size) {
     program_result r;
     if (program_run(argv, 10, &r) != PROGRAM_ENDED || r.code != 0)
@@ -104,7 +104,7 @@ static void ask_slurm(const char *folder, const job_record *r, standing *s) {
     const char *account[] = {"sacct", "-n", "-X", "-P", "-o", "State", "-j", id, NULL};
     char word[40];
     int code;
-    /* Its own word comes first where it has ended; Slurm forgets after some minutes. */
+    /* An exit code recorded by the job takes precedence: Slurm forgets a job after some minutes. */
     if (ask_word(queue, word, sizeof word)) {
         s->state = state_of_slurm(word);
         snprintf(s->detail, sizeof s->detail, "%s", word);
@@ -169,7 +169,7 @@ static standing ask(const char *folder, const job_record *r) {
     return s;
 }
 
-/* Texts come from files: what could drive the terminal is shown as question marks. */
+/* Texts come from files: control characters are printed as question marks. */
 static void print_text(const char *text, int width) {
     int n = 0;
     for (; text && *text; text++, n++) {
@@ -242,7 +242,7 @@ static int run(const command *self, int argc, char **argv) {
             job_event(&list[i], &s);
         else
             print_job(&list[i], &s);
-        message_flush(); /* each as it is known: engines take their time */
+        message_flush(); /* each as soon as it is known: engines may be slow */
         if (f.forget && has_ended(&s))
             forget(folder, &list[i]);
     }

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int first; /* nothing stands yet in the innermost bracket */
+static int first; /* nothing was written in the innermost bracket yet */
 
-/* An event is one line and is written in one piece, so that a process that dies leaves the whole
- * line or none of it. Where memory is short it goes to the standard output bit by bit. */
+/* An event is one line in one write, so that a process that dies leaves the whole line or none of
+ * it. If memory is short, parts are written directly. */
 static struct {
     FILE *to;
     char *text;
@@ -20,7 +20,7 @@ static struct {
 
 static void put_letter(char c) { fputc(c, line.to); }
 
-/* The length of the UTF-8 sequence at `p`, 0 when the bytes there are none (RFC 3629). */
+/* The length of the UTF-8 sequence at `p`, 0 if it is invalid (RFC 3629). */
 static int sequence(const unsigned char *p) {
     int n = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
             : (p[0] & 0xf0) == 0xe0        ? 3
@@ -35,7 +35,7 @@ static int sequence(const unsigned char *p) {
     return n;
 }
 
-/* File names need not be UTF-8, but JSON must be: what is not becomes U+FFFD. */
+/* File names may be invalid UTF-8, which JSON forbids: invalid bytes become U+FFFD. */
 static void put_string(const char *text) {
     put_letter('"');
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
@@ -90,7 +90,7 @@ void json_count(const char *key, uint64_t value) {
     fprintf(line.to, "%" PRIu64, value);
 }
 
-/* The shorter of two texts that reads back as the same double. */
+/* The shorter of two texts that parse to the same double. */
 void json_number(const char *key, double value) {
     char text[32];
     put_key(key);
@@ -116,7 +116,7 @@ void json_close(char bracket) {
     first = 0;
 }
 
-/* What was printed before goes first. */
+/* Earlier output is sent first. */
 static void send(const char *text, size_t size) {
     message_flush();
     while (size > 0) {

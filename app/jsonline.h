@@ -1,11 +1,11 @@
-/* One JSON object a line on stdout, for programs that follow a run.
+/* One JSON object per line on stdout, for programs that follow a run.
  *
- *     json_begin("epoch");            {"event":"epoch"
- *     json_count("epoch", 3);         ,"epoch":3
- *     json_open("confusion", '[');    ,"confusion":[
- *     json_count(NULL, 980);          980
- *     json_close(']');                ]
- *     json_end();                     }\n, and flushed
+ *       json_begin("epoch");            {"event":"epoch"
+ *       json_count("epoch", 3);         ,"epoch":3
+ *       json_open("confusion", '[');    ,"confusion":[
+ *       json_count(NULL, 980);          980
+ *       json_close(']');                ]
+ *       json_end();                     }\n, and flushed
  *
  * Keys are NULL inside an array. */
 #ifndef APP_JSONLINE_H
@@ -20,9 +20,8 @@ void json_text(
 void json_message(const char *key, const char *text);
 /* a NULL value is null */
 void json_count(const char *key, uint64_t value);
-void json_number(const char *key,
-                 double value);             /* NaN and infinities, which JSON lacks, are null */
-void json_flag(const char *key, int value); /* true or false */
+void json_number(const char *key, double value); /* NaN and infinities become null */
+void json_flag(const char *key, int value);      /* true or false */
 void json_open(const char *key, char bracket);
 void json_close(char bracket);
 void json_end(void);

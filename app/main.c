@@ -1,4 +1,4 @@
-/* quern: finds the command that the first words name and runs it. */
+/* quern: finds the command by the first words and runs it. */
 
 #include "command.h"
 #include "interrupt.h"
@@ -24,8 +24,7 @@ const command *const all_commands[] = {&train_command,
                                        &help_command,
                                        NULL};
 
-/* How many of the words begin with those of the name "data synth digits"; 0 unless all are there.
- */
+/* The number of words that match the name "data synth digits"; 0 unless all match. */
 static int words_of(const char *name, int argc, char **argv) {
     int count = 0;
     while (*name) {
@@ -55,14 +54,14 @@ const command *command_named(const char *name) {
     return NULL;
 }
 
-/* "quern data", "quern data synth" and slips. */
+/* "quern data", "quern data synth" and misspelled names. */
 static int no_such_command(int argc, char **argv) {
     const char *names[16];
     char typed[128] = "", remedy[256];
     size_t count = 0, used = 0;
     for (int i = 0; all_commands[i]; i++)
         names[count++] = all_commands[i]->name;
-    /* A slip in the second word should be seen as one: "data inof" is near "data info". */
+    /* Compares both words: "data inof" is similar to "data info". */
     int longest = strcmp(argv[1], "data") == 0 ? 3 : 1;
     for (int i = 1; i < argc && i <= longest && argv[i][0] != '-'; i++)
         used += (size_t)snprintf(typed + used, sizeof typed - used, "%s%.30s", i > 1 ? " " : "",
@@ -89,7 +88,7 @@ static int dispatch(int argc, char **argv) {
     int words;
     if (argc < 2)
         return help_command.run(&help_command, 0, NULL);
-    /* What every program answers to. */
+    /* Standard options. */
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return help_command.run(&help_command, 2, argv);
     if (strcmp(argv[1], "--version") == 0) {
@@ -102,22 +101,22 @@ static int dispatch(int argc, char **argv) {
     const command *c = command_find(argc, argv, &words);
     if (!c)
         return no_such_command(argc, argv);
-    /* Until its options are read, errors go where they will go afterwards. */
+    /* Before the options are parsed, errors use the output that --json selects. */
     message_setup(c->name, 0, has_word(argc, argv, "--json"));
     return c->run(c, argc, argv);
 }
 
 int main(int argc, char **argv) {
-    /* A library that was loaded with the program may have changed it, and options hold numbers. */
+    /* A loaded library may have changed the rounding mode, and options contain numbers. */
     fesetenv(FE_DFL_ENV);
-    /* Which characters the terminal shows; numbers stay as C writes them. */
+    /* For the characters that the terminal can show; numbers keep the C format. */
     setlocale(LC_CTYPE, "");
-    /* Whole lines, so that those of several ranks behind one pipe do not mix. */
+    /* Line buffering, so that lines of several ranks in one pipe do not mix. */
     setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
-    /* A closed pipe and a limit on file sizes shall be errors of a write, not the end of a run. */
+    /* A closed pipe and a limit on file sizes become errors of a write, not signals. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     interrupt_start();
-    /* A full disk behind `>` is a failure like any other. */
+    /* A full disk behind `>` is an error like any other. */
     return message_output(dispatch(argc, argv));
 }

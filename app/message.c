@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The program runs one command; how it speaks is decided once. */
+/* Settings of the one command that the program runs. */
 static struct {
     char name[64];
     int quiet, json;
-    const char *rank; /* NULL: there is but one */
+    const char *rank; /* NULL: there is only one */
     qn_error *held;
     int lost,
-        reported; /* the errno of the first write to stdout that failed; whether that was said */
+        reported; /* the errno of the first failed write to stdout; whether that was reported */
 } voice;
 
 void message_setup(const char *name, int quiet, int json) {
@@ -42,8 +42,7 @@ int message_exit_code(qn_status status) {
     }
 }
 
-/* Texts may quote a hostile file: control characters, which could drive the terminal, are shown
- * as question marks. */
+/* Texts may contain untrusted file names: control characters are printed as question marks. */
 static int harmless(char letter) {
     unsigned char c = (unsigned char)letter;
     return c < 0x20 || c == 0x7f ? '?' : c;
@@ -51,7 +50,7 @@ static int harmless(char letter) {
 
 enum { LONGEST = 16384 }; /* of a message: longer than any path and command line in it */
 
-/* A place may be a drawing of several lines, which stay lines, indented. */
+/* `where` may be a drawing of several lines, which are indented. */
 static void print_clean(const char *before, const char *text) {
     char room[LONGEST];
     if (!*text)
@@ -66,7 +65,7 @@ static void print_clean(const char *before, const char *text) {
     fputc('\n', stderr);
 }
 
-/* The first line begins with the command and, where there are several, the rank. */
+/* The first line begins with the command and, if there are several, the rank. */
 static void make_head(char *head, size_t size, const char *rank) {
     snprintf(head, size, "quern%s: %.100s%s", voice.name, rank ? rank : "", rank ? ": " : "");
 }
@@ -142,7 +141,7 @@ void message_note(const char *format, ...) {
     fields_spell(text, spelt, sizeof spelt - 1);
     for (char *p = spelt; *p; p++)
         *p = *p == '\n' ? *p : (char)harmless(*p);
-    fputs(strcat(spelt, "\n"), stderr); /* in one piece: several ranks may be writing */
+    fputs(strcat(spelt, "\n"), stderr); /* in one write: several ranks may be writing */
 }
 
 qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,
@@ -162,7 +161,7 @@ void message_lost(int why) {
         voice.lost = why;
 }
 
-/* The stream itself remembers only that something failed, and forgets the bytes. */
+/* The stream itself only has an error flag, and drops the bytes. */
 void message_flush(void) {
     if (fflush(stdout) != 0)
         message_lost(errno);

@@ -17,7 +17,7 @@ enum { MOST_WORDS = 16 };
 
 int read_float(const char *text, float *out) {
     char *end = NULL;
-    /* strtof alone would take "nan", "inf" and hexadecimal too, and leading blanks. */
+    /* strtof alone would accept "nan", "inf", hexadecimal and leading blanks too. */
     if (!*text || strspn(text, "0123456789+-.eE") != strlen(text))
         return 0;
     *out = strtof(text, &end);
@@ -53,13 +53,13 @@ const char *options_fallback(const option *o, char *text, size_t size) {
         snprintf(text, size, "%s", o->fallback);
     else if (qn_default_text(o->field, fields, sizeof fields)) {
         for (char *p = fields; (p = strstr(p, "` ")) != NULL;)
-            p[1] = '\t'; /* no line is broken between an option and its value */
+            p[1] = '\t'; /* no line break between an option and its value */
         fields_spell(fields, text, size);
     }
     return text;
 }
 
-/* "a, b or c": the words that the option takes. */
+/* "a, b or c": the words that the option accepts. */
 static void list_words(const option *o, char *text, size_t size) {
     option_word word, next;
     size_t used = 0;
@@ -117,7 +117,7 @@ static int store_text(const option *o, const char *text, void *at) {
     return -1;
 }
 
-/* Writes one value to its place. Returns -1, or an exit code after a message. */
+/* Stores one value. Returns -1, or an exit code after a message. */
 static int store(const option_row *row, const char *text, void *values) {
     const option *o = row->option;
     void *at = (char *)values + row->base + o->place;
@@ -179,13 +179,13 @@ static int unknown(const command *self, const char *word) {
     return message_usage(remedy, "there is no option \"%.*s\"", (int)strcspn(word, "="), word);
 }
 
-/* "--batch" or "-o", which nobody means as a value; "-1" may be one. */
+/* "--batch" or "-o" is never a value; "-1" may be one. */
 static int is_name(const char *word) {
     return word[0] == '-' && (word[1] == '-' || (isalpha((unsigned char)word[1]) && !word[2]));
 }
 
-/* Takes the value of option `index` of a table, which argv[*at] names. Returns -1 or an exit code.
- */
+/* Stores the value of option `index` of a table, which argv[*at] names. Returns -1 or an exit
+ * code. */
 static int take_value(const option_row *row, int index, int argc, char **argv, int *at,
                       void *values, uint64_t *given) {
     const char *word = argv[*at];
@@ -212,7 +212,7 @@ static int take_value(const option_row *row, int index, int argc, char **argv, i
     return store(row, argv[++*at], values);
 }
 
-/* Takes the option at argv[*at] and its value. Returns -1 or an exit code. */
+/* Parses the option at argv[*at] and its value. Returns -1 or an exit code. */
 static int take_option(const command *self, int argc, char **argv, int *at, void *values,
                        arguments *out) {
     option_row row;

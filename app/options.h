@@ -25,69 +25,67 @@ typedef struct command command;
 typedef enum option_kind {
     OPTION_FLAG,   /* int: becomes 1 */
     OPTION_TEXT,   /* const char * */
-    OPTION_TEXTS,  /* text_list: may be there several times */
+    OPTION_TEXTS,  /* text_list: may be repeated */
     OPTION_CHOICE, /* const char *, one of the option's words */
     OPTION_COUNT,  /* uint64_t from .low to .high */
     OPTION_FLOAT   /* float: the one nearest to the decimal number */
 } option_kind;
 
-/* The values of an option that may be there several times. */
+/* The values of an option that may be repeated. */
 enum { MOST_TEXTS = 64 };
 typedef struct text_list {
     const char *at[MOST_TEXTS];
     uint32_t count;
 } text_list;
 
-/* A word that an option takes, and one line about it for the help (NULL: none). */
+/* A word that an option accepts, and a line about it for the help (NULL: none). */
 typedef struct option_word {
     const char *name, *about;
 } option_word;
 
 typedef struct option option;
 
-/* A row of a table: an option, or the place at which another table's rows stand (`more`). */
+/* A row of a table: an option, or the place at which another table's rows are inserted (`more`). */
 struct option {
     const char *name; /* without its dashes */
     char letter;      /* 'o' for -o, or 0 */
     option_kind kind;
     size_t place;      /* offset in the command's own struct */
-    const char *value; /* "FILE" in the help; words with FILE or DIR in them complete to these */
-    const option_word *words; /* of a choice that the command alone knows; ends with {NULL, NULL} */
-    qn_choice_kind from;      /* or the kind whose names the library lists. Of an OPTION_TEXT: names
-                                 that its text can contain */
-    int brief;                /* 1: the help names the words without a line for each */
-    uint64_t low, high;       /* limits of a count */
-    const char *field;        /* member of the library whose default it has (<quern/defaults.h>) */
-    const char *fallback;     /* or the default itself, for the help; NULL: none */
+    const char *value; /* "FILE" in the help; words with FILE or DIR are completed as paths */
+    const option_word *words; /* of a choice that only this command has; ends with {NULL, NULL} */
+    qn_choice_kind from;  /* or the kind of names that the library lists. For an OPTION_TEXT: names
+                             that its text can contain */
+    int brief;            /* 1: the help names the words without a line for each */
+    uint64_t low, high;   /* limits of a count */
+    const char *field;    /* member of the library's struct with the default (<quern/defaults.h>) */
+    const char *fallback; /* or the default as a text for the help; NULL: none */
     const char *help;
-    int dashes;          /* 1: its value may begin with dashes, being options itself */
+    int dashes;          /* 1: its value may begin with dashes, because it consists of options */
     const char *heading; /* starts a group of options in the help, or NULL */
     const option *more;  /* a table without such rows; its places count from .place of this row */
 };
 
-/* An option of a table, wherever it is written down. */
+/* An option of a table or of an inserted one. */
 typedef struct option_row {
     const option *option;
-    size_t base; /* what its place counts from */
+    size_t base; /* base of its place */
     const char *heading;
 } option_row;
 
-/* Word number `index` of an option, counted from 0; 0 beyond the last. */
+/* Word number `index` of an option, counted from 0; returns 0 after the last. */
 int options_word(const option *option, uint32_t index, option_word *word);
 
 enum { FALLBACK_ROOM = 160 };
 
-/* The default of an option for the help, empty where it has none, written into text. Returns text.
- */
+/* The default of an option for the help, written to text; empty if it has none. Returns text. */
 const char *options_fallback(const option *option, char *text, size_t size);
 
-/* Option `index` of a table, the rows of other tables counted where they stand; 0 beyond the last.
- */
+/* Option `index` of a table, with the rows of inserted tables; returns 0 after the last. */
 int options_row(const option *table, int index, option_row *row);
 
 enum { MOST_OPERANDS = 3 };
 
-/* Which options were there, and what stood without a name. */
+/* The options that were given, and the operands. */
 typedef struct arguments {
     uint64_t given; /* bit i: option i of the table was given */
     const char *operand[MOST_OPERANDS];
@@ -95,22 +93,21 @@ typedef struct arguments {
 } arguments;
 
 /* Fills `values` and `out` from the words after the command's name. Returns -1 to continue, or the
- * exit code to end with after the help or a message was printed. The texts belong to argv. */
+ * exit code after the help or a message was printed. The texts belong to argv. */
 int options_read(const command *self, int argc, char **argv, void *values, arguments *out);
 
 /* 1 when the option of that name was on the command line. */
 int options_given(const command *self, const arguments *words, const char *name);
 
-/* Takes only the options of `table` out of the words of a command line, wherever they stand among
- * others, and leaves everything else to options_read. *given: bit i for option i. Returns -1, or an
- * exit code after a message. */
+/* Parses only the options of `table`, wherever they are among others, and leaves everything else to
+ * options_read. *given: bit i for option i. Returns -1, or an exit code after a message. */
 int options_pick(const option *table, int argc, char **argv, void *values, uint64_t *given);
-/* 1 when the option of that name was among them. */
+/* 1 if the option of that name was among them. */
 int options_picked(const option *table, uint64_t given, const char *name);
 
-/* The whole decimal text as a finite float, rounded once; 0 when it is no such number. */
+/* Parses the whole decimal text as a finite float, rounded once; 0 if it is invalid. */
 int read_float(const char *text, float *out);
-/* The whole text as a number of decimal digits; 0 when it is none, or too large. */
+/* Parses the whole text as decimal digits; 0 if it is invalid or too large. */
 int read_count(const char *text, uint64_t *out);
 
 /* The help of one command, on stdout. */

@@ -1,4 +1,4 @@
-/* The help of a command, written from its table: at most 80 columns wide, no word broken. */
+/* The help of a command, generated from its table: at most 80 columns, without breaking words. */
 
 #include "command.h"
 #include "manual.h"
@@ -8,13 +8,13 @@
 
 enum { WIDTH = 79, INDENT = 27 };
 
-/* Prints a word; a tab in it stands for a blank at which no line is broken. */
+/* Prints a word; a tab in it is a non-breaking blank. */
 static void print_word(const char *word, int length) {
     for (int i = 0; i < length; i++)
         putchar(word[i] == '\t' ? ' ' : word[i]);
 }
 
-/* Prints one paragraph from column `column` on, broken before WIDTH; further lines begin at
+/* Prints one paragraph from column `column` on, wrapped at WIDTH; further lines begin at
  * `indent`. */
 static void print_paragraph(const char *text, int length, int column, int indent) {
     int first = 1;
@@ -49,7 +49,7 @@ static void print_text(const char *text) {
     }
 }
 
-/* A name at column `left` and a text at INDENT, on the next line where the name is too long. */
+/* A name at column `left` and a text at INDENT, on the next line if the name is too long. */
 static void print_pair(int left, const char *name, const char *text) {
     int column = printf("%*s%s", left, "", name);
     if (column + 2 > INDENT && (column >= INDENT || *text == '\0')) {

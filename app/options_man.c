@@ -1,4 +1,4 @@
-/* Manual pages in groff's man macros, written from the tables of options. */
+/* Manual pages in groff's man macros, generated from the tables of options. */
 
 #include "manual.h"
 #include "options.h"
@@ -23,7 +23,7 @@ const fact manual_environment[] = {
     {"QUERN_JOBS, XDG_STATE_HOME", "folder of submitted jobs [~/.local/state/quern/jobs]"},
     {NULL, NULL}};
 
-/* Text with what groff would take for a command or a typographic sign escaped. */
+/* Text with groff's special characters escaped. */
 static void put_text(const char *text, int length) {
     for (int i = 0; i < length; i++) {
         const int begins = i == 0 || text[i - 1] == '\n';
@@ -80,7 +80,7 @@ static void put_header(const command *self, const char *summary) {
     put_line("", summary);
 }
 
-/* Paragraphs; lines that begin with a blank stay as they are. */
+/* Paragraphs; lines that begin with a blank are kept as they are. */
 static void put_paragraphs(const char *text) {
     int verbatim = 0, started = 0;
     while (*text) {

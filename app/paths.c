@@ -21,7 +21,7 @@ void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ra
     paths_add(p, QN_FILE_READ, "--key-file", ranks->key_file);
 }
 
-/* A terminal or a pipe has nothing to lose. */
+/* A terminal or a pipe cannot be overwritten. */
 static void add_stream(paths *p, int file, const char *name, const char *path) {
     struct stat about;
     if (fstat(file, &about) == 0 && S_ISREG(about.st_mode))

@@ -1,5 +1,5 @@
-/* The files that a command line names, looked at before anything long begins: quern/files.h says
- * what is refused. */
+/* The files that a command line names, checked before any long work: quern/files.h defines what is
+ * refused. */
 #ifndef APP_PATHS_H
 #define APP_PATHS_H
 
@@ -14,14 +14,14 @@ typedef struct paths {
     uint32_t count;
 } paths;
 
-/* Adds a path; NULL adds nothing. `name` is the option that names it. */
+/* Adds a path; NULL adds nothing. `name` is its option. */
 void paths_add(paths *p, qn_file_use use, const char *name, const char *path);
 
-/* Adds the data sets, and the key of the ranks. */
+/* Adds the data sets, and the key file of the ranks. */
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks);
 
-/* Checks all of them, and what stdout and stderr are sent to. Where another rank writes the files,
- * they are only compared. Returns -1, or an exit code after a message. */
+/* Checks all of them, and the targets of stdout and stderr. If another rank writes the files, they
+ * are only compared. Returns -1, or an exit code after a message. */
 int paths_check(paths *p, int writes);
 
 #endif

@@ -1,4 +1,4 @@
-/* quern plan: how long a training takes on machines, which may be imagined. */
+/* quern plan: predicts the time of a training on described or measured machines. */
 
 #include "command.h"
 #include "format.h"
@@ -120,7 +120,7 @@ static const option plan_options[] = {
      .help = "one JSON object a line: rank, more, plan"},
     {.name = NULL}};
 
-/* ----------------------------------------------------------------------------------- as JSON */
+/* ----------------------------------------------------------------------------------------- JSON */
 
 static void rank_event(uint32_t index, const qn_plan_rank *r) {
     json_begin("rank");
@@ -173,9 +173,9 @@ static void print_json(const qn_plan_report *r) {
     json_end();
 }
 
-/* --------------------------------------------------------------------------------- for a person */
+/* ----------------------------------------------------------------------------------------- text */
 
-/* Whether two ranks would be shown by the same line. */
+/* Whether two ranks would be printed as the same line. */
 static int looks_alike(const qn_plan_rank *a, const qn_plan_rank *b) {
     const double first[] = {a->share, a->computing, a->waiting, a->exchanging, a->updating};
     const double second[] = {b->share, b->computing, b->waiting, b->exchanging, b->updating};
@@ -311,7 +311,7 @@ static int check_flags(const plan_flags *f, const arguments *given) {
     return -1;
 }
 
-/* What the data says of the job, where there is some. Returns -1 or an exit code. */
+/* Takes the properties of the job from the data, if any. Returns -1 or an exit code. */
 static int look_at_data(plan_flags *f) {
     qn_data *data;
     if (!f->from.data)

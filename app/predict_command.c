@@ -1,4 +1,4 @@
-/* quern predict: a model applied to data. */
+/* quern predict: applies a model to data. */
 
 #include "command.h"
 #include "compute.h"
@@ -72,15 +72,15 @@ static int copy_to_stdout(const char *path) {
         return message_fail(QN_IO, strerror(errno), path, "");
     while ((n = fread(block, 1, sizeof block, file)) > 0)
         if (fwrite(block, 1, n, stdout) != n) {
-            message_lost(errno); /* told when the program ends */
+            message_lost(errno); /* reported when the program ends */
             break;
         }
     fclose(file);
     return -1;
 }
 
-/* The library writes whole files. For the standard output it writes one into a folder of its own,
- * which is copied and removed: nobody reads half a table before an error. */
+/* The library writes whole files. For stdout it writes one into a temporary folder, which is copied
+ * and removed, so that no partial table is printed before an error. */
 static int write_to_stdout(const qn_predictions *predictions) {
     const char *base = getenv("TMPDIR");
     char folder[4096], path[4200];
@@ -124,19 +124,19 @@ static void summary(const predict_flags *f, const qn_data *data, uint64_t correc
     }
     if (f->json || f->quiet)
         return;
-    /* The table may be going to stdout: then the summary keeps out of its way. */
+    /* The table may go to stdout: then the summary goes to stderr. */
     FILE *to = to_stdout(f) ? stderr : stdout;
     if (labelled)
         fprintf(to, "accuracy %.2f %% (%" PRIu64 " of %" PRIu64 ")\n", 100 * accuracy, correct,
                 items);
     if (to_stdout(f) && message_output(EXIT_DONE) != EXIT_DONE)
-        return; /* not all of them are there */
+        return; /* results are missing */
     fprintf(to, "%s predictions in %s, %.3f s, %s items/s\n", format_count(items, number),
             to_stdout(f) ? "the standard output" : f->out, seconds,
             format_rate(seconds > 0 ? (double)items / seconds : 0, rate));
 }
 
-/* Labels that are no classes of the model: another column was taken for the labels. */
+/* Labels that are not classes of the model: another column was used as the labels. */
 static int check_labels(const predict_flags *f, const qn_model *model, const qn_data *data) {
     char what[256];
     const uint32_t classes = qn_data_classes(data), outputs = qn_model_outputs(model);
@@ -150,7 +150,7 @@ static int check_labels(const predict_flags *f, const qn_model *model, const qn_
                         "add --unlabelled");
 }
 
-/* The most common mistake: a table without labels, of which the first feature was taken for one. */
+/* The most common mistake: a table without labels, whose first feature was used as the label. */
 static int check_shape(const predict_flags *f, const char *model_path, const qn_model *model,
                        const qn_data *data) {
     char what[256];
@@ -170,7 +170,7 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
     return message_fail(QN_MISMATCH, what, where, remedy);
 }
 
-/* What the end of a prediction needs; among ranks any of them may have to come to it. */
+/* Data for the end of a prediction; any rank may have to finish it. */
 typedef struct ending {
     const predict_flags *f;
     const qn_data *data;
@@ -213,7 +213,7 @@ static int predict(const predict_flags *f, const qn_model *model, const qn_data 
     return code;
 }
 
-/* Model and data; each rank looks at what its own machine has read. */
+/* Opens model and data; each rank checks what its own machine has read. */
 static int open_and_predict(const predict_flags *f, const char *model_path) {
     qn_model *model = NULL;
     qn_data *data = NULL;

@@ -19,8 +19,8 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Signals as a program expects them: main ignores some of them for its own writes, and submit holds
- * interruptions back. */
+/* Restores the default signal handling for another program: main ignores some signals for its own
+ * writes, and submit blocks interruptions. */
 static int plain_signals(posix_spawnattr_t *attributes, short more) {
     sigset_t set, none;
     sigemptyset(&set);
@@ -39,7 +39,7 @@ typedef struct reader {
     size_t size, used;
 } reader;
 
-/* Takes what is there; what does not fit is dropped, but read. 0 at the end. */
+/* Reads the available output; what does not fit is discarded. 0 at the end. */
 static int take(reader *r) {
     char rest[512];
     size_t room = r->size - 1 - r->used;
@@ -51,7 +51,7 @@ static int take(reader *r) {
     return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* Reads both until they end, and waits for the process. 0 when that took too long. */
+/* Reads both until they end, and waits for the process. 0 after the time limit. */
 static int follow(reader readers[2], double until, pid_t process, int *status) {
     int open_ones = 2;
     while (open_ones > 0) {
@@ -70,7 +70,7 @@ static int follow(reader readers[2], double until, pid_t process, int *status) {
                 open_ones--;
             }
     }
-    /* It closed its output, so it is about to end. */
+    /* it closed its output, so it is about to end */
     for (;;) {
         pid_t ended = waitpid(process, status, WNOHANG);
         if (ended == process)
@@ -159,7 +159,8 @@ unsigned long long program_began(pid_t process) {
     size_t n = fread(text, 1, sizeof text - 1, from);
     fclose(from);
     text[n] = '\0';
-    /* The name, in parentheses, may hold anything; the 3rd field follows it, the 22nd is wanted. */
+    /* The name, in parentheses, may contain anything; the 3rd field follows it, the 22nd is
+     * needed. */
     const char *rest = strrchr(text, ')');
     if (!rest || strlen(rest) < 4 || rest[2] == 'Z' || rest[2] == 'X')
         return 0;

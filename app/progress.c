@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 static const double REDRAW = 0.125; /* seconds between two drawings */
-static const double RELINE = 30;    /* seconds between two lines where nothing can be drawn */
+static const double RELINE = 30;    /* seconds between two lines without a terminal */
 enum { WIDEST_BAR = 30, NARROWEST_BAR = 6, ROOM = 512 };
 
-static progress *drawn; /* the bar that stands in the terminal's last line, or NULL */
+static progress *drawn; /* the bar in the terminal's last line, or NULL */
 
 void progress_init(progress *p, int quiet) {
     const char *term = getenv("TERM"), *plain = getenv("NO_COLOR");
@@ -30,7 +30,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Asked at each drawing, so that a resized window needs no signal handler. */
+/* Queried at each drawing, so that a resized window needs no signal handler. */
 static int terminal_width(void) {
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
@@ -38,7 +38,8 @@ static int terminal_width(void) {
     return 80;
 }
 
-/* A bar of `width` cells of which `share` is full, in eighths of a cell where blocks can be had. */
+/* A bar of `width` cells of which `share` is full, in eighths of a cell if the locale has block
+ * characters. */
 static char *draw_bar(const progress *p, char *to, int width, double share) {
     static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     share = share < 0 ? 0 : share > 1 ? 1 : share;
@@ -63,7 +64,7 @@ static char *draw_bar(const progress *p, char *to, int width, double share) {
     return stpcpy(to, p->blocks ? "│" : "]");
 }
 
-/* The facts beside the bar, most important first; as many as fit into `room` cells. */
+/* The facts next to the bar, most important first; as many as fit into `room` cells. */
 static int facts(const qn_step_event *e, char *text, int room) {
     char piece[4][64], number[24];
     snprintf(piece[0], 64, "  step %" PRIu64 "/%" PRIu64, e->step, e->steps);
@@ -73,7 +74,7 @@ static int facts(const qn_step_event *e, char *text, int room) {
     int used = 0, keep = 0;
     while (keep < 4 && used + (int)strlen(piece[keep]) <= room)
         used += (int)strlen(piece[keep++]);
-    /* Printed in the order in which they read best. */
+    /* Printed in this order. */
     static const int order[] = {0, 3, 2, 1};
     text[0] = '\0';
     for (int i = 0; i < 4; i++)
@@ -84,7 +85,7 @@ static int facts(const qn_step_event *e, char *text, int room) {
 
 static void draw(progress *p, const qn_step_event *e) {
     char line[ROOM], head[48], tail[256];
-    /* The last column stays free: writing there moves some terminals to the next line. */
+    /* The last column stays free: writing to it wraps the line on some terminals. */
     int width = terminal_width() - 1;
     int used =
         snprintf(head, sizeof head, "epoch %" PRIu32 "/%" PRIu32 " ", e->epoch + 1, e->epochs);
@@ -97,13 +98,13 @@ static void draw(progress *p, const qn_step_event *e) {
     to = draw_bar(p, to, bar, e->steps > 0 ? (double)e->step / (double)e->steps : 0);
     to = stpcpy(to, tail);
     stpcpy(to, "\033[K");
-    fputs(line, stderr); /* one write, so that the line never appears half drawn */
+    fputs(line, stderr); /* one write, so that the line is never partly drawn */
     fflush(stderr);
     p->drawn = 1;
     drawn = p;
 }
 
-/* For long epochs only: the clock of the lines begins anew with each. */
+/* For long epochs only: the interval restarts with each. */
 static void print_line(const qn_step_event *e) {
     char text[256];
     facts(e, text, sizeof text);

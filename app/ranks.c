@@ -66,12 +66,12 @@ const option ranks_options[] = {
      .help = "run as a single process, even under a launcher"},
     {.name = NULL}};
 
-/* The program is one rank of one run. */
+/* The state of this rank. */
 static struct {
     qn_cluster *cluster;
     int data_from_first;
     int json;
-    qn_error held; /* this rank's own failure, until all have agreed on it */
+    qn_error held; /* this rank's own error, until all have agreed on one */
     qn_error left; /* why it had to leave while it wrote */
 } us;
 
@@ -85,9 +85,9 @@ int ranks_data_from_first(void) { return us.data_from_first; }
 
 int ranks_is_writer(void) { return qn_cluster_is_writer(us.cluster); }
 
-/* ------------------------------------------------------------------------------------- joining */
+/* ----------------------------------------------------------------------------------------- join */
 
-/* Seconds as the library takes them; 0: its own default. Returns -1 or an exit code. */
+/* Seconds in the library's form; 0: its default. Returns -1 or an exit code. */
 static int read_seconds(const char *text, const char *name, double *out) {
     float seconds;
     *out = 0;
@@ -100,8 +100,8 @@ static int read_seconds(const char *text, const char *name, double *out) {
     return -1;
 }
 
-/* A launcher has started this process, be it as the only one: a script with the same options for
- * any number of ranks is right. */
+/* A launcher has started this process, possibly as the only rank: a script with the same options
+ * for any number of ranks must work. */
 static int is_launched(void) {
     static const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK",
                                         "SLURM_STEP_NUM_TASKS"};
@@ -111,7 +111,7 @@ static int is_launched(void) {
     return 0;
 }
 
-/* What only several ranks have a use for. */
+/* Refuses options that need several ranks. */
 static int check_use(const ranks_flags *f, uint64_t given) {
     static const char *const theirs[] = {"interface", "meet-timeout", "rank-timeout",
                                          "data-from-rank0"};
@@ -125,7 +125,7 @@ static int check_use(const ranks_flags *f, uint64_t given) {
     return -1;
 }
 
-/* What belongs to --meet. `ranks` is 0 where --ranks was not given. */
+/* Checks the options that belong to --meet. `ranks` is 0 without --ranks. */
 static int check_meet(const ranks_flags *f, int has_rank) {
     if (f->rendezvous && f->alone)
         return message_usage("leave one of them out", "--alone contradicts --meet");
@@ -150,7 +150,7 @@ static int check_meet(const ranks_flags *f, int has_rank) {
     return -1;
 }
 
-/* News of the cluster, which all ranks hear: one tells it. */
+/* Notes of the cluster, which all ranks receive: one prints them. */
 static void on_note(void *user, const char *text) {
     (void)user;
     if (!ranks_is_writer())
@@ -213,7 +213,7 @@ int ranks_join(int argc, char **argv) {
     return code;
 }
 
-/* -------------------------------------------------------------------------------- ending alike */
+/* ------------------------------------------------------------------------------------------ end */
 
 void ranks_hold(void) {
     us.held = (qn_error){0};
@@ -243,13 +243,13 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
     while (!(over = qn_cluster_over(us.cluster, &code))) {
         spoke = 1;
         us.left = (qn_error){0};
-        /* What was said is said before the others may end the run. */
+        /* output is flushed before the others may end the run */
         code = message_output(last(user));
         qn_cluster_finish(us.cluster, code);
     }
-    /* A rank that had to leave (2), or lost its devices, is the only one that knows why. Where
-     * others continue in its stead (code 0) that is news, else an error. What all have failed with
-     * is the error of one. */
+    /* A rank that had to leave (2), or lost its devices, is the only one that knows why. If others
+     * continue in its place (code 0) that is a note, otherwise an error. An error of all ranks is
+     * printed by one. */
     const int left = !spoke && (err->status == QN_CLUSTER || err->status == QN_DEVICE);
     const qn_error *why = us.left.status != QN_OK ? &us.left : left ? err : NULL;
     const int own = why == &us.left || over == 2 || err->status == QN_DEVICE;
@@ -279,8 +279,8 @@ int ranks_failed(const qn_error *err) {
     message_hold(NULL);
     if (err->status == QN_CLUSTER || err->status == QN_DEVICE)
         return ranks_conclude(err, print_common, &copy);
-    /* Where a rank has failed between two agreements the run is over for all at once, each knowing
-     * why; in all other cases the writer rank says it. */
+    /* If a rank failed between two agreements, the run is over for all at once, and each knows why.
+     * In all other cases the writer rank prints the error. */
     int over = qn_cluster_over(us.cluster, &code);
     if (over && !ranks_is_writer())
         return message_exit_code(err->status);

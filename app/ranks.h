@@ -1,11 +1,12 @@
-/* The command as one of several ranks: the options that say how they meet, and what they do
- * together. All of it works alone too, where it does nothing.
+/* The command as one of several ranks: the options of the rendezvous, and the collective calls. All
+ * of it also works, and does nothing, in a single process.
  *
- *     code = ranks_join(self, argc - 2, argv + 2);     finds the others; from here on errors are
- * held if (code < 0) code = options_read(...), check_flags(...)   each for itself code =
- * ranks_agree(code, items, count);          printed once, ended alike
+ *     code = ranks_join(self, argc - 2, argv + 2);       errors are held from here on
+ *     if (code < 0)
+ *         code = options_read(...), check_flags(...)     each rank for itself
+ *     code = ranks_agree(code, items, count);            printed once, the same end on all ranks
  *     ... work together ...
- *     code = ranks_conclude(&err, write_files, user);  by one of those that are left
+ *     code = ranks_conclude(&err, write_files, user);    by one of the remaining ranks
  *     return ranks_leave(code); */
 #ifndef APP_RANKS_H
 #define APP_RANKS_H
@@ -20,41 +21,41 @@ typedef struct ranks_flags {
     int data_from_rank0;
 } ranks_flags;
 
-/* Rows for the tables of those commands that run over ranks; their places are in a ranks_flags. */
+/* Rows for the tables of commands that run over ranks; they fill a ranks_flags. */
 extern const option ranks_options[];
 #define RANKS_HEADING "Several processes (mpirun and srun need none of these)"
 
-/* Reads these options out of all the words of a command line and meets the other ranks, unless help
- * is asked for. Returns -1, or an exit code after a message. */
+/* Parses these options among all the words of a command line and joins the other ranks, unless help
+ * is requested. Returns -1, or an exit code after a message. */
 int ranks_join(int argc, char **argv);
 
-/* NULL when this process is alone. */
+/* NULL in a single process. */
 qn_cluster *ranks_cluster(void);
-/* "rank 2 on host-b"; NULL when this process is alone. */
+/* "rank 2 on host-b"; NULL in a single process. */
 const char *ranks_name(void);
-/* 1 when the rank with the lowest number reads the files for all. */
+/* 1 if the rank with the lowest number reads the files for all. */
 int ranks_data_from_first(void);
 /* 1 when this process writes files and reports to the user. */
 int ranks_is_writer(void);
 
-/* Errors are held from now on, as after ranks_join. */
+/* Holds errors from now on, as after ranks_join. */
 void ranks_hold(void);
 
-/* All ranks together: continues (-1) where every `code` is -1 and all hold the same items, else the
+/* Collective. Continues (-1) if every `code` is -1 and all have the same items. Otherwise the
  * writer rank prints one message, and all get the same exit code. `more` keeps errors held for
  * another agreement; 0: they are printed at once from now on. */
 int ranks_agree(int code, const qn_agreement *item, uint32_t count, int more);
 
-/* The end of a run: `last` is called by the writer rank and returns the exit code of all; it
- * is called by the next one if that rank dies before it is through. `err` is why the work that all
- * did together has failed (QN_OK in it: it did not): of it, a rank that had to leave says why. */
+/* The end of a run: `last` is called on the writer rank and returns the exit code of all; if that
+ * rank dies meanwhile, the next one calls it. `err` is the error of the common work (QN_OK: none);
+ * a rank that had to leave prints why. */
 int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user);
 
-/* For `last`: a file could not be written, for which it returns the exit code. Why this rank had to
- * leave while it wrote (QN_CLUSTER) is said by ranks_conclude. */
+/* For `last`: returns the exit code of a file that could not be written. If this rank had to leave
+ * while it wrote (QN_CLUSTER), ranks_conclude prints the reason. */
 int ranks_unwritten(const qn_error *err);
 
-/* The same where all there is to do is to print `err`. */
+/* The same if only `err` has to be printed. */
 int ranks_failed(const qn_error *err);
 
 /* Leaves the run. Returns `code`. */

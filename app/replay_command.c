@@ -63,7 +63,7 @@ static const option replay_options[] = {
     {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
 
-/* Where two models part: how many values of a tensor differ, and the first of them. */
+/* The difference of two models: how many values of a tensor differ, and the first of them. */
 typedef struct difference {
     uint64_t count, values, row, column, columns;
     float before, after;
@@ -93,7 +93,7 @@ static difference compare_tensor(const qn_model *a, const qn_model *b, const cha
     return d;
 }
 
-/* Describes a difference in `text`; 0 when there is none in this tensor. */
+/* Describes a difference in `text`; 0 if this tensor has none. */
 static int describe(const qn_model *a, const qn_model *b, const char *name, char *text,
                     size_t size) {
     difference d = compare_tensor(a, b, name);
@@ -110,14 +110,14 @@ static int describe(const qn_model *a, const qn_model *b, const char *name, char
     return 1;
 }
 
-/* Prints which tensors differ and returns the exit code for it. */
+/* Prints which tensors differ and returns the exit code. */
 static int differs(const qn_model *file, const qn_model *again, const char *path) {
     static const char *const scales[] = {"scale.mean", "scale.deviation"};
     static const char *const parts[] = {"weight", "bias"};
     char first[256] = "", text[256], name[48], what[512];
     uint32_t more = 0;
     for (uint32_t i = 0; i < 2 * qn_model_layers(file) + 2; i++) {
-        /* The scaling comes first in the computation, so it explains the rest. */
+        /* The scaling comes first in the computation, so it explains the other differences. */
         if (i < 2)
             snprintf(name, sizeof name, "%s", scales[i]);
         else
@@ -140,7 +140,7 @@ static int differs(const qn_model *file, const qn_model *again, const char *path
                         "\"quern replay --devices cpu --isa scalar --threads 1\" decides");
 }
 
-/* What the end of a replay needs; among ranks any of them may have to come to it. */
+/* Data for the end of a replay; any rank may have to finish it. */
 typedef struct ending {
     session *s;
     const replay_flags *f;
@@ -207,8 +207,8 @@ static int train_again(session *s, const replay_flags *f, const char *path, cons
     return code;
 }
 
-/* Without --data there is nothing to try but the built-in digits; the recipe's digest says
- * whether they are what it wants. */
+/* Without --data only the built-in digits can be used; the recipe's digest shows whether they are
+ * the right data. */
 static int check_embedded(const qn_model *model, const sources *from, const char *path) {
     char wanted[128];
     if (!from->embedded)

@@ -10,8 +10,7 @@
 
 enum { WIDEST_TABLE = 20, LONGEST_LIST = 20 };
 
-/* The main score of the run: the test set's, else the validation set's, else that of
- * the last training epoch. */
+/* The main score of the run: of the test set, or the validation set, or the last training epoch. */
 static const qn_score *best_score(const qn_train_report *r, const char **name) {
     const qn_score *s = r->test.items ? &r->test : r->valid.items ? &r->valid : &r->train;
     *name = s == &r->test ? "test" : s == &r->valid ? "validation" : "training";
@@ -22,7 +21,7 @@ static double percent(uint64_t part, uint64_t whole) {
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-/* Rows are labels, columns what was predicted; the diagonal is right. */
+/* Rows are labels, columns predictions; the diagonal is correct. */
 static void print_table(const uint64_t *confusion, uint32_t classes) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < classes * classes; i++)
@@ -43,7 +42,7 @@ static void print_table(const uint64_t *confusion, uint32_t classes) {
             if (n > 0)
                 printf("%*" PRIu64, width, n);
             else
-                printf("%*s", width, "."); /* so that what is there stands out */
+                printf("%*s", width, "."); /* a dot for zero, so that other numbers stand out */
         }
         if (sum > 0)
             printf("   %6.2f %%\n", percent(confusion[i * classes + i], sum));
@@ -57,7 +56,7 @@ typedef struct mistake {
     uint32_t label, predicted;
 } mistake;
 
-/* Keeps the list sorted, most frequent first; of equals, the one met first. */
+/* Keeps the list sorted, most frequent first; ties in order of insertion. */
 static int insert_mistake(mistake *list, int used, mistake m) {
     int at = used;
     while (at > 0 && list[at - 1].count < m.count)
@@ -71,7 +70,7 @@ static int insert_mistake(mistake *list, int used, mistake m) {
     return used < LONGEST_LIST ? used + 1 : used;
 }
 
-/* With many classes a table no longer fits: the most frequent mistakes instead. */
+/* With many classes a table does not fit: prints the most frequent mistakes. */
 static void print_mistakes(const uint64_t *confusion, uint32_t classes) {
     mistake list[LONGEST_LIST];
     int used = 0;
@@ -97,7 +96,7 @@ static uint64_t all_grains(const qn_train_report *r) {
 
 static void print_cores(const qn_worker_report *w) {
     int is_cpu =
-        strcmp(w->name, "cpu") == 0; /* a GPU's one core is the device itself, printed above */
+        strcmp(w->name, "cpu") == 0; /* a GPU's single core is the device itself, printed above */
     if (!w->core_busy || w->cores < 1 || (w->cores == 1 && !is_cpu))
         return;
     printf("  %-12s", "  core busy");
@@ -139,7 +138,7 @@ static void print_worker(const qn_worker_report *w, uint64_t grains, int ranks, 
                format_joules(w->joules / (double)w->items, each));
 }
 
-/* Joules of all devices that measure them, and how many do; NaN when none does. */
+/* Joules of all devices that measure them, and how many do; NaN if none does. */
 static double all_joules(const qn_train_report *r, int *devices) {
     double sum = 0;
     *devices = 0;
@@ -159,7 +158,7 @@ static void print_energy(const qn_train_report *r) {
                format_joules(all, joules), format_joules(all / (double)r->items, each), devices);
 }
 
-/* Where the time went, for who looks for a faster run. */
+/* Where the time was spent, for tuning. */
 static void print_times(const qn_train_report *r) {
     printf("first step after %.3f s\nsteps %.3f s, the rest is evaluation and checkpoints\n",
            r->seconds_to_first_step, r->seconds_training);
@@ -170,7 +169,7 @@ static void print_times(const qn_train_report *r) {
         printf("choosing the devices took %.3f s\n", r->seconds_choosing);
 }
 
-/* What the network carried for this rank; for a single rank on a machine, nothing. */
+/* Network traffic of this rank; nothing for a single rank on a machine. */
 static void print_traffic(const qn_rank_report *k) {
     char out[24], in[24], must_out[24], must_in[24], shared[24];
     if (k->bytes_out > 0 || k->bytes_in > 0 || k->counted_out > 0 || k->counted_in > 0)
@@ -185,7 +184,7 @@ static void print_traffic(const qn_rank_report *k) {
                k->recoveries, k->recoveries == 1 ? "" : "s", 1e3 * k->longest_recovery);
 }
 
-/* The ranks, where there is more than one: who they are and how each spent its time. */
+/* The ranks, if there are several: their names and times. */
 static void print_ranks(const qn_train_report *r, int verbose) {
     char rate[16];
     int width = 4;
@@ -207,7 +206,7 @@ static void print_ranks(const qn_train_report *r, int verbose) {
     }
 }
 
-/* ", name 1.2 %": a share of values that became 0; nothing where there are no such values. */
+/* ", name 1.2 %": a share of values that became 0; nothing if there are no such values. */
 static void print_zeroed(const char *name, double zeroed, int *printed) {
     if (isnan(zeroed))
         return;
@@ -220,7 +219,7 @@ static void print_zeroed(const char *name, double zeroed, int *printed) {
         printf("%.2f %%", 100 * zeroed);
 }
 
-/* What integers of few bits cost. */
+/* The rounding of integers with few bits. */
 static void print_rounding(const qn_rounding *r) {
     int printed = 0;
     if (r->bits == 0)
@@ -244,7 +243,7 @@ void report_print(const qn_train_report *r, int verbose) {
     const char *name;
     const qn_score *s = best_score(r, &name);
     char number[32];
-    /* Progress went to stderr; a blank line parts the two where both are one terminal. */
+    /* Progress went to stderr; a blank line separates the two on a terminal. */
     printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), loss %.6g\n", name,
            percent(s->correct, s->items), s->correct, s->items, s->loss);
     if (r->confusion && r->classes > 0 && r->classes <= WIDEST_TABLE)

@@ -1,12 +1,12 @@
-/* How a run went, on stdout: accuracy, the confusion matrix, speed, what each device did; with
- * `verbose` also where the time went. */
+/* The result of a run on stdout: accuracy, the confusion matrix, speed, the work of each device;
+ * with `verbose` also the times. */
 #ifndef APP_REPORT_H
 #define APP_REPORT_H
 
 #include <quern/train.h>
 
 void report_print(const qn_train_report *report, int verbose);
-/* The same as fields of a JSON event that was begun. */
+/* The same as fields of a JSON event that has begun. */
 void report_fields(const qn_train_report *report);
 
 #endif

@@ -13,7 +13,7 @@ static const char make_one[] =
     "make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE), and copy it to every "
     "machine";
 
-/* Only a plain file that nobody else can read keeps a secret. */
+/* Only a regular file that no other user can read may hold a secret. */
 static int check(const char *path, int file) {
     struct stat about;
     char remedy[600];
@@ -29,7 +29,7 @@ static int check(const char *path, int file) {
     return -1;
 }
 
-/* The line without its end; a longer one, or a second, is no key. */
+/* Takes the line without its end; a longer one, or a second line, is invalid. */
 static int check_line(const char *path, char *key, size_t size) {
     size_t length = strcspn(key, "\r\n");
     size_t rest = length + strspn(key + length, "\r\n");

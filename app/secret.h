@@ -1,11 +1,11 @@
-/* A secret in a file: the key by which the ranks of a run know one another. */
+/* A secret in a file: the key by which the ranks of a run authenticate one another. */
 #ifndef APP_SECRET_H
 #define APP_SECRET_H
 
 enum { SECRET_ROOM = 1025 };
 
-/* Reads the file's one line into `key`. Refuses a file that others than its owner may read, and a
- * key of less than 16 characters. Returns -1, or an exit code after a message. */
+/* Reads the file's one line into `key`. Refuses a file that other users may read, and a key of less
+ * than 16 characters. Returns -1, or an exit code after a message. */
 int secret_read(const char *path, char key[SECRET_ROOM]);
 
 #endif

@@ -23,7 +23,7 @@ static void on_note(void *user, const char *text) {
     const char *name = ranks_name();
     progress_clear(&s->bar);
     if (s->json && !ranks_is_writer()) {
-        message_aside(text, ""); /* the stream of events is another rank's */
+        message_aside(text, ""); /* the stream of events belongs to another rank */
         return;
     }
     if (s->json) {
@@ -69,10 +69,10 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
     json_end();
 }
 
-/* What the announcement and the "start" event tell. */
+/* The facts of the announcement and the "start" event. */
 typedef struct facts {
     const qn_model *model;
-    uint64_t items, steps, steps_of_epoch; /* items trained on, after the split */
+    uint64_t items, steps, steps_of_epoch; /* training items, after the split */
     const qn_worker_report *const *worker;
     uint32_t workers;
     int threads; /* of the CPU's worker; 0: it takes no part */
@@ -104,7 +104,7 @@ static void gather(const session *s, const qn_train_options *o, facts *f) {
     snprintf(f->device, sizeof f->device, "%s", cpu.name);
 }
 
-/* Before the first step only a device that could not be had has a note. */
+/* Before the first step only a device that could not be opened has a note. */
 static int is_there(const qn_worker_report *w) { return !w->lost && !*w->note; }
 
 static void start_event(const session *s, const qn_train_options *o, const facts *f) {
@@ -159,8 +159,8 @@ static void announce_data(const session *s, const facts *f) {
                  features, features == 1 ? "" : "s", classes, classes == 1 ? "" : "es", more);
 }
 
-/* Labels that no item has: more often than not another column was meant, or labels that count from
- * 1. The text is empty when there are none. */
+/* Classes that no item has: probably another column was meant, or labels count from 1. The text is
+ * empty if there are none. */
 static void describe_empty_classes(const qn_data *data, char *text, size_t size) {
     const uint32_t classes = qn_data_classes(data);
     const int32_t *labels = qn_data_labels(data);
@@ -205,7 +205,7 @@ static const char *optimiser(const qn_train_options *o, char *text, size_t size)
     return text;
 }
 
-/* Who takes part, where it is not one process alone; of very many, those that fit a line. */
+/* The ranks, if there are several; of very many, those that fit a line. */
 static void announce_ranks(void) {
     char list[256] = "";
     uint32_t ranks = qn_cluster_ranks(ranks_cluster()), i = 0;
@@ -217,14 +217,14 @@ static void announce_ranks(void) {
     message_note("ranks   %" PRIu32 ": %s%s", ranks, list, i < ranks ? ", ..." : "");
 }
 
-/* One line for the CPU alone, else one more for each device that is there. */
+/* One line for the CPU alone, otherwise one more for each device. */
 static void announce_run(const qn_train_options *o, const facts *f) {
     char steps[32], cpu[192], how_long[96];
     snprintf(cpu, sizeof cpu, "%d thread%s, %s on %s", f->threads, f->threads == 1 ? "" : "s",
              f->isa, f->device);
     uint32_t there = 0;
     for (uint32_t i = 0; i < f->workers; i++)
-        there += (uint32_t)is_there(f->worker[i]); /* of others a note has told already */
+        there += (uint32_t)is_there(f->worker[i]); /* a note has named the others already */
     snprintf(how_long, sizeof how_long, "%u epoch%s of %s step%s", o->epochs,
              o->epochs == 1 ? "" : "s", format_count(f->steps_of_epoch, steps),
              f->steps_of_epoch == 1 ? "" : "s");
@@ -279,7 +279,7 @@ int session_open(session *s, qn_train_options *options) {
         return -1;
     if (qn_train_model(s->train, &untrained, &err) != QN_OK)
         return message_error(&err);
-    /* The recipe that was made of the options: names and numbers instead of defaults. */
+    /* The recipe that the options became: with names and numbers in place of defaults. */
     qn_train_options recipe = *options;
     qn_status status = qn_train_options_from_model(untrained, s->from->train, &recipe, &err);
     gather(s, &recipe, &f);

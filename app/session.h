@@ -1,5 +1,5 @@
-/* A training run as `train` and `replay` show it: the announcement, the bar and the epochs' lines
- * or events, interruptions, the report. */
+/* The user interface of a training run for `train` and `replay`: the announcement, the bar and the
+ * epochs' lines or events, interruptions, the report. */
 #ifndef APP_SESSION_H
 #define APP_SESSION_H
 
@@ -15,21 +15,21 @@ typedef struct session {
     qn_train *train;
 } session;
 
-/* Among ranks all call these together; only the writer rank shows anything.
+/* These calls are collective among ranks; only the writer rank prints anything.
  *
  * Opens the run and announces it. Sets the callbacks in `options`. Returns -1, or an exit code
- * after a message. `s` starts with quiet, verbose, json, from and data_path; session_close ends it
- * in any case. */
+ * after a message. The caller sets quiet, verbose, json, from and data_path in `s`, and always
+ * calls session_close. */
 int session_open(session *s, qn_train_options *options);
 
-/* Trains. QN_INTERRUPTED after a signal. No failure has been printed yet when it returns. */
+/* Trains. QN_INTERRUPTED after a signal. Does not print an error. */
 qn_status session_run(session *s, qn_error *err);
 
-/* Fills the report; nothing has been printed when it returns. */
+/* Fills the report; prints nothing. */
 qn_status session_report(session *s, qn_train_report *report, qn_error *err);
 
-/* For who speaks: prints the report, unless quiet or JSON was asked for; the "end" event is the
- * caller's. */
+/* On the writer rank: prints the report, unless quiet or JSON was requested; the caller writes the
+ * "end" event. */
 void session_print(const session *s, const qn_train_report *report);
 
 void session_close(session *s);

@@ -38,7 +38,7 @@ const option source_test_options[] = {
      .help = "IDX: labels of the test set"},
     {.name = NULL}};
 
-/* What a rank opens when it is its turn to. */
+/* What a rank opens, if it is the one that reads. */
 typedef struct request {
     const char *path;
     qn_data_options options;
@@ -48,7 +48,7 @@ typedef struct request {
 static qn_status open_file(void *user, qn_data **out, qn_error *err) {
     const request *r = user;
     qn_status status = qn_data_open(r->path, &r->options, out, err);
-    if (status != QN_OK && !*err->where) /* whatever went wrong (memory, say), it was over this */
+    if (status != QN_OK && !*err->where) /* errors without a place, such as out of memory */
         snprintf(err->where, sizeof err->where, "%s", r->path);
     return status;
 }
@@ -58,7 +58,7 @@ static qn_status draw_digits(void *user, qn_data **out, qn_error *err) {
     return qn_data_synth_digits(EMBEDDED_SEED, r->first, r->items, out, err);
 }
 
-/* Once on each machine, or by the first rank for all. */
+/* Opened once on each machine, or by the first rank for all. */
 static int share(qn_data_opener open, request *r, qn_data **out) {
     qn_error err;
     *out = NULL;
@@ -78,7 +78,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     return share(open_file, &r, out);
 }
 
-/* Training and testing need to know what is right. */
+/* Training and testing need labels. */
 static int need_labels(const qn_data *data, const char *path, const char *option_name) {
     char remedy[96];
     if (qn_data_labels(data))
@@ -95,7 +95,7 @@ static int draw_embedded(sources *out) {
     return code < 0 ? share(draw_digits, &test, &out->test) : code;
 }
 
-/* A file that is named beside one that is not would be forgotten silently. */
+/* A labels file without its data file would be ignored silently. */
 static int check_pairs(const source_flags *flags) {
     static const char remedy[] = "name the file of the items too";
     if (flags->labels && !flags->data)
@@ -113,7 +113,7 @@ static int check_pairs(const source_flags *flags) {
     return -1;
 }
 
-/* What --valid says: a fraction (returned), or a file's name (0). */
+/* The value of --valid: a fraction (returned), or a file's name (0). */
 static float valid_fraction(const source_flags *flags) {
     float fraction = 0;
     return flags->valid && read_float(flags->valid, &fraction) ? fraction : 0;
@@ -174,7 +174,7 @@ static int check_labels(const source_flags *f, const sources *from) {
 int sources_open(const source_flags *flags, uint64_t threads, sources *out) {
     *out = (sources){0};
     int code = open_all(flags, threads, out);
-    if (code < 0) /* each looks at what its own machine has read */
+    if (code < 0) /* each rank checks what its own machine has read */
         code = ranks_agree(check_labels(flags, out), NULL, 0, 0);
     if (code >= 0)
         sources_close(out);

@@ -1,4 +1,4 @@
-/* quern submit: hands a training run to Slurm, to Kubernetes or to the background. */
+/* quern submit: passes a training run to Slurm, to Kubernetes or to the background. */
 
 #include "command.h"
 #include "format.h"
@@ -182,7 +182,7 @@ static int find_train(int argc, char **argv) {
     return i < argc ? i : argc;
 }
 
-/* Only these, so that a name can stand in any engine's file as it is. */
+/* Restricts a name to characters that are valid in any engine's file. */
 static int is_plain(const char *text, const char *also) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     char allowed[128];
@@ -192,7 +192,7 @@ static int is_plain(const char *text, const char *also) {
 
 static const char upper_and_signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.,:+@/=[]&*|!";
 
-/* A name made of the model file's: "Runs/My Digits.safetensors" is "my-digits". */
+/* A name derived from the model file: "Runs/My Digits.safetensors" is "my-digits". */
 static void name_of(const char *model, char name[48]) {
     const char *slash = strrchr(model, '/'), *from = slash ? slash + 1 : model;
     size_t n = 0;
@@ -210,7 +210,7 @@ static void name_of(const char *model, char name[48]) {
         snprintf(name, 48, "quern");
 }
 
-/* A number of at most `digits` digits below `limit`; moves *text behind it. */
+/* A number of at most `digits` digits below `limit`; moves *text after it. */
 static int is_number(const char **text, size_t digits, unsigned long limit) {
     const size_t count = strspn(*text, "0123456789");
     if (count < 1 || count > digits || strtoul(*text, NULL, 10) >= limit)
@@ -220,7 +220,7 @@ static int is_number(const char **text, size_t digits, unsigned long limit) {
 }
 
 /* One of Slurm's forms of a time limit: of MM, MM:SS and HH:MM:SS the first number may be large, of
- * D-HH, D-HH:MM and D-HH:MM:SS the days. Zero would mean none. */
+ * D-HH, D-HH:MM and D-HH:MM:SS the days. Zero would mean no limit. */
 static int is_time_limit(const char *text) {
     const char *p = text;
     int colons = 0;
@@ -274,7 +274,7 @@ static const char *engine_of(const submit_flags *f) {
     return f->slurm ? "slurm" : f->kubernetes ? "kubernetes" : "local";
 }
 
-/* Options of one engine under another would be lost without a word. */
+/* Options of one engine would be ignored silently by another. */
 static int check_belonging(const command *self, const submit_flags *f, const arguments *given) {
     static const struct {
         const char *flag, *engine;
@@ -322,7 +322,7 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
     return -1;
 }
 
-/* What train would say to its arguments it says now, not when the job has waited for a day. */
+/* Reports errors in train's arguments now, not after the job has waited for a day. */
 static int check_train(char **words, int count, train_flags *t) {
     static const char *const ours[] = {"meet", "ranks", "rank", "key-file", "alone"};
     arguments given;
@@ -344,14 +344,14 @@ static int check_train(char **words, int count, train_flags *t) {
     return train_options_check(t, &given);
 }
 
-/* The same for the files that it names; on other machines they may be others. */
+/* The same for the files in them; on other machines they may be different. */
 static int check_train_paths(const submit_flags *f, const train_flags *t) {
     return f->dry_run ? -1 : train_check_paths(t, f->hostfile, f->local && !f->hostfile);
 }
 
 /* ---------------------------------------------------------------- the job */
 
-/* What has to be kept while a job is put together. */
+/* Data collected while a job is prepared. */
 typedef struct making {
     job j;
     train_flags train;
@@ -359,8 +359,8 @@ typedef struct making {
     char **words;
 } making;
 
-/* A port of this machine that nobody listens at. Below 32768: from there on the system gives ports
- * to connections that another one opens, also one that was free a moment ago. */
+/* A free port of this machine. Below 32768: from there on the system assigns ports to outgoing
+ * connections, possibly one that was free a moment ago. */
 static unsigned free_port(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -387,7 +387,7 @@ static const char *launcher_of(const submit_flags *f) {
     return f->slurm ? "srun" : f->hostfile ? "mpirun" : "none";
 }
 
-/* The arguments of train, completed so that each start continues where the last one was. */
+/* The arguments of train, completed so that each start continues after the last one. */
 static int complete_words(making *m, char **words, int count) {
     m->words = calloc((size_t)count + 3, sizeof *m->words);
     if (!m->words)
@@ -445,7 +445,7 @@ static int make_job(const submit_flags *f, char **words, int count, making *m) {
     return -1;
 }
 
-/* ---------------------------------------------------------------- handing it over */
+/* ----------------------------------------------------------------------------------- submission */
 
 static int no_program(const char *program, const char *remedy) {
     char what[128];
@@ -479,7 +479,7 @@ static int give_to_slurm(const char *file, const char *folder, const making *m, 
     const char *argv[] = {"sbatch", "--parsable", file, NULL};
     char log[4400];
     program_result result;
-    if (setenv("QUERN_JOBS", folder, 1) != 0) /* the job leaves its exit code there */
+    if (setenv("QUERN_JOBS", folder, 1) != 0) /* the job writes its exit code there */
         return message_fail(QN_MEMORY, "out of memory", "", "");
     int code = hand_over(argv, "Slurm's programs are not on the PATH; --local needs none of them",
                          &result);
@@ -537,9 +537,9 @@ static int give_to_background(const char *file, const char *folder, job_record *
     return code;
 }
 
-/* Hands the file to the engine; called with interruptions held. While an engine's command runs, an
- * interruption removes the file; once the engine has the job, it waits until the job is recorded.
- */
+/* Submits the file to the engine, with interruptions blocked. While an engine's command runs, an
+ * interruption removes the file; once the engine has the job, it waits until the job is
+ * recorded. */
 static int give(const submit_flags *f, const making *m, const char *file, const char *folder,
                 job_record *r) {
     if (f->local)
@@ -572,8 +572,8 @@ static void tell(const making *m, const submit_flags *f, const job_record *r) {
     printf("\"quern jobs\" shows its state.\n");
 }
 
-/* What was submitted is kept under the number that the engine gave it. A failure leaves it under
- * the first, which harms nobody. */
+/* Renames the file by the number that the engine assigned. After a failure it keeps its first name,
+ * which is harmless. */
 static void rename_file(const char *folder, const job_record *r, const char *file,
                         const char *ending) {
     char *last = job_path(folder, r, ending);
@@ -582,7 +582,7 @@ static void rename_file(const char *folder, const job_record *r, const char *fil
     free(last);
 }
 
-/* Writes the file, hands it over and remembers it. */
+/* Writes the file, submits it and records it. */
 static int submit(const submit_flags *f, const making *m, const char *text) {
     job_record r = {{NULL}};
     char stamp[40], first[64];
@@ -603,7 +603,7 @@ static int submit(const submit_flags *f, const making *m, const char *text) {
     set(&r, JOB_COMMAND, command_line);
     char *file = job_path(folder, &r, f->kubernetes ? ".yaml" : ".sh");
     int code = -1;
-    interrupt_hold(); /* until the engine is asked, and from its answer on */
+    interrupt_hold(); /* until the engine is called, and from its answer on */
     if (!file || job_write(file, text) != 0)
         code = message_fail(QN_IO, strerror(errno), file ? file : "",
                             "let QUERN_JOBS name a folder that can be written");

@@ -2,15 +2,15 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { LONGEST = 63 }; /* words beyond this are nobody's slip */
+enum { LONGEST = 63 }; /* longer words get no suggestion */
 
 static size_t smallest(size_t a, size_t b, size_t c) {
     size_t m = a < b ? a : b;
     return m < c ? m : c;
 }
 
-/* Edit distance in which two neighbours that changed places count as one change (Damerau, optimal
- * string alignment): three rows of the usual table, over words of at most LONGEST letters. */
+/* Edit distance in which a transposition of neighbours counts as one change (Damerau, optimal
+ * string alignment): three rows of the usual table, for words of at most LONGEST letters. */
 static size_t distance(const char *a, const char *b) {
     size_t na = strlen(a), nb = strlen(b);
     size_t rows[3][LONGEST + 1];
@@ -32,7 +32,7 @@ static size_t distance(const char *a, const char *b) {
     return rows[na % 3][nb];
 }
 
-/* "--check" was meant as the beginning of something. */
+/* "--check" is a prefix of the candidate. */
 static int begins(const char *word, const char *candidate) {
     size_t n = strlen(word);
     return n >= 2 && strncmp(word, candidate, n) == 0;
@@ -44,7 +44,7 @@ const char *suggest(const char *word, const char *const *candidates, size_t coun
     size_t least = allowed + 1;
     for (size_t i = 0; i < count; i++) {
         size_t d = begins(word, candidates[i]) ? 1 : distance(word, candidates[i]);
-        /* A word of which every letter changed is no suggestion, however short. */
+        /* A word in which every letter differs is no suggestion, however short. */
         if (d < least && d < strlen(candidates[i])) {
             least = d;
             best = candidates[i];

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Of `count` candidates, the one that `word` is most likely a slip of, or NULL when none is near:
- * more than a third of its letters (but at least two) would have to change. */
+/* The most similar of `count` candidates to `word`, or NULL if more than a third of its letters
+ * (but at least two) differ. */
 const char *suggest(const char *word, const char *const *candidates, size_t count);
 
 #endif

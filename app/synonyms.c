@@ -1,5 +1,5 @@
-/* What PyTorch, Keras, scikit-learn, XGBoost, torchrun, mpirun, Slurm and others call the options
- * of Quern. A user who types such a name learns the name of Quern. */
+/* The names of Quern's options in PyTorch, Keras, scikit-learn, XGBoost, torchrun, mpirun, Slurm
+ * and others. The message for such a name gives Quern's. */
 
 #include "synonyms.h"
 #include "suggest.h"
@@ -8,14 +8,14 @@
 
 enum { MOST_NAMES = 80, LONGEST_NAME = 64 };
 
-/* Names without dashes at their front and with none inside: "num-epochs" is "numepochs". */
+/* Names without any dashes: "num-epochs" is "numepochs". */
 typedef struct synonym {
     const char *names;  /* separated by blanks */
-    const char *option; /* of Quern; NULL: there is none */
-    const char *note;   /* how it is used, or why there is none; may be NULL */
+    const char *option; /* of Quern; NULL: none */
+    const char *note;   /* its use, or why there is none; may be NULL */
 } synonym;
 
-/* Of several rows with one name, the first whose option the command has is taken. */
+/* Of several rows with one name the first applies whose option the command has. */
 static const synonym synonyms[] = {
     {"batchsize bs minibatch minibatchsize trainbatchsize perdevicetrainbatchsize b", "batch",
      NULL},
@@ -160,7 +160,7 @@ static const char *same_name(const command *self, const char *typed) {
     return NULL;
 }
 
-/* Whether the command has every option that a note names. */
+/* Whether the command has every option in a note. */
 static int note_fits(const command *self, const char *note) {
     char name[LONGEST_NAME];
     for (const char *at = note; at && (at = strstr(at, "--")) != NULL; at += 2) {
@@ -172,7 +172,7 @@ static int note_fits(const command *self, const char *note) {
     return 1;
 }
 
-/* A synonym that is only a note is of use where the command has the options in the note. */
+/* A synonym with only a note applies if the command has the options in the note. */
 static const synonym *find_synonym(const command *self, const char *typed) {
     for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
         const synonym *s = &synonyms[i];

@@ -1,4 +1,4 @@
-/* quern train: from data to a model file. */
+/* quern train: trains a model on data and writes it to a file. */
 
 #include "command.h"
 #include "format.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds between two checkpoints, at the least and at the most: beyond them the text is a slip. */
+/* Limits of the seconds between two checkpoints: other values are mistakes. */
 static const double SHORTEST_INTERVAL = 0.001, LONGEST_INTERVAL = 365.0 * 86400;
 
 /* Seconds ("30s", "1.5m", "1h") or steps ("500"). Returns 1 on success. */
@@ -40,14 +40,14 @@ static int read_interval(const char *text, double *seconds, uint64_t *steps) {
     return read_count(text, steps) && *steps > 0;
 }
 
-/* The part of the time that checkpoints may take where nobody says how often. */
+/* The default part of the time that checkpoints may take. */
 static const double CHECKPOINT_PART = 0.01;
 
 static int is_automatic(const train_flags *f) {
     return !f->checkpoint_every || strcmp(f->checkpoint_every, "auto") == 0;
 }
 
-/* What the table cannot say: options that need one another. Returns -1 or an exit code. */
+/* Checks options that depend on one another. Returns -1 or an exit code. */
 static int check_flags(const train_flags *f, const arguments *given) {
     double seconds;
     uint64_t steps;
@@ -107,7 +107,7 @@ static void fill_run(const train_flags *f, const char *command_line, qn_train_op
     o->command_line = command_line;
 }
 
-/* What the end of a run needs; among ranks any of them may have to come to it. */
+/* Data for the end of a run; any rank may have to finish it. */
 typedef struct ending {
     session *s;
     const train_flags *f;
@@ -120,7 +120,7 @@ typedef struct ending {
     qn_train_report report;
 } ending;
 
-/* The command line that continues from a checkpoint: the caller's to free. Ranks that were started
+/* The command line that continues from a checkpoint; the caller frees it. Ranks that were started
  * by hand each continue with their own. */
 static char *command_to_continue(const ending *e, const char *folder) {
     const char *more[3];
@@ -149,15 +149,13 @@ static char *remedy_to_continue(const ending *e, const char *folder) {
     return remedy;
 }
 
-/* The folder for the state of an interrupted run: the one that was named, or one beside the model.
- */
+/* The folder for the state of an interrupted run: the given one, or one next to the model. */
 static void name_folder(const train_flags *f, char *folder, size_t size) {
     snprintf(folder, size, f->checkpoint ? "%s" : "%.4000s.checkpoint",
              f->checkpoint ? f->checkpoint : f->out);
 }
 
-/* After Ctrl-C: the state is safe in a folder, and the command that continues from it is reported.
- */
+/* After Ctrl-C the state is saved in a folder: prints the command that continues from it. */
 static int print_how_to_continue(void *user) {
     const ending *e = user;
     char folder[4096], what[4400];
@@ -172,7 +170,7 @@ static int print_how_to_continue(void *user) {
     return code;
 }
 
-/* The last lines: what was written. `report` is NULL where it could not be had. */
+/* Prints the files that were written. `report` is NULL if it is not available. */
 static void report_model(const train_flags *f, const qn_saved *saved, const qn_train_report *report,
                          int code) {
     char number[32];
@@ -192,7 +190,7 @@ static void report_model(const train_flags *f, const qn_saved *saved, const qn_t
     printf("%s  %s\n", saved->digest, saved->path);
 }
 
-/* The first failure, behind the name of its rank where that is not `speaker`. */
+/* The first failure, with the name of its rank unless that is `speaker`. */
 static void describe_refusal(const qn_saved *saved, uint32_t speaker, char *text, size_t size) {
     const int other = ranks_cluster() && saved->why_rank != speaker;
     snprintf(text, size, "%.100s%s%.400s",
@@ -200,7 +198,7 @@ static void describe_refusal(const qn_saved *saved, uint32_t speaker, char *text
              saved->why.what);
 }
 
-/* The model is safe, but not where it should be. */
+/* The model was written, but to another path than requested. */
 static int report_place(const train_flags *f, const qn_saved *saved) {
     char why[768], what[5120], remedy[10240], *move[] = {"mv", (char *)saved->path, NULL};
     const char *to[] = {f->out};
@@ -217,7 +215,7 @@ static int report_place(const train_flags *f, const qn_saved *saved) {
     return message_fail(QN_IO, what, saved->path, remedy);
 }
 
-/* A rank could not write the model, and one on another host has put it there. */
+/* A rank could not write the model, and one on another host did. */
 static void note_other_rank(const train_flags *f, const qn_saved *saved) {
     char why[768], text[1024];
     describe_refusal(saved, UINT32_MAX, why, sizeof why);
@@ -247,8 +245,8 @@ static int report_all(void *user) {
     return code;
 }
 
-/* The places for a model that cannot be written where it should be: the folder of checkpoints, the
- * folder around that, and the one for temporary files. Returns how many there are. */
+/* Alternative folders for a model that cannot be written to its path: the folder of checkpoints,
+ * its parent, and the one for temporary files. Returns how many there are. */
 enum { PLACES = 4, PLACE_ROOM = 4096 };
 static uint32_t list_places(const train_flags *f, char text[PLACES][PLACE_ROOM],
                             const char *place[PLACES]) {
@@ -272,7 +270,7 @@ static uint32_t list_places(const train_flags *f, char text[PLACES][PLACE_ROOM],
     return count;
 }
 
-/* The model comes first: whatever else fails, hours of training are safe then. */
+/* Writes the model first, so that a later failure cannot lose it. */
 static int conclude(ending *e) {
     char text[PLACES][PLACE_ROOM];
     const char *place[PLACES];
@@ -287,7 +285,7 @@ static int conclude(ending *e) {
     return ranks_conclude(&e->unreported, report_all, e);
 }
 
-/* Everything is open: train, then save, or tell how to continue. */
+/* All files are open: trains, then saves, or prints how to continue. */
 static int train_and_save(session *s, const train_flags *f, qn_train_options *options, int argc,
                           char **argv) {
     ending e = {.s = s,
@@ -345,7 +343,7 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
     return code;
 }
 
-/* Each rank for itself: its command line, what it names, and that all were given the same. */
+/* Each rank parses its own command line and checks its files; then all compare their options. */
 static int read_command_line(const command *self, int argc, char **argv, train_flags *f,
                              arguments *given) {
     qn_agreement same[SOURCES_AGREED];
@@ -364,7 +362,7 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
     return ranks_agree(code, same, SOURCES_AGREED, 1);
 }
 
-/* What the recipe holds where nothing is said: as the library has it. */
+/* The defaults of the recipe, from the library. */
 static train_flags default_flags(void) {
     qn_train_options o;
     qn_train_options_init(&o);

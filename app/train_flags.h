@@ -1,4 +1,4 @@
-/* What the options of `quern train` fill, and the table that says how. */
+/* The values of the options of `quern train`, and their table. */
 #ifndef APP_TRAIN_FLAGS_H
 #define APP_TRAIN_FLAGS_H
 
@@ -20,12 +20,12 @@ typedef struct train_flags {
 
 extern const option train_options[];
 
-/* Of options that do something only beside another, those that would do nothing. Returns -1, or the
- * exit code after a message. */
+/* Refuses options without effect, which need another option. Returns -1, or the exit code after a
+ * message. */
 int train_options_check(const train_flags *flags, const arguments *given);
 
-/* Looks at the files that train reads and writes (paths.h), `hostfile` (or NULL) among them.
- * `writes`: 1 where this process will write them. Returns -1, or the exit code after a message. */
+/* Checks the files that train reads and writes (paths.h), including `hostfile` (or NULL). `writes`:
+ * 1 if this process will write them. Returns -1, or the exit code after a message. */
 int train_check_paths(const train_flags *flags, const char *hostfile, int writes);
 
 #endif

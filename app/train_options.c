@@ -1,5 +1,5 @@
-/* The options of `quern train`: parser, help, manual page, completions and suggestions read this
- * one table. At the end, which of them go together. */
+/* The options of `quern train`: parser, help, manual page, completions and suggestions use this one
+ * table. Below it, the checks of their combinations. */
 
 #include "command.h"
 #include "message.h"
@@ -240,7 +240,7 @@ const option train_options[] = {
     {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
 
-/* An option that would be read and then do nothing is a slip, and told before hours are spent. */
+/* Refuses an option that would have no effect, before hours are spent. */
 static int check_use(const arguments *given, const char *name, int used, const char *with,
                      const char *whose) {
     char remedy[96];

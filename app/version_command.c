@@ -1,4 +1,4 @@
-/* quern version: the program, the contract it keeps, and what was built in. */
+/* quern version: the program, its exactness contract, and its optional parts. */
 
 #include "command.h"
 #include "fields.h"
@@ -9,7 +9,7 @@
 
 static const option version_options[] = {{.name = NULL}};
 
-/* What could carry a run over several processes here; one process alone needs nothing of it. */
+/* The MPI library and launcher for runs of several processes; a single process needs none. */
 static void print_cluster(void) {
     qn_cluster_library mpi = {.size = sizeof mpi};
     char reason[sizeof mpi.reason];

@@ -23,9 +23,9 @@ static void count_classes(const qn__program *p, const qn__feed *feed, const qn__
     }
 }
 
-/* Items that the team is given at once: many pieces, so that its workers are seldom waited for,
- * and few enough for the classes to be kept on the side; among ranks as many as have so many bytes
- * of results that travel. */
+/* The number of items that the team receives in one call. Many pieces, so that workers rarely wait,
+ * but few enough that their classes fit a small buffer; among ranks, limited by the bytes of their
+ * results. */
 static uint32_t window(const qn__team *team, const qn__program *program, uint64_t items,
                        const qn__apply_results *results) {
     const uint32_t piece = qn__apply_room(program) / program->grain * program->grain;
@@ -43,10 +43,10 @@ qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_dat
                         const qn__apply_results *results, qn_error *err) {
     qn__feed feed = qn__feed_of(data);
     const uint32_t outputs = program->layer[program->layers - 1].out;
-    /* Whole grains, so that the losses of a grain are summed in one place (docs/exactness.md 7.4).
-     */
+    /* Whole grains, so that the losses of a grain are summed in one call (docs/exactness.md
+     * 7.4). */
     const uint32_t block = window(team, program, feed.items, results);
-    /* Labels may lie beyond the network's outputs when nobody asks for losses. */
+    /* Labels may exceed the network's outputs if no losses are requested. */
     if (!results->tally && !results->confusion)
         feed.labels = NULL;
     int32_t *classes = qn__alloc(block, sizeof *classes, err);

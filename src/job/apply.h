@@ -1,4 +1,4 @@
-/* Applying a network to a whole data set, in blocks that a team can take. */
+/* Inference over a whole data set, in blocks of a size that a team can process. */
 #ifndef QN_JOB_APPLY_H
 #define QN_JOB_APPLY_H
 
@@ -13,11 +13,11 @@ typedef struct qn__apply_results {
     int32_t *classes;
     float *scores;
     float *outputs;
-    qn__tally *tally;    /* labelled sets: loss, right answers, items */
+    qn__tally *tally;    /* labelled sets: losses, correct answers, items */
     uint64_t *confusion; /* outputs x outputs */
 } qn__apply_results;
 
-/* Forward over all items of `data`. QN_NUMERIC names the item whose output is not finite. */
+/* Forward over all items of `data`. QN_NUMERIC names the item with a non-finite output. */
 qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_data *data,
                         const qn__apply_results *results, qn_error *err);
 

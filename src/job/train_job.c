@@ -145,8 +145,8 @@ void qn__train_job_salvage(qn__train_job *job) {
     job->powers = job->kept.powers;
 }
 
-/* Says which step a QN_NUMERIC belongs to. Steps that a device does on its own tell late, and then
- * which they are (device/device.h). */
+/* Adds the step to a QN_NUMERIC. A device that works asynchronously reports late, with the step
+ * (device/device.h). */
 static qn_status name_step(qn__train_job *job, qn_status status, qn_error *err) {
     unsigned long long step = job->step + 1;
     if (status != QN_NUMERIC)
@@ -176,7 +176,7 @@ qn_status qn__train_job_pull(qn__train_job *job, qn_error *err) {
     return status;
 }
 
-/* The batch of a step of the epoch under way. */
+/* The batch of a step of the current epoch. */
 static qn__batch batch_at(const qn__train_job *job, uint64_t step) {
     const uint64_t first = step % job->steps_per_epoch * job->recipe.batch;
     const uint64_t left = job->feed.items - first;

@@ -1,5 +1,5 @@
-/* The training job: grains of training items, sums of gradients, one update a step. It knows the
- * recipe and the data; of devices and ranks it knows only that a team does its steps. */
+/* The training job: grains of training items, sums of gradients, one update per step. It uses the
+ * recipe and the data; devices and ranks are hidden behind a team that does its steps. */
 #ifndef QN_JOB_TRAIN_JOB_H
 #define QN_JOB_TRAIN_JOB_H
 
@@ -9,7 +9,7 @@
 #include "num/optimise.h"
 #include "team/team.h"
 
-/* Where a run stands beside its state: what a checkpoint holds of it. */
+/* The position of a run beside its state, as in a checkpoint. */
 typedef struct qn__train_mark {
     uint64_t step;
     qn__tally running;
@@ -21,16 +21,16 @@ typedef struct qn__train_job {
     char *recipe_json;
     qn__layer layer[QN__MAX_LAYERS];
     qn__program program;
-    const qn_data *train; /* what is trained on: the caller's, or a view of it */
-    qn_data *split[2];    /* views made for a fraction: training, validation; else NULL */
+    const qn_data *train; /* the training set: the caller's data, or a view of it */
+    qn_data *split[2];    /* views made for a fraction: training, validation; otherwise NULL */
     qn__feed feed;
     float *mean, *deviation, *inverse; /* scaling "standard" */
-    qn__state state;                   /* in canonical order; as it was at `kept` */
+    qn__state state;                   /* in canonical order; as of `kept` */
     qn__train_mark kept;               /* of the last qn__train_job_push or _pull */
     qn__team *team;
     uint64_t steps_per_epoch, steps; /* of the whole run */
     uint64_t step;                   /* done */
-    qn__tally running; /* of the epoch under way; kept at its end until the next step */
+    qn__tally running; /* of the current epoch; kept after its end until the next step */
     qn__adam_powers powers;
     qn__permutation order; /* of the epoch under way */
     float learning_rate;   /* of the last step */
@@ -44,34 +44,34 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
                                qn_error *err);
 void qn__train_job_destroy(qn__train_job *job);
 
-/* Sends the host's state to the workers: after it was filled from a checkpoint, with `step`,
+/* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,
  * `running` and `powers`. */
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err);
-/* Fetches the workers' state. When it fails, the state is as before. */
+/* Fetches the workers' state. If it fails, the state is unchanged. */
 qn_status qn__train_job_pull(qn__train_job *job, qn_error *err);
 
-/* One step; after the last of an epoch `running` is complete, before that the last few steps may
- * be missing in it. QN_NUMERIC names the step that went wrong. */
+/* One step. After the last one of an epoch `running` is complete; before that it may lack the last
+ * few steps. QN_NUMERIC names the step that failed. */
 qn_status qn__train_job_step(qn__train_job *job, qn_error *err);
 
-/* Waits for the last few steps, so that `running` is complete and nothing is under way. */
+/* Waits for the last few steps, so that `running` is complete and no step is in progress. */
 qn_status qn__train_job_flush(qn__train_job *job, qn_error *err);
 
-/* After QN_DEVICE: goes back to where `state` was fetched last, which can be written as a
+/* After QN_DEVICE: returns to the state that was fetched last, which can be written as a
  * checkpoint. No more steps can be done. */
 void qn__train_job_salvage(qn__train_job *job);
 
-/* Loss and right answers over a labelled set; `confusion` is outputs x outputs counts
- * [label][class] to add to, or NULL. */
+/* Losses and correct answers over a labelled set. `confusion`: counts [label][class], outputs x
+ * outputs, to add to; or NULL. */
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                  uint64_t *confusion, qn_error *err);
 
-/* Checks that a validation or test set fits the job; `what` names it in messages ("the test set").
- */
+/* Checks that a validation or test set fits the job; `what` names it in messages ("the test
+ * set"). */
 qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const char *what,
                              qn_error *err);
 
-/* The model as the workers have it. Owned by the caller. */
+/* The model of the workers' state. Owned by the caller. */
 qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err);
 
 #endif

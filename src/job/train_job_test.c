@@ -1,5 +1,5 @@
-/* The training job below the public functions: its steps against the reference, the state on its
- * way in and out, sets that do not fit. */
+/* The training job below the public functions: its steps against the reference, saving and loading
+ * its state, sets that do not fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 enum { ITEMS = 53, FEATURES = 7, CLASSES = 3 };
 
-/* Bytes that depend on the label, so that there is something to learn. */
+/* Bytes that depend on the label, so that training has an effect. */
 static qn_data *draw_data(uint32_t items, uint32_t features, int labelled) {
     uint8_t *values = malloc((size_t)items * features);
     int32_t *labels = malloc(items * sizeof *labels);
@@ -62,8 +62,8 @@ static void make_job(qn__train_job *job, const qn_train_options *o, const qn_dat
     assert_int_equal(qn__train_job_create(job, &recipe, data, &compute, NULL, 0, &err), QN_OK);
 }
 
-/* One step as docs/exactness.md says it, item by item, with the reference. The order, batches and
- * grains are made here anew from their definitions, not with the job's own code. */
+/* One step by docs/exactness.md, item by item, with the reference. Order, batches and grains follow
+ * their definitions, without the job's own code. */
 static void reference_step(const qn__train_job *job, const qn_data *data, uint64_t step,
                            qn__state *state, qn__adam_powers *powers, qn__tally *tally) {
     const qn__program *p = &job->program;
@@ -128,8 +128,8 @@ static void test_steps_are_those_of_the_contract(void **unused) {
     qn_data_close(data);
 }
 
-/* The state taken out in the middle of an epoch and put into a new job continues as if nothing had
- * been. */
+/* A state saved in the middle of an epoch and loaded into a new job continues as if
+ * uninterrupted. */
 static void test_state_travels(void **unused) {
     (void)unused;
     qn_data *data = draw_data(ITEMS, FEATURES, 1);
@@ -168,8 +168,7 @@ static void test_state_travels(void **unused) {
     qn_data_close(data);
 }
 
-/* Sizes at the border of what a recipe may say: more than there is to train on, and grains of one.
- */
+/* Sizes at the limits of a recipe: larger than the training set, and grains of one item. */
 static void test_sizes_at_the_border(void **unused) {
     (void)unused;
     static const struct {
