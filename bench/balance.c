@@ -1,30 +1,30 @@
 /*
- * balance: how well a step's grains are shared out among workers of unequal speed.
+ * balance: how well the grains of a step are balanced among workers of different speed.
  *
  *     balance [--virtual | --together] [STEPS]
  *
- * Devices with a set speed, start-up cost and noise (device/fake, which here computes nothing and
- * only takes its time, asleep, so that eight of them fit two cores) train under four policies in
- * one run, and a line for each says T, the bound W/S (the work over all speeds together, the change
- * of a speed included), and T_bound/T:
+ * Simulated devices (device/fake) have a given speed, start-up cost and noise. They compute nothing
+ * and sleep, so that eight of them fit two cores. They train under four policies in one run. For
+ * each a line shows T, the bound W/S (the work over all speeds together, including a change of a
+ * speed), and T_bound/T:
  *
- *     measured    what Quern does
- *     equal       every worker the same part
- *     declared    parts in proportion to the speeds that the workers had at first
- *     chunks      a queue that gives 1/64 of the step's grains, at least one, to whoever asks
+ *     measured    the policy of Quern
+ *     equal       the same part for every worker
+ *     declared    parts in proportion to the initial speeds of the workers
+ *     chunks      a queue that gives 1/64 of the step's grains, at least one, for each request
  *
- * `equal` runs a fifth of the steps. T is the time of all steps, trials of who should take part and
- * everything else included. The last team is the real CPU beside a device four times as fast; of
- * both together no more can be had than the CPU's share of a step computed alone. With --virtual
- * only the queue runs, against a clock that is made up: the same numbers on every machine.
+ * `equal` runs a fifth of the steps. T is the time of all steps, including trials of sets of
+ * workers. The last team is the real CPU and a device four times as fast. Both together are limited
+ * by the CPU's share of a step computed alone. With --virtual only the queue runs, against a
+ * simulated clock: the numbers are the same on every machine.
  *
- * "Together" trains by a CPU-like device, by one that tells late as a GPU does, and by both: both
- * should be at most 2 % slower than the better one, trials included, over a job of so many steps.
+ * --together trains with a device like a CPU, with one that reports late as a GPU does, and with
+ * both. Both should be at most 2 % slower than the better one, including trials, over a job of so
+ * many steps.
  *
- * Targets: 0.95 for two workers 1:4, 0.9 for eight with speeds 1 to 16 of which one halves in
- * mid-run, and less than 2 microseconds of the scheduler's time for a grain. Exit status 1 when
- * `measured` misses one.
- */
+ * Targets: 0.95 for two workers 1:4, 0.9 for eight with speeds 1 to 16 of which one halves midway,
+ * and less than 2 microseconds of the scheduler's time per grain. Exit status 1 if `measured`
+ * misses one. */
 #include "balance_job.h"
 #include "base/clock.h"
 #include "base/threads.h"
@@ -45,7 +45,7 @@ typedef struct scene {
     const char *name;
     uint32_t workers, grains; /* of a step */
     qn__virtual_worker worker[MOST];
-    int real_cpu; /* worker 0 is the CPU as it is, its speed measured */
+    int real_cpu; /* worker 0 is the CPU, with its measured speed */
     double target;
 } scene;
 
@@ -119,7 +119,7 @@ static qn__team *make_team(const scene *s, const job *j, double change_after) {
     return team;
 }
 
-/* The CPU's speed with one thread, in grains a second, when it has the steps to itself. */
+/* The CPU's speed with one thread, in grains per second, when it computes all steps alone. */
 static double cpu_rate(const scene *s, job *j) {
     const scene alone = {.workers = 1, .grains = s->grains, .real_cpu = 1};
     qn__team *team = make_team(&alone, j, 0);
@@ -172,7 +172,7 @@ static void real_scene(const scene *given, uint32_t steps) {
 
 /* ------------------------------------------------------------------------------------- together */
 
-/* Seconds of a job by the devices of the plan in `set`; sharing costs `seconds` more a step, in
+/* Seconds of a job on the devices of the plan in `set`; sharing adds `seconds` to a step, for
  * collecting and updating. */
 static double by(const qn__fake_plan *plan, uint64_t set, job *j, uint32_t steps, char *notes,
                  size_t room) {
@@ -226,7 +226,7 @@ static void together(double ratio, double sharing, uint32_t steps) {
     qn__free(j.state.parameters);
 }
 
-/* -------------------------------------------------------------------------------- made-up time */
+/* ------------------------------------------------------------------------------- simulated time */
 
 static void virtual_scene(const scene *given, uint32_t steps) {
     double all = 0;
@@ -257,8 +257,8 @@ static void virtual_scene(const scene *given, uint32_t steps) {
     }
 }
 
-/* The scheduler's own time for a grain: everything between two calls of devices, without waiting
- * and waking. */
+/* The scheduler's own time per grain: everything between two calls of devices, without waiting and
+ * waking. */
 static void overhead(uint32_t workers, uint32_t grains) {
     enum { STEPS = 2000 };
     qn__virtual_worker w[MOST] = {{0}};

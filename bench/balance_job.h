@@ -1,4 +1,4 @@
-/* The job that balance is measured with: small for devices that only pretend, MNIST's usual network
+/* The job of the balance benchmarks: a small network for simulated devices, MNIST's usual network
  * for the CPU. */
 #ifndef QN_BENCH_BALANCE_JOB_H
 #define QN_BENCH_BALANCE_JOB_H

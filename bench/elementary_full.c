@@ -1,18 +1,18 @@
-/* Every float through exp, log, tanh and sigmoid: the largest error, proved.
+/* The largest error of exp, log, tanh and sigmoid over all floats, proved.
  *
- * Use: elementary_full [ISA [FUNCTION [THREADS]]], ISA being scalar, avx2, avx512, neon or best
- * (the default), FUNCTION a name or all, THREADS 2 unless given. Some minutes for each function.
- * The exit status is 1 when an error is above the contract's limit.
+ * Use: elementary_full [ISA [FUNCTION [THREADS]]]. ISA is scalar, avx2, avx512, neon or best (the
+ * default), FUNCTION a name or all, THREADS 2 by default. Takes some minutes for each function. The
+ * exit status is 1 if an error is above the contract's limit.
  *
  * Each of the 2^32 results is compared with a double from libm, whose error is far below 1e-5 ulp
- * of a float. An input whose error comes within 1e-5 ulp of the largest so far is settled by MPFR,
- * so the maximum printed is MPFR's and no input can exceed it unless libm is wrong by more than
- * 1e-5 ulp; and that is checked on one input in 4096, picked by a hash, with MPFR again.
+ * of a float. If an error comes within 1e-5 ulp of the largest so far, MPFR computes it exactly. So
+ * the maximum printed is MPFR's, and no input can exceed it unless libm is wrong by more than 1e-5
+ * ulp. That is checked with MPFR on one input in 4096, selected by a hash.
  *
- * The digest covers all 2^32 results of a function, every NaN counted as 7fc00000. Equal digests
- * on two instruction sets mean equal bits for every input. It is the sum modulo 2^64, over blocks
- * of 65,536 consecutive bit patterns, of the block's FNV-like chain, so threads do not matter.
- */
+ * The digest covers all 2^32 results of a function, with every NaN counted as 7fc00000. Equal
+ * digests on two instruction sets mean equal bits for every input. It is the sum modulo 2^64, over
+ * blocks of 65,536 consecutive bit patterns, of the block's FNV-like chain. So the number of
+ * threads does not matter. */
 #include <stdio.h>
 
 #ifdef QN_HAVE_MPFR
@@ -28,18 +28,18 @@
 
 enum { BLOCK = 65536 };
 
-/* How far libm's double may be from the truth, in ulps of a float. */
+/* The maximum error of libm's double, in ulps of a float. */
 static const double margin = 1e-5;
 
 typedef struct sweep {
     const qn__elementary *f;
     qn__map_function *map;
     atomic_uint next_block;
-    pthread_mutex_t lock; /* for all below */
+    pthread_mutex_t lock; /* protects the members below */
     uint64_t digest;
-    uint64_t settled;   /* inputs that MPFR looked at since they might be the worst */
-    uint64_t sampled;   /* and since the hash picked them */
-    uint64_t misjudged; /* sampled inputs where libm's double was too far off */
+    uint64_t settled;   /* possible maxima that MPFR checked */
+    uint64_t sampled;   /* inputs sampled by the hash */
+    uint64_t misjudged; /* sampled inputs with a libm error above the margin */
     double worst;
     float worst_at;
 } sweep;
@@ -56,8 +56,9 @@ static uint32_t to_bits(float x) {
     return isnan(x) ? 0x7fc00000u : bits;
 }
 
-/* Where f is constant, or is its argument, with an error below 0.2 ulp, that value and 1. These
- * ranges follow from the Taylor series at zero and from the tails; they hold half of all floats. */
+/* Ranges in which f is constant or its argument, with an error below 0.2 ulp: sets that value and
+ * returns 1. The ranges follow from the Taylor series at zero and from the limits; they hold half
+ * of all floats. */
 static int trivial(const qn__elementary *f, float x, float *value) {
     *value = x;
     if (isnan(x))
@@ -82,9 +83,8 @@ static int trivial(const qn__elementary *f, float x, float *value) {
     return 1;
 }
 
-/* The error of y at x by libm, never below the true one by more than the margin. The binade is
- * that of a slightly smaller number, since the exact result may round down where libm's would not.
- */
+/* The error of y at x by libm, at most the margin below the true one. The binade is that of a
+ * slightly smaller number, because the exact result may round down where libm's would not. */
 static double estimate(const qn__elementary *f, float x, float y) {
     float value;
     if (trivial(f, x, &value) && to_bits(value) == to_bits(y))
@@ -103,7 +103,7 @@ static double estimate(const qn__elementary *f, float x, float y) {
     return fabs((double)y - right) * per_ulp;
 }
 
-/* One block: its digest, and its worst input, given that an error up to `worst` is known. */
+/* One block: its digest, and its worst input, if an error up to `worst` is known already. */
 static void run_block(sweep *s, uint32_t block, sweep *mine) {
     static _Thread_local float x[BLOCK], y[BLOCK];
     const uint32_t first = block * BLOCK;
@@ -137,7 +137,7 @@ static void *work(void *argument) {
     sweep *s = argument;
     sweep mine = {.worst = 0.5};
     for (;;) {
-        /* Scattered, so that large errors are met early and few inputs need settling. */
+        /* In scattered order, so that large errors are found early and few inputs need MPFR. */
         const uint32_t turn = atomic_fetch_add(&s->next_block, 1);
         if (turn >= 65536)
             break;

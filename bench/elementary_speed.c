@@ -1,17 +1,17 @@
-/* How fast exp, log, tanh and sigmoid are, beside glibc and SLEEF in the same run.
+/* The speed of exp, log, tanh and sigmoid, compared with glibc and SLEEF in the same run.
  *
  *     elementary_speed [SAMPLES]
  *
  * For each function and each instruction set of this processor: nanoseconds per element over an
- * array of 2,048 floats (both arrays together fill half of a 32 KiB first-level cache), as the
- * median of SAMPLES samples (21 unless given) of some 2 ms, with the fastest and the slowest, and
- * the largest error seen on those 2,048 arguments in ulps. The peers are glibc's scalar functions,
- * its vector library libmvec, and SLEEF's 1.0-ulp functions; the libraries are opened when the
- * program runs, and a peer that is not there, or has no such function, is named as missing.
+ * array of 2,048 floats; both arrays together fill half of a 32 KiB first-level cache. The figure
+ * is the median of SAMPLES samples (default 21) of about 2 ms, with the fastest and the slowest,
+ * and the largest error on these arguments in ulps. The peers are glibc's scalar functions, its
+ * vector library libmvec, and SLEEF's 1.0-ulp functions. They are opened at run time; a missing
+ * library or function is reported.
  *
- * Verified first: Quern's arrays against its scalar reference by bits, a peer's within 5 ulp.
- * Samples of all candidates take turns, so that a change of the clock meets all of them alike.
- */
+ * Before timing, Quern's arrays are compared with its scalar reference by bits, and a peer's must
+ * be within 5 ulp. Samples of all candidates alternate, so that a change of the clock rate affects
+ * all alike. */
 #include "device/cpu/float/map.h"
 #include "num/elementary.h"
 
@@ -29,8 +29,8 @@
 
 enum { N = 2048, CANDIDATES = 16, MOST_SAMPLES = 201 };
 
-/* The second array starts 17 cache lines off a multiple of a page: were their distance a whole
- * number of pages, stores to one would hold up loads from the other. */
+/* The second array starts 17 cache lines after a multiple of a page: at a distance of whole pages,
+ * stores to one would delay loads from the other. */
 static _Alignas(4096) float arena[2 * N + 272];
 static float *const input = arena;
 static float *const output = arena + N + 272;
@@ -52,7 +52,7 @@ static const function functions[] = {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* One row of the table. A peer is called through `symbol`, Quern's own form through `map`. */
+/* One row of the table. A peer is called through `symbol`, Quern's own function through `map`. */
 typedef struct candidate {
     char name[40];
     void (*run)(const struct candidate *self);
@@ -100,7 +100,7 @@ static int has_avx512(void) {
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
 }
 
-/* A peer's vector function, or a word that it is missing. */
+/* Adds a peer's vector function, or prints that it is missing. */
 static int add_peer(candidate *c, const char *label, const char *library, const char *symbol,
                     void (*run)(const candidate *)) {
     void *opened = dlopen(library, RTLD_NOW);
@@ -168,7 +168,7 @@ static int candidates_for(candidate *c, int which) {
     return n;
 }
 
-/* Arguments that a network meets: within 8 of zero, and for log from 1e-3 to 1e3. */
+/* Typical arguments of a network: within 8 of zero, and for log from 1e-3 to 1e3. */
 static void fill(int which) {
     uint32_t seed = 20261121;
     for (int i = 0; i < N; i++) {
@@ -178,7 +178,7 @@ static void fill(int which) {
     }
 }
 
-/* The largest error of the candidate in ulps; negative when it fails the verification. */
+/* The largest error of the candidate in ulps; negative if verification fails. */
 static double verify(const candidate *c, int which) {
     double worst = 0.0;
     c->run(c);

@@ -1,23 +1,26 @@
-/* The exact products on one device, beside cuBLAS where it is a CUDA device.
+/* The exact products on one device, compared with cuBLAS on a CUDA device.
  *
  *     gpu_matmul [DEVICE [SIZE...]] [--arith f32,i7,i14,i21] [--products forward,errors,gradient]
  *                [--peak TFLOPS] [--peak-bytes TOPS] [--seconds 0.1]
  *
- * DEVICE is a name of `quern devices` (cuda:0 unless given), a SIZE n means n items by n inputs by
- * n outputs (1024, 2048 and 4096 unless given). For each arithmetic (all unless --arith names some)
- * every variant of the forward product (unless --products names others) that training has on that
- * device, launched with the arguments of a step (gpu_matmul_layer.h); with integers also what packs
- * the operands that follow from items (in each step, for each layer) and the weights (after each
- * update). The median of 7 samples of so many seconds, the slowest and the fastest, 2 n^3
- * operations to a product whatever the digits. Shares: of the device's float32 peak (--peak, an
- * H200's is 67); of its peak for products of bytes (--peak-bytes, an H200's is 1979), of which an
- * integer of two digits takes four and one of three nine; and of cuBLAS's own rate for bytes.
+ * DEVICE is a name of `quern devices` (default cuda:0). A SIZE n means n items by n inputs by n
+ * outputs (default 1024, 2048 and 4096). The default of --arith is all arithmetics, that of
+ * --products is forward. Every variant of these products that training uses on the device is
+ * launched with the arguments of a step (gpu_matmul_layer.h). With integers the packing of operands
+ * is timed too: of those that depend on items (in each step, for each layer) and of the weights
+ * (after each update).
  *
- * Verified first, by bits (gpu_matmul_wanted.h): 4,096 numbers of each product, or all of a small
- * one, of errors four rows, against docs/exactness.md on the CPU, with operands that the device
- * packed. cuBLAS in float32 and TF32 adds in orders of its own, so it only has to be near; its
- * products of bytes have to be exact. Samples of all candidates take turns.
- */
+ * The figures are the median, slowest and fastest of 7 samples of so many seconds, at 2 n^3
+ * operations per product for any number of digits. Shares are given of the device's float32 peak
+ * (--peak, 67 for an H200), of its peak for products of bytes (--peak-bytes, 1979 for an H200), and
+ * of cuBLAS's rate for bytes. An integer of two digits needs four products of bytes, one of three
+ * digits nine.
+ *
+ * Before timing, results are verified by bits (gpu_matmul_wanted.h): 4,096 elements of each
+ * product, or all of a small one, and four rows of errors, against docs/exactness.md on the CPU,
+ * with the operands that the device packed. cuBLAS in float32 and TF32 has its own order of
+ * additions, so it only has to be close; its products of bytes have to be exact. Samples of all
+ * candidates alternate. */
 #include "base/clock.h"
 #include "device/cuda/cuda_gpu.h"
 #include "device/opencl/opencl_table.h"
@@ -36,11 +39,11 @@ typedef struct candidate {
     qn__kernel kernel; /* of PRODUCT */
     blas_way way;
     const trained *of;
-    uint32_t times; /* launches to a sample; 0: it is left out */
+    uint32_t times; /* launches per sample; 0: left out */
     double seconds[SAMPLES];
 } candidate;
 
-/* What the command line says, and the device's side of it. */
+/* The command line, and the device's properties. */
 typedef struct options {
     const char *device;
     uint32_t sizes[SIZES], count, index;
@@ -57,7 +60,7 @@ typedef struct contest {
     trained trained[ARITHS];
     candidate all[CANDIDATES];
     int count;
-    void *y; /* what a product gave, on the host */
+    void *y; /* the result of a product, on the host */
 } contest;
 
 static void add(contest *c, candidate one) {
@@ -67,7 +70,7 @@ static void add(contest *c, candidate one) {
 
 /* ---------------------------------------------------------------- candidates */
 
-/* Whether the device's program has a variant, as training opens it. */
+/* Whether the device's program has a variant in the form that training uses. */
 static int has(const contest *c, const trained *t, qn__kernel kernel) {
     const qn__gpu_facts *facts = t->worker->facts;
     const uint32_t tiles = facts->matrix ? QN_WITH_MATRIX : QN_WITH_LARGE;
@@ -81,7 +84,7 @@ static int has(const contest *c, const trained *t, qn__kernel kernel) {
                               qn__kernel_products(t->program.arith) | tiles);
 }
 
-/* An arithmetic's own: products, and what packs their operands. */
+/* Candidates of one arithmetic: products, and the packing of their operands. */
 static void enter_one(contest *c, const trained *t) {
     for (int k = 0; k < QN__KERNELS; ++k)
         if (has(c, t, (qn__kernel)k))
@@ -142,13 +145,13 @@ static void wait_for(const contest *c, const candidate *one) {
          &err);
 }
 
-/* Seconds of one launch, as a mean of several. */
+/* Mean seconds of one launch. */
 static double sample(const contest *c, const candidate *one) {
     wait_for(c, one);
     const double begun = qn__now();
     for (uint32_t i = 0; i < one->times; ++i)
         if (one->work == BLAS)
-            (void)multiply_by_blas(&c->o->blas, one->of, one->way); /* asked once already */
+            (void)multiply_by_blas(&c->o->blas, one->of, one->way); /* checked before */
         else if (one->work == PRODUCT)
             multiply(one->of, one->product, one->kernel);
         else if (one->work == ITEMS)
@@ -159,7 +162,7 @@ static double sample(const contest *c, const candidate *one) {
     return (qn__now() - begun) / one->times;
 }
 
-/* Clears the place of the product, launches a candidate once and reads what came out. */
+/* Clears the result, launches a candidate once and reads the result. */
 static void try_once(contest *c, candidate *one) {
     qn_error err = {0};
     const trained *t = one->of;
@@ -172,7 +175,7 @@ static void try_once(contest *c, candidate *one) {
     must(c->o->driver->read(t->worker->gpu, to, offset, c->y, bytes, &err), "a copy", &err);
 }
 
-/* Whether a candidate may be timed; 0 when it is wrong. Packing is seen in the products. */
+/* Whether a candidate is correct and may be timed. Packing is verified by the products. */
 static int verify(contest *c, candidate *one) {
     const int asked = one->work == BLAS ? multiply_by_blas(&c->o->blas, one->of, one->way) : 0;
     char name[64];
@@ -182,7 +185,7 @@ static int verify(contest *c, candidate *one) {
         return 1;
     }
     if (one->of->program.arith != QN__ARITH_F32) {
-        pack_items(one->of, one->product); /* products share the place of their operands */
+        pack_items(one->of, one->product); /* products share the memory of their operands */
         pack_weights(one->of);
     }
     try_once(c, one);
@@ -238,7 +241,7 @@ static void print_shares(const contest *c, const candidate *one) {
                100 * products * median(bytes) / median(one));
 }
 
-/* Operations a second as text, in the unit that suits. */
+/* Operations per second as text, in a suitable unit. */
 static const char *rate(double operations, char text[24]) {
     static const char *const units[] = {"op/s", "kop/s", "Mop/s", "Gop/s", "Top/s", "Pop/s"};
     int unit = 0;
@@ -269,14 +272,14 @@ static void print_one(const contest *c, const candidate *one) {
 }
 
 static void print_head(const contest *c) {
-    /* The last candidate is one of integers where there are any. */
+    /* The last candidate uses integers, if any does. */
     const qn__gpu_facts *facts = c->all[c->count - 1].of->worker->facts;
     printf("%s, %u units, %u x %u x %u%s%s; * training's choice\n", facts->name,
            facts->compute_units, c->net.n, c->net.n, c->net.n,
            facts->integers ? ", integers by " : "", facts->integers ? facts->integers : "");
 }
 
-/* All candidates at one size; 1 when one of them was wrong. */
+/* All candidates at one size; 1 if one of them was wrong. */
 static int hold(contest *c, uint32_t n) {
     int wrong = 0;
     make_network(&c->net, n);
@@ -307,7 +310,7 @@ static int hold(contest *c, uint32_t n) {
 
 /* ---------------------------------------------------------------- the command line */
 
-/* Words of a list with commas, each one of `names`; sets their places in `chosen`. */
+/* Parses a comma-separated list of words from `names`; sets their indices in `chosen`. */
 static void read_words(char *words, const char *const *names, int count, int *chosen) {
     memset(chosen, 0, (size_t)count * sizeof *chosen);
     for (char *rest, *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {

@@ -1,6 +1,6 @@
-/* cuBLAS beside Quern's products, on the same memory of the same device: float32, the same by TF32,
- * and products of bytes, which are the ceiling for one digit of an integer. Its few names are
- * declared here, as cublas_api.h and library_types.h of CUDA 11 to 13 have them. */
+/* cuBLAS on the same memory of the same device as Quern's products: float32, TF32, and products of
+ * bytes, which are the ceiling for one digit of an integer. The few declarations follow
+ * cublas_api.h and library_types.h of CUDA 11 to 13. */
 #ifndef QN_BENCH_GPU_MATMUL_CUBLAS_H
 #define QN_BENCH_GPU_MATMUL_CUBLAS_H
 
@@ -21,7 +21,7 @@ typedef struct cublas {
                 int algorithm);
     int (*wait)(void);
     void *handle;
-    int version; /* 130000 and the like */
+    int version; /* 130000 and so on */
 } cublas;
 
 static inline void *symbol(void *library, const char *name, const char *where) {
@@ -31,7 +31,7 @@ static inline void *symbol(void *library, const char *name, const char *where) {
     return found;
 }
 
-/* Opens it on the device's own context, so that both use the same memory. 0: it is not here. */
+/* Opens it in the device's own context, so that both use the same memory. 0: not available. */
 static inline int open_blas(cublas *b, uint32_t index) {
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"};
     static const char here[] = "libcublas.so.13, .12 or .11";
@@ -58,8 +58,7 @@ static inline int open_blas(cublas *b, uint32_t index) {
     return 1;
 }
 
-/* Row by row as it lies here, a matrix is its transpose to cuBLAS: of floats Y' = W' A', with
- * weights by input. */
+/* A row-major matrix is its transpose for cuBLAS. For floats: Y' = W' A', with weights by input. */
 static inline int multiply_floats(const cublas *b, const trained *t, int compute) {
     const qn__gpu_layer *l = t->worker->layer;
     const int n = (int)l[1].layer->out, ld = (int)qn__gpu_ld(l[1].layer->out);
@@ -75,7 +74,8 @@ static inline uint32_t row_of_digits(const trained *t) {
     return (uint32_t)t->program.arith * 4 * (uint32_t)qn__gpu_words(t->program.layer[1].in);
 }
 
-/* Of bytes both lie along the sum: the lowest digits of the packed items and weights. */
+/* For bytes both operands are contiguous along the sum: the lowest digits of the packed items and
+ * weights. */
 static inline int multiply_bytes(const cublas *b, const trained *t) {
     const qn__gpu_layer *l = &t->worker->layer[1];
     const int n = (int)l->layer->out, ld = (int)row_of_digits(t);
@@ -86,15 +86,15 @@ static inline int multiply_bytes(const cublas *b, const trained *t) {
                    BLAS_BY_INT32, BLAS_USUAL);
 }
 
-/* 0, or cuBLAS's number for why not. */
+/* 0, or cuBLAS's error number. */
 static inline int multiply_by_blas(const cublas *b, const trained *t, blas_way way) {
     if (way == WAY_BYTES)
         return multiply_bytes(b, t);
     return multiply_floats(b, t, way == WAY_TF32 ? BLAS_BY_TF32 : BLAS_BY_FLOAT);
 }
 
-/* 1 when element (r, o) of a product of floats is as near as its arithmetic can be, whatever the
- * order of its sum: TF32 keeps 10 bits behind the point of each operand. */
+/* 1 if element (r, o) of a float product is within the error of its arithmetic, for any order of
+ * the sum: TF32 keeps 10 fraction bits of each operand. */
 static inline int near(const trained *t, const network *net, blas_way way, uint32_t r, uint32_t o,
                        float got) {
     const float *a = t->inputs + r * (size_t)qn__gpu_ld(net->n);
@@ -116,7 +116,7 @@ static inline int8_t *bytes_of(const trained *t, const qn__gpu_memory *memory) {
     return made;
 }
 
-/* 1 when what cuBLAS gave is near, of bytes when it is exact. */
+/* 1 if cuBLAS's result is close enough; for bytes, if it is exact. */
 static inline int right_blas(const trained *t, const network *net, blas_way way, const char *name,
                              const void *got) {
     const size_t n = net->n, ld = (size_t)qn__gpu_ld(n), all = n * n;

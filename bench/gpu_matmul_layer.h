@@ -1,7 +1,7 @@
-/* The layer that gpu_matmul measures: n inputs, n outputs and n items, hidden behind a narrow one,
- * with the kernels and arguments that training gives it. A worker opens the device and computes a
- * step as in any training, but over a driver that notes each launch on its way; what was noted can
- * then be launched alone, and its kernel be exchanged for another variant. */
+/* The layer that gpu_matmul measures: n inputs, n outputs and n items, after a narrow layer, with
+ * the kernels and arguments of training. A worker opens the device and computes a training step
+ * through a driver that records each launch. A recorded launch can then be repeated alone, with
+ * another variant of its kernel. */
 #ifndef QN_BENCH_GPU_MATMUL_LAYER_H
 #define QN_BENCH_GPU_MATMUL_LAYER_H
 
@@ -37,19 +37,19 @@ typedef struct network {
     qn__feed feed;
 } network;
 
-/* A product as the step launched it, and what packed its operands (integers only). */
+/* A product as the step launched it, and the packing of its operands (integers only). */
 typedef struct launched {
     noted product, packing[2];
     int packings;
 } launched;
 
-/* A worker of one arithmetic behind its step. */
+/* A worker of one arithmetic after its step. */
 typedef struct trained {
     qn__program program;
     qn__worker *worker;
     launched of[PRODUCTS];
-    noted absmax, weights;              /* what packed the layer's weights */
-    const qn__gpu_memory *to[PRODUCTS]; /* where the products go, */
+    noted absmax, weights;              /* the packing of the layer's weights */
+    const qn__gpu_memory *to[PRODUCTS]; /* memory of the products' results, */
     size_t offset[PRODUCTS];            /* from this byte on, */
     size_t bytes[PRODUCTS];             /* [n][ld(n)] floats or int64 */
     float *inputs, *errors;             /* [n][ld(n)], of the layer, on the host */
@@ -112,7 +112,7 @@ static inline void drop_network(network *net) {
 
 /* ---------------------------------------------------------------- the step */
 
-/* The driver below the one that notes; what it noted. */
+/* The driver below the recording one; what it recorded. */
 static const qn__gpu_driver *noting_below;
 static noted notes[NOTES];
 static uint32_t notes_count;
@@ -130,7 +130,7 @@ static inline qn_status note_launch(qn__gpu *gpu, qn__kernel kernel, const uint3
     return noting_below->launch(gpu, kernel, groups, arguments, count, err);
 }
 
-/* PRODUCTS where a kernel is none of them. */
+/* PRODUCTS if the kernel is not a product. */
 static inline product product_of(qn__kernel kernel) {
     static const struct {
         qn__kernel first, last;
@@ -157,9 +157,9 @@ static inline int packs(qn__kernel kernel) {
     return kernel == QN__K_QUANTIZE_ITEMS || kernel == QN__K_QUANTIZE_GRAINS;
 }
 
-/* The layer comes last on the way forward and first on the way back, where the layer below has no
- * errors to find; its weights were packed last when the parameters came. What packs operands is
- * launched right before their product. */
+/* The layer is the last in the forward pass and the first in the backward pass, where the layer
+ * below needs no errors. Its weights were packed last when the parameters were loaded. Operands are
+ * packed right before their product. */
 static inline void keep_notes(trained *t) {
     for (uint32_t i = 0; i < notes_count; ++i) {
         const noted *n = &notes[i];
@@ -229,7 +229,7 @@ static inline void drop_trained(trained *t) {
     free(t->errors);
 }
 
-/* ---------------------------------------------------------------- one launch of it */
+/* ---------------------------------------------------------------------------- repeated launches */
 
 static inline void again(const trained *t, const noted *n) {
     qn_error err = {0};
@@ -238,8 +238,8 @@ static inline void again(const trained *t, const noted *n) {
          "a launch", &err);
 }
 
-/* A product of the layer by a variant. Gradients are overwritten, by one group for each tile; where
- * tiles are too few for the device, a step has several. */
+/* A product of the layer by a variant. Gradients are overwritten, by one group for each tile; if
+ * there are too few tiles for the device, a step has several groups per tile. */
 static inline void multiply(const trained *t, product p, qn__kernel kernel) {
     noted n = t->of[p].product;
     const uint32_t side = t->program.layer[1].out;
@@ -254,7 +254,7 @@ static inline void multiply(const trained *t, product p, qn__kernel kernel) {
     again(t, &n);
 }
 
-/* The operands of a product that follow from items. */
+/* Packs the operands of a product that depend on items. */
 static inline void pack_items(const trained *t, product p) {
     for (int i = t->of[p].packings; i-- > 0;)
         again(t, &t->of[p].packing[i]);

@@ -1,5 +1,5 @@
-/* What the products of gpu_matmul_layer.h have to be, by docs/exactness.md and the scalar reference
- * of src/num/intgemm_reference.h, from the operands that the device made. */
+/* The expected products of gpu_matmul_layer.h, by docs/exactness.md and the scalar reference of
+ * src/num/intgemm_reference.h, from the operands that the device packed. */
 #ifndef QN_BENCH_GPU_MATMUL_WANTED_H
 #define QN_BENCH_GPU_MATMUL_WANTED_H
 
@@ -43,10 +43,10 @@ static inline void wanted_errors(const trained *t, const network *net, uint32_t 
         e[k] = e[k] * fmaf(-y[k], y[k], 1.0f);
 }
 
-/* t of the block of a grain's rows, from item `first` on. */
+/* The exponent of the block of a grain's rows, from item `first` on. */
 static inline int32_t exponent_of(const trained *t, const network *net, const float *rows,
                                   uint32_t first) {
-    const size_t ld = (size_t)qn__gpu_ld(net->n); /* what lies behind column n is 0 */
+    const size_t ld = (size_t)qn__gpu_ld(net->n); /* columns after n are 0 */
     const uint32_t items = net->n - first < GRAIN ? net->n - first : GRAIN;
     return qn__block_exponent(bits_of(t), qn__absmax(items * ld, rows + first * ld, 1));
 }
@@ -87,8 +87,8 @@ static inline int64_t wanted_sum(const trained *t, const network *net, const int
     return sum;
 }
 
-/* Number i of those that are looked at: all of a small product, else with a stride that shares no
- * factor with powers of two. */
+/* Index of the i-th element to check: all of a small product, otherwise with a stride coprime to
+ * powers of two. */
 static inline size_t place_of(size_t i, size_t all) {
     return all < CHECKED ? i : i * (all / CHECKED | 1) % all;
 }
@@ -98,7 +98,7 @@ static inline int wrong_at(const char *name, size_t row, size_t column) {
     return 0;
 }
 
-/* The rows of errors that are looked at, whole. */
+/* Checks whole rows of errors. */
 static inline int right_errors(const trained *t, const network *net, const char *name,
                                const float *got) {
     const uint32_t n = net->n, ld = (uint32_t)qn__gpu_ld(n);
@@ -117,7 +117,7 @@ static inline int right_errors(const trained *t, const network *net, const char 
     return right;
 }
 
-/* 1 when what a kernel gave is right, bit for bit. */
+/* 1 if a kernel's result is right, bit for bit. */
 static inline int right_product(const trained *t, const network *net, product p, const char *name,
                                 const void *got) {
     const size_t n = net->n, ld = (size_t)qn__gpu_ld(n), all = n * n;

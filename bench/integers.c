@@ -1,14 +1,13 @@
 /*
- * integers: integer products beside those of float32, on one thread.
+ * integers: integer products compared with those of float32, on one thread.
  *
  *     integers [ITEMS INPUTS OUTPUTS [ISA]]      (128 784 512)
  *
  * For every instruction set of this machine, or for one: the float32 product and gradient, then
- * those of i7, i14 and i21 in billions of operations a second (a product and its addition are two),
- * and what it costs to pack, in nanoseconds for 1,000 values: rows of items, weights, weights
- * turned, items of a gradient. Each table's product is compared with plain loops before it is
- * timed. The figure is the best of several rounds.
- */
+ * those of i7, i14 and i21 in billions of operations per second; a product and its addition are
+ * two. Then the cost of packing, in nanoseconds per 1,000 values: rows of items, weights,
+ * transposed weights, items of a gradient. Each table's product is compared with plain loops before
+ * it is timed. The figure is the best of several rounds. */
 #include "device/cpu/cpu_isa.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@ enum { P = QN__PANEL, ROUNDS = 9 };
 
 static uint32_t items = 128, inputs = 784, outputs = 512;
 
-/* Operands as floats in panels, packed, and results. */
+/* Operands as floats in panels, packed operands, and results. */
 static struct {
     float *a, *w, *d, *c, *inverse, *factor, *start;
     uint32_t *list;
@@ -65,7 +64,7 @@ static void make(void) {
     m.list = room(items * sizeof *m.list);
     for (uint32_t i = 0; i < items; ++i)
         m.list[i] = i;
-    /* Room enough for any table: 16 bytes a value. */
+    /* Room for any table: 16 bytes per value. */
     m.left = room((size_t)panels_of(items) * P * deep * 16);
     m.right = room(out * P * deep * 16);
     m.transposed = room(out * P * deep * 16);
@@ -74,7 +73,7 @@ static void make(void) {
     m.sums = room(out * P * P * sizeof *m.sums);
 }
 
-/* ---- what is timed */
+/* ------------------------------------------------------------------------------ timed functions */
 
 static const qn__cpu_kernels *kernels;
 static const qn__intgemm *table;
@@ -161,7 +160,7 @@ static double best(void (*work)(void)) {
     return least;
 }
 
-/* The last item and the last output, whose tiles are the odd ones, and a few between. */
+/* Checks the last item and the last output, whose tiles are incomplete, and a few between. */
 static int right_answer(void) {
     for (uint32_t i = 0; i < items; i += i + 7 < items ? 7 : 1)
         for (uint32_t o = 0; o < outputs; o += o + 11 < outputs ? 11 : 1) {

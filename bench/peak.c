@@ -1,21 +1,20 @@
 /*
- * peak: the float32 fma rate that this machine reaches when nothing but fma stands in the way.
+ * peak: the float32 fma rate of this machine in registers.
  *
  *     peak [--json] [THREADS]
  *
- * For every instruction set that the processor has (scalar, AVX2, AVX-512, NEON) and for every
- * number of threads from 1 to THREADS (all allowed processors unless said), one line with the
- * median GFLOP/s of several samples and their spread. An fma counts as two operations. The
- * benchmarks divide by this number, so that a speed says how far from the ceiling it is and not
- * only how fast the machine was bought.
+ * For every instruction set of the processor (scalar, AVX2, AVX-512, NEON) and for every number of
+ * threads from 1 to THREADS (default: all allowed processors), a line has the median GFLOP/s of
+ * several samples and their spread. An fma counts as two operations. The other benchmarks divide by
+ * this number, so that a result shows the distance from the ceiling and not the speed of the
+ * machine.
  *
- * Each kernel runs independent chains kept in registers: at least latency x ports of them, or the
- * figure would be the latency's and not the ports'. Twelve fill x86 (4 or 5 cycles x 2 ports) and
- * still fit AVX2's sixteen registers; NEON gets sixteen (4 cycles x 4 ports).
+ * Each kernel runs independent chains in registers, at least latency x ports of them; with fewer
+ * the result would be limited by the latency. Twelve fill x86 (4 or 5 cycles x 2 ports) and fit
+ * AVX2's sixteen registers; NEON gets sixteen (4 cycles x 4 ports).
  *
- * A line "amx" follows where the system lets this process use AMX: signed bytes multiplied and
- * added to 32 bits, tile by tile with four sums under way, in billions of operations a second.
- */
+ * A line "amx" follows if the system permits AMX: signed bytes multiplied and added to 32 bits,
+ * tile by tile with four independent sums, in billions of operations per second. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -38,17 +37,17 @@
 enum { SAMPLES = 7, MAX_THREADS = 1024 };
 
 /* A kernel does `rounds` rounds of `chains * lanes` fma and returns a value that depends on all of
- * them, so that no compiler may leave one out. */
+ * them, so that the compiler cannot remove any. */
 typedef float kernel_fn(long rounds);
 
 typedef struct fma_kernel {
     const char *name;
     kernel_fn *run;
     int chains;
-    int lanes; /* float32 values in one register; products of bytes in a product of tiles */
+    int lanes; /* float32 values in one register; byte products in a product of tiles */
 } fma_kernel;
 
-/* One thread's part of one sample. */
+/* The part of one thread in one sample. */
 typedef struct part {
     pthread_t thread;
     pthread_barrier_t *start;
@@ -59,8 +58,8 @@ typedef struct part {
     float result;
 } part;
 
-/* The factor is just under one and the addend small: the chains converge and never leave the
- * normal numbers, which some processors compute faster than the others. */
+/* The factor is just below one and the addend small: the chains converge and stay normal numbers,
+ * because some processors are slow with others. */
 static const float factor = 0.999F;
 static const float addend = 0.001F;
 
@@ -84,7 +83,7 @@ __attribute__((target("fma"))) static float peak_scalar(long rounds) {
         a9 = _mm_fmadd_ss(a9, m, c);
         a10 = _mm_fmadd_ss(a10, m, c);
         a11 = _mm_fmadd_ss(a11, m, c);
-        /* Equal chains could be folded into one: make the compiler forget what they hold. */
+        /* Equal chains could be merged: the asm hides their values from the compiler. */
         __asm__ volatile(""
                          : "+x"(a0), "+x"(a1), "+x"(a2), "+x"(a3), "+x"(a4), "+x"(a5), "+x"(a6),
                            "+x"(a7), "+x"(a8), "+x"(a9), "+x"(a10), "+x"(a11));
@@ -173,7 +172,7 @@ __attribute__((target("amx-tile,amx-int8"))) static float peak_amx(long rounds) 
     return (float)sums[0];
 }
 
-/* Whether the processor has AMX for bytes, and the system grants its registers to this process. */
+/* Whether the processor has AMX for bytes, and the system permits its use. */
 static bool has_amx(void) {
     enum { REQUEST = 0x1023, TILES = 18, INT8 = 1 << 25 };
     unsigned a, b, c, d;
@@ -281,8 +280,8 @@ static void *run_part(void *argument) {
     return NULL;
 }
 
-/* GFLOP/s of all threads together, from the first one's start to the last one's end; negative
- * where the threads could not be had. */
+/* GFLOP/s of all threads together, from the first one's start to the last one's end; negative if
+ * threads could not be created. */
 static double sample(const fma_kernel *kernel, long rounds, int threads, const size_t *cpus) {
     pthread_barrier_t start;
     part *parts = calloc((size_t)threads, sizeof *parts);
@@ -292,7 +291,7 @@ static double sample(const fma_kernel *kernel, long rounds, int threads, const s
     for (int t = 0; t < threads; t++) {
         parts[t] = (part){.start = &start, .kernel = kernel, .rounds = rounds, .cpu = cpus[t]};
         if (pthread_create(&parts[t].thread, NULL, run_part, &parts[t]) != 0) {
-            /* The ones that wait at the barrier cannot be called back. */
+            /* threads that wait at the barrier cannot be cancelled */
             fprintf(stderr, "peak: thread %d cannot be started: %s\n", t, strerror(errno));
             exit(1);
         }
@@ -314,7 +313,8 @@ static int ascending(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* As many rounds as take about a tenth of a second; the warm-up also brings the clock rate up. */
+/* The number of rounds that takes about a tenth of a second; the warm-up also raises the clock
+ * rate. */
 static long rounds_for(const fma_kernel *kernel) {
     long rounds = 1 << 16;
     for (;;) {

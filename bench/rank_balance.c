@@ -1,27 +1,27 @@
 /*
- * rank_balance: how well the grains of a step are shared out among ranks of unequal speed.
+ * rank_balance: how well the grains of a step are balanced among ranks of different speed.
  *
  *     rank_balance [STEPS]
  *
- * Ranks are processes that meet as those of a run do and do STEPS steps (200) of 64 grains
- * together. Three have one device each with a set speed (device/fake, which here computes nothing
- * and only takes its time, asleep, so that they fit two cores): 1 to 2 to 4, once as they are,
- * once for each rank that halves in mid-run, and once with one that is killed. Then two ranks train
- * with the CPU itself, 784-500-10, a core each, and in mid-run another process begins to take its
- * part of the second core, or the second rank is stopped for 95 of each 100 ms, as a CPU quota of
- * 5 % does. Each scene runs twice:
+ * Ranks are processes that join as those of a run, and do STEPS steps (200) of 64 grains together.
  *
- *     measured    what Quern does
- *     equal       every rank the same part of each step, as data-parallel trainers have it
+ * First three ranks have one simulated device each (device/fake), which computes nothing and
+ * sleeps, so that they fit two cores. Their speeds are 1 to 2 to 4: once constant, once for each
+ * rank that halves midway, and once with one that is killed. Then two ranks train 784-500-10 with
+ * the real CPU, a core each. Midway another process begins to use a part of the second core, or the
+ * second rank is stopped for 95 of each 100 ms, as by a CPU quota of 5 %. Each scene runs twice:
  *
- * A line says the shares, T, the bound (the work over all speeds together) and T_bound/T of all
- * steps, the first ones included, and of those from ten steps after the change on; the bound goes
- * by the speeds that were set, or, for the CPU, by items over the time in calls. "report" is
- * T_bound/T of all steps as the report of a run has it; "planned" is what the planner says of the
- * same team (quern plan). Targets: 0.9 for `measured`, both (not for the last scene, where the
- * system's slices of time are as long as a share), and plans within 15 %; exit status 1 when one is
- * missed. Needs two cores.
- */
+ *     measured    the policy of Quern
+ *     equal       the same part of each step for every rank, as in data-parallel trainers
+ *
+ * A line shows the shares, T, the bound (the work over all speeds together) and T_bound/T, for all
+ * steps and for those from ten steps after the change on. The bound uses the given speeds, or for
+ * the CPU items over the time in calls. "report" is T_bound/T of all steps from the report of the
+ * run; "planned" is the plan of the same team (quern plan).
+ *
+ * Targets: 0.9 for `measured`, both values, and plans within 15 %; exit status 1 if one is missed.
+ * The last scene has no target, because the system's time slices are as long as a share. Needs two
+ * cores. */
 #include "balance_job.h"
 #include "base/clock.h"
 #include "base/threads.h"
@@ -50,13 +50,13 @@ enum { MOST = 3, MOST_STEPS = 4000, GRAINS = 64, LEARNING = 10, LIMIT = 120 };
 typedef struct scene {
     const char *name;
     uint32_t ranks;
-    double rate[MOST]; /* grains a second; 0: the CPU as it is */
-    int slows;         /* the rank that halves in mid-run; -1: none */
-    int dies;          /* the rank that is killed in mid-run; 0: none */
-    int throttled;     /* the rank that is stopped for most of the time from mid-run on; 0: none */
+    double rate[MOST]; /* grains per second; 0: the real CPU */
+    int slows;         /* the rank that halves midway; -1: none */
+    int dies;          /* the rank that is killed midway; 0: none */
+    int throttled;     /* the rank that is stopped for most of the time from midway on; 0: none */
 } scene;
 
-/* What a rank had done at some moment. */
+/* The work of a rank up to some time. */
 typedef struct account {
     double items, seconds;
 } account;
@@ -64,11 +64,11 @@ typedef struct account {
 /* Memory that the processes of a scene share. */
 typedef struct told {
     atomic_int failed, over;
-    atomic_uint step; /* that rank 0 has done */
+    atomic_uint step; /* completed by rank 0 */
     double begun, changed, end[MOST_STEPS];
     account learnt[MOST], whole[MOST]; /* ten steps after the change; at the end */
     uint32_t share[MOST];              /* grains of the last step */
-    double rate[MOST];                 /* as the report has it */
+    double rate[MOST];                 /* from the report */
 } told;
 
 static int missed;
@@ -142,7 +142,7 @@ static void be_rank(const char *place, const scene *s, uint32_t rank, int equal,
     qn__team *team;
     uint32_t workers;
     int code;
-    alarm(LIMIT); /* ends it */
+    alarm(LIMIT); /* kills the process */
     make_job(&j, !(s->rate[rank] > 0), GRAINS);
     qn_status status = join(place, s, rank, &cluster, &err);
     if (status == QN_OK)
@@ -162,10 +162,9 @@ static void be_rank(const char *place, const scene *s, uint32_t rank, int equal,
     _exit(0);
 }
 
-/* --------------------------------------------------------------------------------- the processes
- */
+/* -------------------------------------------------------------------------------- the processes */
 
-/* Runs on one core of those that there are; -1: on any. */
+/* Binds the process to one of its cores; -1: to all. */
 static void stay_on(int number) {
     cpu_set_t all, one;
     CPU_ZERO(&one);
@@ -177,7 +176,7 @@ static void stay_on(int number) {
     sched_setaffinity(0, sizeof one, &one);
 }
 
-/* Takes its part of a core from the middle of the run to its end. */
+/* Uses a part of a core from the middle of the run to its end. */
 static void be_neighbour(told *t, uint32_t steps, int core) {
     alarm(LIMIT);
     stay_on(core);
@@ -236,10 +235,9 @@ static void run(const scene *s, int equal, double half, uint32_t steps, told *t)
         waitpid(neighbour, NULL, 0);
 }
 
-/* ------------------------------------------------------------------------------------- the lines
- */
+/* ------------------------------------------------------------------------------------ the lines */
 
-/* Seconds that the work of steps from number `first` on takes at least. */
+/* A lower bound of the seconds of the steps from `first` on. */
 static double bound_of(const scene *s, const told *t, uint32_t first, uint32_t steps) {
     qn__virtual_worker w[MOST] = {{0}};
     const double begun = first > 0 ? t->end[first - 1] : t->begun;
@@ -255,7 +253,8 @@ static double bound_of(const scene *s, const told *t, uint32_t first, uint32_t s
     return s->rate[0] > 0 ? qn__virtual_bound(w, s->ranks, grains, begun) : grains * 32 / rate;
 }
 
-/* The first step that begins LEARNING steps after the change, for which some began before it. */
+/* The first step that begins LEARNING steps after the change, which some ranks had begun before
+ * it. */
 static uint32_t first_learnt(const scene *s, const told *t, uint32_t steps) {
     uint32_t first = 0;
     if (!(s->rate[0] > 0))
@@ -266,7 +265,7 @@ static uint32_t first_learnt(const scene *s, const told *t, uint32_t steps) {
     return first + LEARNING;
 }
 
-/* T as it is planned for the same ranks; 0 where they are the CPU. */
+/* The planned T of the same ranks; 0 if they are the real CPU. */
 static double planned(const scene *s, uint32_t steps, int equal, double half) {
     char team[256] = "host(";
     const char *description = team;
@@ -337,8 +336,8 @@ static void print_line(const scene *s, const char *policy, const told *t, uint32
            shares, all, bound, reached, late, report, below ? "   BELOW THE TARGET" : "");
 }
 
-/* How a core is shared with a neighbour is the system's affair, in slices as long as a share; and
- * no share makes up for a rank that holds up each sum. */
+/* The system shares a core with the other process in time slices as long as a share; and no share
+ * compensates a rank that delays each sum. */
 static int has_target(const scene *s) {
     return s->rate[0] > 0 || (s->slows < 0 && s->throttled <= 0);
 }
@@ -353,7 +352,7 @@ static void play(const scene *s, uint32_t steps) {
     else
         printf("%s; %u grains, %u steps\n", s->name, GRAINS, steps);
     for (int equal = 0; equal < 2; ++equal) {
-        /* Half of the time that this policy will take. */
+        /* The part of the time that this policy will take. */
         const double part = equal && all > 0 ? s->rate[0] * s->ranks / all : 1;
         const double half = all > 0 ? 0.5 * steps * GRAINS / all / part : 0;
         told *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

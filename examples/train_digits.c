@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Every function of the library that can fail fills a qn_error: what, where and what to do. */
+/* Every library function that can fail fills a qn_error: what, where and remedy. */
 static void check(qn_status status, const qn_error *err) {
     if (status == QN_OK)
         return;
@@ -30,7 +30,7 @@ int main(void) {
     qn_train_report report = {.size = sizeof(qn_train_report)};
     qn_error err;
 
-    /* Item number i of a seed is the same wherever it is drawn; no file is needed. */
+    /* Item i of a seed is the same on every machine; no file is needed. */
     check(qn_data_synth_digits(1, 0, 6000, &digits, &err), &err);
     check(qn_data_synth_digits(1, 6000, 1000, &unseen, &err), &err);
 
@@ -51,7 +51,7 @@ int main(void) {
            100.0 * (double)report.test.correct / (double)report.test.items);
     printf("digest %s\n", qn_model_digest(model));
 
-    /* The run looks at the data until it is closed, so the data goes last. */
+    /* The run uses the data until it is closed, so the data is closed last. */
     qn_model_free(model);
     qn_train_close(run);
     qn_data_close(unseen);
