@@ -1,0 +1,125 @@
+#include "data/encode.h"
+
+#include "base/memory.h"
+#include <stdio.h>
+#include <string.h>
+
+/* The items of `data` with other labels or other columns. As long as its columns stay as they are,
+ * it is a view, which shares the values. */
+static qn_data *begin(const qn__fitting *to, const qn_data *data, qn_error *err) {
+    qn_data *made = qn__alloc(1, sizeof *made, err);
+    if (!made)
+        return NULL;
+    *made = *data;
+    made->schema = (qn__schema *)(uintptr_t)to->schema; /* a view owns none */
+    made->labels = NULL;
+    made->targets = NULL;
+    made->names = NULL;
+    made->mapped = 0;
+    made->memory = NULL;
+    made->release = NULL;
+    return made;
+}
+
+static qn_status copy_labels(const qn_data *data, const int32_t *label, qn_data *made,
+                             qn_error *err) {
+    const size_t items = (size_t)data->items;
+    if (data->targets) {
+        made->targets = qn__alloc(items, sizeof *made->targets, err);
+        if (!made->targets)
+            return QN_MEMORY;
+        memcpy(made->targets, data->targets, items * sizeof *made->targets);
+    }
+    if (!data->labels)
+        return QN_OK;
+    made->labels = qn__alloc(items, sizeof *made->labels, err);
+    if (!made->labels)
+        return QN_MEMORY;
+    for (size_t i = 0; i < items; ++i)
+        made->labels[i] = label ? label[data->labels[i]] : data->labels[i];
+    return QN_OK;
+}
+
+/* Values of its own: feature k of an item is column[k] of the table. */
+static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const uint32_t *column,
+                              qn_data *made, qn_error *err) {
+    const uint32_t features = to->schema->features;
+    made->features = features;
+    made->rows = made->columns = 0;
+    made->schema = NULL;
+    const size_t stride = qn__data_stride(made), items = (size_t)data->items;
+    if (stride > 0 && items > (SIZE_MAX - QN__DATA_MARGIN) / stride)
+        return qn__fail_memory(err, items, stride);
+    made->memory = qn__alloc(items * stride + QN__DATA_MARGIN, 1, err);
+    made->release = qn__free; /* from here on it is a table, which owns its schema */
+    made->values = made->memory;
+    if (!made->memory || !(made->schema = qn__schema_copy(to->schema, err)))
+        return QN_MEMORY;
+    for (size_t i = 0; i < items; ++i) {
+        const void *from = qn__data_item(data, i);
+        void *item = (uint8_t *)made->memory + i * stride;
+        for (uint32_t k = 0; k < features; ++k)
+            if (data->type == QN_F32)
+                ((float *)item)[k] = ((const float *)from)[column[k]];
+            else
+                ((uint8_t *)item)[k] = ((const uint8_t *)from)[column[k]];
+    }
+    return QN_OK;
+}
+
+static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t *column,
+                      const int32_t *label, qn_data **out, qn_error *err) {
+    qn_data *made = begin(to, data, err);
+    qn_status status = made ? QN_OK : QN_MEMORY;
+    if (status == QN_OK && column)
+        status = copy_columns(to, data, column, made, err);
+    if (status == QN_OK)
+        status = copy_labels(data, label, made, err);
+    if (status == QN_OK)
+        status = qn__data_finish(made, NULL, err);
+    if (status == QN_OK)
+        *out = made;
+    else
+        qn_data_close(made);
+    return status;
+}
+
+/* What is said of labels that the model cannot know. */
+static qn_status tell_unknown(const qn__fitting *to, const qn_data *data, const int32_t *label,
+                              qn__unknown unknown, qn_error *err) {
+    char names[320], text[512];
+    const uint64_t items = label ? qn__unknown_classes(data, label, names, sizeof names) : 0;
+    if (items == 0)
+        return QN_OK;
+    if (unknown == QN__UNKNOWN_REFUSED) {
+        qn__fail(err, QN_MISMATCH, "%s has labels that the training data has not: %s", to->what,
+                 names);
+        return qn__remedy(err, QN_MISMATCH,
+                          "leave these items out, or name the column of the labels with "
+                          "`data.label_column`");
+    }
+    snprintf(
+        text, sizeof text,
+        "labels that the model has not been trained on count as wrong: %s (%llu of %llu items)",
+        names, (unsigned long long)items, (unsigned long long)data->items);
+    if (to->note)
+        to->note(to->user, text);
+    return QN_OK;
+}
+
+qn_status qn__encode(const qn__fitting *to, const qn_data *data, qn__unknown unknown,
+                     qn_data **made, qn_error *err) {
+    uint32_t *column = NULL;
+    int32_t *label = NULL;
+    *made = NULL;
+    qn_status status = qn__match_columns(to, data, &column, err);
+    if (status == QN_OK)
+        status = qn__match_classes(to, data, &label, err);
+    if (status == QN_OK)
+        status = tell_unknown(to, data, label, unknown, err);
+    if (status == QN_OK && (column || label))
+        status = make(to, data, column, label, made, err);
+    qn__free(column);
+    qn__free(label);
+    return status;
+}

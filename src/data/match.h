@@ -1,0 +1,34 @@
+/* Columns and classes of a table found again, by name, in what a model was trained on. */
+#ifndef QN_DATA_MATCH_H
+#define QN_DATA_MATCH_H
+
+#include "data/data.h"
+
+/* What a table is to fit, and who is told what. */
+typedef struct qn__fitting {
+    const qn__schema *schema; /* of the model; NULL: it has no names */
+    uint32_t features;        /* of the model's table */
+    uint32_t outputs;         /* of the model: class numbers are below */
+    const char *what;         /* the table, in messages: "the test set" */
+    qn_note_fn note;          /* told of columns that are ignored; may be NULL */
+    void *user;
+} qn__fitting;
+
+/* Which column of the table is feature k of the model, in (*column)[k], for qn__free; NULL where
+ * the columns of both are the same ones in the same order, or cannot be compared: one of the two
+ * has a column without a name. Columns that the model does not have are noted. Fails with
+ * QN_MISMATCH, which names columns that are missing, or QN_MEMORY. */
+qn_status qn__match_columns(const qn__fitting *to, const qn_data *data, uint32_t **column,
+                            qn_error *err);
+
+/* The model's class number for each label 0 .. qn_data_classes - 1 of the table, in (*label)[i],
+ * for qn__free; -1 for a class that the model does not have. NULL where every label is the model's
+ * already, and without labels. Fails with QN_MEMORY. */
+qn_status qn__match_classes(const qn__fitting *to, const qn_data *data, int32_t **label,
+                            qn_error *err);
+
+/* Writes up to `most` of the table's class names that are -1 in `label`, as '"a", "b" and 3 more',
+ * and returns how many items have such a class. */
+uint64_t qn__unknown_classes(const qn_data *data, const int32_t *label, char *text, size_t size);
+
+#endif
