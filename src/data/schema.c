@@ -139,7 +139,7 @@ static int counts_differ(const char *what, uint32_t one, uint32_t other, char a[
 
 static int lists_differ(const char *what, const char *several, char *const *one, uint32_t ones,
                         char *const *other, uint32_t others, char a[128], char b[128]) {
-    char name[40];
+    char name[64];
     for (uint32_t i = 0; i < ones && i < others; ++i) {
         snprintf(name, sizeof name, "%s %u", what, i);
         if (names_differ(name, one[i], other[i], a, b))
@@ -150,7 +150,7 @@ static int lists_differ(const char *what, const char *several, char *const *one,
 
 static int features_differ(const qn__schema *one, const qn__schema *other, char a[128],
                            char b[128]) {
-    char name[40];
+    char name[64];
     for (uint32_t i = 0; i < one->features && i < other->features; ++i) {
         const qn__feature *x = &one->feature[i], *y = &other->feature[i];
         snprintf(name, sizeof name, "column %u", i);
