@@ -63,31 +63,36 @@ static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_erro
     return status;
 }
 
+/* Of the job what the scheduler counts with, and what a measured file must agree with. */
+static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan *p) {
+    const uint32_t batch = o->items < recipe->batch ? (uint32_t)o->items : recipe->batch;
+    p->job.grain = recipe->grain;
+    p->job.units = (uint32_t)(((uint64_t)batch + recipe->grain - 1) / recipe->grain);
+    p->job.steps = (double)recipe->epochs * (double)o->items / batch;
+    p->job.slots = qn__optimizer_slots(recipe->optimizer);
+    p->subject =
+        (qn__plan_subject){.model = p->model.data,
+                           .optimizer = qn__table_name(&qn__optimizers, (int)recipe->optimizer),
+                           .arith = qn__table_name(&qn__arithmetics, (int)recipe->arith),
+                           .features = o->features,
+                           .batch = recipe->batch,
+                           .grain = recipe->grain};
+}
+
 static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
-    qn__recipe recipe;
+    qn__recipe recipe = {0};
     qn_status status = recipe_of(o, &recipe, err);
     if (status == QN_OK)
         status = qn__network_program(&recipe.network, o->features, layer, &p->job.parameters, err);
-    qn__recipe_release(&recipe); /* what it owns is not needed below */
-    if (status != QN_OK)
-        return status;
-    qn__network_text(&recipe.network, &p->model);
-    if (p->model.failed)
-        return qn__fail_memory(err, 1, QN__MAX_LAYERS);
-    const uint32_t batch = o->items < recipe.batch ? (uint32_t)o->items : recipe.batch;
-    p->job.grain = recipe.grain;
-    p->job.units = (uint32_t)(((uint64_t)batch + recipe.grain - 1) / recipe.grain);
-    p->job.steps = (double)recipe.epochs * (double)o->items / batch;
-    p->job.slots = qn__optimizer_slots(recipe.optimizer);
-    p->subject =
-        (qn__plan_subject){.model = p->model.data,
-                           .optimizer = qn__table_name(&qn__optimizers, (int)recipe.optimizer),
-                           .arith = qn__table_name(&qn__arithmetics, (int)recipe.arith),
-                           .features = o->features,
-                           .batch = recipe.batch,
-                           .grain = recipe.grain};
-    return QN_OK;
+    if (status == QN_OK) {
+        qn__network_text(&recipe.network, &p->model);
+        status = p->model.failed ? qn__fail_memory(err, 1, QN__MAX_LAYERS) : QN_OK;
+    }
+    if (status == QN_OK)
+        take_job(&recipe, o, p);
+    qn__recipe_release(&recipe);
+    return status;
 }
 
 static qn_status read_team(const qn_plan_options *o, qn_plan *p, qn_error *err) {
