@@ -15,7 +15,8 @@ NO_OPTION = {"items", "features", "valid"}
 
 def documented():
     """Key to text of the default, for the keys of 11.4 that `quern train` has an option for."""
-    section = (ROOT / "docs/exactness.md").read_text().split("\n11.4 ")[1].split("\n## ")[0]
+    section = (ROOT / "docs/exactness.md").read_text().split("\n11.4 ")[1]
+    section = re.split(r"\n(?:## |11\.5 )", section)[0]
     rows = [re.split(r"\s*\|\s*", line)[1:4] for line in section.splitlines() if line.startswith("| `")]
     table = {}
     for row in rows:

@@ -463,6 +463,33 @@ def test_float_states_refused(tmp_path):
                                            "thread work lacks qn__float_state_set"]
 
 
+# ---------------------------------------------------------------- what git keeps
+
+def kept_links(root):
+    """Symbolic links that git keeps. One that leaves the tree names a place of one machine, and a
+    checkout of it replaces what git ignores there."""
+    if not ((root / ".git").exists() and shutil.which("git")):
+        return []
+    listed = subprocess.run(["git", "ls-files", "-sz"], cwd=root, capture_output=True,
+                            check=True).stdout.decode()
+    return [f"{entry.split(chr(9))[1]}: git keeps a symbolic link" for entry in listed.split("\0")
+            if entry.startswith("120000 ")]
+
+
+def test_links():
+    assert not kept_links(ROOT)
+
+
+def test_links_refused(tmp_path):
+    if not shutil.which("git"):
+        pytest.skip("there is no git")
+    (tmp_path / "file").write_text("text\n")
+    (tmp_path / "link").symlink_to(tmp_path)
+    for command in (["init", "-q"], ["add", "file", "link"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    assert kept_links(tmp_path) == ["link: git keeps a symbolic link"]
+
+
 # ---------------------------------------------------------------- the public headers
 
 def public_functions(root):
