@@ -62,7 +62,7 @@ static inline void group_prepare(group *g, uint32_t count) {
                                           .ranks = count,
                                           .rank = r,
                                           .rendezvous_timeout = 20};
-        atomic_init(&m->expelled_by, UINT32_MAX);
+        atomic_init(&m->evicted_by, UINT32_MAX);
         for (uint32_t other = 0; other < GANG_MOST; ++other)
             atomic_init(&m->gone[other], -1);
     }

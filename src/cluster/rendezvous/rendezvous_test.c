@@ -394,8 +394,8 @@ static void test_a_foreign_listener_at_rank_0(void **state) {
         group_prepare(&g, 2);
         uint16_t port = (uint16_t)atoi(strchr(g.place, ':') + 1);
         const qn__address loopback = {.kind = 4, .bytes = {127, 0, 0, 1}};
-        int ear = -1;
-        assert_int_equal(qn__socket_listen(&loopback, &port, &ear, NULL), QN_OK);
+        int listener = -1;
+        assert_int_equal(qn__socket_listen(&loopback, &port, &listener, NULL), QN_OK);
         g.member[1].options.rendezvous_timeout = 1.5;
         pthread_create(&g.member[1].thread, NULL, member_joins, &g.member[1]);
         for (int i = 0; i < 30; ++i) {
