@@ -13,6 +13,10 @@ import tempfile
 
 import pytest
 
+# Tests that take minutes of processor time and repeat what shorter ones show in another place.
+LONG = pytest.mark.skipif("QUERN_LONG_TESTS" not in os.environ,
+                          reason="takes long; QUERN_LONG_TESTS=yes runs it")
+
 # name: (programs, root only, script). A script runs in an empty folder of its own.
 ABILITIES = {
     "user namespaces": (["unshare"], False, "unshare --user --map-root-user -- true"),

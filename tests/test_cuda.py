@@ -6,7 +6,6 @@ device is, and with everything going wrong that QN_FAKE_CUDA names (tests/emulat
 """
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import builds
+import machine
 import recipes
 import test_kernels_cuda
 
@@ -62,7 +62,7 @@ def absence(run_quern):
 
 # ---------------------------------------------------------------- the same bytes
 
-@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 5), ("capability=75", 5),
+@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 2), ("capability=75", 3),
                                          ("matrix=1", 3)])
 def test_conformance(conformance, gpu, plan, cases):
     gpu(plan)
@@ -98,8 +98,7 @@ def test_conformance_finds_a_wrong_bit(conformance, gpu):
     pytest.fail("none of the wrong bits was found")
 
 
-@pytest.mark.skipif("QUERN_LONG_TESTS" not in os.environ,
-                    reason="takes minutes; QUERN_LONG_TESTS=yes runs it")
+@machine.LONG
 def test_conformance_sanitized(gpu, monkeypatch):
     """The kernels themselves under the sanitizers: no element outside of its array, no arithmetic
     that the languages leave open."""

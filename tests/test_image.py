@@ -76,8 +76,7 @@ def image():
 
 
 # One test, since the image is built for each.
-@pytest.mark.skipif("QUERN_LONG_TESTS" not in os.environ,
-                    reason="takes minutes; QUERN_LONG_TESTS=yes runs it")
+@machine.LONG
 def test_the_image(image, run_quern, tmp_path):
     said = image("quern version && mpirun --version && /usr/sbin/sshd -t")
     assert "Open MPI) 4" in said

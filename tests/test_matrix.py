@@ -8,6 +8,7 @@ builds train a few of the recipes as well, which shows that whole runs are clean
 
 import itertools
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 import builds
 import devices
+import machine
 import processor
 import recipes
 
@@ -37,7 +39,8 @@ BUILDS = {
     "asan": (A_FEW, [3]),
     "tsan": (A_FEW, [4]),
 }
-
+# The sanitizer builds have the library's own assertions too, and other cross builds are made by -O0.
+LONG_BUILDS = ["debug", "clang-debug"]
 
 # The same for integers; threads share the panels of a product, and the grains of a gradient.
 FEW_INTEGERS = ["i14-relu-momentum", "i7-adamw", "i21-unit-20", "i14-batch-50-grain-7"]
@@ -57,6 +60,11 @@ def cases():
     """(build, instruction set, recipe, threads); what is not on this machine is one skipped case."""
     for table, integers in ((BUILDS, False), (INTEGER_BUILDS, True)):
         for build, (names, threads) in table.items():
+            if build in LONG_BUILDS and "QUERN_LONG_TESTS" not in os.environ:
+                kind = "integer" if integers else "float32"
+                yield pytest.param(build, None, None, None, marks=machine.LONG,
+                                   id=f"{build}-every-{kind}-recipe")
+                continue
             for isa, lacking in processor.instruction_sets(build == "aarch64", integers):
                 if lacking:
                     reason = f"this machine's processor has no {lacking}"

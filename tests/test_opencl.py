@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import builds
+import machine
 import ranks
 import recipes
 
@@ -202,7 +203,8 @@ def test_a_built_program_is_kept(run_quern, fake, cache):
     assert len(list(cache.iterdir())) == 2
 
 
-@pytest.mark.parametrize("plan", ["binary=1", "binary=2"])
+@pytest.mark.parametrize("plan", ["binary=1",
+                                  pytest.param("binary=2", marks=machine.LONG)])
 def test_a_binary_that_is_not_taken_is_built_again(run_quern, fake, cache, plan):
     assert measured(run_quern, fake("binaries=1"))[0]
     assert measured(run_quern, fake("binaries=1," + plan))[0]
@@ -254,7 +256,7 @@ def test_a_device_alone(run_quern, fake, files, tmp_path, plan, name):
 
 
 @pytest.mark.parametrize("plan, says", [("dots=2", "it multiplies packed bytes wrongly"),
-                                        ("dots=3", ""),
+                                        pytest.param("dots=3", "", marks=machine.LONG),
                                         ("dots=4", "failed to run qn_trial: CL_OUT_OF_RESOURCES")])
 def test_products_of_bytes_are_tried(run_quern, fake, files, tmp_path, plan, says):
     """A device that has them uses them; one that has wrong ones goes on without, and says so."""

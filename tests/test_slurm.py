@@ -16,6 +16,7 @@ import time
 import pytest
 
 import builds
+import machine
 from builds import ROOT
 from slurm import NODES, Slurm
 
@@ -285,15 +286,11 @@ def test_a_node_of_several_goes_and_the_others_go_on(slurm, script, wanted, tmp_
         slurm.mend_node(node)
 
 
-# Slurm takes long to allocate a heterogeneous job anew, longer on a busy machine than a test may.
-BY_HAND = pytest.mark.skipif("QUERN_LONG_TESTS" not in os.environ,
-                             reason="takes minutes; QUERN_LONG_TESTS=yes runs it")
-
-
+# Long: Slurm allocates a heterogeneous job anew so slowly that a busy machine exceeds the time limit.
 @pytest.mark.parametrize("name, nodes, how", [
     ("train.sbatch", [3], "taken"), ("train.sbatch", [3], "lost"),
-    pytest.param("train_mpirun.sbatch", [3], "taken", marks=BY_HAND),
-    pytest.param("heterogeneous.sbatch", [2, 1], "taken", marks=BY_HAND)])
+    pytest.param("train_mpirun.sbatch", [3], "taken", marks=machine.LONG),
+    pytest.param("heterogeneous.sbatch", [2, 1], "taken", marks=machine.LONG)])
 def test_the_first_node_of_several_goes(slurm, script, wanted, tmp_path, until_checkpoint, name, nodes, how):
     """The job's script ends with it. The job is requeued and finished, by the nodes that are left.
 
