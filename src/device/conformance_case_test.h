@@ -118,6 +118,29 @@ static uint32_t width(test_case *c) {
     return below(c, 3) == 0 ? 1 + below(c, 70) : one_of(c, known, sizeof known / sizeof *known);
 }
 
+/* Classes, real targets, or two classes for one output; what the seed says of it leaves the other
+ * draws as they are. */
+static void draw_loss(test_case *c) {
+    static const qn__loss sums[] = {QN__LOSS_MSE, QN__LOSS_MAE, QN__LOSS_HUBER};
+    qn__program *p = &c->program;
+    qn__layer *last = &c->layer[p->layers - 1];
+    p->loss = last->activation == QN__ACT_SOFTMAX && below(c, 4) ? QN__LOSS_CROSS_ENTROPY
+                                                                 : sums[c->seed / 3 % 3];
+    p->delta = c->seed % 2 ? 1.0f : 0.3f;
+    p->real = c->seed % 4 == 1;
+    if (c->seed % 4 == 3 && c->seed % 8 != 7) {
+        p->loss = QN__LOSS_BINARY;
+        last->activation = QN__ACT_SIGMOID;
+    }
+    if (!p->real && p->loss != QN__LOSS_BINARY)
+        return;
+    if (p->loss == QN__LOSS_CROSS_ENTROPY)
+        p->loss = sums[c->seed / 3 % 3];
+    last->out = 1;
+    last->biases = last->weights + last->in;
+    p->parameters = last->biases + 1;
+}
+
 static void draw_layers(test_case *c) {
     qn__program *p = &c->program;
     uint32_t in = width(c);
@@ -141,9 +164,7 @@ static void draw_layers(test_case *c) {
         p->parameters = l->biases + l->out;
         in = l->out;
     }
-    p->loss = c->layer[p->layers - 1].activation == QN__ACT_SOFTMAX && below(c, 4)
-                  ? QN__LOSS_CROSS_ENTROPY
-                  : QN__LOSS_MSE;
+    draw_loss(c);
 }
 
 /* Batches of one grain and of many, and never much work: the reference takes some nanoseconds for
@@ -179,9 +200,23 @@ static void draw_numbers(test_case *c) {
     c->rate = below(c, 4) == 0 ? 1.0f : 0.05f;
 }
 
+/* A class; 0 or 1; or the bits of a target, a finite number, often one that outputs have too. */
+static int32_t draw_label(test_case *c) {
+    const qn__program *p = &c->program;
+    int32_t label;
+    if (p->loss == QN__LOSS_BINARY)
+        return (int32_t)below(c, 2);
+    if (!p->real)
+        return (int32_t)below(c, c->layer[p->layers - 1].out);
+    const float size = ldexpf(1.0f, c->kind == PLAIN ? 1 : (int)below(c, 12) - 6);
+    const float target = below(c, 5) == 0 ? (float)below(c, 3) - 1.0f : unit_float(c) * size;
+    memcpy(&label, &target, sizeof label);
+    return label;
+}
+
 static void draw_data(test_case *c) {
     qn__program *p = &c->program;
-    const uint32_t features = c->layer[0].in, classes = c->layer[p->layers - 1].out;
+    const uint32_t features = c->layer[0].in;
     const uint32_t items = 2 * p->batch + below(c, p->batch) + 1, rows = items + 3;
     const size_t values = (size_t)rows * features;
     int32_t *labels = cut(c, items, sizeof *labels);
@@ -199,7 +234,7 @@ static void draw_data(test_case *c) {
         c->feed.values = numbers(c, values, 1.0f);
     }
     for (uint32_t i = 0; i < items; ++i) {
-        labels[i] = (int32_t)below(c, classes);
+        labels[i] = draw_label(c);
         row[i] = below(c, rows);
     }
     c->feed.labels = labels;
@@ -245,6 +280,7 @@ static void describe_case(test_case *c) {
     static const char *const activations[] = {"none", "relu", "tanh", "sigmoid", "softmax"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw"};
     static const char *const scales[] = {"none", "unit", "standard", "fraction"};
+    static const char *const losses[] = {"cross-entropy", "mse", "mae", "huber", "binary"};
     const qn__program *p = &c->program;
     size_t at = (size_t)snprintf(c->text, sizeof c->text, "seed %llu, %s: %u %s scale %s",
                                  (unsigned long long)c->seed, flavour_names[c->kind],
@@ -254,9 +290,9 @@ static void describe_case(test_case *c) {
                                c->layer[i].out, activations[c->layer[i].activation],
                                c->layer[i].drop_threshold ? " dropout" : "");
     snprintf(c->text + at, sizeof c->text - at,
-             "; %s, %s, decay %g, rate %g, batch %u, grain %u, unit %u",
-             p->loss == QN__LOSS_MSE ? "mse" : "cross-entropy", optimizers[p->optimizer],
-             (double)p->weight_decay, (double)c->rate, p->batch, p->grain, p->gradient_scale);
+             "; %s%s, %s, decay %g, rate %g, batch %u, grain %u, unit %u", p->real ? "real " : "",
+             losses[p->loss], optimizers[p->optimizer], (double)p->weight_decay, (double)c->rate,
+             p->batch, p->grain, p->gradient_scale);
 }
 
 /* Makes the case of a seed. `c` may be used again and again; case_end at the end. */

@@ -152,8 +152,8 @@ static void expect_apply(test_case *c, qn__reference *r, expected *e) {
                 e->first_bad = item.number;
             }
         e->classes[i] = qn__reference_class(r);
-        e->scores[i] = y[e->classes[i]];
-        e->tally.correct += (uint32_t)e->classes[i] == item.label;
+        e->scores[i] = qn__reference_score(r);
+        e->tally.correct += (uint64_t)qn__reference_right(r, item.label);
         e->tally.items += 1;
         loss = loss + qn__reference_loss(r, item.label);
         if (i + 1 < e->items && (i + 1) % grain != 0)

@@ -243,6 +243,7 @@ static void test_padding_does_not_decide(void **state) {
     c.program.layers = 2;
     c.program.parameters = 23;
     c.program.loss = QN__LOSS_MSE;
+    c.program.real = 0;
     c.program.batch = 64;
     c.program.grain = 4;
     c.program.gradient_scale = 30;

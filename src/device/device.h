@@ -29,9 +29,11 @@ typedef struct qn__feed {
     int bytes; /* 1: values are uint8_t, 0: float */
     uint32_t features;
     uint64_t items;
-    const void *values;    /* rows of `features` values */
-    const uint64_t *rows;  /* item -> row of values; NULL: the item itself */
-    const int32_t *labels; /* of each item; NULL in prediction */
+    const void *values;   /* rows of `features` values */
+    const uint64_t *rows; /* item -> row of values; NULL: the item itself */
+    /* Of each item: the class, or where program->real the bits of its target; NULL in prediction.
+     */
+    const int32_t *labels;
 } qn__feed;
 
 /* A run of consecutive positions. */

@@ -13,7 +13,7 @@
 
 /* The arguments of kernels that have variants, a letter each (kernels.h). */
 #define QN__FETCH_TAKES "MMMMMMMMMMuuuu"
-#define QN__LOSS_TAKES "MMMMMMMMuuufu"
+#define QN__LOSS_TAKES "MMMMMMMMuuuffu"
 #define QN__FORWARD_TAKES "MMMUUMMMuuuuufU"
 #define QN__ERRORS_TAKES "MMMUMMMuuuuufU"
 #define QN__GRADIENT_TAKES "MMMMMUuuufuu"

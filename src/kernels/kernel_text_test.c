@@ -1,7 +1,13 @@
 /* The kernel text and what the host believes of it. */
 #include "kernels/kernels.h"
 #include "kernels/step.h"
+#include "num/elementary.h"
+#include "num/elementary_scalar.h"
 #include "num/program.h"
+
+#define V_FN static inline
+#define V_NAME(f) qn__##f
+#include "kernels/losses.inc"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +29,9 @@ static void test_numbers(void **state) {
     assert_int_equal(QN_ACT_SOFTMAX, QN__ACT_SOFTMAX);
     assert_int_equal(QN_LOSS_CROSS_ENTROPY, QN__LOSS_CROSS_ENTROPY);
     assert_int_equal(QN_LOSS_MSE, QN__LOSS_MSE);
+    assert_int_equal(QN_LOSS_MAE, QN__LOSS_MAE);
+    assert_int_equal(QN_LOSS_HUBER, QN__LOSS_HUBER);
+    assert_int_equal(QN_LOSS_BINARY, QN__LOSS_BINARY);
     assert_int_equal(QN_OPT_SGD, QN__OPT_SGD);
     assert_int_equal(QN_OPT_MOMENTUM, QN__OPT_MOMENTUM);
     assert_int_equal(QN_OPT_ADAM, QN__OPT_ADAM);

@@ -47,14 +47,16 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * FORWARD_*: step M, A M, parameters M, weights U, biases U, Y M, D M, numbers M, in u, out u,
  * layer u, activation u, threshold u, keep f, seed U
  *     Y[items][ld(out)] = activation(chain over in of A * W from the bias), 6.3, 6.4. LOSS applies
- *     softmax, so it is no activation here. With threshold, D = Y after dropout, 6.5; without it D
- *     is not written. weights, biases: offsets in `parameters`, in floats.
+ *     softmax, and sigmoid for the loss binary, so they are no activation here. With threshold, D =
+ * Y after dropout, 6.5; without it D is not written. weights, biases: offsets in `parameters`, in
+ * floats.
  *
  * LOSS: step M, Y M, targets M, loss M, classes M, scores M, finite M, E M, out u, activation u,
- * kind u, factor f, flags u
- *     For each item: softmax if it is the activation (in place), class, score, and finite = 1 if
- *     all outputs are finite. With QN_LOSS_LABELS also the loss, with QN_LOSS_TRAIN the errors E
- *     (8.2, 8.3). factor is 2^u.
+ * kind u, delta f, factor f, flags u
+ *     For each item: softmax if it is the activation (in place), sigmoid likewise where the loss is
+ *     binary, class, score, and finite = 1 if all outputs are finite. With QN_LOSS_LABELS also the
+ *     loss, with QN_LOSS_TRAIN the errors E (8.2, 8.3). With QN_LOSS_REAL targets are the bits of
+ *     floats. delta is that of huber; factor is 2^u.
  *
  * ERRORS_*: step M, E M, parameters M, weights U, Y M, B M, numbers M, in u, out u, layer u,
  * activation u, threshold u, keep f, seed U
@@ -122,8 +124,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     numbers, and gradients only of grains with 13 items or more.
  *
  * TALLY: step M, loss M, classes M, targets M, finite M, status M, flags u
- *     One group. Adds to `status`: with QN_LOSS_LABELS the losses of grains (7.4) and the number
- *     of right answers, and the first item whose outputs are not finite.
+ *     One group. Adds to `status`: with QN_LOSS_LABELS the losses of grains (7.4) and, without
+ *     QN_LOSS_REAL, the number of right answers; and the first item whose outputs are not finite.
  *
  * SUMS_OUT: sums M, canonical M, weights U, in u, out u, offset U
  *     canonical[offset ..] (int64, W[out][in], then biases) = the sums of the layer.

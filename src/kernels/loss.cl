@@ -1,5 +1,5 @@
 /* LOSS: a group takes an item at a time. What the contract wants as a chain (the sum of softmax,
- * the loss of mse) is run by one lane; the rest is done by all. */
+ * a loss that is a sum over outputs) is run by one lane; the rest is done by all. */
 #define QN_LOSS_LANES 64u
 
 /* The greatest of y[0..n-1] and where it is: the first among equals (6.6); y[0] when that is a NaN.
@@ -32,16 +32,31 @@ QN_FN void qn_max_all(qn_u32 n, QN_LOCAL_POINTER float *value, QN_LOCAL_POINTER 
     place[0] = where;
 }
 
-/* 7.1 */
-QN_FN float qn_target(qn_u32 j, qn_u32 label) { return j == label ? 1.0f : 0.0f; }
+/* What a loss is, beside its outputs. */
+typedef struct qn_loss_of {
+    qn_u32 kind, real; /* QN_LOSS_*; 1: the label is the bits of the target */
+    float delta, factor;
+    qn_u32 label;
+} qn_loss_of;
 
-/* 8.2, and the g of 8.3 */
-QN_FN float qn_first_error(qn_u32 kind, float y, float target, float factor) {
-    const float d = y - target;
-    return kind == QN_LOSS_CROSS_ENTROPY ? d * factor : (2.0f * d) * factor;
+/* 7.1 */
+QN_FN float qn_target(qn_loss_of loss, qn_u32 j) {
+    if (loss.real != 0u)
+        return qn_as_float((qn_i32)loss.label);
+    if (loss.kind == QN_LOSS_BINARY)
+        return loss.label != 0u ? 1.0f : 0.0f;
+    return j == loss.label ? 1.0f : 0.0f;
 }
 
-/* The chains, run by one lane: s of softmax (6.4), the loss of mse (7.3), c of 8.3. */
+/* 8.2, and the g of 8.3 */
+QN_FN float qn_first_error(qn_loss_of loss, float y, qn_u32 j) {
+    const float d = y - qn_target(loss, j);
+    if (qn_loss_own_error(loss.kind) != 0u)
+        return d * loss.factor;
+    return qn_loss_slope(loss.kind, d, loss.delta) * loss.factor;
+}
+
+/* The chains, run by one lane: s of softmax (6.4), a loss that is a sum (7.3), c of 8.3. */
 QN_FN float qn_softmax_sum(QN_GLOBAL const float *q, qn_u32 n) {
     float s = q[0];
     for (qn_u32 j = 1u; j < n; ++j)
@@ -49,19 +64,17 @@ QN_FN float qn_softmax_sum(QN_GLOBAL const float *q, qn_u32 n) {
     return s;
 }
 
-QN_FN float qn_mse_loss(QN_GLOBAL const float *y, qn_u32 n, qn_u32 label) {
+QN_FN float qn_sum_loss(QN_GLOBAL const float *y, qn_u32 n, qn_loss_of loss) {
     float acc = 0.0f;
-    for (qn_u32 j = 0u; j < n; ++j) {
-        const float d = y[j] - qn_target(j, label);
-        acc = qn_fma(d, d, acc);
-    }
+    for (qn_u32 j = 0u; j < n; ++j)
+        acc = qn_loss_chain(loss.kind, y[j] - qn_target(loss, j), loss.delta, acc);
     return acc;
 }
 
-QN_FN float qn_mse_inner(QN_GLOBAL const float *y, qn_u32 n, qn_u32 label, float factor) {
+QN_FN float qn_sum_inner(QN_GLOBAL const float *y, qn_u32 n, qn_loss_of loss) {
     float acc = 0.0f;
     for (qn_u32 j = 0u; j < n; ++j)
-        acc = qn_fma(qn_first_error(QN_LOSS_MSE, y[j], qn_target(j, label), factor), y[j], acc);
+        acc = qn_fma(qn_first_error(loss, y[j], j), y[j], acc);
     return acc;
 }
 
@@ -70,7 +83,7 @@ QN_KERNEL(64)
 qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i32 *targets,
         QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes, QN_GLOBAL float *scores,
         QN_GLOBAL qn_u32 *finite, QN_GLOBAL float *E, qn_u32 out, qn_u32 activation, qn_u32 kind,
-        float factor, qn_u32 flags) {
+        float delta, float factor, qn_u32 flags) {
     QN_LOCAL float value[QN_LOSS_LANES];
     QN_LOCAL qn_u32 place[QN_LOSS_LANES];
     QN_LOCAL qn_u32 wrong[QN_LOSS_LANES];
@@ -78,10 +91,17 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
     const qn_u32 ld = qn_ld(out), lane = qn_lane();
     const qn_u32 softmax = activation == QN_ACT_SOFTMAX ? 1u : 0u;
     const qn_u32 labels = flags & QN_LOSS_LABELS, train = flags & QN_LOSS_TRAIN;
+    const qn_u32 binary = kind == QN_LOSS_BINARY ? 1u : 0u;
+    qn_loss_of of;
+    of.kind = kind;
+    of.real = flags & QN_LOSS_REAL;
+    of.delta = delta;
+    of.factor = factor;
     for (qn_u32 item = qn_group(0); item < step->items; item += qn_groups(0)) {
         QN_GLOBAL float *y = Y + (qn_u64)item * ld;
         QN_GLOBAL float *e = E + (qn_u64)item * ld;
         const qn_u32 label = labels != 0u ? (qn_u32)targets[item] : 0xffffffffu;
+        of.label = label;
 
         qn_max_own(y, out, value, place);
         qn_barrier_global();
@@ -100,9 +120,11 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
         const float s = result[0];
         qn_u32 out_of_range = 0u;
         for (qn_u32 j = lane; j < out; j += QN_LOSS_LANES) {
-            const float output = softmax != 0u ? qn_div(y[j], s) : y[j];
+            float output = softmax != 0u ? qn_div(y[j], s) : y[j];
+            if (binary != 0u)
+                output = qn_sigmoid(output);
             out_of_range |= (qn_as_u32(output) & 0x7fffffffu) < 0x7f800000u ? 0u : 1u;
-            if (softmax != 0u)
+            if (softmax != 0u || binary != 0u)
                 y[j] = output;
         }
         wrong[lane] = out_of_range;
@@ -114,25 +136,28 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
             for (qn_u32 l = 1u; l < QN_LOSS_LANES; ++l)
                 out_of_range |= wrong[l];
             finite[item] = out_of_range == 0u ? 1u : 0u;
-            classes[item] = (qn_i32)place[0];
-            scores[item] = value[0];
-            if (labels != 0u)
-                loss[item] =
-                    kind == QN_LOSS_MSE ? qn_mse_loss(y, out, label) : qn_log(s) - (result[1] - m);
+            classes[item] = binary != 0u ? (qn_i32)qn_loss_class(value[0]) : (qn_i32)place[0];
+            scores[item] = binary != 0u ? qn_loss_score(value[0]) : value[0];
+            if (labels != 0u && binary != 0u)
+                loss[item] = qn_loss_binary(m, qn_target(of, 0u));
+            else if (labels != 0u)
+                loss[item] = kind == QN_LOSS_CROSS_ENTROPY ? qn_log(s) - (result[1] - m)
+                                                           : qn_sum_loss(y, out, of);
         }
-        const qn_u32 inner = train != 0u && kind == QN_LOSS_MSE && softmax != 0u ? 1u : 0u;
+        const qn_u32 own = qn_loss_own_error(kind);
+        const qn_u32 inner = train != 0u && own == 0u && softmax != 0u ? 1u : 0u;
         if (lane == QN_LOSS_LANES / 2u)
-            result[2] = inner != 0u ? qn_mse_inner(y, out, label, factor) : 0.0f;
+            result[2] = inner != 0u ? qn_sum_inner(y, out, of) : 0.0f;
         qn_barrier_global();
         const float c = result[2];
         for (qn_u32 j = lane; j < ld && train != 0u; j += QN_LOSS_LANES) {
             const float output = j < out ? y[j] : 0.0f;
-            float delta = qn_first_error(kind, output, qn_target(j, label), factor);
+            float error = qn_first_error(of, output, j);
             if (inner != 0u)
-                delta = output * (delta - c);
-            else if (kind == QN_LOSS_MSE)
-                delta = qn_derive(activation, output, delta);
-            e[j] = j < out ? delta : 0.0f;
+                error = output * (error - c);
+            else if (own == 0u)
+                error = qn_derive(activation, output, error);
+            e[j] = j < out ? error : 0.0f;
         }
         qn_barrier_global();
     }
@@ -154,7 +179,8 @@ qn_tally(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *loss,
     for (qn_u32 item = lane; item < items; item += QN_TALLY_LANES) {
         if (finite[item] == 0u && bad_item[lane] == 0u)
             bad_item[lane] = 0xffffffffu - item;
-        if ((flags & QN_LOSS_LABELS) != 0u && classes[item] == targets[item])
+        if ((flags & (QN_LOSS_LABELS | QN_LOSS_REAL)) == QN_LOSS_LABELS &&
+            classes[item] == targets[item])
             ++correct[lane];
     }
     const qn_u32 grains = (flags & QN_LOSS_LABELS) != 0u ? (items + grain - 1u) / grain : 0u;

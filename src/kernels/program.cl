@@ -101,6 +101,7 @@
 #include "kernels/intgemm_products.cl"
 #include "kernels/intgemm_gradient.cl"
 #endif
+#include "kernels/losses.inc"
 #include "kernels/loss.cl"
 #include "kernels/sums.cl"
 #include "kernels/update.cl"

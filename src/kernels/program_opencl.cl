@@ -10,4 +10,5 @@
 #include "kernels/vector_items.cl"
 #include "kernels/vector_map.cl"
 #include "kernels/vector_sums.cl"
+#include "kernels/losses.inc"
 #include "kernels/vector_loss.cl"

@@ -65,6 +65,7 @@ typedef struct qn_status_words {
 #define QN_FETCH_LABELS 4u
 #define QN_LOSS_LABELS 1u
 #define QN_LOSS_TRAIN 2u
+#define QN_LOSS_REAL 4u /* targets are the bits of floats */
 #define QN_GRADIENT_ADD 1u
 #define QN_QUANTIZE_WEIGHED 1u
 #define QN_QUANTIZE_GRAINS 2u
@@ -72,14 +73,12 @@ typedef struct qn_status_words {
 #define QN_QUANTIZE_INPUTS 8u
 #define QN_QUANTIZE_BY_INPUT 1u
 
-/* Numbers of num/program.h; kernel_text_test.c compares them. */
+/* Numbers of num/program.h; kernel_text_test.c compares them. Those of losses are in losses.inc. */
 #define QN_ACT_NONE 0u
 #define QN_ACT_RELU 1u
 #define QN_ACT_TANH 2u
 #define QN_ACT_SIGMOID 3u
 #define QN_ACT_SOFTMAX 4u
-#define QN_LOSS_CROSS_ENTROPY 0u
-#define QN_LOSS_MSE 1u
 #define QN_OPT_SGD 0u
 #define QN_OPT_MOMENTUM 1u
 #define QN_OPT_ADAM 2u

@@ -81,46 +81,76 @@ QN_INLINE vf qn_softmax_lanes(const qn_items *items, QN_GLOBAL float *y, vf m) {
     return sum;
 }
 
+/* What a loss is, beside its outputs. */
+typedef struct qn_loss_lanes_of {
+    qn_u32 kind, real; /* QN_LOSS_*; 1: labels are the bits of targets */
+    float delta, factor;
+    vi label;
+} qn_loss_lanes_of;
+
 /* 7.1 */
-QN_INLINE vf qn_target_lanes(qn_u32 j, vi label) {
-    return select(v_set(0.0f), v_set(1.0f), label == vi_set((qn_i32)j));
+QN_INLINE vf qn_target_lanes(const qn_loss_lanes_of *loss, qn_u32 j) {
+    if (loss->real != 0u)
+        return v_float(loss->label);
+    if (loss->kind == QN_LOSS_BINARY)
+        return select(v_set(0.0f), v_set(1.0f), loss->label != vi_set(0));
+    return select(v_set(0.0f), v_set(1.0f), loss->label == vi_set((qn_i32)j));
 }
 
-/* The chains of mse: its loss (7.3), or c of 8.3. */
-QN_INLINE vf qn_mse_lanes(const qn_items *items, QN_GLOBAL const float *y, vi label,
-                          const qn_u32 errors, float factor) {
+/* 8.2, and the g of 8.3 */
+QN_INLINE vf qn_first_error_lanes(const qn_loss_lanes_of *loss, vf y, qn_u32 j) {
+    const vf d = y - qn_target_lanes(loss, j);
+    const vf g = qn_loss_own_error_lanes(loss->kind) != 0u
+                     ? d
+                     : qn_loss_slope_lanes(loss->kind, d, loss->delta);
+    return g * v_set(loss->factor);
+}
+
+/* The chains of losses that are sums: the loss itself (7.3), or c of 8.3. */
+QN_INLINE vf qn_sum_lanes(const qn_items *items, QN_GLOBAL const float *y,
+                          const qn_loss_lanes_of *loss, const qn_u32 errors) {
     vf acc = v_set(0.0f);
     for (qn_u32 j = 0u; j < items->out; j += 16u) {
         vf x[16];
         qn_transposed_in(items, y, j, x);
         QN_FULL
         for (qn_u32 i = 0u; i < 16u; ++i) {
-            const vf d = x[i] - qn_target_lanes(j + i, label);
-            const vf g = (v_set(2.0f) * d) * v_set(factor);
-            if (j + i < items->out)
-                acc = errors != 0u ? v_fma(g, x[i], acc) : v_fma(d, d, acc);
+            if (j + i >= items->out)
+                continue;
+            if (errors != 0u)
+                acc = v_fma(qn_first_error_lanes(loss, x[i], j + i), x[i], acc);
+            else
+                acc = qn_loss_chain_lanes(loss->kind, x[i] - qn_target_lanes(loss, j + i),
+                                          loss->delta, acc);
         }
     }
     return acc;
 }
 
+/* Sigmoid in place, of the one output that binary has. */
+QN_INLINE void qn_sigmoid_in_place(const qn_items *items, QN_GLOBAL float *y) {
+    for (qn_u32 r = 0u; r < items->rows; ++r) {
+        QN_GLOBAL float *at = y + (qn_u64)(items->first + r) * items->ld;
+        *at = qn_sigmoid(*at);
+    }
+}
+
 /* 8.2, 8.3 */
 QN_INLINE void qn_errors_lanes(const qn_items *items, QN_GLOBAL const float *y, QN_GLOBAL float *e,
-                               vi label, qn_u32 activation, qn_u32 kind, float factor) {
-    const qn_u32 mse = kind == QN_LOSS_MSE ? 1u : 0u;
-    const qn_u32 inner = mse != 0u && activation == QN_ACT_SOFTMAX ? 1u : 0u;
-    const vf c = inner != 0u ? qn_mse_lanes(items, y, label, 1u, factor) : v_set(0.0f);
+                               const qn_loss_lanes_of *loss, qn_u32 activation) {
+    const qn_u32 own = qn_loss_own_error_lanes(loss->kind);
+    const qn_u32 inner = own == 0u && activation == QN_ACT_SOFTMAX ? 1u : 0u;
+    const vf c = inner != 0u ? qn_sum_lanes(items, y, loss, 1u) : v_set(0.0f);
     for (qn_u32 j = 0u; j < items->out; j += 16u) {
         vf x[16];
         qn_transposed_in(items, y, j, x);
         QN_FULL
         for (qn_u32 i = 0u; i < 16u; ++i) {
-            const vf d = x[i] - qn_target_lanes(j + i, label);
-            const vf g = (mse != 0u ? v_set(2.0f) * d : d) * v_set(factor);
+            const vf g = qn_first_error_lanes(loss, x[i], j + i);
             if (inner != 0u)
                 x[i] = x[i] * (g - c);
             else
-                x[i] = mse != 0u ? qn_derive_lanes(activation, x[i], g) : g;
+                x[i] = own == 0u ? qn_derive_lanes(activation, x[i], g) : g;
         }
         qn_transposed_out(items, e, j, x);
     }
@@ -130,7 +160,7 @@ QN_KERNEL(1)
 qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i32 *targets,
                QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes, QN_GLOBAL float *scores,
                QN_GLOBAL qn_u32 *finite, QN_GLOBAL float *E, qn_u32 out, qn_u32 activation,
-               qn_u32 kind, float factor, qn_u32 flags) {
+               qn_u32 kind, float delta, float factor, qn_u32 flags) {
     qn_items items;
     items.first = qn_group(0) * 16u;
     if (items.first >= step->items)
@@ -143,6 +173,12 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
         numbers[r] =
             (flags & QN_LOSS_LABELS) != 0u && r < items.rows ? targets[items.first + r] : -1;
     const vi label = vload16(0, numbers);
+    qn_loss_lanes_of of;
+    of.kind = kind;
+    of.real = flags & QN_LOSS_REAL;
+    of.delta = delta;
+    of.factor = factor;
+    of.label = label;
 
     qn_seen before = qn_look(&items, Y, label), seen = before;
     vf sum = v_set(0.0f);
@@ -150,11 +186,19 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
         sum = qn_softmax_lanes(&items, Y, before.absmax);
         seen = qn_look(&items, Y, label);
     }
+    if (kind == QN_LOSS_BINARY) {
+        qn_sigmoid_in_place(&items, Y);
+        seen = qn_look(&items, Y, label);
+        seen.class = convert_int16(qn_loss_class_lanes(seen.absmax));
+        seen.absmax = qn_loss_score_lanes(seen.absmax);
+    }
     vf lost = v_set(0.0f);
-    if ((flags & QN_LOSS_LABELS) != 0u && kind == QN_LOSS_MSE)
-        lost = qn_mse_lanes(&items, Y, label, 0u, factor);
-    else if ((flags & QN_LOSS_LABELS) != 0u)
+    if ((flags & QN_LOSS_LABELS) != 0u && kind == QN_LOSS_CROSS_ENTROPY)
         lost = qn_log_lanes(sum) - (before.label - before.absmax);
+    else if ((flags & QN_LOSS_LABELS) != 0u && kind == QN_LOSS_BINARY)
+        lost = qn_loss_binary_lanes(before.absmax, qn_target_lanes(&of, 0u));
+    else if ((flags & QN_LOSS_LABELS) != 0u)
+        lost = qn_sum_lanes(&items, Y, &of, 0u);
     qn_i32 class[16], wrong[16];
     float absmax[16], losses[16];
     vstore16(seen.class, 0, class);
@@ -169,6 +213,6 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
             loss[items.first + r] = losses[r];
     }
     if ((flags & QN_LOSS_TRAIN) != 0u)
-        qn_errors_lanes(&items, Y, E, label, activation, kind, factor);
+        qn_errors_lanes(&items, Y, E, &of, activation);
 }
 #endif

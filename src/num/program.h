@@ -14,7 +14,13 @@ typedef enum qn__activation {
     QN__ACT_SOFTMAX /* last layer only */
 } qn__activation;
 
-typedef enum qn__loss { QN__LOSS_CROSS_ENTROPY, QN__LOSS_MSE } qn__loss;
+typedef enum qn__loss {
+    QN__LOSS_CROSS_ENTROPY,
+    QN__LOSS_MSE,
+    QN__LOSS_MAE,
+    QN__LOSS_HUBER,
+    QN__LOSS_BINARY /* one output with sigmoid, labels 0 and 1 */
+} qn__loss;
 
 typedef enum qn__optimizer {
     QN__OPT_SGD,
@@ -53,6 +59,8 @@ typedef struct qn__program {
     uint64_t parameters; /* of all layers */
     qn__arith arith;
     qn__loss loss;
+    int real;    /* 1: labels are the bits of float targets and there is one output; 0: classes */
+    float delta; /* of huber, greater than 0; otherwise without meaning */
     qn__optimizer optimizer;
     float momentum, beta1, beta2, epsilon, weight_decay;
     qn__scale scale;
@@ -63,8 +71,8 @@ typedef struct qn__program {
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
 } qn__program;
 
-/* Loss in units of 2^-32 and right answers, over some grains; sums, like everything across grains.
- */
+/* Loss in units of 2^-32 and right answers (0 for real targets), over some grains; sums, like
+ * everything across grains. */
 typedef struct qn__tally {
     int64_t loss;
     uint64_t correct;

@@ -215,26 +215,74 @@ int32_t qn__reference_class(const qn__reference *r) {
     const uint32_t last = r->program->layers - 1;
     const float *y = r->made[last].y;
     uint32_t absmax = 0;
+    if (r->program->loss == QN__LOSS_BINARY)
+        return y[0] > 0.5f;
     for (uint32_t j = 1; j < r->program->layer[last].out; ++j)
         if (y[j] > y[absmax])
             absmax = j;
     return (int32_t)absmax;
 }
 
-/* 7.1 */
-static float target(uint32_t j, uint32_t label) { return j == label ? 1.0f : 0.0f; }
+float qn__reference_score(const qn__reference *r) {
+    const float *y = r->made[r->program->layers - 1].y;
+    const int32_t class = qn__reference_class(r);
+    if (r->program->loss == QN__LOSS_BINARY)
+        return class ? y[0] : 1.0f - y[0];
+    return y[class];
+}
 
-/* 7.2, 7.3 */
+int qn__reference_right(const qn__reference *r, uint32_t label) {
+    return !r->program->real && (uint32_t)qn__reference_class(r) == label;
+}
+
+/* 7.1 */
+static float target(const qn__program *p, uint32_t j, uint32_t label) {
+    float value;
+    if (p->loss == QN__LOSS_BINARY)
+        return (float)label;
+    if (!p->real)
+        return j == label ? 1.0f : 0.0f;
+    memcpy(&value, &label, sizeof value);
+    return value;
+}
+
+/* 7.3: the chain of the loss goes on with the error d of an output. */
+static float loss_chain(const qn__program *p, float d, float acc) {
+    const float a = fabsf(d), m = a < p->delta ? a : p->delta;
+    if (p->loss == QN__LOSS_MAE)
+        return acc + a;
+    if (p->loss == QN__LOSS_HUBER)
+        return acc + m * (a - 0.5f * m);
+    return fmaf(d, d, acc);
+}
+
+/* 8.3: the derivative of the loss by an output. */
+static float loss_slope(const qn__program *p, float d) {
+    if (p->loss == QN__LOSS_MAE)
+        return d > 0.0f ? 1.0f : d < 0.0f ? -1.0f : 0.0f;
+    if (p->loss == QN__LOSS_HUBER)
+        return fabsf(d) < p->delta ? d : d > 0.0f ? p->delta : -p->delta;
+    return 2.0f * d;
+}
+
+/* 7.5 */
+static float loss_binary(float z, uint32_t label) {
+    const float v = label ? -z : z;
+    const float above = v > 0.0f ? v : 0.0f;
+    return above + qn__log(1.0f + qn__exp(-fabsf(v)));
+}
+
+/* 7.2, 7.3, 7.5 */
 float qn__reference_loss(const qn__reference *r, uint32_t label) {
     const uint32_t last = r->program->layers - 1;
     const made *m = &r->made[last];
     float loss = 0.0f;
     if (r->program->loss == QN__LOSS_CROSS_ENTROPY)
         return qn__log(r->sum) - (m->z[label] - r->max);
-    for (uint32_t j = 0; j < r->program->layer[last].out; ++j) {
-        const float d = m->y[j] - target(j, label);
-        loss = fmaf(d, d, loss);
-    }
+    if (r->program->loss == QN__LOSS_BINARY)
+        return loss_binary(m->z[0], label);
+    for (uint32_t j = 0; j < r->program->layer[last].out; ++j)
+        loss = loss_chain(r->program, m->y[j] - target(r->program, j, label), loss);
     return loss;
 }
 
@@ -261,12 +309,13 @@ static void last_error(qn__reference *r, uint32_t label) {
     const made *m = &r->made[p->layers - 1];
     const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     const float *y = m->y;
+    const int through = p->loss != QN__LOSS_CROSS_ENTROPY && p->loss != QN__LOSS_BINARY;
     float *delta = m->delta, c = 0.0f;
     for (uint32_t j = 0; j < l->out; ++j) {
-        const float d = y[j] - target(j, label);
-        delta[j] = p->loss == QN__LOSS_CROSS_ENTROPY ? d * scale : (2.0f * d) * scale;
+        const float d = y[j] - target(p, j, label);
+        delta[j] = (through ? loss_slope(p, d) : d) * scale;
     }
-    if (p->loss == QN__LOSS_CROSS_ENTROPY)
+    if (!through)
         return;
     for (uint32_t j = 0; j < l->out; ++j)
         c = fmaf(delta[j], y[j], c);
@@ -331,7 +380,7 @@ void qn__reference_grain_item(qn__reference *r, const float *parameters,
                               const qn__reference_item *item, uint32_t epoch) {
     forward(r, parameters, item, 1, epoch);
     r->loss = r->loss + qn__reference_loss(r, item->label); /* 7.4 */
-    r->correct += (uint32_t)qn__reference_class(r) == item->label;
+    r->correct += (uint64_t)qn__reference_right(r, item->label);
     last_error(r, item->label);
     for (uint32_t l = r->program->layers - 1; l > 0; --l)
         error_below(r, parameters, l);

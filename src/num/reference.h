@@ -27,7 +27,8 @@ typedef struct qn__reference_item {
     int bytes;          /* 1: values are uint8_t, 0: float */
     const void *values; /* in[0] of them */
     uint64_t number;    /* the item's number among the training items; dropout is keyed by it */
-    uint32_t label;     /* less than the number of outputs */
+    uint32_t label;     /* the class, below the number of outputs, or below 2 with binary; the bits
+                           of the target where program->real */
 } qn__reference_item;
 
 typedef enum qn__grain_end {
@@ -52,9 +53,12 @@ void qn__reference_input(const qn__program *program, const qn__reference_item *i
 const float *qn__reference_apply(qn__reference *reference, const float *parameters,
                                  const qn__reference_item *item);
 
-/* 6.6 and 7 for the item that went forward last: its class; its loss, given its label. */
+/* 6.6 and 7 for the item that went forward last: its class (0 for real targets) and its score; its
+ * loss, given its label; whether the class is the label, never for real targets. */
 int32_t qn__reference_class(const qn__reference *reference);
+float qn__reference_score(const qn__reference *reference);
 float qn__reference_loss(const qn__reference *reference, uint32_t label);
+int qn__reference_right(const qn__reference *reference, uint32_t label);
 
 /* A grain: its partial gradients and its loss start at +0; each item adds to them (7.4, 8.6); at
  * the end they become integers, which are added to sums[program->parameters] and *tally. When the

@@ -108,6 +108,78 @@ static void test_scalings(void **state) {
     assert_true(x[0] == 0x3.3p-4f && x[1] == 0x0.ffp0f);
 }
 
+/* One input, one output y = x + 1; real targets. */
+static void test_losses_of_real_targets_by_hand(void **state) {
+    (void)state;
+    static const struct {
+        qn__loss loss;
+        float delta, target, want;
+        int64_t gradient; /* of the bias, in sixteenths */
+    } known[] = {
+        {QN__LOSS_MSE, 0.0f, 1.5f, 2.25f, 48},    {QN__LOSS_MAE, 0.0f, 1.5f, 1.5f, 16},
+        {QN__LOSS_MAE, 0.0f, 5.0f, 2.0f, -16},    {QN__LOSS_MAE, 0.0f, 3.0f, 0.0f, 0},
+        {QN__LOSS_HUBER, 2.0f, 1.5f, 1.125f, 24}, {QN__LOSS_HUBER, 1.0f, 1.5f, 1.0f, 16},
+        {QN__LOSS_HUBER, 0.5f, 5.0f, 0.875f, -8}, {QN__LOSS_HUBER, 1.0f, 2.0f, 0.5f, 16},
+    };
+    const qn__layer layer = {
+        .in = 1, .out = 1, .activation = QN__ACT_NONE, .weights = 0, .biases = 1};
+    const float parameters[2] = {1.0f, 1.0f}, x = 2.0f;
+    for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
+        const qn__program program = {.layers = 1,
+                                     .layer = &layer,
+                                     .parameters = 2,
+                                     .loss = known[i].loss,
+                                     .real = 1,
+                                     .delta = known[i].delta,
+                                     .batch = 1,
+                                     .grain = 1,
+                                     .gradient_scale = 4,
+                                     .partial_limit = qn__partial_limit(1)};
+        qn__reference_item item = {0, &x, 0, 0};
+        int64_t sums[2] = {0};
+        qn__tally tally = {0};
+        memcpy(&item.label, &known[i].target, sizeof item.label);
+        qn__reference *r = reference_of(&program);
+        qn__reference_grain_begin(r);
+        qn__reference_grain_item(r, parameters, &item, 0);
+        assert_true(qn__reference_score(r) == 3.0f);
+        assert_true(qn__reference_loss(r, item.label) == known[i].want);
+        assert_int_equal(qn__reference_grain_end(r, sums, &tally), QN__GRAIN_FINE);
+        assert_true(sums[1] == known[i].gradient && sums[0] == 2 * known[i].gradient);
+        assert_int_equal(tally.correct, 0);
+        qn__reference_destroy(r);
+    }
+}
+
+/* Two classes and one output: the class by the half, the loss from far away on either side. */
+static void test_binary(void **state) {
+    (void)state;
+    const qn__layer layer = {
+        .in = 1, .out = 1, .activation = QN__ACT_SIGMOID, .weights = 0, .biases = 1};
+    const qn__program program = {.layers = 1,
+                                 .layer = &layer,
+                                 .parameters = 2,
+                                 .loss = QN__LOSS_BINARY,
+                                 .batch = 1,
+                                 .grain = 1};
+    static const float known[] = {-200.0f, -20.0f, -1.5f, -0x1p-20f, 0.0f, 0.75f, 17.0f, 3000.0f};
+    const float parameters[2] = {1.0f, 0.0f};
+    qn__reference *r = reference_of(&program);
+    for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
+        const qn__reference_item item = {0, &known[i], 0, 0};
+        const float y = *qn__reference_apply(r, parameters, &item);
+        const double z = (double)known[i];
+        assert_int_equal(qn__reference_class(r), z > 0);
+        assert_true(qn__reference_score(r) == (z > 0 ? y : 1.0f - y));
+        assert_true(qn__reference_right(r, 0) == !(z > 0) && qn__reference_right(r, 1) == (z > 0));
+        for (uint32_t label = 0; label < 2; ++label) {
+            const double v = label ? -z : z, want = v > 30 ? v : log1p(exp(v));
+            assert_true(fabs((double)qn__reference_loss(r, label) - want) < 2e-7 * (1 + want));
+        }
+    }
+    qn__reference_destroy(r);
+}
+
 /* ---- gradients against numerical derivatives */
 
 typedef struct network {
@@ -159,6 +231,15 @@ static double activated(qn__activation activation, double z) {
     return z;
 }
 
+static double one_loss(const qn__program *p, double d) {
+    const double delta = (double)p->delta;
+    if (p->loss == QN__LOSS_MAE)
+        return fabs(d);
+    if (p->loss == QN__LOSS_HUBER)
+        return fabs(d) <= delta ? d * d / 2 : delta * (fabs(d) - delta / 2);
+    return d * d;
+}
+
 static double loss_in_double(const network *n, const double *parameters, uint32_t item,
                              uint32_t epoch) {
     double a[8], z[8], sum = 0, loss = 0;
@@ -179,15 +260,21 @@ static double loss_in_double(const network *n, const double *parameters, uint32_
         memcpy(a, z, sizeof a);
     }
     if (n->layer[2].activation == QN__ACT_SOFTMAX) {
-        for (uint32_t j = 0; j < OUT; ++j)
+        for (uint32_t j = 0; j < n->layer[2].out; ++j)
             sum += exp(z[j]);
-        for (uint32_t j = 0; j < OUT; ++j)
+        for (uint32_t j = 0; j < n->layer[2].out; ++j)
             a[j] = exp(z[j]) / sum;
     }
     if (n->program.loss == QN__LOSS_CROSS_ENTROPY)
         return -log(a[n->labels[item]]);
-    for (uint32_t j = 0; j < OUT; ++j)
-        loss += (a[j] - (j == n->labels[item])) * (a[j] - (j == n->labels[item]));
+    if (n->program.loss == QN__LOSS_BINARY)
+        return -log(n->labels[item] ? a[0] : 1 - a[0]);
+    for (uint32_t j = 0; j < n->layer[2].out; ++j) {
+        float target = j == n->labels[item];
+        if (n->program.real)
+            memcpy(&target, &n->labels[item], sizeof target);
+        loss += one_loss(&n->program, a[j] - (double)target);
+    }
     return loss;
 }
 
@@ -245,6 +332,40 @@ static void test_gradients_are_derivatives(void **state) {
                 }
 }
 
+/* The network of `make` with one output, and targets or two classes. */
+static network make_single(qn__activation last, qn__loss loss) {
+    network n = make(QN__ACT_TANH, last, loss, 0.4f);
+    n.layer[2].out = 1;
+    n.layer[2].biases = n.layer[2].weights + MIDDLE;
+    n.program.parameters = n.layer[2].biases + 1;
+    for (uint32_t i = 0; i < ITEMS; ++i) {
+        const float target = (float)i * 0.75f - 1.0f;
+        n.labels[i] = i % 2;
+        if (loss == QN__LOSS_BINARY)
+            continue;
+        memcpy(&n.labels[i], &target, sizeof target);
+        n.program.real = 1;
+    }
+    return n;
+}
+
+static void test_gradients_of_other_losses(void **state) {
+    (void)state;
+    static const qn__loss sums[] = {QN__LOSS_MSE, QN__LOSS_MAE, QN__LOSS_HUBER};
+    char name[64];
+    for (int i = 0; i < 3; ++i)
+        for (int last = QN__ACT_NONE; last <= QN__ACT_SOFTMAX; ++last) {
+            network classes = make(QN__ACT_TANH, (qn__activation)last, sums[i], 0.4f);
+            network real = make_single((qn__activation)last, sums[i]);
+            classes.program.delta = real.program.delta = 0.6f;
+            snprintf(name, sizeof name, "loss %d, last activation %d", (int)sums[i], last);
+            check_gradient(&classes, name);
+            check_gradient(&real, name);
+        }
+    network binary = make_single(QN__ACT_SIGMOID, QN__LOSS_BINARY);
+    check_gradient(&binary, "binary");
+}
+
 /* ---- what ends a job (8.7) */
 
 static void test_out_of_range(void **state) {
@@ -292,7 +413,10 @@ int main(void) {
         cmocka_unit_test(test_a_step_by_hand),
         cmocka_unit_test(test_the_first_of_equals_is_the_class),
         cmocka_unit_test(test_scalings),
+        cmocka_unit_test(test_losses_of_real_targets_by_hand),
+        cmocka_unit_test(test_binary),
         cmocka_unit_test(test_gradients_are_derivatives),
+        cmocka_unit_test(test_gradients_of_other_losses),
         cmocka_unit_test(test_out_of_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void forward_small(void *const *a) {
                      u(12), f(13), U(14));
 }
 static void loss(void *const *a) {
-    qn_loss(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8), u(9), u(10), f(11), u(12));
+    qn_loss(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8), u(9), u(10), f(11), f(12), u(13));
 }
 static void errors_large(void *const *a) {
     qn_errors_large(M(0), M(1), M(2), U(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11), f(12),
@@ -116,7 +116,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
     {"qn_forward_medium", "MMMUUMMMuuuuufU", forward_medium},
     {"qn_forward_small", "MMMUUMMMuuuuufU", forward_small},
-    {"qn_loss", "MMMMMMMMuuufu", loss},
+    {"qn_loss", "MMMMMMMMuuuffu", loss},
     {"qn_errors_large", "MMMUMMMuuuuufU", errors_large},
     {"qn_errors_medium", "MMMUMMMuuuuufU", errors_medium},
     {"qn_errors_small", "MMMUMMMuuuuufU", errors_small},

@@ -353,10 +353,10 @@ static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t inde
     if (applied && applied->classes)
         applied->classes[index] = class;
     if (applied && applied->scores)
-        applied->scores[index] = y[class];
+        applied->scores[index] = qn__reference_score(w->reference);
     if (tally && batch->feed->labels) {
         *loss = *loss + qn__reference_loss(w->reference, item.label);
-        tally->correct += (uint32_t) class == item.label;
+        tally->correct += (uint64_t)qn__reference_right(w->reference, item.label);
         tally->items += 1;
     }
     return QN_OK;

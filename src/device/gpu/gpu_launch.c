@@ -33,8 +33,10 @@ uint64_t qn__gpu_cost(const qn__worker *w, qn__kernel kernel, uint64_t tiles) {
 
 void qn__gpu_push_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gpu_call *c) {
     const qn__layer *l = w->layer[layer].layer;
+    /* LOSS applies the sigmoid of binary, whose loss needs what stands before it. */
+    const int later = layer + 1 == w->program->layers && w->program->loss == QN__LOSS_BINARY;
     qn__push_arg(c, layer);
-    qn__push_arg(c, (uint32_t)l->activation);
+    qn__push_arg(c, (uint32_t)(later ? QN__ACT_NONE : l->activation));
     qn__push_arg(c, drops ? l->drop_threshold : 0);
     qn__push_float_arg(c, l->drop_keep);
     qn__push_wide_arg(c, w->program->seed);

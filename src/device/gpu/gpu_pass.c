@@ -48,8 +48,9 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__push_arg(&c, l->out);
     qn__push_arg(&c, (uint32_t)l->activation);
     qn__push_arg(&c, (uint32_t)w->program->loss);
+    qn__push_float_arg(&c, w->program->delta);
     qn__push_float_arg(&c, ldexpf(1.0f, (int)w->program->gradient_scale));
-    qn__push_arg(&c, flags);
+    qn__push_arg(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
     qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
 }
 
@@ -126,7 +127,7 @@ void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
     qn__push_memory_arg(&c, &w->targets);
     qn__push_memory_arg(&c, &w->finite);
     qn__push_memory_arg(&c, &w->status);
-    qn__push_arg(&c, flags);
+    qn__push_arg(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
     qn__gpu_launch_over(pass, QN__K_TALLY, pass->items, &c);
 }
 

@@ -1,9 +1,16 @@
 /* The last layer: its product, activation, loss and error; and errors on their way down. */
 #include "device/cpu/float/unroll.h"
 #include "device/cpu/worker/cpu_worker.h"
+#include "kernels/step.h"
+#include "num/elementary.h"
+#include "num/elementary_scalar.h"
 #include "num/sums.h"
 #include <math.h>
 #include <string.h>
+
+#define V_FN static inline
+#define V_NAME(f) qn__##f
+#include "kernels/losses.inc"
 
 enum { LAST_ITEMS = 12 };
 
@@ -58,8 +65,13 @@ INLINE void back_softmax(const uint32_t lanes, uint32_t out, const float *y, flo
 }
 
 /* 6.6 */
-INLINE void choose(const uint32_t lanes, uint32_t out, const float *y, int32_t class[LANES]) {
+INLINE void choose(const uint32_t lanes, uint32_t kind, uint32_t out, const float *y,
+                   int32_t class[LANES]) {
     float best[LANES];
+    for (uint32_t i = 0; kind == QN_LOSS_BINARY && i < lanes; ++i)
+        class[i] = (int32_t)qn__loss_class(y[i]);
+    if (kind == QN_LOSS_BINARY)
+        return;
     memcpy(best, y, lanes * sizeof *best);
     memset(class, 0, lanes * sizeof *class);
     for (uint32_t j = 1; j < out; ++j)
@@ -69,9 +81,11 @@ INLINE void choose(const uint32_t lanes, uint32_t out, const float *y, int32_t c
         }
 }
 
-/* What the loss of each item is made of. */
+/* What the loss of each item is made of. Classes have a label each, other items a target; a label
+ * of -1 is no class. */
 typedef struct loss_state {
     int32_t label[LANES];
+    float target[LANES];
     float at_label[LANES], max[LANES], sum[LANES], loss[LANES];
 } loss_state;
 
@@ -88,15 +102,25 @@ INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32
         o->loss[i] = o->loss[i] - (o->at_label[i] - o->max[i]);
 }
 
+/* 7.5, 8.2 */
+INLINE void binary(const uint32_t lanes, float scale, const float *y, loss_state *o, float *delta) {
+    for (uint32_t i = 0; i < lanes; ++i) {
+        delta[i] = (y[i] - o->target[i]) * scale;
+        o->loss[i] = qn__loss_binary(o->at_label[i], o->target[i]);
+    }
+}
+
 /* 7.3, 8.3 */
-INLINE void squares(const uint32_t lanes, const qn__cpu_kernels *k, const qn__layer *l, float scale,
-                    const float *y, loss_state *o, float *delta) {
+INLINE void sum_losses(const uint32_t lanes, const qn__program *p, const qn__cpu_kernels *k,
+                       const qn__layer *l, float scale, const float *y, loss_state *o,
+                       float *delta) {
     for (uint32_t i = 0; i < lanes; ++i) {
         float loss = 0.0f;
         for (uint32_t j = 0; j < l->out; ++j) {
-            const float d = y[j * lanes + i] - ((int32_t)j == o->label[i] ? 1.0f : 0.0f);
-            loss = fmaf(d, d, loss);
-            delta[j * lanes + i] = (2.0f * d) * scale;
+            const float class = (int32_t)j == o->label[i] ? 1.0f : 0.0f;
+            const float d = y[j * lanes + i] - (p->real ? o->target[i] : class);
+            loss = qn__loss_chain(p->loss, d, p->delta, loss);
+            delta[j * lanes + i] = qn__loss_slope(p->loss, d, p->delta) * scale;
         }
         o->loss[i] = loss;
     }
@@ -132,9 +156,13 @@ INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint3
 
 INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t first,
                         uint32_t rows, const float *z, loss_state *o) {
+    const qn__program *p = pass->worker->program;
     for (uint32_t i = 0; i < rows; ++i) {
-        o->label[i] = pass->batch->feed->labels[qn__cpu_item(pass->batch, first + i)];
-        o->at_label[i] = z[(size_t)o->label[i] * lanes + i];
+        const int32_t label = pass->batch->feed->labels[qn__cpu_item(pass->batch, first + i)];
+        const uint32_t at = p->real || p->loss == QN__LOSS_BINARY ? 0 : (uint32_t)label;
+        o->label[i] = p->real ? -1 : label;
+        o->target[i] = p->real ? v_float(label) : (float)label;
+        o->at_label[i] = z[(size_t)at * lanes + i];
     }
 }
 
@@ -148,7 +176,7 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     float *y = core->rows, *delta = core->rows + (size_t)l->out_panels * QN__PANEL * LANES;
     int32_t class[LANES];
-    loss_state o = {.label = {0}, .sum = {0}};
+    loss_state o = {.label = {0}, .target = {0}, .at_label = {0}, .sum = {0}};
     gather(lanes, l->output + at, stride, rows, out, y);
     if (pass->batch->feed->labels)
         find_labels(lanes, pass, first, rows, y, &o);
@@ -156,13 +184,15 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
         softmax(lanes, w->kernels, out, y, o.max, o.sum);
     else
         w->kernels->activate(l->layer->activation, padded(lanes, out), y);
-    choose(lanes, out, y, class);
+    choose(lanes, p->loss, out, y, class);
     memcpy(w->chosen + first, class, rows * sizeof *class);
     if (pass->batch->feed->labels) {
         if (p->loss == QN__LOSS_CROSS_ENTROPY)
             cross_entropy(lanes, w->kernels, out, scale, y, &o, delta);
+        else if (p->loss == QN__LOSS_BINARY)
+            binary(lanes, scale, y, &o, delta);
         else
-            squares(lanes, w->kernels, l->layer, scale, y, &o, delta);
+            sum_losses(lanes, p, w->kernels, l->layer, scale, y, &o, delta);
         memcpy(w->loss + first, o.loss, rows * sizeof *o.loss);
         memcpy(w->label + first, o.label, rows * sizeof *o.label);
     }

@@ -35,7 +35,9 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
                 l->output[o / QN__PANEL * stride + (size_t)i * QN__PANEL + o % QN__PANEL];
             if (pass->applied->outputs)
                 pass->applied->outputs[(size_t)i * l->layer->out + o] = y;
-            if (pass->applied->scores && (int32_t)o == w->chosen[i])
+            if (pass->applied->scores && w->program->loss == QN__LOSS_BINARY)
+                pass->applied->scores[i] = w->chosen[i] ? y : 1.0f - y;
+            else if (pass->applied->scores && (int32_t)o == w->chosen[i])
                 pass->applied->scores[i] = y;
             if (!isfinite(y) && w->core[thread].bad_position > i)
                 w->core[thread].bad_position = i;

@@ -92,7 +92,7 @@ struct qn__worker {
     qn__cpu_digits *digits; /* what bytes become, in integer arithmetic */
     float *loss;            /* of each item */
     int32_t *chosen;        /* class of each item */
-    int32_t *label;         /* the one it should have */
+    int32_t *label;         /* the one it should have, -1 for real targets */
     qn__tally tally;
     qn__cpu_core *core;
     qn__cpu_counter *counter; /* of the tasks of each phase: phase * threads + thread */
