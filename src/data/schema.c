@@ -141,7 +141,7 @@ static int lists_differ(const char *what, const char *several, char *const *one,
                         char *const *other, uint32_t others, char a[128], char b[128]) {
     char name[64];
     for (uint32_t i = 0; i < ones && i < others; ++i) {
-        snprintf(name, sizeof name, "%s %u", what, i);
+        snprintf(name, sizeof name, "%.40s %u", what, i);
         if (names_differ(name, one[i], other[i], a, b))
             return 1;
     }
