@@ -105,7 +105,7 @@ static qn_status make_team(const scene *s, const job *j, uint32_t rank, double h
 }
 
 static account account_of(const qn__team *t) {
-    return (account){(double)t->mate[0].items, t->mate[0].training};
+    return (account){(double)t->member[0].items, t->member[0].training};
 }
 
 static qn_status run_steps(qn__team *team, job *j, uint32_t rank, uint32_t steps, told *t,

@@ -180,11 +180,11 @@ static void test_the_slow_one_gets_none(void **state) {
     assert_int_equal(qn__team_create(&program, &one, two, 2, &team, NULL), QN_OK);
     assert_int_equal(qn__team_load(team, &zero, NULL), QN_OK);
     assert_int_equal(qn__team_apply(team, &batch, NULL, &tally, NULL), QN_OK);
-    const double busy = team->mate[0].busy;
+    const double busy = team->member[0].busy;
     for (int i = 0; i < 5; ++i)
         assert_int_equal(qn__team_apply(team, &batch, NULL, &tally, NULL), QN_OK);
     assert_int_equal(tally.items, 6 * ITEMS);
-    assert_true(team->mate[0].busy - busy < 0.2); /* one piece takes it 0.07 s */
+    assert_true(team->member[0].busy - busy < 0.2); /* one piece takes it 0.07 s */
     qn__team_destroy(team);
 }
 

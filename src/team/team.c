@@ -13,7 +13,7 @@
 uint64_t qn__team_alive(const qn__team *t) {
     uint64_t set = 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        set |= t->mate[i].worker ? QN__BIT(i) : 0;
+        set |= t->member[i].worker ? QN__BIT(i) : 0;
     return set;
 }
 
@@ -29,9 +29,9 @@ qn_status qn__team_no_worker(qn_error *err) {
 
 /* --------------------------------------------------------------------------------------- create */
 
-static void name_mate(qn__mate *m) {
+static void name_member(qn__team_member *m) {
     qn_device_info info = {.size = sizeof(qn_device_info)};
-    if (m->mortal)
+    if (m->can_be_lost)
         snprintf(m->name, sizeof m->name, "%s:%u", m->device->name, m->index);
     else
         snprintf(m->name, sizeof m->name, "%s", m->device->name);
@@ -47,7 +47,7 @@ typedef struct opening {
 
 static void open_body(void *context, int index) {
     const opening *o = context;
-    qn__mate *m = &o->team->mate[index];
+    qn__team_member *m = &o->team->member[index];
     qn_compute compute = *o->compute;
     const double begun = qn__now();
     if (o->members[index].threads)
@@ -64,7 +64,7 @@ static void open_body(void *context, int index) {
 static qn_status settle_opening(qn__team *t, qn_error *err) {
     const uint64_t alive = qn__team_alive(t);
     for (uint32_t i = 0; i < t->count; ++i) {
-        qn__mate *m = &t->mate[i];
+        qn__team_member *m = &t->member[i];
         if (m->worker)
             continue;
         if (!m->optional || !alive) {
@@ -82,15 +82,15 @@ static qn_status open_all(qn__team *t, const qn_compute *compute, const qn__memb
     opening o = {t, compute, members};
     uint32_t own = 0;
     for (uint32_t i = 0; i < t->count; ++i) {
-        qn__mate *m = &t->mate[i];
+        qn__team_member *m = &t->member[i];
         m->device = members[i].device;
         m->index = members[i].index;
-        m->mortal = m->device != qn__device_find("cpu");
+        m->can_be_lost = m->device != qn__device_find("cpu");
         m->optional = members[i].optional;
         m->version = QN__NO_VERSION;
         t->sharing.fixed |= members[i].share > 0;
-        own = m->mortal ? own : i;
-        name_mate(m);
+        own = m->can_be_lost ? own : i;
+        name_member(m);
     }
     const qn_status status = qn__drivers_create(t->count, own, &t->drivers, err);
     if (status != QN_OK)
@@ -121,7 +121,7 @@ static void begin_choosing(qn__team *t) {
     const uint64_t grains = ((uint64_t)p->batch + p->grain - 1) / p->grain;
     uint64_t late = 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        if (t->mate[i].device->train_step && t->mate[i].device->flush && !t->cluster)
+        if (t->member[i].device->train_step && t->member[i].device->flush && !t->cluster)
             late |= QN__BIT(i);
     qn__chooser_begin(&t->sharing.chooser, &t->sharing.queue, qn__team_alive(t), late,
                       (uint32_t)((grains + ranks - 1) / ranks));
@@ -131,7 +131,7 @@ static void begin_choosing(qn__team *t) {
 static qn_status begin_log(qn__team *t, qn_error *err) {
     t->history.log_room = 1;
     for (uint32_t i = 0; i < t->count; ++i)
-        if (t->mate[i].mortal)
+        if (t->member[i].can_be_lost)
             t->history.log_room = QN__LOG;
     t->history.log = qn__alloc(t->history.log_room, sizeof *t->history.log, err);
     return t->history.log ? QN_OK : QN_MEMORY;
@@ -140,9 +140,9 @@ static qn_status begin_log(qn__team *t, qn_error *err) {
 static qn_status create(qn__team *t, const qn_compute *compute, const qn__member *members,
                         uint32_t count, qn_error *err) {
     t->history.host.version = t->history.spare.version = t->history.version = QN__NO_VERSION;
-    t->mate = qn__alloc(count, sizeof *t->mate, err);
+    t->member = qn__alloc(count, sizeof *t->member, err);
     t->reports.report = qn__alloc(count, sizeof *t->reports.report, err);
-    if (!t->mate || !t->reports.report)
+    if (!t->member || !t->reports.report)
         return QN_MEMORY;
     t->count = count;
     qn_status status = open_all(t, compute, members, err);
@@ -203,10 +203,10 @@ void qn__team_destroy(qn__team *t) {
     if (!t)
         return;
     for (uint32_t i = 0; i < t->count; ++i) {
-        if (t->mate[i].worker)
-            t->mate[i].device->close(t->mate[i].worker);
-        qn__free(t->mate[i].cores);
-        qn__free(t->mate[i].sums);
+        if (t->member[i].worker)
+            t->member[i].device->close(t->member[i].worker);
+        qn__free(t->member[i].cores);
+        qn__free(t->member[i].sums);
     }
     qn__drivers_destroy(t->drivers);
     if (t->sharing.queues > 0)
@@ -219,7 +219,7 @@ void qn__team_destroy(qn__team *t) {
     qn__portion_give(&t->portion);
     qn__free(t->reduction.range);
     qn__free(t->history.log);
-    qn__free(t->mate);
+    qn__free(t->member);
     qn__free(t->reports.report);
     qn__free(t);
 }
@@ -237,9 +237,9 @@ void qn__team_notes(qn__team *t, qn_note_fn note, void *user) {
     t->reports.note = note;
     t->reports.user = user;
     for (uint32_t i = 0; i < t->count; ++i) {
-        if (t->mate[i].worker || t->mate[i].lost)
+        if (t->member[i].worker || t->member[i].lost)
             continue;
-        snprintf(text, sizeof text, "%s is %s", t->mate[i].name, t->mate[i].note);
+        snprintf(text, sizeof text, "%s is %s", t->member[i].name, t->member[i].note);
         tell(t, text);
     }
 }
@@ -248,7 +248,7 @@ void qn__team_trace(qn__team *t, qn__trace *trace) {
     t->reports.trace = trace;
     t->reports.track = qn__trace_track(trace, "team");
     for (uint32_t i = 0; i < t->count; ++i)
-        t->mate[i].track = qn__trace_track(trace, t->mate[i].name);
+        t->member[i].track = qn__trace_track(trace, t->member[i].name);
 }
 
 void qn__team_pick(qn__team *t, uint64_t (*pick)(void *user, uint64_t step), void *user) {
@@ -273,21 +273,21 @@ uint64_t qn__team_repeated(const qn__team *t) { return t->history.repeated; }
 
 /* --------------------------------------------------------------------------------------- losses */
 
-static void last_words(qn__mate *m) {
+static void report_loss(qn__team_member *m) {
     if (m->device->traffic)
         m->device->traffic(m->worker, &m->traffic);
     qn__meter_read(&m->meter, m->device, m->index);
 }
 
 static void lose(qn__team *t, uint32_t index) {
-    qn__mate *m = &t->mate[index];
+    qn__team_member *m = &t->member[index];
     char text[700];
     const uint64_t left = qn__team_alive(t) & ~QN__BIT(index);
     snprintf(text, sizeof text, "worker %s failed: %s%s", m->name, m->error.what,
              left ? "; the other workers compute its grains" : "");
     qn__trace_mark(t->reports.trace, m->track, "lost", qn__now(), m->error.what);
     snprintf(m->note, sizeof m->note, "failed: %.240s", m->error.what);
-    last_words(m);
+    report_loss(m);
     m->device->close(m->worker);
     m->worker = NULL;
     m->lost = 1;
@@ -300,9 +300,9 @@ static void lose(qn__team *t, uint32_t index) {
 }
 
 qn_status qn__team_settle(qn__team *t, uint64_t set, qn_error *err) {
-    const qn__mate *first = NULL;
+    const qn__team_member *first = NULL;
     for (uint32_t i = 0; i < t->count; ++i) {
-        qn__mate *m = &t->mate[i];
+        qn__team_member *m = &t->member[i];
         if (!(set & QN__BIT(i)) || !m->worker || m->error.status == QN_OK)
             continue;
         if (m->error.status == QN_DEVICE)
@@ -324,9 +324,9 @@ qn_status qn__team_do(qn__team *t, uint64_t set, void (*body)(void *team, int me
     set &= qn__team_alive(t);
     for (uint32_t i = 0; i < t->count; ++i)
         if (set & QN__BIT(i)) {
-            t->mate[i].error.status = QN_OK;
-            t->mate[i].error.where[0] = 0;
-            t->mate[i].failed_at = 0;
+            t->member[i].error.status = QN_OK;
+            t->member[i].error.where[0] = 0;
+            t->member[i].failed_at = 0;
         }
     qn__drivers_run(t->drivers, set, body, t);
     return qn__team_settle(t, set, err);

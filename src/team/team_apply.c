@@ -31,7 +31,7 @@ static qn__batch piece_at(const qn__team *t, uint32_t piece, qn__applied *applie
 }
 
 /* A piece failed: later pieces need not be computed. */
-static void note_bad(qn__team *t, qn__mate *m, uint32_t piece) {
+static void note_bad(qn__team *t, qn__team_member *m, uint32_t piece) {
     unsigned before = atomic_load(&t->call.bad_piece);
     m->failed_at = piece;
     while (piece < before && !atomic_compare_exchange_weak(&t->call.bad_piece, &before, piece))
@@ -39,7 +39,7 @@ static void note_bad(qn__team *t, qn__mate *m, uint32_t piece) {
     qn__queue_stop(&t->sharing.pieces);
 }
 
-static void apply_chunk(qn__team *t, qn__mate *m, qn__chunk chunk) {
+static void apply_chunk(qn__team *t, qn__team_member *m, qn__chunk chunk) {
     qn__tally sum = {0};
     for (uint32_t p = chunk.first; p < chunk.first + chunk.count; ++p) {
         qn__applied applied;
@@ -62,7 +62,7 @@ static void apply_chunk(qn__team *t, qn__mate *m, qn__chunk chunk) {
 
 static void apply_body(void *context, int index) {
     qn__team *t = context;
-    qn__mate *m = &t->mate[index];
+    qn__team_member *m = &t->member[index];
     qn__chunk chunk;
     while (m->error.status == QN_OK &&
            qn__queue_take(&t->sharing.pieces, (uint32_t)index, &chunk)) {
@@ -105,7 +105,7 @@ static uint64_t who(const qn__team *t) {
 static qn_status share_pieces(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
     qn_status status;
     for (uint32_t i = 0; i < t->count; ++i)
-        t->mate[i].part = (qn__tally){0};
+        t->member[i].part = (qn__tally){0};
     atomic_store(&t->call.bad_piece, UINT32_MAX);
     if (qn__queue_fill_range(&t->sharing.pieces, range, set) != 0)
         return qn__fail_memory(err, 1, sizeof(qn__chunk));
@@ -128,7 +128,7 @@ static qn_status share_pieces(qn__team *t, uint64_t set, qn__chunk range, qn_err
 
 static qn_status add_tallies(const qn__team *t, qn__tally *to, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
-        if (qn__tally_add(to, &t->mate[i].part) != 0)
+        if (qn__tally_add(to, &t->member[i].part) != 0)
             return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
     return QN_OK;
 }
@@ -212,7 +212,7 @@ static qn_status attempt(qn__team *t, qn__tally *tally, qn_error *err) {
     const uint64_t set = who(t);
     qn_status status = qn__team_wait(t, 0, err);
     if (status == QN_OK)
-        status = qn__team_freshen(t, set, err);
+        status = qn__team_update_members(t, set, err);
     if (status == QN_OK && t->cluster)
         return apply_among_ranks(t, set, tally, err);
     if (status == QN_OK)

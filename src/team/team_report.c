@@ -5,7 +5,7 @@
 
 enum { MAX_CORES = 4096 };
 
-static void add_cores(qn__mate *m, double seconds, qn_worker_report *r) {
+static void add_cores(qn__team_member *m, double seconds, qn_worker_report *r) {
     if (m->worker && m->device->busy) {
         if (!m->cores && !(m->cores = qn__alloc(MAX_CORES, sizeof *m->cores, NULL)))
             return;
@@ -21,7 +21,7 @@ static void add_cores(qn__mate *m, double seconds, qn_worker_report *r) {
 }
 
 static void report_one(qn__team *t, uint32_t index, double seconds, qn_worker_report *r) {
-    qn__mate *m = &t->mate[index];
+    qn__team_member *m = &t->member[index];
     memset(r, 0, sizeof *r);
     memcpy(r->name, m->name, sizeof r->name);
     memcpy(r->device, m->title, sizeof r->device);
@@ -54,7 +54,7 @@ const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *c
     for (uint32_t i = 0; i < t->count; ++i) {
         report_one(t, i, seconds, &t->reports.report[i]);
         t->reports.report[i].size = sizeof t->reports.report[i];
-        steps = steps > t->mate[i].steps ? steps : t->mate[i].steps;
+        steps = steps > t->member[i].steps ? steps : t->member[i].steps;
     }
     steps = steps > t->history.top ? steps : t->history.top;
     for (uint32_t i = 0; i < t->count && steps > 0; ++i)
@@ -66,7 +66,7 @@ const qn_worker_report *qn__team_report(qn__team *t, double seconds, uint32_t *c
 
 void qn__team_meter(qn__team *t, int begin) {
     for (uint32_t i = 0; i < t->count; ++i) {
-        qn__mate *m = &t->mate[i];
+        qn__team_member *m = &t->member[i];
         if (!m->worker)
             continue; /* its counter was read when it was lost */
         if (begin)

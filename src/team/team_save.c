@@ -22,7 +22,7 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
     if (status != QN_OK && !qn__team_alive(t))
         return qn__team_no_worker(err);
     for (uint32_t i = 0; i < t->count; ++i)
-        t->mate[i].version = QN__NO_VERSION;
+        t->member[i].version = QN__NO_VERSION;
     qn__team_reduction_end(t);
     t->history.top = t->history.version = t->history.done = 0;
     t->history.account = t->history.told = (qn__account){0};
@@ -31,7 +31,7 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
     t->history.kept_at = qn__now();
     if (qn__many(qn__team_alive(t)))
         return QN_OK; /* each when it first takes part */
-    status = qn__team_freshen(t, qn__team_alive(t), err);
+    status = qn__team_update_members(t, qn__team_alive(t), err);
     return status == QN_DEVICE ? qn__team_no_worker(err) : status;
 }
 
@@ -79,8 +79,8 @@ qn_status qn__team_save(qn__team *t, qn__state *state, qn_error *err) {
 static uint64_t safe_version(const qn__team *t) {
     uint64_t safe = t->history.host.version;
     for (uint32_t i = 0; i < t->count; ++i) {
-        const qn__mate *m = &t->mate[i];
-        if (m->worker && !m->mortal && m->version != QN__NO_VERSION &&
+        const qn__team_member *m = &t->member[i];
+        if (m->worker && !m->can_be_lost && m->version != QN__NO_VERSION &&
             (safe == QN__NO_VERSION || m->version > safe))
             safe = m->version;
     }

@@ -44,12 +44,12 @@ typedef struct qn__logged {
     qn__update update;
 } qn__logged;
 
-typedef struct qn__mate {
+typedef struct qn__team_member {
     const qn__device_table *device;
     uint32_t index;
     qn__worker *worker; /* NULL: lost, or never opened */
     char name[64], title[128], note[256];
-    int mortal; /* it can be lost; the CPU cannot */
+    int can_be_lost; /* it can be lost; the CPU cannot */
     int lost, optional;
     uint64_t version;
     qn__account account;
@@ -67,7 +67,7 @@ typedef struct qn__mate {
     qn__traffic traffic;
     qn__meter meter;
     uint32_t track;
-} qn__mate;
+} qn__team_member;
 
 /* The current reduction (team_reduction.h). */
 typedef struct qn__team_reduction_state {
@@ -132,11 +132,12 @@ typedef struct qn__call {
     const qn__batch *batch, *next;
     const qn__update *update;
     const qn__state *state;
-    const qn__mate *direct; /* collects directly into the reduction's part; NULL: no member does */
-    int64_t *into;          /* the sums of all members */
-    const int64_t *summed;  /* the same, or the total of all ranks */
-    uint64_t adding;        /* members that take part, and then add their sums */
-    qn__chunk range;        /* the grains that are being shared */
+    const qn__team_member
+        *direct;           /* collects directly into the reduction's part; NULL: no member does */
+    int64_t *into;         /* the sums of all members */
+    const int64_t *summed; /* the same, or the total of all ranks */
+    uint64_t adding;       /* members that take part, and then add their sums */
+    qn__chunk range;       /* the grains that are being shared */
     qn__applied *applied;
     qn__applied places; /* among ranks: in the words of the reduction */
     uint32_t piece;     /* items of a piece of apply */
@@ -151,7 +152,7 @@ struct qn__team {
     qn__team_reduction_state reduction;
     qn__portion portion; /* of its machine that this rank uses */
     uint32_t count;
-    qn__mate *mate;
+    qn__team_member *member;
     qn__drivers *drivers;
     qn__scheduling sharing;
     qn__history history;
@@ -181,7 +182,7 @@ qn_status qn__team_reach(qn__team *team, uint64_t wanted, qn_error *err);
 /* Waits for the steps of all members but those in `but`. QN_DEVICE when one was lost. */
 qn_status qn__team_wait(qn__team *team, uint64_t but, qn_error *err);
 /* Updates the members of the set to the team's version. QN_DEVICE if one was lost. */
-qn_status qn__team_freshen(qn__team *team, uint64_t set, qn_error *err);
+qn_status qn__team_update_members(qn__team *team, uint64_t set, qn_error *err);
 /* Saves the team's version from a member or copy that has it. QN_DEVICE if that failed. */
 qn_status qn__team_save_from(qn__team *team, qn__state *state, qn_error *err);
 /* Copies the team's version to the spare copy. */

@@ -24,7 +24,7 @@ static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
 
 /* Fetches the member's sums into its own array. Other members do so in parallel, and a member that
  * fails meanwhile leaves nothing in their sums. */
-static void collect(qn__team *t, qn__mate *m) {
+static void collect(qn__team *t, qn__team_member *m) {
     const uint64_t n = t->program->parameters;
     const double begun = qn__now();
     int64_t *to = m == t->call.direct ? t->call.into : m->sums;
@@ -56,7 +56,7 @@ static void ready(void *user, uint64_t first, uint64_t words) {
 
 /* Computes a chunk. 1: it was the rank's whole share, and the sums are in place; 0: the worker has
  * the sums. */
-static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
+static int compute(qn__team *t, qn__team_member *m, qn__chunk chunk) {
     if (m != t->call.direct || !t->reduction.blank || chunk.count < t->call.range.count ||
         !m->device->train_share) {
         m->device->train_grains(m->worker, t->call.batch, chunk.first, chunk.count, &m->error);
@@ -65,7 +65,7 @@ static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
     /* Only one thread may call the reduction, and it is this one only if no other member takes
      * part. The part of a worker that may be lost may be computed again, so nothing of it is sent
      * early. */
-    const int announces = !qn__many(t->call.adding) && !m->mortal;
+    const int announces = !qn__many(t->call.adding) && !m->can_be_lost;
     const qn__outlet outlet = {t->call.into, announces ? ready : NULL, t};
     t->reduction.blank = 0;
     m->has_sums = 1;
@@ -78,7 +78,7 @@ static int compute(qn__team *t, qn__mate *m, qn__chunk chunk) {
 /* One worker in a shared step: takes chunks until there are none, then fetches its sums. */
 static void grains_body(void *context, int index) {
     qn__team *t = context;
-    qn__mate *m = &t->mate[index];
+    qn__team_member *m = &t->member[index];
     qn__chunk chunk;
     int some = 0, owed = 0;
     double waiting = qn__now();
@@ -113,7 +113,7 @@ static void grains_body(void *context, int index) {
  * lost. */
 static qn_status share_grains(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
-        t->mate[i].has_sums = 0;
+        t->member[i].has_sums = 0;
     t->call.range = range;
     t->call.adding = set;
     if (qn__queue_fill_range(&t->sharing.queue, range, set) != 0)
@@ -141,9 +141,9 @@ static void add_segment(qn__team *t, uint32_t segment, uint32_t segments) {
     const uint64_t n = t->program->parameters;
     const uint64_t first = n * segment / segments, end = n * (segment + 1) / segments;
     for (uint32_t i = 0; i < t->count; ++i) {
-        const int64_t *more = t->mate[i].sums;
-        if (!t->mate[i].worker || !t->mate[i].has_sums || more == t->call.into ||
-            &t->mate[i] == t->call.direct)
+        const int64_t *more = t->member[i].sums;
+        if (!t->member[i].worker || !t->member[i].has_sums || more == t->call.into ||
+            &t->member[i] == t->call.direct)
             continue;
         for (uint64_t p = first; p < end; ++p)
             t->call.into[p] += more[p];
@@ -162,7 +162,7 @@ static void add_body(void *context, int index) {
 static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
     uint32_t parts = 0;
     for (uint32_t i = 0; i < t->count; ++i) {
-        qn__mate *m = &t->mate[i];
+        qn__team_member *m = &t->member[i];
         if (!m->worker || !m->has_sums)
             continue;
         if (!t->call.into)
@@ -186,7 +186,7 @@ static qn_status add_up(qn__team *t, uint64_t set, qn__tally *step, qn_error *er
 
 static void update_body(void *context, int index) {
     qn__team *t = context;
-    qn__mate *m = &t->mate[index];
+    qn__team_member *m = &t->member[index];
     const double begun = qn__now();
     m->device->update(m->worker, t->call.update, t->call.summed, &m->error);
     const double seconds = qn__now() - begun;
@@ -210,12 +210,12 @@ static qn_status sums_alone(qn__team *t, uint64_t set, qn__tally *step, qn_error
 
 /* The member that writes its sums directly into the reduction's part: one that cannot be lost, or
  * the only one, because the part is then computed again after a loss. */
-static const qn__mate *direct_of(const qn__team *t, uint64_t set) {
+static const qn__team_member *direct_of(const qn__team *t, uint64_t set) {
     if (!qn__many(set))
-        return &t->mate[__builtin_ctzll(set)];
+        return &t->member[__builtin_ctzll(set)];
     for (uint32_t i = 0; i < t->count; ++i)
-        if ((set & QN__BIT(i)) && t->mate[i].worker && !t->mate[i].mortal)
-            return &t->mate[i];
+        if ((set & QN__BIT(i)) && t->member[i].worker && !t->member[i].can_be_lost)
+            return &t->member[i];
     return NULL;
 }
 
@@ -264,7 +264,7 @@ static qn_status shared_step(qn__team *t, uint64_t set, int alone, qn_error *err
 
 /* A worker that computes the whole step alone. */
 static qn_status lone_step(qn__team *t, uint32_t index, qn_error *err) {
-    qn__mate *m = &t->mate[index];
+    qn__team_member *m = &t->member[index];
     const double begun = qn__now();
     m->error.status = QN_OK;
     m->error.where[0] = 0;
@@ -303,13 +303,13 @@ static uint64_t who(const qn__team *t) {
 /* Marks that the members of the set have the new version. */
 static void done(qn__team *t, uint64_t set) {
     for (uint32_t i = 0; i < t->count; ++i) {
-        qn__mate *m = &t->mate[i];
+        qn__team_member *m = &t->member[i];
         if (!(set & QN__BIT(i)) || !m->worker)
             continue;
         m->version = t->history.version + 1;
         m->account = t->history.account;
         ++m->steps;
-        if (!m->mortal)
+        if (!m->can_be_lost)
             t->history.kept_at = qn__now();
     }
 }
@@ -345,7 +345,7 @@ static void choose(qn__team *t, uint64_t set, double asked, double begun) {
                                                                                 : "looking");
     for (uint32_t i = 0; i < t->count && used < sizeof text; ++i)
         if (qn__chooser_set(&t->sharing.chooser) & QN__BIT(i))
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s", t->mate[i].name);
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s", t->member[i].name);
     qn__trace_mark(t->reports.trace, t->reports.track, "who", now, text);
 }
 
@@ -367,12 +367,12 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
     /* This rank alone repeats a step that was done before and lost. */
     const int alone = !t->cluster || t->history.version < t->history.done;
-    const int lone = !qn__many(set) && t->mate[first].device->train_step && alone;
+    const int lone = !qn__many(set) && t->member[first].device->train_step && alone;
     qn_status status = open_account(t, err);
     if (status == QN_OK)
         status = qn__team_wait(t, lone ? set : 0, err);
     if (status == QN_OK)
-        status = qn__team_freshen(t, set, err);
+        status = qn__team_update_members(t, set, err);
     if (status != QN_OK)
         return status;
     const double begun = qn__now();

@@ -28,7 +28,7 @@ qn_status qn__team_report_tally(qn__team *t, qn__tally *tally, qn_error *err) {
 
 static void wait_body(void *context, int index) {
     qn__team *t = context;
-    qn__mate *m = &t->mate[index];
+    qn__team_member *m = &t->member[index];
     const double begun = qn__now();
     m->part = (qn__tally){0};
     m->device->flush(m->worker, &m->part, &m->error);
@@ -42,19 +42,19 @@ static void wait_body(void *context, int index) {
 qn_status qn__team_wait(qn__team *t, uint64_t but, qn_error *err) {
     uint64_t set = 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        if (t->mate[i].worker && t->mate[i].owes && !(but & QN__BIT(i)))
+        if (t->member[i].worker && t->member[i].owes && !(but & QN__BIT(i)))
             set |= QN__BIT(i);
     if (!set)
         return QN_OK;
     qn_status status = qn__team_do(t, set, wait_body, err);
     for (uint32_t i = 0; i < t->count && status == QN_OK; ++i)
         if (set & qn__team_alive(t) & QN__BIT(i)) {
-            t->mate[i].owes = 0;
-            status = qn__team_add(t, &t->mate[i].part, err);
+            t->member[i].owes = 0;
+            status = qn__team_add(t, &t->member[i].part, err);
         }
     for (uint32_t i = 0; i < t->count && status == QN_OK; ++i)
-        if (t->mate[i].worker && t->mate[i].version == t->history.version)
-            t->mate[i].account = t->history.account;
+        if (t->member[i].worker && t->member[i].version == t->history.version)
+            t->member[i].account = t->history.account;
     if (status == QN_OK && (set & ~qn__team_alive(t)))
         status = QN_DEVICE;
     return status;
@@ -83,7 +83,7 @@ static qn_status make_spare(qn__team *t, qn_error *err) {
 
 qn_status qn__team_save_from(qn__team *t, qn__state *state, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i) {
-        qn__mate *m = &t->mate[i];
+        qn__team_member *m = &t->member[i];
         if (!m->worker || m->version != t->history.version)
             continue;
         const double begun = qn__now();
@@ -117,7 +117,7 @@ qn_status qn__team_fill_spare(qn__team *t, qn_error *err) {
 
 static void load_body(void *context, int index) {
     qn__team *t = context;
-    qn__mate *m = &t->mate[index];
+    qn__team_member *m = &t->member[index];
     const double begun = qn__now();
     m->version = QN__NO_VERSION;
     m->device->load(m->worker, t->call.state, &m->error);
@@ -126,10 +126,10 @@ static void load_body(void *context, int index) {
                    (qn__trace_value){0});
 }
 
-qn_status qn__team_freshen(qn__team *t, uint64_t set, qn_error *err) {
+qn_status qn__team_update_members(qn__team *t, uint64_t set, qn_error *err) {
     uint64_t stale = 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        if ((set & QN__BIT(i)) && t->mate[i].worker && t->mate[i].version != t->history.version)
+        if ((set & QN__BIT(i)) && t->member[i].worker && t->member[i].version != t->history.version)
             stale |= QN__BIT(i);
     if (!stale)
         return QN_OK;
@@ -146,8 +146,8 @@ qn_status qn__team_freshen(qn__team *t, uint64_t set, qn_error *err) {
         return status;
     for (uint32_t i = 0; i < t->count; ++i)
         if (stale & qn__team_alive(t) & QN__BIT(i)) {
-            t->mate[i].version = t->history.version;
-            t->mate[i].account = t->history.account;
+            t->member[i].version = t->history.version;
+            t->member[i].account = t->history.account;
         }
     return (stale & ~qn__team_alive(t)) ? QN_DEVICE : QN_OK;
 }
@@ -158,7 +158,7 @@ int qn__team_has_version(const qn__team *t) {
     if (t->history.version == QN__NO_VERSION)
         return 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        if (t->mate[i].worker && t->mate[i].version == t->history.version)
+        if (t->member[i].worker && t->member[i].version == t->history.version)
             return 1;
     return t->history.host.version == t->history.version ||
            t->history.spare.version == t->history.version;
@@ -178,8 +178,8 @@ qn_status qn__team_rewind(qn__team *t, qn_error *err) {
     better(t->history.host.version, &t->history.host.account, &best, &account);
     better(t->history.spare.version, &t->history.spare.account, &best, &account);
     for (uint32_t i = 0; i < t->count; ++i)
-        if (t->mate[i].worker)
-            better(t->mate[i].version, &t->mate[i].account, &best, &account);
+        if (t->member[i].worker)
+            better(t->member[i].version, &t->member[i].account, &best, &account);
     if (!account || t->history.top - best > t->history.log_room) {
         qn__fail(err, QN_DEVICE, "the newest state was lost with the worker that had it");
         return qn__remedy(err, QN_DEVICE,
