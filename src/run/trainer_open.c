@@ -127,17 +127,17 @@ static qn_status look_into_folder(qn_train *t, qn_error *err) {
 }
 
 /* The position of the run, sent in front of the arrays of its state. */
-typedef struct standing {
+typedef struct position {
     uint64_t looked; /* 1: the sender has read the folder */
     uint64_t step, saved_step;
     qn__tally running;
     qn__adam_powers powers;
-} standing;
+} position;
 
 static uint64_t state_bytes(const qn_train *t) { return t->job.program.parameters * sizeof(float); }
 
 static void pack(const qn_train *t, int looked, unsigned char *bytes) {
-    const standing s = {.looked = (uint64_t)looked,
+    const position s = {.looked = (uint64_t)looked,
                         .step = t->job.step,
                         .saved_step = t->saved_step,
                         .running = t->job.running,
@@ -152,7 +152,7 @@ static void pack(const qn_train *t, int looked, unsigned char *bytes) {
 
 static void unpack(qn_train *t, const unsigned char *bytes) {
     float *const arrays[] = {t->job.state.parameters, t->job.state.slot[0], t->job.state.slot[1]};
-    standing s;
+    position s;
     memcpy(&s, bytes, sizeof s);
     bytes += sizeof s;
     t->job.step = s.step;
@@ -167,9 +167,9 @@ static void unpack(qn_train *t, const unsigned char *bytes) {
  * folder. If it fails meanwhile, the next rank reads. */
 static qn_status look_together(qn_train *t, qn_error *err) {
     const uint32_t slots = qn__optimizer_slots(t->job.program.optimizer);
-    const size_t size = sizeof(standing) + (1 + slots) * state_bytes(t);
+    const size_t size = sizeof(position) + (1 + slots) * state_bytes(t);
     unsigned char *bytes = qn__alloc(size, 1, err);
-    standing s = {0};
+    position s = {0};
     qn_status status = bytes ? QN_OK : QN_MEMORY;
     while (status == QN_OK && !s.looked) {
         const int looks = qn_cluster_is_writer(t->cluster);
@@ -292,8 +292,8 @@ static qn_status make_reports(qn_train *t, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
     t->ranks = qn__alloc(ranks, sizeof *t->ranks, err);
     t->rank_at = qn__alloc(ranks, sizeof *t->rank_at, err);
-    t->said = qn__alloc(ranks, sizeof *t->said, err);
-    if (!t->ranks || !t->rank_at || !t->said)
+    t->last_report = qn__alloc(ranks, sizeof *t->last_report, err);
+    if (!t->ranks || !t->rank_at || !t->last_report)
         return QN_MEMORY;
     if (!t->test || outputs > CONFUSION_OUTPUTS)
         return QN_OK;
@@ -417,7 +417,7 @@ void qn_train_close(qn_train *t) {
     qn__free(t->ranks);
     qn__free(t->rank_at);
     qn__free(t->worker_at);
-    qn__free(t->said);
+    qn__free(t->last_report);
     qn__free(t->worker);
     qn__parts_release(&t->parts);
     qn__free(t->checkpoint_dir);

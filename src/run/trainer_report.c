@@ -101,19 +101,19 @@ qn_status qn__train_say(qn_train *t, qn_error *err) {
     qn_rank_report r;
     if (!t->cluster)
         return QN_OK;
-    qn__said *all = qn__alloc(ranks, sizeof *all, err);
+    qn__last_report *all = qn__alloc(ranks, sizeof *all, err);
     if (!all)
         return QN_MEMORY;
     describe_rank(t, t->seconds + (t->run_begun > 0 ? qn__now() - t->run_begun : 0), &r);
-    const qn__said own = {.items = r.items,
-                          .steps = t->steps,
-                          .items_per_second = r.items_per_second,
-                          .busy = r.busy,
-                          .waiting = r.waiting};
+    const qn__last_report own = {.items = r.items,
+                                 .steps = t->steps,
+                                 .items_per_second = r.items_per_second,
+                                 .busy = r.busy,
+                                 .waiting = r.waiting};
     const qn_status status = qn__cluster_gather(t->cluster, &own, sizeof own, all, err);
     for (uint32_t i = 0; i < ranks && status == QN_OK; ++i)
         if (all[i].steps > 0)
-            t->said[i] = all[i];
+            t->last_report[i] = all[i];
     qn__free(all);
     return status;
 }
@@ -122,22 +122,22 @@ qn_status qn__train_say(qn_train *t, qn_error *err) {
 
 /* The header of a serialised report of a rank; its workers and the busy shares of their cores
  * follow. */
-typedef struct letter {
+typedef struct report_header {
     qn_rank_report rank;
     uint64_t repeated;
-} letter;
+} report_header;
 
 enum { MOST_WORKERS = 64, MOST_CORES = 4096 };
 
 static uint64_t letter_size(const qn_worker_report *w, uint32_t workers) {
-    uint64_t size = sizeof(letter) + workers * sizeof *w;
+    uint64_t size = sizeof(report_header) + workers * sizeof *w;
     for (uint32_t i = 0; i < workers; ++i)
         size += (uint64_t)w[i].cores * sizeof(double);
     return size;
 }
 
 static qn_status exchange(qn_train *t, double seconds, qn_error *err) {
-    letter head;
+    report_header head;
     const qn_worker_report *w = describe_rank(t, seconds, &head.rank);
     const uint64_t size = letter_size(w, head.rank.workers);
     head.repeated = qn__team_repeated(t->job.team);
@@ -159,10 +159,10 @@ static qn_status exchange(qn_train *t, double seconds, qn_error *err) {
 }
 
 /* 1 if the bytes are a valid report. */
-static int is_letter(const void *bytes, uint64_t size) {
-    if (!bytes || size < sizeof(letter))
+static int is_report(const void *bytes, uint64_t size) {
+    if (!bytes || size < sizeof(report_header))
         return 0;
-    const letter *head = bytes;
+    const report_header *head = bytes;
     const qn_worker_report *w = (const void *)(head + 1);
     if (head->rank.workers > MOST_WORKERS || size < sizeof *head + head->rank.workers * sizeof *w)
         return 0;
@@ -173,7 +173,7 @@ static int is_letter(const void *bytes, uint64_t size) {
 }
 
 static void open_letter(qn_train *t, uint32_t rank, qn_train_report *report) {
-    const letter *head = (const void *)t->parts.part[rank].bytes;
+    const report_header *head = (const void *)t->parts.part[rank].bytes;
     qn_rank_report *r = &t->ranks[rank];
     const qn_worker_report *w = (const void *)(head + 1);
     const double *busy = (const void *)(w + head->rank.workers);
@@ -198,16 +198,16 @@ static void open_letter(qn_train *t, uint32_t rank, qn_train_report *report) {
 /* For a lost rank, its last report. */
 static void describe_lost(qn_train *t, uint32_t rank) {
     qn_rank_report *r = &t->ranks[rank];
-    const qn__said *said = &t->said[rank];
+    const qn__last_report *last = &t->last_report[rank];
     *r = (qn_rank_report){.size = sizeof *r};
     r->rank = rank;
     r->lost = 1;
     if (t->cluster)
         snprintf(r->host, sizeof r->host, "%s", qn__cluster_host(t->cluster, rank));
-    r->items = said->items;
-    r->items_per_second = said->items_per_second;
-    r->busy = said->busy;
-    r->waiting = said->waiting;
+    r->items = last->items;
+    r->items_per_second = last->items_per_second;
+    r->busy = last->busy;
+    r->waiting = last->waiting;
 }
 
 /* Workers and ranks; *rate: the sum of the workers' items per second, each weighted by its part of
@@ -224,14 +224,15 @@ static qn_status report_ranks(qn_train *t, qn_train_report *report, double *rate
         return QN_MEMORY;
     *rate = 0;
     for (uint32_t r = 0; r < t->parts.ranks; ++r) {
-        if (is_letter(t->parts.part[r].bytes, t->parts.part[r].size)) {
+        if (is_report(t->parts.part[r].bytes, t->parts.part[r].size)) {
             open_letter(t, r, report);
             *rate += t->ranks[r].items_per_second;
             continue;
         }
         describe_lost(t, r);
         if (t->steps > 0)
-            *rate += t->said[r].items_per_second * ((double)t->said[r].steps / (double)t->steps);
+            *rate += t->last_report[r].items_per_second *
+                     ((double)t->last_report[r].steps / (double)t->steps);
     }
     for (uint32_t w = 0; w < report->workers; ++w)
         t->worker_at[w] = &t->worker[w];

@@ -15,10 +15,10 @@
 #define NO_STEP UINT64_MAX
 
 /* The report of a rank at the end of an epoch. */
-typedef struct qn__said {
+typedef struct qn__last_report {
     uint64_t items, steps;
     double items_per_second, busy, waiting;
-} qn__said;
+} qn__last_report;
 
 struct qn_train {
     qn_train_options options; /* its texts are the caller's and may be gone */
@@ -56,7 +56,7 @@ struct qn_train {
     uint64_t saved_step;  /* of the last checkpoint, written or resumed from */
     uint64_t scored_step; /* after which the scores below were computed */
     qn_score train_score, valid_score, test_score;
-    qn__said *said;                 /* of each rank */
+    qn__last_report *last_report;   /* of each rank */
     qn_rank_report *ranks;          /* for the report */
     qn_worker_report *worker;       /* the same, of all ranks: allocated when first requested */
     const qn_rank_report **rank_at; /* pointers to these, as callers get them */
