@@ -28,12 +28,12 @@ static const option jobs_options[] = {
     {.name = NULL}};
 
 /* `state` is one of: queued, running, done, failed, stopped, lost, unknown. */
-typedef struct standing {
+typedef struct job_state {
     const char *state;
     char detail[160]; /* the engine's own description */
-} standing;
+} job_state;
 
-static int has_ended(const standing *s) {
+static int has_ended(const job_state *s) {
     return strcmp(s->state, "done") == 0 || strcmp(s->state, "failed") == 0 ||
            strcmp(s->state, "stopped") == 0 || strcmp(s->state, "lost") == 0;
 }
@@ -51,20 +51,20 @@ static int left_code(const char *folder, const job_record *r) {
     return known ? (int)code : -1;
 }
 
-static void stand_by_code(standing *s, int code) {
+static void state_by_code(job_state *s, int code) {
     s->state = code == EXIT_DONE ? "done" : code == EXIT_INTERRUPTED ? "stopped" : "failed";
     if (code != EXIT_DONE)
         snprintf(s->detail, sizeof s->detail, "exit code %d", code);
 }
 
-static void ask_local(const char *folder, const job_record *r, standing *s) {
+static void query_local(const char *folder, const job_record *r, job_state *s) {
     uint64_t process = 0, began = 0;
     int known = r->text[JOB_PROCESS] && read_count(r->text[JOB_PROCESS], &process) &&
                 r->text[JOB_BEGAN] && read_count(r->text[JOB_BEGAN], &began);
     int alive = known && began > 0 && program_began((pid_t)process) == began;
     int code = left_code(folder, r);
     if (code >= 0) {
-        stand_by_code(s, code);
+        state_by_code(s, code);
     } else if (alive) {
         s->state = "running";
         snprintf(s->detail, sizeof s->detail, "process %llu", (unsigned long long)process);
@@ -90,7 +90,7 @@ static const char *state_of_slurm(const char *word) {
 }
 
 /* The first word of a program's output, 0 if there is none. */
-static int ask_word(const char *const *argv, char *word, size_t size) {
+static int query_word(const char *const *argv, char *word, size_t size) {
     program_result r;
     if (program_run(argv, 10, &r) != PROGRAM_ENDED || r.code != 0)
         return 0;
@@ -98,14 +98,14 @@ static int ask_word(const char *const *argv, char *word, size_t size) {
     return *word != '\0';
 }
 
-static void ask_slurm(const char *folder, const job_record *r, standing *s) {
+static void query_slurm(const char *folder, const job_record *r, job_state *s) {
     const char *id = r->text[JOB_ID];
     const char *queue[] = {"squeue", "-h", "-t", "all", "-o", "%T", "-j", id, NULL};
     const char *account[] = {"sacct", "-n", "-X", "-P", "-o", "State", "-j", id, NULL};
     char word[40];
     int code;
     /* An exit code recorded by the job takes precedence: Slurm forgets a job after some minutes. */
-    if (ask_word(queue, word, sizeof word)) {
+    if (query_word(queue, word, sizeof word)) {
         s->state = state_of_slurm(word);
         snprintf(s->detail, sizeof s->detail, "%s", word);
         for (char *p = s->detail; *p; p++)
@@ -114,8 +114,8 @@ static void ask_slurm(const char *folder, const job_record *r, standing *s) {
             return;
     }
     if ((code = left_code(folder, r)) >= 0) {
-        stand_by_code(s, code);
-    } else if (!s->detail[0] && ask_word(account, word, sizeof word)) {
+        state_by_code(s, code);
+    } else if (!s->detail[0] && query_word(account, word, sizeof word)) {
         s->state = state_of_slurm(word);
         snprintf(s->detail, sizeof s->detail, "%s, by sacct", word);
     } else if (!s->detail[0]) {
@@ -124,7 +124,7 @@ static void ask_slurm(const char *folder, const job_record *r, standing *s) {
     }
 }
 
-static void ask_kubernetes(const job_record *r, standing *s) {
+static void query_kubernetes(const job_record *r, job_state *s) {
     const char *argv[12] = {"kubectl", "get"};
     int n = 2;
     program_result answer;
@@ -155,15 +155,15 @@ static void ask_kubernetes(const job_record *r, standing *s) {
     snprintf(s->detail, sizeof s->detail, "%.150s", answer.out);
 }
 
-static standing ask(const char *folder, const job_record *r) {
-    standing s = {.state = "unknown", .detail = ""};
+static job_state query(const char *folder, const job_record *r) {
+    job_state s = {.state = "unknown", .detail = ""};
     const char *engine = r->text[JOB_ENGINE];
     if (strcmp(engine, "local") == 0)
-        ask_local(folder, r, &s);
+        query_local(folder, r, &s);
     else if (strcmp(engine, "slurm") == 0)
-        ask_slurm(folder, r, &s);
+        query_slurm(folder, r, &s);
     else if (strcmp(engine, "kubernetes") == 0)
-        ask_kubernetes(r, &s);
+        query_kubernetes(r, &s);
     else
         snprintf(s.detail, sizeof s.detail, "another version of Quern submitted it");
     return s;
@@ -180,7 +180,7 @@ static void print_text(const char *text, int width) {
         putchar(' ');
 }
 
-static void print_job(const job_record *r, const standing *s) {
+static void print_job(const job_record *r, const job_state *s) {
     char id[96];
     snprintf(id, sizeof id, "%s %s", r->text[JOB_ENGINE], r->text[JOB_ID]);
     print_text(id, 26);
@@ -203,7 +203,7 @@ static void print_job(const job_record *r, const standing *s) {
     putchar('\n');
 }
 
-static void job_event(const job_record *r, const standing *s) {
+static void job_event(const job_record *r, const job_state *s) {
     json_begin("job");
     for (int i = 0; i < JOB_FIELDS; i++)
         if (r->text[i])
@@ -237,7 +237,7 @@ static int run(const command *self, int argc, char **argv) {
         return EXIT_FAILED;
     code = job_list(folder, &list, &count);
     for (size_t i = 0; i < count && code < 0; i++) {
-        standing s = ask(folder, &list[i]);
+        job_state s = query(folder, &list[i]);
         if (f.json)
             job_event(&list[i], &s);
         else
