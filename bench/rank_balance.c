@@ -62,14 +62,14 @@ typedef struct account {
 } account;
 
 /* Memory that the processes of a scene share. */
-typedef struct told {
+typedef struct results {
     atomic_int failed, over;
     atomic_uint step; /* completed by rank 0 */
     double begun, changed, end[MOST_STEPS];
     account learnt[MOST], whole[MOST]; /* ten steps after the change; at the end */
     uint32_t share[MOST];              /* grains of the last step */
     double rate[MOST];                 /* from the report */
-} told;
+} results;
 
 static int missed;
 
@@ -108,7 +108,7 @@ static account account_of(const qn__team *t) {
     return (account){(double)t->member[0].items, t->member[0].training};
 }
 
-static qn_status run_steps(qn__team *team, job *j, uint32_t rank, uint32_t steps, told *t,
+static qn_status run_steps(qn__team *team, job *j, uint32_t rank, uint32_t steps, results *t,
                            qn_error *err) {
     const uint32_t batches = ROWS / j->program.batch;
     qn__tally tally = {0};
@@ -135,7 +135,7 @@ static qn_status run_steps(qn__team *team, job *j, uint32_t rank, uint32_t steps
 }
 
 static void be_rank(const char *place, const scene *s, uint32_t rank, int equal, double half,
-                    uint32_t steps, told *t) {
+                    uint32_t steps, results *t) {
     job j;
     qn_error err = {0};
     qn_cluster *cluster;
@@ -177,7 +177,7 @@ static void stay_on(int number) {
 }
 
 /* Uses a part of a core from the middle of the run to its end. */
-static void be_neighbour(told *t, uint32_t steps, int core) {
+static void be_neighbour(results *t, uint32_t steps, int core) {
     alarm(LIMIT);
     stay_on(core);
     while (atomic_load(&t->step) < steps / 2 && !atomic_load(&t->over))
@@ -189,7 +189,7 @@ static void be_neighbour(told *t, uint32_t steps, int core) {
 }
 
 /* Lets the process run for 5 of each 100 ms, from the middle of the run to its end. */
-static void be_quota(told *t, uint32_t steps, pid_t process) {
+static void be_quota(results *t, uint32_t steps, pid_t process) {
     alarm(LIMIT);
     while (atomic_load(&t->step) < steps / 2 && !atomic_load(&t->over))
         usleep(200);
@@ -203,14 +203,14 @@ static void be_quota(told *t, uint32_t steps, pid_t process) {
     _exit(0);
 }
 
-static void kill_later(const told *t, pid_t process, double half) {
+static void kill_later(const results *t, pid_t process, double half) {
     while (atomic_load(&t->step) == 0 && !atomic_load(&t->failed))
         usleep(200);
     usleep((unsigned)(1e6 * fmax(0, t->begun + half - qn__now())));
     kill(process, SIGKILL);
 }
 
-static void run(const scene *s, int equal, double half, uint32_t steps, told *t) {
+static void run(const scene *s, int equal, double half, uint32_t steps, results *t) {
     const int real = !(s->rate[0] > 0);
     pid_t rank[MOST], neighbour = 0;
     char place[32];
@@ -238,7 +238,7 @@ static void run(const scene *s, int equal, double half, uint32_t steps, told *t)
 /* ------------------------------------------------------------------------------------ the lines */
 
 /* A lower bound of the seconds of the steps from `first` on. */
-static double bound_of(const scene *s, const told *t, uint32_t first, uint32_t steps) {
+static double bound_of(const scene *s, const results *t, uint32_t first, uint32_t steps) {
     qn__virtual_worker w[MOST] = {{0}};
     const double begun = first > 0 ? t->end[first - 1] : t->begun;
     double rate = 0;
@@ -255,7 +255,7 @@ static double bound_of(const scene *s, const told *t, uint32_t first, uint32_t s
 
 /* The first step that begins LEARNING steps after the change, which some ranks had begun before
  * it. */
-static uint32_t first_learnt(const scene *s, const told *t, uint32_t steps) {
+static uint32_t first_learnt(const scene *s, const results *t, uint32_t steps) {
     uint32_t first = 0;
     if (!(s->rate[0] > 0))
         return s->slows >= 0 || s->throttled > 0 ? steps / 2 + LEARNING + 1 : LEARNING;
@@ -313,7 +313,7 @@ static void print_plan(double plan, double real) {
     printf("\n");
 }
 
-static void print_line(const scene *s, const char *policy, const told *t, uint32_t steps,
+static void print_line(const scene *s, const char *policy, const results *t, uint32_t steps,
                        int counts) {
     const uint32_t first = first_learnt(s, t, steps);
     const double all = t->end[steps - 1] - t->begun, bound = bound_of(s, t, 0, steps);
@@ -355,7 +355,8 @@ static void play(const scene *s, uint32_t steps) {
         /* The part of the time that this policy will take. */
         const double part = equal && all > 0 ? s->rate[0] * s->ranks / all : 1;
         const double half = all > 0 ? 0.5 * steps * GRAINS / all / part : 0;
-        told *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        results *t =
+            mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (t == MAP_FAILED)
             exit(1);
         run(s, equal, half, steps, t);

@@ -25,12 +25,12 @@
 
 enum { MOST_ROUNDS = 100000 };
 
-typedef struct told {
+typedef struct results {
     int failed;
     double second[MOST_ROUNDS];
     qn__rank_traffic traffic;
     uint64_t out, in;
-} told;
+} results;
 
 static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -66,7 +66,7 @@ static int one_reduction(qn_cluster *c, uint64_t words, double *seconds, qn_erro
 }
 
 static void be_rank(const char *place, const char *machines, uint32_t rank, uint64_t words,
-                    uint32_t reductions, told *t) {
+                    uint32_t reductions, results *t) {
     const char name[2] = {machines[rank], 0};
     qn_cluster_options o;
     qn_cluster *c;
@@ -97,7 +97,7 @@ failed:
 }
 
 static int time_ranks(const char *what, const char *machines, uint64_t words, uint32_t reductions) {
-    told *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    results *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char place[32];
     if (t == MAP_FAILED)
         return 0;
