@@ -4,8 +4,8 @@
 #   scripts/fuzz.sh                               every target
 #   FUZZ_SECONDS=600 TARGET=table scripts/fuzz.sh  one, for longer
 #
-# What is found lies in .cache/fuzz/NAME-*, and so does the corpus that grows with each campaign. A
-# finding is repeated by `build-fuzz/fuzz/NAME FILE`; with its mending it goes into tests/fuzz/corpus.
+# Findings are written to .cache/fuzz/NAME-*, with the corpus, which grows with each campaign.
+# `build-fuzz/fuzz/NAME FILE` repeats a finding. Its fix adds the file to tests/fuzz/corpus.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-60}

@@ -3,9 +3,9 @@
 
     python3 scripts/picture.py [PROGRAM [ARGUMENT ...]]
 
-Runs PROGRAM (build/quern) with the arguments (the README's standing job where MNIST is at hand,
-else the built-in digits) in a terminal of its own, lets it finish, and draws the screen as it
-was when three quarters of the run were over.
+Runs PROGRAM (default build/quern) with the arguments in a pseudo-terminal to its end, and draws the
+screen at three quarters of the run. The default arguments are the README's job if MNIST is
+available, otherwise the built-in digits.
 """
 
 import html

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Installs what building and testing Quern needs, as far as it is missing.
+# Installs the missing packages for building and testing Quern.
 #
 #   scripts/setup.sh         everything
-#   scripts/setup.sh build   only what building the program needs
+#   scripts/setup.sh build   packages for building the program only
 #
-# Debian's packages come through apt-get, when this runs as root or sudo asks for no password;
-# otherwise the command to type is shown and the rest goes on with what is there. The Python
-# packages of tests/requirements.txt go into .venv and nowhere else.
+# Debian's packages are installed by apt-get, as root or with sudo without a password. Otherwise the
+# command is printed, and the script continues with the installed packages. The Python packages of
+# tests/requirements.txt are installed in .venv only.
 set -u
 cd "$(dirname "$0")/.." || exit
 what=${1:-all}
 
-# program or file that shows it is there | Debian package | what for
+# program or file that proves the installation | Debian package | purpose
 needed='
 cc              | gcc                   | compiles
 make            | make                  | the commands of the README

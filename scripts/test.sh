@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Every check of the project, in one pytest run, whose summary is the last line printed.
 #
-# Builds what it needs on the way: release, AddressSanitizer + UndefinedBehaviorSanitizer,
-# ThreadSanitizer, gcc and clang with and without optimisation, and Arm under emulation. What a
-# machine lacks is counted as skipped, with the reason. Arguments go to pytest:
+# Tests build what they need: release, AddressSanitizer + UndefinedBehaviorSanitizer,
+# ThreadSanitizer, gcc and clang with and without optimisation, and Arm under emulation. A test that
+# the machine cannot run is skipped, with the reason. Arguments are passed to pytest:
 #
 #   scripts/test.sh                       everything
 #   scripts/test.sh tests/test_matrix.py  one file
-#   scripts/test.sh -k csv                what has csv in its name
+#   scripts/test.sh -k csv                tests with csv in their name
 set -eu
 cd "$(dirname "$0")/.."
 
 echo "test: setting up"
 unset QUERN_TEST_INSTALLED
 if scripts/setup.sh; then
-    export QUERN_TEST_INSTALLED=yes # then nothing that it installs may be missed: tests/conftest.py
+    export QUERN_TEST_INSTALLED=yes # tests/conftest.py: a missing package fails
 else
     echo "test: going on with what is here"
 fi
@@ -23,8 +23,8 @@ if ! .venv/bin/python -c 'import pytest, xdist, pytest_timeout' 2>/dev/null; the
     exit 1
 fi
 
-# One test at a time for each core: with more of them, tests in which ranks wait for one another run
-# into their clocks. More workers than four only wait for one another's builds.
+# One test at a time for each core: with more, tests whose ranks wait for one another exceed their
+# time limits. More than four workers only wait for one another's builds.
 workers=$(nproc)
 [ "$workers" -le 4 ] || workers=4
 echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
