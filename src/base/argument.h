@@ -1,4 +1,4 @@
-/* What a public function does first: it refuses NULL where its header does not allow it.
+/* The checks at the start of a public function: NULL is refused where its header does not allow it.
  *
  *     qn_status qn_data_open(const char *path, ..., qn_data **out, qn_error *err) {
  *         QN__OWN_FLOATS;
@@ -19,14 +19,14 @@
             return qn__fail_null(err, __func__, #argument);                                        \
     } while (0)
 
-/* The same where the header's name for it is another. */
+/* The same if the header has another name for the argument. */
 #define QN__NEED_AS(pointer, name, err)                                                            \
     do {                                                                                           \
         if (!(pointer))                                                                            \
             return qn__fail_null(err, __func__, name);                                             \
     } while (0)
 
-/* The same for the place of a new object, which is NULL from then on until there is one. */
+/* The same for the address of a new object; *out is then NULL until the object is complete. */
 #define QN__NEED_OUT(out, err)                                                                     \
     do {                                                                                           \
         QN__NEED(out, err);                                                                        \

@@ -1,4 +1,4 @@
-/* Time for reports and schedules; never for results. */
+/* Time for reports and schedules; results must not depend on it. */
 #ifndef QN_BASE_CLOCK_H
 #define QN_BASE_CLOCK_H
 

@@ -11,7 +11,7 @@
 
 enum { SMALL_FILE = 4096, PATH_ROOM = SMALL_FILE + 32 };
 
-/* Reads the beginning of a small file of the system as text. Returns 0 when it is not there. */
+/* Reads the start of a small system file as text. Returns 0 when it does not exist. */
 static int read_small(const char *path, char text[SMALL_FILE]) {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
@@ -24,8 +24,8 @@ static int read_small(const char *path, char text[SMALL_FILE]) {
     return 1;
 }
 
-/* Cores of one group, or 0: version 2 keeps "QUOTA PERIOD" or "max PERIOD" in cpu.max; version 1
- * keeps the two in files of their own, -1 for no quota. Both in microseconds. */
+/* Cores of one group, or 0. Version 2 has "QUOTA PERIOD" or "max PERIOD" in cpu.max; version 1 has
+ * two files, with -1 for no quota. Both in microseconds. */
 static int group_cores(const char folder[SMALL_FILE]) {
     char path[PATH_ROOM], text[SMALL_FILE];
     long long quota = 0, period = 0;
@@ -50,8 +50,8 @@ static int group_cores(const char folder[SMALL_FILE]) {
 }
 
 /* The smallest quota from `group` (a path that begins with '/') up to the mount's root. In a
- * container the path may be the host's and not be there; its root then is the container's group,
- * so folders that are missing are passed over. */
+ * container the path may be the host's and not exist; its root then is the container's group, so
+ * missing folders are skipped. */
 static int chain_cores(const char *mount, const char *controller, const char *group) {
     char folder[SMALL_FILE];
     const int size = snprintf(folder, sizeof folder, "%s%s%s", mount, controller, group);
@@ -104,7 +104,7 @@ int qn__quota_cores(const char *groups_file, const char *mount) {
     return least;
 }
 
-/* The set grows until the kernel's own fits: on large machines 1024 cores are not enough. */
+/* The set grows until the kernel's mask fits: on large machines 1024 cores are not enough. */
 cpu_set_t *qn__own_mask(size_t *size) {
     for (size_t cores = 1024; cores <= 1 << 20; cores *= 2) {
         cpu_set_t *set = CPU_ALLOC(cores);

@@ -1,4 +1,4 @@
-/* Quotas of control groups, read from folders made for the purpose. */
+/* Quotas of control groups, read from simulated folders. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 static char root[64];
 
-/* Writes a file below the root and makes the folders on the way. */
+/* Writes a file below the root; creates its folders. */
 static void put(const char *name, const char *text) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", root, name);
@@ -69,13 +69,13 @@ static void test_version_2(void **state) {
     put("fs/jobs/one/cpu.max", "1000 100000\n");
     assert_int_equal(quota(), 1);
     put("fs/jobs/one/cpu.max", "400000 100000\n");
-    put("fs/jobs/cpu.max", "200000 100000\n"); /* the group around it is narrower */
+    put("fs/jobs/cpu.max", "200000 100000\n"); /* the parent group has a smaller quota */
     assert_int_equal(quota(), 2);
     put("fs/cpu.max", "150000 150000\n");
     assert_int_equal(quota(), 1);
 }
 
-/* In a container the path may be one of the host, which is not there. */
+/* In a container the path may be the host's, which does not exist there. */
 static void test_path_of_the_host(void **state) {
     (void)state;
     put("groups", "0::/../host/path\n");

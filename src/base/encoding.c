@@ -13,9 +13,8 @@ locale_t qn__c_locale(void) {
     return c_locale;
 }
 
-/* The first byte gives the length. The second one's range is narrower after E0, ED, F0 and F4,
- * which is how overlong forms, surrogates and codes above U+10FFFF are told (Unicode, table 3-7).
- */
+/* The first byte gives the length. The range of the second one is narrower after E0, ED, F0 and F4,
+ * which excludes overlong forms, surrogates and codes above U+10FFFF (Unicode, table 3-7). */
 size_t qn__utf8_length(const char *bytes, size_t size) {
     if (size == 0)
         return 0;

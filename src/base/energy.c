@@ -26,8 +26,9 @@ static int read_number(const char *path, uint64_t *value) {
     return found;
 }
 
-/* "intel-rapl:0" is a zone of its own; "intel-rapl:0:1" is a part of it, of which only "dram" is
- * not counted there. "psys" is the whole board, processors included, and would count them twice. */
+/* "intel-rapl:0" is a zone; "intel-rapl:0:1" is a part of it. Of the parts only "dram" is not
+ * included in the zone's counter. "psys" is the whole board, processors included, and would count
+ * them twice. */
 static int wanted(const char *folder, const char *zone) {
     char name[32];
     const char *number = strchr(zone, ':');
@@ -71,7 +72,7 @@ int qn__energy_read(qn__energy *e, double *joules) {
             return 0;
         if (now >= d->last)
             e->joules += 1e-6 * (double)(now - d->last);
-        else if (d->range >= d->last) /* it began again */
+        else if (d->range >= d->last) /* wrapped around */
             e->joules += 1e-6 * (double)(d->range - d->last + now);
         d->last = now;
     }

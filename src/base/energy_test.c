@@ -1,4 +1,4 @@
-/* Energy counters in a made-up folder: which are counted, how they begin again, what is no
+/* Energy counters in a simulated folder: which are counted, wraparound, and cases that are no
  * failure. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static int remove_folder(void **state) {
     return system(command);
 }
 
-/* Two packages and the memory of one; cores are in their package, psys is over all. */
+/* Two packages and the memory of one; cores are part of their package, psys includes all. */
 static void test_what_is_counted(void **state) {
     (void)state;
     qn__energy e;
@@ -83,7 +83,7 @@ static void test_begins_again(void **state) {
     put("intel-rapl:0", "energy_uj", "750000\n");
     assert_int_equal(qn__energy_read(&e, &joules), 1);
     assert_true(fabs(joules - 1.75) < 1e-9);
-    /* Beyond the range that it tells: nothing sensible can be added. */
+    /* A value beyond the counter's range: it must not be added. */
     put("intel-rapl:0", "energy_uj", "20000000\n");
     assert_int_equal(qn__energy_read(&e, &joules), 1);
     const double before = joules;
@@ -108,7 +108,7 @@ static void test_absence(void **state) {
     assert_true(joules == 7);
 }
 
-/* A counter that goes away, as permissions do, ends the report. */
+/* A counter that becomes unreadable, as by permissions, ends the report. */
 static void test_lost_on_the_way(void **state) {
     (void)state;
     qn__energy e;

@@ -29,9 +29,9 @@ const char *qn_status_name(qn_status status) {
     return index < sizeof names / sizeof *names ? names[index] : "unknown status";
 }
 
-/* Copies `from` into the field `to` of 512 bytes. Messages quote cells and keys of hostile files,
- * and end on a terminal: what is not printable UTF-8 becomes '?', so that no file can send escape
- * sequences there. A sequence that was cut in two at the end of the field goes as a whole. */
+/* Copies `from` into the field `to` of 512 bytes. Messages quote untrusted cells and keys, and are
+ * written to terminals: bytes that are not printable UTF-8 become '?', so that no file can send
+ * escape sequences. A UTF-8 sequence that was cut at the end of the field is removed. */
 static void put(char to[512], const char *from) {
     size_t left = strlen(from), at = 0;
     while (left > 0) {
@@ -56,9 +56,9 @@ static void put(char to[512], const char *from) {
     to[at] = 0;
 }
 
-/* Formats into a buffer of its own first, because the arguments may lie in the error itself. A
- * longer text than fits is cut; four bytes more than the field are kept so that `put` can see
- * whether its last character is whole. */
+/* Formats into a separate buffer first, because the arguments may point into the error itself.
+ * Longer texts are cut; the buffer has four more bytes than the field, so that `put` can see
+ * whether its last character is complete. */
 static void format_into(char to[512], const char *format, va_list arguments) {
     char text[516];
     const int kept = errno;
@@ -92,8 +92,8 @@ void qn__at(qn_error *err, const char *format, ...) {
     va_end(arguments);
 }
 
-/* The field is written directly, because it has three lines: bytes that are not plain ASCII become
- * '?' here, so that the caret stands right and nothing of a hostile text reaches a terminal. */
+/* Writes the field directly, because it has three lines. Bytes that are not plain ASCII become '?'
+ * here, so that the caret is in the right column and no untrusted bytes reach a terminal. */
 void qn__point_at(qn_error *err, const char *name, const char *text, size_t at) {
     enum { BEFORE = 48, AFTER = 40 };
     const size_t first = at > BEFORE ? at - BEFORE : 0;
@@ -122,8 +122,8 @@ qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...) {
     return status;
 }
 
-/* What a user can do about the errors of open, read, write, sync and rename that are met in
- * practice; NULL for the others, whose name says all there is to say. */
+/* Remedies for the common errors of open, read, write, sync and rename; NULL for the others, whose
+ * name is clear. */
 static const char *remedy_of(int error) {
     static const struct {
         int error;
@@ -144,7 +144,7 @@ static const char *remedy_of(int error) {
         {ELOOP, "symbolic links on this path point at each other: correct them"},
         {ETXTBSY, "the file is a program that is running: use another name"},
         {EPIPE, "the program that was reading has ended"},
-        {EIO, "the disk or the network file system has failed: look at the system's log"},
+        {EIO, "the disk or the network file system has failed: see the system's log"},
     };
     for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
         if (remedies[i].error == error)

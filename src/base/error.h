@@ -1,15 +1,14 @@
 /* Filling a qn_error. Each function accepts err == NULL and returns the status, so that a failing
- * check is two or three lines:
+ * check takes two or three lines:
  *
  *     qn__fail(err, QN_INPUT, "\"%s\" is not a number", cell);
  *     qn__at(err, "%s, line %zu, column %zu", path, line, column);
  *     return qn__remedy(err, QN_INPUT, "quote text cells, or name the label column with --label");
  *
- * A member of a public struct, or an argument, that a message names stands in backquotes behind a
- * word for its struct: `train.learning_rate`, `compute.devices`. The command prints its option
- * instead.
+ * A message names a member of a public struct, or an argument, in backquotes, with a word for its
+ * struct: `train.learning_rate`, `compute.devices`. The command prints its option instead.
  *
- * Formats do not depend on the locale. Arguments may be hostile (a cell, a key, a file's name):
+ * Formats do not depend on the locale. Arguments may be untrusted (a cell, a key, a file's name):
  * control characters and bytes that are not UTF-8 are written as '?', and long texts are cut. */
 #ifndef QN_BASE_ERROR_H
 #define QN_BASE_ERROR_H
@@ -26,13 +25,13 @@ void qn__at(qn_error *err, const char *format, ...) __attribute__((format(printf
 /* Sets `where` to the text with a caret under byte `at`, below "NAME, column N:"; of a long text,
  * the part around it. */
 void qn__point_at(qn_error *err, const char *name, const char *text, size_t at);
-/* Sets `remedy` and returns `status`, whatever stands in err (which may be NULL). */
+/* Sets `remedy` and returns `status`, whatever the status in err (which may be NULL). */
 qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* `what` from errno and a verb: doing = "open" gives "cannot open FILE: No such file or directory".
  * The common errors get a remedy as well. Keeps errno. Returns QN_IO. */
 qn_status qn__fail_errno(qn_error *err, const char *doing, const char *path);
-/* Out of memory, with the size that was asked for. Returns QN_MEMORY. */
+/* Out of memory, with the requested size. Returns QN_MEMORY. */
 qn_status qn__fail_memory(qn_error *err, uint64_t count, uint64_t size);
 
 #endif

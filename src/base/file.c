@@ -12,11 +12,11 @@
 enum {
     FIRST_ROOM = 1 << 16, /* for files whose size is not known */
     READ_MOST = 1 << 30,  /* some systems refuse more than 2^31 - 1 bytes in one call */
-    WRITER_STEP = 20,     /* milliseconds between two looks for the writer of a FIFO */
+    WRITER_STEP = 20,     /* milliseconds between two checks for the writer of a FIFO */
     WRITER_STEPS = 250
 };
 
-/* Fails for what has no contents to read, and says what it is. Pipes are read to their end. */
+/* Fails for files without contents to read, and names their kind. Pipes are read to their end. */
 static qn_status refuse_special(const struct stat *info, const char *path, qn_error *err) {
     if (S_ISREG(info->st_mode) || S_ISFIFO(info->st_mode) || S_ISSOCK(info->st_mode))
         return QN_OK;
@@ -28,7 +28,7 @@ static qn_status refuse_special(const struct stat *info, const char *path, qn_er
     return qn__remedy(err, QN_IO, "name a regular file or a pipe");
 }
 
-/* A block of twice the room with the bytes so far; frees the old one. */
+/* Allocates a block of twice the size, copies the bytes so far and frees the old one. */
 static uint8_t *grow(uint8_t *data, size_t size, size_t *room, qn_error *err) {
     uint8_t *larger = qn__alloc(*room, 2, err);
     if (larger) {
@@ -39,14 +39,14 @@ static uint8_t *grow(uint8_t *data, size_t size, size_t *room, qn_error *err) {
     return larger;
 }
 
-/* The first byte of a FIFO, which tells that it has a writer. */
+/* The first byte of a FIFO, which shows that it has a writer. */
 typedef struct qn__start {
     int there;
     uint8_t byte;
 } qn__start;
 
-/* Waits until a FIFO, opened without blocking, has a writer, and lets it block from then on.
- * Without a writer a read finds the end; with one that has written nothing yet, it would block. */
+/* Waits until a FIFO, opened non-blocking, has a writer, then makes it blocking. Without a writer a
+ * read returns the end; with a writer that has written nothing yet, it would block. */
 static qn_status await_writer(int file, const char *path, qn__start *start, qn_error *err) {
     for (int i = 0; i < WRITER_STEPS; ++i) {
         const ssize_t got = read(file, &start->byte, 1);
@@ -63,11 +63,11 @@ static qn_status await_writer(int file, const char *path, qn__start *start, qn_e
     return qn__remedy(err, QN_IO, "start the program that writes to it, or name a regular file");
 }
 
-/* Reads to the end, whatever fstat said of the size: files of /proc claim 0, and a file may grow
- * or shrink meanwhile. The block grows with what really came. */
+/* Reads to the end and ignores the size from fstat: files of /proc have size 0, and a file may grow
+ * or shrink during the read. The block grows with the bytes read. */
 static qn_status read_all(int file, size_t expected, const char *path, const qn__start *start,
                           qn__bytes *out, qn_error *err) {
-    /* One byte more than is expected, so that the end is seen without growing, and the NUL. */
+    /* One byte more than expected, so that the end is detected without growing, and the NUL. */
     size_t room = expected > 0 ? expected + 2 : FIRST_ROOM, size = 0;
     uint8_t *data = qn__alloc(room, 1, err);
     if (data && start->there)
@@ -94,7 +94,7 @@ static qn_status read_all(int file, size_t expected, const char *path, const qn_
     return QN_MEMORY;
 }
 
-/* Nothing is mapped: whoever cuts a mapped file short ends the process that looks at it. */
+/* No mmap: if another process truncates a mapped file, reading it ends this process. */
 static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error *err) {
     struct stat info;
     if (fstat(file, &info) != 0)
@@ -113,8 +113,8 @@ static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error
 
 qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err) {
     *out = (qn__bytes){0};
-    /* Without O_NONBLOCK, opening a FIFO would wait for a writer that may never come. For regular
-     * files it means nothing. */
+    /* Without O_NONBLOCK, opening a FIFO would wait for a writer that may never come. It has no
+     * effect on regular files. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file < 0)
         return qn__fail_errno(err, "open", path);

@@ -1,4 +1,4 @@
-/* Reading files whole and writing them so that nothing is ever half there. */
+/* Reading whole files, and writing files atomically. */
 #ifndef QN_BASE_FILE_H
 #define QN_BASE_FILE_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* The bytes of a file, read to its end, with a NUL behind the last. Folders, devices, missing files
- * and the like fail with QN_IO and say which it is; `out` is then empty. So does a FIFO that has no
- * writer within five seconds. */
+ * and the like fail with QN_IO and a message that names the kind; `out` is then empty. A FIFO
+ * without a writer fails after five seconds. */
 typedef struct qn__bytes {
     const uint8_t *data;
     size_t size;
@@ -29,8 +29,8 @@ qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err);
 /* The same for a file that only its owner may read and write, whatever the old one allowed. */
 qn_status qn__writer_create_private(const char *path, qn__writer **out, qn_error *err);
 qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_error *err);
-/* Has commit ask, once all is synced and nothing is left but the renaming: 0 makes it fail with
- * QN_BUSY, the old file untouched. */
+/* Makes commit call `may` when all is synced and only the renaming is left. If it returns 0, commit
+ * fails with QN_BUSY and the old file is untouched. */
 void qn__writer_ask(qn__writer *writer, int (*may)(void *user), void *user);
 qn_status qn__writer_commit(qn__writer *writer, qn_error *err); /* frees the writer in every case */
 void qn__writer_drop(qn__writer *writer);                       /* accepts NULL */

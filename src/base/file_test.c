@@ -1,5 +1,5 @@
-/* Reading and writing files: what was there survives every failure, and no temporary file stays.
- * Each test has a folder of its own, which must be empty but for what the test names. */
+/* Reading and writing files: the old file survives every failure, and no temporary file stays. Each
+ * test has its own folder, which must be empty except for what the test names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,7 +103,7 @@ static void test_write_and_read_back(void **state) {
     check_contents(name, "second");
     assert_string_equal(listing(), "a");
 
-    /* A drop leaves what was there. */
+    /* A drop leaves the old file. */
     qn__writer *writer;
     assert_int_equal(qn__writer_create(name, &writer, &err), QN_OK);
     assert_int_equal(qn__writer_add(writer, "third", 5, &err), QN_OK);
@@ -138,8 +138,8 @@ static void test_many_pieces(void **state) {
     free(data);
 }
 
-/* What a signal handler calls before the process ends: the temporary file is gone, and what is
- * finished stays. */
+/* The function for signal handlers before the process ends: it removes the temporary file and keeps
+ * finished files. */
 static void test_abandoned_files(void **state) {
     (void)state;
     qn__writer *done, *open_one;
@@ -185,7 +185,7 @@ static void test_links_stay(void **state) {
     assert_string_equal(listing(), "link");
 }
 
-/* A limit on the size of files stands for a full disk: both end a write with an error, and this one
+/* A limit on the size of files simulates a full disk: both end a write with an error, and this one
  * would also end the program by a signal. */
 static void test_old_file_survives_a_failed_write(void **state) {
     (void)state;
@@ -203,7 +203,7 @@ static void test_old_file_survives_a_failed_write(void **state) {
     qn_status status = qn__writer_add(writer, much, sizeof much, &err);
     const qn_status after = qn__writer_add(writer, much, 1, &later);
     const qn_status commit = qn__writer_commit(writer, &later);
-    /* Also where the buffer hides the failure until the end. */
+    /* Also if the buffer delays the failure until the end. */
     tiny.rlim_cur = 10;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tiny), 0);
     qn_error small = {0};
@@ -226,9 +226,9 @@ static void test_old_file_survives_a_failed_write(void **state) {
     assert_false(sigismember(&pending, SIGXFSZ));
 }
 
-/* A device as a test can afford it: a fault in the writer must not replace the machine's own, so
- * root makes one of the same kind in the folder (others cannot harm /dev). NULL where neither can
- * be had; on a file system that has no devices it is made but cannot be opened. */
+/* A device for tests: an error in the writer must not replace the machine's own. So root creates
+ * one of the same kind in the folder (other users cannot harm /dev). NULL if neither is possible;
+ * on a file system without devices it is created but cannot be opened. */
 static const char *device(const char *name, unsigned minor) {
     static char own[128];
     if (geteuid() != 0)
@@ -276,7 +276,7 @@ static void test_pipes(void **state) {
     assert_int_equal(read(ends[0], got, sizeof got - 1), 5);
     assert_string_equal(got, "by fd");
 
-    /* Nobody reads: an error, not the end of the program. */
+    /* There is no reader: an error, but no signal that ends the program. */
     close(ends[0]);
     qn_error err = {0};
     assert_int_equal(write_text(name, "x", &err), QN_IO);
@@ -311,7 +311,7 @@ static void test_fifo_without_writer(void **state) {
     assert_non_null(strstr(err.remedy, "regular file"));
     assert_null(bytes.data);
 
-    /* A writer that takes its time. */
+    /* A slow writer. */
     const pid_t child = fork();
     if (child == 0) {
         usleep(100000);
@@ -325,7 +325,7 @@ static void test_fifo_without_writer(void **state) {
     assert_int_equal(result, 0);
 }
 
-/* A shell's redirection keeps its file and its place in it. */
+/* A shell's redirection keeps its file and its position in it. */
 static void test_descriptor_of_a_file(void **state) {
     (void)state;
     const char *name = in_folder("log");

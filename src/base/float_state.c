@@ -5,11 +5,12 @@
 #if defined(__SSE__)
 
 enum {
-    MXCSR_WANTED = 0x1f80, /* all exceptions masked, to nearest, neither flushed (FTZ) nor read as
-                              zero (DAZ) */
+    MXCSR_WANTED = 0x1f80, /* all exceptions masked, to nearest, subnormals neither flushed (FTZ)
+                              nor read as zero (DAZ) */
     MXCSR_FLAGS = 0x3f,
-    X87_WANTED = 0x37f, /* all exceptions masked, to nearest, 64 bits: as Linux starts a process */
-    X87_USED = 0xf3f,   /* the bits of the control word that mean something */
+    X87_WANTED = 0x37f, /* all exceptions masked, to nearest, 64 bits: the state in which Linux
+                           starts a process */
+    X87_USED = 0xf3f,   /* the defined bits of the control word */
     X87_FLAGS = 0x80ff  /* exception flags, their summary, and "busy", of the status word */
 };
 
@@ -33,14 +34,14 @@ static uint16_t x87_status(void) {
     return value;
 }
 
-/* A flag that was raised while its trap was off traps at the next instruction of the x87 unit once
- * the trap is on, so flags are cleared first. */
+/* A flag that was raised while its trap was off traps at the next x87 instruction once the trap is
+ * on. So flags are cleared first. */
 static void x87_set(void) {
     const uint16_t wanted = X87_WANTED;
     __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(wanted) : "memory");
 }
 
-/* Flags can be written only with the whole environment. Loading it traps nothing by itself. */
+/* Flags can be written only with the whole environment. Loading it does not trap. */
 static void x87_load(uint16_t control, uint16_t status) {
     uint32_t environment[7]; /* control, status, tags, and the address of the last operation */
     __asm__ volatile("fnstenv %0" : "=m"(environment) : : "memory");
@@ -72,8 +73,8 @@ OUT_OF_LINE void qn__float_state_leave(const qn__float_state *before) {
 
 #elif defined(__aarch64__)
 
-/* All bits of FPCR that are defined today mean a deviation from IEEE-754's defaults: other
- * rounding (RMode), flushing (FZ, FZ16, FIZ), one NaN for all (DN), traps, AHP, AH, NEP. */
+/* Every defined bit of FPCR means a deviation from IEEE-754's defaults: other rounding (RMode),
+ * flushing (FZ, FZ16, FIZ), one NaN for all (DN), traps, AHP, AH, NEP. */
 static uint64_t fpcr(void) {
     uint64_t value;
     __asm__ volatile("mrs %0, fpcr" : "=r"(value) : : "memory");
@@ -114,8 +115,8 @@ OUT_OF_LINE void qn__float_state_leave(const qn__float_state *before) {
 
 #else
 
-/* Elsewhere the environment of <fenv.h> is the control register itself (frm and fflags of RISC-V,
- * FPC of s390x, FPSCR of Arm and Power, FCSR of MIPS), and FE_DFL_ENV clears every bit that
+/* On other machines the environment of <fenv.h> is the control register itself (frm and fflags of
+ * RISC-V, FPC of s390x, FPSCR of Arm and Power, FCSR of MIPS), and FE_DFL_ENV clears every bit that
  * changes results. */
 OUT_OF_LINE void qn__float_state_set(void) { (void)fesetenv(FE_DFL_ENV); }
 

@@ -1,11 +1,13 @@
 /* The state of the floating-point unit: rounding direction, treatment of subnormal numbers, which
- * exceptions trap. It belongs to each thread and a new thread inherits it, so what a caller set
- * (fesetround, feenableexcept, flush to zero by a library built for speed) would change results.
+ * exceptions trap. Each thread has its own, and a new thread inherits it. So the settings of a
+ * caller (fesetround, feenableexcept, flush to zero by a library built for speed) would change
+ * results.
  *
- * Every public function that computes, or calls what may compute, begins with QN__OWN_FLOATS. It
- * sets the state of docs/exactness.md 1.8 and gives the caller's state back, exception flags among
- * it, at every return. Code that runs after foreign code (a callback, a library that was opened,
- * the body of a thread) calls qn__float_state_set, because foreign code may change the state. */
+ * Every public function that computes, or calls functions that may compute, begins with
+ * QN__OWN_FLOATS. It sets the state of docs/exactness.md 1.8 and restores the caller's state,
+ * including exception flags, at every return. Code that runs after foreign code (a callback, a
+ * library that was opened, the body of a thread) calls qn__float_state_set, because foreign code
+ * may change the state. */
 #ifndef QN_BASE_FLOAT_STATE_H
 #define QN_BASE_FLOAT_STATE_H
 
@@ -30,12 +32,12 @@ typedef struct qn__float_state {
 /* Round to nearest even, subnormal numbers kept, no traps. A few nanoseconds. */
 void qn__float_state_set(void);
 
-/* The same; returns the state that was there before. */
+/* The same; returns the previous state. */
 qn__float_state qn__float_state_enter(void);
 void qn__float_state_leave(const qn__float_state *before);
 
-/* For the rest of the block. The three functions are never inlined, so the compiler moves nothing
- * that reads or writes memory across them. */
+/* For the rest of the block. The three functions are never inlined, so the compiler does not move
+ * memory accesses across them. */
 #define QN__OWN_FLOATS                                                                             \
     __attribute__((cleanup(qn__float_state_leave), unused))                                        \
     const qn__float_state qn__floats_of_caller = qn__float_state_enter()

@@ -20,14 +20,14 @@ struct qn__json_node {
     size_t count;
 };
 
-/* All nodes lie in one array. While a container is read, its members wait on a stack that grows
- * up from the array's beginning; when it ends they move, as they are, to a region that grows down
- * from the array's end, where they stay. Every node is at one of the two places, so they never
- * meet, and members lie side by side. */
+/* All nodes are in one array. While a container is read, its members are on a stack that grows up
+ * from the start of the array. When it ends they move to a region that grows down from the end of
+ * the array, where they stay. Every node is in one of the two, so they never overlap, and the
+ * members of a container are consecutive. */
 struct qn__json {
     qn__json_node *nodes;
     size_t stacked;    /* nodes in use at the beginning */
-    size_t settled;    /* index of the lowest node in use at the end */
+    size_t settled;    /* index of the lowest final node at the end */
     char *texts;       /* decoded strings, keys and numbers, one after the other */
     size_t texts_size; /* bytes of it in use */
 };
@@ -44,7 +44,7 @@ static qn_status refuse(reader *r, size_t position, const char *why) {
     return QN_FORMAT;
 }
 
-/* The byte at the reader, or -1 at the end of the text. */
+/* The next byte, or -1 at the end of the text. */
 static int peek(const reader *r) { return r->at < r->size ? (unsigned char)r->text[r->at] : -1; }
 
 static void skip_space(reader *r) {
@@ -80,7 +80,7 @@ static qn_status read_unicode(reader *r) {
     const size_t begin = r->at;
     int code = read_hex(r, begin + 2);
     if (code < 0)
-        return refuse(r, begin, "\\u wants four hexadecimal digits");
+        return refuse(r, begin, "\\u requires four hexadecimal digits");
     if (code == 0)
         return refuse(r, begin, "a text that holds a NUL");
     r->at += 6;
@@ -111,8 +111,8 @@ static qn_status read_escape(reader *r) {
     return QN_OK;
 }
 
-/* At the opening quote. Decoding never makes a string longer, and its NUL is paid for by the two
- * quotes, so that `texts` cannot overflow. */
+/* At the opening quote. Decoding never makes a string longer, and its two quotes leave room for the
+ * NUL, so that `texts` cannot overflow. */
 static qn_status read_string(reader *r, const char **out) {
     const size_t begin = r->at++;
     const char *decoded = r->json->texts + r->json->texts_size;
@@ -142,7 +142,7 @@ static qn_status read_string(reader *r, const char **out) {
     return QN_OK;
 }
 
-/* Moves over digits; returns how many. */
+/* Skips digits; returns how many. */
 static size_t skip_digits(reader *r) {
     const size_t begin = r->at;
     while (peek(r) >= '0' && peek(r) <= '9')
@@ -198,7 +198,7 @@ static int compare_keys(const void *a, const void *b) {
     return (*first)->key_position < (*second)->key_position ? -1 : 1;
 }
 
-/* Sorted, because comparing each key with each would let a small hostile file cost minutes. */
+/* Sorted: comparing each pair of keys would let a small untrusted file cost minutes. */
 static qn_status refuse_duplicates(reader *r, const qn__json_node *members, size_t count) {
     if (count < 2)
         return QN_OK;
@@ -216,7 +216,7 @@ static qn_status refuse_duplicates(reader *r, const qn__json_node *members, size
     qn__free(sorted);
     if (!twin)
         return QN_OK;
-    return qn__fail(r->err, QN_FORMAT, "invalid JSON at byte %zu: the key \"%s\" stands twice",
+    return qn__fail(r->err, QN_FORMAT, "invalid JSON at byte %zu: the key \"%s\" occurs twice",
                     twin->key_position, twin->key);
 }
 
@@ -246,8 +246,8 @@ static qn_status read_key(reader *r, qn__json_node *member) {
     return QN_OK;
 }
 
-/* At the opening bracket. Each member is read into a local node and then stacked: the slot must
- * not be taken before those of the member's own members have been given back. */
+/* At the opening bracket. Each member is read into a local node and then pushed: its slot must not
+ * be used before the slots of its own members are released. */
 static qn_status read_container(reader *r, qn__json_node *node, int depth) {
     if (depth >= DEPTH_MAX)
         return refuse(r, r->at, "more than 32 levels of nesting");
@@ -310,7 +310,7 @@ static qn_status read_document(reader *r) {
     return QN_OK;
 }
 
-/* A node is the root, the first in a container or stands behind a comma. */
+/* A node is the root, the first in a container, or follows a comma. */
 static size_t nodes_at_most(const char *text, size_t size) {
     size_t count = 1;
     for (size_t i = 0; i < size; i++)
@@ -325,7 +325,7 @@ qn_status qn__json_parse(const char *text, size_t size, qn__json **out, qn_error
         return QN_MEMORY;
     json->settled = nodes_at_most(text, size);
     json->nodes = qn__alloc(json->settled, sizeof *json->nodes, err);
-    /* One more than the text, for the NUL behind a document that is a single number. */
+    /* One more byte than the text, for the NUL of a document that is a single number. */
     json->texts = json->nodes ? qn__alloc(size + 1, 1, err) : NULL;
     reader r = {.text = text, .size = size, .json = json, .err = err};
     const qn_status status = json->texts ? read_document(&r) : QN_MEMORY;
@@ -345,7 +345,7 @@ void qn__json_free(qn__json *json) {
     qn__free(json);
 }
 
-/* The root settles last, so it is the lowest. */
+/* The root becomes final last, so it is the lowest. */
 const qn__json_node *qn__json_root(const qn__json *json) { return json->nodes + json->settled; }
 
 int qn__json_is_object(const qn__json_node *node) { return node && node->kind == OBJECT; }

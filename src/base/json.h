@@ -1,12 +1,12 @@
-/* A strict JSON reader (RFC 8259) for small hostile texts: headers and recipes.
+/* A strict JSON reader (RFC 8259) for small untrusted texts: headers and recipes.
  *
- * The text is parsed once into a flat array of nodes; nothing nests more than 32 deep, and the
- * number of nodes is bounded by the size of the text. Duplicate keys, trailing bytes, invalid
- * UTF-8 and numbers that are not JSON are errors: QN_FORMAT, with the byte's position, counted
- * from 0, in `what`; `where` is left to the caller, who knows the file.
+ * The text is parsed once into a flat array of nodes. Nesting is limited to 32 levels, and the
+ * number of nodes is bounded by the size of the text. Duplicate keys, trailing bytes, invalid UTF-8
+ * and numbers that are not JSON are errors: QN_FORMAT, with the byte's position, counted from 0, in
+ * `what`. The caller, who has the file's name, sets `where`.
  *
- * The functions that take a node accept NULL and then give 0 or NULL, so that questions can be
- * chained. Everything they return lives as long as the document. */
+ * The functions that take a node accept NULL and then return 0 or NULL, so that calls can be
+ * chained. Their results are valid as long as the document. */
 #ifndef QN_BASE_JSON_H
 #define QN_BASE_JSON_H
 
@@ -31,10 +31,10 @@ const qn__json_node *qn__json_at(const qn__json_node *node, size_t index);
 const char *qn__json_key(const qn__json_node *node);
 /* A member by name, or NULL. */
 const qn__json_node *qn__json_get(const qn__json_node *object, const char *key);
-/* Decoded text, NUL-terminated (texts that hold a NUL are refused when parsed), or NULL when it is
- * no string. */
+/* Decoded text, NUL-terminated (the parser refuses texts that contain a NUL), or NULL when it is
+ * not a string. */
 const char *qn__json_string(const qn__json_node *node);
-/* 1 and the value when the node is a number without sign, point or exponent that fits. */
+/* 1 and the value when the node is a number without sign, point or exponent that fits 64 bits. */
 int qn__json_u64(const qn__json_node *node, uint64_t *out);
 /* 1 and the nearest float32 when the node is a number and the result is finite. */
 int qn__json_float(const qn__json_node *node, float *out);

@@ -1,5 +1,5 @@
-/* The JSON reader against texts that are valid, and texts that are not with the byte that is at
- * fault; then mutations of valid texts, whose answer must be the same twice and consistent. */
+/* The JSON reader against valid texts, and invalid texts with the position of the invalid byte;
+ * then mutations of valid texts, whose result must be the same twice and consistent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static uint32_t next_random(void) {
     return (uint32_t)(random_state >> 33);
 }
 
-/* Parses a copy that ends where the text ends, so that the address sanitizer sees a read behind
+/* Parses a copy that ends where the text ends, so that the address sanitizer detects a read behind
  * it. */
 static qn_status parse(const char *text, size_t size, qn__json **out, qn_error *err) {
     char *copy = malloc(size ? size : 1);
@@ -217,7 +217,7 @@ static void test_what_a_document_says(void **state) {
     float rate = 0;
     assert_true(qn__json_float(qn__json_get(root, "rate"), &rate) && rate == 0.1f);
 
-    /* Questions to what is not there, or of another kind, are answered with nothing. */
+    /* Functions on missing nodes, or on nodes of another type, return 0 or NULL. */
     assert_null(qn__json_get(shape, "name"));
     assert_null(qn__json_string(shape));
     assert_null(qn__json_get(NULL, "a"));
@@ -252,7 +252,7 @@ static void test_numbers(void **state) {
     qn__json_free(json);
 }
 
-/* 100,000 keys with a twin at the end: found, and in less time than comparing all with all. */
+/* 100,000 keys with a duplicate at the end: found, and in less time than comparing all pairs. */
 static void test_many_keys(void **state) {
     (void)state;
     enum { KEYS = 100000 };
@@ -279,8 +279,8 @@ static void test_many_keys(void **state) {
     free(text);
 }
 
-/* Everything that can be asked of a tree, folded into one number; on the way, what must hold of
- * every tree is asserted. */
+/* Combines the results of all functions on a tree in one number, and asserts the properties of
+ * every tree. */
 static uint64_t fold(const qn__json_node *node, int depth) {
     const char *parts[2] = {qn__json_key(node), qn__json_string(node)};
     uint64_t sum = 17, number = 0;
@@ -306,7 +306,7 @@ static uint64_t fold(const qn__json_node *node, int depth) {
     return sum;
 }
 
-/* Changes, drops, doubles or inserts a few bytes; inserted ones are mostly JSON's own. */
+/* Changes, removes, doubles or inserts a few bytes; inserted ones are mostly JSON syntax. */
 static size_t mutate(char *text, size_t size, size_t room) {
     static const char pieces[] = "{}[]\",:\\u0d8e19-+.tfn \x80\xc3\xff";
     for (uint32_t left = 1 + next_random() % 4; left > 0; left--) {

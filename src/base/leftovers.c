@@ -42,7 +42,7 @@ void qn__temporary_name(char name[QN__TEMPORARY_NAME]) {
              atomic_fetch_add(&counter, 1), (unsigned long)now.tv_nsec, tag);
 }
 
-/* 1 when the name is one of qn__temporary_name; `tag` gets its boot id. */
+/* 1 when the name is one of qn__temporary_name; `tag` receives its boot id. */
 static int is_temporary(const char *name, char tag[TAG + 1]) {
     int length = 0;
     return sscanf(name, ".quern-%*d-%*u-%*x-%16[0-9a-f].tmp%n", tag, &length) == 1 && length > 0 &&
@@ -53,8 +53,8 @@ static int is_same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Between making the file and locking it another process may take it for a leftover. It then holds
- * the lock, or the name is gone. On NFS a removed file that is open keeps a link, so the name is
+/* Between creation and locking, another process may treat the file as a leftover. It then holds the
+ * lock, or the name is gone. On NFS a removed file that is open keeps a link, so the name is
  * compared and not the number of links. */
 int qn__temporary_claim(int folder, const char *name, int file) {
     struct stat open_file, named;
@@ -70,7 +70,7 @@ int qn__temporary_claim(int folder, const char *name, int file) {
     return -1;
 }
 
-/* File systems that belong to one kernel, by their numbers in statfs(2): ext2 to ext4, XFS, Btrfs,
+/* File systems that only one kernel uses, by their numbers in statfs(2): ext2 to ext4, XFS, Btrfs,
  * tmpfs, overlayfs, F2FS, ZFS, bcachefs. */
 static int is_shared(int folder) {
     static const uint32_t local[] = {0xEF53,     0x58465342, 0x9123683E, 0x01021994,

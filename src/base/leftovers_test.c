@@ -1,5 +1,5 @@
-/* Temporary files: those of dead writers go, those of living ones stay, whatever their names say of
- * processes, and those of other hosts stay. */
+/* Temporary files: those of dead writers are removed; those of live writers stay, whatever process
+ * their names contain, and so do those of other hosts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void make_file(const char *name) {
 
 static int is_there(const char *name) { return access(in_folder(name), F_OK) == 0; }
 
-/* A process that writes a file, says so, and does not end by itself. */
+/* A process that writes a file, reports it, and then waits. */
 static pid_t start_writer(void) {
     int ready[2];
     char byte;
@@ -73,7 +73,7 @@ static pid_t start_writer(void) {
     const pid_t child = fork();
     if (child == 0) {
         qn__writer *writer;
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || /* a test that fails leaves nothing behind */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || /* a failing test leaves no process */
             qn__writer_create(in_folder("model"), &writer, NULL) != QN_OK ||
             qn__writer_add(writer, "half", 4, NULL) != QN_OK || write(ready[1], "", 1) != 1)
             _exit(1);
@@ -91,7 +91,7 @@ static void test_a_killed_writers_file_goes(void **state) {
     for (int shared = 0; shared <= 1; ++shared) {
         const pid_t child = start_writer();
         qn__leftovers_remove_from(folder, shared);
-        assert_int_equal(count_files(0), 1); /* it lives */
+        assert_int_equal(count_files(0), 1); /* its writer is alive */
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         assert_int_equal(count_files(0), 1);
@@ -106,7 +106,7 @@ static int sweep(void *user) {
     return 1;
 }
 
-/* Commit asks when the file is closed already; it is still the writer's then. */
+/* Commit calls `may` when the file is closed already; it must still be locked. */
 static void test_a_file_that_waits_for_its_place_stays(void **state) {
     (void)state;
     qn__writer *writer;
@@ -118,7 +118,7 @@ static void test_a_file_that_waits_for_its_place_stays(void **state) {
     assert_int_equal(count_files(0), 1);
 }
 
-/* On a shared file system the kernel that runs here knows nothing of the writers of another. */
+/* On a shared file system this kernel has no information about the writers of another. */
 static void test_files_of_other_kernels(void **state) {
     (void)state;
     char own[QN__TEMPORARY_NAME];
@@ -145,14 +145,14 @@ static void test_other_names_stay(void **state) {
     const int count = sizeof names / sizeof names[0];
     for (int i = 0; i < count; ++i)
         make_file(names[i]);
-    /* A FIFO of that name is opened without waiting, and is nobody's temporary file. */
+    /* A FIFO of that name is opened without blocking, and is not treated as a temporary file. */
     assert_int_equal(mkfifo(in_folder(".quern-7-0-1f-0123456789abcdef.tmp"), 0600), 0);
     qn__leftovers_remove_from(folder, 0);
     assert_int_equal(count_files(0), count + 1);
     qn__leftovers_remove("/nonexistent/folder");
 }
 
-/* Another process may take a file for a leftover before its writer has locked it. */
+/* Another process may treat a file as a leftover before its writer has locked it. */
 static void test_a_file_that_is_gone_cannot_be_claimed(void **state) {
     (void)state;
     char name[QN__TEMPORARY_NAME];
@@ -163,7 +163,7 @@ static void test_a_file_that_is_gone_cannot_be_claimed(void **state) {
         qn__leftovers_remove(folder);
         assert_false(is_there(name));
         if (again)
-            make_file(name); /* somebody else's */
+            make_file(name); /* another process's file */
         assert_int_equal(qn__temporary_claim(dir, name, file), -1);
         assert_int_equal(errno, EEXIST);
         close(file);

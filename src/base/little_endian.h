@@ -1,5 +1,5 @@
-/* The 32-bit numbers of files and digests, which are little-endian on every machine. Where memory
- * is little-endian too, they are copied and hashed as they lie. */
+/* The 32-bit numbers of files and digests, which are little-endian on every machine. On
+ * little-endian machines they are copied and hashed without conversion. */
 #ifndef QN_BASE_LITTLE_ENDIAN_H
 #define QN_BASE_LITTLE_ENDIAN_H
 
@@ -11,11 +11,11 @@
  * not overlap and need no alignment. */
 void qn__copy_little(void *to, const void *from, size_t count);
 
-/* Adds `count` numbers that lie in memory to a digest. */
+/* Adds `count` numbers in memory to a digest. */
 void qn__sha256_add_little(qn__sha256 *hash, const void *numbers, size_t count);
 
-/* Gives the bytes of a file for `count` numbers that lie in memory, a piece after the other, to
- * `take`, until it returns another status than QN_OK. */
+/* Passes the file's bytes for `count` numbers in memory, piece by piece, to `take`, until it
+ * returns another status than QN_OK. */
 typedef qn_status qn__take_bytes(void *user, const void *bytes, size_t size, qn_error *err);
 qn_status qn__each_little(const void *numbers, size_t count, qn__take_bytes *take, void *user,
                           qn_error *err);

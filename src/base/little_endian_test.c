@@ -1,4 +1,4 @@
-/* Numbers of files are little-endian: the expected bytes are written out. */
+/* Numbers in files are little-endian: the expected bytes are listed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ enum { MANY = 3000 }; /* more than one piece */
 
 static uint32_t number(uint32_t i) { return i * 2654435761u; }
 
-/* The numbers and what a file holds of them. */
+/* The numbers and their bytes in a file. */
 static void make(uint32_t *numbers, unsigned char *bytes, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         numbers[i] = number(i);
@@ -29,7 +29,7 @@ static void test_copies(void **state) {
     const unsigned char expected[5] = {0, 0, 0, 0x80, 0x3f};
     unsigned char bytes[5] = {0};
     float back;
-    qn__copy_little(bytes + 1, &one, 1); /* at any address */
+    qn__copy_little(bytes + 1, &one, 1); /* unaligned */
     assert_memory_equal(bytes, expected, sizeof bytes);
     qn__copy_little(&back, bytes + 1, 1);
     assert_true(back == one);

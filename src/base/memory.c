@@ -17,7 +17,7 @@ void qn__ask_for_large_pages(void *block, size_t bytes, int filled) {
     const size_t skip = LARGE_PAGE - (uintptr_t)block % LARGE_PAGE;
     if (bytes / LARGE_PAGE < 2)
         return;
-    /* Only advice: a refusal changes nothing. */
+    /* Advice only: an error changes nothing. */
     (void)madvise((char *)block + skip, (bytes - skip) / LARGE_PAGE * LARGE_PAGE,
                   filled ? MADV_COLLAPSE : MADV_HUGEPAGE);
 #else
@@ -27,10 +27,10 @@ void qn__ask_for_large_pages(void *block, size_t bytes, int filled) {
 #endif
 }
 
-/* calloc rather than aligned_alloc and memset: the system hands out zero pages when they are first
- * touched, so a large block costs nothing until it is used, and each of its pages, which may be
- * large ones, lies on the memory node of the core that used it first. The address that calloc gave
- * stands just before the block, for qn__free. */
+/* calloc rather than aligned_alloc and memset: the kernel allocates zero pages at the first access.
+ * So a large block uses no memory before that, and each page, which may be a large one, is on the
+ * NUMA node of the core that uses it first. The address of calloc is stored just before the block,
+ * for qn__free. */
 void *qn__alloc(uint64_t count, uint64_t size, qn_error *err) {
     size_t bytes, total;
     if (__builtin_mul_overflow(count, size, &bytes) ||

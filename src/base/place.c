@@ -9,15 +9,15 @@
 
 enum { MOST_LINKS = 40 };
 
-/* A path on its way to the nearest folder that exists. The names that were cut off its end are in
- * the place's `rest`; `up` counts those of ".." that wait for the name before them. */
+/* A path on its way to the nearest existing folder. The names that were removed from its end are in
+ * the place's `rest`; `up` counts ".." components that cancel the name before them. */
 typedef struct walk {
     char path[PATH_MAX];
     int up;
-    int crossed; /* a ".." met the name before it, which does not exist: what follows may */
+    int crossed; /* a ".." cancelled a name that does not exist: the rest may exist */
 } walk;
 
-/* Puts a name in front of the rest. Returns 0 when there is no room. */
+/* Inserts a name before the rest. Returns 0 when there is no room. */
 static int put_before(qn__place *place, const char *name) {
     const size_t length = strlen(name), rest = strlen(place->rest), gap = rest > 0;
     if (length + gap + rest >= sizeof place->rest)
@@ -29,7 +29,7 @@ static int put_before(qn__place *place, const char *name) {
     return 1;
 }
 
-/* Cuts the last name off the path: "a/b" becomes "a", "a" becomes ".", "/a" becomes "/". */
+/* Removes the last name of the path: "a/b" becomes "a", "a" becomes ".", "/a" becomes "/". */
 static void cut_name(char *path, char **name) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
@@ -38,7 +38,7 @@ static void cut_name(char *path, char **name) {
     *name = slash ? slash + 1 : path;
 }
 
-/* Replaces a symbolic link by what it points at. Returns 0 when the path is none. */
+/* Replaces a symbolic link by its target. Returns 0 when the path is no link. */
 static int follow_link(walk *w) {
     char target[PATH_MAX], whole[PATH_MAX], *name;
     const ssize_t size = readlink(w->path, target, sizeof target - 1);
@@ -79,7 +79,7 @@ static int step_up(walk *w, qn__place *place) {
     return put_before(place, copy);
 }
 
-/* Goes up until there is a folder. */
+/* Goes up until a folder exists. */
 static int find_folder(walk *w, qn__place *place) {
     char real[PATH_MAX];
     for (int links = 0, steps = 0; steps < PATH_MAX; steps++) {
@@ -98,7 +98,7 @@ static int find_folder(walk *w, qn__place *place) {
     return 1;
 }
 
-/* The same, with what ".." has made of the path looked at again. */
+/* The same; the path that ".." gave is checked again. */
 static int find_place(walk *w, qn__place *place) {
     for (int i = 0; i < MOST_LINKS; i++) {
         w->crossed = 0;

@@ -1,4 +1,4 @@
-/* Which paths name one file. Each test has a folder of its own, which is the working folder. */
+/* Which paths name one file. Each test has its own folder, which is the working folder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

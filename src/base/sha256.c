@@ -18,8 +18,8 @@ const uint32_t qn__sha256_constants[64] = {
 
 static uint32_t turn(uint32_t word, int bits) { return word >> bits | word << (32 - bits); }
 
-/* Word t of the message schedule lies in w[t mod 16], written over word t - 16, the last that
- * needs it: 64 bytes of schedule instead of 256. */
+/* Word t of the message schedule is in w[t mod 16]. It replaces word t - 16, which is used here for
+ * the last time: 64 bytes of schedule instead of 256. */
 static uint32_t schedule(uint32_t w[16], int t) {
     const uint32_t early = w[(t + 1) & 15], late = w[(t + 14) & 15];
     w[t & 15] += (turn(early, 7) ^ turn(early, 18) ^ early >> 3) + w[(t + 9) & 15] +
@@ -71,7 +71,7 @@ void qn__sha256_begin(qn__sha256 *hash) {
     hash->length = 0;
 }
 
-/* Fills the block that was begun, takes whole blocks from where they lie, and keeps the rest. */
+/* Fills the current block, processes whole blocks without copying them, and keeps the rest. */
 void qn__sha256_add(qn__sha256 *hash, const void *bytes, size_t size) {
     const uint8_t *at = bytes;
     const size_t begun = hash->length % 64;

@@ -1,5 +1,5 @@
-/* The inner loop of SHA-256, once for any machine and once for each family of processors that has
- * instructions for it. Internal to sha256.c and its test. */
+/* The inner loop of SHA-256: for any machine, and for each family of processors with instructions
+ * for it. Internal to sha256.c and its test. */
 #ifndef QN_BASE_SHA256_BLOCKS_H
 #define QN_BASE_SHA256_BLOCKS_H
 
@@ -9,8 +9,9 @@
 /* The 64 round constants of FIPS 180-4, 4.2.2. */
 extern const uint32_t qn__sha256_constants[64];
 
-/* Each takes `count` blocks of 64 bytes into the state of eight words. The last two may only be
- * called when qn__sha256_x86_here or qn__sha256_arm_here is 1; elsewhere they do nothing. */
+/* Each processes `count` blocks of 64 bytes into the state of eight words. The last two may be
+ * called only if qn__sha256_x86_here or qn__sha256_arm_here is 1; on other machines they do
+ * nothing. */
 typedef void qn__sha256_blocks(uint32_t state[8], const uint8_t *bytes, size_t count);
 qn__sha256_blocks qn__sha256_blocks_portable;
 qn__sha256_blocks qn__sha256_blocks_x86;

@@ -1,5 +1,5 @@
-/* SHA-256 against the vectors of FIPS 180-4 and a digest that Python's hashlib gave; the
- * processor's own instructions against the portable text. */
+/* SHA-256 against the vectors of FIPS 180-4 and a digest of Python's hashlib; the processor's own
+ * instructions against the portable code. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static void test_million_letters_in_uneven_pieces(void **state) {
     assert_string_equal(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-/* Lengths 0 to 999 of bytes i*7 + length; the digest of all digests is hashlib's. */
+/* Lengths 0 to 999 of bytes i*7 + length; the digest of all digests was computed with hashlib. */
 static void test_every_length_up_to_999(void **state) {
     (void)state;
     qn__sha256 all;

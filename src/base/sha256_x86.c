@@ -17,7 +17,7 @@ int qn__sha256_x86_here(void) {
     return ssse3 && sse41 && (ebx >> 29 & 1);
 }
 
-/* The instructions want the state as two registers, (a b e f) and (c d g h), highest word first,
+/* The instructions take the state in two registers, (a b e f) and (c d g h), highest word first,
  * and the words of a block in four, of which w[i % 4] is replaced by the words 16 further on. */
 __attribute__((target("sha,ssse3,sse4.1"))) static void one_block(__m128i *abef, __m128i *cdgh,
                                                                   const uint8_t *bytes) {

@@ -52,9 +52,9 @@ void qn__siphash_blocks_portable(qn__lanes v[4], const unsigned char *bytes, siz
     qn__lanes_blocks(v, bytes, blocks);
 }
 
-/* Found at the first call; every thread finds the same. */
+/* Determined at the first call; every thread finds the same. */
 static qn__siphash_blocks *fastest(void) {
-    static atomic_int known; /* 0: no; 1: portable; 2: AVX2 */
+    static atomic_int known; /* 0: not yet determined; 1: portable; 2: AVX2 */
     int which = atomic_load_explicit(&known, memory_order_relaxed);
     if (which == 0) {
         which = 1 + qn__siphash_avx2_here();

@@ -1,5 +1,5 @@
-/* The lanes of qn__siphash_lanes, as vectors that the compiler maps to what the processor has. Text
- * for siphash.c and siphash_x86.c, each of which compiles it for its own instructions. */
+/* The lanes of qn__siphash_lanes, as vectors that the compiler maps to the processor's registers.
+ * siphash.c and siphash_x86.c include it; each compiles it for its own instructions. */
 #ifndef QN_BASE_SIPHASH_LANES_H
 #define QN_BASE_SIPHASH_LANES_H
 
@@ -9,7 +9,7 @@
 
 enum { QN__LANES = 8, QN__LANES_BYTES = 8 * QN__LANES };
 
-/* Half of the lanes: what a register of AVX2 holds. */
+/* Half of the lanes: one AVX2 register. */
 typedef uint64_t qn__half_lanes __attribute__((vector_size(QN__LANES_BYTES / 2)));
 
 /* One word of the state of all lanes. */
@@ -18,10 +18,10 @@ typedef union qn__lanes {
     uint64_t lane[QN__LANES];
 } qn__lanes;
 
-/* Takes `blocks` times 64 bytes into the state v[0 .. 3]. */
+/* Adds `blocks` times 64 bytes to the state v[0 .. 3]. */
 typedef void qn__siphash_blocks(qn__lanes v[4], const unsigned char *bytes, size_t blocks);
 qn__siphash_blocks qn__siphash_blocks_portable;
-/* Only where qn__siphash_avx2_here is 1. */
+/* Call only if qn__siphash_avx2_here is 1. */
 qn__siphash_blocks qn__siphash_blocks_avx2;
 int qn__siphash_avx2_here(void);
 

@@ -1,4 +1,4 @@
-/* SipHash-2-4 against numbers that OpenSSL 3.0.19 computed; its lanes against the definition in
+/* SipHash-2-4 against numbers computed with OpenSSL 3.0.19; its lanes against the definition in
  * siphash.h, and every instruction set against that. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +104,7 @@ static void test_avx2(void **state) {
     }
 }
 
-/* Any bit of the text or of its length, and any bit of the key, makes another number. */
+/* A change of any bit of the text, its length or the key changes the number. */
 static void test_every_bit_counts(void **state) {
     (void)state;
     const uint64_t before = qn__siphash_lanes(&key, message, 200);
@@ -134,7 +134,7 @@ static double bytes_a_second(uint64_t (*mac)(const qn__siphash_key *, const void
         const double speed = 20.0 * sizeof message / (qn__now() - begun);
         best = speed > best ? speed : best;
     }
-    assert_true(sum != 0); /* so that nothing is left out */
+    assert_true(sum != 0); /* so that the compiler removes nothing */
     return best;
 }
 

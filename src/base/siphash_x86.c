@@ -1,5 +1,5 @@
-/* The lanes of SipHash by AVX2: four to a register, and two registers, whose chains hide each
- * other's latency. */
+/* The lanes of SipHash by AVX2: four in a register, in two registers, whose chains are independent
+ * and hide each other's latency. */
 #include "base/siphash_lanes.h"
 
 #if defined(__x86_64__)

@@ -4,7 +4,7 @@
 #include <quern/version.h>
 #include <string.h>
 
-/* Above this a size is memory that nobody initialised, and what lies behind is not looked at. */
+/* A larger size is taken as uninitialised memory, and nothing behind it is read. */
 enum { LARGEST = 1 << 16 };
 
 size_t qn__sized_of(const void *caller) {
@@ -15,15 +15,15 @@ size_t qn__sized_of(const void *caller) {
 
 qn_status qn__sized_check(const qn__sized *what, const void *caller, qn_error *err) {
     const size_t size = qn__sized_of(caller);
-    /* Every version of a struct has a member behind the size, and ends where a pointer may stand.
-     */
+    /* Every version of a struct has a member behind the size, and its size is a multiple of a
+     * pointer's. */
     if (size >= 2 * sizeof size && size % sizeof(void *) == 0 && size <= LARGEST)
         return QN_OK;
     return qn__sized_refuse(what, size, err);
 }
 
 qn_status qn__sized_refuse(const qn__sized *what, size_t size, qn_error *err) {
-    qn__fail(err, QN_USAGE, "%s: the member size of %s is %zu, which is no size of a %s",
+    qn__fail(err, QN_USAGE, "%s: the member size of %s is %zu, which is not the size of a %s",
              what->function, what->argument, size, what->type);
     return qn__remedy(err, QN_USAGE, "write size = sizeof(%s) into it before the call%s",
                       what->type,
@@ -44,7 +44,7 @@ qn_status qn__sized_take(const qn__sized *what, const void *caller, void *own, q
                      what->function, what->argument, size, what->size, what->type);
             return qn__remedy(err, QN_USAGE,
                               "leave members zero that came after version %d.%d.%d, or load the "
-                              "library that your header is of",
+                              "library of your header",
                               QN_VERSION_MAJOR, QN_VERSION_MINOR, QN_VERSION_PATCH);
         }
     memcpy((unsigned char *)own + sizeof size, bytes + sizeof size, known - sizeof size);

@@ -34,8 +34,8 @@ int qn__parse_u64(const char *text, size_t size, uint64_t *out) {
     return 1;
 }
 
-/* A point half-way between two floats has at most 113 significant digits, so of a longer number
- * only this many count, and whether anything but zeros follows them. */
+/* The midpoint of two floats has at most 113 significant digits. So of a longer number only this
+ * many count, and whether a later digit is not zero. */
 enum { DIGITS_MAX = 128 };
 
 /* (-1)^negative * 0.d1 d2 d3 ... * 10^point, d1 > 0 unless `count` is 0 */
@@ -46,21 +46,21 @@ typedef struct decimal {
     int negative;
 } decimal;
 
-/* Appends the digit at a place; `whole` says that it stands before the decimal point. */
+/* Appends a digit; `whole` is 1 before the decimal point. */
 static void take_digit(decimal *number, char digit, int whole) {
     if (number->count == 0 && digit == '0') {
-        number->point -= !whole; /* leading zeros count only behind the point */
+        number->point -= !whole; /* leading zeros count only after the point */
         return;
     }
     number->point += whole;
     if (number->count < DIGITS_MAX)
         number->digits[number->count++] = digit;
     else if (digit != '0')
-        number->digits[DIGITS_MAX - 1] = '1'; /* more than half, whatever stood there */
+        number->digits[DIGITS_MAX - 1] = '1'; /* sticky: more digits follow that are not zero */
 }
 
-/* The exponent behind 'e', bounded far beyond any that leaves a float. Returns its length in
- * bytes, sign included, or 0 when there is no digit. */
+/* The exponent after 'e', clamped far beyond the range of a float. Returns its length in bytes,
+ * sign included, or 0 when there is no digit. */
 static size_t scan_exponent(const char *text, size_t size, int64_t *exponent) {
     const int64_t far = (int64_t)1 << 60;
     const int negative = size > 0 && text[0] == '-';
@@ -100,11 +100,10 @@ static int scan_decimal(const char *text, size_t size, decimal *number) {
     return at == size;
 }
 
-/* The common case without the C library: 19 digits fit into an integer and powers of ten up to 22
- * are exact doubles, so the double below is within two units of its last place of the number.
- * Rounding it once more gives the correctly rounded float unless a point half-way between two
- * floats is as near as that; this case, and subnormal and huge results, are left to the slow path.
- * Returns 1 when it answered. */
+/* The common case without the C library: 19 digits fit an integer, and powers of ten up to 22 are
+ * exact doubles, so the double is within two units of its last place of the number. Rounding it
+ * once more gives the correctly rounded float unless the midpoint of two floats is that close. That
+ * case, and subnormal and huge results, are left to the slow path. Returns 1 when it converted. */
 static int convert_fast(const decimal *number, float *out) {
     static const double powers[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -118,7 +117,7 @@ static int convert_fast(const decimal *number, float *out) {
     const double value = shift < 0 ? (double)whole / powers[-shift] : (double)whole * powers[shift];
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const uint64_t below = bits & 0x1fffffff; /* the 29 bits that a float has not */
+    const uint64_t below = bits & 0x1fffffff; /* the 29 bits that a float does not have */
     const uint64_t half = 0x10000000, doubt = 4;
     if (value < 0x1p-126 || value > 0x1.fffffep127 ||
         (below > half - doubt && below < half + doubt))
@@ -127,7 +126,7 @@ static int convert_fast(const decimal *number, float *out) {
     return 1;
 }
 
-/* strtof rounds once, by the decimal number itself, in the C library's own long arithmetic. */
+/* strtof rounds once, from the decimal number, with the C library's multi-precision arithmetic. */
 static float convert_slow(const decimal *number) {
     char text[DIGITS_MAX + 32];
     int64_t point = number->point;
@@ -156,9 +155,9 @@ enum { WORD_MAX = 63 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* The optimal string alignment distance: how many letters to insert, drop or replace, or
- * neighbours to swap, for one word to become the other. Row i of the table holds the distances of
- * the first i letters of `a` from each beginning of `b`; three rows are enough. */
+/* The optimal string alignment distance: the number of letters to insert, drop or replace, or of
+ * neighbours to swap, to turn one word into the other. Row i of the table holds the distances of
+ * the first i letters of `a` from each prefix of `b`; three rows are enough. */
 static size_t distance(const char *a, size_t a_size, const char *b, size_t b_size) {
     size_t rows[3][WORD_MAX + 1];
     for (size_t j = 0; j <= b_size; j++)
@@ -181,13 +180,13 @@ const char *qn__nearest(const char *word, const char *const *list) {
         return NULL;
     const char *best = NULL;
     size_t best_distance = size / 3 > 2 ? size / 3 : 2;
-    best_distance++; /* the first that is not near */
+    best_distance++; /* the first distance that is too large */
     for (; *list; list++) {
         const size_t length = strlen(*list);
         if (length > WORD_MAX)
             continue;
         const size_t d = distance(word, size, *list, length);
-        /* A word of which every letter would change is no slip. */
+        /* If every letter would change, it is not a typing error. */
         if (d < best_distance && (d < size || d == 0) && (d < length || d == 0)) {
             best = *list;
             best_distance = d;
@@ -244,7 +243,7 @@ void qn__text_add(qn__text *text, const char *format, ...) {
     uselocale(before);
 }
 
-/* Escapes what RFC 8259 demands and nothing else; a byte that is not UTF-8 becomes U+FFFD. */
+/* Escapes what RFC 8259 requires and nothing else; an invalid UTF-8 byte becomes U+FFFD. */
 void qn__text_add_json(qn__text *text, const char *utf8) {
     size_t left = strlen(utf8);
     append(text, "\"", 1);

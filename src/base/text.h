@@ -9,21 +9,21 @@
  * 32 bytes. */
 void qn__float_text(float value, char *text);
 
-/* Whole text to number; 1 on success, 0 when it is no such number (empty, spaces, trailing bytes,
- * out of range), and `out` is then as before. The text need not end in a NUL. Integers are digits
- * alone, without a sign. Floats must be decimal (no hexadecimal) and are rounded once; those too
- * small become a zero or a subnormal, those that would round to an infinity are refused, and so
- * are "nan" and "inf". */
+/* Converts a whole text to a number; returns 1 on success, 0 when it is not such a number (empty,
+ * spaces, trailing bytes, out of range), and `out` is then unchanged. The text need not end in a
+ * NUL. Integers are digits only, without a sign. Floats must be decimal (no hexadecimal) and are
+ * rounded once; those too small become a zero or a subnormal. Floats that would round to an
+ * infinity are refused, and so are "nan" and "inf". */
 int qn__parse_float(const char *text, size_t size, float *out);
 int qn__parse_u64(const char *text, size_t size, uint64_t *out);
 
-/* The entry of the NULL-terminated list nearest to `word` by edit distance (the first of several),
- * or NULL when none is near: more than a third of its letters, or more than 2 where a third is
+/* The entry of the NULL-terminated list nearest to `word` by edit distance (the first of several).
+ * NULL when none is near, that is when more than a third of its letters, more than 2 if a third is
  * less, or all of them would change. */
 const char *qn__nearest(const char *word, const char *const *list);
 
-/* Growing text for JSON and reports. Start with {0}; `data` is NULL until something was added and
- * NUL-terminated from then on; `failed` becomes 1 when memory was short, and later additions do
+/* Growing text for JSON and reports. Start with {0}. `data` is NULL until something was added and
+ * NUL-terminated from then on. `failed` becomes 1 when memory is short, and later additions do
  * nothing. */
 typedef struct qn__text {
     char *data;

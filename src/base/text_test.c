@@ -66,7 +66,7 @@ static void test_table_of_shortest_texts(void **state) {
     }
 }
 
-/* Reads back to the same bits, and one digit less does not. */
+/* The text reads back to the same bits; with one digit less it does not. */
 static void test_round_trip_of_random_bits(void **state) {
     (void)state;
     int tried = 0;
@@ -128,8 +128,8 @@ static void test_table_of_roundings(void **state) {
     }
 }
 
-/* Numbers around the points half-way between two floats, with 9 to 60 digits: there a second
- * rounding shows. */
+/* Numbers around the midpoints of two floats, with 9 to 60 digits: double rounding would show
+ * there. */
 static void test_random_decimals_against_strtof(void **state) {
     (void)state;
     for (int i = 0; i < 200000; i++) {
@@ -284,7 +284,7 @@ static void test_growing_text(void **state) {
     qn__text_release(&text);
 }
 
-/* With a comma as the user's decimal point nothing may change. */
+/* A comma as the user's decimal point must not matter. */
 static void test_no_locale_matters(void **state) {
     (void)state;
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};

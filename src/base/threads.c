@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 enum {
-    THREADS_MAX = 4096, /* more is a slip of the keyboard, not a machine */
+    THREADS_MAX = 4096, /* more is a typing error, not a machine */
     LEAST_STACK = 1 << 20,
-    LOOKS = 32 /* looks at a gate before the clock is read for the first time */
+    LOOKS = 32 /* reads of a gate before the clock is read for the first time */
 };
 
 /* How long a thread spins before it sleeps. Longer than a wait inside a balanced step, and than a
- * futex's two system calls; so short that a caller who works alone between two runs hardly heats
- * the other cores. */
+ * futex's two system calls. Short enough that a caller's own work between two runs hardly keeps the
+ * other cores busy. */
 static const double SPIN_SECONDS = 100e-6;
 
 /* A number that threads wait on until it changes. Only its setter writes `value`. */
@@ -41,10 +41,10 @@ typedef struct member {
 struct qn__pool {
     gate start; /* raised by qn__pool_run; members 1 .. threads-1 wait on it between runs */
     gate round; /* raised by the last thread to arrive at a barrier */
-    _Alignas(64) atomic_uint arrived; /* threads that have come to the barrier of this round */
+    _Alignas(64) atomic_uint arrived; /* threads at the barrier of this round */
     _Alignas(64) int threads;
-    int spins;   /* 0 where there are more threads than cores: a spinning thread would only
-                    keep the one that it waits for from running */
+    int spins;   /* 0 if there are more threads than cores: a spinning thread would only delay the
+                    thread that it waits for */
     int *cores;  /* the core of each thread, or NULL when they are not bound */
     int members; /* how many of members[] have started; member[0] never does */
     member *member;
@@ -63,22 +63,22 @@ static void pause_core(void) {
 
 static void gate_raise(gate *g) {
     atomic_fetch_add(&g->value, 1);
-    /* Both this load and the sleeper's increment are sequentially consistent: either it is seen
-     * here, or the sleeper's look at `value` (in the kernel) comes after the change. */
+    /* Both this load and the sleeper's increment are sequentially consistent: either this load sees
+     * the sleeper, or the sleeper's check of `value` (in the kernel) comes after the change. */
     if (atomic_load(&g->sleepers) > 0)
         qn__futex_wake(&g->value, INT_MAX, QN__FUTEX_PRIVATE);
 }
 
 static void gate_sleep(gate *g, unsigned seen) {
     atomic_fetch_add(&g->sleepers, 1);
-    /* The kernel sleeps only if `value` still is `seen`; it may also return for no reason. */
+    /* The kernel sleeps only if `value` still is `seen`; it may also return spuriously. */
     while (atomic_load(&g->value) == seen)
         qn__futex_wait(&g->value, seen, -1, QN__FUTEX_PRIVATE);
     atomic_fetch_sub(&g->sleepers, 1);
 }
 
-/* Waits until the gate's value is another than `seen`. Returns the seconds that it took, 0 when
- * the first few looks were enough. */
+/* Waits until the gate's value differs from `seen`. Returns the seconds that it took, 0 when the
+ * first few reads were enough. */
 static double gate_wait(gate *g, unsigned seen, int spins) {
     for (int i = 0; i < LOOKS; i++) {
         if (atomic_load_explicit(&g->value, memory_order_acquire) != seen)
@@ -97,9 +97,9 @@ static double gate_wait(gate *g, unsigned seen, int spins) {
     return qn__now() - begin;
 }
 
-/* Counts this thread in. The last one sets the count back before it raises the gate: whoever is
- * let through sees 0, and nobody can come to the next round sooner. Returns the value of the gate
- * that the others wait to leave; it cannot have changed before this thread came. */
+/* Counts this thread as arrived. The last one resets the count before it raises the gate: threads
+ * that continue see 0, and none can reach the next round earlier. Returns the value of the gate for
+ * which the others wait to change; it cannot have changed before this thread arrived. */
 static unsigned arrive(qn__pool *pool) {
     const unsigned seen = atomic_load_explicit(&pool->round.value, memory_order_relaxed);
     const unsigned before = atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel);
@@ -122,7 +122,7 @@ static void bind_to_core(int core) {
         return;
     CPU_ZERO_S(size, set);
     CPU_SET_S((size_t)core, size, set);
-    /* A core can be taken away between reading the mask and now: the thread then stays free. */
+    /* A core can be removed after the mask was read: the thread is then not bound. */
     (void)sched_setaffinity(0, size, set);
     CPU_FREE(set);
 }
@@ -140,8 +140,8 @@ static void *member_main(void *argument) {
             return NULL;
         qn__float_state_set(); /* the last body may have called foreign code */
         pool->body(pool->context, self->thread);
-        /* The end of a run is one more round, in which only the caller waits: it cannot start
-         * the next run before this thread has arrived. */
+        /* The end of a run is one more round, in which only the caller waits: it cannot start the
+         * next run before this thread has arrived. */
         arrive(pool);
     }
 }
@@ -161,8 +161,8 @@ static int *choose_cores(int threads) {
     return cores;
 }
 
-/* A small limit of the stack (ulimit -s) is meant for the first thread, but becomes the default of
- * all others; these get what computing needs at the least. Returns an errno. */
+/* A small stack limit (ulimit -s) is meant for the first thread, but is the default of all others;
+ * these get at least what computing needs. Returns an errno. */
 static int thread_attributes(pthread_attr_t *attributes) {
     size_t size = 0;
     int error = pthread_attr_init(attributes);
@@ -173,7 +173,7 @@ static int thread_attributes(pthread_attr_t *attributes) {
     return error;
 }
 
-/* Starts members 1 .. threads-1 with all signals blocked, so that Ctrl-C and the like are always
+/* Starts members 1 .. threads-1 with all signals blocked, so that signals such as Ctrl-C are always
  * delivered to a thread of the program and never interrupt a kernel. */
 static int start_members(qn__pool *pool) {
     sigset_t all, before;
@@ -198,7 +198,7 @@ qn_status qn__pool_create(int threads, int pin, qn__pool **out, qn_error *err) {
     *out = NULL;
     if (threads < 1 || threads > THREADS_MAX) {
         qn__fail(err, QN_USAGE, "%d threads cannot be started", threads);
-        return qn__remedy(err, QN_USAGE, "ask for 1 to %d threads", THREADS_MAX);
+        return qn__remedy(err, QN_USAGE, "use 1 to %d threads", THREADS_MAX);
     }
     qn__pool *pool = qn__alloc(1, sizeof *pool, err);
     if (!pool)
@@ -239,8 +239,8 @@ void qn__pool_destroy(qn__pool *pool) {
 
 int qn__pool_threads(const qn__pool *pool) { return pool->threads; }
 
-/* The caller is bound to its core for the length of a run only: threads that it starts elsewhere
- * (a GPU driver's, say) would otherwise inherit that one core. */
+/* The caller is bound to its core only during a run: otherwise threads that it starts later (a GPU
+ * driver's, say) would inherit the binding. */
 void qn__pool_run(qn__pool *pool, void (*body)(void *context, int thread), void *context) {
     size_t size = 0;
     cpu_set_t *before = pool->cores ? qn__own_mask(&size) : NULL;

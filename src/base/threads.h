@@ -1,4 +1,4 @@
-/* A pool of threads, one per core, alive for the whole run; and a barrier for them.
+/* A pool of threads, one for each core, that exists for the whole run; and a barrier for them.
  *
  * Thread 0 of a pool is the caller of qn__pool_run, so a pool of one starts no thread. */
 #ifndef QN_BASE_THREADS_H
@@ -9,26 +9,26 @@
 
 typedef struct qn__pool qn__pool;
 
-/* Cores that the caller may use: its affinity mask, lowered by a cgroup's CPU quota (rounded up).
- * At least 1. Not from inside a body, where the mask may be a single core. */
+/* Cores that the caller may use: its affinity mask, limited by a cgroup's CPU quota (rounded up).
+ * At least 1. Do not call it inside a body, where the mask may be a single core. */
 int qn__cores(void);
 
 /* `threads` from 1 to 4096 (QN_USAGE otherwise). When pin is 1 and there are at least as many cores
  * in the affinity mask as threads, each thread is bound to one of them; the caller only while it
  * is in qn__pool_run. */
 qn_status qn__pool_create(int threads, int pin, qn__pool **out, qn_error *err);
-/* Accepts NULL. Not while a run goes on. */
+/* Accepts NULL. Not during a run. */
 void qn__pool_destroy(qn__pool *pool);
 int qn__pool_threads(const qn__pool *pool);
 
 /* Runs body(context, thread) on every thread, thread = 0 .. threads-1, and returns when all have
- * returned; what they wrote is then seen by the caller. Waiting threads spin a bounded time, then
+ * returned; the caller then sees all their writes. Waiting threads spin for a bounded time, then
  * sleep. One run at a time: calls do not nest and do not come from two threads at once. */
 void qn__pool_run(qn__pool *pool, void (*body)(void *context, int thread), void *context);
 
-/* Inside a body: waits until every thread of the pool has come here. Everything written before it
- * by any of them is seen behind it by all. Returns the seconds that this thread waited (0 when
- * they were too few to measure). */
+/* Inside a body: waits until every thread of the pool has called it. All threads then see
+ * everything that any of them wrote before. Returns the seconds that this thread waited (0 when too
+ * short to measure). */
 double qn__pool_barrier(qn__pool *pool, int thread);
 
 #endif

@@ -1,5 +1,5 @@
-/* The pool and its barrier: every thread must see the full count of every round, also where there
- * are more threads than cores, and a pool may go the moment that a run has returned. */
+/* The pool and its barrier: every thread must see the full count of every round, also with more
+ * threads than cores. A pool may be destroyed as soon as a run has returned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@
 
 enum { MOST = 16, ROUNDS = 10000 };
 
-/* Plain integers on purpose: that they are seen at all, and without a race that ThreadSanitizer
- * would report, is what the barrier promises. */
+/* Plain integers on purpose: the barrier guarantees that their values are visible, and without a
+ * race that ThreadSanitizer would report. */
 typedef struct counts {
     qn__pool *pool;
     int rounds;
@@ -97,7 +97,7 @@ static void test_destroy_at_once(void **state) {
     qn__pool_destroy(NULL);
 }
 
-/* Thread 0 comes late, so the others have gone to sleep; their wait must be seen and measured. */
+/* Thread 0 arrives late, so that the others sleep; their wait must be measured. */
 static void come_late(void *context, int thread) {
     counts *c = context;
     if (thread == 0)
@@ -110,7 +110,8 @@ static void test_waiting_is_measured(void **state) {
     static counts c;
     c = (counts){0};
     assert_int_equal(qn__pool_create(3, 0, &c.pool, NULL), QN_OK);
-    /* Another thread may start late as well on a busy machine: look for one good run in some. */
+    /* On a busy machine another thread may start late as well: one good run of several is
+     * enough. */
     int good = 0;
     for (int i = 0; i < 20 && !good; i++) {
         qn__pool_run(c.pool, come_late, &c);
@@ -148,7 +149,7 @@ static void test_impossible_numbers_are_refused(void **state) {
     }
 }
 
-/* Half a megabyte of the stack, touched. */
+/* Uses half a megabyte of the stack. */
 static void use_stack(void *context, int thread) {
     volatile char bytes[1 << 19];
     for (size_t i = 0; thread > 0 && i < sizeof bytes; i += 1024)
@@ -157,12 +158,12 @@ static void use_stack(void *context, int thread) {
         *(char *)context = bytes[1024];
 }
 
-/* A small limit of the stack becomes the default of new threads, in a process that starts with it;
- * the process itself keeps what it has. */
+/* A small stack limit is the default of new threads in a process that starts with it; its first
+ * thread keeps its own stack. */
 static void test_small_default_of_the_stack(void **state) {
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    skip(); /* the thread sanitizer's own threads take that default and need more */
+    skip(); /* the thread sanitizer's own threads need more stack than that default */
 #endif
     pthread_attr_t before, small;
     char seen = 1;
@@ -179,7 +180,7 @@ static void test_small_default_of_the_stack(void **state) {
 }
 
 int main(void) {
-    /* First the one whose question a fault in another could have answered already. */
+    /* First the test whose result an earlier failure could hide. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_caller_keeps_its_cores),
         cmocka_unit_test(test_small_default_of_the_stack),

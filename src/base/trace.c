@@ -14,7 +14,7 @@ enum { ROOM = 1 << 18, TRACKS = 128, TEXTS = 4096, TEXT = 160, NO_TEXT = UINT16_
 
 typedef struct record {
     const char *name;
-    double begun, seconds; /* from the trace's beginning */
+    double begun, seconds; /* since the start of the trace */
     qn__trace_value value[2];
     uint16_t track, text;
     uint8_t mark;
@@ -23,7 +23,7 @@ typedef struct record {
 struct qn__trace {
     double begun;
     size_t room;
-    atomic_size_t records; /* asked for; more than room when some were dropped */
+    atomic_size_t records; /* requested; more than room when some were dropped */
     atomic_uint texts;
     uint32_t tracks;
     char track[TRACKS][64];
@@ -100,7 +100,7 @@ void qn__trace_mark(qn__trace *t, uint32_t track, const char *name, double momen
     r->text = (uint16_t)at;
 }
 
-/* By moment; of those that begin together the longest first, which holds the others. */
+/* By start; of those that start together the longest first, since it contains the others. */
 static int earlier(const void *a, const void *b) {
     const record *p = *(const record *const *)a, *q = *(const record *const *)b;
     if (p->begun != q->begun)
@@ -110,7 +110,8 @@ static int earlier(const void *a, const void *b) {
     return 0;
 }
 
-/* What the picture calls the process and its tracks; a list's first members, without a comma. */
+/* The names of the process and its tracks; the first members of a list, without a comma before
+ * them. */
 static void add_names(qn__text *text, const qn__trace *t, const qn__trace_process *process) {
     qn__text_add(text,
                  "{\"ph\":\"M\",\"pid\":%u,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":",
@@ -130,8 +131,8 @@ static void add_names(qn__text *text, const qn__trace *t, const qn__trace_proces
     }
 }
 
-/* Moments are written in whole nanoseconds, as microseconds, so that spans that touch still touch
- * after rounding. */
+/* Times are written in whole nanoseconds, as microseconds, so that adjacent spans are still
+ * adjacent after rounding. */
 static void add_record(qn__text *text, const qn__trace *t, const qn__trace_process *process,
                        const record *r) {
     const double at = r->begun + process->later > 0 ? r->begun + process->later : 0;
@@ -171,7 +172,7 @@ size_t qn__trace_dropped(const qn__trace *t) {
 
 double qn__trace_begun(const qn__trace *t) { return t ? t->begun : 0; }
 
-/* All events into `text`, which is emptied into the writer, if there is one, when it is large. */
+/* Adds all events to `text`. With a writer, `text` is written and cleared when it is large. */
 static qn_status add_events(const qn__trace *t, const qn__trace_process *process, qn__text *text,
                             qn__writer *writer, qn_error *err) {
     const size_t asked = atomic_load(&t->records), count = asked < t->room ? asked : t->room;

@@ -1,5 +1,5 @@
-/* The trace: what is recorded is written, in order, as JSON; what finds no room is counted; many
- * threads record at once. tests/test_trace.py checks the format of a whole run's file. */
+/* The trace: records are written, in order, as JSON; those without room are counted; many threads
+ * record at once. tests/test_trace.py checks the format of a whole run's file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,7 +130,7 @@ static void test_many_threads(void **state) {
     qn__trace_free(t);
 }
 
-/* Two processes and one that said nothing, on one time line. */
+/* Two processes and one without events, on one time line. */
 static void test_processes_stand_side_by_side(void **state) {
     (void)state;
     qn__trace *t;
@@ -172,7 +172,7 @@ static void test_processes_stand_side_by_side(void **state) {
     qn__trace_free(t);
 }
 
-/* Whose file it is no more leaves it as it is. */
+/* `may` returns 0: the file belongs to another process now and is not replaced. */
 static int may_not(void *asked) {
     ++*(int *)asked;
     return 0;
@@ -190,7 +190,7 @@ static void test_asked(void **state) {
     assert_int_equal(qn__trace_write(t, &place, NULL), QN_BUSY);
     assert_int_equal(asked, 2);
     qn__json *json = read_back();
-    assert_int_equal(qn__json_count(events(json)), 1); /* not that of nothing but "{}" */
+    assert_int_equal(qn__json_count(events(json)), 1); /* not that of an empty text but "{}" */
     assert_string_equal(text_of(events(json), 0, "name"), "process_name");
     qn__json_free(json);
     qn__trace_free(t);

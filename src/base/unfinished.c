@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* A process writes one file at a time on a thread, so this many are more than enough. */
+/* A thread writes one file at a time, so this many are more than enough. */
 enum { ENTRIES = 64 };
 
-/* `taken` reserves an entry for the thread that fills it. A handler reads `name`, which is written
- * last and cleared first. */
+/* `taken` reserves an entry for the thread that fills it. A signal handler reads `name`, which is
+ * written last and cleared first. */
 static struct {
     atomic_int taken;
     int folder;

@@ -3,7 +3,7 @@
 #if __has_include("build_info.h")
 #include "build_info.h"
 #else
-/* Built by hand, without CMake: the compiler is still known. */
+/* Built without CMake: only the compiler is known. */
 #define QN_BUILD_COMPILER __VERSION__
 #define QN_BUILD_FLAGS "unknown"
 #define QN_BUILD_TYPE "unknown"

@@ -1,4 +1,4 @@
-/* The second half of file.h: writing a file so that nothing is ever half there. */
+/* The second part of file.h: writing files atomically. */
 #include "base/file.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
@@ -18,12 +18,13 @@
 enum { BUFFER = 1 << 16, WRITE_MOST = 1 << 30, TRIES = 100 };
 
 struct qn__writer {
-    char *path;     /* as the caller gave it, for messages */
-    char *target;   /* the same without symbolic links; NULL when bytes go straight to `path` */
-    int is_private; /* for its owner alone */
-    int file;       /* what is written to, -1 when closed */
-    int folder;     /* the folder of `target`, -1 when bytes go straight to `path` */
-    int lock;       /* keeps the lock on the temporary file, -1: there is none */
+    char *path;   /* as the caller gave it, for messages */
+    char *target; /* the same without symbolic links; NULL when bytes are written directly to `path`
+                   */
+    int is_private; /* readable by its owner only */
+    int file;       /* the file being written, -1 when closed */
+    int folder;     /* the folder of `target`, -1 when bytes are written directly to `path` */
+    int lock;       /* holds the lock on the temporary file, -1: there is none */
     char name[QN__TEMPORARY_NAME]; /* of that file in the folder; empty when there is none */
     int unfinished;                /* its entry in the table of unfinished files, or -1 */
     qn_error error;                /* the first failure; nothing more is written after it */
@@ -33,8 +34,8 @@ struct qn__writer {
     uint8_t buffer[BUFFER];
 };
 
-/* The descriptor that a name such as /dev/stdout or /dev/fd/5 stands for, or -1. Opening such a
- * name anew would begin at the file's first byte, and renaming would replace the shell's file. */
+/* The descriptor that a name such as /dev/stdout or /dev/fd/5 refers to, or -1. Opening such a name
+ * again would start at the file's first byte, and renaming would replace the shell's file. */
 static int named_descriptor(const char *path) {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
     if (strcmp(path, "/dev/stdout") == 0)
@@ -53,15 +54,16 @@ static int named_descriptor(const char *path) {
     return -1;
 }
 
-/* Devices, pipes and descriptors have no "beside": bytes go straight there. */
+/* Devices, pipes and descriptors cannot have a temporary file beside them: bytes are written
+ * directly. */
 static qn_status open_directly(qn__writer *writer, int descriptor, qn_error *err) {
     writer->file = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
                                    : open(writer->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     return writer->file >= 0 ? QN_OK : qn__fail_errno(err, "write to", writer->path);
 }
 
-/* Where the bytes shall be in the end: what a symbolic link points at, so that the link stays.
- * The block is released with free. */
+/* The final path: the target of a symbolic link, so that the link is kept. Release the block with
+ * free. */
 static char *resolve(const char *path, int exists, qn_error *err) {
     struct stat link;
     if (!exists && lstat(path, &link) == 0) {
@@ -75,8 +77,8 @@ static char *resolve(const char *path, int exists, qn_error *err) {
     return target;
 }
 
-/* Opens the folder of `target`, so that a change of the working folder in between does no harm. A
- * folder that may be entered and changed but not listed can be used, though not synced. */
+/* Opens the folder of `target`, so that a later change of the working folder does not matter. A
+ * folder with permission to search and write but not to list can be used, though not synced. */
 static qn_status open_folder(qn__writer *writer, qn_error *err) {
     char *slash = strrchr(writer->target, '/');
     const char *folder = !slash ? "." : slash == writer->target ? "/" : writer->target;
@@ -103,7 +105,7 @@ static void finished(qn__writer *writer) {
     writer->unfinished = -1;
 }
 
-/* Creates the temporary file under a name that nobody has: O_EXCL is the judge, also between the
+/* Creates the temporary file under a new name. O_EXCL ensures that it is new, also between the
  * hosts of a network file system; time and process only make collisions rare. 1: it is open and
  * locked. 0: another name may be tried. */
 static int open_temporary(qn__writer *writer) {
@@ -141,8 +143,8 @@ static qn_status open_beside(qn__writer *writer, const struct stat *old, qn_erro
     return QN_OK;
 }
 
-/* `old` is the existing file, or NULL. Renaming over a write-protected file would succeed, but
- * whoever protected it meant something. */
+/* `old` is the existing file, or NULL. Renaming over a write-protected file would succeed, but the
+ * protection must be respected. */
 static qn_status open_replacement(qn__writer *writer, const struct stat *old, qn_error *err) {
     if (old && faccessat(AT_FDCWD, writer->path, W_OK, AT_EACCESS) != 0)
         return qn__fail_errno(err, "write", writer->path);
@@ -200,9 +202,9 @@ qn_status qn__writer_create_private(const char *path, qn__writer **out, qn_error
     return create(path, 1, out, err);
 }
 
-/* Writing past a limit or into a pipe without a reader raises a signal that ends the program;
- * a library may not. The signals go to the thread that writes, so they are blocked there, and one
- * that came is taken away before they are let through again. */
+/* Writing past a limit or into a pipe without a reader raises a signal that ends the program; a
+ * library must not cause that. The signals are sent to the writing thread, so they are blocked
+ * there. A signal that was raised is removed before they are unblocked. */
 static ssize_t write_quietly(int file, const uint8_t *bytes, size_t size) {
     sigset_t mine, before, pending;
     sigemptyset(&mine);
@@ -242,7 +244,7 @@ static qn_status flush(qn__writer *writer) {
     return write_all(writer, writer->buffer, size);
 }
 
-/* The writer keeps its first failure, so that a caller may look at commit's status alone. */
+/* The writer keeps its first failure, so that a caller may check only the status of commit. */
 static qn_status report(const qn__writer *writer, qn_error *err) {
     if (err && writer->error.status != QN_OK)
         *err = writer->error;
@@ -261,8 +263,8 @@ qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_
     return report(writer, err);
 }
 
-/* Closing can be the first to report a full network disk. After EINTR the descriptor is gone all
- * the same on Linux, and what was synced is safe. */
+/* Closing can be the first call that reports a full network disk. On Linux the descriptor is closed
+ * even after EINTR, and synced data is safe. */
 static void close_file(qn__writer *writer) {
     const int file = writer->file;
     writer->file = -1;
@@ -322,7 +324,7 @@ void qn__writer_drop(qn__writer *writer) {
     if (writer->name[0])
         unlinkat(writer->folder, writer->name, 0);
     finished(writer);
-    if (writer->lock >= 0) /* not before: who can lock the file removes it */
+    if (writer->lock >= 0) /* not earlier: whoever can lock the file removes it */
         close(writer->lock);
     if (writer->folder >= 0)
         close(writer->folder);

@@ -1,5 +1,5 @@
 /* Random cases for the conformance suite: a program, data, parameters and a few batches, all from
- * one seed. Static functions, since this belongs to one test program. */
+ * one seed. Static functions, since only one test program uses them. */
 #ifndef QN_DEVICE_CONFORMANCE_CASE_TEST_H
 #define QN_DEVICE_CONFORMANCE_CASE_TEST_H
 
@@ -13,15 +13,15 @@
 
 enum { CASE_LAYERS = 4, CASE_BATCHES = 3, CASE_ROOM = 4 << 20 };
 
-/* What the numbers of a case are like. */
+/* The kind of numbers in a case. */
 typedef enum flavour {
     PLAIN,     /* as in a real training */
-    LARGE,     /* inputs and weights far from 1, both ways */
+    LARGE,     /* inputs and weights far from 1, larger or smaller */
     SUBNORMAL, /* many numbers below 2^-126 */
     WILD,      /* any finite bits */
-    INFINITE,  /* here and there an infinity or a NaN */
-    FINE_UNIT, /* units so fine that sums come close to their range, or leave it */
-    EDGE,      /* the limit of a partial is exactly the greatest one, or one step above it */
+    INFINITE,  /* a few infinities and NaNs */
+    FINE_UNIT, /* units so small that sums come close to their range, or exceed it */
+    EDGE,      /* the limit of a partial is exactly the largest one, or one step above it */
     FLAVOURS
 } flavour;
 
@@ -38,14 +38,14 @@ typedef struct test_case {
     qn__state state;
     qn__batch batch[CASE_BATCHES];
     float rate;
-    int brief; /* 1: only its first step is looked at */
+    int brief; /* 1: only its first step is checked */
     char text[512];
-    /* All arrays of the case are cut from this one block, for a short end. */
+    /* All arrays of the case are allocated from this one block. */
     char *room;
-    size_t used, size; /* of the room; 0: CASE_ROOM */
+    size_t used, size; /* of `room`; 0: CASE_ROOM */
 } test_case;
 
-/* splitmix64: any seed will do, and neighbours differ. */
+/* splitmix64: any seed is valid, and consecutive seeds give different numbers. */
 static uint64_t draw(test_case *c) {
     uint64_t z = (c->random += 0x9E3779B97F4A7C15u);
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -71,7 +71,7 @@ static float any_finite(test_case *c) {
     return value;
 }
 
-/* A number of the case's flavour, about `size` large where the flavour has a size. */
+/* A number of the case's flavour, of magnitude `size` if the flavour uses it. */
 static float number(test_case *c, float size) {
     const uint32_t luck = below(c, 64);
     switch (c->kind) {
@@ -167,7 +167,7 @@ static void draw_layers(test_case *c) {
     draw_loss(c);
 }
 
-/* Batches of one grain and of many, and never much work: the reference takes some nanoseconds for
+/* Batches of one grain and of many, with little work: the reference takes some nanoseconds for
  * every fma. */
 static void draw_sizes(test_case *c) {
     static const uint32_t grains[] = {1, 1, 2, 3, 7, 32, 100};
@@ -254,13 +254,13 @@ static void draw_state(test_case *c) {
     }
     for (uint32_t s = 0; s < qn__optimizer_slots(p->optimizer); ++s) {
         c->state.slot[s] = numbers(c, p->parameters, 0.01f);
-        /* Second moments are no negative numbers. */
+        /* Second moments are not negative. */
         for (uint64_t k = 0; s == 1 && k < p->parameters; ++k)
             c->state.slot[1][k] = fabsf(c->state.slot[1][k]);
     }
 }
 
-/* Two full batches and a shorter one behind them. */
+/* Two full batches, then a shorter one. */
 static void draw_batches(test_case *c) {
     const int ordered = below(c, 4) != 0;
     const uint32_t epoch = below(c, 3);
@@ -295,7 +295,7 @@ static void describe_case(test_case *c) {
              p->batch, p->grain, p->gradient_scale);
 }
 
-/* Makes the case of a seed. `c` may be used again and again; case_end at the end. */
+/* Makes the case of a seed. `c` may be reused; call case_end at the end. */
 static void case_begin(test_case *c, uint64_t seed) {
     char *room = c->room ? c->room : qn__alloc(CASE_ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed, .room = room};

@@ -1,5 +1,5 @@
-/* What a case must give, computed with num/reference.h. Static functions for the conformance suite.
- */
+/* The expected results of a case, computed with num/reference.h. Static functions for the
+ * conformance suite. */
 #ifndef QN_DEVICE_CONFORMANCE_EXPECT_TEST_H
 #define QN_DEVICE_CONFORMANCE_EXPECT_TEST_H
 
@@ -7,9 +7,9 @@
 #include "num/optimise.h"
 #include "num/reference.h"
 
-/* One step: its sums before the update, the state after it. */
+/* One step: its sums before the update, the state after the update. */
 typedef struct expected_step {
-    int fails; /* a loss or a gradient leaves its range, and nothing else counts */
+    int fails; /* a loss or a gradient is out of range; the other members are not used */
     int64_t *sums;
     qn__tally tally;
     qn__update update;
@@ -18,7 +18,7 @@ typedef struct expected_step {
 
 typedef struct expected {
     expected_step step[CASE_BATCHES];
-    uint32_t steps; /* those that can be reached: up to and with the first that fails */
+    uint32_t steps; /* steps up to and with the first that fails */
     /* apply of the first batch's items by position, with the first state. */
     int apply_fails;    /* an output is not finite */
     uint64_t first_bad; /* the first item that has one */
@@ -41,7 +41,7 @@ static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
                                 .label = (uint32_t)feed->labels[item]};
 }
 
-/* The greatest partial of the batch, so that a limit can be put at its edge. */
+/* The largest partial of the batch, so that a limit can be set exactly there. */
 static float sum_batch(const test_case *c, qn__reference *r, const float *parameters,
                        const qn__batch *batch, expected_step *e) {
     const uint32_t grain = c->program.grain;
@@ -100,13 +100,13 @@ static void expect_steps(test_case *c, qn__reference *r, expected *e) {
     }
 }
 
-/* Integers do not tell their greatest partial, but limits are powers of two (8.7): the one that
- * just fails, or the next. */
+/* Integer products do not give their largest partial, but limits are powers of two (8.7): sets the
+ * one that just fails, or the next. */
 static void put_power_at_edge(test_case *c, qn__reference *r) {
     const float usual = c->program.partial_limit;
     const size_t used = c->used;
     expected_step trial = {.sums = cut(c, c->program.parameters, sizeof(int64_t))};
-    int passes = ilogbf(usual), fails = -1; /* exponents; nothing is tried at these two */
+    int passes = ilogbf(usual), fails = -1; /* exponents; these two are not tried */
     while (passes - fails > 1) {
         const int middle = (passes + fails) / 2;
         c->program.partial_limit = ldexpf(1.0f, middle);
@@ -121,7 +121,7 @@ static void put_power_at_edge(test_case *c, qn__reference *r) {
     c->used = used;
 }
 
-/* Puts the limit of partials where the first batch's greatest one just fails or just passes. */
+/* Sets the limit of partials so that the first batch's largest one just fails or just passes. */
 static void put_limit_at_edge(test_case *c, qn__reference *r) {
     if (c->program.arith != QN__ARITH_F32) {
         put_power_at_edge(c, r);
@@ -165,7 +165,7 @@ static void expect_apply(test_case *c, qn__reference *r, expected *e) {
     }
 }
 
-/* Fills `e`, whose arrays belong to the case. Returns 0 when memory was short. */
+/* Fills `e`, whose arrays belong to the case. Returns 0 when memory is short. */
 static int expect(test_case *c, expected *e) {
     qn__reference *r;
     memset(e, 0, sizeof *e);

@@ -1,33 +1,33 @@
-/* Cases in integer arithmetic (docs/exactness.md 15) for the conformance suite: numbers that make
- * its blocks, its sums and its roundings hard. Static functions, since this belongs to one test
- * program. */
+/* Cases in integer arithmetic (docs/exactness.md 15) for the conformance suite, with numbers at the
+ * limits of its blocks, sums and roundings. Static functions, since only one test program uses
+ * them. */
 #ifndef QN_DEVICE_CONFORMANCE_INTEGERS_TEST_H
 #define QN_DEVICE_CONFORMANCE_INTEGERS_TEST_H
 
 #include "device/conformance_case_test.h"
 #include "num/intgemm_reference.h"
 
-/* What is hard about them. */
+/* The kind of difficulty. */
 typedef enum integers {
     ANYTHING,   /* any flavour of conformance_case_test.h */
-    GROUPS,     /* the grains of a batch have exponents of their own */
+    GROUPS,     /* the grains of a batch have different exponents */
     COARSE,     /* units so large that most of a partial is rounded away */
-    FULL,       /* integers as large as they get, and of one sign: the longest sums */
-    BORDER,     /* greatest values where a block's exponent changes */
-    HOLLOW,     /* items, outputs, inputs and whole batches of zeros */
-    NEIGHBOURS, /* exponents of grains close to each other, integers about half of what fits */
+    FULL,       /* integers as large as possible, and of one sign: the largest sums */
+    BORDER,     /* largest values where a block's exponent changes */
+    HOLLOW,     /* zeros in items, outputs, inputs and whole batches */
+    NEIGHBOURS, /* exponents of grains differ little, integers are about half of the largest */
     INTEGERS
 } integers;
 
 static const char *const integers_names[] = {"anything", "groups", "coarse",    "full",
                                              "border",   "hollow", "neighbours"};
 
-/* The arrays are the case's own, cut from its room, although the feed shows them as constant. */
+/* The case owns the arrays, although the feed declares them constant. */
 static float *values_of(const test_case *c) { return (float *)(uintptr_t)c->feed.values; }
 
 static uint64_t rows_in(const test_case *c) { return c->feed.items + 3; }
 
-/* Data of floats that reach the network as they are. */
+/* Unscaled float data. */
 static void take_plain_floats(test_case *c) {
     const size_t values = rows_in(c) * c->feed.features;
     c->feed.bytes = 0;
@@ -35,7 +35,7 @@ static void take_plain_floats(test_case *c) {
     c->program.scale = QN__SCALE_NONE;
 }
 
-/* Bytes of items that are bright, dark, or black. */
+/* Bytes of items with large values, small values, or zeros. */
 static void make_dark(test_case *c) {
     uint8_t *bytes = (uint8_t *)(uintptr_t)c->feed.values;
     for (uint64_t row = 0; row < rows_in(c); ++row) {
@@ -46,7 +46,7 @@ static void make_dark(test_case *c) {
     }
 }
 
-/* Items of very different size, a few of them alike. */
+/* Items of very different magnitude, a few of them equal. */
 static void make_groups(test_case *c) {
     if (c->feed.bytes && c->program.scale != QN__SCALE_STANDARD) {
         make_dark(c);
@@ -60,8 +60,8 @@ static void make_groups(test_case *c) {
     }
 }
 
-/* Every value is as great as its block allows; signs are those of the item and of the output, now
- * and then another one. */
+/* Every value is as large as its block allows. Signs are those of the item and of the output, with
+ * a few exceptions. */
 static void make_full(test_case *c) {
     const float most = nextafterf(2.0f, 0.0f) - 0x1p-7f;
     take_plain_floats(c);
@@ -80,7 +80,7 @@ static void make_full(test_case *c) {
     c->program.gradient_scale = below(c, 16);
 }
 
-/* A value within two steps of where a block of `bits` takes the next exponent. */
+/* A value within two steps of the point where a block of `bits` gets the next exponent. */
 static float near_border(test_case *c, int bits) {
     const float border = ldexpf(2.0f - ldexpf(1.0f, 1 - bits), (int)below(c, 3) - 1);
     uint32_t pattern;
@@ -120,8 +120,8 @@ static void make_hollow(test_case *c) {
         }
 }
 
-/* A positive number below 1 whose integer, the greatest of its block, is as large as may be doubled
- * once by tiles of bytes, or one more, or the greatest of all. */
+/* A positive number below 1, the largest of its block. Its integer is the largest that AMX tiles of
+ * bytes may double once, or one more, or the largest of all. */
 static float hardly_doubled(test_case *c) {
     const int bits = qn__arith_bits(c->program.arith);
     const int32_t half = bits == 7 ? 62 : bits == 14 ? 8159 : 1044447;
@@ -130,8 +130,8 @@ static float hardly_doubled(test_case *c) {
     return ldexpf((float)(kind == 2 ? most : half + (int32_t)kind), 1 - bits);
 }
 
-/* Items are 2^0 to 2^7 large. Where errors are so too, the outputs are biases at first: with
- * targets of 0 the greatest error of a grain is the greatest bias. */
+/* The magnitudes of items are 2^0 to 2^7. If those of errors are too, the outputs are biases at
+ * first: with targets of 0 the largest error of a grain is the largest bias. */
 static void make_neighbours(test_case *c) {
     static const uint32_t sizes[] = {0, 1, 2, 3, 7};
     const qn__layer *last = &c->layer[c->program.layers - 1];
@@ -176,7 +176,7 @@ static void make_integers(test_case *c, integers how) {
         qn__partial_limit(((uint64_t)c->program.batch + c->program.grain - 1) / c->program.grain);
 }
 
-/* Makes the case of a seed, like case_begin. Returns what is hard about it. */
+/* Makes the case of a seed, like case_begin. Returns its kind of difficulty. */
 static integers integers_begin(test_case *c, uint64_t seed) {
     char *room = c->room ? c->room : qn__alloc(CASE_ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed ^ 0x15151515u, .room = room};
@@ -201,11 +201,11 @@ static integers integers_begin(test_case *c, uint64_t seed) {
 
 enum { LONG_SUM = (1 << 19) + 33 }; /* products of 7-bit integers that 32 bits cannot hold */
 
-/* The greatest value below 2 whose integer is as large as it can be, and odd. */
+/* The largest value below 2 whose integer is as large as possible, and odd. */
 static float full_value(qn__arith arith) { return 2.0f - ldexpf(1.0f, 2 - qn__arith_bits(arith)); }
 
-/* A case of 3 items to a batch, all alike, and of one layer after the other with these widths; all
- * weights are full and all biases 0. */
+/* A case of 3 equal items in each batch, with layers of these widths; all weights are of full
+ * magnitude and all biases 0. */
 static void long_begin(test_case *c, qn__arith arith, uint32_t layers, const uint32_t *width,
                        size_t room) {
     qn__program *p = &c->program;
@@ -251,8 +251,8 @@ static inline void long_layers_begin(test_case *c, qn__arith arith) {
     const uint32_t width[] = {1, LONG_SUM, 1};
     long_begin(c, arith, 3, width, (size_t)LONG_SUM * 250);
     const double full = (double)full_value(arith);
-    /* What is left of an output is 1.97 times a power of two, so that errors are full integers too,
-     * and small enough for its square to be a loss. */
+    /* The outputs are 1.97 times a power of two, so that errors are integers of full magnitude too,
+     * and small enough for the squared loss. */
     for (uint64_t i = c->layer[2].weights; i < c->layer[2].biases; ++i)
         c->state.parameters[i] = (float)full * 0x1p-10f;
     c->state.parameters[c->layer[2].biases] =
@@ -260,8 +260,8 @@ static inline void long_layers_begin(test_case *c, qn__arith arith) {
     long_data(c, 3, 2);
 }
 
-/* A partial of a weight far beyond its range, while those of the bias and the loss are well inside:
- * the blocks' exponents are 60 + more together. */
+/* A partial of a weight far beyond its range, while those of the bias and the loss are within it:
+ * the blocks' exponents add up to 60 + `more`. */
 static inline void far_out_begin(test_case *c, qn__arith arith, int more) {
     const uint32_t width[] = {1};
     const int bits = qn__arith_bits(arith);
@@ -273,7 +273,7 @@ static inline void far_out_begin(test_case *c, qn__arith arith, int more) {
     *values_of(c) = ldexpf(1.5f, 2 * bits - 2 + more);
 }
 
-/* Many items: the errors are full and negative, the inputs full. */
+/* Many items: the errors are of full magnitude and negative, the inputs of full magnitude. */
 static inline void long_grains_begin(test_case *c, qn__arith arith, uint32_t grain) {
     const uint32_t width[] = {1};
     long_begin(c, arith, 1, width, (size_t)LONG_SUM * 100);

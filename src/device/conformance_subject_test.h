@@ -1,6 +1,6 @@
-/* One worker through all that the device table lets it do, compared with the reference. Static
- * functions for the conformance suite and for tests of single backends; a failure names its seed.
- */
+/* Runs one worker through all functions of its device table and compares with the reference. Static
+ * functions for the conformance suite and for tests of single backends; a failure names its
+ * seed. */
 #ifndef QN_DEVICE_CONFORMANCE_SUBJECT_TEST_H
 #define QN_DEVICE_CONFORMANCE_SUBJECT_TEST_H
 
@@ -19,24 +19,24 @@
 typedef struct subject {
     const qn__device_table *device;
     uint32_t index;
-    char isa[16]; /* empty: the device has no choice of them */
+    char isa[16]; /* empty: the device has one instruction set only */
     int threads;
     test_case *c;
     const expected *e;
     qn__worker *worker;
-    /* Results of the worker, cut from `c` once for each subject. */
+    /* Results of the worker, allocated from `c` once for each subject. */
     int64_t *sums;
     qn__state state;
     qn_error err;
 } subject;
 
-/* Where the run of the suite stands, to be said when a check fails. */
+/* Names the device, the case and the difference when a check fails. */
 static void complain(const subject *s, const char *what, uint64_t at, const char *detail) {
     fail_msg("%s:%u %s, %d threads: %s differs first at %llu: %s\n  case: %s", s->device->name,
              s->index, s->isa, s->threads, what, (unsigned long long)at, detail, s->c->text);
 }
 
-/* Floats by their bits; where a number is no number its payload means nothing. */
+/* Compares floats by their bits; the payload of a NaN is not compared. */
 static void same_floats(const subject *s, const char *what, const float *got, const float *want,
                         uint64_t count) {
     char detail[96];
@@ -104,7 +104,7 @@ static qn_status train_in_chunks(subject *s, const qn__batch *batch) {
     return status;
 }
 
-/* The shared way: grains, sums, update, for every step that the case has. */
+/* Shared steps: grains, sums, update, for every step of the case. */
 static void check_shared(subject *s) {
     const uint64_t n = s->c->program.parameters;
     load(s);
@@ -139,11 +139,11 @@ static void check_shared(subject *s) {
     }
 }
 
-/* What train_share told of, as it was at that moment. */
+/* The words that train_share reported, copied at that moment. */
 typedef struct early {
     const int64_t *sums;
     int64_t *seen;
-    uint64_t from; /* words behind it were told of */
+    uint64_t from; /* words from here on were reported */
     int in_order;
 } early;
 
@@ -154,7 +154,8 @@ static void take_early(void *user, uint64_t first, uint64_t words) {
     e->from = first;
 }
 
-/* A batch in shares, each written over what stood there; their sum goes to s->sums. */
+/* Trains a batch in shares, each into reused memory with old contents; their sum goes to
+ * s->sums. */
 static qn_status train_in_shares(subject *s, const qn__batch *batch, int64_t *share, int64_t *seen,
                                  qn__tally *tally) {
     const uint32_t grain = s->c->program.grain, grains = (batch->items + grain - 1) / grain;
@@ -179,7 +180,7 @@ static qn_status train_in_shares(subject *s, const qn__batch *batch, int64_t *sh
     return QN_OK;
 }
 
-/* A rank's way: shares that go straight to where ranks add them up. */
+/* Steps of a rank: shares that are written directly to the buffer of the reduction. */
 static void check_shares(subject *s) {
     const uint64_t n = s->c->program.parameters;
     const size_t used = s->c->used;
@@ -213,7 +214,8 @@ static void check_shares(subject *s) {
     s->c->used = used;
 }
 
-/* The batch that train_step is told will follow; sometimes none, or one that does not come. */
+/* The batch that train_step receives as the next one; sometimes none, or one that does not
+ * follow. */
 static const qn__batch *next_of(const subject *s, uint32_t step) {
     const uint32_t luck = below(s->c, 4);
     if (luck == 0)
@@ -223,7 +225,7 @@ static const qn__batch *next_of(const subject *s, uint32_t step) {
     return step + 1 < CASE_BATCHES ? &s->c->batch[step + 1] : NULL;
 }
 
-/* A failure that came late names the step that it belongs to. */
+/* A failure that is reported late names its step. */
 static void expect_step_named(const subject *s, uint32_t step) {
     char where[64];
     snprintf(where, sizeof where, "step %u, epoch %u", step + 1, s->c->batch[step].epoch + 1);
@@ -232,7 +234,7 @@ static void expect_step_named(const subject *s, uint32_t step) {
                  s->err.where, s->c->text);
 }
 
-/* The lone way: whole steps, each waited for. */
+/* Steps of a single worker: whole steps, each waited for. */
 static void check_steps(subject *s) {
     if (!s->device->train_step)
         return;
@@ -254,8 +256,8 @@ static void check_steps(subject *s) {
     }
 }
 
-/* All steps one behind the other, several times over the first ones where none fails: what they
- * report may come late, but comes. */
+/* All steps without waiting, several times over the first ones if none fails: their reports may be
+ * late, but must arrive. */
 static void check_steps_under_way(subject *s) {
     const uint32_t last = s->e->steps - 1;
     qn__tally tally = {0}, want = {0};
@@ -267,13 +269,14 @@ static void check_steps_under_way(subject *s) {
         for (uint32_t i = 0; status == QN_OK && i <= last; ++i) {
             status = s->device->train_step(s->worker, &s->c->batch[i], next_of(s, i),
                                            &s->e->step[i].update, &tally, &s->err);
-            /* Losses of several rounds may leave 64 bits, which ends a job; nothing to compare. */
+            /* Losses of several rounds may exceed 64 bits, which ends a job; then there is nothing
+             * to compare. */
             if (!s->e->step[i].fails && qn__tally_add(&want, &s->e->step[i].tally) != 0) {
-                load(s); /* forgets what is under way */
+                load(s); /* discards steps that are not complete */
                 return;
             }
         }
-        /* Without a flush, load forgets what is under way. */
+        /* Without a flush, load discards steps that are not complete. */
         if (round == 0 && !s->e->step[last].fails) {
             tally = want = (qn__tally){0};
             continue;
@@ -299,7 +302,7 @@ static void check_applied(subject *s, const qn__applied *got) {
     same_floats(s, "outputs", got->outputs, s->e->outputs, (uint64_t)n * outputs);
 }
 
-/* What could not be applied is told alike by all. */
+/* All devices report the same failure of apply. */
 static void expect_told(const subject *s) {
     char what[96] = "the loss became";
     if (s->e->apply_fails)
@@ -336,13 +339,13 @@ static void check_apply(subject *s) {
     expect_status(s, "apply without labels", status, s->e->apply_fails ? QN_NUMERIC : QN_OK);
     if (status == QN_OK)
         check_applied(s, &got);
-    /* Nothing is asked for but the check of the outputs. */
+    /* Only the check of the outputs is requested. */
     status = s->device->apply(s->worker, &batch, &(qn__applied){0}, NULL, &s->err);
     expect_status(s, "apply for nothing", status, s->e->apply_fails ? QN_NUMERIC : QN_OK);
     same_state(s, "parameters after apply", &s->c->state);
 }
 
-/* Says once for each arithmetic that a device lacks it: a skip, which is no pass. */
+/* Reports once for each arithmetic that a device does not support it: a skip, not a pass. */
 static void tell_of_lack(const subject *s) {
     static const qn__device_table *told[8][QN__ARITH_I21 + 1];
     const int bits = 7 * (int)s->c->program.arith;
@@ -358,7 +361,7 @@ static void tell_of_lack(const subject *s) {
     }
 }
 
-/* Opens the worker; 0 where the device does not support the program. */
+/* Opens the worker; 0 if the device does not support the program. */
 static int open_subject(subject *s) {
     const qn_compute compute = {
         .size = sizeof(qn_compute), .threads = s->threads, .isa = s->isa[0] ? s->isa : NULL};
@@ -375,7 +378,7 @@ static int open_subject(subject *s) {
     return 1;
 }
 
-/* Returns 0 where the device does not support the program. */
+/* Returns 0 if the device does not support the program. */
 static int check_subject(subject *s) {
     const size_t used = s->c->used;
     if (!open_subject(s)) {
@@ -389,16 +392,16 @@ static int check_subject(subject *s) {
     check_apply(s);
     check_steps(s);
     check_steps_under_way(s);
-    s->device->train_grains(s->worker, &s->c->batch[0], 0, 1, &s->err); /* load forgets it */
+    s->device->train_grains(s->worker, &s->c->batch[0], 0, 1, &s->err); /* load discards it */
     check_shares(s);
-    check_shared(s); /* a failure or a prefetched batch leaves nothing behind */
+    check_shared(s); /* a failure or a prefetched batch must have no later effect */
     s->device->close(s->worker);
     s->c->used = used;
     return 1;
 }
 
-/* Only a part of it, for cases that take long: whole steps have all products. A CPU's grains have a
- * gradient of their own, and a GPU all three ways. Returns as check_subject. */
+/* Only a part of it, for cases that take long: whole steps contain all products. The grains of a
+ * CPU have their own gradient code, and a GPU has all three forms. Returns as check_subject. */
 static inline int check_briefly(subject *s) {
     const size_t used = s->c->used;
     const int there = open_subject(s);

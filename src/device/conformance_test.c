@@ -23,12 +23,11 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 
 static int check(subject *s) { return s->c->brief ? check_briefly(s) : check_subject(s); }
 
-/* A GPU's worker takes a while to open, and so it opens for the first case of each class and for
- * one in ten of the others. A device that the backend itself refuses has not passed, and nobody
- * uses it. PoCL gives the longest sums rightly, tried by hand: it neither hangs nor computes for
- * long (13 s for the largest case, i21 with half a million weights to a layer), but it touches
- * 8 GB for the first time meanwhile, which machines of CI may not have;
- * tests/gpu_intgemm_test.c has such sums in single kernels. */
+/* A GPU's worker takes long to open, so it opens for the first case of each class and for one in
+ * ten of the others. A device that the backend refuses is not tested. PoCL computes the longest
+ * sums correctly: a test by hand took 13 s for the largest case, i21 with half a million weights in
+ * a layer. But it uses 8 GB of memory, which CI machines may not have. tests/gpu_intgemm_test.c has
+ * such sums in single kernels. */
 static void check_gpus(subject *s, int first_of_class) {
     qn_device_info info = {.size = sizeof(qn_device_info)};
     if (!first_of_class && s->c->seed % 10 != 1)
@@ -47,8 +46,8 @@ static void check_gpus(subject *s, int first_of_class) {
     }
 }
 
-/* Whether one number of threads is enough: the scalar set is slow, and what only integers have of
- * their own computes float32 like the set below it. */
+/* Whether one number of threads is enough: the scalar set is slow, and sets with their own integer
+ * instructions compute float32 like the set below them. */
 static int is_once_enough(const subject *s) {
     static const char *const of_integers[] = {"vnni", "amx", "dotprod"};
     for (int i = 0; i < 3; ++i)
@@ -57,14 +56,14 @@ static int is_once_enough(const subject *s) {
     return strcmp(s->isa, "scalar") == 0;
 }
 
-/* Every instruction set with two of these numbers of threads, or with one of them. */
+/* Every instruction set, with two of these numbers of threads or with one of them. */
 static void check_cpu(subject *s, const int *threads, uint32_t counts) {
     qn_device_info info = {.size = sizeof(qn_device_info)};
     assert_int_equal(s->device->describe(0, &info, NULL), QN_OK);
     for (const char *isa = info.isas; *isa; isa += strcspn(isa, " "), isa += strspn(isa, " ")) {
         snprintf(s->isa, sizeof s->isa, "%.*s", (int)strcspn(isa, " "), isa);
         if (s->c->brief && strcmp(s->isa, "scalar") == 0)
-            continue; /* for minutes, with sums of 64 bits that are never full */
+            continue; /* takes minutes, and sums of 64 bits never overflow here */
         const uint32_t first = below(s->c, counts);
         s->threads = threads[first];
         check(s);
@@ -119,7 +118,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
         print_message("  %-9s %u cases\n", flavour_names[k], kinds[k]);
 }
 
-/* Outputs of +0 and of -0 that the reference gives, so that cases about them have some. */
+/* Counts the reference's outputs of +0 and of -0, to show that cases about them have some. */
 static void count_zeros(const test_case *c, const expected *e, uint32_t found[2]) {
     const size_t outputs = (size_t)e->items * c->layer[c->program.layers - 1].out;
     for (size_t i = 0; i < outputs; ++i)
@@ -127,7 +126,7 @@ static void count_zeros(const test_case *c, const expected *e, uint32_t found[2]
             ++found[signbit(e->outputs[i]) != 0];
 }
 
-/* Inputs that are zero may be left out, but the sign of a zero in the end tells of them. */
+/* Inputs that are zero may be skipped, but that may change the sign of a zero. */
 static void test_zeros_change_nothing(void **state) {
     (void)state;
     const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 100);
@@ -195,12 +194,12 @@ static void check_long(test_case *c) {
     case_end(c);
 }
 
-/* Accumulators of 32 bits have to be emptied in time. */
+/* Accumulators of 32 bits must be flushed in time. */
 static void test_the_longest_sums(void **state) {
     (void)state;
     static test_case c;
     if (setting("QN_TEST_CASES", 90) < 90)
-        skip(); /* a sanitizer takes minutes for these */
+        skip(); /* takes minutes with a sanitizer */
     for (int a = QN__ARITH_I7; a <= QN__ARITH_I21; ++a) {
         long_layers_begin(&c, (qn__arith)a);
         check_long(&c);
@@ -211,7 +210,7 @@ static void test_the_longest_sums(void **state) {
     check_long(&c);
 }
 
-/* No exponent of a grain is taken for anything else. */
+/* Exponents of grains far out of range are not mistaken for special values. */
 static void test_far_out_of_range(void **state) {
     (void)state;
     static test_case c;
@@ -229,8 +228,8 @@ static void test_far_out_of_range(void **state) {
 }
 
 /* Panels are padded to 16, and sigmoid gives 1/2 in the padding, which dropout makes 5. Here all
- * real partials of the last layer's weights are tiny and the errors of a grain cancel, so nothing
- * but padding comes near the limit. */
+ * real partials of the last layer's weights are tiny and the errors of a grain cancel. So only
+ * padding could reach the limit. */
 static void test_padding_does_not_decide(void **state) {
     (void)state;
     static test_case c;

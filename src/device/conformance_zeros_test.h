@@ -1,16 +1,16 @@
-/* Cases whose inputs are mostly zeros, for the conformance suite: what a backend leaves out must
- * not be seen in a single bit. Static functions, since this belongs to one test program. */
+/* Cases whose inputs are mostly zeros, for the conformance suite: skipping zeros must not change a
+ * bit. Static functions, since only one test program uses them. */
 #ifndef QN_DEVICE_CONFORMANCE_ZEROS_TEST_H
 #define QN_DEVICE_CONFORMANCE_ZEROS_TEST_H
 
 #include "device/conformance_case_test.h"
 
-/* How the zeros lie. */
+/* The positions of the zeros. */
 typedef enum zeros {
-    SCATTERED,   /* each value for itself, in columns that may be dead altogether */
+    SCATTERED,   /* random values, in columns that may be all zeros */
     ONE_HOT,     /* one value in each item */
-    EMPTY_ITEMS, /* most items have no value at all */
-    EMPTY_BATCH, /* one whole batch has none */
+    EMPTY_ITEMS, /* most items are all zeros */
+    EMPTY_BATCH, /* one whole batch is all zeros */
     UNDERFLOW,   /* chains of products that round to zeros of either sign */
     ZEROS
 } zeros;
@@ -18,7 +18,7 @@ typedef enum zeros {
 static const char *const zeros_names[] = {"scattered", "one-hot", "empty items", "empty batch",
                                           "underflow"};
 
-/* Batches around a block of 96, around tiles of 6 and 12 rows, and one longer than the lists of a
+/* Batches around a block of 96, around tiles of 6 and 12 rows, and one that exceeds the lists of a
  * grain. */
 static void draw_sizes_of_zeros(test_case *c) {
     static const uint32_t batches[] = {1,  5,  6,  7,  11,  12,  13,  23,  25,  37,  95,
@@ -35,7 +35,7 @@ static void draw_sizes_of_zeros(test_case *c) {
         p->grain = p->batch;
 }
 
-/* Two layers that show the sign of the first one's zeros in the outputs. */
+/* Two layers whose outputs show the sign of the first layer's zeros. */
 static void draw_sizes_of_underflow(test_case *c) {
     qn__program *p = &c->program;
     do {
@@ -57,7 +57,7 @@ static int is_zero(const test_case *c, size_t at) {
                          : ((const float *)c->feed.values)[at] == 0.0f;
 }
 
-/* The arrays are the case's own, cut from its room, although the feed shows them as constant. */
+/* The case owns the arrays, although the feed declares them constant. */
 static void put_value(test_case *c, size_t at, float value) {
     void *values = (void *)(uintptr_t)c->feed.values;
     if (c->feed.bytes)
@@ -71,8 +71,8 @@ static void clear_row(test_case *c, uint64_t row) {
         put_value(c, row * c->feed.features + k, 0.0f);
 }
 
-/* Makes most values zeros: `density` of 100 remain in the columns that live. Among zeros that are
- * floats, some are -0, which may not be left out. */
+/* Makes most values zeros: `density` of 100 remain, in some columns only. Among zeros that are
+ * floats, some are -0, which must not be skipped. */
 static void scatter(test_case *c, uint32_t density) {
     static const uint32_t living[] = {100, 100, 50, 15}, minuses[] = {0, 1, 40};
     const uint32_t alive = one_of(c, living, 4), minus = one_of(c, minuses, 3);
@@ -105,13 +105,13 @@ static void clear_batch(test_case *c, const qn__batch *batch) {
     }
 }
 
-/* Tiny positive inputs, here and there; weights so small that every product rounds to zero, of one
- * sign for each input; biases of -0. A chain of the first layer ends in -0 or in +0 as the signs of
- * its last terms will have it, and a term of +0 times a positive weight counts. The second layer's
- * weights are positive and its biases -0: an output is -0 when all zeros below it are, else +0.
- * Sometimes the first panel of 16 stands aside: with positive weights its zeros are +0 whatever
- * comes, and negative weights behind it make them count like -0. So no other panel can rely on it
- * when -0 is looked for. */
+/* A few tiny positive inputs; weights so small that every product rounds to zero, of one sign for
+ * each input; biases of -0. The signs of its last terms decide whether a sum of the first layer
+ * ends in -0 or in +0, and a term of +0 times a positive weight counts. The second layer's weights
+ * are positive and its biases -0: an output is -0 if all zeros below it are, otherwise +0.
+ * Sometimes the first panel of 16 gets positive weights, so that its zeros are always +0, and
+ * negative weights behind it, so that they count like -0. A check for -0 must then examine other
+ * panels too. */
 static void make_underflow(test_case *c) {
     const qn__layer *l = c->layer;
     const uint32_t in = l[0].in;
@@ -139,7 +139,7 @@ static void make_underflow(test_case *c) {
 
 static void make_zeros(test_case *c, zeros how, uint32_t density) {
     float *mean = (float *)(uintptr_t)c->program.mean;
-    /* Where values are shifted, only what equals the mean becomes zero: (0 - 0) * inverse, of which
+    /* If values are shifted, only those equal to the mean become zero: (0 - 0) * inverse, of which
      * numbers() leaves either sign. */
     for (uint32_t k = 0; k < c->feed.features; ++k)
         mean[k] = 0.0f;
@@ -156,8 +156,8 @@ static void make_zeros(test_case *c, zeros how, uint32_t density) {
         clear_batch(c, &c->batch[below(c, CASE_BATCHES)]);
 }
 
-/* Makes the case of a seed, like case_begin. Weights stay finite: others end a job wherever they
- * turn up. Returns how its zeros lie. */
+/* Makes the case of a seed, like case_begin. Weights are finite: others end a job in any case.
+ * Returns the positions of its zeros. */
 static zeros zeros_begin(test_case *c, uint64_t seed) {
     static const uint32_t kinds[] = {PLAIN, PLAIN, PLAIN, SUBNORMAL, FINE_UNIT, EDGE};
     static const uint32_t densities[] = {0, 5, 5, 20, 60};

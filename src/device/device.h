@@ -1,15 +1,15 @@
-/* The device table: what every backend offers, and the list of backends.
+/* The device table: the functions of every backend, and the list of backends.
  *
- * A *device* is a thing that computes; opening it for a program makes a *worker*, which holds a
- * copy of the parameters and the optimiser's state in whatever layout suits it. A worker is driven
- * by one thread at a time. All arrays that cross this border are in the canonical order of
+ * A *device* is a piece of hardware that computes. Opening it for a program makes a *worker*, which
+ * holds a copy of the parameters and the optimiser's state in its own layout. A worker is driven by
+ * one thread at a time. All arrays that are passed to a worker are in the canonical order of
  * num/program.h: for each layer the weights [out][in], then the biases [out].
  *
- * A step of training, seen from above: every worker computes some grains (train_grains), its sums
- * are added up (collect), and every worker applies the same update (update). A worker that has a
- * rank's whole share to itself may write its sums where ranks add them up (train_share), and one
- * that has the whole step to itself may do all three in one pass (train_step). Because grains and
- * sums are defined by docs/exactness.md, all ways give the same bytes. */
+ * A step of training: every worker computes some grains (train_grains), its sums are added to the
+ * total (collect), and every worker applies the same update (update). A worker that computes a
+ * rank's whole share may write its sums directly to the buffer of the reduction (train_share). A
+ * worker that computes the whole step may do all three in one pass (train_step). Grains and sums
+ * are defined by docs/exactness.md, so that all these calls give the same bytes. */
 #ifndef QN_DEVICE_DEVICE_H
 #define QN_DEVICE_DEVICE_H
 
@@ -23,8 +23,8 @@
 enum { QN__DEVICE_VERSION = 3 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
- * stays as it is as long as the worker is open, so that it may be kept on a device; one of apply
- * only until the call is back, and another may then lie at the same address. */
+ * must not change as long as the worker is open, so that it may be kept on a device. A feed of
+ * apply need only be valid during the call, and another one may then have the same address. */
 typedef struct qn__feed {
     int bytes; /* 1: values are uint8_t, 0: float */
     uint32_t features;
@@ -36,7 +36,7 @@ typedef struct qn__feed {
     const int32_t *labels;
 } qn__feed;
 
-/* A run of consecutive positions. */
+/* A range of consecutive positions. */
 typedef struct qn__batch {
     const qn__feed *feed;
     const qn__permutation *order; /* position -> item; NULL: the position itself */
@@ -45,7 +45,7 @@ typedef struct qn__batch {
     uint32_t epoch;
 } qn__batch;
 
-/* Items that a worker takes in one call of apply: 1024, or a grain where grains are larger. */
+/* The most items of one call of apply: 1024, or a grain if grains are larger. */
 static inline uint32_t qn__apply_room(const qn__program *program) {
     return program->grain > 1024 ? program->grain : 1024;
 }
@@ -57,25 +57,25 @@ typedef struct qn__state {
     float *slot[2];
 } qn__state;
 
-/* Where apply puts its results, for each item of the batch; any may be NULL. */
+/* The results of apply for each item of the batch; any pointer may be NULL. */
 typedef struct qn__applied {
     int32_t *classes;
     float *scores;
     float *outputs; /* items x outputs of the last layer */
 } qn__applied;
 
-/* What crossed the border between host and device, since the worker was opened. */
+/* Data copied between host and device since the worker was opened. */
 typedef struct qn__traffic {
     uint64_t bytes_up, bytes_down;   /* to the device, from it */
-    double seconds_up, seconds_down; /* as the host or the device's own clock saw it */
+    double seconds_up, seconds_down; /* as the host or the device's own clock measured it */
 } qn__traffic;
 
-/* Where train_share puts its sums. */
+/* Where train_share writes its sums. */
 typedef struct qn__outlet {
-    int64_t *sums; /* parameters of them, written; what stood there does not matter */
-    /* May be NULL. Words first .. first+words-1 are as they will be, and so is all behind them: the
+    int64_t *sums; /* `parameters` elements, overwritten */
+    /* May be NULL. Reports that words first .. first+words-1, and all behind them, are final: the
      * last layers come first. Called by the thread that called train_share, while others may still
-     * compute; not all words need be told of. */
+     * compute; not every word need be reported. */
     void (*ready)(void *user, uint64_t first, uint64_t words);
     void *user;
 } qn__outlet;
@@ -86,23 +86,24 @@ typedef struct qn__device_table {
     uint32_t version; /* QN__DEVICE_VERSION */
     const char *name; /* "cpu" */
 
-    /* Devices of this kind here, and what they are. count looks for them at its first call. */
+    /* The number of devices of this kind, and their descriptions. The first call of count searches
+     * for them. */
     uint32_t (*count)(void);
     qn_status (*describe)(uint32_t index, qn_device_info *info, qn_error *err);
 
-    /* Optional. 0: there can be no device of this kind that "auto" would take, so it does not call
-     * count, which may have to open large libraries. */
+    /* Optional. 0: no device of this kind can be one that "auto" uses, so that count, which may
+     * open large libraries, is not called. */
     int (*likely)(void);
 
-    /* 1 when the program's operations are all there in exact form. */
+    /* 1 when the device has all operations of the program in exact form. */
     int (*supports)(const qn__program *program);
 
     /* Optional. Why there is no device of this kind, with a remedy; "" when there is one. */
     const char *(*absence)(void);
 
     /* Makes a worker. The program must outlive the worker. QN_UNSUPPORTED when the device does not
-     * keep the contract (its self-test runs here), QN_DEVICE when it cannot be used otherwise, out
-     * of memory included; both name the device and say why. */
+     * keep the contract (its self-test runs here), QN_DEVICE when it cannot be used for another
+     * reason, such as lack of memory; both name the device and the reason. */
     qn_status (*open)(uint32_t index, const qn_compute *compute, const qn__program *program,
                       qn__worker **out, qn_error *err);
     void (*close)(qn__worker *worker);
@@ -112,18 +113,18 @@ typedef struct qn__device_table {
     qn_status (*load)(qn__worker *worker, const qn__state *state, qn_error *err);
     qn_status (*save)(qn__worker *worker, qn__state *state, qn_error *err);
 
-    /* Forward and backward over the grains first .. first+count-1 of the batch; gradients and tally
-     * are added to the worker's sums. QN_NUMERIC when something left the range, QN_DEVICE when the
-     * device failed. After a failure the worker's sums are undefined until load. */
+    /* Forward and backward pass over the grains first .. first+count-1 of the batch; gradients and
+     * tally are added to the worker's sums. QN_NUMERIC when a number was out of range, QN_DEVICE
+     * when the device failed. After a failure the worker's sums are undefined until load. */
     qn_status (*train_grains)(qn__worker *worker, const qn__batch *batch, uint32_t first,
                               uint32_t count, qn_error *err);
 
     /* Adds the worker's sums to sums[parameters] and *tally and sets its own to zero. */
     qn_status (*collect)(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
 
-    /* Optional. What load, train_grains of these grains and collect would give, when no grains of
-     * the step came before: sums are written where they are to go, once, and the tally is added.
-     * The worker's own sums stay zero. After a failure what is in outlet->sums is undefined. */
+    /* Optional. Has the result of load, train_grains of these grains and collect, if the step has
+     * no earlier grains: the sums are written once to the outlet, and the tally is added. The
+     * worker's own sums stay zero. After a failure outlet->sums is undefined. */
     qn_status (*train_share)(qn__worker *worker, const qn__batch *batch, uint32_t first,
                              uint32_t count, const qn__outlet *outlet, qn__tally *tally,
                              qn_error *err);
@@ -133,18 +134,18 @@ typedef struct qn__device_table {
                         qn_error *err);
 
     /* Optional. All grains of the batch, and the update, in one pass; adds to *tally. `next`, when
-     * not NULL, is the batch that will follow, so that its items can be fetched meanwhile. After a
-     * failure the state is undefined. A worker with `flush` may return before the step is over: its
-     * tally or its failure then comes with a later call, and a QN_NUMERIC that belongs to an
-     * earlier step has the step (update->step) in err->where. */
+     * not NULL, is the batch that will follow, so that its items can be fetched during the pass.
+     * After a failure the state is undefined. A worker with `flush` may return before the step is
+     * complete: its tally or its failure then comes with a later call. A QN_NUMERIC of an earlier
+     * step has the step (update->step) in err->where. */
     qn_status (*train_step)(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
                             const qn__update *update, qn__tally *tally, qn_error *err);
 
-    /* Optional. Waits for all steps under way and adds what they still owe to *tally. The team
-     * calls it before any other function follows train_step. */
+    /* Optional. Waits for all incomplete steps and adds the rest of their results to *tally. The
+     * team calls it before any other function follows train_step. */
     qn_status (*flush)(qn__worker *worker, qn__tally *tally, qn_error *err);
 
-    /* Forward without dropout. With labels in the feed, and `tally` not NULL, adds loss, right
+    /* Forward pass without dropout. With labels in the feed, and `tally` not NULL, adds loss, right
      * answers and items. QN_NUMERIC names the first item with an output that is not finite. */
     qn_status (*apply)(qn__worker *worker, const qn__batch *batch, qn__applied *applied,
                        qn__tally *tally, qn_error *err);
@@ -160,8 +161,8 @@ typedef struct qn__device_table {
     qn_status (*measure)(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
                          qn_error *err);
 
-    /* Optional. Reads the device's energy counter in joules; 0 when it has none that can be read. A
-     * difference of two readings is what the device used in between. */
+    /* Optional. Reads the device's energy counter in joules; 0 when it has none that can be read.
+     * The difference of two readings is the energy used in between. */
     int (*energy)(uint32_t index, double *joules);
 } qn__device_table;
 
@@ -171,9 +172,9 @@ extern const qn__device_table *const qn__devices[];
 /* A backend by name, or NULL. */
 const qn__device_table *qn__device_find(const char *name);
 
-/* What qn_compute_check checks of the CPU: threads and instruction set. */
+/* The CPU's part of qn_compute_check: threads and instruction set. */
 qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err);
-/* And of GPUs: what they may multiply integers with. */
+/* The GPUs' part: the instructions for integer products. */
 qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err);
 
 #endif

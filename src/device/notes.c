@@ -8,7 +8,7 @@ enum { TEXTS = 16, ROOM = 384 };
 
 static struct {
     pthread_mutex_t lock;
-    int count, heard; /* texts, and how many of them somebody asked for */
+    int count, heard; /* number of texts, and how many of them were read */
     char text[TEXTS][ROOM];
 } notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -1,14 +1,14 @@
-/* What backends find worth telling a person though nothing failed: a broken cache of programs, say.
- * Kept for the process until somebody asks (qn_device_note), each text once. Any thread. */
+/* Notes of backends for the user, although nothing failed: such as an invalid cache of programs.
+ * Each text is kept once, until it is read (qn_device_note). Thread-safe. */
 #ifndef QN_DEVICE_NOTES_H
 #define QN_DEVICE_NOTES_H
 
 #include <stddef.h>
 
-/* An empty text is none. */
+/* An empty text is ignored. */
 void qn__device_tell(const char *text);
 
-/* The oldest that nobody heard, cut to `room`; 0 when there is none. */
+/* The oldest note that was not read yet, cut to `room`; 0 when there is none. */
 int qn__device_told(char *text, size_t room);
 
 #endif

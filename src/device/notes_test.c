@@ -1,4 +1,4 @@
-/* Notes of backends: each text is heard once, in order, however often it was told. */
+/* Notes of backends: each text is read once, in order, however often it was added. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static void test_once_and_in_order(void **state) {
     assert_int_equal(qn_device_note(text, sizeof text), 0);
 }
 
-/* A flood does not take memory: the first ones are enough to know. */
+/* Many notes do not take more memory: only the first ones are kept. */
 static void test_many(void **state) {
     (void)state;
     char text[1000], long_one[1000];

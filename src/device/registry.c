@@ -1,4 +1,4 @@
-/* The backends, and the public view of the devices they find. */
+/* The list of backends, and the public functions about their devices. */
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/sized.h"
@@ -21,7 +21,7 @@ const qn__device_table *qn__device_find(const char *name) {
     return NULL;
 }
 
-/* The backend and its own index of device `index` of all; NULL when there is none. */
+/* The backend, and the index within it, of device `index` of all; NULL when there is none. */
 static const qn__device_table *locate(uint32_t *index) {
     for (int i = 0; qn__devices[i]; ++i) {
         const uint32_t own = qn__devices[i]->count();

@@ -1,9 +1,11 @@
-/* What FORWARD and ERRORS do to a sum of products: the text of every kernel of these two. It is
- * included for single numbers behind pointwise.cl and for sixteen lanes behind vector_pointwise.cl,
- * which define the names below and the functions that are called here. `column` is the first column
- * of the numbers; numbers from column `columns` on are padding and become +0. */
+/* The epilogue of FORWARD and ERRORS: what is applied to each sum of products. All kernels of the
+ * two use this text. It is included twice: for single numbers after pointwise.cl, for sixteen lanes
+ * after vector_pointwise.cl. Those files define the names below and the functions that are called
+ * here. `column` is the column of the first number. Numbers from column `columns` on are padding
+ * and become +0. */
 
-/* 6.4, 6.5: y, the sum, becomes the output; with dropout, d becomes the output after it. */
+/* 6.4, 6.5: y holds the sum and receives the output. With dropout, d receives the output after
+ * it. */
 QN_EPILOGUE_FN void QN_EPILOGUE(qn_finish_forward)(QN_GLOBAL float *y, QN_GLOBAL float *d,
                                                    qn_u32 column, qn_u32 columns, qn_u32 activation,
                                                    qn_u32 threshold, float keep,
@@ -17,7 +19,8 @@ QN_EPILOGUE_FN void QN_EPILOGUE(qn_finish_forward)(QN_GLOBAL float *y, QN_GLOBAL
      QN_EPILOGUE(qn_within)(QN_EPILOGUE(qn_dropped)(words, threshold, keep, v), column, columns));
 }
 
-/* 8.4, 8.5: the error e, a sum, goes back through dropout and through the derivative at y. */
+/* 8.4, 8.5: e holds the sum and receives the error before dropout and activation. y is the
+ * output. */
 QN_EPILOGUE_FN void QN_EPILOGUE(qn_finish_errors)(QN_GLOBAL float *e, QN_GLOBAL const float *y,
                                                   qn_u32 column, qn_u32 columns, qn_u32 activation,
                                                   qn_u32 threshold, float keep,

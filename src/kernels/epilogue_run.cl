@@ -1,12 +1,12 @@
 /* The epilogue for `run` consecutive numbers of a row that a lane computed. A lane stores its sums
- * first and then goes over them again in a loop: unrolled with the sums in registers, a kernel
- * would have one copy of the elementary functions for each number of a lane.
+ * first and then reads them again in a loop. If the loop were unrolled with the sums in registers,
+ * the kernel would contain one copy of the elementary functions for each number of a lane.
  *
- * A run lies within one quad of dropout words and within the padded row or behind its end, since
- * its column is a multiple of its length, which is 2 or 4. */
+ * A run does not cross the end of the padded row, nor of a quad of dropout words: its length is 2
+ * or 4, and its column is a multiple of the length. */
 
-/* Two forms of one selection, because ptxas keeps either of them in registers for one length of a
- * run only: it spills or uses the stack for the other (tests/test_kernels_cuda.py). */
+/* Two forms of one selection. ptxas keeps each of them in registers for one length of a run only;
+ * for the other length it spills or uses the stack (tests/test_kernels_cuda.py). */
 QN_FN qn_u32 qn_word_of(qn_four words, qn_u32 column, const qn_u32 run) {
     const qn_u32 all[4] = {words.x, words.y, words.z, words.w}, n = column % 4u;
     if (run == 4u)

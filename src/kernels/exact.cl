@@ -1,11 +1,11 @@
-/* Division and square root, rounded once (1.2), by integers: for OpenCL devices that do not offer
- * correctly rounded ones. A quotient or root is taken to two or three bits more than a float has,
- * and its lowest bit is set when anything was left behind it, so that the one rounding that makes a
- * float of it sees on which side of the half the true number lies. */
+/* Correctly rounded division and square root (1.2) by integer arithmetic, for OpenCL devices that
+ * do not offer them. The quotient or root is computed with two or three bits more than a float has.
+ * Its lowest bit is sticky: it is set when the remainder is not zero. The final rounding thus sees
+ * whether the exact value is above, at or below the middle of two floats. */
 #ifdef QN_DIVIDE_BY_INTEGERS
 
-/* A positive float: mantissa of 24 bits, value mantissa * 2^exponent. Subnormal numbers are
- * shifted up. */
+/* A positive float as mantissa * 2^exponent, with a mantissa of 24 bits. Subnormal numbers are
+ * normalised. */
 QN_FN qn_u32 qn_mantissa(qn_u32 bits) {
     qn_u32 m = bits & 0x7fffffu;
     if (bits >> 23 != 0u)
@@ -25,14 +25,13 @@ QN_FN qn_i32 qn_exponent(qn_u32 bits) {
     return e;
 }
 
-/* RN(m * 2^e) of an integer m, 2^25 <= m < 2^27, whose lowest bit stands for all that lies below
- * it; as bits, without a sign. */
+/* RN(m * 2^e), as bits without a sign. 2^25 <= m < 2^27; the lowest bit of m is sticky. */
 QN_FN qn_u32 qn_packed(qn_u32 m, qn_i32 e) {
-    qn_i32 drop = m >= 0x4000000u ? 3 : 2; /* to 24 bits */
+    qn_i32 drop = m >= 0x4000000u ? 3 : 2; /* leaves 24 bits */
     if (e + drop < -149)
-        drop = -149 - e; /* to what a subnormal number keeps */
+        drop = -149 - e; /* leaves the bits of a subnormal number */
     if (drop > 28)
-        return 0u; /* less than half of the smallest */
+        return 0u; /* less than half of the smallest subnormal number */
     qn_u32 kept = m >> drop, rest = m & ((1u << drop) - 1u), half_way = 1u << (drop - 1);
     if (rest > half_way || (rest == half_way && (kept & 1u) != 0u))
         ++kept;
@@ -42,7 +41,7 @@ QN_FN qn_u32 qn_packed(qn_u32 m, qn_i32 e) {
         ++e;
     }
     if (kept < 0x800000u)
-        return kept; /* e is -149 */
+        return kept; /* subnormal: e is -149 */
     if (e + 150 >= 255)
         return 0x7f800000u;
     return (qn_u32)(e + 150) << 23 | (kept & 0x7fffffu);
@@ -69,7 +68,7 @@ QN_FN float qn_sqrt(float a) {
     if (x == 0u || x == 0x80000000u || x == 0x7f800000u)
         return a;
     if (x > 0x7f800000u)
-        return qn_as_float(0x7fc00000u); /* NaN, or less than zero */
+        return qn_as_float(0x7fc00000u); /* NaN or negative */
     qn_i32 e = qn_exponent(x);
     qn_u64 n = (qn_u64)qn_mantissa(x) << 28;
     if ((e & 1) != 0) {
@@ -91,9 +90,10 @@ QN_FN float qn_sqrt(float a) {
 
 #endif
 
-/* The integer nearest to x, |x| < 2^62, ties to even, in thirds of 22 bits. Adding 1.5 * 2^23
- * rounds a third to an integer, which is then the lowest bits of the sum; what is left of x is
- * exact. For processors that convert to 64 bits so slowly that ten operations are less. */
+/* The integer nearest to x, |x| < 2^62, ties to even, in three parts of 22 bits. Adding 1.5 * 2^23
+ * rounds a part to an integer, which is then in the low bits of the sum. The remainder of x is
+ * exact. Faster on processors whose conversion to 64 bits takes more time than these ten
+ * operations. */
 QN_FN qn_i64 qn_i64_in_thirds(float x) {
     const float whole = 0x1.8p23f;
     const float high = qn_fma(x, 0x1p-44f, whole);
@@ -109,8 +109,9 @@ QN_FN qn_i64 qn_i64_in_thirds(float x) {
 #define qn_i64_of(x) qn_i64_in_thirds(x)
 #endif
 
-/* The comparison is false for a NaN, too. */
+/* 1 when |x| reaches the limit or x is a NaN, for which the comparison is false. */
 QN_FN qn_u32 qn_leaves(float x, float limit) { return qn_abs(x) < limit ? 0u : 1u; }
 
-/* A sum of partials. One that left its range (8.7) may wrap here, and is never used. */
+/* Adds partials. The sum may wrap when a partial is out of range (8.7); the step is then
+ * rejected. */
 QN_FN qn_i64 qn_plus(qn_i64 a, qn_i64 b) { return (qn_i64)((qn_u64)a + (qn_u64)b); }

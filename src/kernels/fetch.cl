@@ -1,5 +1,6 @@
-/* The items of a batch. A group takes an item at a time; its first lane finds the item's number,
- * all scale its inputs. Bytes moved: a feature read once and its float written once. */
+/* Collects the items of a batch. A group processes an item at a time: its first lane computes the
+ * number of the item, all lanes scale the inputs. Bytes moved: each feature is read once, its float
+ * is written once. */
 QN_KERNEL(128)
 qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL const qn_u64 *rows,
          QN_GLOBAL const qn_i32 *labels, QN_GLOBAL const float *unit, QN_GLOBAL const float *mean,
@@ -37,6 +38,7 @@ qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL 
             }
             x[k] = v;
         }
+        /* The first lane overwrites row[0] for the next item only after all lanes have read it. */
         qn_barrier();
     }
 }

@@ -1,10 +1,14 @@
-/* GRADIENT over the tiles of tile.cl: rows are inputs k, columns outputs o, links the items of a
- * grain. A chain begins at +0 with each grain and ends as an integer, which is added to the lane's
- * own sums; only these leave the group. K-blocks follow each other across the ends of grains, in
- * pairs, one from each side of local memory; what a grain has beyond its last whole pair is done
- * from the first side alone, and a k-block that the grain ends in is cut short. */
+/* GRADIENT over the tiles of tile.cl: rows are inputs k, columns are outputs o, and the sum runs
+ * over the items of a grain. A chain begins at +0 with each grain. At the end of the grain it is
+ * rounded to an integer, which the lane adds to its own 64-bit sum. Only these sums are written to
+ * memory.
+ *
+ * K-blocks are loaded ahead across the ends of grains. Whole pairs of k-blocks use the two sides of
+ * local memory in turn, as in tile.cl. The rest of a grain uses the first side only, and its last
+ * k-block may be shorter. */
 
-/* The chains of a grain become integers in total, and begin anew; 1 when one left its range. */
+/* Rounds the chains of a grain, adds them to `total` and clears them. Returns 1 when one was out of
+ * range. */
 QN_FN qn_u32 QN_TILE(qn_end_grain)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
                                    qn_i64 total[QN_LANE_ROWS][QN_LANE_COLUMNS], float limit) {
     qn_i32 inside = 1;
@@ -48,11 +52,11 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
     QN_TILE(qn_loader)
     e = QN_TILE(qn_loader_plain)(tile + QN_K_BLOCK * QN_TILE_ROWS, QN_TILE_COLUMNS,
                                  E + (qn_u64)begin * ld, ld, column);
-    qn_u32 rest = end - begin, bad = 0u; /* rest: items still to come */
-    QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
-    QN_TILE(qn_take)(&e, QN_TILE_COLUMNS, 0u, rest);
-    QN_TILE(qn_put)(&a, QN_TILE_ROWS, 0u, 0u);
-    QN_TILE(qn_put)(&e, QN_TILE_COLUMNS, 0u, 0u);
+    qn_u32 rest = end - begin, bad = 0u; /* rest: items not yet processed */
+    QN_TILE(qn_load_block)(&a, QN_TILE_ROWS, 0u, rest);
+    QN_TILE(qn_load_block)(&e, QN_TILE_COLUMNS, 0u, rest);
+    QN_TILE(qn_store_block)(&a, QN_TILE_ROWS, 0u, 0u);
+    QN_TILE(qn_store_block)(&e, QN_TILE_COLUMNS, 0u, 0u);
     qn_barrier();
     QN_ROLLED
     while (rest > 0u) {
@@ -70,12 +74,14 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
             left -= links;
             QN_TILE(qn_advance)(&a, links, 0u);
             QN_TILE(qn_advance)(&e, links, 0u);
-            QN_TILE(qn_take)(&a, QN_TILE_ROWS, 0u, rest);
-            QN_TILE(qn_take)(&e, QN_TILE_COLUMNS, 0u, rest);
+            QN_TILE(qn_load_block)(&a, QN_TILE_ROWS, 0u, rest);
+            QN_TILE(qn_load_block)(&e, QN_TILE_COLUMNS, 0u, rest);
             QN_TILE(qn_links)(acc, tile, tile + QN_K_BLOCK * QN_TILE_ROWS, links, 0u, 0u, 1u);
+            /* With one side only, a barrier is needed before it is overwritten and another one
+             * after. */
             qn_barrier();
-            QN_TILE(qn_put)(&a, QN_TILE_ROWS, 0u, 0u);
-            QN_TILE(qn_put)(&e, QN_TILE_COLUMNS, 0u, 0u);
+            QN_TILE(qn_store_block)(&a, QN_TILE_ROWS, 0u, 0u);
+            QN_TILE(qn_store_block)(&e, QN_TILE_COLUMNS, 0u, 0u);
             qn_barrier();
         }
         bad |= QN_TILE(qn_end_grain)(acc, total, limit);

@@ -1,10 +1,11 @@
-/* A tile of exact integer products: QN_DOWN x QN_ACROSS lanes with QN_RUN x QN_RUN numbers each.
- * Both operands are words (intgemm_words.cl) along the sum. Slabs of eight words of all digits lie
- * in local memory, twice: while the lanes work on one, the next is on its way through registers
- * into the other.
+/* A tile of exact integer products: QN_DOWN x QN_ACROSS lanes, each with QN_RUN x QN_RUN numbers.
+ * Both operands are words (intgemm_words.cl) along the sum. Slabs of eight words of all digits are
+ * double-buffered in local memory: while the lanes multiply one slab, the next is loaded through
+ * registers into the other buffer.
  *
- * Products of digits of the same weight are added in 32 bits: at most 64 * 64 each, three at a time
- * (QN_DIGITS), so that QN_FLUSH slabs, 2^16 numbers along the sum, stay below 2^30. */
+ * Products of digits whose weights are equal are added in 32 bits. A product is at most 64 * 64,
+ * and at most QN_DIGITS (three) of them are added for each number along the sum. QN_FLUSH slabs are
+ * 2^16 numbers, so the sums stay below 2^30. */
 #undef QN_INTGEMM
 #undef QN_ROWS
 #undef QN_COLUMNS
@@ -17,7 +18,7 @@
 #define QN_ROWS (QN_DOWN * QN_RUN)
 #define QN_COLUMNS (QN_ACROSS * QN_RUN)
 #define QN_SUMS (2u * QN_DIGITS - 1u)
-/* Words of one digit that a lane brings of a slab with so many rows. */
+/* Words of one digit that each lane loads, for a slab of `size` rows. */
 #define QN_LOADS_OF(size) ((size)*8u / QN_INTGEMM_LANES)
 /* Words of a slab of both operands. */
 #define QN_SLAB (8u * QN_DIGITS * (QN_ROWS + QN_COLUMNS))
@@ -30,16 +31,17 @@ QN_FN qn_u32 QN_INTGEMM(qn_lane_column)(void) {
     return (qn_lane() % 8u + qn_lane() / 32u % 2u * 8u) * QN_RUN;
 }
 
-/* Rows of a word are exchanged by fours, so that eight words of four rows, which 32 lanes write
- * together, meet 32 banks. */
-QN_FN qn_u32 QN_INTGEMM(qn_mixed)(qn_u32 row, qn_u32 w, const qn_u32 size) {
+/* The row at which word w is stored. Rows are swizzled in blocks of four, so that the 32 lanes that
+ * write eight words of four rows together use 32 different banks. */
+QN_FN qn_u32 QN_INTGEMM(qn_swizzled)(qn_u32 row, qn_u32 w, const qn_u32 size) {
     return row ^ (w * 4u & (size - 1u));
 }
 
-/* Reads the lane's words of a slab: of rows first .. first+size-1 of `rows`, those from word `at`
- * on, `left` of them; what lies outside is 0. */
-QN_FN void QN_INTGEMM(qn_bring)(qn_i32 *held, QN_GLOBAL const qn_i32 *from, const qn_u32 size,
-                                qn_u32 first, qn_u32 rows, qn_u32 width, qn_u32 at, qn_u32 left) {
+/* Loads the lane's words of a slab into registers: rows first .. first+size-1, words at .. at+7.
+ * Words behind the `left` remaining ones and rows from `rows` on become 0. */
+QN_FN void QN_INTGEMM(qn_load_slab)(qn_i32 *held, QN_GLOBAL const qn_i32 *from, const qn_u32 size,
+                                    qn_u32 first, qn_u32 rows, qn_u32 width, qn_u32 at,
+                                    qn_u32 left) {
     const qn_u32 w = qn_lane() % 8u;
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_LOADS_OF(size); ++n) {
@@ -51,19 +53,20 @@ QN_FN void QN_INTGEMM(qn_bring)(qn_i32 *held, QN_GLOBAL const qn_i32 *from, cons
     }
 }
 
-QN_FN void QN_INTGEMM(qn_lay)(const qn_i32 *held, QN_LOCAL_POINTER qn_i32 *slab,
-                              const qn_u32 size) {
+QN_FN void QN_INTGEMM(qn_store_slab)(const qn_i32 *held, QN_LOCAL_POINTER qn_i32 *slab,
+                                     const qn_u32 size) {
     const qn_u32 w = qn_lane() % 8u;
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_LOADS_OF(size); ++n) {
         const qn_u32 r = n * (QN_INTGEMM_LANES / 8u) + qn_lane() / 8u;
         QN_UNROLL
         for (qn_u32 d = 0u; d < QN_DIGITS; ++d)
-            slab[(d * 8u + w) * size + QN_INTGEMM(qn_mixed)(r, w, size)] = held[n * QN_DIGITS + d];
+            slab[(d * 8u + w) * size + QN_INTGEMM(qn_swizzled)(r, w, size)] =
+                held[n * QN_DIGITS + d];
     }
 }
 
-/* A run of rows of a word into registers. */
+/* Reads a run of rows of one word into registers. */
 QN_FN void QN_INTGEMM(qn_words_of)(qn_i32 *x, QN_LOCAL_POINTER const qn_i32 *from) {
 #if QN_DOWN == 16u
     const qn_int4 v = *(QN_LOCAL_POINTER const qn_int4 *)from;
@@ -78,20 +81,22 @@ QN_FN void QN_INTGEMM(qn_words_of)(qn_i32 *x, QN_LOCAL_POINTER const qn_i32 *fro
 #endif
 }
 
-/* One word of all the lane's sums. */
+/* Adds the products of one word to all the lane's sums. */
 QN_FN void QN_INTGEMM(qn_word)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
                                QN_LOCAL_POINTER const qn_i32 *slab, qn_u32 w) {
     QN_LOCAL_POINTER const qn_i32 *a =
-        slab + w * QN_ROWS + QN_INTGEMM(qn_mixed)(QN_INTGEMM(qn_lane_row)(), w, QN_ROWS);
+        slab + w * QN_ROWS + QN_INTGEMM(qn_swizzled)(QN_INTGEMM(qn_lane_row)(), w, QN_ROWS);
     QN_LOCAL_POINTER const qn_i32 *b =
         slab + 8u * QN_DIGITS * QN_ROWS + w * QN_COLUMNS +
-        QN_INTGEMM(qn_mixed)(QN_INTGEMM(qn_lane_column)(), w, QN_COLUMNS);
+        QN_INTGEMM(qn_swizzled)(QN_INTGEMM(qn_lane_column)(), w, QN_COLUMNS);
     qn_i32 x[QN_DIGITS][QN_RUN], y[QN_DIGITS][QN_RUN];
     QN_UNROLL
     for (qn_u32 d = 0u; d < QN_DIGITS; ++d) {
         QN_INTGEMM(qn_words_of)(x[d], a + d * 8u * QN_ROWS);
         QN_INTGEMM(qn_words_of)(y[d], b + d * 8u * QN_COLUMNS);
     }
+    /* Digits d and e have the weight 128^(d + e): all pairs of equal weight share an
+     * accumulator. */
     QN_UNROLL
     for (qn_u32 d = 0u; d < QN_DIGITS; ++d) {
         QN_UNROLL
@@ -106,7 +111,8 @@ QN_FN void QN_INTGEMM(qn_word)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
     }
 }
 
-/* The words of a slab. */
+/* Adds the products of the first `words` words of a slab. Up to two digits a full slab is unrolled;
+ * three digits have nine terms a word, so their loop is not. */
 QN_FN void QN_INTGEMM(qn_multiply)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
                                    QN_LOCAL_POINTER const qn_i32 *slab, qn_u32 words) {
 #if QN_DIGITS < 3u
@@ -122,7 +128,7 @@ QN_FN void QN_INTGEMM(qn_multiply)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
         QN_INTGEMM(qn_word)(acc, slab, w);
 }
 
-/* Adds the sums of 32 bits, by their weights, to those of 64, and begins them anew. */
+/* Adds the 32-bit sums, by their weights, to the 64-bit sums `exact`, and clears them. */
 QN_FN void QN_INTGEMM(qn_gather)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
                                  qn_i64 exact[QN_RUN][QN_RUN]) {
     QN_UNROLL
@@ -140,8 +146,9 @@ QN_FN void QN_INTGEMM(qn_gather)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
     }
 }
 
-/* N of the lane's numbers over `width` words, whole slabs: rows from `row` on of A, which has
- * `rows`, by rows from `column` on of B. `slabs` has room for two. */
+/* The exact integers N of the lane's numbers over `width` words, a multiple of eight: rows of A
+ * from `row` on times rows of B from `column` on. A has `rows` rows, B has `columns`. `slabs` has
+ * room for two slabs. */
 QN_FN void QN_INTGEMM(qn_products)(qn_i64 exact[QN_RUN][QN_RUN], QN_LOCAL_POINTER qn_i32 *slabs,
                                    QN_GLOBAL const qn_i32 *A, qn_u32 row, qn_u32 rows,
                                    QN_GLOBAL const qn_i32 *B, qn_u32 column, qn_u32 columns,
@@ -159,19 +166,19 @@ QN_FN void QN_INTGEMM(qn_products)(qn_i64 exact[QN_RUN][QN_RUN], QN_LOCAL_POINTE
         }
     }
     qn_u32 side = 0u, since = 0u;
-    QN_INTGEMM(qn_bring)(a, A, QN_ROWS, row, rows, width, 0u, width);
-    QN_INTGEMM(qn_bring)(b, B, QN_COLUMNS, column, columns, width, 0u, width);
-    QN_INTGEMM(qn_lay)(a, slabs, QN_ROWS);
-    QN_INTGEMM(qn_lay)(b, slabs + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
+    QN_INTGEMM(qn_load_slab)(a, A, QN_ROWS, row, rows, width, 0u, width);
+    QN_INTGEMM(qn_load_slab)(b, B, QN_COLUMNS, column, columns, width, 0u, width);
+    QN_INTGEMM(qn_store_slab)(a, slabs, QN_ROWS);
+    QN_INTGEMM(qn_store_slab)(b, slabs + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
     qn_barrier();
     QN_ROLLED
     for (qn_u32 at = 8u; at <= width; at += 8u) {
-        QN_INTGEMM(qn_bring)(a, A, QN_ROWS, row, rows, width, at, width - at);
-        QN_INTGEMM(qn_bring)(b, B, QN_COLUMNS, column, columns, width, at, width - at);
+        QN_INTGEMM(qn_load_slab)(a, A, QN_ROWS, row, rows, width, at, width - at);
+        QN_INTGEMM(qn_load_slab)(b, B, QN_COLUMNS, column, columns, width, at, width - at);
         QN_INTGEMM(qn_multiply)(acc, slabs + side, 8u);
         side = QN_SLAB - side;
-        QN_INTGEMM(qn_lay)(a, slabs + side, QN_ROWS);
-        QN_INTGEMM(qn_lay)(b, slabs + side + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
+        QN_INTGEMM(qn_store_slab)(a, slabs + side, QN_ROWS);
+        QN_INTGEMM(qn_store_slab)(b, slabs + side + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
         qn_barrier();
         if (++since == QN_FLUSH) {
             QN_INTGEMM(qn_gather)(acc, exact);

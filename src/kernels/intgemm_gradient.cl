@@ -1,8 +1,9 @@
-/* GRADIENT of integers over the tiles of intgemm.cl (15.6): rows are inputs, columns outputs, the
- * sum runs over the items of a grain. Grains that follow each other with the same exponents go on
- * in the same sums, where nothing is rounded and no partial can leave its range. */
+/* GRADIENT of integers over the tiles of intgemm.cl (15.6): rows are inputs, columns are outputs,
+ * and the sum runs over the items of a grain. Consecutive grains with the same exponents share the
+ * sums, if nothing is rounded and no partial can leave its range. */
 
-/* N of the lane's numbers become units in `total`, and begin anew; 1 when one left its range. */
+/* Converts the lane's exact integers to units of the gradient, adds them to `total` and clears
+ * them. Returns 1 when one was out of range. */
 QN_FN qn_u32 QN_INTGEMM(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
                                        qn_i64 exact[QN_RUN][QN_RUN], qn_i64 total[QN_RUN][QN_RUN],
                                        qn_i32 s, qn_u32 settled, float limit) {
@@ -53,13 +54,13 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
                 acc[s][i][j] = 0;
         }
     }
-    /* The slab of words at .. at+7 of grain g, fewer at the grain's end; the next is on its way.
-     */
+    /* The loop multiplies words at .. at+7 of grain g, fewer at the end of the grain, while it
+     * loads the slab that follows. */
     qn_u32 at = 0u, side = 0u, since = 0u, bad = 0u;
-    QN_INTGEMM(qn_bring)(a, A, QN_ROWS, row, in, width, begin * words, words);
-    QN_INTGEMM(qn_bring)(b, E, QN_COLUMNS, column, out, width, begin * words, words);
-    QN_INTGEMM(qn_lay)(a, slabs, QN_ROWS);
-    QN_INTGEMM(qn_lay)(b, slabs + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
+    QN_INTGEMM(qn_load_slab)(a, A, QN_ROWS, row, in, width, begin * words, words);
+    QN_INTGEMM(qn_load_slab)(b, E, QN_COLUMNS, column, out, width, begin * words, words);
+    QN_INTGEMM(qn_store_slab)(a, slabs, QN_ROWS);
+    QN_INTGEMM(qn_store_slab)(b, slabs + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
     qn_barrier();
     qn_scale now =
         qn_scale_of(7u * QN_DIGITS, absmax[inputs + begin], absmax[errors + begin], grain, limit);
@@ -68,12 +69,13 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
         const qn_u32 left = words - at, last = left <= 8u ? 1u : 0u;
         const qn_u32 next = last != 0u ? g + 1u : g, next_at = last != 0u ? 0u : at + 8u;
         const qn_u32 more = next < end ? words - next_at : 0u;
-        QN_INTGEMM(qn_bring)(a, A, QN_ROWS, row, in, width, next * words + next_at, more);
-        QN_INTGEMM(qn_bring)(b, E, QN_COLUMNS, column, out, width, next * words + next_at, more);
+        QN_INTGEMM(qn_load_slab)(a, A, QN_ROWS, row, in, width, next * words + next_at, more);
+        QN_INTGEMM(qn_load_slab)(b, E, QN_COLUMNS, column, out, width, next * words + next_at,
+                                 more);
         QN_INTGEMM(qn_multiply)(acc, slabs + side, last != 0u ? left : 8u);
         side = QN_SLAB - side;
-        QN_INTGEMM(qn_lay)(a, slabs + side, QN_ROWS);
-        QN_INTGEMM(qn_lay)(b, slabs + side + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
+        QN_INTGEMM(qn_store_slab)(a, slabs + side, QN_ROWS);
+        QN_INTGEMM(qn_store_slab)(b, slabs + side + 8u * QN_DIGITS * QN_ROWS, QN_COLUMNS);
         qn_barrier();
         if (++since == QN_FLUSH) {
             QN_INTGEMM(qn_gather)(acc, exact);

@@ -1,7 +1,7 @@
-/* FORWARD and ERRORS of integers over the tiles of intgemm.cl (15.4, 15.5). Groups follow each
- * other in one direction, along the columns first. */
+/* FORWARD and ERRORS of integers over the tiles of intgemm.cl (15.4, 15.5). The grid has one
+ * direction; the columns of a row of tiles come first. */
 
-/* +0 in columns from `columns` on up to the next row's begin. */
+/* Stores a number; +0 in the padding from column `columns` on. */
 QN_FN void QN_INTGEMM(qn_keep)(QN_GLOBAL float *to, qn_u32 row, qn_u32 rows, qn_u32 column,
                                qn_u32 columns, float value) {
     if (row < rows && column < qn_ld(columns))

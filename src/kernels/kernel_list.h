@@ -1,17 +1,17 @@
-/* The kernels, one row each: their numbers and their shapes are made from this list. A new kernel
- * is a row here, its text in a .cl file, and its arguments in kernels.h.
+/* The kernels, one row each. The enum of kernels and the table of their shapes are made from this
+ * list. A new kernel is a row here, its text in a .cl file, and its arguments in kernels.h.
  *
- * Variants of a product follow each other, from large tiles to small ones, those for devices that
- * are CPUs last: the host goes through them in this order. The variant for CPUs of a kernel that is
- * no product follows that kernel. Lanes and tiles are those of the text: tile_large.cl,
- * intgemm_small.cl and the others. Of gradients by matrix instructions there are small tiles only,
- * since larger ones do not fit the registers. */
+ * Variants of a product are consecutive, from large tiles to small ones, with the vector variant
+ * for CPU devices last: the host tries them in this order. For other kernels the vector variant
+ * follows the kernel. Lanes and tiles are those of the text: tile_large.cl, intgemm_small.cl and
+ * the others. Gradients by matrix instructions have small tiles only, since larger ones do not fit
+ * the registers. */
 #ifndef QN_KERNELS_KERNEL_LIST_H
 #define QN_KERNELS_KERNEL_LIST_H
 
 #include "kernels/step.h"
 
-/* The arguments of kernels that have variants, a letter each (kernels.h). */
+/* The arguments of kernels that have variants, one letter each (kernels.h). */
 #define QN__FETCH_TAKES "MMMMMMMMMMuuuu"
 #define QN__LOSS_TAKES "MMMMMMMMuuuffu"
 #define QN__FORWARD_TAKES "MMMUUMMMuuuuufU"
@@ -21,7 +21,7 @@
 #define QN__INTGEMM_ERRORS_TAKES "MMMMMMMuuuuufU"
 #define QN__INTGEMM_GRADIENT_TAKES "MMMMMMUuuuuufuu"
 
-/* An integer product of B bits by tiles of some kind, and by matrix instructions. */
+/* Rows of an integer product of B bits: one for tiles of a size, one for matrix instructions. */
 #define QN__INTGEMM_ROW(ROW, P, p, B, b, T, t, LANES, ROWS, COLUMNS, TILES)                        \
     ROW(INTGEMM_##P##_##B##_##T, intgemm_##p##_##b##_##t, QN__INTGEMM_##P##_TAKES, LANES, ROWS,    \
         COLUMNS, 0, QN_WITH_##B | TILES)
@@ -29,7 +29,7 @@
     QN__INTGEMM_ROW(ROW, P, p, B, b, MATRIX_##T, matrix_##t, LANES, ROWS, COLUMNS, QN_WITH_MATRIX)
 
 /* ROW(number, name, arguments, lanes, rows and columns of a tile, share, products): the members of
- * qn__kernel_shape. One lane: a vector kernel, for devices that are CPUs. */
+ * qn__kernel_shape. A kernel of one lane is a vector kernel, for CPU devices. */
 #define QN__KERNEL_LIST(ROW)                                                                       \
     ROW(FETCH, fetch, QN__FETCH_TAKES, 128, 0, 0, 1, QN_WITH_ALL)                                  \
     ROW(FETCH_VECTOR, fetch_vector, QN__FETCH_TAKES, 1, 0, 0, 4, QN_WITH_ALL)                      \

@@ -1,4 +1,4 @@
-/* The kernel text and what the host believes of it. */
+/* The kernel text agrees with what the host assumes of it. */
 #include "kernels/kernels.h"
 #include "kernels/step.h"
 #include "num/elementary.h"
@@ -42,7 +42,7 @@ static void test_numbers(void **state) {
     assert_int_equal(QN_SCALE_FRACTION, QN__SCALE_FRACTION);
 }
 
-/* No compiler may find room for a hole, and so none may disagree with another. */
+/* The structs have no padding, so that host and kernel compilers lay them out alike. */
 static void test_structs(void **state) {
     (void)state;
     assert_int_equal(offsetof(qn_step, keys), 16);
@@ -69,7 +69,7 @@ static void test_text(void **state) {
     assert_string_not_equal(qn__kernel_digest(QN__OPENCL_C), qn__kernel_digest(QN__CUDA_C));
 }
 
-/* The number of arguments of a kernel, read off the text: commas between the brackets. */
+/* The number of arguments of a kernel in the text: commas between the parentheses, plus one. */
 static size_t arguments_in_text(const char *text, const char *name) {
     char begin[64];
     snprintf(begin, sizeof begin, "%s(", name);
@@ -104,7 +104,7 @@ static void test_shapes(void **state) {
             assert_int_equal(arguments_in_text(text, s->name), strlen(s->arguments));
         if (s->tile_rows == 0 || k == QN__K_LEARN_VECTOR)
             continue;
-        /* Variants of one kernel follow each other, and differ by the end of their names. */
+        /* Variants of one kernel are consecutive, and only the ends of their names differ. */
         assert_true(s->tile_columns % QN_LD == 0);
         const int alone = strstr(s->name, "gradient") && strstr(s->name, "_matrix_");
         if (strcmp(variant, "_large") != 0 && !alone)

@@ -1,26 +1,27 @@
 /* The kernels of the GPU backends: their text, their names, their grids.
  *
- * One text serves an OpenCL C 1.2 compiler, NVRTC and (for tests) the C compiler; a prelude for
- * each language defines the few words in which they differ. The text lies in files of its own
- * beside this header and is built into the library. Whatever a kernel computes is defined by
- * docs/exactness.md, so the variants of a kernel, and the devices, differ in speed alone.
+ * One text is compiled by OpenCL C 1.2 compilers, by NVRTC and (for tests) by the C compiler. A
+ * prelude for each language defines the few names in which the languages differ. The text is in the
+ * .cl files beside this header and is embedded in the library. docs/exactness.md defines what a
+ * kernel computes, so that variants of a kernel, and devices, differ in speed only.
  *
- * Arrays as the kernels see them. `ld(n)` is n rounded up to a multiple of QN_LD, the distance of
- * two rows in floats; what lies behind column n of a row is +0 and stays so.
+ * Arrays of the kernels. `ld(n)` is n rounded up to a multiple of QN_LD: the row stride in floats.
+ * Columns from n on are padding, which is and stays +0.
  *
- *   parameters   one array of floats: for each layer the weights *by input*, W[in][ld(out)], and
- *                directly behind them the biases [ld(out)]. Where a layer begins is the host's
- *                choice, a multiple of QN_LD. Slots of the optimiser and sums (int64) lie alike.
- *   batch arrays [rows][ld(n)], an item to a row: inputs, outputs, outputs after dropout, errors
- *   step         one qn_step (kernels/step.h), the first argument of every kernel that needs it
- *   status       one qn_status_words (kernels/step.h): what a step reports
+ *   parameters   one array of floats: for each layer the weights *by input*, W[in][ld(out)], then
+ * the biases [ld(out)]. The host chooses where a layer begins, a multiple of QN_LD. Slots of the
+ * optimiser and sums (int64) have the same layout. batch arrays [rows][ld(n)], an item to a row:
+ * inputs, outputs, outputs after dropout, errors step         one qn_step (kernels/step.h), the
+ * first argument of every kernel that needs it status       one qn_status_words (kernels/step.h):
+ * what a step reports
  *
- * Kernels of several variants have the same arguments. Lanes are those of a group (OpenCL's work
- * items, CUDA's threads); tiles are what one group computes: rows x columns of the result. Kernels
- * without tiles (but TALLY) work with fewer groups than qn__kernel_shape.share asks for, too: a
- * group goes on at the distance of the grid until all is done. Groups of FORWARD and ERRORS whose
- * rows all lie behind the items of the step end at once. Memories begin at multiples of 16 bytes;
- * loss, classes, scores, finite (uint32), targets and numbers have an element an item. */
+ * Variants of a kernel have the same arguments. A lane is an OpenCL work-item or a CUDA thread; a
+ * group is a work-group or a thread block. A tile is what one group computes: rows x columns of the
+ * result. Kernels without tiles (except TALLY) also work with fewer groups than
+ * qn__kernel_shape.share implies: each group continues with the stride of the grid. Groups of
+ * FORWARD and ERRORS whose rows are all beyond the items of the step return immediately. Buffers
+ * begin at multiples of 16 bytes. loss, classes, scores, finite (uint32), targets and numbers have
+ * one element for each item. */
 #ifndef QN_KERNELS_KERNELS_H
 #define QN_KERNELS_KERNELS_H
 
@@ -33,7 +34,7 @@ enum { QN_LD = 16 }; /* also in the text, kernels/step.h */
 
 typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
 
-/* The kernels, each with its arguments: M memory, u uint32, U uint64, f float.
+/* The kernels, each with its arguments: M buffer, u uint32, U uint64, f float.
  *
  * FETCH: step M, values M, rows M, labels M, unit M, mean M, inverse M, X M, numbers M, targets M,
  * features u, bytes u, scale u, flags u

@@ -1,10 +1,10 @@
-/* LOSS: a group takes an item at a time. What the contract wants as a chain (the sum of softmax,
- * a loss that is a sum over outputs) is run by one lane; the rest is done by all. */
+/* LOSS: a group processes an item at a time. Sums whose order the contract defines (softmax, a loss
+ * that is a sum over outputs) are computed by one lane; all lanes do the rest. */
 #define QN_LOSS_LANES 64u
 
-/* The greatest of y[0..n-1] and where it is: the first among equals (6.6); y[0] when that is a NaN.
- * Each lane leaves the greatest of its own in local memory, and the first lane, behind a barrier,
- * the greatest of all in front. */
+/* The largest of y[0..n-1] and its index: the first among equals (6.6); y[0] when that is a NaN.
+ * qn_max_own writes the largest of each lane to local memory. After a barrier, the first lane calls
+ * qn_max_all, which writes the result to element 0. */
 QN_FN void qn_max_own(QN_GLOBAL const float *y, qn_u32 n, QN_LOCAL_POINTER float *value,
                       QN_LOCAL_POINTER qn_u32 *place) {
     float best = y[0];
@@ -32,7 +32,7 @@ QN_FN void qn_max_all(qn_u32 n, QN_LOCAL_POINTER float *value, QN_LOCAL_POINTER 
     place[0] = where;
 }
 
-/* What a loss is, beside its outputs. */
+/* The loss of an item, except its outputs. */
 typedef struct qn_loss_of {
     qn_u32 kind, real; /* QN_LOSS_*; 1: the label is the bits of the target */
     float delta, factor;
@@ -56,7 +56,8 @@ QN_FN float qn_first_error(qn_loss_of loss, float y, qn_u32 j) {
     return qn_loss_slope(loss.kind, d, loss.delta) * loss.factor;
 }
 
-/* The chains, run by one lane: s of softmax (6.4), a loss that is a sum (7.3), c of 8.3. */
+/* Sums in a fixed order, computed by one lane: s of softmax (6.4), a loss that is a sum (7.3), c of
+ * 8.3. */
 QN_FN float qn_softmax_sum(QN_GLOBAL const float *q, qn_u32 n) {
     float s = q[0];
     for (qn_u32 j = 1u; j < n; ++j)
@@ -78,7 +79,7 @@ QN_FN float qn_sum_inner(QN_GLOBAL const float *y, qn_u32 n, qn_loss_of loss) {
     return acc;
 }
 
-/* Barriers stand outside of all conditions: some compilers for CPUs lose their way otherwise. */
+/* No barrier is inside a condition: some OpenCL compilers for CPUs miscompile such barriers. */
 QN_KERNEL(64)
 qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i32 *targets,
         QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes, QN_GLOBAL float *scores,
@@ -146,6 +147,7 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
         }
         const qn_u32 own = qn_loss_own_error(kind);
         const qn_u32 inner = train != 0u && own == 0u && softmax != 0u ? 1u : 0u;
+        /* A lane of another warp, so that this sum runs at the same time as the loss in lane 0. */
         if (lane == QN_LOSS_LANES / 2u)
             result[2] = inner != 0u ? qn_sum_inner(y, out, of) : 0.0f;
         qn_barrier_global();
@@ -163,7 +165,7 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
     }
 }
 
-/* TALLY: one group; a lane takes grains at the distance of the lanes. */
+/* TALLY: one group. Lane l processes grains l, l + QN_TALLY_LANES and so on. */
 #define QN_TALLY_LANES 256u
 QN_KERNEL(256)
 qn_tally(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *loss,

@@ -1,14 +1,14 @@
 /* A tile of exact integer products by matrix instructions (matrix_words.cl): QN_WARPS_DOWN x
- * QN_WARPS_ACROSS warps of 32 lanes with QN_HIGH x QN_BROAD results of an instruction each.
- * Operands are words (intgemm_words.cl) along the sum. Slabs of eight words of all digits lie in
- * local memory, QN_STAGES of them: while the warps work on one, the others are on their way.
+ * QN_WARPS_ACROSS warps of 32 lanes. Each warp has QN_HIGH x QN_BROAD fragments. Operands are words
+ * (intgemm_words.cl) along the sum. Local memory holds QN_STAGES slabs of eight words of all
+ * digits: while the warps multiply one slab, asynchronous copies fill the others.
  *
- * A digit's rows follow each other at the distance of eight words, of which the two halves change
- * places in every other four rows: so the 32 lanes that read a word of eight rows meet 32 banks,
- * and so do eight that write half a row each.
+ * A row of a digit has eight words. Its two halves are swapped in every second block of four rows.
+ * The 32 lanes that read a fragment thus use 32 different banks, and so do eight lanes that write
+ * half a row each.
  *
- * Sums of 32 bits hold QN_MATRIX_DEPTH numbers along the sum: at most 64 * 64 each, three at a
- * time. */
+ * The 32-bit sums hold QN_MATRIX_DEPTH numbers along the sum. For each of them at most three
+ * products are added, of at most 64 * 64. */
 #undef QN_INTGEMM
 #undef QN_ROWS
 #undef QN_COLUMNS
@@ -22,11 +22,11 @@
 #define QN_SUMS (2u * QN_DIGITS - 1u)
 #define QN_SLAB (8u * QN_DIGITS * (QN_ROWS + QN_COLUMNS))
 #define QN_INTGEMM_LANES (32u * QN_WARPS_DOWN * QN_WARPS_ACROSS)
-/* Vectors of four words of a slab's digit that a lane brings. */
+/* Vectors of four words of one digit of a slab that each lane copies. */
 #define QN_VECTORS_OF(size) (((size)*2u + QN_INTGEMM_LANES - 1u) / QN_INTGEMM_LANES)
 
-/* The first row of the lane's results in the tile, and the first column; others are 8 further, and
- * so on, each with the column beside it. */
+/* The lane's first row and first column in the tile. Its other rows are 8 apart. Its columns are
+ * pairs, 8 apart. */
 QN_FN qn_u32 QN_INTGEMM(qn_lane_row)(void) {
     return qn_lane() / 32u / QN_WARPS_ACROSS * (QN_HIGH * 16u) + qn_lane() % 32u / 4u;
 }
@@ -34,11 +34,11 @@ QN_FN qn_u32 QN_INTGEMM(qn_lane_column)(void) {
     return qn_lane() / 32u % QN_WARPS_ACROSS * (QN_BROAD * 8u) + qn_lane() % 4u * 2u;
 }
 
-/* Sends the lane's vectors of a slab on their way: of rows first .. first+size-1 of `rows`, those
- * from word `at` on, `left` of them, a multiple of four; what lies outside becomes 0. */
-QN_FN void QN_INTGEMM(qn_bring)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *from,
-                                const qn_u32 size, qn_u32 first, qn_u32 rows, qn_u32 width,
-                                qn_u32 at, qn_u32 left) {
+/* Starts the lane's copies for a slab: rows first .. first+size-1, words at .. at+7. Words behind
+ * the `left` remaining ones, a multiple of four, and rows from `rows` on become 0. */
+QN_FN void QN_INTGEMM(qn_load_slab)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *from,
+                                    const qn_u32 size, qn_u32 first, qn_u32 rows, qn_u32 width,
+                                    qn_u32 at, qn_u32 left) {
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_VECTORS_OF(size); ++n) {
         const qn_u32 u = n * QN_INTGEMM_LANES + qn_lane(), r = u / 2u, half = u % 2u * 4u;
@@ -96,7 +96,7 @@ QN_FN void QN_INTGEMM(qn_multiply)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
     }
 }
 
-/* N of a number from its sums, by their weights. */
+/* The exact integer N of a number, from its sums by their weights: Horner's scheme in base 128. */
 QN_FN qn_i64 QN_INTGEMM(qn_gathered)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4], qn_u32 i, qn_u32 j,
                                      qn_u32 n) {
     qn_i64 exact = 0;
@@ -121,27 +121,27 @@ QN_FN void QN_INTGEMM(qn_begin_sums)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4]) 
     }
 }
 
-/* Sends a slab of both operands on its way; nothing where nothing is left, which counts as one
- * too.
- */
-QN_FN void QN_INTGEMM(qn_send)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *A, qn_u32 row,
-                               qn_u32 rows, QN_GLOBAL const qn_i32 *B, qn_u32 column,
-                               qn_u32 columns, qn_u32 width, qn_u32 at, qn_u32 left) {
+/* Starts the copies of a slab of both operands. With `left` 0 it copies nothing, but still ends a
+ * group of copies: qn_copies_wait counts groups. */
+QN_FN void QN_INTGEMM(qn_copy_slabs)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *A,
+                                     qn_u32 row, qn_u32 rows, QN_GLOBAL const qn_i32 *B,
+                                     qn_u32 column, qn_u32 columns, qn_u32 width, qn_u32 at,
+                                     qn_u32 left) {
     if (left != 0u) {
-        QN_INTGEMM(qn_bring)(slab, A, QN_ROWS, row, rows, width, at, left);
-        QN_INTGEMM(qn_bring)
+        QN_INTGEMM(qn_load_slab)(slab, A, QN_ROWS, row, rows, width, at, left);
+        QN_INTGEMM(qn_load_slab)
         (slab + 8u * QN_DIGITS * QN_ROWS, B, QN_COLUMNS, column, columns, width, at, left);
     }
     qn_copies_end();
 }
 
-/* The slab behind another, round and round. */
-QN_FN qn_u32 QN_INTGEMM(qn_behind)(qn_u32 slab) {
+/* The next slab of the circular buffer. */
+QN_FN qn_u32 QN_INTGEMM(qn_next_slab)(qn_u32 slab) {
     return slab == (QN_STAGES - 1u) * QN_SLAB ? 0u : slab + QN_SLAB;
 }
 
-/* The sums over `width` words, whole slabs: rows from `row` on of A, which has `rows`, by rows from
- * `column` on of B. `slabs` has room for QN_STAGES. */
+/* The sums over `width` words, a multiple of eight: rows of A from `row` on times rows of B from
+ * `column` on. A has `rows` rows, B has `columns`. `slabs` has room for QN_STAGES slabs. */
 QN_FN void QN_INTGEMM(qn_products)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
                                    QN_LOCAL_POINTER qn_i32 *slabs, QN_GLOBAL const qn_i32 *A,
                                    qn_u32 row, qn_u32 rows, QN_GLOBAL const qn_i32 *B,
@@ -150,24 +150,24 @@ QN_FN void QN_INTGEMM(qn_products)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
     QN_INTGEMM(qn_begin_sums)(acc);
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_STAGES - 1u; ++n) {
-        QN_INTGEMM(qn_send)
+        QN_INTGEMM(qn_copy_slabs)
         (slabs + to, A, row, rows, B, column, columns, width, sent, sent < width ? 8u : 0u);
-        to = QN_INTGEMM(qn_behind)(to);
+        to = QN_INTGEMM(qn_next_slab)(to);
         sent += 8u;
     }
     qn_u32 at = 0u;
     QN_ROLLED
     do {
-        /* The slab at `from` has come for all lanes, and none works on the one before it any more.
-         */
+        /* Behind the barrier the slab at `from` is complete for all lanes, and no lane reads the
+         * slab before it, which the next copy overwrites. */
         qn_copies_wait(QN_STAGES - 2u);
         qn_barrier();
-        QN_INTGEMM(qn_send)
+        QN_INTGEMM(qn_copy_slabs)
         (slabs + to, A, row, rows, B, column, columns, width, sent, sent < width ? 8u : 0u);
-        to = QN_INTGEMM(qn_behind)(to);
+        to = QN_INTGEMM(qn_next_slab)(to);
         sent += 8u;
         QN_INTGEMM(qn_multiply)(acc, slabs + from);
-        from = QN_INTGEMM(qn_behind)(from);
+        from = QN_INTGEMM(qn_next_slab)(from);
         at += 8u;
     } while (at < width);
 }

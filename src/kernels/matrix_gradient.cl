@@ -1,10 +1,9 @@
 /* GRADIENT of integers over the tiles of matrix.cl (15.6), with the arguments and the grid of
- * intgemm_gradient.cl, for grains whose words are a multiple of four (qn_grain_words). A slab
- * belongs to one grain. Grains that follow each other with the same exponents go on in the same
- * sums, as there. */
+ * intgemm_gradient.cl. The words of a grain must be a multiple of four (qn_grain_words). A slab
+ * belongs to one grain. Consecutive grains with the same exponents share the sums, as there. */
 
-/* The sums of the lane's numbers become units in `total`, and begin anew; 1 when one left its
- * range. */
+/* Converts the lane's sums to units of the gradient, adds them to `total` and clears them. Returns
+ * 1 when one was out of range. */
 QN_FN qn_u32 QN_INTGEMM(qn_end_grains)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
                                        qn_i64 total[QN_HIGH][QN_BROAD][4], qn_i32 s, qn_u32 settled,
                                        float limit) {
@@ -55,8 +54,9 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
                 total[i][j][n] = 0;
         }
     }
-    /* Words at .. at+7 of grain g, fewer at its end, are worked on; those of the grain `sent` from
-     * word sent_at on set out next. */
+    /* The loop multiplies words at .. at+7 of grain g, fewer at its end. The next copy starts at
+     * word sent_at of grain `sent`. The first QN_STAGES - 1 iterations, counted by `ahead`, only
+     * start copies. */
     qn_u32 sent = begin, sent_at = 0u, to = 0u, from = 0u, at = 0u, since = 0u, bad = 0u;
     qn_u32 ahead = 0u;
     qn_scale now =
@@ -67,10 +67,10 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
             qn_copies_wait(QN_STAGES - 2u);
             qn_barrier();
         }
-        QN_INTGEMM(qn_send)
+        QN_INTGEMM(qn_copy_slabs)
         (slabs + to, A, row, in, E, column, out, width, sent * words + sent_at,
          sent < end ? words - sent_at : 0u);
-        to = QN_INTGEMM(qn_behind)(to);
+        to = QN_INTGEMM(qn_next_slab)(to);
         sent_at += 8u;
         if (sent_at >= words) {
             sent_at = 0u;
@@ -82,9 +82,10 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
         }
         const qn_u32 last = words - at <= 8u ? 1u : 0u, next = last != 0u ? g + 1u : g;
         const qn_u32 known = next < end ? next : g;
+        /* Read before the products, which hide the latency. */
         const qn_u32 next_input = absmax[inputs + known], next_error = absmax[errors + known];
         QN_INTGEMM(qn_multiply)(acc, slabs + from);
-        from = QN_INTGEMM(qn_behind)(from);
+        from = QN_INTGEMM(qn_next_slab)(from);
         ++since;
         at = last != 0u ? 0u : at + 8u;
         g = next;

@@ -1,7 +1,7 @@
-/* Tiles of 128 x 128 by 8 warps of 64 x 32, of three digits 64 x 128 by 8 of 32 x 32. A slab of two
- * digits is 64 matrix instructions of a warp, for which a lane reads 48 words of local memory; the
- * group brings 16 KiB for 512 instructions. Sums take 192 registers of a lane, 160 of three digits.
- */
+/* Tiles of 128 x 128: 8 warps of 64 x 32. With three digits 64 x 128: 8 warps of 32 x 32. A slab of
+ * two digits is 64 matrix instructions of a warp, for which a lane reads 48 words of local memory.
+ * A group copies 16 KiB for 512 instructions. The sums take 192 registers of a lane, 160 with three
+ * digits. */
 #undef QN_SIZE_NAME
 #undef QN_WARPS_DOWN
 #undef QN_WARPS_ACROSS

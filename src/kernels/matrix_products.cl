@@ -1,7 +1,7 @@
 /* FORWARD and ERRORS of integers over the tiles of matrix.cl (15.4, 15.5), with the arguments and
  * the grid of intgemm_products.cl. */
 
-/* The factors of the blocks of a tile's rows go where the slabs were. */
+/* Writes the factors of the blocks of a tile's rows to the local memory that held the slabs. */
 QN_FN void QN_INTGEMM(qn_factors)(QN_LOCAL_POINTER float *to, const qn_u32 size,
                                   QN_GLOBAL const qn_u32 *absmax, qn_u32 first, qn_u32 rows) {
     QN_ROLLED
@@ -11,7 +11,7 @@ QN_FN void QN_INTGEMM(qn_factors)(QN_LOCAL_POINTER float *to, const qn_u32 size,
     }
 }
 
-/* Writes a number and the one beside it; +0 from column `columns` on. */
+/* Writes two neighbouring numbers; +0 from column `columns` on. */
 QN_FN void QN_INTGEMM(qn_keep)(QN_GLOBAL float *to, qn_u32 column, qn_u32 columns, float value,
                                float beside) {
     qn_float2 both;

@@ -1,5 +1,5 @@
-/* Tiles of 64 x 64 by 4 warps of 32 x 32, of three digits by 8 of 32 x 16, whose lanes have room
- * for sums of 64 bits as well. */
+/* Tiles of 64 x 64: 4 warps of 32 x 32. With three digits 8 warps of 32 x 16, whose lanes have
+ * registers for 64-bit sums as well. */
 #undef QN_SIZE_NAME
 #undef QN_WARPS_DOWN
 #undef QN_WARPS_ACROSS

@@ -1,14 +1,14 @@
-/* Matrix instructions for bytes: d += a * b with a of 16 x 32 numbers, b of 32 x 8 and d of 16 x 8,
- * dealt among the 32 lanes that stand beside each other. PTX calls it mma.m16n8k32. With g = lane /
- * 4 and t = lane % 4 a lane holds
+/* Matrix instructions for bytes: d += a * b, where a has 16 x 32 numbers, b 32 x 8 and d 16 x 8.
+ * PTX calls it mma.m16n8k32. The fragments are distributed over the 32 lanes of a warp. With g =
+ * lane / 4 and t = lane % 4, a lane holds
  *
- *   a[0], a[1]  numbers 4t .. 4t+3 of rows g and g + 8, in a word each; a[2], a[3] those 16 behind
- *   b[0], b[1]  numbers 4t .. 4t+3 of column g, and those 16 behind
- *   d[0], d[1]  columns 2t and 2t + 1 of row g; d[2], d[3] of row g + 8
+ *   a[0], a[1]  numbers 4t .. 4t+3 of rows g and g + 8, one word each; a[2], a[3] the same at 16
+ * further b[0], b[1]  numbers 4t .. 4t+3 of column g, and the same at 16 further d[0], d[1] columns
+ * 2t and 2t + 1 of row g; d[2], d[3] of row g + 8
  *
- * A prelude of a language that has them defines qn_matrix, or qn_matrix_quarter (8 x 16 by 16 x 8,
- * PTX's m8n8k16, a word of a and one of b in each lane), and around all uses of the same words
- * qn_matrix_begin and qn_matrix_end. */
+ * The prelude of a language with such instructions defines qn_matrix, or qn_matrix_quarter: 8 x 16
+ * by 16 x 8, PTX's m8n8k16, with one word of a and one of b in each lane. It also defines
+ * qn_matrix_begin and qn_matrix_end, which enclose all uses of the same words. */
 #ifdef qn_matrix_quarter
 QN_FN void qn_matrix_of_quarters(qn_i32 *d, const qn_i32 *a, const qn_i32 *b) {
     qn_matrix_quarter(d, a, b);

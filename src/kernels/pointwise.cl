@@ -1,6 +1,6 @@
-/* What is done to one number of a layer: activations and their derivatives. */
+/* Functions of one number of a layer: activations and their derivatives. */
 
-/* 6.4; softmax is the business of the loss. */
+/* 6.4. LOSS applies softmax. */
 QN_FN float qn_activate(qn_u32 activation, float z) {
     if (activation == QN_ACT_RELU)
         return z <= 0.0f ? 0.0f : z;
@@ -22,23 +22,23 @@ QN_FN float qn_derive(qn_u32 activation, float y, float e) {
     return e;
 }
 
-/* 6.5, 8.4: a number y behind dropout. */
+/* 6.5, 8.4: the number y after dropout. */
 QN_FN float qn_dropped(qn_u32 word, qn_u32 threshold, float keep, float y) {
     return word < threshold ? 0.0f : y * keep;
 }
 
-/* Distance of two rows of n floats. */
+/* The row stride of n columns, in floats. */
 QN_FN qn_u32 qn_ld(qn_u32 n) { return (n + 15u) / 16u * 16u; }
 
 QN_FN float qn_read(QN_GLOBAL const float *p) { return *p; }
 QN_FN void qn_write(QN_GLOBAL float *p, float x) { *p = x; }
 
-/* +0 in the columns from `columns` on. */
+/* Returns +0 in columns from `columns` on, which are padding. */
 QN_FN float qn_within(float x, qn_u32 column, qn_u32 columns) {
     return column < columns ? x : 0.0f;
 }
 
-/* The next epilogue.cl is for one number and its word of dropout. */
+/* The epilogue for one number and its dropout word. */
 #define QN_EPILOGUE_FN QN_FN
 #define QN_EPILOGUE(name) name
 #define QN_EPILOGUE_NUMBERS float

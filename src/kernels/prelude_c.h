@@ -1,12 +1,12 @@
-/* The words of the kernel text in C17, for tests that run the kernels as C. The file that includes
- * it goes on with
+/* The prelude of the kernel text for C17, for tests that run the kernels as C. The file that
+ * includes it continues with
  *
  *     #include "kernels/program.cl"
  *
- * and defines the functions declared below; every kernel is then a function of its own name, with
- * the arguments of kernels.h as pointers and numbers. A group's lanes are run by one thread, as
- * coroutines that change at qn_barrier and nowhere else: local memory is a static array of the
- * thread. Groups may run in several threads. */
+ * and defines the functions declared below. Every kernel is then a function of the same name, with
+ * the arguments of kernels.h as pointers and numbers. One thread runs the lanes of a group as
+ * coroutines, which switch at qn_barrier only. Local memory is a static array of the thread. Groups
+ * may run in several threads. */
 #ifndef QN_KERNELS_PRELUDE_C_H
 #define QN_KERNELS_PRELUDE_C_H
 
@@ -14,11 +14,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of the lane that runs. */
+/* Indices of the running lane. */
 uint32_t qn_lane(void);
 uint32_t qn_group(int direction);
 uint32_t qn_groups(int direction);
-/* All lanes of the group come here before one goes on. */
+/* Returns when all lanes of the group have called it. */
 void qn_barrier(void);
 #define qn_barrier_global() qn_barrier()
 
@@ -77,10 +77,9 @@ static inline int32_t qn_i32_of(float x) { return (int32_t)rintf(x); }
 #define qn_sqrt(a) sqrtf(a)
 #endif
 
-/* Matrix instructions, of a whole or of quarters as `qn_quarters` says, among the 32 lanes that
- * stand beside each other; copies that are done when they are waited for (prelude_cuda.cl). Between
- * qn_matrix_begin, which is told where the lane's words of both operands begin, and qn_matrix_end
- * the words stay as they are. */
+/* Matrix instructions among the 32 lanes of a warp; qn_quarters selects the quarter form. Copies
+ * may be delayed until qn_copies_wait (prelude_cuda.cl). qn_matrix_begin receives the addresses of
+ * the lane's words of both operands, which must not change until qn_matrix_end. */
 int qn_quarters(void);
 void qn_matrix_begin(const int32_t *a, const int32_t *b);
 void qn_matrix_end(void);

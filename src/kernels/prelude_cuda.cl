@@ -1,5 +1,5 @@
-/* The words of the kernel text in CUDA C++, as NVRTC takes it. Division, square root, fma and the
- * conversions are the intrinsics whose rounding is in their name. */
+/* The prelude of the kernel text for CUDA C++, compiled by NVRTC. Division, square root, fma and
+ * the conversions are intrinsics with a defined rounding. */
 #define QN_KERNEL_TEXT 1
 typedef unsigned long long qn_u64;
 typedef long long qn_i64;
@@ -33,8 +33,7 @@ typedef int4 qn_int4;
 #define qn_mul_high(a, b) __umulhi(a, b)
 #define qn_fma(a, b, c) __fmaf_rn(a, b, c)
 #define qn_abs(x) fabsf(x)
-/* 16 conversions to 64 bits a cycle on these, 2 on all others, says the CUDA C Programming Guide.
- */
+/* These convert 16 numbers to 64 bits a cycle, all others 2, by the CUDA C Programming Guide. */
 #if __CUDA_ARCH__ == 700 || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 ||                        \
     (__CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100)
 #define qn_i64_of(x) __float2ll_rn(x)
@@ -46,17 +45,17 @@ typedef int4 qn_int4;
 #if __CUDA_ARCH__ >= 610
 #define qn_dot(a, b, c) __dp4a(a, b, c)
 #endif
-/* a * b + c as its own instruction, for products that shall do without __dp4a: of plain C++ the
- * compiler makes one. */
+/* a * b + c as one mad instruction, for products that must not use __dp4a: the compiler would turn
+ * plain C++ into __dp4a. */
 QN_FN qn_i32 qn_multiply_add(qn_i32 a, qn_i32 b, qn_i32 c) {
     qn_i32 d;
     asm("mad.lo.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
     return d;
 }
 #define qn_multiply_add(a, b, c) qn_multiply_add(a, b, c)
-/* Matrix instructions for bytes (matrix_words.cl); copies of 16 bytes to local memory that go on by
- * themselves: what a lane sent up to a qn_copies_end is one piece, and qn_copies_wait(n) waits for
- * all but the last n pieces of the lane. */
+/* Matrix instructions for bytes (matrix_words.cl), and asynchronous copies of 16 bytes to local
+ * memory. qn_copies_end closes a group of the copies that a lane started. qn_copies_wait(n) waits
+ * for all but the last n groups of the lane. */
 #define qn_matrix_begin(a, b)
 #define qn_matrix_end()
 #if __CUDA_ARCH__ >= 800

@@ -1,10 +1,10 @@
-/* The words of the kernel text in OpenCL C 1.2. The host adds options (kernels.h,
+/* The prelude of the kernel text for OpenCL C 1.2. The host adds options (kernels.h,
  * qn__kernel_options) and defines:
  *
- *   QN_CORRECT_DIVIDE  the device rounds division and square root correctly, and was asked to
- *   QN_ATOMICS64       it adds 64-bit integers atomically (cl_khr_int64_base_atomics)
- *   QN_DOT             it has products of packed bytes (cl_khr_integer_dot_product)
- *   QN_VECTORS         it is a CPU: the vector kernels belong to the program */
+ *   QN_CORRECT_DIVIDE  division and square root are correctly rounded by a build option
+ *   QN_ATOMICS64       64-bit integer atomics (cl_khr_int64_base_atomics)
+ *   QN_DOT             products of packed bytes (cl_khr_integer_dot_product)
+ *   QN_VECTORS         the device is a CPU: the program has the vector kernels */
 #define QN_KERNEL_TEXT 1
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef QN_ATOMICS64

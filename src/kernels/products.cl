@@ -1,6 +1,6 @@
 /* FORWARD and ERRORS over the tiles of tile.cl. */
 
-/* Stores a lane's numbers as they are, +0 in columns from `columns` on up to the next row. */
+/* Stores a lane's numbers. Columns from `columns` to the end of the padded row become +0. */
 QN_FN void QN_TILE(qn_store)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS], QN_GLOBAL float *to,
                              qn_u32 row, qn_u32 rows, qn_u32 column, qn_u32 columns) {
     const qn_u32 ld = qn_ld(columns);

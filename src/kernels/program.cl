@@ -1,7 +1,7 @@
 /* The kernel program: the files of its text in their order. The C compiler reads this file as it
- * is, behind prelude_c.h; cmake/QuernKernels.cmake puts the files that it names behind the prelude
- * of another language. Nothing but such lines, their conditions and comments may stand here.
- * A product belongs to the programs that ask for it in QN_PRODUCTS (step.h). */
+ * is, after prelude_c.h. cmake/QuernKernels.cmake concatenates the files that it names after the
+ * prelude of another language. Only #include lines, their conditions and comments are allowed here.
+ * A program has the products that QN_PRODUCTS selects (step.h). */
 #include "kernels/step.h"
 #include "kernels/scalar.cl"
 #include "num/elementary.inc"

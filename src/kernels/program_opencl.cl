@@ -1,6 +1,6 @@
-/* What the OpenCL program has behind the files of program.cl: the kernels for devices that are
- * CPUs. They belong to it where the host defines QN_VECTORS: vector_words.cl begins and
- * vector_loss.cl ends the text that depends on it. */
+/* The OpenCL program has these files after those of program.cl: the kernels for CPU devices. They
+ * are compiled when the host defines QN_VECTORS. The condition begins in vector_words.cl and ends
+ * in vector_loss.cl. */
 #include "kernels/vector_words.cl"
 #include "num/elementary.inc"
 #include "kernels/vector_pointwise.cl"

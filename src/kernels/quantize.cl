@@ -1,7 +1,7 @@
-/* What makes words (intgemm_words.cl) of batch arrays and weights, and finds greatest magnitudes.
- */
+/* The kernels that compute absolute maxima and quantize batch arrays and weights to words
+ * (intgemm_words.cl). */
 
-/* An error by the factor of its output's weights, which makes the c of 15.5. */
+/* An error times the factor of its output's weights: the c of 15.5. */
 QN_FN float qn_weighed(float v, qn_u32 flags, qn_u32 bits, QN_GLOBAL const qn_u32 *absmax,
                        qn_u32 column) {
     if ((flags & QN_QUANTIZE_WEIGHED) == 0u)
@@ -9,7 +9,7 @@ QN_FN float qn_weighed(float v, qn_u32 flags, qn_u32 bits, QN_GLOBAL const qn_u3
     return v * qn_block_factor(qn_block_exponent(bits, absmax[column]));
 }
 
-/* QUANTIZE_ITEMS: a group takes an item at a time. */
+/* QUANTIZE_ITEMS: a group processes an item at a time. */
 #define QN_QUANTIZE_LANES 128u
 QN_KERNEL(128)
 qn_quantize_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
@@ -25,17 +25,17 @@ qn_quantize_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
         QN_GLOBAL const float *x = from + (qn_u64)item * ld;
         qn_u32 most = 0u, most_weighed = 0u;
         for (qn_u32 c = lane; c < columns; c += QN_QUANTIZE_LANES) {
-            most = qn_greater(most, qn_magnitude(x[c]));
+            most = qn_larger(most, qn_magnitude(x[c]));
             most_weighed =
-                qn_greater(most_weighed, qn_magnitude(qn_weighed(x[c], flags, bits, times, c)));
+                qn_larger(most_weighed, qn_magnitude(qn_weighed(x[c], flags, bits, times, c)));
         }
         plain[lane] = most;
         weighed[lane] = most_weighed;
         qn_barrier();
         for (qn_u32 other = QN_QUANTIZE_LANES / 2u; other > 0u; other /= 2u) {
             if (lane < other) {
-                plain[lane] = qn_greater(plain[lane], plain[lane + other]);
-                weighed[lane] = qn_greater(weighed[lane], weighed[lane + other]);
+                plain[lane] = qn_larger(plain[lane], plain[lane + other]);
+                weighed[lane] = qn_larger(weighed[lane], weighed[lane + other]);
             }
             qn_barrier();
         }
@@ -62,8 +62,8 @@ qn_quantize_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
     }
 }
 
-/* QUANTIZE_GRAINS: a group takes 32 items of a grain by 32 columns at a time and turns them over.
- */
+/* QUANTIZE_GRAINS: a group transposes 32 items of a grain by 32 columns at a time. Rows of 33 in
+ * local memory avoid bank conflicts when columns are read. */
 QN_KERNEL(256)
 qn_quantize_grains(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
                    QN_GLOBAL const qn_u32 *absmax, QN_GLOBAL qn_u32 *to, qn_u32 columns,
@@ -97,7 +97,7 @@ qn_quantize_grains(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
     }
 }
 
-/* ABSMAX: a group takes 64 inputs by 16 outputs at a time. */
+/* ABSMAX: a group processes 64 inputs by 16 outputs at a time. */
 QN_KERNEL(256)
 qn_absmax(QN_GLOBAL const float *parameters, QN_GLOBAL qn_u32 *outputs, qn_u64 weights, qn_u32 in,
           qn_u32 out, qn_u32 output) {
@@ -109,19 +109,20 @@ qn_absmax(QN_GLOBAL const float *parameters, QN_GLOBAL qn_u32 *outputs, qn_u64 w
         const qn_u32 begin = (qn_u32)(n / across) * 64u, end = in - begin < 64u ? in : begin + 64u;
         qn_u32 most = 0u;
         for (qn_u32 k = begin + lane / 16u; k < end; k += 16u)
-            most = qn_greater(most, qn_magnitude(parameters[weights + (qn_u64)k * ld + o]));
+            most = qn_larger(most, qn_magnitude(parameters[weights + (qn_u64)k * ld + o]));
         part[lane] = most;
         qn_barrier();
         if (lane < 16u) {
             for (qn_u32 t = 1u; t < 16u; ++t)
-                most = qn_greater(most, part[t * 16u + lane]);
+                most = qn_larger(most, part[t * 16u + lane]);
             qn_atomic_max(&outputs[output + o], most);
         }
         qn_barrier();
     }
 }
 
-/* QUANTIZE_WEIGHTS: a group takes 32 inputs by 32 outputs at a time, and writes them both ways. */
+/* QUANTIZE_WEIGHTS: a group processes 32 inputs by 32 outputs at a time, and writes them in both
+ * orders. Rows of 33 avoid bank conflicts. */
 QN_KERNEL(256)
 qn_quantize_weights(QN_GLOBAL const float *parameters, QN_GLOBAL const qn_u32 *outputs,
                     QN_GLOBAL qn_u32 *by_output, QN_GLOBAL qn_u32 *by_input, qn_u64 weights,

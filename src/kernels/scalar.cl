@@ -1,4 +1,4 @@
-/* The vocabulary of num/elementary.inc for one float at a time, in every language of the text. */
+/* The operations of num/elementary.inc on one float, in every language of the text. */
 typedef float vf;
 typedef qn_i32 vi;
 

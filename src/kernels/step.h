@@ -1,5 +1,6 @@
-/* What host and kernels both know of a step: included by C as it is, and part of the kernel text
- * in every language. Only words that all three languages share, or that their preludes define. */
+/* Declarations that host and kernels share. C includes this file, and it is part of the kernel text
+ * in every language. It uses only names that all three languages have or that the preludes
+ * define. */
 #ifndef QN_KERNELS_STEP_H
 #define QN_KERNELS_STEP_H
 
@@ -11,23 +12,23 @@ typedef uint32_t qn_u32;
 typedef int32_t qn_i32;
 #endif
 
-/* A pass over consecutive positions; of 8-byte members first, without holes. */
+/* A pass over consecutive positions. Members of 8 bytes come first, so that there is no padding. */
 typedef struct qn_step {
     qn_u64 first;       /* position of the first item */
     qn_u64 domain;      /* n of the permutation (4.3); 0: the item is the position */
     qn_u32 keys[8];     /* of the permutation */
     qn_u32 left, right; /* l and r of 4.3 */
-    qn_u32 items;       /* of this pass; rows of the batch arrays that hold something */
+    qn_u32 items;       /* of this pass; used rows of the batch arrays */
     qn_u32 grain;       /* G */
     qn_u32 epoch;
-    float rate; /* the numbers of qn__update */
+    float rate; /* this and the next three: arguments of qn__update */
     float gradient;
     float adam_a, adam_r;
     qn_u32 unused;
 } qn_step;
 
-/* Added to by the kernels, read and cleared by the host. Sums of losses are kept in two halves,
- * since they may leave 64 bits: loss = high * 2^32 + low. */
+/* Kernels add to these, the host reads and clears them. A sum of losses may exceed 64 bits, so it
+ * has two halves: loss = high * 2^32 + low. */
 typedef struct qn_status_words {
     qn_i64 loss_high; /* sum of floor(loss / 2^32) */
     qn_u64 loss_low;  /* sum of loss mod 2^32 */
@@ -41,23 +42,23 @@ typedef struct qn_status_words {
                          is not finite; 0: none */
 } qn_status_words;
 
-/* The products that a program has, a bit for each arithmetic (num/program.h); others are left out
- * of it, since compiling a kernel takes a device's compiler a tenth of a second or more. */
+/* The products of a program, one bit for each arithmetic (num/program.h). Others are left out:
+ * compiling one kernel takes 0.1 s or more. */
 #define QN_WITH_F32 1u
 #define QN_WITH_I7 2u
 #define QN_WITH_I14 4u
 #define QN_WITH_I21 8u
 #define QN_WITH_INTGEMM (QN_WITH_I7 | QN_WITH_I14 | QN_WITH_I21)
 #define QN_WITH_ALL 15u
-/* Integer products have small tiles, and either large ones or those of matrix instructions. */
+/* Programs of integer products have small tiles, and either large tiles or matrix instructions. */
 #define QN_WITH_LARGE 16u
 #define QN_WITH_MATRIX 32u
-/* Products of four bytes are made of plain integers, though the device has an instruction. */
+/* Byte products use plain integer arithmetic, even if the device has an instruction for them. */
 #define QN_WITH_PLAIN 64u
 #ifndef QN_PRODUCTS
 #define QN_PRODUCTS (QN_WITH_ALL | QN_WITH_LARGE)
 #endif
-/* Numbers along a sum that matrix instructions take at most (kernels/matrix.cl). */
+/* The largest number of terms of a sum by matrix instructions (kernels/matrix.cl). */
 #define QN_MATRIX_DEPTH 131072u
 
 #define QN_FETCH_ROWS 1u
@@ -73,7 +74,8 @@ typedef struct qn_status_words {
 #define QN_QUANTIZE_INPUTS 8u
 #define QN_QUANTIZE_BY_INPUT 1u
 
-/* Numbers of num/program.h; kernel_text_test.c compares them. Those of losses are in losses.inc. */
+/* Equal to the enums of num/program.h; kernel_text_test.c compares them. Those of losses are in
+ * losses.inc. */
 #define QN_ACT_NONE 0u
 #define QN_ACT_RELU 1u
 #define QN_ACT_TANH 2u
@@ -88,7 +90,7 @@ typedef struct qn_status_words {
 #define QN_SCALE_STANDARD 2u
 #define QN_SCALE_FRACTION 3u
 
-/* Of the kernel MAP. */
+/* Operations of the kernel MAP. */
 #define QN_MAP_COPY 0u
 #define QN_MAP_EXP 1u
 #define QN_MAP_LOG 2u
@@ -97,7 +99,7 @@ typedef struct qn_status_words {
 #define QN_MAP_COSPI 5u
 #define QN_MAP_SQRT 6u
 
-/* Of the kernel TRIAL: floats are given and returned as their 32 bits. */
+/* Operations of the kernel TRIAL. Floats are passed and returned as their 32 bits. */
 #define QN_TRIAL_ADD 0u
 #define QN_TRIAL_MUL 1u
 #define QN_TRIAL_FMA 2u
@@ -110,7 +112,7 @@ typedef struct qn_status_words {
 #define QN_TRIAL_PRODUCT 9u  /* uint64 product of two uint32 */
 #define QN_TRIAL_ADD64 10u   /* (a, b) + (c, a) as int64 with low word first */
 #define QN_TRIAL_SHIFT64 11u /* arithmetic shift right of (a, b) by c mod 64 */
-#define QN_TRIAL_DOT 12u     /* the products of the signed bytes of a and b, and c / 256 */
+#define QN_TRIAL_DOT 12u     /* c / 256 plus the products of the signed bytes of a and b */
 #define QN_TRIAL_INT32 13u   /* the int32 nearest to a, ties to even */
 #define QN_TRIAL_UNITS 14u   /* the int64 nearest to n * 2^(-1 - c mod 64), n = (a, b) >> 2 */
 

@@ -1,8 +1,8 @@
-/* The gradients of biases, and the way of sums between the layout of kernels.h and the canonical
- * order. */
+/* The gradients of biases, and the conversion of sums between the layout of kernels.h and the
+ * canonical order. */
 
-/* BIAS: a group has sixteen columns and sixteen lanes for each, which take the grains in turn;
- * their integers meet in local memory. Every error is read once. */
+/* BIAS: a group has sixteen columns and sixteen lanes for each column, which process the grains in
+ * turn. Their integers are added in local memory. Every error is read once. */
 QN_KERNEL(256)
 qn_bias(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums,
         QN_GLOBAL qn_status_words *status, qn_u64 biases, qn_u32 out, qn_u32 layer, float limit,
@@ -37,8 +37,9 @@ qn_bias(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i6
         qn_atomic_max(&status->bad_layer, layer + 1u);
 }
 
-/* SUMS_OUT, SUMS_IN: blocks of 16 x 16 are transposed in local memory, so that both sides are
- * read and written in runs of 16 integers. Blocks are taken with the stride of the grid. */
+/* SUMS_OUT, SUMS_IN: blocks of 16 x 16 integers are transposed in local memory, so that both
+ * layouts are accessed in runs of 16 integers. Groups process blocks with the stride of the
+ * grid. */
 QN_FN void qn_move_sums(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 in, qn_u32 out,
                         const qn_u32 inwards, QN_LOCAL_POINTER qn_i64 *block) {
     const qn_u32 ld = qn_ld(out), x = qn_lane() % 16u, y = qn_lane() / 16u;

@@ -1,12 +1,13 @@
 /* A tile: QN_TILE_ROWS x QN_TILE_COLUMNS chains of one group, QN_LANE_ROWS x QN_LANE_COLUMNS of
- * them in the registers of each lane. K-blocks of QN_K_BLOCK links of both factors lie in local
- * memory, link after link, twice: while the lanes work on one, the next is on its way through
- * registers into the other, so that one barrier a k-block is enough and no lane waits for memory.
+ * them in the registers of each lane. A chain is a sum in a fixed order; a link is one of its fma,
+ * one index k. K-blocks of QN_K_BLOCK links of both factors are double-buffered in local memory:
+ * while the lanes compute with one, the next is loaded through registers into the other side. One
+ * barrier a k-block is enough, and the latency of memory is hidden.
  *
- * A lane's rows and columns are runs of QN_ROW_RUN and QN_COLUMN_RUN, the runs of one lane as far
- * apart as all lanes' runs together take. 32 lanes beside each other have 4 runs of rows and 8 of
- * columns, dealt so that lanes 0 and 1 share a column run, lanes 0 and 2 a row run: NVIDIA's
- * processors then read such vectors for 16 lanes at once. */
+ * A lane's rows are runs of QN_ROW_RUN, its columns runs of QN_COLUMN_RUN. Runs of all lanes
+ * alternate, so that the runs of one lane are QN_DOWN or QN_ACROSS runs apart. A warp has 4 runs of
+ * rows by 8 of columns. Lanes 0 and 1 share a run of columns, lanes 0 and 2 a run of rows: NVIDIA
+ * GPUs then read such vectors for 16 lanes at once. */
 #undef QN_ACROSS
 #undef QN_DOWN
 #undef QN_STRIP
@@ -15,15 +16,15 @@
 #undef QN_SIDE
 #define QN_ACROSS (QN_TILE_COLUMNS / QN_LANE_COLUMNS)
 #define QN_DOWN (QN_TILE_ROWS / QN_LANE_ROWS)
-/* Links that are unrolled. */
+/* Links of an unrolled loop. */
 #define QN_STRIP (QN_K_BLOCK < 16u ? QN_K_BLOCK : 16u)
-/* Vectors of four of a k-block, and how many of them a lane loads at most. */
+/* Vectors of four floats in a k-block, and the most that one lane loads. */
 #define QN_VECTORS_OF(size) ((size) * (QN_K_BLOCK / 4u))
 #define QN_LOADS(size) ((QN_VECTORS_OF(size) + QN_TILE_LANES - 1u) / QN_TILE_LANES)
 /* Floats of a k-block of both factors. */
 #define QN_SIDE (QN_K_BLOCK * (QN_TILE_ROWS + QN_TILE_COLUMNS))
 
-/* Where the run i of a lane's rows or columns begins in the tile. */
+/* The position of a lane's run i of rows or columns in the tile. */
 QN_FN qn_u32 QN_TILE(qn_row_run)(qn_u32 i) {
     const qn_u32 lane = qn_lane() % 32u, block = qn_lane() / 32u / (QN_ACROSS / 8u);
     return (i * QN_DOWN + block * 4u + lane / 16u * 2u + lane % 2u) * QN_ROW_RUN;
@@ -33,19 +34,19 @@ QN_FN qn_u32 QN_TILE(qn_column_run)(qn_u32 i) {
     return (i * QN_ACROSS + block * 8u + lane / 2u % 8u) * QN_COLUMN_RUN;
 }
 
-/* How a lane loads a factor into local memory: its vectors of the next k-block. */
+/* Loads a factor into local memory: the lane's vectors of the next k-block. */
 typedef struct QN_TILE(qn_loader) {
-    QN_GLOBAL const float *from; /* the first of them */
-    QN_LOCAL_POINTER float *to;  /* its place in the first k-block */
-    qn_u32 link;                 /* the first link in it; beyond all where the lane loads nothing */
-    qn_u32 stride;               /* floats from a link to the next */
+    QN_GLOBAL const float *from; /* the first vector */
+    QN_LOCAL_POINTER float *to;  /* its position in the first k-block */
+    qn_u32 link;   /* link of the first vector; beyond every end if the lane loads nothing */
+    qn_u32 stride; /* floats between two links */
     qn_float4 held[8];
 } QN_TILE(qn_loader);
 
-/* A factor whose rows run along the links: its rows first .. first+size-1 become the columns of a
- * k-block. Four links of a row are a vector, and lanes beside each other take eight links. In
- * k-blocks of 32 columns and more, columns are exchanged by sixteens in every other four links
- * (qn_swizzle), so that lanes that write at the same time meet different banks. */
+/* A loader for a factor whose rows run along the links: rows first .. first+size-1 become the
+ * columns of a k-block. A vector is four links of a row, and two neighbouring lanes load eight
+ * links. In k-blocks of 32 columns and more, qn_swizzle exchanges halves of 32 columns in every
+ * second block of four links. Lanes that write at the same time then use different banks. */
 QN_FN qn_u32 QN_TILE(qn_swizzle)(const qn_u32 size, qn_u32 link) {
     return size >= 32u ? link / 4u % 2u * 16u : 0u;
 }
@@ -67,7 +68,7 @@ QN_FN QN_TILE(qn_loader)
     return loader;
 }
 
-/* A factor whose rows are the links: columns first .. first+size-1. */
+/* A loader for a factor whose rows are the links: columns first .. first+size-1. */
 QN_FN QN_TILE(qn_loader)
     QN_TILE(qn_loader_plain)(QN_LOCAL_POINTER float *k_block, const qn_u32 size,
                              QN_GLOBAL const float *from, qn_u32 ld, qn_u32 first) {
@@ -84,10 +85,11 @@ QN_FN QN_TILE(qn_loader)
     return loader;
 }
 
-/* Reads the lane's vectors of the k-block that begins where the loader stands, `left` links before
- * the end. What lies behind the end is not read; what was held instead is not used, or zero. */
-QN_FN void QN_TILE(qn_take)(QN_TILE(qn_loader) *loader, const qn_u32 size, const qn_u32 transposed,
-                            qn_u32 left) {
+/* Loads the lane's vectors of the k-block at the loader's position, which is `left` links before
+ * the end. Links behind the end are not read; the registers then keep old values, which are not
+ * used, or zero. */
+QN_FN void QN_TILE(qn_load_block)(QN_TILE(qn_loader) *loader, const qn_u32 size,
+                                  const qn_u32 transposed, qn_u32 left) {
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_LOADS(size); ++n) {
         const qn_u32 k =
@@ -103,9 +105,9 @@ QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_loader) *loader, qn_u32 links, const q
     loader->from += transposed != 0u ? links : (qn_u64)links * loader->stride;
 }
 
-/* Writes what is held into the k-block that lies `side` floats behind the first. */
-QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_loader) *loader, const qn_u32 size,
-                           const qn_u32 transposed, qn_u32 side) {
+/* Stores the loaded vectors in the k-block that is `side` floats behind the first. */
+QN_FN void QN_TILE(qn_store_block)(const QN_TILE(qn_loader) *loader, const qn_u32 size,
+                                   const qn_u32 transposed, qn_u32 side) {
     QN_UNROLL
     for (qn_u32 n = 0u; n < QN_LOADS(size); ++n) {
         if (transposed != 0u) {
@@ -121,7 +123,7 @@ QN_FN void QN_TILE(qn_put)(const QN_TILE(qn_loader) *loader, const qn_u32 size,
     }
 }
 
-/* A run of a link into registers. */
+/* Reads a run of a link into registers. */
 QN_FN void QN_TILE(qn_run)(float *x, QN_LOCAL_POINTER const float *from, const qn_u32 length) {
     if (length == 4u) {
         const qn_float4 v = *(QN_LOCAL_POINTER const qn_float4 *)from;
@@ -154,8 +156,8 @@ QN_FN void QN_TILE(qn_link)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
     }
 }
 
-/* n links of the k-blocks a and b, where `strips` says that n may hold whole strips: those
- * unrolled, the rest one after the other. */
+/* Computes n links of the k-blocks a and b. With `strips`, whole strips of QN_STRIP links are
+ * unrolled; the rest is a loop. Without it all are a loop. */
 QN_FN void QN_TILE(qn_links)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
                              QN_LOCAL_POINTER const float *a, QN_LOCAL_POINTER const float *b,
                              qn_u32 n, const qn_u32 a_transposed, const qn_u32 b_transposed,
@@ -186,36 +188,36 @@ QN_FN void QN_TILE(qn_links)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
          k * QN_TILE_COLUMNS);
 }
 
-/* A whole k-block: the next one, with `left` links behind it, is fetched meanwhile. `from` and `to`
- * are where the two begin. */
+/* Computes a whole k-block at `from` while the next one, with `left` links before the end, is
+ * loaded into `to`. */
 QN_FN void QN_TILE(qn_k_block)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
                                QN_LOCAL_POINTER float *k_blocks, QN_TILE(qn_loader) *a_loader,
                                QN_TILE(qn_loader) *b_loader, qn_u32 left, const qn_u32 a_transposed,
                                const qn_u32 b_transposed, const qn_u32 from, const qn_u32 to) {
     QN_TILE(qn_advance)(a_loader, QN_K_BLOCK, a_transposed);
     QN_TILE(qn_advance)(b_loader, QN_K_BLOCK, b_transposed);
-    QN_TILE(qn_take)(a_loader, QN_TILE_ROWS, a_transposed, left);
-    QN_TILE(qn_take)(b_loader, QN_TILE_COLUMNS, b_transposed, left);
+    QN_TILE(qn_load_block)(a_loader, QN_TILE_ROWS, a_transposed, left);
+    QN_TILE(qn_load_block)(b_loader, QN_TILE_COLUMNS, b_transposed, left);
     QN_TILE(qn_links)
     (acc, k_blocks + from, k_blocks + from + QN_K_BLOCK * QN_TILE_ROWS, QN_K_BLOCK, a_transposed,
      b_transposed, 1u);
-    QN_TILE(qn_put)(a_loader, QN_TILE_ROWS, a_transposed, to);
-    QN_TILE(qn_put)(b_loader, QN_TILE_COLUMNS, b_transposed, to);
+    QN_TILE(qn_store_block)(a_loader, QN_TILE_ROWS, a_transposed, to);
+    QN_TILE(qn_store_block)(b_loader, QN_TILE_COLUMNS, b_transposed, to);
     qn_barrier();
 }
 
-/* All chains over `links` links, k-block by k-block, from what acc holds on. `k_blocks` has room
- * for two sides of both factors, the ways stand at the first link. The sides are told apart in the
- * code, so that places in local memory are constants. */
+/* Computes all chains over `links` links, starting with the values of acc. `k_blocks` has room for
+ * two sides of both factors. The loaders are at the first link. Each side has its own call, so that
+ * addresses in local memory are constants. */
 QN_FN void QN_TILE(qn_chains)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
                               QN_LOCAL_POINTER float *k_blocks, QN_TILE(qn_loader) *a_loader,
                               QN_TILE(qn_loader) *b_loader, qn_u32 links, const qn_u32 a_transposed,
                               const qn_u32 b_transposed) {
     qn_u32 side = 0u, left = links;
-    QN_TILE(qn_take)(a_loader, QN_TILE_ROWS, a_transposed, left);
-    QN_TILE(qn_take)(b_loader, QN_TILE_COLUMNS, b_transposed, left);
-    QN_TILE(qn_put)(a_loader, QN_TILE_ROWS, a_transposed, 0u);
-    QN_TILE(qn_put)(b_loader, QN_TILE_COLUMNS, b_transposed, 0u);
+    QN_TILE(qn_load_block)(a_loader, QN_TILE_ROWS, a_transposed, left);
+    QN_TILE(qn_load_block)(b_loader, QN_TILE_COLUMNS, b_transposed, left);
+    QN_TILE(qn_store_block)(a_loader, QN_TILE_ROWS, a_transposed, 0u);
+    QN_TILE(qn_store_block)(b_loader, QN_TILE_COLUMNS, b_transposed, 0u);
     qn_barrier();
     QN_ROLLED
     while (left >= 2u * QN_K_BLOCK) {

@@ -11,7 +11,7 @@
 #undef QN_K_BLOCK
 #define QN_TILE(name) name##_gradient_small
 #define QN_TILE_LANES 64
-#define QN_TILE_GROUPS 1 /* that a processor is to hold at the same time */
+#define QN_TILE_GROUPS 1 /* resident on a multiprocessor */
 #define QN_TILE_ROWS 32u
 #define QN_TILE_COLUMNS 32u
 #define QN_LANE_ROWS 4u

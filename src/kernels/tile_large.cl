@@ -1,7 +1,7 @@
-/* Tiles of FORWARD_LARGE and ERRORS_LARGE. A link is 64 fma a lane and 4 vectors of local memory, 8
- * of its cycles for 32 lanes: 32 for the four times 32 that compute 64 cycles meanwhile. For a
- * group it is 1 KB of memory and 16384 fma. 128 registers, so that two groups share a processor of
- * 65536. */
+/* Tiles of FORWARD_LARGE and ERRORS_LARGE. A link is 64 fma a lane and 4 vectors of local memory.
+ * The vectors of a warp take 8 cycles of local memory: four warps read for 32 cycles while they
+ * compute for 64. For a group, a link is 1 KB of memory and 16384 fma. With 128 registers a lane,
+ * two groups run on a multiprocessor of 65536 registers. */
 #undef QN_TILE
 #undef QN_TILE_LANES
 #undef QN_TILE_GROUPS
@@ -14,7 +14,7 @@
 #undef QN_K_BLOCK
 #define QN_TILE(name) name##_large
 #define QN_TILE_LANES 256
-#define QN_TILE_GROUPS 2 /* that a processor is to hold at the same time */
+#define QN_TILE_GROUPS 2 /* resident on a multiprocessor */
 #define QN_TILE_ROWS 128u
 #define QN_TILE_COLUMNS 128u
 #define QN_LANE_ROWS 8u

@@ -1,5 +1,6 @@
-/* Tiles of FORWARD_MEDIUM and ERRORS_MEDIUM, where 128 x 128 would leave processors idle. A link is
- * 32 fma a lane and 3 vectors of local memory (6 cycles for 32 lanes). */
+/* Tiles of FORWARD_MEDIUM and ERRORS_MEDIUM, for products where 128 x 128 would leave
+ * multiprocessors idle. A link is 32 fma a lane and 3 vectors of local memory (6 cycles for a
+ * warp). */
 #undef QN_TILE
 #undef QN_TILE_LANES
 #undef QN_TILE_GROUPS
@@ -12,7 +13,7 @@
 #undef QN_K_BLOCK
 #define QN_TILE(name) name##_medium
 #define QN_TILE_LANES 128
-#define QN_TILE_GROUPS 4 /* that a processor is to hold at the same time */
+#define QN_TILE_GROUPS 4 /* resident on a multiprocessor */
 #define QN_TILE_ROWS 64u
 #define QN_TILE_COLUMNS 64u
 #define QN_LANE_ROWS 8u

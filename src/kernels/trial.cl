@@ -1,5 +1,5 @@
-/* What the self-test and the measurements run: one function over an array, with the stride of the
- * grid; and single operations. */
+/* Kernels of the self-test and the measurements: a function of each element of an array, with the
+ * stride of the grid, and single operations. */
 QN_FN float qn_map_one(float x, qn_u32 op) {
     if (op == QN_MAP_EXP)
         return qn_exp(x);

@@ -1,5 +1,5 @@
-/* UPDATE (section 9), one parameter to a lane, with the stride of the grid. Bound by memory: 16
- * bytes for sgd, 24 for momentum, 32 for adam, for each parameter. */
+/* UPDATE (section 9): one parameter a lane, with the stride of the grid. It is bound by memory: 16
+ * bytes a parameter for sgd, 24 for momentum, 32 for adam. */
 QN_KERNEL(256)
 qn_update(QN_GLOBAL const qn_step *step, QN_GLOBAL float *QN_RESTRICT parameters,
           QN_GLOBAL float *slot0, QN_GLOBAL float *slot1, QN_GLOBAL const qn_i64 *QN_RESTRICT sums,

@@ -1,8 +1,8 @@
-/* GRADIENT for devices that are CPUs. A group has QN_GROUP_INPUTS inputs k by QN_GROUP_OUTPUTS
- * outputs o. Of a grain it packs its columns of the errors into private memory, at most
- * QN_PANEL_ITEMS items at a time, and lets tiles of 4 inputs by QN_TILE_WIDTH vectors of outputs
- * pass over them. Partials are rounded from the registers and added to integers in private memory,
- * which leave it once; where there is a single grain they go out at once. */
+/* GRADIENT for CPU devices. A group computes QN_GROUP_INPUTS inputs k by QN_GROUP_OUTPUTS outputs
+ * o. For each grain it packs its columns of the errors into private memory, QN_PANEL_ITEMS items at
+ * a time. Tiles of 4 inputs by QN_TILE_WIDTH vectors of outputs read this panel. Partials are
+ * rounded in registers and added to integers in private memory, which are written to the sums once.
+ * With a single grain they are written to the sums directly. */
 #define QN_GROUP_INPUTS 48u
 #define QN_TILE_WIDTH 4u
 #define QN_GROUP_OUTPUTS (16u * QN_TILE_WIDTH)
@@ -10,13 +10,13 @@
 #define QN_TILE_INPUTS 4u
 
 /* What a tile does with its accumulators at the end of a panel. */
-#define QN_END_CARRY 0u /* the grain goes on */
-#define QN_END_FIRST 1u /* to `total`, which has nothing yet */
+#define QN_END_CARRY 0u /* keep them: the grain continues */
+#define QN_END_FIRST 1u /* write them to `total` */
 #define QN_END_ADD 2u
-#define QN_END_OUT 3u     /* to the sums, which are overwritten */
-#define QN_END_OUT_ADD 4u /* to the sums */
+#define QN_END_OUT 3u     /* write them to the sums */
+#define QN_END_OUT_ADD 4u /* add them to the sums */
 
-/* Where a group stands. */
+/* The part of the product that a group computes. */
 typedef struct qn_group_place {
     qn_u32 row, rows, inputs; /* first input, those with padding, those without */
     qn_u32 column, width;     /* first output, vectors of outputs */
@@ -26,18 +26,18 @@ typedef struct qn_group_place {
     float limit;
 } qn_group_place;
 
-/* What is common to the tiles of a panel. */
+/* What the tiles of a panel have in common. */
 typedef struct qn_panel {
     QN_GLOBAL const float *a; /* [items][lda] */
     QN_GLOBAL qn_i64 *sums;   /* [inputs][ld] */
     qn_u32 lda, ld, items, begins, end;
     float limit;
-    /* What is called to the cache meanwhile: [inputs][ld] each. */
+    /* Arrays to prefetch: [inputs][ld] each. */
     QN_GLOBAL const float *ahead[3];
     qn_u32 arrays;
 } qn_panel;
 
-/* Links of the chains of 4 inputs from input r on by 16 * width outputs. 1 when a partial left its
+/* The links of a panel for 4 inputs by 16 * width outputs. Returns 1 when a partial was out of
  * range. */
 QN_INLINE qn_u32 qn_gradient_tile(const qn_u32 width, const qn_panel *panel, qn_u32 k,
                                   qn_u32 inputs, const vf *errors, vf *carry, long16 *total) {
@@ -98,7 +98,7 @@ QN_INLINE qn_u32 qn_gradient_tile(const qn_u32 width, const qn_panel *panel, qn_
     return any(outside) ? 1u : 0u;
 }
 
-/* The tiles of 16 * width columns. */
+/* Packs the errors of 16 * width columns and runs their tiles. */
 QN_INLINE qn_u32 qn_gradient_columns(const qn_u32 width, const qn_panel *panel, qn_u32 rows,
                                      qn_u32 inputs, QN_GLOBAL const float *e, vf *errors, vf *carry,
                                      long16 *total) {
@@ -112,7 +112,7 @@ QN_INLINE qn_u32 qn_gradient_columns(const qn_u32 width, const qn_panel *panel, 
         for (qn_u32 n = 0u; n < panel->arrays; ++n)
             for (qn_u32 r = k; r < k + QN_TILE_INPUTS && r < inputs; ++r)
                 for (qn_u32 j = 0u; j < width; ++j)
-                    qn_call_for(panel->ahead[n] + (qn_u64)r * panel->ld + 16u * j);
+                    qn_prefetch(panel->ahead[n] + (qn_u64)r * panel->ld + 16u * j);
         bad |= qn_gradient_tile(width, panel, k, inputs, errors, carry + k * QN_TILE_WIDTH,
                                 total + k * QN_TILE_WIDTH);
     }
@@ -138,8 +138,8 @@ QN_INLINE qn_group_place qn_place_of(QN_GLOBAL const qn_step *step, qn_u32 in, q
     return p;
 }
 
-/* The sums of the group's grains, in `total`; or, with `direct` one of QN_END_OUT and
- * QN_END_OUT_ADD, in `sums`. 1 when a partial left its range. */
+/* The sums of the group's grains, in `total`. If `direct` is QN_END_OUT or QN_END_OUT_ADD, they go
+ * to `sums` instead. Returns 1 when a partial was out of range. */
 QN_INLINE qn_u32 qn_group_sums(const qn_group_place *p, QN_GLOBAL const float *A,
                                QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums, qn_u32 direct,
                                long16 *total, QN_GLOBAL const float *const *ahead, qn_u32 arrays) {
@@ -214,7 +214,8 @@ qn_gradient_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
     }
 }
 
-/* Sums of the errors of 16 columns (8.6, 8.7); `outside` gets the lanes that left their range. */
+/* Sums of the errors of 16 columns (8.6, 8.7). Lanes that were out of range are set in
+ * `outside`. */
 QN_INLINE long16 qn_bias_lanes(QN_GLOBAL const float *e, qn_u32 ld, qn_u32 items, qn_u32 grain,
                                float limit, vi *outside) {
     long16 total = (long16)(0);
@@ -229,8 +230,8 @@ QN_INLINE long16 qn_bias_lanes(QN_GLOBAL const float *e, qn_u32 ld, qn_u32 items
     return total;
 }
 
-/* LEARN: a layer's GRADIENT, BIAS and UPDATE in one pass, for a step that the device has to itself:
- * the sums never leave the group. The biases go with the groups of the first inputs. */
+/* LEARN: GRADIENT, BIAS and UPDATE of a layer in one pass, for a step with one device: the sums
+ * stay in private memory. The groups of the first inputs also update the biases. */
 QN_KERNEL(1)
 qn_learn_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL const float *E,
                 QN_GLOBAL float *parameters, QN_GLOBAL float *slot0, QN_GLOBAL float *slot1,

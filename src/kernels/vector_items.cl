@@ -1,11 +1,11 @@
-/* FETCH, BIAS and UPDATE for devices that are CPUs: the twins of fetch.cl, sums.cl and update.cl.
- */
+/* FETCH, BIAS and UPDATE for CPU devices: the vector variants of fetch.cl, sums.cl and
+ * update.cl. */
 #define QN_FETCH_SHARE 4u
 #define QN_UPDATE_SHARE 4096u
 #define QN_BIAS_SHARE 64u
 
-/* RN(v / 255) of integers 0 .. 255: the quotient by multiplication, then one step of
- * correction by the remainder, as on the CPU. */
+/* RN(v / 255) of integers 0 .. 255: a multiplication, then one correction step by the remainder, as
+ * in the CPU backend. */
 QN_INLINE vf qn_unit_lanes(vf v) {
     const vf r = v_set(1.0f / 255.0f), q = v * r;
     return v_fma(v_fnma(q, v_set(255.0f), v), r, q);
@@ -22,7 +22,7 @@ QN_INLINE vf qn_scaled_lanes(vf v, qn_u32 k, qn_u32 bytes, qn_u32 scale,
     return v;
 }
 
-/* Columns k .. k+15 of a row as floats; what lies behind its end is not read. */
+/* Columns k .. k+15 of a row as floats. Nothing behind the end of the row is read. */
 QN_INLINE vf qn_row_lanes(QN_GLOBAL const void *values, qn_u64 from, qn_u32 k, qn_u32 features,
                           qn_u32 bytes) {
     QN_GLOBAL const qn_u8 *small = (QN_GLOBAL const qn_u8 *)values + from + k;

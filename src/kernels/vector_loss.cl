@@ -1,6 +1,6 @@
-/* LOSS for devices that are CPUs. A group has sixteen items, one to each lane of a vector: blocks
- * of 16 outputs are transposed, and every chain over the outputs runs through the vectors in
- * order. */
+/* LOSS for CPU devices. A group has sixteen items, one in each lane of a vector. Blocks of 16
+ * outputs are transposed, so that each lane adds the outputs of its item in the order of the
+ * contract. */
 typedef struct qn_items {
     qn_u32 first, rows; /* items; lanes from `rows` on repeat the last and are not written */
     qn_u32 ld, out;
@@ -17,7 +17,7 @@ QN_INLINE void qn_transposed_in(const qn_items *items, QN_GLOBAL const float *y,
     qn_transpose(x);
 }
 
-/* And back, with +0 behind the last output. */
+/* Transposes back and stores, with +0 behind the last output. */
 QN_INLINE void qn_transposed_out(const qn_items *items, QN_GLOBAL float *y, qn_u32 j, vf x[16]) {
     QN_FULL
     for (qn_u32 i = 0u; i < 16u; ++i)
@@ -29,7 +29,7 @@ QN_INLINE void qn_transposed_out(const qn_items *items, QN_GLOBAL float *y, qn_u
             qn_write_lanes(y + (qn_u64)(items->first + r) * items->ld + j, x[r]);
 }
 
-/* The class (6.6), the greatest output, and -1 where an output is not finite. */
+/* The class (6.6), the largest output, and -1 in lanes with an output that is not finite. */
 typedef struct qn_seen {
     vf absmax, label; /* output of the label, +0 without one */
     vi class, wrong;

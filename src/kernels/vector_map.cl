@@ -1,6 +1,6 @@
-/* MAP for devices that are CPUs, the twin of trial.cl's: what a test over all arguments asks, and
- * what a measurement reaches, must be the functions that the other vector kernels call. None of
- * them calls cospi. */
+/* MAP for CPU devices, the vector variant of trial.cl's. It calls the same functions as the other
+ * vector kernels, so that tests over all arguments and measurements cover them. None of them calls
+ * cospi. */
 #define QN_MAP_SHARE 4096u
 
 QN_INLINE vf qn_map_lanes(vf x, qn_u32 op) {

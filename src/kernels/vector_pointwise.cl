@@ -1,4 +1,4 @@
-/* What is done to sixteen numbers of a row: 6.4, 6.5, 8.5, and the way to integers, 8.7. */
+/* Functions of sixteen numbers of a row: 6.4, 6.5, 8.5, and the rounding to integers, 8.7. */
 QN_INLINE vf qn_activate_lanes(qn_u32 activation, vf z) {
     if (activation == QN_ACT_RELU)
         return select(z, v_set(0.0f), z <= v_set(0.0f));
@@ -19,7 +19,8 @@ QN_INLINE vf qn_derive_lanes(qn_u32 activation, vf y, vf e) {
     return e;
 }
 
-/* The dropout words of columns 4*quad .. 4*quad+15: Philox (3.1) in four lanes, a quad to each. */
+/* The dropout words of columns 4*quad .. 4*quad+15: Philox (3.1) of four quads, one in each
+ * lane. */
 QN_INLINE uint16 qn_dropout_lanes(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item,
                                   qn_u32 quad) {
     uint4 x = (uint4)(quad) + (uint4)(0u, 1u, 2u, 3u), y = (uint4)((qn_u32)item);
@@ -43,15 +44,15 @@ QN_INLINE vf qn_dropped_lanes(uint16 words, qn_u32 threshold, float keep, vf y) 
     return select(y * v_set(keep), v_set(0.0f), words < (uint16)(threshold));
 }
 
-/* +0 in the columns from `columns` on. */
+/* Sets columns from `columns` on, which are padding, to +0. */
 QN_INLINE vf qn_within_lanes(vf x, qn_u32 column, qn_u32 columns) {
     const vi lane = (vi)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     return select(v_set(0.0f), x, lane < (vi)((qn_i32)(columns - column)));
 }
 
-/* x rounded to integers, ties to even. In float32: adding 2^23 with x's sign leaves no
- * fraction, and what is as large as that has none. The sign of a zero may get lost, which an
- * integer does not have. */
+/* x rounded to integers, ties to even, in float32. Adding 2^23 with the sign of x rounds off the
+ * fraction; numbers from 2^23 on have none. The sign of a zero may change, which integers do not
+ * have. */
 #ifdef __AVX512F__
 #define QN_HAS_ROUND __has_builtin(__builtin_elementwise_roundeven)
 #else
@@ -66,7 +67,7 @@ QN_INLINE vf qn_intgemm_lanes(vf x) {
 }
 #endif
 
-/* Division and square root, rounded once. */
+/* Division and square root, correctly rounded. */
 #ifdef QN_CORRECT_DIVIDE
 #define qn_div_lanes(a, b) ((a) / (b))
 #define qn_sqrt_lanes(a) sqrt(a)
@@ -91,7 +92,8 @@ QN_INLINE vf qn_sqrt_lanes(vf a) {
 QN_INLINE vf qn_read_lanes(QN_GLOBAL const float *p) { return *(QN_GLOBAL const vf *)p; }
 QN_INLINE void qn_write_lanes(QN_GLOBAL float *p, vf x) { *(QN_GLOBAL vf *)p = x; }
 
-/* 16 x 16 numbers transposed: four times, each vector is interleaved with the one 8 places on. */
+/* Transposes 16 x 16 numbers in four steps; each interleaves every vector with the one 8 places
+ * on. */
 QN_INLINE void qn_transpose(vf x[16]) {
     QN_FULL
     for (qn_u32 round = 0u; round < 4u; ++round) {
@@ -110,7 +112,7 @@ QN_INLINE void qn_transpose(vf x[16]) {
     }
 }
 
-/* Section 9 for sixteen parameters from i on, of a weight or, without decay, a bias. */
+/* Section 9 for sixteen parameters from i on. The decay is 0 for biases. */
 typedef struct qn_update_rule {
     qn_u32 optimizer;
     float momentum, beta1, beta2, one_minus_beta1, one_minus_beta2, epsilon, decay;
@@ -144,7 +146,7 @@ QN_INLINE void qn_update_lanes(QN_GLOBAL const qn_step *step, const qn_update_ru
     qn_write_lanes(parameters + i, w);
 }
 
-/* The next epilogue.cl is for sixteen numbers and their words of dropout. */
+/* The epilogue for sixteen numbers and their dropout words. */
 #define QN_EPILOGUE_FN QN_INLINE
 #define QN_EPILOGUE(name) name##_lanes
 #define QN_EPILOGUE_NUMBERS vf

@@ -1,11 +1,12 @@
-/* FORWARD, ERRORS and GRADIENT for devices that are CPUs: one lane to a group, tiles in vector
- * registers, no barriers, no local memory.
+/* FORWARD, ERRORS and GRADIENT for CPU devices: one lane a group, tiles in vector registers, no
+ * barriers, no local memory.
  *
- * FORWARD and ERRORS share their core. A group has QN_GROUP_ITEMS rows (items) and 32 columns. For
- * a block of QN_PANEL_LINKS links of the chains it packs its columns of the right operand into
- * private memory, row under row, where they stay in the first-level cache while the tiles, at most
- * 12 rows of two vectors, pass over them. Between blocks the accumulators wait in the result, so
- * that each chain is unbroken. 24 accumulators, two vectors and one broadcast fit 32 registers. */
+ * FORWARD and ERRORS have the same structure. A group computes QN_GROUP_ITEMS rows (items) by 32
+ * columns. For each k-block of QN_PANEL_LINKS links it packs its columns of the right operand into
+ * private memory, one row after another. This panel stays in the L1 cache while the tiles, of at
+ * most 12 rows by two vectors, read it. Between k-blocks the accumulators are stored in the result,
+ * so that the order of each chain is kept. 24 accumulators, two vectors and one broadcast fit 32
+ * registers. */
 #define QN_GROUP_ITEMS 96u
 #define QN_GROUP_COLUMNS 32u
 #define QN_PANEL_LINKS 256u
@@ -15,13 +16,13 @@
 #define QN_BEGIN_BIAS 1
 #define QN_BEGIN_CARRY 2
 
-/* Row r of a tile; only a tile of 4 may lack some, and has its last row instead. */
+/* Row r of a tile. A tile of 4 rows may have fewer; it then repeats its last row. */
 QN_INLINE qn_u64 qn_row(const qn_u32 height, qn_u32 rows, const qn_u32 r) {
     return height > 4u || r < rows ? r : rows - 1u;
 }
 
-/* Operands and result of a block: c += a * panel. While the tiles work, the lines of the next panel
- * are called to the cache, one a link: `ahead` and every `stride` floats on. */
+/* Operands and result of a k-block: c += a * panel. While the tiles compute, the next panel is
+ * prefetched, one line a link: `ahead`, and every `stride` floats from there. */
 typedef struct qn_block {
     QN_GLOBAL const float *a, *bias, *ahead;
     QN_GLOBAL float *c;
@@ -30,8 +31,8 @@ typedef struct qn_block {
     qn_i32 begin;
 } qn_block;
 
-/* c[rows][16 * width] = chains of a * panel over `links`. height and width are constants where this
- * is inlined. Rows from `rows` on repeat the last and are not written. */
+/* c[rows][16 * width] = chains of a * panel over `links`. height and width are constants after
+ * inlining. Rows from `rows` on repeat the last row and are not written. */
 QN_INLINE void qn_block_tile(const qn_u32 height, const qn_u32 width, qn_u32 rows,
                              const qn_block *block) {
     const qn_u32 lda = block->lda, ldc = block->ldc, links = block->links;
@@ -53,7 +54,7 @@ QN_INLINE void qn_block_tile(const qn_u32 height, const qn_u32 width, qn_u32 row
     }
     QN_ROLLED
     for (qn_u32 k = 0u; k < links; ++k, ahead += stride) {
-        qn_call_for(ahead);
+        qn_prefetch(ahead);
         vf b[2];
         QN_FULL
         for (qn_u32 j = 0u; j < width; ++j)
@@ -100,13 +101,13 @@ QN_INLINE void qn_block_rows(const qn_u32 width, qn_u32 rows, qn_block block) {
     }
 }
 
-/* Rows of a group: groups of nearly equal height, so that none keeps the others waiting. */
+/* Rows of a group: all groups have nearly the same height, so that they end at the same time. */
 QN_INLINE qn_u32 qn_group_rows(qn_u32 items) {
     const qn_u32 groups = (items + QN_GROUP_ITEMS - 1u) / QN_GROUP_ITEMS;
     return groups == 0u ? QN_GROUP_ITEMS : ((items + groups - 1u) / groups + 3u) / 4u * 4u;
 }
 
-/* The dropout words of sixteen columns of a row; not looked at, and not made, without dropout. */
+/* The dropout words of sixteen columns of a row; zeros, at no cost, without dropout. */
 QN_INLINE uint16 qn_item_words(qn_u64 seed, qn_u32 layer, qn_u32 epoch,
                                QN_GLOBAL const qn_u64 *numbers, qn_u32 row, qn_u32 column,
                                qn_u32 threshold) {
@@ -141,7 +142,7 @@ qn_forward_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         block.links = in - k < QN_PANEL_LINKS ? in - k : QN_PANEL_LINKS;
         block.begin = k == 0u ? QN_BEGIN_BIAS : QN_BEGIN_CARRY;
         block.a = A + (qn_u64)row * lda + k;
-        /* What comes next: the links that follow, or the first ones of the next columns. */
+        /* What to prefetch: the following links, or the first links of the next columns. */
         const qn_u32 next = k + block.links < in ? k + block.links : 0u;
         block.ahead = w + (qn_u64)next * ld + (next != 0u || column + 32u >= ld ? 0u : 32u);
         block.stride = (next != 0u ? in - next : in) >= block.links ? ld : 0u;
@@ -170,7 +171,7 @@ qn_forward_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
     }
 }
 
-/* Weights as FORWARD wants them, by output: 16 * width columns (inputs) by `links` outputs. */
+/* Packs weights transposed: 16 * width columns (inputs) by `links` outputs. */
 QN_INLINE void qn_pack_transposed(const qn_u32 width, QN_GLOBAL const float *w, qn_u32 ld,
                                   qn_u32 columns, qn_u32 links, vf *panel) {
     for (qn_u32 o = 0u; o < links; o += 16u) {

@@ -1,6 +1,6 @@
-/* SUMS_OUT and SUMS_IN for devices that are CPUs, the twins of sums.cl's: blocks of 16 x 16
- * integers are transposed on their way, so that both sides are read and written in runs of 16.
- * Blocks are taken with the stride of the grid; the biases go along with the first of them. */
+/* SUMS_OUT and SUMS_IN for CPU devices, the vector variants of those of sums.cl. Blocks of 16 x 16
+ * integers are transposed, so that both layouts are accessed in runs of 16. Groups process blocks
+ * with the stride of the grid; the first group also copies the biases. */
 QN_INLINE void qn_transpose_out(QN_GLOBAL const qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 k,
                                 qn_u32 o, qn_u32 in, qn_u32 out) {
     const qn_u32 rows = in - k < 16u ? in - k : 16u, columns = out - o < 16u ? out - o : 16u;

@@ -1,18 +1,17 @@
-/* Sixteen numbers at a time, for devices that are CPUs: the vocabulary of num/elementary.inc once
- * more, this time in OpenCL's vectors, and what is done to the numbers of a layer (pointwise.cl).
- * The text from here to the end of vector_products.cl belongs together: program_opencl.cl. */
+/* The operations of num/elementary.inc on sixteen numbers at a time in OpenCL's vectors, for CPU
+ * devices. The condition that begins here ends in vector_loss.cl (program_opencl.cl). */
 #ifdef QN_VECTORS
-/* Only loops that vanish leave their arrays in registers, and compilers must be told early. */
+/* Arrays stay in registers only if their loops are fully unrolled, early in the compiler. */
 #ifdef __clang__
 #define QN_FULL _Pragma("clang loop unroll(full)")
 #else
 #define QN_FULL QN_UNROLL
 #endif
-/* Calls the 64 bytes at p to the second-level cache. */
+/* Prefetches the 64 bytes at p into the L2 cache. */
 #ifdef __clang__
-#define qn_call_for(p) __builtin_prefetch((QN_GLOBAL const void *)(p), 0, 2)
+#define qn_prefetch(p) __builtin_prefetch((QN_GLOBAL const void *)(p), 0, 2)
 #else
-#define qn_call_for(p) prefetch(p, 1)
+#define qn_prefetch(p) prefetch(p, 1)
 #endif
 #define QN_INLINE static inline __attribute__((always_inline))
 

@@ -1,4 +1,4 @@
-/* Random words (section 3) and the order of items (section 4). */
+/* Random numbers (section 3) and the order of items (section 4). */
 typedef struct qn_four {
     qn_u32 x, y, z, w;
 } qn_four;
@@ -19,7 +19,7 @@ QN_FN qn_four qn_philox(qn_four c, qn_u32 k0, qn_u32 k1) {
     return c;
 }
 
-/* 6.5: the words of the outputs 4*quad .. 4*quad+3 of an item, purpose 3. */
+/* 6.5: the words of outputs 4*quad .. 4*quad+3 of an item; purpose 3 of section 3. */
 QN_FN qn_four qn_dropout_words(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item, qn_u32 quad) {
     qn_four c;
     c.x = quad;

@@ -1,5 +1,5 @@
-/* The scalar instance of elementary.inc, behind ordinary functions. The algorithms are explained
- * in that text. */
+/* The scalar instance of elementary.inc, as ordinary functions. The algorithms are explained in
+ * that file. */
 #include "num/elementary.h"
 
 #include "num/elementary_scalar.h"

@@ -2,11 +2,10 @@
  *
  * Each is a fixed sequence of float32 operations (docs/exactness.md, section 13), so a result is
  * the same on every machine. The vector forms in device/cpu/float/map.h and the GPU kernels are the
- * same text and give the same bits; these are for code that has a few numbers only, and for tests.
+ * same text and give the same bits. These functions are for few numbers, and for tests.
  *
- * All accept every float. NaN gives NaN, whose sign and payload mean nothing. Subnormal numbers
- * are kept: callers are in the floating-point state of base/float_state.h.
- */
+ * All accept every float. A NaN gives a NaN, whose sign and payload are undefined. Subnormal
+ * numbers are kept: callers have the floating-point state of base/float_state.h. */
 #ifndef QN_NUM_ELEMENTARY_H
 #define QN_NUM_ELEMENTARY_H
 
@@ -16,11 +15,11 @@ float qn__exp(float x);
 /* Natural logarithm: -inf for either zero, NaN below zero, +inf for +inf. */
 float qn__log(float x);
 
-/* Hyperbolic tangent: odd to the bit, also for -0; never beyond 1 in magnitude. */
+/* Hyperbolic tangent: exactly odd, also for -0; at most 1 in magnitude. */
 float qn__tanh(float x);
 
-/* 1 / (1 + e^-x), between 0 and 1 inclusive; accurate in the far negative tail too, where it
- * goes down through the subnormal numbers to +0. */
+/* 1 / (1 + e^-x), between 0 and 1 inclusive; accurate for large negative x too, where it becomes
+ * subnormal and then +0. */
 float qn__sigmoid(float x);
 
 /* cos(pi t), for 0 <= t <= 1 only. Exact at 0, 1/2 and 1. */

@@ -1,9 +1,8 @@
-/* How wrong an elementary function is, told by MPFR. For tests and benchmarks; the library does
- * not include it. Needs QN_HAVE_MPFR and linking with mpfr and gmp.
+/* The error of an elementary function, measured with MPFR. For tests and benchmarks; the library
+ * does not include it. Needs QN_HAVE_MPFR and linking with mpfr and gmp.
  *
  * An error is given in units in the last place of the correctly rounded result: 2^-149 where that
- * is subnormal or zero. 0.5 is what correct rounding may leave.
- */
+ * is subnormal or zero. Correct rounding has errors of at most 0.5. */
 #ifndef QN_NUM_ELEMENTARY_MPFR_H
 #define QN_NUM_ELEMENTARY_MPFR_H
 
@@ -12,13 +11,14 @@
 #include <math.h>
 #include <mpfr.h>
 
-/* 200 bits: more than a double's error of the filter in bench/elementary_full.c can hide. */
+/* 200 bits: the double filter in bench/elementary_full.c has larger errors, so that MPFR's are
+ * negligible. */
 enum { QN__MPFR_BITS = 200 };
 
 typedef struct qn__elementary {
     const char *name;
     float (*reference)(float);
-    double (*near)(double); /* within 2^-49 relative, to find the inputs worth MPFR's time */
+    double (*near)(double); /* within 2^-49 relative, to select the inputs that need MPFR */
     int (*exact)(mpfr_t y, const mpfr_t x, mpfr_rnd_t round);
     double limit; /* the error that the contract allows */
 } qn__elementary;

@@ -1,10 +1,9 @@
-/* The vocabulary of elementary.inc for one float at a time: the reference that every other
- * instruction set must equal bit for bit.
+/* The operations of elementary.inc on one float: the reference for every other instruction set, bit
+ * for bit.
  *
- * fmaf comes from libm: one instruction where the compiler may use it, and a correctly rounded
- * routine elsewhere. Integers go through uint32_t, because they must wrap around and shift left
- * out of the sign, which C leaves undefined for int32_t.
- */
+ * fmaf comes from libm: one instruction if the compiler may use it, otherwise a correctly rounded
+ * function. Integer operations use uint32_t: they must wrap around and shift into the sign bit,
+ * which C leaves undefined for int32_t. */
 #ifndef QN_NUM_ELEMENTARY_SCALAR_H
 #define QN_NUM_ELEMENTARY_SCALAR_H
 
@@ -24,7 +23,7 @@ static inline vf v_mul(vf a, vf b) { return a * b; }
 static inline vf v_fma(vf a, vf b, vf c) { return fmaf(a, b, c); }
 static inline vf v_fnma(vf a, vf b, vf c) { return fmaf(-a, b, c); }
 
-/* Not fminf and fmaxf, which give the number when one argument is NaN. */
+/* Not fminf and fmaxf, which return the number when one argument is NaN. */
 static inline vf v_min(vf a, vf b) { return a < b ? a : b; }
 static inline vf v_max(vf a, vf b) { return a > b ? a : b; }
 static inline vf v_sel_lt(vf a, vf b, vf x, vf y) { return a < b ? x : y; }
@@ -49,8 +48,8 @@ static inline vi vi_and(vi a, vi b) { return a & b; }
 static inline vi vi_or(vi a, vi b) { return a | b; }
 static inline vi vi_shl(vi a, int s) { return (vi)((uint32_t)a << s); }
 
-/* gcc and clang both shift the sign in; the bits are spelled out all the same, since C leaves
- * the right shift of a negative number to the compiler. They compile to one instruction. */
+/* In C the right shift of a negative number is implementation-defined, although gcc and clang both
+ * shift in the sign. These operations compile to one instruction. */
 static inline vi vi_sar(vi a, int s) {
     uint32_t shifted = (uint32_t)a >> s;
     return (vi)(a < 0 ? shifted | ~(UINT32_MAX >> s) : shifted);

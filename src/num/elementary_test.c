@@ -1,6 +1,6 @@
-/* exp, log, tanh, sigmoid and cospi: their errors against MPFR on a dense sample and at every
- * binade's edges, their special cases, and the bits that the contract prints. All 2^32 inputs are
- * for bench/elementary_full.c, by hand. */
+/* exp, log, tanh, sigmoid and cospi: their errors against MPFR on a dense sample and at the ends of
+ * every binade, their special cases, and the bits printed in the contract. bench/elementary_full.c
+ * checks all 2^32 inputs, by hand. */
 #include "num/elementary.h"
 
 #include <math.h>
@@ -136,7 +136,8 @@ static void bits_of_the_contract(void **state) {
 }
 
 /* One number for 65,552 results of each function: the chain of section 13.13 from the block number
- * 0, over the bit patterns 0, 65521, 2 * 65521, ... It moves with the last bit of any of them. */
+ * 0, over the bit patterns 0, 65521, 2 * 65521, ... A change of any bit of any result changes
+ * it. */
 static void chains_of_the_contract(void **state) {
     (void)state;
     static const struct {
@@ -230,9 +231,9 @@ static void cospi_within_one_ulp(void **state) {
     mpfr_clears(pi, exact, (mpfr_ptr)0);
 }
 
-/* The reference stands or falls with libm's fmaf, which is software where the compiler may not
- * assume the instruction: products of random floats with addends that nearly cancel them, or
- * that are nearly lost below them. */
+/* The reference depends on libm's fmaf, which is software if the compiler may not assume the
+ * instruction. Checks products of random floats with addends that nearly cancel them, or that are
+ * nearly lost below them. */
 static void fmaf_rounds_once(void **state) {
     (void)state;
     mpfr_t a, b, c;

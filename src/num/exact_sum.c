@@ -1,17 +1,17 @@
-/* The superaccumulator and the few operations on long integers that its results need.
+/* The superaccumulator, and the few operations on long integers that its results need.
  *
- * Results are rounded by integers alone: a quotient or a root is computed to at least 26 bits and
- * one more that says whether anything was left, and these make the float32. */
+ * Results are rounded by integer operations only. A quotient or a root is computed to at least 26
+ * bits and a sticky bit, which is set if the remainder is not zero; these give the float32. */
 #include "num/exact_sum.h"
 #include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ summing */
 
-/* After 2^30 additions a limb, each time changed by less than 2^32, may not yet have left 2^62. */
+/* Each of 2^30 additions changes a limb by less than 2^32, so that it stays below 2^62. */
 #define PENDING_MAX ((uint32_t)1 << 30)
 
-/* Brings every limb but the last into 0 .. 2^32 - 1; the last carries the sign. */
+/* Reduces every limb but the last to 0 .. 2^32 - 1; the last keeps the sign. */
 static void carry(qn__exact_sum *sum) {
     for (int i = 0; i < QN__EXACT_LIMBS - 1; i++) {
         int64_t digit = sum->limb[i] & 0xFFFFFFFF;
@@ -21,7 +21,7 @@ static void carry(qn__exact_sum *sum) {
     sum->pending = 0;
 }
 
-/* Adds or takes away value * 2^(32 limb + shift), with shift < 32 and value < 2^53. */
+/* Adds or subtracts value * 2^(32 limb + shift), with shift < 32 and value < 2^53. */
 static void add_shifted(qn__exact_sum *sum, uint64_t value, int limb, int shift, int negative) {
     uint64_t low = value << shift;
     uint64_t high = shift ? value >> (64 - shift) : 0;
@@ -78,8 +78,8 @@ static void trim(natural *a) {
         a->size--;
 }
 
-/* The magnitude of a sum, without the zeros below its lowest digit; returns its sign, -1, 0 or 1.
- */
+/* The magnitude of a sum, without the zeros below its lowest digit; returns its sign, -1, 0 or
+ * 1. */
 static int magnitude(qn__exact_sum *sum, natural *out) {
     carry(sum);
     int negative = sum->limb[QN__EXACT_LIMBS - 1] < 0;
@@ -135,7 +135,7 @@ static void square(const natural *a, natural *out) {
     trim(out);
 }
 
-/* The digit that counts 2^place. */
+/* The digit of weight 2^place. */
 static uint32_t digit_at(const natural *a, int place) {
     int i = (place - a->place) / 32;
     return place >= a->place && i < a->size ? a->digit[i] : 0;
@@ -160,8 +160,9 @@ static void subtract(const natural *a, const natural *b, natural *out) {
     trim(out);
 }
 
-/* Divides in place by n < 2^48 and returns 1 when a remainder was left. The dividend of each digit
- * is the remainder so far and 32 more bits, 80 in all, so it is taken in two steps of 16 bits. */
+/* Divides in place by n < 2^48 and returns 1 if there is a remainder. The dividend of each digit is
+ * the remainder so far and 32 more bits, 80 in all, so that it is processed in two steps of 16
+ * bits. */
 static int divide(natural *a, uint64_t n) {
     uint64_t rest = 0;
     for (int i = a->size - 1; i >= 0; i--) {
@@ -175,7 +176,7 @@ static int divide(natural *a, uint64_t n) {
     return rest != 0;
 }
 
-/* Puts `count` zero digits below a number, so that its quotient gets as many more. */
+/* Appends `count` zero digits, so that the quotient gets as many more. */
 static void lengthen(natural *a, int count) {
     memmove(a->digit + count, a->digit, (size_t)a->size * sizeof *a->digit);
     memset(a->digit, 0, (size_t)count * sizeof *a->digit);
@@ -183,15 +184,15 @@ static void lengthen(natural *a, int count) {
     a->place -= 32 * count;
 }
 
-/* The highest 62 or 63 bits: a number is bits * 2^*place and, when *rest is 1, a little more.
- * *place is even, which a root needs. `a` is not 0. */
+/* The highest 62 or 63 bits: a number is bits * 2^*place plus, when *rest is 1, a smaller
+ * remainder. *place is even, as a square root requires. `a` is not 0. */
 static uint64_t leading_bits(const natural *a, int *place, int *rest) {
     int top = a->size - 1;
     uint64_t high = (uint64_t)a->digit[top] << 32 | (top > 0 ? a->digit[top - 1] : 0);
     uint32_t below = top > 1 ? a->digit[top - 2] : 0;
     int zeros = __builtin_clzll(high);
     *place = a->place + 32 * (top - 1);
-    /* up to the top bit, then one down, and one more where the place would be odd */
+    /* shifts to the top bit, then one back, and one more if the place would be odd */
     if (zeros > 0) {
         high = high << zeros | (zeros < 32 ? below >> (32 - zeros) : 0);
         below = zeros < 32 ? below << zeros : 0;
@@ -205,8 +206,8 @@ static uint64_t leading_bits(const natural *a, int *place, int *rest) {
     return high >> down;
 }
 
-/* The float nearest to (bits + a little when rest) * 2^place, ties to even. ldexpf would round a
- * second time among subnormal numbers, so what goes below the last place is cut off here. */
+/* The float nearest to (bits + a remainder when rest is 1) * 2^place, ties to even. ldexpf would
+ * round subnormal numbers a second time, so the bits below the last place are removed here. */
 static float round_float(uint64_t bits, int place, int rest) {
     if (bits == 0)
         return 0.0f;
@@ -215,7 +216,7 @@ static float round_float(uint64_t bits, int place, int rest) {
     if (unit < -149)
         unit = -149;
     int drop = unit - place;
-    if (drop <= 0) /* few bits, all of them fit: exact */
+    if (drop <= 0) /* few bits, which all fit: exact */
         return ldexpf((float)bits, place);
     if (drop > 64)
         return 0.0f;

@@ -1,9 +1,9 @@
-/* Exact sums of binary64 numbers, and what is rounded once from them: a mean, a deviation.
+/* Exact sums of binary64 numbers, and results that are rounded once from them: a mean, a deviation.
  *
- * A sum is a fixed-point integer wide enough for every binary64, kept in 32-bit digits that lie in
- * 64-bit limbs with room for carries. Adding is exact and has no order; two sums add limb by limb,
- * so parts may be summed anywhere and brought together in any way. A float32, the square of one and
- * a 53-bit integer are all binary64 numbers exactly. */
+ * A sum is a fixed-point integer wide enough for every binary64, stored as 32-bit digits in 64-bit
+ * limbs, with room for carries. Adding is exact, so the order does not matter; two sums add limb by
+ * limb, so parts may be summed anywhere and merged in any order. A float32, the square of one and a
+ * 53-bit integer are all exact binary64 numbers. */
 #ifndef QN_NUM_EXACT_SUM_H
 #define QN_NUM_EXACT_SUM_H
 
@@ -15,16 +15,16 @@
 
 typedef struct qn__exact_sum {
     int64_t limb[QN__EXACT_LIMBS];
-    uint32_t pending; /* additions since the carries were last brought home */
+    uint32_t pending; /* additions since the last carry propagation */
 } qn__exact_sum;
 
-/* The sum of nothing is all zero bytes: = {0}. */
+/* An empty sum is all zero bytes: = {0}. */
 
 /* Adds a finite number. */
 void qn__exact_add(qn__exact_sum *sum, double value);
 /* Adds any unsigned integer. */
 void qn__exact_add_u64(qn__exact_sum *sum, uint64_t value);
-/* Adds another sum, whose carries are brought home on the way. */
+/* Adds another sum, after propagating its carries. */
 void qn__exact_merge(qn__exact_sum *sum, qn__exact_sum *other);
 
 /* RN(S / n): the float32 nearest to the exact mean, ties to even, an infinity beyond its range; a
@@ -32,8 +32,8 @@ void qn__exact_merge(qn__exact_sum *sum, qn__exact_sum *other);
 float qn__exact_mean(qn__exact_sum *sum, uint64_t n);
 
 /* RN(sqrt((n*Q - S*S) / (n*n))) for the sum S of n numbers and the sum Q of their squares, rounded
- * once from the exact real number. 1 <= n < 2^48; Q and S must be of the same numbers, whose
- * squares were exact. */
+ * once from the exact real number. 1 <= n < 2^48; Q and S must be of the same numbers, with exact
+ * squares. */
 float qn__exact_deviation(qn__exact_sum *sum, qn__exact_sum *squares, uint64_t n);
 
 #endif

@@ -44,7 +44,8 @@ static void test_vectors(void **state) {
     }
 }
 
-/* The same numbers in another order and in parts that are merged: the same limbs once carried. */
+/* The same numbers in another order, and in parts that are merged: the limbs are equal after a
+ * carry. */
 static void test_order(void **state) {
     (void)state;
     enum { COUNT = 20000, PARTS = 7 };
@@ -70,7 +71,7 @@ static void test_order(void **state) {
     assert_memory_equal(forward.limb, parts[0].limb, sizeof forward.limb);
 }
 
-/* What was added and taken away again leaves nothing, whatever stood between. */
+/* Adding and subtracting the same number leaves nothing, whatever was added in between. */
 static void test_cancellation(void **state) {
     (void)state;
     qn__exact_sum sum = {0};
@@ -101,7 +102,7 @@ static void test_integers(void **state) {
     assert_true(qn__exact_mean(&whole, ((uint64_t)1 << 48) - 1) == 65536.0f);
 }
 
-/* Many additions to one limb: carries are brought home before a limb is full. */
+/* Many additions to one limb: carries are propagated before a limb can overflow. */
 static void test_carries(void **state) {
     (void)state;
     qn__exact_sum sum = {0};

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Operands come as arguments of a function that is called through a pointer, so that no compiler
- * computes the results itself. */
+/* Operations are functions that are called through a pointer, so that no compiler evaluates them at
+ * compile time. */
 static float as_float(uint64_t bits) {
     const uint32_t low = (uint32_t)bits;
     float x;
@@ -101,7 +101,7 @@ static qn_status fail(const host_vector *v, uint64_t got, qn_error *err) {
     if (operands > 2)
         snprintf(given + strlen(given), sizeof given - strlen(given), ", c = 0x%llx",
                  (unsigned long long)v->c);
-    qn__fail(err, QN_UNSUPPORTED, "this processor, or what emulates it, computes %s wrongly",
+    qn__fail(err, QN_UNSUPPORTED, "this processor or its emulator computes %s wrongly",
              operations[v->operation].text);
     qn__at(err, "self-test, by their bits: %s gives 0x%llx, where 0x%llx is right", given,
            (unsigned long long)got, (unsigned long long)v->want);

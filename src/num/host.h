@@ -1,7 +1,6 @@
-/* Known answers of the processor that the library itself runs on. Initial values, scaling, rates
- * and updates are computed there, and devices are compared with it, so one wrong operation (an
- * emulator's fmaf, a C library's) would change models without a word. docs/exactness.md 1.9, 14.10.
- */
+/* Known answers of the processor that runs the library. It computes initial values, scaling, rates
+ * and updates, and devices are compared with it. So one wrong operation (an emulator's fmaf, a C
+ * library's) would change models without an error. docs/exactness.md 1.9, 14.10. */
 #ifndef QN_NUM_HOST_H
 #define QN_NUM_HOST_H
 
@@ -30,11 +29,11 @@ typedef enum qn__host_operation {
 typedef uint64_t qn__host_function(qn__host_operation operation, uint64_t a, uint64_t b,
                                    uint64_t c);
 
-/* Compares all known answers, at the first call in a process, in some microseconds; the other calls
- * give the same answer. QN_UNSUPPORTED names the first operation that is wrong. */
+/* Compares all known answers at the first call in a process, in some microseconds; later calls
+ * return the same result. QN_UNSUPPORTED names the first operation that is wrong. */
 qn_status qn__host_check(qn_error *err);
 
-/* The comparison itself, of whatever computes. For tests. */
+/* The comparison for any implementation. For tests. */
 qn_status qn__host_compare(qn__host_function *function, qn_error *err);
 qn__host_function qn__host_compute;
 

@@ -1,5 +1,5 @@
-/* The self-test of the host's arithmetic: it passes here, and finds every operation that is wrong.
- */
+/* The self-test of the host's arithmetic: it passes on this machine, and detects an error in every
+ * operation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static uint64_t bits_of(float x) {
     return bits;
 }
 
-/* Every result of one operation is the number beside the right one. */
+/* Every result of one operation is off by one. */
 static qn__host_operation wrong;
 
 static uint64_t last_bit_wrong(qn__host_operation operation, uint64_t a, uint64_t b, uint64_t c) {
@@ -46,14 +46,14 @@ static uint64_t last_bit_wrong(qn__host_operation operation, uint64_t a, uint64_
     return operation == wrong ? right ^ 1 : right;
 }
 
-/* As one emulator did: the product is rounded before the sum. */
+/* As an emulator did: the product is rounded before the addition. */
 static uint64_t fma_in_two(qn__host_operation operation, uint64_t a, uint64_t b, uint64_t c) {
     volatile float product = float_of(a) * float_of(b);
     return operation == QN__HOST_FMA ? bits_of(product + float_of(c))
                                      : qn__host_compute(operation, a, b, c);
 }
 
-/* In double: right but for the second rounding of what lies beside a tie. */
+/* In double: correct except for double rounding near ties. */
 static uint64_t fma_in_double(qn__host_operation operation, uint64_t a, uint64_t b, uint64_t c) {
     volatile double sum = (double)float_of(a) * (double)float_of(b) + (double)float_of(c);
     return operation == QN__HOST_FMA ? bits_of((float)sum) : qn__host_compute(operation, a, b, c);
@@ -68,14 +68,14 @@ static uint64_t flushes_products(qn__host_operation operation, uint64_t a, uint6
     return operation == QN__HOST_MULTIPLY ? flushed(right) : right;
 }
 
-/* The reciprocal first. */
+/* Multiplies by the reciprocal. */
 static uint64_t divides_in_two(qn__host_operation operation, uint64_t a, uint64_t b, uint64_t c) {
     volatile float reciprocal = 1 / float_of(b);
     return operation == QN__HOST_DIVIDE ? bits_of(float_of(a) * reciprocal)
                                         : qn__host_compute(operation, a, b, c);
 }
 
-/* Halves go up. */
+/* Rounds ties up. */
 static uint64_t rounds_up(qn__host_operation operation, uint64_t a, uint64_t b, uint64_t c) {
     return operation == QN__HOST_TO_INTEGER ? (uint64_t)(int64_t)floorf(float_of(a) + 0.5f)
                                             : qn__host_compute(operation, a, b, c);

@@ -1,4 +1,4 @@
-/* Written to be read beside docs/exactness.md 15, like reference.c. */
+/* To be read together with docs/exactness.md 15, like reference.c. */
 #include "num/intgemm_reference.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ uint32_t qn__absmax(uint64_t count, const float *v, uint64_t stride) {
 }
 
 int qn__intgemm_units(int64_t n, int64_t s, float limit, int64_t *units) {
-    const int64_t bound = ilogbf(limit) - s; /* |n| has to be below 2^bound */
+    const int64_t bound = ilogbf(limit) - s; /* |n| must be below 2^bound */
     const uint64_t size = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
     if (n == 0 || s < -63) {
         *units = 0; /* |n| is below 2^63, so n * 2^s is below 1/2 */
@@ -27,7 +27,7 @@ int qn__intgemm_units(int64_t n, int64_t s, float limit, int64_t *units) {
         *units = n * (INT64_C(1) << s);
         return 1;
     }
-    /* The whole part, rounded down, and the rest, which is not negative. */
+    /* The quotient, rounded down, and the remainder, which is not negative. */
     const uint64_t unit = UINT64_C(1) << -s, half = unit >> 1, rest = (uint64_t)n & (unit - 1);
     const int64_t whole = n >> -s;
     *units = whole + (rest > half || (rest == half && (whole & 1)));

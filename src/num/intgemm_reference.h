@@ -1,25 +1,25 @@
-/* Block fixed point: the integers of docs/exactness.md 15, and products of them as plain loops,
- * which are the reference for every backend. */
+/* Block fixed point: the integers of docs/exactness.md 15, and products of them as plain loops: the
+ * reference for every backend. */
 #ifndef QN_NUM_INTGEMM_REFERENCE_H
 #define QN_NUM_INTGEMM_REFERENCE_H
 
 #include "num/program.h"
 #include <math.h>
 
-/* Bits of infinity; those of a NaN's magnitude are greater. */
+/* The bits of infinity; those of a NaN's magnitude are larger. */
 #define QN__INFINITE UINT32_C(0x7f800000)
 
 /* The exponent of a block that holds a NaN or an infinity. */
 #define QN__NOT_FINITE INT32_MAX
 
-/* A layer's inputs and outputs, and a grain's items, at most: a sum of products then fits 63 bits.
- */
+/* The most inputs and outputs of a layer, and items of a grain: a sum of products then fits 63
+ * bits. */
 #define QN__INTGEMM_LONGEST (UINT32_C(1) << 22)
 
 /* B: 7, 14 or 21; 0 for float32. */
 static inline int qn__arith_bits(qn__arith arith) { return 7 * (int)arith; }
 
-/* 15.2: t, from the bits of the block's greatest magnitude. */
+/* 15.2: t, from the bits of the block's absmax. */
 static inline int32_t qn__block_exponent(int bits, uint32_t absmax) {
     const int32_t e = (int32_t)((absmax + (UINT32_C(1) << (24 - bits))) >> 23);
     if (absmax >= QN__INFINITE)
@@ -27,8 +27,8 @@ static inline int32_t qn__block_exponent(int bits, uint32_t absmax) {
     return (e > 32 ? e : 32) - 125 - bits;
 }
 
-/* 2^t, and what a value is multiplied with to become an integer, 2^-t. A block that is not finite
- * gives NaN and 0. */
+/* 2^t, and the factor that makes a value an integer, 2^-t. A block that is not finite has NaN and
+ * 0. */
 static inline float qn__block_factor(int32_t t) {
     return t == QN__NOT_FINITE ? NAN : ldexpf(1.0f, t);
 }
@@ -41,18 +41,18 @@ static inline int32_t qn__quantize(float v, float inverse) {
     return inverse == 0.0f ? 0 : (int32_t)rintf(v * inverse);
 }
 
-/* The bits of the greatest |v| of v[0], v[stride], ...; a NaN is greater than everything. */
+/* The bits of the largest |v| of v[0], v[stride], ...; a NaN is larger than everything. */
 uint32_t qn__absmax(uint64_t count, const float *v, uint64_t stride);
 
-/* 15.6: the integer nearest to n * 2^s, ties to even, in *units. 0, and *units unchanged, when the
- * magnitude of n * 2^s is not below `limit`, a power of two from 1 to 2^61; s may be anything. */
+/* 15.6: the integer nearest to n * 2^s, ties to even, in *units. Returns 0, with *units unchanged,
+ * when |n * 2^s| is not below `limit`, a power of two from 1 to 2^61. Every s is allowed. */
 int qn__intgemm_units(int64_t n, int64_t s, float limit, int64_t *units);
 
 /* 15.4: z[out] of one item from its inputs a[in]. */
 void qn__intgemm_forward(int bits, const qn__layer *layer, const float *parameters, const float *a,
                          float *z);
 
-/* 15.5: e[in] of one item from delta[out]; sums[in] is room to work in. */
+/* 15.5: e[in] of one item from delta[out]; sums[in] is working memory. */
 void qn__intgemm_backward(int bits, const qn__layer *layer, const float *parameters,
                           const float *delta, int64_t *sums, float *e);
 

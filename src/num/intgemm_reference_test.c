@@ -1,5 +1,5 @@
 /* Block fixed point against exact rational arithmetic (intgemm_vectors.h, made by
- * tests/intgemm_vectors.py), against 128-bit integers, and by what has to hold for every value. */
+ * tests/intgemm_vectors.py), against 128-bit integers, and against properties of every value. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,8 +50,8 @@ static void test_exponents(void **state) {
     }
 }
 
-/* What 15.2 says of the greatest of a block and of its exponent. Every 1021st magnitude, and all
- * near powers of two and where rounding crosses one. */
+/* Checks 15.2 for the absmax of a block and its exponent. Every 1021st magnitude, all near powers
+ * of two, and those where rounding crosses a power of two. */
 static void check_absmax(int bits, uint32_t absmax) {
     const int32_t t = qn__block_exponent(bits, absmax);
     const int32_t q = qn__quantize(of(absmax), qn__block_inverse(t)), half = 1 << (bits - 2);
@@ -78,7 +78,7 @@ static void test_absmax_of_a_block(void **state) {
     }
 }
 
-/* A greater block has no smaller exponent, so the greatest magnitude decides. */
+/* A larger absmax never has a smaller exponent, so the largest magnitude determines it. */
 static void test_exponents_grow(void **state) {
     (void)state;
     for (size_t a = 0; a < COUNT(ariths); ++a) {
@@ -94,8 +94,8 @@ static void test_exponents_grow(void **state) {
     }
 }
 
-/* Blocks of bytes over 256: 14 and 21 bits hold each byte, and the integer is the byte times the
- * same power of two for all of a block. 7 bits do not. */
+/* Blocks of bytes over 256: 14 and 21 bits hold each byte, and all integers of a block are the
+ * bytes times the same power of two. This is not true for 7 bits. */
 static void test_bytes_over_256(void **state) {
     (void)state;
     int rounded = 0;
@@ -270,19 +270,19 @@ static void test_by_hand(void **state) {
     assert_int_equal(units[0], 6);
     assert_int_equal(units[1], 1);
     assert_int_equal(qn__intgemm_gradient(7, &l, 1, a, d, 4.0f, units), 0);
-    /* 1/2^6 beside 3 is a quarter of the step of 2^-4: gone. */
+    /* 1/2^6 beside 3 is a quarter of the step of 2^-4: it becomes 0. */
     const float small[] = {3.0f, 0x1p-6f};
     qn__intgemm_forward(7, &l, (float[]){0.0f, 1.0f, -0.0f}, small, &z);
     assert_int_equal(bits_of(z), 0);
     qn__intgemm_forward(14, &l, (float[]){0.0f, 1.0f, -0.0f}, small, &z);
     assert_true(z == 0x1p-6f);
-    /* The product alone leaves the range, but it is not rounded alone. */
+    /* The product alone would overflow, but it is not rounded alone. */
     qn__intgemm_forward(7, &l, (float[]){0x1p28f, 0.0f, -0x1.8p127f}, (float[]){0x1p100f, 0.0f},
                         &z);
     assert_true(z == 0x1p126f);
 }
 
-/* A block that is not finite spoils what it has a part in, and nothing else. */
+/* A block that is not finite makes exactly those results not finite that use it. */
 static void test_products_that_are_not_finite(void **state) {
     (void)state;
     const qn__layer l = {.in = 2, .out = 2, .weights = 0, .biases = 4};

@@ -1,4 +1,4 @@
-/* What lost all bits, against counts made by hand. */
+/* Counts of values that lost all bits, against counts made by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static void expect(const qn__lost *l, uint64_t values, uint64_t lost) {
     assert_int_equal(l->lost, lost);
 }
 
-/* The greatest is 1, so steps are 2^-5, 2^-12 and 2^-19; half a step is a tie and becomes 0. */
+/* The largest is 1, so steps are 2^-5, 2^-12 and 2^-19; half a step is a tie and becomes 0. */
 static void test_block(void **state) {
     static const float v[] = {1.0f,     0.0f,      -0.0f,     0x1p-6f,        -0x1.000002p-6f,
                               0x1p-13f, 0x1p-14f,  -0x1p-20f, 0x1.8p-13f,     0x1p-149f,
@@ -38,8 +38,8 @@ static void test_not_finite(void **state) {
     expect(&l, 0, 0);
 }
 
-/* Two inputs, two units without activation, two outputs. With i7 a value keeps something from a
- * 64th of its block's greatest on, which is a power of two here. */
+/* Two inputs, two units without activation, two outputs. With i7 a value keeps some bits from a
+ * 64th of its block's largest value on, which is a power of two here. */
 static const qn__layer layers[] = {{2, 2, QN__ACT_NONE, 0, 0, 0, 4},
                                    {2, 2, QN__ACT_NONE, 0, 0, 6, 10}};
 static const float parameters[] = {1, 0x1p-10f, 0x1p-10f, 1, 0, 0, 1, 1, 0x1p-9f, 0, 0, 0};

@@ -6,12 +6,11 @@
 #include "num/program.h"
 
 /* Updates one parameter. `w` and the optimiser's state `s0`, `s1` (ignored beyond its slots) are
- * changed in place; `sum` is the gradient's sum; is_weight tells weights from biases (decay acts on
- * weights only). */
+ * changed in place. `sum` is the gradient's sum. is_weight is 0 for biases, which do not decay. */
 void qn__update_one(const qn__program *program, const qn__update *update, int is_weight,
                     int64_t sum, float *w, float *s0, float *s1);
 
-/* The powers P1, P2 that Adam carries from step to step (9.5). */
+/* The powers P1, P2 that Adam keeps from step to step (9.5). */
 typedef struct qn__adam_powers {
     float p1, p2;
 } qn__adam_powers;

@@ -1,5 +1,5 @@
-/* The optimisers against exact rational arithmetic: every number in optimise_vectors.h was computed
- * with Python's fractions by tests/optimise_vectors.py, each operation rounded once. */
+/* The optimisers against exact rational arithmetic: tests/optimise_vectors.py computed every number
+ * of optimise_vectors.h with Python's fractions, and rounded each operation once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* An unbalanced Feistel network over the smallest power of two that holds n, applied again while
- * the image lies outside ("cycle walking"; Black and Rogaway 2002): at most one walk in two is
- * expected to take a second round, because n is more than half of the power of two (n >= 3). */
+ * the image is not below n ("cycle walking"; Black and Rogaway 2002). n is more than half of the
+ * power of two (n >= 3), so that at most half of the walks are expected to need a second
+ * application. */
 #include "num/permutation.h"
 
 #include "num/philox.h"

@@ -1,5 +1,5 @@
-/* A keyed permutation of 0 .. n-1 that anybody can evaluate at any position: the order of the items
- * in an epoch, and the choice of validation items. docs/exactness.md section 4. */
+/* A keyed permutation of 0 .. n-1 that can be evaluated at any position: the order of the items in
+ * an epoch, and the choice of validation items. docs/exactness.md section 4. */
 #ifndef QN_NUM_PERMUTATION_H
 #define QN_NUM_PERMUTATION_H
 

@@ -1,5 +1,5 @@
 /* The order of items: a bijection for every n, equal to values computed in Python from
- * docs/exactness.md 4.3, and with no pattern that a sum over neighbours would show. */
+ * docs/exactness.md 4.3, and without a correlation of neighbours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,8 +50,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Too many to mark: the images of positions at both ends, in the middle and spread out are all
- * different and in range. */
+/* n is too large to mark every image: those of positions at both ends, in the middle and spread out
+ * are all different and in range. */
 static void test_large_n_sampled(void **state) {
     (void)state;
     enum { SAMPLE = 4000 };
@@ -111,8 +111,8 @@ static void test_known_values(void **state) {
     }
 }
 
-/* The correlation of position and image over 10,000 items is that of a random order: 1/sqrt(n),
- * here within 4 of these. */
+/* The correlation of position and image over 10,000 items has the size of a random order's,
+ * 1/sqrt(n); the limit is 4 times that. */
 static void test_no_correlation(void **state) {
     (void)state;
     const uint64_t n = 10000;

@@ -1,12 +1,12 @@
 /* Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * 2011): random words that are a function of a counter and a key, so that anybody can draw any of
- * them in any order. docs/exactness.md section 3. */
+ * 2011): random words that are a function of a counter and a key, so that they can be drawn in any
+ * order. docs/exactness.md section 3. */
 #ifndef QN_NUM_PHILOX_H
 #define QN_NUM_PHILOX_H
 
 #include <stdint.h>
 
-/* What words are drawn for; part of the counter. */
+/* The purposes of words; part of the counter. */
 enum {
     QN__PURPOSE_INIT = 1,
     QN__PURPOSE_ORDER = 2,

@@ -1,5 +1,5 @@
-/* Philox against the known answers that its authors publish (Random123, kat_vectors), and the
- * layout of the counter against docs/exactness.md 3.2. */
+/* Philox against the known answers of its authors (Random123, kat_vectors), and the layout of the
+ * counter against docs/exactness.md 3.2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void test_counter_of_a_word(void **state) {
     assert_int_equal(words[3], 0x2667e885); /* element 1003, computed from the text in Python */
 }
 
-/* No two purposes, layers, epochs, items or elements share their words. */
+/* Different purposes, layers, epochs, items or elements have different words. */
 static void test_every_argument_counts(void **state) {
     (void)state;
     uint32_t words[7][4];

@@ -1,6 +1,5 @@
-/* What a job asks of a device, as numbers: the network, its loss, its optimiser, its sizes. It is
- * made once by the job from the recipe, is the same on every worker, and says nothing about
- * workers. */
+/* What a job computes, as numbers: the network, its loss, its optimiser, its sizes. The job makes
+ * it once from the recipe. It is the same on every worker and contains nothing about workers. */
 #ifndef QN_NUM_PROGRAM_H
 #define QN_NUM_PROGRAM_H
 
@@ -37,7 +36,7 @@ typedef enum qn__scale {
     QN__SCALE_FRACTION
 } qn__scale;
 
-/* In what matrix products are computed: chains of float32, or exact integers of so many bits
+/* The arithmetic of matrix products: chains of float32, or exact integers of 7, 14 or 21 bits
  * (docs/exactness.md 15). */
 typedef enum qn__arith { QN__ARITH_F32, QN__ARITH_I7, QN__ARITH_I14, QN__ARITH_I21 } qn__arith;
 
@@ -71,8 +70,8 @@ typedef struct qn__program {
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
 } qn__program;
 
-/* Loss in units of 2^-32 and right answers (0 for real targets), over some grains; sums, like
- * everything across grains. */
+/* Loss in units of 2^-32 and right answers (0 for real targets), over some grains. They are
+ * integers, like all sums across grains. */
 typedef struct qn__tally {
     int64_t loss;
     uint64_t correct;
@@ -82,7 +81,7 @@ typedef struct qn__tally {
 /* The numbers of one optimiser update (sections 9 and 10), the same for every parameter. */
 typedef struct qn__update {
     float rate;           /* lr */
-    float gradient;       /* c: what a sum is multiplied with */
+    float gradient;       /* c: the factor of a sum */
     float adam_a, adam_r; /* A and R of 9.5 */
     uint64_t step;        /* of the run, from 1; only for messages */
 } qn__update;

@@ -1,6 +1,5 @@
-/* Written to be read beside docs/exactness.md; the numbers in the comments are its paragraphs.
- * Nothing here is tiled, reordered or shared with the kernels, except the functions of section 13.
- */
+/* To be read together with docs/exactness.md; the numbers in comments are its paragraphs. Nothing
+ * here is tiled, reordered or shared with the kernels, except the functions of section 13. */
 #include "num/reference.h"
 
 #include "base/memory.h"
@@ -11,14 +10,15 @@
 #include <math.h>
 #include <string.h>
 
-/* What one layer made of the item under way. */
+/* The values of one layer for the current item. */
 typedef struct made {
     float *z;         /* out: before the activation */
-    float *y;         /* out: behind it, before dropout */
+    float *y;         /* out: after it, before dropout */
     float *next;      /* out: the next layer's input, after dropout */
     float *delta;     /* out: the error before the activation, in units (8) */
-    uint8_t *dropped; /* out: 1 where dropout took the output away */
-    /* Integers only: the grain's items one after the other, which its end needs together (15.6). */
+    uint8_t *dropped; /* out: 1 if dropout removed the output */
+    /* Integers only: the grain's items one after the other; the end of the grain needs all of them
+     * (15.6). */
     float *inputs, *deltas; /* in, out of each item */
     int64_t *sums;          /* out */
 } made;
@@ -29,7 +29,7 @@ struct qn__reference {
     made made[QN__MAX_LAYERS];
     float max, sum; /* m and s of 6.4 */
     float *partial; /* of each parameter: the grain's partial gradient */
-    int64_t *units; /* the same as integers, at the grain's end */
+    int64_t *units; /* the same as integers, at the end of the grain */
     float loss;     /* of the grain */
     uint64_t correct, items;
 };
@@ -166,7 +166,7 @@ static void activate(qn__reference *r, const qn__layer *l, const float *z, float
     }
 }
 
-/* 6.5. `item` NULL: nothing is dropped. */
+/* 6.5. With `item` NULL there is no dropout. */
 static void drop(const qn__program *p, uint32_t layer, const qn__reference_item *item,
                  uint32_t epoch, made *m) {
     const qn__layer *l = &p->layer[layer];
@@ -182,7 +182,7 @@ static void drop(const qn__program *p, uint32_t layer, const qn__reference_item 
     }
 }
 
-/* The input of a layer for the item under way. */
+/* The input of a layer for the current item. */
 static const float *input_of(const qn__reference *r, uint32_t layer) {
     return layer == 0 ? r->x : r->made[layer - 1].next;
 }
@@ -286,7 +286,7 @@ float qn__reference_loss(const qn__reference *r, uint32_t label) {
     return loss;
 }
 
-/* 8.5: the error e through the activation with output y. */
+/* 8.5: the error e, before the activation whose output is y. */
 static float derive(qn__activation activation, float y, float e) {
     switch (activation) {
     case QN__ACT_RELU:
@@ -296,7 +296,7 @@ static float derive(qn__activation activation, float y, float e) {
     case QN__ACT_SIGMOID:
         return e * (y * (1.0f - y));
     case QN__ACT_NONE:
-    case QN__ACT_SOFTMAX: /* 8.3 tells what happens there */
+    case QN__ACT_SOFTMAX: /* 8.3 handles it */
         break;
     }
     return e;
@@ -350,8 +350,8 @@ static void error_below(qn__reference *r, const float *parameters, uint32_t laye
     }
 }
 
-/* 8.6: one more link of every chain of the grain. With integers (15.6) only biases have chains;
- * what the weights' partials are made of is kept. */
+/* 8.6: adds one item to every sum of the grain. With integers (15.6) only biases are summed here;
+ * the factors of the weights' partials are kept. */
 static void add_partials(qn__reference *r, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer];
     const float *a = input_of(r, layer), *delta = r->made[layer].delta;
@@ -400,7 +400,7 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
     return 1;
 }
 
-/* 7.4, 8.7. The comparisons are written so that a NaN fails them. */
+/* 7.4, 8.7. The comparisons are false for a NaN. */
 qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally *tally) {
     const uint64_t count = r->program->parameters;
     if (!(fabsf(r->loss) < QN__LOSS_LIMIT))
@@ -421,7 +421,7 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
     return QN__GRAIN_FINE;
 }
 
-/* The blocks of 15.4 to 15.6 of one layer. z is free to work in: what was made of it is there. */
+/* The blocks of 15.4 to 15.6 of one layer. z may be overwritten: its results have been used. */
 static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t layer,
                           qn__losses *to) {
     const qn__layer *l = &r->program->layer[layer];
@@ -438,7 +438,8 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
     qn__lost_block(bits, r->items * l->in, m->inputs,
                    layer ? &to->grain_activations : &to->grain_inputs);
     qn__lost_block(bits, r->items * l->out, m->deltas, &to->grain_errors);
-    /* The lowest layer's errors go no further down. The kept ones are not needed any more. */
+    /* There are no errors below the lowest layer. The kept errors are no longer needed and are
+     * overwritten. */
     for (uint64_t i = 0; layer > 0 && i < r->items; ++i) {
         float *c = m->deltas + i * l->out;
         for (uint32_t o = 0; o < l->out; ++o)

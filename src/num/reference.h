@@ -22,27 +22,27 @@
 
 typedef struct qn__reference qn__reference;
 
-/* One item as the data has it. */
+/* One item of the data. */
 typedef struct qn__reference_item {
     int bytes;          /* 1: values are uint8_t, 0: float */
     const void *values; /* in[0] of them */
-    uint64_t number;    /* the item's number among the training items; dropout is keyed by it */
+    uint64_t number;    /* among the training items; it selects the dropout words */
     uint32_t label;     /* the class, below the number of outputs, or below 2 with binary; the bits
-                           of the target where program->real */
+                           of the target if program->real */
 } qn__reference_item;
 
 typedef enum qn__grain_end {
     QN__GRAIN_FINE,
     QN__GRAIN_LOSS,    /* its loss is NaN or too large to be summed (8.7) */
-    QN__GRAIN_GRADIENT /* a partial gradient is (8.7) */
+    QN__GRAIN_GRADIENT /* a partial gradient is NaN or too large (8.7) */
 } qn__grain_end;
 
-/* Makes the working memory for a program, which must outlive it. */
+/* Allocates the working memory for a program, which must outlive it. */
 qn_status qn__reference_create(const qn__program *program, qn__reference **out, qn_error *err);
 void qn__reference_destroy(qn__reference *reference);
 
-/* The same for integers without room for gradients, which large networks need much of: only
- * qn__reference_grain_begin and _item, qn__reference_lost and what asks one item may be called. */
+/* The same for integers, without the large memory for gradients: only qn__reference_grain_begin and
+ * _item, qn__reference_lost and the functions for one item may be called. */
 qn_status qn__reference_watch(const qn__program *program, qn__reference **out, qn_error *err);
 
 /* 5.1: x[0 .. in[0]-1] from the item's values. */
@@ -53,27 +53,27 @@ void qn__reference_input(const qn__program *program, const qn__reference_item *i
 const float *qn__reference_apply(qn__reference *reference, const float *parameters,
                                  const qn__reference_item *item);
 
-/* 6.6 and 7 for the item that went forward last: its class (0 for real targets) and its score; its
+/* 6.6 and 7 for the last item that was applied: its class (0 for real targets) and its score; its
  * loss, given its label; whether the class is the label, never for real targets. */
 int32_t qn__reference_class(const qn__reference *reference);
 float qn__reference_score(const qn__reference *reference);
 float qn__reference_loss(const qn__reference *reference, uint32_t label);
 int qn__reference_right(const qn__reference *reference, uint32_t label);
 
-/* A grain: its partial gradients and its loss start at +0; each item adds to them (7.4, 8.6); at
- * the end they become integers, which are added to sums[program->parameters] and *tally. When the
- * grain does not end fine, neither is changed. */
+/* A grain: its partial gradients and its loss start at +0, and each item adds to them (7.4, 8.6).
+ * At the end they become integers, which are added to sums[program->parameters] and *tally. If the
+ * result is not QN__GRAIN_FINE, neither is changed. */
 void qn__reference_grain_begin(qn__reference *reference);
 void qn__reference_grain_item(qn__reference *reference, const float *parameters,
                               const qn__reference_item *item, uint32_t epoch);
 qn__grain_end qn__reference_grain_end(qn__reference *reference, int64_t *sums, qn__tally *tally);
 
-/* Adds to `losses` what lost all bits in the grain's items so far, which are taken for the whole
- * grain, and in the weights. Integers only; undoes the item that went forward last. */
+/* Adds to `losses` the values that lost all bits, in the grain's items so far, which count as the
+ * whole grain, and in the weights. Integers only; overwrites the state of the last item. */
 void qn__reference_lost(qn__reference *reference, const float *parameters, qn__losses *losses);
 
-/* The partial gradients of the grain so far, in units, as the chains of float32 have them (with
- * integers only those of biases); they belong to the reference. */
+/* The partial gradients of the grain so far, in units, as sums in float32 (with integers only those
+ * of biases); they belong to the reference. */
 const float *qn__reference_partials(const qn__reference *reference);
 
 #endif

@@ -1,6 +1,5 @@
-/* The reference against what does not come from its text: numbers worked out by hand, and
- * derivatives taken numerically from a forward pass in double. (tests/oracle/ is a whole second
- * implementation.) */
+/* The reference against independent results: numbers computed by hand, and numerical derivatives of
+ * a forward pass in double. (tests/oracle/ is a complete second implementation.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +54,8 @@ static void test_a_step_by_hand(void **state) {
     for (int i = 0; i < 6; ++i)
         assert_true(sums[i] == want[i]);
     assert_true(tally.loss == (int64_t)(loss * 0x1p32));
-    assert_int_equal(tally.correct, 1); /* item 0: 4.5 at its label 1; item 1: 1.5 is beside it */
+    assert_int_equal(tally.correct,
+                     1); /* item 0: 4.5 at its label 1; item 1: 1.5 is not at its label */
     assert_int_equal(tally.items, 2);
     const float *y = qn__reference_apply(r, parameters, &items[0]);
     assert_true(y[0] == -2.875f && y[1] == 4.5f);
@@ -366,7 +366,7 @@ static void test_gradients_of_other_losses(void **state) {
     check_gradient(&binary, "binary");
 }
 
-/* ---- what ends a job (8.7) */
+/* ---- failures that end a job (8.7) */
 
 static void test_out_of_range(void **state) {
     (void)state;

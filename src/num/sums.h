@@ -1,5 +1,5 @@
-/* Sums without order: float32 partial results become integers of a fixed unit, and integers add in
- * any order. docs/exactness.md 7.4, 8.7, 9.1. */
+/* Sums that do not depend on order: float32 partials become integers of a fixed unit, and integer
+ * addition is associative. docs/exactness.md 7.4, 8.7, 9.1. */
 #ifndef QN_NUM_SUMS_H
 #define QN_NUM_SUMS_H
 
@@ -19,7 +19,7 @@ float qn__from_units(int64_t sum);
  * not fit 64 bits. */
 int qn__tally_add(qn__tally *to, const qn__tally *more);
 
-/* The greatest power of two that a partial may not reach, for batches of `grains` grains: 2^(62 -
+/* The power of two below which every partial must be, for batches of `grains` grains: 2^(62 -
  * max(h, 1)). */
 float qn__partial_limit(uint64_t grains);
 

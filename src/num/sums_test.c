@@ -52,8 +52,9 @@ static void test_from_units_rounds_once(void **state) {
         {16777217, 16777216.0f}, /* tie, down to even */
         {16777219, 16777220.0f}, /* tie, up to even */
         {-16777217, -16777216.0f},
-        {(1ll << 54) + (1ll << 30), 0x1p54f},            /* tie */
-        {(1ll << 54) + (1ll << 30) + 1, 0x1.000002p54f}, /* no tie, but one in double */
+        {(1ll << 54) + (1ll << 30), 0x1p54f}, /* tie */
+        {(1ll << 54) + (1ll << 30) + 1,
+         0x1.000002p54f}, /* no tie, but a tie when rounded to double */
         {(1ll << 54) + (3ll << 30) - 1, 0x1.000002p54f}, /* the same from above */
         {-((1ll << 54) + (1ll << 30) + 1), -0x1.000002p54f},
         {INT64_MAX, 0x1p63f},
@@ -81,7 +82,7 @@ static void test_partial_limit(void **state) {
     }
 }
 
-/* As many partials as a batch has, all just below the limit, fit 64 bits. */
+/* As many partials as a batch can have, all just below the limit, fit 64 bits. */
 static void test_no_sum_can_overflow(void **state) {
     (void)state;
     for (uint64_t q = 1; q < 5000; q = q * 5 / 4 + 1) {

@@ -1,4 +1,4 @@
-/* Which instruction sets this machine has, and the tables of each. A new one is a row here. */
+/* The instruction sets of this machine and their tables. A new one is a row here. */
 #include "device/cpu/cpu_isa.h"
 #include <stdio.h>
 #include <string.h>
@@ -51,8 +51,8 @@ static int has_amx(void) { return has_avx512() && qn__cpu_has_amx(); }
 
 static int has_scalar(void) { return 1; }
 
-/* The columns of a row: whose kernels for floats, whose integer products. Those that want more
- * of a processor for integers alone share the kernels for floats. */
+/* The columns of a row: which kernels for floats, which integer products. Sets that differ only in
+ * integer instructions share the kernels for floats. */
 #define TABLES(FLOAT, INTEGER) &qn__cpu_kernels_##FLOAT, &qn__maps_##FLOAT, &qn__intgemm_##INTEGER
 #define NO_TABLES NULL, NULL, NULL
 
@@ -66,7 +66,7 @@ static int has_scalar(void) { return 1; }
 #else
 #define ARM(FLOAT, INTEGER) NO_TABLES
 #endif
-/* Left out where the compiler does not know these instructions. */
+/* Left out if the compiler does not support these instructions. */
 #if defined(QN_HAVE_AMX)
 #define AMX X86(avx512, amx)
 #else
@@ -83,7 +83,7 @@ static int has_scalar(void) { return 1; }
 #define DOTPROD NO_TABLES
 #endif
 
-/* From best to worst. Names that this build has no code for stay known, for the message. */
+/* From best to worst. Names without code in this build stay known, for the message. */
 static const qn__cpu_isa isas[] = {
     {"amx", has_amx, AMX},
     {"vnni", has_vnni, VNNI},

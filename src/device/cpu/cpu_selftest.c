@@ -1,5 +1,5 @@
-/* The kernels of an instruction set on a few numbers, against the scalar definitions in num/. The
- * scalar operations themselves are examined by num/host.h. */
+/* Checks the kernels of an instruction set on a few numbers against the scalar definitions in num/.
+ * num/host.h checks the scalar operations themselves. */
 #include "device/cpu/cpu_selftest.h"
 
 #include "num/elementary.h"
@@ -15,7 +15,7 @@ enum {
     FEW = 64
 };
 
-/* Whole panels, as the kernels want them. */
+/* Full panels, as the kernels require. */
 typedef struct trial {
     _Alignas(64) float a[PANELS * CELLS], b[PANELS * CELLS], c[CELLS], start[SIDE];
     _Alignas(64) float x[FEW], y[FEW], m[FEW], v[FEW];
@@ -46,7 +46,7 @@ static float draw(trial *t, int low, int high) {
     return of_bits((t->random & 0x80000000u) | exponent << 23 | mantissa);
 }
 
-/* Chains over products around one, and around the smallest normal number. */
+/* Products whose sums are near one, and near the smallest normal number. */
 static const char *try_products(const qn__cpu_kernels *k, trial *t) {
     for (uint32_t i = 0; i < PANELS * CELLS; ++i) {
         t->a[i] = draw(t, i % 3 ? -3 : -70, i % 3 ? 3 : -60);
@@ -79,7 +79,7 @@ static const char *try_scaling(const qn__cpu_kernels *k, trial *t) {
     return NULL;
 }
 
-/* Divisions, roots and sums of integers that are rounded; gradients of every size. */
+/* Divisions, square roots and rounded sums of integers; gradients of every magnitude. */
 static const char *try_update(const qn__cpu_kernels *k, trial *t) {
     const qn__program program = {
         .optimizer = QN__OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-30f};
@@ -141,7 +141,7 @@ qn_status qn__cpu_selftest(const qn__cpu_isa *isa, qn_error *err) {
     if (!wrong)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED,
-             "this processor, or what emulates it, computes %s wrongly with the instruction set %s",
+             "this processor or its emulator computes %s wrongly with the instruction set %s",
              wrong, isa->name);
     return qn__remedy(err, QN_UNSUPPORTED,
                       "use `compute.isa` scalar, or another machine or emulator");

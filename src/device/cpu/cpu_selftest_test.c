@@ -1,5 +1,5 @@
-/* The self-test of instruction sets: all that this machine has pass, and a kernel that is wrong in
- * one lane, or that flushes, is named. */
+/* The self-test of instruction sets: all sets of this machine pass. A kernel that is wrong in one
+ * lane, or that flushes subnormal numbers, is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

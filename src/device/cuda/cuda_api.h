@@ -1,8 +1,8 @@
-/* What Quern uses of the CUDA driver, of NVRTC and of NVML: its own declarations, so that no
- * toolkit is needed to build, and the libraries themselves, which are opened at run time.
+/* Declarations of the parts of the CUDA driver, NVRTC and NVML that Quern uses, so that building
+ * needs no toolkit, and the libraries, which are opened at run time.
  *
- * Names are those of the libraries without their prefix. Types that the libraries keep to
- * themselves are incomplete structs here; numbers of enumerations are int. */
+ * Names are those of the libraries without their prefix. Opaque types of the libraries are
+ * incomplete structs here; enumerations are int. */
 #ifndef QN_DEVICE_CUDA_CUDA_API_H
 #define QN_DEVICE_CUDA_CUDA_API_H
 
@@ -21,7 +21,7 @@ typedef struct qn__cu_function qn__cu_function;
 typedef struct qn__cu_graph qn__cu_graph;
 typedef struct qn__cu_graph_exec qn__cu_graph_exec;
 
-/* Results that are told apart. */
+/* Results that are handled separately. */
 enum {
     QN__CU_SUCCESS = 0,
     QN__CU_OUT_OF_MEMORY = 2,
@@ -32,7 +32,7 @@ enum {
     QN__CU_UNSUPPORTED_PTX_VERSION = 222,
     QN__CU_NOT_FOUND = 500,
     QN__CU_NOT_READY = 600,
-    QN__CU_FIRST_OF_WORK = 700, /* what kernels fail with, told by whatever call comes next */
+    QN__CU_FIRST_OF_WORK = 700, /* failures of kernels, returned by any later call */
     QN__CU_LAST_OF_WORK = 719,
     QN__CU_SYSTEM_DRIVER_MISMATCH = 803
 };
@@ -62,7 +62,7 @@ typedef struct qn__cuda_driver {
     qn__cu_result (*context_retain)(qn__cu_context **context, qn__cu_device device);
     qn__cu_result (*context_release)(qn__cu_device device);
     qn__cu_result (*context_set)(qn__cu_context *context);
-    /* These may be absent: whether anybody has retained the primary context, and others. */
+    /* Optional functions: whether the primary context is retained, and others. */
     qn__cu_result (*context_state)(qn__cu_device device, unsigned *flags, int *active);
     qn__cu_result (*context_create)(qn__cu_context **context, unsigned flags, qn__cu_device device);
     qn__cu_result (*context_destroy)(qn__cu_context *context);
@@ -94,18 +94,18 @@ typedef struct qn__cuda_driver {
     qn__cu_result (*launch)(qn__cu_function *function, unsigned groups0, unsigned groups1,
                             unsigned groups2, unsigned lanes0, unsigned lanes1, unsigned lanes2,
                             unsigned shared, qn__cu_stream *stream, void **arguments, void **extra);
-    /* Of the two ways to make a graph ready, the first is of CUDA 11.4, the second of 11.0. */
+    /* Two versions of graph instantiation: the first is of CUDA 11.4, the second of 11.0. */
     qn__cu_result (*graph_ready)(qn__cu_graph_exec **exec, qn__cu_graph *graph, uint64_t flags);
     qn__cu_result (*graph_ready_old)(qn__cu_graph_exec **exec, qn__cu_graph *graph, void **node,
                                      char *log, size_t room);
     qn__cu_result (*graph_launch)(qn__cu_graph_exec *exec, qn__cu_stream *stream);
     qn__cu_result (*graph_exec_destroy)(qn__cu_graph_exec *exec);
     qn__cu_result (*graph_destroy)(qn__cu_graph *graph);
-    int version; /* 12040: it knows CUDA 12.4 */
+    int version; /* 12040: it supports CUDA 12.4 */
 } qn__cuda_driver;
 
-/* The driver, opened and started at the first call, once for the process; NULL when there is none
- * that can be used. *why, when not NULL, is then the reason and a remedy, else "". */
+/* The driver, opened and initialised at the first call, once for the process; NULL when there is
+ * none that can be used. *why, when not NULL, is then the reason and a remedy, otherwise "". */
 const qn__cuda_driver *qn__cuda_driver_get(const char **why);
 
 /* "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)"; room for 160. */
@@ -115,16 +115,16 @@ void qn__cuda_result_text(const qn__cuda_driver *driver, qn__cu_result result, c
 
 typedef struct qn__cuda_symbol {
     const char *name;
-    size_t place; /* in a struct of function pointers */
+    size_t place; /* offset in a struct of function pointers */
     int optional;
 } qn__cuda_symbol;
 
-/* The first of a NULL-terminated list of library names that can be opened, or NULL; `why` (room
- * for 256) is then what the system said of the last. Libraries stay open for good. */
+/* The first of a NULL-terminated list of library names that can be opened, or NULL; `why` (room for
+ * 256) is then the system's message for the last. Libraries are never closed. */
 void *qn__cuda_library_open(const char *const *names, const char **found, char *why);
 
-/* Fills the struct; returns NULL, or the name of a function that the library lacks and that is not
- * optional. The list ends with an empty name. */
+/* Fills the struct; returns NULL, or the name of a missing function that is not optional. The list
+ * ends with an empty name. */
 const char *qn__cuda_library_fill(void *library, const qn__cuda_symbol *symbols, void *functions);
 
 #endif

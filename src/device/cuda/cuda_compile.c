@@ -1,5 +1,5 @@
-/* NVRTC. A version of it that the driver knows comes before a newer one, since a driver may refuse
- * what a newer toolkit wrote. */
+/* NVRTC. Versions that the driver supports are tried before newer ones, since a driver may refuse
+ * the output of a newer toolkit. */
 #include "device/cuda/cuda_compile.h"
 
 #include "base/memory.h"
@@ -24,7 +24,7 @@ typedef struct nvrtc {
     int (*log)(nvrtc_program *program, char *text);
     int (*ptx_size)(nvrtc_program *program, size_t *bytes);
     int (*ptx)(nvrtc_program *program, char *image);
-    /* Since CUDA 11.1 and 11.2. */
+    /* Available since CUDA 11.1 and 11.2. */
     int (*cubin_size)(nvrtc_program *program, size_t *bytes);
     int (*cubin)(nvrtc_program *program, char *image);
     int (*archs)(int *count);
@@ -53,14 +53,14 @@ static const qn__cuda_symbol symbols[] = {
 
 enum { NAMES = 5, FOLDERS = 4, ROOM = 512, ARCHS = 64, OPTIONS = 16 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the two that follow */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the next two */
 static nvrtc compiler;
-static int state; /* 0: not tried, 1: here, -1: not */
+static int state; /* 0: not tried, 1: loaded, -1: absent */
 static char reason[512];
 
 /* ---- finding the library */
 
-/* Library names, those of the driver's own CUDA and of older ones first. */
+/* Library names: the version of the driver's own CUDA and older ones first. */
 static void order_names(int driver_version, const char *names[NAMES]) {
     static const struct {
         int version;
@@ -77,7 +77,7 @@ static void order_names(int driver_version, const char *names[NAMES]) {
                 names[n++] = known[i].name;
 }
 
-/* The system's search path, then the places where toolkits lie. */
+/* The system's search path, then the usual folders of toolkits. */
 static void *open_anywhere(int driver_version, char *why) {
     const char *named = getenv("QUERN_NVRTC"), *home = getenv("CUDA_HOME");
     const char *path = getenv("CUDA_PATH"), *names[NAMES];
@@ -143,7 +143,7 @@ const char *qn__cuda_compiler_absence(int driver_version) {
 
 /* ---- compiling */
 
-/* The newest architecture that NVRTC knows and that the device can run, as 90 for 9.0; 0: none. */
+/* The newest architecture that NVRTC supports and the device can run, as 90 for 9.0; 0: none. */
 static int choose_arch(int capability) {
     static const int of_11_0[] = {35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80};
     int list[ARCHS], count = 0, best = 0;
@@ -160,7 +160,7 @@ static int choose_arch(int capability) {
     return best;
 }
 
-/* Fails with the first error that NVRTC's log names. */
+/* Fails with the first error in NVRTC's log. */
 static qn_status complain(nvrtc_program *program, int result, const char *device, qn_error *err) {
     size_t size = 0;
     char *log = NULL, line[200] = "";
@@ -202,7 +202,7 @@ static qn_status take_image(nvrtc_program *program, int machine_code, const char
     return QN_OK;
 }
 
-/* The words of `options`, which is changed in place. */
+/* Splits `options` into words, in place. */
 static int split_options(char *options, const char *option[OPTIONS]) {
     int count = 0;
     char *rest = NULL;
@@ -212,7 +212,7 @@ static int split_options(char *options, const char *option[OPTIONS]) {
     return count;
 }
 
-/* `options` is changed. */
+/* Changes `options`. */
 static qn_status compile(char *options, int machine_code, const char *device, void **image,
                          size_t *bytes, qn_error *err) {
     const char *option[OPTIONS];

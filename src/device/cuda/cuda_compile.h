@@ -1,4 +1,4 @@
-/* Machine code of the kernels for one GPU: compiled by NVRTC, or taken from the cache. */
+/* Machine code of the kernels for one GPU: compiled by NVRTC, or loaded from the cache. */
 #ifndef QN_DEVICE_CUDA_CUDA_COMPILE_H
 #define QN_DEVICE_CUDA_CUDA_COMPILE_H
 
@@ -6,15 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether NVRTC can be opened here (once for the process, for the driver of that version); "" or
- * why not, with a remedy. */
+/* Whether NVRTC can be opened (once for the process, for a driver of that version); "" or the
+ * reason why not, with a remedy. */
 const char *qn__cuda_compiler_absence(int driver_version);
 
 /* The program with `products` (QN_WITH_..., kernels/step.h) for compute capability `capability`
- * (90: 9.0) under a driver of that version, to be freed with qn__free; NUL-terminated behind
- * `bytes`. With `fresh` the cache is not looked into (it held something that the driver refused).
- * `device` is what messages call the device. QN_DEVICE when NVRTC is missing or fails, or knows no
- * such device. */
+ * (90: 9.0) and a driver of that version, to be freed with qn__free; a NUL follows its `bytes`.
+ * With `fresh` the cache is not read (the driver refused what it held). `device` names the device
+ * in messages. QN_DEVICE when NVRTC is missing or fails, or does not support the device. */
 qn_status qn__cuda_compile(int capability, int driver_version, uint32_t products, int fresh,
                            const char *device, void **image, size_t *bytes, qn_error *err);
 

@@ -1,4 +1,4 @@
-/* Opening libraries, and the CUDA driver among them. */
+/* Opens libraries, among them the CUDA driver. */
 #include "base/float_state.h"
 #include "device/cuda/cuda_api.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The oldest driver: stream capture as it is today, and NVRTC that writes machine code. */
+/* The oldest driver: stream capture in its present form, and NVRTC with machine code output. */
 enum { OLDEST_DRIVER = 11000 };
 
 static qn__cuda_driver the_driver;
@@ -42,7 +42,7 @@ const char *qn__cuda_library_fill(void *library, const qn__cuda_symbol *symbols,
 
 #define PLACE(member) offsetof(qn__cuda_driver, member)
 
-/* The names carry the versions that came with 64-bit sizes (v2) and CUDA 11. */
+/* The suffixes are the versions of the functions: 64-bit sizes (v2) and CUDA 11. */
 static const qn__cuda_symbol symbols[] = {
     {"cuInit", PLACE(init), 0},
     {"cuDriverGetVersion", PLACE(driver_version), 0},
@@ -100,7 +100,7 @@ void qn__cuda_result_text(const qn__cuda_driver *driver, qn__cu_result result, c
         snprintf(text, 160, "%s%s%s%s", name, said ? " (" : "", said ? said : "", said ? ")" : "");
 }
 
-/* Why a driver that is there cannot be used; "" when it can. */
+/* Why an installed driver cannot be used; "" when it can. */
 static void explain_start(qn__cu_result result, char *text, size_t room) {
     char said[160];
     text[0] = '\0';

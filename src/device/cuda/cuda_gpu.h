@@ -1,4 +1,4 @@
-/* An opened CUDA device, as the files of this folder see it. */
+/* An opened CUDA device, internal to the files of this folder. */
 #ifndef QN_DEVICE_CUDA_CUDA_GPU_H
 #define QN_DEVICE_CUDA_CUDA_GPU_H
 
@@ -11,69 +11,70 @@ enum {
     QN__CUDA_RECORDINGS = 16
 };
 
-/* A point of the stream that the host waits for. */
+/* A position in the stream that the host can wait for. */
 typedef struct qn__cuda_mark {
     qn__cu_event *event;
-    uint64_t enqueued; /* gpu->enqueued when it was set */
+    uint64_t enqueued; /* gpu->enqueued when the event was recorded */
 } qn__cuda_mark;
 
-/* Pinned memory in two halves: while the device copies one, the host fills or empties the other. */
+/* Pinned memory in two halves: while the device copies one, the host fills or reads the other. */
 typedef struct qn__cuda_stage {
     uint8_t *half[2];
     qn__cuda_mark mark[2];
     int marked[2];
-    int current; /* on the way up: the half that is being filled, */
-    size_t used; /* and how far */
+    int current; /* to the device: the half that is being filled, */
+    size_t used; /* and its bytes in use */
 } qn__cuda_stage;
 
 struct qn__gpu {
     const qn__cuda_driver *cu;
     qn__cuda_device_entry *device;
     qn__gpu_facts facts;
-    double limit;      /* seconds that the device may be silent */
+    double limit;      /* timeout of a wait, in seconds */
     uint32_t products; /* of its program */
 
     qn__cu_context *context;
-    int own; /* 1: the context is not the device's primary one, but of this opening alone */
+    int own; /* 1: a context of this opening alone, not the device's primary one */
     qn__cu_stream *stream;
     qn__cu_module *module;
     qn__cu_function *kernel[QN__KERNELS];
     qn__cu_graph_exec *recording[QN__CUDA_RECORDINGS];
-    int capturing; /* the recording under way; -1: none */
+    int capturing; /* the recording in progress; -1: none */
 
     qn__cuda_stage up, down;
     uint8_t *slots; /* pinned, QN__CUDA_WORDS bytes each */
     qn__cuda_mark slot[QN__GPU_SLOTS];
 
-    /* The first failure: it is what every later call gives. */
-    int failed, silent; /* silent: a wait ran over the limit, so nothing may wait for it again */
-    int faulted;        /* 1: it was a kernel that failed, and its context is of no use any more */
+    /* The first failure, which every later call returns. */
+    int failed,
+        silent;  /* silent: a wait timed out, so that nothing may wait for the device again */
+    int faulted; /* 1: a kernel failed; the context can no longer be used */
     qn_error error;
 
-    uint64_t enqueued;             /* things handed to the stream */
-    qn__cu_event *begun, *copying; /* since when it has work; the begin of a copy down */
+    uint64_t enqueued;             /* operations enqueued on the stream */
+    qn__cu_event *begun, *copying; /* the start of its work; the start of a copy to the host */
     uint64_t begun_at;             /* `enqueued` when `begun` was set */
-    int working;                   /* 1: `begun` is set and the work behind it may go on */
-    double busy, busy_now;         /* seconds of work over, and of the work since `begun` */
+    int working;                   /* 1: `begun` is set and the work after it may not be complete */
+    double busy, busy_now;         /* seconds of completed work, and of the work since `begun` */
     qn__traffic traffic;
-    qn__gpu *next; /* in the list of those given up */
+    qn__gpu *next; /* in the list of abandoned devices */
 };
 
-/* Makes the device's context the thread's own and gives the first failure again, if there was
- * one. The begin of every call. */
+/* Makes the device's context current on this thread and returns the first failure, if there was
+ * one. Every function calls it first. */
 qn_status qn__cuda_enter(qn__gpu *gpu, qn_error *err);
 
-/* QN_DEVICE from a result: "cuda:0 (NAME) failed at DOING: RESULT". Keeps it as the first failure.
- */
+/* QN_DEVICE from a result: "cuda:0 (NAME) failed at DOING: RESULT". Keeps it as the first
+ * failure. */
 qn_status qn__cuda_fail(qn__gpu *gpu, qn__cu_result result, qn_error *err, const char *doing);
 
-/* Before something is handed to the stream: notes that the device has work. */
+/* Call before enqueuing an operation: records that the device has work. */
 qn_status qn__cuda_begin(qn__gpu *gpu, qn_error *err);
 
-/* Sets a mark behind all that was enqueued, and waits for one, no longer than the limit. */
+/* Records a mark after all enqueued operations; waits for one, no longer than the limit. */
 qn_status qn__cuda_set(qn__gpu *gpu, qn__cuda_mark *mark, qn_error *err);
 qn_status qn__cuda_wait(qn__gpu *gpu, const qn__cuda_mark *mark, qn_error *err);
-/* Waits for the stream alone; 0 when it fell silent or failed. For close. */
+/* Waits for the stream only; 0 when it hangs or failed. For close. */
 int qn__cuda_drain(qn__gpu *gpu);
 
 /* Memory: the driver's entries. */
@@ -97,13 +98,12 @@ qn_status qn__cuda_record(qn__gpu *gpu, uint32_t number, qn_error *err);
 qn_status qn__cuda_recorded(qn__gpu *gpu, uint32_t number, qn_error *err);
 qn_status qn__cuda_replay(qn__gpu *gpu, uint32_t number, qn_error *err);
 
-/* Loads the program with gpu->products, found in the cache or compiled, and, once for each device
- * and program, runs its self-test. *refused: 1 when it is this program that the device cannot use:
- * its compiler or its driver does not take it, or it computes wrongly. The device's lock is held.
- */
+/* Loads the program with gpu->products, from the cache or compiled, and runs its self-test, once
+ * for each device and program. *refused: 1 when the device cannot use this program: the compiler or
+ * the driver refuses it, or its results are wrong. The caller holds the device's lock. */
 qn_status qn__cuda_make_program(const qn__gpu_driver *driver, qn__gpu *gpu, int *refused,
                                 qn_error *err);
-/* Gives the program back, so that another can be made. */
+/* Releases the program, so that another can be made. */
 void qn__cuda_drop_program(qn__gpu *gpu);
 
 /* Opening. */

@@ -1,11 +1,12 @@
-/* Memory of the device, and the copies between it and the host: all through pinned memory, so that
- * the host never waits for a copy up, and a copy down overlaps with emptying the one before. */
+/* Device memory, and copies between device and host. All copies use pinned memory: the host does
+ * not wait for a copy to the device, and a copy to the host overlaps with reading the previous
+ * one. */
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/clock.h"
 #include <string.h>
 
-/* Pieces in the staging buffer begin at multiples of this. */
+/* Pieces in the staging buffer begin at multiples of this many bytes. */
 enum { ALIGN = 64 };
 
 #define MIB 1048576.0
@@ -14,7 +15,7 @@ static qn__cu_address place(const qn__gpu_memory *memory, size_t offset) {
     return (uintptr_t)memory->handle + offset;
 }
 
-/* Want of memory is no failure of the device: it is told and not kept. */
+/* Lack of memory is no failure of the device: it is returned but not kept. */
 static qn_status out_of_memory(const qn__gpu *gpu, size_t bytes, qn_error *err) {
     size_t unused = 0, all = 0;
     if (gpu->cu->memory_info(&unused, &all) != QN__CU_SUCCESS)
@@ -43,14 +44,14 @@ qn_status qn__cuda_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_
 }
 
 void qn__cuda_release(qn__gpu *gpu, qn__gpu_memory *memory) {
-    /* Freeing waits for the device, which a silent one never answers. */
+    /* Freeing waits for the device, for ever if it hangs. */
     if (memory->bytes && !gpu->silent && gpu->cu->context_set(gpu->context) == QN__CU_SUCCESS &&
         (gpu->failed || qn__cuda_drain(gpu)))
         gpu->cu->memory_free((uintptr_t)memory->handle);
     *memory = (qn__gpu_memory){0};
 }
 
-/* Takes the other half, once the device has copied what lay in it. */
+/* Switches to the other half, once the device has copied it. */
 static qn_status next_half(qn__gpu *gpu, qn_error *err) {
     qn__cuda_stage *up = &gpu->up;
     qn_status status = qn__cuda_set(gpu, &up->mark[up->current], err);
@@ -103,7 +104,7 @@ qn_status qn__cuda_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, 
     return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, "clearing memory");
 }
 
-/* Enqueues a copy down and a mark behind it. */
+/* Enqueues a copy to the host and a mark after it. */
 static qn_status copy_down(qn__gpu *gpu, void *to, const qn__gpu_memory *from, size_t offset,
                            size_t bytes, qn__cuda_mark *mark, qn_error *err) {
     const qn_status status = qn__cuda_begin(gpu, err);

@@ -1,4 +1,4 @@
-/* Opening and closing a CUDA device. */
+/* Opens and closes a CUDA device. */
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/timeouts.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Compute capabilities from which on there are such instructions for bytes. */
+/* The lowest compute capabilities that have these instructions for bytes. */
 enum { DP4A = 61, MMA = 75 };
 
 static qn_status check(qn__gpu *gpu, qn__cu_result result, const char *doing, qn_error *err) {
@@ -62,29 +62,30 @@ static qn_status make_queue(qn__gpu *gpu, qn_error *err) {
     return status;
 }
 
-/* ---- ways to multiply integers */
+/* ---- instructions for integer products */
 
-/* An opening: what was asked for, and how far the search for what works has come. */
+/* The state of an opening: the request, and the instructions tried so far. */
 typedef struct opening {
     qn__cuda_device_entry *device;
     uint32_t index, products;
     double limit;
-    qn__gpu_isa isa;             /* that is tried now */
-    qn_error said[QN__GPU_ISAS]; /* why each that was tried before is not taken */
+    qn__gpu_isa isa;             /* being tried now */
+    qn_error said[QN__GPU_ISAS]; /* why each of those tried before was refused */
 } opening;
 
 /* How an attempt ended. */
 typedef enum ending {
     OPENED,
-    FAULTED, /* a kernel failed: another way may do, in another context */
-    SILENT,  /* it hangs, and nothing more can be tried */
+    FAULTED, /* a kernel failed: other instructions may work, in another context */
+    SILENT,  /* the device hangs; nothing more can be tried */
     FAILED
 } ending;
 
 static int has_intgemm(const opening *o) { return (o->products & QN_WITH_INTGEMM) != 0; }
 
-/* The best way that the device has and that nothing speaks against. Without integers there is
- * nothing to choose, and the self-test shall not depend on what such a program does not need. */
+/* The best instructions that the device has and that have not failed. A program without integer
+ * products has no choice, and its self-test must not depend on instructions that it does not
+ * use. */
 static void begin(opening *o, const qn_compute *compute) {
     const qn__cuda_device_entry *d = o->device;
     const qn__gpu_isa allowed = qn__gpu_best_isa(compute);
@@ -112,8 +113,8 @@ static void choose_products(const opening *o, qn__gpu *gpu) {
     gpu->facts.integers = has_intgemm(o) ? names[o->isa] : NULL;
 }
 
-/* The device's program, in the best way that is not refused. After a kernel that failed the context
- * is of no use, so the next way is left to the next attempt. */
+/* Makes the device's program with the best instructions that are not refused. After a kernel has
+ * failed the context cannot be used, so the next instructions are left to the next attempt. */
 static qn_status make_program(opening *o, qn__gpu *gpu, qn_error *err) {
     for (;;) {
         qn_error *said = &o->said[o->isa];
@@ -157,7 +158,7 @@ static ending attempt(opening *o, int own, qn__gpu **out, qn_error *err) {
     describe(o, gpu);
     gpu->own = own;
     if (make_queue(gpu, err) == QN_OK && make_program(o, gpu, err) == QN_OK) {
-        /* The self-test is not among what the device did for the job. */
+        /* The self-test does not count as work for the job. */
         gpu->busy = gpu->busy_now = 0;
         gpu->traffic = (qn__traffic){0};
         *out = gpu;
@@ -168,8 +169,8 @@ static ending attempt(opening *o, int own, qn__gpu **out, qn_error *err) {
     return how;
 }
 
-/* Whether the device's primary context is somebody's already, so that a kernel that fails in it
- * would take from them what they have there. */
+/* Whether other code of this process already uses the device's primary context: a kernel that fails
+ * in it would invalidate their data. */
 static int is_shared(const qn__cuda_device_entry *d) {
     const qn__cuda_driver *cu = qn__cuda_driver_get(NULL);
     unsigned flags;
@@ -178,8 +179,9 @@ static int is_shared(const qn__cuda_device_entry *d) {
            cu->context_state(d->device, &flags, &active) == QN__CU_SUCCESS && active;
 }
 
-/* A program that was never tried here is tried in a context of its own where others use the primary
- * one. What else may fail there, such as a second context, says nothing of the first. */
+/* A program that was never tried here is tried in a context of its own if others use the primary
+ * one. Other failures there, such as of creating a second context, do not count against the primary
+ * context. */
 static ending attempt_safely(opening *o, qn__gpu **out, qn_error *err) {
     const qn__cuda_image *image = &o->device->image[products_of(o)];
     if (!image->tested && is_shared(o->device)) {
@@ -193,7 +195,7 @@ static ending attempt_safely(opening *o, qn__gpu **out, qn_error *err) {
     return attempt(o, 0, out, err);
 }
 
-/* The last way failed after others whose kernels had failed, or could not even be tried. */
+/* The last instructions failed after others whose kernels had failed, or could not be tried. */
 static void complain(const opening *o, qn__gpu_isa last, qn_error *err) {
     static const char *const isa[QN__GPU_ISAS] = {"auto", "dp4a", "plain"};
     if (o->said[last].status != QN_OK) {
@@ -221,7 +223,7 @@ static void tell(const opening *o, const qn__gpu *gpu, qn__gpu_isa first) {
     }
 }
 
-/* The device's lock is held. */
+/* The caller holds the device's lock. */
 static qn_status open_best(opening *o, qn__gpu **out, qn_error *err) {
     const qn__gpu_isa first = o->isa;
     qn__gpu_isa before;
@@ -284,7 +286,7 @@ static void drop_stage(const qn__gpu *gpu, const qn__cuda_stage *stage) {
     }
 }
 
-/* Gives everything back. On a failed device the calls fail too, and that is all. */
+/* Releases everything. On a failed device the calls fail too, which is ignored. */
 static void drop_queue(const qn__gpu *gpu) {
     const qn__cuda_driver *cu = gpu->cu;
     for (int i = 0; i < QN__CUDA_RECORDINGS; ++i)
@@ -306,8 +308,8 @@ static void drop_queue(const qn__gpu *gpu) {
         cu->stream_destroy(gpu->stream);
 }
 
-/* Devices that fell silent stay as they are until the process ends: they may still write to their
- * pinned memory, and most calls that would give something back would wait for them. */
+/* Devices that hang are kept until the process ends: they may still write to their pinned memory,
+ * and most calls that release something would wait for them. */
 static qn__gpu *abandoned;
 static pthread_mutex_t abandoned_lock = PTHREAD_MUTEX_INITIALIZER;
 

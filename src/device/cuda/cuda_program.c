@@ -1,4 +1,4 @@
-/* The program of a CUDA device: where it comes from, and whether it can be used. */
+/* The program of a CUDA device: its source, and whether it can be used. */
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/memory.h"
@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Results with which a driver refuses an image that another driver may take. */
+/* Results with which a driver refuses an image that another driver may accept. */
 static int refuses_image(qn__cu_result result) {
     return result == QN__CU_INVALID_IMAGE || result == QN__CU_NO_BINARY_FOR_GPU ||
            result == QN__CU_INVALID_PTX || result == QN__CU_UNSUPPORTED_PTX_VERSION;
 }
 
-/* Says so. Nothing of it stays with the device, which may take another program: qn__cuda_fail,
- * after which every call fails, is for what is no refusal. */
+/* Reports the refusal. The device keeps no state of it and may load another program. qn__cuda_fail,
+ * after which every call fails, is for other failures. */
 static qn_status refuse_image(const qn__gpu *gpu, qn__cu_result result, const char *doing,
                               qn_error *err) {
     char said[160];
@@ -24,9 +24,9 @@ static qn_status refuse_image(const qn__gpu *gpu, qn__cu_result result, const ch
                       "nvidia-smi shows");
 }
 
-/* The program of the device: kept from the last opening, from the cache, or compiled; one from the
- * cache that the driver refuses is compiled anew. *refused: 1 when it is the program that is not
- * taken, by the compiler or by the driver. The device's lock is held. */
+/* The program of the device: kept from the last opening, from the cache, or compiled. If the driver
+ * refuses the cached program, it is compiled again. *refused: 1 when the compiler or the driver
+ * refuses the program. The caller holds the device's lock. */
 static qn_status load_module(qn__gpu *gpu, int *refused, qn_error *err) {
     const qn__cuda_device_entry *d = gpu->device;
     qn__cuda_image *image = &gpu->device->image[gpu->products];
@@ -55,7 +55,7 @@ static qn_status load_module(qn__gpu *gpu, int *refused, qn_error *err) {
                     : qn__cuda_fail(gpu, result, err, doing);
 }
 
-/* A driver may load no sooner than here. */
+/* The driver may load kernels lazily, that is here. */
 static qn_status find_kernels(qn__gpu *gpu, int *refused, qn_error *err) {
     char doing[96];
     for (int k = 0; k < QN__KERNELS; ++k) {
@@ -90,7 +90,7 @@ qn_status qn__cuda_make_program(const qn__gpu_driver *driver, qn__gpu *gpu, int 
     if (status != QN_OK || image->tested)
         return status;
     status = test(driver, gpu, err);
-    *refused = status == QN_UNSUPPORTED; /* its verdict; anything else is none */
+    *refused = status == QN_UNSUPPORTED; /* only a failed self-test refuses the program */
     image->tested = status == QN_OK;
     return status;
 }

@@ -1,11 +1,11 @@
-/* The stream: kernels, recordings, waiting with a limit, and what goes wrong on the way. */
+/* The stream: kernels, recordings, waiting with a timeout, and failures. */
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/clock.h"
 #include <stdio.h>
 #include <time.h>
 
-/* A wait asks again at once for so long, then sleeps in between: short, then a little longer. */
+/* A wait polls for this long, then sleeps between polls: shortly at first, then longer. */
 #define SPIN 200e-6
 #define SHORT_WAIT 10e-3
 enum { SHORT_SLEEP = 20000, LONG_SLEEP = 200000 }; /* nanoseconds */
@@ -20,7 +20,7 @@ static qn_status again(const qn__gpu *gpu, qn_error *err) {
     return gpu->error.status;
 }
 
-/* The end of a remedy: what else may be tried where instructions for integers are at work. */
+/* The end of a remedy: other instructions to try, if integer instructions are in use. */
 static const char *without_them(const qn__gpu *gpu) {
     return gpu->facts.matrix ? ", or take `compute.gpu_isa` dp4a"
            : gpu->products & QN_WITH_INTGEMM && !(gpu->products & QN_WITH_PLAIN)
@@ -77,7 +77,8 @@ qn_status qn__cuda_enter(qn__gpu *gpu, qn_error *err) {
 
 /* ---- waiting */
 
-/* Asks until the answer is not "not ready" or the limit is over; that leaves "not ready". */
+/* Polls until the result is not "not ready" or the limit is exceeded; then it returns "not
+ * ready". */
 static qn__cu_result wait_for(const qn__gpu *gpu, qn__cu_event *event) {
     const double begun = qn__now();
     for (;;) {
@@ -93,7 +94,7 @@ static qn__cu_result wait_for(const qn__gpu *gpu, qn__cu_event *event) {
     }
 }
 
-/* A mark was reached: what the device's clock says of the work before it. */
+/* A mark is complete: counts the work before it by the device's clock. */
 static void count_work(qn__gpu *gpu, const qn__cuda_mark *mark) {
     float milliseconds = 0;
     if (!gpu->working || mark->enqueued <= gpu->begun_at)
@@ -183,7 +184,7 @@ qn_status qn__cuda_launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups
     return qn__cuda_fail(gpu, result, err, doing);
 }
 
-/* A stream hands its work over by itself. */
+/* A stream submits its work by itself. */
 qn_status qn__cuda_flush(qn__gpu *gpu, qn_error *err) { return qn__cuda_enter(gpu, err); }
 
 qn_status qn__cuda_record(qn__gpu *gpu, uint32_t number, qn_error *err) {

@@ -1,7 +1,6 @@
-/* The device table over num/reference.h, with the behaviour of a plan laid over it. A worker
- * computes for real, then sleeps until the time has passed that its rate asks for. The registered
- * table has no train_step, so that a team of one fake device goes through the queue like any other
- * team; two more tables have one. */
+/* The device table over num/reference.h, with the behaviour of a plan. A worker computes the real
+ * result, then sleeps until its rate is met. The registered table has no train_step, so that a team
+ * of one fake device uses the queue like any other team; two more tables have one. */
 #include "device/fake/fake.h"
 
 #include "base/clock.h"
@@ -28,7 +27,7 @@ struct qn__worker {
     float *parameters, *slot[2]; /* canonical, program->parameters each */
     int64_t *sums;
     qn__tally tally;
-    qn__tally owed; /* of late steps */
+    qn__tally owed; /* tally of late steps, not yet reported */
     qn_error late;  /* their failure */
     double busy, first_grain;
 };
@@ -55,7 +54,7 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     return QN_OK;
 }
 
-/* The reference computes in every arithmetic. */
+/* The reference supports every arithmetic. */
 static int supports(const qn__program *program) {
     (void)program;
     return 1;
@@ -64,7 +63,7 @@ static int supports(const qn__program *program) {
 static void wait_seconds(double seconds) {
     if (seconds <= 0)
         return;
-    prctl(PR_SET_TIMERSLACK, 1); /* sleeps end when they should */
+    prctl(PR_SET_TIMERSLACK, 1); /* sleeps end on time */
     const double whole = floor(seconds);
     struct timespec left = {.tv_sec = (time_t)whole, .tv_nsec = (long)((seconds - whole) * 1e9)};
     while (nanosleep(&left, &left) != 0)
@@ -96,7 +95,7 @@ static qn_status allocate(qn__worker *w, qn_error *err) {
 
 static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn__program *program,
                              qn__worker **out, qn_error *err) {
-    (void)compute; /* one thread, one way of computing */
+    (void)compute; /* one thread, one implementation */
     *out = NULL;
     if (index >= plan.count)
         return qn__fail(err, QN_USAGE, "there is no fake device %u", index);
@@ -119,7 +118,7 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
     return QN_OK;
 }
 
-/* What it has from now on is worth nothing, and nobody shall get it. */
+/* Discards the worker's sums, which are invalid from now on. */
 static qn_status fail(qn__worker *w, qn_error *err) {
     w->failed = 1;
     memset(w->parameters, 0xff, w->program->parameters * sizeof *w->parameters);
@@ -127,7 +126,7 @@ static qn_status fail(qn__worker *w, qn_error *err) {
                     (unsigned long long)w->grains);
 }
 
-/* Counts a call; 1 when it is the one that fails, or one after that. */
+/* Counts a call; 1 when the plan lets this call, or an earlier one, fail. */
 static int fails(const qn__worker *w, uint64_t *calls, uint64_t at) {
     return w->failed || ++*calls == at;
 }
@@ -145,7 +144,7 @@ static qn_status load(qn__worker *w, const qn__state *state, qn_error *err) {
     return QN_OK;
 }
 
-/* Fails half-way. */
+/* Fails after half of the data. */
 static qn_status save(qn__worker *w, qn__state *state, qn_error *err) {
     const uint64_t n = w->program->parameters;
     const int broken = fails(w, &w->saves, w->behaviour.fail_save);
@@ -170,7 +169,7 @@ static qn__reference_item item_at(const qn__batch *batch, uint32_t index) {
                                 .label = feed->labels ? (uint32_t)feed->labels[item] : 0};
 }
 
-/* What the plan says before a grain: stall, change of speed, failure. */
+/* Applies the plan before a grain: stall, change of speed, failure. */
 static qn_status before_grain(qn__worker *w, qn_error *err) {
     const qn__fake_behaviour *b = &w->behaviour;
     ++w->grains;
@@ -186,7 +185,7 @@ static qn_status before_grain(qn__worker *w, qn_error *err) {
     return QN_OK;
 }
 
-/* Sleeps until `items` items have taken as long as the rate says, give or take the noise. */
+/* Sleeps until `items` items have taken the time that the rate gives, plus or minus the noise. */
 static void keep_pace(qn__worker *w, double begun, uint64_t items) {
     const qn__fake_behaviour *b = &w->behaviour;
     uint32_t word[4];
@@ -239,7 +238,7 @@ static qn_status train_grains(qn__worker *w, const qn__batch *batch, uint32_t fi
     return status;
 }
 
-/* Fails half-way. */
+/* Fails after half of the data. */
 static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
     const int broken = fails(w, &w->collects, w->behaviour.fail_collect);
     const uint64_t n = w->behaviour.idle ? 0 : w->program->parameters;
@@ -304,7 +303,7 @@ static qn_status train_step(qn__worker *w, const qn__batch *batch, const qn__bat
     return whole_step(w, batch, numbers, tally, err);
 }
 
-/* What earlier steps still owe. */
+/* Reports what earlier steps have not yet reported. */
 static qn_status pay(qn__worker *w, qn__tally *tally, qn_error *err) {
     if (w->late.status != QN_OK) {
         if (err)
@@ -316,7 +315,7 @@ static qn_status pay(qn__worker *w, qn__tally *tally, qn_error *err) {
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
-/* Tells of every other step at once, and of what went wrong with the next call. */
+/* Reports every other step immediately, and failures with the next call. */
 static qn_status late_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,
                            const qn__update *numbers, qn__tally *tally, qn_error *err) {
     (void)next;

@@ -1,9 +1,9 @@
-/* The worker of the GPU backends: which kernels run in which order, and what lies in the device's
- * memory. It is written once over a small table of what OpenCL and CUDA both can; a backend is that
- * table, a list of devices, and the functions below in its device table.
+/* The worker of the GPU backends: the order of the kernels, and the contents of the device's
+ * memory. It is written once over a small table of operations that both OpenCL and CUDA have. A
+ * backend is that table, a list of devices, and the functions below in its device table.
  *
- * Items are uploaded once, as they are, and stay; parameters go up when another worker changed
- * them; sums come down as integers, once a step. */
+ * Items are uploaded once and kept. Parameters are uploaded when another worker changed them. Sums
+ * are downloaded as integers, once a step. */
 #ifndef QN_DEVICE_GPU_GPU_H
 #define QN_DEVICE_GPU_GPU_H
 
@@ -16,7 +16,7 @@ typedef struct qn__gpu qn__gpu;
 
 /* Memory of the device. */
 typedef struct qn__gpu_memory {
-    void *handle; /* OpenCL's cl_mem; CUDA's address */
+    void *handle; /* OpenCL's cl_mem; CUDA's device pointer */
     size_t bytes; /* 0: none */
 } qn__gpu_memory;
 
@@ -30,20 +30,20 @@ typedef struct qn__gpu_argument {
     } value;
 } qn__gpu_argument;
 
-/* What the worker's choices depend on. */
+/* Properties of the device on which the worker's choices depend. */
 typedef struct qn__gpu_facts {
     char name[160];         /* "opencl:0 (NVIDIA A100)", for messages */
-    int vectors;            /* 1: the device is a CPU, the vector kernels are the fast ones */
+    int vectors;            /* 1: the device is a CPU, for which the vector kernels are faster */
     uint32_t compute_units; /* groups that run at the same time, about */
-    uint64_t memory;        /* bytes in all */
-    uint64_t largest;       /* bytes of the largest single piece */
+    uint64_t memory;        /* bytes in total */
+    uint64_t largest;       /* bytes of the largest single buffer */
     int atomics;            /* 1: 64-bit integers can be added atomically (k-blocks of GRADIENT) */
     int matrix;             /* 1: the program has integer products by matrix instructions */
-    /* What they are multiplied by, as qn_device_rates says; NULL: the program has none. */
+    /* The instructions of integer products, as in qn_device_rates; NULL: the program has none. */
     const char *integers;
 } qn__gpu_facts;
 
-/* What multiplies integers, from the fastest to the one that every device has. */
+/* The instructions of integer products, from the fastest to those that every device has. */
 typedef enum qn__gpu_isa {
     QN__GPU_MATRIX, /* matrix instructions */
     QN__GPU_DOTS,   /* products of four bytes */
@@ -55,11 +55,11 @@ typedef enum qn__gpu_isa {
  * NULL. */
 qn__gpu_isa qn__gpu_best_isa(const qn_compute *compute);
 
-enum { QN__GPU_SLOTS = 8 }; /* words on their way down at the same time */
+enum { QN__GPU_SLOTS = 8 }; /* status words copied to the host at the same time */
 
-/* What a backend offers. Calls on one qn__gpu come from one thread at a time; what they enqueue
- * happens in order. Every failure is QN_DEVICE with a message that names the device, except where
- * it says otherwise; after one the device is only closed. */
+/* The operations of a backend. Calls on one qn__gpu come from one thread at a time; enqueued
+ * operations are executed in order. Every failure is QN_DEVICE with a message that names the
+ * device, unless stated otherwise. After a failure the device can only be closed. */
 typedef struct qn__gpu_driver {
     /* Opens device `index`: program with `products` (QN_WITH_...) built or taken from the cache,
      * self-test passed. QN_UNSUPPORTED when that fails. */
@@ -69,19 +69,19 @@ typedef struct qn__gpu_driver {
     void (*close)(qn__gpu *gpu);
     const qn__gpu_facts *(*facts)(const qn__gpu *gpu);
 
-    /* Memory; its content is undefined. release accepts a memory without bytes, and memory that
-     * launches under way still use, and may be called after a failure too. An allocate that fails
-     * for want of memory leaves everything as it was: the worker may go on without. */
+    /* Device memory, with undefined contents. release accepts memory of 0 bytes, memory that
+     * enqueued launches still use, and may be called after a failure. If allocate fails because
+     * memory is short, nothing changes: the worker may continue. */
     qn_status (*allocate)(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_error *err);
     void (*release)(qn__gpu *gpu, qn__gpu_memory *memory);
 
-    /* Enqueues a copy from the host; `from` may be changed as soon as the call is back. */
+    /* Enqueues a copy from the host; `from` may be changed as soon as the call returns. */
     qn_status (*write)(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, const void *from,
                        size_t bytes, qn_error *err);
-    /* Enqueues zeros. */
+    /* Enqueues a fill with zeros. */
     qn_status (*clear)(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, size_t bytes,
                        qn_error *err);
-    /* Waits for all before it, and copies to the host. */
+    /* Waits for all earlier operations, then copies to the host. */
     qn_status (*read)(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
                       size_t bytes, qn_error *err);
     /* Enqueues a copy of at most 256 bytes into a slot of pinned memory; `fetch` waits for it and
@@ -90,27 +90,28 @@ typedef struct qn__gpu_driver {
                       qn_error *err);
     qn_status (*fetch)(qn__gpu *gpu, uint32_t slot, const void **words, qn_error *err);
 
-    /* Enqueues a kernel over groups[0] x groups[1] x groups[2]; `count` arguments as its shape
-     * says. */
+    /* Enqueues a kernel over groups[0] x groups[1] x groups[2], with the `count` arguments of its
+     * shape. */
     qn_status (*launch)(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3],
                         const qn__gpu_argument *arguments, uint32_t count, qn_error *err);
-    /* Hands what was enqueued to the device without waiting. */
+    /* Submits the enqueued operations to the device without waiting. */
     qn_status (*flush)(qn__gpu *gpu, qn_error *err);
 
-    /* Optional, all or none: what is enqueued between record and recorded is kept instead of done
-     * (launch, clear and nothing else) and can be repeated in one call. A recording refers to the
-     * memories of its launches; it is dropped by number, and all with close. 0 .. 15. */
+    /* Optional, all or none. Operations between record and recorded (launch and clear only) are
+     * recorded instead of executed, and can be repeated in one call. A recording refers to the
+     * memories of its launches. It is dropped by number, and all are with close. Numbers are 0 ..
+     * 15. */
     qn_status (*record)(qn__gpu *gpu, uint32_t number, qn_error *err);
     qn_status (*recorded)(qn__gpu *gpu, uint32_t number, qn_error *err);
     qn_status (*replay)(qn__gpu *gpu, uint32_t number, qn_error *err);
 
     void (*traffic)(const qn__gpu *gpu, qn__traffic *traffic);
-    /* Seconds that the device computed since open, by its own clock where it has one. */
+    /* Seconds of work of the device since open, by the device's own clock if it has one. */
     double (*busy)(const qn__gpu *gpu);
 } qn__gpu_driver;
 
-/* For the device table of a backend: open takes the backend's driver, the others are entries as
- * they are. */
+/* Functions for the device table of a backend: open takes the backend's driver, the others are used
+ * directly. */
 int qn__gpu_supports(const qn__program *program);
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                        const qn__program *program, qn__worker **out, qn_error *err);
@@ -132,24 +133,24 @@ void qn__gpu_traffic(const qn__worker *worker, qn__traffic *traffic);
 qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                           qn_device_rates *rates, qn_error *err);
 
-/* The self-test that every driver runs once its program is built: the device's arithmetic (kernel
- * TRIAL) and the elementary functions (kernel MAP) on chosen and random arguments against the
- * scalar reference, bit for bit. QN_UNSUPPORTED names what the device gets wrong: "flushes
+/* The self-test, which every driver runs after its program is built. It compares the device's
+ * arithmetic (kernel TRIAL) and the elementary functions (kernel MAP) with the scalar reference,
+ * bit for bit, on chosen and random arguments. QN_UNSUPPORTED names what is wrong: "flushes
  * subnormal numbers to zero", "has no fma of its own or a wrong one". */
 qn_status qn__gpu_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error *err);
 
-/* The same for the integer products of a program of CUDA with `products`: each of their
- * kernels, on words of the greatest digits and of random ones, with rows, columns, sums and grains
- * that fill no tile. A failure has the kernel in err->where. */
+/* The same for the integer products of a CUDA program with `products`: each of their kernels, on
+ * words of the largest digits and of random ones, with rows, columns, sums and grains that are not
+ * multiples of a tile. A failure has the kernel in err->where. */
 qn_status qn__gpu_selftest_products(const qn__gpu_driver *driver, qn__gpu *gpu, uint32_t products,
                                     qn_error *err);
 
-/* Cache of built programs: a folder of files named by the SHA-256 of `key`, which must name
- * everything that the program depends on (text's digest, options, device, driver). Files carry
- * their own digest and key; one that is broken or not ours is ignored, told in `note` (room for
- * 256), and replaced. Folder: $QUERN_CACHE, else $XDG_CACHE_HOME/quern, else ~/.cache/quern; none
- * of them usable: no cache, which is no failure. load: *bytes 0 when there is none; free with
- * qn__free. */
+/* Cache of built programs: a folder of files named by the SHA-256 of `key`. The key must contain
+ * everything that the program depends on (text's digest, options, device, driver). Each file has
+ * its own digest and key. An invalid file, or one of another user, is ignored, reported in `note`
+ * (room for 256), and replaced. Folder: $QUERN_CACHE, else $XDG_CACHE_HOME/quern, else
+ * ~/.cache/quern. Without a usable folder there is no cache, which is no failure. load: *bytes is 0
+ * when there is no entry; free the program with qn__free. */
 void qn__gpu_cache_load(const char *key, void **program, size_t *bytes, char *note);
 void qn__gpu_cache_store(const char *key, const void *program, size_t bytes, char *note);
 

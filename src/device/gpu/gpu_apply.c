@@ -1,8 +1,8 @@
-/* Forward without dropout, and what is asked of its results. */
+/* Forward pass without dropout, and copying the requested results. */
 #include "device/gpu/gpu_worker.h"
 #include <string.h>
 
-/* Rows [items][ld(out)] come down in pieces and lose what lies behind column out. */
+/* Copies rows [items][ld(out)] to the host in pieces, without the padding behind column out. */
 static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
     const qn__gpu_layer *last = &w->layer[w->program->layers - 1];
     const uint32_t out = last->layer->out;

@@ -1,5 +1,5 @@
-/* Built programs kept on disk. What is in the folder is trusted as far as it is ours: the folder
- * and the file belong to this user, nobody else may write to them, and the file's digest fits. */
+/* Built programs on disk. A cached program is used only if it is ours: this user owns the folder
+ * and the file, no other user may write to them, and the file's digest is correct. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -17,8 +17,8 @@
 
 enum { NOTE = 256, LARGEST = 1 << 30 };
 
-/* A file: this header, the key, the program. Numbers are the machine's own; a file from a machine
- * of another order of bytes has lengths that do not fit and is ignored. */
+/* A file: this header, the key, the program. Numbers are in the machine's byte order; a file from a
+ * machine of another order has invalid lengths and is ignored. */
 typedef struct header {
     char magic[16];
     uint64_t key, program; /* bytes */
@@ -36,20 +36,20 @@ static void digest_of(const char *key, size_t key_bytes, const void *program, si
     qn__sha256_end(&hash, digest);
 }
 
-/* The note for a failure: what, and in which place. */
+/* The note for a failure: what failed, and where. */
 static void note_error(char *note, const qn_error *err) {
     snprintf(note, NOTE, "programs are not cached: %.*s; QUERN_CACHE names another folder",
              NOTE - 80, err->what);
 }
 
-/* A folder of the environment: "" when the variable says nothing. */
+/* A folder of the environment: "" when the variable is not set. */
 static const char *variable(const char *name) {
     const char *value = getenv(name);
     return value ? value : "";
 }
 
 /* The first folder that the environment names; 0 when it names none, or one whose name is too long.
- * XDG_CACHE_HOME counts only when it is absolute, as its specification asks. */
+ * XDG_CACHE_HOME must be absolute, as its specification requires. */
 static int folder_name(char folder[PATH_MAX]) {
     const char *const own = variable("QUERN_CACHE"), *const xdg = variable("XDG_CACHE_HOME"),
                       *const home = variable("HOME");
@@ -63,7 +63,7 @@ static int folder_name(char folder[PATH_MAX]) {
     return length > 0 && length < PATH_MAX - 80;
 }
 
-/* Makes the folder and those above it, for this user alone. */
+/* Makes the folder and its parents, for this user only. */
 static qn_status make_folder(char *folder, qn_error *err) {
     for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -79,17 +79,17 @@ static qn_status make_folder(char *folder, qn_error *err) {
     return QN_OK;
 }
 
-/* What somebody else may change is not believed: a program from it would run with our rights. */
+/* Refuses what other users may change: a program from it would run with this user's rights. */
 static qn_status trust(const struct stat *info, const char *path, qn_error *err) {
     if (info->st_uid != geteuid())
         return qn__fail(err, QN_IO, "%s belongs to another user", path);
     if (info->st_mode & (S_IWGRP | S_IWOTH))
-        return qn__fail(err, QN_IO, "others may write to %s (chmod go-w mends it)", path);
+        return qn__fail(err, QN_IO, "others may write to %s (chmod go-w fixes it)", path);
     return QN_OK;
 }
 
-/* The file of a key. A note is left where there is no usable folder; none when it is merely not
- * there and `make` is 0. */
+/* The file of a key. Without a usable folder a note is left; no note if it merely does not exist
+ * and `make` is 0. */
 static int path_of(const char *key, int make, char path[PATH_MAX], char *note) {
     qn_error err = {0};
     struct stat info;
@@ -126,7 +126,7 @@ static int path_of(const char *key, int make, char path[PATH_MAX], char *note) {
     return 1;
 }
 
-/* Reads exactly so many bytes; 0 when the file is shorter or cannot be read. */
+/* Reads exactly `bytes` bytes; 0 when the file is shorter or cannot be read. */
 static int read_exactly(int file, void *to, size_t bytes) {
     char *at = to;
     while (bytes > 0) {
@@ -192,7 +192,7 @@ static void load(const char *key, void **program, size_t *bytes, char *note) {
     *bytes = 0;
     if (!path_of(key, 0, path, note))
         return;
-    /* Not blocking: a pipe of that name must not hold us up. */
+    /* Non-blocking: opening a pipe of that name must not block. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (file < 0 && errno == ENOENT)
         return;
@@ -224,7 +224,7 @@ static void store(const char *key, const void *program, size_t bytes, char *note
         snprintf(note, NOTE, "a program of %zu bytes is not cached", bytes);
         return;
     }
-    /* A link or a pipe of that name would lead the bytes elsewhere. */
+    /* Through a link or a pipe of that name the bytes would be written elsewhere. */
     if (lstat(path, &old) == 0 && !S_ISREG(old.st_mode) && unlink(path) != 0) {
         qn__fail_errno(&err, "replace", path);
         note_error(note, &err);

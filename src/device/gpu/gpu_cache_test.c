@@ -1,4 +1,4 @@
-/* The cache of built programs: what is stored comes back, and nothing else ever does. */
+/* The cache of built programs: a load returns exactly what was stored, or nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,7 +108,7 @@ static void flip(const char *path, long at) {
     fclose(f);
 }
 
-/* Every byte of the file matters, and so does its length. */
+/* A change of any byte of the file, or of its length, is detected. */
 static void test_broken_files_are_ignored_and_replaced(void **state) {
     (void)state;
     struct stat info;
@@ -134,7 +134,7 @@ static void test_broken_files_are_ignored_and_replaced(void **state) {
     expect_note("broken");
 }
 
-/* A file that is whole, but stands under the name of another key. */
+/* A valid file under the name of another key. */
 static void test_the_key_is_compared(void **state) {
     (void)state;
     char other[256];
@@ -250,8 +250,8 @@ static void test_which_folder(void **state) {
     free(before);
 }
 
-/* Processes store programs of their own under one key and read whatever is there: always a whole
- * one. Each program is one letter, as often as says the letter. */
+/* Processes store their own programs under one key and load what is there: always a complete
+ * program. Each program is one letter, repeated as often as the letter's code. */
 static int one_process(int letter) {
     char program[9000];
     const size_t size = 1000 + 300 * (size_t)(letter - 'a');

@@ -1,4 +1,4 @@
-/* Arguments of one launch, given in the order of kernels/kernels.h, and grids. */
+/* Grids, and the arguments of one launch, in the order of kernels/kernels.h. */
 #ifndef QN_DEVICE_GPU_GPU_CALL_H
 #define QN_DEVICE_GPU_GPU_CALL_H
 
@@ -31,7 +31,7 @@ static inline uint64_t qn__gpu_pieces(uint64_t work, uint64_t each) {
     return (work + each - 1) / each;
 }
 
-/* The grid of a kernel that is no product, over `work` pieces of work. */
+/* The grid of a kernel that is not a product, over `work` pieces of work. */
 static inline void qn__gpu_grid(qn__kernel kernel, uint64_t work, uint32_t groups[3]) {
     const uint32_t share = qn__kernel_shape_of(kernel)->share;
     groups[0] = share ? (uint32_t)qn__gpu_pieces(work, share) : 1;

@@ -1,11 +1,10 @@
-/* Items on their way to the device.
+/* Copies items to the device.
  *
- * A feed that is trained on is promised to stay as it is while the worker is open (device.h), so it
- * is uploaded once and known again by its pointers. A feed of apply may be gone after the call, and
- * another one may then lie at the same address; so it is not kept, whatever it looks like. It still
- * uses values on the device when its own values are those of a feed that was trained on: that array
- * lives and does not change, and validation items are rows of the very table that they were split
- * from. */
+ * A feed that is trained on does not change while the worker is open (device.h), so it is uploaded
+ * once and identified by its pointers. A feed of apply may be freed after the call, and another one
+ * may get the same address; so it is never kept. It still uses values on the device when its own
+ * values are those of a feed that was trained on: that array does not change, and validation items
+ * are rows of the same table. */
 #include "device/gpu/gpu_worker.h"
 #include <string.h>
 
@@ -28,7 +27,7 @@ static uint64_t row_at(const qn__batch *batch, uint32_t place) {
     return batch->feed->rows ? batch->feed->rows[item] : item;
 }
 
-/* Rows of values that a feed reaches. */
+/* The number of rows of values that a feed refers to. */
 static uint64_t rows_reached(const qn__feed *feed) {
     uint64_t last = 0;
     if (!feed->rows)
@@ -45,7 +44,7 @@ static void drop_feed(qn__worker *w, qn__gpu_feed *f) {
     f->held = 0;
 }
 
-/* The feed among those on the device that was not used for the longest time, or NULL. */
+/* The least recently used feed on the device, or NULL. */
 static qn__gpu_feed *oldest_held(qn__worker *w) {
     qn__gpu_feed *oldest = NULL;
     for (int i = 0; i < QN__GPU_FEEDS; ++i)
@@ -54,9 +53,9 @@ static qn__gpu_feed *oldest_held(qn__worker *w) {
     return oldest;
 }
 
-/* Drops feeds until `bytes` more find room; 0 when they never do. */
+/* Drops feeds until `bytes` more fit; 0 when they cannot fit. */
 static int make_room(qn__worker *w, uint64_t bytes, uint64_t piece) {
-    /* Sharing a step must stay possible. */
+    /* There must be room for the sums of shared steps. */
     const uint64_t sums = w->canonical.bytes ? 0 : w->program->parameters * sizeof(int64_t);
     while (!qn__gpu_fits(w, bytes + sums, piece)) {
         qn__gpu_feed *oldest = oldest_held(w);
@@ -68,8 +67,8 @@ static int make_room(qn__worker *w, uint64_t bytes, uint64_t piece) {
     return 1;
 }
 
-/* An array of a feed goes up. A device that has no room for it after all refuses the memory, which
- * is told in *room and is no failure. */
+/* Uploads an array of a feed. If the device has no memory for it after all, *room becomes 0, and
+ * that is no failure. */
 static qn_status upload(qn__worker *w, const void *from, uint64_t bytes, qn__gpu_memory *to,
                         int *room, qn_error *err) {
     qn_error refused;
@@ -105,7 +104,7 @@ static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
     return status;
 }
 
-/* The feed's entry, made and uploaded when it is new. */
+/* The feed's entry; made and uploaded when it is new. */
 static qn_status know(qn__worker *w, const qn__feed *feed, qn__gpu_feed **out, qn_error *err) {
     qn__gpu_feed *f = &w->feed[0];
     for (int i = 0; i < QN__GPU_FEEDS; ++i) {
@@ -123,7 +122,7 @@ static qn_status know(qn__worker *w, const qn__feed *feed, qn__gpu_feed **out, q
     return upload_feed(w, f, err);
 }
 
-/* Writes the values of the batch's items, one behind the other, to sent_values. */
+/* Writes the values of the batch's items, one after the other, to sent_values. */
 static qn_status send_values(qn__worker *w, const qn__batch *batch, qn_error *err) {
     const qn__feed *feed = batch->feed;
     const size_t item = item_bytes(feed);
@@ -175,7 +174,7 @@ qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_sourc
     return QN_OK;
 }
 
-/* 1 when all rows of the batch lie in the values of `f`; they are then in the stage. */
+/* 1 when all rows of the batch are in the values of `f`; the row numbers are then in the stage. */
 static int gather_rows(qn__worker *w, const qn__batch *batch, const qn__gpu_feed *f) {
     const qn__feed *feed = batch->feed;
     uint64_t *rows = (uint64_t *)(void *)w->stage;

@@ -1,5 +1,5 @@
-/* The kernels of integer products (docs/exactness.md 15): what makes words of numbers, and the
- * products of words. They stand where gpu_launch.c has one kernel for each product of floats. */
+/* The kernels of integer products (docs/exactness.md 15): quantization to words, and the products
+ * of words. They replace the one kernel that gpu_launch.c has for each product of floats. */
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
 
@@ -17,7 +17,7 @@ qn__gpu_isa qn__gpu_best_isa(const qn_compute *compute) {
 qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err) {
     if (qn__gpu_best_isa(compute) != QN__GPU_ISAS)
         return QN_OK;
-    qn__fail(err, QN_USAGE, "GPUs do not know the instructions \"%s\"", compute->gpu_isa);
+    qn__fail(err, QN_USAGE, "unknown GPU instructions \"%s\"", compute->gpu_isa);
     return qn__remedy(
         err, QN_USAGE,
         "`compute.gpu_isa` takes auto, dp4a (no matrix instructions) or plain (neither these "
@@ -26,7 +26,7 @@ qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err) {
 
 uint64_t qn__gpu_words(uint64_t n) { return (n + 31) / 32 * 8; }
 
-/* As the kernels have it (intgemm_words.cl). */
+/* The same as in the kernels (intgemm_words.cl). */
 static uint64_t words_of_grain(uint64_t grain) {
     return grain > 16 ? qn__gpu_pieces(grain, 16) * 4 : qn__gpu_pieces(grain, 4);
 }
@@ -41,13 +41,13 @@ static void clear(qn__gpu_pass *pass, const qn__gpu_memory *memory) {
         pass->status = w->driver->clear(w->gpu, memory, 0, memory->bytes, pass->err);
 }
 
-/* A variant of a product, and its tiles, which follow each other in one direction. */
+/* A variant of a product, and the number of its tiles, which are in one direction of the grid. */
 typedef struct product {
     qn__kernel kernel;
     uint32_t groups[3];
 } product;
 
-/* Sets *best to a variant that takes less time than it. */
+/* Sets *best to the variant if it is faster. */
 static void try_variant(const qn__worker *w, qn__kernel kernel, uint64_t rows, uint64_t columns,
                         uint64_t *least, product *best) {
     const qn__kernel_shape *s = qn__kernel_shape_of(kernel);
@@ -60,11 +60,11 @@ static void try_variant(const qn__worker *w, qn__kernel kernel, uint64_t rows, u
     *best = (product){kernel, {(uint32_t)tiles, 1, 1}};
 }
 
-/* The variants of a product for one digit; those for more digits follow them, as many each. */
+/* The variants of a product for one digit; those for more digits follow, in the same number. */
 typedef struct variants {
     qn__kernel large; /* and the small one */
     qn__kernel matrix;
-    uint32_t matrices; /* how many there are: a large and a small one, or one */
+    uint32_t matrices; /* number of these: a large and a small one, or one */
 } variants;
 
 static const variants forward = {QN__K_INTGEMM_FORWARD_I7_LARGE,
@@ -74,7 +74,7 @@ static const variants backward = {QN__K_INTGEMM_ERRORS_I7_LARGE,
 static const variants gradient = {QN__K_INTGEMM_GRADIENT_I7_LARGE,
                                   QN__K_INTGEMM_GRADIENT_I7_MATRIX_SMALL, 1};
 
-/* `suits` 0: matrix instructions cannot take the product's sums. */
+/* `suits` 0: the product's sums are not suitable for matrix instructions. */
 static product choose(const qn__worker *w, const variants *v, int suits, uint64_t rows,
                       uint64_t columns) {
     const uint32_t before = w->bits / 7 - 1, matrices = suits ? v->matrices : 0;
@@ -90,7 +90,7 @@ static product choose(const qn__worker *w, const variants *v, int suits, uint64_
     return best;
 }
 
-/* Places in absmax_grains. */
+/* Offsets in absmax_grains. */
 static uint32_t inputs_place(const qn__gpu_pass *pass, uint32_t layer) {
     const qn__program *p = pass->worker->program;
     return layer * (p->batch / p->grain + 1);
@@ -132,8 +132,8 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
     }
 }
 
-/* Rows of a batch array of a layer: the greatest of each item, in training of each grain, and the
- * items as words where `flags` ask for them. */
+/* Quantizes rows of a layer's batch array: absmax of each item, in training of each grain, and the
+ * items as words if `flags` require them. */
 static void quantize_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_memory *from,
                            uint32_t columns, uint32_t grain_place, uint32_t flags) {
     const qn__worker *w = pass->worker;
@@ -232,7 +232,7 @@ static void quantize_grains(qn__gpu_pass *pass, const qn__gpu_memory *from,
                         grains * qn__gpu_pieces(grain, 32) * qn__gpu_pieces(columns, 32), &c);
 }
 
-/* Whether matrix instructions can take the grains: their words are brought by fours. */
+/* Whether matrix instructions can process the grains: their words must be a multiple of four. */
 static int grains_suit(const qn__program *p) {
     return words_of_grain(p->grain) % 4 == 0 && p->grain <= QN_MATRIX_DEPTH;
 }

@@ -1,5 +1,5 @@
-/* What float and integer products share: how a kernel is launched, what a variant costs, and which
- * arrays a layer reads. */
+/* Common parts of float and integer products: launching a kernel, the cost of a variant, and the
+ * input arrays of a layer. */
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
 
@@ -20,9 +20,9 @@ void qn__gpu_launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
     qn__gpu_launch(pass, kernel, groups, arguments);
 }
 
-/* The tiles that one processor has to work off, each its chains and what reading both factors costs
- * beside them, more where a lane has few chains; matrix instructions take an eighth. One whose grid
- * is too large takes for ever. */
+/* The estimated time: the tiles for each compute unit, each with its arithmetic and the time to
+ * read both factors, more if a lane has few chains. Matrix instructions take an eighth. A variant
+ * whose grid is too large has an infinite cost. */
 uint64_t qn__gpu_cost(const qn__worker *w, qn__kernel kernel, uint64_t tiles) {
     const qn__kernel_shape *s = qn__kernel_shape_of(kernel);
     const uint64_t waves = (tiles + w->facts->compute_units - 1) / w->facts->compute_units;
@@ -71,8 +71,8 @@ const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *w, uint32_t l) {
     return &w->errors[(w->program->layers - 1 - l) % 2];
 }
 
-/* Where the tiles of a gradient are too few for the device, its grains are divided among several
- * groups for each tile. */
+/* If the tiles of a gradient are too few for the device, several groups share the grains of each
+ * tile. */
 static uint32_t k_blocks_of(const qn__gpu_pass *pass, uint64_t tiles) {
     const qn__worker *w = pass->worker;
     const uint64_t grains = qn__gpu_pieces(pass->items, w->program->grain);

@@ -1,5 +1,5 @@
-/* Which variant of a product is launched, where tiles that seem best would make a grid that CUDA
- * does not take: at most 65535 groups in the second direction. */
+/* The choice of a product's variant when the grid of the best one exceeds CUDA's limit: at most
+ * 65535 groups in the second direction. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "device/gpu/gpu_worker.h"
 #include <string.h>
 
-/* The largest grid, and the most items that the largest tiles, of 128, then do. */
+/* The largest grid, and the most items that it covers with the largest tiles, of 128 rows. */
 enum { MOST = 65535, MOST_ITEMS = MOST * 128 };
 
 static uint32_t launches, down; /* the largest number of groups in direction 1 */
@@ -76,8 +76,8 @@ static void test_many_inputs_have_a_grid(void **state) {
     }
 }
 
-/* A step of a network of two layers with integer products on a device with matrix instructions;
- * returns how many of its five products are done by these. */
+/* A step of a network of two layers with integer products on a device with matrix instructions.
+ * Returns how many of its five products use them. */
 static uint32_t by_matrix(uint32_t in, uint32_t middle, uint32_t grain) {
     const qn__layer layers[2] = {{.in = in, .out = middle, .biases = (uint64_t)in * middle},
                                  {.in = middle, .out = 10, .biases = (uint64_t)middle * 10}};
@@ -102,7 +102,7 @@ static uint32_t by_matrix(uint32_t in, uint32_t middle, uint32_t grain) {
     return count;
 }
 
-/* Sums that leave 32 bits, and grains whose words cannot be brought by fours, are not theirs. */
+/* Sums that exceed 32 bits, and grains whose words are not a multiple of four, do not use them. */
 static void test_matrix_instructions_take_what_suits_them(void **state) {
     (void)state;
     assert_int_equal(by_matrix(784, 500, 32), 5);

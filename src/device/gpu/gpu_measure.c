@@ -1,6 +1,6 @@
-/* Short measurements of a device: the exact products, an elementary function, a copy. Each takes a
- * third of a second or so: launches are counted until they fill a share of that, then timed several
- * times, and the median counts. */
+/* Short measurements of a device: the exact products, an elementary function, a copy. Each takes
+ * about a third of a second: launches are counted until they fill a part of that, then timed
+ * several times. The result is the median. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/gpu/gpu_call.h"
@@ -10,7 +10,7 @@
 enum { ROUNDS = 5 };
 #define ROUND_SECONDS 0.05
 
-/* What is launched again and again. */
+/* The launch to repeat. */
 typedef struct task {
     const qn__gpu_driver *driver;
     qn__gpu *gpu;
@@ -37,7 +37,8 @@ static qn_status run(const task *t, uint32_t times, double *seconds, qn_error *e
 static qn_status rate_of(const task *t, double *rate, qn_error *err) {
     double seconds, sorted[ROUNDS];
     uint32_t times = 1;
-    qn_status status = run(t, 1, &seconds, err); /* compilers and clocks wake up */
+    qn_status status =
+        run(t, 1, &seconds, err); /* compiles lazily built kernels and raises the clocks */
     while (status == QN_OK && times < 1u << 16) {
         status = run(t, times, &seconds, err);
         if (seconds >= ROUND_SECONDS / 2)
@@ -56,8 +57,8 @@ static qn_status rate_of(const task *t, double *rate, qn_error *err) {
     return status;
 }
 
-/* A product of n x n numbers, which lacks only the arguments of a layer without activation and
- * dropout: operations a second, and the seconds of one. */
+/* A product of n x n numbers; the caller adds the arguments of a layer without activation and
+ * dropout. Gives operations a second, and the seconds of one product. */
 static qn_status rate_of_product(task *t, uint32_t n, const qn__gpu_memory *step, double *seconds,
                                  double *rate, qn_error *err) {
     const qn_step one = {.items = n, .grain = 1};

@@ -1,4 +1,4 @@
-/* What lies in the device's memory, and whether it fits, before anything is allocated. */
+/* The device memory of a worker, and the check, before any allocation, that it fits. */
 #include "base/memory.h"
 #include "device/gpu/gpu_worker.h"
 
@@ -16,7 +16,7 @@ void qn__gpu_place(qn__worker *w) {
     }
 }
 
-/* One piece of memory that the worker needs, and how large it is. */
+/* A buffer that the worker needs, and its size. */
 typedef struct piece {
     qn__gpu_memory *memory;
     uint64_t bytes;
@@ -35,7 +35,7 @@ static uint64_t widest(const qn__program *p) {
     return outputs;
 }
 
-/* Pieces that do not depend on the number of layers; returns how many. */
+/* Buffers that do not depend on the number of layers; returns how many. */
 static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     const uint64_t parameters = w->padded * sizeof(float), items = w->room;
     const uint64_t inputs = w->program->layer[0].in, errors = row_bytes(w, widest(w->program));
@@ -72,7 +72,7 @@ static uint64_t words_bytes(const qn__worker *w, uint64_t rows, uint64_t words) 
     return rows * words * (w->bits / 7) * sizeof(uint32_t);
 }
 
-/* Those of integer products. */
+/* Buffers of integer products. */
 static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
     const qn__program *p = w->program;
     if (!w->bits)
@@ -108,7 +108,7 @@ static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECE
     pieces[3] = (piece){&l->by_input, layer > 0 ? words_bytes(w, in, qn__gpu_words(out)) : 0};
 }
 
-/* Calls `each` for all pieces; stops when it fails. */
+/* Calls `each` for all buffers; stops at the first failure. */
 static qn_status walk(qn__worker *w, qn_status (*each)(qn__worker *, piece, void *, qn_error *),
                       void *context, qn_error *err) {
     piece pieces[FIXED_PIECES + INTGEMM_PIECES];
@@ -140,7 +140,7 @@ static qn_status count_piece(qn__worker *w, piece p, void *context, qn_error *er
 
 uint64_t qn__gpu_needs(const qn__worker *w, uint64_t *largest) {
     need n = {0};
-    qn__worker copy = *w; /* the walk names members, which it does not touch here */
+    qn__worker copy = *w; /* walk names members by pointers and does not change them here */
     walk(&copy, count_piece, &n, NULL);
     *largest = n.largest;
     return n.bytes;
@@ -148,7 +148,7 @@ uint64_t qn__gpu_needs(const qn__worker *w, uint64_t *largest) {
 
 static double mebibytes(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
-/* Drivers and screens need some memory of their own: a sixteenth is left to them. */
+/* Drivers and displays need some memory: a sixteenth is left to them. */
 static uint64_t usable(const qn__worker *w) { return w->facts->memory - w->facts->memory / 16; }
 
 int qn__gpu_fits(const qn__worker *w, uint64_t bytes, uint64_t largest) {
@@ -187,7 +187,7 @@ qn_status qn__gpu_more(qn__worker *w, const char *what, uint64_t bytes, qn__gpu_
 static qn_status allocate_piece(qn__worker *w, piece p, void *context, qn_error *err) {
     (void)context;
     qn_status status = qn__gpu_more(w, "a batch", p.bytes, p.memory, err);
-    /* Rows end in columns that no kernel writes. */
+    /* Rows end in padding that no kernel writes. */
     if (status == QN_OK && p.bytes)
         status = w->driver->clear(w->gpu, p.memory, 0, (size_t)p.bytes, err);
     return status;

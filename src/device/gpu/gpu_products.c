@@ -1,5 +1,4 @@
-/* Products of floats, and the choice among the variants of each: the bytes are the same whichever
- * is taken. */
+/* Products of floats, and the choice among their variants: all variants give the same bytes. */
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
 
@@ -15,7 +14,7 @@ static product product_of(qn__kernel kernel, uint64_t rows, uint64_t columns) {
     return p;
 }
 
-/* Groups in the second direction of a grid that CUDA takes at most. */
+/* The most groups in the second direction of a grid that CUDA allows. */
 enum { MOST_DOWN = 65535 };
 
 static uint64_t cost(const qn__worker *w, const product *p) {
@@ -25,7 +24,7 @@ static uint64_t cost(const qn__worker *w, const product *p) {
 }
 
 /* `large` is followed by its other variants, the last of them for CPUs. Large tiles do more
- * arithmetic for each byte, small ones keep more of the device busy. */
+ * arithmetic for each byte, small tiles keep more of the device busy. */
 static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint64_t columns) {
     product best = product_of(large, rows, columns);
     qn__kernel k = (qn__kernel)(large + 1);

@@ -1,8 +1,8 @@
-/* The self-test of GPU devices: what the arithmetic of a device must give, found out by asking.
+/* The self-test of GPU devices: checks their arithmetic against the contract by running it.
  *
- * Drivers say what their device can do, and some say it wrongly; options of compilers are ignored
- * now and then. So every device computes a list of chosen and random cases with each operation of
- * the contract before it is used, and the answers are compared with the processor's. */
+ * Some drivers report capabilities that their device does not have, and some compilers ignore
+ * options. So before a device is used, it computes a list of chosen and random cases with each
+ * operation of the contract. The results are compared with the CPU's. */
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "device/gpu/gpu.h"
@@ -13,8 +13,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Floats by their bits where something changes: zeros, the ends of the subnormal numbers, numbers
- * beside one, halves of units (ties), ends of the integers' range, the largest, no number. */
+/* Floats by their bits at critical points: zeros, the ends of the subnormal range, neighbours of
+ * one, halves of units (ties), ends of the integers' range, the largest number, infinities and
+ * NaNs. */
 static const uint32_t special[] = {
     0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x00400000, 0x007fffff, 0x807fffff, 0x00800000,
     0x80800001, 0x01000001, 0x0d800000, 0x17800000, 0x97800000, 0x33000000, 0x33800000, 0x3f000000,
@@ -25,12 +26,12 @@ static const uint32_t special[] = {
 enum {
     SPECIALS = sizeof special / sizeof *special,
     TRIPLES = SPECIALS * SPECIALS * SPECIALS,
-    SECTION = 4096, /* cases of each kind of random ones */
+    SECTION = 4096, /* random cases of each kind */
     TRIALS = TRIPLES + 5 * SECTION,
     MAPS = SPECIALS + 3 * SECTION
 };
 
-/* Of the trials; a, b, c as kernel TRIAL takes them. */
+/* The cases: a, b, c as the kernel TRIAL takes them. */
 typedef struct trials {
     uint32_t a[TRIALS], b[TRIALS], c[TRIALS];
     uint64_t got[TRIALS];
@@ -81,7 +82,7 @@ static void fill_trials(trials *t) {
                 t->b[n] = special[j];
                 t->c[n] = special[k];
             }
-    for (int i = 0; i < SECTION; ++i, ++n) { /* anything */
+    for (int i = 0; i < SECTION; ++i, ++n) { /* any bits */
         t->a[n] = draw(t);
         t->b[n] = draw(t);
         t->c[n] = draw(t);
@@ -92,7 +93,8 @@ static void fill_trials(trials *t) {
         t->c[n] = i & 1 ? draw_float(t, -27, 27)
                         : as_bits(-(as_float(t->a[n]) * as_float(t->b[n]))) + (draw(t) % 3u) - 1u;
     }
-    for (int i = 0; i < SECTION; ++i, ++n) { /* results on both sides of the smallest normal */
+    for (int i = 0; i < SECTION;
+         ++i, ++n) { /* results on both sides of the smallest normal number */
         t->a[n] = draw_float(t, -126, -90);
         t->b[n] = draw_float(t, -60, 40);
         t->c[n] = draw_float(t, -126, -100) & ((draw(t) & 1u) ? 0x807fffffu : 0xffffffffu);
@@ -122,21 +124,23 @@ static void fill_maps(trials *t) {
         t->x[n++] = (float)(draw(t) >> 8) * 0x1p-24f;
 }
 
-/* ---------------------------------------------------------------- what is right */
+/* ---------------------------------------------------------------- expected results */
 
-/* Whether the contract says what comes out: conversion of what is far too large is nobody's. */
+/* Whether the contract defines the result: the conversion of a number that is too large is
+ * undefined. */
 static int is_defined(uint32_t op, uint32_t a) {
     if (op == QN_TRIAL_INT32)
         return fabsf(as_float(a)) < 0x1p30f;
     return op != QN_TRIAL_TO_UNITS || fabsf(as_float(a)) < 0x1p62f;
 }
 
-/* Shifts are spelled out: C leaves those of negative numbers open. */
+/* Shifts by arithmetic operations: in C a right shift of a negative number is
+ * implementation-defined. */
 static int64_t shifted(uint64_t pair, uint32_t by) {
     return (int64_t)(pair >> 63 ? ~(~pair >> by) : pair >> by);
 }
 
-/* c / 256 and the products of signed bytes. */
+/* c / 256 plus the products of the signed bytes. */
 static uint32_t dot(uint32_t a, uint32_t b, uint32_t c) {
     int64_t sum = shifted((uint64_t)(int64_t)(int32_t)c, 8);
     for (uint32_t i = 0; i < 32; i += 8)
@@ -217,7 +221,7 @@ static int same(int is_float, uint64_t got, uint64_t want) {
            (is_float && isnan(as_float((uint32_t)got)) && isnan(as_float((uint32_t)want)));
 }
 
-/* ---------------------------------------------------------------- what is wrong */
+/* ---------------------------------------------------------------- failures */
 
 static const char flushes[] = "flushes subnormal numbers to zero";
 
@@ -270,7 +274,7 @@ static qn_status refuse(qn_error *err, const char *name, const char *fault) {
 static qn_status advise(qn_error *err) {
     return qn__remedy(
         err, QN_UNSUPPORTED,
-        "leave it out of `compute.devices`; a newer driver may mend it (and options in the "
+        "leave it out of `compute.devices`; a newer driver may fix it (and options in the "
         "environment that make a driver faster and less exact must go)");
 }
 
@@ -346,7 +350,7 @@ static qn_status check_map(const trials *t, const struct function *f, const char
     return QN_OK;
 }
 
-/* ---------------------------------------------------------------- asking the device */
+/* ---------------------------------------------------------------- running the kernels */
 
 /* Memory on the device: a, b, c, got, x, y. */
 enum { A, B, C, GOT, X, Y, MEMORIES };

@@ -1,14 +1,14 @@
-/* The self-test of integer products: each kernel of a program of CUDA on operands that nobody
- * trained, compared with sums of 64 bits. */
+/* The self-test of integer products: each kernel of a CUDA program on generated operands, compared
+ * with 64-bit sums. */
 #include "base/memory.h"
 #include "device/gpu/gpu_call.h"
 #include "num/intgemm_reference.h"
 
 #include <string.h>
 
-/* Rows and columns go beyond a small tile and fill no large one; a sum is four slabs of words, the
- * last filled up with zeros as QUANTIZE_ITEMS does it. Gradients take the same words as grains:
- * eight of a half slab each, or two of two slabs. */
+/* Rows and columns exceed a small tile and do not fill a large one. A sum is four slabs of words,
+ * the last padded with zeros as by QUANTIZE_ITEMS. Gradients take the same words as grains: eight
+ * of half a slab each, or two of two slabs. */
 enum {
     ROWS = 67,
     COLUMNS = 131,
@@ -22,9 +22,9 @@ enum {
 
 typedef struct operands {
     int8_t left[ROWS][MOST_DIGITS][NUMBERS], right[COLUMNS][MOST_DIGITS][NUMBERS];
-    /* The same as the device has them: a row has as many digits as the arithmetic. */
+    /* The same in the device's format: a row has as many digits as the arithmetic. */
     int8_t left_words[ROWS * MOST_DIGITS * NUMBERS], right_words[COLUMNS * MOST_DIGITS * NUMBERS];
-    uint32_t of_rows[ROWS], of_columns[COLUMNS], of_grains[2 * GRAINS]; /* greatest magnitudes */
+    uint32_t of_rows[ROWS], of_columns[COLUMNS], of_grains[2 * GRAINS]; /* absmax of the blocks */
     float bias[LD_COLUMNS];
     float got[ROWS * LD_COLUMNS];
     int64_t units[ROWS * LD_COLUMNS];
@@ -48,7 +48,7 @@ static uint32_t draw(operands *o) {
     return (uint32_t)(o->random >> 32);
 }
 
-/* Digits of -64 to 63, the last one to 64. Every fifth row holds the ends of that range alone. */
+/* Digits of -64 to 63, the last one to 64. Every fifth row has only the ends of that range. */
 static void fill_row(operands *o, int digits, int row, int8_t to[MOST_DIGITS][NUMBERS]) {
     for (int d = 0; d < digits; ++d)
         for (int k = 0; k < LONG; ++k) {
@@ -113,10 +113,10 @@ static qn_status refuse(const bench *s, qn__kernel kernel, int r, int c, qn_erro
                                               : "it multiplies");
     qn__at(err, "self-test, %s, row %d, column %d", shape->name, r, c);
     return qn__remedy(err, QN_UNSUPPORTED,
-                      "leave it out of `compute.devices`; a newer driver may mend it");
+                      "leave it out of `compute.devices`; a newer driver may fix it");
 }
 
-/* ---------------------------------------------------------------- asking the device */
+/* ---------------------------------------------------------------- running the kernels */
 
 static qn_status launch(const bench *s, qn__kernel kernel, const qn__gpu_call *call,
                         uint32_t k_blocks, qn_error *err) {

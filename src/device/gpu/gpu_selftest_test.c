@@ -1,5 +1,5 @@
-/* The self-test against drivers that compute on the processor, each with one defect that real
- * devices have: each is found, and named for what it is. */
+/* The self-test with simulated drivers, each with one defect of real devices: each defect is found
+ * and named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ typedef enum defect {
     FAILS_TO_ALLOCATE
 } defect;
 
-/* The fake device: its memory is the host's. */
+/* The fake device: its memory is host memory. */
 struct qn__gpu {
     defect defect;
     uint32_t allocations, releases, launches;
@@ -111,7 +111,7 @@ static float divided(defect d, float x, float y) {
     const float q = x / y;
     if (d == DIVIDES_BY_RECIPROCAL)
         return x * (1.0f / y);
-    /* One in a thousand of the ordinary quotients. */
+    /* Affects one in a thousand ordinary quotients. */
     if (d == DIVIDES_ONE_OFF && isnormal(q) && bits_of(q) % 1024 == 5)
         return number(bits_of(q) + 1);
     return q;
@@ -132,7 +132,7 @@ static float added(defect d, float x, float y) {
     return s;
 }
 
-/* An operation that gives a float. */
+/* An operation that returns a float. */
 static float floating(defect d, uint32_t op, float x, float y, float z) {
     switch (op) {
     case QN_TRIAL_ADD:
@@ -161,11 +161,11 @@ static uint64_t shifted(defect d, uint64_t pair, uint32_t by) {
 
 static uint64_t units(defect d, float x) {
     if (!(fabsf(x) < 0x1p62f))
-        return 0x123456789u; /* nobody's business */
+        return 0x123456789u; /* undefined by the contract */
     return (uint64_t)(d == TIES_AWAY ? (int64_t)roundf(x) : (int64_t)rintf(x));
 }
 
-/* Sums that go through double precision are rounded twice. */
+/* Sums converted by way of double are rounded twice. */
 static float of_sum(defect d, uint64_t pair) {
     return d == SUMS_BY_DOUBLE ? (float)(double)(int64_t)pair : (float)(int64_t)pair;
 }
@@ -174,7 +174,7 @@ static uint32_t dot(defect d, uint32_t a, uint32_t b, int32_t c) {
     int32_t sum = c;
     for (uint32_t i = 0; i < 32; i += 8) {
         const uint8_t x = (uint8_t)(a >> i), y = (uint8_t)(b >> i);
-        /* As an instruction of the other kind has it: the second operand's bytes unsigned. */
+        /* As the instruction for mixed signs computes: the second operand's bytes are unsigned. */
         sum += (int8_t)x * (d == BYTES_WITHOUT_SIGN ? (int32_t)y : (int32_t)(int8_t)y);
     }
     return (uint32_t)(d == SUM_OF_BYTES_SATURATES && sum > 0x7fffff ? 0x7fffff : sum);
@@ -192,7 +192,7 @@ static uint64_t scaled(defect d, uint64_t pair, uint32_t by) {
 
 static uint32_t rounded(defect d, float x) {
     if (!(fabsf(x) < 0x1p30f))
-        return 0x7654321u; /* nobody's business */
+        return 0x7654321u; /* undefined by the contract */
     return (uint32_t)(int32_t)(d == INT32_CUT_OFF ? x : rintf(x));
 }
 

@@ -1,6 +1,6 @@
-/* Parameters, the optimiser's state and sums on their way between the host's order, W[out][in], and
- * the device's, W[in][ld(out)]. A layer's biases lie behind its weights like those of one more
- * input, so that it travels as one matrix of in + 1 rows. */
+/* Parameters, the optimiser's state and sums, converted between the host's order, W[out][in], and
+ * the device's, W[in][ld(out)]. A layer's biases follow its weights like those of one more input,
+ * so that a layer is copied as one matrix of in + 1 rows. */
 #include "device/gpu/gpu_worker.h"
 #include "num/sums.h"
 #include <string.h>
@@ -22,7 +22,7 @@ static void to_device(const qn__layer *l, const float *from, uint32_t first, uin
         memset(to + (k - first) * ld + l->out, 0, (ld - l->out) * sizeof *to);
 }
 
-/* The other way. */
+/* The inverse. */
 static void to_host(const qn__layer *l, const float *from, uint32_t first, uint32_t end,
                     float *to) {
     const size_t ld = (size_t)qn__gpu_ld(l->out);
@@ -35,7 +35,8 @@ static void to_host(const qn__layer *l, const float *from, uint32_t first, uint3
         memcpy(to + l->biases, from + (l->in - first) * ld, l->out * sizeof *to);
 }
 
-/* Moves one canonical array: up from `from`, or down to `to` where `from` is NULL. */
+/* Copies one canonical array: to the device from `from`, or to the host, to `to`, if `from` is
+ * NULL. */
 static qn_status move(qn__worker *w, const qn__gpu_memory *memory, const float *from, float *to,
                       qn_error *err) {
     float *stage = (float *)(void *)w->stage;
@@ -62,7 +63,7 @@ static qn_status move(qn__worker *w, const qn__gpu_memory *memory, const float *
 
 qn_status qn__gpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
     qn_status status = QN_OK;
-    /* Steps that are still under way belong to the state that is replaced. */
+    /* Steps that are not complete belong to the state that is replaced. */
     for (; status == QN_OK && w->flights > 0; --w->flights) {
         const void *posted;
         status = w->driver->fetch(
@@ -88,7 +89,7 @@ qn_status qn__gpu_save(qn__worker *w, qn__state *state, qn_error *err) {
     return status;
 }
 
-/* Sums in canonical order have a memory of their own, from the first shared step on. */
+/* Sums in canonical order have their own buffer, from the first shared step on. */
 static qn_status need_canonical(qn__worker *w, qn_error *err) {
     if (w->canonical.bytes)
         return QN_OK;

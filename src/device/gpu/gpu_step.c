@@ -1,20 +1,20 @@
 /* Steps of training.
  *
- * A step that the worker has to itself costs, with L layers, 4L + 3 launches (FETCH, L FORWARD,
- * LOSS, TALLY, L GRADIENT, L BIAS, L - 1 ERRORS, UPDATE; with weight decay UPDATE takes 2L), 88
- * bytes up and 48 down, whatever the size of batch and model; on a device that is a CPU LEARN takes
- * the place of GRADIENT, BIAS and UPDATE. Integer products add 6L launches and two clears:
- * QUANTIZE_ITEMS before each FORWARD and each GRADIENT, two QUANTIZE_GRAINS before the latter,
- * ABSMAX and QUANTIZE_WEIGHTS for each layer behind UPDATE. A driver that records takes the
- * launches as one. Items of a feed that does not lie on the device come on top of it: their values,
- * and 4 bytes each for the labels. A shared step brings up the sums, 8 bytes a parameter, and
- * brings them down once. */
+ * A step of a single worker with L layers has 4L + 3 launches: FETCH, L FORWARD, LOSS, TALLY, L
+ * GRADIENT, L BIAS, L - 1 ERRORS, UPDATE (with weight decay UPDATE takes 2L). It copies 88 bytes to
+ * the device and 48 back, for every size of batch and model. On CPU devices LEARN replaces
+ * GRADIENT, BIAS and UPDATE. Integer products add 6L launches and two clears: QUANTIZE_ITEMS before
+ * each FORWARD and each GRADIENT, two QUANTIZE_GRAINS before the latter, ABSMAX and
+ * QUANTIZE_WEIGHTS for each layer after UPDATE. A driver that records repeats all launches in one
+ * call. If a feed is not on the device, the values of its items are copied too, and 4 bytes for
+ * each label. A shared step copies the sums, 8 bytes a parameter, once to the host and once to the
+ * device. */
 #include "device/gpu/gpu_worker.h"
 #include "device/numeric.h"
 #include "num/sums.h"
 
-/* Counts are told apart by their differences, which saves a clear in every step; what is bad stays
- * bad until load. */
+/* Counts are differences of two posts, which saves a clear in every step; failures stay set until
+ * load. */
 qn_status_words qn__gpu_since(qn__worker *w, const qn_status_words *posted) {
     const qn_status_words *seen = &w->seen;
     qn_status_words since = *posted;
@@ -42,7 +42,7 @@ qn_status qn__gpu_status(qn__worker *w, qn_status_words *words, qn_error *err) {
     return status;
 }
 
-/* In float32 no kernel looks at what stands between the layers. */
+/* In float32 no kernel checks the values between the layers. */
 static uint32_t first_invalid(const qn__worker *w, const qn_status_words *words) {
     if (words->bad_input)
         return UINT32_MAX - words->bad_input;
@@ -63,7 +63,7 @@ qn_status qn__gpu_add_tally(const qn__worker *w, const qn_status_words *words, q
     return QN_OK;
 }
 
-/* What a training pass left behind. */
+/* Checks the status words of a training pass. */
 static qn_status judge(const qn__worker *w, const qn_status_words *words, qn__tally *tally,
                        qn_error *err) {
     const qn_status status = qn__gpu_add_tally(w, words, tally, err);
@@ -72,14 +72,14 @@ static qn_status judge(const qn__worker *w, const qn_status_words *words, qn__ta
     return status;
 }
 
-/* Inputs of the pass's items. */
+/* Enqueues the inputs of the pass's items. */
 static void fetch_items(qn__gpu_pass *pass, const qn__batch *batch) {
     qn__gpu_launch_fetch(pass);
     if (pass->source->sent && pass->status == QN_OK)
         pass->status = qn__gpu_send_targets(pass->worker, batch, pass->err);
 }
 
-/* Everything of a training pass behind its inputs. */
+/* Enqueues everything of a training pass after its inputs. */
 static void compute(qn__gpu_pass *pass, int add, int update) {
     qn__gpu_launch_forward(pass);
     qn__gpu_launch_loss(pass, QN_LOSS_LABELS | QN_LOSS_TRAIN);
@@ -112,8 +112,8 @@ qn_status qn__gpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t f
     return pass.status;
 }
 
-/* The recording of such a step: *out NULL the first time that it is seen, since a step that does
- * not come again is not worth one. */
+/* The recording of such a step. *out is NULL the first time: a step that does not come again is not
+ * worth a recording. */
 static uint32_t recording_of(qn__worker *w, const qn__gpu_pass *pass, int *seen) {
     uint32_t found = 0;
     for (uint32_t i = 0; i < QN__GPU_RECORDINGS; ++i) {
@@ -161,7 +161,7 @@ static void enqueue_step(qn__gpu_pass *pass, const qn__batch *batch) {
         pass->status = driver->replay(w->gpu, number, pass->err);
 }
 
-/* Waits for the oldest step under way and adds its tally; its failure names it. */
+/* Waits for the oldest enqueued step and adds its tally; its failure names it. */
 static qn_status land(qn__worker *w, qn__tally *tally, qn_error *err) {
     const qn__gpu_flight oldest = w->flight[0];
     const uint32_t slot = (w->slot_of_next + QN__GPU_SLOTS - w->flights) % QN__GPU_SLOTS;
@@ -184,7 +184,7 @@ qn_status qn__gpu_train_step(qn__worker *w, const qn__batch *batch, const qn__ba
     qn__gpu_source source;
     qn__gpu_pass pass = {
         .worker = w, .source = &source, .items = batch->items, .training = 1, .err = err};
-    (void)next; /* this batch is on its way while the device is still at the one before */
+    (void)next; /* this batch is copied while the device still computes the previous one */
     pass.status = qn__gpu_source_of(w, batch, &source, err);
     if (pass.status == QN_OK)
         pass.status = qn__gpu_send_step(w, batch, &source, update, err);

@@ -6,7 +6,7 @@
 
 int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
 
-/* Numbers that never change: the scaled bytes, mean and inverse. */
+/* Writes the constant data: the scaled bytes, mean and inverse. */
 static qn_status fill(qn__worker *w, qn_error *err) {
     const qn__program *p = w->program;
     const size_t features = p->layer[0].in * sizeof(float);

@@ -1,5 +1,5 @@
-/* What Quern uses of OpenCL 1.2, declared here so that building needs no header of it, and the
- * library that is opened at run time. Numbers are those of the standard. */
+/* Declarations of the part of OpenCL 1.2 that Quern uses, so that building needs no OpenCL headers,
+ * and the library that is opened at run time. Constants are those of the standard. */
 #ifndef QN_DEVICE_OPENCL_OPENCL_API_H
 #define QN_DEVICE_OPENCL_OPENCL_API_H
 
@@ -130,12 +130,12 @@ typedef struct qn__cl_api {
     int32_t (*release_event)(qn__cl_event event);
 } qn__cl_api;
 
-/* Opens the library, once for the process, and finds its functions. NULL when that fails; `why` is
- * then a sentence with a remedy, static. */
+/* Opens the library, once for the process, and finds its functions. NULL on failure; `why` is then
+ * a sentence with a remedy, static. */
 const qn__cl_api *qn__cl_load(const char **why);
 
-/* "CL_OUT_OF_RESOURCES"; "error -1234" (in a buffer of the thread's own) for a code that the
- * standard does not name. */
+/* "CL_OUT_OF_RESOURCES"; "error -1234" (in a thread-local buffer) for a code that the standard does
+ * not name. */
 const char *qn__cl_error_name(int32_t code);
 
 /* What a user can do about it; "" where nothing is known. */

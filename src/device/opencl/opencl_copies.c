@@ -1,6 +1,6 @@
-/* Memory of an OpenCL device, and copies to and from it. Nothing is ever copied from or to the
- * caller's own memory by the device itself: a device that hangs and wakes up later would write
- * where somebody else lives by then. */
+/* Memory of an OpenCL device, and copies to and from it. The device never copies from or to the
+ * caller's own memory: a device that hangs and later continues would write to memory that may have
+ * been freed. */
 #include "device/opencl/opencl_gpu.h"
 
 #include "base/clock.h"
@@ -34,7 +34,7 @@ void qn__cl_release(qn__gpu *gpu, qn__gpu_memory *memory) {
 
 /* ---------------------------------------------------------------- staging */
 
-/* Maps pinned memory once, for good, without a call that could block. */
+/* Maps pinned memory once, until close, without a call that could block. */
 static qn_status map(qn__gpu *gpu, qn__cl_staging *staging, size_t bytes, qn_error *err) {
     static const char doing[] = "make memory for copies";
     int32_t code = QN__CL_SUCCESS;
@@ -78,7 +78,7 @@ qn_status qn__cl_stage(qn__gpu *gpu, qn_error *err) {
 
 /* ---------------------------------------------------------------- up */
 
-/* Waits until nobody reads the piece any more. */
+/* Waits until the device no longer reads the piece. */
 static qn_status reclaim(qn__gpu *gpu, qn__cl_piece *piece, qn_error *err) {
     if (piece->event) {
         const qn_status status = qn__cl_wait(gpu, piece->event, "copy to the device", err);
@@ -93,8 +93,8 @@ static qn_status reclaim(qn__gpu *gpu, qn__cl_piece *piece, qn_error *err) {
     return QN_OK;
 }
 
-/* A piece with room for so many bytes. One that has less is closed by a marker, which says when
- * all copies from it are over. */
+/* Finds a piece with room for `bytes` bytes. A piece with less room is closed by a marker, which is
+ * complete when all copies from the piece are. */
 static qn_status find_room(qn__gpu *gpu, size_t bytes, qn__cl_piece **out, qn_error *err) {
     qn__cl_piece *piece = &gpu->up[gpu->up_now];
     *out = piece;
@@ -110,8 +110,8 @@ static qn_status find_room(qn__gpu *gpu, size_t bytes, qn__cl_piece **out, qn_er
     return reclaim(gpu, *out, err);
 }
 
-/* A full piece has an event of its own, which also times it; the time of small copies is that of
- * the call. */
+/* A copy of a full piece has its own event, which also gives its time; for small copies the time of
+ * the call is counted. */
 static qn_status write_piece(qn__gpu *gpu, qn__cl_memory to, size_t offset, const void *from,
                              size_t bytes, qn_error *err) {
     qn__cl_piece *piece;
@@ -162,7 +162,7 @@ qn_status qn__cl_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, si
 
 /* ---------------------------------------------------------------- down */
 
-/* Begins a copy into a piece, and hands it to the device. */
+/* Enqueues a copy into a piece, and submits it to the device. */
 static qn_status start_down(qn__gpu *gpu, qn__cl_piece *piece, qn__cl_memory from, size_t offset,
                             size_t bytes, qn_error *err) {
     int32_t code = gpu->cl->enqueue_read(gpu->queue, from, 0, offset, bytes, piece->host, 0, NULL,
@@ -179,7 +179,7 @@ static qn_status start_down(qn__gpu *gpu, qn__cl_piece *piece, qn__cl_memory fro
     return QN_OK;
 }
 
-/* Waits for the copy of a piece, and settles the clocks. */
+/* Waits for the copy of a piece, and updates the clocks. */
 static qn_status end_down(qn__gpu *gpu, qn__cl_piece *piece, qn_error *err) {
     const qn_status status = qn__cl_wait(gpu, piece->event, "compute or copy", err);
     if (status != QN_OK)
@@ -218,7 +218,7 @@ qn_status qn__cl_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, v
 qn_status qn__cl_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
                       qn_error *err) {
     qn_status status = qn__cl_usable(gpu, err);
-    if (status == QN_OK && gpu->slot[slot].event) /* nobody fetched the last one */
+    if (status == QN_OK && gpu->slot[slot].event) /* the previous post was not fetched */
         status = end_down(gpu, &gpu->slot[slot], err);
     return status == QN_OK ? start_down(gpu, &gpu->slot[slot], memory_of(from), 0, bytes, err)
                            : status;

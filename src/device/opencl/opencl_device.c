@@ -1,4 +1,4 @@
-/* The OpenCL backend as a device table: a list of devices and a driver under the worker that all
+/* The OpenCL backend as a device table: its list of devices, and its driver for the worker that all
  * GPU backends share. */
 #include "device/opencl/opencl_likely.h"
 #include "device/opencl/opencl_list.h"

@@ -1,4 +1,4 @@
-/* Opening, closing and driving an OpenCL device: the table that device/gpu/gpu.h asks for. */
+/* Opens, closes and drives an OpenCL device: the table of device/gpu/gpu.h. */
 #include "base/memory.h"
 #include "base/timeouts.h"
 #include "device/opencl/opencl_gpu.h"
@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------- closing */
 
-/* Devices that hang. Their drivers may still write to the memory for copies, so it stays. */
+/* Devices that hang. Their drivers may still write to the staging memory, so it is never freed. */
 static pthread_mutex_t abandoned_lock = PTHREAD_MUTEX_INITIALIZER;
 static qn__gpu *abandoned;
 
@@ -43,8 +43,8 @@ static void drop_staging(qn__gpu *gpu, qn__cl_staging *staging) {
         gpu->cl->release_memory(staging->memory);
 }
 
-/* Releasing a queue waits for what is in it, for ever with some drivers; so the end is awaited
- * here first, with the time limit. */
+/* Releasing a queue waits for its commands, for ever with some drivers. So this waits first, with
+ * the time limit. */
 static void drain(qn__gpu *gpu) {
     qn__cl_event end = NULL;
     if (!gpu->queue || gpu->cl->enqueue_marker(gpu->queue, 0, NULL, &end) != QN__CL_SUCCESS)
@@ -113,15 +113,15 @@ static void name_products(qn__gpu *gpu) {
                                                              : "plain";
 }
 
-/* Whether the device may fare better without its products of packed bytes: what it fails with when
- * a kernel of it goes wrong is told apart from want of memory alone. */
+/* Whether the device may work without its products of packed bytes. A failure of a kernel cannot be
+ * told from other failures, except from lack of memory. */
 static int may_be_the_dots(const qn__gpu *gpu) {
     return gpu->dots && gpu->health == QN__CL_FAILED &&
            gpu->failure != QN__CL_MEM_OBJECT_ALLOCATION_FAILURE &&
            gpu->failure != QN__CL_OUT_OF_HOST_MEMORY;
 }
 
-/* A program that is refused is tried again without what the device may do without. */
+/* A program that is refused is tried again without optional instructions. */
 static qn_status make_program(qn__gpu *gpu, qn_error *err) {
     qn_error said = {0};
     name_products(gpu);
@@ -138,7 +138,7 @@ static qn_status make_program(qn__gpu *gpu, qn_error *err) {
     return status;
 }
 
-/* Opens the device once; *gpu is closed when it fails. *again: 1 when it may do without dots, in
+/* Opens the device once; *gpu is closed on failure. *again: 1 when it may work without dots, in
  * another context. */
 static qn_status attempt(qn__gpu *gpu, int *again, qn_error *err) {
     qn_status status = open_queue(gpu, err);
@@ -204,7 +204,7 @@ static qn_status open_gpu(uint32_t index, uint32_t products, const qn_compute *c
 
 /* ---------------------------------------------------------------- launching */
 
-/* Sets an argument that is not what it was. */
+/* Sets an argument whose value has changed. */
 static int32_t set_argument(qn__gpu *gpu, qn__kernel kernel, uint32_t i,
                             const qn__gpu_argument *argument) {
     uint64_t value = 0;

@@ -6,7 +6,7 @@
 #include "device/opencl/opencl_list.h"
 
 enum {
-    QN__CL_ARGUMENTS = 24, /* at most, of a kernel */
+    QN__CL_ARGUMENTS = 24, /* the most arguments of a kernel */
     QN__CL_SLOT = 256,     /* bytes of a post */
     QN__CL_UP_PIECES = 4,
     QN__CL_UP_BYTES = 1 << 20,
@@ -14,26 +14,26 @@ enum {
     QN__CL_DOWN_BYTES = 2 << 20
 };
 
-/* Memory of the host that the device copies from and to; pinned where the driver does that. */
+/* Host memory for copies to and from the device; pinned if the driver supports it. */
 typedef struct qn__cl_staging {
     qn__cl_memory memory;
     void *host;
 } qn__cl_staging;
 
-/* A part of it. While a copy is under way its event stands here. */
+/* A part of it, with the event of a copy that is not complete. */
 typedef struct qn__cl_piece {
     char *host;
-    size_t used;         /* going up: bytes that are taken */
+    size_t used;         /* to the device: bytes in use */
     qn__cl_event event;  /* NULL: free */
-    int timed;           /* 1: the event is that of a copy, whose time counts */
-    size_t bytes;        /* going down */
-    qn__cl_event window; /* a slot: the first launch before it, whose start counts for busy */
+    int timed;           /* 1: the event is that of a copy, whose time is counted */
+    size_t bytes;        /* to the host */
+    qn__cl_event window; /* a slot: the first launch before it, whose start counts for `busy` */
 } qn__cl_piece;
 
 typedef enum qn__cl_health {
     QN__CL_WELL,
     QN__CL_FAILED, /* a call or a command failed; nothing more is enqueued */
-    QN__CL_HANGS   /* a command did not end in time; nothing of the device is touched again */
+    QN__CL_HANGS   /* a command timed out; the device is not used again */
 } qn__cl_health;
 
 struct qn__gpu {
@@ -44,14 +44,14 @@ struct qn__gpu {
     qn__cl_health health;
     int32_t failure;   /* of a device that failed: the code */
     uint32_t products; /* of its program, QN_WITH_... */
-    int dots;          /* 1: the program takes the device's products of packed bytes */
-    qn_error dotless;  /* why it does not though the device has them; status QN_OK: no reason */
+    int dots;          /* 1: the program uses the device's products of packed bytes */
+    qn_error dotless;  /* why it does not, although the device has them; status QN_OK: no reason */
 
     qn__cl_context context;
     qn__cl_queue queue;
     qn__cl_program program;
     qn__cl_kernel kernel[QN__KERNELS]; /* NULL: not part of this device's program */
-    /* What each argument was last set to. Forgotten when memory is released, since another may get
+    /* The last value of each argument. Cleared when memory is released, since new memory may get
      * the same handle. */
     struct {
         uint64_t value;
@@ -60,36 +60,36 @@ struct qn__gpu {
 
     qn__cl_staging up_memory, down_memory;
     qn__cl_piece up[QN__CL_UP_PIECES], down[QN__CL_DOWN_PIECES], slot[QN__GPU_SLOTS];
-    uint32_t up_now; /* the piece that small writes go to */
+    uint32_t up_now; /* the piece for small writes */
 
-    qn__cl_event window; /* the first launch since the last word came down, or NULL */
+    qn__cl_event window; /* the first launch since the last post, or NULL */
     qn__traffic traffic;
     double busy;
     struct qn__gpu *next_abandoned;
 };
 
-/* Fails with the device's label, an OpenCL code and what was being done; marks the device failed.
+/* Fails with the device's label, an OpenCL code and the current operation; marks the device failed.
  * Returns QN_DEVICE. */
 qn_status qn__cl_fail(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err);
-/* QN_OK, or the failure that an earlier call met. */
+/* QN_OK, or the failure of an earlier call. */
 qn_status qn__cl_usable(qn__gpu *gpu, qn_error *err);
 /* Waits for an event, not longer than the time limit. */
 qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_error *err);
-/* Seconds from the start of one command to the end of another by the device's clock; 0 when it
- * does not tell. */
+/* Seconds from the start of one command to the end of another by the device's clock; 0 when it is
+ * not known. */
 double qn__cl_seconds(const qn__gpu *gpu, qn__cl_event from, qn__cl_event to);
-/* Releases an event that may be NULL, and forgets it. */
+/* Releases an event that may be NULL, and clears it. */
 void qn__cl_drop(const qn__gpu *gpu, qn__cl_event *event);
 
-/* The products that a device's program has when these are asked for: all where kernels are compiled
- * one by one when they are launched, so that one program is enough. */
+/* The products of a device's program when `products` are required. All of them, if kernels are
+ * compiled one by one at their first launch: then one program is enough. */
 uint32_t qn__cl_products(const qn__cl_entry *entry, uint32_t products);
 
-/* Builds the program, or takes it from the cache, and makes its kernels. QN_UNSUPPORTED, with the
+/* Builds the program, or loads it from the cache, and creates its kernels. QN_UNSUPPORTED, with the
  * first lines of the compiler's log, when it cannot be built. */
 qn_status qn__cl_build(qn__gpu *gpu, qn_error *err);
 
-/* Gives the program back, so that another can be built. */
+/* Releases the program, so that another can be built. */
 void qn__cl_drop_program(qn__gpu *gpu);
 
 /* The staging memory, and its pieces. */

@@ -1,4 +1,5 @@
-/* Whether a machine may have an OpenCL device beside its processor, seen without the library. */
+/* Whether a machine may have an OpenCL device besides its processor, without opening the
+ * library. */
 #ifndef QN_DEVICE_OPENCL_OPENCL_LIKELY_H
 #define QN_DEVICE_OPENCL_OPENCL_LIKELY_H
 

@@ -1,5 +1,5 @@
-/* Which devices there are, in an order that is the same every time, and which of them cannot keep
- * the contract as their own driver says. The self-test has the last word (opencl_open.c). */
+/* The list of devices, in a fixed order, and the reasons why a device cannot keep the contract
+ * according to its own driver. The self-test decides for the others (opencl_open.c). */
 #include "device/opencl/opencl_list.h"
 #include "device/device.h"
 
@@ -15,7 +15,7 @@ static qn__cl_entry entries[DEVICES];
 static uint32_t count;
 static char absence[400];
 
-/* A text of a device, without blanks at its ends. */
+/* A text property of a device, without leading and trailing blanks. */
 static void device_text(qn__cl_device device, uint32_t name, char *to, size_t room) {
     char text[EXTENSIONS] = "";
     size_t size = 0;
@@ -35,13 +35,13 @@ static void platform_text(qn__cl_platform platform, uint32_t name, char *to, siz
     snprintf(to, room, "%s", text);
 }
 
-/* A number of 4 or 8 bytes; 0 when the device does not tell. */
+/* A number of 4 or 8 bytes; 0 when the device does not report it. */
 static uint64_t device_number(qn__cl_device device, uint32_t name) {
     uint64_t number = 0;
     size_t size = 0;
     if (cl->get_device_info(device, name, sizeof number, &number, &size) != QN__CL_SUCCESS)
         return 0;
-    if (size == sizeof(uint32_t)) { /* the upper half, wherever it lies, was not written */
+    if (size == sizeof(uint32_t)) { /* the upper half was not written; byte order does not matter */
         uint32_t half;
         memcpy(&half, &number, sizeof half);
         return half;
@@ -49,7 +49,7 @@ static uint64_t device_number(qn__cl_device device, uint32_t name) {
     return number;
 }
 
-/* Whether a list of words has this one as a whole. */
+/* Whether a list of words contains this word. */
 static int has_word(const char *list, const char *word) {
     const size_t length = strlen(word);
     for (const char *at = strstr(list, word); at; at = strstr(at + length, word))
@@ -94,7 +94,7 @@ static const char *refusal(const qn__cl_entry *e, const char *extensions) {
     return NULL;
 }
 
-/* Whether CUDA drives NVIDIA's GPUs here; then OpenCL leaves them to it. */
+/* Whether CUDA drives NVIDIA's GPUs on this machine; then OpenCL does not use them. */
 static int cuda_is_here(void) {
     const qn__device_table *const cuda = qn__device_find("cuda");
     qn_device_info info = {.size = sizeof(qn_device_info)};
@@ -104,7 +104,7 @@ static int cuda_is_here(void) {
     return 0;
 }
 
-/* The earlier entry that is the same card under another platform, or NULL. */
+/* An earlier entry that is the same card on another platform, or NULL. */
 static const qn__cl_entry *twin(const qn__cl_entry *e) {
     for (const qn__cl_entry *other = entries; other < e; ++other)
         if (other->has_pci && e->has_pci && !other->info.refused &&
@@ -113,7 +113,7 @@ static const qn__cl_entry *twin(const qn__cl_entry *e) {
     return NULL;
 }
 
-/* Whether "auto" tries the device, or why not. */
+/* Decides whether "auto" uses the device, with the reason if not. */
 static void judge(qn__cl_entry *e) {
     qn_device_info *const info = &e->info;
     if (info->refused)
@@ -166,7 +166,8 @@ static int rank_of(const qn__cl_entry *e) {
     return strcmp(e->info.type, "accelerator") == 0 ? 1 : 2;
 }
 
-/* GPUs before accelerators before processors, platforms by name; else as the library has them. */
+/* GPUs first, then accelerators, then processors; platforms by name; otherwise in the library's
+ * order. */
 static int comes_before(const qn__cl_entry *a, const qn__cl_entry *b) {
     if (rank_of(a) != rank_of(b))
         return rank_of(a) < rank_of(b);
@@ -184,7 +185,7 @@ static void add(qn__cl_platform platform, qn__cl_device device) {
     entries[at] = new;
 }
 
-/* Names the platforms that have no devices, for the sentence about it. */
+/* Names the platforms without devices in the sentence that explains the absence. */
 static void explain(const qn__cl_platform *platforms, uint32_t found) {
     char names[200] = "";
     size_t used = 0;

@@ -12,14 +12,14 @@ typedef struct qn__cl_entry {
     char label[160];        /* "opencl:0 (NVIDIA A100)", for messages */
     char version[128];      /* "OpenCL 3.0 ..." */
     char base_version[128]; /* the platform's */
-    uint64_t largest;       /* bytes of the largest single piece of memory */
+    uint64_t largest;       /* bytes of the largest single buffer */
     uint32_t pci[4];        /* domain, bus, device, function */
     int has_pci;
     int is_cpu, correct_divide, atomics;
-    int dots; /* 1: it says that it multiplies packed bytes */
+    int dots; /* 1: it reports products of packed bytes */
 } qn__cl_entry;
 
-/* Device `index`, or NULL; *api, when not NULL, gets the library. */
+/* Device `index`, or NULL; *api, when not NULL, receives the library. */
 const qn__cl_entry *qn__cl_entry_at(uint32_t index, const qn__cl_api **api);
 uint32_t qn__cl_entries(void);
 

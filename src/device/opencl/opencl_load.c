@@ -1,4 +1,4 @@
-/* Opening the OpenCL library, and the names of its errors. */
+/* Opens the OpenCL library; the names of its errors. */
 #include "base/float_state.h"
 #include "device/opencl/opencl_api.h"
 

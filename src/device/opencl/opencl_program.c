@@ -1,5 +1,5 @@
-/* The program of an OpenCL device: from the cache where it has been built before, else from the
- * kernel text. */
+/* The program of an OpenCL device: from the cache if it was built before, otherwise from the kernel
+ * text. */
 #include "base/memory.h"
 #include "device/opencl/opencl_gpu.h"
 
@@ -37,8 +37,8 @@ void qn__cl_drop_program(qn__gpu *gpu) {
     gpu->program = NULL;
 }
 
-/* The kernels of a built program; returns the code of the first that cannot be had, and its name.
- */
+/* Creates the kernels of a built program. On failure returns the code, and the name of the first
+ * kernel that cannot be created. */
 static int32_t make_kernels(qn__gpu *gpu, const char **name) {
     for (int k = 0; k < QN__KERNELS; ++k) {
         const qn__kernel_shape *const shape = qn__kernel_shape_of((qn__kernel)k);
@@ -56,7 +56,7 @@ static int32_t make_kernels(qn__gpu *gpu, const char **name) {
     return QN__CL_SUCCESS;
 }
 
-/* Whether the cache's program can be used; nothing is left behind when it cannot. */
+/* Whether the cache's program can be used; otherwise nothing is kept of it. */
 static int take_cached(qn__gpu *gpu, const char *key) {
     char note[256];
     const char *name;
@@ -84,8 +84,8 @@ static int take_cached(qn__gpu *gpu, const char *key) {
     return code == QN__CL_SUCCESS;
 }
 
-/* PoCL compiles a kernel when it is launched first, and keeps what it compiled by itself; asking it
- * for the program would compile every kernel, for half a minute. */
+/* PoCL compiles a kernel at its first launch and has its own cache. Getting the program's binary
+ * would compile every kernel, for half a minute. */
 static int keeps_its_own(const qn__cl_entry *e) {
     return strcmp(e->info.platform, "Portable Computing Language") == 0;
 }
@@ -94,7 +94,7 @@ uint32_t qn__cl_products(const qn__cl_entry *entry, uint32_t products) {
     return (keeps_its_own(entry) ? QN_WITH_ALL : products) | QN_WITH_LARGE;
 }
 
-/* Keeps the built program. That it cannot be had or stored is no failure: the next run builds. */
+/* Stores the built program. A failure here is ignored: the next run builds it again. */
 static void keep(const qn__gpu *gpu, const char *key) {
     char note[256] = "";
     size_t bytes = 0;
@@ -109,7 +109,7 @@ static void keep(const qn__gpu *gpu, const char *key) {
     qn__free(binary);
 }
 
-/* The first lines of a text that say something, in one line. */
+/* The first lines of a text that are not empty, joined to one line. */
 static void first_lines(const char *text, char *to, size_t room) {
     size_t used = 0;
     int lines = 0;
@@ -140,7 +140,7 @@ static qn_status fail_build(qn__gpu *gpu, int32_t code, const char *doing, qn_er
     return qn__remedy(err, QN_UNSUPPORTED, "%s", qn__cl_error_remedy(-11));
 }
 
-/* A device whose groups are smaller than the kernels' is of no use. */
+/* A device is refused if its work-groups are smaller than a kernel requires. */
 static qn_status check_groups(qn__gpu *gpu, qn_error *err) {
     for (int k = 0; k < QN__KERNELS; ++k) {
         const qn__kernel_shape *const shape = qn__kernel_shape_of((qn__kernel)k);

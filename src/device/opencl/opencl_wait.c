@@ -1,11 +1,11 @@
-/* Failures of an OpenCL device, and waiting for what it was given. */
+/* Failures of an OpenCL device, and waiting for commands. */
 #include "base/clock.h"
 #include "device/opencl/opencl_gpu.h"
 
 #include <time.h>
 
-/* A waiting thread asks the driver in a tight loop for so long, then sleeps between questions. On a
- * device that is a CPU it sleeps at once: the core is better used by the device. */
+/* A waiting thread polls for this long, then sleeps between polls. On a CPU device it sleeps
+ * immediately: the device needs the core. */
 static const double spin_seconds = 100e-6;
 
 qn_status qn__cl_fail(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err) {
@@ -35,7 +35,7 @@ qn_status qn__cl_usable(qn__gpu *gpu, qn_error *err) {
     return qn__cl_fail(gpu, gpu->failure, "compute", err);
 }
 
-/* Sleeps after the n-th question, 20 microseconds at first, a millisecond at most. */
+/* Sleeps after the n-th poll, 20 microseconds at first, a millisecond at most. */
 static void rest(uint32_t n) {
     const long most = 1000000, length = n < 8 ? 20000 : 20000L * (long)(n / 4);
     const struct timespec pause = {.tv_nsec = length < most ? length : most};
@@ -49,7 +49,7 @@ qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_er
     if (code != QN__CL_SUCCESS)
         return qn__cl_fail(gpu, code, doing, err);
     for (;;) {
-        int32_t state = 0; /* 3 to 1: on its way; 0: complete; negative: an error */
+        int32_t state = 0; /* 3 to 1: not complete; 0: complete; negative: an error */
         code = gpu->cl->get_event_info(event, QN__CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state,
                                        &state, NULL);
         if (code != QN__CL_SUCCESS || state < 0)

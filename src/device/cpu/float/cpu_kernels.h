@@ -1,14 +1,15 @@
 /* The CPU's kernels, one table for each instruction set.
  *
- * Layout. Matrices are kept in panels of P = 16 columns: element (row r, column c) of a matrix with
- * R rows is at panels[c / 16][r][c % 16], so a panel is R x 16 floats without gaps. Columns beyond
- * the last are zeros. A layer's weights form such a matrix with `in` rows (padded to a multiple of
- * 16) and `out` columns; a batch's activations and errors one with an item to a row. All pointers
- * are to at least 64-byte aligned panels. Padding is computed along and never looked at.
+ * Layout. Matrices are stored in panels of P = 16 columns: element (row r, column c) of a matrix
+ * with R rows is at panels[c / 16][r][c % 16], so a panel is R x 16 floats without gaps. Columns
+ * beyond the last are zeros. A layer's weights are such a matrix with `in` rows (padded to a
+ * multiple of 16) and `out` columns; a batch's activations and errors are one with an item in each
+ * row. All pointers are to panels aligned to at least 64 bytes. Padding is computed too, but its
+ * values are not used.
  *
- * Whatever the tile, an element's chain of operations is that of docs/exactness.md; tiles and
- * blocks run over outputs, never over the index of a chain, except in order with the accumulator
- * carried on. */
+ * The order of operations of an element is that of docs/exactness.md for every tile size. Tiles and
+ * blocks divide the outputs. The index of a sum is divided only in order, and the accumulator is
+ * kept. */
 #ifndef QN_DEVICE_CPU_FLOAT_CPU_KERNELS_H
 #define QN_DEVICE_CPU_FLOAT_CPU_KERNELS_H
 
@@ -18,16 +19,16 @@
 
 enum { QN__PANEL = 16 };
 
-/* In what the sums of gradients come; each stands for the same integers. */
+/* The types in which the sums of gradients are passed; each holds the same integers. */
 typedef enum qn__sums {
     QN__SUMS_FLOAT,  /* of a single grain: a rounded partial is an integer in a float */
     QN__SUMS_DOUBLE, /* doubles that hold integers below 2^53 */
     QN__SUMS_INT64
 } qn__sums;
 
-/* What becomes of a grain's partial. */
+/* What is done with a grain's partial. */
 typedef enum qn__partial {
-    QN__PARTIAL_RAW,   /* float: as it is, to be looked at */
+    QN__PARTIAL_RAW,   /* float: unchanged; the caller checks its range */
     QN__PARTIAL_ONLY,  /* float: rounded to an integer */
     QN__PARTIAL_FIRST, /* double: rounded to an integer and stored */
     QN__PARTIAL_ADD    /* double: rounded to an integer and added */
@@ -36,19 +37,18 @@ typedef enum qn__partial {
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
-    uint32_t panels;  /* that matmul and matmul_some like to be given at a time */
+    uint32_t panels;  /* the number of panels for which matmul and matmul_some are fastest */
 
     /* c[i][0..15] = chain over t = 0..k-1 of fma(a(i, t), b[t][0..15]) from start[0..15] (from +0
      * when start is NULL), for `rows` rows and `panels` panels of c. a(i, t) = a[(t / 16) *
-     * a_stride + i * 16 + t % 16]: rows of panels that are a_stride floats apart. Panel p of b, c,
-     * start lies p * b_stride, p * c_stride, p * 16 floats on. */
+     * a_stride + i * 16 + t % 16]: rows of panels that are a_stride floats apart. Panel p of b, c
+     * and start is at the offsets p * b_stride, p * c_stride and p * 16. */
     void (*matmul)(uint32_t rows, uint32_t k, const float *a, size_t a_stride, const float *b,
                    size_t b_stride, float *c, size_t c_stride, const float *start, uint32_t panels);
 
-    /* The same chains over the `count` values of t in `list` (ascending) instead of all: what
-     * matmul gives when every a(i, t) that is left out is +0 and the weights are finite, except
-     * that an element may be -0 where matmul gives +0. At most `rows` rows (of a tile) and `panels`
-     * panels. */
+    /* The same chains over only the `count` values of t in `list` (ascending). The result is that
+     * of matmul if every a(i, t) that is left out is +0 and the weights are finite; but an element
+     * may be -0 where matmul gives +0. At most `rows` rows (of a tile) and `panels` panels. */
     void (*matmul_some)(uint32_t rows, uint32_t count, const uint32_t *list, const float *a,
                         size_t a_stride, const float *b, size_t b_stride, float *c, size_t c_stride,
                         const float *start, uint32_t panels);
@@ -57,33 +57,33 @@ typedef struct qn__cpu_kernels {
     uint32_t (*nonzero)(const float x[QN__PANEL]);
 
     /* Partial gradients of one grain for `panels` blocks of 16 x 16: for each k, o: the chain over
-     * i of fma(d[i][o], a[i][k]) from +0, i < items. a and d are rows of 16. Block p of d lies p *
-     * d_stride floats on. `how` says what becomes of the partial in out[p][k][o], an array of
-     * floats or of doubles. `some`, when not NULL, holds for each item what `nonzero` gives for
-     * a[i]; an item that would add nothing but zeros to a tile is left out of it (not in
-     * QN__PARTIAL_RAW). Integers do not know the sign of a zero, so nothing changes. */
+     * i of fma(d[i][o], a[i][k]) from +0, i < items. a and d are rows of 16. Block p of d is at the
+     * offset p * d_stride. `how` says what is done with the partial in out[p][k][o], an array of
+     * floats or of doubles. `some`, when not NULL, holds for each item the result of `nonzero` for
+     * a[i]. Then items that would add only zeros to a tile are skipped (not with QN__PARTIAL_RAW).
+     * This can change only the sign of a zero, which integers do not have. */
     void (*outer)(uint32_t items, const float *a, const uint16_t *some, const float *d,
                   size_t d_stride, qn__partial how, void *out, uint32_t panels);
 
-    /* The same for biases, of all grains of `items` items, the last of which may be shorter:
-     * partial[g * 16 + o] = chain of additions of d[i][o] from +0, over the items i of grain g. */
+    /* The same for biases, of all grains of `items` items; the last grain may be shorter. partial[g
+     * * 16 + o] = chain of additions of d[i][o] from +0, over the items i of grain g. */
     void (*bias_partials)(uint32_t items, uint32_t grain, const float *d, float *partial);
 
     /* Moves integers from doubles (below 2^51 in magnitude) to 64-bit integers: wide[i] +=
      * narrow[i], narrow[i] = 0. */
     void (*flush)(size_t count, double *narrow, int64_t *wide);
 
-    /* to[i] = the integer that sums[i] stands for; doubles below 2^51 in magnitude. Integers need
-     * no copy, and none is made. */
+    /* to[i] = sums[i] as an integer; doubles are below 2^51 in magnitude. Sums that are integers
+     * already are not copied. */
     void (*integers)(size_t count, qn__sums kind, const void *sums, int64_t *to);
 
-    /* to[c * to_stride + r] = from[r * from_stride + c] for r < rows, c < columns: between panels
-     * and the canonical order, either way. */
+    /* to[c * to_stride + r] = from[r * from_stride + c] for r < rows, c < columns: converts between
+     * panels and the canonical order, in both directions. */
     void (*transpose)(uint32_t rows, uint32_t columns, const int64_t *from, size_t from_stride,
                       int64_t *to, size_t to_stride);
 
     /* The optimiser over `count` (a multiple of 16) parameters; is_weight as in qn__update_one.
-     * `absmax`, unless it is NULL: as in absmax_columns, of the new w. */
+     * `absmax`, unless it is NULL, is raised as in absmax_columns, by the new w. */
     void (*update)(const qn__program *program, const qn__update *u, int is_weight, size_t count,
                    qn__sums kind, const void *sums, float *w, float *s0, float *s1,
                    uint32_t *absmax);
@@ -98,13 +98,13 @@ typedef struct qn__cpu_kernels {
 
     /* y = activation(z) in place over count (a multiple of 16) numbers; not softmax. */
     void (*activate)(qn__activation activation, size_t count, float *z);
-    /* e = e through the derivative at output y (8.5), in place; not softmax. */
+    /* e = e times the derivative at output y (8.5), in place; not softmax. */
     void (*derive)(qn__activation activation, size_t count, const float *y, float *e);
-    /* y[i] = exp(x[i]), log(x[i]); in place where y is x. */
+    /* y[i] = exp(x[i]), log(x[i]); x and y may be the same array. */
     void (*exp)(size_t count, const float *x, float *y);
     void (*log)(size_t count, const float *x, float *y);
-    /* The greatest |x|, by its bits, so that a NaN is greater than everything; count a multiple
-     * of 16. */
+    /* The largest |x|, compared by its bits, so that a NaN is the largest; count is a multiple of
+     * 16. */
     uint32_t (*absmax)(size_t count, const float *x);
     /* The same for each column of a panel of `rows` rows: absmax[c] is raised to it. */
     void (*absmax_columns)(size_t rows, const float *x, uint32_t absmax[QN__PANEL]);

@@ -17,7 +17,7 @@ static inline vf v_load_bytes(const uint8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
 
-/* Without optimisation the intrinsic is a macro that hands on a full mask as a signed number. */
+/* Without optimisation the intrinsic is a macro that passes a full mask as a signed number. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 static inline vf v_rint(vf x) {
@@ -48,12 +48,12 @@ static inline __mmask16 v_subnormal(vf x) {
     return _mm512_mask_test_epi32_mask(low, bits, _mm512_set1_epi32(0x007fffff));
 }
 
-/* RN(mu * x) of subnormal numbers: integers of 2^-149, whose products are exact in double and
- * rounded once on their way back. */
+/* RN(mu * x) of subnormal x: x is an integer times 2^-149, so the product is exact in double and
+ * the conversion to float rounds once. */
 static inline vf times_subnormal(vf mu, vf x) {
     const __m512i bits = _mm512_castps_si512(x), sign = _mm512_set1_epi32((int)0x80000000u);
     const __m512i whole = _mm512_andnot_si512(sign, bits);
-    const __m512d by = _mm512_cvtps_pd(_mm512_castps512_ps256(mu)); /* all lanes are alike */
+    const __m512d by = _mm512_cvtps_pd(_mm512_castps512_ps256(mu)); /* all lanes are equal */
     const __m512d low = _mm512_cvtepi32_pd(_mm512_castsi512_si256(whole));
     const __m512d high = _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(whole, 1));
     const __m512i product =
@@ -62,12 +62,12 @@ static inline vf times_subnormal(vf mu, vf x) {
     return _mm512_castsi512_ps(_mm512_or_si512(product, _mm512_and_si512(sign, bits)));
 }
 
-/* A step of momentum where some of *s (16 velocities) are subnormal: v = fma(mu, v, g), w =
- * fma(-rate, v, w), the same floats as ever. Velocities of weights that get no gradient any more
- * (those of a pixel that is always black) end there and stay, and an fma with a subnormal operand
- * takes a hundred times as long. So such lanes are left out of it, which is possible where g is +0,
- * or so large that mu * v is less than half of its last place, and w as large beside rate * v.
- * Returns 0, with nothing done, elsewhere. 0 < mu < 1. */
+/* A momentum update for 16 velocities *s of which some are subnormal: v = fma(mu, v, g), w =
+ * fma(-rate, v, w), with the usual results. Velocities of weights without gradient (such as those
+ * of an always black pixel) become subnormal and stay so, and an fma with a subnormal operand is
+ * about a hundred times slower. This function computes such lanes without an fma. That is possible
+ * if g is +0 or so large that mu * v is less than half of its last place, and if w is as large
+ * relative to rate * v. Otherwise it returns 0 and changes nothing. 0 < mu < 1. */
 static __attribute__((noinline)) int v_momentum_subnormal(vf mu, vf rate, vf g, float *s,
                                                           float *w) {
     const __m512 before = _mm512_loadu_ps(s), x = _mm512_loadu_ps(w);
@@ -91,8 +91,8 @@ static __attribute__((noinline)) int v_momentum_subnormal(vf mu, vf rate, vf g, 
 
 #define TRANSPOSE_SIDE 8
 
-/* Pairs of rows make pairs of integers; four such pairs at a time find their columns in two steps
- * over quarters of registers: `even` are the first and third of both, `odd` the others. */
+/* Pairs of rows are interleaved to pairs of integers. Two shuffles of 128-bit quarters then put
+ * four pairs in their columns: `even` holds the first and third of both, `odd` the others. */
 static inline void transpose_quarters(const __m512i pair[4], int64_t *to, size_t to_stride) {
     const __m512i even_low = _mm512_shuffle_i64x2(pair[0], pair[1], 0x88);
     const __m512i even_high = _mm512_shuffle_i64x2(pair[2], pair[3], 0x88);

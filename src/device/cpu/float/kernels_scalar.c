@@ -1,5 +1,4 @@
-/* The CPU's kernels for any machine, one number at a time: the reference that the others must
- * equal. */
+/* The float kernels for any machine, one number at a time: the reference for the other tables. */
 #include "device/cpu/float/cpu_kernels.h"
 #include "device/cpu/float/map.h"
 #include "device/cpu/float/vec_scalar.h"

@@ -1,6 +1,5 @@
-/* Each kernel of each instruction set of this machine against plain loops, over all tails. Every
- * array ends where a page begins that may not be touched, and starts behind another one, so an
- * access outside ends the test. */
+/* Each kernel of each instruction set of this machine against plain loops, for all remainders. Each
+ * array is between two inaccessible pages, so that an access outside of it ends the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,8 +29,8 @@ static uint32_t word(void) {
     return (uint32_t)((z ^ (z >> 31)) >> 32);
 }
 
-/* Mostly ordinary numbers; quarters, so that halves come up in sums; zeros of both signs; and, when
- * asked for, all the strange ones. */
+/* Mostly ordinary numbers; also multiples of 1/4, which give ties in sums, and zeros of both signs.
+ * With `strange` also NaNs, infinities and subnormals. */
 static float number(int strange) {
     static const float odd[] = {NAN,       INFINITY,   -INFINITY,    0x1.fffffep127f, -0x1p-149f,
                                 0x1p-126f, -0x1p-127f, 0x1.62e43p6f, -104.0f,         1e30f};
@@ -45,7 +44,7 @@ static float number(int strange) {
     return (float)(int32_t)word() * 0x1p-30f;
 }
 
-/* ---- arrays between two pages that nobody may touch */
+/* ---- arrays between two inaccessible pages */
 
 enum { ARRAYS = 12 };
 static struct guarded {
@@ -85,7 +84,7 @@ static float *copy_of(const float *from, size_t count) {
     return memcpy(guard(count * sizeof *from), from, count * sizeof *from);
 }
 
-/* ---- comparisons; `how` tells the sizes */
+/* ---- comparisons; `how` names the sizes */
 
 static char how[160];
 
@@ -102,7 +101,7 @@ static void every_isa(void (*body)(const qn__cpu_kernels *k)) {
         const qn__cpu_isa *isa = qn__cpu_isa_find(isas[i]);
         if (!isa)
             print_message("  not on this machine: %s\n", isas[i]);
-        /* Once, where instruction sets that differ in integer products share the kernels. */
+        /* Only once when instruction sets share the float kernels. */
         if (!isa || strcmp(isa->kernels->name, isas[i]) != 0)
             continue;
         random_state = 1;
@@ -125,7 +124,7 @@ static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth
     float *c = guarded_numbers(c_count, 0), *want = copy_of(c, c_count);
     snprintf(how, sizeof how, "rows %u, k %u, panels %u, start %d", rows, depth, panels,
              with_start);
-    for (uint32_t i = 0; i < rows; ++i) /* the padding of a is never looked at */
+    for (uint32_t i = 0; i < rows; ++i) /* the padding of a is not used */
         for (uint32_t t = depth; t < a_panels * 16; ++t)
             a[t / 16 * a_stride + i * 16 + t % 16] = NAN;
     for (uint32_t p = 0; p < panels; ++p)
@@ -177,7 +176,7 @@ static uint32_t bits_of(float x) {
     return bits;
 }
 
-/* What stands in c after chains over the list, written in plain loops. */
+/* The expected c after chains over the list, in plain loops. */
 static void plain_some(uint32_t rows, uint32_t count, const uint32_t *list, const float *a,
                        size_t a_stride, const float *b, size_t b_stride, float *c, size_t c_stride,
                        const float *start, uint32_t panels) {
@@ -194,7 +193,7 @@ static void plain_some(uint32_t rows, uint32_t count, const uint32_t *list, cons
             }
 }
 
-/* Where matmul and matmul_some may differ: the first has +0, the second -0. Returns how often. */
+/* matmul and matmul_some may differ in the sign of zeros: +0 and -0. Returns how often they do. */
 static uint32_t same_but_zeros(const qn__cpu_kernels *k, const float *some, const float *all,
                                size_t count) {
     uint32_t differ = 0;
@@ -209,8 +208,8 @@ static uint32_t same_but_zeros(const qn__cpu_kernels *k, const float *some, cons
     return differ;
 }
 
-/* First with NaN in all that is left out, which nobody may look at; then with +0 there, against
- * matmul. Returns how many zeros have the other sign. */
+/* First with NaN in all inputs that are left out, which must not be read; then with +0 there,
+ * against matmul. Returns the number of zeros of different sign. */
 static uint32_t check_matmul_some(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth,
                                   uint32_t panels, uint32_t density, int with_start) {
     const size_t gap = rows % 2 ? 16 : 0, a_stride = rows * 16 + gap, b_stride = depth * 16 + gap;
@@ -261,7 +260,7 @@ static void matmul_some_body(const qn__cpu_kernels *k) {
                 for (int kind = 0; kind < 8; ++kind)
                     differ += check_matmul_some(k, rows, depths[d], panels, densities[kind / 2],
                                                 kind % 2);
-    assert_true(differ > 0); /* or the sign of zeros was never put to the test */
+    assert_true(differ > 0); /* otherwise the sign of zeros was not tested */
 }
 
 static void test_matmul_some(void **state) {
@@ -299,7 +298,7 @@ static void test_nonzero(void **state) {
 
 /* ---- partial gradients */
 
-/* What `nonzero` gives for each item, in plain loops. */
+/* The expected results of `nonzero` for each item, in plain loops. */
 static const uint16_t *masks_of(const float *a, uint32_t items) {
     uint16_t *some = guard(items * sizeof *some);
     for (uint32_t i = 0; i < items; ++i) {
@@ -318,8 +317,8 @@ static void thin_out(float *a, uint32_t items, uint32_t density) {
             a[i] = 0.0f;
 }
 
-/* What a partial becomes, in either kind of array. Zeros are equal whatever their sign: they stand
- * for an integer. */
+/* The partial after each `how`, in both types of array. Zeros of either sign are equal: they
+ * represent integers. */
 static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels, qn__partial kind,
                         int with_some, uint32_t density) {
     const int doubles = kind == QN__PARTIAL_FIRST || kind == QN__PARTIAL_ADD;
@@ -358,7 +357,7 @@ static void outer_body(const qn__cpu_kernels *k) {
             check_outer(k, items, 1 + (items + (uint32_t)kind) % 5, kinds[kind], 0, 100);
 }
 
-/* Items around the room of a list, which is 256. Each with all densities, or with one in
+/* Numbers of items around 256, the capacity of a list. Each with all densities, or with one in
  * QN_TEST_STRIDE of them, in turn. */
 static void outer_some_body(const qn__cpu_kernels *k) {
     const char *text = getenv("QN_TEST_STRIDE");
@@ -456,7 +455,7 @@ static void integers_body(const qn__cpu_kernels *k) {
     assert_memory_equal(got, want[1], sizeof got);
 }
 
-/* Rows on pages of their own: nothing beside the rectangle is read or written. */
+/* Rows are surrounded by inaccessible pages: only the rectangle is read or written. */
 static void transpose_body(const qn__cpu_kernels *k) {
     for (uint32_t rows = 1; rows <= 17; ++rows)
         for (uint32_t columns = 1; columns <= 17; ++columns) {
@@ -489,8 +488,8 @@ static void test_transpose(void **state) {
 
 /* ---- the update */
 
-/* A sum that the kind of array can hold, in that array. Zeros get either sign: both are the integer
- * 0. */
+/* Stores a random sum, in the range of the array's type. Zeros get either sign: both are the
+ * integer 0. */
 static int64_t put_sum(qn__sums kind, void *sums, size_t i) {
     int64_t sum = ((int64_t)word() << 31 ^ word()) >> word() % 60;
     if (word() % 4 == 0)
@@ -509,7 +508,7 @@ static int64_t put_sum(qn__sums kind, void *sums, size_t i) {
     return sum;
 }
 
-/* Velocities that have nearly come to rest: subnormal but for a few, of weights that are not. */
+/* Velocities that are almost all subnormal, of normal weights. */
 static void make_idle(size_t count, float *w, float *s0) {
     for (size_t i = 0; i < count; ++i) {
         const uint32_t bits = (word() & 0x807fffffu) >> (word() % 4 ? 0 : 20);
@@ -683,7 +682,7 @@ static void absmax_body(const qn__cpu_kernels *k) {
     for (size_t count = 16; count <= 208; count += 16)
         for (int strange = 0; strange < 2; ++strange) {
             const float *x = guarded_numbers(count, strange);
-            /* What stands in a column's place already counts too. */
+            /* The initial absmax of a column counts too. */
             uint32_t want = 0, columns[16] = {0, 0x7f000000u}, most[16] = {0, 0x7f000000u};
             for (size_t i = 0; i < count; ++i) {
                 uint32_t bits;

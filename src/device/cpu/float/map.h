@@ -1,15 +1,14 @@
 /* The elementary functions over arrays, one form for each instruction set.
  *
- * y[i] = f(x[i]) for i = 0 .. n-1, with the bits of the scalar reference in num/elementary.h,
- * whatever n is and wherever the arrays lie. x and y hold n floats each; they are the same array
- * or do not overlap. n may be 0. No alignment is needed, nothing outside the arrays is touched.
+ * y[i] = f(x[i]) for i = 0 .. n-1, with the bits of the scalar reference in num/elementary.h, for
+ * every n and alignment. x and y hold n floats each; they are the same array or do not overlap. n
+ * may be 0. No memory outside the arrays is accessed.
  *
- * The qn_ functions and the tables compute in the floating-point state that they need and give the
- * caller's back. The qn__ functions are for kernels, whose threads are in that state already.
+ * The qn_ functions and the tables set the floating-point state that they need and restore the
+ * caller's. The qn__ functions are for kernels, whose threads have set that state already.
  *
- * Calling a form on a processor without its instruction set ends the process, so ask first. The
- * forms that the target can never have are not declared.
- */
+ * Calling a form on a processor without its instruction set ends the process: check first. Forms
+ * that the target cannot have are not declared. */
 #ifndef QN_DEVICE_CPU_FLOAT_MAP_H
 #define QN_DEVICE_CPU_FLOAT_MAP_H
 
@@ -26,7 +25,7 @@ typedef struct qn__maps {
     qn__map_function *sigmoid;
 } qn__maps;
 
-/* For every machine, and slow where the compiler may not use an fma instruction. */
+/* For every machine; slow if the compiler may not use an fma instruction. */
 qn__map_function qn_cpu_map_exp_f32_scalar;
 qn__map_function qn_cpu_map_log_f32_scalar;
 qn__map_function qn_cpu_map_tanh_f32_scalar;

@@ -1,4 +1,4 @@
-/* exp, log, tanh and sigmoid over arrays, for a machine of which nothing is known. */
+/* exp, log, tanh and sigmoid over arrays, for any machine. */
 #include "device/cpu/float/vec_scalar.h"
 
 #define MAP_NAME(f) qn_cpu_map_##f##_f32_scalar

@@ -1,6 +1,6 @@
-/* The array forms of exp, log, tanh and sigmoid, on every instruction set of this machine: the
- * bits of the scalar reference on a dense sample of all floats, for every short length and
- * alignment, in place, and without touching what lies beside the arrays. */
+/* The array forms of exp, log, tanh and sigmoid, for every instruction set of this machine. They
+ * give the bits of the scalar reference on a dense sample of all floats, for every short length and
+ * alignment, in place too, and write nothing outside the arrays. */
 #include "device/cpu/float/map.h"
 
 #include "num/elementary.h"
@@ -41,8 +41,8 @@ static void same_as_reference(const qn__maps *maps, int f, size_t n, const float
                      maps->name, i, n, (double)y[i], (double)reference[f](x[i]));
 }
 
-/* Some four million floats, spread evenly over all bit patterns; fewer where QN_TEST_STRIDE says
- * so. */
+/* About four million floats, spread evenly over all bit patterns; fewer if QN_TEST_STRIDE is
+ * set. */
 static void sample(const qn__maps *maps, int f, qn__map_function *map) {
     enum { BLOCK = 4096 };
     static float x[BLOCK], y[BLOCK];

@@ -1,5 +1,5 @@
-/* Loops over a tile's vectors must be unrolled, and functions inlined into the one that knows the
- * tile's size, so that the accumulators become registers. */
+/* Loops over a tile's vectors must be unrolled, and functions inlined where the size of the tile is
+ * a constant, so that the accumulators are kept in registers. */
 #ifndef QN_DEVICE_CPU_FLOAT_UNROLL_H
 #define QN_DEVICE_CPU_FLOAT_UNROLL_H
 

@@ -1,9 +1,8 @@
-/* Eight lanes of float with AVX2 and FMA (x86-64 from Haswell and Zen on). The words are explained
+/* Eight lanes of float with AVX2 and FMA (x86-64 from Haswell and Zen on). The names are explained
  * in vec_scalar.h and num/elementary.inc.
  *
- * The processor's minps and maxps give the second argument when either is NaN and when both are
- * zeros, which is what a < b ? a : b says; that is why they may stand for v_min and v_max.
- */
+ * minps and maxps return the second argument when either is NaN and when both are zeros. a < b ? a
+ * : b does the same, so they implement v_min and v_max. */
 #ifndef QN_DEVICE_CPU_FLOAT_VEC_AVX2_H
 #define QN_DEVICE_CPU_FLOAT_VEC_AVX2_H
 
@@ -47,7 +46,8 @@ static inline vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 static inline vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
 static inline vi vi_or(vi a, vi b) { return _mm256_or_si256(a, b); }
 static inline vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
-/* Macros, since without optimisation an argument is not the constant that the shift needs. */
+/* Macros: the shift count must be an immediate, which a function argument is not without
+ * inlining. */
 #define vi_shl(i, s) _mm256_slli_epi32((i), (s))
 #define vi_sar(i, s) _mm256_srai_epi32((i), (s))
 

@@ -1,6 +1,5 @@
-/* Sixteen lanes of float with AVX-512 (F, VL, BW and DQ). The words are explained in vec_scalar.h
- * and num/elementary.inc; for v_min and v_max see also vec_avx2.h.
- */
+/* Sixteen lanes of float with AVX-512 (F, VL, BW and DQ). The names are explained in vec_scalar.h
+ * and num/elementary.inc; for v_min and v_max see also vec_avx2.h. */
 #ifndef QN_DEVICE_CPU_FLOAT_VEC_AVX512_H
 #define QN_DEVICE_CPU_FLOAT_VEC_AVX512_H
 
@@ -44,7 +43,8 @@ static inline vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 static inline vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
 static inline vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
 static inline vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
-/* Macros, since without optimisation an argument is not the constant that the shift needs. */
+/* Macros: the shift count must be an immediate, which a function argument is not without
+ * inlining. */
 #define vi_shl(i, s) _mm512_slli_epi32((i), (s))
 #define vi_sar(i, s) _mm512_srai_epi32((i), (s))
 

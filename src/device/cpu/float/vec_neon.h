@@ -1,10 +1,9 @@
-/* Four lanes of float with NEON (every AArch64). The words are explained in vec_scalar.h and
+/* Four lanes of float with NEON (every AArch64). The names are explained in vec_scalar.h and
  * num/elementary.inc.
  *
- * NEON's own minimum and maximum give NaN when either argument is NaN and know that -0 < +0, so
- * v_min and v_max are a comparison and a selection here. 32-bit ARM is no target: its NEON has
- * neither division nor subnormals.
- */
+ * NEON's own minimum and maximum return NaN when either argument is NaN and order -0 below +0.
+ * v_min and v_max are therefore a comparison and a selection. 32-bit ARM is not supported: its NEON
+ * has neither division nor subnormals. */
 #ifndef QN_DEVICE_CPU_FLOAT_VEC_NEON_H
 #define QN_DEVICE_CPU_FLOAT_VEC_NEON_H
 
@@ -46,7 +45,8 @@ static inline vi vi_sub(vi a, vi b) { return vsubq_s32(a, b); }
 static inline vi vi_and(vi a, vi b) { return vandq_s32(a, b); }
 static inline vi vi_or(vi a, vi b) { return vorrq_s32(a, b); }
 static inline vi vi_max(vi a, vi b) { return vmaxq_s32(a, b); }
-/* Macros, since without optimisation an argument is not the constant that the shift needs. */
+/* Macros: the shift count must be an immediate, which a function argument is not without
+ * inlining. */
 #define vi_shl(i, s) vshlq_n_s32((i), (s))
 #define vi_sar(i, s) vshrq_n_s32((i), (s))
 

@@ -1,16 +1,14 @@
-/* The vocabulary of num/elementary.inc for two registers at a time.
+/* The operations of num/elementary.inc on two registers at a time.
  *
- * Include after a vec_*.h and before elementary.inc: the words then mean both registers, each
- * operation on the first followed at once by the same on the second. An elementary function is a
- * chain of some 25 operations that wait for each other; two chains laid side by side in the
- * instruction stream keep a processor busy whose window of waiting instructions is too short to
- * reach the next iteration. Where the window is long they gain little: with AVX-512 on a Sapphire
- * Rapids core at 3.9 GHz, 16 tanh take 22 cycles instead of 23. The values are those of the single
- * registers, lane by lane.
+ * Include after a vec_*.h and before elementary.inc: each name then applies to both registers,
+ * first to one and then to the other. An elementary function is a chain of about 25 dependent
+ * operations. Two interleaved chains keep a processor busy whose reorder buffer is too short to
+ * reach the next iteration. With a large reorder buffer the gain is small: with AVX-512 on a
+ * Sapphire Rapids core at 3.9 GHz, 16 tanh take 22 cycles instead of 23. The values are those of
+ * the single registers.
  *
  * pair_load and pair_store move 2 * VL consecutive floats. v_load, v_store, v_zero, v_div and
- * v_sqrt keep their meaning for one register, whose type is then called `single`.
- */
+ * v_sqrt still apply to one register, whose type is then called `single`. */
 #ifndef QN_DEVICE_CPU_FLOAT_VEC_PAIR_H
 #define QN_DEVICE_CPU_FLOAT_VEC_PAIR_H
 
@@ -69,7 +67,7 @@ static inline pair_int pair_int_or(pair_int x, pair_int y) {
     return (pair_int){vi_or(x.a, y.a), vi_or(x.b, y.b)};
 }
 
-/* The shifts that elementary.inc makes, by name, since the instruction holds the count. */
+/* One function for each shift of elementary.inc, since the count must be an immediate. */
 static inline pair_int pair_int_shl_23(pair_int x) {
     return (pair_int){vi_shl(x.a, 23), vi_shl(x.b, 23)};
 }

@@ -1,8 +1,8 @@
-/* Lanes of float for any machine: VL = 1.
+/* Vectors of float for any machine: VL = 1.
  *
- * Each vec_*.h defines the same words for its instruction set, and a translation unit includes
- * exactly one of them; kernels are written once against the words. The first part is the
- * vocabulary of num/elementary.inc, explained there. The second is for kernels:
+ * Each vec_*.h defines the same names for its instruction set, and a translation unit includes
+ * exactly one of them; kernels are written once, in terms of these names. The first part is the
+ * operations of num/elementary.inc, explained there. The second part is for kernels:
  *
  *   VL                          number of lanes
  *   v_load(p), v_store(p, a)    VL consecutive floats; no alignment needed
@@ -10,8 +10,7 @@
  *   v_zero()                    +0 in all lanes
  *   v_div(a, b), v_sqrt(a)      correctly rounded
  *
- * Nothing here fuses, reorders or approximates, and no file may be compiled with flags that do.
- */
+ * Nothing here fuses, reorders or approximates, and no file may be compiled with flags that do. */
 #ifndef QN_DEVICE_CPU_FLOAT_VEC_SCALAR_H
 #define QN_DEVICE_CPU_FLOAT_VEC_SCALAR_H
 

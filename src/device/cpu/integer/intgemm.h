@@ -1,15 +1,13 @@
-/* Integer products (docs/exactness.md 15), one table for each instruction set that does them in
- * its own way.
+/* Integer products (docs/exactness.md 15), one table for each instruction set with its own code.
  *
- * Operands are packed once and multiplied often. A *left* operand comes in blocks of 16 rows, a
- * *right* operand in panels of 16 columns; both are k deep. What a block or a panel looks like
- * inside is each table's own affair; it takes size(bits, k) bytes, begins at a multiple of 64, and
+ * Operands are packed once and multiplied often. A *left* operand consists of blocks of 16 rows, a
+ * *right* operand of panels of 16 columns; both have k values along the sum. Each table defines the
+ * format of a block or panel. It takes size(bits, k) bytes and begins at a multiple of 64; the
  * blocks or panels of one operand follow one another without gaps. Values come from arrays of
  * floats in panels (cpu_kernels.h): element (row, column) of an array is at from[column / 16 *
  * stride + row * 16 + column % 16]. A value v becomes the integer qn__quantize(v, inverse) of
  * num/intgemm_reference.h, with the inverse of its block; an inverse of 0 (a block that is not
- * finite) may give any integers. What stands in columns beyond the last is not looked at and counts
- * as 0. */
+ * finite) may give any integers. Columns beyond the last are not used and count as 0. */
 #ifndef QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
 #define QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
 
@@ -18,15 +16,16 @@
 #include <string.h>
 
 enum {
-    QN__BYTE_BLOCKS = 9, /* exponents that blocks of bytes have: those of 1 to 255 */
-    /* Added to a width: the left operand is bytes themselves, 0 to 255. And in a sum over items by
-     * bytes: integers on the right that are doubled may have a magnitude up to QN__WIDEST. */
+    QN__BYTE_BLOCKS = 9, /* number of exponents of blocks of bytes: those of 1 to 255 */
+    /* Flags added to a width. QN__OF_BYTES: the left operand is bytes themselves, 0 to 255.
+     * QN__WIDE, in a sum over items by bytes: doubled integers on the right may have a magnitude up
+     * to QN__WIDEST. */
     QN__OF_BYTES = 32,
     QN__WIDE = 64,
     QN__WIDEST = (1 << 23) - 1
 };
 
-/* What becomes of the exact integers N of an outer product. */
+/* How the exact integers N of an outer product are stored. */
 typedef enum qn__intgemm_out {
     QN__INTGEMM_FLOAT,  /* float: RN(N) */
     QN__INTGEMM_FIRST,  /* double: N * factor, rounded to the nearest integer, ties to even */
@@ -34,19 +33,19 @@ typedef enum qn__intgemm_out {
     QN__INTGEMM_INTEGER /* int64_t: N */
 } qn__intgemm_out;
 
-/* What the bytes of a table become where a byte stands for one value whatever its feature: an
- * integer for each exponent that a block of them can have. Digits are those to the base 128, from
- * -64 to 63 but for the highest, which comes first and takes what is left. For sums over items
- * there are those of integers doubled up to twice too (the highest is 127 where a byte is too small
- * for it); of 14 bits they are to the base 256, the lower from 0 to 255 as the bits of its byte. */
+/* Lookup tables from bytes to integers, for inputs where a byte stands for one value, whatever its
+ * feature: one table for each exponent of a block. Digits are to the base 128, from -64 to 63, the
+ * highest first, which holds the rest. For sums over items there are tables of integers doubled
+ * once and twice too; the highest digit is 127 where a byte is too large for the exponent. With 14
+ * bits these digits are to the base 256, the lower one from 0 to 255 as an unsigned byte. */
 typedef struct qn__cpu_digits {
-    uint32_t first; /* the exponent, as its bits, of the greatest inverse of a block */
+    uint32_t first; /* the exponent bits of the largest inverse of a block */
     _Alignas(64) int8_t digit[QN__BYTE_BLOCKS][3][256];
     _Alignas(64) int8_t item_digit[QN__BYTE_BLOCKS][3][3][256]; /* by doublings */
 } qn__cpu_digits;
 
-/* Which of digit[] a block is looked up in: by the bits of its inverse's exponent, or the inverse.
- * A block of zeros has a greater inverse than all others, and 0 is 0 in all. */
+/* The table for a block, by the exponent bits of its inverse, or by the inverse. A block of zeros
+ * has a larger inverse than all others; any table is valid for it, since 0 is 0 in all. */
 static inline uint32_t qn__cpu_digits_of(const qn__cpu_digits *digits, uint32_t exponent) {
     return exponent < digits->first ? digits->first - exponent : 0;
 }
@@ -63,8 +62,8 @@ typedef struct qn__intgemm {
      * of bytes. */
     size_t (*size)(int bits, uint32_t k);
 
-    /* absmax[r] = bits of the greatest |from(r, c) * times[c]| over c < k (times NULL: of the
-     * value itself), for r < rows, rows <= 16. A NaN is greater than everything. */
+    /* absmax[r] = bits of the largest |from(r, c) * times[c]| over c < k (times NULL: of the value
+     * itself), for r < rows, rows <= 16. A NaN is larger than everything. */
     void (*absmax)(uint32_t rows, uint32_t k, const float *from, size_t stride, const float *times,
                    uint32_t *absmax);
 
@@ -78,9 +77,9 @@ typedef struct qn__intgemm {
     void (*right)(int bits, uint32_t k, const float *from, const float inverse[QN__PANEL],
                   void *to);
 
-    /* The same for `count` of the k depths alone, from depth `first` on, a multiple of 64; count is
-     * one too, or ends with the last depth. `from` begins with these depths, `to` with the panel.
-     * Here values too large for the inverse may give any integers. NULL where a table cannot. */
+    /* The same for only `count` values of k from `first` on, a multiple of 64; count is one too, or
+     * the part ends at k. `from` begins with these values, `to` with the panel. Values too large
+     * for the inverse may give any integers. NULL if a table cannot do it. */
     void (*right_part)(int bits, uint32_t k, uint32_t first, uint32_t count, const float *from,
                        const float inverse[QN__PANEL], void *to);
 
@@ -100,16 +99,16 @@ typedef struct qn__intgemm {
     void (*right_items)(int bits, uint32_t count, const uint32_t *list, const float *inverse,
                         const uint8_t *doubled, const float *from, void *to);
 
-    /* The greatest |q| that may come of doubling in either operand of such a sum over at most k
-     * items; not below 2^(bits - 1) - 1, which needs none. */
+    /* The largest |q| allowed after doubling in either operand of such a sum over at most k items;
+     * at least 2^(bits - 1) - 1, the largest integer that is not doubled. */
     int32_t (*largest)(int bits, uint32_t k);
 
-    /* Operands straight from bytes; NULL where a table has no better way than over floats.
-     * absmax_bytes: of each row, rows <= 16. left_bytes: like left, element (r, c) is what byte
-     * from[r][c] becomes. left_bytes_items: like left_items, element (r, t) is what byte
-     * from[list[t] / 16 * block + list[t] % 16 * 16 + r] becomes, so a row of the array is 16
-     * bytes, and 16 rows lie `block` bytes from the next; at most two doublings. Inverses are those
-     * of blocks of bytes. */
+    /* Operands directly from bytes; NULL if a table has no faster way than floats. absmax_bytes: of
+     * each row, rows <= 16. left_bytes: like left, element (r, c) is the integer of byte
+     * from[r][c]. left_bytes_items: like left_items, element (r, t) is the integer of byte
+     * from[list[t] / 16 * block + list[t] % 16 * 16 + r]. So a row of the array is 16 bytes, and
+     * groups of 16 rows are `block` bytes apart; at most two doublings. Inverses are those of
+     * blocks of bytes. */
     void (*absmax_bytes)(uint32_t rows, uint32_t k, const uint8_t *const *from, uint8_t *absmax);
     void (*left_bytes)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
                        const float *inverse, const qn__cpu_digits *digits, void *to);
@@ -117,11 +116,10 @@ typedef struct qn__intgemm {
                              const uint8_t *doubled, const qn__cpu_digits *digits,
                              const uint8_t *from, size_t block, void *to);
 
-    /* Left operands of bytes themselves, in blocks of size(bits | QN__OF_BYTES, k) bytes for
-     * products that are asked for with that width; 14 or 21 bits, and QN__WIDE where the right
-     * operand and the product are. NULL where a table has no better way than over the integers of
-     * their blocks. left_raw: element (r, c) is from[r][c]. left_raw_items: like left_bytes_items,
-     * the bytes as they are. */
+    /* Left operands of bytes themselves, in blocks of size(bits | QN__OF_BYTES, k) bytes, for
+     * products of that width; 14 or 21 bits, and QN__WIDE if the right operand and the product have
+     * it. NULL if a table has no faster way than the integers of their blocks. left_raw: element
+     * (r, c) is from[r][c]. left_raw_items: like left_bytes_items, with the bytes unchanged. */
     void (*left_raw)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from, void *to);
     void (*left_raw_items)(int bits, uint32_t count, const uint32_t *list, const uint8_t *from,
                            size_t block, void *to);
@@ -135,8 +133,8 @@ typedef struct qn__intgemm {
                     float *c, size_t c_stride);
 
     /* `blocks` blocks of left by `panels` panels of right: out[p][b][r][c], blocks of 16 x 16. With
-     * doubles `factor` is a power of two, and the caller has shown that N is exact as a double and
-     * that sums are. */
+     * doubles `factor` is a power of two, and the caller has shown that N and the sums are exact as
+     * doubles. */
     void (*outer)(int bits, uint32_t k, uint32_t blocks, const void *left, uint32_t panels,
                   const void *right, qn__intgemm_out how, double factor, void *out);
 } qn__intgemm;
@@ -159,20 +157,20 @@ extern const qn__intgemm qn__intgemm_vnni;
 extern const qn__intgemm qn__intgemm_amx;
 #endif
 
-/* factor[i] = 2^t, inverse[i] = 2^-t of blocks with these greatest magnitudes. */
+/* factor[i] = 2^t, inverse[i] = 2^-t of blocks with these absmax. */
 void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *absmax, float *factor,
                           float *inverse);
 
-/* The bits of the number that a byte stands for (docs/exactness.md 5.1); not for
+/* The bits of the float that a byte stands for (docs/exactness.md 5.1); not for
  * QN__SCALE_STANDARD. */
 uint32_t qn__cpu_byte_bits(qn__scale scale, uint32_t byte);
 /* The integers of all bytes, and their digits. */
 void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to);
 
-/* 1 when a table's products are those of the scalar one, on a small example of each width. */
+/* 1 when a table's products equal those of the scalar one, on a small example of each width. */
 int qn__intgemm_agree(const qn__intgemm *table);
-/* 1 when the processor has AMX's tiles of bytes and the kernel lets this process use them; asked
- * once, from then on all its threads may. The second: and their products are right. */
+/* The first: 1 when the processor has AMX tiles of bytes and the kernel lets this process use them;
+ * requested once, for all threads. The second: also that their products are right. */
 int qn__cpu_amx_granted(void);
 int qn__cpu_has_amx(void);
 

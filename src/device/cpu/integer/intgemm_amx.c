@@ -1,36 +1,36 @@
-/* Integer products by AMX: tdpbssd multiplies 16 rows of 64 signed bytes with 64 rows of 16
- * and adds to 16 x 16 sums of 32 bits.
+/* Integer products by AMX: tdpbssd multiplies 16 rows of 64 signed bytes with 64 rows of 16 and
+ * adds to 16 x 16 sums of 32 bits.
  *
- * An integer of B bits is B/7 digits, q = sum of digit[i] * 128^i with the highest digit from -128
- * to 127 and every other from -64 to 63, and a product of two is the sum of the products of their
+ * An integer of B bits is B/7 digits, q = sum of digit[i] * 128^i. The highest digit is from -128
+ * to 127, every other from -64 to 63. A product of two integers is the sum of the products of their
  * digits: 1, 4 or 9 tile products, each added to the sums of its power of 128. 32 bits hold those
- * up to a depth of longest() steps; beyond it they are brought together in 64 bits. A highest digit
- * beyond -64 to 64 is only met where integers are doubled. In sums over items, where that is often
- * asked for, integers of 14 bits are words: two digits to the base 256, the lower from 0 to 255.
+ * up to a depth of longest() steps; after that they are added to sums of 64 bits. The highest digit
+ * is beyond -64 to 64 only where integers are doubled. Sums over items double often; there integers
+ * of 14 bits are words: two digits to the base 256, the lower from 0 to 255.
  *
- * Bytes themselves are one digit without a sign: two or three tile products instead of four or
- * nine. Their sums are fewer too, so three blocks of them are under way by one panel.
+ * Bytes themselves are one unsigned digit: two or three tile products instead of four or nine. They
+ * need fewer sums too, so three blocks of them are multiplied by one panel at a time.
  *
  * A block or a panel is, for each 64 depths, a tile of each digit, the highest first (pack_amx.h).
  *
- * A product of tiles is begun every 16 cycles and ready after 52; a load from the first cache takes
- * 8 cycles, from the second one about twice as long, so what a load brings is to be used more than
- * once and mostly to lie in the first cache. Two tiles of results beside one another are under way
- * with the sums of both in six of the eight registers (7 and 14 bits); the other two hold a tile of
- * each operand, and the products come in an order in which one of them changes each time. So a step
- * takes nine loads for its eight products, and six tiles that are not the same. To bring the sums
- * of a tile of results together takes other parts of the core about as long as some steps of
- * products: that is done row by row between the steps of the next tiles.
+ * A tile product can start every 16 cycles and takes 52. A load takes 8 cycles from the L1 cache,
+ * and about twice as long from the L2 cache. So a loaded tile must be used more than once, and
+ * mostly come from the L1 cache. Two neighbouring tiles of results are computed together: their
+ * sums take six of the eight registers (7 and 14 bits), the other two hold a tile of each operand.
+ * The order of the products changes one operand at a time. A step thus takes nine loads of six
+ * different tiles for its eight products. Combining the sums of a tile of results takes other parts
+ * of the core about as long as some steps of products. It is therefore done row by row between the
+ * steps of the next tiles.
  *
- * Panels that are deep come from the third cache. While a pair of them multiplies, its blocks call
- * the next pair to the second one, evenly: as many lines wait for the third cache as there are
- * buffers in a core, and what the second one has for the tiles goes through the same buffers. */
+ * Deep panels come from the L3 cache. While a pair of them is multiplied, its blocks prefetch the
+ * next pair to the L2 cache, evenly. The number of lines that wait for the L3 cache is limited by
+ * the core's line fill buffers, which loads from the L2 cache use too. */
 #include "device/cpu/integer/intgemm.h"
 #include "device/cpu/integer/pack_amx.h"
 #include "device/cpu/integer/pack_bytes_amx.h"
 #include "device/cpu/integer/sums_amx.h"
 
-/* Palette 1: sixteen rows of 64 bytes in all eight tiles. */
+/* Palette 1: all eight tiles have sixteen rows of 64 bytes. */
 static const uint8_t configuration[64] __attribute__((aligned(64))) = {
     [0] = 1,   [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64,
     [26] = 64, [28] = 64, [30] = 64, [48] = 16, [49] = 16, [50] = 16,
@@ -38,21 +38,21 @@ static const uint8_t configuration[64] __attribute__((aligned(64))) = {
 
 enum {
     LINE = 64,     /* bytes */
-    DEEP = 16,     /* steps of a panel from which on the next ones are called */
+    DEEP = 16,     /* steps of a panel from which on the next panels are prefetched */
     PRODUCTS = 8,  /* of a step of 14 bits by a pair of panels, 4 * TILE bytes */
-    CALLED_BY = 8, /* blocks that call a pair, where each product calls one line */
+    CALLED_BY = 8, /* blocks that prefetch a pair, if each product prefetches one line */
 };
 
-/* Between these two the thread has tiles; outside of them they are as at the start of the program,
- * and nobody saves them with the thread's registers. What the tiles are loaded from is memory whose
- * use the compiler does not see. */
+/* The thread may use tiles between these two calls only. Outside of them tiles are in their initial
+ * state, so that a context switch need not save them. The compiler does not see that tile loads
+ * read memory, hence the barriers. */
 static void begin_tiles(void) {
     __asm__ volatile("" ::: "memory");
     _tile_loadconfig(configuration);
 }
 static void end_tiles(void) { _tile_release(); }
 
-/* Functions of their own, once for each width: so much code is not to be copied into every loop. */
+/* Separate functions, one for each width: the code is too large to be inlined into every loop. */
 #define PUT(bits)                                                                                  \
     static __attribute__((noinline)) void put_##bits(const job *j, const ending *e, uint32_t tile, \
                                                      uint32_t r, uint32_t end) {                   \
@@ -72,7 +72,7 @@ PUT(BYTES_WORDS)
 PUT(BYTES_21)
 PUT(BYTES_LONGS)
 
-/* Rows `row` to `last` - 1 of the tiles' 16 each, as far as there are such. */
+/* Rows `row` to `last` - 1 of the completed tiles, each of 16 rows. */
 INLINE void end_rows(const int bits, const job *j, const ending *e, uint32_t row, uint32_t last) {
     while (row < last) {
         const uint32_t tile = row / WIDE, first = tile * WIDE, next = first + WIDE;
@@ -108,11 +108,11 @@ INLINE void zero_sums(void) {
     _tile_zero(5);
 }
 
-/* The parts of a tile of results in registers: of several of them those of the second stand behind
- * those of the first. */
+/* The sums of a tile of results, in several registers. Those of a second tile follow those of the
+ * first. */
 INLINE void store_sums(const int bits, const int tiles, sums *to) {
     const uint32_t parts = bits == 7 || is_bytes_by_two(bits) ? 2 : bits == 21 ? 5 : 3;
-    const uint32_t next = bits == 7 ? 3 : parts; /* the register where the second begins */
+    const uint32_t next = bits == 7 ? 3 : parts; /* the first register of the second tile */
     _tile_stored(0, to->part[0], 64);
     _tile_stored(1, to->part[1], 64);
     if (parts > 2)
@@ -137,8 +137,8 @@ INLINE void store_sums(const int bits, const int tiles, sums *to) {
     }
 }
 
-/* One step. A tile of sums is given every fourth product or more seldom, where there are so many;
- * `odd` chooses between two sums of 7 bits. */
+/* One step. A tile of sums is used by every fourth product or more rarely, if there are enough
+ * tiles; `odd` selects one of two sums of 7 bits. */
 INLINE void step_7(const int pair, const int odd, const char *a, const char *b, const char *b2) {
     _tile_loadd(6, a, 64);
     _tile_loadd(7, b, 64);
@@ -155,13 +155,13 @@ INLINE void step_7(const int pair, const int odd, const char *a, const char *b, 
         _tile_dpbssd(3, 6, 7);
 }
 
-/* What a product of a step calls to the second cache: so many lines of what is at `from`. */
+/* Prefetches to the L2 cache during a product of a step: `calls` lines of what is at `from`. */
 INLINE void call(const uint32_t calls, uintptr_t from, uint32_t product) {
     for (uint32_t i = 0; i < calls; ++i)
         _mm_prefetch((const char *)(from + (product * calls + i) * LINE), _MM_HINT_T1);
 }
 
-/* The tiles 6 and 7, to those of a sum; `other` takes bytes without a sign. */
+/* Multiplies tiles 6 and 7 and adds to `sum`; `other` takes unsigned bytes. */
 #define DOT(other_too, other, sum)                                                                 \
     do {                                                                                           \
         if (other_too)                                                                             \
@@ -170,7 +170,7 @@ INLINE void call(const uint32_t calls, uintptr_t from, uint32_t product) {
             _tile_dpbssd(sum, 6, 7);                                                               \
     } while (0)
 
-/* The same of bytes in a tile and a digit in 7 that is not the highest. */
+/* The same for bytes and a digit in tile 7 that is not the highest. */
 #define LAST_OF_BYTES(words, sum, tile)                                                            \
     do {                                                                                           \
         if (words)                                                                                 \
@@ -179,7 +179,7 @@ INLINE void call(const uint32_t calls, uintptr_t from, uint32_t product) {
             _tile_dpbusd(sum, tile, 7);                                                            \
     } while (0)
 
-/* Of two digits: highest, both mixed, lowest. Of words the lower digit has no sign. */
+/* Two digits: highest, the two mixed products, lowest. The lower digit of words is unsigned. */
 INLINE void step_two(const int bits, const int pair, const uint32_t calls, const char *a,
                      const char *b, const char *b2, uintptr_t called) {
     const int words = bits == WORDS;
@@ -234,8 +234,8 @@ INLINE void step_21(const char *a, const char *b) {
     _tile_dpbssd(4, 5, 7);
 }
 
-/* Blocks of bytes, `next` bytes apart, by two digits. What the tile 7 holds is used before it is
- * loaded anew. */
+/* Blocks of bytes, `next` bytes apart, by two digits. Tile 7 is used by all before it is loaded
+ * again. */
 INLINE void step_bytes(const int bits, const int blocks, const char *a, size_t next,
                        const char *b) {
     const int words = bits == BYTES_WORDS;
@@ -262,7 +262,7 @@ INLINE void step_bytes(const int bits, const int blocks, const char *a, size_t n
     LAST_OF_BYTES(words, 5, 6);
 }
 
-/* One or two blocks of bytes by longs that are but words, whose second digit has the sign. */
+/* One or two blocks of bytes by longs that fit words; their second digit is the signed one. */
 INLINE void step_bytes_by_words(const int blocks, const char *a, size_t next, const char *b) {
     _tile_loadd(6, a, 64);
     _tile_loadd(7, b + TILE, 64);
@@ -277,7 +277,7 @@ INLINE void step_bytes_by_words(const int blocks, const char *a, size_t next, co
     _tile_dpbusd(4, 6, 7);
 }
 
-/* The first step with longs that are more than words. */
+/* The first step with longs that do not fit words. */
 INLINE uint32_t first_longs(const job *j, const char *b) {
     const filled *list = filled_of(LONGS, j->steps, b);
     return list->count ? list->step[0] : j->steps;
@@ -304,18 +304,18 @@ INLINE void step_bytes_by_three(const int bits, const int blocks, const char *a,
     _tile_dpbusd(3, 6, 7);
 }
 
-/* Steps of a block by a panel or a pair of them, or of blocks of bytes by a panel; longest() at
- * most; 0 at `back`: in their order. */
+/* Steps of a block by a panel or a pair of them, or of blocks of bytes by a panel; at most
+ * longest(). With `back` 0 they are in ascending order. */
 typedef struct part {
     const char *a, *b;
     const uint32_t *step;
     uint32_t count;
     int back;
-    uintptr_t called; /* what it calls, where it does */
+    uintptr_t called; /* what it prefetches, if anything */
 } part;
 
-/* The sums of a part. All rows of the tiles before are ended before the sums are stored, which may
- * take the place of theirs. */
+/* Computes the sums of a part. All rows of the previous tiles must be stored before these sums are,
+ * since both use the same memory. */
 INLINE void multiply(const int bits, const int tiles, const uint32_t calls, const job *j,
                      const part *p, sums *to, ending *e) {
     const int pair = tiles == 2;
@@ -354,7 +354,7 @@ INLINE void multiply(const int bits, const int tiles, const uint32_t calls, cons
     store_sums(bits, tiles, to);
 }
 
-/* The sums of a chunk, added to to->exact unless it is the first. */
+/* Adds the sums of a chunk to to->exact, or stores them if it is the first. */
 INLINE void widen(const int bits, int first, sums *to) {
     for (uint32_t r = 0; r < WIDE; ++r) {
         __m512i n[2], all[2];
@@ -366,7 +366,7 @@ INLINE void widen(const int bits, int first, sums *to) {
     }
 }
 
-/* Where the next block's sums are made is also where those of the last ones stood. */
+/* The next block's sums overwrite those of the completed tiles. */
 INLINE void complete(const int tiles, const sums *s, uint32_t block, uint32_t panel, ending *e) {
     e->s = s;
     e->block = block;
@@ -374,7 +374,8 @@ INLINE void complete(const int tiles, const sums *s, uint32_t block, uint32_t pa
     e->tiles = (uint32_t)tiles;
 }
 
-/* Steps below `end` that any of the lists has from its place on, at most longest() of them. */
+/* Joins the lists: the steps below `end` that are in any of them, from its position on, at most
+ * longest(). */
 INLINE uint32_t join(const int lists, const filled *const *list, uint32_t *at, uint32_t end,
                      uint32_t *to) {
     for (uint32_t count = 0;; ++count) {
@@ -398,10 +399,10 @@ INLINE int are_alike(const int lists, const filled *const *list) {
     return alike;
 }
 
-/* Blocks from `block` on by panels from `panel` on: `tiles` blocks of bytes by one panel, or else
- * one block by so many. All sums of what is deeper than longest() move to 64 bits, chunk by chunk.
- * `back`: from the last step to the first. Each block calls its share of what stands behind the
- * panels: the next ones, of this task or mostly of the next. */
+/* Blocks from `block` on by panels from `panel` on: `tiles` blocks of bytes by one panel, or one
+ * block by `tiles` panels. Sums deeper than longest() are added to 64 bits, chunk by chunk. `back`:
+ * from the last step to the first. Each block prefetches its share of the memory after the panels:
+ * the next panels of this task or, mostly, of the next task. */
 INLINE void tiles_by(const int bits, const int tiles, const uint32_t calls, const job *j,
                      uint32_t block, uint32_t panel, int back, sums *s, ending *e) {
     const int lists = of_bytes(bits) ? tiles : 1;
@@ -432,7 +433,7 @@ INLINE void tiles_by(const int bits, const int tiles, const uint32_t calls, cons
     complete(tiles, s, block, panel, e);
 }
 
-/* Every second block goes back over the steps, since what it begins with was used last. */
+/* Every second block runs the steps backwards: it begins with the tiles that were used last. */
 INLINE void run(const int bits, const uint32_t calls, const job *j) {
     _Alignas(64) sums s[2];
     ending e = {.tiles = 0};
@@ -451,8 +452,8 @@ INLINE void run(const int bits, const uint32_t calls, const job *j) {
     end_tiles();
 }
 
-/* Of bytes the panel is what is larger, so it is what stays in the first cache. Four blocks are two
- * and two: one alone would wait for its sums. */
+/* For bytes the panel is larger, so it stays in the L1 cache. Four blocks are two pairs: a single
+ * block would wait for its sums. */
 INLINE void run_of_bytes(const int bits, const job *j) {
     const uint32_t blocks = (j->rows + WIDE - 1) / WIDE;
     _Alignas(64) sums s[3];
@@ -476,7 +477,7 @@ INLINE void run_of_bytes(const int bits, const job *j) {
     end_tiles();
 }
 
-/* Not inlined: once for each width. */
+/* Not inlined: one copy for each width. */
 static __attribute__((noinline)) void run_7(const job *j) { run(7, 0, j); }
 static __attribute__((noinline)) void run_14(const job *j) { run(14, 0, j); }
 static __attribute__((noinline)) void run_14_calling_1(const job *j) { run(14, 1, j); }
@@ -492,7 +493,7 @@ static __attribute__((noinline)) void run_bytes_words(const job *j) {
     run_of_bytes(BYTES_WORDS, j);
 }
 
-/* Fewer blocks call more lines each; but very few of them wait for whole panels anyway. */
+/* Few blocks prefetch more lines each; very few of them wait for the panels in any case. */
 static void run_14_any(const job *j) {
     const uint32_t blocks = (j->rows + WIDE - 1) / WIDE;
     if (j->steps < DEEP || blocks < CALLED_BY / 2)
@@ -522,12 +523,12 @@ static void run_job(int bits, const job *j) {
         run_21(j);
 }
 
-/* Half a step of 14 bits: VNNI, which every processor with AMX has, needs no tiles of zeros and has
- * its sums in registers. Its own operands are of another form, so what packs and what multiplies
- * asks alike. */
+/* Up to half a step of 14 bits uses VNNI, which every processor with AMX has: no padding to full
+ * tiles, and sums in registers. VNNI operands have another format, so that packing and
+ * multiplication must both call this function. */
 static int is_shallow(int bits, uint32_t k) { return width_of(bits) == 14 && k <= STEP / 2; }
 
-/* The width that stands for one of intgemm.h. */
+/* The internal width for a width of intgemm.h. */
 static int own_width(int bits) { return bits & QN__WIDE ? LONGS | of_bytes(bits) : bits; }
 
 static size_t qn_cpu_size_int_amx(int bits, uint32_t k) {
@@ -596,7 +597,7 @@ static void qn_cpu_right_items_int_amx(int bits, uint32_t count, const uint32_t 
         EACH_ITEM_WIDTH(bits, pack_items, count, list, inverse, doubled, from, 0, to);
 }
 
-/* The highest digit may be as large as 127; two digits of 14 bits are those of a word. */
+/* The highest digit may be up to 127; two digits of 14 bits are the digits of a word. */
 static int32_t qn_cpu_largest_int_amx(int bits, uint32_t k) {
     (void)k;
     return bits == 7 ? 127 : bits == 14 ? INT16_MAX : (127 * 128 + 63) * 128 + 63;
@@ -607,7 +608,7 @@ static void qn_cpu_absmax_bytes_int_amx(uint32_t rows, uint32_t k, const uint8_t
     absmax_of_bytes(rows, k, from, absmax);
 }
 
-/* For what VNNI is given as integers, one behind the other. */
+/* Consecutive integer operands of VNNI. */
 #define FOUR(x) x, x, x, x
 static const float ones[WIDE * 2] = {FOUR(1), FOUR(1), FOUR(1), FOUR(1),
                                      FOUR(1), FOUR(1), FOUR(1), FOUR(1)};

@@ -1,6 +1,6 @@
-/* Integer products for 64-bit ARM with the dot product of bytes: sdot. i7 is a byte, i14 two of
- * them, high * 128 + low with low from -64 to 63, and their sum is kept as a third: three products
- * of bytes, high * high, low * low and sum * sum, give what four would. */
+/* Integer products for 64-bit ARM with the dot product of bytes: sdot. i7 is a byte. i14 is two
+ * bytes, high * 128 + low with low from -64 to 63, and their sum is stored as a third. Three
+ * products of bytes, high * high, low * low and sum * sum, replace four (Karatsuba). */
 #include "device/cpu/integer/intgemm.h"
 #include "device/cpu/integer/vec_int_neon.h"
 #include <string.h>
@@ -29,7 +29,7 @@ static inline vi four_bytes(vi a, vi b, vi c, vi d) {
 
 #include "device/cpu/integer/intgemm_tile.inc"
 
-/* Lanes of the bytes of one kind: a plane. */
+/* Lanes of the bytes of one kind (high, low or sum): a plane. */
 static inline size_t K(plane)(uint32_t k) { return ((size_t)k + 3) / 4 * QN__PANEL; }
 
 static inline size_t K(value_lanes)(int bits, uint32_t k) {
@@ -40,13 +40,13 @@ static size_t K(narrow_size)(int bits, uint32_t k) {
     return K(value_lanes)(bits, k) * sizeof(int32_t);
 }
 
-/* A byte holds twice an integer of 7 bits, but not twice the sum of both bytes of one of 14. */
+/* A byte can hold a doubled integer of 7 bits, but not a doubled sum of both bytes of 14 bits. */
 static inline int K(narrow_doublings)(int bits, uint32_t k) {
     (void)k;
     return bits == 7 ? 1 : 0;
 }
 
-/* Nothing is kept while packing. */
+/* No state is needed while packing. */
 typedef struct K(tally) {
     char none;
 } K(tally);
@@ -90,8 +90,8 @@ static inline void K(put)(int bits, const vi q[GROUP], uint32_t k, uint32_t t, u
     vi_store(to + 2 * plane, four_bytes(high[0], high[1], high[2], high[3]));
 }
 
-/* N = hh * 2^14 + mid * 2^7 + ll, where mid = ss - hh - ll, in the form of K(WIDE): what hh and mid
- * have below 2^16 joins ll. */
+/* N = hh * 2^14 + mid * 2^7 + ll, where mid = ss - hh - ll, in the form of K(WIDE): the low parts
+ * of hh and mid, below 2^16, are added to ll. */
 static inline void K(join)(vi hh, vi ll, vi ss, int32_t *high, int32_t *low) {
     const vi mid = vi_sub(vi_sub(ss, hh), ll);
     const vi rest =
@@ -100,7 +100,7 @@ static inline void K(join)(vi hh, vi ll, vi ss, int32_t *high, int32_t *low) {
     vi_store(low, vi_and(rest, vi_set(0xffff)));
 }
 
-/* K(chunk) products of bytes fit a lane. */
+/* A lane can hold the products of K(chunk) bytes. */
 static void K(narrow)(int bits, uint32_t rows, uint32_t panels, uint32_t k, uint32_t t, uint32_t n,
                       const int32_t *a, const int32_t *b, K(sums) *s) {
     const size_t plane = K(plane)(k), skip = (size_t)t / 4 * QN__PANEL;

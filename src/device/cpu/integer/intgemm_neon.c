@@ -10,8 +10,8 @@
 #define INT_PANELS 1
 #define GROUP 2
 
-/* The lanes of four rows or columns are together: the four integers of the first depth, then those
- * of the second, since smlal multiplies neighbours into neighbours and does not add them. */
+/* Lanes of four rows or columns are grouped: the four integers of the first k, then those of the
+ * second, since smlal multiplies adjacent lanes and does not add them. */
 typedef struct va {
     int16x4_t first;
     int16x8_t second;

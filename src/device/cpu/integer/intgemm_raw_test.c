@@ -1,7 +1,6 @@
 /* Products whose left operand is bytes themselves (intgemm.h), by every table that has them,
- * against plain loops: for numbers of blocks, depths and panels that are multiples of nothing, for
- * blocks that leave other depths out than their neighbours, and for sums as large as they can be.
- */
+ * against plain loops. Numbers of blocks, depths and panels are not multiples of a tile. Blocks
+ * skip other depths than their neighbours. Sums are as large as possible. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,11 +24,11 @@ typedef struct bench {
     uint8_t *bytes;  /* row by row */
     int32_t *right;  /* panel by panel, depth by depth */
     float *floats;   /* the same */
-    void *packed[2]; /* left and right */
+    void *packed[2]; /* packed left and right */
     size_t size[2];
 } bench;
 
-/* Each block of 16 rows has steps of its own that are zeros. */
+/* Each block of 16 rows has its own steps of zeros. */
 static void fill_bytes(bench *b) {
     for (uint32_t first = 0; first < b->rows; first += P)
         for (uint32_t step = 0; step < b->k; step += STEP) {
@@ -128,7 +127,8 @@ static void product_case(const qn__intgemm *table, int bits, int extreme, uint32
     end(&b);
 }
 
-/* Here a row of the product is a feature, and depth t the item list[t]; items lie 16 to a block. */
+/* Here a row of the product is a feature, and depth t the item list[t]; items are stored 16 to a
+ * block. */
 static void outer_case(const qn__intgemm *table, int bits, int extreme, uint32_t blocks,
                        uint32_t items, uint32_t panels, int wide) {
     enum { SPACE = 48 };
@@ -207,7 +207,7 @@ static void conforms(const qn__intgemm *table, int bits) {
             for (int wide = 0; wide < 2; ++wide)
                 outer_case(table, bits, 0, blocks, depths[d], 1 + draw() % 3, wide);
         }
-    /* At the bounds of the ways in which sums are brought together, and beyond them. */
+    /* Lengths at the bounds where sums are combined in another way, and beyond them. */
     static const uint32_t bounds[] = {256, 320, 1024, 1088, 32768, 65536};
     for (size_t d = 0; d < sizeof bounds / sizeof *bounds; ++d)
         for (uint32_t blocks = 1; blocks <= 3; ++blocks) {

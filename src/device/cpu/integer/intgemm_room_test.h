@@ -1,4 +1,4 @@
-/* What tests of integer products take their numbers and their room from; after cmocka.h. */
+/* Random numbers and memory for the tests of integer products. Include after cmocka.h. */
 #ifndef QN_DEVICE_CPU_INTEGER_INTEGERS_ROOM_TEST_H
 #define QN_DEVICE_CPU_INTEGER_INTEGERS_ROOM_TEST_H
 

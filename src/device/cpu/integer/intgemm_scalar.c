@@ -1,6 +1,5 @@
-/* Integer products for any machine, one number at a time: the reference that the other tables
- * must equal. An operand is an array of int32_t, [depth][16] for a block and for a panel alike;
- * sums are int64_t. */
+/* Integer products for any machine, one number at a time: the reference for the other tables. An
+ * operand is an array of int32_t, [depth][16] for both blocks and panels; sums are int64_t. */
 #include "device/cpu/integer/intgemm.h"
 #include <string.h>
 
@@ -61,7 +60,7 @@ static void qn_cpu_right_transposed_int_scalar(int bits, uint32_t columns, uint3
             q[c] = c < columns ? qn__quantize(at(from, stride, c, t), inverse[t]) : 0;
 }
 
-/* Left and right look alike here. */
+/* Left and right have the same format here. */
 static void qn_cpu_items_int_scalar(int bits, uint32_t count, const uint32_t *list,
                                     const float *inverse, const uint8_t *doubled, const float *from,
                                     void *to) {
@@ -73,7 +72,7 @@ static void qn_cpu_items_int_scalar(int bits, uint32_t count, const uint32_t *li
                    (INT32_C(1) << (doubled ? doubled[t] : 0));
 }
 
-/* Whatever sum fits 64 bits. */
+/* Any sum that fits 64 bits. */
 static int32_t qn_cpu_largest_int_scalar(int bits, uint32_t k) {
     (void)bits;
     (void)k;
@@ -106,7 +105,7 @@ static void qn_cpu_product_int_scalar(int bits, uint32_t rows, uint32_t k, const
         }
 }
 
-/* What QN__INTGEMM_* asks for, for the element `at` of out. */
+/* Stores element `at` of out as QN__INTGEMM_* requires. */
 static void put(qn__intgemm_out how, double factor, int64_t n, void *out, size_t at) {
     switch (how) {
     case QN__INTGEMM_FLOAT:

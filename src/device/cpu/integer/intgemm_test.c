@@ -1,7 +1,7 @@
-/* Integer products (docs/exactness.md 15), by every table that this machine has: what is
- * packed and multiplied must give the numbers of plain loops over the same values, for depths,
- * rows and panels that are multiples of nothing, for blocks that are not finite, and for depths at
- * which 32 bits no longer hold the sums of digits. */
+/* Integer products (docs/exactness.md 15), by every table that this machine has: packing and
+ * multiplication must give the numbers of plain loops over the same values. Depths, rows and panels
+ * are not multiples of a tile, some blocks are not finite, and at some depths the sums of digits
+ * exceed 32 bits. */
 #include "device/cpu/cpu_isa.h"
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@ enum { DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5 };
 static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni", "amx", "neon", "dotprod"};
 static const int widths[] = {7, 14, 21};
 
-/* One case: values in both roles, their blocks, and room for what is packed. */
+/* One case: values for both operands, their blocks, and memory for the packed operands. */
 typedef struct bench {
     const qn__intgemm *table;
     int bits;
@@ -33,7 +33,7 @@ typedef struct bench {
     void *packed_left, *packed_right;
 } bench;
 
-/* Values of every size up to 1, many zeros of both signs, and some that fill their block. */
+/* Values of every magnitude up to 1, many zeros of both signs, and some that fill their block. */
 static float value(void) {
     const uint32_t kind = draw() % 8;
     const float unit = (float)(draw() % 20001) / 10000.0f - 1.0f;
@@ -156,9 +156,9 @@ static void right_parts(const bench *b) {
     free(parts);
 }
 
-/* Makes most depths zeros, in all rows or in the first half of each block of 16: tables may leave
- * them out. What is left is as large as it can be. Depth t of row r at v[t / 16 * stride + r * 16 +
- * t % 16]. */
+/* Makes most depths zeros, in all rows or in the first half of each block of 16: tables may skip
+ * them. The rest is as large as possible. Depth t of row r is at v[t / 16 * stride + r * 16 + t %
+ * 16]. */
 static void hollow_depths(float *v, size_t stride, uint32_t rows, uint32_t k) {
     for (uint32_t t = 0; t < k; ++t) {
         const uint32_t kind = draw() % 4;
@@ -167,7 +167,7 @@ static void hollow_depths(float *v, size_t stride, uint32_t rows, uint32_t k) {
                 (kind < 2 || (kind == 2 && r % P < P / 2) ? 0.0f : 1.99f) * (draw() % 2 ? 1 : -1);
     }
 }
-/* The same where a depth is an item of 16 rows. */
+/* The same if a depth is an item of 16 rows. */
 static void hollow_items(float *v, uint32_t k) {
     for (uint32_t t = 0; t < k; ++t) {
         const uint32_t kind = draw() % 4;
@@ -234,8 +234,8 @@ static void backward_case(const qn__intgemm *table, int bits, uint32_t rows, uin
     end(&b);
 }
 
-/* How often integers up to `q` may be doubled in a sum over k items; not more often than any table
- * but the scalar one allows. */
+/* How often integers up to `q` may be doubled in a sum over k items, at most as often as every
+ * table but the scalar one allows. */
 static uint8_t doublings(const qn__intgemm *table, int bits, uint32_t k, int32_t q) {
     uint8_t times = 0;
     while (times < 2 && q << (times + 1) <= table->largest(bits, k))
@@ -244,7 +244,7 @@ static uint8_t doublings(const qn__intgemm *table, int bits, uint32_t k, int32_t
 }
 
 /* 15.6: items in a list of any order, each with its own block and its own number of doublings. Some
- * of the inputs' depths are zeros, all of those of the second block. */
+ * depths of the inputs are zeros, and all depths of their second block. */
 static void outer_case(const qn__intgemm *table, int bits, uint32_t k, uint32_t panels) {
     const uint32_t blocks = 1 + k % 3;
     uint32_t list[DEEPEST];
@@ -262,7 +262,7 @@ static void outer_case(const qn__intgemm *table, int bits, uint32_t k, uint32_t 
         left_doubled[t] = (uint8_t)(draw() % (most + 1));
         right_doubled[t] = (uint8_t)(draw() % (most + 1));
     }
-    /* Now and then one operand has none. */
+    /* Sometimes one operand has no doublings. */
     const uint8_t *right_times = k % 4 == 3 ? NULL : right_doubled;
     const size_t size = table->size(bits, k), count = (size_t)blocks * panels * P * P;
     if (panels % 2)
@@ -316,8 +316,8 @@ static float byte_value(qn__scale scale, uint8_t byte) {
                                          : (float)byte;
 }
 
-/* `rows` rows of k bytes, some of them dark and one empty, and the same as floats in panels. Every
- * 64 there is one that does not become 0: a table may note for bytes that it is not 0. */
+/* `rows` rows of k bytes, some of them small and one all zeros, and the same as floats in panels.
+ * One in 64 bytes does not become 0: a table may record that a byte is not 0. */
 typedef struct byte_rows {
     uint32_t rows, k;
     uint8_t *bytes, absmax[P];
@@ -351,7 +351,7 @@ static void end_bytes(byte_rows *b) {
     free(b->floats);
 }
 
-/* What is packed from bytes is what is packed from their floats: rows of their own blocks. */
+/* Packing bytes and packing their floats give the same operands: rows of their own blocks. */
 static void left_bytes_case(const qn__intgemm *table, int bits, qn__scale scale, uint32_t rows,
                             uint32_t k, const qn__cpu_digits *digits) {
     const size_t size = table->size(bits, k);
@@ -369,7 +369,7 @@ static void left_bytes_case(const qn__intgemm *table, int bits, qn__scale scale,
     free(found);
 }
 
-/* How often an item's integers may be. */
+/* How often an item's integers may be doubled. */
 static uint8_t doublings_of_item(const qn__intgemm *table, int bits, uint32_t items, float inverse,
                                  const float *item) {
     int32_t most = 0;
@@ -378,8 +378,8 @@ static uint8_t doublings_of_item(const qn__intgemm *table, int bits, uint32_t it
     return doublings(table, bits, items, most);
 }
 
-/* And items in a list: most of them in a bright grain, some in one as dark as they are, some of
- * them doubled. */
+/* The same for items in a list: most are in a grain of large values, some in one as small as they
+ * are, and some are doubled. */
 static void bytes_items_case(const qn__intgemm *table, int bits, qn__scale scale, uint32_t items,
                              const qn__cpu_digits *digits) {
     enum { BLOCK = P * P + 48 };
@@ -434,8 +434,8 @@ static void bytes(const qn__intgemm *table, int bits) {
     free(digits);
 }
 
-/* One operand's small integers doubled as often as they fit, beside great ones that are not: a
- * table that reckons with two doublings of the greatest has nothing to fear from them. */
+/* One operand has small integers doubled as often as they fit, beside large ones that are not. The
+ * bound of a table that assumes two doublings of the largest must still hold. */
 static void often_doubled(const qn__intgemm *table) {
     enum { K = 64, Q = 8191 };
     const size_t size = table->size(14, K);
@@ -471,8 +471,8 @@ static void often_doubled(const qn__intgemm *table) {
     free(right);
 }
 
-/* The same value `k` times, such that digits and their sums are as large as they can be: both are
- * doubled as often as the table takes it. `hollow`: on the left every fourth pair is 0. */
+/* The same value `k` times, so that digits and their sums are as large as possible: both are
+ * doubled as often as the table allows. `hollow`: on the left every fourth pair is 0. */
 static void deep_case(const qn__intgemm *table, int bits, int32_t q, int32_t r, uint32_t k,
                       int hollow) {
     const size_t size = table->size(bits, k);
@@ -516,8 +516,8 @@ static void deep_case(const qn__intgemm *table, int bits, int32_t q, int32_t r, 
 }
 
 static void deep(const qn__intgemm *table) {
-    /* Digits of -64 and 64; what doubled just fits a digit of 127, and what does not; the greatest
-     * integers of each width. */
+    /* Digits of -64 and 64; integers whose doubles just fit a digit of 127, and others that do not;
+     * the largest integers of each width. */
     static const int32_t pairs[][3] = {{7, 63, 63},
                                        {14, 8128, 8128},
                                        {14, 8128, -8191},
@@ -580,7 +580,8 @@ static void each_table(void **unused) {
     assert_true(tables > 0);
 }
 
-/* A unit that the kernel grants and whose products are wrong is not taken; here that is a fault. */
+/* A unit that the kernel grants but whose products are wrong is not used; here that is a
+ * failure. */
 static void what_is_granted_agrees(void **unused) {
     (void)unused;
     if (!qn__cpu_amx_granted())

@@ -1,5 +1,5 @@
-/* What a processor claims to have is not enough for its matrix units: the kernel has to let the
- * process use them, and their products are looked at once before anybody relies on them. */
+/* CPUID is not enough to use matrix units: the kernel must let the process use them, and a
+ * self-test must find their products correct. */
 #include "device/cpu/integer/intgemm.h"
 #include <pthread.h>
 #include <string.h>
@@ -9,17 +9,17 @@
 #include <unistd.h>
 #endif
 
-/* A step of a tile and a little more; rows and columns of a block each. */
+/* One step of a tile and a little more; one block of rows and one of columns. */
 enum {
     DEPTH = 70,
-    FEW_DOUBLED = 64, /* a step whose integers of 14 bits are still of 16 when doubled */
+    FEW_DOUBLED = 64, /* a step whose doubled integers of 14 bits still fit 16 bits */
     SIDE = QN__PANEL,
     CELLS = SIDE * SIDE,
     FLOATS = (DEPTH + SIDE - 1) / SIDE * CELLS,
     ROOM = DEPTH * SIDE * 8
 };
 
-/* Both operands of a product, packed, and what comes of them. */
+/* Both operands of a product, packed, and its results. */
 typedef struct trial {
     _Alignas(64) char left[ROOM], right[ROOM];
     float product[CELLS];
@@ -28,7 +28,7 @@ typedef struct trial {
     double scaled[CELLS];
 } trial;
 
-/* Integers that fill all digits of a width; the greatest and the smallest among them. */
+/* Integers that use all digits of a width, with the largest and the smallest among them. */
 static void fill(int bits, uint32_t seed, float to[FLOATS]) {
     const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
     for (uint32_t i = 0; i < FLOATS; ++i) {
@@ -55,7 +55,7 @@ static void multiply(const qn__intgemm *table, int bits, const float *a, const f
     table->outer(bits, DEPTH, 1, to->left, 1, to->right, QN__INTGEMM_INTEGER, 1, to->outer);
 }
 
-/* The same with bytes on the left, in the same panels as floats are. */
+/* The same with bytes on the left, in the same panels as floats. */
 static void multiply_raw(const qn__intgemm *table, int bits, const uint8_t *a, const float *b,
                          trial *to) {
     const int width = bits | QN__OF_BYTES;
@@ -85,8 +85,8 @@ static int are_same(const trial *a, const trial *b) {
            memcmp(a->outer, b->outer, sizeof a->outer) == 0;
 }
 
-/* Sums over items by bytes, with integers on the right that are doubled as far as QN__WIDE goes: a
- * little at first, where two digits are enough for a while. */
+/* Sums over items by bytes, with doubled integers on the right up to the limit of QN__WIDE. The
+ * first are small, so that two digits are enough for some steps. */
 static int wide_agree(const qn__intgemm *table, int bits, const uint8_t *a, const float *b) {
     const int asked = bits | QN__WIDE, width = asked | QN__OF_BYTES;
     const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
@@ -121,7 +121,7 @@ static int wide_agree(const qn__intgemm *table, int bits, const uint8_t *a, cons
     return 1;
 }
 
-/* Bytes from 0 to 255 in the place of the left integers. */
+/* Bytes from 0 to 255 in place of the left integers. */
 static int bytes_agree(const qn__intgemm *table, int bits, float *a, const float *b) {
     uint8_t bytes[FLOATS];
     trial expected, found;
@@ -157,7 +157,7 @@ enum {
     TILES = 1 << 24 | 1 << 25,  /* cpuid 7, edx: tiles, products of bytes */
     VECTORS = 1 << 1 | 1 << 11, /* ecx: AVX-512 VBMI, for the packing of bytes, and VNNI, for what
                                    is not deep enough for tiles */
-    SAVED = 3 << 17,            /* XCR0: the kernel keeps tiles for each thread */
+    SAVED = 3 << 17,            /* XCR0: the kernel saves tiles for each thread */
     REQUEST = 0x1023,           /* ARCH_REQ_XCOMP_PERM */
     TILE_DATA = 18
 };

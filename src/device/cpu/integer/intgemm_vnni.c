@@ -1,6 +1,6 @@
-/* Integer products for x86-64 with AVX-512 and VNNI: vpdpwssd multiplies pairs of 16-bit
- * integers and adds both products in one instruction, where vpmaddwd needs an addition behind it.
- * All else is AVX-512's. */
+/* Integer products for x86-64 with AVX-512 and VNNI: vpdpwssd multiplies pairs of 16-bit integers
+ * and adds both products in one instruction, where vpmaddwd needs a separate addition. The rest is
+ * the code of AVX-512. */
 #include <immintrin.h>
 
 #define VI_DOT(acc, a, b) _mm512_dpwssd_epi32((acc), (a), (b))

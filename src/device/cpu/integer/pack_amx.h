@@ -1,13 +1,13 @@
-/* Operands of integer products for AMX's tiles (intgemm_amx.c says what a tile is).
+/* Operands of integer products for AMX tiles (intgemm_amx.c describes tiles).
  *
- * A row of a tile holds sixteen dwords of four depths each. Which depth stands where is free as
- * long as both operands agree, so dword j holds the depths j, 32 + j, 16 + j and 48 + j of the 64
- * of a step: then four vectors of floats become one row by shifts alone, in an operand whose
- * vectors lie along the depth and in one whose vectors lie across it.
+ * A row of a tile holds sixteen dwords of four depths each. The order of depths is free as long as
+ * both operands have the same. Dword j holds the depths j, 32 + j, 16 + j and 48 + j of the 64 of a
+ * step: then shifts alone combine four vectors of floats into one row. This is true for operands
+ * whose vectors run along the depth and for those whose vectors run across it.
  *
- * Behind its tiles a left operand has the list of its steps that are not all zeros, the only ones
- * that are multiplied: margins of images, and whatever else a block of sixteen rows does not use.
- * A right one of longs has there its steps with some that are more than words. */
+ * Behind its tiles a left operand has a list of its steps that are not all zeros; only these are
+ * multiplied. That skips margins of images, and everything else that a block of sixteen rows does
+ * not use. A right operand of longs has a list of its steps that do not fit words. */
 #ifndef QN_DEVICE_CPU_INTEGER_PACK_AMX_H
 #define QN_DEVICE_CPU_INTEGER_PACK_AMX_H
 
@@ -21,17 +21,17 @@ enum {
     STEP = 64,   /* depths of a tile */
     TILE = 1024, /* bytes of one */
     WIDE = 16,   /* rows of a tile, dwords of a row, floats of a vector */
-    CALLED = 2,  /* panels ahead that are called to the caches */
-    WORDS = 16,  /* in the place of a width: integers of 16 bits as two digits of 8 */
-    LONGS = 24,  /* and of 24 bits as three */
+    CALLED = 2,  /* panels ahead that are prefetched */
+    WORDS = 16,  /* used as a width: integers of 16 bits as two digits of 8 */
+    LONGS = 24,  /* the same: integers of 24 bits as three digits */
 
-    BYTES_14 = 14 | QN__OF_BYTES, /* a left operand of bytes themselves, by these */
+    BYTES_14 = 14 | QN__OF_BYTES, /* a left operand of bytes themselves, for products of 14 bits */
     BYTES_21 = 21 | QN__OF_BYTES,
     BYTES_WORDS = WORDS | QN__OF_BYTES,
     BYTES_LONGS = LONGS | QN__OF_BYTES
 };
 
-/* A switch over the widths, so that the work behind it has them as constants. */
+/* A switch over the widths, so that the called code has them as constants. */
 #define EACH_WIDTH(bits, call, ...)                                                                \
     do {                                                                                           \
         if ((bits) == 7)                                                                           \
@@ -60,7 +60,7 @@ INLINE int of_bytes(int bits) { return bits & QN__OF_BYTES; }
 INLINE int width_of(int bits) { return bits & ~QN__OF_BYTES; }
 INLINE uint32_t digits_of(int bits) { return (uint32_t)width_of(bits) / 7; }
 INLINE size_t step_size(int bits) { return (size_t)digits_of(bits) * TILE; }
-/* Of a left operand: bytes themselves are one digit. */
+/* For a left operand: bytes themselves are one digit. */
 INLINE size_t left_step_size(int bits) { return of_bytes(bits) ? TILE : step_size(bits); }
 
 /* Steps of a left operand that are not all zeros, in ascending order. */
@@ -79,20 +79,20 @@ INLINE void note(filled *list, uint32_t step, __m512i any) {
     list->count += _mm512_test_epi32_mask(any, any) != 0;
 }
 
-/* What the highest of three digits has beside the sign of the second: nothing in words. */
+/* The bits of the highest of three digits beyond the sign of the second: none in words. */
 INLINE __m512i beyond_words(const __m512i row[3]) {
     const __m512i sign = _mm512_movm_epi8(_mm512_movepi8_mask(row[1]));
     return _mm512_xor_si512(row[0], sign);
 }
 
-/* The lanes below `count` that are still to come. */
+/* The mask of the remaining lanes below `count`. */
 INLINE __mmask16 lanes(uint32_t at, uint32_t count) {
     const uint32_t more = at < count ? count - at : 0;
     return (__mmask16)(more < WIDE ? (1u << more) - 1 : 0xffffu);
 }
 
-/* What makes the product with a block's inverse an integer in the low bits of a float: the
- * addition rounds to nearest even as rint does. 64 in the lower digits makes them 0 to 127. */
+/* Added to the product with a block's inverse, this leaves an integer in the low bits of the float:
+ * the addition rounds to nearest even as rint does. 64 in the lower digits makes them 0 to 127. */
 INLINE __m512 magic(int bits) {
     return _mm512_set1_ps(0x1.8p23f + (bits == 14 ? 64 : bits == 21 ? 8256 : 0));
 }
@@ -104,14 +104,14 @@ INLINE __m512i quantized_zero(const int bits) {
     return bits == LONGS ? _mm512_setzero_si512() : _mm512_castps_si512(magic(bits));
 }
 
-/* The same for q doubled some times more. Bits above the highest digit are of no importance. */
+/* The same for q doubled `times` more times. Bits above the highest digit are ignored. */
 INLINE __m512i doubled_by(const int bits, __m512i u, uint32_t times) {
     const __m512i offset = _mm512_set1_epi32(bits == 14 ? 64 : bits == 21 ? 8256 : 0);
     u = _mm512_sllv_epi32(_mm512_sub_epi32(u, offset), _mm512_set1_epi32((int32_t)times));
     return _mm512_add_epi32(u, offset);
 }
 
-/* b where the mask has ones, else a. */
+/* b where the mask has ones, otherwise a. */
 INLINE __m512i choose(uint32_t mask, __m512i b, __m512i a) {
     return _mm512_ternarylogic_epi32(_mm512_set1_epi32((int32_t)mask), b, a, 0xca);
 }
@@ -124,7 +124,7 @@ INLINE __m512i bytes(__m512i ab, __m512i cd) {
     return choose(0xff00ff00u, _mm512_slli_epi32(cd, 8), ab);
 }
 
-/* A digit of 0 to 127, brought to -64 to 63. */
+/* Converts a digit of 0 to 127 to -64 to 63. */
 INLINE __m512i centred(__m512i digit) {
     return _mm512_sub_epi8(_mm512_and_si512(digit, _mm512_set1_epi8(127)), _mm512_set1_epi8(64));
 }
@@ -179,7 +179,7 @@ INLINE void transpose_tile(char *at) {
         b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
         b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
     }
-    /* Of rows 4g to 4g + 3: column 4q + i in quarter q of a[4g + i]. */
+    /* For rows 4g to 4g + 3: column 4q + i is in quarter q of a[4g + i]. */
     for (int i = 0; i < WIDE; i += 4) {
         a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
         a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
@@ -211,9 +211,9 @@ INLINE __m512i either(const int bits, __m512i any, const __m512i row[3]) {
     return any;
 }
 
-/* The rows of a step from an array whose vectors lie along the depth: `rows` of them, others 0.
- * `inverse` has one for each row; `along`, where it is given instead, one for each depth. Returns
- * the bits that any of the rows has. */
+/* The rows of a step from an array whose vectors run along the depth: `rows` of them, others 0.
+ * `inverse` has one value for each row. If `along` is not NULL, it has one value for each depth
+ * instead. Returns the OR of the rows' bits. */
 INLINE __m512i pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k, const float *from,
                           size_t stride, const float *times, const float *inverse,
                           const float *along, char *to) {
@@ -269,9 +269,9 @@ INLINE void pack_right_transposed(const int bits, uint32_t columns, uint32_t k, 
 }
 
 /* Vectors across the depth: depth t is the row t of a panel, or the row list[t]. `across` is the
- * inverse of each column, or NULL: then depth t has inverse[t]; it is doubled doubled[t] times. Of
- * a list the rows of the next step are called to the caches: a core other than this one may have
- * written them. Returns the bits that any of the rows has, of longs those beyond words. */
+ * inverse of each column. If it is NULL, depth t has inverse[t] and is doubled doubled[t] times.
+ * With a list the rows of the next step are prefetched: another core may have written them. Returns
+ * the OR of the rows' bits; for longs, of the bits that do not fit words. */
 INLINE __m512i pack_across(const int bits, const int whole, uint32_t at, uint32_t k,
                            const uint32_t *list, const float *inverse, const __m512 *across,
                            const uint8_t *doubled, const float *from, char *to) {
@@ -321,8 +321,8 @@ INLINE __m512i pack_item_step(const int bits, uint32_t at, uint32_t count, const
     return pack_across(bits, 0, at, count, items, inverse, NULL, doubled, from, to);
 }
 
-/* An operand of a sum over items; a left one is transposed and has its list, as longs have theirs.
- */
+/* An operand of a sum over items. A left one is transposed and has its list, as longs have
+ * theirs. */
 INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, const float *inverse,
                        const uint8_t *doubled, const float *from, const int left, char *to) {
     const uint32_t steps = steps_of(count);
@@ -339,7 +339,7 @@ INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, co
     }
 }
 
-/* The greatest of the bits of |v| in each of `rows` rows. */
+/* The largest of the bits of |v| in each of `rows` rows. */
 INLINE void absmax_of(uint32_t rows, uint32_t k, const float *from, size_t stride,
                       const float *times, uint32_t *absmax) {
     const __m512i size = _mm512_set1_epi32(0x7fffffff);

@@ -1,12 +1,12 @@
-/* Operands of integer products for AMX's tiles from bytes (intgemm.h): what a byte becomes is
- * looked up, 64 of them at a time. */
+/* Operands of integer products for AMX tiles from bytes (intgemm.h): the integers of 64 bytes at a
+ * time are looked up in tables. */
 #ifndef QN_DEVICE_CPU_INTEGER_PACK_BYTES_AMX_H
 #define QN_DEVICE_CPU_INTEGER_PACK_BYTES_AMX_H
 
 #include "device/cpu/integer/intgemm.h"
 #include "device/cpu/integer/pack_amx.h"
 
-/* The digits of all 256 bytes, of each place, in four registers. */
+/* The digits of all 256 bytes; four registers for each digit. */
 typedef struct looked_up {
     __m512i of[3][4];
 } looked_up;
@@ -20,7 +20,7 @@ INLINE looked_up look_up_in(const int bits, const int8_t digit[3][256]) {
 }
 
 /* The rows of all digits from a row of bytes. A register holds 64 digits, so the two highest bits
- * of a byte choose one of four. */
+ * of a byte select one of four registers. */
 INLINE void look_up(const int bits, const looked_up *l, __m512i v, __m512i row[3]) {
     const __mmask64 upper = _mm512_movepi8_mask(v);
     const __mmask64 odd = _mm512_movepi8_mask(_mm512_add_epi8(v, v));
@@ -33,7 +33,7 @@ INLINE void look_up(const int bits, const looked_up *l, __m512i v, __m512i row[3
     }
 }
 
-/* Of four rows of sixteen bytes: byte j of each becomes dword j. */
+/* From four rows of sixteen bytes: byte j of each forms dword j. */
 #define FOUR_ROWS(j) j, 16 + j, 32 + j, 48 + j
 #define FOUR_TIMES(each, j) each(j), each(j + 1), each(j + 2), each(j + 3)
 _Alignas(64) static const uint8_t by_dword_at[64] = {
@@ -41,7 +41,7 @@ _Alignas(64) static const uint8_t by_dword_at[64] = {
     FOUR_TIMES(FOUR_ROWS, 12)};
 INLINE __m512i by_dword(void) { return _mm512_load_si512(by_dword_at); }
 
-/* Which of 64 consecutive depths stands in each byte of a row (pack_amx.h). */
+/* Which of 64 consecutive depths is in each byte of a row (pack_amx.h). */
 #define FOUR_DEPTHS(j) j, 32 + j, 16 + j, 48 + j
 _Alignas(64) static const uint8_t depth_at[64] = {
     FOUR_TIMES(FOUR_DEPTHS, 0), FOUR_TIMES(FOUR_DEPTHS, 4), FOUR_TIMES(FOUR_DEPTHS, 8),
@@ -53,7 +53,7 @@ INLINE __mmask64 bytes_below(uint32_t at, uint32_t count) {
     return more < STEP ? (UINT64_C(1) << more) - 1 : ~UINT64_C(0);
 }
 
-/* Rows of a batch mostly have blocks alike, so what they are looked up in is loaded seldom. */
+/* Rows of a batch mostly have equal exponents, so that the tables are rarely loaded. */
 INLINE void pack_left_bytes(const int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
                             const float *inverse, const qn__cpu_digits *digits, char *to) {
     const uint32_t steps = steps_of(k);
@@ -125,8 +125,8 @@ INLINE __m512i exponents_of_depths(uint32_t at, uint32_t count, const float *inv
     return bytes(halves(u[0], u[1]), halves(u[2], u[3]));
 }
 
-/* Where those depths are looked up: four times the number of the block in the digits, and how often
- * they are doubled. */
+/* The table of each of those depths: four times the number of the block in the digits, plus the
+ * number of doublings. */
 INLINE __m512i places_of_depths(uint32_t at, uint32_t count, const qn__cpu_digits *digits,
                                 __m512i exponents, const uint8_t *doubled) {
     const __m512i block = _mm512_subs_epu8(_mm512_set1_epi8((char)digits->first), exponents);
@@ -138,7 +138,7 @@ INLINE __m512i places_of_depths(uint32_t at, uint32_t count, const qn__cpu_digit
                            _mm512_permutexvar_epi8(order_of_depths(), times));
 }
 
-/* Depths of a step whose blocks are alike are looked up together: nearly always all of them. */
+/* Depths of a step with the same table are looked up together: nearly always all of them. */
 INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *list,
                              const float *inverse, const uint8_t *doubled,
                              const qn__cpu_digits *digits, const uint8_t *from, size_t block,
@@ -174,7 +174,8 @@ INLINE void pack_items_bytes(const int bits, uint32_t count, const uint32_t *lis
     }
 }
 
-/* ------------------------------------------------------------------------------ as they are */
+/* ------------------------------------------------------------------------------ bytes
+ * themselves */
 
 INLINE void pack_raw(const int bits, uint32_t rows, uint32_t k, const uint8_t *const *from,
                      char *to) {
@@ -205,7 +206,8 @@ INLINE void pack_raw_items(const int bits, uint32_t count, const uint32_t *list,
         note(noted, i, transpose_bytes(i * STEP, count, list, from, block, to));
 }
 
-/* ------------------------------------------------------------------ at most half a step of them */
+/* ------------------------------------------------------------------ at most half a step of
+ * bytes */
 
 INLINE void raw_floats(__m128i bytes_16, float *to) {
     _mm512_storeu_ps(to, _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes_16)));
@@ -224,7 +226,7 @@ INLINE void raw_floats_of_rows(uint32_t rows, uint32_t k, const uint8_t *const *
                        to + (at / WIDE * WIDE + (size_t)r) * WIDE);
 }
 
-/* What 16 bytes become, as floats. */
+/* The integers of 16 bytes, as floats. */
 INLINE void floats(const looked_up *l, __m128i bytes_16, float *to) {
     __m512i row[3];
     look_up(14, l, _mm512_zextsi128_si512(bytes_16), row);
@@ -272,7 +274,7 @@ INLINE void absmax_of_bytes(uint32_t rows, uint32_t k, const uint8_t *const *fro
             _mm256_max_epu8(_mm512_castsi512_si256(most), _mm512_extracti64x4_epi64(most, 1));
         __m128i last =
             _mm_max_epu8(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-        /* The smallest of eight halves, each the smaller complement of a pair. */
+        /* The minimum of eight 16-bit values, each the smaller complement of a pair. */
         last = _mm_xor_si128(last, _mm_set1_epi8(-1));
         last = _mm_min_epu8(last, _mm_srli_epi16(last, 8));
         absmax[r] =

@@ -9,7 +9,7 @@ static float power_of_two(int32_t exponent) {
     return value;
 }
 
-/* Exponents of 15.2 are from -114 to 123, so both powers are normal numbers. */
+/* Exponents of 15.2 are from -114 to 123, so that both powers are normal numbers. */
 void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *absmax, float *factor,
                           float *inverse) {
     for (uint32_t i = 0; i < count; ++i) {
@@ -35,8 +35,8 @@ uint32_t qn__cpu_byte_bits(qn__scale scale, uint32_t byte) {
     return bits_of(value_of(scale, byte));
 }
 
-/* The integer in a block with this inverse; bytes that are too large for such a block do not
- * occur in one. */
+/* The integer in a block with this inverse. A byte that is too large for the block cannot occur in
+ * one. */
 static int32_t integer_of(int bits, float value, float inverse) {
     const int32_t most = (INT32_C(1) << (bits - 1)) - 1, q = qn__quantize(value, inverse);
     return q < most ? q : most;
@@ -57,7 +57,7 @@ static void put_item_digits(int bits, int32_t q, uint32_t byte, int8_t digit[3][
         put_digits(bits, q, byte, digit);
         return;
     }
-    digit[0][byte] = (int8_t)(q / 256); /* no byte stands for a negative number */
+    digit[0][byte] = (int8_t)(q / 256); /* bytes never represent negative numbers */
     digit[1][byte] = (int8_t)(uint8_t)(q % 256);
 }
 

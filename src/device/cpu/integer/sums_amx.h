@@ -1,5 +1,5 @@
-/* What becomes of the sums of AMX's tiles (intgemm_amx.c says which): the exact integers of a
- * tile of results, brought to what a product or an outer product gives. */
+/* The sums of AMX tiles (intgemm_amx.c describes them): combines them to the exact integers of a
+ * tile of results, and stores these as a product or an outer product requires. */
 #ifndef QN_DEVICE_CPU_INTEGER_SUMS_AMX_H
 #define QN_DEVICE_CPU_INTEGER_SUMS_AMX_H
 
@@ -8,30 +8,30 @@
 
 enum {
     CELLS = 256,  /* of a tile of sums */
-    PARTS = 5,    /* sums of a tile of results at most */
+    PARTS = 5,    /* the most sums of a tile of results */
     SHORTEST = 4, /* steps: 255 * 32767 * 64 * SHORTEST < 2^31 */
     SHORT = 16    /* steps: (2 * 64 * 64 * 128 + 64 * 64) * 64 * SHORT < 2^31; of words
                      32767^2 * 64 * SHORT < 2^24 * 2^16; of bytes 255 * 8191 * 64 * SHORT < 2^31 */
 };
 
-/* Steps of which 32 bits hold the sums: (2 * 128 * 64 + 64 * 64) * 64 * 1024 < 2^31, and of words
- * 2 * 128 * 255 * 64 * 512 < 2^31 - 2^16; those of bytes by digits are smaller. */
+/* Steps up to which 32 bits hold the sums: (2 * 128 * 64 + 64 * 64) * 64 * 1024 < 2^31, and for
+ * words 2 * 128 * 255 * 64 * 512 < 2^31 - 2^16; those of bytes by digits are smaller. */
 INLINE uint32_t longest(int bits) { return bits == WORDS || of_bytes(bits) ? 512 : 1024; }
 
-/* What a tile of results is made of. Of 7 bits the parts are to be added, of 14 and 21 they count
- * for 128 to the power of 2, 1, 0 and of 4, 3, 2, 1, 0, and of words for 256 to that of 2, 1, 0.
- * Where the left operand is bytes, there is one for each digit of the right one. */
+/* The sums of a tile of results. With 7 bits the parts are added. With 14 and 21 bits they have the
+ * weights 128 to the power of 2, 1, 0 and of 4, 3, 2, 1, 0; for words 256 to the power of 2, 1, 0.
+ * If the left operand is bytes, there is one part for each digit of the right one. */
 typedef struct sums {
     int32_t part[PARTS][CELLS];
-    int64_t exact[CELLS]; /* deeper than longest(): all that was added */
+    int64_t exact[CELLS]; /* sums over more than longest() steps */
 } sums;
 
-/* Tiles of results under way at a time: as many as have their sums in six of AMX's registers. */
+/* Tiles of results computed together: as many as have their sums in six of AMX's registers. */
 INLINE uint32_t most_tiles(int bits) {
     return of_bytes(bits) ? 6 / digits_of(bits) : bits == 21 ? 1 : 2;
 }
 
-/* Sums of bytes by two digits, and those of a form that sum_two knows. */
+/* Sums of bytes by two digits that sum_two can combine. */
 INLINE int is_bytes_by_two(int bits) { return of_bytes(bits) && digits_of(bits) == 2; }
 INLINE int is_by_two(int bits) { return digits_of(bits) == (of_bytes(bits) ? 3 : 2); }
 
@@ -43,7 +43,7 @@ INLINE __m512i sum_7(const sums *s, uint32_t row) {
     return _mm512_add_epi32(part_row(s, 0, row), part_row(s, 1, row));
 }
 
-/* Of two digits of so many bits: high * 2^(2 * digit) + low, low from 0 to 2^(2 * digit) - 1. */
+/* For two digits of this many bits: high * 2^(2 * digit) + low, low from 0 to 2^(2 * digit) - 1. */
 INLINE int digit_bits(int bits) {
     return width_of(bits) == WORDS || width_of(bits) == LONGS ? 8 : 7;
 }
@@ -65,7 +65,7 @@ INLINE void sum_two(const int bits, uint32_t steps, const sums *s, uint32_t row,
     *low = _mm512_and_si512(rest, _mm512_set1_epi32((1 << 2 * digit) - 1));
 }
 
-/* Of bytes by two digits: high * 2^(7 + digit) + low, high below 2^24 and low, from 0 on, below
+/* For bytes by two digits: high * 2^(7 + digit) + low, high below 2^24 and low from 0 to below
  * 2^15. */
 INLINE void sum_bytes(const int bits, const sums *s, uint32_t row, __m512i *high, __m512i *low) {
     const unsigned digit = (unsigned)digit_bits(bits);
@@ -76,7 +76,7 @@ INLINE void sum_bytes(const int bits, const sums *s, uint32_t row, __m512i *high
     *low = _mm512_or_si512(rest, _mm512_and_si512(last, _mm512_set1_epi32((1 << digit) - 1)));
 }
 
-/* The same of at most SHORTEST steps of words. */
+/* The same for at most SHORTEST steps of words. */
 INLINE int is_shortest(int bits, uint32_t steps) {
     return bits == BYTES_WORDS && steps <= SHORTEST;
 }
@@ -84,7 +84,7 @@ INLINE __m512i sum_shortest(const sums *s, uint32_t row) {
     return _mm512_add_epi32(_mm512_slli_epi32(part_row(s, 0, row), 8), part_row(s, 1, row));
 }
 
-/* The same of bytes by longs: high * 2^23 + low, low below 2^23. */
+/* The same for bytes by longs: high * 2^23 + low, low below 2^23. */
 INLINE void sum_longs(uint32_t steps, const sums *s, uint32_t row, __m512i *high, __m512i *low) {
     __m512i above, below;
     sum_two(BYTES_LONGS, steps, s, row, &above, &below);
@@ -103,7 +103,7 @@ INLINE __m512d high_doubles(__m512i a) {
     return _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(a, 1));
 }
 
-/* The exact integers of a row, eight and eight. */
+/* The exact integers of a row, in two vectors of eight. */
 INLINE void exact_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512i n[2]) {
     if (steps > longest(bits)) {
         n[0] = _mm512_load_si512(s->exact + row * WIDE);
@@ -133,8 +133,8 @@ INLINE void exact_row(const int bits, uint32_t steps, const sums *s, uint32_t ro
     }
 }
 
-/* The same as doubles, which hold sums of two digits up to a depth of longest() exactly; others
- * where the caller has shown that they do. */
+/* The same as doubles. They hold sums of two digits exactly up to a depth of longest(); otherwise
+ * the caller has shown that they do. */
 INLINE void double_row(const int bits, uint32_t steps, const sums *s, uint32_t row, __m512d n[2]) {
     if (is_shortest(bits, steps)) {
         const __m512i all = sum_shortest(s, row);
@@ -168,7 +168,7 @@ INLINE __m512 joined(__m256 low, __m256 high) {
 }
 
 /* The same, rounded once. Up to SHORT steps the high part of two digits is below 2^24: it is exact
- * as a float, and so the only rounding is that of the addition. */
+ * as a float, so that only the addition rounds. */
 INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t row) {
     if (bits == 7 && steps <= longest(bits))
         return _mm512_cvtepi32_ps(sum_7(s, row));
@@ -205,8 +205,8 @@ INLINE __m512 float_row(const int bits, uint32_t steps, const sums *s, uint32_t 
     return joined(_mm512_cvtepi64_ps(n[0]), _mm512_cvtepi64_ps(n[1]));
 }
 
-/* What becomes of sums: the products of intgemm.h with and without column, and what qn__intgemm_out
- * names. */
+/* How sums are stored: the products of intgemm.h with and without column, and the cases of
+ * qn__intgemm_out. */
 typedef enum shape { FORM_COLUMN, FORM_PLAIN, FORM_FLOAT, FORM_DOUBLE, FORM_INTEGER } shape;
 
 /* A product or an outer product. */
@@ -224,14 +224,14 @@ typedef struct job {
     void *out; /* of an outer product */
 } job;
 
-/* Up to three tiles of results whose sums are complete, of panels side by side, or where the left
- * operand is bytes of blocks; none, when `tiles` is 0. */
+/* Up to three tiles of results with complete sums, of neighbouring panels, or of blocks if the left
+ * operand is bytes; none when `tiles` is 0. */
 typedef struct ending {
     const sums *s;
     uint32_t tiles, block, panel;
 } ending;
 
-/* Without optimisation the intrinsic is a macro that hands on a full mask as a signed number. */
+/* Without optimisation the intrinsic is a macro that passes a full mask as a signed number. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 INLINE __m512d nearest(__m512d x) {
@@ -251,7 +251,7 @@ INLINE void put_doubles(const job *j, const __m512d n[2], double *to) {
     }
 }
 
-/* Rows r to end - 1 of a tile. */
+/* Stores rows r to end - 1 of a tile. */
 INLINE void put_rows(const int bits, const shape form, const uint32_t steps, const job *j,
                      const ending *e, uint32_t tile, uint32_t r, uint32_t end) {
     const sums *s = e->s + tile;

@@ -1,4 +1,4 @@
-/* What intgemm.inc wants of AVX2 beyond vec_avx2.h; the words are explained there. */
+/* The operations of intgemm.inc for AVX2, in addition to vec_avx2.h; they are explained there. */
 #ifndef QN_DEVICE_CPU_INTEGER_VEC_FIXED_AVX2_H
 #define QN_DEVICE_CPU_INTEGER_VEC_FIXED_AVX2_H
 
@@ -41,10 +41,10 @@ static inline vf v_narrow(vd low, vd high) {
     return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
 }
 
-/* Pairs of 16-bit integers: the first of each lane in its low half. */
+/* Pairs of 16-bit integers: the first is in the low half of each lane. */
 typedef vi va;
 static inline va va_load(const int32_t *a, uint32_t r) { return _mm256_set1_epi32(a[r]); }
-/* GCC would read it from memory again for each row that it is multiplied with. */
+/* GCC would otherwise read it from memory again for each row. */
 static inline vi vb_load(const int32_t *p) {
     vi b = vi_load(p);
     __asm__("" : "+x"(b));

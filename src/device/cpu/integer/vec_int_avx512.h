@@ -1,5 +1,5 @@
-/* What intgemm.inc wants of AVX-512 beyond vec_avx512.h; the words are explained there. Whoever
- * has a better vi_dot defines VI_DOT. */
+/* The operations of intgemm.inc for AVX-512, in addition to vec_avx512.h; they are explained there.
+ * A file with a better vi_dot defines VI_DOT. */
 #ifndef QN_DEVICE_CPU_INTEGER_VEC_FIXED_AVX512_H
 #define QN_DEVICE_CPU_INTEGER_VEC_FIXED_AVX512_H
 
@@ -22,7 +22,7 @@ static inline void transpose_quarters(const vi x[4], vi *to, int stride) {
 }
 
 static inline void vi_transpose(vi x[VL]) {
-    vi pairs[VL], column[4][4]; /* [i][g]: of rows 4g..4g+3 the columns i, i+4, i+8, i+12 */
+    vi pairs[VL], column[4][4]; /* [i][g]: from rows 4g..4g+3 the columns i, i+4, i+8, i+12 */
     for (int i = 0; i < VL; i += 2) {
         pairs[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
         pairs[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
@@ -44,7 +44,7 @@ static inline void vd_store(double *p, vd a) { _mm512_storeu_pd(p, a); }
 static inline vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
 static inline vd vd_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
 static inline vd vd_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
-/* Without optimisation the intrinsic is a macro that hands on a full mask as a signed number. */
+/* Without optimisation the intrinsic is a macro that passes a full mask as a signed number. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 static inline vd vd_rint(vd a) {
@@ -58,7 +58,7 @@ static inline vf v_narrow(vd low, vd high) {
                               1);
 }
 
-/* Pairs of 16-bit integers: the first of each lane in its low half. */
+/* Pairs of 16-bit integers: the first is in the low half of each lane. */
 typedef vi va;
 static inline va va_load(const int32_t *a, uint32_t r) { return _mm512_set1_epi32(a[r]); }
 static inline vi vb_load(const int32_t *p) { return vi_load(p); }

@@ -1,4 +1,4 @@
-/* What intgemm.inc wants of NEON beyond vec_neon.h; the words are explained there. */
+/* The operations of intgemm.inc for NEON, in addition to vec_neon.h; they are explained there. */
 #ifndef QN_DEVICE_CPU_INTEGER_VEC_FIXED_NEON_H
 #define QN_DEVICE_CPU_INTEGER_VEC_FIXED_NEON_H
 

@@ -1,10 +1,11 @@
-/* Inputs that are bytes, in integer arithmetic. A byte that is scaled by nothing but a constant
- * stands for one value whatever its feature, so in a block of a given exponent it is one of 256
- * integers, and nobody needs its float: an item's row becomes an operand by looking bytes up
- * (intgemm.h), where the instruction set has a fast way to do that. A byte times a power of
- * two is the byte itself in every block of 14 bits or more, up to a power of two, so there it needs
- * no looking up and, of AMX's tiles, one instead of two or three. The bytes of a batch are kept for
- * the gradient, where blocks are others. */
+/* Inputs that are bytes, in integer arithmetic. If a byte is scaled by a constant only, it stands
+ * for one value, whatever its feature. In a block of a given exponent it is one of 256 integers,
+ * and its float is not needed. A row becomes an operand by table lookup (intgemm.h), if the
+ * instruction set has a fast one.
+ *
+ * A byte times a power of two is the byte itself in every block of 14 bits or more, up to a power
+ * of two. It needs no lookup, and one AMX tile instead of two or three. The bytes of a batch are
+ * kept for the gradient, which has other blocks. */
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
@@ -13,7 +14,7 @@ int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
            w->intgemm->left_bytes;
 }
 
-/* Of a feed of bytes. */
+/* Whether a feed's bytes are operands themselves. */
 static int are_raw(const qn__worker *w) {
     const qn__scale scale = w->program->scale;
     return w->bits >= 14 && (scale == QN__SCALE_NONE || scale == QN__SCALE_FRACTION) &&
@@ -31,8 +32,7 @@ int qn__cpu_width(const qn__cpu_pass *pass, uint32_t layer) {
     return w->bits | (layer == 0 && qn__cpu_is_raw(w, pass->batch->feed) ? QN__OF_BYTES : 0);
 }
 
-/* Where the bytes of an item (a row of a block of 16) begin, of the first panel; those of the next
- * one are a block of 16 x 16 away. */
+/* Copies an item's bytes to a row of a block of 16. Panels of features are 16 x 16 bytes apart. */
 static void keep_bytes(uint32_t features, const uint8_t *from, uint8_t *to) {
     for (; features >= QN__PANEL; features -= QN__PANEL, from += QN__PANEL, to += QN__BYTE_PANEL)
         memcpy(to, from, QN__PANEL);
@@ -46,7 +46,7 @@ size_t qn__cpu_bytes_block(const qn__worker *w) {
     return (size_t)w->layer[0].in_panels * QN__BYTE_PANEL;
 }
 
-/* All items have the same factor, whatever their greatest byte. */
+/* All items have the same factor, whatever their largest byte. */
 static void raw_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
                         const uint8_t *const *from, qn__cpu_rows *to) {
     const uint32_t k = w->layer[0].layer->in, most = qn__cpu_byte_bits(w->program->scale, 255);

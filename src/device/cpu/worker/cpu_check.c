@@ -1,4 +1,4 @@
-/* What can be asked of this CPU: threads and instruction sets. */
+/* Checks the settings for this CPU: threads and instruction sets. */
 #include "device/cpu/cpu_isa.h"
 #include "device/cpu/worker/cpu_table.h"
 

@@ -8,7 +8,7 @@
 
 static uint32_t count(void) { return 1; }
 
-/* The processor's name as the kernel tells it; "CPU" where it does not. */
+/* The processor's name in /proc/cpuinfo; "CPU" if there is none. */
 static void processor_name(char *name, size_t size) {
     char line[256];
     FILE *f = fopen("/proc/cpuinfo", "re");
@@ -26,7 +26,7 @@ static void processor_name(char *name, size_t size) {
 
 static uint64_t at_least_0(long value) { return value > 0 ? (uint64_t)value : 0; }
 
-/* 0 where the C library does not say, as musl. */
+/* 0 if the C library does not report it, as musl. */
 static void find_caches(uint64_t bytes[3]) {
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     bytes[0] = at_least_0(sysconf(_SC_LEVEL1_DCACHE_SIZE));

@@ -7,7 +7,7 @@ static void raise_to(uint32_t *absmax, uint32_t bits) {
         *absmax = bits;
 }
 
-/* Bits of the greatest |input| that the scaling can give, or 0 where only looking tells. */
+/* Bits of the largest |input| that the scaling can give; 0 if only the inputs can tell. */
 static uint32_t input_bound(qn__scale scale, int bytes) {
     if (scale == QN__SCALE_UNIT)
         return 0x3f800000u; /* 1 */
@@ -33,8 +33,7 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row
         raise_to(absmax, w->kernels->absmax(QN__PANEL, to + panel * stride));
 }
 
-/* An item's values, which are called to the caches: they lie anywhere in a table that is larger
- * than these. */
+/* Prefetches an item's values: items are at random places of a table that exceeds the caches. */
 static const void *call_for_item(const qn__feed *feed, uint64_t item) {
     const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
     const char *from = (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
@@ -45,7 +44,7 @@ static const void *call_for_item(const qn__feed *feed, uint64_t item) {
     return from;
 }
 
-/* Items at.first .. of a batch, with their zeros or as operands. */
+/* Fetches items at.first .. of a batch, with their zeros or as operands. */
 static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int into, uint32_t tile,
                        qn__cpu_tile at, uint32_t *absmax) {
     qn__worker *w = pass->worker;
@@ -81,15 +80,14 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
     }
 }
 
-/* Columns behind the last output, where sigmoid(0) is 1/2: what stands there would be no integer of
- * its block. */
+/* Clears columns behind the last output, where sigmoid(0) is 1/2: they do not count for the absmax
+ * of a block and could exceed its integers. */
 static void clear_padding(uint32_t columns, uint32_t rows, float *out) {
     for (uint32_t i = 0; i < rows; ++i, out += QN__PANEL)
         memset(out + columns, 0, (QN__PANEL - columns) * sizeof *out);
 }
 
-/* What follows the product in one panel of a layer's outputs: activation, dropout, the greatest of
- * them. */
+/* The epilogue of the product in one panel of a layer's outputs: activation, dropout, absmax. */
 static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                           uint32_t first, uint32_t rows, float *out) {
     qn__worker *w = pass->worker;
@@ -170,10 +168,10 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
                        l->bias + panel * QN__PANEL, panels);
 }
 
-/* Whether a core has the products of its own items by all outputs rather than those of all items by
- * its own outputs. Then it alone reads what it packed of them and goes on with what comes out, but
- * it has to read all weights; so that is for batches that are larger than the weights, by the bytes
- * that cross from core to core: 2 of each integer, 4 of each output. */
+/* Whether a core computes its own items by all outputs, rather than all items by its own outputs.
+ * Then only this core reads the operands that it packed and the outputs that it computed, but it
+ * reads all weights. That is better if a batch is larger than the weights, by the bytes that move
+ * between cores: 2 for each integer, 4 for each output. */
 static int is_by_items(const qn__cpu_pass *pass, const qn__layer *l) {
     const uint64_t threads = (uint64_t)pass->worker->threads, in = l->in, out = l->out;
     if (!pass->worker->bits || pass->items < 2 * QN__PANEL * threads)

@@ -12,16 +12,16 @@ enum {
 };
 
 /* How this step may sum a layer's partials. A partial is at most grain * |a| * |delta| in
- * magnitude, up to the rounding of its chain, which the factor covers; where that bound times the
- * grains stays below 2^51, doubles hold the integers exactly and nothing can leave the range, so no
- * element needs to be looked at. */
+ * magnitude; the factor covers the rounding errors of its chain. If that bound times the number of
+ * grains is below 2^51, doubles hold the integers exactly and no partial can leave its range. Then
+ * no element needs a check. */
 typedef struct summing {
     int narrow;
     uint32_t flush_every; /* grains */
-    int some;             /* leave out inputs that are zero */
-    /* In integer arithmetic instead: the plan (NULL: floats), the update in its units, and whether
-     * the panels of inputs of a strip are summed and updated together: fewer calls, and tiles of
-     * results that follow one another. For few items a strip's sums are a large part of a cache. */
+    int some;             /* skip inputs that are zero */
+    /* For integer arithmetic: the plan (NULL: floats), the update in its units, and whether the
+     * panels of inputs of a strip are summed and updated together. That takes fewer calls, but for
+     * few items the sums of a strip are a large part of a cache. */
     const qn__cpu_plan *plan;
     qn__update update;
     int strips;
@@ -44,7 +44,7 @@ static summing choose(const qn__cpu_pass *pass, uint32_t layer) {
     const double input = fmax(absmax_of(w, layer, 0), 1.0), error = absmax_of(w, layer, 1);
     const double bound = p->grain * (1.0 + 1e-6 * p->grain) * input * error + 1.0;
     const float largest = absmax_of(w, layer, 0) + absmax_of(w, layer, 1);
-    /* A NaN fails the first comparison, an infinity too. */
+    /* The first comparison is false for a NaN and for an infinity. */
     if (!(largest < INFINITY) || !(bound < 0x1p51) || !(bound < p->partial_limit))
         return (summing){.flush_every = 1};
     const double grains = 0x1p51 / bound;
@@ -64,8 +64,8 @@ static summing choose_intgemm(const qn__cpu_pass *pass, uint32_t layer) {
     return how;
 }
 
-/* Partials of all grains, summed where nothing needs to be looked at: in doubles, emptied into
- * integers in time. A single grain's partials stay floats. */
+/* Partials of all grains, summed without checks: in doubles, which are flushed to integers before
+ * they can overflow. A single grain's partials stay floats. */
 static void sum_narrow(const qn__cpu_pass *pass, const float *a, const uint16_t *some,
                        const float *d, uint32_t panels, uint32_t flush_every, qn__cpu_sums *s) {
     const qn__worker *w = pass->worker;
@@ -96,9 +96,9 @@ static void sum_narrow(const qn__cpu_pass *pass, const float *a, const uint16_t 
         w->kernels->flush(count, s->narrow, s->wide);
 }
 
-/* The same where each partial must be looked at. Returns 1 when one was out of range. Only the
- * first `rows` rows of a block are inputs; what stands behind them (sigmoid gives 1/2 there) must
- * not be looked at. */
+/* The same when each partial must be checked. Returns 1 when one was out of range. Only the first
+ * `rows` rows of a block are inputs. The rows behind them are padding (1/2 for sigmoid) and must
+ * not be checked. */
 static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
                     uint32_t rows, qn__cpu_sums *s) {
     const qn__worker *w = pass->worker;
@@ -118,8 +118,8 @@ static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, ui
     return bad;
 }
 
-/* The same by integer products, for `blocks` panels of inputs: one of them when each partial
- * must be looked at. */
+/* The same by integer products, for `blocks` panels of inputs; one panel if each partial must be
+ * checked. */
 static int sum_intgemm(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_plan *plan,
                        uint32_t layer, qn__cpu_patch at, uint32_t rows, qn__cpu_sums *s) {
     const size_t count = (size_t)at.blocks * at.panels * BLOCK;
@@ -155,8 +155,8 @@ static int sum_intgemm(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__c
     return bad;
 }
 
-/* Where new weights of panel `in` note their greatest magnitudes: the first of a strip, and a task
- * begins with one, finds zeros there. */
+/* Where new weights of panel `in` store their absmax. A task begins with the first panel of a
+ * strip, which clears the values. */
 static uint32_t *strip_of(const qn__cpu_layer *l, uint32_t in, uint32_t out) {
     uint32_t *absmax = qn__cpu_strip_absmax(l, out, in / QN__STRIP);
     if (in % QN__STRIP == 0)
@@ -164,8 +164,8 @@ static uint32_t *strip_of(const qn__cpu_layer *l, uint32_t in, uint32_t out) {
     return absmax;
 }
 
-/* Sums of a patch, which has a single panel of inputs unless an update follows and `how` says that
- * strips are summed whole; then it lies within one. */
+/* Sums of a patch. It has a single panel of inputs, unless an update follows and `how` sums whole
+ * strips: then it is within one strip. */
 static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
                         qn__cpu_patch at) {
     qn__worker *w = pass->worker;
@@ -200,9 +200,9 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
     return 0;
 }
 
-/* Panels of inputs in one task. Those of integers are soon done with, and in a large layer all its
- * errors come from the third cache for each task anew, so there are few tasks where cores have
- * enough of them. But who is told of sums that are complete counts tasks of one. */
+/* Panels of inputs in one task. Integer products are fast, and in a large layer each task reads all
+ * its errors from the L3 cache again. So there are few tasks, if they are enough for all cores. An
+ * outlet that reports progress counts tasks of one panel. */
 static uint32_t inputs_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
     const uint32_t enough = MANY_TASKS * (uint32_t)pass->worker->threads;
     uint32_t panels = QN__STRIP;
@@ -213,7 +213,8 @@ static uint32_t inputs_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l)
     return panels;
 }
 
-/* A group of panels of outputs by some panels of inputs. Returns 1 when a number left its range. */
+/* A group of panels of outputs by some panels of inputs. Returns 1 when a number was out of
+ * range. */
 static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
                          uint32_t first, uint32_t group) {
     qn__worker *w = pass->worker;
@@ -240,11 +241,10 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, c
     return bad;
 }
 
-/* Groups of panels outside, inputs inside: the errors of a group stay in the cache while the inputs
- * pass by. Integers are small enough that the errors of all groups of a thread stay, so there many
- * inputs pass by only once. Sums that leave early do so from the end of all words, and there the
- * biases of a layer stand behind its weights, so these then come group by group from the last one.
- */
+/* The outer loop is over groups of panels of outputs, the inner one over inputs: the errors of a
+ * group stay in the cache. Integers are small: the errors of all groups of a thread stay, so that
+ * the inputs are read only once. An outlet sends sums from the end of the words first, where the
+ * biases of a layer follow its weights; groups then run from the last to the first. */
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];

@@ -1,10 +1,10 @@
-/* Sums of partials that are looked at one by one, and where a task's sums go. */
+/* Sums of partials that are checked one by one, and where a task's sums are written. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "num/sums.h"
 #include <math.h>
 #include <string.h>
 
-/* qn__to_units for |x| < 2^51, without a call: the integer is in a double's last places. */
+/* qn__to_units for |x| < 2^51, inlined: the integer is in the low bits of a double. */
 static int64_t nearest(float x) {
     const double magic = 0x1.8p52, sum = (double)x + magic;
     int64_t bits, none;
@@ -83,7 +83,8 @@ static void put_biases(const qn__cpu_pass *pass, const qn__layer *l, uint32_t pa
 int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     const qn__worker *w = pass->worker;
     const uint32_t grain = w->program->grain;
-    const uint64_t most = (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* as there is room for */
+    const uint64_t most =
+        (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* the capacity of the buffer */
     const qn__cpu_layer *l = &w->layer[layer];
     const float *d = l->error + out * pass->stride;
     qn__cpu_sums s;

@@ -1,33 +1,33 @@
-/* The sums of a gradient's task, and what becomes of them: the update, the worker's sums or an
+/* The sums of a task of the gradient, and their destination: the update, the worker's sums or an
  * outlet. */
 #ifndef QN_DEVICE_CPU_WORKER_CPU_GRADIENT_SUMS_H
 #define QN_DEVICE_CPU_WORKER_CPU_GRADIENT_SUMS_H
 
 #include "device/cpu/worker/cpu_worker.h"
 
-/* Where a task's sums are made, on its stack. */
+/* The sums of a task, on its stack. */
 typedef struct qn__cpu_sums {
     _Alignas(64) double narrow[QN__STRIP * QN__OUT_GROUP * QN__PANEL * QN__PANEL];
     _Alignas(64) int64_t wide[QN__OUT_GROUP * QN__PANEL * QN__PANEL];
     _Alignas(64) float partial[QN__STRIP * QN__OUT_GROUP * QN__PANEL * QN__PANEL];
     qn__sums kind; /* which of them holds the result */
-    int shift;     /* in units of 2^shift */
+    int shift;     /* they count in units of 2^shift */
     const qn__update *update;
-    uint32_t *absmax; /* of the strip whose weights the update makes, or NULL */
+    uint32_t *absmax; /* of the strip whose weights are updated, or NULL */
 } qn__cpu_sums;
 
-/* Adds partials, looked at one by one, to `count` sums (a multiple of 16): those of so many grains,
- * one behind the other. 1 when one is out of range. */
+/* Adds partials of `grains` grains, one after the other, to `count` sums (a multiple of 16) and
+ * checks each. Returns 1 when one is out of range. */
 int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const float *partial,
                          int64_t *wide);
 
 /* Applies or stores the sums of blocks of 16 x 16 weights (or of 16 biases) of which `rows` rows
- * are real. They begin at element `from` of s, the parameters at element `at`. */
+ * are inputs. They begin at element `from` of s, the parameters at element `at`. */
 void qn__cpu_finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at,
                          qn__cpu_sums *s, size_t from, float *w, float *const slot[2],
                          int64_t *total);
 
-/* The sums of a block go where the outlet has them: a row of 16 inputs for each output. */
+/* Writes the sums of a block to the outlet: a row of 16 inputs for each output. */
 void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t rows,
                          uint32_t panel, qn__cpu_sums *s, size_t from);
 

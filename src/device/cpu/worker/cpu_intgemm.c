@@ -1,5 +1,5 @@
 /* Weights and rows of a batch as operands of integer products, and the phases that pack and
- * multiply them on the way forward and back. */
+ * multiply them in the forward and backward pass. */
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
@@ -12,8 +12,8 @@ static uint32_t panels_of(const qn__cpu_layer *l, uint32_t group) {
     return left < QN__OUT_GROUP ? left : QN__OUT_GROUP;
 }
 
-/* All of a panel, once every strip is new. What the strips packed stands where no exponent has
- * changed, which is so but for a few columns in many steps. */
+/* Packs all of a panel once every strip is new. The strips are packed already where the exponents
+ * have not changed, which is true for nearly all columns in most steps. */
 static void pack_panel(const qn__worker *w, const qn__cpu_layer *l, uint32_t panel) {
     const qn__cpu_intgemm *packed = &l->intgemm;
     const uint32_t strips = qn__cpu_strips(l);
@@ -79,7 +79,7 @@ void qn__cpu_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t laye
 
 /* --------------------------------------------------------------------------------------- rows */
 
-/* At most 16 rows, k deep, to one block of a left operand. */
+/* Packs at most 16 rows of length k to one block of a left operand. */
 static void pack_rows(const qn__worker *w, uint32_t rows, uint32_t k, const float *from,
                       size_t stride, const float *times, void *left, float *factor,
                       uint32_t *absmax) {
@@ -89,7 +89,7 @@ static void pack_rows(const qn__worker *w, uint32_t rows, uint32_t k, const floa
     w->intgemm->left(w->bits, rows, k, from, stride, times, inverse, left);
 }
 
-/* The block of `rows` that begins with item `first`, a multiple of 16. */
+/* Packs the block of `rows` that begins with item `first`, a multiple of 16. */
 static void pack_block(const qn__worker *w, uint32_t first, uint32_t rows, uint32_t k,
                        const float *from, size_t stride, const float *times, uint32_t *absmax,
                        const qn__cpu_rows *to) {
@@ -123,7 +123,7 @@ void qn__cpu_pack_inputs(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     }
 }
 
-/* Of the layer 0 only the greatest are needed: nothing goes further down. */
+/* Layer 0 needs only the absmax: there is no layer below. */
 void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
@@ -150,8 +150,8 @@ uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
 
 /* ----------------------------------------------------------------------------------- products */
 
-/* As many as stay in a second cache beside a group of panels, so that panels are fetched seldom;
- * but fewer where cores would have nothing to do. */
+/* As many items as fit the L2 cache beside a group of panels, so that panels are read rarely; but
+ * fewer if cores would be idle. */
 uint32_t qn__cpu_intgemm_items(const qn__cpu_pass *pass, size_t size, uint32_t groups) {
     const uint64_t tasks = 2 * (uint64_t)pass->worker->threads;
     uint32_t items = MOST_ITEMS;
@@ -195,8 +195,8 @@ void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t
                         pass->stride);
 }
 
-/* From errors behind the weights of `layer` to those before the activation below, for some rows of
- * some panels of its outputs. */
+/* Computes the errors before the activation of the layer below from the errors of `layer`, for some
+ * rows and some panels of outputs below. */
 static void through_below(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t panels,
                           uint32_t first, uint32_t rows) {
     const qn__worker *w = pass->worker;

@@ -1,30 +1,30 @@
-/* Gradients of weights by integer products: which grains are multiplied as one, their operands,
+/* Gradients of weights by integer products: which grains are multiplied together, their operands,
  * their products.
  *
  * A grain's partial is N * 2^s, with s = ta + td of its two blocks (docs/exactness.md 15.6). Grains
- * with the same s >= 0 are one sum of integers, so their items are one operand. So are grains of
- * neighbouring exponents: a grain joins those of s' < s when its integers are doubled s - s' times,
- * in one operand or the other, since N * 2^s = (N * 2^(s - s')) * 2^s'; how large doubled integers
- * may be is the instruction set's affair. Where s < 0 each grain is rounded to units by itself.
+ * with the same s >= 0 are one sum of integers, so their items form one operand. Neighbouring
+ * exponents can be joined too: a grain joins those of s' < s when its integers are doubled s - s'
+ * times, in one operand or the other, since N * 2^s = (N * 2^(s - s')) * 2^s'. The instruction set
+ * limits the size of doubled integers. Where s < 0 each grain is rounded to units by itself.
  *
- * Where the inputs are bytes themselves, which cannot be doubled, errors may be so much more often,
- * at the price of a third digit (QN__WIDE): otherwise a step of few items mostly has more groups
- * the longer a training lasts, since ever more grains have no large error.
+ * If the inputs are bytes themselves, they cannot be doubled; errors may then be doubled more
+ * often, with a third digit (QN__WIDE). Otherwise a step of few items would need more and more
+ * groups during a training, since the errors of more and more grains become small.
  *
- * All groups meet in doubles as long as bounds show that nothing is rounded there and no partial
- * leaves its range; otherwise each grain's integers are looked at one by one. The bounds are those
- * of the grains: |N| * 2^s of a group is at most the sum of them over its grains, doubled or not.
- */
+ * All groups are added in doubles as long as bounds show that nothing is rounded there and no
+ * partial is out of range; otherwise each grain's integers are checked one by one. The bounds are
+ * those of the grains: |N| * 2^s of a group is at most the sum of them over its grains, doubled or
+ * not. */
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/sums.h"
 #include <math.h>
 #include <string.h>
 
-enum { SPARE = 4 /* a layer's operands have room for so many times the items of a batch */ };
+enum { SPARE = 4 /* the operands of a layer have room for this many times the items of a batch */ };
 
 size_t qn__cpu_operands(const qn__intgemm *intgemm, int bits, uint32_t batch, uint32_t grain) {
     const uint32_t grains = (batch + grain - 1) / grain;
-    size_t each = 0; /* bytes for a grain of a group, at most */
+    size_t each = 0; /* the most bytes for a grain of a group */
     for (uint32_t n = 1; n <= grains; ++n) {
         const size_t own = (intgemm->size(bits, n * grain) + n - 1) / n;
         each = own > each ? own : each;
@@ -41,14 +41,14 @@ static uint32_t absmax_of(uint32_t count, const uint32_t *absmax) {
     return most;
 }
 
-/* The greatest |q| of a block. */
+/* The largest |q| of a block. */
 static double most_of(uint32_t absmax, float inverse) {
     float value;
     memcpy(&value, &absmax, sizeof value);
     return rint((double)(value * inverse));
 }
 
-/* How often integers up to `most` may be doubled without leaving `largest`. */
+/* How often integers up to `most` may be doubled without exceeding `largest`. */
 static uint8_t doublings_of(double most, int32_t largest) {
     uint8_t times = 0;
     for (; most > 0 && 2 * most <= (double)largest; most *= 2)
@@ -56,12 +56,12 @@ static uint8_t doublings_of(double most, int32_t largest) {
     return times;
 }
 
-/* Of what is bytes themselves, whatever they are; nothing else has its factor. */
+/* The exponent of inputs that are bytes themselves; no other block has their factor. */
 static int32_t raw_exponent(const qn__worker *w) {
     return ilogbf(qn__cpu_raw_factor(w->program->scale));
 }
 
-/* Looks at the grain of `items` items from `first` on. Returns a bound of its |N|; 0: there is
+/* Inspects the grain of `items` items from `first` on. Returns a bound of its |N|; 0 when there is
  * nothing to add. */
 static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first, uint32_t items,
                    qn__cpu_grain *grain) {
@@ -93,10 +93,10 @@ static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t fi
 
 /* Bounds over all grains. */
 typedef struct bounds {
-    int bad, wide;  /* a block is not finite; the bounds do not show that all is well */
+    int bad, wide;  /* a block is not finite; the bounds do not exclude rounding or overflow */
     int any;        /* there is something to add */
-    int32_t lowest; /* exponent of it */
-    double units;   /* the sum of all partials is at most so many */
+    int32_t lowest; /* lowest exponent of a grain with something to add */
+    double units;   /* bound of the sum of all partials, in units */
 } bounds;
 
 static bounds look_at_all(const qn__cpu_pass *pass, const qn__cpu_layer *l, qn__cpu_grain *grain) {
@@ -119,7 +119,7 @@ static bounds look_at_all(const qn__cpu_pass *pass, const qn__cpu_layer *l, qn__
 
 /* ------------------------------------------------------------------------------------- groups */
 
-/* A plan in the making. */
+/* A plan under construction. */
 typedef struct making {
     const qn__cpu_pass *pass;
     qn__cpu_plan *plan;
@@ -128,7 +128,7 @@ typedef struct making {
 
 static uint8_t least(uint8_t a, int32_t b) { return a < b ? a : (uint8_t)b; }
 
-/* Errors are doubled before inputs, of which there are more in a layer that takes long. */
+/* Errors are doubled rather than inputs: in a slow layer there are fewer of them. */
 static void add_grain(making *m, uint32_t index, int32_t doublings) {
     qn__cpu_plan *p = m->plan;
     qn__cpu_grain *grain = &p->grain[index];
@@ -158,7 +158,7 @@ static void end_group(making *m) {
     group->count = m->items - group->first;
 }
 
-/* Grains that are alone: all, or those with exponents below 0. */
+/* Grains in groups of their own: all, or those with exponents below 0. */
 static void add_single(making *m, uint32_t grains, int all) {
     for (uint32_t g = 0; g < grains; ++g) {
         const qn__cpu_grain *grain = &m->plan->grain[g];
@@ -170,7 +170,7 @@ static void add_single(making *m, uint32_t grains, int all) {
     }
 }
 
-/* The lowest exponent from `from` on that waits; INT32_MAX when there is none. */
+/* The lowest exponent from `from` on of a waiting grain; INT32_MAX when there is none. */
 static int32_t lowest_of(const making *m, uint32_t grains, int32_t from) {
     int32_t lowest = INT32_MAX;
     for (uint32_t g = 0; g < grains; ++g) {
@@ -181,8 +181,8 @@ static int32_t lowest_of(const making *m, uint32_t grains, int32_t from) {
     return lowest;
 }
 
-/* Grains with exponents from 0 on: of what waits, the lowest one and all that can join it, those
- * that are doubled most often last, since few steps of AMX's products then have large integers. */
+/* Grains with exponents from 0 on: repeatedly joins to the lowest waiting one all that can join.
+ * Those that are doubled most often come last, so that few AMX steps have large integers. */
 static void add_neighbours(making *m, uint32_t grains) {
     for (int32_t lowest; (lowest = lowest_of(m, grains, 0)) < INT32_MAX;) {
         begin_group(m, lowest);
@@ -197,7 +197,7 @@ static void add_neighbours(making *m, uint32_t grains) {
     }
 }
 
-/* Gives each group its place in the operands of a panel. */
+/* Assigns each group its place in the operands of a panel. */
 static int place_groups(const qn__worker *w, const qn__cpu_plan *plan, size_t room) {
     size_t at = 0;
     for (uint32_t g = 0; g < plan->groups; ++g) {
@@ -208,12 +208,12 @@ static int place_groups(const qn__worker *w, const qn__cpu_plan *plan, size_t ro
     return at <= room;
 }
 
-/* Whether an update may take sums in units of 2^shift: by its factor, exactly. */
+/* Whether an update may take sums in units of 2^shift: its factor then scales them exactly. */
 static int may_shift(const qn__cpu_pass *pass, int shift) {
     return !pass->update || isnormal(ldexpf(pass->update->gradient, shift));
 }
 
-/* Whether all grains that wait can join those of the lowest exponent. */
+/* Whether all waiting grains can join those of the lowest exponent. */
 static int are_neighbours(const qn__cpu_plan *plan, uint32_t grains, int32_t lowest) {
     for (uint32_t g = 0; g < grains; ++g) {
         const qn__cpu_grain *grain = &plan->grain[g];
@@ -223,10 +223,10 @@ static int are_neighbours(const qn__cpu_plan *plan, uint32_t grains, int32_t low
     return 1;
 }
 
-/* In doubles: a group's N is below 2^51 where all units are below 2^51 * 2^shift, since its
- * exponent is not below the shift, and so are the sums over groups. In floats: a single group from
- * exponent 0 on is the whole sum, S = N * 2^shift, so RN(S) = RN(N) * 2^shift; there N has only to
- * fit its 64 bits. */
+/* In doubles: if all units are below 2^51 * 2^shift, a group's N is below 2^51, since its exponent
+ * is at least the shift, and so are the sums over groups. In floats: a single group with an
+ * exponent from 0 on is the whole sum, S = N * 2^shift, so RN(S) = RN(N) * 2^shift; then N must
+ * only fit 64 bits. */
 static void plan_gradient(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan *plan) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
@@ -266,7 +266,7 @@ static const float *floats_of(const qn__cpu_pass *pass, uint32_t layer, int erro
     return (errors ? l->error : input) + panel * pass->stride;
 }
 
-/* What tables are asked for with a group's inputs, in products too, or with its errors. */
+/* The width to pass to tables with a group's inputs, in products too, or with its errors. */
 static int width_of(const qn__cpu_pass *pass, uint32_t layer, const qn__cpu_grains *group,
                     int errors) {
     const int width = errors ? pass->worker->bits : qn__cpu_width(pass, layer);
@@ -303,7 +303,7 @@ static void pack_inputs(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint
                             floats_of(pass, layer, 0, panel), to);
 }
 
-/* Where a panel of a group's operand begins. Panels follow one another within a group, so that one
+/* Where a panel of a group's operand begins. The panels of a group are consecutive, so that one
  * call multiplies several of them. */
 static char *place_of(const qn__cpu_pass *pass, uint32_t layer, const qn__cpu_grains *group,
                       int errors, uint32_t panel) {
@@ -315,7 +315,7 @@ static char *place_of(const qn__cpu_pass *pass, uint32_t layer, const qn__cpu_gr
                   : (char *)l->intgemm.input_items + l->in_panels * group->at + at;
 }
 
-/* All groups of one panel. */
+/* Packs all groups of one panel. */
 static void pack_panel(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint32_t layer,
                        int errors, uint32_t panel) {
     for (uint32_t g = 0; g < plan->groups && plan->packed; ++g) {
@@ -325,9 +325,9 @@ static void pack_panel(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint3
     }
 }
 
-/* Every core makes the plan for itself, so that none waits for another; behind the barrier that
- * follows all of them use the first one's. The errors of a panel are in a cache once they are
- * packed, so its biases are summed there too; but not for an outlet, which has an order. */
+/* Every core makes the plan for itself, so that none waits for another; after the following barrier
+ * all use the first core's plan. The errors of a panel are in a cache once they are packed, so its
+ * biases are summed there too; but not for an outlet, which needs a fixed order. */
 void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];

@@ -1,4 +1,4 @@
-/* The items of a batch, and the dropout that belongs to each. */
+/* The items of a batch, and their dropout. */
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/philox.h"
 

@@ -1,4 +1,4 @@
-/* The last layer: its product, activation, loss and error; and errors on their way down. */
+/* The last layer: its product, activation, loss and error; and the errors of the layers below. */
 #include "device/cpu/float/unroll.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "kernels/step.h"
@@ -14,21 +14,21 @@
 
 enum { LAST_ITEMS = 12 };
 
-/* Items of one task of the last phase: as many as a product takes at a time at most, and such that
- * the tasks part evenly among the threads. The inputs of a first layer of integers were packed when
- * they were fetched, in blocks of 16. */
+/* Items of one task of the last phase: at most the rows of one tile, and so that the tasks are
+ * divided evenly among the threads. In integer arithmetic the inputs of a first layer were packed
+ * in blocks of 16 when they were fetched. */
 static uint32_t last_block(const qn__worker *w, uint32_t items) {
     const uint32_t threads = (uint32_t)w->threads, most = w->bits ? QN__PANEL : LAST_ITEMS;
     const uint32_t share = (items + threads - 1) / threads, tasks = (share + most - 1) / most;
     return w->bits && w->program->layers == 1 ? QN__PANEL : (share + tasks - 1) / tasks;
 }
 
-/* Of up to 16 items at a time: value j of item i at [j * lanes + i], so that loops over items are
- * loops over vectors while each item's chains go on in their order. There are 16 lanes, those of
- * items that are not there are computed along and never looked at; or, of few items, as many. */
+/* Up to 16 items at a time: value j of item i is at [j * lanes + i]. Loops over items are then
+ * loops over vectors, and each item keeps its order of operations. There are 16 lanes, or FEW for
+ * few items; lanes without an item are computed and ignored. */
 enum { LANES = QN__PANEL, FEW = 4 };
 
-/* Values of all lanes, and what is missing to whole panels. */
+/* Number of values of all lanes, rounded up to full panels. */
 INLINE size_t padded(const uint32_t lanes, uint32_t out) {
     return ((size_t)out * lanes + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
 }
@@ -53,7 +53,7 @@ INLINE void softmax(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out
             y[j * lanes + i] = y[j * lanes + i] / sum[i];
 }
 
-/* 8.3: from g = dL/dy in `g` to delta, in place, for a last layer with softmax. */
+/* 8.3: g = dL/dy becomes delta, in place, for a last layer with softmax. */
 INLINE void back_softmax(const uint32_t lanes, uint32_t out, const float *y, float *g) {
     for (uint32_t i = 0; i < lanes; ++i) {
         float c = 0.0f;
@@ -81,7 +81,7 @@ INLINE void choose(const uint32_t lanes, uint32_t kind, uint32_t out, const floa
         }
 }
 
-/* What the loss of each item is made of. Classes have a label each, other items a target; a label
+/* The terms of each item's loss. With classes each item has a label, otherwise a target; a label
  * of -1 is no class. */
 typedef struct loss_state {
     int32_t label[LANES];
@@ -130,7 +130,7 @@ INLINE void sum_losses(const uint32_t lanes, const qn__program *p, const qn__cpu
         k->derive(l->activation, padded(lanes, l->out), y, delta);
 }
 
-/* From rows in panels to lanes. */
+/* Copies rows in panels to lanes. */
 INLINE void gather(const uint32_t lanes, const float *panels, size_t stride, uint32_t rows,
                    uint32_t out, float *to) {
     for (uint32_t j = 0; j < out; ++j) {
@@ -140,7 +140,7 @@ INLINE void gather(const uint32_t lanes, const float *panels, size_t stride, uin
     }
 }
 
-/* And back, with zeros behind the last column. */
+/* Copies lanes to rows in panels, with zeros behind the last column. */
 INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint32_t out,
                    float *panels, size_t stride) {
     for (uint32_t first = 0; first < out; first += QN__PANEL, panels += stride) {

@@ -1,4 +1,4 @@
-/* What the CPU reaches in short measurements, and its energy counter. */
+/* Short measurements of the CPU's speed, and its energy counter. */
 #include "base/clock.h"
 #include "base/energy.h"
 #include "base/memory.h"
@@ -15,10 +15,10 @@
 #define SPAN 0.12
 
 enum {
-    ROWS = 48,     /* of a task, a multiple of most tiles */
-    WIDE = 8,      /* panels of a task with integers, as training takes them */
-    MAPPED = 4096, /* elements of a call of tanh: both arrays stay in the first cache */
-    LARGEST = 256  /* MiB that a copy reads, and as many that it writes */
+    ROWS = 48,     /* of a task, a multiple of the height of most tiles */
+    WIDE = 8,      /* panels of a task with integers, as in training */
+    MAPPED = 4096, /* elements of a call of tanh: both arrays stay in the L1 cache */
+    LARGEST = 256  /* MiB that a copy reads, and writes */
 };
 
 typedef struct bench {
@@ -37,10 +37,10 @@ typedef struct bench {
     double begun;
     _Atomic uint64_t tasks;       /* handed out */
     _Atomic uint64_t done;        /* operations, elements or bytes */
-    _Atomic uint64_t nanoseconds; /* of the core that took longest */
+    _Atomic uint64_t nanoseconds; /* of the slowest core */
 } bench;
 
-/* Numbers of either sign around 1, so that no chain leaves the normal range. */
+/* Numbers of either sign around 1, so that sums stay in the normal range. */
 static void fill(float *x, size_t count) {
     uint32_t random = 12345;
     for (size_t i = 0; i < count; ++i) {
@@ -49,7 +49,7 @@ static void fill(float *x, size_t count) {
     }
 }
 
-/* A core's part of a measurement that began at that moment. */
+/* Ends a core's part of a measurement that began at `begun`. */
 static void finish(bench *b, double begun, uint64_t done) {
     const uint64_t taken = (uint64_t)((qn__now() - begun) * 1e9);
     uint64_t longest = atomic_load(&b->nanoseconds);
@@ -58,14 +58,15 @@ static void finish(bench *b, double begun, uint64_t done) {
         ;
 }
 
-/* Room for what the cores' tasks of so many panels make: each has its own, since one that is held
- * up may be at a task still when another has gone round and takes it again. */
+/* Allocates the results of the cores' tasks. Each task has its own memory: a delayed core may still
+ * compute a task when another core takes the same task again. */
 static void allocate_all(bench *x, uint32_t panels, qn_error *err) {
     x->room = (size_t)panels * ROWS * QN__PANEL;
     x->c = qn__alloc((size_t)x->threads * x->room, sizeof(float), err);
 }
 
-/* Tasks of ROWS rows by a group of panels, panels first, so that a core's weights stay near it. */
+/* Tasks of ROWS rows by a group of panels, panels first, so that a core's weights stay in its
+ * cache. */
 static void multiply(void *context, int thread) {
     bench *x = context;
     const uint32_t width = x->isa->kernels->panels, groups = x->n / QN__PANEL / width;
@@ -117,13 +118,13 @@ static void map_tanh(void *context, int thread) {
     finish(x, x->begun, done);
 }
 
-/* Each core copies a part of its own, over and over. */
+/* Each core copies its own part, again and again. */
 static void copy(void *context, int thread) {
     bench *x = context;
     const size_t part = x->bytes / (size_t)x->threads / 64 * 16; /* floats */
     float *from = x->from + part * (size_t)thread, *to = x->to + part * (size_t)thread;
     uint64_t done = 0;
-    /* Memory comes as it is touched, which is not what is measured. */
+    /* The kernel allocates memory at the first write, which must not be measured. */
     memset(from, 1, part * sizeof *from);
     memset(to, 2, part * sizeof *to);
     qn__pool_barrier(x->pool, thread);
@@ -144,7 +145,7 @@ static double rate_of(bench *x, void (*body)(void *context, int thread)) {
     return (double)atomic_load(&x->done) / ((double)atomic_load(&x->nanoseconds) * 1e-9);
 }
 
-/* One tile against the scalar kernel, bit for bit: what is not right is not measured. */
+/* One tile against the scalar kernel, bit for bit: wrong products are not measured. */
 static qn_status check_product(const bench *x, qn_error *err) {
     _Alignas(64) float expected[ROWS * QN__PANEL];
     const size_t stride = (size_t)x->m * QN__PANEL;
@@ -154,7 +155,7 @@ static qn_status check_product(const bench *x, qn_error *err) {
                                   expected, ROWS * QN__PANEL, NULL, 1);
     if (memcmp(expected, x->c, sizeof expected) == 0)
         return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "cpu computes a product wrong with %s", x->isa->name);
+    qn__fail(err, QN_UNSUPPORTED, "cpu computes an incorrect product with %s", x->isa->name);
     return qn__remedy(err, QN_UNSUPPORTED, "use `compute.isa` scalar; this machine may be broken");
 }
 
@@ -180,7 +181,7 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
     return status;
 }
 
-/* Both operands as a table packs them; all values lie between -1 and 1, which makes one scale. */
+/* Packs both operands as a table does; all values are between -1 and 1 and have one scale. */
 static void pack(const bench *x, const qn__intgemm *intgemm, char *left, char *right) {
     const size_t size = intgemm->size(x->bits, x->k);
     float inverse[QN__PANEL];
@@ -213,7 +214,7 @@ static qn_status check_integers(bench *x, qn_error *err) {
         multiply_intgemm(&y, scalar, 0, 0, 1, y.c, stride);
         multiply_intgemm(x, x->isa->intgemm, 0, 0, 1, y.c + stride, stride);
         if (memcmp(y.c, y.c + stride, stride * sizeof(float)) != 0) {
-            qn__fail(err, QN_UNSUPPORTED, "cpu computes a product of integers wrong with %s",
+            qn__fail(err, QN_UNSUPPORTED, "cpu computes an incorrect integer product with %s",
                      x->isa->name);
             status = qn__remedy(err, QN_UNSUPPORTED,
                                 "use `compute.isa` scalar; this machine may be broken");
@@ -226,7 +227,7 @@ static qn_status check_integers(bench *x, qn_error *err) {
     return status;
 }
 
-/* Operations a second of products of so many bits; the operands stay in the caches. */
+/* Operations a second of products of `bits` bits; the operands stay in the caches. */
 static qn_status measure_intgemm(bench *x, int bits, double *rate, qn_error *err) {
     const qn__intgemm *intgemm = x->isa->intgemm;
     x->m = x->n = x->k = 768; /* a multiple of ROWS and of WIDE panels */
@@ -259,7 +260,7 @@ static qn_status measure_intgemm(bench *x, int bits, double *rate, qn_error *err
     return status;
 }
 
-/* Larger than the caches where that is not more than an eighth of the memory. */
+/* The copy is larger than the caches, if that is at most an eighth of the memory. */
 static qn_status measure_copy(bench *x, double *rate, qn_error *err) {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     const size_t all = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
@@ -303,7 +304,7 @@ qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_r
     return status;
 }
 
-/* The processors' counters are one for the process. */
+/* The energy counters measure the whole processor; there is one for the process. */
 int qn__cpu_energy(uint32_t index, double *joules) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static qn__energy energy;

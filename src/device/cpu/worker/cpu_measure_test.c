@@ -1,4 +1,4 @@
-/* The CPU's own measurements: they end, give rates, and refuse what cannot be used. */
+/* The CPU's own measurements: they end, give plausible rates, and refuse invalid settings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static void test_rates(void **state) {
         assert_int_equal(qn__cpu_device.measure(0, &computes[i], &rates, &err), QN_OK);
         print_message("%d threads: %.3g operations/s, %.3g tanh/s, %.3g bytes/s\n",
                       computes[i].threads, rates.matmul, rates.tanh, rates.memory);
-        /* Slower than an emulator, or faster than any machine: the counting is wrong. */
+        /* Slower than an emulator or faster than any machine means a wrong count. */
         assert_true(rates.matmul > 1e6 && rates.matmul < 1e15);
         for (int b = 0; b < 3; ++b) {
             print_message("  i%d: %.3g operations/s\n", 7 * (b + 1), rates.integers[b]);
@@ -42,7 +42,7 @@ static void test_refusals(void **state) {
     assert_string_equal(rates.integers_by, "");
 }
 
-/* Whether there is a counter depends on the machine; that it never runs backwards does not. */
+/* A machine may have no counter, but a counter never decreases. */
 static void test_energy(void **state) {
     (void)state;
     double first = -1, second = -1;

@@ -23,7 +23,7 @@ static void forget(qn__worker *w, qn__cpu_core *core) {
     core->waited = 0;
 }
 
-/* Looks for outputs that are not finite, among this core's share of the items. */
+/* Checks this core's share of the items for outputs that are not finite. */
 static void inspect(const qn__cpu_pass *pass, int thread) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
@@ -51,7 +51,7 @@ static int is_fused(const qn__worker *w) {
     return w->layer[w->program->layers - 1].layer->out <= QN__FUSE_OUTPUTS;
 }
 
-/* Errors down to the first layer. Returns the next phase. */
+/* Computes the errors down to the first layer. Returns the next phase. */
 static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
@@ -64,7 +64,7 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     return phase;
 }
 
-/* The same in integer arithmetic, and then the operands of the gradients. */
+/* The same in integer arithmetic, then the operands of the gradients. */
 static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
@@ -160,8 +160,8 @@ static uint32_t first_invalid(const qn__cpu_pass *pass) {
     return l;
 }
 
-/* 7.4: the loss of each grain is a chain in the order of positions. What is told of several that
- * failed does not depend on their order: GPUs know none. */
+/* 7.4: the loss of each grain is a sum in the order of positions. Of several failures the report
+ * does not depend on their order: GPUs have no order. */
 static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
     int nan = 0, large = 0, full = 0;
@@ -216,7 +216,7 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     w->fetched.items = 0;
     if (pass->next)
         w->fetched = *pass->next;
-    /* Outside training the first item that went wrong is of more use than the loss of its grain. */
+    /* Outside training the first invalid item is more useful than the loss of its grain. */
     qn_status status = pass->training ? QN_OK : check(pass, err);
     if (status == QN_OK && tally && pass->batch->feed->labels)
         status = add_tally(pass, tally, err);

@@ -1,5 +1,5 @@
-/* Sums on their way out and back: what of a share is complete, fetching them, and the update by the
- * totals of all; and what follows when all weights are new. */
+/* Sums to and from other workers: reporting the complete part of a share, fetching the sums, and
+ * the update by the totals of all; and the work after all weights have changed. */
 #include "base/clock.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
@@ -9,7 +9,7 @@
 enum {
     BLOCK = QN__PANEL * QN__PANEL,
     TASK_PANELS = 4 * QN__STRIP, /* panels of inputs in one task */
-    ALONE = 1 << 15 /* parameters that one core is sooner done with than others are woken */
+    ALONE = 1 << 15 /* parameters that one core updates in less time than it takes to wake others */
 };
 
 /* ------------------------------------------------------------------------------------- progress */
@@ -24,7 +24,7 @@ void qn__cpu_begin_progress(qn__worker *w) {
     w->told = w->program->parameters;
 }
 
-/* Whether the next group is complete, and then the first of its words. */
+/* Whether the next group is complete; then also the first of its words. */
 static int is_complete(const qn__worker *w, uint64_t *first) {
     const qn__cpu_layer *l = &w->layer[w->next_layer - 1];
     const uint32_t groups = qn__cpu_groups(l), group = w->next_group;
@@ -58,10 +58,10 @@ void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
 
 /* ---------------------------------------------------------------------------- out of the panels */
 
-/* A block of weights, or a part of one at the border, as it lies on both sides. */
+/* A block of weights, possibly cut at the border, in both layouts. */
 typedef struct block {
     const qn__layer *layer;
-    size_t panels;          /* place in panels */
+    size_t panels;          /* offset in panels */
     uint64_t canonical;     /* of its first weight */
     uint32_t rows, columns; /* inputs, outputs */
 } block;
@@ -96,7 +96,7 @@ static void collect_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uin
 
 /* -------------------------------------------------------------------------------- the update */
 
-/* What is beyond the last output gets sums of 0 and stays 0. */
+/* Padding beyond the last output gets sums of 0 and stays 0. */
 static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                          uint32_t in) {
     const qn__worker *w = pass->worker;
@@ -126,7 +126,7 @@ static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
 /* ------------------------------------------------------------------------------------ all blocks
  */
 
-/* In integer arithmetic: what follows when the weights of a task are new. */
+/* In integer arithmetic: packs the new weights of a task. */
 static void new_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                         uint32_t first, uint32_t end) {
     qn__worker *w = pass->worker;
@@ -188,7 +188,7 @@ static void run(qn__cpu_pass *pass) {
 qn_status qn__cpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
     qn__cpu_pass pass = {.worker = w, .into = sums};
     if (w->layer[0].weight_sums)
-        run(&pass); /* else no grains were ever trained */
+        run(&pass); /* otherwise no grains were ever trained */
     const int failed = qn__tally_add(tally, &w->tally);
     w->tally = (qn__tally){0};
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;

@@ -1,4 +1,5 @@
-/* How the cores share the tasks of a phase: each has a range of its own and then helps others. */
+/* How the cores share the tasks of a phase: each takes those of its own range, then those of
+ * others. */
 #include "device/cpu/worker/cpu_worker.h"
 
 void qn__cpu_begin_phases(qn__worker *w) {
@@ -16,7 +17,7 @@ int qn__cpu_take(qn__worker *w, int thread, uint32_t phase, qn__cpu_grid grid, u
         const uint32_t to = (uint32_t)((uint64_t)grid.columns * (owner + 1) / threads);
         const uint32_t tasks = (to - from) * grid.rows;
         atomic_uint *taken = &w->counter[phase * threads + owner].tasks;
-        /* Looking first keeps the line shared once a range is used up. */
+        /* A read first: an atomic addition would take the cache line even if no task is left. */
         if (atomic_load_explicit(taken, memory_order_relaxed) >= tasks)
             continue;
         const uint32_t task = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* Opening and closing a CPU worker, and its parameters on their way in and out. */
+/* Opens and closes a CPU worker; loads and saves its parameters. */
 #include "device/cpu/worker/cpu_worker.h"
 
 #include "base/memory.h"
@@ -8,7 +8,7 @@
 #include "num/sums.h"
 #include <string.h>
 
-/* A cursor over the worker's one block of memory. With base NULL it only counts. */
+/* An arena in the worker's one block of memory. With base NULL it only counts bytes. */
 typedef struct arena {
     char *base;
     size_t used;
@@ -45,12 +45,12 @@ static void carve_plan(arena *a, const qn__program *p, qn__cpu_plan *plan) {
     plan->error_doubled = carve(a, items, 1);
 }
 
-/* The width whose operands of sums over items are the largest. */
+/* The width with the largest operands of sums over items. */
 static int widest_items(const qn__worker *w) {
     return w->bits | (w->intgemm->left_raw ? QN__WIDE : 0);
 }
 
-/* The first layer's inputs are two, and the worker's. */
+/* Layer 0 uses the worker's two sets of inputs. */
 static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
     const qn__program *p = w->program;
     const qn__intgemm *intgemm = w->intgemm;
@@ -98,7 +98,7 @@ static size_t widest(const qn__worker *w) {
     return panels * QN__PANEL;
 }
 
-/* Room for one block of inputs or errors of the last layer, or for the operands of one group of
+/* Memory for one block of inputs or errors of the last layer, or for the operands of one group of
  * grains; and for a plan of the gradient. */
 static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     const qn__program *p = w->program;
@@ -162,7 +162,7 @@ static void connect(qn__worker *w) {
     }
 }
 
-/* Room for everything of a worker whose threads and kernels are chosen. */
+/* Allocates all memory of a worker whose threads and kernels are chosen. */
 static qn_status allocate(qn__worker *w, qn_error *err) {
     const qn__program *p = w->program;
     w->layer = qn__alloc(p->layers, sizeof *w->layer, err);
@@ -218,7 +218,7 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
     w->room = qn__apply_room(program);
     if (program->batch > w->room)
         w->room = program->batch;
-    ++w->room; /* for the row that keeps panels apart */
+    ++w->room; /* for the row that separates panels */
     status = qn__pool_create(w->threads, 0, &w->pool, err);
     if (status == QN_OK)
         status = allocate(w, err);
@@ -309,7 +309,7 @@ qn_status qn__cpu_save(qn__worker *w, qn__state *state, qn_error *err) {
     return QN_OK;
 }
 
-/* The sums are there only once the worker shares a step with others. */
+/* Sums are allocated when the worker first shares a step with others. */
 static qn_status need_sums(qn__worker *w, qn_error *err) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];

@@ -1,4 +1,4 @@
-/* The CPU worker: its memory, and the phases of a step that its cores go through together. */
+/* The CPU worker: its memory, and the phases of a step, which its cores run together. */
 #ifndef QN_DEVICE_CPU_WORKER_CPU_WORKER_H
 #define QN_DEVICE_CPU_WORKER_CPU_WORKER_H
 
@@ -12,36 +12,36 @@
 enum {
     QN__OUT_GROUP = 4, /* panels of outputs in one task of the gradient phase */
     QN__FUSE_OUTPUTS =
-        64 /* last layers up to this width go back through their weights in the task of the loss */
+        64 /* the task of the loss also computes the errors below last layers up to this width */
 };
 
-/* One layer's arrays, all in panels (cpu_kernels.h). Those of a batch have an item to a row, their
- * panels qn__cpu_stride apart. */
+/* One layer's arrays, all in panels (cpu_kernels.h). Batch arrays have an item in each row; their
+ * panels are qn__cpu_stride apart. */
 typedef struct qn__cpu_layer {
     const qn__layer *layer;
     uint32_t in_panels, out_panels;
     float *weights; /* out_panels x (in_panels * 16) x 16 */
     float *bias;    /* out_panels x 16 */
     float *weight_slot[2], *bias_slot[2];
-    int64_t *weight_sums, *bias_sums; /* made when train_grains is first used */
+    int64_t *weight_sums, *bias_sums; /* allocated when train_grains is first used */
     const float *input; /* in_panels x rows x 16: the outputs of the layer below, or the inputs */
     float *output;      /* out_panels x rows x 16, before dropout */
     float *dropped;     /* the same after dropout; NULL without */
     float *error;       /* delta of 8.2 - 8.5 */
-    /* Tasks of the gradient that are over, for each group of panels, behind them those of the
-     * biases: counted where somebody wants to be told. */
+    /* Completed tasks of the gradient for each group of panels, then those of the biases. Counted
+     * only when an outlet reports progress. */
     atomic_uint *done;
     qn__cpu_intgemm intgemm; /* in integer arithmetic only */
 } qn__cpu_layer;
 
-/* What one core needs for itself, on cache lines of its own. */
+/* The memory of one core, on cache lines of its own. */
 typedef struct qn__cpu_core {
     _Alignas(64) float *scratch; /* one transposed panel of weights */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     uint32_t
-        *absmax_input; /* for each layer: bits of the greatest |input| and |delta| of the step */
+        *absmax_input; /* for each layer: bits of the largest |input| and |delta| of the step */
     uint32_t *absmax_error;
-    uint32_t next_input; /* bits of the greatest input fetched for the next step */
+    uint32_t next_input; /* bits of the largest input fetched for the next step */
     int failed_layer;    /* layer + 1 of a partial out of range; 0: none */
     uint64_t
         bad_position; /* apply: first position with an output that is not finite, else UINT64_MAX */
@@ -52,22 +52,22 @@ typedef struct qn__cpu_core {
     qn__cpu_plan plan;
 } qn__cpu_core;
 
-/* A partial of a layer's gradient left its range on this core. Of several layers the last one is
- * told of, whichever core had what. */
+/* A partial of a layer's gradient was out of range on this core. Of several layers the last one is
+ * reported, whichever cores computed them. */
 static inline void qn__cpu_failed(qn__cpu_core *core, uint32_t layer) {
     if (core->failed_layer <= (int)layer)
         core->failed_layer = (int)layer + 1;
 }
 
-/* How many tasks of a range are taken or over, two cache lines away from the next such number:
- * processors fetch lines in pairs. */
+/* The number of tasks of a range that are taken or complete. Counters are two cache lines apart:
+ * processors prefetch lines in pairs. */
 typedef struct qn__cpu_counter {
     _Alignas(64) atomic_uint tasks;
     char apart[128 - sizeof(atomic_uint)];
 } qn__cpu_counter;
 
-/* The tasks of a phase: a grid. Each thread begins with the columns that are its own, the same ones
- * in every step, so that the weights it updates stay in its caches; then it helps the others. */
+/* The tasks of a phase: a grid. Each thread begins with its own columns, the same ones in every
+ * step, so that the weights it updates stay in its caches. Then it takes tasks of other threads. */
 typedef struct qn__cpu_grid {
     uint32_t columns, rows;
     int by_column; /* 1: a column's tasks follow one another; 0: a row's */
@@ -81,37 +81,37 @@ struct qn__worker {
     int threads;
     int bits; /* of integer arithmetic; 0: float32 */
     uint32_t slots;
-    size_t room; /* rows that a panel of the batch's arrays holds at most */
+    size_t room; /* the largest number of rows of a panel of batch arrays */
     qn__cpu_layer *layer;
-    float *inputs[2];       /* in panels; the next batch's are fetched into the other one */
-    qn__cpu_zeros zeros[2]; /* of each of them, in float32 */
+    float *inputs[2];       /* in panels; one for the current batch, one to fetch the next batch */
+    qn__cpu_zeros zeros[2]; /* of each of inputs[], in float32 */
     qn__cpu_rows rows[2];   /* the same inputs as operands, in integer arithmetic */
     int current;            /* which of the two the step uses */
-    qn__batch fetched;      /* what stands in inputs[1 - current]; items 0: nothing */
+    qn__batch fetched;      /* the batch in inputs[1 - current]; items 0: none */
     float *mean, *inverse;  /* padded with zeros */
-    qn__cpu_digits *digits; /* what bytes become, in integer arithmetic */
+    qn__cpu_digits *digits; /* integers for each byte, in integer arithmetic */
     float *loss;            /* of each item */
     int32_t *chosen;        /* class of each item */
-    int32_t *label;         /* the one it should have, -1 for real targets */
+    int32_t *label;         /* label of each item, -1 for real targets */
     qn__tally tally;
     qn__cpu_core *core;
-    qn__cpu_counter *counter; /* of the tasks of each phase: phase * threads + thread */
-    atomic_uint *done;        /* those of all layers */
-    /* What thread 0 will tell of next: a layer (counted from 1; 0: nothing) and its group; words
-     * from `told` on were told of. */
+    qn__cpu_counter *counter; /* tasks taken in each phase: phase * threads + thread */
+    atomic_uint *done;        /* completed tasks of all layers */
+    /* The next progress report of thread 0: a layer (counted from 1; 0: none) and its group; words
+     * from `told` on were reported. */
     uint32_t next_layer, next_group;
     uint64_t told;
-    void *block; /* the one allocation behind all arrays of floats */
+    void *block; /* the one allocation that holds all arrays of floats */
 };
 
 /* One pass of all cores over a batch. */
 typedef struct qn__cpu_pass {
     qn__worker *worker;
     const qn__batch *batch;
-    const qn__batch *next;    /* items to fetch meanwhile, or NULL */
+    const qn__batch *next;    /* items to fetch during the pass, or NULL */
     const qn__update *update; /* NULL: add to the sums, or write to the outlet */
     const qn__outlet *outlet;
-    const int64_t *totals; /* of the step, for an update alone */
+    const int64_t *totals; /* of the step; update without a gradient only */
     int64_t *into;         /* collect only */
     qn__applied *applied;  /* apply only */
     int training;
@@ -119,9 +119,8 @@ typedef struct qn__cpu_pass {
     size_t stride; /* qn__cpu_stride(items) */
 } qn__cpu_pass;
 
-/* Floats between two panels of a batch of `items`: as close as they can lie, but never a multiple
- * of 2 KiB apart, where the same rows of all panels would fall into the same few places of a cache.
- */
+/* Floats between two panels of a batch of `items`. Panels are as close as possible, but not a
+ * multiple of 2 KiB apart: equal rows of all panels would then share a few cache sets. */
 static inline size_t qn__cpu_stride(uint32_t items) {
     return ((size_t)items + (items % 32 == 0)) * QN__PANEL;
 }
@@ -136,13 +135,13 @@ static inline uint32_t qn__cpu_strips(const qn__cpu_layer *layer) {
     return (layer->in_panels + QN__STRIP - 1) / QN__STRIP;
 }
 
-/* Where the greatest magnitudes of a strip's 16 columns stand. */
+/* The absmax of a strip's 16 columns. */
 static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_t out,
                                              uint32_t strip) {
     return layer->intgemm.strip_absmax + ((size_t)out * qn__cpu_strips(layer) + strip) * QN__PANEL;
 }
 
-/* Phases that a pass has at most. */
+/* The largest number of phases of a pass. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
     return (program->arith == QN__ARITH_F32 ? 4 : 9) * ((size_t)program->layers + 1);
 }
@@ -159,28 +158,28 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
-/* The biases of a panel of outputs: their sums, and what becomes of these. 1 when a partial was out
- * of range. */
+/* Sums the biases of a panel of outputs and applies or stores them. Returns 1 when a partial was
+ * out of range. */
 int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out);
-/* Those of a layer, into an outlet. */
+/* Those of a layer, to an outlet. */
 void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 
 void qn__cpu_begin_progress(qn__worker *worker);
-/* A task of the group, or of the biases (group qn__cpu_groups), has put its sums into the outlet:
- * thread 0 tells of what is complete. */
+/* A task of the group, or of the biases (group qn__cpu_groups), has written its sums to the outlet:
+ * thread 0 reports the complete part. */
 void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t group);
 
-/* Parts of the last phase. For the items in the rows first .. first+rows-1, at most 16: from their
- * outputs before the activation, writes outputs, losses, classes and (in training) delta. */
+/* Parts of the last phase. For the items in the rows first .. first+rows-1, at most 16: computes
+ * outputs, losses, classes and (in training) delta from the outputs before the activation. */
 void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows);
-/* errors of the layer below for the rows first .. first+rows-1, one panel of its outputs.
+/* Errors of the layer below for the rows first .. first+rows-1, one panel of its outputs.
  * `transposed`: that panel's weights, a row of 16 for each output of `layer`. */
 void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
                     const float *transposed, uint32_t first, uint32_t rows);
 /* to[o][0..15] = weights of output o for the 16 inputs of panel `panel`. */
 void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to);
 
-/* to = values of layer's outputs after dropout (6.5), or from = errors through it (8.4); in place
+/* to = values of layer's outputs after dropout (6.5), or from = errors before it (8.4); in place
  * when from == to. Rows as in qn__cpu_errors. */
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
                      uint32_t rows, const float *from, float *to);
@@ -188,13 +187,13 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
 /* The item at a position of a batch. */
 uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index);
 
-/* Whether so many inputs of the current batch are zero that leaving them out pays. */
+/* Whether enough inputs of the current batch are zero that skipping them is faster. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 
 /* Runs a pass: all phases on all cores. Adds to the tally; QN_NUMERIC as the device table says. */
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 
-/* Canonical arrays to panels and back. */
+/* Converts canonical arrays to panels and back. */
 void qn__cpu_pack(const qn__cpu_layer *layer, const float *weights, const float *bias, float *to,
                   float *to_bias);
 void qn__cpu_unpack(const qn__cpu_layer *layer, const float *from, const float *from_bias,

@@ -40,8 +40,8 @@ void qn__cpu_note_zeros(const qn__worker *w, qn__cpu_zeros *zeros, uint32_t tile
     zeros->count[tile] = count;
 }
 
-/* Counts of tiles are complete before any core begins with the batch: behind a barrier, or since
- * the last pass. */
+/* The counts of tiles are complete before any core uses the batch: a barrier or the previous pass
+ * is between. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const uint32_t tiles = qn__cpu_tiles(pass->items, w->kernels->rows);

@@ -1,4 +1,4 @@
-/* How a batch is divided into blocks and tiles: every item belongs to just one tile. */
+/* How a batch is divided into blocks and tiles: every item belongs to exactly one tile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "device/cpu/worker/cpu_zeros.h"
 
-/* What must hold for each tile of a batch; the first one that breaks it is named. */
+/* Checks each tile of a batch; a failure names the first invalid one. */
 static void check_tiles(uint32_t items, uint32_t height) {
     const uint32_t tiles = qn__cpu_tiles(items, height);
     uint32_t next = 0, tallest = 0, lowest = UINT32_MAX, block = 0;
@@ -20,7 +20,7 @@ static void check_tiles(uint32_t items, uint32_t height) {
         if (at.first / QN__BLOCK_ITEMS != (at.first + at.items - 1) / QN__BLOCK_ITEMS)
             fail_msg("%u items, height %u, tile %u: items %u..%u lie in two blocks", items, height,
                      t, at.first, at.first + at.items - 1);
-        /* A block's tiles are those that cpu_forward.c counts on, and nearly equal. */
+        /* A block's tiles are those that cpu_forward.c assumes, and nearly equal. */
         assert_int_equal(at.first / QN__BLOCK_ITEMS, t / (QN__BLOCK_ITEMS / height));
         if (at.first / QN__BLOCK_ITEMS != block) {
             block = at.first / QN__BLOCK_ITEMS;
@@ -36,7 +36,7 @@ static void check_tiles(uint32_t items, uint32_t height) {
         fail_msg("%u items, height %u: %u tiles hold %u items", items, height, tiles, next);
 }
 
-/* Behind the last tile there are empty ones, up to the end of its block and further. */
+/* Tiles behind the last one are empty, up to the end of its block and further. */
 static void check_behind(uint32_t items, uint32_t height) {
     const uint32_t tiles = qn__cpu_tiles(items, height);
     for (uint32_t t = tiles; t < tiles + 2 * QN__BLOCK_ITEMS; ++t) {
@@ -57,7 +57,7 @@ static void test_tiles_part_the_items(void **state) {
         }
 }
 
-/* Room is made once for the greatest batch, so a smaller one may not need more. */
+/* Memory is allocated once for the largest batch: a smaller one must not need more. */
 static void test_tiles_grow_with_the_items(void **state) {
     static const uint32_t heights[] = {2, 6, 12};
     (void)state;
