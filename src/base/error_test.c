@@ -30,7 +30,7 @@ static void test_three_texts(void **state) {
     assert_int_equal(err.status, QN_INPUT);
     assert_string_equal(err.where, "a.csv, line 7");
     assert_string_equal(err.remedy, "use a point");
-    /* The arguments may lie in the error that is being filled. */
+    /* The arguments may be in the error that is being filled. */
     qn__fail(&err, QN_FORMAT, "%s (%s)", err.remedy, err.what);
     assert_string_equal(err.what, "use a point (\"1,5\" is not a number)");
 }

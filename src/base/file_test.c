@@ -108,7 +108,7 @@ static void test_write_and_read_back(void **state) {
     assert_int_equal(qn__writer_create(name, &writer, &err), QN_OK);
     assert_int_equal(qn__writer_add(writer, "third", 5, &err), QN_OK);
     check_contents(name, "second");
-    assert_string_not_equal(listing(), "a"); /* the temporary file lies beside it */
+    assert_string_not_equal(listing(), "a"); /* the temporary file is in the same folder */
     qn__writer_drop(writer);
     qn__writer_drop(NULL);
     check_contents(name, "second");

@@ -115,8 +115,8 @@ OUT_OF_LINE void qn__float_state_leave(const qn__float_state *before) {
 
 #else
 
-/* On other machines the environment of <fenv.h> is the control register itself (frm and fflags of
- * RISC-V, FPC of s390x, FPSCR of Arm and Power, FCSR of MIPS), and FE_DFL_ENV clears every bit that
+/* On other machines the environment of <fenv.h> is the control register itself: frm and fflags of
+ * RISC-V, FPC of s390x, FPSCR of Arm and Power, FCSR of MIPS. FE_DFL_ENV clears every bit that
  * changes results. */
 OUT_OF_LINE void qn__float_state_set(void) { (void)fesetenv(FE_DFL_ENV); }
 

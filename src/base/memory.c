@@ -28,9 +28,9 @@ void qn__ask_for_large_pages(void *block, size_t bytes, int filled) {
 }
 
 /* calloc rather than aligned_alloc and memset: the kernel allocates zero pages at the first access.
- * So a large block uses no memory before that, and each page, which may be a large one, is on the
- * NUMA node of the core that uses it first. The address of calloc is stored just before the block,
- * for qn__free. */
+ * So a large block uses no memory before that. Each page, which may be a large one, is on the NUMA
+ * node of the core that uses it first. The address of calloc is stored just before the block, for
+ * qn__free. */
 void *qn__alloc(uint64_t count, uint64_t size, qn_error *err) {
     size_t bytes, total;
     if (__builtin_mul_overflow(count, size, &bytes) ||

@@ -17,8 +17,9 @@ int qn__sha256_x86_here(void) {
     return ssse3 && sse41 && (ebx >> 29 & 1);
 }
 
-/* The instructions take the state in two registers, (a b e f) and (c d g h), highest word first,
- * and the words of a block in four, of which w[i % 4] is replaced by the words 16 further on. */
+/* The instructions take the state in two registers, (a b e f) and (c d g h), highest word first.
+ * The words of a block are in four registers, of which w[i % 4] is replaced by the words 16 further
+ * on. */
 __attribute__((target("sha,ssse3,sse4.1"))) static void one_block(__m128i *abef, __m128i *cdgh,
                                                                   const uint8_t *bytes) {
     const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);

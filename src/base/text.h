@@ -18,8 +18,8 @@ int qn__parse_float(const char *text, size_t size, float *out);
 int qn__parse_u64(const char *text, size_t size, uint64_t *out);
 
 /* The entry of the NULL-terminated list nearest to `word` by edit distance (the first of several).
- * NULL when none is near, that is when more than a third of its letters, more than 2 if a third is
- * less, or all of them would change. */
+ * NULL when none is near: when more than max(2, a third of its letters), or all of them, would
+ * change. */
 const char *qn__nearest(const char *word, const char *const *list);
 
 /* Growing text for JSON and reports. Start with {0}. `data` is NULL until something was added and

@@ -168,7 +168,7 @@ static void test_long_numbers(void **state) {
     strcpy(text + LONG, "1e99999");
     assert_true(parse(text, &value));
     assert_true(value == 1);
-    /* half-way between 1 and its successor, and a 1 far behind */
+    /* the midpoint of 1 and its successor, and a 1 far behind */
     memset(text, '0', LONG);
     memcpy(text, "1.000000059604644775390625", 26);
     text[LONG] = 0;

@@ -54,7 +54,7 @@ static int named_descriptor(const char *path) {
     return -1;
 }
 
-/* Devices, pipes and descriptors cannot have a temporary file beside them: bytes are written
+/* Devices, pipes and descriptors cannot have a temporary file in their folder: bytes are written
  * directly. */
 static qn_status open_directly(qn__writer *writer, int descriptor, qn_error *err) {
     writer->file = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
@@ -282,7 +282,7 @@ static void sync_file(qn__writer *writer) {
         qn__fail_errno(&writer->error, "write", writer->path);
 }
 
-/* Until the folder is synced, a power failure may bring the old file back. EBADF: it could only be
+/* Until the folder is synced, a power failure may restore the old file. EBADF: it could only be
  * opened by its path (see open_folder). */
 static void put_in_place(qn__writer *writer) {
     if (renameat(writer->folder, writer->name, writer->folder, base_name(writer)) != 0) {

@@ -303,7 +303,7 @@ static void check_applied(subject *s, const qn__applied *got) {
 }
 
 /* All devices report the same failure of apply. */
-static void expect_told(const subject *s) {
+static void expect_reported(const subject *s) {
     char what[96] = "the loss became";
     if (s->e->apply_fails)
         snprintf(what, sizeof what, "the network gives no finite output for item %llu",
@@ -329,7 +329,7 @@ static void check_apply(subject *s) {
         check_applied(s, &got);
         same_tally(s, "tally of apply", &tally, &s->e->tally);
     } else {
-        expect_told(s);
+        expect_reported(s);
     }
     unlabelled.labels = NULL;
     batch.feed = &unlabelled;
@@ -346,7 +346,7 @@ static void check_apply(subject *s) {
 }
 
 /* Reports once for each arithmetic that a device does not support it: a skip, not a pass. */
-static void tell_of_lack(const subject *s) {
+static void report_skip(const subject *s) {
     static const qn__device_table *told[8][QN__ARITH_I21 + 1];
     const int bits = 7 * (int)s->c->program.arith;
     for (int i = 0; i < 8; ++i) {
@@ -371,7 +371,7 @@ static int open_subject(subject *s) {
     for (uint32_t k = 0; k < qn__optimizer_slots(p->optimizer); ++k)
         s->state.slot[k] = cut(s->c, p->parameters, sizeof(float));
     if (!s->device->supports(p)) {
-        tell_of_lack(s);
+        report_skip(s);
         return 0;
     }
     expect_status(s, "open", s->device->open(s->index, &compute, p, &s->worker, &s->err), QN_OK);

@@ -107,7 +107,7 @@ static void clear_batch(test_case *c, const qn__batch *batch) {
 
 /* A few tiny positive inputs; weights so small that every product rounds to zero, of one sign for
  * each input; biases of -0. The signs of its last terms decide whether a sum of the first layer
- * ends in -0 or in +0, and a term of +0 times a positive weight counts. The second layer's weights
+ * ends in -0 or in +0. A term of +0 times a positive weight counts. The second layer's weights
  * are positive and its biases -0: an output is -0 if all zeros below it are, otherwise +0.
  * Sometimes the first panel of 16 gets positive weights, so that its zeros are always +0, and
  * negative weights behind it, so that they count like -0. A check for -0 must then examine other

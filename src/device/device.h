@@ -23,8 +23,8 @@
 enum { QN__DEVICE_VERSION = 3 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
- * must not change as long as the worker is open, so that it may be kept on a device. A feed of
- * apply need only be valid during the call, and another one may then have the same address. */
+ * must not change while the worker is open: it may be kept on a device. A feed of apply need only
+ * be valid during the call, and another one may then have the same address. */
 typedef struct qn__feed {
     int bytes; /* 1: values are uint8_t, 0: float */
     uint32_t features;

@@ -48,9 +48,9 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * FORWARD_*: step M, A M, parameters M, weights U, biases U, Y M, D M, numbers M, in u, out u,
  * layer u, activation u, threshold u, keep f, seed U
  *     Y[items][ld(out)] = activation(chain over in of A * W from the bias), 6.3, 6.4. LOSS applies
- *     softmax, and sigmoid for the loss binary, so they are no activation here. With threshold, D =
- * Y after dropout, 6.5; without it D is not written. weights, biases: offsets in `parameters`, in
- * floats.
+ *     softmax, and sigmoid for the loss binary, so these are not activations here. With threshold,
+ *     D = Y after dropout, 6.5; without it D is not written. weights, biases: offsets in
+ *     `parameters`, in floats.
  *
  * LOSS: step M, Y M, targets M, loss M, classes M, scores M, finite M, E M, out u, activation u,
  * kind u, delta f, factor f, flags u
@@ -84,7 +84,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
  * one_minus_beta2 f, epsilon f, decay f
  *     GRADIENT, BIAS and UPDATE of a layer in one pass, for a step that is not shared and whose
- *     grains all lie in this pass. The sums are not written. ERRORS of the layer must run before
+ *     grains are all in this pass. The sums are not written. ERRORS of the layer must run before
  *     it.
  *
  * Integer products (docs/exactness.md 15) use *words*: four digits of 7 bits that are consecutive
@@ -155,39 +155,38 @@ typedef struct qn__kernel_shape {
                                          Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
                                          columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
                                          Directions of the grid: 0 columns, 1 rows, 2 k-blocks. */
-    uint32_t share;  /* of a kernel that is no product: pieces of work that one group does, so that
-                        the grid has work / share groups, rounded up, in direction 0. 0: one group,
-                        whatever the work. The pieces are items (FETCH, LOSS), outputs (BIAS),
-                        parameters (UPDATE: `count`), weights and biases with their padding (SUMS_*:
-                        (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
-                        nothing. */
+    uint32_t share;  /* of a kernel without tiles: pieces of work that one group does. The grid has
+                        work / share groups, rounded up, in direction 0; with 0 always one group.
+                        The pieces are items (FETCH, LOSS), outputs (BIAS), parameters (UPDATE:
+                        `count`), weights and biases with their padding (SUMS_*: (in + 1) *
+                        ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
     int opencl_only; /* 1: a vector kernel, not in the CUDA text */
-    uint32_t products; /* QN_WITH_...: programs with any of these arithmetics have it, if they have
-                          the kind of tiles that may stand beside them */
+    uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it
+                          also has its kind of tiles */
 } qn__kernel_shape;
 
 const qn__kernel_shape *qn__kernel_shape_of(qn__kernel kernel);
 
-/* 1 when the program with `products` (QN_WITH_..., kernels/step.h) has the kernel; vector kernels
- * are in those of OpenCL for CPUs alone. */
+/* 1 when the program with `products` (QN_WITH_..., kernels/step.h) has the kernel; only OpenCL
+ * programs for CPU devices have vector kernels. */
 int qn__kernel_belongs(qn__kernel kernel, qn__language language, uint32_t products);
 
-/* What a program for an arithmetic must have. */
+/* The products (QN_WITH_...) that a program for an arithmetic needs. */
 uint32_t qn__kernel_products(qn__arith arith);
 
-/* The variant for devices that are CPUs of a kernel that is no product; the kernel itself where it
- * has none. */
+/* The vector variant, for CPU devices, of a kernel without tiles; the kernel itself if it has
+ * none. */
 qn__kernel qn__kernel_vector(qn__kernel kernel);
 
-/* The program's text for a language: prelude, then all files, to be given to its compiler as it
- * is. Static, NUL-terminated. */
+/* The program's text for a language: prelude, then all files, ready for its compiler. Static,
+ * NUL-terminated. */
 const char *qn__kernel_text(qn__language language);
 
 /* SHA-256 of that text in hexadecimal (64 characters and a NUL): a part of a cache's key. */
 const char *qn__kernel_digest(qn__language language);
 
-/* Options that the compiler must be given beside those for the device and -DQN_PRODUCTS=..., the
- * products that the program is to have (all without); separated by spaces. */
+/* Options for the compiler, separated by spaces. The caller adds those for the device and
+ * -DQN_PRODUCTS=..., the products of the program (default: all). */
 const char *qn__kernel_options(qn__language language);
 
 #endif

@@ -1,5 +1,5 @@
-/* Declarations of the parts of the CUDA driver, NVRTC and NVML that Quern uses, so that building
- * needs no toolkit, and the libraries, which are opened at run time.
+/* The CUDA driver, NVRTC and NVML: declarations of the parts that Quern uses, so that building
+ * needs no toolkit. The libraries are opened at run time.
  *
  * Names are those of the libraries without their prefix. Opaque types of the libraries are
  * incomplete structs here; enumerations are int. */

@@ -304,7 +304,7 @@ static qn_status train_step(qn__worker *w, const qn__batch *batch, const qn__bat
 }
 
 /* Reports what earlier steps have not yet reported. */
-static qn_status pay(qn__worker *w, qn__tally *tally, qn_error *err) {
+static qn_status report_owed(qn__worker *w, qn__tally *tally, qn_error *err) {
     if (w->late.status != QN_OK) {
         if (err)
             *err = w->late;
@@ -319,9 +319,9 @@ static qn_status pay(qn__worker *w, qn__tally *tally, qn_error *err) {
 static qn_status late_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,
                            const qn__update *numbers, qn__tally *tally, qn_error *err) {
     (void)next;
-    const qn_status status = w->steps % 2 ? pay(w, tally, err) : w->late.status;
+    const qn_status status = w->steps % 2 ? report_owed(w, tally, err) : w->late.status;
     if (status != QN_OK)
-        return pay(w, tally, err);
+        return report_owed(w, tally, err);
     if (whole_step(w, batch, numbers, &w->owed, &w->late) == QN_NUMERIC)
         qn__at(&w->late, "step %llu", (unsigned long long)numbers->step);
     return QN_OK;
@@ -330,7 +330,7 @@ static qn_status late_step(qn__worker *w, const qn__batch *batch, const qn__batc
 static qn_status flush(qn__worker *w, qn__tally *tally, qn_error *err) {
     if (fails(w, &w->flushes, w->behaviour.fail_flush))
         return fail(w, err);
-    return pay(w, tally, err);
+    return report_owed(w, tally, err);
 }
 
 /* One item of apply: its results, and its share of the loss of its grain. */

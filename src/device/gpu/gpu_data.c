@@ -105,7 +105,8 @@ static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
 }
 
 /* The feed's entry; made and uploaded when it is new. */
-static qn_status know(qn__worker *w, const qn__feed *feed, qn__gpu_feed **out, qn_error *err) {
+static qn_status feed_entry(qn__worker *w, const qn__feed *feed, qn__gpu_feed **out,
+                            qn_error *err) {
     qn__gpu_feed *f = &w->feed[0];
     for (int i = 0; i < QN__GPU_FEEDS; ++i) {
         if (w->feed[i].key.items > 0 && same_feed(&w->feed[i].key, feed)) {
@@ -165,7 +166,7 @@ static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_sour
 qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
                             qn_error *err) {
     qn__gpu_feed *f;
-    const qn_status status = know(w, batch->feed, &f, err);
+    const qn_status status = feed_entry(w, batch->feed, &f, err);
     if (status != QN_OK)
         return status;
     if (f->held == 0)

@@ -97,8 +97,7 @@ static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uin
     return rate_of_product(&t, n, step, seconds, rate, err);
 }
 
-/* The product of integers, as words that are whatever the numbers' bytes are: the time does not
- * depend on them. */
+/* The integer product, on arbitrary words: the time does not depend on them. */
 static qn_status measure_intgemm(const qn__gpu_driver *driver, qn__gpu *gpu, int digits, uint32_t n,
                                  const qn__gpu_memory memory[3], const qn__gpu_memory *step,
                                  double *seconds, double *rate, qn_error *err) {
@@ -114,7 +113,7 @@ static qn_status measure_intgemm(const qn__gpu_driver *driver, qn__gpu *gpu, int
         (uint32_t)(qn__gpu_pieces(n, shape->tile_rows) * qn__gpu_pieces(n, shape->tile_columns));
     qn__push_memory_arg(&t.call, step);
     qn__push_memory_arg(&t.call, &memory[0]);
-    qn__push_memory_arg(&t.call, &memory[1]); /* greatest magnitudes: any will do */
+    qn__push_memory_arg(&t.call, &memory[1]); /* absmax: any values will do */
     qn__push_memory_arg(&t.call, &memory[1]);
     qn__push_memory_arg(&t.call, &memory[1]);
     qn__push_memory_arg(&t.call, &memory[1]);

@@ -63,7 +63,7 @@ static uint32_t draw_float(trials *t, int low, int high) {
     return (draw(t) & 0x807fffffu) | exponent << 23;
 }
 
-/* An int64 of any length; half of them ties between two floats, or beside one. */
+/* An int64 of any length; half of them are ties between two floats, or next to one. */
 static uint64_t draw_integer(trials *t) {
     uint64_t value = ((uint64_t)draw(t) << 32 | draw(t)) >> (draw(t) & 63u);
     if (draw(t) & 1u) {
@@ -245,7 +245,7 @@ static int looks_flushed(const struct operation *o, uint32_t a, uint32_t b, uint
     return same(1, got, cut) || (is_zero(got) && lost && !is_zero(plain));
 }
 
-/* Two ways to do without an fma. The first cases that come in here tell them apart. */
+/* Two usual replacements for an fma. The first cases where they differ identify them. */
 static const char *fma_fault(uint32_t a, uint32_t b, uint32_t c, uint64_t got) {
     const float x = as_float(a), y = as_float(b), z = as_float(c);
     if (got == as_bits((float)((double)x * (double)y + (double)z)))
@@ -278,8 +278,8 @@ static qn_status advise(qn_error *err) {
         "environment that make a driver faster and less exact must go)");
 }
 
-/* The case to be told: the first wrong one, or the first that flushing does not explain, since
- * flushing is to blame only when it explains all. -1: none is wrong. */
+/* The case to report: the first wrong one that flushing does not explain. If flushing explains all,
+ * the first wrong one. -1: none is wrong. */
 static int worst_case(const trials *t, const struct operation *o, const char **fault) {
     int first = -1;
     for (int i = 0; i < TRIALS; ++i) {

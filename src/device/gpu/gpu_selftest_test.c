@@ -165,7 +165,7 @@ static uint64_t units(defect d, float x) {
     return (uint64_t)(d == TIES_AWAY ? (int64_t)roundf(x) : (int64_t)rintf(x));
 }
 
-/* Sums converted by way of double are rounded twice. */
+/* Sums converted through double are rounded twice. */
 static float of_sum(defect d, uint64_t pair) {
     return d == SUMS_BY_DOUBLE ? (float)(double)(int64_t)pair : (float)(int64_t)pair;
 }

@@ -113,8 +113,8 @@ static void name_products(qn__gpu *gpu) {
                                                              : "plain";
 }
 
-/* Whether the device may work without its products of packed bytes. A failure of a kernel cannot be
- * told from other failures, except from lack of memory. */
+/* Whether the device may work without its products of packed bytes. A failing kernel can cause any
+ * failure except lack of memory. */
 static int may_be_the_dots(const qn__gpu *gpu) {
     return gpu->dots && gpu->health == QN__CL_FAILED &&
            gpu->failure != QN__CL_MEM_OBJECT_ALLOCATION_FAILURE &&

@@ -64,10 +64,10 @@ static inline vf times_subnormal(vf mu, vf x) {
 
 /* A momentum update for 16 velocities *s of which some are subnormal: v = fma(mu, v, g), w =
  * fma(-rate, v, w), with the usual results. Velocities of weights without gradient (such as those
- * of an always black pixel) become subnormal and stay so, and an fma with a subnormal operand is
- * about a hundred times slower. This function computes such lanes without an fma. That is possible
- * if g is +0 or so large that mu * v is less than half of its last place, and if w is as large
- * relative to rate * v. Otherwise it returns 0 and changes nothing. 0 < mu < 1. */
+ * of an always black pixel) become subnormal and stay so. An fma with a subnormal operand is about
+ * a hundred times slower. This function computes such lanes without an fma. That is possible if g
+ * is +0 or so large that mu * v is less than half of its last place. The same must be true of w and
+ * rate * v. Otherwise it returns 0 and changes nothing. 0 < mu < 1. */
 static __attribute__((noinline)) int v_momentum_subnormal(vf mu, vf rate, vf g, float *s,
                                                           float *w) {
     const __m512 before = _mm512_loadu_ps(s), x = _mm512_loadu_ps(w);

@@ -268,7 +268,7 @@ static void test_matmul_some(void **state) {
     every_isa(matmul_some_body);
 }
 
-/* Every kind of number in every lane, beside zeros and beside all others. */
+/* Every kind of number in every lane, next to zeros and next to all others. */
 static void nonzero_body(const qn__cpu_kernels *k) {
     static const uint32_t kinds[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff,
                                      0x807fffff, 0x00400000, 0x00800000, 0x80800000, 0x3f800000,

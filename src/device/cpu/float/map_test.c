@@ -1,6 +1,6 @@
 /* The array forms of exp, log, tanh and sigmoid, for every instruction set of this machine. They
  * give the bits of the scalar reference on a dense sample of all floats, for every short length and
- * alignment, in place too, and write nothing outside the arrays. */
+ * alignment, in place too. They write nothing outside the arrays. */
 #include "device/cpu/float/map.h"
 
 #include "num/elementary.h"

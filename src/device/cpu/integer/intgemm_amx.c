@@ -37,10 +37,10 @@ static const uint8_t configuration[64] __attribute__((aligned(64))) = {
     [51] = 16, [52] = 16, [53] = 16, [54] = 16, [55] = 16};
 
 enum {
-    LINE = 64,     /* bytes */
-    DEEP = 16,     /* steps of a panel from which on the next panels are prefetched */
-    PRODUCTS = 8,  /* of a step of 14 bits by a pair of panels, 4 * TILE bytes */
-    CALLED_BY = 8, /* blocks that prefetch a pair, if each product prefetches one line */
+    LINE = 64,         /* bytes */
+    DEEP = 16,         /* steps of a panel from which on the next panels are prefetched */
+    PRODUCTS = 8,      /* of a step of 14 bits by a pair of panels, 4 * TILE bytes */
+    PREFETCHED_BY = 8, /* blocks that prefetch a pair, if each product prefetches one line */
 };
 
 /* The thread may use tiles between these two calls only. Outside of them tiles are in their initial
@@ -155,10 +155,10 @@ INLINE void step_7(const int pair, const int odd, const char *a, const char *b, 
         _tile_dpbssd(3, 6, 7);
 }
 
-/* Prefetches to the L2 cache during a product of a step: `calls` lines of what is at `from`. */
-INLINE void call(const uint32_t calls, uintptr_t from, uint32_t product) {
-    for (uint32_t i = 0; i < calls; ++i)
-        _mm_prefetch((const char *)(from + (product * calls + i) * LINE), _MM_HINT_T1);
+/* Prefetches to the L2 cache during a product of a step: `lines` lines of what is at `from`. */
+INLINE void prefetch_lines(const uint32_t lines, uintptr_t from, uint32_t product) {
+    for (uint32_t i = 0; i < lines; ++i)
+        _mm_prefetch((const char *)(from + (product * lines + i) * LINE), _MM_HINT_T1);
 }
 
 /* Multiplies tiles 6 and 7 and adds to `sum`; `other` takes unsigned bytes. */
@@ -180,37 +180,37 @@ INLINE void call(const uint32_t calls, uintptr_t from, uint32_t product) {
     } while (0)
 
 /* Two digits: highest, the two mixed products, lowest. The lower digit of words is unsigned. */
-INLINE void step_two(const int bits, const int pair, const uint32_t calls, const char *a,
-                     const char *b, const char *b2, uintptr_t called) {
+INLINE void step_two(const int bits, const int pair, const uint32_t lines, const char *a,
+                     const char *b, const char *b2, uintptr_t upcoming) {
     const int words = bits == WORDS;
     _tile_loadd(6, a, 64);
     _tile_loadd(7, b, 64);
     _tile_dpbssd(0, 6, 7);
-    call(calls, called, 0);
+    prefetch_lines(lines, upcoming, 0);
     _tile_loadd(7, b + TILE, 64);
     DOT(words, _tile_dpbsud, 1);
-    call(calls, called, 1);
+    prefetch_lines(lines, upcoming, 1);
     if (pair) {
         _tile_loadd(7, b2, 64);
         _tile_dpbssd(3, 6, 7);
-        call(calls, called, 2);
+        prefetch_lines(lines, upcoming, 2);
         _tile_loadd(7, b2 + TILE, 64);
         DOT(words, _tile_dpbsud, 4);
-        call(calls, called, 3);
+        prefetch_lines(lines, upcoming, 3);
         _tile_loadd(6, a + TILE, 64);
         DOT(words, _tile_dpbuud, 5);
-        call(calls, called, 4);
+        prefetch_lines(lines, upcoming, 4);
         _tile_loadd(7, b2, 64);
         DOT(words, _tile_dpbusd, 4);
-        call(calls, called, 5);
+        prefetch_lines(lines, upcoming, 5);
         _tile_loadd(7, b + TILE, 64);
     } else
         _tile_loadd(6, a + TILE, 64);
     DOT(words, _tile_dpbuud, 2);
-    call(calls, called, 6);
+    prefetch_lines(lines, upcoming, 6);
     _tile_loadd(7, b, 64);
     DOT(words, _tile_dpbusd, 1);
-    call(calls, called, 7);
+    prefetch_lines(lines, upcoming, 7);
 }
 
 /* Three tiles are left for the operands. */
@@ -311,12 +311,12 @@ typedef struct part {
     const uint32_t *step;
     uint32_t count;
     int back;
-    uintptr_t called; /* what it prefetches, if anything */
+    uintptr_t upcoming; /* what it prefetches, if anything */
 } part;
 
 /* Computes the sums of a part. All rows of the previous tiles must be stored before these sums are,
  * since both use the same memory. */
-INLINE void multiply(const int bits, const int tiles, const uint32_t calls, const job *j,
+INLINE void multiply(const int bits, const int tiles, const uint32_t lines, const job *j,
                      const part *p, sums *to, ending *e) {
     const int pair = tiles == 2;
     const uint32_t rows = e->tiles * WIDE, count = p->count;
@@ -325,7 +325,7 @@ INLINE void multiply(const int bits, const int tiles, const uint32_t calls, cons
     const uint32_t *step = p->back ? p->step + count - 1 : p->step;
     const ptrdiff_t next = p->back ? -1 : 1;
     const uint32_t longs = bits == BYTES_LONGS ? first_longs(j, b) : 0;
-    uintptr_t called = p->called;
+    uintptr_t upcoming = p->upcoming;
     uint32_t row = 0;
     zero_sums();
     for (uint32_t i = 0; i < count; ++i, step += next) {
@@ -341,13 +341,13 @@ INLINE void multiply(const int bits, const int tiles, const uint32_t calls, cons
         else if (bits == 7)
             step_7(pair, 0, a + at, b + at, b2 + at);
         else if (digits_of(bits) == 2)
-            step_two(bits, pair, calls, a + at, b + at, b2 + at, called);
+            step_two(bits, pair, lines, a + at, b + at, b2 + at, upcoming);
         else
             step_21(a + at, b + at);
         const uint32_t last = row + share < rows ? row + share : rows;
         end_rows(bits, j, e, row, last);
         row = last;
-        called += (uintptr_t)calls * PRODUCTS * LINE;
+        upcoming += (uintptr_t)lines * PRODUCTS * LINE;
     }
     end_rows(bits, j, e, row, rows);
     e->tiles = 0;
@@ -403,7 +403,7 @@ INLINE int are_alike(const int lists, const filled *const *list) {
  * block by `tiles` panels. Sums deeper than longest() are added to 64 bits, chunk by chunk. `back`:
  * from the last step to the first. Each block prefetches its share of the memory after the panels:
  * the next panels of this task or, mostly, of the next task. */
-INLINE void tiles_by(const int bits, const int tiles, const uint32_t calls, const job *j,
+INLINE void tiles_by(const int bits, const int tiles, const uint32_t lines, const job *j,
                      uint32_t block, uint32_t panel, int back, sums *s, ending *e) {
     const int lists = of_bytes(bits) ? tiles : 1;
     const filled *list[3];
@@ -411,14 +411,14 @@ INLINE void tiles_by(const int bits, const int tiles, const uint32_t calls, cons
     part p = {.a = j->left + block * j->left_size,
               .b = j->right + panel * j->size,
               .back = back,
-              .called = (uintptr_t)j->right + (panel + (uint32_t)tiles) * j->size +
-                        (uintptr_t)block * j->steps * calls * PRODUCTS * LINE};
+              .upcoming = (uintptr_t)j->right + (panel + (uint32_t)tiles) * j->size +
+                          (uintptr_t)block * j->steps * lines * PRODUCTS * LINE};
     for (int i = 0; i < lists; ++i)
         list[i] = filled_of(bits, j->steps, p.a + (size_t)i * j->left_size);
     if (j->steps <= longest(bits) && are_alike(lists, list)) {
         p.step = list[0]->step;
         p.count = list[0]->count;
-        multiply(bits, tiles, calls, j, &p, s, e);
+        multiply(bits, tiles, lines, j, &p, s, e);
         complete(tiles, s, block, panel, e);
         return;
     }
@@ -426,7 +426,7 @@ INLINE void tiles_by(const int bits, const int tiles, const uint32_t calls, cons
     for (uint32_t done = 0; done < j->steps; done += longest(bits)) {
         const uint32_t left = j->steps - done, more = left < longest(bits) ? left : longest(bits);
         p.count = join(lists, list, at, done + more, joined);
-        multiply(bits, tiles, calls, j, &p, s, e);
+        multiply(bits, tiles, lines, j, &p, s, e);
         for (int tile = 0; tile < tiles && j->steps > longest(bits); ++tile)
             widen(bits, done == 0, s + tile);
     }
@@ -434,15 +434,15 @@ INLINE void tiles_by(const int bits, const int tiles, const uint32_t calls, cons
 }
 
 /* Every second block runs the steps backwards: it begins with the tiles that were used last. */
-INLINE void run(const int bits, const uint32_t calls, const job *j) {
+INLINE void run(const int bits, const uint32_t lines, const job *j) {
     _Alignas(64) sums s[2];
     ending e = {.tiles = 0};
     uint32_t panel = 0;
     begin_tiles();
     for (; most_tiles(bits) == 2 && panel + 1 < j->panels; panel += 2)
         for (uint32_t block = 0; block * WIDE < j->rows; ++block)
-            if (calls && block < CALLED_BY / calls)
-                tiles_by(bits, 2, calls, j, block, panel, block % 2, s, &e);
+            if (lines && block < PREFETCHED_BY / lines)
+                tiles_by(bits, 2, lines, j, block, panel, block % 2, s, &e);
             else
                 tiles_by(bits, 2, 0, j, block, panel, block % 2, s, &e);
     for (; panel < j->panels; ++panel)
@@ -496,9 +496,9 @@ static __attribute__((noinline)) void run_bytes_words(const job *j) {
 /* Few blocks prefetch more lines each; very few of them wait for the panels in any case. */
 static void run_14_any(const job *j) {
     const uint32_t blocks = (j->rows + WIDE - 1) / WIDE;
-    if (j->steps < DEEP || blocks < CALLED_BY / 2)
+    if (j->steps < DEEP || blocks < PREFETCHED_BY / 2)
         run_14(j);
-    else if (blocks < CALLED_BY)
+    else if (blocks < PREFETCHED_BY)
         run_14_calling_2(j);
     else
         run_14_calling_1(j);

@@ -51,7 +51,7 @@ typedef struct K(tally) {
     char none;
 } K(tally);
 
-static inline void K(tell)(K(tally) *tally, uint32_t k, const uint8_t *doubled) {
+static inline void K(plan)(K(tally) *tally, uint32_t k, const uint8_t *doubled) {
     (void)tally;
     (void)k;
     (void)doubled;

@@ -21,7 +21,7 @@ enum {
     STEP = 64,   /* depths of a tile */
     TILE = 1024, /* bytes of one */
     WIDE = 16,   /* rows of a tile, dwords of a row, floats of a vector */
-    CALLED = 2,  /* panels ahead that are prefetched */
+    AHEAD = 2,   /* panels ahead that are prefetched */
     WORDS = 16,  /* used as a width: integers of 16 bits as two digits of 8 */
     LONGS = 24,  /* the same: integers of 24 bits as three digits */
 
@@ -348,7 +348,7 @@ INLINE void absmax_of(uint32_t rows, uint32_t k, const float *from, size_t strid
         most[r] = _mm512_setzero_si512();
     for (uint32_t c = 0; c < k; c += WIDE, from += stride) {
         const __mmask16 mask = lanes(c, k);
-        const size_t ahead = c + CALLED * WIDE < k ? CALLED * stride : 0;
+        const size_t ahead = c + AHEAD * WIDE < k ? AHEAD * stride : 0;
         const __m512 factor = times ? _mm512_maskz_loadu_ps(mask, times + c) : _mm512_setzero_ps();
         for (uint32_t r = 0; r < rows; ++r) {
             __m512 v = _mm512_maskz_loadu_ps(mask, from + (size_t)r * WIDE);

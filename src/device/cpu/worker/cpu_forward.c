@@ -34,7 +34,7 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row
 }
 
 /* Prefetches an item's values: items are at random places of a table that exceeds the caches. */
-static const void *call_for_item(const qn__feed *feed, uint64_t item) {
+static const void *prefetch_item(const qn__feed *feed, uint64_t item) {
     const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
     const char *from = (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
     for (size_t i = 0; i < size; i += 64)
@@ -52,7 +52,7 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     float *inputs = w->inputs[into];
     const void *row[QN__PANEL];
     for (uint32_t i = 0; i < at.items; ++i)
-        row[i] = call_for_item(batch->feed, qn__cpu_item(batch, at.first + i));
+        row[i] = prefetch_item(batch->feed, qn__cpu_item(batch, at.first + i));
     if (qn__cpu_from_bytes(w, batch->feed)) {
         qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row, &w->rows[into]);
         return;

@@ -63,8 +63,8 @@ static int32_t raw_exponent(const qn__worker *w) {
 
 /* Inspects the grain of `items` items from `first` on. Returns a bound of its |N|; 0 when there is
  * nothing to add. */
-static double look(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first, uint32_t items,
-                   qn__cpu_grain *grain) {
+static double inspect_grain(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first,
+                            uint32_t items, qn__cpu_grain *grain) {
     const qn__worker *w = pass->worker;
     const int raw = l == w->layer && qn__cpu_is_raw(w, pass->batch->feed);
     const uint32_t absmax[2] = {absmax_of(items, l->intgemm.input.absmax + first),
@@ -104,7 +104,7 @@ static bounds look_at_all(const qn__cpu_pass *pass, const qn__cpu_layer *l, qn__
     bounds b = {0};
     for (uint32_t first = 0; first < pass->items; first += p->grain, ++grain) {
         const uint32_t left = pass->items - first;
-        const double most = look(pass, l, first, left < p->grain ? left : p->grain, grain);
+        const double most = inspect_grain(pass, l, first, left < p->grain ? left : p->grain, grain);
         b.bad |= grain->exponent == QN__NOT_FINITE;
         if (!grain->waits)
             continue;
@@ -327,7 +327,7 @@ static void pack_panel(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint3
 
 /* Every core makes the plan for itself, so that none waits for another; after the following barrier
  * all use the first core's plan. The errors of a panel are in a cache once they are packed, so its
- * biases are summed there too; but not for an outlet, which needs a fixed order. */
+ * biases are summed there too. An outlet needs a fixed order, so this is not done for it. */
 void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
