@@ -127,7 +127,7 @@ static void open_compiler(int driver_version) {
         return;
     }
     if (compiler.version(&compiler.major, &compiler.minor) != 0) {
-        snprintf(reason, sizeof reason, "NVRTC does not tell its version; install it anew");
+        snprintf(reason, sizeof reason, "NVRTC does not report its version; install it anew");
         return;
     }
     state = 1;

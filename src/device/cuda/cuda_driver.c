@@ -119,7 +119,7 @@ static void explain_start(qn__cu_result result, char *text, size_t room) {
                  "again after an update of the driver, or install both in one version",
                  said);
     else
-        snprintf(text, room, "the CUDA driver does not start: %s; nvidia-smi may tell more", said);
+        snprintf(text, room, "the CUDA driver does not start: %s; nvidia-smi may show more", said);
 }
 
 static void open_driver(void) {

@@ -48,7 +48,8 @@ qn_status qn__cuda_fail(qn__gpu *gpu, qn__cu_result result, qn_error *err, const
                    "the devices");
     else
         qn__remedy(&gpu->error, QN_DEVICE,
-                   "the system's log (dmesg, lines with NVRM or Xid) may say why; leave the device "
+                   "the system's log (dmesg, lines with NVRM or Xid) may have the reason; leave "
+                   "the device "
                    "out if it happens again%s",
                    without_them(gpu));
     return keep(gpu, err);
@@ -61,7 +62,7 @@ static qn_status fell_silent(qn__gpu *gpu, qn_error *err) {
     qn__fail(&gpu->error, QN_DEVICE, "%s did not end its work within %g s and is given up",
              gpu->facts.name, gpu->limit);
     qn__remedy(&gpu->error, QN_DEVICE,
-               "another program may hold it up, or it hangs (dmesg, lines with NVRM or Xid); a "
+               "another program may keep it busy, or it hangs (dmesg, lines with NVRM or Xid); a "
                "longer time limit may help; leave the device out if it happens again%s",
                without_them(gpu));
     return keep(gpu, err);

@@ -175,7 +175,8 @@ const char *qn__cl_error_remedy(int32_t code) {
         return "install its driver's OpenCL compiler or a newer driver, or leave it out of "
                "`compute.devices`";
     default:
-        return "the system's log may tell more; leave it out of `compute.devices`, or update its "
+        return "the system's log may have details; leave it out of `compute.devices`, or update "
+               "its "
                "driver";
     }
 }
