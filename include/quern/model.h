@@ -74,6 +74,14 @@ QN_API void qn_model_layer_text(const qn_model *model, uint32_t layer, char *tex
 QN_API const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
                                     uint64_t *columns);
 
+/* The name of feature k, counted from 0, in the header of the training data. NULL where there was
+ * none, for k that is out of range, and for names that Quern itself writes: "f0" or "r0c0". */
+QN_API const char *qn_model_feature_name(const qn_model *model, uint32_t k);
+/* The name of the label column of the training data; NULL where there was none. */
+QN_API const char *qn_model_label_name(const qn_model *model);
+/* The name of class k, counted from 0; NULL where classes are numbers, and for k out of range. */
+QN_API const char *qn_model_class_name(const qn_model *model, uint32_t k);
+
 #ifdef __cplusplus
 }
 #endif

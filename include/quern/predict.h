@@ -15,10 +15,14 @@ extern "C" {
  *                                        the first
  *   scores[items]                        that output
  *   outputs[items x qn_model_outputs]    all outputs, item after item
+ * Where model and data have names for all columns, columns are matched by name, in any order, and
+ * others are ignored. Labels are matched by the names of classes. A column or a label that the
+ * model does not have is reported by qn_device_note.
+ *
  * `compute` may be NULL: the defaults. With compute->cluster all ranks call this together with the
  * same arguments, and each gets all results.
  *
- * Fails with QN_USAGE, QN_MISMATCH (another number of features, or values that are not bytes for a
+ * Fails with QN_USAGE, QN_MISMATCH (other columns, or values that are not bytes for a
  * model of bytes; ranks that differ), QN_NUMERIC (an output is not finite; the item is named),
  * QN_UNSUPPORTED, QN_MEMORY, QN_DEVICE (no device is left) or QN_CLUSTER (this rank has to leave).
  * After a failure the contents of the arrays are undefined. A failure of one rank is returned on

@@ -133,6 +133,11 @@ typedef struct qn_train_options {
     void (*on_step)(void *user, const qn_step_event *event);
     void (*on_epoch)(void *user, const qn_epoch_event *event);
     qn_note_fn on_note; /* messages for a user: a lost worker, a checkpoint that failed */
+
+    /* The model whose names the run takes instead of those in the training data: the columns and
+     * classes of all sets are matched with its own. It must stay until qn_train_open returns. NULL:
+     * none. Set by qn_train_options_from_model. */
+    const qn_model *table_of;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros
@@ -299,6 +304,10 @@ typedef struct qn_train_report {
      * without a test set, and with more than 1024 classes. */
     const uint64_t *confusion;
     const qn_rounding *rounding;
+    /* The names of the first `class_names` classes. Without names 0 and NULL: classes are numbers.
+     */
+    uint32_t class_names;
+    const char *const *class_name;
 } qn_train_report;
 
 /* The workers of this rank, known from qn_train_open on, and what each did so far. Sets *count to

@@ -6,12 +6,12 @@
 
 /* The items of `data` with other labels or other columns. As long as its columns stay as they are,
  * it is a view, which shares the values. */
-static qn_data *begin(const qn__fitting *to, const qn_data *data, qn_error *err) {
+static qn_data *begin(const qn_data *data, qn_error *err) {
     qn_data *made = qn__alloc(1, sizeof *made, err);
     if (!made)
         return NULL;
     *made = *data;
-    made->schema = (qn__schema *)(uintptr_t)to->schema; /* a view owns none */
+    made->schema = NULL; /* its columns and classes are the model's */
     made->labels = NULL;
     made->targets = NULL;
     made->names = NULL;
@@ -46,14 +46,13 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
     const uint32_t features = to->schema->features;
     made->features = features;
     made->rows = made->columns = 0;
-    made->schema = NULL;
     const size_t stride = qn__data_stride(made), items = (size_t)data->items;
     if (stride > 0 && items > (SIZE_MAX - QN__DATA_MARGIN) / stride)
         return qn__fail_memory(err, items, stride);
     made->memory = qn__alloc(items * stride + QN__DATA_MARGIN, 1, err);
-    made->release = qn__free; /* from here on it is a table, which owns its schema */
+    made->release = qn__free;
     made->values = made->memory;
-    if (!made->memory || !(made->schema = qn__schema_copy(to->schema, err)))
+    if (!made->memory)
         return QN_MEMORY;
     for (size_t i = 0; i < items; ++i) {
         const void *from = qn__data_item(data, i);
@@ -69,7 +68,7 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
 
 static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t *column,
                       const int32_t *label, qn_data **out, qn_error *err) {
-    qn_data *made = begin(to, data, err);
+    qn_data *made = begin(data, err);
     qn_status status = made ? QN_OK : QN_MEMORY;
     if (status == QN_OK && column)
         status = copy_columns(to, data, column, made, err);
@@ -92,16 +91,15 @@ static qn_status tell_unknown(const qn__fitting *to, const qn_data *data, const 
     if (items == 0)
         return QN_OK;
     if (unknown == QN__UNKNOWN_REFUSED) {
-        qn__fail(err, QN_MISMATCH, "%s has labels that the training data has not: %s", to->what,
+        qn__fail(err, QN_MISMATCH, "%s has labels that the model is not trained on: %s", to->what,
                  names);
         return qn__remedy(err, QN_MISMATCH,
                           "leave these items out, or name the column of the labels with "
                           "`data.label_column`");
     }
-    snprintf(
-        text, sizeof text,
-        "labels that the model has not been trained on count as wrong: %s (%llu of %llu items)",
-        names, (unsigned long long)items, (unsigned long long)data->items);
+    snprintf(text, sizeof text,
+             "labels that the model is not trained on count as wrong: %s (%llu of %llu items)",
+             names, (unsigned long long)items, (unsigned long long)data->items);
     if (to->note)
         to->note(to->user, text);
     return QN_OK;

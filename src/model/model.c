@@ -397,6 +397,25 @@ const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *
     return NULL;
 }
 
+static const qn__schema *table_of(const qn_model *model) {
+    return model ? model->recipe.table : NULL;
+}
+
+const char *qn_model_feature_name(const qn_model *model, uint32_t k) {
+    const qn__schema *table = table_of(model);
+    return table && k < table->features ? table->feature[k].name : NULL;
+}
+
+const char *qn_model_label_name(const qn_model *model) {
+    const qn__schema *table = table_of(model);
+    return table ? table->label : NULL;
+}
+
+const char *qn_model_class_name(const qn_model *model, uint32_t k) {
+    const qn__schema *table = table_of(model);
+    return table && k < table->classes ? table->class_name[k] : NULL;
+}
+
 const qn__recipe *qn__model_recipe_of(const qn_model *model) { return &model->recipe; }
 
 const char *qn__model_text(const qn_model *model) { return model->text; }

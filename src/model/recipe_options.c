@@ -2,6 +2,7 @@
 
 #include "data/data.h"
 #include "model/defaults.h"
+#include "model/model.h"
 #include "model/tables.h"
 #include <quern/defaults.h>
 #include <quern/version.h>
@@ -80,10 +81,12 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
 }
 
 /* The names, where a model has any to remember. */
-static qn_status find_table(const qn_data *data, qn__recipe *r, qn_error *err) {
-    if (qn__schema_is_trivial(data->schema))
+static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                            qn_error *err) {
+    const qn__schema *table = o->table_of ? qn__model_recipe_of(o->table_of)->table : data->schema;
+    if (qn__schema_is_trivial(table))
         return QN_OK;
-    r->table = qn__schema_copy(data->schema, err);
+    r->table = qn__schema_copy(table, err);
     return r->table ? QN_OK : QN_MEMORY;
 }
 
@@ -96,7 +99,7 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     if (status == QN_OK)
         status = find_network(options, data, r, err);
     if (status == QN_OK)
-        status = find_table(data, r, err);
+        status = find_table(options, data, r, err);
     if (status != QN_OK)
         return status;
     copy_numbers(options, r);

@@ -12,6 +12,7 @@
 #include "job/apply.h"
 #include "model/model.h"
 #include "run/agree.h"
+#include "run/trainer_sets.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -89,6 +90,15 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     return status;
 }
 
+/* Makes what the model takes of the data, where that is something else; else *made is NULL. */
+static qn_status encode(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                        qn_data **made, qn_error *err) {
+    qn__fitting to = qn__fitting_of(qn__model_recipe_of(model), "the data");
+    if (!compute->cluster || qn_cluster_is_writer(compute->cluster))
+        to.note = tell;
+    return qn__encode(&to, data, QN__UNKNOWN_MINUS_ONE, made, err);
+}
+
 /* The caller's compute options, or the defaults. */
 static qn_status take(const char *function, const qn_compute *compute, qn_compute *own,
                       qn_error *err) {
@@ -105,9 +115,15 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
     const qn__apply_results results = {.classes = classes, .scores = scores, .outputs = outputs};
     qn_error unwanted;
     qn_compute own;
-    const qn_status status = take(__func__, compute, &own, err);
-    return status == QN_OK ? apply(model, data, &own, &results, QN_OK, err ? err : &unwanted)
-                           : status;
+    qn_data *made;
+    err = err ? err : &unwanted;
+    qn_status status = take(__func__, compute, &own, err);
+    if (status != QN_OK)
+        return status;
+    status = encode(model, data, &own, &made, err);
+    status = apply(model, made ? made : data, &own, &results, status, err);
+    qn_data_close(made);
+    return status;
 }
 
 struct qn_predictions {
@@ -117,7 +133,8 @@ struct qn_predictions {
     uint64_t correct;
     int32_t *classes;
     float *scores;
-    float *output; /* items x outputs, or NULL if not requested */
+    float *output;           /* items x outputs, or NULL if not requested */
+    const qn__schema *table; /* the model's names; NULL: it has none */
 };
 
 static void add_header(qn__text *text, const qn_predictions *p) {
@@ -127,14 +144,38 @@ static void add_header(qn__text *text, const qn_predictions *p) {
     qn__text_add(text, "\n");
 }
 
+static int is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* Appends a cell with a text, in quotes where a reader of CSV could take it for something else. */
+static void add_text(qn__text *text, const char *cell) {
+    const size_t size = strlen(cell);
+    const int edged = size > 0 && (is_blank(cell[0]) || is_blank(cell[size - 1]));
+    if (!edged && size > 0 && !strpbrk(cell, ",;\t\"\r\n")) {
+        qn__text_add(text, ",%s", cell);
+        return;
+    }
+    qn__text_add(text, ",\"");
+    for (const char *quote; (quote = strchr(cell, '"')); cell = quote + 1)
+        qn__text_add(text, "%.*s\"\"", (int)(quote - cell), cell);
+    qn__text_add(text, "%s\"", cell);
+}
+
+/* Appends a class by its name, or by its number where there are no names. */
+static void add_class(qn__text *text, const qn__schema *schema, int32_t number) {
+    if (schema && (uint32_t)number < schema->classes)
+        add_text(text, schema->class_name[number]);
+    else
+        qn__text_add(text, ",%d", number);
+}
+
 static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
     char number[32];
-    qn__float_text(p->scores[item], number);
+    qn__text_add(text, "%llu", (unsigned long long)item);
     if (p->data->labels)
-        qn__text_add(text, "%llu,%d,%d,%s", (unsigned long long)item, p->data->labels[item],
-                     p->classes[item], number);
-    else
-        qn__text_add(text, "%llu,%d,%s", (unsigned long long)item, p->classes[item], number);
+        add_class(text, p->data->schema, p->data->labels[item]);
+    add_class(text, p->table, p->classes[item]);
+    qn__float_text(p->scores[item], number);
+    qn__text_add(text, ",%s", number);
     for (uint32_t o = 0; p->output && o < p->outputs; ++o) {
         qn__float_text(p->output[item * p->outputs + o], number);
         qn__text_add(text, ",%s", number);
@@ -201,18 +242,24 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     if (p) {
         p->data = data;
         p->cluster = own.cluster;
+        p->table = qn__model_recipe_of(model)->table;
         p->outputs = qn_model_outputs(model);
         status = make_room(p, all_outputs, err);
         results =
             (qn__apply_results){.classes = p->classes, .scores = p->scores, .outputs = p->output};
     }
-    status = apply(model, data, &own, &results, status, err);
+    qn_data *made = NULL;
+    if (status == QN_OK)
+        status = encode(model, data, &own, &made, err);
+    const qn_data *use = made ? made : data;
+    status = apply(model, use, &own, &results, status, err);
+    for (uint64_t i = 0; status == QN_OK && use->labels && i < use->items; ++i)
+        p->correct += p->classes[i] == use->labels[i];
+    qn_data_close(made);
     if (!p || !p->scores || status != QN_OK) {
         qn_predictions_free(p);
         return status;
     }
-    for (uint64_t i = 0; data->labels && i < data->items; ++i)
-        p->correct += p->classes[i] == data->labels[i];
     *out = p;
     return QN_OK;
 }

@@ -9,6 +9,7 @@
 #include "run/agree.h"
 #include "run/precision.h"
 #include "run/trainer.h"
+#include "run/trainer_sets.h"
 #include "run/trainer_state.h"
 #include <math.h>
 #include <stdio.h>
@@ -35,6 +36,24 @@ qn_status qn__train_options_take(const char *function, const char *argument,
     return status;
 }
 
+/* Whether the data, its columns in the order of the recipe's, is what the recipe was made for. */
+static qn_status check_digest(const qn__recipe *recipe, const qn_data *data, qn_error *err) {
+    const qn__fitting to = qn__fitting_of(recipe, "the training data");
+    qn_data *made;
+    qn_status status = qn__encode(&to, data, QN__UNKNOWN_REFUSED, &made, err);
+    const char *digest = qn_data_digest(made ? made : data);
+    if (status == QN_OK && strcmp(recipe->data, digest) != 0) {
+        qn__fail(err, QN_MISMATCH, "this is not the data that the model was trained on");
+        qn__at(err, "digest of the data %s, in the recipe %s", digest, recipe->data);
+        status = qn__remedy(
+            err, QN_MISMATCH,
+            "give the training data as it was: the same items in the same order, with the "
+            "same `data.label_column`");
+    }
+    qn_data_close(made);
+    return status;
+}
+
 qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
                                       qn_train_options *options, qn_error *err) {
     QN__OWN_FLOATS;
@@ -42,19 +61,14 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
     QN__NEED(data, err);
     QN__NEED(options, err);
     const qn__recipe *recipe = qn__model_recipe_of(model);
-    if (strcmp(recipe->data, qn_data_digest(data)) != 0) {
-        qn__fail(err, QN_MISMATCH, "this is not the data that the model was trained on");
-        qn__at(err, "digest of the data %s, in the recipe %s", qn_data_digest(data), recipe->data);
-        return qn__remedy(
-            err, QN_MISMATCH,
-            "give the training data as it was: the same items in the same order, with the "
-            "same `data.label_column`");
-    }
     qn_train_options own;
-    const qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    if (status == QN_OK)
+        status = check_digest(recipe, data, err);
     if (status != QN_OK)
         return status;
     qn__recipe_to_options(recipe, qn__model_text(model), &own);
+    own.table_of = model;
     qn__sized_give(QN__SIZED("options", qn_train_options), &own, options, options->size);
     return QN_OK;
 }
@@ -312,13 +326,12 @@ static qn_status check_sets(const qn_train *t, qn_error *err) {
 
 /* Everything except the checks of the options. */
 static qn_status prepare(qn_train *t, const qn_train_options *options, const qn__recipe *recipe,
-                         const qn_data *train, const qn_data *valid, const qn__member *members,
-                         uint32_t count, qn_error *err) {
-    qn_status status =
-        qn__train_job_create(&t->job, recipe, train, &options->compute, members, count, err);
+                         const qn__member *members, uint32_t count, qn_error *err) {
+    qn_status status = qn__train_job_create(&t->job, recipe, t->sets.train, &options->compute,
+                                            members, count, err);
     if (status != QN_OK)
         return status;
-    t->valid = valid ? valid : t->job.split[1];
+    t->valid = t->sets.valid ? t->sets.valid : t->job.split[1];
     qn__team_notes(t->job.team, options->on_note, options->user);
     note_devices(t);
     status = check_sets(t, err);
@@ -336,31 +349,38 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
 }
 
 /* The checks before anything is created. Ranks compare their inputs, and all fail alike. */
-static qn_status check_all(const qn_train_options *options, const qn_data *train,
-                           const qn_data *valid, const qn_data *test, qn__recipe *recipe,
-                           qn_error *err) {
-    qn_status status = check_options(options, valid, err);
+static qn_status check_all(const qn_train_options *options, qn__train_sets *sets,
+                           qn__recipe *recipe, qn_error *err) {
+    qn_status status = check_options(options, sets->valid, err);
     if (status == QN_OK)
-        status = check_labels(train, err);
+        status = check_labels(sets->train, err);
     if (status == QN_OK)
-        status = qn__recipe_from_options(options, train, recipe, err);
-    return qn__agree_to_train(options, recipe, train, valid, test, status, err);
+        status = qn__train_sets_first(options, sets, err);
+    if (status == QN_OK)
+        status = qn__recipe_from_options(options, sets->train, recipe, err);
+    if (status == QN_OK)
+        status = qn__train_sets_others(options, recipe, sets, err);
+    return qn__agree_to_train(options, recipe, sets->train, sets->valid, sets->test, status, err);
 }
 
+/* Takes over the sets, in success and in failure. */
 static qn_status open_on(const qn_train_options *options, const qn__recipe *recipe,
-                         const qn_data *train, const qn_data *valid, const qn_data *test,
-                         const qn__member *members, uint32_t count, double opened, qn_train **out,
-                         qn_error *err) {
+                         qn__train_sets *sets, const qn__member *members, uint32_t count,
+                         double opened, qn_train **out, qn_error *err) {
     qn_train *t = qn__alloc(1, sizeof *t, err);
-    if (!t)
+    if (!t) {
+        qn__train_sets_release(sets);
         return QN_MEMORY;
+    }
     t->options = *options;
+    t->options.table_of = NULL; /* may be gone from here on */
     t->opened = opened;
-    t->test = test;
+    t->sets = *sets;
+    t->test = sets->test;
     t->saved_step = t->scored_step = NO_STEP;
     if (qn_cluster_ranks(options->compute.cluster) > 1)
         t->cluster = options->compute.cluster;
-    const qn_status status = prepare(t, options, recipe, train, valid, members, count, err);
+    const qn_status status = prepare(t, options, recipe, members, count, err);
     if (status == QN_OK)
         *out = t;
     else
@@ -373,15 +393,17 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
                             uint32_t count, qn_train **out, qn_error *err) {
     const double opened = qn__now();
     qn__recipe recipe = {0};
+    qn__train_sets sets = {.train = train, .valid = valid, .test = test};
     qn_error unheard;
     *out = NULL;
     err = err ? err : &unheard;
-    qn_status status = check_all(options, train, valid, test, &recipe, err);
+    qn_status status = check_all(options, &sets, &recipe, err);
     if (status != QN_OK) {
+        qn__train_sets_release(&sets);
         qn__recipe_release(&recipe);
         return status;
     }
-    status = open_on(options, &recipe, train, valid, test, members, count, opened, out, err);
+    status = open_on(options, &recipe, &sets, members, count, opened, out, err);
     qn__recipe_release(&recipe);
     /* No rank begins without the others, but for those whose devices break at once. */
     if (status == QN_DEVICE && qn__cluster_withdraw(options->compute.cluster))
@@ -411,6 +433,7 @@ void qn_train_close(qn_train *t) {
     qn__record_close(t->record);
     qn__checkpoints_close(t->checkpoints);
     qn__train_job_destroy(&t->job);
+    qn__train_sets_release(&t->sets);
     qn__trace_free(t->trace);
     qn__free(t->trace_path);
     qn__free(t->confusion);

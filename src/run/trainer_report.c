@@ -299,6 +299,10 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     report->test = t->test_score;
     report->classes = t->job.layer[t->job.program.layers - 1].out;
     report->confusion = t->confusion;
+    if (t->job.recipe.table) {
+        report->class_names = t->job.recipe.table->classes;
+        report->class_name = (const char *const *)t->job.recipe.table->class_name;
+    }
     t->rounding.size = sizeof t->rounding;
     report->rounding = &t->rounding;
     ending end = {t, report};

@@ -6,6 +6,7 @@
 #include "run/checkpoint.h"
 #include "run/record.h"
 #include "run/together.h"
+#include "run/trainer_sets.h"
 #include "team/queue.h"
 #include <quern/train.h>
 #include <stdatomic.h>
@@ -25,8 +26,9 @@ struct qn_train {
     qn_cluster *cluster;      /* NULL: no other ranks */
     char *checkpoint_dir;     /* a copy, or NULL */
     char *run_dir, *isa, *command_line;
-    time_t wall;      /* time of the start */
-    int began_record; /* by this rank or an earlier one */
+    time_t wall;         /* time of the start */
+    int began_record;    /* by this rank or an earlier one */
+    qn__train_sets sets; /* the caller's, or made from them */
     qn__train_job job;
     const qn_data *valid, *test;
     qn__checkpoints *checkpoints;

@@ -1,0 +1,28 @@
+/* The data sets of a training as its model takes them: columns and classes matched by name. */
+#ifndef QN_RUN_TRAINER_SETS_H
+#define QN_RUN_TRAINER_SETS_H
+
+#include "data/encode.h"
+#include "model/model.h"
+#include <quern/train.h>
+
+typedef struct qn__train_sets {
+    const qn_data *train, *valid, *test; /* the caller's, or those below; NULL: no such set */
+    qn_data *made[3];                    /* that are not the caller's, or NULL */
+} qn__train_sets;
+
+/* Replaces sets->train, where options->table_of names the model whose columns it is to have. */
+qn_status qn__train_sets_first(const qn_train_options *options, qn__train_sets *sets,
+                               qn_error *err);
+
+/* Replaces the validation and the test set where they differ from the table of the recipe. */
+qn_status qn__train_sets_others(const qn_train_options *options, const qn__recipe *recipe,
+                                qn__train_sets *sets, qn_error *err);
+
+/* Frees what was made. */
+void qn__train_sets_release(qn__train_sets *sets);
+
+/* What a table has to fit, to be used with the model of this recipe; `what` names it. */
+qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what);
+
+#endif
