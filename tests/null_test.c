@@ -134,6 +134,9 @@ static void test_questions_of_models(void **state) {
     assert_string_equal(qn_model_digest(NULL), "");
     assert_int_equal(qn_model_inputs(NULL) + qn_model_outputs(NULL) + qn_model_layers(NULL), 0);
     assert_int_equal(qn_model_parameters(NULL), 0);
+    assert_null(qn_model_feature_name(NULL, 0));
+    assert_null(qn_model_class_name(NULL, 0));
+    assert_null(qn_model_label_name(NULL));
     qn_model_layer_text(NULL, 0, text, sizeof text);
     assert_string_equal(text, "");
     qn_model_layer_text(have.model, 0, NULL, 8);

@@ -118,7 +118,7 @@ enum { TARGETS = sizeof targets / sizeof targets[0] };
 
 static void name_it(const char *what, const char *name, char text[128]) {
     if (name)
-        snprintf(text, 128, "%s \"%.80s\"", what, name);
+        snprintf(text, 128, "%s \"%.50s\"", what, name);
     else
         snprintf(text, 128, "%s without a name", what);
 }
