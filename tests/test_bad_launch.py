@@ -57,7 +57,7 @@ def library(tmp_path_factory):
 
 @pytest.mark.parametrize("made, says", [
     (dict(text="int MPI_Init_thread(void) { return 0; } int ompi_mpi_comm_world;"),
-     "lacks functions"),
+     "does not have all required functions"),
     (dict(version="Open MPI v1.10.7"), "Open MPI 1.10.7 .* too old"),
     (dict(version="Open MPI v5.0.11"), "Open MPI 5.0.11 .* does not go with mpirun"),
     (dict(how=1), "MPI_Init_thread of Open MPI 4.1.4 .* failed with code 16"),
@@ -79,16 +79,16 @@ def test_an_mpi_that_will_not_do(quern, library, tmp_path, made, says):
     ("OMPI_COMM_WORLD_SIZE=4", 2, "OMPI_COMM_WORLD_RANK do not say"),
     ("OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=1", 1, "rank 1 on .*PMIX_SERVER_URI"),
     ("OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=1 PMIX_RANK=1 "
-     "PMIX_SERVER_URI4=a.0;tcp4://127.0.0.1:1", 1, "rank 1 on .*nobody listens"),
-    ("OMPI_COMM_WORLD_SIZE=many OMPI_COMM_WORLD_RANK=1", 2, "\"many\", which is no number"),
+     "PMIX_SERVER_URI4=a.0;tcp4://127.0.0.1:1", 1, "rank 1 on .*no process listens"),
+    ("OMPI_COMM_WORLD_SIZE=many OMPI_COMM_WORLD_RANK=1", 2, "\"many\", which is not a number"),
     ("PMI_SIZE=4 PMI_RANK=3", 1, "rank 3 on .*PMI_FD"),
     ("PMI_SIZE=4 PMI_RANK=3 PMI_FD=77", 1, "rank 3 on .*not open"),
-    ("PMI_SIZE=4 PMI_RANK=3 PMI_PORT=127.0.0.1:1", 1, "rank 3 on .*nobody listens"),
+    ("PMI_SIZE=4 PMI_RANK=3 PMI_PORT=127.0.0.1:1", 1, "rank 3 on .*no process listens"),
     ("PMI_RANK=3", 0, ""),
     ("SLURM_JOB_ID=1 SLURM_NTASKS=4 SLURM_PROCID=2", 0, ""),  # as in a batch script
     ("SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=4", 2, "do not say which"),
     ("SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=2 SLURM_STEP_NODELIST=[x]", 1,
-     "rank 2 on .*no list of nodes"),
+     "rank 2 on .*not a list of nodes"),
 ])
 def test_a_launchers_variables_without_the_launcher(run_quern, tmp_path, variables, status, says):
     env = launch.clean_environment(**dict(v.split("=", 1) for v in variables.split()))

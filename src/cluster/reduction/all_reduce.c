@@ -271,7 +271,7 @@ static qn__queued_message *next_message(qn__reducer *r, qn__piece **piece) {
         const uint32_t slot = head->number[2] < most ? r->adding.slot[head->number[2]] : 0;
         *piece = slot ? &r->adding.piece[slot - 1] : NULL;
         if (!slot || message->body->bytes != (*piece)->count * sizeof(int64_t)) {
-            qn__reducer_set_error(r, QN_CLUSTER, "%s sent words that nobody asked for",
+            qn__reducer_set_error(r, QN_CLUSTER, "%s sent an unexpected piece of a sum",
                                   r->name[message->from]);
             return NULL;
         }

@@ -19,8 +19,9 @@ static int number_of(const char *variable, uint64_t *out, qn_status *status, qn_
         return 0;
     if (qn__parse_u64(text, strlen(text), out))
         return 1;
-    *status = qn__fail(err, QN_USAGE, "the environment variable %s is \"%s\", which is no number",
-                       variable, text);
+    *status =
+        qn__fail(err, QN_USAGE, "the environment variable %s is \"%s\", which is not a number",
+                 variable, text);
     qn__remedy(err, QN_USAGE, "unset it: a launcher would have set it to a number");
     return 0;
 }
@@ -112,7 +113,7 @@ static qn_status find_open_mpi(qn__launcher *l, qn_error *err) {
     if (!uri || !getenv("PMIX_RANK"))
         return stale(l, "what such a launcher also sets is not there (PMIX_SERVER_URI)", err);
     if (!pmix_listens(uri))
-        return stale(l, "nobody listens at the launcher's address (PMIX_SERVER_URI)", err);
+        return stale(l, "no process listens at the launcher's address (PMIX_SERVER_URI)", err);
     return QN_OK;
 }
 
@@ -129,7 +130,7 @@ static qn_status find_mpich(qn__launcher *l, qn_error *err) {
     if (getenv("PMI_PORT"))
         return server_listens(getenv("PMI_PORT"))
                    ? QN_OK
-                   : stale(l, "nobody listens at the launcher's address (PMI_PORT)", err);
+                   : stale(l, "no process listens at the launcher's address (PMI_PORT)", err);
     const int is_set = number_of("PMI_FD", &file, &status, err);
     if (status != QN_OK)
         return status;

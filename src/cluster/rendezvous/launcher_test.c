@@ -96,7 +96,7 @@ static void test_open_mpi(void **state) {
     assert_int_equal(l.major, 5);
     assert_string_equal(l.name, "mpirun (Open MPI 5.0.11)");
     close(listener);
-    found(QN_CLUSTER, "nobody listens");
+    found(QN_CLUSTER, "no process listens");
     setenv("PMIX_SERVER_URI21", "something else", 1); /* unknown format: left to MPI itself */
     found(QN_OK, "");
     setenv("OMPI_COMM_WORLD_SIZE", "1", 1);

@@ -210,7 +210,9 @@ static qn_status named_file(search *s, const char *path, qn_error *err) {
         void *const handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         const char *const why = handle ? NULL : dlerror();
         qn__fail(err, QN_UNSUPPORTED, "%s is no MPI library that can be used: %s", path,
-                 why ? why : "it is neither of Open MPI nor of MPICH, or lacks functions");
+                 why ? why
+                     : "it is neither of Open MPI nor of MPICH, or does not have all required "
+                       "functions");
         if (handle)
             dlclose(handle);
     }

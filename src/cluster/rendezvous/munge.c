@@ -75,7 +75,7 @@ static qn_status begin(munge *m, qn_error *err) {
     if (m->context)
         return QN_OK;
     end(m);
-    missing("libmunge.so.2 lacks functions", err);
+    missing("libmunge.so.2 does not have all required functions", err);
     return QN_UNSUPPORTED;
 }
 

@@ -53,7 +53,7 @@ qn_status qn__slurm_place(char *host, uint16_t *port, qn_error *err) {
     }
     if (list && qn__slurm_first_node(list, host, 256))
         return QN_OK;
-    qn__fail(err, QN_CLUSTER, "SLURM_STEP_NODELIST is \"%s\", which is no list of nodes",
+    qn__fail(err, QN_CLUSTER, "SLURM_STEP_NODELIST is \"%s\", which is not a list of nodes",
              list ? list : "");
     return qn__remedy(err, QN_CLUSTER,
                       "start with mpirun, or name a rendezvous address (HOST:PORT)");
