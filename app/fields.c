@@ -37,6 +37,7 @@ static const struct {
     {"train.loss", "loss"},
     {"train.lr_gamma", "lr-gamma"},
     {"train.lr_step", "lr-step"},
+    {"train.missing", "missing"},
     {"train.model", "model"},
     {"train.momentum", "momentum"},
     {"train.optimizer", "optimizer"},

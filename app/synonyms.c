@@ -40,6 +40,8 @@ static const synonym synonyms[] = {
      "model", "such as --model \"dense 500 relu dropout 0.2; dense 10 softmax\""},
     {"normalize normalise normalization standardize standardise scaler scaling rescale", "scale",
      NULL},
+    {"impute imputer simpleimputer fillna dropna missingvalues nan na handlemissing", "missing",
+     NULL},
     {"precision dtype amp fp16 bf16 half mixedprecision quantize quantization", "arith", NULL},
     {"randomstate randomseed manualseed rngseed", "seed", NULL},
     {"beta adambeta1 betas", "beta1", NULL},

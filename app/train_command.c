@@ -75,6 +75,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->optimizer = f->optimizer;
     o->init = f->init;
     o->scale = f->scale;
+    o->missing = f->missing;
     o->schedule = f->schedule;
     o->learning_rate = f->learning_rate;
     o->momentum = f->momentum;
@@ -372,6 +373,7 @@ static train_flags default_flags(void) {
                          .optimizer = o.optimizer,
                          .init = o.init,
                          .scale = o.scale,
+                         .missing = o.missing,
                          .schedule = o.schedule,
                          .learning_rate = o.learning_rate,
                          .momentum = o.momentum,

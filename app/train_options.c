@@ -37,6 +37,13 @@ const option train_options[] = {
      .from = QN_CHOICE_SCALE,
      .help = "how inputs are scaled",
      .field = "train.scale"},
+    {.name = "missing",
+     .kind = OPTION_CHOICE,
+     AT(missing),
+     .value = "RULE",
+     .from = QN_CHOICE_MISSING,
+     .help = "what stands for a missing value; fitted to the training items, kept in the model",
+     .field = "train.missing"},
 
     {.heading = "Network",
      .name = "model",

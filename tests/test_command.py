@@ -86,7 +86,7 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     for name in """data labels label test test-labels valid valid-labels scale model loss optimizer
             momentum beta1 beta2 epsilon weight-decay lr schedule lr-step lr-gamma warmup batch
             epochs seed arith grain init unit devices threads isa gpu-isa shares device-timeout trace checkpoint
-            checkpoint-every resume run-dir meet ranks rank key-file interface meet-timeout
+            checkpoint-every resume run-dir missing meet ranks rank key-file interface meet-timeout
             rank-timeout data-from-rank0 alone quiet json output""".split():
         assert re.search(rf"^  (-o, )?--{name}( |$)", text, re.M), name
 

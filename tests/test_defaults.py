@@ -48,7 +48,8 @@ def recipe(quern, tmp_path, *args):
 def data(tmp_path):
     (tmp_path / "u8.csv").write_text("0,1,2\n1,3,255\n" * 8)
     (tmp_path / "f32.csv").write_text("0,0.5,2\n1,3,-7\n" * 8)
-    return {t: ["--data", tmp_path / f"{t}.csv", "--threads", "1"] for t in ("u8", "f32")}
+    (tmp_path / "small.csv").write_text("0,1,200,0\n1,3,99,1\n" * 8)
+    return {t: ["--data", tmp_path / f"{t}.csv", "--threads", "1"] for t in ("u8", "f32", "small")}
 
 
 def test_the_table_is_read():
@@ -96,13 +97,13 @@ def test_numbers_of_adam_and_of_the_schedule(quern, tmp_path, data):
 
 def test_scale_by_data_and_arithmetic(quern, tmp_path, data):
     usual, special, other = re.fullmatch(
-        r"bytes: (\w+), --arith i14, i21: (\w+); other numbers: (\w+)",
+        r"pictures: (\w+), --arith i14, i21: (\w+); other data: (\w+)",
         helped(quern, "train")["scale"]).groups()
     for arith in ("f32", "i7", "i14", "i21"):
-        for kind in ("u8", "f32"):
+        for kind in ("u8", "f32", "small"):
             made = recipe(quern, tmp_path, *data[kind], "--epochs", "1", "--arith", arith)
-            bytes_scale = special if arith in ("i14", "i21") else usual
-            assert made["scale"] == (other if kind == "f32" else bytes_scale), (arith, kind)
+            pictures = special if arith in ("i14", "i21") else usual
+            assert made["scale"] == (pictures if kind == "u8" else other), (arith, kind)
 
 
 @pytest.mark.parametrize("command", ["plan", "devices", "predict", "replay"])

@@ -91,8 +91,8 @@ typedef struct qn_train_options {
     const char *optimizer; /* "sgd", "momentum", "adam", "adamw"; NULL: "momentum" when
                               `momentum` is set and not 0, else "sgd" */
     const char *init;      /* of the weights: "auto", "glorot", "he", "lecun" */
-    const char *scale;     /* of the features: "none", "unit", "fraction", "standard"; NULL: by the
-                              type of the data and by `arith` */
+    const char *scale;     /* of the features: "none", "unit", "fraction", "standard"; NULL: by
+                              what the data holds and by `arith` */
     const char *schedule;  /* of the learning rate: "constant", "step", "cosine" */
     float learning_rate;   /* above 0; QN_BY_OPTIMIZER: the default of the optimiser */
     float momentum;        /* 0 to below 1, for "momentum"; QN_BY_OPTIMIZER: the same */
@@ -110,6 +110,8 @@ typedef struct qn_train_options {
     uint64_t seed;   /* of all that is random; 1 */
     uint32_t gradient_scale; /* gradients are summed as integers, multiples of 2^-gradient_scale,
                                 0..60; 44 */
+    const char *missing;     /* what becomes of missing values: "error", "mean", "median", "zero",
+                                "drop" (the items are left out) */
 
     qn_compute compute;         /* devices and ranks */
     const char *checkpoint_dir; /* folder for checkpoints, made when it is missing; NULL: none. The

@@ -55,6 +55,11 @@ qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err);
 /* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. */
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err);
 
+/* A view of the `count` items whose bit in `marks` is `mark`, in ascending order; `all` must
+ * outlive it. NULL if out of memory. */
+qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark, uint64_t count,
+                       qn_error *err);
+
 /* Splits the items into training and validation sets (docs/exactness.md 2.3): two views of `all`,
  * which must outlive them; each is closed with qn_data_close. Both keep the ascending order of the
  * items. Fails with QN_USAGE if the fraction is not inside (0, 1) or leaves a set without items. */

@@ -11,13 +11,13 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     if (!made)
         return NULL;
     *made = *data;
-    made->schema = NULL; /* its columns and classes are the model's */
+    made->schema = NULL;
     made->labels = NULL;
     made->targets = NULL;
     made->names = NULL;
     made->mapped = 0;
     made->memory = NULL;
-    made->release = NULL;
+    made->release = qn__free; /* it owns a schema, as a table does */
     return made;
 }
 
@@ -50,7 +50,6 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
     if (stride > 0 && items > (SIZE_MAX - QN__DATA_MARGIN) / stride)
         return qn__fail_memory(err, items, stride);
     made->memory = qn__alloc(items * stride + QN__DATA_MARGIN, 1, err);
-    made->release = qn__free;
     made->values = made->memory;
     if (!made->memory)
         return QN_MEMORY;
@@ -66,12 +65,23 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
     return QN_OK;
 }
 
+/* The model's classes, and the columns of the table: it has categories of its own. */
+static qn_status join_schemas(const qn__fitting *to, const qn_data *data, const uint32_t *column,
+                              qn_data *made, qn_error *err) {
+    if (!to->schema && !data->schema)
+        return QN_OK;
+    made->schema = qn__schema_join(to->schema, data->schema, column, made->features, err);
+    return made->schema ? QN_OK : QN_MEMORY;
+}
+
 static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t *column,
                       const int32_t *label, qn_data **out, qn_error *err) {
     qn_data *made = begin(data, err);
     qn_status status = made ? QN_OK : QN_MEMORY;
     if (status == QN_OK && column)
         status = copy_columns(to, data, column, made, err);
+    if (status == QN_OK)
+        status = join_schemas(to, data, column, made, err);
     if (status == QN_OK)
         status = copy_labels(data, label, made, err);
     if (status == QN_OK)

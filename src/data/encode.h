@@ -11,9 +11,9 @@ typedef enum qn__unknown {
     QN__UNKNOWN_MINUS_ONE /* their label is -1, and they are noted; for prediction only */
 } qn__unknown;
 
-/* Makes *made, for qn_data_close, from `data`, which is a table, no view of one, and must outlive
- * it. It has no schema: its columns and classes are the model's. Its digest is that of its content.
- * NULL where `data` itself is what the model takes. Fails with QN_MISMATCH or QN_MEMORY. */
+/* `data` is a table, no view of one. Makes *made, for qn_data_close, which needs `data` alive; NULL
+ * where `data` itself is what the model takes. Its columns keep the categories of `data`. Its
+ * digest is that of its content. Fails with QN_MISMATCH or QN_MEMORY. */
 qn_status qn__encode(const qn__fitting *to, const qn_data *data, qn__unknown unknown,
                      qn_data **made, qn_error *err);
 

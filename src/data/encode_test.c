@@ -38,6 +38,12 @@ static void add_classes(qn__schema *s, const char *const *name, uint32_t count) 
         s->class_name[i] = qn__copy_text(name[i], NULL);
 }
 
+static void add_category(qn__feature *feature, const char *category) {
+    feature->categories = 1;
+    feature->category = qn__alloc(1, sizeof *feature->category, NULL);
+    feature->category[0] = qn__copy_text(category, NULL);
+}
+
 /* Three items: feature k of item i is 10 * i + k. Takes over the schema. */
 static qn_data *table(qn__schema *schema, const int32_t labels[3]) {
     float values[3 * 8];
@@ -85,12 +91,15 @@ static void test_other_order(void **state) {
     static const float wanted[9] = {3, 0, 2, 13, 10, 12, 23, 20, 22};
     qn__schema *model = columns("abc", "y");
     qn_data *data = table(columns("bxcay", NULL), labels), *made, *same;
+    add_category(&data->schema->feature[2], "Ulm");
     const qn__fitting f = to(model, 3);
     assert_int_equal(qn__encode(&f, data, QN__UNKNOWN_REFUSED, &made, NULL), QN_OK);
     assert_string_equal(noted, "the test set has 1 column that the model does not use: \"x\"");
     assert_int_equal(qn_data_features(made), 3);
     assert_memory_equal(qn_data_values(made), wanted, sizeof wanted);
     assert_memory_equal(qn_data_labels(made), labels, sizeof labels);
+    assert_string_equal(made->schema->feature[2].name, "c");
+    assert_string_equal(made->schema->feature[2].category[0], "Ulm"); /* its own, not the model's */
     /* The digest is that of the same content from anywhere. */
     assert_int_equal(qn_data_from_arrays(QN_F32, 3, 3, wanted, labels, &same, NULL), QN_OK);
     assert_string_equal(qn_data_digest(made), qn_data_digest(same));
@@ -198,6 +207,8 @@ static void test_numbers_and_names(void **state) {
     qn__fitting f = to(NULL, 2);
     assert_int_equal(qn__encode(&f, data, QN__UNKNOWN_REFUSED, &made, NULL), QN_OK);
     assert_memory_equal(qn_data_labels(made), mapped, sizeof mapped);
+    assert_int_equal(made->schema->target, QN__TARGET_INDEX);
+    assert_int_equal(made->schema->classes, 0);
     qn_data_close(made);
     f.outputs = 3; /* there is no class 3 */
     assert_int_equal(qn__encode(&f, data, QN__UNKNOWN_REFUSED, &made, NULL), QN_MISMATCH);

@@ -55,20 +55,30 @@ static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err)
            copy_texts(&to->category, from->category, from->categories, err);
 }
 
-qn__schema *qn__schema_copy(const qn__schema *schema, qn_error *err) {
-    qn__schema *copy = schema ? qn__schema_create(schema->features, err) : NULL;
-    if (!copy)
+static int copy_labels(qn__schema *to, const qn__schema *from, qn_error *err) {
+    to->target = from->target;
+    to->classes = from->classes;
+    return copy_text(&to->label, from->label, err) &&
+           copy_texts(&to->class_name, from->class_name, from->classes, err);
+}
+
+qn__schema *qn__schema_join(const qn__schema *labels, const qn__schema *columns,
+                            const uint32_t *column, uint32_t features, qn_error *err) {
+    qn__schema *joined = qn__schema_create(features, err);
+    if (!joined)
         return NULL;
-    copy->target = schema->target;
-    copy->classes = schema->classes;
-    int done = copy_text(&copy->label, schema->label, err) &&
-               copy_texts(&copy->class_name, schema->class_name, schema->classes, err);
-    for (uint32_t i = 0; done && i < schema->features; ++i)
-        done = copy_feature(&copy->feature[i], &schema->feature[i], err);
+    joined->target = QN__TARGET_INDEX;
+    int done = !labels || copy_labels(joined, labels, err);
+    for (uint32_t k = 0; done && columns && k < features; ++k)
+        done = copy_feature(&joined->feature[k], &columns->feature[column ? column[k] : k], err);
     if (done)
-        return copy;
-    qn__schema_free(copy);
+        return joined;
+    qn__schema_free(joined);
     return NULL;
+}
+
+qn__schema *qn__schema_copy(const qn__schema *schema, qn_error *err) {
+    return schema ? qn__schema_join(schema, schema, NULL, schema->features, err) : NULL;
 }
 
 /* "f12" for column 12, or "r3c4" for any. */
@@ -118,9 +128,9 @@ enum { TARGETS = sizeof targets / sizeof targets[0] };
 
 static void name_it(const char *what, const char *name, char text[128]) {
     if (name)
-        snprintf(text, 128, "%s \"%.50s\"", what, name);
+        snprintf(text, 128, "%.40s \"%.50s\"", what, name);
     else
-        snprintf(text, 128, "%s without a name", what);
+        snprintf(text, 128, "%.40s without a name", what);
 }
 
 /* 1, and both with what they name as texts, when two names differ. */

@@ -48,6 +48,12 @@ qn__schema *qn__schema_create(uint32_t features, qn_error *err);
 /* A deep copy; NULL for NULL and when memory is short. */
 qn__schema *qn__schema_copy(const qn__schema *schema, qn_error *err);
 
+/* A schema of `features` columns with the label and the classes of `labels` (NULL: class numbers):
+ * its column k is column[k] of `columns`, or its k-th where `column` is NULL; numbers without names
+ * where `columns` is NULL. NULL if out of memory. */
+qn__schema *qn__schema_join(const qn__schema *labels, const qn__schema *columns,
+                            const uint32_t *column, uint32_t features, qn_error *err);
+
 void qn__schema_free(qn__schema *schema); /* accepts NULL */
 
 /* 1 when a model has nothing to remember of it: NULL; or columns of numbers, and labels that are

@@ -42,9 +42,8 @@ static uint64_t *mark_items(uint64_t items, uint64_t count, uint64_t seed, qn_er
     return marks;
 }
 
-/* A view of the `count` items whose mark is `mark`, in ascending order. NULL if out of memory. */
-static qn_data *make_view(const qn_data *all, const uint64_t *marks, uint64_t mark, uint64_t count,
-                          qn_error *err) {
+qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark, uint64_t count,
+                       qn_error *err) {
     qn_data *view = qn__alloc(1, sizeof *view, err);
     if (!view)
         return NULL;
@@ -85,8 +84,8 @@ qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_d
     uint64_t *marks = mark_items(all->items, count, seed, err);
     if (!marks)
         return QN_MEMORY;
-    *train = make_view(all, marks, 0, all->items - count, err);
-    *valid = *train ? make_view(all, marks, 1, count, err) : NULL;
+    *train = qn__data_view(all, marks, 0, all->items - count, err);
+    *valid = *train ? qn__data_view(all, marks, 1, count, err) : NULL;
     qn__free(marks);
     if (*valid)
         return QN_OK;

@@ -13,9 +13,9 @@
 static qn_status make_program(qn__train_job *job, qn_error *err) {
     const qn__recipe *r = &job->recipe;
     qn__program *p = &job->program;
-    const uint64_t items = qn_data_items(job->train);
+    const uint64_t items = qn_data_items(job->items.train);
     qn_status status =
-        qn__network_program(&r->network, r->features, job->layer, &p->parameters, err);
+        qn__network_program(&r->network, qn__recipe_inputs(r), job->layer, &p->parameters, err);
     if (status != QN_OK)
         return status;
     p->layers = r->network.layers;
@@ -39,8 +39,12 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     return QN_OK;
 }
 
+static int threads_of(const qn_compute *compute) {
+    return compute->threads ? compute->threads : qn__cores();
+}
+
 static qn_status fit_scale(qn__train_job *job, const qn_compute *compute, qn_error *err) {
-    const uint32_t features = job->recipe.features;
+    const uint32_t features = qn__recipe_inputs(&job->recipe);
     if (job->recipe.scale != QN__SCALE_STANDARD)
         return QN_OK;
     job->mean = qn__alloc(features, sizeof(float), err);
@@ -48,24 +52,29 @@ static qn_status fit_scale(qn__train_job *job, const qn_compute *compute, qn_err
     job->inverse = qn__alloc(features, sizeof(float), err);
     if (!job->mean || !job->deviation || !job->inverse)
         return QN_MEMORY;
-    const int threads = compute->threads ? compute->threads : qn__cores();
-    qn_status status = qn__scale_fit(job->train, threads, job->mean, job->deviation, err);
+    qn_status status =
+        qn__scale_fit(job->items.train, threads_of(compute), job->mean, job->deviation, err);
+    qn__keep_categories(job->recipe.table, job->mean, job->deviation);
     for (uint32_t f = 0; status == QN_OK && f < features; ++f)
         job->inverse[f] = qn__scale_inverse(job->deviation[f]);
     return status;
 }
 
-static qn_status choose_items(qn__train_job *job, const qn_data *data, qn_error *err) {
-    job->train = data;
-    if (job->recipe.valid > 0) {
-        qn_status status = qn__data_split(data, job->recipe.valid, job->recipe.seed, &job->split[0],
-                                          &job->split[1], err);
-        if (status != QN_OK)
-            return status;
-        job->train = job->split[0];
-    }
-    job->feed = qn__feed_of(job->train);
-    return QN_OK;
+static qn_status choose_items(qn__train_job *job, const qn_data *data,
+                              const qn__encoding_notes *notes, const qn_compute *compute,
+                              qn_error *err) {
+    const qn_status status =
+        qn__training_items_make(&job->recipe, data, threads_of(compute), notes, &job->items, err);
+    if (status == QN_OK)
+        job->feed = qn__feed_of(job->items.train);
+    return status;
+}
+
+qn__encoding qn__train_job_encoding(const qn__train_job *job) {
+    return (qn__encoding){.table = job->recipe.table,
+                          .features = job->recipe.features,
+                          .missing = job->recipe.missing,
+                          .fill = job->items.fill};
 }
 
 static qn_status first_state(qn__train_job *job, qn_error *err) {
@@ -85,14 +94,14 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
 }
 
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
-                               const qn_compute *compute, const qn__member *members, uint32_t count,
-                               qn_error *err) {
+                               const qn__encoding_notes *notes, const qn_compute *compute,
+                               const qn__member *members, uint32_t count, qn_error *err) {
     memset(job, 0, sizeof *job);
     qn_status status = qn__recipe_copy(recipe, &job->recipe, err);
     if (status == QN_OK)
         status = qn__recipe_json(recipe, &job->recipe_json, err);
     if (status == QN_OK)
-        status = choose_items(job, data, err);
+        status = choose_items(job, data, notes, compute, err);
     if (status == QN_OK)
         status = fit_scale(job, compute, err);
     if (status == QN_OK)
@@ -116,8 +125,7 @@ void qn__train_job_destroy(qn__train_job *job) {
     qn__free(job->mean);
     qn__free(job->deviation);
     qn__free(job->inverse);
-    qn_data_close(job->split[0]);
-    qn_data_close(job->split[1]);
+    qn__training_items_release(&job->items);
     qn__free(job->recipe_json);
     qn__recipe_release(&job->recipe);
     memset(job, 0, sizeof *job);
@@ -255,6 +263,9 @@ qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err)
     const qn_status status = qn__train_job_pull(job, err);
     if (status != QN_OK)
         return status;
-    return qn__model_create(&job->recipe, job->state.parameters, job->mean, job->deviation, out,
-                            err);
+    const qn__fitted fitted = {.parameter = job->state.parameters,
+                               .mean = job->mean,
+                               .deviation = job->deviation,
+                               .fill = job->items.fill};
+    return qn__model_create(&job->recipe, &fitted, out, err);
 }

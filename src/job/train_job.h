@@ -4,6 +4,7 @@
 #define QN_JOB_TRAIN_JOB_H
 
 #include "data/data.h"
+#include "job/prepare.h"
 #include "model/model.h"
 #include "model/recipe.h"
 #include "num/optimise.h"
@@ -21,8 +22,7 @@ typedef struct qn__train_job {
     char *recipe_json;
     qn__layer layer[QN__MAX_LAYERS];
     qn__program program;
-    const qn_data *train; /* the training set: the caller's data, or a view of it */
-    qn_data *split[2];    /* views made for a fraction: training, validation; otherwise NULL */
+    qn__training_items items; /* items.train is what is trained on */
     qn__feed feed;
     float *mean, *deviation, *inverse; /* scaling "standard" */
     qn__state state;                   /* in canonical order; as of `kept` */
@@ -37,11 +37,12 @@ typedef struct qn__train_job {
 } qn__train_job;
 
 /* Makes the split, the scaling, the first parameters and the team: everything up to the first step.
- * `recipe` was checked, against the data too, and is copied. `members` as in qn__team_create.
+ * `recipe` was checked, against the data too, and is copied. `notes`: for what
+ * its columns give reason to. `members` as in qn__team_create.
  * `data` must outlive the job. On failure the job is as after destroy. */
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
-                               const qn_compute *compute, const qn__member *members, uint32_t count,
-                               qn_error *err);
+                               const qn__encoding_notes *notes, const qn_compute *compute,
+                               const qn__member *members, uint32_t count, qn_error *err);
 void qn__train_job_destroy(qn__train_job *job);
 
 /* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,
@@ -66,8 +67,12 @@ void qn__train_job_salvage(qn__train_job *job);
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                  uint64_t *confusion, qn_error *err);
 
-/* Checks that a validation or test set fits the job; `what` names it in messages ("the test
- * set"). */
+/* How the job sees a table; what it points to belongs to the job. */
+qn__encoding qn__train_job_encoding(const qn__train_job *job);
+
+/* Checks that a validation or test set, as it was read, fits the job; `what` names it in messages
+ * ("the test set").
+ */
 qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const char *what,
                              qn_error *err);
 

@@ -24,6 +24,7 @@ void qn_train_options_init(qn_train_options *options) {
     options->loss = qn__losses.row[0].name;
     options->init = qn__initialisations.row[0].name;
     options->schedule = qn__schedules.row[0].name;
+    options->missing = qn__missing_rules.row[0].name;
     options->learning_rate = QN_BY_OPTIMIZER;
     options->momentum = QN_BY_OPTIMIZER;
     options->beta1 = 0.9f;
@@ -54,8 +55,8 @@ qn__optimizer qn__default_optimizer(float momentum) {
 }
 
 /* Bytes divided by 256 are exact in the integers that are wider than bytes. */
-qn__scale qn__default_scale(qn_data_type type, qn__arith arith) {
-    if (type != QN_U8)
+qn__scale qn__default_scale(int picture, qn__arith arith) {
+    if (!picture)
         return QN__SCALE_STANDARD;
     return arith == QN__ARITH_I14 || arith == QN__ARITH_I21 ? QN__SCALE_FRACTION : QN__SCALE_UNIT;
 }
@@ -121,11 +122,11 @@ static void put_optimizer(output *out) {
 
 static void put_scale(output *out) {
     const qn__table *t = &qn__arithmetics;
-    const qn__scale usual = qn__default_scale(QN_U8, (qn__arith)t->row[0].value);
+    const qn__scale usual = qn__default_scale(1, (qn__arith)t->row[0].value);
     qn__scale other = usual;
-    put(out, "bytes: %s", qn__table_name(&qn__scalings, (int)usual));
+    put(out, "pictures: %s", qn__table_name(&qn__scalings, (int)usual));
     for (size_t i = 0; i < t->count; ++i) {
-        const qn__scale own = qn__default_scale(QN_U8, (qn__arith)t->row[i].value);
+        const qn__scale own = qn__default_scale(1, (qn__arith)t->row[i].value);
         if (own == usual)
             continue;
         put(out, "%s%s", other == usual ? ", `train.arith` " : ", ", t->row[i].name);
@@ -133,8 +134,8 @@ static void put_scale(output *out) {
     }
     if (other != usual)
         put(out, ": %s", qn__table_name(&qn__scalings, (int)other));
-    put(out, "; other numbers: %s",
-        qn__table_name(&qn__scalings, (int)qn__default_scale(QN_F32, QN__ARITH_F32)));
+    put(out, "; other data: %s",
+        qn__table_name(&qn__scalings, (int)qn__default_scale(0, QN__ARITH_F32)));
 }
 
 static void put_model(output *out) {
@@ -164,6 +165,7 @@ static const struct {
     MEMBER(loss, WORD),
     MEMBER(init, WORD),
     MEMBER(schedule, WORD),
+    MEMBER(missing, WORD),
     MEMBER(beta1, FLOAT),
     MEMBER(beta2, FLOAT),
     MEMBER(epsilon, FLOAT),

@@ -15,6 +15,7 @@ float qn__default_momentum(qn__optimizer optimizer);
 /* The optimiser if none is given. `momentum`: as in the options. */
 qn__optimizer qn__default_optimizer(float momentum);
 
-qn__scale qn__default_scale(qn_data_type type, qn__arith arith);
+/* `picture`: what qn__is_picture says of the data. */
+qn__scale qn__default_scale(int picture, qn__arith arith);
 
 #endif

@@ -118,7 +118,7 @@ static void test_texts(void **state) {
     (void)state;
     says("train.learning_rate", "0.1; `train.optimizer` adam, adamw: 0.001");
     says("train.momentum", "0; `train.optimizer` momentum: 0.9");
-    says("train.scale", "bytes: unit, `train.arith` i14, i21: fraction; other numbers: standard");
+    says("train.scale", "pictures: unit, `train.arith` i14, i21: fraction; other data: standard");
     says("train.model", "dense 500 tanh; dense CLASSES softmax");
     says("train.optimizer", "sgd");
     says("train.loss", "cross-entropy");

@@ -15,8 +15,8 @@
 
 #define FORMAT "quern-model-1"
 
-/* Tensors of a file: two for each layer and two for the scaling. */
-enum { TENSORS_MAX = 2 * QN__MAX_LAYERS + 2, NAME_SIZE = 24 };
+/* Tensors of a file: two for each layer, two for the scaling, one for missing values. */
+enum { TENSORS_MAX = 2 * QN__MAX_LAYERS + 3, NAME_SIZE = 24 };
 
 struct qn_model {
     qn__recipe recipe;
@@ -24,7 +24,8 @@ struct qn_model {
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
     float *parameter;
-    float *mean, *deviation, *inverse; /* features each, NULL unless the scaling is "standard" */
+    float *mean, *deviation, *inverse; /* inputs each, NULL without the scaling "standard" */
+    float *fill; /* features: what stands for missing values; NULL without a fitted rule */
     char digest[65];
     uint32_t tensors;
     qn__tensor tensor[TENSORS_MAX]; /* in the order of the file */
@@ -42,7 +43,21 @@ static void add_tensor(qn_model *m, uint64_t rows, uint64_t columns, const float
     m->tensor[t] = (qn__tensor){m->name[t], rows, columns, data};
 }
 
-/* Names and shapes of 12.2; the arrays that they point to need not be filled yet. */
+static void list_fitted(qn_model *m) {
+    const uint32_t inputs = qn__recipe_inputs(&m->recipe);
+    if (m->recipe.scale == QN__SCALE_STANDARD) {
+        snprintf(m->name[m->tensors], NAME_SIZE, "scale.mean");
+        add_tensor(m, inputs, 0, m->mean);
+        snprintf(m->name[m->tensors], NAME_SIZE, "scale.deviation");
+        add_tensor(m, inputs, 0, m->deviation);
+    }
+    if (qn__recipe_fills(&m->recipe)) {
+        snprintf(m->name[m->tensors], NAME_SIZE, "table.fill");
+        add_tensor(m, m->recipe.features, 0, m->fill);
+    }
+}
+
+/* Names and shapes of 12.2; the arrays they point into need not be filled yet. */
 static void list_tensors(qn_model *m) {
     for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
@@ -51,12 +66,7 @@ static void list_tensors(qn_model *m) {
         snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.bias", l);
         add_tensor(m, layer->out, 0, m->parameter + layer->biases);
     }
-    if (m->recipe.scale != QN__SCALE_STANDARD)
-        return;
-    snprintf(m->name[m->tensors], NAME_SIZE, "scale.mean");
-    add_tensor(m, m->recipe.features, 0, m->mean);
-    snprintf(m->name[m->tensors], NAME_SIZE, "scale.deviation");
-    add_tensor(m, m->recipe.features, 0, m->deviation);
+    list_fitted(m);
 }
 
 static qn_status make_texts(qn_model *m, qn_error *err) {
@@ -74,14 +84,18 @@ static qn_status make_texts(qn_model *m, qn_error *err) {
 }
 
 static qn_status allocate_arrays(qn_model *m, qn_error *err) {
+    const uint32_t inputs = qn__recipe_inputs(&m->recipe);
     m->parameter = qn__alloc(m->parameters, sizeof(float), err);
     if (m->parameter == NULL)
         return QN_MEMORY;
+    if (qn__recipe_fills(&m->recipe) &&
+        !(m->fill = qn__alloc(m->recipe.features, sizeof(float), err)))
+        return QN_MEMORY;
     if (m->recipe.scale != QN__SCALE_STANDARD)
         return QN_OK;
-    m->mean = qn__alloc(m->recipe.features, sizeof(float), err);
-    m->deviation = m->mean ? qn__alloc(m->recipe.features, sizeof(float), err) : NULL;
-    m->inverse = m->deviation ? qn__alloc(m->recipe.features, sizeof(float), err) : NULL;
+    m->mean = qn__alloc(inputs, sizeof(float), err);
+    m->deviation = m->mean ? qn__alloc(inputs, sizeof(float), err) : NULL;
+    m->inverse = m->deviation ? qn__alloc(inputs, sizeof(float), err) : NULL;
     return m->inverse != NULL ? QN_OK : QN_MEMORY;
 }
 
@@ -93,8 +107,8 @@ static qn_status make_blank(const qn__recipe *recipe, qn_model **out, qn_error *
         return QN_MEMORY;
     qn_status status = qn__recipe_copy(recipe, &m->recipe, err);
     if (status == QN_OK)
-        status =
-            qn__network_program(&recipe->network, recipe->features, m->layer, &m->parameters, err);
+        status = qn__network_program(&recipe->network, qn__recipe_inputs(recipe), m->layer,
+                                     &m->parameters, err);
     if (status == QN_OK)
         status = make_texts(m, err);
     if (status == QN_OK)
@@ -130,7 +144,7 @@ static qn_status check_numbers(const qn_model *m, qn_status status, qn_error *er
 
 static void make_inverse(qn_model *m) {
     if (m->inverse != NULL)
-        for (uint32_t k = 0; k < m->recipe.features; ++k)
+        for (uint32_t k = 0; k < m->layer[0].in; ++k)
             m->inverse[k] = qn__scale_inverse(m->deviation[k]);
 }
 
@@ -140,8 +154,8 @@ static qn__tensor_list list_of(const qn_model *m, qn__tensor_note note[2]) {
     return (qn__tensor_list){.notes = 2, .note = note, .tensors = m->tensors, .tensor = m->tensor};
 }
 
-qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, const float *mean,
-                           const float *deviation, qn_model **out, qn_error *err) {
+qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, qn_model **out,
+                           qn_error *err) {
     qn_model *m;
     uint8_t digest[32];
     qn__tensor_note note[2];
@@ -149,11 +163,13 @@ qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, con
     qn_status status = make_blank(recipe, &m, err);
     if (status != QN_OK)
         return status;
-    memcpy(m->parameter, parameter, (size_t)m->parameters * sizeof(float));
+    memcpy(m->parameter, fitted->parameter, (size_t)m->parameters * sizeof(float));
     if (m->mean != NULL) {
-        memcpy(m->mean, mean, recipe->features * sizeof(float));
-        memcpy(m->deviation, deviation, recipe->features * sizeof(float));
+        memcpy(m->mean, fitted->mean, m->layer[0].in * sizeof(float));
+        memcpy(m->deviation, fitted->deviation, m->layer[0].in * sizeof(float));
     }
+    if (m->fill != NULL)
+        memcpy(m->fill, fitted->fill, recipe->features * sizeof(float));
     make_inverse(m);
     status = check_numbers(m, QN_NUMERIC, err);
     if (status == QN_OK) {
@@ -214,15 +230,16 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
     const uint64_t scale = recipe->scale == QN__SCALE_STANDARD ? 2 : 0;
+    const uint64_t fill = (uint64_t)qn__recipe_fills(recipe), inputs = qn__recipe_inputs(recipe);
     const qn_status status =
-        qn__network_program(&recipe->network, recipe->features, layer, &parameters, err);
+        qn__network_program(&recipe->network, (uint32_t)inputs, layer, &parameters, err);
     if (status != QN_OK)
         return status;
     uint64_t floats = 0;
     for (size_t i = 0; i < qn__tensors_count(file); ++i)
         floats += qn__tensors_at(file, i)->count;
-    if (qn__tensors_count(file) != 2 * (uint64_t)recipe->network.layers + scale ||
-        floats != parameters + scale * recipe->features)
+    if (qn__tensors_count(file) != 2 * (uint64_t)recipe->network.layers + scale + fill ||
+        floats != parameters + scale * inputs + fill * recipe->features)
         return bad_model(err, path, "the tensors in the file are not those of the recipe's model",
                          "the file was changed or damaged: copy or make it again");
     return QN_OK;
@@ -251,7 +268,7 @@ static qn_status copy_tensors(const qn__tensors *file, const char *path, qn_mode
 
 /* Deviations as 5.2 defines them: +0, or at least 2^-126. */
 static qn_status check_deviations(const qn_model *m, qn_error *err) {
-    for (uint32_t k = 0; m->deviation != NULL && k < m->recipe.features; ++k) {
+    for (uint32_t k = 0; m->deviation != NULL && k < m->layer[0].in; ++k) {
         const float d = m->deviation[k];
         if (d >= 0x1p-126f || (d == 0.0f && !signbit(d)))
             continue;
@@ -354,6 +371,7 @@ void qn_model_free(qn_model *model) {
     qn__free(model->mean);
     qn__free(model->deviation);
     qn__free(model->inverse);
+    qn__free(model->fill);
     qn__free(model);
 }
 
@@ -417,6 +435,12 @@ const char *qn_model_class_name(const qn_model *model, uint32_t k) {
 }
 
 const qn__recipe *qn__model_recipe_of(const qn_model *model) { return &model->recipe; }
+
+qn__encoding qn__model_encoding(const qn_model *model) {
+    const qn__recipe *r = &model->recipe;
+    return (qn__encoding){
+        .table = r->table, .features = r->features, .missing = r->missing, .fill = model->fill};
+}
 
 const char *qn__model_text(const qn_model *model) { return model->text; }
 

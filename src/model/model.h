@@ -2,14 +2,21 @@
 #ifndef QN_MODEL_MODEL_H
 #define QN_MODEL_MODEL_H
 
+#include "data/inputs.h"
 #include "model/recipe.h"
 #include <quern/model.h>
 
-/* Makes a model from copies of its parts. `parameter`: the flat array of all layers; `mean`,
- * `deviation`: recipe->features numbers each for the scaling "standard", otherwise NULL. Fails with
- * QN_NUMERIC if a number is not finite (the layer is named), or QN_MEMORY. */
-qn_status qn__model_create(const qn__recipe *recipe, const float *parameter, const float *mean,
-                           const float *deviation, qn_model **out, qn_error *err);
+/* The numbers of a model beside its recipe. */
+typedef struct qn__fitted {
+    const float *parameter;        /* of all layers, in the flat order of num/program.h */
+    const float *mean, *deviation; /* qn__recipe_inputs each, for the scaling "standard" */
+    const float *fill;             /* recipe->features, where qn__recipe_fills */
+} qn__fitted;
+
+/* Makes a model from copies of its parts. Fails with QN_NUMERIC when a number is not finite (the
+ * layer is named), QN_MEMORY. */
+qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, qn_model **out,
+                           qn_error *err);
 
 /* qn_model_load from the bytes of a file; `name` is used in messages in place of the path. */
 qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
@@ -18,6 +25,8 @@ qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name,
 const qn__recipe *qn__model_recipe_of(const qn_model *model);
 /* The model text of the recipe. */
 const char *qn__model_text(const qn_model *model);
+/* How it sees a table; what it points to belongs to the model. */
+qn__encoding qn__model_encoding(const qn_model *model);
 /* All parameters, in the flat order of num/program.h. */
 const float *qn__model_parameters(const qn_model *model);
 

@@ -52,9 +52,10 @@ static void fill(float parameter[11]) {
 static qn_model *make(void) {
     const qn__recipe r = example();
     float parameter[11];
+    const qn__fitted fitted = {.parameter = parameter, .mean = mean, .deviation = deviation};
     qn_model *m;
     fill(parameter);
-    assert_int_equal(qn__model_create(&r, parameter, mean, deviation, &m, NULL), QN_OK);
+    assert_int_equal(qn__model_create(&r, &fitted, &m, NULL), QN_OK);
     return m;
 }
 
@@ -131,16 +132,17 @@ static void test_numbers_must_be_finite(void **state) {
     (void)state;
     const qn__recipe r = example();
     float parameter[11];
+    const qn__fitted fitted = {.parameter = parameter, .mean = mean, .deviation = deviation};
     qn_error err;
     qn_model *m = (qn_model *)1;
     fill(parameter);
     parameter[9] = NAN;
-    assert_int_equal(qn__model_create(&r, parameter, mean, deviation, &m, &err), QN_NUMERIC);
+    assert_int_equal(qn__model_create(&r, &fitted, &m, &err), QN_NUMERIC);
     assert_null(m);
     assert_string_equal(err.what, "a number of the model is NaN");
     assert_string_equal(err.where, "tensor \"layer1.weight\", element 1");
     parameter[9] = -INFINITY;
-    assert_int_equal(qn__model_create(&r, parameter, mean, deviation, &m, &err), QN_NUMERIC);
+    assert_int_equal(qn__model_create(&r, &fitted, &m, &err), QN_NUMERIC);
     assert_string_equal(err.what, "a number of the model is infinite");
 }
 

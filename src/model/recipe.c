@@ -1,6 +1,7 @@
 #include "model/recipe.h"
 
 #include "base/memory.h"
+#include "data/inputs.h"
 #include "model/tables.h"
 #include "num/intgemm_reference.h"
 #include <math.h>
@@ -172,7 +173,7 @@ static qn_status check_network(const qn__recipe *r, qn_error *err) {
                      qn__table_name(&qn__activations, (int)last)));
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
-    return qn__network_program(&r->network, r->features, layer, &parameters, err);
+    return qn__network_program(&r->network, qn__recipe_inputs(r), layer, &parameters, err);
 }
 
 static qn_status check_data(const qn__recipe *r, qn_error *err) {
@@ -196,7 +197,7 @@ static qn_status check_data(const qn__recipe *r, qn_error *err) {
 static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     static const char *const remedy =
         "use `train.arith` f32, which has no such limit, or make it smaller";
-    uint32_t in = r->features;
+    uint32_t in = qn__recipe_inputs(r);
     uint64_t grain = r->grain < r->batch ? r->grain : r->batch;
     if (r->arith == QN__ARITH_F32)
         return QN_OK;
@@ -221,8 +222,14 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
 
 /* Other mistakes of a table are found where it is made. */
 static qn_status check_table(const qn__recipe *r, qn_error *err) {
+    const uint64_t inputs = qn__inputs(r->table, r->table ? r->table->features : 1);
     if (!r->table)
         return QN_OK;
+    if (inputs > QN__MAX_WIDTH)
+        return refuse(err, "`data.path`",
+                      "leave out columns of texts that differ in every item, such as names",
+                      qn__fail(err, QN_USAGE, "the columns and their categories give %llu inputs",
+                               (unsigned long long)inputs));
     if (r->table->features != r->features)
         return refuse(err, "`data.path`", "give the names of all columns, or of none",
                       qn__fail(err, QN_USAGE, "the table names %u columns, but there are %u",
@@ -239,6 +246,8 @@ static qn_status check_table(const qn__recipe *r, qn_error *err) {
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = check_data(recipe, err);
     if (status == QN_OK)
+        status = check_table(recipe, err);
+    if (status == QN_OK)
         status = check_counts(recipe, err);
     if (status == QN_OK)
         status = check_optimizer(recipe, err);
@@ -248,8 +257,6 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_network(recipe, err);
     if (status == QN_OK)
         status = check_arith(recipe, err);
-    if (status == QN_OK)
-        status = check_table(recipe, err);
     return status;
 }
 
@@ -263,6 +270,14 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
     return qn__remedy(err, QN_USAGE,
                       "make the last layer %u wide, one output for each label from 0 to %u",
                       classes, classes - 1);
+}
+
+uint32_t qn__recipe_inputs(const qn__recipe *recipe) {
+    return (uint32_t)qn__inputs(recipe->table, recipe->features);
+}
+
+int qn__recipe_fills(const qn__recipe *recipe) {
+    return recipe->missing == QN__MISSING_MEAN || recipe->missing == QN__MISSING_MEDIAN;
 }
 
 int qn__recipe_needs_bytes(const qn__recipe *recipe) {

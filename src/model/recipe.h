@@ -2,7 +2,7 @@
 #ifndef QN_MODEL_RECIPE_H
 #define QN_MODEL_RECIPE_H
 
-#include "data/schema.h"
+#include "data/fill.h"
 #include "model/network.h"
 
 typedef enum qn__init { QN__INIT_AUTO, QN__INIT_GLOROT, QN__INIT_HE, QN__INIT_LECUN } qn__init;
@@ -14,13 +14,6 @@ typedef enum qn__schedule {
 } qn__schedule;
 
 typedef enum qn__task { QN__TASK_CLASSIFY, QN__TASK_REGRESS } qn__task;
-
-typedef enum qn__missing {
-    QN__MISSING_ERROR,
-    QN__MISSING_MEAN,
-    QN__MISSING_MEDIAN,
-    QN__MISSING_ZERO
-} qn__missing;
 
 typedef enum qn__keep { QN__KEEP_LAST, QN__KEEP_BEST } qn__keep;
 
@@ -74,7 +67,13 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
 /* Checks that labels 0 .. classes-1 (qn_data_classes) fit the outputs of the last layer. */
 qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err);
 
-/* Whether its scaling is for bytes only. */
+/* Inputs of its network: those of the columns of its data. */
+uint32_t qn__recipe_inputs(const qn__recipe *recipe);
+
+/* Whether it holds a number for each column that may lack values. */
+int qn__recipe_fills(const qn__recipe *recipe);
+
+/* Whether its scaling is for data of bytes only. */
 int qn__recipe_needs_bytes(const qn__recipe *recipe);
 
 /* The longest recipe, as JSON: names of columns and classes are all that makes one long. */

@@ -1,6 +1,7 @@
 #include "model/recipe_options.h"
 
 #include "data/data.h"
+#include "data/picture.h"
 #include "model/defaults.h"
 #include "model/model.h"
 #include "model/tables.h"
@@ -15,9 +16,25 @@ static qn_status find(const qn__table *table, const char *name, int *value, qn_e
     return name != NULL ? qn__table_find(table, name, value, err) : QN_OK;
 }
 
-static qn_status find_names(const qn_train_options *o, qn_data_type type, qn__recipe *r,
+/* What is asked for, or what suits the data. */
+static qn_status find_scale(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                             qn_error *err) {
-    int arith, loss, optimizer = (int)qn__default_optimizer(o->momentum), init, scale, schedule;
+    int scale;
+    if (o->scale != NULL) {
+        const qn_status status = qn__table_find(&qn__scalings, o->scale, &scale, err);
+        r->scale = status == QN_OK ? (qn__scale)scale : r->scale;
+        return status;
+    }
+    const int picture = qn__is_picture(data, err);
+    if (picture < 0)
+        return QN_MEMORY;
+    r->scale = qn__default_scale(picture, r->arith);
+    return QN_OK;
+}
+
+static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                            qn_error *err) {
+    int arith, loss, optimizer = (int)qn__default_optimizer(o->momentum), init, schedule, missing;
     qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
     if (status == QN_OK)
         status = find(&qn__losses, o->loss, &loss, err);
@@ -25,20 +42,19 @@ static qn_status find_names(const qn_train_options *o, qn_data_type type, qn__re
         status = qn__table_find(&qn__optimizers, o->optimizer, &optimizer, err);
     if (status == QN_OK)
         status = find(&qn__initialisations, o->init, &init, err);
-    scale = status == QN_OK ? (int)qn__default_scale(type, (qn__arith)arith) : 0;
-    if (status == QN_OK && o->scale != NULL)
-        status = qn__table_find(&qn__scalings, o->scale, &scale, err);
     if (status == QN_OK)
         status = find(&qn__schedules, o->schedule, &schedule, err);
+    if (status == QN_OK)
+        status = find(&qn__missing_rules, o->missing, &missing, err);
     if (status != QN_OK)
         return status;
     r->arith = (qn__arith)arith;
     r->loss = (qn__loss)loss;
     r->optimizer = (qn__optimizer)optimizer;
     r->init = (qn__init)init;
-    r->scale = (qn__scale)scale;
     r->schedule = (qn__schedule)schedule;
-    return QN_OK;
+    r->missing = (qn__missing)missing;
+    return find_scale(o, data, r, err);
 }
 
 /* Called after find_names: two numbers depend on the optimiser. */
@@ -95,7 +111,7 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
     r->items = qn_data_items(data);
     r->features = qn_data_features(data);
-    qn_status status = find_names(options, qn_data_type_of(data), r, err);
+    qn_status status = find_names(options, data, r, err);
     if (status == QN_OK)
         status = find_network(options, data, r, err);
     if (status == QN_OK)
@@ -130,6 +146,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->optimizer = qn__table_name(&qn__optimizers, (int)r->optimizer);
     o->init = qn__table_name(&qn__initialisations, (int)r->init);
     o->scale = qn__table_name(&qn__scalings, (int)r->scale);
+    o->missing = qn__table_name(&qn__missing_rules, (int)r->missing);
     o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
     o->learning_rate = r->learning_rate;
     o->momentum = r->momentum;

@@ -168,17 +168,12 @@ static void check_known(reader *r, const qn__recipe *recipe) {
         bad(r, "task", unknown, NEWER);
     if (recipe->delta != 0.0f)
         bad(r, "delta", unknown, NEWER);
-    if (recipe->missing != QN__MISSING_ERROR)
-        bad(r, "missing", unknown, NEWER);
     if (recipe->keep != QN__KEEP_LAST)
         bad(r, "keep", unknown, NEWER);
     if (recipe->patience > 0)
         bad(r, "patience", unknown, NEWER);
     if (*recipe->init_from)
         bad(r, "init_from", unknown, NEWER);
-    for (uint32_t k = 0; recipe->table && k < recipe->table->features; ++k)
-        if (recipe->table->feature[k].categories)
-            bad(r, "table", unknown, NEWER);
     if (recipe->table && recipe->table->target == QN__TARGET_REAL)
         bad(r, "table", unknown, NEWER);
 }

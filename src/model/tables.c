@@ -82,8 +82,10 @@ static const qn__choice missing_rules[] = {
     {"mean", QN__MISSING_MEAN, "the mean of the column", "average avg"},
     {"median", QN__MISSING_MEDIAN, "the median of the column", "middle"},
     {"zero", QN__MISSING_ZERO, "the value 0", "0 constant"},
+    {"drop", QN__MISSING_DROP, "items with a missing value are left out", "dropna omit remove"},
 };
-const qn__table qn__missing_rules = {"rule for missing values", NULL, ROWS(missing_rules)};
+const qn__table qn__missing_rules = {"rule for missing values", "`train.missing`",
+                                     ROWS(missing_rules)};
 
 static const qn__choice keeps[] = {
     {"last", QN__KEEP_LAST, "the parameters after the last epoch", "latest final"},

@@ -333,11 +333,12 @@ static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data
                           qn_error *err) {
     const qn__member cheap = {.device = qn__device_find("cpu"), .threads = 1};
     const qn_compute alone = {.size = sizeof(qn_compute), .threads = 1};
+    const qn__encoding_notes unheard = {.what = "the data"};
     qn__recipe recipe;
     qn_status status = qn__recipe_from_options(o, data, &recipe, err);
     if (status != QN_OK)
         return status;
-    status = qn__train_job_create(&m->job, &recipe, data, &alone, &cheap, 1, err);
+    status = qn__train_job_create(&m->job, &recipe, data, &unheard, &alone, &cheap, 1, err);
     if (status == QN_OK)
         qn__permutation_begin(&m->order, m->job.feed.items, recipe.seed, QN__PURPOSE_ORDER, 0);
     qn__recipe_release(&recipe);

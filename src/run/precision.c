@@ -118,10 +118,10 @@ qn_status qn__precision_warning(const qn__train_job *job, char *text, size_t siz
     qn__small_features found;
     char list[320];
     *text = 0;
-    const qn_status status = qn__find_small_features(&job->program, job->train, &found, err);
+    const qn_status status = qn__find_small_features(&job->program, job->items.train, &found, err);
     if (status != QN_OK || found.count == 0)
         return status;
-    list_features(job->train, &found, list, sizeof list);
+    list_features(job->items.train, &found, list, sizeof list);
     snprintf(text, size,
              "with `train.arith` i%d the features of an item share one scale, and beside the "
              "others these "
@@ -161,7 +161,7 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     qn__permutation_begin(&order, job->feed.items, program.seed, QN__PURPOSE_ORDER, epoch);
     qn__reference_grain_begin(reference);
     for (uint32_t i = 0; i < items; ++i) {
-        const qn__reference_item item = item_at(job->train, qn__permutation_at(&order, i));
+        const qn__reference_item item = item_at(job->items.train, qn__permutation_at(&order, i));
         qn__reference_grain_item(reference, job->state.parameters, &item, epoch);
     }
     qn__reference_lost(reference, job->state.parameters, &l);

@@ -47,13 +47,27 @@ static const char *wanted(const qn__apply_results *results) {
     return results->outputs ? "classes, scores and outputs" : "classes and scores";
 }
 
-/* The checks before any computation; ranks compare their inputs. `status` is the result so far. */
+/* The inputs of the data, which *made becomes where they are not the data itself. What there is to
+ * tell is the same on all ranks. */
+static qn_status make_inputs(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                             qn_data **made, qn_error *err) {
+    const qn__encoding how = qn__model_encoding(model);
+    const qn__encoding_notes notes = {.what = "the data",
+                                      .tell = qn_cluster_is_writer(compute->cluster) ? tell : NULL};
+    return qn__make_inputs(&how, data, &notes, made, err);
+}
+
+/* What has to be right before anybody computes; ranks compare what they hold. `status` is how it
+ * went so far. */
 static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                       const qn__apply_results *results, qn_status status, qn_error *err) {
+                       const qn__apply_results *results, qn_data **made, qn_status status,
+                       qn_error *err) {
     if (status == QN_OK)
         status = check_fit(model, data, err);
     if (status == QN_OK)
         status = qn_compute_check(compute, err);
+    if (status == QN_OK)
+        status = make_inputs(model, data, compute, made, err);
     return qn__agree_to_predict(compute->cluster, qn_model_digest(model), data, wanted(results),
                                 status, err);
 }
@@ -63,9 +77,12 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
                        const qn__apply_results *results, qn_status status, qn_error *err) {
     qn__program program;
     qn__team *team = NULL;
-    status = check(model, data, compute, results, status, err);
-    if (status != QN_OK)
+    qn_data *made = NULL;
+    status = check(model, data, compute, results, &made, status, err);
+    if (status != QN_OK) {
+        qn_data_close(made);
         return status;
+    }
     qn__model_program(model, &program);
     /* Prediction has no optimiser state, and without losses no grains. */
     program.optimizer = QN__OPT_SGD;
@@ -78,15 +95,16 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
         status = qn__team_load(team, &state, err);
     }
     if (status == QN_OK)
-        status = qn__apply_all(team, &program, data, results, err);
-    /* If one rank fails, all fail, unless it lost its devices: then the others continue. All know
-     * of an invalid item already. */
+        status = qn__apply_all(team, &program, made ? made : data, results, err);
+    /* All fail where one does, but for one whose devices are lost: the others continue. What is
+     * wrong with an item all know already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
         qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
              status != QN_NUMERIC && compute->cluster)
         qn__cluster_fail(compute->cluster, err);
     qn__team_destroy(team);
+    qn_data_close(made);
     return status;
 }
 

@@ -315,26 +315,49 @@ static qn_status make_reports(qn_train *t, qn_error *err) {
     return t->confusion ? QN_OK : QN_MEMORY;
 }
 
-static qn_status check_sets(const qn_train *t, qn_error *err) {
-    qn_status status = QN_OK;
-    if (t->valid)
-        status = qn__train_job_fits(&t->job, t->valid, "the validation set", err);
-    if (status == QN_OK && t->test)
-        status = qn__train_job_fits(&t->job, t->test, "the test set", err);
+/* Notes about a set are the same on all ranks. */
+static qn__encoding_notes notes_of(const qn_train *t, const char *what) {
+    return (qn__encoding_notes){.what = what,
+                                .tell = qn__train_is_writer(t) ? t->options.on_note : NULL,
+                                .user = t->options.user};
+}
+
+/* Checks a set of the caller and makes its inputs, which *set becomes. */
+static qn_status take_set(qn_train *t, const char *what, qn__prepared *own, const qn_data **set,
+                          qn_error *err) {
+    if (!*set)
+        return QN_OK;
+    const qn__encoding how = qn__train_job_encoding(&t->job);
+    const qn__encoding_notes notes = notes_of(t, what);
+    qn_status status = qn__train_job_fits(&t->job, *set, what, err);
+    if (status == QN_OK)
+        status = qn__prepare(&how, *set, &notes, own, err);
+    if (status == QN_OK)
+        *set = own->inputs;
+    return status;
+}
+
+static qn_status take_sets(qn_train *t, qn_error *err) {
+    t->valid = t->sets.valid;
+    qn_status status = take_set(t, "the validation set", &t->own[0], &t->valid, err);
+    if (status == QN_OK)
+        status = take_set(t, "the test set", &t->own[1], &t->test, err);
+    if (!t->valid)
+        t->valid = t->job.items.valid;
     return status;
 }
 
 /* Everything except the checks of the options. */
 static qn_status prepare(qn_train *t, const qn_train_options *options, const qn__recipe *recipe,
                          const qn__member *members, uint32_t count, qn_error *err) {
-    qn_status status = qn__train_job_create(&t->job, recipe, t->sets.train, &options->compute,
-                                            members, count, err);
+    const qn__encoding_notes notes = notes_of(t, "the training data");
+    qn_status status = qn__train_job_create(&t->job, recipe, t->sets.train, &notes,
+                                            &options->compute, members, count, err);
     if (status != QN_OK)
         return status;
-    t->valid = t->sets.valid ? t->sets.valid : t->job.split[1];
     qn__team_notes(t->job.team, options->on_note, options->user);
     note_devices(t);
-    status = check_sets(t, err);
+    status = take_sets(t, err);
     if (status == QN_OK)
         status = note_features(t, err);
     if (status == QN_OK)
@@ -433,6 +456,8 @@ void qn_train_close(qn_train *t) {
     qn__record_close(t->record);
     qn__checkpoints_close(t->checkpoints);
     qn__train_job_destroy(&t->job);
+    qn__prepared_release(&t->own[0]);
+    qn__prepared_release(&t->own[1]);
     qn__train_sets_release(&t->sets);
     qn__trace_free(t->trace);
     qn__free(t->trace_path);

@@ -30,7 +30,8 @@ struct qn_train {
     int began_record;    /* by this rank or an earlier one */
     qn__train_sets sets; /* the caller's, or made from them */
     qn__train_job job;
-    const qn_data *valid, *test;
+    const qn_data *valid, *test; /* their inputs */
+    qn__prepared own[2];         /* made of the caller's sets: validation, test */
     qn__checkpoints *checkpoints;
     qn__record *record;
     qn__trace *trace;

@@ -1,0 +1,322 @@
+#include "data/inputs.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* No category of the model. */
+#define NOWHERE UINT32_MAX
+/* Columns that are told of one by one. */
+enum { TOLD = 5 };
+
+static uint32_t categories_of(const qn__schema *table, uint32_t column) {
+    return table ? table->feature[column].categories : 0;
+}
+
+uint64_t qn__inputs(const qn__schema *table, uint32_t features) {
+    uint64_t inputs = 0;
+    for (uint32_t k = 0; table && k < table->features; ++k)
+        inputs += categories_of(table, k) ? categories_of(table, k) : 1;
+    return table ? inputs : features;
+}
+
+void qn__keep_categories(const qn__schema *table, float *mean, float *deviation) {
+    uint64_t at = 0;
+    for (uint32_t k = 0; table && k < table->features; ++k) {
+        const uint32_t categories = categories_of(table, k);
+        for (uint32_t c = 0; c < categories; ++c) {
+            mean[at + c] = 0.0f;
+            deviation[at + c] = 1.0f;
+        }
+        at += categories ? categories : 1;
+    }
+}
+
+const char *qn__column_name(const qn__schema *table, uint32_t column, char *text, size_t size) {
+    const char *name = table ? table->feature[column].name : NULL;
+    if (name)
+        snprintf(text, size, "column \"%s\"", name);
+    else
+        snprintf(text, size, "column %u (from 0)", column);
+    return text;
+}
+
+/* ------------------------------------------------------------------------------------- refusals */
+
+qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err) {
+    qn__gaps gaps;
+    char name[160], others[64] = "";
+    if (!qn__has_gaps(data))
+        return QN_OK;
+    if (qn__gaps_count(data, &gaps, err) != QN_OK)
+        return QN_MEMORY;
+    if (gaps.columns > 1)
+        snprintf(others, sizeof others, ", and %u other column%s some", gaps.columns - 1,
+                 gaps.columns > 2 ? "s" : "");
+    qn__column_name(data->schema, gaps.feature, name, sizeof name);
+    qn__fail(err, QN_INPUT,
+             "%s has %" PRIu64 " missing value%s%s; %" PRIu64 " of %" PRIu64
+             " items lack one or more",
+             name, gaps.in_column, gaps.in_column == 1 ? "" : "s", others, gaps.items, data->items);
+    qn__at(err, "%s, item %" PRIu64 " (from 0)", what, gaps.item);
+    return qn__remedy(err, QN_INPUT,
+                      "train with `train.missing` mean, median, zero or drop, or leave the column "
+                      "out");
+}
+
+static qn_status refuse_categories(const qn_data *raw, uint32_t column, const char *what,
+                                   qn_error *err) {
+    char name[160];
+    qn__column_name(raw->schema, column, name, sizeof name);
+    qn__fail(err, QN_MISMATCH, "%s holds texts such as \"%s\", the model takes numbers there", name,
+             raw->schema->feature[column].category[0]);
+    qn__at(err, "%s", what);
+    return qn__remedy(err, QN_MISMATCH,
+                      "give a file whose columns hold what those of the training data hold");
+}
+
+/* -------------------------------------------------------------------------------------- making */
+
+/* What becomes of a column. */
+typedef struct column {
+    uint32_t at, categories; /* first input; 0 categories: a number */
+    float fill;
+    uint32_t *index;          /* category of the table -> of the model, or NOWHERE */
+    uint32_t indexed;         /* categories of the table; 0: it holds numbers */
+    uint64_t missing, unseen; /* categories */
+} column;
+
+typedef struct encoder {
+    const qn__encoding *how;
+    const qn_data *raw;
+    const char *what;
+    column *column;
+    uint32_t inputs;
+} encoder;
+
+/* The index of a text in ascending texts. */
+static uint32_t find_category(const qn__feature *feature, const char *text) {
+    uint32_t low = 0, high = feature->categories;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        const int order = strcmp(feature->category[middle], text);
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NOWHERE;
+}
+
+/* A column that the model knows as categories may hold nothing but numbers in another file: then
+ * their texts are the categories. */
+static uint32_t category_of(const encoder *e, uint32_t k, float value) {
+    const column *c = &e->column[k];
+    char text[32];
+    if (c->indexed)
+        return value >= 0 && value < (float)c->indexed ? c->index[(uint32_t)value] : NOWHERE;
+    qn__float_text(value, text);
+    return find_category(&e->how->table->feature[k], text);
+}
+
+static qn_status prepare_column(encoder *e, uint32_t k, qn_error *err) {
+    const qn__schema *table = e->how->table, *own = e->raw->schema;
+    column *c = &e->column[k];
+    c->categories = categories_of(table, k);
+    c->indexed = categories_of(own, k);
+    c->fill = e->how->fill ? e->how->fill[k] : 0.0f;
+    if (c->categories == 0 && c->indexed)
+        return refuse_categories(e->raw, k, e->what, err);
+    if (c->indexed == 0)
+        return QN_OK;
+    if (!(c->index = qn__alloc(c->indexed, sizeof *c->index, err)))
+        return QN_MEMORY;
+    for (uint32_t i = 0; i < c->indexed; ++i)
+        c->index[i] = find_category(&table->feature[k], own->feature[k].category[i]);
+    return QN_OK;
+}
+
+static qn_status prepare(encoder *e, qn_error *err) {
+    e->column = qn__alloc(e->how->features, sizeof *e->column, err);
+    qn_status status = e->column ? QN_OK : QN_MEMORY;
+    for (uint32_t k = 0, at = 0; k < e->how->features && status == QN_OK; ++k) {
+        status = prepare_column(e, k, err);
+        e->column[k].at = at;
+        at += e->column[k].categories ? e->column[k].categories : 1;
+    }
+    return status;
+}
+
+/* The input that is 1 for this value of a column of categories, or NOWHERE. */
+static uint32_t hot(encoder *e, uint32_t k, float value) {
+    column *c = &e->column[k];
+    if (qn__is_missing(value)) {
+        ++c->missing;
+        return NOWHERE;
+    }
+    const uint32_t category = category_of(e, k, value);
+    c->unseen += category == NOWHERE;
+    return category == NOWHERE ? NOWHERE : c->at + category;
+}
+
+/* `to` holds zeros. */
+static void encode_floats(encoder *e, const float *from, float *to) {
+    for (uint32_t k = 0; k < e->how->features; ++k) {
+        const column *c = &e->column[k];
+        if (c->categories == 0) {
+            to[c->at] = qn__is_missing(from[k]) ? c->fill : from[k];
+            continue;
+        }
+        const uint32_t input = hot(e, k, from[k]);
+        if (input != NOWHERE)
+            to[input] = 1.0f;
+    }
+}
+
+static void encode_bytes(encoder *e, const uint8_t *from, uint8_t *to) {
+    for (uint32_t k = 0; k < e->how->features; ++k) {
+        const column *c = &e->column[k];
+        if (c->categories == 0) {
+            to[c->at] = from[k];
+            continue;
+        }
+        const uint32_t input = hot(e, k, (float)from[k]);
+        if (input != NOWHERE)
+            to[input] = 1;
+    }
+}
+
+/* The table of inputs, with labels but without values. */
+static qn_data *make_table(const encoder *e, qn_error *err) {
+    const qn_data *raw = e->raw;
+    qn_data *table = qn__alloc(1, sizeof *table, err);
+    if (!table)
+        return NULL;
+    table->type = raw->type;
+    table->items = raw->items;
+    table->features = e->inputs;
+    table->classes = raw->classes;
+    table->format = raw->format;
+    memcpy(table->digest, raw->digest, sizeof table->digest);
+    table->release = qn__free;
+    table->memory = qn__alloc(raw->items, qn__data_stride(table), err);
+    table->values = table->memory;
+    table->labels = raw->labels ? qn__alloc(raw->items, sizeof *table->labels, err) : NULL;
+    table->targets = raw->targets ? qn__alloc(raw->items, sizeof *table->targets, err) : NULL;
+    if (!table->memory || (raw->labels && !table->labels) || (raw->targets && !table->targets)) {
+        qn_data_close(table);
+        return NULL;
+    }
+    if (raw->labels)
+        memcpy(table->labels, raw->labels, raw->items * sizeof *table->labels);
+    if (raw->targets)
+        memcpy(table->targets, raw->targets, raw->items * sizeof *table->targets);
+    return table;
+}
+
+static void fill_table(encoder *e, qn_data *table) {
+    const size_t stride = qn__data_stride(table);
+    uint8_t *to = table->memory;
+    for (uint64_t i = 0; i < table->items; ++i, to += stride) {
+        const void *from = qn__data_item(e->raw, i);
+        if (table->type == QN_U8)
+            encode_bytes(e, from, to);
+        else
+            encode_floats(e, from, (float *)(void *)to);
+    }
+}
+
+/* ------------------------------------------------------------------------------------- telling */
+
+static void tell(const qn__encoding_notes *notes, const char *text) {
+    notes->tell(notes->user, text);
+    qn__float_state_set();
+}
+
+static void tell_column(const encoder *e, const qn__encoding_notes *notes, uint32_t k) {
+    const column *c = &e->column[k];
+    char name[160], text[512];
+    qn__column_name(e->how->table, k, name, sizeof name);
+    if (c->unseen > 0) {
+        snprintf(text, sizeof text,
+                 "%s: %" PRIu64 " value%s of %s %s no category of the model; all inputs of the "
+                 "column are 0 there",
+                 notes->what, c->unseen, c->unseen == 1 ? "" : "s", name,
+                 c->unseen == 1 ? "is" : "are");
+        tell(notes, text);
+    }
+    if (c->missing > 0) {
+        snprintf(text, sizeof text,
+                 "%s: %" PRIu64 " value%s of %s %s missing; all inputs of the column are 0 there",
+                 notes->what, c->missing, c->missing == 1 ? "" : "s", name,
+                 c->missing == 1 ? "is" : "are");
+        tell(notes, text);
+    }
+}
+
+static void tell_all(const encoder *e, const qn__encoding_notes *notes) {
+    uint32_t columns = 0;
+    uint64_t others = 0;
+    char text[256];
+    for (uint32_t k = 0; notes->tell && k < e->how->features; ++k) {
+        const column *c = &e->column[k];
+        if (c->unseen + c->missing == 0)
+            continue;
+        if (++columns <= TOLD)
+            tell_column(e, notes, k);
+        else
+            others += c->unseen + c->missing;
+    }
+    if (columns <= TOLD)
+        return;
+    snprintf(text, sizeof text,
+             "%s: %u more columns have %" PRIu64 " values that are missing or no category of the "
+             "model",
+             notes->what, columns - TOLD, others);
+    tell(notes, text);
+}
+
+/* Whether the matrix of inputs differs from that of the columns. */
+static int is_plain(const qn__encoding *how, const qn_data *raw) {
+    for (uint32_t k = 0; k < how->features; ++k)
+        if (categories_of(how->table, k) || categories_of(raw->schema, k))
+            return 0;
+    return !qn__has_gaps(raw);
+}
+
+static qn_status encode(encoder *e, const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
+    qn_status status = prepare(e, err);
+    if (status == QN_OK && !(*out = make_table(e, err)))
+        status = QN_MEMORY;
+    if (status == QN_OK) {
+        fill_table(e, *out);
+        tell_all(e, notes);
+    }
+    for (uint32_t k = 0; e->column && k < e->how->features; ++k)
+        qn__free(e->column[k].index);
+    qn__free(e->column);
+    return status;
+}
+
+qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
+                          const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
+    const uint64_t inputs = qn__inputs(how->table, how->features);
+    *out = NULL;
+    if (how->missing == QN__MISSING_ERROR || how->missing == QN__MISSING_DROP) {
+        const qn_status status = qn__refuse_gaps(raw, notes->what, err);
+        if (status != QN_OK)
+            return status;
+    }
+    if (is_plain(how, raw))
+        return QN_OK;
+    if (inputs > UINT32_MAX)
+        return qn__fail(err, QN_INPUT,
+                        "the categories of all columns give %" PRIu64 " inputs, which are too many",
+                        inputs);
+    encoder e = {.how = how, .raw = raw, .what = notes->what, .inputs = (uint32_t)inputs};
+    return encode(&e, notes, out, err);
+}

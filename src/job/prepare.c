@@ -1,0 +1,108 @@
+#include "job/prepare.h"
+
+#include "base/float_state.h"
+#include "base/memory.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void tell_dropped(const qn__encoding_notes *notes, uint64_t dropped, uint64_t items) {
+    char text[256];
+    if (!notes->tell)
+        return;
+    snprintf(text, sizeof text,
+             "%s: %" PRIu64 " of %" PRIu64 " items lack a value and are left out", notes->what,
+             dropped, items);
+    notes->tell(notes->user, text);
+    qn__float_state_set();
+}
+
+/* Leaves out what lacks a value, where the rule says so. */
+static qn_status drop(qn__missing rule, const qn_data *raw, const qn__encoding_notes *notes,
+                      qn__prepared *out, qn_error *err) {
+    out->inputs = raw;
+    if (rule != QN__MISSING_DROP)
+        return QN_OK;
+    const qn_status status = qn__complete_items(raw, &out->complete, err);
+    if (status != QN_OK)
+        qn__at(err, "%s", notes->what);
+    if (!out->complete)
+        return status;
+    tell_dropped(notes, raw->items - out->complete->items, raw->items);
+    out->inputs = out->complete;
+    return QN_OK;
+}
+
+static qn_status encode(const qn__encoding *how, const qn__encoding_notes *notes, qn__prepared *out,
+                        qn_error *err) {
+    const qn_status status = qn__make_inputs(how, out->inputs, notes, &out->encoded, err);
+    if (out->encoded)
+        out->inputs = out->encoded;
+    return status;
+}
+
+qn_status qn__prepare(const qn__encoding *how, const qn_data *raw, const qn__encoding_notes *notes,
+                      qn__prepared *out, qn_error *err) {
+    memset(out, 0, sizeof *out);
+    const qn_status status = drop(how->missing, raw, notes, out, err);
+    return status == QN_OK ? encode(how, notes, out, err) : status;
+}
+
+void qn__prepared_release(qn__prepared *prepared) {
+    qn_data_close(prepared->encoded);
+    qn_data_close(prepared->complete);
+    memset(prepared, 0, sizeof *prepared);
+}
+
+/* The views for training and validation of all items as they are now. */
+static qn_status split(const qn__recipe *recipe, qn__training_items *out, qn_error *err) {
+    qn_data_close(out->split[0]);
+    qn_data_close(out->split[1]);
+    out->split[0] = out->split[1] = NULL;
+    out->train = out->all.inputs;
+    if (!(recipe->valid > 0))
+        return QN_OK;
+    const qn_status status = qn__data_split(out->all.inputs, recipe->valid, recipe->seed,
+                                            &out->split[0], &out->split[1], err);
+    out->train = out->split[0];
+    out->valid = out->split[1];
+    return status;
+}
+
+static qn_status fit(const qn__recipe *recipe, int threads, qn__training_items *out,
+                     qn_error *err) {
+    if (!qn__recipe_fills(recipe))
+        return QN_OK;
+    if (!(out->fill = qn__alloc(recipe->features, sizeof *out->fill, err)))
+        return QN_MEMORY;
+    return qn__fill_fit(out->train, recipe->missing, threads, out->fill, err);
+}
+
+qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data, int threads,
+                                  const qn__encoding_notes *notes, qn__training_items *out,
+                                  qn_error *err) {
+    memset(out, 0, sizeof *out);
+    qn_status status = drop(recipe->missing, data, notes, &out->all, err);
+    if (status == QN_OK)
+        status = split(recipe, out, err);
+    if (status == QN_OK)
+        status = fit(recipe, threads, out, err);
+    const qn__encoding how = {.table = recipe->table,
+                              .features = recipe->features,
+                              .missing = recipe->missing,
+                              .fill = out->fill};
+    if (status == QN_OK)
+        status = encode(&how, notes, &out->all, err);
+    /* What was split are the columns, which are not the inputs any more. */
+    if (status == QN_OK && out->all.encoded)
+        status = split(recipe, out, err);
+    return status;
+}
+
+void qn__training_items_release(qn__training_items *items) {
+    qn_data_close(items->split[0]);
+    qn_data_close(items->split[1]);
+    qn__prepared_release(&items->all);
+    qn__free(items->fill);
+    memset(items, 0, sizeof *items);
+}

@@ -1,0 +1,36 @@
+/* From a table as it was read to the items of a job: incomplete ones left out, the numbers fitted
+ * that stand for missing ones, validation items set aside, columns made into inputs. */
+#ifndef QN_JOB_PREPARE_H
+#define QN_JOB_PREPARE_H
+
+#include "data/inputs.h"
+#include "model/recipe.h"
+
+/* The inputs of a table; it needs the table alive. */
+typedef struct qn__prepared {
+    const qn_data *inputs; /* the table itself, or one of those below */
+    qn_data *complete, *encoded;
+} qn__prepared;
+
+/* The items of a training; they need its table alive. */
+typedef struct qn__training_items {
+    const qn_data *train, *valid; /* valid: NULL without a fraction */
+    float *fill;                  /* recipe->features, where qn__recipe_fills; else NULL */
+    qn__prepared all;
+    qn_data *split[2]; /* the views that are train and valid, or NULL */
+} qn__training_items;
+
+/* Prepares a table whose columns are those of `how` in their order. The caller releases *out, after
+ * a failure too. Fails as qn__make_inputs and qn__complete_items. */
+qn_status qn__prepare(const qn__encoding *how, const qn_data *raw, const qn__encoding_notes *notes,
+                      qn__prepared *out, qn_error *err);
+void qn__prepared_release(qn__prepared *prepared);
+
+/* Prepares the items that `recipe` trains on and validates with. The caller releases *out, after a
+ * failure too. Fails as qn__prepare and qn__data_split. `threads` >= 1. */
+qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data, int threads,
+                                  const qn__encoding_notes *notes, qn__training_items *out,
+                                  qn_error *err);
+void qn__training_items_release(qn__training_items *items);
+
+#endif
