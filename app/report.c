@@ -1,4 +1,5 @@
 #include "report.h"
+#include "confusion.h"
 #include "fields.h"
 #include "format.h"
 #include "jsonline.h"
@@ -7,8 +8,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { WIDEST_TABLE = 20, LONGEST_LIST = 20 };
 
 /* The main score of the run: of the test set, or the validation set, or the last training epoch. */
 static const qn_score *best_score(const qn_train_report *r, const char **name) {
@@ -19,72 +18,6 @@ static const qn_score *best_score(const qn_train_report *r, const char **name) {
 
 static double percent(uint64_t part, uint64_t whole) {
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
-}
-
-/* Rows are labels, columns predictions; the diagonal is correct. */
-static void print_table(const uint64_t *confusion, uint32_t classes) {
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < classes * classes; i++)
-        most = confusion[i] > most ? confusion[i] : most;
-    int width = snprintf(NULL, 0, "%" PRIu64, most) + 2;
-    if (width < 4)
-        width = 4;
-    printf("\nlabel  predicted\n      ");
-    for (uint32_t j = 0; j < classes; j++)
-        printf("%*" PRIu32, width, j);
-    printf("   accuracy\n");
-    for (uint32_t i = 0; i < classes; i++) {
-        uint64_t sum = 0;
-        printf("%5" PRIu32 " ", i);
-        for (uint32_t j = 0; j < classes; j++) {
-            uint64_t n = confusion[i * classes + j];
-            sum += n;
-            if (n > 0)
-                printf("%*" PRIu64, width, n);
-            else
-                printf("%*s", width, "."); /* a dot for zero, so that other numbers stand out */
-        }
-        if (sum > 0)
-            printf("   %6.2f %%\n", percent(confusion[i * classes + i], sum));
-        else
-            printf("   %8s\n", "-");
-    }
-}
-
-typedef struct mistake {
-    uint64_t count;
-    uint32_t label, predicted;
-} mistake;
-
-/* Keeps the list sorted, most frequent first; ties in order of insertion. */
-static int insert_mistake(mistake *list, int used, mistake m) {
-    int at = used;
-    while (at > 0 && list[at - 1].count < m.count)
-        at--;
-    if (at >= LONGEST_LIST)
-        return used;
-    int last = used < LONGEST_LIST ? used : LONGEST_LIST - 1;
-    for (int i = last; i > at; i--)
-        list[i] = list[i - 1];
-    list[at] = m;
-    return used < LONGEST_LIST ? used + 1 : used;
-}
-
-/* With many classes a table does not fit: prints the most frequent mistakes. */
-static void print_mistakes(const uint64_t *confusion, uint32_t classes) {
-    mistake list[LONGEST_LIST];
-    int used = 0;
-    for (uint32_t i = 0; i < classes; i++)
-        for (uint32_t j = 0; j < classes; j++) {
-            uint64_t n = confusion[(size_t)i * classes + j];
-            if (i != j && n > 0)
-                used = insert_mistake(list, used, (mistake){n, i, j});
-        }
-    if (used > 0)
-        printf("\nmost frequent confusions\n  label  predicted  times\n");
-    for (int i = 0; i < used; i++)
-        printf("  %5" PRIu32 "  %9" PRIu32 "  %5" PRIu64 "\n", list[i].label, list[i].predicted,
-               list[i].count);
 }
 
 static uint64_t all_grains(const qn_train_report *r) {
@@ -246,10 +179,7 @@ void report_print(const qn_train_report *r, int verbose) {
     /* Progress went to stderr; a blank line separates the two on a terminal. */
     printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), loss %.6g\n", name,
            percent(s->correct, s->items), s->correct, s->items, s->loss);
-    if (r->confusion && r->classes > 0 && r->classes <= WIDEST_TABLE)
-        print_table(r->confusion, r->classes);
-    else if (r->confusion)
-        print_mistakes(r->confusion, r->classes);
+    confusion_print(r);
     double rate = r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0;
     printf("\ntime %.3f s, %s items/s", r->seconds, format_count((uint64_t)(rate + 0.5), number));
     if (r->resumed_from > 0)
@@ -265,21 +195,6 @@ void report_print(const qn_train_report *r, int verbose) {
     printf("devices\n");
     for (uint32_t i = 0; i < r->workers; i++)
         print_worker(r->worker[i], all_grains(r), r->ranks > 1, verbose);
-}
-
-static void confusion_field(const qn_train_report *r) {
-    if (!r->confusion) {
-        json_text("confusion", NULL);
-        return;
-    }
-    json_open("confusion", '[');
-    for (uint32_t i = 0; i < r->classes; i++) {
-        json_open(NULL, '[');
-        for (uint32_t j = 0; j < r->classes; j++)
-            json_count(NULL, r->confusion[(size_t)i * r->classes + j]);
-        json_close(']');
-    }
-    json_close(']');
 }
 
 static void rounding_field(const qn_rounding *r) {
@@ -367,7 +282,7 @@ void report_fields(const qn_train_report *r) {
     json_text("accuracy_of", name);
     json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
     json_number("loss", s->items ? s->loss : (double)NAN);
-    confusion_field(r);
+    confusion_fields(r);
     rounding_field(r->rounding);
     json_open("busy", '[');
     for (uint32_t i = 0; i < r->workers; i++)
