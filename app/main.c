@@ -4,6 +4,7 @@
 #include "interrupt.h"
 #include "message.h"
 #include "suggest.h"
+#include "synonyms.h"
 #include <fenv.h>
 #include <locale.h>
 #include <quern/version.h>
@@ -56,6 +57,7 @@ const command *command_named(const char *name) {
 
 /* "quern data", "quern data synth" and misspelled names. */
 static int no_such_command(int argc, char **argv) {
+    static const char list[] = "\"quern help\" lists the commands";
     const char *names[16];
     char typed[128] = "", remedy[256];
     size_t count = 0, used = 0;
@@ -71,9 +73,13 @@ static int no_such_command(int argc, char **argv) {
     if (strcmp(typed, "data") == 0)
         return message_usage("write quern data info FILE, or quern data synth digits",
                              "\"data\" needs a subcommand: info or synth digits");
-    const char *near = suggest(typed, names, count);
-    snprintf(remedy, sizeof remedy, "%s%s%s\"quern help\" lists the commands",
-             near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "");
+    const char *ours = synonym_command(typed), *near = suggest(typed, names, count);
+    if (ours)
+        snprintf(remedy, sizeof remedy, "Quern calls it \"%s\". %s", ours, list);
+    else if (near)
+        snprintf(remedy, sizeof remedy, "did you mean \"%s\"? %s", near, list);
+    else
+        snprintf(remedy, sizeof remedy, "%s", list);
     return message_usage(remedy, "there is no command \"%s\"", typed);
 }
 
@@ -101,8 +107,8 @@ static int dispatch(int argc, char **argv) {
     const command *c = command_find(argc, argv, &words);
     if (!c)
         return no_such_command(argc, argv);
-    /* Before the options are parsed, errors use the output that --json selects. */
-    message_setup(c->name, 0, has_word(argc, argv, "--json"));
+    /* Before the options are parsed, errors use the output that --quiet and --json select. */
+    message_setup(c->name, has_word(argc, argv, "--quiet"), has_word(argc, argv, "--json"));
     return c->run(c, argc, argv);
 }
 

@@ -1,5 +1,5 @@
-/* The names of Quern's options in PyTorch, Keras, scikit-learn, XGBoost, torchrun, mpirun, Slurm
- * and others. The message for such a name gives Quern's. */
+/* The names of Quern's options and commands in PyTorch, Keras, scikit-learn, XGBoost, torchrun,
+ * mpirun, Slurm and others. The message for such a name gives Quern's. */
 
 #include "synonyms.h"
 #include "suggest.h"
@@ -120,6 +120,23 @@ static const synonym synonyms[] = {
     {"cluster hostsfile network machine machines", "team", NULL},
 };
 
+/* Names of commands; the first row that has the name is taken. */
+static const struct {
+    const char *names, *command;
+} commands[] = {
+    {"fit learn run optimize optimise finetune retrain start", "train"},
+    {"test evaluate eval infer inference apply score classify transform validate", "predict"},
+    {"verify check reproduce repeat rerun", "replay"},
+    {"sbatch qsub launch batch mpirun srun torchrun", "submit"},
+    {"queue squeue qstat ps list status", "jobs"},
+    {"info inspect describe show head summary", "data info"},
+    {"synth synthesize generate digits", "data synth digits"},
+    {"gpu gpus hardware benchmark bench nvidiasmi clinfo", "devices"},
+    {"estimate simulate profile cost", "plan"},
+    {"v about", "version"},
+    {"man usage commands", "help"},
+};
+
 /* Letters and digits of a name in lower case, without its dashes and its value. */
 static void bare_name(const char *word, char *text) {
     size_t used = 0;
@@ -196,6 +213,15 @@ static const char *near_name(const command *self, const char *word) {
     names[count++] = "help";
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + dashes, "="), word + dashes);
     return suggest(typed, names, count);
+}
+
+const char *synonym_command(const char *word) {
+    char typed[LONGEST_NAME];
+    bare_name(word, typed);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (is_listed(commands[i].names, typed))
+            return commands[i].command;
+    return NULL;
 }
 
 void synonym_advice(const command *self, const char *word, char *remedy, size_t size) {

@@ -1,4 +1,4 @@
-/* Names of Quern's options in other programs. */
+/* Names of Quern's options and commands in other programs. */
 #ifndef APP_SYNONYMS_H
 #define APP_SYNONYMS_H
 
@@ -9,5 +9,8 @@
  * the option that is meant or is similar, or why there is none; then where the options are
  * listed. */
 void synonym_advice(const command *self, const char *word, char *remedy, size_t size);
+
+/* The command that other programs call so ("fit" is "train"), or NULL. */
+const char *synonym_command(const char *word);
 
 #endif

@@ -140,6 +140,11 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["data", "synth", "digits", "-o", "x.csv", "--labels", "y"], "leave --labels out"),
     (["help", "trane"], "quern help"),
     # What others call it.
+    (["fit", "--data", "x"], 'Quern calls it "train".'),
+    (["Evaluate", "m"], 'Quern calls it "predict".'),
+    (["infer"], 'Quern calls it "predict".'),
+    (["inspect", "x.csv"], 'Quern calls it "data info".'),
+    (["squeue"], 'Quern calls it "jobs".'),
     (["train", "--batch-size", "3"], "Quern calls it --batch."),
     (["train", "--learning-rate=3"], "Quern calls it --lr."),
     (["train", "--learning_rate", "3"], "Quern calls it --lr."),
