@@ -1,9 +1,16 @@
 #include "compute.h"
 #include "message.h"
+#include "ranks.h"
 #include <stddef.h>
 #include <string.h>
 
 #define AT(member) .place = offsetof(compute_flags, member)
+
+static const option_word devices[] = {{"auto", "the CPU and every GPU that makes the job faster"},
+                                      {"cpu", "the CPU; cpu:4 is four of its cores"},
+                                      {"cuda", "every CUDA device; cuda:0 is one"},
+                                      {"opencl", "every OpenCL device; opencl:0 is one"},
+                                      {NULL, NULL}};
 
 static const option_word isas[] = {{"auto", "the fastest; all give the same bytes"},
                                    {"scalar", "plain C"},
@@ -25,9 +32,9 @@ const option compute_options[] = {
      .kind = OPTION_TEXT,
      AT(devices),
      .value = "LIST",
-     .help = "devices that can take part: auto, or a list of cpu, cpu:4 (cores), opencl:0, "
-             "cuda:all, as \"quern\tdevices\" names them",
-     .fallback = "auto: the CPU and every GPU that makes the job faster"},
+     .words = devices,
+     .help = "devices that can take part, such as cpu:4,cuda:0, as \"quern\tdevices\" names them",
+     .fallback = "auto"},
     {.name = "threads",
      .kind = OPTION_COUNT,
      AT(threads),
@@ -98,4 +105,29 @@ int compute_check(const compute_flags *f) {
     if (qn_compute_check(&compute, &err) != QN_OK)
         return message_error(&err);
     return -1;
+}
+
+/* 1 when a device other than the CPU can take part. */
+static int has_gpu(const qn_compute *compute) {
+    const int named = compute->devices && strcmp(compute->devices, "auto") != 0;
+    for (uint32_t i = 1; i < qn_device_count(); i++) {
+        qn_device_info info = {.size = sizeof info};
+        if (qn_device_get(i, &info, NULL) == QN_OK && !info.refused && (named || info.automatic))
+            return 1;
+    }
+    return 0;
+}
+
+void compute_note(const qn_compute *compute) {
+    qn_device_info cpu = {.size = sizeof cpu};
+    if (!ranks_is_writer())
+        return;
+    if (compute->threads > 0 && qn_device_get(0, &cpu, NULL) == QN_OK &&
+        compute->threads > cpu.cores)
+        message_note("note: --threads %d is more than the %d core%s that this process may use; "
+                     "one thread for each core is usually faster",
+                     compute->threads, cpu.cores, cpu.cores == 1 ? "" : "s");
+    if (compute->gpu_isa && !ranks_cluster() && !has_gpu(compute))
+        message_note("note: --gpu-isa does nothing: this machine has no GPU that can take part; "
+                     "\"quern devices\" says why");
 }

@@ -52,7 +52,8 @@ struct option {
     option_kind kind;
     size_t place;      /* offset in the command's own struct */
     const char *value; /* "FILE" in the help; words with FILE or DIR are completed as paths */
-    const option_word *words; /* of a choice that only this command has; ends with {NULL, NULL} */
+    const option_word *words; /* of a choice that only this command has, or values that a text can
+                                 have; ends with {NULL, NULL} */
     qn_choice_kind from;  /* or the kind of names that the library lists. For an OPTION_TEXT: names
                              that its text can contain */
     int brief;            /* 1: the help names the words without a line for each */

@@ -205,6 +205,7 @@ static int predict(const predict_flags *f, const qn_model *model, const qn_data 
     ending e = {.f = f, .data = data, .start = now()};
     qn_error err = {0};
     compute.cluster = ranks_cluster();
+    compute_note(&compute);
     qn_status status = qn_predictions_make(model, data, &compute, f->outputs, &predictions, &err);
     report_notes();
     e.predictions = predictions;

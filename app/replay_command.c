@@ -281,7 +281,9 @@ static int run(const command *self, int argc, char **argv) {
     code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
-        code = sources_check(&f.from);
+        code = f.quiet && f.verbose
+                   ? message_usage("leave one of them out", "--quiet contradicts --verbose")
+                   : sources_check(&f.from);
     }
     if (code < 0)
         code = compute_check(&f.compute);

@@ -1,4 +1,5 @@
 #include "session.h"
+#include "compute.h"
 #include "format.h"
 #include "interrupt.h"
 #include "jsonline.h"
@@ -273,6 +274,7 @@ int session_open(session *s, qn_train_options *options) {
         QN_OK)
         return ranks_failed(&err);
     interrupt_watch(s->train, !s->quiet && !s->json && ranks_is_writer());
+    compute_note(&options->compute);
     if (ranks_is_writer())
         note_empty_classes(s);
     if ((s->quiet && !s->json) || !ranks_is_writer())

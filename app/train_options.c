@@ -266,7 +266,11 @@ int train_options_check(const train_flags *f, const arguments *given) {
     snprintf(with, sizeof with, "optimizer %.20s", optimizer);
     snprintf(schedule, sizeof schedule, "schedule %.20s", f->schedule ? f->schedule : "constant");
     const int plain = f->optimizer && strcmp(f->optimizer, "sgd") == 0;
-    int code = check_use(given, "momentum", !adam && !plain, with, "optimizer momentum");
+    int code = f->quiet && f->verbose
+                   ? message_usage("leave one of them out", "--quiet contradicts --verbose")
+                   : -1;
+    if (code < 0)
+        code = check_use(given, "momentum", !adam && !plain, with, "optimizer momentum");
     if (code < 0 && f->optimizer && !adam && !plain && f->momentum == 0 &&
         options_given(&train_command, given, "momentum"))
         code = message_usage("write --optimizer sgd, or a momentum greater than 0",

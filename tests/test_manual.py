@@ -162,7 +162,7 @@ def test_manual_page_lists_the_words(run_quern):
 SHELLS = ["bash", "zsh", "fish"]
 # Command lines that end at the cursor.
 LINES = ([f"quern {command} --" for command in COMMANDS] +
-         [f"quern train --{option} " for option in [*WORDS, "data", "checkpoint"]] +
+         [f"quern train --{option} " for option in [*WORDS, "data", "checkpoint", "devices"]] +
          ["quern train --loss=c", "quern plan --optimizer m", "quern predict ", "quern ",
           "quern data ", "quern data synth ", "quern submit --local ",
           "quern submit --local train --opt", "quern help "])
@@ -270,6 +270,7 @@ def test_completion_of_values(offers):
         assert set(words) <= offers[f"quern train --{option} "], option
     assert any("cross-entropy" in word for word in offers["quern train --loss=c"])
     assert "momentum" in offers["quern plan --optimizer m"]
+    assert {"auto", "cpu", "cuda", "opencl"} <= offers["quern train --devices "]
     assert {"digits.csv", "state"} <= offers["quern train --data "]
     assert "state" in offers["quern train --checkpoint "]
     assert "digits.csv" not in offers["quern train --checkpoint "]

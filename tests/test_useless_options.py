@@ -1,9 +1,12 @@
 """Options that would do nothing, and numbers out of any use, are refused with a remedy."""
 
+import os
 import subprocess
 
 import pytest
 
+# No device but the CPU, whatever this machine has.
+NO_GPU = dict(os.environ, OCL_ICD_VENDORS="/nowhere", OCL_ICD_FILENAMES="", CUDA_VISIBLE_DEVICES="")
 TRAIN = ["train", "--epochs", "1", "-o", "m"]
 REFUSED = [
     ([*TRAIN, "--optimizer", "sgd", "--momentum", "0.5"], "--momentum does nothing with --optimizer sgd"),
@@ -29,6 +32,8 @@ REFUSED = [
      "--rank-timeout cannot be"),
     ([*TRAIN, "--meet", "127.0.0.1:1", "--ranks", "2", "--rank", "0", "--meet-timeout", "1e30"],
      "--meet-timeout cannot be"),
+    ([*TRAIN, "--quiet", "--verbose"], "--quiet contradicts --verbose"),
+    (["replay", "m", "--verbose", "--quiet"], "--quiet contradicts --verbose"),
     (["submit", "--local", *TRAIN, "--optimizer", "sgd", "--momentum", "0.5"], "--momentum does nothing"),
     (["data", "info", "t.csv", "--show", "3", "--json"], "--show does nothing with --json"),
 ]
@@ -51,6 +56,29 @@ def test_taken(quern, tmp_path, args):
     done = subprocess.run([quern, *TRAIN, "--data", "t.csv", "--threads", "1", *args], cwd=tmp_path,
                           capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", ["train", "predict"])
+def test_noted(quern, tmp_path, command):
+    """More threads than cores, and an option for GPUs where there are none, are no errors: one script
+    may serve machines of many kinds."""
+    (tmp_path / "t.csv").write_text("1,2\n0,3\n" * 9)
+    cores = len(os.sched_getaffinity(0))
+
+    def notes(*args):
+        words = TRAIN if command == "train" else ["predict", "m", "-o", "p"]
+        done = subprocess.run([quern, *words, "--data", "t.csv", *map(str, args)], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=60, env=NO_GPU)
+        assert done.returncode == 0, done.stderr
+        return [line for line in done.stderr.splitlines() if line.startswith("note: --")]
+
+    subprocess.run([quern, *TRAIN, "--data", "t.csv", "--quiet"], cwd=tmp_path, check=True)
+    assert notes() == [] and notes("--threads", 1) == []
+    (many,) = notes("--threads", cores + 1)
+    assert f"--threads {cores + 1} is more than the" in many
+    assert notes("--threads", cores + 1, "--quiet") == []
+    (useless,) = notes("--gpu-isa", "plain")
+    assert "--gpu-isa does nothing" in useless and "quern devices" in useless
 
 
 def test_one_rank_of_a_launcher_may_have_the_options_of_many(quern, tmp_path):
