@@ -31,6 +31,15 @@
 extern "C" {
 #endif
 
+/* A run, open for one process.
+ *
+ * Callbacks may call qn_train_stop and qn_train_model. During another call, so also in a callback,
+ * qn_train_run, qn_train_checkpoint, qn_train_save and qn_train_report_get fail with QN_USAGE and
+ * change nothing. qn_train_close has no effect then; call it after the other call has returned.
+ *
+ * Threads do not survive fork(). In a child of the process that opened the run, all functions that
+ * return a status fail with QN_USAGE, qn_train_workers returns NULL, and qn_train_close has no
+ * effect. The parent still owns the run. */
 typedef struct qn_train qn_train;
 
 /* Loss and accuracy over a set of items. Without a set `items` is 0 and `loss` is NaN. */
@@ -129,8 +138,7 @@ typedef struct qn_train_options {
 
     /* Callbacks run on the thread that called, in the library's floating-point state
      * (docs/exactness.md 1.8). What they change in it has no effect and ends with the callback.
-     * They may call qn_train_stop and no other function with this qn_train. Events are valid during
-     * the call only. */
+     * What they may call is documented at qn_train. Events are valid during the call only. */
     void *user; /* passed to the callbacks */
     void (*on_step)(void *user, const qn_step_event *event);
     void (*on_epoch)(void *user, const qn_epoch_event *event);
@@ -193,7 +201,8 @@ QN_API qn_status qn_train_checkpoint(qn_train *train, const char *dir, qn_error 
 
 /* Copies the model as it is after the last step; complete after qn_train_run returned QN_OK. On
  * success *out is owned by the caller, for qn_model_free, and may outlive `train`; after a failure
- * it is NULL. Not during qn_train_run. Fails with QN_NUMERIC, QN_DEVICE or QN_MEMORY. */
+ * it is NULL. During qn_train_run only in its callbacks. Fails with QN_NUMERIC, QN_DEVICE or
+ * QN_MEMORY. */
 QN_API qn_status qn_train_model(const qn_train *train, qn_model **out, qn_error *err);
 
 /* Where qn_train_save wrote the model. */
@@ -325,8 +334,8 @@ QN_API const qn_worker_report *const *qn_train_workers(qn_train *train, uint32_t
  * (QN_IO, QN_BUSY). */
 QN_API qn_status qn_train_report_get(qn_train *train, qn_train_report *report, qn_error *err);
 
-/* Frees the run and what its reports point to, and releases its folders. Accepts NULL. Not during
- * qn_train_run. */
+/* Frees the run and what its reports point to, and releases its folders. Accepts NULL. Has no
+ * effect during another call, and in a child of the process that opened the run. */
 QN_API void qn_train_close(qn_train *train);
 
 #ifdef __cplusplus

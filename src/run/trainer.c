@@ -223,13 +223,9 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
     return status;
 }
 
-qn_status qn_train_run(qn_train *t, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_AS(t, "train", err);
+static qn_status run(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const double begun = qn__now();
-    qn_error unheard;
-    err = err ? err : &unheard;
     qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
@@ -247,13 +243,24 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     return status;
 }
 
+qn_status qn_train_run(qn_train *t, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(t, "train", err);
+    qn_error unheard;
+    err = err ? err : &unheard;
+    const qn_status status = qn__train_enter(t, __func__, err);
+    return status == QN_OK ? qn__train_leave(t, run(t, err)) : status;
+}
+
 qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
     QN__NEED_AS(t, "train", err);
     /* Fetching the parameters has no visible effect for the caller. */
     qn_train *mutable = (qn_train *)(uintptr_t)t;
-    qn_status status = qn__train_failed(t, err);
+    qn_status status = qn__train_check_process(t, __func__, err);
+    if (status == QN_OK)
+        status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
     status = qn__train_job_model(&mutable->job, out, err);

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Confusions are counted up to this number of outputs: the table has its square. */
 enum { CONFUSION_OUTPUTS = 1024 };
@@ -395,6 +396,7 @@ static qn_status open_on(const qn_train_options *options, const qn__recipe *reci
         qn__train_sets_release(sets);
         return QN_MEMORY;
     }
+    t->process = getpid();
     t->options = *options;
     t->options.table_of = NULL; /* may be gone from here on */
     t->opened = opened;
@@ -451,7 +453,7 @@ qn_status qn_train_open(const qn_train_options *options, const qn_data *train, c
 
 void qn_train_close(qn_train *t) {
     QN__OWN_FLOATS;
-    if (!t)
+    if (!t || !qn__train_is_ours(t) || atomic_load(&t->in_use))
         return;
     qn__record_close(t->record);
     qn__checkpoints_close(t->checkpoints);

@@ -208,9 +208,11 @@ qn_status qn_train_save(qn_train *t, const char *const *place, uint32_t places, 
     const qn__sized *what = QN__SIZED("saved", qn_saved);
     qn_saved own = {.size = sizeof(qn_saved)};
     qn_status status = qn__sized_check(what, saved, err);
+    if (status == QN_OK)
+        status = qn__train_enter(t, __func__, err);
     if (status != QN_OK)
         return status;
-    status = save(t, place, places, &own, err);
+    status = qn__train_leave(t, save(t, place, places, &own, err));
     qn__sized_give(what, &own, saved, saved->size);
     return status;
 }

@@ -34,7 +34,7 @@ const qn_worker_report *const *qn_train_workers(qn_train *t, uint32_t *count) {
     uint32_t unwanted;
     count = count ? count : &unwanted;
     *count = 0;
-    if (!t)
+    if (!t || !qn__train_is_ours(t))
         return NULL;
     const qn_worker_report *worker = qn__team_report(t->job.team, t->seconds, count, &rate);
     for (uint32_t i = 0; i < *count; ++i)
@@ -318,9 +318,11 @@ qn_status qn_train_report_get(qn_train *t, qn_train_report *report, qn_error *er
     const qn__sized *what = QN__SIZED("report", qn_train_report);
     qn_train_report own = {.size = sizeof own};
     qn_status status = qn__sized_check(what, report, err);
+    if (status == QN_OK)
+        status = qn__train_enter(t, __func__, err);
     if (status != QN_OK)
         return status;
-    status = fill(t, &own, err);
+    status = qn__train_leave(t, fill(t, &own, err));
     qn__sized_give(what, &own, report, report->size);
     return status;
 }

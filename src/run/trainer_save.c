@@ -68,10 +68,7 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
     return status;
 }
 
-qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_AS(t, "train", err);
-    QN__NEED(dir, err);
+static qn_status write_into(qn_train *t, const char *dir, qn_error *err) {
     qn__checkpoints *there = NULL;
     if (t->checkpoints && strcmp(dir, t->checkpoint_dir) == 0)
         return write_checkpoint(t, t->checkpoints, err);
@@ -80,6 +77,14 @@ qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
         status = write_checkpoint(t, there, err);
     qn__checkpoints_close(there);
     return status;
+}
+
+qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(t, "train", err);
+    QN__NEED(dir, err);
+    const qn_status status = qn__train_enter(t, __func__, err);
+    return status == QN_OK ? qn__train_leave(t, write_into(t, dir, err)) : status;
 }
 
 int qn__train_is_writer(const qn_train *t) {

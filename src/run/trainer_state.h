@@ -10,6 +10,7 @@
 #include "team/queue.h"
 #include <quern/train.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 #include <time.h>
 
 /* No step: nothing was saved or scored yet. */
@@ -22,6 +23,8 @@ typedef struct qn__last_report {
 } qn__last_report;
 
 struct qn_train {
+    pid_t process;            /* that opened it */
+    atomic_int in_use;        /* 1: a call that runs or writes has not returned */
     qn_train_options options; /* its texts are the caller's and may be gone */
     qn_cluster *cluster;      /* NULL: no other ranks */
     char *checkpoint_dir;     /* a copy, or NULL */
@@ -74,6 +77,16 @@ struct qn_train {
 
 /* Calls the caller's on_note. */
 void qn__train_note(const qn_train *train, const char *text);
+
+/* trainer_use.c: 0 in a child of the process that opened the training: no thread of it is there.
+ * The check fails then and names the public function. */
+int qn__train_is_ours(const qn_train *train);
+qn_status qn__train_check_process(const qn_train *train, const char *function, qn_error *err);
+
+/* trainer_use.c: the same check, and QN_USAGE during another such call, as in a callback. After
+ * QN_OK qn__train_leave ends the call; it returns `status`. */
+qn_status qn__train_enter(qn_train *train, const char *function, qn_error *err);
+qn_status qn__train_leave(qn_train *train, qn_status status);
 
 /* Fails if a step failed: there is no state then. */
 qn_status qn__train_failed(const qn_train *train, qn_error *err);
