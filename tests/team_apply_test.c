@@ -164,10 +164,12 @@ static void test_the_first_bad_item_is_named(void **state) {
     make_values(NULL);
 }
 
-/* A slow device is not waited for with a piece that others finish sooner. */
+/* A slow device is not waited for with a piece that others finish sooner. Its pieces are counted:
+ * it would take one in each call otherwise. A busy machine can make a call or two slow for the fast
+ * device too. */
 static void test_the_slow_one_gets_none(void **state) {
     (void)state;
-    const qn__fake_plan plan = {.count = 2, .device = {{.rate = 20000, .call = 0.02}, {0}}};
+    const qn__fake_plan plan = {.count = 2, .device = {{.rate = 20000, .call = 0.3}, {0}}};
     const qn__member two[] = {{.device = &qn__fake_device, .index = 0},
                               {.device = &qn__fake_device, .index = 1}};
     static const qn_compute one = {.size = sizeof(qn_compute), .threads = 1};
@@ -180,11 +182,12 @@ static void test_the_slow_one_gets_none(void **state) {
     assert_int_equal(qn__team_create(&program, &one, two, 2, &team, NULL), QN_OK);
     assert_int_equal(qn__team_load(team, &zero, NULL), QN_OK);
     assert_int_equal(qn__team_apply(team, &batch, NULL, &tally, NULL), QN_OK);
-    const double busy = team->member[0].busy;
+    const qn__speed *slow = &team->sharing.pieces.turn[0].speed;
+    const uint32_t before = slow->calls;
     for (int i = 0; i < 5; ++i)
         assert_int_equal(qn__team_apply(team, &batch, NULL, &tally, NULL), QN_OK);
     assert_int_equal(tally.items, 6 * ITEMS);
-    assert_true(team->member[0].busy - busy < 0.2); /* one piece takes it 0.07 s */
+    assert_true(slow->calls - before < 5);
     qn__team_destroy(team);
 }
 
