@@ -7,6 +7,7 @@ static const struct {
 } spellings[] = {
     {"cluster.rendezvous", "meet"},
     {"cluster.rendezvous none", "alone"},
+    {"cluster.rendezvous_timeout", "meet-timeout"},
     {"compute.device_timeout", "device-timeout"},
     {"compute.devices", "devices"},
     {"compute.gpu_isa", "gpu-isa"},

@@ -35,8 +35,8 @@ const option ranks_options[] = {
      .kind = OPTION_TEXT,
      AT(key_file),
      .value = "FILE",
-     .help =
-         "with --meet: file with a secret that all ranks share; only its owner may have access"},
+     .help = "with --meet or torchrun: file with a secret of all ranks; only its owner may have "
+             "access"},
     {.name = "interface",
      .kind = OPTION_TEXT,
      AT(interface),
@@ -104,7 +104,7 @@ static int read_seconds(const char *text, const char *name, double *out) {
  * for any number of ranks must work. */
 static int is_launched(void) {
     static const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK",
-                                        "SLURM_STEP_NUM_TASKS"};
+                                        "SLURM_STEP_NUM_TASKS", "TORCHELASTIC_RUN_ID"};
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (getenv(signs[i]))
             return 1;
@@ -133,9 +133,10 @@ static int check_meet(const ranks_flags *f, int has_rank) {
         return message_usage("say how many ranks there are and which of them this is, such as "
                              "--ranks 4 --rank 0",
                              "--meet needs --%s", f->ranks == 0 ? "ranks" : "rank");
-    if (!f->rendezvous && (f->ranks > 0 || has_rank || f->key_file))
-        return message_usage("add --meet HOST:PORT; under mpirun and srun leave it out, they say "
-                             "who there is",
+    const int key_only = f->key_file && (f->alone || !getenv("TORCHELASTIC_RUN_ID"));
+    if (!f->rendezvous && (f->ranks > 0 || has_rank || key_only))
+        return message_usage("add --meet HOST:PORT; under mpirun, srun and torchrun leave it out, "
+                             "they say who there is",
                              "--%s needs --meet",
                              f->ranks > 0 ? "ranks"
                              : has_rank   ? "rank"
@@ -150,10 +151,13 @@ static int check_meet(const ranks_flags *f, int has_rank) {
     return -1;
 }
 
-/* Notes of the cluster, which all ranks receive: one prints them. */
+/* Notes of the cluster, which all ranks receive: one prints them. While the ranks connect, each
+ * prints its own on stderr. */
 static void on_note(void *user, const char *text) {
     (void)user;
-    if (!ranks_is_writer())
+    if (!us.cluster)
+        message_aside(text, "");
+    if (!us.cluster || !ranks_is_writer())
         return;
     progress_make_way();
     if (us.json) {
@@ -269,6 +273,20 @@ int ranks_unwritten(const qn_error *err) {
     return message_exit_code(err->status);
 }
 
+/* What the verdict of all says of this rank, said at its own terminal: "rank 2 on host-b: there is
+ * no such file", "rank 2 on host-b (and 1 more rank) differs from ...". The writer says it whole.
+ */
+static void say_own_part(const qn_error *err) {
+    const char *name = ranks_name();
+    const size_t length = strlen(name);
+    if (strncmp(err->what, name, length) != 0 || !strchr(": ", err->what[length]))
+        return;
+    const char *part = err->what + length;
+    if (strncmp(part, " (and ", 6) == 0 && strchr(part, ')'))
+        part = strchr(part, ')') + 1;
+    message_aside(part + strspn(part, ": "), "");
+}
+
 static int print_common(void *user) { return message_common(user); }
 
 int ranks_failed(const qn_error *err) {
@@ -280,10 +298,12 @@ int ranks_failed(const qn_error *err) {
     if (err->status == QN_CLUSTER || err->status == QN_DEVICE)
         return ranks_conclude(err, print_common, &copy);
     /* If a rank failed between two agreements, the run is over for all at once, and each knows why.
-     * In all other cases the writer rank prints the error. */
+     * In all other cases the writer rank prints the error, and a rank in it its own part. */
     int over = qn_cluster_over(us.cluster, &code);
-    if (over && !ranks_is_writer())
+    if (over && !ranks_is_writer()) {
+        say_own_part(err);
         return message_exit_code(err->status);
+    }
     code = message_output(message_common(err));
     if (!over)
         qn_cluster_finish(us.cluster, code);

@@ -42,8 +42,8 @@ int ranks_is_writer(void);
 void ranks_hold(void);
 
 /* Collective. Continues (-1) if every `code` is -1 and all have the same items. Otherwise the
- * writer rank prints one message, and all get the same exit code. `more` keeps errors held for
- * another agreement; 0: they are printed at once from now on. */
+ * writer rank prints one message, a rank that it names prints a line, and all get the same exit
+ * code. `more` keeps errors held for another agreement; 0: they are printed at once from now on. */
 int ranks_agree(int code, const qn_agreement *item, uint32_t count, int more);
 
 /* The end of a run: `last` is called on the writer rank and returns the exit code of all; if that

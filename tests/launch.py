@@ -52,7 +52,7 @@ RANK = re.compile(rb"(?:OMPI_COMM_WORLD_RANK|PMI_RANK)=(\d+)")
 def users_environment(**more):
     """This process's, without what a launcher above it left there."""
     return {k: v for k, v in os.environ.items()
-            if not re.match(r"OMPI_|PMI|PMIX_|PRTE_|SLURM_|MPI_|HYD", k)} | more
+            if not re.match(r"OMPI_|PMI|PMIX_|PRTE_|SLURM_|MPI_|HYD|TORCHELASTIC_", k)} | more
 
 
 def clean_environment(**more):

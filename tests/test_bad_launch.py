@@ -89,6 +89,10 @@ def test_an_mpi_that_will_not_do(quern, library, tmp_path, made, says):
     ("SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=4", 2, "do not say which"),
     ("SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=2 SLURM_STEP_NODELIST=[x]", 1,
      "rank 2 on .*not a list of nodes"),
+    ("WORLD_SIZE=4 RANK=1 MASTER_ADDR=localhost MASTER_PORT=29500", 0, ""),  # not torchrun's
+    ("TORCHELASTIC_RUN_ID=x WORLD_SIZE=4 RANK=1 MASTER_PORT=29500", 2, 'MASTER_ADDR is ""'),
+    ("TORCHELASTIC_RUN_ID=x WORLD_SIZE=4 RANK=1 MASTER_ADDR=192.0.2.1 MASTER_PORT=29500", 2,
+     "without a key"),
 ])
 def test_a_launchers_variables_without_the_launcher(run_quern, tmp_path, variables, status, says):
     env = launch.clean_environment(**dict(v.split("=", 1) for v in variables.split()))

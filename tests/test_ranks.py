@@ -5,6 +5,7 @@ their own (test_cluster*.py)."""
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -36,12 +37,17 @@ def words_of(name, files):
 SMALL = ["train", "--epochs", "1", "--batch", "512", "--model", "dense 10 softmax", "--threads", "1"]
 
 
-def said(done, *texts, at=0):
-    """All texts stand in what rank `at` printed on stderr, and no other rank printed anything."""
+def said(done, *texts, at=0, own=()):
+    """All texts stand in what rank `at` printed on stderr. Of the others only the ranks `own` printed
+    anything: one line, with their name and one of the texts behind the first."""
     for text in texts:
         assert text in done[at][2]
     for i, (_, out, err) in enumerate(done):
-        if i != at:
+        if i in own:
+            assert out == "" and len(err.splitlines()) == 1, err
+            assert re.match(rf"quern \w+: rank {i} on [^ ]+: ", err), err
+            assert any(text in err for text in texts[1:]), err
+        elif i != at:
             assert (out, err) == ("", "")
 
 
@@ -157,7 +163,7 @@ def test_another_option_on_one_rank(quern, files, tmp_path):
     words = words_of("tanh-mse-sgd", files)
     done = ranks.run(quern, 3, *words, "-o", tmp_path / "m", own={1: ["--unit", "40"]}, status=1)
     said(done, "rank 1 on ", "differs from rank 0 on ", "in the recipe: unit 40 and 44",
-         "start all ranks with the same options")
+         "start all ranks with the same options", own=[1])
     assert not (tmp_path / "m").exists()
     # Two against one: rank 0 is the odd one, and says so.
     done = ranks.run(quern, 3, *words, "-o", tmp_path / "m", own={0: ["--grain", "8"]}, status=1)
@@ -168,8 +174,20 @@ def test_another_arithmetic_on_one_rank(quern, files, tmp_path):
     done = ranks.run(quern, 2, *words_of("tanh-mse-sgd", files), "-o", tmp_path / "m",
                      own={1: ["--arith", "i14"]}, status=1)
     said(done, "rank 1 on ", "differs from rank 0 on ", 'in the recipe: arith "i14" and "f32"',
-         "start all ranks with the same options")
+         "start all ranks with the same options", own=[1])
     assert not (tmp_path / "m").exists()
+
+
+def test_every_rank_that_differs_says_so(quern, tmp_path):
+    done = ranks.run(quern, 5, *SMALL, "-o", tmp_path / "m", own={1: ["--seed", "8"], 3: ["--seed", "9"]},
+                     status=1)
+    said(done, "rank 1 on ", " (and 1 more rank) differs from rank 0 on ", "in the recipe: seed ",
+         own=[1, 3])
+    assert "seed 8 and 1" in done[1][2] and "seed 9 and 1" in done[3][2]
+    done = ranks.run(quern, 4, *SMALL, "-o", tmp_path / "m", own={1: ["--seed", "x"], 3: ["--lr", "y"]},
+                     status=2)
+    said(done, "rank 1 on ", '--seed cannot be "x" (and 1 more rank failed)', " cannot be ", own=[1, 3])
+    assert "--lr cannot be" in done[3][2]
 
 
 @pytest.mark.parametrize("extra, says", [
@@ -181,7 +199,7 @@ def test_another_arithmetic_on_one_rank(quern, files, tmp_path):
 def test_an_option_that_one_rank_lacks(quern, files, tmp_path, extra, says):
     done = ranks.run(quern, 2, *words_of("tanh-mse-sgd", files), "-o", tmp_path / "m", status=1,
                      own={1: [w.format(**files) for w in extra]}, cwd=tmp_path)
-    said(done, "rank 1 on ", says)
+    said(done, "rank 1 on ", says, own=[1])
 
 
 @pytest.mark.parametrize("extra, status, says", [
@@ -191,7 +209,7 @@ def test_an_option_that_one_rank_lacks(quern, files, tmp_path, extra, says):
 ])
 def test_a_slip_on_one_rank(quern, tmp_path, extra, status, says):
     done = ranks.run(quern, 3, *SMALL, "-o", tmp_path / "m", own={2: extra}, status=status)
-    said(done, "rank 2 on ", *says)
+    said(done, "rank 2 on ", *says, own=[2])
 
 
 @pytest.mark.parametrize("words, status, says", [
@@ -572,7 +590,7 @@ def test_data_from_rank_0(net, quern, files, tmp_path):
                       own["labels"], "--data-from-rank0", "-o", net.own / "p.csv")
     assert "accuracy" in done[0][1]
     done = over_hosts(net, quern, tmp_path, *words, "-o", out, status=1)
-    said(done, "rank 1 on host-b: ", str(own["images"]))
+    said(done, "rank 1 on host-b: ", str(own["images"]), own=[1])
 
 
 def test_other_data_on_one_host(net, quern, files, tmp_path):
@@ -585,7 +603,7 @@ def test_other_data_on_one_host(net, quern, files, tmp_path):
     own = {**files, "images": net.own / files["images"].name, "labels": label}
     done = over_hosts(net, quern, tmp_path, *words_of("valid", own), "-o", net.own / "m", status=1)
     said(done, "rank 1 on host-b differs from rank 0 on host-a in the training data: ", "digest",
-         "--data-from-rank0")
+         "--data-from-rank0", own=[1])
 
 
 def test_another_host_writes_the_model(net, quern, tmp_path):

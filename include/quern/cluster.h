@@ -39,21 +39,23 @@ typedef struct qn_cluster_options {
     size_t size; /* sizeof(qn_cluster_options) */
     /* Where the ranks connect for the first time.
      *   NULL, "auto"  by what the launcher left in the environment: the MPI library under mpirun,
-     *                 the list of nodes under srun; alone without a launcher
+     *                 the list of nodes under srun, MASTER_ADDR and the port after MASTER_PORT
+     *                 under torchrun; alone without a launcher
      *   "none"        alone, whatever the environment says
      *   "HOST:PORT"   at this address, where rank 0 listens; set `ranks` and `rank` too */
     const char *rendezvous;
     uint32_t ranks; /* with "HOST:PORT": number of ranks, 1..1024 */
     uint32_t rank;  /* with "HOST:PORT": number of this rank, from 0 */
-    /* A secret that all ranks know. "HOST:PORT": NULL is no secret, and then HOST must be an
-     * address of this machine alone. srun: NULL takes MUNGE. mpirun needs none. */
+    /* A secret that all ranks know. "HOST:PORT" and torchrun: NULL is no secret, and then HOST must
+     * be an address of this machine alone. srun: NULL takes MUNGE. mpirun needs none. */
     const char *key;
     const char *interface;     /* network interface or address to listen on; NULL: all */
     double rendezvous_timeout; /* seconds to wait for all ranks, at most 1e6; 0: 60 */
     double rank_timeout; /* seconds without an answer after which a rank counts as dead, 0.1..1e6;
                             0: 20 */
     void *user;          /* passed to on_note */
-    qn_note_fn on_note;  /* reports lost ranks; runs on the thread that called a function here */
+    qn_note_fn on_note;  /* reports lost ranks, and during qn_cluster_join the ranks that this one
+                            waits for; runs on the thread that called a function here */
 } qn_cluster_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -108,7 +110,9 @@ typedef struct qn_agreement {
  *
  * When a rank has a failure, all ranks return it; the message names the rank unless all have the
  * same. When values differ, all return QN_MISMATCH for the first such item; the message names the
- * ranks and hosts in the minority and what differs. After both the cluster can be used further.
+ * ranks and hosts in the minority and what differs. Of several ranks that fail or differ, each gets
+ * a message about itself, and all others get that of the lowest; the status is the same on all
+ * ranks. After both the cluster can be used further.
  * QN_CLUSTER: this rank has to leave. QN_MEMORY: all ranks fail. qn_train_open and qn_predict
  * compare recipes and data themselves. */
 QN_API qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own,

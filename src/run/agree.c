@@ -1,6 +1,7 @@
 /* Ranks compare their inputs. They first gather digests, which are nearly always equal. Only if
  * they differ do they gather the texts, to report which rank differs in what. All ranks gather the
- * same records, so all reach the same verdict. */
+ * same records, so all reach the same verdict. Of several ranks that differ or fail, each names
+ * itself in its message; all others name the lowest. */
 #include "run/agree.h"
 #include "base/argument.h"
 #include "base/sized.h"
@@ -53,25 +54,28 @@ static int same_failure(const record *a, const record *b) {
     return a->status == b->status && strncmp(a->what, b->what, sizeof a->what) == 0;
 }
 
-/* The failure of the lowest rank that has one, with its name unless all fail in the same way. */
+/* The failure of this rank, or of the lowest rank that has one, with its name unless all fail in
+ * the same way. The status is that of the lowest, so all ranks return the same. */
 static qn_status verdict_on_failures(const qn_cluster *c, const record *all, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(c);
-    uint32_t who = ranks, failed = 0, alike = 0, present = 0;
+    const uint32_t self = qn_cluster_rank(c);
+    uint32_t lowest = ranks, failed = 0, alike = 0, present = 0;
     for (uint32_t r = 0; r < ranks; ++r) {
         present += all[r].present;
         if (all[r].status == QN_OK)
             continue;
-        who = who == ranks ? r : who;
+        lowest = lowest == ranks ? r : lowest;
         failed++;
-        alike += (uint32_t)same_failure(&all[r], &all[who]);
+        alike += (uint32_t)same_failure(&all[r], &all[lowest]);
     }
     if (failed == 0)
         return QN_OK;
-    const record *first = &all[who];
-    const qn_status status = (qn_status)first->status;
-    qn__fail(err, status, "%.511s", first->what);
-    qn__at(err, "%.511s", first->where);
-    qn__remedy(err, status, "%.511s", first->remedy);
+    const uint32_t who = all[self].status != QN_OK ? self : lowest;
+    const record *told = &all[who];
+    const qn_status status = (qn_status)all[lowest].status;
+    qn__fail(err, status, "%.511s", told->what);
+    qn__at(err, "%.511s", told->where);
+    qn__remedy(err, status, "%.511s", told->remedy);
     if (alike < present)
         qn__cluster_name_error(c, who, err);
     if (failed > 1 && alike < present) {
@@ -144,20 +148,23 @@ static char *copy_of(const texts *t, uint32_t rank, uint64_t n, qn_error *err) {
     return copy;
 }
 
-/* "rank 2 on host-b", "rank 2 on host-b and 3 more ranks". */
-static void name_minority(const texts *t, uint32_t usual, uint64_t n, uint32_t *first, char *text,
+/* "rank 2 on host-b", "rank 2 on host-b (and 3 more ranks)": this rank where it differs itself, or
+ * the lowest that does, whose number is put into *named. */
+static void name_minority(const texts *t, uint32_t usual, uint64_t n, uint32_t *named, char *text,
                           size_t size) {
-    const uint32_t ranks = qn_cluster_ranks(t->c);
-    uint32_t others = 0;
+    const uint32_t ranks = qn_cluster_ranks(t->c), self = qn_cluster_rank(t->c);
+    uint32_t differ = 0;
     for (uint32_t r = ranks; r-- > 0;)
         if (t->record[r].present && !same_text(t, r, usual, n)) {
-            others++;
-            *first = r;
+            differ++;
+            *named = r;
         }
-    snprintf(text, size, "%s", qn_cluster_name(t->c, *first));
-    if (others > 1)
-        snprintf(text + strlen(text), size - strlen(text), " (and %u more rank%s)", others - 1,
-                 others > 2 ? "s" : "");
+    if (!same_text(t, self, usual, n))
+        *named = self;
+    snprintf(text, size, "%s", qn_cluster_name(t->c, *named));
+    if (differ > 1)
+        snprintf(text + strlen(text), size - strlen(text), " (and %u more rank%s)", differ - 1,
+                 differ > 2 ? "s" : "");
 }
 
 static qn_status report_difference(const texts *t, uint64_t item, uint32_t usual, qn_error *err) {

@@ -1,5 +1,5 @@
 /* Agreements: the verdict is the same on all ranks, and names the rank that differs and its
- * item. */
+ * item. Each of several ranks that differ or fail gets a message about itself. */
 #include "run/agree.h"
 
 #include <setjmp.h>
@@ -16,7 +16,8 @@ static struct {
     qn_agreement item[PROCESS_RANKS_MOST][2];
     uint32_t count[PROCESS_RANKS_MOST];
     qn_error own[PROCESS_RANKS_MOST];
-    uint32_t dies; /* before it sends anything; PROCESS_RANKS_MOST: no rank */
+    uint32_t dies;  /* before it sends anything; PROCESS_RANKS_MOST: no rank */
+    uint32_t named; /* result: the ranks whose message is about themselves, a bit each */
 } plan;
 
 static void body(qn_cluster *c, uint32_t rank, process_ranks_result *result) {
@@ -49,6 +50,13 @@ static qn_status verdict(uint32_t count, char what[512], char remedy[512]) {
         assert_true(c.result[r].done);
         assert_int_equal(c.result[r].joined, QN_OK);
         assert_int_equal(c.result[r].status, one->status);
+        char own[32];
+        snprintf(own, sizeof own, "rank %u on ", r);
+        if (strncmp(c.result[r].err.what, own, strlen(own)) ==
+            0) { /* the message is about this rank */
+            plan.named |= 1u << r;
+            continue;
+        }
         assert_string_equal(c.result[r].err.what, one->err.what);
         assert_string_equal(c.result[r].err.remedy, one->err.remedy);
     }
@@ -94,6 +102,7 @@ static void test_the_minority_is_named(void **state) {
     expect(5, QN_MISMATCH,
            (const char *const[]){"rank 1 on ", " (and 1 more rank) differs from rank 0 on ",
                                  "7 items, not 5 items", NULL});
+    assert_int_equal(plan.named, 1 << 1 | 1 << 3);
     /* One rank against one: the lower rank counts as right. */
     set_all("{}", "5 items");
     plan.item[1][0].value = "7 items";
@@ -126,6 +135,7 @@ static void test_failures(void **state) {
     expect(3, QN_IO, (const char *const[]){"rank 1 on ", ": cannot open x", NULL});
     fail_rank(2, "cannot open y");
     expect(3, QN_IO, (const char *const[]){"rank 1 on ", "x (and 1 more rank failed)", NULL});
+    assert_int_equal(plan.named, 1 << 1 | 1 << 2);
     /* If all ranks fail alike, no rank is named. */
     char what[512], remedy[512];
     for (uint32_t r = 0; r < 3; ++r)

@@ -21,6 +21,8 @@ static const double GRACE = 5;
 static const double LATE = 3;
 /* Lifetime of a credential in seconds; MUNGE's expire after 300 seconds by default. */
 static const double RENEWED = 60;
+/* Seconds until a rank first reports what it waits for, and between two such reports. */
+static const double PATIENCE = 3, REMINDER = 30;
 
 int qn__exchange_is_loopback(const char *host) {
     qn__address list[ADDRESSES];
@@ -48,6 +50,20 @@ static void run_key(const unsigned char secret[32], const unsigned char session[
                     unsigned char key[32]) {
     static const char label[] = "quern transport";
     qn__hmac(secret, 32, label, sizeof label, session, SESSION_BYTES, key);
+}
+
+/* -------------------------------------------------------------------------------------- waiting */
+
+/* Reports what the rank waits for, if it is time. `due`: when that is next. */
+static void report_waiting(const qn__exchange *p, double *due, const char *what) {
+    char text[512];
+    const double now = qn__now();
+    if (!p->note || now < *due)
+        return;
+    *due = now + REMINDER;
+    snprintf(text, sizeof text, "%s; the limit is %g seconds (`cluster.rendezvous_timeout`)", what,
+             p->timeout);
+    p->note(p->user, text);
 }
 
 /* --------------------------------------------------------------------------------------- rank 0 */
@@ -183,7 +199,29 @@ static int waiting(const host *h, double now) {
     return h->missing > h->refused && (h->failed == 0 || now - h->failed < LATE);
 }
 
+/* "ranks 1, 3", of very many the first. */
+static void list_missing(const host *h, char *text, size_t size) {
+    const qn__exchange *p = h->place;
+    char list[200] = "";
+    size_t used = 0;
+    for (uint32_t r = 1; r < p->ranks && used < sizeof list - 16; ++r)
+        if (!h->have[r])
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%u", used ? ", " : "", r);
+    snprintf(text, size, "rank%s %s%s", h->missing > 1 ? "s" : "", list,
+             used >= sizeof list - 16 ? " and others" : "");
+}
+
+static void report_missing(const host *h, double *due) {
+    const qn__exchange *p = h->place;
+    char list[256], text[400];
+    list_missing(h, list, sizeof list);
+    snprintf(text, sizeof text, "rank 0 waits at %.80s:%u for %s: %u of %u ranks are there",
+             p->host, p->port, list, p->ranks - h->missing, p->ranks);
+    report_waiting(p, due, text);
+}
+
 static void gather(host *h, double until) {
+    double due = qn__now() + PATIENCE;
     for (double now = qn__now(); waiting(h, now) && now < until; now = qn__now()) {
         renew(h, now);
         qn__acceptor_serve(h->acceptor, now);
@@ -192,6 +230,7 @@ static void gather(host *h, double until) {
                 receive_endpoint(h, r);
         if (!waiting(h, now))
             break;
+        report_missing(h, &due);
         size_t count = qn__acceptor_polls(h->acceptor, h->poll);
         for (uint32_t r = 1; r < h->place->ranks; ++r)
             if (h->file[r] >= 0)
@@ -202,14 +241,10 @@ static void gather(host *h, double until) {
 
 static qn_status name_missing(const host *h, qn_error *err) {
     const qn__exchange *p = h->place;
-    char list[200] = "";
-    size_t used = 0;
-    for (uint32_t r = 1; r < p->ranks && used < sizeof list - 16; ++r)
-        if (!h->have[r])
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%u", used ? ", " : "", r);
-    qn__fail(err, QN_CLUSTER, "rank%s %s%s did not come to %s:%u within %g seconds",
-             h->missing > 1 ? "s" : "", list, used >= sizeof list - 16 ? " and others" : "",
-             p->host, p->port, p->timeout);
+    char list[256];
+    list_missing(h, list, sizeof list);
+    qn__fail(err, QN_CLUSTER, "%s did not come to %s:%u within %g seconds", list, p->host, p->port,
+             p->timeout);
     if (h->acceptor->wrong_keys > 0) {
         char text[QN__ADDRESS_TEXT];
         qn__address_text(&h->acceptor->wrong_from, 0, text);
@@ -376,8 +411,11 @@ static qn_status try_address(const qn__exchange *p, const qn__address *address,
 
 static qn_status find_host(const qn__exchange *p, unsigned char secret[32], double until, int *file,
                            qn_error *err) {
-    double pause = 0.02;
+    double pause = 0.02, due = qn__now() + PATIENCE;
+    char waits[400];
     int known = 0;
+    snprintf(waits, sizeof waits, "rank %u waits for rank 0 to listen at %.255s:%u", p->rank,
+             p->host, p->port);
     for (;;) {
         const double now = qn__now();
         if (now >= until)
@@ -390,6 +428,7 @@ static qn_status find_host(const qn__exchange *p, unsigned char secret[32], doub
             if (status != QN_BUSY)
                 return status;
         }
+        report_waiting(p, &due, waits);
         qn__socket_wait(NULL, 0, until - now < pause ? until - now : pause);
         pause = pause * 1.5 < 0.5 ? pause * 1.5 : 0.5;
     }
@@ -412,13 +451,30 @@ static qn_status find_host(const qn__exchange *p, unsigned char secret[32], doub
                       "start rank 0 there, and let programs of this machine connect to it");
 }
 
+/* Until rank 0 sends something or has ended. It sends nothing before all ranks are connected. */
+static void await_answer(const qn__exchange *p, int file, double until) {
+    char waits[400];
+    double due = qn__now() + PATIENCE;
+    struct pollfd answer = {.fd = file, .events = POLLIN};
+    snprintf(waits, sizeof waits,
+             "rank %u is connected to rank 0 at %.255s:%u and waits for other ranks of %u", p->rank,
+             p->host, p->port, p->ranks);
+    for (double now = qn__now(); now < until && !answer.revents; now = qn__now()) {
+        qn__socket_wait(&answer, 1, (until < due ? until : due) - now);
+        if (!answer.revents)
+            report_waiting(p, &due, waits);
+    }
+}
+
 static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endpoint,
                              unsigned char session[SESSION_BYTES], double until, qn_error *err) {
     unsigned char message[QN__STATUS_BYTES], bytes[QN__ENDPOINT_BYTES];
     qn__endpoint_write(&endpoint[p->rank], bytes);
     int good = qn__socket_transfer(file, bytes, sizeof bytes, 1, until);
-    if (good == 1)
+    if (good == 1) {
+        await_answer(p, file, until);
         good = qn__socket_transfer(file, message, sizeof message, 0, until);
+    }
     const char *failure = good == 1 ? qn__status_read(message) : NULL;
     if (failure)
         return qn__fail(err, QN_CLUSTER, "%s", failure);

@@ -4,6 +4,7 @@
 #define QN_CLUSTER_RENDEZVOUS_EXCHANGE_H
 
 #include "cluster/rendezvous/endpoint.h"
+#include <quern/status.h>
 
 typedef struct qn__exchange {
     const char *host;
@@ -14,6 +15,9 @@ typedef struct qn__exchange {
     const char *run;    /* with munge: distinguishes this run from others of the same user */
     int everywhere;     /* rank 0 listens at all its addresses */
     double timeout;
+    qn_note_fn note; /* reports, on the calling thread, what the rank waits for: after some seconds,
+                        then now and again; may be NULL */
+    void *user;      /* passed to `note` */
     int again; /* 1: a repeated attempt, because rank 0 ended before all ranks were connected */
 } qn__exchange;
 

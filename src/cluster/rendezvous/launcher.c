@@ -151,10 +151,21 @@ static qn_status find_slurm(qn__launcher *l, qn_error *err) {
     return read_ranks(l, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", err);
 }
 
+/* ---------------------------------------------------------------------------------- torchrun */
+
+/* RANK and WORLD_SIZE alone may be anybody's. */
+static qn_status find_torchrun(qn__launcher *l, qn_error *err) {
+    l->kind = QN__LAUNCHED_TORCHRUN;
+    snprintf(l->name, sizeof l->name, "torchrun");
+    return read_ranks(l, "WORLD_SIZE", "RANK", err);
+}
+
 qn_status qn__launcher_find(qn__launcher *l, qn_error *err) {
     qn_status status = QN_OK;
     memset(l, 0, sizeof *l);
-    if (getenv("OMPI_COMM_WORLD_SIZE"))
+    if (getenv("TORCHELASTIC_RUN_ID")) /* srun or mpirun may have started torchrun itself */
+        status = find_torchrun(l, err);
+    else if (getenv("OMPI_COMM_WORLD_SIZE"))
         status = find_open_mpi(l, err);
     else if (getenv("PMI_SIZE") && getenv("PMI_RANK") && !getenv("SLURM_STEP_NUM_TASKS"))
         status = find_mpich(l, err);

@@ -9,7 +9,8 @@ typedef enum qn__launcher_kind {
     QN__LAUNCHED_ALONE,
     QN__LAUNCHED_OPEN_MPI,
     QN__LAUNCHED_MPICH, /* or a derived library */
-    QN__LAUNCHED_SLURM  /* srun itself */
+    QN__LAUNCHED_SLURM, /* srun itself */
+    QN__LAUNCHED_TORCHRUN
 } qn__launcher_kind;
 
 typedef struct qn__launcher {

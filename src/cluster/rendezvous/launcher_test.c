@@ -12,6 +12,7 @@
 #include "cluster/rendezvous/rendezvous_case_test.h"
 #include "cluster/rendezvous/munge.h"
 #include "cluster/rendezvous/slurm.h"
+#include "cluster/rendezvous/torchrun.h"
 #include "cluster/transport/wire.h"
 
 #include <errno.h>
@@ -42,7 +43,13 @@ static const char *const VARIABLES[] = {"OMPI_COMM_WORLD_SIZE",
                                         "SLURM_JOB_ID",
                                         "PRTE_LAUNCHED",
                                         "QUERN_MUNGE_SOCKET",
-                                        "OMPI_MCA_orte_hnp_uri"};
+                                        "OMPI_MCA_orte_hnp_uri",
+                                        "TORCHELASTIC_RUN_ID",
+                                        "WORLD_SIZE",
+                                        "LOCAL_WORLD_SIZE",
+                                        "RANK",
+                                        "MASTER_ADDR",
+                                        "MASTER_PORT"};
 
 static int clean(void **state) {
     (void)state;
@@ -202,6 +209,50 @@ static void test_slurm(void **state) {
     assert_int_equal(found(QN_OK, "").kind, QN__LAUNCHED_ALONE);
 }
 
+static void place_of_torchrun(const char *says) {
+    char host[256];
+    uint16_t port;
+    qn_error err;
+    assert_int_equal(qn__torchrun_place(4, host, &port, &err), QN_USAGE);
+    assert_non_null(strstr(err.what, says));
+}
+
+static void test_torchrun(void **state) {
+    (void)state;
+    char host[256];
+    uint16_t port;
+    setenv("WORLD_SIZE", "4", 1); /* anybody's */
+    setenv("RANK", "3", 1);
+    assert_int_equal(found(QN_OK, "").kind, QN__LAUNCHED_ALONE);
+    setenv("TORCHELASTIC_RUN_ID", "none", 1);
+    setenv("SLURM_STEP_ID", "0", 1); /* srun started torchrun on each of two nodes */
+    setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+    setenv("SLURM_PROCID", "1", 1);
+    const qn__launcher l = found(QN_OK, "");
+    assert_int_equal(l.kind, QN__LAUNCHED_TORCHRUN);
+    assert_string_equal(l.name, "torchrun");
+    assert_int_equal(l.ranks, 4);
+    assert_int_equal(l.rank, 3);
+    place_of_torchrun("MASTER_ADDR is \"\" and MASTER_PORT \"\"");
+    setenv("MASTER_PORT", "29500", 1);
+    place_of_torchrun("MASTER_ADDR is \"\"");
+    setenv("MASTER_ADDR", "node-a", 1);
+    setenv("LOCAL_WORLD_SIZE", "2", 1);
+    assert_int_equal(qn__torchrun_place(4, host, &port, NULL), QN_OK);
+    assert_string_equal(host, "node-a");
+    assert_int_equal(port, 29501);
+    setenv("LOCAL_WORLD_SIZE", "4", 1);
+    assert_int_equal(qn__torchrun_place(4, host, &port, NULL), QN_OK);
+    assert_string_equal(host, "127.0.0.1");
+    setenv("MASTER_PORT", "65535", 1);
+    place_of_torchrun("\"65535\"");
+    setenv("RANK", "4", 1);
+    found(QN_USAGE, "do not say which");
+    setenv("WORLD_SIZE", "1", 1);
+    setenv("RANK", "0", 1);
+    assert_int_equal(found(QN_OK, "").kind, QN__LAUNCHED_ALONE);
+}
+
 /* ---------------------------------------------------------------------------------------- MUNGE */
 
 typedef struct daemon_of_test {
@@ -345,6 +396,7 @@ int main(void) {
         cmocka_unit_test_setup(test_mpich, clean),
         cmocka_unit_test_setup(test_lists_of_nodes, clean),
         cmocka_unit_test_setup(test_slurm, clean),
+        cmocka_unit_test_setup(test_torchrun, clean),
         cmocka_unit_test_setup(test_munge, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,8 +30,8 @@ static void look(qn_cluster_library *library) {
         launcher.kind = QN__LAUNCHED_OPEN_MPI;
     else if (launcher.kind == QN__LAUNCHED_ALONE && strstr(launcher.name, "MPICH"))
         launcher.kind = QN__LAUNCHED_MPICH;
-    else if (launcher.kind ==
-             QN__LAUNCHED_SLURM) /* needs none: describe the library that mpirun would use */
+    else if (launcher.kind == QN__LAUNCHED_SLURM || launcher.kind == QN__LAUNCHED_TORCHRUN)
+        /* needs none: describe the library that mpirun would use */
         launcher = (qn__launcher){.kind = QN__LAUNCHED_ALONE};
     if (qn__mpi_open(&launcher, &mpi, &err) != QN_OK) {
         snprintf(library->reason, sizeof library->reason, "%.240s; %.240s", err.what, err.remedy);

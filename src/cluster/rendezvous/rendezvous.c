@@ -8,6 +8,7 @@
 #include "cluster/rendezvous/mesh.h"
 #include "cluster/rendezvous/mpi_exchange.h"
 #include "cluster/rendezvous/slurm.h"
+#include "cluster/rendezvous/torchrun.h"
 #include "cluster/transport/acceptor.h"
 #include "cluster/transport/wire.h"
 
@@ -136,6 +137,23 @@ static qn_status gather_by_slurm(const qn_cluster_options *o, const qn__launcher
     return status == QN_OK ? open_endpoints(g, o->interface, one_node, err) : status;
 }
 
+/* torchrun tells each rank where the first is, and has no secret for them. */
+static qn_status gather_by_torchrun(const qn_cluster_options *o, const qn__launcher *launcher,
+                                    gathering *g, qn_error *err) {
+    qn_cluster_options place = *o;
+    char address[300];
+    uint16_t port;
+    const qn_status status = qn__torchrun_place(launcher->ranks, g->host, &port, err);
+    if (status != QN_OK)
+        return status;
+    const int v6 = strchr(g->host, ':') != NULL;
+    snprintf(address, sizeof address, "%s%s%s:%u", v6 ? "[" : "", g->host, v6 ? "]" : "", port);
+    place.rendezvous = address;
+    place.ranks = launcher->ranks;
+    place.rank = launcher->rank;
+    return gather_at(&place, g, err);
+}
+
 static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g,
                                     qn__rendezvous *rendezvous, qn_error *err) {
     qn__launcher launcher;
@@ -145,8 +163,9 @@ static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g,
     if (status != QN_OK || launcher.kind == QN__LAUNCHED_ALONE)
         return status;
     snprintf(rendezvous->launcher, sizeof rendezvous->launcher, "%s", launcher.name);
-    return launcher.kind == QN__LAUNCHED_SLURM ? gather_by_slurm(o, &launcher, g, err)
-                                               : gather_by_mpi(o, &launcher, g, err);
+    return launcher.kind == QN__LAUNCHED_SLURM      ? gather_by_slurm(o, &launcher, g, err)
+           : launcher.kind == QN__LAUNCHED_TORCHRUN ? gather_by_torchrun(o, &launcher, g, err)
+                                                    : gather_by_mpi(o, &launcher, g, err);
 }
 
 /* --------------------------------------------------------------------------------------- result */
@@ -264,6 +283,8 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
         status = gather_by_launcher(options, &g, rendezvous, err);
     else if (strcmp(place, "none") != 0)
         status = gather_at(options, &g, err);
+    g.place.note = options->on_note;
+    g.place.user = options->user;
     if (status == QN_OK && g.place.ranks > 1)
         status = join_at_address(&g, rendezvous, err);
     else if (status == QN_OK && g.ranks > 1)

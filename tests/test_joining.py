@@ -1,0 +1,94 @@
+"""Ranks on their way to each other: what they say while they wait, and torchrun, which starts them.
+
+More of how they find each other is in test_ranks.py, and what goes wrong in test_bad_launch.py."""
+
+import json
+import select
+import subprocess
+import time
+
+import pytest
+
+import launch
+import ranks
+import recipes
+from test_ranks import SMALL, files, words_of  # noqa: F401  (files is a fixture)
+
+
+def lines_until(process, text, seconds=60):
+    """What the process prints on stderr, up to the line with that text."""
+    lines, until = [], time.monotonic() + seconds
+    while not lines or text not in lines[-1]:
+        assert select.select([process.stderr], [], [], max(0, until - time.monotonic()))[0], lines
+        lines.append(process.stderr.readline())
+        assert lines[-1], lines
+    return lines
+
+
+def test_ranks_say_what_they_wait_for(quern, tmp_path):
+    """On stderr, after a moment; with --json nothing else than events is on stdout."""
+    port = ranks.free_port()
+
+    def start(rank, *more):
+        words = [*SMALL, "--json", "-o", tmp_path / "m", "--meet", f"127.0.0.1:{port}", "--ranks", 3,
+                 "--rank", rank, *more]
+        return subprocess.Popen([quern, *map(str, words)], text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    started = [start(1)]
+    try:
+        (line,) = lines_until(started[0], "waits")
+        assert line.startswith(f"quern train: rank 1 waits for rank 0 to listen at 127.0.0.1:{port}; ")
+        assert "the limit is 60 seconds (--meet-timeout)" in line
+        started.append(start(0))
+        (line,) = lines_until(started[1], "waits")
+        assert f"rank 0 waits at 127.0.0.1:{port} for rank 2: 2 of 3 ranks are there; " in line
+        (line,) = lines_until(started[0], "waits")
+        assert f"rank 1 is connected to rank 0 at 127.0.0.1:{port} and waits for other ranks of 3" in line
+        started.append(start(2))
+        done = [p.communicate(timeout=60) for p in started]
+    finally:
+        for p in started:
+            p.kill()
+    assert [p.returncode for p in started] == [0, 0, 0] and all(err == "" for _, err in done)
+    assert [json.loads(line)["event"] for line in done[1][0].splitlines()] == ["start", "epoch", "end"]
+    assert done[0][0] == done[2][0] == ""
+
+
+def test_a_quiet_rank_waits_in_silence(run_quern, tmp_path):
+    done = run_quern(*SMALL, "-o", tmp_path / "m", "--meet", f"127.0.0.1:{ranks.free_port()}",
+                     "--ranks", "2", "--rank", "0", "--meet-timeout", "4", "--quiet", status=1)
+    assert "waits" not in done.stderr and "rank 1 did not come" in done.stderr
+
+
+def under_torchrun(quern, count, *words, **more):
+    """The ranks as torchrun starts them on one machine. Returns [(exit code, stderr)]."""
+    run = []
+    port = ranks.free_port() - 1
+    for rank in range(count):
+        env = launch.clean_environment(TORCHELASTIC_RUN_ID="none", RANK=str(rank), LOCAL_RANK=str(rank),
+                                       WORLD_SIZE=str(count), LOCAL_WORLD_SIZE=str(count),
+                                       MASTER_ADDR="some-name", MASTER_PORT=str(port), **more)
+        run.append(subprocess.Popen([quern, *map(str, words)], text=True, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, env=env))
+    try:
+        texts = [p.communicate(timeout=60)[1] for p in run]
+    finally:
+        for p in run:
+            p.kill()
+    return [(p.returncode, text) for p, text in zip(run, texts)]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("key", [False, True])
+def test_torchrun(quern, files, tmp_path, count, key):
+    words = [*words_of("dropout", files), "-o", tmp_path / "m"]
+    if key:
+        (tmp_path / "key").write_text("0123456789abcdef\n")
+        (tmp_path / "key").chmod(0o600)
+        words += ["--key-file", tmp_path / "key"]
+    done = under_torchrun(quern, count, *words)
+    assert [code for code, _ in done] == [0] * count, done
+    assert recipes.sha256(tmp_path / "m") == recipes.table()["dropout"]
+    assert (f"ranks   {count}: rank 0 on" in done[0][1]) == (count > 1)
+    assert all(text == "" for _, text in done[1:])
