@@ -20,7 +20,7 @@ qn_compute compute_of(const compute_flags *flags);
 /* Checks the flags. Returns -1, or an exit code after a message. */
 int compute_check(const compute_flags *flags);
 
-/* Notes what makes little sense on this machine and is no error. Among ranks the writer notes it. */
+/* Prints notes on options that are no error but make little sense on this machine. */
 void compute_note(const qn_compute *compute);
 
 #endif
