@@ -1,15 +1,18 @@
-/* The CSV reader: takes the shape of the table from the first line, counts the lines, then parses.
+/* The CSV reader: finds the shape of the table in the first lines, counts the lines, parses.
  *
- * The text is divided into blocks of 1 MiB; a line belongs to the block in which it begins. Threads
- * count the lines of all blocks, which gives each block its first row. They then parse the blocks
- * into the table, first as bytes. If any cell is not a whole number up to 255, they parse again as
- * float32. If several rows are invalid, the first one is reported, whichever thread finds it.
- * Quoted cells may contain separators, but line ends only in the header, so that any thread can
- * find the start of a line. */
+ * The text is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
+ * lines of all blocks, so each block knows its first row. Then they go through the blocks in
+ * passes. Most tables are numbers: a pass parses bytes and, where any cell is no plain whole number
+ * up to 255, another one float32. Where a cell is no number, a pass counts what each column holds
+ * (csv_survey.h), another one collects texts, and a last one parses by what was decided. When
+ * several rows are wrong, the first one is reported, whoever found it. Quoted cells may hold
+ * separators, but line ends only in the header, so that any thread may find the beginning of a
+ * line. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/csv.h"
 #include "data/csv_header.h"
+#include "data/csv_survey.h"
 #include "data/csv_text.h"
 #include "data/readers.h"
 #include <pthread.h>
@@ -24,11 +27,15 @@ typedef struct table {
     qn__csv_text *text;
     size_t begin, size; /* the lines after the header: offset and bytes */
     size_t block_count;
-    uint64_t *first_row; /* of each block, and after the last the number of rows */
-    /* The current pass. */
+    uint64_t *first_row; /* of each block, and behind the last the number of rows */
+    /* What a pass works on. */
+    const char *(*take)(struct table *t, int thread, uint64_t row, const char *at, const char *end,
+                        qn__row_failure *failure); /* a line; NULL: failed */
+    const qn__csv_shape *shape;
+    qn__csv_survey *survey; /* NULL: all columns are taken for numbers */
     qn_data_type type;
     uint8_t *values;
-    int32_t *labels;
+    void *labels; /* int32_t or float, or NULL */
     atomic_size_t next;
     atomic_size_t failed; /* the lowest block with an invalid row, or SIZE_MAX */
     pthread_mutex_t lock; /* for failure */
@@ -97,8 +104,29 @@ static int block_lines(const table *t, int thread, size_t block, const char **at
     }
 }
 
-static void parse_block(table *t, int thread, size_t block) {
-    const qn__csv_shape *shape = &t->header->shape;
+static const char *parse_row(table *t, int thread, uint64_t row, const char *at, const char *end,
+                             qn__row_failure *failure) {
+    (void)thread;
+    const size_t stride = (size_t)t->shape->features * (t->type == QN_F32 ? sizeof(float) : 1);
+    void *values = t->values + (size_t)row * stride;
+    void *label = t->labels ? (int32_t *)t->labels + row : NULL; /* a float is as large */
+    return t->type == QN_U8 ? qn__row_bytes(t->shape, at, end, values, label)
+                            : qn__row_floats(t->shape, at, end, values, label, failure);
+}
+
+static const char *count_row(table *t, int thread, uint64_t row, const char *at, const char *end,
+                             qn__row_failure *failure) {
+    (void)row, (void)failure;
+    return qn__csv_survey_count(t->survey, thread, at, end);
+}
+
+static const char *collect_row(table *t, int thread, uint64_t row, const char *at, const char *end,
+                               qn__row_failure *failure) {
+    (void)row, (void)failure;
+    return qn__csv_survey_collect(t->survey, thread, at, end);
+}
+
+static void take_block(table *t, int thread, size_t block) {
     const char *at, *end;
     uint64_t row = t->first_row[block], last = t->first_row[block + 1];
     if (row == last)
@@ -108,56 +136,49 @@ static void parse_block(table *t, int thread, size_t block) {
         return;
     }
     const char *begin = at;
-    size_t stride = (size_t)shape->features * (t->type == QN_F32 ? sizeof(float) : 1);
     for (; row < last; row++) {
         qn__row_failure failure = {.fault = QN__ROW_FINE};
-        void *values = t->values + (size_t)row * stride;
-        int32_t *label = t->labels ? t->labels + row : NULL;
-        at = t->type == QN_U8 ? qn__row_bytes(shape, at, end, values, label)
-                              : qn__row_floats(shape, at, end, values, label, &failure);
+        at = t->take(t, thread, row, at, end, &failure);
         if (!at) {
             failure.row = row;
             note_failure(t, block, &failure);
             return;
         }
     }
-    if (t->type == QN_F32) /* the last pass */
+    if (t->take == parse_row && t->type == QN_F32) /* mostly the last pass */
         qn__csv_text_forget(t->text, begin, at);
 }
 
-static void parse_blocks(void *context, int thread) {
+static void take_blocks(void *context, int thread) {
     table *t = context;
     size_t block;
     /* Blocks are taken in ascending order, so all below a failed one are parsed completely. */
     while ((block = atomic_fetch_add(&t->next, 1)) < t->block_count &&
            block < atomic_load(&t->failed))
-        parse_block(t, thread, block);
+        take_block(t, thread, block);
 }
 
-/* Parses all rows into the table; 1 if all are valid. */
-static int parse_rows(table *t, qn__pool *pool) {
+/* Goes through all rows; 1 when they were all right. */
+static int take_rows(table *t, qn__pool *pool,
+                     const char *(*take)(table *t, int thread, uint64_t row, const char *at,
+                                         const char *end, qn__row_failure *failure)) {
+    t->take = take;
     atomic_store(&t->next, 0);
     atomic_store(&t->failed, SIZE_MAX);
-    qn__pool_run(pool, parse_blocks, t);
+    qn__pool_run(pool, take_blocks, t);
     return atomic_load(&t->failed) == SIZE_MAX;
 }
 
-/* If the text is too short for the cells that the first line promises, some line is invalid.
- * Finding it needs memory for one row, not for the table. */
+/* When the lines are too short to hold the cells that the first line promises, one of them is
+ * wrong; finding it needs no room for the table. */
 static qn_status find_short_row(table *t, qn_error *err) {
-    const qn__csv_shape *shape = &t->header->shape;
     const char *at = qn__csv_text_at(t->text, 0, t->begin, t->size), *end = at ? at + t->size : at;
     if (!at)
         return qn__csv_text_status(t->text, err);
-    float *values = qn__alloc(shape->features, sizeof *values, err);
-    if (!values)
-        return QN_MEMORY;
-    int32_t label;
     while (at && at < end) {
-        at = qn__row_floats(shape, at, end, values, &label, &t->failure);
+        at = qn__row_count(t->shape, at, end, &t->failure);
         t->failure.row += at != NULL;
     }
-    qn__free(values);
     return at ? qn__fail(err, QN_INPUT, "the file changed while it was read")
               : qn__csv_refuse_row(t->header, &t->failure, err);
 }
@@ -175,30 +196,157 @@ static qn_status make_room(table *t, qn_data *data, qn_data_type type, qn_error 
     return data->memory ? QN_OK : QN_MEMORY;
 }
 
-static qn_status fill(table *t, qn__pool *pool, qn_data *data, qn_error *err) {
-    const qn__csv_shape *shape = &t->header->shape;
-    data->items = t->first_row[t->block_count];
-    data->features = shape->features;
-    /* a line has columns - 1 separators, at least one character for each number, and a line end */
-    uint64_t bytes = (uint64_t)t->size + 1;
-    if (data->items > bytes / shape->columns / 2)
-        return find_short_row(t, err);
-    if (shape->label < shape->columns) {
-        data->labels = qn__alloc(data->items, sizeof *data->labels, err);
-        if (!data->labels)
-            return QN_MEMORY;
-        t->labels = data->labels;
-    }
-    qn_status status = make_room(t, data, QN_U8, err);
-    if (status != QN_OK || parse_rows(t, pool))
+/* Parses the whole table as one type. *wrong is 1 where a row is wrong; t->failure then says how,
+ * but not for bytes. */
+static qn_status parse(table *t, qn__pool *pool, qn_data *data, qn_data_type type, int *wrong,
+                       qn_error *err) {
+    qn_status status = make_room(t, data, type, err);
+    if (status != QN_OK)
         return status;
+    *wrong = !take_rows(t, pool, parse_row);
+    return *wrong ? qn__csv_text_status(t->text, err) : QN_OK;
+}
+
+static qn_status parse_numbers(table *t, qn__pool *pool, qn_data *data, int *wrong, qn_error *err) {
+    const qn_status status = parse(t, pool, data, QN_U8, wrong, err);
+    return status == QN_OK && *wrong ? parse(t, pool, data, QN_F32, wrong, err) : status;
+}
+
+/* Whether a row is wrong for another reason than what its columns were taken for. */
+static int is_final(qn__row_fault fault) {
+    return fault == QN__ROW_FEW || fault == QN__ROW_MANY || fault == QN__ROW_BLANK ||
+           fault == QN__ROW_QUOTE;
+}
+
+/* Finds out what the columns hold. */
+static qn_status survey(table *t, qn__pool *pool, const qn_data_options *options, qn_error *err) {
+    t->survey = qn__csv_survey_create(t->header, qn__pool_threads(pool), err);
+    if (!t->survey)
+        return QN_MEMORY;
+    qn_status status = qn__csv_text_renew(t->text, err);
+    if (status != QN_OK)
+        return status;
+    take_rows(t, pool, count_row);
     status = qn__csv_text_status(t->text, err);
     if (status == QN_OK)
-        status = make_room(t, data, QN_F32, err);
-    if (status != QN_OK || parse_rows(t, pool))
+        status = qn__csv_survey_decide(t->survey, options, err);
+    if (status != QN_OK || !qn__csv_survey_has_texts(t->survey))
         return status;
+    take_rows(t, pool, collect_row);
     status = qn__csv_text_status(t->text, err);
-    return status != QN_OK ? status : qn__csv_refuse_row(t->header, &t->failure, err);
+    return status == QN_OK ? qn__csv_survey_sort(t->survey, err) : status;
+}
+
+static qn_status parse_columns(table *t, qn__pool *pool, const qn_data_options *options,
+                               qn_data *data, int *wrong, qn_error *err) {
+    qn_status status = survey(t, pool, options, err);
+    if (status != QN_OK)
+        return status;
+    t->shape = qn__csv_survey_shape(t->survey);
+    status = parse(t, pool, data, qn__csv_survey_type(t->survey), wrong, err);
+    if (status == QN_OK && *wrong && t->type == QN_U8) /* for the message */
+        status = parse(t, pool, data, QN_F32, wrong, err);
+    return status;
+}
+
+/* The labels go to the member of data that the shape says. */
+static void hand_over_labels(table *t, qn_data *data) {
+    const qn__special *at = t->shape->special;
+    while (at->column < t->shape->label)
+        at++;
+    if (at->way == QN__WAY_REAL)
+        data->targets = t->labels;
+    else
+        data->labels = t->labels;
+    t->labels = NULL;
+}
+
+static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, qn_data *data,
+                      qn_error *err) {
+    int wrong;
+    data->items = t->first_row[t->block_count];
+    data->features = t->shape->features;
+    /* columns cells want columns - 1 separators and a line end */
+    if (data->items > ((uint64_t)t->size + 1) / t->shape->columns)
+        return find_short_row(t, err);
+    const int labelled = t->shape->label < t->shape->columns;
+    if (labelled && !(t->labels = qn__alloc(data->items, sizeof(int32_t), err)))
+        return QN_MEMORY;
+    qn_status status = parse_numbers(t, pool, data, &wrong, err);
+    if (status == QN_OK && wrong && !is_final(t->failure.fault))
+        status = parse_columns(t, pool, options, data, &wrong, err);
+    if (status == QN_OK && wrong)
+        return qn__csv_refuse_row(t->header, &t->failure, err);
+    if (status == QN_OK && labelled)
+        hand_over_labels(t, data);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the schema */
+
+/* Texts move out of their set. */
+static void take_texts(qn__text_set *set, uint32_t *count, char ***texts) {
+    *count = set->count;
+    *texts = set->text;
+    set->text = NULL;
+    set->count = 0;
+}
+
+static void take_name(char **name, char **to) {
+    if (**name == '\0')
+        return;
+    *to = *name;
+    *name = NULL;
+}
+
+/* What the columns are called and hold; none where there is nothing to tell. */
+static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn_error *err) {
+    const qn__special *special = t->shape->special;
+    if (!header->names && !t->survey && !data->targets)
+        return QN_OK;
+    qn__schema *schema = data->schema = qn__schema_create(data->features, err);
+    if (!schema)
+        return QN_MEMORY;
+    qn__feature *feature = schema->feature;
+    schema->target = qn__data_target(data);
+    for (uint64_t column = 0; column < t->shape->columns; column++) {
+        const int is_special = special->column == column, is_label = column == t->shape->label;
+        if (is_special && special->way == QN__WAY_CLASS) {
+            schema->target = QN__TARGET_CLASS;
+            take_texts(special->texts, &schema->classes, &schema->class_name);
+        } else if (is_special && special->way == QN__WAY_CATEGORY) {
+            take_texts(special->texts, &feature->categories, &feature->category);
+        }
+        if (header->names && is_label)
+            take_name(&header->names[column], &schema->label);
+        else if (header->names && !(is_special && special->way == QN__WAY_SKIP))
+            take_name(&header->names[column], &feature->name);
+        feature += !is_label && !(is_special && special->way == QN__WAY_SKIP);
+        special += is_special;
+    }
+    return QN_OK;
+}
+
+/* Takes over the header's note, with one about a label that nobody named. */
+static qn_status make_note(const table *t, const qn_data_options *options, qn__csv_header *header,
+                           qn_data *data, qn_error *err) {
+    if (!data->targets || options->label_column || options->task) {
+        data->note = header->note;
+        header->note = NULL;
+        return QN_OK;
+    }
+    qn__text text = {0};
+    const char *name = data->schema->label ? data->schema->label : "";
+    if (header->note)
+        qn__text_add(&text, "%s\n", header->note);
+    qn__text_add(&text,
+                 "the label is column %llu%s%s, which holds real numbers; name another "
+                 "column with `data.label_column`",
+                 (unsigned long long)t->shape->label + 1, *name ? ", " : "", name);
+    if (!text.failed)
+        data->note = qn__copy_text(text.data, err);
+    qn__text_release(&text);
+    return data->note ? QN_OK : QN_MEMORY;
 }
 
 static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_options *options,
@@ -208,21 +356,31 @@ static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_
     qn_status status = qn__csv_text_header(text, path, options, &header, &begin, &size, err);
     if (status != QN_OK)
         return status;
-    table t = {.header = &header, .text = text, .begin = begin, .size = size};
+    table t = {
+        .header = &header, .text = text, .begin = begin, .size = size, .shape = &header.shape};
     pthread_mutex_init(&t.lock, NULL);
     status = count_rows(&t, pool, err);
     if (status == QN_OK)
-        status = fill(&t, pool, data, err);
-    pthread_mutex_destroy(&t.lock);
-    qn__free(t.first_row);
+        status = fill(&t, pool, options, data, err);
     if (status == QN_OK)
-        data->names = qn__csv_header_take_names(&header);
+        status = make_schema(&t, &header, data, err);
+    if (status == QN_OK)
+        status = make_note(&t, options, &header, data, err);
+    pthread_mutex_destroy(&t.lock);
+    qn__csv_survey_free(t.survey);
+    qn__free(t.first_row);
+    qn__free(t.labels);
     qn__csv_header_release(&header);
     return status;
 }
 
-qn_status qn__csv_read(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                       qn_data *data, qn_error *err) {
+static int probe(const uint8_t *first, size_t size, const char *path) {
+    (void)first, (void)size, (void)path;
+    return QN__PROBE_REST;
+}
+
+static qn_status read_csv(qn__source *source, const qn_data_options *options, qn__pool *pool,
+                          qn_data *data, qn_error *err) {
     qn__csv_text *text;
     qn_status status = qn__csv_text_open(source, qn__pool_threads(pool), &text, err);
     if (status != QN_OK)
@@ -231,3 +389,13 @@ qn_status qn__csv_read(qn__source *source, const qn_data_options *options, qn__p
     qn__csv_text_close(text);
     return status;
 }
+
+const qn__reader qn__csv_reader = {
+    .name = "csv",
+    .gzip_name = "csv.gz",
+    .columns = 1,
+    .labels_remedy =
+        "leave out `data.labels_path` and name the label column with `data.label_column`",
+    .probe = probe,
+    .read = read_csv,
+};

@@ -1,5 +1,5 @@
-/* The parts of the CSV reader: cells and numbers (csv_cells.c), rows (csv_rows.c), the file
- * (csv.c). */
+/* The parts of the CSV reader: cells and numbers (csv_cells.c), rows (csv_rows.c), the first
+ * lines (csv_header.h), what columns hold (csv_survey.h), the whole (csv.c). */
 #ifndef QN_DATA_CSV_H
 #define QN_DATA_CSV_H
 
@@ -40,19 +40,47 @@ const char *qn__decimal_read(const char *at, const char *end, qn__decimal *out);
 int qn__decimal_to_float(const qn__decimal *decimal, float *out);
 /* 1 if the whole cell is a number, which is stored in *decimal. */
 int qn__cell_number(const qn__cell *cell, qn__decimal *decimal);
-/* 1 if the cell is empty or means a missing or non-finite value: NaN, inf, NA, null. */
-int qn__cell_is_gap(const qn__cell *cell);
+
+/* What a cell holds. */
+typedef enum qn__content {
+    QN__CONTENT_NUMBER,
+    QN__CONTENT_GAP,      /* a missing value: nothing, a sign alone, NaN, NA, null, ? */
+    QN__CONTENT_NONE,     /* the word none: missing among numbers, a text among texts and labels */
+    QN__CONTENT_INFINITE, /* inf: refused among numbers */
+    QN__CONTENT_TEXT
+} qn__content;
+qn__content qn__cell_content(const qn__cell *cell);
+
+/* 1 when the cell is well-formed UTF-8 without a NUL. */
+int qn__cell_is_utf8(const qn__cell *cell);
 /* The cell's text for a message: at most 40 bytes, valid UTF-8, no control characters. */
 void qn__cell_show(const qn__cell *cell, char text[64]);
 
 /* ------------------------------------------------------------------ rows */
 
-/* The format of every line. */
+/* How a column is read that is no plain feature: finite numbers in each line. */
+typedef enum qn__way {
+    QN__WAY_SKIP,     /* it is left out */
+    QN__WAY_GAPS,     /* a feature of numbers, some of them missing */
+    QN__WAY_CATEGORY, /* a feature: the number of its text in `texts`, or missing */
+    QN__WAY_INDEX,    /* the label: a whole number, as int32_t */
+    QN__WAY_CLASS,    /* the label: the number of its text in `texts`, as int32_t */
+    QN__WAY_REAL      /* the label: a finite number, as float */
+} qn__way;
+
+typedef struct qn__special {
+    uint64_t column; /* from 0 */
+    qn__way way;
+    struct qn__text_set *texts;
+} qn__special;
+
+/* What every line must look like. */
 typedef struct qn__csv_shape {
     char separator;
-    uint64_t columns; /* cells in a line, including the label's */
-    uint64_t label;   /* index of the label's cell; == columns if there is none */
-    uint32_t features;
+    uint64_t columns;           /* cells in a line, the label's included */
+    uint64_t label;             /* the label's cell from 0; == columns when there is none */
+    uint32_t features;          /* columns that are read beside the label */
+    const qn__special *special; /* by ascending column; `column` of the last is UINT64_MAX */
 } qn__csv_shape;
 
 typedef enum qn__row_fault {
@@ -67,9 +95,9 @@ typedef enum qn__row_fault {
     QN__ROW_RANGE,    /* beyond float32 */
     QN__ROW_NO_LABEL, /* the label's cell is empty */
     QN__ROW_LABEL_TEXT,
-    QN__ROW_LABEL_BROKEN, /* not a whole number */
-    QN__ROW_LABEL_SIGN,   /* negative */
-    QN__ROW_LABEL_RANGE   /* 2^31 or more */
+    QN__ROW_LABEL_BROKEN, /* not whole */
+    QN__ROW_LABEL_RANGE,  /* 2^31 or more */
+    QN__ROW_ENCODING      /* a text that is not UTF-8 */
 } qn__row_fault;
 
 /* An invalid row, kept until the whole text is parsed: the first row is reported. */
@@ -80,14 +108,21 @@ typedef struct qn__row_failure {
     char text[64];   /* the cell */
 } qn__row_failure;
 
-/* Parses the line at `at` into `features` bytes and a label (not written if the shape has none).
- * Returns the start of the next line, or NULL if a cell is not a whole number up to 255 or the line
- * is otherwise invalid. */
+/* The label of a number: whole and below 2^31, with either sign; "3.0" and "3e0" are 3. */
+qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label);
+
+/* Parses the line at `at` into `features` bytes and a label: int32_t or float as the shape says,
+ * not written when it has none. Returns the beginning of the next line, or NULL when any cell of a
+ * feature is no plain whole number up to 255, or the line is wrong in whatever way. */
 const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char *end,
-                          uint8_t *values, int32_t *label);
-/* The same for float32; NULL: `failure` describes the error, except its row, which the caller
- * sets. */
+                          uint8_t *values, void *label);
+/* The same for float32; NULL means that `failure` says what is wrong (its row is the caller's). */
 const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
-                           float *values, int32_t *label, qn__row_failure *failure);
+                           float *values, void *label, qn__row_failure *failure);
+/* Takes no values: NULL where the line has another number of cells than the shape. */
+const char *qn__row_count(const qn__csv_shape *shape, const char *at, const char *end,
+                          qn__row_failure *failure);
+/* The end of the line at `at`: its line end, or `end`. */
+const char *qn__line_end(const char *at, const char *end);
 
 #endif

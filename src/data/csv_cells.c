@@ -151,20 +151,30 @@ int qn__cell_number(const qn__cell *cell, qn__decimal *decimal) {
     return qn__decimal_read(cell->text, end, decimal) == end && cell->size > 0;
 }
 
-int qn__cell_is_gap(const qn__cell *cell) {
-    static const char *const words[] = {"nan", "inf", "infinity", "na", "n/a", "null", "none"};
+static int is_word(const char *text, size_t size, const char *const *words) {
+    for (; *words; words++)
+        if (size == strlen(*words) && strncasecmp(text, *words, size) == 0)
+            return 1;
+    return 0;
+}
+
+qn__content qn__cell_content(const qn__cell *cell) {
+    static const char *const gaps[] = {"nan", "na", "n/a", "null", "#n/a", "<na>", "?", NULL};
+    static const char *const infinite[] = {"inf", "infinity", NULL}, *const none[] = {"none", NULL};
+    qn__decimal number;
     const char *text = cell->text;
     size_t size = cell->size;
+    if (qn__cell_number(cell, &number))
+        return QN__CONTENT_NUMBER;
     if (size > 0 && (*text == '+' || *text == '-')) {
         text++;
         size--;
     }
-    if (size == 0)
-        return 1;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (size == strlen(words[i]) && strncasecmp(text, words[i], size) == 0)
-            return 1;
-    return 0;
+    if (size == 0 || is_word(text, size, gaps))
+        return QN__CONTENT_GAP;
+    if (is_word(text, size, none))
+        return QN__CONTENT_NONE;
+    return is_word(text, size, infinite) ? QN__CONTENT_INFINITE : QN__CONTENT_TEXT;
 }
 
 /* Bytes of the UTF-8 character at `at`, or 0 if it is incomplete or malformed. */
@@ -204,4 +214,15 @@ void qn__cell_show(const qn__cell *cell, char text[64]) {
         }
     }
     text[used] = '\0';
+}
+
+int qn__cell_is_utf8(const qn__cell *cell) {
+    const unsigned char *text = (const unsigned char *)cell->text;
+    for (size_t i = 0; i < cell->size;) {
+        const size_t size = character(text + i, cell->size - i);
+        if (size == 0 || text[i] == 0)
+            return 0;
+        i += size;
+    }
+    return 1;
 }

@@ -1,30 +1,68 @@
-/* The first line of a CSV file: its separator, whether it is a header, which column is the
- * label. */
+/* The first lines of a CSV file: its separator, whether it has a header, which columns are read.
+ *
+ * csv_header.c finds the first line and the names, csv_guess.c decides whether they are names,
+ * csv_columns.c finds the columns that options name, csv_faults.c says what is wrong. */
 #ifndef QN_DATA_CSV_HEADER_H
 #define QN_DATA_CSV_HEADER_H
 
 #include "data/csv.h"
+#include "data/schema.h"
+
+/* Where lines are looked at before the table is read: those behind the first line that begin within
+ * this many bytes of the file, this many at most, at least one. */
+#define QN__LOOK_BYTES ((size_t)1 << 20)
+enum { QN__LOOK_LINES = 100 };
 
 typedef struct qn__csv_header {
     const char *path;
     qn__csv_shape shape;
-    char **names;        /* of the columns, or NULL if the first line is data */
-    const char *body;    /* start of the first item's line */
-    const char *end;     /* end of the last item's line, without line ends */
-    uint64_t first_line; /* line number of the body, from 1 */
+    qn__special *special; /* what shape.special points to: the label and what is left out */
+    char **names;         /* of the columns, or NULL when there is no header */
+    const char *text;     /* where the file begins */
+    const char *body;     /* where the first item's line begins */
+    const char *end;      /* behind the last item's line, without line ends */
+    uint64_t first_line;  /* number of the body's first line, from 1 */
+    char *note;           /* what was decided in doubt, or NULL */
 } qn__csv_header;
 
-/* Reads the first line of a text of `size` bytes. The body is never empty. Release after QN_OK in
- * any case, while the text is still valid. */
+/* Reads the first lines of a text of `size` bytes. The body is never empty. Release in any case
+ * after QN_OK, before the text goes away. */
 qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
                               const qn_data_options *options, qn__csv_header *out, qn_error *err);
-/* Transfers the names of the features to the caller, who frees each and the list, which NULL ends:
- * all columns except the label's. NULL if the first line is data. */
-char **qn__csv_header_take_names(qn__csv_header *header);
 void qn__csv_header_release(qn__csv_header *header);
+/* 1 when the text behind these lines could change nothing of the header. */
+int qn__csv_header_is_settled(const qn__csv_header *header);
 
-/* Reports an invalid row. Returns QN_INPUT. */
+/* What one walk over a line tells; quoted cells may hold line ends. */
+typedef struct qn__csv_line {
+    const char *begin, *end; /* of its text; '\n', or the end of the file, follows */
+    uint64_t columns;
+    uint64_t numbers, texts; /* cells of these contents (qn__cell_content) */
+    uint64_t line_ends;      /* inside quotes */
+    int broken;              /* a quote that is not closed, or text behind a closed one */
+} qn__csv_line;
+qn__csv_line qn__csv_line_walk(const char *at, const char *end, char separator);
+
+/* Whether a line is a header, by the lines behind it (docs/exactness.md 2.1.4). */
+typedef struct qn__csv_guess {
+    int is_header;
+    const char *note; /* in which there was a doubt; a constant text, or NULL */
+} qn__csv_guess;
+qn_status qn__csv_guess_header(const qn__csv_header *header, const qn__csv_line *line,
+                               qn__csv_guess *out, qn_error *err);
+
+/* Fills shape.label, shape.features and the list of special columns from the options, with the
+ * label as a number. */
+qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *options,
+                                 qn_error *err);
+
+/* Messages. Both return QN_INPUT: `what` of err is set already for a line; a row says it itself. */
+qn_status qn__csv_refuse_line(const char *path, uint64_t line, const char *remedy, qn_error *err);
 qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure *failure,
                              qn_error *err);
+/* Says in `where` which column is meant. */
+void qn__csv_at_column(const qn__csv_header *header, uint64_t column, qn_error *err);
+/* A text for a message: at most 40 bytes, valid UTF-8. */
+void qn__csv_show(const char *word, char text[64]);
 
 #endif

@@ -2,7 +2,9 @@
  * separator. */
 #include "base/text.h"
 #include "data/csv.h"
+#include "data/text_set.h"
 #include <math.h>
+#include <string.h>
 
 /* Whether a cell's text may end at `at`. */
 static int ends_cell(const char *at, const char *end, char separator) {
@@ -16,8 +18,7 @@ static const char *step_over(const char *at, const char *end, int *done) {
     return at == end ? end : at + 1;
 }
 
-/* The label from a number: whole, 0 or more, below 2^31. "3.0" and "3e0" are 3. */
-static qn__row_fault take_label(const qn__decimal *decimal, int32_t *label) {
+qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label) {
     uint64_t value = decimal->mantissa;
     int exponent = decimal->exponent;
     if (decimal->cut && exponent < 0)
@@ -27,13 +28,11 @@ static qn__row_fault take_label(const qn__decimal *decimal, int32_t *label) {
             return QN__ROW_LABEL_BROKEN;
         value /= 10;
     }
-    if (decimal->negative && value != 0)
-        return QN__ROW_LABEL_SIGN;
     for (; exponent > 0 && value != 0 && value <= INT32_MAX; exponent--)
         value *= 10;
     if (value > INT32_MAX || (decimal->cut && value != 0))
         return QN__ROW_LABEL_RANGE;
-    *label = (int32_t)value;
+    *label = decimal->negative ? -(int32_t)value : (int32_t)value;
     return QN__ROW_FINE;
 }
 
@@ -63,45 +62,7 @@ static const char *take_byte(const char *at, const char *end, char separator, ui
     return p;
 }
 
-/* A label's cell. On failure *cell holds the cell for the message. */
-static const char *take_label_cell(const char *at, const char *end, char separator, int32_t *label,
-                                   qn__cell *cell, qn__row_fault *fault) {
-    qn__decimal decimal;
-    const char *p = qn__cell_read(at, end, separator, 0, cell);
-    if (cell->broken)
-        *fault = QN__ROW_QUOTE;
-    else if (cell->size == 0)
-        *fault = QN__ROW_NO_LABEL;
-    else if (!qn__cell_number(cell, &decimal))
-        *fault = QN__ROW_LABEL_TEXT;
-    else
-        *fault = take_label(&decimal, label);
-    return p;
-}
-
-const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char *end,
-                          uint8_t *values, int32_t *label) {
-    int done = 0;
-    for (uint64_t column = 0; column < shape->columns; column++) {
-        if (done)
-            return NULL;
-        if (column == shape->label) {
-            qn__cell cell;
-            qn__row_fault fault;
-            at = take_label_cell(at, end, shape->separator, label, &cell, &fault);
-            if (fault != QN__ROW_FINE)
-                return NULL;
-        } else {
-            at = take_byte(at, end, shape->separator, values++);
-            if (!at)
-                return NULL;
-        }
-        at = step_over(at, end, &done);
-    }
-    return done ? at : NULL;
-}
-
-/* A number's cell, slow path: quotes, blanks, many digits, and errors. */
+/* A number's cell, the long way: quotes, blanks, many digits, and what is wrong with it. */
 static qn__row_fault take_odd_float(const qn__cell *cell, float *value) {
     qn__decimal decimal;
     if (cell->broken)
@@ -109,7 +70,7 @@ static qn__row_fault take_odd_float(const qn__cell *cell, float *value) {
     if (cell->size == 0)
         return QN__ROW_EMPTY;
     if (!qn__cell_number(cell, &decimal))
-        return qn__cell_is_gap(cell) ? QN__ROW_INFINITE : QN__ROW_TEXT;
+        return qn__cell_content(cell) == QN__CONTENT_TEXT ? QN__ROW_TEXT : QN__ROW_INFINITE;
     if (qn__decimal_to_float(&decimal, value))
         return QN__ROW_FINE;
     if (!qn__parse_float(cell->text, cell->size, value) || !isfinite(*value))
@@ -129,7 +90,115 @@ static const char *take_float(const char *at, const char *end, char separator, f
     return p;
 }
 
-/* Cells in the line, for a line that has too few or too many. */
+/* A whole label. */
+static qn__row_fault take_index(const qn__cell *cell, int32_t *label) {
+    qn__decimal decimal;
+    if (qn__cell_number(cell, &decimal))
+        return qn__decimal_to_label(&decimal, label);
+    return qn__cell_content(cell) == QN__CONTENT_GAP ? QN__ROW_NO_LABEL : QN__ROW_LABEL_TEXT;
+}
+
+static qn__row_fault take_real(const qn__cell *cell, float *target) {
+    const qn__content content = qn__cell_content(cell);
+    if (content == QN__CONTENT_GAP)
+        return QN__ROW_NO_LABEL;
+    if (content == QN__CONTENT_TEXT || content == QN__CONTENT_NONE)
+        return QN__ROW_LABEL_TEXT;
+    return take_odd_float(cell, target);
+}
+
+/* A class by its text, or by that of its number. */
+static qn__row_fault take_class(const qn__cell *cell, const qn__text_set *texts, int32_t *label) {
+    char text[40];
+    qn__cell name = *cell;
+    const qn__content content = qn__cell_content(cell);
+    if (content == QN__CONTENT_GAP)
+        return QN__ROW_NO_LABEL;
+    if (content == QN__CONTENT_NUMBER && !qn__class_number(cell, text, &name))
+        return QN__ROW_LABEL_RANGE;
+    const uint32_t number = qn__text_set_find(texts, &name);
+    *label = (int32_t)number;
+    return number == QN__NO_TEXT ? QN__ROW_ENCODING : QN__ROW_FINE;
+}
+
+/* A missing value has always the same bits. */
+static qn__row_fault take_gap(float *value) {
+    const uint32_t bits = 0x7FC00000;
+    memcpy(value, &bits, sizeof bits);
+    return QN__ROW_FINE;
+}
+
+static qn__row_fault take_category(const qn__cell *cell, const qn__text_set *texts, float *value) {
+    if (qn__cell_content(cell) == QN__CONTENT_GAP)
+        return take_gap(value);
+    const uint32_t number = qn__text_set_find(texts, cell);
+    *value = (float)number;
+    return number == QN__NO_TEXT ? QN__ROW_ENCODING : QN__ROW_FINE;
+}
+
+/* A cell of a column that is no plain feature. Features among them go to *value (bytes have none).
+ * On failure the cell is left in *cell for the message. */
+static const char *take_special(const qn__special *special, const char *at, const char *end,
+                                char separator, float *value, void *label, qn__cell *cell,
+                                qn__row_fault *fault) {
+    const char *next = qn__cell_read(at, end, separator, 0, cell);
+    *fault = QN__ROW_FINE;
+    if (cell->broken) {
+        *fault = QN__ROW_QUOTE;
+        return next;
+    }
+    switch (special->way) {
+    case QN__WAY_SKIP:
+        break;
+    case QN__WAY_GAPS:
+        *fault = take_odd_float(cell, value);
+        if (*fault == QN__ROW_EMPTY ||
+            (*fault == QN__ROW_INFINITE && qn__cell_content(cell) != QN__CONTENT_INFINITE))
+            *fault = take_gap(value);
+        break;
+    case QN__WAY_CATEGORY:
+        *fault = take_category(cell, special->texts, value);
+        break;
+    case QN__WAY_INDEX:
+        *fault = take_index(cell, label);
+        break;
+    case QN__WAY_CLASS:
+        *fault = take_class(cell, special->texts, label);
+        break;
+    case QN__WAY_REAL:
+        *fault = take_real(cell, label);
+        break;
+    }
+    return next;
+}
+
+static int is_feature(qn__way way) { return way == QN__WAY_GAPS || way == QN__WAY_CATEGORY; }
+
+const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char *end,
+                          uint8_t *values, void *label) {
+    const qn__special *special = shape->special;
+    int done = 0;
+    for (uint64_t column = 0; column < shape->columns; column++) {
+        if (done)
+            return NULL;
+        if (column == special->column) {
+            qn__cell cell;
+            qn__row_fault fault;
+            at = take_special(special, at, end, shape->separator, NULL, label, &cell, &fault);
+            if (fault != QN__ROW_FINE)
+                return NULL;
+            special++;
+        } else {
+            at = take_byte(at, end, shape->separator, values++);
+            if (!at)
+                return NULL;
+        }
+        at = step_over(at, end, &done);
+    }
+    return done ? at : NULL;
+}
+
+/* Cells in the whole line, for a line that has too few or too many. */
 static uint64_t count_cells(const char *line, const char *end, char separator) {
     uint64_t count = 0;
     int done = 0;
@@ -174,7 +243,8 @@ static const char *fail_row(const qn__csv_shape *shape, const char *line, const 
 }
 
 const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
-                           float *values, int32_t *label, qn__row_failure *failure) {
+                           float *values, void *label, qn__row_failure *failure) {
+    const qn__special *special = shape->special;
     const char *line = at;
     int done = 0;
     for (uint64_t column = 0; column < shape->columns; column++) {
@@ -182,13 +252,28 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
         qn__row_fault fault;
         if (done)
             return fail_ragged(shape, line, end, failure);
-        if (column == shape->label)
-            at = take_label_cell(at, end, shape->separator, label, &cell, &fault);
-        else
+        if (column == special->column) {
+            at = take_special(special, at, end, shape->separator, values, label, &cell, &fault);
+            values += is_feature(special++->way);
+        } else {
             at = take_float(at, end, shape->separator, values++, &cell, &fault);
+        }
         if (fault != QN__ROW_FINE)
             return fail_row(shape, line, end, fault, column, &cell, failure);
         at = step_over(at, end, &done);
     }
     return done ? at : fail_ragged(shape, line, end, failure);
+}
+
+const char *qn__line_end(const char *at, const char *end) {
+    const char *found = memchr(at, '\n', (size_t)(end - at));
+    return found ? found : end;
+}
+
+const char *qn__row_count(const qn__csv_shape *shape, const char *at, const char *end,
+                          qn__row_failure *failure) {
+    if (count_cells(at, end, shape->separator) != shape->columns)
+        return fail_ragged(shape, at, end, failure);
+    at = qn__line_end(at, end);
+    return at + (at < end);
 }

@@ -85,7 +85,24 @@ void qn__csv_text_forget(const qn__csv_text *text, const char *begin, const char
                             (size_t)(end - text->contents.data));
 }
 
-/* The end of the text without trailing line ends, but not before `least`. */
+qn_status qn__csv_text_renew(qn__csv_text *text, qn_error *err) {
+    qn__source *again;
+    if (text->room)
+        return QN_OK;
+    qn__contents_release(&text->contents);
+    qn_status status = qn__source_open(qn__source_path(text->source), &again, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__source_contents(again, &text->contents, err);
+    qn__source_close(again);
+    if (status != QN_OK || text->contents.size == text->size)
+        return status;
+    qn__fail(err, QN_INPUT, "the file changed while it was read");
+    qn__at(err, "%s", qn__source_path(text->source));
+    return qn__remedy(err, QN_INPUT, "read it when nothing writes to it any more");
+}
+
+/* Where the text ends without the line ends at its end, but not before `least`. */
 static qn_status find_end(const qn__csv_text *t, size_t least, size_t *end, qn_error *err) {
     char piece[4096];
     *end = t->size;
@@ -101,12 +118,6 @@ static qn_status find_end(const qn__csv_text *t, size_t least, size_t *end, qn_e
     return QN_OK;
 }
 
-/* Whether the header was read from a piece that extends beyond the first line of the body, so that
- * more text would change nothing. */
-static int is_settled(const qn__csv_header *h) {
-    return memchr(h->body, '\n', (size_t)(h->end - h->body)) != NULL;
-}
-
 qn_status qn__csv_text_header(qn__csv_text *t, const char *path, const qn_data_options *options,
                               qn__csv_header *header, size_t *begin, size_t *size, qn_error *err) {
     for (size_t piece = t->room ? FIRST_PIECE : t->size;; piece *= 2) {
@@ -115,7 +126,7 @@ qn_status qn__csv_text_header(qn__csv_text *t, const char *path, const qn_data_o
         if (!text)
             return qn__csv_text_status(t, err);
         const qn_status status = qn__csv_header_read(text, part, path, options, header, err);
-        if (part < t->size && (status != QN_OK || !is_settled(header))) {
+        if (part < t->size && (status != QN_OK || !qn__csv_header_is_settled(header))) {
             if (status == QN_OK)
                 qn__csv_header_release(header);
             continue;

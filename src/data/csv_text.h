@@ -27,7 +27,9 @@ const char *qn__csv_text_at(qn__csv_text *text, int thread, size_t from, size_t 
 /* The first failure of a thread, if there was one. */
 qn_status qn__csv_text_status(const qn__csv_text *text, qn_error *err);
 
-/* These bytes are no longer needed. */
+/* These bytes are not needed any more, until qn__csv_text_renew, which reads all from the file
+ * again where some were forgotten. */
 void qn__csv_text_forget(const qn__csv_text *text, const char *begin, const char *end);
+qn_status qn__csv_text_renew(qn__csv_text *text, qn_error *err);
 
 #endif

@@ -19,6 +19,13 @@
 /* Readable bytes after the values, so that vector loads need no special last case. */
 #define QN__DATA_MARGIN 64
 
+/* Labels that are probably not what was meant (data/labels.h). */
+typedef enum qn__doubt {
+    QN__DOUBT_NONE,
+    QN__DOUBT_MANY, /* many whole numbers, and nobody said that they are classes */
+    QN__DOUBT_ID    /* another one in each of many items */
+} qn__doubt;
+
 struct qn_data {
     qn_data_type type;
     uint64_t items;
@@ -31,12 +38,23 @@ struct qn_data {
     int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
     float *targets;         /* real labels, one for each item, or NULL; from qn__alloc */
     qn__schema *schema;     /* NULL: schema.h says what then holds. A view has its table's */
-    char **names;           /* of the features, then NULL; NULL: unknown. A view has its table's */
+    qn__doubt doubt;        /* whether the labels are what was meant; a view's is its table's */
+    uint64_t label_values;  /* different labels in the table, where they were counted; else 0 */
+    char *note;             /* what a reader decided in doubt, for people; NULL: nothing */
     uint64_t *index;        /* view: the table's row of each item; table: NULL */
     int mapped;             /* the values and labels belong to someone else (data_image.h) */
     void *memory;           /* the memory of the values, or NULL in a view and if they are mapped */
     void (*release)(void *memory);
 };
+
+static inline qn__target qn__data_target(const qn_data *data) {
+    if (data->targets)
+        return QN__TARGET_REAL;
+    if (!data->labels)
+        return QN__TARGET_NONE;
+    return data->schema && data->schema->target == QN__TARGET_CLASS ? QN__TARGET_CLASS
+                                                                    : QN__TARGET_INDEX;
+}
 
 /* Bytes of one item. */
 static inline size_t qn__data_stride(const qn_data *data) {

@@ -1,7 +1,10 @@
-/* The serialised table: a header, the values with their margin, the labels with theirs; each begins
- * at a multiple of 64 bytes. Little-endian numbers, as everywhere in memory here (digest.c). */
+/* The image: a head, the values with their margin, the labels or targets with theirs, and two texts
+ * that end in NUL, the schema as JSON and the note; each begins at a multiple of 64 bytes. Numbers
+ * are little-endian, as everywhere in memory here (digest.c). */
 #include "data/data_image.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "data/readers.h"
 #include <string.h>
 
 #define MAGIC "quern data image\n"
@@ -11,14 +14,17 @@ typedef struct head {
     char magic[24];
     uint32_t type, features, rows, columns;
     uint64_t items;
-    uint32_t labelled, unused;
+    uint32_t labelled; /* 0: no labels; 1: labels; 2: targets */
+    uint32_t doubt;
+    uint64_t label_values;
+    uint64_t text; /* bytes of the texts */
     char format[16];
     char digest[72];
 } head;
 
 /* Offsets of the parts. */
 typedef struct places {
-    uint64_t values, labels, bytes;
+    uint64_t values, labels, text, bytes;
 } places;
 
 static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*sum, more, sum); }
@@ -36,51 +42,65 @@ static int place(const head *h, places *p) {
     if (!add(&p->labels, values) || !add(&p->labels, margin))
         return 0;
     p->labels &= mask;
-    p->bytes = p->labels;
-    if (!add(&p->bytes, labels) || !add(&p->bytes, margin) || p->bytes > SIZE_MAX / 2)
+    p->text = p->labels;
+    if (!add(&p->text, labels) || !add(&p->text, margin))
+        return 0;
+    p->text &= mask;
+    p->bytes = p->text;
+    if (!add(&p->bytes, h->text) || !add(&p->bytes, margin) || p->bytes > SIZE_MAX / 2)
         return 0;
     p->bytes &= mask;
     return 1;
 }
 
-static head head_of(const qn_data *table) {
+/* The texts of the image; released by the caller. */
+static qn__text texts_of(const qn_data *table) {
+    qn__text text = {0};
+    qn__schema_add_json(table->schema, &text);
+    qn__text_add(&text, "%c%s%c", '\0', table->note ? table->note : "", '\0');
+    return text;
+}
+
+static head head_of(const qn_data *table, const qn__text *text) {
     head h = {.magic = MAGIC,
               .type = (uint32_t)table->type,
               .features = table->features,
               .rows = table->rows,
               .columns = table->columns,
               .items = table->items,
-              .labelled = table->labels != NULL};
+              .labelled = table->targets ? 2 : table->labels != NULL,
+              .doubt = (uint32_t)table->doubt,
+              .label_values = table->label_values,
+              .text = text->size};
     strncpy(h.format, table->format, sizeof h.format - 1);
     memcpy(h.digest, table->digest, sizeof table->digest);
     return h;
 }
 
 uint64_t qn__data_image_bytes(const qn_data *table) {
-    const head h = head_of(table);
+    qn__text text = texts_of(table);
+    const head h = head_of(table, &text);
     places p;
-    return place(&h, &p) ? p.bytes : 0;
+    const uint64_t bytes = !text.failed && place(&h, &p) ? p.bytes : 0;
+    qn__text_release(&text);
+    return bytes;
 }
 
 void qn__data_image_write(const qn_data *table, void *image) {
-    const head h = head_of(table);
+    qn__text text = texts_of(table);
+    const head h = head_of(table, &text);
     uint8_t *to = image;
     places p;
-    if (!place(&h, &p))
-        return;
-    memcpy(to, &h, sizeof h);
-    memcpy(to + p.values, table->values, (size_t)table->items * qn__data_stride(table));
-    if (table->labels)
-        memcpy(to + p.labels, table->labels, (size_t)table->items * sizeof *table->labels);
-}
-
-/* The constant string for `data->format`; NULL for an unknown format. */
-static const char *known_format(const char *name) {
-    static const char *const formats[] = {"csv", "idx", "csv.gz", "idx.gz", "array", "synth"};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(name, formats[i]) == 0)
-            return formats[i];
-    return NULL;
+    if (!text.failed && place(&h, &p)) {
+        memcpy(to, &h, sizeof h);
+        memcpy(to + p.values, table->values, (size_t)table->items * qn__data_stride(table));
+        if (table->targets)
+            memcpy(to + p.labels, table->targets, (size_t)table->items * sizeof *table->targets);
+        else if (table->labels)
+            memcpy(to + p.labels, table->labels, (size_t)table->items * sizeof *table->labels);
+        memcpy(to + p.text, text.data, text.size);
+    }
+    qn__text_release(&text);
 }
 
 static int is_digest(const char *text) {
@@ -95,10 +115,10 @@ static int read_head(const void *image, uint64_t bytes, head *h, places *p) {
     memcpy(h, image, sizeof *h);
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
-           h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 1 &&
-           (h->rows == 0) == (h->columns == 0) &&
+           h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
+           h->doubt <= QN__DOUBT_ID && (h->rows == 0) == (h->columns == 0) &&
            (h->rows == 0 || (uint64_t)h->rows * h->columns == h->features) &&
-           known_format(h->format) && is_digest(h->digest) && place(h, p) && p->bytes == bytes;
+           qn__format_name(h->format) && is_digest(h->digest) && place(h, p) && p->bytes == bytes;
 }
 
 static qn_status refuse(qn_error *err, const char *what) {
@@ -120,6 +140,48 @@ static int count_classes(qn_data *data) {
     return 1;
 }
 
+/* The schema must fit the table, and the classes the labels. */
+static int is_fitting(const qn_data *data) {
+    const qn__schema *schema = data->schema;
+    if (!schema)
+        return !data->targets;
+    return schema->features == data->features && schema->target == qn__data_target(data) &&
+           (schema->target != QN__TARGET_CLASS || data->classes <= schema->classes);
+}
+
+/* Reads the texts, `size` bytes, into the schema and the note. */
+static qn_status read_texts(const char *text, size_t size, qn_data *data, qn_error *err) {
+    const char *end = size ? memchr(text, '\0', size) : NULL;
+    const size_t left = end ? size - (size_t)(end + 1 - text) : 0;
+    if (left == 0 || end[left] != '\0')
+        return refuse(err, "what was shared with the data is no text");
+    qn__json *document;
+    qn_status status = qn__json_parse(text, (size_t)(end - text), &document, err);
+    if (status == QN_OK) {
+        status = qn__schema_from_json(qn__json_root(document), &data->schema, err);
+        qn__json_free(document);
+    }
+    if (status == QN_OK && left > 1 && !(data->note = qn__copy_text(end + 1, err)))
+        status = QN_MEMORY;
+    if (status == QN_OK && !is_fitting(data))
+        status = refuse(err, "the names of the shared data do not fit it");
+    return status;
+}
+
+/* What the head alone tells. */
+static void take_head(qn_data *data, const head *h) {
+    data->type = (qn_data_type)h->type;
+    data->items = h->items;
+    data->features = h->features;
+    data->rows = h->rows;
+    data->columns = h->columns;
+    data->format = qn__format_name(h->format);
+    data->doubt = (qn__doubt)h->doubt;
+    data->label_values = h->label_values;
+    data->mapped = 1;
+    memcpy(data->digest, h->digest, sizeof data->digest);
+}
+
 qn_status qn__data_image_map(const void *image, uint64_t bytes, qn_data **out, qn_error *err) {
     const uint8_t *from = image;
     head h;
@@ -130,21 +192,19 @@ qn_status qn__data_image_map(const void *image, uint64_t bytes, qn_data **out, q
     qn_data *data = qn__alloc(1, sizeof *data, err);
     if (!data)
         return QN_MEMORY;
-    data->type = (qn_data_type)h.type;
-    data->items = h.items;
-    data->features = h.features;
-    data->rows = h.rows;
-    data->columns = h.columns;
-    data->format = known_format(h.format);
-    memcpy(data->digest, h.digest, sizeof data->digest);
+    take_head(data, &h);
     data->values = from + p.values;
-    data->mapped = 1;
-    /* Labels are read only; the pointer is not const because other tables allocate them. */
-    data->labels = h.labelled ? (int32_t *)(uintptr_t)(from + p.labels) : NULL;
-    if (!count_classes(data)) {
+    /* Nobody writes to labels; the pointers are not const for those who allocate them. */
+    data->labels = h.labelled == 1 ? (int32_t *)(uintptr_t)(from + p.labels) : NULL;
+    data->targets = h.labelled == 2 ? (float *)(uintptr_t)(from + p.labels) : NULL;
+    qn_status status = QN_OK;
+    if (!count_classes(data))
+        status = refuse(err, "a label of the shared data is negative");
+    if (status == QN_OK)
+        status = read_texts((const char *)from + p.text, (size_t)h.text, data, err);
+    if (status != QN_OK)
         qn_data_close(data);
-        return refuse(err, "a label of the shared data is negative");
-    }
-    *out = data;
-    return QN_OK;
+    else
+        *out = data;
+    return status;
 }

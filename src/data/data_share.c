@@ -42,10 +42,6 @@ qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open
     qn_status status = qn__cluster_blob(cluster, from_first, &maker, &image, &bytes, &why);
     if (status == QN_OK && (status = qn__data_image_map(image, bytes, out, &why)) != QN_OK)
         qn__cluster_fail(cluster, &why);
-    if (*out && s.data) { /* names are for messages: only the rank that read the file has them */
-        (*out)->names = s.data->names;
-        s.data->names = NULL;
-    }
     qn_data_close(s.data);
     if (status != QN_OK && err)
         *err = why;

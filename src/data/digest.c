@@ -63,9 +63,9 @@ qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn
     uint8_t values[32], labels[32], whole[32];
     qn_status status = hash_in_blocks(data->values, (size_t)data->items * qn__data_stride(data),
                                       data->type == QN_F32, pool, values, err);
-    if (status == QN_OK && data->labels)
-        status = hash_in_blocks(data->labels, (size_t)data->items * sizeof *data->labels, 1, pool,
-                                labels, err);
+    const void *given = data->targets ? (const void *)data->targets : data->labels;
+    if (status == QN_OK && given)
+        status = hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 1, pool, labels, err);
     if (status != QN_OK)
         return status;
     qn__sha256 hash;
@@ -74,9 +74,9 @@ qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn
     qn__sha256_add(&hash, &(uint8_t){data->type == QN_U8 ? 1 : 2}, 1);
     add_number(&hash, data->items);
     add_number(&hash, data->features);
-    qn__sha256_add(&hash, &(uint8_t){data->labels != NULL}, 1);
+    qn__sha256_add(&hash, &(uint8_t){data->targets ? 2 : given != NULL}, 1);
     qn__sha256_add(&hash, values, sizeof values);
-    if (data->labels)
+    if (given)
         qn__sha256_add(&hash, labels, sizeof labels);
     qn__sha256_end(&hash, whole);
     qn__hex(whole, text);

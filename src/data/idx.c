@@ -159,7 +159,9 @@ static qn_status read_elements(qn__source *source, const header *head, qn__buffe
     return status;
 }
 
-qn_status qn__idx_read(qn__source *source, qn_data *data, qn_error *err) {
+static qn_status read_items(qn__source *source, const qn_data_options *options, qn__pool *pool,
+                            qn_data *data, qn_error *err) {
+    (void)options, (void)pool;
     header head;
     qn__buffer elements;
     qn_status status = read_header(source, &head, err);
@@ -198,7 +200,7 @@ static qn_status check_labels(const qn__source *source, const header *head, cons
     return QN_OK;
 }
 
-static qn_status read_labels(qn__source *source, qn_data *data, qn_error *err) {
+static qn_status take_labels(qn__source *source, qn_data *data, qn_error *err) {
     uint8_t magic[2] = {1, 1};
     size_t got = 0;
     header head;
@@ -227,12 +229,26 @@ static qn_status read_labels(qn__source *source, qn_data *data, qn_error *err) {
     return data->labels ? QN_OK : QN_MEMORY;
 }
 
-qn_status qn__idx_read_labels(const char *path, qn_data *data, qn_error *err) {
+static qn_status read_labels(const char *path, qn_data *data, qn_error *err) {
     qn__source *source;
     qn_status status = qn__source_open(path, &source, err);
     if (status != QN_OK)
         return status;
-    status = read_labels(source, data, err);
+    status = take_labels(source, data, err);
     qn__source_close(source);
     return status;
 }
+
+static int probe(const uint8_t *first, size_t size, const char *path) {
+    (void)path;
+    return size >= 2 && first[0] == 0 && first[1] == 0 ? QN__PROBE_MAGIC : QN__PROBE_NO;
+}
+
+const qn__reader qn__idx_reader = {
+    .name = "idx",
+    .gzip_name = "idx.gz",
+    .labels_remedy = "give its file of labels with `data.labels_path`",
+    .probe = probe,
+    .read = read_items,
+    .read_labels = read_labels,
+};

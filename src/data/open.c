@@ -3,6 +3,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "data/labels.h"
 #include "data/readers.h"
 #include "num/host.h"
 #include <string.h>
@@ -15,7 +16,12 @@ void qn_data_options_init(qn_data_options *options) {
         *options = (qn_data_options){.size = sizeof *options};
 }
 
-/* Defaults, overlaid with the options that the caller's version of the struct has. */
+static int is_one_of(const char *word, const char *first, const char *second, const char *third) {
+    return !word || strcmp(word, first) == 0 || strcmp(word, second) == 0 ||
+           strcmp(word, third) == 0;
+}
+
+/* Defaults, overlaid with as much of the caller's options as the caller's header knew of. */
 static qn_status take_options(const qn_data_options *given, qn_data_options *options,
                               qn_error *err) {
     qn_data_options_init(options);
@@ -33,6 +39,18 @@ static qn_status take_options(const qn_data_options *given, qn_data_options *opt
                  options->label_column);
         return qn__remedy(err, QN_USAGE, "give `data.label_column` or `data.unlabelled`, not both");
     }
+    if (!is_one_of(options->task, "auto", "classify", "regress")) {
+        qn__fail(err, QN_USAGE, "\"%s\" is not a task", options->task);
+        return qn__remedy(err, QN_USAGE, "`data.task` is auto, classify or regress");
+    }
+    if (!is_one_of(options->header, "auto", "yes", "no")) {
+        qn__fail(err, QN_USAGE, "\"%s\" does not say whether there is a header", options->header);
+        return qn__remedy(err, QN_USAGE, "`data.header` is auto, yes or no");
+    }
+    if (options->features && options->drop) {
+        qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");
+        return qn__remedy(err, QN_USAGE, "give `data.features` or `data.drop`, not both");
+    }
     if (options->unlabelled && options->labels_path) {
         qn__fail(err, QN_USAGE, "unlabelled data cannot have a file of labels");
         return qn__remedy(err, QN_USAGE, "give `data.labels_path` or `data.unlabelled`, not both");
@@ -40,47 +58,67 @@ static qn_status take_options(const qn_data_options *given, qn_data_options *opt
     return QN_OK;
 }
 
-static qn_status read_idx(qn__source *source, const qn_data_options *options, qn_data *data,
-                          qn_error *err) {
-    if (options->label_column) {
-        qn__fail(err, QN_INPUT, "an IDX file has no columns, so it has no label column \"%s\"",
-                 options->label_column);
-        qn__at(err, "%s", qn__source_path(source));
-        return qn__remedy(err, QN_INPUT, "give its file of labels with `data.labels_path`");
-    }
-    data->format = qn__source_is_gzip(source) ? "idx.gz" : "idx";
-    qn_status status = qn__idx_read(source, data, err);
-    if (status == QN_OK && options->labels_path)
-        status = qn__idx_read_labels(options->labels_path, data, err);
-    return status;
+static qn_status refuse_option(const qn__source *source, qn_error *err, const char *remedy) {
+    qn__at(err, "%s", qn__source_path(source));
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
-static qn_status read_csv(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                          qn_data *data, qn_error *err) {
-    if (options->labels_path) {
-        qn__fail(err, QN_INPUT,
-                 "a CSV file holds its labels itself, and a file of labels was given");
-        qn__at(err, "%s", qn__source_path(source));
-        return qn__remedy(
-            err, QN_INPUT,
-            "leave out `data.labels_path` and name the label column with `data.label_column`");
+/* Options that this format has no use for would be forgotten silently. */
+static qn_status check_format(const qn__reader *reader, const qn__source *source,
+                              const qn_data_options *o, qn_error *err) {
+    if (qn__source_is_gzip(source) && !reader->gzip_name) {
+        qn__fail(err, QN_INPUT, "a gzipped %s file is not read", reader->name);
+        return refuse_option(source, err, "unpack it with gunzip");
     }
-    data->format = qn__source_is_gzip(source) ? "csv.gz" : "csv";
-    return qn__csv_read(source, options, pool, data, err);
+    if (o->labels_path && !reader->read_labels) {
+        qn__fail(err, QN_INPUT, "a %s file holds its labels itself, and a file of labels was given",
+                 reader->name);
+        return refuse_option(source, err, reader->labels_remedy);
+    }
+    if (reader->columns)
+        return QN_OK;
+    if (o->label_column) {
+        qn__fail(err, QN_INPUT, "a file of the format %s has no columns, so no label column \"%s\"",
+                 reader->name, o->label_column);
+        return refuse_option(source, err, reader->labels_remedy);
+    }
+    const char *given = o->features ? "data.features" : o->drop ? "data.drop" : NULL;
+    if (!given && o->header)
+        given = "data.header";
+    if (!given)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "a file of the format %s has no columns and no header", reader->name);
+    qn__at(err, "%s", qn__source_path(source));
+    return qn__remedy(err, QN_INPUT, "leave `%s` out", given);
+}
+
+static qn_status read_with(const qn__reader *reader, qn__source *source,
+                           const qn_data_options *options, qn__pool *pool, qn_data *data,
+                           qn_error *err) {
+    data->format = qn__source_is_gzip(source) ? reader->gzip_name : reader->name;
+    qn_status status = reader->read(source, options, pool, data, err);
+    if (status == QN_OK && options->labels_path)
+        status = reader->read_labels(options->labels_path, data, err);
+    if (status == QN_OK)
+        status = qn__labels_settle(data, options, reader->columns, qn__source_path(source), err);
+    return status == QN_OK ? qn__data_finish(data, pool, err) : status;
 }
 
 static qn_status read_into(qn__source *source, const qn_data_options *options, qn_data *data,
                            qn_error *err) {
-    uint8_t magic[2];
+    uint8_t first[QN__PROBE_BYTES];
     size_t got = 0;
-    qn_status status = qn__source_peek(source, magic, sizeof magic, &got, err);
+    qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
     if (status != QN_OK)
         return status;
     if (got == 0) {
         qn__fail(err, QN_INPUT, "the file is empty once unpacked");
-        qn__at(err, "%s", qn__source_path(source));
-        return qn__remedy(err, QN_INPUT, "give a file with at least one item");
+        return refuse_option(source, err, "give a file with at least one item");
     }
+    const qn__reader *reader = qn__reader_for(first, got, qn__source_path(source));
+    status = check_format(reader, source, options, err);
+    if (status != QN_OK)
+        return status;
     int threads = options->threads ? options->threads : qn__cores();
     if (qn__source_file_size(source) < WORTH_THREADS)
         threads = 1;
@@ -88,12 +126,7 @@ static qn_status read_into(qn__source *source, const qn_data_options *options, q
     status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
         return status;
-    if (got == 2 && magic[0] == 0 && magic[1] == 0)
-        status = read_idx(source, options, data, err);
-    else
-        status = read_csv(source, options, pool, data, err);
-    if (status == QN_OK)
-        status = qn__data_finish(data, pool, err);
+    status = read_with(reader, source, options, pool, data, err);
     qn__pool_destroy(pool);
     return status;
 }

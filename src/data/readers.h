@@ -1,18 +1,45 @@
-/* The readers behind qn_data_open: each turns an opened source into the fields of a table. */
+/* The readers behind qn_data_open, one row of a table for each format. A new format is one file
+ * with a qn__reader and one line in readers.c. */
 #ifndef QN_DATA_READERS_H
 #define QN_DATA_READERS_H
 
 #include "data/data.h"
 #include "data/source.h"
 
-/* Fills type, items, features, values, memory, release and, for CSV, labels; for IDX, the image
- * size. The caller sets digest, classes and format. After a failure qn_data_close releases what is
- * in `data`. `pool` is never NULL. */
-qn_status qn__csv_read(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                       qn_data *data, qn_error *err);
-qn_status qn__idx_read(qn__source *source, qn_data *data, qn_error *err);
+/* How sure a reader is that a file is its own. The reader that is surest takes it. */
+enum { QN__PROBE_NO = 0, QN__PROBE_REST = 1, QN__PROBE_NAME = 2, QN__PROBE_MAGIC = 3 };
 
-/* Reads a file of labels, IDX with one dimension, for the items already in `data`. */
-qn_status qn__idx_read_labels(const char *path, qn_data *data, qn_error *err);
+/* The first bytes that a probe sees, at most. */
+enum { QN__PROBE_BYTES = 16 };
+
+typedef struct qn__reader {
+    const char *name; /* what qn_data_format says; at most 15 bytes, as gzip_name */
+    /* The same where the file is gzipped. NULL: the format is not read from gzip, and the file is
+     * refused. Probes and reads get the unpacked bytes (source.h). */
+    const char *gzip_name;
+    int columns; /* 1: it has columns, so the options about columns and headers mean something */
+    /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
+     * `data.labels_path` in one without read_labels. */
+    const char *labels_remedy;
+    int (*probe)(const uint8_t *first, size_t size, const char *path);
+    /* Fills type, items, features, values, memory, release and what else the file tells: labels or
+     * targets, schema, image size, notes. The digest, classes and format are the caller's. What a
+     * failed call left in `data` is released by qn_data_close. `pool` is never NULL. */
+    qn_status (*read)(qn__source *source, const qn_data_options *options, qn__pool *pool,
+                      qn_data *data, qn_error *err);
+    /* Reads a file of labels for the items already in `data`. NULL: the format has no such file. */
+    qn_status (*read_labels)(const char *path, qn_data *data, qn_error *err);
+} qn__reader;
+
+extern const qn__reader qn__csv_reader, qn__idx_reader;
+
+/* All readers; the last is NULL. */
+extern const qn__reader *const qn__readers[];
+
+/* The reader for a file that begins with these bytes. Never NULL: CSV takes what no other does. */
+const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *path);
+
+/* The constant text of qn_data_format that is equal to `name`; NULL for no name of a format. */
+const char *qn__format_name(const char *name);
 
 #endif

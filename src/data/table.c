@@ -90,19 +90,13 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
     return QN_OK;
 }
 
-static void free_names(char **names) {
-    for (char **at = names; at && *at; ++at)
-        qn__free(*at);
-    qn__free(names);
-}
-
 void qn_data_close(qn_data *data) {
     if (!data)
         return;
     if (data->release)
         data->release(data->memory);
     if (data->release || data->mapped) { /* a table, no view of one */
-        free_names(data->names);
+        qn__free(data->note);
         qn__schema_free(data->schema);
     }
     if (!data->mapped) {
@@ -135,7 +129,34 @@ void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) 
 }
 
 const char *qn_data_feature_name(const qn_data *data, uint32_t k) {
-    return data && data->names && k < data->features ? data->names[k] : NULL;
+    const qn__schema *schema = data ? data->schema : NULL;
+    return schema && k < schema->features ? schema->feature[k].name : NULL;
 }
+
+uint32_t qn_data_categories(const qn_data *data, uint32_t k) {
+    const qn__schema *schema = data ? data->schema : NULL;
+    return schema && k < schema->features ? schema->feature[k].categories : 0;
+}
+
+const char *qn_data_category(const qn_data *data, uint32_t k, uint32_t i) {
+    return i < qn_data_categories(data, k) ? data->schema->feature[k].category[i] : NULL;
+}
+
+qn_target qn_data_target(const qn_data *data) {
+    return data ? (qn_target)qn__data_target(data) : QN_TARGET_NONE;
+}
+
+const float *qn_data_targets(const qn_data *data) { return data ? data->targets : NULL; }
+
+const char *qn_data_label_name(const qn_data *data) {
+    return data && data->schema ? data->schema->label : NULL;
+}
+
+const char *qn_data_class_name(const qn_data *data, uint32_t k) {
+    const qn__schema *schema = data ? data->schema : NULL;
+    return schema && k < schema->classes ? schema->class_name[k] : NULL;
+}
+
+const char *qn_data_note(const qn_data *data) { return data ? data->note : NULL; }
 
 const char *qn_data_format(const qn_data *data) { return data ? data->format : ""; }

@@ -1,0 +1,214 @@
+/* The columns that options name: the label, those to read, those to leave out. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/csv_header.h"
+#include <string.h>
+
+/* The column that a text names: a header's name goes before "last", and both before a number.
+ * Returns the number of columns that bear the name; 0 leaves *out alone. */
+static uint64_t find_column(const qn__csv_header *header, const char *word, uint64_t *out) {
+    uint64_t found = 0, number = 0;
+    for (uint64_t i = 0; header->names && i < header->shape.columns; i++) {
+        if (strcmp(header->names[i], word) == 0) {
+            *out = i;
+            found++;
+        }
+    }
+    if (found > 0)
+        return found;
+    if (strcmp(word, "last") == 0)
+        number = header->shape.columns;
+    else if (!qn__parse_u64(word, strlen(word), &number) || number > header->shape.columns)
+        number = 0;
+    if (number > 0)
+        *out = number - 1;
+    return number > 0;
+}
+
+/* An option named no column: says what there is. `what` is for the message. */
+static qn_status refuse_column(const qn__csv_header *header, const char *what, const char *field,
+                               const char *word, qn_error *err) {
+    unsigned long long columns = (unsigned long long)header->shape.columns;
+    char shown[64];
+    qn__csv_show(word, shown);
+    uint64_t number;
+    const char *near = NULL; /* a number that is out of range is no slip in a name */
+    if (header->names && !qn__parse_u64(word, strlen(word), &number))
+        near = qn__nearest(word, (const char *const *)header->names);
+    qn__fail(err, QN_INPUT, "there is no %s \"%s\"", what, shown);
+    qn__at(err, "%s, line 1", header->path);
+    if (near) {
+        qn__csv_show(near, shown);
+        return qn__remedy(err, QN_INPUT, "did you mean `%s` %s?", field, shown);
+    }
+    return qn__remedy(err, QN_INPUT, "`%s` takes %sa number from 1 to %llu, or last%s", field,
+                      header->names ? "a column's name, " : "", columns,
+                      strcmp(field, "data.label_column") == 0 ? "; `data.unlabelled`: no labels"
+                                                              : "");
+}
+
+static qn_status find_one(const qn__csv_header *header, const char *what, const char *field,
+                          const char *word, uint64_t *out, qn_error *err) {
+    const uint64_t found = find_column(header, word, out);
+    if (found == 1)
+        return QN_OK;
+    if (found == 0)
+        return refuse_column(header, what, field, word, err);
+    qn__fail(err, QN_INPUT, "%llu columns have the name of the %s", (unsigned long long)found,
+             what);
+    qn__at(err, "%s, line 1", header->path);
+    return qn__remedy(err, QN_INPUT, "give the column's number with `%s`", field);
+}
+
+/* ------------------------------------------------------------------ lists of columns */
+
+/* "3-7" and "3-last", where no column has that name; 1 when it is such a range of columns. */
+static int find_range(const qn__csv_header *header, const char *word, uint64_t *first,
+                      uint64_t *last) {
+    const char *dash = strchr(word, '-');
+    if (!dash || !qn__parse_u64(word, (size_t)(dash - word), first))
+        return 0;
+    if (strcmp(dash + 1, "last") == 0)
+        *last = header->shape.columns;
+    else if (!qn__parse_u64(dash + 1, strlen(dash + 1), last))
+        return 0;
+    return *first >= 1 && *first <= *last && *last <= header->shape.columns;
+}
+
+/* A list of columns as an option, and the marks that it leaves. */
+typedef struct list {
+    const qn__csv_header *header;
+    const char *field;
+    uint8_t *mark; /* of all columns */
+} list;
+
+static qn_status mark_word(const list *l, const char *word, qn_error *err) {
+    uint64_t first, last;
+    if (find_column(l->header, word, &first) == 0 && find_range(l->header, word, &first, &last)) {
+        memset(l->mark + first - 1, 1, (size_t)(last - first + 1));
+        return QN_OK;
+    }
+    const qn_status status = find_one(l->header, "column", l->field, word, &first, err);
+    if (status == QN_OK)
+        l->mark[first] = 1;
+    return status;
+}
+
+/* A word of the list, with doubled quotes made single. */
+static char *copy_word(const qn__cell *cell, qn_error *err) {
+    char *word = qn__alloc(cell->size + 1, 1, err);
+    size_t size = 0;
+    for (size_t i = 0; word && i < cell->size; i++) {
+        word[size++] = cell->text[i];
+        i += cell->quoted && cell->text[i] == '"';
+    }
+    return word;
+}
+
+static qn_status mark_columns(const list *l, const char *text, qn_error *err) {
+    const char *at = text, *end = text + strlen(text);
+    for (;; at++) {
+        qn__cell cell;
+        at = qn__cell_read(at, end, ',', 1, &cell);
+        if (cell.broken) {
+            qn__fail(err, QN_USAGE, "the quotes in the list of columns do not pair");
+            return qn__remedy(err, QN_USAGE, "separate the columns in `%s` by commas", l->field);
+        }
+        char *word = copy_word(&cell, err);
+        const qn_status status = word ? mark_word(l, word, err) : QN_MEMORY;
+        qn__free(word);
+        if (status != QN_OK || at == end)
+            return status;
+    }
+}
+
+/* ------------------------------------------------------------------ what is read */
+
+/* The label, where nobody named it: the first column that no option names. */
+static uint64_t first_unmarked(const uint8_t *mark, uint64_t columns) {
+    uint64_t column = 0;
+    while (column + 1 < columns && mark[column])
+        column++;
+    return column;
+}
+
+static qn_status choose_label(qn__csv_header *header, const qn_data_options *options,
+                              const uint8_t *mark, qn_error *err) {
+    qn__csv_shape *shape = &header->shape;
+    shape->label = first_unmarked(mark, shape->columns);
+    if (options->unlabelled)
+        shape->label = shape->columns;
+    else if (options->label_column)
+        return find_one(header, "label column", "data.label_column", options->label_column,
+                        &shape->label, err);
+    return QN_OK;
+}
+
+static qn_status refuse_label(const qn__csv_header *header, const char *field, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the label cannot be in the list of columns");
+    qn__csv_at_column(header, header->shape.label, err);
+    return qn__remedy(err, QN_INPUT,
+                      "leave it out of `%s`, or name another label with `data.label_column`",
+                      field);
+}
+
+static qn_status check_features(const qn__csv_header *header, uint64_t features, qn_error *err) {
+    if (features == 0) {
+        qn__fail(err, QN_INPUT,
+                 header->shape.columns == 1
+                     ? "the only column is the label, so there are no features"
+                     : "no column is left for the features");
+        return qn__csv_refuse_line(
+            header->path, 1,
+            "columns are separated by comma, semicolon or tab; a file without labels is "
+            "read with `data.unlabelled`",
+            err);
+    }
+    if (features <= UINT32_MAX)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the first line has %llu cells, more than 2^32",
+             (unsigned long long)header->shape.columns);
+    return qn__csv_refuse_line(header->path, 1, "check that the file has line ends", err);
+}
+
+/* `keep` of mark is read beside the label. */
+static qn_status list_special(qn__csv_header *header, const uint8_t *mark, uint8_t keep,
+                              qn__way label, qn_error *err) {
+    qn__csv_shape *shape = &header->shape;
+    uint64_t count = 0, skipped = 0;
+    for (uint64_t i = 0; i < shape->columns; i++)
+        skipped += i != shape->label && mark[i] != keep;
+    header->special = qn__alloc(skipped + 2, sizeof *header->special, err);
+    if (!header->special)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < shape->columns; i++)
+        if (i == shape->label || mark[i] != keep)
+            header->special[count++] =
+                (qn__special){.column = i, .way = i == shape->label ? label : QN__WAY_SKIP};
+    header->special[count].column = UINT64_MAX;
+    shape->special = header->special;
+    const uint64_t features = shape->columns - count;
+    const qn_status status = check_features(header, features, err);
+    shape->features = (uint32_t)features;
+    return status;
+}
+
+qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *options,
+                                 qn_error *err) {
+    const char *names = options->features ? options->features : options->drop;
+    uint8_t *mark = qn__alloc(header->shape.columns, 1, err);
+    if (!mark)
+        return QN_MEMORY;
+    const list l = {header, options->features ? "data.features" : "data.drop", mark};
+    qn_status status = names ? mark_columns(&l, names, err) : QN_OK;
+    if (status == QN_OK)
+        status = choose_label(header, options, mark, err);
+    if (status == QN_OK && header->shape.label < header->shape.columns && mark[header->shape.label])
+        status = refuse_label(header, l.field, err);
+    const int real = options->task && strcmp(options->task, "regress") == 0;
+    if (status == QN_OK)
+        status = list_special(header, mark, options->features != NULL,
+                              real ? QN__WAY_REAL : QN__WAY_INDEX, err);
+    qn__free(mark);
+    return status;
+}

@@ -1,0 +1,32 @@
+/* The table of readers, and which of them takes a file. */
+#include "data/readers.h"
+#include <string.h>
+
+const qn__reader *const qn__readers[] = {&qn__csv_reader, &qn__idx_reader, NULL};
+
+const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *path) {
+    const qn__reader *best = qn__readers[0];
+    int surest = QN__PROBE_NO;
+    for (const qn__reader *const *at = qn__readers; *at; ++at) {
+        const int sure = (*at)->probe(first, size, path);
+        if (sure > surest) {
+            surest = sure;
+            best = *at;
+        }
+    }
+    return best;
+}
+
+const char *qn__format_name(const char *name) {
+    static const char *const others[] = {"array", "synth"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        if (strcmp(name, others[i]) == 0)
+            return others[i];
+    for (const qn__reader *const *at = qn__readers; *at; ++at) {
+        if (strcmp(name, (*at)->name) == 0)
+            return (*at)->name;
+        if ((*at)->gzip_name && strcmp(name, (*at)->gzip_name) == 0)
+            return (*at)->gzip_name;
+    }
+    return NULL;
+}
