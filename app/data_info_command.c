@@ -1,5 +1,6 @@
 /* quern data info: describes a data file. */
 
+#include "columns.h"
 #include "command.h"
 #include "format.h"
 #include "jsonline.h"
@@ -20,6 +21,7 @@ typedef struct info_flags {
 
 static const option info_options[] = {
     {.heading = "Options", .more = source_label_options, AT(from)},
+    {.more = source_column_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
     {.name = "show",
      .kind = OPTION_COUNT,
@@ -35,10 +37,16 @@ static const option info_options[] = {
 typedef struct summary {
     double least, greatest;
     uint64_t *counts; /* items of each class; NULL without labels, or with too many classes */
+    column *column;   /* of each feature; NULL: they are pixels */
     uint32_t classes, rows, columns;
 } summary;
 
 enum { MOST_PRINTED = 40, MOST_COUNTED = 1 << 20 };
+
+static const char *const targets[] = {[QN_TARGET_NONE] = "none",
+                                      [QN_TARGET_INDEX] = "index",
+                                      [QN_TARGET_CLASS] = "class",
+                                      [QN_TARGET_REAL] = "real"};
 
 static double value_at(const qn_data *data, uint64_t index) {
     if (qn_data_type_of(data) == QN_U8)
@@ -64,7 +72,11 @@ static int summarise(const qn_data *data, summary *s) {
         s->least = v < s->least ? v : s->least;
         s->greatest = v > s->greatest ? v : s->greatest;
     }
+    if (s->least > s->greatest) /* every value is missing */
+        s->least = s->greatest = 0;
     find_size(data, &s->rows, &s->columns);
+    if (s->rows == 0 && !(s->column = columns_find(data)))
+        return message_fail(QN_MEMORY, "out of memory", "", "");
     /* A single large label must not cause gigabytes of counters. */
     if (!labels || s->classes > MOST_COUNTED)
         return -1;
@@ -84,6 +96,12 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_count("items", qn_data_items(data));
     json_count("features", qn_data_features(data));
     json_count("classes", s->classes);
+    json_text("target", targets[qn_data_target(data)]);
+    json_text("label", qn_data_label_name(data));
+    json_open("class_names", '[');
+    for (uint32_t i = 0; i < s->classes && qn_data_class_name(data, i); i++)
+        json_text(NULL, qn_data_class_name(data, i));
+    json_close(']');
     json_open("counts", '[');
     for (uint32_t i = 0; s->counts && i < s->classes; i++)
         json_count(NULL, s->counts[i]);
@@ -92,8 +110,59 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_number("max", s->greatest);
     json_count("rows", s->rows);
     json_count("columns", s->columns);
+    if (s->column)
+        columns_print_json(data, s->column);
+    json_message("note", qn_data_note(data));
     json_text("digest", qn_data_digest(data));
     json_end();
+}
+
+/* Classes with names: one a line. */
+static void print_classes(const qn_data *data, const summary *s) {
+    for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++)
+        printf("    %10" PRIu64 "  %s\n", s->counts[i], qn_data_class_name(data, i));
+}
+
+/* Classes that are numbers: five in a line. */
+static void print_counts(const summary *s) {
+    for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++)
+        printf("%s%5" PRIu32 ": %6" PRIu64,
+               i % 5 > 0 ? " "
+               : i > 0   ? "\n    "
+                         : "    ",
+               i, s->counts[i]);
+    if (s->counts)
+        putchar('\n');
+}
+
+static void print_targets(const qn_data *data) {
+    const float *targets_of = qn_data_targets(data);
+    double least = HUGE_VAL, greatest = -HUGE_VAL;
+    for (uint64_t i = 0; i < qn_data_items(data); i++) {
+        least = (double)targets_of[i] < least ? (double)targets_of[i] : least;
+        greatest = (double)targets_of[i] > greatest ? (double)targets_of[i] : greatest;
+    }
+    printf("targets   real numbers from %g to %g\n", least, greatest);
+}
+
+static void print_label(const qn_data *data, const summary *s) {
+    if (qn_data_label_name(data))
+        printf("label     %s\n", qn_data_label_name(data));
+    if (qn_data_target(data) == QN_TARGET_REAL) {
+        print_targets(data);
+        return;
+    }
+    if (qn_data_target(data) == QN_TARGET_NONE) {
+        printf("classes   none: there are no labels\n");
+        return;
+    }
+    printf("classes   %" PRIu32 "\n", s->classes);
+    if (qn_data_target(data) == QN_TARGET_CLASS)
+        print_classes(data, s);
+    else
+        print_counts(s);
+    if (s->counts && s->classes > MOST_PRINTED)
+        printf("          and %" PRIu32 " more\n", s->classes - MOST_PRINTED);
 }
 
 static void print_text(const char *path, const qn_data *data, const summary *s) {
@@ -105,20 +174,9 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
         printf(" (%" PRIu32 "x%" PRIu32 ")", s->rows, s->columns);
     printf(", %s, from %g to %g\n", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats",
            s->least, s->greatest);
-    if (qn_data_labels(data))
-        printf("classes   %" PRIu32 "\n", s->classes);
-    else
-        printf("classes   none: there are no labels\n");
-    for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++)
-        printf("%s%5" PRIu32 ": %6" PRIu64,
-               i % 5 > 0 ? " "
-               : i > 0   ? "\n    "
-                         : "    ",
-               i, s->counts[i]);
-    if (s->counts)
-        putchar('\n');
-    if (s->counts && s->classes > MOST_PRINTED)
-        printf("          and %" PRIu32 " more\n", s->classes - MOST_PRINTED);
+    print_label(data, s);
+    if (s->column)
+        columns_print(data, s->column, MOST_PRINTED);
     printf("digest    %s\n", qn_data_digest(data));
 }
 
@@ -178,6 +236,7 @@ static int run(const command *self, int argc, char **argv) {
         code = show(data, &s, f.show);
     }
     free(s.counts);
+    free(s.column);
     qn_data_close(data);
     return code;
 }
@@ -186,8 +245,9 @@ const command data_info_command = {
     .name = "data info",
     .summary = "describe a file of data",
     .usage = "quern data info FILE [options]",
-    .about = "Reads CSV or IDX, plain or gzipped. Prints the number of items and features, the "
-             "classes, the range and the digest. The digest covers the content, not the format; "
+    .about = "Reads CSV or IDX, plain or gzipped. Prints the number of items and features, what "
+             "each column holds, the classes, the range and the digest. The digest covers the "
+             "content, not the format; "
              "the recipe in a model file names it.",
     .operand = "FILE",
     .options = info_options,

@@ -37,6 +37,7 @@ static const option predict_options[] = {
      .value = "FILE",
      .help = "data to predict: CSV or IDX, plain or gzipped; required"},
     {.more = source_label_options, AT(from)},
+    {.more = source_column_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
 
     {.heading = "Output",

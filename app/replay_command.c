@@ -31,6 +31,7 @@ static const option replay_options[] = {
      .help = "the training data of the model, in any format",
      .fallback = "the built-in digits, if the recipe names them"},
     {.more = source_label_options, AT(from)},
+    {.more = source_column_options, AT(from)},
     {.more = source_test_options, AT(from)},
 
     {.heading = "Output",

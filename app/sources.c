@@ -19,6 +19,46 @@ const option source_label_options[] = {
      .fallback = "the first"},
     {.name = NULL}};
 
+static const option_word tasks[] = {
+    {"auto", "CSV: by the column: whole numbers and texts are classes"},
+    {"classify", "each different label is a class"},
+    {"regress", "labels are quantities"},
+    {NULL, NULL}};
+static const option_word headers[] = {{"auto", "by the lines below the first"},
+                                      {"yes", "the first line holds names"},
+                                      {"no", "the first line is an item"},
+                                      {NULL, NULL}};
+
+const option source_column_options[] = {
+    {.name = "task",
+     .kind = OPTION_CHOICE,
+     AT(task),
+     .value = "WORD",
+     .words = tasks,
+     .help = "what the labels are",
+     .fallback = "auto"},
+    {.name = "header",
+     .kind = OPTION_CHOICE,
+     AT(header),
+     .value = "WORD",
+     .words = headers,
+     .help = "CSV: whether there is a header",
+     .fallback = "auto"},
+    {.name = "features",
+     .kind = OPTION_TEXT,
+     AT(features),
+     .value = "LIST",
+     .help = "CSV: read only these columns beside the label: names, numbers from 1 or ranges such "
+             "as 3-7, separated by commas",
+     .fallback = "all"},
+    {.name = "drop",
+     .kind = OPTION_TEXT,
+     AT(drop),
+     .value = "LIST",
+     .help = "CSV: leave these columns out",
+     .fallback = "none"},
+    {.name = NULL}};
+
 const option source_unlabelled_options[] = {{.name = "unlabelled",
                                              .kind = OPTION_FLAG,
                                              AT(unlabelled),
@@ -62,9 +102,11 @@ static qn_status draw_digits(void *user, qn_data **out, qn_error *err) {
 static int share(qn_data_opener open, request *r, qn_data **out) {
     qn_error err;
     *out = NULL;
-    if (qn_data_share(ranks_cluster(), ranks_data_from_first(), open, r, out, &err) == QN_OK)
-        return -1;
-    return ranks_failed(&err);
+    if (qn_data_share(ranks_cluster(), ranks_data_from_first(), open, r, out, &err) != QN_OK)
+        return ranks_failed(&err);
+    if (qn_data_note(*out) && ranks_is_writer())
+        message_note("note: %s: %s", r->path, qn_data_note(*out));
+    return -1;
 }
 
 int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
@@ -74,6 +116,10 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.labels_path = labels;
     r.options.label_column = flags->label;
     r.options.unlabelled = flags->unlabelled;
+    r.options.task = flags->task;
+    r.options.header = flags->header;
+    r.options.features = flags->features;
+    r.options.drop = flags->drop;
     r.options.threads = (int)threads;
     return share(open_file, &r, out);
 }
@@ -81,7 +127,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
 /* Training and testing need labels. */
 static int need_labels(const qn_data *data, const char *path, const char *option_name) {
     char remedy[96];
-    if (qn_data_labels(data))
+    if (qn_data_target(data) != QN_TARGET_NONE)
         return -1;
     snprintf(remedy, sizeof remedy, "add --%s FILE, the file that holds them", option_name);
     return message_fail(QN_INPUT, "the data has no labels", path, remedy);

@@ -14,12 +14,14 @@ typedef struct source_flags {
     const char *data, *labels;
     const char *label; /* CSV: the column of labels, in every file */
     const char *test, *test_labels;
-    const char *valid, *valid_labels; /* `valid`: a file or a fraction */
-    int unlabelled;                   /* CSV: no column of labels (predict, data info) */
+    const char *valid, *valid_labels;            /* `valid`: a file or a fraction */
+    const char *task, *header, *features, *drop; /* CSV: of every file, as in qn_data_options */
+    int unlabelled;                              /* CSV: no column of labels (predict, data info) */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */
 extern const option source_label_options[];      /* --labels, --label */
+extern const option source_column_options[];     /* --task, --header, --features, --drop */
 extern const option source_unlabelled_options[]; /* --unlabelled */
 extern const option source_test_options[];       /* --test, --test-labels */
 

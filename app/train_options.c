@@ -18,6 +18,7 @@ const option train_options[] = {
      .help = "training data: CSV or IDX, plain or gzipped; the format is found from the content",
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
     {.more = source_label_options, AT(from)},
+    {.more = source_column_options, AT(from)},
     {.more = source_test_options, AT(from)},
     {.name = "valid",
      .kind = OPTION_TEXT,

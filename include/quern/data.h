@@ -24,38 +24,42 @@ typedef struct qn_data qn_data;
 /* The type of the elements. The file decides it, or the caller of qn_data_from_arrays. */
 typedef enum qn_data_type {
     QN_U8 = 1, /* uint8_t, 0..255 */
-    QN_F32 = 2 /* float, finite */
+    QN_F32 = 2 /* float, finite, or NaN: missing (CSV) */
 } qn_data_type;
 
 /* How to read a file. Fill with qn_data_options_init, then change members. Texts are read during
  * the call only. Each may be NULL. */
 typedef struct qn_data_options {
     size_t size;             /* sizeof(qn_data_options) */
-    const char *labels_path; /* IDX: the file of labels; NULL: none */
-    const char
-        *label_column;    /* CSV: a header's name, a number from 1, or "last"; NULL: the first */
-    int unlabelled;       /* CSV: 1 when there is no label column at all */
-    int threads;          /* for reading and digests; 0: every core the process may use */
-    const char *task;     /* what labels are: "classify", "regress"; NULL or "auto": see below */
-    const char *header;   /* CSV: "yes", "no"; NULL or "auto": found out */
-    const char *features; /* CSV: the columns to read beside the label; NULL: all */
-    const char *drop;     /* CSV: the columns to leave out; NULL: none. Not with `features` */
-    uint32_t classes;     /* outputs of the network that the labels are for; 0: unknown */
+    const char *labels_path; /* IDX: the file of labels, one byte for each item; NULL: none. CSV
+                                files hold their labels: QN_INPUT */
+    /* CSV: the label column: a name in the header, a number from 1, or "last". NULL: the first
+     * column. An IDX file has no columns: QN_INPUT. */
+    const char *label_column;
+    int unlabelled; /* CSV: 1: no column is the label. QN_USAGE with one of the two above */
+    int threads;    /* for reading and digests, at most 4096; 0: every core the process may use */
+    /* What labels are: "classify": classes; "regress": real numbers; NULL or "auto": CSV: by the
+     * column (docs/exactness.md 2.1.5), other formats: classes. */
+    const char *task;
+    /* CSV: whether the first line is a header: "yes", "no"; NULL or "auto": by the lines below it.
+     */
+    const char *header;
+    /* CSV: the columns to read beside the label, or those to leave out; NULL: all, none. Not both:
+     * QN_USAGE. A list, separated by commas: a name in the header (in double quotes where it holds
+     * a comma), a number from 1, "last", or a range of numbers (3-7, 3-last). The order in the file
+     * stays. */
+    const char *features, *drop;
+    uint32_t classes; /* outputs of the network that the labels are for: whole labels below are
+                         class numbers, whatever gaps they have; 0: unknown */
 } qn_data_options;
 
-/* Columns in `features` and `drop` are separated by commas: a header's name (in double quotes where
- * it holds a comma), a number from 1, "last", or a range of numbers such as 3-7 or 3-last. Those
- * that are kept keep their order in the file.
- *
- * What labels are, with the task NULL or "auto" (docs/exactness.md 2.1.5): a column of texts names
- * classes; whole numbers are class numbers, or name classes where they are negative or have large
- * gaps below `classes` and beyond; other numbers are real targets. */
+/* Sets `size`, and every other member to 0 or NULL, its default. */
 QN_API void qn_data_options_init(qn_data_options *options);
 
 /* Reads the regular file `path`: CSV or IDX (docs/exactness.md 2.1), either of them plain or
  * gzipped. The content decides which, not the name. `options` may be NULL: the defaults. The type
  * is QN_U8 for IDX, and for CSV where every feature is written as a plain whole number from 0 to
- * 255.
+ * 255. In CSV, a column of texts is a category, and a missing value of any column is a NaN.
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
  * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO,
@@ -131,40 +135,46 @@ QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *co
  * text is static. */
 QN_API const char *qn_data_format(const qn_data *data);
 
-/* The name of feature k < features in the header of its CSV file; owned by the data set. NULL where
- * there was none. */
+/* The name of feature `k`, counted from 0 without the label column, from the header of a CSV file.
+ * Owned by the data set. NULL when there is no such name: the file had no header, or `k` is too
+ * large. */
 QN_API const char *qn_data_feature_name(const qn_data *data, uint32_t k);
 
-/* Feature k as a category: how many categories it has (0: it holds numbers), and the text of
- * category i, or NULL. Values of the column are the indices of categories, in ascending order of
- * their bytes; a missing value of any column is a NaN. Owned by the data set. */
+/* Number of categories of feature `k`; 0 for a column of numbers. The values of a category are
+ * indices from 0, or NaN where it is missing. */
 QN_API uint32_t qn_data_categories(const qn_data *data, uint32_t k);
+/* The text of category `i` of feature `k`; the texts ascend bytewise. Owned by the data set. NULL
+ * when there is none. */
 QN_API const char *qn_data_category(const qn_data *data, uint32_t k, uint32_t i);
 
-/* What the labels are: none; class numbers as written (qn_data_labels); indices of named classes
- * (qn_data_labels, qn_data_class_name); real numbers (qn_data_targets). */
+/* What the labels are. */
 typedef enum qn_target {
-    QN_TARGET_NONE,
-    QN_TARGET_INDEX,
-    QN_TARGET_CLASS,
-    QN_TARGET_REAL
+    QN_TARGET_NONE,  /* there are none */
+    QN_TARGET_INDEX, /* class numbers, as written: qn_data_labels */
+    QN_TARGET_CLASS, /* indices of classes with names: qn_data_labels, qn_data_class_name */
+    QN_TARGET_REAL   /* real numbers: qn_data_targets */
 } qn_target;
 QN_API qn_target qn_data_target(const qn_data *data);
-/* One real label for each item, or NULL; owned by the data set. */
+/* One real label for each item; NULL when there are none. Owned by the data set. */
 QN_API const float *qn_data_targets(const qn_data *data);
-/* The name of the label's column, or NULL; owned by the data set. */
+/* The name of the label column in the header, or NULL. Owned by the data set. */
 QN_API const char *qn_data_label_name(const qn_data *data);
-/* The name of class k < classes where classes have names, else NULL; owned by the data set. Numbers
- * come first, by value, then texts, in ascending order of their bytes. */
+/* The name of class `k`, from 0; NULL when it has none (QN_TARGET_INDEX). Numbers come first, by
+ * value, then texts, which ascend bytewise. Owned by the data set. */
 QN_API const char *qn_data_class_name(const qn_data *data, uint32_t k);
 
-/* What the reader decided in doubt, one sentence a line, for a person; NULL when there was no
- * doubt. Owned by the data set. */
+/* What the reader decided in doubt, for a person: one sentence a line, options between backquotes
+ * as in messages. NULL when there was no doubt. Owned by the data set. */
 QN_API const char *qn_data_note(const qn_data *data);
 
-/* Writes the data set as IDX (values QN_U8 only; labels_path may be NULL) or as CSV (label first,
- * header "label,f0,f1,..." or "label,r0c0,..."). The file is written beside its place, synced and
- * renamed. */
+/* Both functions write a temporary file in the folder of the path, sync it and rename it to the
+ * path. A device, a pipe or a name such as /dev/stdout is written to directly. Both fail with QN_IO
+ * or QN_MEMORY, and leave the old file as it was. */
+
+/* Writes the values as IDX, and the labels into a second file; `labels_path` may be NULL: only the
+ * values. Also fails with QN_INPUT (values that are not QN_U8, labels that are missing or above
+ * 255, 2^32 items or more) and QN_USAGE (both paths name one file). Both files are complete before
+ * the first is renamed. When only the second renaming fails, the file of values is the new one. */
 QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
                                    const char *labels_path, qn_error *err);
 /* Writes the data set as CSV: the label first, where there are labels, then the features. The

@@ -243,6 +243,7 @@ static qn_status parse_columns(table *t, qn__pool *pool, const qn_data_options *
     if (status != QN_OK)
         return status;
     t->shape = qn__csv_survey_shape(t->survey);
+    data->missing = qn__csv_survey_has_gaps(t->survey);
     status = parse(t, pool, data, qn__csv_survey_type(t->survey), wrong, err);
     if (status == QN_OK && *wrong && t->type == QN_U8) /* for the message */
         status = parse(t, pool, data, QN_F32, wrong, err);

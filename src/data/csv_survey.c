@@ -19,6 +19,7 @@ struct qn__csv_survey {
     qn__csv_shape shape;
     qn__special *special;
     qn_data_type type;
+    int gaps;
     qn__text_set *sets; /* (threads + 1) x set_count: what each thread has, then all */
     uint32_t set_count;
     qn_status *status; /* of each thread's collection */
@@ -159,6 +160,7 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
             (to++)->way = QN__WAY_SKIP;
         } else {
             const int special = way_of_feature(&f, &to->way);
+            s->gaps |= f.gap || (special && to->way == QN__WAY_GAPS);
             if (special || f.odd)
                 s->type = QN_F32;
             to += special;
@@ -254,3 +256,5 @@ qn_status qn__csv_survey_sort(qn__csv_survey *s, qn_error *err) {
 const qn__csv_shape *qn__csv_survey_shape(const qn__csv_survey *survey) { return &survey->shape; }
 
 qn_data_type qn__csv_survey_type(const qn__csv_survey *survey) { return survey->type; }
+
+int qn__csv_survey_has_gaps(const qn__csv_survey *survey) { return survey->gaps; }

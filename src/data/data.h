@@ -38,6 +38,7 @@ struct qn_data {
     int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
     float *targets;         /* real labels, one for each item, or NULL; from qn__alloc */
     qn__schema *schema;     /* NULL: schema.h says what then holds. A view has its table's */
+    int missing;            /* 1: a value may be missing, a NaN; 0: none is */
     qn__doubt doubt;        /* whether the labels are what was meant; a view's is its table's */
     uint64_t label_values;  /* different labels in the table, where they were counted; else 0 */
     char *note;             /* what a reader decided in doubt, for people; NULL: nothing */

@@ -15,7 +15,7 @@ typedef struct head {
     uint32_t type, features, rows, columns;
     uint64_t items;
     uint32_t labelled; /* 0: no labels; 1: labels; 2: targets */
-    uint32_t doubt;
+    uint32_t doubt, missing, unused;
     uint64_t label_values;
     uint64_t text; /* bytes of the texts */
     char format[16];
@@ -70,6 +70,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .items = table->items,
               .labelled = table->targets ? 2 : table->labels != NULL,
               .doubt = (uint32_t)table->doubt,
+              .missing = table->missing != 0,
               .label_values = table->label_values,
               .text = text->size};
     strncpy(h.format, table->format, sizeof h.format - 1);
@@ -177,6 +178,7 @@ static void take_head(qn_data *data, const head *h) {
     data->columns = h->columns;
     data->format = qn__format_name(h->format);
     data->doubt = (qn__doubt)h->doubt;
+    data->missing = h->missing != 0;
     data->label_values = h->label_values;
     data->mapped = 1;
     memcpy(data->digest, h->digest, sizeof data->digest);

@@ -114,12 +114,45 @@ static void test_negative_label(void **state) {
     qn_data *data = digits(9), *again;
     qn_error err;
     uint8_t *image = image_of(data, &bytes);
-    /* Nine digits take 7,056 bytes after the header; their labels follow the margin. */
-    const size_t labels = (size_t)bytes - ((9 * 4 + 64 + 63) / 64 * 64);
+    /* Nine digits take 7,056 bytes after the header; their labels follow the margin, and 6 bytes of
+     * texts those. */
+    const size_t labels = (size_t)bytes - ((9 * 4 + 64 + 63) / 64 * 64) - (6 + 64 + 63) / 64 * 64;
     assert_int_equal(image[labels], qn_data_labels(data)[0]);
     memset(image + labels + 8, 0xff, 4);
     assert_int_equal(qn__data_image_map(image, bytes, &again, &err), QN_FORMAT);
     assert_non_null(strstr(err.what, "negative"));
+    qn__free(image);
+    qn_data_close(data);
+}
+
+/* Names, categories, missing values, notes and targets arrive as well. */
+static void test_typed(void **state) {
+    (void)state;
+    static const char csv[] = "price,city,size\n1.5,Bern,\n2.5,Basel,3\n";
+    qn_data *data, *again;
+    uint64_t bytes;
+    assert_int_equal(open_bytes("t.csv", csv, strlen(csv), NULL, &data, NULL), QN_OK);
+    uint8_t *image = image_of(data, &bytes);
+    assert_int_equal(qn__data_image_map(image, bytes, &again, NULL), QN_OK);
+    assert_int_equal(qn_data_target(again), QN_TARGET_REAL);
+    assert_true(qn_data_targets(again)[1] == 2.5f);
+    assert_null(qn_data_labels(again));
+    assert_string_equal(qn_data_label_name(again), "price");
+    assert_string_equal(qn_data_feature_name(again, 1), "size");
+    assert_string_equal(qn_data_category(again, 0, 1), "Bern");
+    assert_string_equal(qn_data_note(again), qn_data_note(data));
+    assert_string_equal(qn_data_digest(again), qn_data_digest(data));
+    assert_int_equal(again->missing, 1);
+    qn_data_close(again);
+    /* the texts, and that they fit the table: every byte of them may be wrong */
+    const size_t texts = (size_t)bytes - (strlen(qn_data_note(data)) + 200 + 128) / 64 * 64;
+    for (size_t i = texts; i < bytes; ++i) {
+        const uint8_t before = image[i];
+        image[i] ^= 1;
+        if (qn__data_image_map(image, bytes, &again, NULL) == QN_OK)
+            qn_data_close(again);
+        image[i] = before;
+    }
     qn__free(image);
     qn_data_close(data);
 }
@@ -129,6 +162,7 @@ int main(void) {
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_hostile_heads),
         cmocka_unit_test(test_negative_label),
+        cmocka_unit_test(test_typed),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -14,7 +14,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->schema = NULL;
     made->labels = NULL;
     made->targets = NULL;
-    made->names = NULL;
+    made->note = NULL;
     made->mapped = 0;
     made->memory = NULL;
     made->release = qn__free; /* it owns a schema, as a table does */

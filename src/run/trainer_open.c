@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/threads.h"
+#include "data/labels.h"
 #include "model/recipe_options.h"
 #include "run/agree.h"
 #include "run/precision.h"
@@ -291,8 +292,9 @@ static qn_status check_options(const qn_train_options *o, const qn_data *valid, 
 }
 
 static qn_status check_labels(const qn_data *train, qn_error *err) {
-    if (qn_data_labels(train))
-        return QN_OK;
+    if (train->labels || train->targets) {
+        return qn__labels_check(train, err);
+    }
     qn__fail(err, QN_INPUT, "the training data has no labels");
     return qn__remedy(err, QN_INPUT,
                       "IDX: give the file of labels too (`data.labels_path`); CSV: "

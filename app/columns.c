@@ -1,0 +1,134 @@
+#include "columns.h"
+#include "jsonline.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDEST_NAME = 24, RANGE_ROOM = 40 };
+
+column *columns_find(const qn_data *data) {
+    const uint32_t features = qn_data_features(data);
+    const uint64_t items = qn_data_items(data);
+    const int bytes = qn_data_type_of(data) == QN_U8;
+    const void *values = qn_data_values(data);
+    column *columns = malloc(features * sizeof *columns);
+    for (uint32_t k = 0; columns && k < features; k++)
+        columns[k] = (column){.least = HUGE_VAL, .greatest = -HUGE_VAL, .whole = 1};
+    for (uint64_t i = 0; columns && i < items * features; i++) {
+        column *c = &columns[i % features];
+        const double v = bytes ? ((const uint8_t *)values)[i] : (double)((const float *)values)[i];
+        c->missing += isnan(v) != 0;
+        c->whole &= isnan(v) || v == floor(v);
+        c->least = v < c->least ? v : c->least;
+        c->greatest = v > c->greatest ? v : c->greatest;
+    }
+    for (uint32_t k = 0; columns && k < features; k++)
+        if (columns[k].missing == items)
+            columns[k].least = columns[k].greatest = 0;
+    return columns;
+}
+
+static const char *type_of(const qn_data *data, const column *columns, uint32_t k) {
+    if (qn_data_categories(data, k))
+        return "category";
+    if (columns[k].missing == qn_data_items(data))
+        return "empty";
+    return columns[k].whole ? "whole number" : "number";
+}
+
+/* The texts of a category as far as there is room, or a range. */
+static void describe(const qn_data *data, const column *columns, uint32_t k,
+                     char text[RANGE_ROOM + 32]) {
+    const uint32_t count = qn_data_categories(data, k);
+    size_t used = 0;
+    *text = '\0';
+    if (count == 0 && columns[k].missing < qn_data_items(data))
+        snprintf(text, RANGE_ROOM, "%g to %g", columns[k].least, columns[k].greatest);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = qn_data_category(data, k, i);
+        if (used + strlen(name) + 2 > RANGE_ROOM) {
+            snprintf(text + used, 32, "%s%" PRIu32 " %s", used ? " and " : "", count - i,
+                     used ? "more" : "texts");
+            return;
+        }
+        used += (size_t)snprintf(text + used, RANGE_ROOM, "%s%s", i ? ", " : "", name);
+    }
+}
+
+/* Bytes of a name that are printed: whole characters, at most WIDEST_NAME bytes. */
+static int width_of(const char *name) {
+    size_t size = strlen(name);
+    if (size <= WIDEST_NAME)
+        return (int)size;
+    for (size = WIDEST_NAME; size > 0 && ((unsigned char)name[size] & 0xC0) == 0x80;)
+        size--;
+    return (int)size;
+}
+
+/* Characters that `size` bytes of UTF-8 take on the screen, about. */
+static int characters(const char *name, int size) {
+    int count = 0;
+    for (int i = 0; i < size; i++)
+        count += ((unsigned char)name[i] & 0xC0) != 0x80;
+    return count;
+}
+
+static const char *name_of(const qn_data *data, uint32_t k) {
+    const char *name = qn_data_feature_name(data, k);
+    return name ? name : "";
+}
+
+/* Control characters of a name must not reach a terminal. */
+static void print_safe(const char *text, int size) {
+    for (int i = 0; i < size; i++)
+        putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?' : text[i]);
+}
+
+void columns_print(const qn_data *data, const column *columns, uint32_t most) {
+    const uint32_t features = qn_data_features(data), shown = features < most ? features : most;
+    int widest = 4;
+    for (uint32_t k = 0; k < shown; k++) {
+        const int size = width_of(name_of(data, k)), width = characters(name_of(data, k), size);
+        widest = width > widest ? width : widest;
+    }
+    printf("columns   %7s  %-*s  %-12s  %9s  %s\n", "feature", widest, "name", "type", "missing",
+           "values");
+    for (uint32_t k = 0; k < shown; k++) {
+        char text[RANGE_ROOM + 32];
+        const char *name = name_of(data, k);
+        const int size = width_of(name);
+        describe(data, columns, k, text);
+        printf("          %7" PRIu32 "  ", k + 1);
+        print_safe(name, size);
+        printf("%*s  %-12s  %9" PRIu64 "  ", widest - characters(name, size), "",
+               type_of(data, columns, k), columns[k].missing);
+        print_safe(text, (int)strlen(text));
+        putchar('\n');
+    }
+    if (shown < features)
+        printf("          and %" PRIu32 " more\n", features - shown);
+}
+
+void columns_print_json(const qn_data *data, const column *columns) {
+    json_open("table", '[');
+    for (uint32_t k = 0; k < qn_data_features(data); k++) {
+        const uint32_t categories = qn_data_categories(data, k);
+        json_open(NULL, '{');
+        json_text("name", qn_data_feature_name(data, k));
+        json_text("type", type_of(data, columns, k));
+        json_count("missing", columns[k].missing);
+        if (categories) {
+            json_open("categories", '[');
+            for (uint32_t i = 0; i < categories; i++)
+                json_text(NULL, qn_data_category(data, k, i));
+            json_close(']');
+        } else {
+            json_number("min", columns[k].least);
+            json_number("max", columns[k].greatest);
+        }
+        json_close('}');
+    }
+    json_close(']');
+}

@@ -1,0 +1,22 @@
+/* What the columns of a data set hold, for `quern data info`. */
+#ifndef APP_COLUMNS_H
+#define APP_COLUMNS_H
+
+#include <quern/data.h>
+
+/* A column of features. Least and greatest are 0 where every value is missing. */
+typedef struct column {
+    double least, greatest;
+    uint64_t missing;
+    int whole; /* every value that is there is a whole number */
+} column;
+
+/* One for each feature, for free(); NULL when memory is short. */
+column *columns_find(const qn_data *data);
+
+/* A table of the columns for a person, with the first `most` of them. */
+void columns_print(const qn_data *data, const column *columns, uint32_t most);
+/* The same as an array of objects, all of them, with the key "table". */
+void columns_print_json(const qn_data *data, const column *columns);
+
+#endif
