@@ -102,6 +102,13 @@ static void test_questions_of_data(void **state) {
     assert_string_equal(qn_data_digest(NULL), "");
     assert_string_equal(qn_data_format(NULL), "");
     assert_null(qn_data_feature_name(NULL, 0));
+    assert_int_equal(qn_data_categories(NULL, 0), 0);
+    assert_null(qn_data_category(NULL, 0, 0));
+    assert_int_equal(qn_data_target(NULL), QN_TARGET_NONE);
+    assert_null(qn_data_targets(NULL));
+    assert_null(qn_data_label_name(NULL));
+    assert_null(qn_data_class_name(NULL, 0));
+    assert_null(qn_data_note(NULL));
     qn_data_image_size(NULL, &rows, &columns);
     assert_int_equal(rows + columns, 0);
     qn_data_image_size(have.data, NULL, NULL);

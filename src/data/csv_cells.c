@@ -146,6 +146,24 @@ int qn__decimal_to_float(const qn__decimal *decimal, float *out) {
     return 1;
 }
 
+qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label) {
+    uint64_t value = decimal->mantissa;
+    int exponent = decimal->exponent;
+    if (decimal->cut && exponent < 0)
+        return QN__ROW_LABEL_BROKEN;
+    for (; exponent < 0 && value != 0; exponent++) {
+        if (value % 10 != 0)
+            return QN__ROW_LABEL_BROKEN;
+        value /= 10;
+    }
+    for (; exponent > 0 && value != 0 && value <= INT32_MAX; exponent--)
+        value *= 10;
+    if (value > INT32_MAX || (decimal->cut && value != 0))
+        return QN__ROW_LABEL_RANGE;
+    *label = decimal->negative ? -(int32_t)value : (int32_t)value;
+    return QN__ROW_FINE;
+}
+
 int qn__cell_number(const qn__cell *cell, qn__decimal *decimal) {
     const char *end = cell->text + cell->size;
     return qn__decimal_read(cell->text, end, decimal) == end && cell->size > 0;

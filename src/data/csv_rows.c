@@ -18,24 +18,6 @@ static const char *step_over(const char *at, const char *end, int *done) {
     return at == end ? end : at + 1;
 }
 
-qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label) {
-    uint64_t value = decimal->mantissa;
-    int exponent = decimal->exponent;
-    if (decimal->cut && exponent < 0)
-        return QN__ROW_LABEL_BROKEN;
-    for (; exponent < 0 && value != 0; exponent++) {
-        if (value % 10 != 0)
-            return QN__ROW_LABEL_BROKEN;
-        value /= 10;
-    }
-    for (; exponent > 0 && value != 0 && value <= INT32_MAX; exponent--)
-        value *= 10;
-    if (value > INT32_MAX || (decimal->cut && value != 0))
-        return QN__ROW_LABEL_RANGE;
-    *label = decimal->negative ? -(int32_t)value : (int32_t)value;
-    return QN__ROW_FINE;
-}
-
 /* A whole number from 0 to 255 that fills its cell: fast path and slow path. */
 static const char *take_byte(const char *at, const char *end, char separator, uint8_t *value) {
     unsigned sum = 0;

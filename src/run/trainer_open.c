@@ -292,9 +292,8 @@ static qn_status check_options(const qn_train_options *o, const qn_data *valid, 
 }
 
 static qn_status check_labels(const qn_data *train, qn_error *err) {
-    if (train->labels || train->targets) {
+    if (train->labels || train->targets)
         return qn__labels_check(train, err);
-    }
     qn__fail(err, QN_INPUT, "the training data has no labels");
     return qn__remedy(err, QN_INPUT,
                       "IDX: give the file of labels too (`data.labels_path`); CSV: "
