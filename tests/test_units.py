@@ -40,6 +40,7 @@ ONE_THREAD = ["base.json", "base.text", "cluster.reduction.reduction", "cluster.
               "data.gzip", "device.cpu.integer.intgemm", "device.cpu.float.kernels",
               "device.cpu.float.map", "device.gpu.gpu_selftest", "model.model",
               "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",
+              "base.siphash", "team.virtual_ranks",
               "tests.gpu_intgemm", "tests.gpu_worker"]
 NO_THREADS = r"""
 #include <unistd.h>
