@@ -55,6 +55,7 @@ static const struct {
     {"train.gradient_scale", "unit"},
     {"train.valid_fraction", "valid"},
     {"train.weight_decay", "weight-decay"},
+    {"train.delta", "delta"},
 };
 
 /* The option of the field after the backquote at `text`, and the end of the field; NULL if there is

@@ -8,6 +8,7 @@
 #include "message.h"
 #include "paths.h"
 #include "ranks.h"
+#include "report.h"
 #include "sources.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -110,16 +111,47 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void summary(const predict_flags *f, const qn_data *data, uint64_t correct, double seconds) {
-    uint64_t items = qn_data_items(data);
-    int labelled = qn_data_labels(data) != NULL && items > 0;
-    double accuracy = labelled ? (double)correct / (double)items : (double)NAN;
+/* Data for the end of a prediction; any rank may have to finish it. */
+typedef struct ending {
+    const predict_flags *f;
+    const qn_model *model;
+    const qn_data *data;
+    const qn_predictions *predictions;
+    double start;
+} ending;
+
+static double accuracy(const qn_score *score) {
+    return score->items > 0 ? (double)score->correct / (double)score->items : (double)NAN;
+}
+
+/* How well the predictions agree with the labels. */
+static void print_score(FILE *to, const qn_score *score, int real) {
+    if (score->items == 0)
+        return;
+    if (real)
+        report_errors(to, score);
+    if (real)
+        fprintf(to, "%" PRIu64 " labels\n", score->items);
+    else
+        fprintf(to, "accuracy %.2f %% (%" PRIu64 " of %" PRIu64 ")\n", 100 * accuracy(score),
+                score->correct, score->items);
+}
+
+static void summary(const predict_flags *f, const ending *e, double seconds) {
+    uint64_t items = qn_data_items(e->data);
+    int real = qn_model_classes(e->model) == 0;
+    qn_score score = {0};
+    qn_error err;
+    qn_predictions_score(e->predictions, &score, &err);
     char number[32], rate[16];
     if (f->json) {
         json_begin("predictions");
         json_text("file", f->out);
         json_count("items", items);
-        json_number("accuracy", accuracy);
+        if (real)
+            report_error_fields(&score);
+        else
+            json_number("accuracy", accuracy(&score));
         json_number("seconds", seconds);
         json_end();
     }
@@ -127,9 +159,7 @@ static void summary(const predict_flags *f, const qn_data *data, uint64_t correc
         return;
     /* The table may go to stdout: then the summary goes to stderr. */
     FILE *to = to_stdout(f) ? stderr : stdout;
-    if (labelled)
-        fprintf(to, "accuracy %.2f %% (%" PRIu64 " of %" PRIu64 ")\n", 100 * accuracy, correct,
-                items);
+    print_score(to, &score, real);
     if (to_stdout(f) && message_output(EXIT_DONE) != EXIT_DONE)
         return; /* results are missing */
     fprintf(to, "%s predictions in %s, %.3f s, %s items/s\n", format_count(items, number),
@@ -140,12 +170,12 @@ static void summary(const predict_flags *f, const qn_data *data, uint64_t correc
 /* Labels that are not classes of the model: another column was used as the labels. */
 static int check_labels(const predict_flags *f, const qn_model *model, const qn_data *data) {
     char what[256];
-    const uint32_t classes = qn_data_classes(data), outputs = qn_model_outputs(model);
-    if (classes <= outputs)
+    const uint32_t classes = qn_data_classes(data), known = qn_model_classes(model);
+    if (classes <= known || known == 0)
         return -1;
     snprintf(what, sizeof what,
              "the data has labels up to %" PRIu32 ", but the model has %" PRIu32 " outputs",
-             classes - 1, outputs);
+             classes - 1, known);
     return message_fail(QN_MISMATCH, what, f->from.data,
                         "name the column of the labels with --label; if the file holds no labels, "
                         "add --unlabelled");
@@ -171,14 +201,6 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
     return message_fail(QN_MISMATCH, what, where, remedy);
 }
 
-/* Data for the end of a prediction; any rank may have to finish it. */
-typedef struct ending {
-    const predict_flags *f;
-    const qn_data *data;
-    const qn_predictions *predictions;
-    double start;
-} ending;
-
 static int write_and_report(void *user) {
     const ending *e = user;
     qn_error err;
@@ -189,7 +211,7 @@ static int write_and_report(void *user) {
         code = ranks_unwritten(&err);
     if (code >= 0)
         return code;
-    summary(e->f, e->data, qn_predictions_correct(e->predictions), now() - e->start);
+    summary(e->f, e, now() - e->start);
     return EXIT_DONE;
 }
 
@@ -203,7 +225,7 @@ static void report_notes(void) {
 static int predict(const predict_flags *f, const qn_model *model, const qn_data *data) {
     qn_compute compute = compute_of(&f->compute);
     qn_predictions *predictions = NULL;
-    ending e = {.f = f, .data = data, .start = now()};
+    ending e = {.f = f, .model = model, .data = data, .start = now()};
     qn_error err = {0};
     compute.cluster = ranks_cluster();
     compute_note(&compute);

@@ -2,6 +2,7 @@
 #include "format.h"
 #include <inttypes.h>
 #include <langinfo.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,18 +138,26 @@ void progress_make_way(void) {
         progress_clear(drawn);
 }
 
-static void print_score(const qn_score *s) {
+/* Of real labels the error in their units, which the loss of a training does not always tell. */
+static void print_score(const qn_score *s, int real) {
     if (s->items == 0)
         return;
-    fprintf(stderr, "  %10.5g  %6.2f %%", s->loss, 100.0 * (double)s->correct / (double)s->items);
+    fprintf(stderr, "  %10.5g", s->loss);
+    if (!real)
+        fprintf(stderr, "  %6.2f %%", 100.0 * (double)s->correct / (double)s->items);
+    else if (isfinite(s->rmse))
+        fprintf(stderr, "  %8.6g", s->rmse);
+    else
+        fprintf(stderr, "  %8s", "-");
 }
 
 static void print_heading(const qn_epoch_event *e, int digits) {
-    fprintf(stderr, "%*s  %10s  %8s", 5 + 2 * digits + 1, "epoch", "loss", "accuracy");
+    const char *what = e->real ? "RMSE" : "accuracy";
+    fprintf(stderr, "%*s  %10s  %8s", 5 + 2 * digits + 1, "epoch", "loss", what);
     if (e->valid.items > 0)
-        fprintf(stderr, "  %10s  %8s", "valid loss", "accuracy");
+        fprintf(stderr, "  %10s  %8s", "valid loss", what);
     if (e->test.items > 0)
-        fprintf(stderr, "  %10s  %8s", "test loss", "accuracy");
+        fprintf(stderr, "  %10s  %8s", "test loss", what);
     fprintf(stderr, "  %8s  %8s\n", "seconds", "items/s");
 }
 
@@ -162,9 +171,9 @@ void progress_epoch(progress *p, const qn_epoch_event *e) {
         print_heading(e, digits);
     p->headed = 1;
     fprintf(stderr, "%*" PRIu32 "/%" PRIu32, 5 + digits, e->epoch, e->epochs);
-    print_score(&e->train);
-    print_score(&e->valid);
-    print_score(&e->test);
+    print_score(&e->train, e->real);
+    print_score(&e->valid, e->real);
+    print_score(&e->test, e->real);
     fprintf(stderr, "  %8.2f  %8s\n", e->seconds, format_rate(e->items_per_second, rate));
     fflush(stderr);
     p->last_draw = -1;

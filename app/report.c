@@ -172,13 +172,32 @@ static void print_rounding(const qn_rounding *r) {
     putchar('\n');
 }
 
+/* Errors of predicted numbers, those that are known. */
+static void print_errors(const char *name, const qn_score *s) {
+    printf("\n%s ", name);
+    report_errors(stdout, s);
+    printf("loss %.6g\n", s->loss);
+}
+
+void report_errors(FILE *to, const qn_score *s) {
+    if (isfinite(s->mae))
+        fprintf(to, "MAE %.6g, ", s->mae);
+    if (isfinite(s->rmse))
+        fprintf(to, "RMSE %.6g, ", s->rmse);
+    if (isfinite(s->r2))
+        fprintf(to, "R2 %.4f, ", s->r2);
+}
+
 void report_print(const qn_train_report *r, int verbose) {
     const char *name;
     const qn_score *s = best_score(r, &name);
     char number[32];
     /* Progress went to stderr; a blank line separates the two on a terminal. */
-    printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), loss %.6g\n", name,
-           percent(s->correct, s->items), s->correct, s->items, s->loss);
+    if (r->real)
+        print_errors(name, s);
+    else
+        printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), loss %.6g\n", name,
+               percent(s->correct, s->items), s->correct, s->items, s->loss);
     confusion_print(r);
     double rate = r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0;
     printf("\ntime %.3f s, %s items/s", r->seconds, format_count((uint64_t)(rate + 0.5), number));
@@ -262,6 +281,12 @@ static void rank_field(const qn_rank_report *k) {
     json_close('}');
 }
 
+void report_error_fields(const qn_score *s) {
+    json_number("mae", s->mae);
+    json_number("rmse", s->rmse);
+    json_number("r2", s->r2);
+}
+
 void report_fields(const qn_train_report *r) {
     const char *name;
     const qn_score *s = best_score(r, &name);
@@ -279,8 +304,11 @@ void report_fields(const qn_train_report *r) {
     json_number("seconds_choosing", r->seconds_choosing);
     json_count("steps_repeated", r->steps_repeated);
     json_number("joules", all_joules(r, &devices));
-    json_text("accuracy_of", name);
-    json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
+    json_text(r->real ? "errors_of" : "accuracy_of", name);
+    if (r->real)
+        report_error_fields(s);
+    else
+        json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
     json_number("loss", s->items ? s->loss : (double)NAN);
     confusion_fields(r);
     rounding_field(r->rounding);

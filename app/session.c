@@ -41,12 +41,21 @@ static double share(const qn_score *score) {
     return score->items > 0 ? (double)score->correct / (double)score->items : (double)NAN;
 }
 
-static void score_fields(const char *set, const qn_score *score) {
+static void score_field(const char *set, const char *name, const qn_score *score, double value) {
     char key[32];
-    snprintf(key, sizeof key, "%s_loss", set);
-    json_number(key, score->items > 0 ? score->loss : (double)NAN);
-    snprintf(key, sizeof key, "%s_accuracy", set);
-    json_number(key, share(score));
+    snprintf(key, sizeof key, "%s_%s", set, name);
+    json_number(key, score->items > 0 ? value : (double)NAN);
+}
+
+static void score_fields(const char *set, int real, const qn_score *score) {
+    score_field(set, "loss", score, score->loss);
+    if (!real) {
+        score_field(set, "accuracy", score, share(score));
+        return;
+    }
+    score_field(set, "mae", score, score->mae);
+    score_field(set, "rmse", score, score->rmse);
+    score_field(set, "r2", score, score->r2);
 }
 
 static void on_epoch(void *user, const qn_epoch_event *e) {
@@ -64,9 +73,9 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
     json_number("seconds", e->seconds);
     json_number("items_per_s", e->items_per_second);
     json_number("rate", (double)(float)e->learning_rate);
-    score_fields("train", &e->train);
-    score_fields("valid", &e->valid);
-    score_fields("test", &e->test);
+    score_fields("train", e->real, &e->train);
+    score_fields("valid", e->real, &e->valid);
+    score_fields("test", e->real, &e->test);
     json_end();
 }
 
@@ -156,8 +165,11 @@ static void announce_data(const session *s, const facts *f) {
     else
         message_note("data    %s (%s)", s->data_path, qn_data_format(data));
     const uint32_t features = qn_data_features(data), classes = qn_data_classes(data);
-    message_note("        %s item%s of %u feature%s, %u class%s%s", items, f->items == 1 ? "" : "s",
-                 features, features == 1 ? "" : "s", classes, classes == 1 ? "" : "es", more);
+    char labels[32] = "real labels";
+    if (!qn_data_targets(data))
+        snprintf(labels, sizeof labels, "%u class%s", classes, classes == 1 ? "" : "es");
+    message_note("        %s item%s of %u feature%s, %s%s", items, f->items == 1 ? "" : "s",
+                 features, features == 1 ? "" : "s", labels, more);
 }
 
 /* Classes that no item has: probably another column was meant, or labels count from 1. The text is

@@ -83,6 +83,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->beta2 = f->beta2;
     o->epsilon = f->epsilon;
     o->weight_decay = f->weight_decay;
+    o->delta = f->delta;
     o->lr_step = (uint32_t)f->lr_step;
     o->lr_gamma = f->lr_gamma;
     o->warmup = (uint32_t)f->warmup;
@@ -381,6 +382,7 @@ static train_flags default_flags(void) {
                          .beta2 = o.beta2,
                          .epsilon = o.epsilon,
                          .weight_decay = o.weight_decay,
+                         .delta = o.delta,
                          .lr_step = o.lr_step,
                          .lr_gamma = o.lr_gamma,
                          .warmup = o.warmup,

@@ -176,6 +176,12 @@ const option train_options[] = {
      .value = "X",
      .help = "momentum of --optimizer\tmomentum",
      .field = "train.momentum"},
+    {.name = "delta",
+     .kind = OPTION_FLOAT,
+     AT(delta),
+     .value = "X",
+     .help = "huber: where squares become absolute values, for real labels in their deviations",
+     .field = "train.delta"},
     {.name = "beta1",
      .kind = OPTION_FLOAT,
      AT(beta1),
@@ -263,7 +269,12 @@ int train_options_check(const train_flags *f, const arguments *given) {
     const char *optimizer = f->optimizer ? f->optimizer : has_momentum ? "momentum" : "sgd";
     const int adam = strncmp(optimizer, "adam", 4) == 0;
     const int stepwise = f->schedule && strcmp(f->schedule, "step") == 0;
-    char with[48], schedule[48];
+    const int huber = f->loss && strcmp(f->loss, "huber") == 0;
+    char with[48], schedule[48], loss[48];
+    if (f->loss)
+        snprintf(loss, sizeof loss, "loss %.20s", f->loss);
+    else
+        snprintf(loss, sizeof loss, "the default of --loss");
     snprintf(with, sizeof with, "optimizer %.20s", optimizer);
     snprintf(schedule, sizeof schedule, "schedule %.20s", f->schedule ? f->schedule : "constant");
     const int plain = f->optimizer && strcmp(f->optimizer, "sgd") == 0;
@@ -279,6 +290,8 @@ int train_options_check(const train_flags *f, const arguments *given) {
     static const char *const adams[] = {"beta1", "beta2", "epsilon"};
     for (size_t i = 0; i < sizeof adams / sizeof *adams && code < 0; i++)
         code = check_use(given, adams[i], adam, with, "optimizer adam or adamw");
+    if (code < 0)
+        code = check_use(given, "delta", huber, loss, "loss huber");
     if (code < 0)
         code = check_use(given, "lr-step", stepwise, schedule, "schedule step");
     return code < 0 ? check_use(given, "lr-gamma", stepwise, schedule, "schedule step") : code;

@@ -140,6 +140,7 @@ static void test_questions_of_models(void **state) {
     assert_string_equal(qn_model_recipe(NULL), "");
     assert_string_equal(qn_model_digest(NULL), "");
     assert_int_equal(qn_model_inputs(NULL) + qn_model_outputs(NULL) + qn_model_layers(NULL), 0);
+    assert_int_equal(qn_model_classes(NULL), 0);
     assert_int_equal(qn_model_parameters(NULL), 0);
     assert_null(qn_model_feature_name(NULL, 0));
     assert_null(qn_model_class_name(NULL, 0));
@@ -234,6 +235,9 @@ static void test_prediction(void **state) {
     REFUSED(qn_predict_csv, "model", NULL, have.data, NULL, "a", 0, NULL);
     REFUSED(qn_predict_csv, "data", have.model, NULL, NULL, "a", 0, NULL);
     REFUSED(qn_predict_csv, "path", have.model, have.data, NULL, NULL, 0, NULL);
+    qn_score score;
+    REFUSED(qn_predictions_score, "predictions", NULL, &score);
+    REFUSED(qn_predictions_score, "score", have.predictions, NULL);
     assert_int_equal(qn_predictions_correct(NULL), 0);
     qn_predictions_free(NULL);
 }

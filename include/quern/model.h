@@ -59,6 +59,8 @@ QN_API const char *qn_model_digest(const qn_model *model);
 /* Number of features of an item, number of outputs, number of layers; each is 0 for NULL. */
 QN_API uint32_t qn_model_inputs(const qn_model *model);
 QN_API uint32_t qn_model_outputs(const qn_model *model);
+/* Classes that it tells apart; 0 for a model that predicts real numbers, and for NULL. */
+QN_API uint32_t qn_model_classes(const qn_model *model);
 QN_API uint32_t qn_model_layers(const qn_model *model);
 /* Number of weights and biases of all layers; 0 for NULL. */
 QN_API uint64_t qn_model_parameters(const qn_model *model);

@@ -5,6 +5,7 @@
 #include <quern/data.h>
 #include <quern/device.h>
 #include <quern/model.h>
+#include <quern/score.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,6 +16,9 @@ extern "C" {
  *                                        the first
  *   scores[items]                        that output
  *   outputs[items x qn_model_outputs]    all outputs, item after item
+ * A model of two classes with one output predicts class 1 where the output is above 1/2; the score
+ * of class 0 is 1 - output. A model of real labels predicts numbers, in units of the labels: scores
+ * and outputs are both the predictions, and classes are 0.
  * Where model and data have names for all columns, columns are matched by name, in any order, and
  * others are ignored. Labels are matched by the names of classes. A column or a label that the
  * model does not have is reported by qn_device_note.
@@ -43,8 +47,10 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
 
 /* Writes the results as CSV, one line for each item: "item,prediction,score", with "label" after
  * "item" where the data has labels, and columns "p0,p1,..." where all outputs were kept. `item`
- * counts from 0. It writes a temporary file in the folder of `path`, syncs it and renames it to
- * `path`.
+ * counts from 0. A model of real labels has neither "score" nor "p0": the prediction is the number.
+ * A model of real labels has neither "score" nor "p0": the prediction is the number. A model of
+ * real labels has neither "score" nor "p0": the prediction is the number. It writes a temporary
+ * file in the folder of `path`, syncs it and renames it to `path`.
  *
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
  * all other ranks whether they still count on this one, and fails with QN_CLUSTER when they do not.
@@ -55,6 +61,11 @@ QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const c
 
 /* Number of items whose predicted class is their label; 0 without labels and for NULL. */
 QN_API uint64_t qn_predictions_correct(const qn_predictions *predictions);
+
+/* The score against the labels, `items` 0 where the data has none; of real labels `mae`, `rmse` and
+ * `r2`. Fails with QN_USAGE for NULL. */
+QN_API qn_status qn_predictions_score(const qn_predictions *predictions, qn_score *score,
+                                      qn_error *err);
 
 /* Accepts NULL. */
 QN_API void qn_predictions_free(qn_predictions *predictions);

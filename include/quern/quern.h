@@ -13,6 +13,7 @@
 #include <quern/model.h>
 #include <quern/plan.h>
 #include <quern/predict.h>
+#include <quern/score.h>
 #include <quern/status.h>
 #include <quern/train.h>
 #include <quern/version.h>

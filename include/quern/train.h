@@ -26,6 +26,7 @@
 #include <quern/defaults.h>
 #include <quern/device.h>
 #include <quern/model.h>
+#include <quern/score.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,13 +42,6 @@ extern "C" {
  * return a status fail with QN_USAGE, qn_train_workers returns NULL, and qn_train_close has no
  * effect. The parent still owns the run. */
 typedef struct qn_train qn_train;
-
-/* Loss and accuracy over a set of items. Without a set `items` is 0 and `loss` is NaN. */
-typedef struct qn_score {
-    uint64_t items;
-    uint64_t correct; /* items whose greatest output is that of their label */
-    double loss;      /* mean over the items */
-} qn_score;
 
 /* After a step. */
 typedef struct qn_step_event {
@@ -68,6 +62,7 @@ typedef struct qn_epoch_event {
     double seconds;          /* of the training of this epoch, without validation */
     double items_per_second; /* over these seconds; 0: no time was measured */
     double learning_rate;    /* of the last step */
+    int real;                /* 1: labels are real numbers, and scores have no right answers */
     qn_score train;          /* of this epoch, each batch before its update */
     qn_score valid, test;    /* `items` 0 where there is no such set */
     /* 1 on the one rank that reports this epoch to the user, 0 on all others; on_epoch is called
@@ -94,11 +89,13 @@ typedef struct qn_epoch_event {
 typedef struct qn_train_options {
     size_t size;           /* sizeof(qn_train_options) */
     const char *model;     /* "dense 500 tanh; dense 10 softmax"; NULL: qn_default_model of the
-                              classes of the data */
+                              classes of the data; of real labels "dense 100 relu; dense 1 none" */
     const char *arith;     /* of matrix products: "f32"; "i7", "i14", "i21": exact integers */
-    const char *loss;      /* "cross-entropy" (with a last layer of softmax), "mse" */
+    const char *loss;      /* "cross-entropy" (with a last layer of softmax), "mse", "mae", "huber",
+                              "binary" (two classes, with a last layer of one sigmoid output); NULL:
+                              "cross-entropy", of real labels "mse" */
     const char *optimizer; /* "sgd", "momentum", "adam", "adamw"; NULL: "momentum" when
-                              `momentum` is set and not 0, else "sgd" */
+                              `momentum` is set and not 0, else "sgd", of real labels "adam" */
     const char *init;      /* of the weights: "auto", "glorot", "he", "lecun" */
     const char *scale;     /* of the features: "none", "unit", "fraction", "standard"; NULL: by
                               what the data holds and by `arith` */
@@ -108,6 +105,8 @@ typedef struct qn_train_options {
     float beta1, beta2;    /* "adam", "adamw": 0 to below 1; 0.9, 0.999 */
     float epsilon;         /* "adam", "adamw": above 0; 1e-8 */
     float weight_decay;    /* at least 0; 0 */
+    float delta;           /* loss "huber": where it goes from squares to absolute values, above 0,
+                              for real labels in their standard deviations; 1 */
     uint32_t lr_step;      /* schedule "step": epochs between two reductions, at least 1; 10 */
     float lr_gamma;        /* schedule "step": factor of a reduction, above 0, at most 1; 0.1 */
     uint32_t warmup;       /* steps in which the learning rate rises to its full value; 0 */
@@ -310,9 +309,10 @@ typedef struct qn_train_report {
     const qn_rank_report *const *rank;     /* `ranks` pointers */
     qn_score train;                        /* of the last epoch, each batch before its update */
     qn_score valid, test; /* of the model at the end; `items` 0 where there is no such set */
-    uint32_t classes;     /* number of outputs of the network */
+    int real;             /* 1: labels are real numbers, and there are no classes */
+    uint32_t classes;     /* that the network can tell apart; 0 where `real` is 1 */
     /* Items of the test set by label and predicted class: classes x classes, [label][class]. NULL
-     * without a test set, and with more than 1024 classes. */
+     * without a test set, without classes and with more than 1024 of them. */
     const uint64_t *confusion;
     const qn_rounding *rounding;
     /* The names of the first `class_names` classes. Without names 0 and NULL: classes are numbers.

@@ -170,13 +170,6 @@ qn_status qn__labels_check(const qn_data *data, qn_error *err) {
     const char *name = data->schema && data->schema->label ? data->schema->label : "";
     char shown[80];
     snprintf(shown, sizeof shown, *name ? "label \"%.64s\"" : "label", name);
-    if (data->targets) {
-        qn__fail(err, QN_UNSUPPORTED, "the %s holds real numbers, and regression is not built in",
-                 shown);
-        return qn__remedy(err, QN_UNSUPPORTED,
-                          "name the column of the classes with `data.label_column`; numbers that "
-                          "are classes are taken with `data.task` classify");
-    }
     if (data->doubt == QN__DOUBT_MANY) {
         qn__fail(err, QN_INPUT,
                  "the %s has %llu different whole numbers, which may be classes or a quantity",

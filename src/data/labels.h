@@ -19,8 +19,8 @@ qn_status qn__labels_settle(qn_data *data, const qn_data_options *options, int a
 /* Sets data->schema where it is NULL; every column is then one of numbers without a name. */
 qn_status qn__data_need_schema(qn_data *data, qn_error *err);
 
-/* QN_OK when a network can be trained on these labels: they are no doubt (qn_data.doubt), and no
- * real targets, which nothing learns yet. Else QN_INPUT with what is wrong. */
+/* QN_OK when it is clear what a network is to learn of these labels (qn_data.doubt). Else QN_INPUT
+ * with what is wrong. */
 qn_status qn__labels_check(const qn_data *data, qn_error *err);
 
 #endif

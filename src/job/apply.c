@@ -16,7 +16,7 @@ qn__feed qn__feed_of(const qn_data *data) {
 
 static void count_classes(const qn__program *p, const qn__feed *feed, const qn__batch *batch,
                           const int32_t *classes, uint64_t *confusion) {
-    const uint32_t outputs = p->layer[p->layers - 1].out;
+    const uint32_t outputs = qn__program_classes(p);
     for (uint32_t i = 0; i < batch->items; ++i) {
         const uint32_t label = (uint32_t)feed->labels[batch->first + i];
         ++confusion[(size_t)label * outputs + (uint32_t)classes[i]];
@@ -42,6 +42,8 @@ static uint32_t window(const qn__team *team, const qn__program *program, uint64_
 qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_data *data,
                         const qn__apply_results *results, qn_error *err) {
     qn__feed feed = qn__feed_of(data);
+    if (results->labels)
+        feed.labels = results->labels;
     const uint32_t outputs = program->layer[program->layers - 1].out;
     /* Whole grains, so that the losses of a grain are summed in one call (docs/exactness.md
      * 7.4). */

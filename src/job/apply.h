@@ -13,8 +13,9 @@ typedef struct qn__apply_results {
     int32_t *classes;
     float *scores;
     float *outputs;
-    qn__tally *tally;    /* labelled sets: losses, correct answers, items */
-    uint64_t *confusion; /* outputs x outputs */
+    const int32_t *labels; /* instead of the data's, NULL: these */
+    qn__tally *tally;      /* labelled sets: losses, correct answers, items */
+    uint64_t *confusion;   /* classes x classes, of qn__program_classes */
 } qn__apply_results;
 
 /* Forward over all items of `data`. QN_NUMERIC names the item with a non-finite output. */

@@ -22,6 +22,8 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->layer = job->layer;
     p->arith = r->arith;
     p->loss = r->loss;
+    p->real = r->task == QN__TASK_REGRESS;
+    p->delta = r->delta;
     p->optimizer = r->optimizer;
     p->momentum = r->momentum;
     p->beta1 = r->beta1;
@@ -57,6 +59,24 @@ static qn_status fit_scale(qn__train_job *job, const qn_compute *compute, qn_err
     qn__keep_categories(job->recipe.table, job->mean, job->deviation);
     for (uint32_t f = 0; status == QN_OK && f < features; ++f)
         job->inverse[f] = qn__scale_inverse(job->deviation[f]);
+    return status;
+}
+
+/* docs/exactness.md 5.3: the labels are a table of one column. */
+static qn_status fit_targets(qn__train_job *job, const qn_compute *compute, qn_error *err) {
+    const qn_data *train = job->items.train;
+    const qn_data column = {.type = QN_F32,
+                            .items = train->items,
+                            .features = 1,
+                            .values = (const uint8_t *)train->targets};
+    if (job->recipe.task != QN__TASK_REGRESS)
+        return QN_OK;
+    qn_status status =
+        qn__scale_fit(&column, threads_of(compute), &job->target_mean, &job->target_deviation, err);
+    if (status == QN_OK)
+        status =
+            qn__targets_scale(train, job->target_mean, job->target_deviation, &job->targets, err);
+    job->feed.labels = (const int32_t *)(const void *)job->targets;
     return status;
 }
 
@@ -105,6 +125,8 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
     if (status == QN_OK)
         status = fit_scale(job, compute, err);
     if (status == QN_OK)
+        status = fit_targets(job, compute, err);
+    if (status == QN_OK)
         status = make_program(job, err);
     if (status == QN_OK)
         status = first_state(job, err);
@@ -125,6 +147,7 @@ void qn__train_job_destroy(qn__train_job *job) {
     qn__free(job->mean);
     qn__free(job->deviation);
     qn__free(job->inverse);
+    qn__free(job->targets);
     qn__training_items_release(&job->items);
     qn__free(job->recipe_json);
     qn__recipe_release(&job->recipe);
@@ -228,6 +251,46 @@ qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tal
     return qn__apply_all(job->team, &job->program, set, &results, err);
 }
 
+qn_status qn__train_job_compare(qn__train_job *job, const qn_data *set, qn__tally *tally,
+                                qn__target_errors *errors, qn_error *err) {
+    const float mean = job->target_mean, deviation = job->target_deviation;
+    float *targets = NULL, *scores = qn__alloc(set->items, sizeof *scores, err);
+    qn_status status = scores ? QN_OK : QN_MEMORY;
+    if (status == QN_OK)
+        status = qn__targets_scale(set, mean, deviation, &targets, err);
+    if (status == QN_OK) {
+        const qn__apply_results results = {
+            .tally = tally, .scores = scores, .labels = (const int32_t *)(const void *)targets};
+        status = qn__apply_all(job->team, &job->program, set, &results, err);
+    }
+    if (status == QN_OK)
+        status = qn__targets_predict(scores, set->items, mean, deviation, err);
+    if (status == QN_OK)
+        *errors = qn__targets_compare(set->targets, scores, set->items);
+    qn__free(targets);
+    qn__free(scores);
+    return status;
+}
+
+/* Whether the set has the labels that the task needs. */
+static qn_status check_labels(const qn__train_job *job, const qn_data *set, const char *what,
+                              qn_error *err) {
+    const int real = job->recipe.task == QN__TASK_REGRESS;
+    if (real ? set->targets != NULL : set->labels != NULL)
+        return QN_OK;
+    if (!set->labels && !set->targets) {
+        qn__fail(err, QN_INPUT, "%s has no labels", what);
+        return qn__remedy(err, QN_INPUT, "give the file of its labels too");
+    }
+    qn__fail(err, QN_MISMATCH,
+             real ? "the labels of %s are classes, those of the training data are real numbers"
+                  : "the labels of %s are real numbers, those of the training data are classes",
+             what);
+    return qn__remedy(err, QN_MISMATCH,
+                      "both files must hold the same columns; `data.label_column` says which is "
+                      "the label");
+}
+
 qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const char *what,
                              qn_error *err) {
     if (set->features != job->recipe.features) {
@@ -237,17 +300,16 @@ qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const
             err, QN_MISMATCH,
             "both files must hold the same columns; `data.label_column` says which is the label");
     }
-    if (!set->labels) {
-        qn__fail(err, QN_INPUT, "%s has no labels", what);
-        return qn__remedy(err, QN_INPUT, "give the file of its labels too");
-    }
+    const qn_status status = check_labels(job, set, what, err);
+    if (status != QN_OK)
+        return status;
     if (set->type != QN_U8 && qn__recipe_needs_bytes(&job->recipe)) {
         qn__fail(err, QN_MISMATCH, "%s holds numbers that are not bytes, but `train.scale` is %s",
                  what, qn__table_name(&qn__scalings, (int)job->recipe.scale));
         return qn__remedy(err, QN_MISMATCH, "use `train.scale` standard");
     }
-    const uint32_t outputs = job->program.layer[job->program.layers - 1].out;
-    if (set->classes > outputs) {
+    const uint32_t outputs = qn__program_classes(&job->program);
+    if (job->recipe.task == QN__TASK_CLASSIFY && set->classes > outputs) {
         qn__fail(err, QN_MISMATCH, "%s has labels up to %u, the network has %u outputs", what,
                  set->classes - 1, outputs);
         return qn__remedy(err, QN_MISMATCH,
@@ -266,6 +328,8 @@ qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err)
     const qn__fitted fitted = {.parameter = job->state.parameters,
                                .mean = job->mean,
                                .deviation = job->deviation,
-                               .fill = job->items.fill};
+                               .fill = job->items.fill,
+                               .target_mean = job->target_mean,
+                               .target_deviation = job->target_deviation};
     return qn__model_create(&job->recipe, &fitted, out, err);
 }

@@ -5,6 +5,7 @@
 
 #include "data/data.h"
 #include "job/prepare.h"
+#include "job/targets.h"
 #include "model/model.h"
 #include "model/recipe.h"
 #include "num/optimise.h"
@@ -24,9 +25,11 @@ typedef struct qn__train_job {
     qn__program program;
     qn__training_items items; /* items.train is what is trained on */
     qn__feed feed;
-    float *mean, *deviation, *inverse; /* scaling "standard" */
-    qn__state state;                   /* in canonical order; as of `kept` */
-    qn__train_mark kept;               /* of the last qn__train_job_push or _pull */
+    float *mean, *deviation, *inverse;   /* scaling "standard" */
+    float target_mean, target_deviation; /* of real labels */
+    float *targets;      /* real labels: those of the training items, scaled (exactness.md 5.3) */
+    qn__state state;     /* in canonical order; as of `kept` */
+    qn__train_mark kept; /* of the last qn__train_job_push or _pull */
     qn__team *team;
     uint64_t steps_per_epoch, steps; /* of the whole run */
     uint64_t step;                   /* done */
@@ -66,6 +69,11 @@ void qn__train_job_salvage(qn__train_job *job);
  * outputs, to add to; or NULL. */
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                  uint64_t *confusion, qn_error *err);
+
+/* The same for a set with real labels: the loss, and what the errors of the predictions are in
+ * units of the labels. */
+qn_status qn__train_job_compare(qn__train_job *job, const qn_data *set, qn__tally *tally,
+                                qn__target_errors *errors, qn_error *err);
 
 /* How the job sees a table; what it points to belongs to the job. */
 qn__encoding qn__train_job_encoding(const qn__train_job *job);

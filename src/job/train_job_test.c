@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,10 +57,12 @@ static qn_train_options small_options(void) {
 static void make_job(qn__train_job *job, const qn_train_options *o, const qn_data *data,
                      int threads) {
     const qn_compute compute = {.size = sizeof(qn_compute), .threads = threads};
+    const qn__encoding_notes notes = {.what = "the training data"};
     qn__recipe recipe;
     qn_error err;
     assert_int_equal(qn__recipe_from_options(o, data, &recipe, &err), QN_OK);
-    assert_int_equal(qn__train_job_create(job, &recipe, data, &compute, NULL, 0, &err), QN_OK);
+    assert_int_equal(qn__train_job_create(job, &recipe, data, &notes, &compute, NULL, 0, &err),
+                     QN_OK);
 }
 
 /* One step by docs/exactness.md, item by item, with the reference. Order, batches and grains follow
@@ -201,10 +204,123 @@ static void test_sizes_at_the_border(void **unused) {
     qn_data_close(data);
 }
 
+/* Labels that become 1 and -1: their mean is 2^17 + 1/2, their deviation 3/4. */
+static float real_label(uint32_t i) { return 0x1p17f + 0.5f + (i * 7 % 40 < 20 ? 0.75f : -0.75f); }
+
+static qn_data *draw_real(uint32_t items) {
+    qn_data *data = draw_data(items, FEATURES, 0);
+    data->targets = qn__alloc(items, sizeof *data->targets, NULL);
+    for (uint32_t i = 0; i < items; ++i)
+        data->targets[i] = real_label(i);
+    return data;
+}
+
+static qn_train_options real_options(const char *loss) {
+    qn_train_options o = small_options();
+    o.model = "dense 5 tanh; dense 1";
+    o.loss = loss;
+    o.delta = 0.75f;
+    o.batch = 40;
+    o.grain = 7;
+    o.momentum = 0.0f;
+    o.optimizer = "sgd";
+    return o;
+}
+
+/* The first step and the loss of the set before it, with the reference and labels of +-1. */
+static void check_real(const char *loss) {
+    qn_data *data = draw_real(40);
+    const qn_train_options o = real_options(loss);
+    qn__train_job job;
+    qn__target_errors errors;
+    qn__tally tally = {0}, want = {0};
+    make_job(&job, &o, data, 2);
+    assert_true(job.target_mean == 0x1p17f + 0.5f && job.target_deviation == 0.75f);
+    const uint64_t n = job.program.parameters;
+    int64_t *sums = calloc(n, sizeof *sums);
+    double absolute = 0;
+    qn__reference *r;
+    assert_int_equal(qn__reference_create(&job.program, &r, NULL), QN_OK);
+    for (uint32_t g = 0; g < 40; g += 7) {
+        qn__reference_grain_begin(r);
+        for (uint32_t i = g; i < g + 7 && i < 40; ++i) {
+            const float label = real_label(i) > 0x1p17f + 0.5f ? 1.0f : -1.0f;
+            qn__reference_item one = {.bytes = 1,
+                                      .values = (const uint8_t *)qn_data_values(data) +
+                                                (size_t)i * FEATURES,
+                                      .number = i};
+            memcpy(&one.label, &label, sizeof label);
+            qn__reference_grain_item(r, job.state.parameters, &one, 0);
+            const float y = fmaf(qn__reference_score(r), 0.75f, 0x1p17f + 0.5f);
+            absolute += fabs((double)y - (double)real_label(i));
+        }
+        assert_int_equal(qn__reference_grain_end(r, sums, &want), QN__GRAIN_FINE);
+    }
+    assert_int_equal(qn__train_job_compare(&job, data, &tally, &errors, NULL), QN_OK);
+    assert_true(tally.loss == want.loss && tally.correct == 0 && tally.items == 40);
+    assert_true(fabs(errors.mae - absolute / 40) < 1e-9);
+    qn__reference_destroy(r);
+    free(sums);
+    qn__train_job_destroy(&job);
+    qn_data_close(data);
+}
+
+static void test_real_labels(void **unused) {
+    (void)unused;
+    check_real("mse");
+    check_real("mae");
+    check_real("huber");
+}
+
+/* What the metrics are, by hand; a set without spread has no R2. */
+static void test_errors_of_real_labels(void **unused) {
+    (void)unused;
+    const float targets[] = {1, 2, 3, 6}, predictions[] = {1, 3, 3, 3};
+    const qn__target_errors e = qn__targets_compare(targets, predictions, 4);
+    assert_true(e.mae == 1 && e.rmse == sqrt(2.5) && fabs(e.r2 - (1 - 10.0 / 14)) < 1e-15);
+    assert_true(isnan(qn__targets_compare(targets, predictions, 1).r2));
+}
+
+/* All labels alike: their deviation is 0, and the prediction is the label whatever the network. */
+static void test_equal_real_labels(void **unused) {
+    (void)unused;
+    qn_data *data = draw_real(40);
+    const qn_train_options o = real_options("mse");
+    qn__train_job job;
+    qn__target_errors errors;
+    qn__tally tally = {0};
+    qn_model *model;
+    for (uint32_t i = 0; i < 40; ++i)
+        data->targets[i] = 0.1f;
+    make_job(&job, &o, data, 1);
+    assert_int_equal(qn__train_job_step(&job, NULL), QN_OK);
+    assert_int_equal(qn__train_job_compare(&job, data, &tally, &errors, NULL), QN_OK);
+    assert_true(errors.mae == 0 && errors.rmse == 0);
+    assert_int_equal(qn__train_job_model(&job, &model, NULL), QN_OK);
+    assert_true(*qn_model_tensor(model, "target.mean", NULL, NULL) == 0.1f);
+    assert_true(*qn_model_tensor(model, "target.deviation", NULL, NULL) == 0.0f);
+    assert_int_equal(qn_model_classes(model), 0);
+    qn_model_free(model);
+    qn__train_job_destroy(&job);
+    qn_data_close(data);
+}
+
+static void test_labels_too_far_apart(void **unused) {
+    (void)unused;
+    qn_data *data = draw_real(40);
+    float *scaled;
+    qn_error err;
+    data->targets[3] = 3.4e38f;
+    assert_int_equal(qn__targets_scale(data, -1e38f, 1.0f, &scaled, &err), QN_INPUT);
+    assert_null(scaled);
+    assert_string_equal(err.what, "the label of item 3 is too far from the others");
+    qn_data_close(data);
+}
+
 static void test_sets_that_do_not_fit(void **unused) {
     (void)unused;
     qn_data *data = draw_data(ITEMS, FEATURES, 1), *wider = draw_data(5, FEATURES + 1, 1);
-    qn_data *bare = draw_data(5, FEATURES, 0), *high, *floats;
+    qn_data *bare = draw_data(5, FEATURES, 0), *real = draw_real(5), *high, *floats;
     const int32_t labels[] = {0, 3};
     const uint8_t bytes[2 * FEATURES] = {0};
     const float numbers[2 * FEATURES] = {0.5f};
@@ -223,17 +339,24 @@ static void test_sets_that_do_not_fit(void **unused) {
     assert_string_equal(err.what, "the set has no labels");
     assert_int_equal(qn__train_job_fits(&job, high, "the set", &err), QN_MISMATCH);
     assert_string_equal(err.what, "the set has labels up to 3, the network has 3 outputs");
+    assert_int_equal(qn__train_job_fits(&job, real, "the set", &err), QN_MISMATCH);
+    assert_string_equal(err.what, "the labels of the set are real numbers, those of the training "
+                                  "data are classes");
     assert_int_equal(qn__train_job_fits(&job, floats, "the set", &err), QN_MISMATCH);
     assert_string_equal(err.what,
                         "the set holds numbers that are not bytes, but `train.scale` is fraction");
     qn__train_job_destroy(&job);
-    qn_data *const all[] = {data, wider, bare, high, floats};
+    qn_data *const all[] = {data, wider, bare, high, floats, real};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         qn_data_close(all[i]);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps_are_those_of_the_contract),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_real_labels),
+                                       cmocka_unit_test(test_errors_of_real_labels),
+                                       cmocka_unit_test(test_equal_real_labels),
+                                       cmocka_unit_test(test_labels_too_far_apart),
+                                       cmocka_unit_test(test_steps_are_those_of_the_contract),
                                        cmocka_unit_test(test_state_travels),
                                        cmocka_unit_test(test_sizes_at_the_border),
                                        cmocka_unit_test(test_sets_that_do_not_fit)};

@@ -11,8 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The network of a recipe without a model text; the number of classes is appended. */
+/* The network of a recipe without a model text; the number of classes is appended. Real targets
+ * have a smaller one: their tables are mostly small, and their loss is steeper. */
 static const char HIDDEN_LAYERS[] = "dense 500 tanh", LAST_ACTIVATION[] = "softmax";
+static const char OF_TWO_CLASSES[] = "dense 500 tanh; dense 1 sigmoid";
+static const char OF_REAL_TARGETS[] = "dense 100 relu; dense 1 none";
 
 void qn_train_options_init(qn_train_options *options) {
     if (!options)
@@ -21,7 +24,6 @@ void qn_train_options_init(qn_train_options *options) {
     options->size = sizeof *options;
     options->compute.size = sizeof options->compute;
     options->arith = qn__arithmetics.row[0].name;
-    options->loss = qn__losses.row[0].name;
     options->init = qn__initialisations.row[0].name;
     options->schedule = qn__schedules.row[0].name;
     options->missing = qn__missing_rules.row[0].name;
@@ -30,6 +32,7 @@ void qn_train_options_init(qn_train_options *options) {
     options->beta1 = 0.9f;
     options->beta2 = 0.999f;
     options->epsilon = 1e-8f;
+    options->delta = 1.0f;
     options->lr_step = 10;
     options->lr_gamma = 0.1f;
     options->batch = 64;
@@ -47,11 +50,16 @@ float qn__default_momentum(qn__optimizer optimizer) {
     return optimizer == QN__OPT_MOMENTUM ? 0.9f : 0;
 }
 
-/* A momentum other than 0 selects the optimiser that uses it. */
-qn__optimizer qn__default_optimizer(float momentum) {
-    return momentum != 0 && momentum != QN_BY_OPTIMIZER
-               ? QN__OPT_MOMENTUM
-               : (qn__optimizer)qn__optimizers.row[0].value;
+qn__loss qn__default_loss(qn__task task) {
+    return task == QN__TASK_REGRESS ? QN__LOSS_MSE : QN__LOSS_CROSS_ENTROPY;
+}
+
+/* A momentum other than 0 selects the optimiser that uses it. The slope of a squared
+ * error has no bound, so real targets have the optimiser that does not depend on its size. */
+qn__optimizer qn__default_optimizer(qn__task task, float momentum) {
+    if (momentum != 0 && momentum != QN_BY_OPTIMIZER)
+        return QN__OPT_MOMENTUM;
+    return task == QN__TASK_REGRESS ? QN__OPT_ADAM : (qn__optimizer)qn__optimizers.row[0].value;
 }
 
 /* Bytes divided by 256 are exact in the integers that are wider than bytes. */
@@ -117,7 +125,15 @@ static void put_learning_rate(output *out) { put_by_optimizer(out, qn__default_l
 static void put_momentum(output *out) { put_by_optimizer(out, qn__default_momentum); }
 
 static void put_optimizer(output *out) {
-    put(out, "%s", qn__table_name(&qn__optimizers, (int)qn__default_optimizer(0)));
+    put(out, "%s; real labels: %s",
+        qn__table_name(&qn__optimizers, (int)qn__default_optimizer(QN__TASK_CLASSIFY, 0)),
+        qn__table_name(&qn__optimizers, (int)qn__default_optimizer(QN__TASK_REGRESS, 0)));
+}
+
+static void put_loss(output *out) {
+    put(out, "%s; real labels: %s",
+        qn__table_name(&qn__losses, (int)qn__default_loss(QN__TASK_CLASSIFY)),
+        qn__table_name(&qn__losses, (int)qn__default_loss(QN__TASK_REGRESS)));
 }
 
 static void put_scale(output *out) {
@@ -139,7 +155,8 @@ static void put_scale(output *out) {
 }
 
 static void put_model(output *out) {
-    put(out, "%s; dense CLASSES %s", HIDDEN_LAYERS, LAST_ACTIVATION);
+    put(out, "%s; dense CLASSES %s; real labels: %s", HIDDEN_LAYERS, LAST_ACTIVATION,
+        OF_REAL_TARGETS);
 }
 
 /* The types of members with a fixed default, and those with a rule. */
@@ -162,7 +179,8 @@ static const struct {
     BY_RULE(momentum, put_momentum),
     BY_RULE(scale, put_scale),
     MEMBER(arith, WORD),
-    MEMBER(loss, WORD),
+    BY_RULE(loss, put_loss),
+    MEMBER(delta, FLOAT),
     MEMBER(init, WORD),
     MEMBER(schedule, WORD),
     MEMBER(missing, WORD),
@@ -211,6 +229,15 @@ int qn_default_text(const char *field, char *text, size_t room) {
             put_member(&out, fields[i].form, (const char *)&options + fields[i].offset);
     }
     return finish(&out);
+}
+
+void qn__default_model(qn__task task, qn__loss loss, uint32_t classes, char *text) {
+    if (task == QN__TASK_REGRESS)
+        snprintf(text, QN__DEFAULT_MODEL_ROOM, "%s", OF_REAL_TARGETS);
+    else if (loss == QN__LOSS_BINARY)
+        snprintf(text, QN__DEFAULT_MODEL_ROOM, "%s", OF_TWO_CLASSES);
+    else
+        qn_default_model(classes, text, QN__DEFAULT_MODEL_ROOM);
 }
 
 int qn_default_model(uint32_t classes, char *text, size_t room) {

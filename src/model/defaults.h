@@ -9,11 +9,16 @@
 /* "dense 500 tanh; dense 10 softmax" and its NUL, for any number of classes. */
 enum { QN__DEFAULT_MODEL_ROOM = 64 };
 
+/* The network of a task and a loss. `classes`: of the data; not read where the network has one
+ * output. `text` has QN__DEFAULT_MODEL_ROOM bytes; empty where there are no classes. */
+void qn__default_model(qn__task task, qn__loss loss, uint32_t classes, char *text);
+
+qn__loss qn__default_loss(qn__task task);
 float qn__default_learning_rate(qn__optimizer optimizer);
 float qn__default_momentum(qn__optimizer optimizer);
 
 /* The optimiser if none is given. `momentum`: as in the options. */
-qn__optimizer qn__default_optimizer(float momentum);
+qn__optimizer qn__default_optimizer(qn__task task, float momentum);
 
 /* `picture`: what qn__is_picture says of the data. */
 qn__scale qn__default_scale(int picture, qn__arith arith);

@@ -119,9 +119,12 @@ static void test_texts(void **state) {
     says("train.learning_rate", "0.1; `train.optimizer` adam, adamw: 0.001");
     says("train.momentum", "0; `train.optimizer` momentum: 0.9");
     says("train.scale", "pictures: unit, `train.arith` i14, i21: fraction; other data: standard");
-    says("train.model", "dense 500 tanh; dense CLASSES softmax");
-    says("train.optimizer", "sgd");
-    says("train.loss", "cross-entropy");
+    says("train.model",
+         "dense 500 tanh; dense CLASSES softmax; real labels: dense 100 relu; dense 1 "
+         "none");
+    says("train.optimizer", "sgd; real labels: adam");
+    says("train.loss", "cross-entropy; real labels: mse");
+    says("train.delta", "1");
     says("train.seed", "1");
     says("train.epsilon", "1e-08");
     says("compute.device_timeout", "60");

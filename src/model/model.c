@@ -15,8 +15,9 @@
 
 #define FORMAT "quern-model-1"
 
-/* Tensors of a file: two for each layer, two for the scaling, one for missing values. */
-enum { TENSORS_MAX = 2 * QN__MAX_LAYERS + 3, NAME_SIZE = 24 };
+/* Tensors of a file: two for each layer, two for the scaling, one for missing values, two for real
+ * labels. */
+enum { TENSORS_MAX = 2 * QN__MAX_LAYERS + 5, NAME_SIZE = 24 };
 
 struct qn_model {
     qn__recipe recipe;
@@ -26,6 +27,7 @@ struct qn_model {
     float *parameter;
     float *mean, *deviation, *inverse; /* inputs each, NULL without the scaling "standard" */
     float *fill; /* features: what stands for missing values; NULL without a fitted rule */
+    float target_mean, target_deviation; /* of real labels */
     char digest[65];
     uint32_t tensors;
     qn__tensor tensor[TENSORS_MAX]; /* in the order of the file */
@@ -67,6 +69,12 @@ static void list_tensors(qn_model *m) {
         add_tensor(m, layer->out, 0, m->parameter + layer->biases);
     }
     list_fitted(m);
+    if (m->recipe.task != QN__TASK_REGRESS)
+        return;
+    snprintf(m->name[m->tensors], NAME_SIZE, "target.mean");
+    add_tensor(m, 1, 0, &m->target_mean);
+    snprintf(m->name[m->tensors], NAME_SIZE, "target.deviation");
+    add_tensor(m, 1, 0, &m->target_deviation);
 }
 
 static qn_status make_texts(qn_model *m, qn_error *err) {
@@ -170,6 +178,8 @@ qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, q
     }
     if (m->fill != NULL)
         memcpy(m->fill, fitted->fill, recipe->features * sizeof(float));
+    m->target_mean = fitted->target_mean;
+    m->target_deviation = fitted->target_deviation;
     make_inverse(m);
     status = check_numbers(m, QN_NUMERIC, err);
     if (status == QN_OK) {
@@ -231,6 +241,7 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     uint64_t parameters;
     const uint64_t scale = recipe->scale == QN__SCALE_STANDARD ? 2 : 0;
     const uint64_t fill = (uint64_t)qn__recipe_fills(recipe), inputs = qn__recipe_inputs(recipe);
+    const uint64_t target = recipe->task == QN__TASK_REGRESS ? 2 : 0;
     const qn_status status =
         qn__network_program(&recipe->network, (uint32_t)inputs, layer, &parameters, err);
     if (status != QN_OK)
@@ -238,8 +249,8 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     uint64_t floats = 0;
     for (size_t i = 0; i < qn__tensors_count(file); ++i)
         floats += qn__tensors_at(file, i)->count;
-    if (qn__tensors_count(file) != 2 * (uint64_t)recipe->network.layers + scale + fill ||
-        floats != parameters + scale * inputs + fill * recipe->features)
+    if (qn__tensors_count(file) != 2 * (uint64_t)recipe->network.layers + scale + fill + target ||
+        floats != parameters + scale * inputs + fill * recipe->features + target)
         return bad_model(err, path, "the tensors in the file are not those of the recipe's model",
                          "the file was changed or damaged: copy or make it again");
     return QN_OK;
@@ -266,17 +277,22 @@ static qn_status copy_tensors(const qn__tensors *file, const char *path, qn_mode
     return QN_OK;
 }
 
-/* Deviations as 5.2 defines them: +0, or at least 2^-126. */
+/* A deviation as defined in 5.2: +0, or at least 2^-126. */
+static qn_status check_deviation(const char *tensor, uint32_t k, float d, qn_error *err) {
+    if (d >= 0x1p-126f || (d == 0.0f && !signbit(d)))
+        return QN_OK;
+    qn__fail(err, QN_FORMAT, "a deviation is neither 0 nor a normal positive number");
+    qn__at(err, "tensor \"%s\", element %u", tensor, k);
+    return qn__remedy(err, QN_FORMAT, "the file was changed or damaged: copy or make it again");
+}
+
 static qn_status check_deviations(const qn_model *m, qn_error *err) {
-    for (uint32_t k = 0; m->deviation != NULL && k < m->layer[0].in; ++k) {
-        const float d = m->deviation[k];
-        if (d >= 0x1p-126f || (d == 0.0f && !signbit(d)))
-            continue;
-        qn__fail(err, QN_FORMAT, "a deviation is neither 0 nor a normal positive number");
-        qn__at(err, "tensor \"scale.deviation\", element %u", k);
-        return qn__remedy(err, QN_FORMAT, "the file was changed or damaged: copy or make it again");
-    }
-    return QN_OK;
+    qn_status status = QN_OK;
+    for (uint32_t k = 0; status == QN_OK && m->deviation != NULL && k < m->layer[0].in; ++k)
+        status = check_deviation("scale.deviation", k, m->deviation[k], err);
+    if (status == QN_OK && m->recipe.task == QN__TASK_REGRESS)
+        status = check_deviation("target.deviation", 0, m->target_deviation, err);
+    return status;
 }
 
 static qn_status load_from(const qn__tensors *file, const char *path, qn_model **out,
@@ -387,6 +403,12 @@ uint32_t qn_model_outputs(const qn_model *model) {
     return model ? model->layer[model->recipe.network.layers - 1].out : 0;
 }
 
+uint32_t qn_model_classes(const qn_model *model) {
+    QN__OWN_FLOATS;
+    return model && model->recipe.task == QN__TASK_CLASSIFY ? qn__recipe_classes(&model->recipe)
+                                                            : 0;
+}
+
 uint32_t qn_model_layers(const qn_model *model) { return model ? model->recipe.network.layers : 0; }
 
 uint64_t qn_model_parameters(const qn_model *model) { return model ? model->parameters : 0; }
@@ -446,6 +468,12 @@ const char *qn__model_text(const qn_model *model) { return model->text; }
 
 const float *qn__model_parameters(const qn_model *model) { return model->parameter; }
 
+void qn__model_target_scale(const qn_model *model, float *mean, float *deviation) {
+    const int real = model->recipe.task == QN__TASK_REGRESS;
+    *mean = real ? model->target_mean : 0.0f;
+    *deviation = real ? model->target_deviation : 1.0f;
+}
+
 void qn__model_program(const qn_model *model, qn__program *program) {
     const qn__recipe *r = &model->recipe;
     *program = (qn__program){.layers = r->network.layers,
@@ -453,6 +481,8 @@ void qn__model_program(const qn_model *model, qn__program *program) {
                              .parameters = model->parameters,
                              .arith = r->arith,
                              .loss = r->loss,
+                             .real = r->task == QN__TASK_REGRESS,
+                             .delta = r->delta,
                              .optimizer = r->optimizer,
                              .momentum = r->momentum,
                              .beta1 = r->beta1,

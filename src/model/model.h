@@ -8,9 +8,10 @@
 
 /* The numbers of a model beside its recipe. */
 typedef struct qn__fitted {
-    const float *parameter;        /* of all layers, in the flat order of num/program.h */
-    const float *mean, *deviation; /* qn__recipe_inputs each, for the scaling "standard" */
-    const float *fill;             /* recipe->features, where qn__recipe_fills */
+    const float *parameter;              /* of all layers, in the flat order of num/program.h */
+    const float *mean, *deviation;       /* qn__recipe_inputs each, for the scaling "standard" */
+    const float *fill;                   /* recipe->features, where qn__recipe_fills */
+    float target_mean, target_deviation; /* of real labels */
 } qn__fitted;
 
 /* Makes a model from copies of its parts. Fails with QN_NUMERIC when a number is not finite (the
@@ -33,6 +34,12 @@ const float *qn__model_parameters(const qn_model *model);
 /* Fills `program` for inference; what it points to belongs to the model. partial_limit, which
  * concerns training only, becomes 0. */
 void qn__model_program(const qn_model *model, qn__program *program);
+
+/* Mean and deviation of real labels (docs/exactness.md 5.3); 0 and 1 for classes. */
+void qn__model_target_scale(const qn_model *model, float *mean, float *deviation);
+
+/* Mean and deviation of real labels (docs/exactness.md 5.3); 0 and 1 for classes. */
+void qn__model_target_scale(const qn_model *model, float *mean, float *deviation);
 
 /* 1 / deviation as defined in docs/exactness.md 5.2: 0 for a constant feature. */
 float qn__scale_inverse(float deviation);

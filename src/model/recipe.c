@@ -26,7 +26,7 @@ void qn__recipe_release(qn__recipe *recipe) {
 static int uses_contract_2(const qn__recipe *r) {
     return r->task != QN__TASK_CLASSIFY || r->delta != 0.0f || r->missing != QN__MISSING_ERROR ||
            !qn__schema_is_trivial(r->table) || r->keep != QN__KEEP_LAST || r->patience > 0 ||
-           r->init_from[0] != '\0';
+           r->init_from[0] != '\0' || r->loss > QN__LOSS_MSE; /* those were the first losses */
 }
 
 /* -0 equals 0, so this is where the two become one. */
@@ -49,6 +49,8 @@ void qn__recipe_tidy(qn__recipe *r) {
         r->lr_step = 0;
         r->lr_gamma = 0.0f;
     }
+    if (r->loss != QN__LOSS_HUBER)
+        r->delta = 0.0f;
     float *const numbers[] = {&r->valid,         &r->momentum, &r->beta1,
                               &r->beta2,         &r->epsilon,  &r->weight_decay,
                               &r->learning_rate, &r->lr_gamma, &r->delta};
@@ -162,15 +164,69 @@ static qn_status check_counts(const qn__recipe *r, qn_error *err) {
     return QN_OK;
 }
 
+static qn_status refuse_network(const char *remedy, qn_status status, qn_error *err) {
+    return refuse(err, "`train.model`, `train.loss`", remedy, status);
+}
+
+/* The last layer of two classes with one output. */
+static qn_status check_binary(const qn__recipe *r, qn_error *err) {
+    const qn__network_layer *last = &r->network.layer[r->network.layers - 1];
+    if (last->out == 1 && last->activation == QN__ACT_SIGMOID)
+        return QN_OK;
+    return refuse_network("end the model with \"dense 1 sigmoid\", or use `train.loss` "
+                          "cross-entropy",
+                          qn__fail(err, QN_USAGE,
+                                   "the loss \"binary\" needs one sigmoid output, the last layer "
+                                   "is \"dense %u %s\"",
+                                   last->out,
+                                   qn__table_name(&qn__activations, (int)last->activation)),
+                          err);
+}
+
+/* What the task says of loss and last layer. */
+static qn_status check_task(const qn__recipe *r, qn_error *err) {
+    const qn__network_layer *last = &r->network.layer[r->network.layers - 1];
+    if (r->task == QN__TASK_CLASSIFY)
+        return QN_OK;
+    if (r->loss == QN__LOSS_CROSS_ENTROPY || r->loss == QN__LOSS_BINARY)
+        return refuse(err, "`train.loss`", "use `train.loss` mse, mae or huber",
+                      qn__fail(err, QN_USAGE,
+                               "the loss \"%s\" is for classes, and the labels are real numbers",
+                               qn__table_name(&qn__losses, (int)r->loss)));
+    if (last->out != 1 || last->activation == QN__ACT_SOFTMAX)
+        return refuse(err, "`train.model`", "end the model with \"dense 1\"",
+                      qn__fail(err, QN_USAGE,
+                               "the labels are real numbers, and the last layer is \"dense %u %s\"",
+                               last->out, qn__table_name(&qn__activations, (int)last->activation)));
+    return QN_OK;
+}
+
+static qn_status check_delta(const qn__recipe *r, qn_error *err) {
+    const range delta = {"`train.delta`",
+                         "delta of the loss \"huber\"",
+                         r->delta,
+                         0.0f,
+                         FINITE_MAX,
+                         1,
+                         0,
+                         "give a number greater than 0, such as 1"};
+    return r->loss == QN__LOSS_HUBER ? check_range(&delta, err) : QN_OK;
+}
+
 static qn_status check_network(const qn__recipe *r, qn_error *err) {
     const qn__activation last = r->network.layer[r->network.layers - 1].activation;
+    qn_status status = check_task(r, err);
+    if (status == QN_OK && r->loss == QN__LOSS_BINARY)
+        status = check_binary(r, err);
+    if (status != QN_OK)
+        return status;
     if (r->loss == QN__LOSS_CROSS_ENTROPY && last != QN__ACT_SOFTMAX)
-        return refuse(
-            err, "`train.model`, `train.loss`",
+        return refuse_network(
             "end the model with softmax (\"dense 10 softmax\"), or use `train.loss` mse",
             qn__fail(err, QN_USAGE,
                      "the loss \"cross-entropy\" needs softmax in the last layer, which has \"%s\"",
-                     qn__table_name(&qn__activations, (int)last)));
+                     qn__table_name(&qn__activations, (int)last)),
+            err);
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
     return qn__network_program(&r->network, qn__recipe_inputs(r), layer, &parameters, err);
@@ -220,6 +276,12 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     return QN_OK;
 }
 
+static qn_status refuse_more_than_two(uint32_t classes, qn_error *err) {
+    return refuse(err, "`train.loss`", "use `train.loss` cross-entropy",
+                  qn__fail(err, QN_USAGE,
+                           "the loss \"binary\" is for two classes, and the data has %u", classes));
+}
+
 /* Other mistakes of a table are found where it is made. */
 static qn_status check_table(const qn__recipe *r, qn_error *err) {
     const uint64_t inputs = qn__inputs(r->table, r->table ? r->table->features : 1);
@@ -234,9 +296,14 @@ static qn_status check_table(const qn__recipe *r, qn_error *err) {
         return refuse(err, "`data.path`", "give the names of all columns, or of none",
                       qn__fail(err, QN_USAGE, "the table names %u columns, but there are %u",
                                r->table->features, r->features));
-    const uint32_t outputs = r->network.layer[r->network.layers - 1].out;
+    if ((r->table->target == QN__TARGET_REAL) != (r->task == QN__TASK_REGRESS))
+        return refuse(err, "`data.path`", "make the recipe again",
+                      qn__fail(err, QN_USAGE, "the table's labels are not those of the task"));
+    const uint32_t outputs = qn__recipe_classes(r);
     if (r->table->classes <= outputs)
         return QN_OK;
+    if (r->loss == QN__LOSS_BINARY)
+        return refuse_more_than_two(r->table->classes, err);
     return refuse(err, "`train.model`", "make the last layer as wide as there are classes",
                   qn__fail(err, QN_USAGE,
                            "the data has %u classes, but the last layer has %u outputs",
@@ -252,6 +319,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     if (status == QN_OK)
         status = check_optimizer(recipe, err);
     if (status == QN_OK)
+        status = check_delta(recipe, err);
+    if (status == QN_OK)
         status = check_schedule(recipe, err);
     if (status == QN_OK)
         status = check_network(recipe, err);
@@ -260,10 +329,17 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     return status;
 }
 
+uint32_t qn__recipe_classes(const qn__recipe *recipe) {
+    return recipe->loss == QN__LOSS_BINARY ? 2
+                                           : recipe->network.layer[recipe->network.layers - 1].out;
+}
+
 qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err) {
-    const uint32_t outputs = recipe->network.layer[recipe->network.layers - 1].out;
+    const uint32_t outputs = qn__recipe_classes(recipe);
     if (classes <= outputs)
         return QN_OK;
+    if (recipe->loss == QN__LOSS_BINARY)
+        return refuse_more_than_two(classes, err);
     qn__fail(err, QN_USAGE, "the data has labels up to %u, but the last layer has %u outputs",
              classes - 1, outputs);
     qn__at(err, "`train.model`");

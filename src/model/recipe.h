@@ -64,6 +64,9 @@ void qn__recipe_tidy(qn__recipe *recipe);
  * are possible. Fails with QN_USAGE; the message names the option, such as --batch. */
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
 
+/* Classes that the outputs of the last layer can tell apart: two with the loss binary. */
+uint32_t qn__recipe_classes(const qn__recipe *recipe);
+
 /* Checks that labels 0 .. classes-1 (qn_data_classes) fit the outputs of the last layer. */
 qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err);
 

@@ -34,10 +34,11 @@ static qn_status find_scale(const qn_train_options *o, const qn_data *data, qn__
 
 static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                             qn_error *err) {
-    int arith, loss, optimizer = (int)qn__default_optimizer(o->momentum), init, schedule, missing;
+    int optimizer = (int)qn__default_optimizer(r->task, o->momentum);
+    int arith, loss = (int)qn__default_loss(r->task), init, schedule, missing;
     qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
-    if (status == QN_OK)
-        status = find(&qn__losses, o->loss, &loss, err);
+    if (status == QN_OK && o->loss != NULL)
+        status = qn__table_find(&qn__losses, o->loss, &loss, err);
     if (status == QN_OK && o->optimizer != NULL)
         status = qn__table_find(&qn__optimizers, o->optimizer, &optimizer, err);
     if (status == QN_OK)
@@ -66,6 +67,7 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->beta2 = o->beta2;
     r->epsilon = o->epsilon;
     r->weight_decay = o->weight_decay;
+    r->delta = o->delta;
     r->lr_step = o->lr_step;
     r->lr_gamma = o->lr_gamma;
     r->warmup = o->warmup;
@@ -81,7 +83,7 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
                               qn_error *err) {
     char model[QN__DEFAULT_MODEL_ROOM] = "";
     if (o->model == NULL)
-        qn_default_model(qn_data_classes(data), model, sizeof model);
+        qn__default_model(r->task, r->loss, qn_data_classes(data), model);
     return qn__network_parse(o->model != NULL ? o->model : model, &r->network, err);
 }
 
@@ -111,6 +113,7 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
     r->items = qn_data_items(data);
     r->features = qn_data_features(data);
+    r->task = data->targets ? QN__TASK_REGRESS : QN__TASK_CLASSIFY;
     qn_status status = find_names(options, data, r, err);
     if (status == QN_OK)
         status = find_network(options, data, r, err);
@@ -154,6 +157,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->beta2 = r->beta2;
     o->epsilon = r->epsilon;
     o->weight_decay = r->weight_decay;
+    o->delta = r->loss == QN__LOSS_HUBER ? r->delta : o->delta;
     o->lr_step = r->lr_step;
     o->lr_gamma = r->lr_gamma;
     o->warmup = r->warmup;

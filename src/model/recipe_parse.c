@@ -164,18 +164,12 @@ static void read_contract_2(reader *r, qn__recipe *out) {
 /* What contract 2 has and this version does not compute: it must not be taken for the default. */
 static void check_known(reader *r, const qn__recipe *recipe) {
     static const char unknown[] = "this version of Quern cannot do what the value asks for";
-    if (recipe->task != QN__TASK_CLASSIFY)
-        bad(r, "task", unknown, NEWER);
-    if (recipe->delta != 0.0f)
-        bad(r, "delta", unknown, NEWER);
     if (recipe->keep != QN__KEEP_LAST)
         bad(r, "keep", unknown, NEWER);
     if (recipe->patience > 0)
         bad(r, "patience", unknown, NEWER);
     if (*recipe->init_from)
         bad(r, "init_from", unknown, NEWER);
-    if (recipe->table && recipe->table->target == QN__TARGET_REAL)
-        bad(r, "table", unknown, NEWER);
 }
 
 /* Writing what was read must give the text again. So a recipe has one form only, and whatever the

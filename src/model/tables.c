@@ -20,9 +20,15 @@ const qn__table qn__activations = {"activation", NULL, ROWS(activations)};
 static const qn__choice losses[] = {
     {"cross-entropy", QN__LOSS_CROSS_ENTROPY, "minus the log of the correct class's probability",
      "ce xent nll nllloss logloss crossentropyloss softmaxcrossentropy categoricalcrossentropy "
-     "sparsecategoricalcrossentropy negativeloglikelihood bce binarycrossentropy multisoftprob"},
+     "sparsecategoricalcrossentropy negativeloglikelihood multisoftprob"},
     {"mse", QN__LOSS_MSE, "squared error of the outputs",
      "mseloss meansquarederror squarederror l2 l2loss rmse regsquarederror"},
+    {"mae", QN__LOSS_MAE, "absolute error of the outputs",
+     "maeloss meanabsoluteerror absoluteerror l1 l1loss regabsoluteerror"},
+    {"huber", QN__LOSS_HUBER, "squared error up to delta, absolute error beyond it",
+     "huberloss smoothl1 smoothl1loss pseudohuber regpseudohubererror"},
+    {"binary", QN__LOSS_BINARY, "cross-entropy of two classes with one sigmoid output",
+     "bce bceloss bcewithlogits bcewithlogitsloss binarycrossentropy binarylogistic logistic"},
 };
 const qn__table qn__losses = {"loss", "`train.loss`", ROWS(losses)};
 

@@ -39,7 +39,7 @@ static void test_every_row_is_found(void **state) {
 static void test_values_are_all_there(void **state) {
     (void)state;
     const size_t counts[TABLES] = {
-        QN__ACT_SOFTMAX + 1,    QN__LOSS_MSE + 1,        QN__OPT_ADAMW + 1, QN__INIT_LECUN + 1,
+        QN__ACT_SOFTMAX + 1,    QN__LOSS_BINARY + 1,     QN__OPT_ADAMW + 1, QN__INIT_LECUN + 1,
         QN__SCALE_FRACTION + 1, QN__SCHEDULE_COSINE + 1, QN__ARITH_I21 + 1};
     for (size_t t = 0; t < TABLES; ++t) {
         assert_int_equal(all[t]->count, counts[t]);
@@ -64,7 +64,8 @@ static void check_failure(const qn__table *table, const char *word, const char *
 static void test_failures_give_advice(void **state) {
     (void)state;
     check_failure(&qn__losses, "cross-entropi", "unknown loss \"cross-entropi\"", "`train.loss`",
-                  "did you mean \"cross-entropy\"? there are: cross-entropy, mse");
+                  "did you mean \"cross-entropy\"? there are: cross-entropy, mse, mae, "
+                  "huber, binary");
     check_failure(&qn__optimizers, "ADMA", "unknown optimizer \"ADMA\"", "`train.optimizer`",
                   "did you mean \"adam\"? there are: sgd, momentum, adam, adamw");
     check_failure(&qn__schedules, "", "unknown schedule \"\"", "`train.schedule`",

@@ -70,6 +70,11 @@ typedef struct qn__program {
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
 } qn__program;
 
+/* Classes that the last outputs can tell apart; 1 for real targets, which have none. */
+static inline uint32_t qn__program_classes(const qn__program *program) {
+    return program->loss == QN__LOSS_BINARY ? 2 : program->layer[program->layers - 1].out;
+}
+
 /* Loss in units of 2^-32 and right answers (0 for real targets), over some grains. They are
  * integers, like all sums across grains. */
 typedef struct qn__tally {

@@ -28,11 +28,12 @@ typedef struct feature {
     uint32_t there; /* items in which it is not zero */
 } feature;
 
-static qn__reference_item item_at(const qn_data *data, uint64_t i) {
+/* `labels`: as in a feed, or NULL. */
+static qn__reference_item item_at(const qn_data *data, const int32_t *labels, uint64_t i) {
     return (qn__reference_item){.bytes = data->type == QN_U8,
                                 .values = qn__data_item(data, i),
                                 .number = i,
-                                .label = data->labels ? (uint32_t)data->labels[i] : 0};
+                                .label = labels ? (uint32_t)labels[i] : 0};
 }
 
 static void look_at(feature *f, uint32_t features, int bits, const float *x, int first) {
@@ -64,7 +65,7 @@ qn_status qn__find_small_features(const qn__program *p, const qn_data *train,
     feature *f = qn__alloc(features, sizeof *f, err);
     float *x = qn__alloc(features, sizeof *x, err);
     for (uint64_t i = 0; f && x && i < items; ++i) {
-        const qn__reference_item item = item_at(train, i * (train->items / items));
+        const qn__reference_item item = item_at(train, NULL, i * (train->items / items));
         qn__reference_input(p, &item, x);
         look_at(f, features, qn__arith_bits(p->arith), x, i == 0);
     }
@@ -161,7 +162,8 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     qn__permutation_begin(&order, job->feed.items, program.seed, QN__PURPOSE_ORDER, epoch);
     qn__reference_grain_begin(reference);
     for (uint32_t i = 0; i < items; ++i) {
-        const qn__reference_item item = item_at(job->items.train, qn__permutation_at(&order, i));
+        const uint64_t number = qn__permutation_at(&order, i);
+        const qn__reference_item item = item_at(job->items.train, job->feed.labels, number);
         qn__reference_grain_item(reference, job->state.parameters, &item, epoch);
     }
     qn__reference_lost(reference, job->state.parameters, &l);

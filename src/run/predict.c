@@ -10,8 +10,10 @@
 #include "cluster/cluster.h"
 #include "device/notes.h"
 #include "job/apply.h"
+#include "job/targets.h"
 #include "model/model.h"
 #include "run/agree.h"
+#include "run/score.h"
 #include "run/trainer_sets.h"
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +74,19 @@ static qn_status check(const qn_model *model, const qn_data *data, const qn_comp
                                 status, err);
 }
 
+/* Outputs for real labels become predictions; there is one for each item. */
+static qn_status scale_back(const qn_model *model, uint64_t items, const qn__apply_results *results,
+                            qn_error *err) {
+    float mean, deviation;
+    qn_status status = QN_OK;
+    qn__model_target_scale(model, &mean, &deviation);
+    if (results->scores)
+        status = qn__targets_predict(results->scores, items, mean, deviation, err);
+    if (status == QN_OK && results->outputs)
+        status = qn__targets_predict(results->outputs, items, mean, deviation, err);
+    return status;
+}
+
 /* Forward over the set, unless `status` is already an error. */
 static qn_status apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
                        const qn__apply_results *results, qn_status status, qn_error *err) {
@@ -96,6 +111,8 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     }
     if (status == QN_OK)
         status = qn__apply_all(team, &program, made ? made : data, results, err);
+    if (status == QN_OK && program.real)
+        status = scale_back(model, data->items, results, err);
     /* All fail where one does, but for one whose devices are lost: the others continue. What is
      * wrong with an item all know already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
@@ -148,7 +165,8 @@ struct qn_predictions {
     const qn_data *data;
     qn_cluster *cluster;
     uint32_t outputs;
-    uint64_t correct;
+    int real; /* 1: `scores` are the predictions, and there are no classes */
+    qn_score score;
     int32_t *classes;
     float *scores;
     float *output;           /* items x outputs, or NULL if not requested */
@@ -156,7 +174,8 @@ struct qn_predictions {
 };
 
 static void add_header(qn__text *text, const qn_predictions *p) {
-    qn__text_add(text, "item,%sprediction,score", p->data->labels ? "label," : "");
+    const int labelled = p->real ? p->data->targets != NULL : p->data->labels != NULL;
+    qn__text_add(text, "item,%sprediction%s", labelled ? "label," : "", p->real ? "" : ",score");
     for (uint32_t o = 0; p->output && o < p->outputs; ++o)
         qn__text_add(text, ",p%u", o);
     qn__text_add(text, "\n");
@@ -186,18 +205,23 @@ static void add_class(qn__text *text, const qn__schema *schema, int32_t number) 
         qn__text_add(text, ",%d", number);
 }
 
-static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
+static void add_number(qn__text *text, float value) {
     char number[32];
-    qn__text_add(text, "%llu", (unsigned long long)item);
-    if (p->data->labels)
-        add_class(text, p->data->schema, p->data->labels[item]);
-    add_class(text, p->table, p->classes[item]);
-    qn__float_text(p->scores[item], number);
+    qn__float_text(value, number);
     qn__text_add(text, ",%s", number);
-    for (uint32_t o = 0; p->output && o < p->outputs; ++o) {
-        qn__float_text(p->output[item * p->outputs + o], number);
-        qn__text_add(text, ",%s", number);
-    }
+}
+
+static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
+    qn__text_add(text, "%llu", (unsigned long long)item);
+    if (p->real && p->data->targets)
+        add_number(text, p->data->targets[item]);
+    if (!p->real && p->data->labels)
+        add_class(text, p->data->schema, p->data->labels[item]);
+    if (!p->real)
+        add_class(text, p->table, p->classes[item]);
+    add_number(text, p->scores[item]);
+    for (uint32_t o = 0; p->output && o < p->outputs; ++o)
+        add_number(text, p->output[item * p->outputs + o]);
     qn__text_add(text, "\n");
 }
 
@@ -242,6 +266,21 @@ static qn_status make_room(qn_predictions *p, int all_outputs, qn_error *err) {
     return p->scores && (p->output || !all_outputs) ? QN_OK : QN_MEMORY;
 }
 
+/* The score against the labels of `data`, of which the predictions are. */
+static void count(qn_predictions *p, const qn_data *data) {
+    p->score = qn__score_of(&(qn__tally){0});
+    if (p->real && data->targets) {
+        const qn__target_errors errors = qn__targets_compare(data->targets, p->scores, data->items);
+        p->score.items = data->items;
+        qn__score_errors(&p->score, &errors);
+    }
+    if (p->real || !data->labels)
+        return;
+    p->score.items = data->items;
+    for (uint64_t i = 0; i < data->items; ++i)
+        p->score.correct += p->classes[i] == data->labels[i];
+}
+
 qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
                               int all_outputs, qn_predictions **out, qn_error *err) {
     QN__OWN_FLOATS;
@@ -262,6 +301,9 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
         p->cluster = own.cluster;
         p->table = qn__model_recipe_of(model)->table;
         p->outputs = qn_model_outputs(model);
+        p->real = qn__model_recipe_of(model)->task == QN__TASK_REGRESS;
+        /* The one output for real labels is the prediction. */
+        all_outputs = all_outputs && !p->real;
         status = make_room(p, all_outputs, err);
         results =
             (qn__apply_results){.classes = p->classes, .scores = p->scores, .outputs = p->output};
@@ -271,8 +313,8 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
         status = encode(model, data, &own, &made, err);
     const qn_data *use = made ? made : data;
     status = apply(model, use, &own, &results, status, err);
-    for (uint64_t i = 0; status == QN_OK && use->labels && i < use->items; ++i)
-        p->correct += p->classes[i] == use->labels[i];
+    if (status == QN_OK)
+        count(p, use);
     qn_data_close(made);
     if (!p || !p->scores || status != QN_OK) {
         qn_predictions_free(p);
@@ -282,7 +324,15 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     return QN_OK;
 }
 
-uint64_t qn_predictions_correct(const qn_predictions *p) { return p ? p->correct : 0; }
+uint64_t qn_predictions_correct(const qn_predictions *p) { return p ? p->score.correct : 0; }
+
+qn_status qn_predictions_score(const qn_predictions *p, qn_score *score, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(p, "predictions", err);
+    QN__NEED(score, err);
+    *score = p->score;
+    return QN_OK;
+}
 
 void qn_predictions_free(qn_predictions *p) {
     if (!p)
@@ -304,7 +354,7 @@ qn_status qn_predict_csv(const qn_model *model, const qn_data *data, const qn_co
     QN__NEED(path, err);
     qn_status status = qn_predictions_make(model, data, compute, all_outputs, &p, err);
     if (p && correct)
-        *correct = p->correct;
+        *correct = p->score.correct;
     if (p && qn_cluster_is_writer(compute ? compute->cluster : NULL))
         status = qn_predictions_write(p, path, err);
     qn_predictions_free(p);

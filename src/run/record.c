@@ -20,6 +20,9 @@
 #define HEADER                                                                                     \
     "epoch,seconds,items_per_second,rate,train_loss,train_accuracy,valid_loss,valid_accuracy,"     \
     "test_loss,test_accuracy\n"
+#define HEADER_REAL                                                                                \
+    "epoch,seconds,items_per_second,rate,train_loss,train_mae,train_rmse,train_r2,valid_loss,"     \
+    "valid_mae,valid_rmse,valid_r2,test_loss,test_mae,test_rmse,test_r2\n"
 
 #define METRICS "metrics.csv"
 #define JSON "run.json"
@@ -30,6 +33,7 @@
 const char *const qn__record_files[] = {METRICS, JSON, OLD_METRICS, OLD_JSON, LOCK, NULL};
 
 struct qn__record {
+    int real;                      /* as it began */
     char *metrics, *json;          /* paths */
     int file;                      /* metrics.csv, open for appending */
     int lock;                      /* locks the folder; -1: another process holds it */
@@ -87,6 +91,7 @@ static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
 
 static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_error *err) {
     r->threads = start->threads;
+    r->real = start->real;
     r->may = start->may;
     r->user = start->user;
     time_text(start->begun ? start->begun : time(NULL), r->started);
@@ -121,9 +126,9 @@ static qn_status set_aside(const char *dir, const char *name, const char *other,
 /* The number of bytes of an earlier metrics.csv to keep: the header and the consecutive lines of
  * epochs 1 .. done. 0 if the file has another header. A line without its end was truncated when the
  * process died. */
-static size_t bytes_to_keep(const uint8_t *data, size_t size, uint64_t done) {
-    const size_t head = strlen(HEADER);
-    if (size < head || memcmp(data, HEADER, head) != 0)
+static size_t bytes_to_keep(const char *header, const uint8_t *data, size_t size, uint64_t done) {
+    const size_t head = strlen(header);
+    if (size < head || memcmp(data, header, head) != 0)
         return 0;
     size_t at = head;
     for (uint64_t before = 0; at < size;) {
@@ -142,6 +147,7 @@ static size_t bytes_to_keep(const uint8_t *data, size_t size, uint64_t done) {
 
 /* Starts metrics.csv with its header, or with the lines to keep of the existing file. */
 static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err) {
+    const char *header = r->real ? HEADER_REAL : HEADER;
     qn__bytes old = {0};
     qn__writer *writer = NULL;
     size_t keep = 0;
@@ -149,7 +155,7 @@ static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err
         const qn_status status = qn__file_read(r->metrics, &old, err);
         if (status != QN_OK)
             return status;
-        keep = bytes_to_keep(old.data, old.size, done);
+        keep = bytes_to_keep(header, old.data, old.size, done);
     }
     qn_status status = qn__writer_create(r->metrics, &writer, err);
     if (status == QN_OK) {
@@ -157,7 +163,7 @@ static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err
         if (keep > 0)
             qn__writer_add(writer, old.data, keep, NULL);
         else
-            qn__writer_add(writer, HEADER, strlen(HEADER), NULL);
+            qn__writer_add(writer, header, strlen(header), NULL);
         qn__writer_ask(writer, r->may, r->user);
         status = qn__writer_commit(writer, err);
     }
@@ -268,8 +274,21 @@ void qn__record_close(qn__record *record) {
 
 /* ---------------------------------------------------------------------------------- each epoch */
 
-/* ",loss,accuracy", both empty if there is no such set. */
-static void add_score(qn__text *line, const qn_score *score) {
+/* A number that is there, after a comma. */
+static void add_cell(qn__text *line, double value) {
+    if (isfinite(value))
+        qn__text_add(line, ",%.9g", value);
+    else
+        qn__text_add(line, ",");
+}
+
+/* ",loss,accuracy", both empty where there was no such set; ",loss,mae,rmse,r2" of real labels. */
+static void add_score(qn__text *line, int real, const qn_score *score) {
+    const double numbers[] = {score->loss, score->mae, score->rmse, score->r2};
+    for (int i = 0; real && i < 4; ++i)
+        add_cell(line, score->items ? numbers[i] : (double)NAN);
+    if (real)
+        return;
     if (score->items == 0)
         qn__text_add(line, ",,");
     else
@@ -298,9 +317,9 @@ qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_e
     qn__text line = {0};
     qn__text_add(&line, "%" PRIu32 ",%.6f,%.6g,%.9g", event->epoch, event->seconds,
                  event->items_per_second, event->learning_rate);
-    add_score(&line, &event->train);
-    add_score(&line, &event->valid);
-    add_score(&line, &event->test);
+    add_score(&line, record->real, &event->train);
+    add_score(&line, record->real, &event->valid);
+    add_score(&line, record->real, &event->test);
     qn__text_add(&line, "\n");
     qn_status status = line.failed ? qn__fail_memory(err, line.size + 1, 1) : QN_OK;
     if (status == QN_OK)
@@ -333,15 +352,19 @@ static void add_text(qn__text *t, const char *key, const char *plain) {
         qn__text_add(t, "null");
 }
 
-static void add_final(qn__text *t, const char *key, const qn_score *score) {
+static void add_final(qn__text *t, const char *key, int real, const qn_score *score) {
+    static const char *const names[] = {"loss", "mae", "rmse", "r2"};
     if (score->items == 0) {
         add_member(t, key, NULL);
         return;
     }
-    qn__text_add(t, ",\n  \"%s\": {\"items\": %" PRIu64 ", \"correct\": %" PRIu64, key,
-                 score->items, score->correct);
-    if (isfinite(score->loss))
-        qn__text_add(t, ", \"loss\": %.9g", score->loss);
+    qn__text_add(t, ",\n  \"%s\": {\"items\": %" PRIu64, key, score->items);
+    if (!real)
+        qn__text_add(t, ", \"correct\": %" PRIu64, score->correct);
+    const double numbers[] = {score->loss, score->mae, score->rmse, score->r2};
+    for (int i = 0; i < 4; ++i)
+        if (isfinite(numbers[i]))
+            qn__text_add(t, ", \"%s\": %.9g", names[i], numbers[i]);
     qn__text_add(t, "}");
 }
 
@@ -421,9 +444,9 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     qn__text_add(t, ",\n  \"items\": %" PRIu64 ",\n  \"steps\": %" PRIu64, report->items,
                  report->steps);
     qn__text_add(t, ",\n  \"resumed_from\": %" PRIu64, report->resumed_from);
-    add_final(t, "train", &report->train);
-    add_final(t, "valid", &report->valid);
-    add_final(t, "test", &report->test);
+    add_final(t, "train", report->real, &report->train);
+    add_final(t, "valid", report->real, &report->valid);
+    add_final(t, "test", report->real, &report->test);
     add_rounding(t, report->rounding);
     qn__text_add(t, ",\n  \"workers\": [");
     for (uint32_t i = 0; i < report->workers; ++i) {

@@ -17,6 +17,7 @@ typedef struct qn__record_start {
     int threads;
     int arguments; /* of the command line, 0: unknown */
     const char *const *argument;
+    int real;             /* 1: labels are real numbers: the columns are those of their scores */
     uint64_t epochs_done; /* 0 for a new run; otherwise their lines in metrics.csv are kept */
     time_t begun;         /* 0: now */
     int takes_over;       /* 1: another rank of this run began the record */

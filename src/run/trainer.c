@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "run/score.h"
 #include "run/trainer_state.h"
 #include <math.h>
 #include <stdio.h>
@@ -13,13 +14,6 @@
 #define RECENT_SECONDS 1.0
 /* Interval of reading the energy counters, which wrap around after some minutes of full load. */
 #define METER_SECONDS 60.0
-
-static qn_score score_of(const qn__tally *tally) {
-    const double items = (double)tally->items;
-    return (qn_score){.items = tally->items,
-                      .correct = tally->correct,
-                      .loss = tally->items ? (double)tally->loss * 0x1p-32 / items : NAN};
-}
 
 void qn__train_span(qn_train *t, const char *name, double begun) {
     qn__trace_span(t->trace, t->track, name, begun, qn__now(),
@@ -69,7 +63,7 @@ static void report_step(qn_train *t, double now) {
     if (!t->options.on_step)
         return;
     const uint64_t left = (job->steps - job->step) * job->recipe.batch;
-    const qn_score running = score_of(&job->running);
+    const qn_score running = qn__score_of(&job->running);
     const qn_step_event event = {.size = sizeof event,
                                  .epoch = (uint32_t)((job->step - 1) / job->steps_per_epoch),
                                  .epochs = job->recipe.epochs,
@@ -90,20 +84,27 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
     const double begun = qn__now();
     qn__tally tally = {0};
     qn_status status = QN_OK;
-    if (set)
+    qn__target_errors errors;
+    const int real = t->job.recipe.task == QN__TASK_REGRESS;
+    if (set && real)
+        status = qn__train_job_compare(&t->job, set, &tally, &errors, err);
+    else if (set)
         status = qn__train_job_evaluate(&t->job, set, &tally, confusion, err);
     if (status == QN_NUMERIC)
         qn__at(err, "evaluation after step %llu", (unsigned long long)t->job.step);
     if (status == QN_OK)
-        *score = score_of(&tally);
+        *score = qn__score_of(&tally);
+    if (status == QN_OK && set && real)
+        qn__score_errors(score, &errors);
     if (set)
         qn__train_span(t, set == t->valid ? "validation" : "test", begun);
     return status;
 }
 
 qn_status qn__train_score(qn_train *t, qn_error *err) {
-    const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
-    t->train_score = score_of(&t->job.running);
+    const size_t outputs = qn__program_classes(&t->job.program);
+    t->train_score = qn__score_of(&t->job.running);
+    qn__score_running(&t->train_score, &t->job);
     if (t->scored_step == t->job.step)
         return QN_OK;
     qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
@@ -150,6 +151,7 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
                                   .items_per_second =
                                       seconds > 0 ? (double)t->epoch_items / seconds : 0,
                                   .learning_rate = job->learning_rate,
+                                  .real = job->recipe.task == QN__TASK_REGRESS,
                                   .train = t->train_score,
                                   .valid = t->valid_score,
                                   .test = t->test_score};

@@ -225,6 +225,7 @@ static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
 qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err) {
     const int threads = t->options.compute.threads ? t->options.compute.threads : qn__cores();
     const qn__record_start start = {.recipe_json = t->job.recipe_json,
+                                    .real = t->job.recipe.task == QN__TASK_REGRESS,
                                     .isa = t->isa,
                                     .threads = threads,
                                     .arguments = t->command_line ? 1 : 0,
@@ -304,14 +305,14 @@ static qn_status check_labels(const qn_data *train, qn_error *err) {
 /* Allocates the confusions and the ranks' reports now, so that a long run cannot fail for it at its
  * end. */
 static qn_status make_reports(qn_train *t, qn_error *err) {
-    const size_t outputs = t->job.layer[t->job.program.layers - 1].out;
+    const size_t outputs = qn__program_classes(&t->job.program);
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
     t->ranks = qn__alloc(ranks, sizeof *t->ranks, err);
     t->rank_at = qn__alloc(ranks, sizeof *t->rank_at, err);
     t->last_report = qn__alloc(ranks, sizeof *t->last_report, err);
     if (!t->ranks || !t->rank_at || !t->last_report)
         return QN_MEMORY;
-    if (!t->test || outputs > CONFUSION_OUTPUTS)
+    if (!t->test || outputs > CONFUSION_OUTPUTS || t->job.recipe.task == QN__TASK_REGRESS)
         return QN_OK;
     t->confusion = qn__alloc(outputs * outputs, sizeof *t->confusion, err);
     return t->confusion ? QN_OK : QN_MEMORY;

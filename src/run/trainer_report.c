@@ -297,7 +297,8 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     report->train = t->train_score;
     report->valid = t->valid_score;
     report->test = t->test_score;
-    report->classes = t->job.layer[t->job.program.layers - 1].out;
+    report->real = t->job.recipe.task == QN__TASK_REGRESS;
+    report->classes = report->real ? 0 : qn__program_classes(&t->job.program);
     report->confusion = t->confusion;
     if (t->job.recipe.table) {
         report->class_names = t->job.recipe.table->classes;

@@ -71,8 +71,8 @@ struct qn_train {
     qn__parts parts;       /* and the memory that they point to */
     qn_rounding rounding;  /* bits 0: unknown */
     uint64_t rounded_step; /* after which it was computed */
-    uint64_t *confusion;   /* of the test set, outputs x outputs; NULL without one or with too many
-                              outputs */
+    uint64_t *confusion;   /* of the test set, classes x classes; NULL without one, with too many
+                              classes or with real labels */
 };
 
 /* Calls the caller's on_note. */

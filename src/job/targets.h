@@ -1,0 +1,28 @@
+/* Real labels: scaled for the network, and back (docs/exactness.md 5.3). */
+#ifndef QN_JOB_TARGETS_H
+#define QN_JOB_TARGETS_H
+
+#include "data/data.h"
+
+/* The labels of `set` as the network learns them, in *out, which the caller frees. Fails with
+ * QN_INPUT when one is too far from the mean for a float, or with QN_MEMORY. */
+qn_status qn__targets_scale(const qn_data *set, float mean, float deviation, float **out,
+                            qn_error *err);
+
+/* Outputs become predictions, in place. QN_NUMERIC names the first item whose prediction is not
+ * finite. */
+qn_status qn__targets_predict(float *outputs, uint64_t items, float mean, float deviation,
+                              qn_error *err);
+
+/* Mean absolute error, root of the mean squared error, and 1 - the squared errors over those of the
+ * mean label (NaN where all labels are equal). */
+typedef struct qn__target_errors {
+    double mae, rmse, r2;
+} qn__target_errors;
+
+/* In double precision, in ascending order of the items, so that it does not depend on who computed
+ * the predictions. NaN for no items. */
+qn__target_errors qn__targets_compare(const float *targets, const float *predictions,
+                                      uint64_t items);
+
+#endif
