@@ -16,7 +16,7 @@ typedef struct replay_flags {
     source_flags from;
     compute_flags compute;
     ranks_flags ranks;
-    const char *out, *trace;
+    const char *init_from, *out, *trace;
     int quiet, verbose, json;
 } replay_flags;
 
@@ -33,6 +33,11 @@ static const option replay_options[] = {
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_test_options, AT(from)},
+    {.name = "init-from",
+     .kind = OPTION_TEXT,
+     AT(init_from),
+     .value = "MODEL",
+     .help = "the model that the training started from, where it started from one"},
 
     {.heading = "Output",
      .letter = 'o',
@@ -222,7 +227,7 @@ static int check_embedded(const qn_model *model, const sources *from, const char
 }
 
 static int train_from(const replay_flags *f, const char *path, const qn_model *model,
-                      sources *from) {
+                      const qn_model *start, sources *from) {
     qn_train_options options;
     qn_error err;
     session s = {.quiet = f->quiet,
@@ -231,6 +236,7 @@ static int train_from(const replay_flags *f, const char *path, const qn_model *m
                  .from = from,
                  .data_path = f->from.data};
     qn_train_options_init(&options);
+    options.init_from = start;
     ranks_hold();
     int code = check_embedded(model, from, path);
     if (code < 0 && qn_train_options_from_model(model, from->train, &options, &err) != QN_OK)
@@ -248,24 +254,28 @@ static int train_from(const replay_flags *f, const char *path, const qn_model *m
 }
 
 static int replay(const replay_flags *f, const char *path) {
-    qn_model *model = NULL;
+    qn_model *model = NULL, *start = NULL;
     sources from = {0};
     qn_error err;
     int code = -1;
-    if (qn_model_share(ranks_cluster(), ranks_data_from_first(), path, &model, &err) != QN_OK)
+    if (qn_model_share(ranks_cluster(), ranks_data_from_first(), path, &model, &err) != QN_OK ||
+        (f->init_from && qn_model_share(ranks_cluster(), ranks_data_from_first(), f->init_from,
+                                        &start, &err) != QN_OK))
         code = ranks_failed(&err);
     if (code < 0)
         code = sources_open(&f->from, f->compute.threads, &from);
     if (code < 0)
-        code = train_from(f, path, model, &from);
+        code = train_from(f, path, model, start, &from);
     sources_close(&from);
     qn_model_free(model);
+    qn_model_free(start);
     return code;
 }
 
 static int check_paths(const replay_flags *f, const char *path) {
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "MODEL", path);
+    paths_add(&files, QN_FILE_READ, "--init-from", f->init_from);
     paths_add_sources(&files, &f->from, &f->ranks);
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
@@ -275,7 +285,7 @@ static int check_paths(const replay_flags *f, const char *path) {
 static int run(const command *self, int argc, char **argv) {
     replay_flags f = {0};
     arguments given;
-    qn_agreement same[SOURCES_AGREED];
+    qn_agreement same[SOURCES_AGREED + 1];
     int code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)
         return code;
@@ -291,7 +301,10 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0)
         code = check_paths(&f, given.operand[0]);
     sources_agreed(&f.from, self->name, same);
-    code = ranks_agree(code, same, SOURCES_AGREED, 1);
+    same[SOURCES_AGREED] =
+        (qn_agreement){sizeof *same, "--init-from", f.init_from ? "a model" : "none",
+                       "start all ranks with the same options"};
+    code = ranks_agree(code, same, SOURCES_AGREED + 1, 1);
     if (code < 0)
         code = replay(&f, given.operand[0]);
     return ranks_leave(code);

@@ -52,9 +52,11 @@ static const synonym synonyms[] = {
      "there is no gradient clipping; a smaller --lr can help"},
     {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate", "batch",
      "a batch of any size is divided by itself"},
-    {"earlystopping patience earlystoppingrounds niternochange", NULL,
-     "there is no early stopping: --valid shows the validation loss of each epoch, --epochs sets "
-     "their number"},
+    {"patience earlystoppingrounds niternochange earlystop", "early-stopping",
+     "it needs --valid FRACTION"},
+    {"restorebestweights savebestonly loadbestmodelatend usebestmodel", "keep", NULL},
+    {"warmstart pretrained finetune initmodel loadweights initialmodel weights startfrom",
+     "init-from", NULL},
     {"shuffle noshuffle", NULL, "each epoch has an order of its own, which --seed decides"},
     {"metrics metric evalmetric", NULL, "loss and accuracy are reported for each of the --epochs"},
 

@@ -76,6 +76,8 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->init = f->init;
     o->scale = f->scale;
     o->missing = f->missing;
+    o->keep = f->keep;
+    o->patience = (uint32_t)f->patience;
     o->schedule = f->schedule;
     o->learning_rate = f->learning_rate;
     o->momentum = f->momentum;
@@ -315,6 +317,7 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     name_folder(f, folder, sizeof folder);
     paths_add_sources(&files, &f->from, &f->ranks);
     paths_add(&files, QN_FILE_READ, "--hostfile", hostfile);
+    paths_add(&files, QN_FILE_READ, "--init-from", f->init_from);
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
     paths_add(&files, QN_FOLDER_RUN, "--run-dir", f->run_dir);
@@ -323,12 +326,27 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     return paths_check(&files, writes);
 }
 
+/* The model to start from; *out is NULL where none was named. All ranks call this together. */
+static int open_start(const train_flags *f, qn_model **out) {
+    qn_error err;
+    *out = NULL;
+    if (!f->init_from ||
+        qn_model_share(ranks_cluster(), ranks_data_from_first(), f->init_from, out, &err) == QN_OK)
+        return -1;
+    return ranks_failed(&err);
+}
+
 static int open_and_train(const train_flags *f, int argc, char **argv) {
     qn_train_options options;
     sources from;
-    int code = sources_open(&f->from, f->compute.threads, &from);
-    if (code >= 0)
+    qn_model *start;
+    int code = open_start(f, &start);
+    if (code < 0)
+        code = sources_open(&f->from, f->compute.threads, &from);
+    if (code >= 0) {
+        qn_model_free(start);
         return code;
+    }
     char *command_line = format_shell(argc, argv, NULL, 0);
     session s = {.quiet = f->quiet,
                  .verbose = f->verbose,
@@ -338,9 +356,11 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
     qn_train_options_init(&options);
     fill_recipe(f, &from, &options);
     fill_run(f, command_line, &options);
+    options.init_from = start;
     code = train_and_save(&s, f, &options, argc, argv);
     session_close(&s);
     sources_close(&from);
+    qn_model_free(start);
     free(command_line);
     return code;
 }
@@ -348,7 +368,7 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
 /* Each rank parses its own command line and checks its files; then all compare their options. */
 static int read_command_line(const command *self, int argc, char **argv, train_flags *f,
                              arguments *given) {
-    qn_agreement same[SOURCES_AGREED];
+    qn_agreement same[SOURCES_AGREED + 1];
     int code = options_read(self, argc - 2, argv + 2, f, given);
     if (code < 0) {
         message_setup(self->name, f->quiet, f->json);
@@ -361,7 +381,10 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
     if (code < 0)
         code = train_check_paths(f, NULL, ranks_is_writer());
     sources_agreed(&f->from, self->name, same);
-    return ranks_agree(code, same, SOURCES_AGREED, 1);
+    same[SOURCES_AGREED] =
+        (qn_agreement){sizeof *same, "--init-from", f->init_from ? "a model" : "none",
+                       "start all ranks with the same options"};
+    return ranks_agree(code, same, SOURCES_AGREED + 1, 1);
 }
 
 /* The defaults of the recipe, from the library. */

@@ -9,9 +9,10 @@
 
 typedef struct train_flags {
     source_flags from;
-    const char *arith, *scale, *model, *loss, *optimizer, *init, *schedule, *missing;
+    const char *arith, *scale, *model, *loss, *optimizer, *init, *schedule, *missing, *keep,
+        *init_from;
     float learning_rate, momentum, beta1, beta2, epsilon, weight_decay, delta, lr_gamma;
-    uint64_t lr_step, warmup, batch, grain, epochs, seed, gradient_scale;
+    uint64_t patience, lr_step, warmup, batch, grain, epochs, seed, gradient_scale;
     compute_flags compute;
     ranks_flags ranks;
     const char *trace, *checkpoint, *checkpoint_every, *run_dir, *out;

@@ -72,6 +72,10 @@ RECIPES = {
     "batch-beyond": IDX + TWO + "--loss mse --lr 0.2 --epochs 3 --seed 3 --batch 1000"
                     " --grain 600",
     "valid": IDX + SMALL + TWO + "--loss mse --lr 0.2 --valid 0.2",
+    # the best epoch instead of the last, and a stop after it; the learning rate makes them differ
+    "best": IDX + TWO + "--loss mse --lr 4 --epochs 6 --seed 3 --batch 64 --valid 0.3 --keep best",
+    "early-stopping": IDX + TWO + "--loss cross-entropy --lr 0.8 --epochs 50 --seed 3 --batch 64"
+                      " --valid 0.4 --early-stopping 2",
     # scalings
     "scale-none": SMALL + TWO + "--data {images} --labels {labels} --scale none --loss mse"
                   " --lr 0.001",

@@ -387,6 +387,31 @@ JOBS = {
             "--unit": 30,
         },
     ),
+    "best-of-all": (
+        "idx",
+        {
+            "--scale": "unit",
+            "--model": "dense 12 relu dropout 0.2; dense 10 softmax",
+            "--loss": "mse",
+            "--lr": "4",
+            "--epochs": 6,
+            "--valid": "0.3",
+            "--keep": "best",
+            "--grain": 600,
+        },
+    ),
+    "early-stopping": (
+        "idx",
+        {
+            "--scale": "unit",
+            "--model": "dense 15 tanh; dense 10 softmax",
+            "--loss": "cross-entropy",
+            "--lr": "0.8",
+            "--epochs": 50,
+            "--valid": "0.4",
+            "--early-stopping": 2,
+        },
+    ),
     "float-table-adamw": (
         "csv-f32",
         {
@@ -574,19 +599,46 @@ def run_oracle(arguments, output):
     return done.stdout
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_model_files_are_the_same(job, sets, tmp_path):
+def train(arguments, output):
+    """By both programs: the same file. Returns what Quern said."""
     program = os.environ.get("QUERN")
     if not program or not Path(program).exists():
         pytest.skip("QUERN does not name the program; nothing to compare the oracle with")
-    arguments = options(sets, job)
-    run_oracle(arguments, tmp_path / "oracle.st")
+    run_oracle(arguments, output.with_suffix(".oracle"))
     done = subprocess.run(
-        [program, "train", *arguments, "-o", tmp_path / "quern.st"], capture_output=True, text=True
+        [program, "train", *arguments, "-o", output], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    quern, oracle = ((tmp_path / name).read_bytes() for name in ("quern.st", "oracle.st"))
+    quern, oracle = (path.read_bytes() for path in (output, output.with_suffix(".oracle")))
     assert quern == oracle, difference(quern, oracle)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_model_files_are_the_same(job, sets, tmp_path):
+    train(options(sets, job), tmp_path / "model.st")
+
+
+def test_training_from_another_model(sets, tmp_path):
+    """The start, the training from it, and the same without it, which is something else."""
+    start, model, plain = (tmp_path / name for name in ("start.st", "model.st", "plain.st"))
+    arguments = options(sets, "float-table-adamw")
+    other = [*arguments[: arguments.index("--seed")], "--seed", "4",
+             *arguments[arguments.index("--seed") + 2 :]]
+    train(arguments, start)
+    train([*other, "--init-from", start], model)
+    train(other, plain)
+    (_, ours), (_, theirs) = tensors(model.read_bytes()), tensors(plain.read_bytes())
+    assert not np.array_equal(ours["layer0.weight"], theirs["layer0.weight"])
+
+
+def test_the_best_epoch_is_not_the_last(sets, tmp_path):
+    """The jobs above would say nothing if it were."""
+    assert "the model is that of epoch" in train(options(sets, "best-of-all"), tmp_path / "a.st")
+    said = train(options(sets, "early-stopping"), tmp_path / "b.st")
+    assert "stopped early, after epoch" in said and "the model is that of epoch" in said
+    last = train([*options(sets, "early-stopping"), "--keep", "last"], tmp_path / "c.st")
+    assert "stopped early" in last and "the model is that of epoch" not in last
 
 
 def test_the_oracle_learns(sets, tmp_path):

@@ -310,6 +310,17 @@ static qn_status check_table(const qn__recipe *r, qn_error *err) {
                            r->table->classes, outputs));
 }
 
+/* Which parameters are the best is told by validation items of the recipe: those of a file are not
+ * in it. */
+static qn_status check_best(const qn__recipe *r, qn_error *err) {
+    if ((r->keep == QN__KEEP_LAST && r->patience == 0) || r->valid > 0)
+        return QN_OK;
+    return refuse(err, "`train.keep`, `train.patience`",
+                  "set a part of the training data aside: `train.valid_fraction` 0.1; a file of "
+                  "validation items is not part of a recipe",
+                  qn__fail(err, QN_USAGE, "without validation items no epoch is the best"));
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = check_data(recipe, err);
     if (status == QN_OK)
@@ -326,6 +337,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_network(recipe, err);
     if (status == QN_OK)
         status = check_arith(recipe, err);
+    if (status == QN_OK)
+        status = check_best(recipe, err);
     return status;
 }
 

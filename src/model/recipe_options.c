@@ -35,7 +35,7 @@ static qn_status find_scale(const qn_train_options *o, const qn_data *data, qn__
 static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                             qn_error *err) {
     int optimizer = (int)qn__default_optimizer(r->task, o->momentum);
-    int arith, loss = (int)qn__default_loss(r->task), init, schedule, missing;
+    int arith, loss = (int)qn__default_loss(r->task), init, schedule, missing, keep;
     qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
     if (status == QN_OK && o->loss != NULL)
         status = qn__table_find(&qn__losses, o->loss, &loss, err);
@@ -47,6 +47,9 @@ static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__
         status = find(&qn__schedules, o->schedule, &schedule, err);
     if (status == QN_OK)
         status = find(&qn__missing_rules, o->missing, &missing, err);
+    keep = o->patience > 0 ? QN__KEEP_BEST : QN__KEEP_LAST;
+    if (status == QN_OK && o->keep != NULL)
+        status = qn__table_find(&qn__keeps, o->keep, &keep, err);
     if (status != QN_OK)
         return status;
     r->arith = (qn__arith)arith;
@@ -55,6 +58,8 @@ static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__
     r->init = (qn__init)init;
     r->schedule = (qn__schedule)schedule;
     r->missing = (qn__missing)missing;
+    r->keep = (qn__keep)keep;
+    r->patience = o->patience;
     return find_scale(o, data, r, err);
 }
 
@@ -98,6 +103,34 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
     return qn__remedy(err, QN_USAGE, "use `train.scale` standard, or `train.scale` none");
 }
 
+/* The parameters of `model` must be those of the recipe's network. */
+static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    if (!model)
+        return QN_OK;
+    qn__program from;
+    qn__model_program(model, &from);
+    qn_status status =
+        qn__network_program(&r->network, qn__recipe_inputs(r), layer, &parameters, err);
+    uint32_t l = 0;
+    while (status == QN_OK && l < from.layers && l < r->network.layers &&
+           from.layer[l].in == layer[l].in && from.layer[l].out == layer[l].out)
+        ++l;
+    if (status != QN_OK || (l == from.layers && l == r->network.layers))
+        return status;
+    if (l == from.layers || l == r->network.layers)
+        qn__fail(err, QN_MISMATCH, "the model to start from has %u layers, this network has %u",
+                 from.layers, r->network.layers);
+    else
+        qn__fail(err, QN_MISMATCH,
+                 "layer %u of the model to start from is %u x %u, that of this network %u x %u "
+                 "(inputs x outputs)",
+                 l, from.layer[l].in, from.layer[l].out, layer[l].in, layer[l].out);
+    qn__at(err, "`train.init_from`");
+    return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
+}
+
 /* The names, where a model has any to remember. */
 static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                             qn_error *err) {
@@ -122,8 +155,12 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     if (status != QN_OK)
         return status;
     copy_numbers(options, r);
+    if (options->init_from)
+        snprintf(r->init_from, sizeof r->init_from, "%s", qn_model_digest(options->init_from));
     qn__recipe_tidy(r);
     status = qn__recipe_check(r, err);
+    if (status == QN_OK)
+        status = check_start(options->init_from, r, err);
     if (status == QN_OK)
         status = check_scale(r, data, err);
     if (status == QN_OK)
@@ -150,6 +187,8 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->init = qn__table_name(&qn__initialisations, (int)r->init);
     o->scale = qn__table_name(&qn__scalings, (int)r->scale);
     o->missing = qn__table_name(&qn__missing_rules, (int)r->missing);
+    o->keep = qn__table_name(&qn__keeps, (int)r->keep);
+    o->patience = r->patience;
     o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
     o->learning_rate = r->learning_rate;
     o->momentum = r->momentum;

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "model/recipe.h"
+#include "model/schedule.h"
 #include "model/tables.h"
 #include <quern/version.h>
 #include <stdio.h>
@@ -161,17 +162,6 @@ static void read_contract_2(reader *r, qn__recipe *out) {
         read_digest(r, "init_from", out->init_from);
 }
 
-/* What contract 2 has and this version does not compute: it must not be taken for the default. */
-static void check_known(reader *r, const qn__recipe *recipe) {
-    static const char unknown[] = "this version of Quern cannot do what the value asks for";
-    if (recipe->keep != QN__KEEP_LAST)
-        bad(r, "keep", unknown, NEWER);
-    if (recipe->patience > 0)
-        bad(r, "patience", unknown, NEWER);
-    if (*recipe->init_from)
-        bad(r, "init_from", unknown, NEWER);
-}
-
 /* Writing what was read must give the text again. So a recipe has one form only, and whatever the
  * reader was lenient about (upper case, "1.0" for "1", numbers that the optimiser ignores) is found
  * here. */
@@ -207,8 +197,6 @@ static void read_members(reader *r, qn__recipe *out) {
         read_numbers(r, out);
     if (r->status == QN_OK && out->contract >= 2)
         read_contract_2(r, out);
-    if (r->status == QN_OK)
-        check_known(r, out);
 }
 
 static qn_status check_whole(const qn__recipe *recipe, const char *json, size_t size,
@@ -317,4 +305,19 @@ size_t qn__recipe_differences(const char *one, const char *other, char *text, si
     qn__json_free(a);
     qn__json_free(b);
     return count;
+}
+
+int qn__recipe_continues(const char *one, const char *other) {
+    qn__recipe a = {0}, b = {0};
+    char *text = NULL;
+    int same = 0;
+    if (qn__recipe_parse(one, strlen(one), &a, NULL) == QN_OK &&
+        qn__recipe_parse(other, strlen(other), &b, NULL) == QN_OK && !qn__rate_looks_ahead(&a)) {
+        a.epochs = b.epochs;
+        same = qn__recipe_json(&a, &text, NULL) == QN_OK && strcmp(text, other) == 0;
+    }
+    qn__free(text);
+    qn__recipe_release(&a);
+    qn__recipe_release(&b);
+    return same;
 }

@@ -36,3 +36,7 @@ float qn__learning_rate_at(const qn__recipe *recipe, uint64_t step, uint64_t ste
         return recipe->learning_rate * ((float)(step + 1) / (float)recipe->warmup);
     return recipe->learning_rate * factor_at(recipe, step, steps_per_epoch);
 }
+
+int qn__rate_looks_ahead(const qn__recipe *recipe) {
+    return recipe->schedule == QN__SCHEDULE_COSINE;
+}

@@ -8,4 +8,7 @@
  * not 0. */
 float qn__learning_rate_at(const qn__recipe *recipe, uint64_t step, uint64_t steps_per_epoch);
 
+/* Whether the rates of a step depend on the number of all steps. */
+int qn__rate_looks_ahead(const qn__recipe *recipe);
+
 #endif

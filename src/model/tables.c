@@ -97,7 +97,7 @@ static const qn__choice keeps[] = {
     {"last", QN__KEEP_LAST, "the parameters after the last epoch", "latest final"},
     {"best", QN__KEEP_BEST, "the parameters of the epoch with the best validation", "minimum"},
 };
-const qn__table qn__keeps = {"choice of parameters", NULL, ROWS(keeps)};
+const qn__table qn__keeps = {"choice of parameters", "`train.keep`", ROWS(keeps)};
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 

@@ -24,6 +24,10 @@ typedef struct qn__snapshot {
     uint32_t slots;   /* qn__optimizer_slots */
     float *parameter; /* parameters floats, in the flat order of num/program.h */
     float *slot[2];   /* the same for each slot */
+    int judges;       /* 1: the best epoch counts; `best` are its parameters, or NULL */
+    uint32_t best_epoch;
+    int64_t best_loss;
+    float *best;
     /* Called when all is written and only a rename or a removal is left. 0: the folder stays as it
      * is (QN_BUSY if the new file is not in place yet). NULL: always 1. */
     int (*may)(void *user);

@@ -15,11 +15,14 @@
 #define REMEDY                                                                                     \
     "the file is damaged: remove it, or start again in another folder (`train.checkpoint_dir`)"
 
-static const char *const tensor_name[3] = {"parameters", "slot0", "slot1"};
+static const char *const tensor_name[] = {"parameters", "slot0", "slot1"}, best_name[] = "best";
+
+enum { MOST = 4 };
 
 /* The metadata as text, in the order of the file. */
 typedef struct state_text {
     char step[24], loss[24], correct[24], items[24], powers[24], payload[65];
+    char best[48]; /* epoch and loss; "" where no epoch is the best one */
 } state_text;
 
 static uint32_t bits_of(float value) {
@@ -42,11 +45,15 @@ static void write_numbers(const qn__snapshot *s, state_text *text) {
     snprintf(text->items, sizeof text->items, "%" PRIu64, s->running.items);
     snprintf(text->powers, sizeof text->powers, "%08" PRIx32 "%08" PRIx32, bits_of(s->powers.p1),
              bits_of(s->powers.p2));
+    if (s->judges)
+        snprintf(text->best, sizeof text->best, "%" PRIu32 " %" PRIu64, s->best_epoch,
+                 (uint64_t)s->best_loss);
 }
 
 /* The arrays of a checkpoint: their addresses, number and sizes. */
 typedef struct arrays {
-    const void *at[3];
+    const void *at[MOST];
+    const char *name[MOST];
     uint32_t count;
     uint64_t parameters;
     int in_file; /* 1: bytes of a file; 0: numbers in memory */
@@ -56,12 +63,13 @@ typedef struct arrays {
  * anywhere but in the form of the file's header. */
 static void digest_state(const char *recipe, const state_text *text, const arrays *a,
                          char hex[65]) {
-    const char *const parts[] = {recipe,        text->step,  text->loss,
-                                 text->correct, text->items, text->powers};
+    const char *const parts[] = {recipe,      text->step,   text->loss, text->correct,
+                                 text->items, text->powers, text->best};
+    const size_t count = sizeof parts / sizeof parts[0] - (text->best[0] == '\0');
     qn__sha256 hash;
     uint8_t digest[32];
     qn__sha256_begin(&hash);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
+    for (size_t i = 0; i < count; ++i)
         qn__sha256_add(&hash, parts[i], strlen(parts[i]) + 1);
     for (uint32_t i = 0; i < a->count; ++i)
         if (a->in_file)
@@ -84,23 +92,41 @@ qn_status qn__checkpoint_place(const char *path, qn_error *err) {
     return qn__remedy(err, QN_IO, "remove it, or use another folder (`train.checkpoint_dir`)");
 }
 
+static void add_array(arrays *a, const char *name, const void *at) {
+    a->name[a->count] = name;
+    a->at[a->count++] = at;
+}
+
+static arrays list_own(const qn__snapshot *s) {
+    arrays own = {.parameters = s->parameters};
+    add_array(&own, tensor_name[0], s->parameter);
+    for (uint32_t i = 0; i < s->slots; ++i)
+        add_array(&own, tensor_name[1 + i], s->slot[i]);
+    if (s->best)
+        add_array(&own, best_name, s->best);
+    return own;
+}
+
 qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error *err) {
     if (qn__checkpoint_place(path, err) != QN_OK)
         return QN_IO;
-    const arrays own = {
-        {s->parameter, s->slot[0], s->slot[1]}, 1 + s->slots, s->parameters, .in_file = 0};
+    const arrays own = list_own(s);
     state_text text = {0};
     write_numbers(s, &text);
     digest_state(s->recipe_json, &text, &own, text.payload);
-    const qn__tensor_note note[] = {{"format", FORMAT},        {"recipe", s->recipe_json},
-                                    {"step", text.step},       {"loss", text.loss},
-                                    {"correct", text.correct}, {"items", text.items},
-                                    {"powers", text.powers},   {"payload", text.payload}};
-    qn__tensor tensor[3];
-    for (uint32_t i = 0; i <= s->slots; ++i)
-        tensor[i] = (qn__tensor){tensor_name[i], s->parameters, 0, own.at[i]};
-    const qn__tensor_list list = {
-        sizeof note / sizeof note[0], note, 1 + s->slots, tensor, s->may, s->user};
+    const qn__tensor_note note[] = {
+        {"format", FORMAT},      {"recipe", s->recipe_json}, {"step", text.step},
+        {"loss", text.loss},     {"correct", text.correct},  {"items", text.items},
+        {"powers", text.powers}, {"payload", text.payload},  {"best", text.best}};
+    qn__tensor tensor[MOST];
+    for (uint32_t i = 0; i < own.count; ++i)
+        tensor[i] = (qn__tensor){own.name[i], s->parameters, 0, own.at[i]};
+    const qn__tensor_list list = {sizeof note / sizeof note[0] - (text.best[0] == '\0'),
+                                  note,
+                                  own.count,
+                                  tensor,
+                                  s->may,
+                                  s->user};
     return qn__tensors_write(path, &list, NULL, err);
 }
 
@@ -133,6 +159,18 @@ static void take(const qn__tensors *file, const char *key, char *field, size_t s
     snprintf(field, size, "%s", value != NULL && strlen(value) < size ? value : "");
 }
 
+/* "3 17179869184": the epoch and the loss. */
+static int read_best(const char *text, qn__snapshot *into) {
+    const char *blank = strchr(text, ' ');
+    uint64_t epoch, loss;
+    if (!blank || !qn__parse_u64(text, (size_t)(blank - text), &epoch) ||
+        !read_count(blank + 1, &loss) || epoch > UINT32_MAX)
+        return 0;
+    into->best_epoch = (uint32_t)epoch;
+    into->best_loss = (int64_t)loss;
+    return 1;
+}
+
 /* Reads the numbers into `into`, and the texts, which the digest covers, into `text`. */
 static int read_numbers(const qn__tensors *file, qn__snapshot *into, state_text *text) {
     uint64_t loss;
@@ -142,40 +180,48 @@ static int read_numbers(const qn__tensors *file, qn__snapshot *into, state_text 
     take(file, "items", text->items, sizeof text->items);
     take(file, "powers", text->powers, sizeof text->powers);
     take(file, "payload", text->payload, sizeof text->payload);
+    take(file, "best", text->best, sizeof text->best);
     if (!read_count(text->step, &into->step) || !read_count(text->loss, &loss) ||
         !read_count(text->correct, &into->running.correct) ||
         !read_count(text->items, &into->running.items) || !read_powers(text->powers, &into->powers))
         return 0;
     into->running.loss = (int64_t)loss;
-    return 1;
+    return text->best[0] == '\0' || read_best(text->best, into);
 }
 
 static qn_status check_recipe(const char *path, const char *theirs, const char *ours,
                               qn_error *err) {
     char text[400];
-    if (qn__recipe_differences(theirs, ours, text, sizeof text) == 0)
+    if (qn__recipe_differences(theirs, ours, text, sizeof text) == 0 ||
+        qn__recipe_continues(theirs, ours))
         return QN_OK;
     qn__fail(err, QN_MISMATCH, "the checkpoint is of another run (there and here): %s", text);
     qn__at(err, "%s", path);
     return qn__remedy(
         err, QN_MISMATCH,
-        "give the same options and data, or use another folder (`train.checkpoint_dir`)");
+        "give the same options and data, or use another folder (`train.checkpoint_dir`); only "
+        "`train.epochs` may differ, except with the schedule cosine");
+}
+
+static int find_array(const qn__tensors *file, const char *name, arrays *out) {
+    const qn__tensor_view *view = qn__tensors_find(file, name);
+    if (view == NULL || view->columns != 0 || (out->count > 0 && view->rows != out->parameters))
+        return 0;
+    out->parameters = view->rows;
+    add_array(out, name, view->bytes);
+    return 1;
 }
 
 static int find_arrays(const qn__tensors *file, arrays *out) {
     const size_t count = qn__tensors_count(file);
-    if (count < 1 || count > 3)
-        return 0;
-    out->count = (uint32_t)count;
+    const int best = qn__tensors_find(file, best_name) != NULL;
     out->in_file = 1;
-    for (uint32_t i = 0; i < out->count; ++i) {
-        const qn__tensor_view *view = qn__tensors_find(file, tensor_name[i]);
-        if (view == NULL || view->columns != 0 || (i > 0 && view->rows != out->parameters))
+    if (count < 1 + (size_t)best || count > 3 + (size_t)best)
+        return 0;
+    for (size_t i = 0; i + (size_t)best < count; ++i)
+        if (!find_array(file, tensor_name[i], out))
             return 0;
-        out->parameters = view->rows;
-        out->at[i] = view->bytes;
-    }
-    return 1;
+    return !best || find_array(file, best_name, out);
 }
 
 /* Checks first that the file is undamaged, then that it belongs to this run: damage in the recipe
@@ -207,11 +253,14 @@ static qn_status read_state(const qn__tensors *file, const char *path, uint64_t 
         status = check_recipe(path, qn__tensors_note(file, "recipe"), into->recipe_json, err);
     if (status != QN_OK)
         return status;
-    if (found.count != 1 + into->slots || found.count > 3 || found.parameters != into->parameters)
+    const arrays own = list_own(into);
+    int fits = found.count == own.count && found.parameters == own.parameters;
+    for (uint32_t i = 0; fits && i < own.count; ++i)
+        fits = strcmp(found.name[i], own.name[i]) == 0;
+    if (!fits)
         return damaged(path, "the tensors do not fit the recipe", err);
-    float *const target[3] = {into->parameter, into->slot[0], into->slot[1]};
-    for (uint32_t i = 0; i < found.count; ++i)
-        qn__copy_little(target[i], found.at[i], (size_t)found.parameters);
+    for (uint32_t i = 0; i < found.count; ++i) /* the list is of constants: writing needs no more */
+        qn__copy_little((float *)(uintptr_t)own.at[i], found.at[i], (size_t)found.parameters);
     *into = read;
     return QN_OK;
 }

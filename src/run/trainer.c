@@ -96,6 +96,8 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
         *score = qn__score_of(&tally);
     if (status == QN_OK && set && real)
         qn__score_errors(score, &errors);
+    if (status == QN_OK && set == t->valid)
+        t->valid_loss = tally.loss;
     if (set)
         qn__train_span(t, set == t->valid ? "validation" : "test", begun);
     return status;
@@ -158,7 +160,8 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     t->epoch_training = 0;
     t->epoch_items = 0;
     record_epoch(t, &event);
-    return qn__train_report_epoch(t, &event, err);
+    status = qn__train_report_epoch(t, &event, err);
+    return status == QN_OK ? qn__train_best_judge(t, t->valid_loss, err) : status;
 }
 
 static qn_status one_step(qn_train *t, qn_error *err) {
@@ -209,6 +212,8 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
     }
     if (status == QN_OK && t->checkpoint_dir)
         status = qn__by_writer(t->cluster, qn__train_save_last, t, err);
+    if (status == QN_OK && job->step == job->steps)
+        status = t->failed = qn__train_best_use(t, err);
     if (status == QN_OK && job->step < job->steps)
         status = qn__fail(err, QN_INTERRUPTED, "stopped after step %llu of %llu",
                           (unsigned long long)job->step, (unsigned long long)job->steps);

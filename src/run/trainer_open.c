@@ -56,6 +56,22 @@ static qn_status check_digest(const qn__recipe *recipe, const qn_data *data, qn_
     return status;
 }
 
+/* A replay starts from the parameters that the training started from. */
+static qn_status check_start(const qn__recipe *recipe, const qn_model *start, qn_error *err) {
+    const char *own = start ? qn_model_digest(start) : "";
+    if (strcmp(recipe->init_from, own) == 0)
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH, "%s",
+             !start               ? "the training started from another model"
+             : *recipe->init_from ? "this is not the model that the training started from"
+                                  : "the training did not start from a model");
+    qn__at(err, "digest in the recipe %s, given %s",
+           *recipe->init_from ? recipe->init_from : "none", *own ? own : "none");
+    return qn__remedy(err, QN_MISMATCH, "%s",
+                      *recipe->init_from ? "give that model with `train.init_from`"
+                                         : "leave out `train.init_from`");
+}
+
 qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
                                       qn_train_options *options, qn_error *err) {
     QN__OWN_FLOATS;
@@ -67,6 +83,8 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
     qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
     if (status == QN_OK)
         status = check_digest(recipe, data, err);
+    if (status == QN_OK)
+        status = check_start(recipe, own.init_from, err);
     if (status != QN_OK)
         return status;
     qn__recipe_to_options(recipe, qn__model_text(model), &own);
@@ -101,14 +119,30 @@ static void note_devices(const qn_train *t) {
 
 qn__snapshot qn__train_snapshot(qn_train *t) {
     qn__train_job *job = &t->job;
+    const int judges = job->recipe.keep == QN__KEEP_BEST || job->recipe.patience > 0;
+    const int swapped = t->best.in_place;
     return (qn__snapshot){.recipe_json = job->recipe_json,
                           .step = job->step,
                           .running = job->running,
                           .powers = job->powers,
                           .parameters = job->program.parameters,
                           .slots = qn__optimizer_slots(job->program.optimizer),
-                          .parameter = job->state.parameters,
+                          .parameter = swapped ? t->best.parameter : job->state.parameters,
+                          .judges = judges,
+                          .best_epoch = t->best.epoch,
+                          .best_loss = t->best.loss,
+                          .best = swapped ? job->state.parameters : t->best.parameter,
                           .slot = {job->state.slot[0], job->state.slot[1]}};
+}
+
+/* Another number of epochs than before may be asked for, but no smaller one than was done. */
+static qn_status refuse_step(const qn_train *t, uint64_t step, qn_error *err) {
+    const uint64_t each = t->job.steps_per_epoch;
+    qn__fail(err, QN_USAGE, "the checkpoint is of step %llu, but the run ends at step %llu",
+             (unsigned long long)step, (unsigned long long)t->job.steps);
+    qn__at(err, "`train.epochs`");
+    return qn__remedy(err, QN_USAGE, "give `train.epochs` %llu or more",
+                      (unsigned long long)((step + each - 1) / each));
 }
 
 /* Fills the job from the last checkpoint, if there is one. */
@@ -119,9 +153,13 @@ static qn_status load_last(qn_train *t, qn_error *err) {
                                                   t->options.on_note, t->options.user, err);
     if (status != QN_OK || !found)
         return status;
+    if (snapshot.step > t->job.steps)
+        return refuse_step(t, snapshot.step, err);
     t->job.step = snapshot.step;
     t->job.running = snapshot.running;
     t->job.powers = snapshot.powers;
+    t->best.epoch = snapshot.best_epoch;
+    t->best.loss = snapshot.best_loss;
     t->saved_step = snapshot.step;
     return QN_OK;
 }
@@ -148,7 +186,23 @@ typedef struct position {
     uint64_t step, saved_step;
     qn__tally running;
     qn__adam_powers powers;
+    uint64_t best_epoch;
+    int64_t best_loss;
 } position;
+
+enum { ARRAYS = 4 };
+
+/* What the run's state consists of, one behind the other; NULL behind the last one. */
+static void list_arrays(const qn_train *t, float *array[ARRAYS + 1]) {
+    const qn__state *state = &t->job.state;
+    float *const all[ARRAYS] = {state->parameters, state->slot[0], state->slot[1],
+                                t->best.parameter};
+    int count = 0;
+    for (int i = 0; i < ARRAYS; ++i)
+        if (all[i])
+            array[count++] = all[i];
+    array[count] = NULL;
+}
 
 static uint64_t state_bytes(const qn_train *t) { return t->job.program.parameters * sizeof(float); }
 
@@ -157,25 +211,30 @@ static void pack(const qn_train *t, int looked, unsigned char *bytes) {
                         .step = t->job.step,
                         .saved_step = t->saved_step,
                         .running = t->job.running,
-                        .powers = t->job.powers};
-    const float *const arrays[] = {t->job.state.parameters, t->job.state.slot[0],
-                                   t->job.state.slot[1]};
+                        .powers = t->job.powers,
+                        .best_epoch = t->best.epoch,
+                        .best_loss = t->best.loss};
+    float *arrays[ARRAYS + 1];
+    list_arrays(t, arrays);
     memcpy(bytes, &s, sizeof s);
     bytes += sizeof s;
-    for (int i = 0; i < 3 && arrays[i]; ++i, bytes += state_bytes(t))
+    for (int i = 0; arrays[i]; ++i, bytes += state_bytes(t))
         memcpy(bytes, arrays[i], state_bytes(t));
 }
 
 static void unpack(qn_train *t, const unsigned char *bytes) {
-    float *const arrays[] = {t->job.state.parameters, t->job.state.slot[0], t->job.state.slot[1]};
+    float *arrays[ARRAYS + 1];
     position s;
+    list_arrays(t, arrays);
     memcpy(&s, bytes, sizeof s);
     bytes += sizeof s;
     t->job.step = s.step;
     t->job.running = s.running;
     t->job.powers = s.powers;
+    t->best.epoch = (uint32_t)s.best_epoch;
+    t->best.loss = s.best_loss;
     t->saved_step = s.saved_step;
-    for (int i = 0; i < 3 && arrays[i]; ++i, bytes += state_bytes(t))
+    for (int i = 0; arrays[i]; ++i, bytes += state_bytes(t))
         memcpy(arrays[i], bytes, state_bytes(t));
 }
 
@@ -183,7 +242,8 @@ static void unpack(qn_train *t, const unsigned char *bytes) {
  * folder. If it fails meanwhile, the next rank reads. */
 static qn_status look_together(qn_train *t, qn_error *err) {
     const uint32_t slots = qn__optimizer_slots(t->job.program.optimizer);
-    const size_t size = sizeof(position) + (1 + slots) * state_bytes(t);
+    const size_t arrays = 1 + slots + (t->best.parameter != NULL);
+    const size_t size = sizeof(position) + arrays * state_bytes(t);
     unsigned char *bytes = qn__alloc(size, 1, err);
     position s = {0};
     qn_status status = bytes ? QN_OK : QN_MEMORY;
@@ -211,6 +271,7 @@ static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
     if (status != QN_OK || !t->options.resume)
         return status;
     t->resumed_from = t->job.step;
+    qn__train_best_resumed(t);
     snprintf(text, sizeof text, "resumed at step %llu of %llu", (unsigned long long)t->job.step,
              (unsigned long long)t->job.steps);
     if (qn__train_is_writer(t))
@@ -350,6 +411,14 @@ static qn_status take_sets(qn_train *t, qn_error *err) {
     return status;
 }
 
+/* The parameters of another model, whose shapes were checked, instead of random ones. */
+static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
+    if (!model)
+        return QN_OK;
+    memcpy(t->job.state.parameters, qn__model_parameters(model), state_bytes(t));
+    return qn__train_job_push(&t->job, err);
+}
+
 /* Everything except the checks of the options. */
 static qn_status prepare(qn_train *t, const qn_train_options *options, const qn__recipe *recipe,
                          const qn__member *members, uint32_t count, qn_error *err) {
@@ -363,6 +432,10 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     status = take_sets(t, err);
     if (status == QN_OK)
         status = note_features(t, err);
+    if (status == QN_OK)
+        status = qn__train_best_open(t, err);
+    if (status == QN_OK)
+        status = start_from(t, options->init_from, err);
     if (status == QN_OK)
         status = make_reports(t, err);
     if (status == QN_OK && options->checkpoint_dir)
@@ -460,6 +533,7 @@ void qn_train_close(qn_train *t) {
     qn__record_close(t->record);
     qn__checkpoints_close(t->checkpoints);
     qn__train_job_destroy(&t->job);
+    qn__free(t->best.parameter);
     qn__prepared_release(&t->own[0]);
     qn__prepared_release(&t->own[1]);
     qn__train_sets_release(&t->sets);

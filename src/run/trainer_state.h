@@ -22,6 +22,14 @@ typedef struct qn__last_report {
     double items_per_second, busy, waiting;
 } qn__last_report;
 
+/* The best epoch so far, by its validation loss; epoch 0: none. */
+typedef struct qn__best {
+    uint32_t epoch;   /* from 1 */
+    int64_t loss;     /* the sum of docs/exactness.md 7.4 */
+    float *parameter; /* after that epoch; NULL where they are not kept */
+    int in_place;     /* 1: they are the state's, and `parameter` are the last ones */
+} qn__best;
+
 struct qn_train {
     pid_t process;            /* that opened it */
     atomic_int in_use;        /* 1: a call that runs or writes has not returned */
@@ -35,6 +43,7 @@ struct qn_train {
     qn__train_job job;
     const qn_data *valid, *test; /* their inputs */
     qn__prepared own[2];         /* made of the caller's sets: validation, test */
+    qn__best best;
     qn__checkpoints *checkpoints;
     qn__record *record;
     qn__trace *trace;
@@ -62,6 +71,7 @@ struct qn_train {
     uint64_t saved_step;  /* of the last checkpoint, written or resumed from */
     uint64_t scored_step; /* after which the scores below were computed */
     qn_score train_score, valid_score, test_score;
+    int64_t valid_loss;             /* of valid_score, as its sum */
     qn__last_report *last_report;   /* of each rank */
     qn_rank_report *ranks;          /* for the report */
     qn_worker_report *worker;       /* the same, of all ranks: allocated when first requested */
@@ -135,5 +145,17 @@ void qn__train_span(qn_train *train, const char *name, double begun);
 
 /* The state of the run, to be written as a checkpoint or filled from one. */
 qn__snapshot qn__train_snapshot(qn_train *train);
+
+/* trainer_best.c: allocates what the best epoch needs; after the state was loaded, ends a run that
+ * had been stopped early; after an epoch with this validation loss, notes a better one and stops
+ * the run where patience is at its end. */
+qn_status qn__train_best_open(qn_train *train, qn_error *err);
+void qn__train_best_resumed(qn_train *train);
+qn_status qn__train_best_judge(qn_train *train, int64_t loss, qn_error *err);
+
+/* After the last checkpoint of a complete run: makes the best parameters those of the workers. */
+qn_status qn__train_best_use(qn_train *train, qn_error *err);
+/* Exchanges the last parameters and the best ones on the host. */
+void qn__train_best_swap(qn_train *train);
 
 #endif

@@ -1,5 +1,6 @@
 """Sections 11 and 12 of the contract: the recipe and the model file."""
 
+import json
 import re
 
 import numpy as np
@@ -96,3 +97,13 @@ def tensors_of(layers, stats):
         tensors.append(("scale.mean", stats[0]))
         tensors.append(("scale.deviation", stats[1]))
     return tensors
+
+
+def tensors_in(path):
+    """12.1, 12.2: the tensors of a model file, by their names."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        body = file.read()
+    del header["__metadata__"]
+    return {name: np.frombuffer(body[slice(*t["data_offsets"])], "<f4").reshape(t["shape"])
+            for name, t in header.items()}

@@ -16,7 +16,7 @@ import network
 import products
 import scale
 from binary32 import ZERO, from_text
-from model_file import model_bytes, tensors_of
+from model_file import model_bytes, tensors_in, tensors_of
 from optimise import Optimiser, Schedule, Settings
 from order import permutation
 from philox import ORDER
@@ -54,8 +54,13 @@ def arguments():
     p.add_argument("--grain", type=int, required=True)
     p.add_argument("--unit", type=int, default=44)
     p.add_argument("--arith", choices=("f32", *products.BITS), default="f32")
+    p.add_argument("--early-stopping", dest="patience", type=int, default=0)
+    p.add_argument("--keep", choices=("last", "best"))
+    p.add_argument("--init-from")
     p.add_argument("-o", "--output", required=True)
-    return p.parse_args()
+    args = p.parse_args()
+    args.keep = args.keep or ("best" if args.patience else "last")
+    return args
 
 
 def settings_of(args):
@@ -102,11 +107,30 @@ def recipe_of(args, table, labels, layers, settings):
         "epochs": args.epochs,
         "seed": args.seed,
         "unit": args.unit,
+        "keep": args.keep,
+        "patience": args.patience,
+        "init_from": digest_of(args.init_from) if args.init_from else "",
     }
 
 
-def train(args, layers, settings, x, labels):
-    """Sections 4 and 6 to 10: trains the layers in place on inputs x (n, F)."""
+def digest_of(path):
+    """12.3."""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def held_loss(args, layers, product, held, n):
+    """7.4: the sum of the losses of the validation items; `n` training items."""
+    passes = network.forward(layers, held[0], product=product)
+    values = network.losses(args.loss, passes, held[1])
+    return network.loss_units(values, min(args.grain, args.batch, n))
+
+
+def train(args, layers, settings, x, labels, held):
+    """Sections 4 and 6 to 10: trains the layers in place on inputs x (n, F).
+
+    `held` are inputs and labels of the validation items, or None.
+    """
     n = len(x)
     steps = ceil(n / args.batch)
     schedule = Schedule(
@@ -118,6 +142,9 @@ def train(args, layers, settings, x, labels):
 
     product = products.of(args.arith)
     network.initialise(layers, args.seed, args.init)
+    if args.init_from:
+        start_from(args.init_from, layers)
+    best = None  # 7.5: the loss, the epoch from 1, the parameters
     optimiser = Optimiser(settings, parameters_of(layers))
     is_weight = [True, False] * len(layers)
     for epoch in range(args.epochs):
@@ -137,6 +164,25 @@ def train(args, layers, settings, x, labels):
             for l, layer in enumerate(layers):
                 layer.weight, layer.bias = new[2 * l : 2 * l + 2]
         print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")
+        if held and (args.keep == "best" or args.patience):
+            value = held_loss(args, layers, product, held, n)
+            if best is None or value < best[0]:
+                best = value, epoch + 1, [(layer.weight, layer.bias) for layer in layers]
+            if args.patience and epoch + 1 >= best[1] + args.patience:
+                break
+    if args.keep == "best":
+        for layer, (layer.weight, layer.bias) in zip(layers, best[2]):
+            pass
+
+
+def start_from(path, layers):
+    """6.2: the parameters of a model."""
+    tensors = tensors_in(path)
+    for l, layer in enumerate(layers):
+        weight, bias = tensors[f"layer{l}.weight"], tensors[f"layer{l}.bias"]
+        assert weight.shape == layer.weight.shape
+        layer.weight, layer.bias = weight, bias
+    assert f"layer{len(layers)}.weight" not in tensors
 
 
 def parameters_of(layers):
@@ -157,9 +203,11 @@ def main():
     recipe = recipe_of(args, table, labels, layers, settings)
 
     chosen = data.training_items(args.seed, len(table), args.valid)
-    table, labels = table[chosen], labels[chosen]
-    stats = scale.statistics(table) if args.scale == "standard" else None
-    train(args, layers, settings, scale.inputs(table, args.scale, stats), labels)
+    others = np.setdiff1d(np.arange(len(table)), chosen)
+    stats = scale.statistics(table[chosen]) if args.scale == "standard" else None
+    x = scale.inputs(table, args.scale, stats)
+    held = (x[others], labels[others]) if len(others) else None
+    train(args, layers, settings, x[chosen], labels[chosen], held)
 
     if not all(np.isfinite(array).all() for array in parameters_of(layers)):
         raise SystemExit("oracle: a parameter is not finite")  # 8.7
