@@ -256,9 +256,22 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     return code;
 }
 
+/* Data in the place of the model is a common mistake. */
+static int need_data(const char *model_path) {
+    static const char *const tables[] = {".csv", ".csv.gz", ".tsv", ".txt", ".idx", ".idx.gz"};
+    char remedy[512];
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (ends_with(model_path, tables[i])) {
+            snprintf(remedy, sizeof remedy, "quern predict MODEL --data %.400s", model_path);
+            return message_usage(remedy, "\"%.400s\" looks like data, not like a model",
+                                 model_path);
+        }
+    return message_usage("add --data FILE", "--data FILE is required");
+}
+
 static int check_flags(const predict_flags *f, const char *model_path) {
     if (!f->from.data)
-        return message_usage("add --data FILE", "--data FILE is required");
+        return need_data(model_path);
     if (f->json && to_stdout(f))
         return message_usage("add -o predictions.csv",
                              "--json and the predictions both write to the standard output");

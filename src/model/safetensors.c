@@ -159,8 +159,34 @@ static qn_status read_tensors(const checker *c, qn__tensors *t) {
     return status;
 }
 
+/* What a file is whose first 8 bytes are the length of no header, or NULL: data instead of a model
+ * is a common mistake. */
+static const char *other_format(const uint8_t *bytes, size_t size) {
+    size_t text = 0;
+    if (size > 8 && bytes[8] == '{')
+        return NULL;
+    if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
+        return "a gzip file";
+    if (size >= 4 && bytes[0] == 0 && bytes[1] == 0 && bytes[2] == 8 && bytes[3] > 0)
+        return "an IDX file";
+    while (text < 8 && text < size && (bytes[text] >= ' ' || strchr("\t\r\n", bytes[text])) &&
+           bytes[text] != 0)
+        text++;
+    return text > 0 && (text == 8 || text == size) ? "text, such as a CSV table" : NULL;
+}
+
+static qn_status refuse_other(const checker *c, const char *format) {
+    qn__fail(c->err, QN_FORMAT, "this is not a model: the file is %s", format);
+    qn__at(c->err, "%s", c->path);
+    return qn__remedy(c->err, QN_FORMAT,
+                      "name a model that quern train has written; data is given as `data.path`");
+}
+
 static qn_status read_header(checker *c, qn__tensors *t) {
+    const char *other = other_format(t->bytes, t->size);
     uint64_t length = 0;
+    if (other)
+        return refuse_other(c, other);
     if (t->size < 8)
         return bad_file(c, "the file is too short for a header");
     for (int i = 7; i >= 0; --i)

@@ -153,6 +153,16 @@ static void test_lengths(void **state) {
             QN_FORMAT);
         assert_string_equal(err.what, "the file is too short for a header");
     }
+    assert_int_equal(qn__tensors_from_bytes((const uint8_t *)"label,a\n1,2\n", 12, "f", &t, &err),
+                     QN_FORMAT);
+    assert_string_equal(err.what, "this is not a model: the file is text, such as a CSV table");
+    assert_int_equal(
+        qn__tensors_from_bytes((const uint8_t *)"\0\0\x08\x01\0\0\0\1\7", 9, "f", &t, &err),
+        QN_FORMAT);
+    assert_string_equal(err.what, "this is not a model: the file is an IDX file");
+    assert_int_equal(qn__tensors_from_bytes((const uint8_t *)"\x1f\x8b\x08", 3, "f", &t, &err),
+                     QN_FORMAT);
+    assert_string_equal(err.what, "this is not a model: the file is a gzip file");
     /* A header that is there but longer than any of ours. */
     char *longest = malloc((1 << 25) + 9);
     memset(longest, ' ', (1 << 25) + 8);
