@@ -85,7 +85,7 @@ RECIPES = {
                       " --labels {labels} --scale fraction --loss cross-entropy --lr 0.1",
     "decimals-standard": SMALL + TWO + "--data {decimals} --label last --scale standard"
                          " --loss cross-entropy --lr 0.05",
-    "decimals-none": SMALL + TWO + "--data {decimals} --label kind --scale none"
+    "decimals-none": SMALL + TWO + "--data {decimals} --label label --scale none"
                      " --loss cross-entropy --lr 0.01",
     # decimals beside the middle of two floats, both zeros, and the greatest number
     "hard-standard": SMALL + TWO + "--data {hard} --label last --scale standard"
@@ -143,6 +143,15 @@ INTEGERS = {
     "i14-bytes-fraction": "--epochs 2 --seed 3 --batch 50 --grain 7 " + WIDE + "--data {images}"
                           " --labels {labels} --scale fraction --momentum 0.9 --lr 0.05",
 }
+# Names of columns and classes (docs/exactness.md 11.6); in bytewise order, unlike by number.
+CLASS_NAMES = ["zero", "one", "two", "Three", "4", "f i v e", 'six "6"', "sept, 7", "\u00e8ight", "9x"]
+NAMES = {
+    "names-texts": SMALL + TWO + '--data {named} --label "kind of \u2116" --scale standard'
+                   " --loss cross-entropy --lr 0.05",
+    "names-numbers": SMALL + TWO + "--data {signed} --label class --scale unit --loss mse --lr 0.2"
+                     " --valid 0.2",
+}
+RECIPES |= NAMES
 FLOATS = list(RECIPES)  # names of those above
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
@@ -169,7 +178,7 @@ def make_data(command, folder):
     pixels = [raw[16 + i * size:16 + (i + 1) * size] for i in range(count)]
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
-                          "tiny")}
+                          "tiny", "named", "signed")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -178,7 +187,7 @@ def make_data(command, folder):
     # Every 16th value, written with decimals, signs and exponents; the label comes last.
     with open(files["decimals"], "w", newline="") as out:
         writer = csv.writer(out)
-        writer.writerow([f"f{k}" for k in range(0, size, 16)] + ["kind"])
+        writer.writerow([f"f{k}" for k in range(size // 16)] + ["label"])
         writer.writerows([*(f"{(row[k] - 80) / 10:.2f}" if k % 3 else f"{row[k] / 7:.6e}"
                             for k in range(0, size, 16)), kind]
                          for kind, row in zip(kinds[8:], pixels))
@@ -194,6 +203,20 @@ def make_data(command, folder):
     with open(files["tiny"], "w", newline="") as out:
         writer = csv.writer(out)
         writer.writerows([kind, *tiny_cells(row)] for kind, row in zip(kinds[8:], pixels))
+    # Names of columns and classes; the label stands between them.
+    with open(files["named"], "w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        head = [f"pixel {k}" for k in range(0, size, 16)]
+        head[:5] = ['comma, "quote"', "back\\slash", "\u00fcber", "tab\there", "f0"]
+        writer.writerow([*head[:20], "kind of \u2116", *head[20:]])
+        writer.writerows([*cells[:20], CLASS_NAMES[kind], *cells[20:]]
+                         for kind, row in zip(kinds[8:], pixels)
+                         for cells in [[f"{row[k] / 8 - 3:.3f}" for k in range(0, size, 16)]])
+    # Bytes, and classes with numbers that are not those from 0.
+    with open(files["signed"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow([f"p{k}" for k in range(0, size, 8)] + ["class"])
+        writer.writerows([*row[::8], 40 * kind - 100] for kind, row in zip(kinds[8:], pixels))
     for plain, packed in ((files["csv"], "csv_gz"), (images, "images_gz"), (labels, "labels_gz")):
         files[packed].write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
     return {**files, "images": images, "labels": labels}

@@ -682,6 +682,6 @@ def test_the_digest_depends_on_content_alone(tmp_path):
     rows = ["x,y,z,label"] + [",".join(map(str, [*row, c])) for row, c in zip(table, labels)]
     whole = write(tmp_path / "t.csv", "\n".join(rows).encode())
     pointed = write(tmp_path / "u.csv", "\n".join(rows).replace("5,", "5.0,").encode())
-    same = data.digest(*data.read(images, own))
-    assert same == data.digest(*data.read(whole, label="last"))
-    assert same != data.digest(*data.read(pointed, label="last"))
+    same = data.digest(*data.read(images, own)[:2])
+    assert same == data.digest(*data.read(whole, label="last")[:2])
+    assert same != data.digest(*data.read(pointed, label="last")[:2])

@@ -95,24 +95,36 @@ def label_column(label, names, width):
     return width - 1 if label == "last" else int(label) - 1
 
 
-def label_of_cell(cell):
-    """2.1: a label is a number with a whole value."""
-    value = Fraction(cell)
-    if value.denominator != 1 or not 0 <= value < 2**31:
-        raise SystemExit(f"oracle: no label: {cell!r}")
-    return int(value)
+def classes_of_cells(cells):
+    """2.1: (labels, names of the classes, or [] where labels are class numbers)."""
+    if not all(is_number(cell) for cell in cells):
+        names = sorted(set(cells), key=lambda name: name.encode("utf-8"))
+        return [names.index(cell) for cell in cells], names
+    values = [Fraction(cell) for cell in cells]
+    distinct = sorted(set(values))
+    if any(value.denominator != 1 for value in distinct):
+        raise SystemExit("oracle: no label is a class")
+    if distinct[0] >= 0 and distinct[-1] + 1 <= 2 * len(distinct):
+        return [int(value) for value in values], []
+    return [distinct.index(value) for value in values], [str(value) for value in distinct]
 
 
 def read(path, labels_path=None, label="1"):
-    """2.1: (table, labels)."""
+    """2.1: (table, labels, names); the names are those of 11.6, or None."""
     content = read_bytes(path)
     if is_idx(content):
         values = read_idx(content)
-        return values.reshape(len(values), -1), read_idx(read_bytes(labels_path)).astype(np.uint32)
+        labels = read_idx(read_bytes(labels_path)).astype(np.uint32)
+        return values.reshape(len(values), -1), labels, None
     names, rows = read_csv(content)
-    column = label_column(label, names, len(rows[0]))
-    labels = np.array([label_of_cell(row[column]) for row in rows], dtype=np.uint32)
-    return table_of_cells([row[:column] + row[column + 1 :] for row in rows]), labels
+    width = len(rows[0])
+    column = label_column(label, names, width)
+    labels, classes = classes_of_cells([row[column] for row in rows])
+    header = names or [None] * width
+    table = {"label": header[column], "target": "class" if classes else "index",
+             "classes": classes, "features": header[:column] + header[column + 1 :]}
+    values = table_of_cells([row[:column] + row[column + 1 :] for row in rows])
+    return values, np.array(labels, dtype=np.uint32), table
 
 
 def block_digest(content):

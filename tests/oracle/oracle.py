@@ -79,8 +79,8 @@ def settings_of(args):
     )
 
 
-def recipe_of(args, table, labels, layers, settings):
-    """11.1."""
+def recipe_of(args, table, labels, names, layers, settings):
+    """11.1 and 11.5."""
     return {
         "arith": args.arith,
         "data": data.digest(table, labels),
@@ -107,6 +107,7 @@ def recipe_of(args, table, labels, layers, settings):
         "epochs": args.epochs,
         "seed": args.seed,
         "unit": args.unit,
+        "table": names,
         "keep": args.keep,
         "patience": args.patience,
         "init_from": digest_of(args.init_from) if args.init_from else "",
@@ -191,7 +192,7 @@ def parameters_of(layers):
 
 def main():
     args = arguments()
-    table, labels = data.read(args.data, args.labels, args.label)
+    table, labels, names = data.read(args.data, args.labels, args.label)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")
     layers = network.parse_model(args.model, table.shape[1])
@@ -200,7 +201,7 @@ def main():
     if args.loss == "cross-entropy" and layers[-1].activation != "softmax":
         raise SystemExit("oracle: cross-entropy asks for softmax at the end")
     settings = settings_of(args)
-    recipe = recipe_of(args, table, labels, layers, settings)
+    recipe = recipe_of(args, table, labels, names, layers, settings)
 
     chosen = data.training_items(args.seed, len(table), args.valid)
     others = np.setdiff1d(np.arange(len(table)), chosen)
