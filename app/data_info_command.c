@@ -225,7 +225,7 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, 0, f.json);
     if (f.json && options_given(self, &given, "show"))
         return message_usage("leave one of them out", "--show does nothing with --json");
-    code = source_open(given.operand[0], f.from.labels, &f.from, 0, &data);
+    code = source_open(given.operand[0], f.from.labels, &f.from, 0, NULL, &data);
     if (code < 0)
         code = summarise(data, &s);
     if (code < 0 && f.json) {

@@ -473,7 +473,8 @@ static int report_costs(const devices_flags *f) {
     uint32_t count;
     qn_data *data = NULL;
     qn_error err;
-    int code = f->data ? source_open(f->data, f->labels, &from, f->compute.threads, &data) : -1;
+    int code =
+        f->data ? source_open(f->data, f->labels, &from, f->compute.threads, NULL, &data) : -1;
     if (code >= 0)
         return code;
     if (data)

@@ -316,7 +316,7 @@ static int look_at_data(plan_flags *f) {
     qn_data *data;
     if (!f->from.data)
         return -1;
-    int code = source_open(f->from.data, f->from.labels, &f->from, 0, &data);
+    int code = source_open(f->from.data, f->from.labels, &f->from, 0, NULL, &data);
     if (code >= 0)
         return code;
     f->items = qn_data_items(data);

@@ -171,8 +171,9 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
 static int check_labels(const predict_flags *f, const qn_model *model, const qn_data *data) {
     char what[256];
     const uint32_t classes = qn_data_classes(data), known = qn_model_classes(model);
-    if (classes <= known || known == 0)
-        return -1;
+    if (classes <= known || known == 0 || qn_data_class_name(data, 0) ||
+        qn_model_class_name(model, 0))
+        return -1; /* names that the model does not have are noted */
     snprintf(what, sizeof what,
              "the data has labels up to %" PRIu32 ", but the model has %" PRIu32 " outputs",
              classes - 1, known);
@@ -187,8 +188,8 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
     char what[256];
     uint32_t has = qn_data_features(data), wants = qn_model_inputs(model);
     const char *remedy = "predict data with the same columns as the training data";
-    if (has == wants)
-        return check_labels(f, model, data);
+    if (has == wants || (qn_model_feature_name(model, 0) && qn_data_feature_name(data, 0)))
+        return check_labels(f, model, data); /* the library matches names */
     if (strncmp(qn_data_format(data), "csv", 3) == 0 && has + 1 == wants && !f->from.unlabelled)
         remedy = "if the file holds no labels, add --unlabelled";
     if (strncmp(qn_data_format(data), "csv", 3) == 0 && has == wants + 1 && f->from.unlabelled)
@@ -246,7 +247,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (qn_model_share(ranks_cluster(), ranks_data_from_first(), model_path, &model, &err) != QN_OK)
         code = ranks_failed(&err);
     if (code < 0)
-        code = source_open(f->from.data, f->from.labels, &f->from, f->compute.threads, &data);
+        code = source_open(f->from.data, f->from.labels, &f->from, f->compute.threads,
+                           qn_model_label_name(model), &data);
     if (code < 0)
         code = ranks_agree(check_shape(f, model_path, model, data), NULL, 0, 0);
     if (code < 0)

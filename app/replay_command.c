@@ -263,7 +263,7 @@ static int replay(const replay_flags *f, const char *path) {
                                         &start, &err) != QN_OK))
         code = ranks_failed(&err);
     if (code < 0)
-        code = sources_open(&f->from, f->compute.threads, &from);
+        code = sources_open(&f->from, f->compute.threads, qn_model_label_name(model), &from);
     if (code < 0)
         code = train_from(f, path, model, start, &from);
     sources_close(&from);

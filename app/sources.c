@@ -2,6 +2,7 @@
 #include "message.h"
 #include "ranks.h"
 #include <stdio.h>
+#include <string.h>
 
 #define AT(member) .place = offsetof(source_flags, member)
 
@@ -110,7 +111,7 @@ static int share(qn_data_opener open, request *r, qn_data **out) {
 }
 
 int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
-                qn_data **out) {
+                const char *label, qn_data **out) {
     request r = {.path = path};
     qn_data_options_init(&r.options);
     r.options.labels_path = labels;
@@ -121,6 +122,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.features = flags->features;
     r.options.drop = flags->drop;
     r.options.threads = (int)threads;
+    r.options.expected_label = label;
     return share(open_file, &r, out);
 }
 
@@ -129,6 +131,10 @@ static int need_labels(const qn_data *data, const char *path, const char *option
     char remedy[96];
     if (qn_data_target(data) != QN_TARGET_NONE)
         return -1;
+    if (strncmp(qn_data_format(data), "csv", 3) == 0)
+        return message_fail(QN_INPUT, "no column has the name of the label", path,
+                            "name the label in the header as in the training data, or name its "
+                            "column with --label");
     snprintf(remedy, sizeof remedy, "add --%s FILE, the file that holds them", option_name);
     return message_fail(QN_INPUT, "the data has no labels", path, remedy);
 }
@@ -197,14 +203,16 @@ void sources_agreed(const source_flags *flags, const char *what, qn_agreement *i
                               ranks_data_from_first() ? "given" : "not given", remedy};
 }
 
-static int open_all(const source_flags *f, uint64_t threads, sources *out) {
-    int code =
-        f->data ? source_open(f->data, f->labels, f, threads, &out->train) : draw_embedded(out);
+static int open_all(const source_flags *f, uint64_t threads, const char *label, sources *out) {
+    int code = f->data ? source_open(f->data, f->labels, f, threads, label, &out->train)
+                       : draw_embedded(out);
+    if (code < 0 && qn_data_label_name(out->train))
+        label = qn_data_label_name(out->train);
     if (code < 0 && f->test)
-        code = source_open(f->test, f->test_labels, f, threads, &out->test);
+        code = source_open(f->test, f->test_labels, f, threads, label, &out->test);
     out->valid_fraction = valid_fraction(f);
     if (code < 0 && f->valid && !is_number(f->valid))
-        code = source_open(f->valid, f->valid_labels, f, threads, &out->valid);
+        code = source_open(f->valid, f->valid_labels, f, threads, label, &out->valid);
     return code;
 }
 
@@ -217,9 +225,9 @@ static int check_labels(const source_flags *f, const sources *from) {
     return code;
 }
 
-int sources_open(const source_flags *flags, uint64_t threads, sources *out) {
+int sources_open(const source_flags *flags, uint64_t threads, const char *label, sources *out) {
     *out = (sources){0};
-    int code = open_all(flags, threads, out);
+    int code = open_all(flags, threads, label, out);
     if (code < 0) /* each rank checks what its own machine has read */
         code = ranks_agree(check_labels(flags, out), NULL, 0, 0);
     if (code >= 0)

@@ -42,12 +42,14 @@ void sources_agreed(const source_flags *flags, const char *what, qn_agreement *i
 
 /* Opens all files of the flags, with `threads` cores (0: all), after sources_check. Among ranks it
  * is collective; errors held so far (ranks.h) are released. Returns -1, or an exit code after a
- * message; then no file is open. */
-int sources_open(const source_flags *flags, uint64_t threads, sources *out);
+ * message; then no file is open. `label`: the name of the label column of a model, or NULL; other
+ * sets expect that of the training data. */
+int sources_open(const source_flags *flags, uint64_t threads, const char *label, sources *out);
 void sources_close(sources *from);
 
-/* Collective: opens one file with its labels. Returns -1 or an exit code after a message. */
+/* Collective: opens one file with its labels. `label`: the name that the label column has in other
+ * data, or NULL. Returns -1 or an exit code after a message. */
 int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
-                qn_data **out);
+                const char *label, qn_data **out);
 
 #endif

@@ -342,7 +342,7 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
     qn_model *start;
     int code = open_start(f, &start);
     if (code < 0)
-        code = sources_open(&f->from, f->compute.threads, &from);
+        code = sources_open(&f->from, f->compute.threads, qn_model_label_name(start), &from);
     if (code >= 0) {
         qn_model_free(start);
         return code;

@@ -51,6 +51,10 @@ typedef struct qn_data_options {
     const char *features, *drop;
     uint32_t classes; /* outputs of the network that the labels are for: whole labels below are
                          class numbers, whatever gaps they have; 0: unknown */
+    /* CSV with a header: the name of the label column in other data (qn_model_label_name): used
+     * where `label_column` is NULL, and before a `label_column` that is a number or "last". NULL
+     * and a header without this name: no column is the label. NULL: unknown. */
+    const char *expected_label;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

@@ -4,16 +4,23 @@
 #include "data/csv_header.h"
 #include <string.h>
 
-/* The column that a text names: a header's name goes before "last", and both before a number.
- * Returns the number of columns that bear the name; 0 leaves *out alone. */
-static uint64_t find_column(const qn__csv_header *header, const char *word, uint64_t *out) {
-    uint64_t found = 0, number = 0;
+/* Columns with this name; the last of them in *out, which stays where there is none. */
+static uint64_t find_name(const qn__csv_header *header, const char *name, uint64_t *out) {
+    uint64_t found = 0;
     for (uint64_t i = 0; header->names && i < header->shape.columns; i++) {
-        if (strcmp(header->names[i], word) == 0) {
+        if (strcmp(header->names[i], name) == 0) {
             *out = i;
             found++;
         }
     }
+    return found;
+}
+
+/* The column that a text names: a header's name goes before "last", and both before a number.
+ * Returns the number of columns that bear the name; 0 leaves *out alone. */
+static uint64_t find_column(const qn__csv_header *header, const char *word, uint64_t *out) {
+    const uint64_t found = find_name(header, word, out);
+    uint64_t number = 0;
     if (found > 0)
         return found;
     if (strcmp(word, "last") == 0)
@@ -132,15 +139,30 @@ static uint64_t first_unmarked(const uint8_t *mark, uint64_t columns) {
     return column;
 }
 
+/* Whether a text counts columns instead of naming one. */
+static int is_place(const char *word) {
+    uint64_t number;
+    return strcmp(word, "last") == 0 || qn__parse_u64(word, strlen(word), &number);
+}
+
+/* The text that names the label; NULL: nobody does. */
+static const char *label_word(const qn__csv_header *header, const qn_data_options *options) {
+    const char *given = options->label_column, *expected = options->expected_label;
+    uint64_t column;
+    if (!expected || !header->names || find_name(header, expected, &column) == 0)
+        return given;
+    return !given || (is_place(given) && find_name(header, given, &column) == 0) ? expected : given;
+}
+
 static qn_status choose_label(qn__csv_header *header, const qn_data_options *options,
                               const uint8_t *mark, qn_error *err) {
     qn__csv_shape *shape = &header->shape;
+    const char *word = label_word(header, options);
     shape->label = first_unmarked(mark, shape->columns);
-    if (options->unlabelled)
+    if (options->unlabelled || (!word && options->expected_label && header->names))
         shape->label = shape->columns;
-    else if (options->label_column)
-        return find_one(header, "label column", "data.label_column", options->label_column,
-                        &shape->label, err);
+    else if (word)
+        return find_one(header, "label column", "data.label_column", word, &shape->label, err);
     return QN_OK;
 }
 

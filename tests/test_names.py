@@ -1,0 +1,179 @@
+"""Names of columns and classes: kept in models, and matched wherever a model meets a table."""
+
+import csv
+import json
+import random
+
+import pytest
+
+import ranks
+
+COLUMNS = ["size", "weight, kg", 'the "age"', "\u00fcber"]
+KINDS = ["cat", "dog", "Emu"]
+
+
+def rows(count, seed=1, kinds=KINDS):
+    """Items whose first columns tell the kind."""
+    draw = random.Random(seed)
+    made = []
+    for i in range(count):
+        kind = i % len(kinds)
+        cells = [f"{draw.gauss(3 * (kind == k), 1):.3f}" for k in range(len(COLUMNS))]
+        made.append({**dict(zip(COLUMNS, cells)), "kind": kinds[kind]})
+    return made
+
+
+def write(path, items, columns):
+    with open(path, "w", newline="", encoding="utf-8") as out:
+        table = csv.DictWriter(out, columns, extrasaction="ignore", restval="7")
+        table.writeheader()
+        table.writerows(items)
+    return path
+
+
+TRAIN = ["--label", "kind", "--model", "dense 9 tanh; dense 3 softmax", "--epochs", "5", "--seed", "2"]
+TURNED = ["kind", COLUMNS[3], COLUMNS[1], COLUMNS[0], COLUMNS[2]]
+
+
+@pytest.fixture(scope="module")
+def made(quern, tmp_path_factory):
+    """A table, the same items with columns in another order, and a model of it."""
+    import subprocess
+    folder = tmp_path_factory.mktemp("names")
+    plain = write(folder / "plain.csv", rows(90), [*COLUMNS, "kind"])
+    turned = write(folder / "turned.csv", rows(90), TURNED)
+    model = folder / "m.safetensors"
+    subprocess.run([quern, "train", "--data", plain, *TRAIN, "-o", model, "--quiet"], check=True)
+    return folder, plain, turned, model
+
+
+def recipe_of(model):
+    header = model.read_bytes()
+    return json.loads(json.loads(header[8:8 + int.from_bytes(header[:8], "little")])["__metadata__"]["recipe"])
+
+
+def test_the_model_holds_the_names(made):
+    recipe = recipe_of(made[3])
+    assert recipe["contract"] == 2
+    assert recipe["table"] == {"label": "kind", "target": "class", "classes": sorted(KINDS),
+                               "features": COLUMNS}
+
+
+def predictions(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_predict_in_any_order(made, run_quern):
+    """The label is found by its name too: --label need not be said again."""
+    folder, plain, turned, model = made
+    one, two = (run_quern("predict", model, "--data", data, "--outputs") for data in (plain, turned))
+    assert one.stdout == two.stdout and "accuracy" in one.stderr
+    told = predictions(one.stdout)
+    assert [r["label"] for r in told] == [r["kind"] for r in rows(90)]
+    assert {r["prediction"] for r in told} == set(KINDS)
+    for r in told:  # outputs are in the order of the classes
+        outputs = [float(r[f"p{j}"]) for j in range(3)]
+        assert sorted(KINDS)[outputs.index(max(outputs))] == r["prediction"]
+
+
+def test_predict_without_labels(made, run_quern, tmp_path):
+    """A header without the label's name: no labels, and no need to say so."""
+    folder, plain, turned, model = made
+    bare = write(tmp_path / "bare.csv", rows(90), list(reversed(COLUMNS)))
+    done = run_quern("predict", model, "--data", bare)
+    assert done.stdout.startswith("item,prediction,score\n") and "accuracy" not in done.stderr
+    labelled = run_quern("predict", model, "--data", plain)
+    assert [r["prediction"] for r in predictions(done.stdout)] == [
+        r["prediction"] for r in predictions(labelled.stdout)]
+
+
+def test_missing_and_strange_columns(made, run_quern, tmp_path):
+    model = made[3]
+    short = write(tmp_path / "short.csv", rows(9), ["Size", *COLUMNS[1:3], "kind"])
+    done = run_quern("predict", model, "--data", short, status=1)
+    assert 'lacks the columns "size", "\u00fcber" of the model' in done.stderr
+    assert 'it has "Size"' in done.stderr and "header" in done.stderr and done.stdout == ""
+    wide = write(tmp_path / "wide.csv", rows(9), ["id", *COLUMNS, "kind"])
+    done = run_quern("predict", model, "--data", wide)
+    assert '1 column that the model does not use: "id"' in done.stderr
+    same = run_quern("predict", model, "--data", write(tmp_path / "n.csv", rows(9), [*COLUMNS, "kind"]))
+    assert done.stdout == same.stdout
+
+
+def test_labels_never_seen(made, run_quern, tmp_path):
+    model = made[3]
+    other = write(tmp_path / "o.csv", rows(9, kinds=["cat", "yak", "dog"]), [*COLUMNS, "kind"])
+    done = run_quern("predict", model, "--data", other)
+    assert 'not trained on count as wrong: "yak" (3 of 9 items)' in done.stderr
+    told = predictions(done.stdout)
+    assert [r["label"] for r in told] == ["cat", "yak", "dog"] * 3
+    right = sum(r["label"] == r["prediction"] for r in told)
+    assert f"({right} of 9)" in done.stderr
+
+
+def test_test_set_in_another_order(made, run_quern, tmp_path):
+    folder, plain, turned, model = made
+    ends = []
+    for test in (plain, turned):
+        done = run_quern("train", "--data", plain, *TRAIN, "--test", test, "--json", "-o",
+                         tmp_path / "m", "--threads", "1")
+        ends.append(json.loads(done.stdout.splitlines()[-1]))
+    assert ends[0]["class_names"] == sorted(KINDS)
+    assert ends[0]["confusion"] == ends[1]["confusion"] and ends[0]["loss"] == ends[1]["loss"]
+    assert ends[0]["digest"] == ends[1]["digest"]
+    # A part of the classes, and labels that are named otherwise.
+    few = write(tmp_path / "few.csv", [r for r in rows(90) if r["kind"] == "dog"], TURNED)
+    done = run_quern("train", "--data", plain, *TRAIN, "--test", few, "-o", tmp_path / "m")
+    assert " Emu" in done.stdout and "of 30)" in done.stdout
+    strange = write(tmp_path / "s.csv", rows(9, kinds=["cat", "yak"]), TURNED)
+    done = run_quern("train", "--data", plain, *TRAIN, "--test", strange, "-o", tmp_path / "m", status=1)
+    assert 'the test set has labels that the model is not trained on: "yak"' in done.stderr
+    unnamed = write(tmp_path / "u.csv", rows(9), COLUMNS)
+    done = run_quern("train", "--data", plain, *TRAIN[2:], "--label", "last", "--test", unnamed,
+                     "-o", tmp_path / "m", status=1)
+    assert "lacks the column" in done.stderr
+
+
+def test_replay_in_any_order(made, run_quern):
+    folder, plain, turned, model = made
+    for data in (plain, turned):
+        assert "replay: identical" in run_quern("replay", model, "--data", data).stdout
+
+
+def test_replay_of_a_model_without_names(run_quern, tmp_path):
+    """As models of contract 1 are, whatever names their data had."""
+    items = [{**r, "kind": KINDS.index(r["kind"])} for r in rows(60)]
+    named = write(tmp_path / "named.csv", items, [*COLUMNS, "kind"])
+    bare = tmp_path / "bare.csv"
+    bare.write_text("".join(named.read_text().splitlines(keepends=True)[1:]))
+    model = tmp_path / "m"
+    run_quern("train", "--data", bare, "--label", "last", *TRAIN[2:], "-o", model)
+    assert recipe_of(model)["contract"] == 1
+    for data in (bare, named):
+        done = run_quern("replay", model, "--data", data, "--label", "last")
+        assert "replay: identical" in done.stdout
+
+
+def test_ranks(made, quern, run_quern, tmp_path):
+    """The shared table carries the names."""
+    folder, plain, turned, model = made
+    more = ["train", "--data", plain, *TRAIN, "--test", turned, "--quiet", "-o", tmp_path / "m"]
+    ranks.run(quern, 2, *more)
+    assert (tmp_path / "m").read_bytes() == model.read_bytes()
+    ranks.run(quern, 2, *more, "--data-from-rank0")
+    assert (tmp_path / "m").read_bytes() == model.read_bytes()
+    ranks.run(quern, 2, "predict", model, "--data", turned, "-o", tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text() == run_quern("predict", model, "--data", plain).stdout
+
+
+def test_resume(made, run_quern, tmp_path):
+    folder, plain, turned, model = made
+    out, points = tmp_path / "m", tmp_path / "points"
+    run_quern("train", "--data", plain, *TRAIN, "-o", out, "--checkpoint", points)
+    run_quern("train", "--data", plain, *TRAIN, "-o", out, "--checkpoint", points, "--resume")
+    assert out.read_bytes() == model.read_bytes()
+    renamed = write(tmp_path / "r.csv", [{**r, "SIZE": r["size"]} for r in rows(90)],
+                    ["SIZE", *COLUMNS[1:], "kind"])
+    done = run_quern("train", "--data", renamed, *TRAIN, "-o", out, "--checkpoint", points, "--resume",
+                     status=1)
+    assert 'table column 0 "size" and column 0 "SIZE"' in done.stderr
