@@ -525,7 +525,15 @@ def test_labels_that_the_model_does_not_have(run_quern, tmp_path):
     model = tmp_path / "m"
     run_quern("train", "--data", tmp_path / "t.csv", "--label", "sick", "--epochs", 1, "--model",
               "dense 2 softmax", "--quiet", "-o", model)
-    done = run_quern("predict", model, "--data", tmp_path / "t.csv", status=1)
+    done = run_quern("predict", model, "--data", tmp_path / "t.csv", "--label", "age", status=1)
     assert "labels up to 59, but the model has 2 outputs" in done.stderr
     assert "--label" in done.stderr and "--unlabelled" in done.stderr
     run_quern("predict", model, "--data", tmp_path / "t.csv", "--label", "sick")
+    (tmp_path / "n.csv").write_text(rows)  # without names nothing tells which column it is
+    run_quern("predict", model, "--data", tmp_path / "n.csv", status=1)
+
+
+def test_data_in_the_place_of_a_model(refuse, tmp_path):
+    (tmp_path / "good.csv").write_text(CSV)
+    refuse(["predict", "good.csv", "--data", "good.csv"], 1, "not a model", "CSV", "--data")
+    refuse(["predict", "good.csv"], 2, "looks like data", "quern predict MODEL --data good.csv")

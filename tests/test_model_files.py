@@ -108,7 +108,7 @@ def test_recipe_is_canonical(model):
     assert list(members) == (
         "contract arith data items features valid scale model init loss optimizer momentum beta1 "
         "beta2 epsilon weight_decay lr schedule lr_step lr_gamma warmup batch grain epochs seed "
-        "unit").split()
+        "unit task delta missing table keep patience init_from").split()
     assert recipe == json.dumps(members, separators=(",", ":"))
     assert members["model"] == f"dense {HIDDEN} tanh dropout 0.1; dense {CLASSES} softmax"
     assert members["items"] == 120 and members["features"] == FEATURES
@@ -216,6 +216,17 @@ def recipe_with(**members):
     return change
 
 
+def without_names(**members):
+    """The recipe as contract 1 has it, which knows no names."""
+    def change(header, body):
+        recipe = json.loads(header["__metadata__"]["recipe"])
+        for key in "task delta missing table keep patience init_from".split():
+            del recipe[key]
+        recipe.update(contract=1, **members)
+        header["__metadata__"]["recipe"] = json.dumps(recipe, separators=(",", ":"))
+    return change
+
+
 def metadata_is_a_list(header, body):
     header["__metadata__"] = []
 
@@ -233,9 +244,11 @@ def recipe_is_an_object(header, body):
     (alias, "overlaps"),
     (infinite, "infinite"),
     (negative_deviation, "deviation"),
-    (recipe_with(contract=2), "version 2"),
-    (recipe_with(features=6), "not those of the recipe's model"),
-    (recipe_with(features=4294967295), "not those of the recipe's model"),
+    (recipe_with(contract=3), "version 3"),
+    (recipe_with(contract=1), "unknown key"),
+    (recipe_with(features=6), "names 5 columns, but there are 6"),
+    (without_names(features=6), "not those of the recipe's model"),
+    (without_names(features=4294967295), "not those of the recipe's model"),
     (recipe_with(scale="none"), "not those of the recipe's model"),
     (recipe_with(batch=0), "the batch is 0"),
     (recipe_with(lr="fast"), "not a number"),
