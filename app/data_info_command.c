@@ -245,7 +245,8 @@ const command data_info_command = {
     .name = "data info",
     .summary = "describe a file of data",
     .usage = "quern data info FILE [options]",
-    .about = "Reads CSV or IDX, plain or gzipped. Prints the number of items and features, what "
+    .about = "Reads CSV, IDX, NPY or NPZ, plain or gzipped. Prints the number of items and "
+             "features, what "
              "each column holds, the classes, the range and the digest. The digest covers the "
              "content, not the format; "
              "the recipe in a model file names it.",

@@ -128,7 +128,7 @@ static const option devices_options[] = {
      .kind = OPTION_TEXT,
      AT(labels),
      .value = "FILE",
-     .help = "IDX: file of the labels"},
+     .help = "IDX, NPY: file of the labels"},
     {.name = NULL}};
 
 /* A device with its results. */

@@ -36,7 +36,7 @@ static const option predict_options[] = {
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "data to predict: CSV or IDX, plain or gzipped; required"},
+     .help = "data to predict: CSV, IDX, NPY or NPZ, plain or gzipped; required"},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},

@@ -11,7 +11,7 @@ const option source_label_options[] = {
      .kind = OPTION_TEXT,
      AT(labels),
      .value = "FILE",
-     .help = "IDX: file of the labels"},
+     .help = "IDX, NPY: file of the labels"},
     {.name = "label",
      .kind = OPTION_TEXT,
      AT(label),
@@ -76,7 +76,7 @@ const option source_test_options[] = {
      .kind = OPTION_TEXT,
      AT(test_labels),
      .value = "FILE",
-     .help = "IDX: labels of the test set"},
+     .help = "IDX, NPY: labels of the test set"},
     {.name = NULL}};
 
 /* What a rank opens, if it is the one that reads. */

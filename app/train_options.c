@@ -15,7 +15,8 @@ const option train_options[] = {
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "training data: CSV or IDX, plain or gzipped; the format is found from the content",
+     .help = "training data: CSV, IDX, NPY or NPZ, plain or gzipped; the format is found from the "
+             "content; FILE.npz:NAME is one array of an archive",
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
@@ -30,7 +31,7 @@ const option train_options[] = {
      .kind = OPTION_TEXT,
      AT(from.valid_labels),
      .value = "FILE",
-     .help = "IDX: labels of the validation set"},
+     .help = "IDX, NPY: labels of the validation set"},
     {.name = "scale",
      .kind = OPTION_CHOICE,
      AT(scale),

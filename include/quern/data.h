@@ -24,22 +24,26 @@ typedef struct qn_data qn_data;
 /* The type of the elements. The file decides it, or the caller of qn_data_from_arrays. */
 typedef enum qn_data_type {
     QN_U8 = 1, /* uint8_t, 0..255 */
-    QN_F32 = 2 /* float, finite, or NaN: missing (CSV) */
+    QN_F32 = 2 /* float, finite, or NaN: missing (CSV, NPY) */
 } qn_data_type;
 
 /* How to read a file. Fill with qn_data_options_init, then change members. Texts are read during
  * the call only. Each may be NULL. */
 typedef struct qn_data_options {
-    size_t size;             /* sizeof(qn_data_options) */
-    const char *labels_path; /* IDX: the file of labels, one byte for each item; NULL: none. CSV
-                                files hold their labels: QN_INPUT */
+    size_t size; /* sizeof(qn_data_options) */
+    /* IDX: the file of labels, one byte for each item. NPY: an array of labels, or an NPZ archive
+     * of one. NPZ: the same, in place of the archive's own labels. NULL: none. CSV files hold their
+     * labels: QN_INPUT. */
+    const char *labels_path;
     /* CSV: the label column: a name in the header, a number from 1, or "last". NULL: the first
-     * column. An IDX file has no columns: QN_INPUT. */
+     * column. Other files have no columns: QN_INPUT. */
     const char *label_column;
-    int unlabelled; /* CSV: 1: no column is the label. QN_USAGE with one of the two above */
-    int threads;    /* for reading and digests, at most 4096; 0: every core the process may use */
-    /* What labels are: "classify": classes; "regress": real numbers; NULL or "auto": CSV: by the
-     * column (docs/exactness.md 2.1.5), other formats: classes. */
+    /* 1: CSV: no column is the label; NPZ: the archive's labels are not read. QN_USAGE with one of
+     * the two above. */
+    int unlabelled;
+    int threads; /* for reading and digests, at most 4096; 0: every core the process may use */
+    /* What labels are: "classify": classes; "regress": real numbers; NULL or "auto": IDX:
+     * classes, other formats: by the labels (docs/exactness.md 2.1.5). */
     const char *task;
     /* CSV: whether the first line is a header: "yes", "no"; NULL or "auto": by the lines below it.
      */
@@ -60,14 +64,17 @@ typedef struct qn_data_options {
 /* Sets `size`, and every other member to 0 or NULL, its default. */
 QN_API void qn_data_options_init(qn_data_options *options);
 
-/* Reads the regular file `path`: CSV or IDX (docs/exactness.md 2.1), either of them plain or
- * gzipped. The content decides which, not the name. `options` may be NULL: the defaults. The type
- * is QN_U8 for IDX, and for CSV where every feature is written as a plain whole number from 0 to
- * 255. In CSV, a column of texts is a category, and a missing value of any column is a NaN.
+/* Reads the regular file `path`: CSV, IDX, NPY or NPZ (docs/exactness.md 2.1), all but NPZ plain or
+ * gzipped. The content decides which, not the name. "FILE.npz:NAME" is the array NAME of an
+ * archive, with the labels that belong to it (docs/formats.md). `options` may be NULL: the
+ * defaults. The type is QN_U8 for IDX, for CSV where every feature is written as a plain whole
+ * number from 0 to 255, and for arrays of integers from 0 to 255. In CSV, a column of texts is a
+ * category. A missing value of any column is a NaN.
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
  * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO,
- * QN_MEMORY or QN_UNSUPPORTED (gzip in a build without zlib, or a processor that computes wrongly).
+ * QN_MEMORY or QN_UNSUPPORTED (gzip or NPZ in a build without zlib, or a processor that computes
+ * wrongly).
  */
 QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
                               qn_error *err);
@@ -135,8 +142,8 @@ QN_API const char *qn_data_digest(const qn_data *data);
  * digits of qn_data_synth_digits and IDX files of three dimensions. `rows` and `columns` may be
  * NULL. */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
-/* What the data was made from: "csv", "idx", "csv.gz", "idx.gz", "array", "synth"; "" for NULL. The
- * text is static. */
+/* What the data was made from: "csv", "idx", "npy", each with ".gz" where it was gzipped, "npz",
+ * "array", "synth"; "" for NULL. The text is static. */
 QN_API const char *qn_data_format(const qn_data *data);
 
 /* The name of feature `k`, counted from 0 without the label column, from the header of a CSV file.

@@ -395,6 +395,7 @@ const qn__reader qn__csv_reader = {
     .name = "csv",
     .gzip_name = "csv.gz",
     .columns = 1,
+    .quantities = 1,
     .labels_remedy =
         "leave out `data.labels_path` and name the label column with `data.label_column`",
     .probe = probe,

@@ -9,8 +9,6 @@ static const char *other_format(const char *text, size_t size) {
     static const struct {
         const char *magic, *name;
     } known[] = {{"\x89PNG", "a PNG image"},
-                 {"PK\x03\x04", "a ZIP archive or a spreadsheet"},
-                 {"\x93NUMPY", "a NumPy array"},
                  {"PAR1", "a Parquet file"},
                  {"\xFF\xD8\xFF", "a JPEG image"},
                  {"\xFF\xFE", "UTF-16 text"},
@@ -34,7 +32,7 @@ static qn_status check_text(const char *text, size_t size, const char *path, qn_
     const char *name = other_format(text, size);
     if (!name)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "the file is neither CSV nor IDX: it is %s", name);
+    qn__fail(err, QN_INPUT, "this is no data file that is read: it is %s", name);
     qn__at(err, "%s", path);
     return qn__remedy(err, QN_INPUT,
                       "convert it to CSV in UTF-8, or to IDX; either may be gzipped");

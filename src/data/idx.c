@@ -229,7 +229,9 @@ static qn_status take_labels(qn__source *source, qn_data *data, qn_error *err) {
     return data->labels ? QN_OK : QN_MEMORY;
 }
 
-static qn_status read_labels(const char *path, qn_data *data, qn_error *err) {
+static qn_status read_labels(const char *path, const qn_data_options *options, qn_data *data,
+                             qn_error *err) {
+    (void)options;
     qn__source *source;
     qn_status status = qn__source_open(path, &source, err);
     if (status != QN_OK)

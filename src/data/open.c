@@ -98,9 +98,9 @@ static qn_status read_with(const qn__reader *reader, qn__source *source,
     data->format = qn__source_is_gzip(source) ? reader->gzip_name : reader->name;
     qn_status status = reader->read(source, options, pool, data, err);
     if (status == QN_OK && options->labels_path)
-        status = reader->read_labels(options->labels_path, data, err);
+        status = reader->read_labels(options->labels_path, options, data, err);
     if (status == QN_OK)
-        status = qn__labels_settle(data, options, reader->columns, qn__source_path(source), err);
+        status = qn__labels_settle(data, options, reader->quantities, qn__source_path(source), err);
     return status == QN_OK ? qn__data_finish(data, pool, err) : status;
 }
 

@@ -17,7 +17,8 @@ typedef struct qn__reader {
     /* The same where the file is gzipped. NULL: the format is not read from gzip, and the file is
      * refused. Probes and reads get the unpacked bytes (source.h). */
     const char *gzip_name;
-    int columns; /* 1: it has columns, so the options about columns and headers mean something */
+    int columns;    /* 1: it has columns, so the options about columns and headers mean something */
+    int quantities; /* 1: labels may be quantities, so that many different ones are a doubt */
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
      * `data.labels_path` in one without read_labels. */
     const char *labels_remedy;
@@ -28,10 +29,11 @@ typedef struct qn__reader {
     qn_status (*read)(qn__source *source, const qn_data_options *options, qn__pool *pool,
                       qn_data *data, qn_error *err);
     /* Reads a file of labels for the items already in `data`. NULL: the format has no such file. */
-    qn_status (*read_labels)(const char *path, qn_data *data, qn_error *err);
+    qn_status (*read_labels)(const char *path, const qn_data_options *options, qn_data *data,
+                             qn_error *err);
 } qn__reader;
 
-extern const qn__reader qn__csv_reader, qn__idx_reader;
+extern const qn__reader qn__csv_reader, qn__idx_reader, qn__npy_reader, qn__npz_reader;
 
 /* All readers; the last is NULL. */
 extern const qn__reader *const qn__readers[];

@@ -18,6 +18,7 @@
 
 struct qn__source {
     char *path;
+    char *part; /* of the archive that the path names; NULL: none */
     int fd;
     uint64_t file_size;
     qn__gzip *gzip; /* NULL for a plain file */
@@ -45,7 +46,7 @@ static qn_status check_kind(const char *path, const struct stat *info, qn_error 
     if (S_ISDIR(info->st_mode)) {
         qn__fail(err, QN_INPUT, "this is a folder, not a data file");
         qn__at(err, "%s", path);
-        return qn__remedy(err, QN_INPUT, "name a CSV or IDX file in it");
+        return qn__remedy(err, QN_INPUT, "name a data file in it");
     }
     if (!S_ISREG(info->st_mode)) {
         qn__fail(err, QN_INPUT, "this is not a regular file, so it cannot be read twice");
@@ -75,11 +76,22 @@ static qn_status find_gzip(qn__source *source, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status open_into(qn__source *source, const char *path, qn_error *err) {
+/* Cuts "archive.npz:x" at the colon. */
+static qn_status cut_part(qn__source *source, qn_error *err) {
+    char *colon = strrchr(source->path, ':');
+    if (!colon || colon - source->path < 4 || strncmp(colon - 4, ".npz", 4) != 0)
+        return QN_OK;
+    source->part = qn__copy_text(colon + 1, err);
+    *colon = '\0';
+    return source->part ? QN_OK : QN_MEMORY;
+}
+
+static qn_status open_into(qn__source *source, const char *given, qn_error *err) {
     source->fd = -1;
-    source->path = qn__copy_text(path, err);
-    if (!source->path)
+    source->path = qn__copy_text(given, err);
+    if (!source->path || cut_part(source, err) != QN_OK)
         return QN_MEMORY;
+    const char *path = source->path;
     /* Without O_NONBLOCK, open would wait for a writer of a named pipe. */
     source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (source->fd < 0)
@@ -115,12 +127,15 @@ void qn__source_close(qn__source *source) {
     if (source->fd >= 0)
         close(source->fd);
     qn__free(source->path);
+    qn__free(source->part);
     qn__free(source);
 }
 
 int qn__source_is_gzip(const qn__source *source) { return source->gzip != NULL; }
 
 const char *qn__source_path(const qn__source *source) { return source->path; }
+
+const char *qn__source_part(const qn__source *source) { return source->part; }
 
 int qn__source_descriptor(const qn__source *source) { return source->fd; }
 

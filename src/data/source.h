@@ -10,13 +10,15 @@
 
 typedef struct qn__source qn__source;
 
-/* Opens a regular file and detects gzip by its magic number. Fails with QN_INPUT (missing, a
- * directory, empty), QN_IO or QN_UNSUPPORTED (gzip without zlib). */
+/* Opens a regular file and detects gzip by its magic number. "PATH.npz:PART" opens PATH.npz. Fails
+ * with QN_INPUT (missing, a directory, empty), QN_IO or QN_UNSUPPORTED (gzip without zlib). */
 qn_status qn__source_open(const char *path, qn__source **out, qn_error *err);
 void qn__source_close(qn__source *source); /* accepts NULL */
 
 int qn__source_is_gzip(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
+/* What stands behind the colon of "PATH.npz:PART"; NULL: no part was named. */
+const char *qn__source_part(const qn__source *source);
 /* The open file, for pread in parallel with this source. */
 int qn__source_descriptor(const qn__source *source);
 /* Bytes of the file itself: for gzip, the compressed ones. */

@@ -19,7 +19,7 @@ static void check_whole(const qn_data *data) {
     unsigned sum = 0;
     for (size_t i = 0; i < count; i++)
         if (qn_data_type_of(data) == QN_F32)
-            FUZZ_MUST(floats[i] - floats[i] == 0);
+            FUZZ_MUST(floats[i] - floats[i] == 0 || memcmp(&floats[i], "\0\0\xC0\x7F", 4) == 0);
         else
             sum += bytes[i]; /* a sanitizer sees that it is there */
     FUZZ_MUST(sum <= 255 * count);

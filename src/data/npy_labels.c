@@ -1,0 +1,258 @@
+/* The elements of an NPY array as labels (docs/exactness.md 2.1.8). */
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/labels.h"
+#include "data/npy.h"
+#include "data/text_column.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct labelling {
+    const qn__npy_bytes *in;
+    const qn__npy *array;
+    qn_data *data;
+    double *number;     /* FLOAT: all of them; else NULL */
+    qn__text_set texts; /* of UNICODE and ASCII */
+} labelling;
+
+static qn_status refuse_label(const labelling *l, uint64_t item, const char *remedy,
+                              qn_error *err) {
+    return qn__npy_refuse(l->in, l->array->begin + item * l->array->size, remedy, err);
+}
+
+static qn_status refuse_range(const labelling *l, uint64_t item, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the label of item %llu (from 0) is 2^31 or more",
+             (unsigned long long)item);
+    return refuse_label(l, item, "where labels are quantities, set `data.task` to regress", err);
+}
+
+static qn_status take_integers(void *user, uint64_t first, size_t count, const void *numbers,
+                               qn_error *err) {
+    labelling *l = user;
+    const int64_t *from = numbers;
+    const int is_signed = l->array->kind == QN__NPY_INT;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t item = first + i;
+        if (l->data->targets)
+            l->data->targets[item] = is_signed ? (float)from[i] : (float)(uint64_t)from[i];
+        else if (from[i] < (is_signed ? -(int64_t)INT32_MAX : 0) || from[i] > INT32_MAX)
+            return refuse_range(l, item, err);
+        else
+            l->data->labels[item] = (int32_t)from[i];
+    }
+    return QN_OK;
+}
+
+static qn_status take_floats(void *user, uint64_t first, size_t count, const void *numbers,
+                             qn_error *err) {
+    labelling *l = user;
+    const double *from = numbers;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite((float)from[i])) {
+            qn__fail(err, QN_INPUT,
+                     isnan(from[i])   ? "the label of item %llu (from 0) is missing (NaN)"
+                     : isinf(from[i]) ? "the label of item %llu (from 0) is infinite"
+                                      : "the label of item %llu (from 0) is beyond the range of "
+                                        "float32",
+                     (unsigned long long)(first + i));
+            return refuse_label(l, first + i, "correct it, or leave the item out of both arrays",
+                                err);
+        }
+        l->number[first + i] = from[i];
+    }
+    return QN_OK;
+}
+
+/* The text of an element without the NULs behind it, in UTF-8; `room` holds 4 bytes for each of its
+ * characters. 0 for what is no text. */
+static int to_utf8(const uint8_t *at, size_t characters, char *room, size_t *size) {
+    char *to = room;
+    while (characters > 0 && memcmp(at + 4 * (characters - 1), "\0\0\0\0", 4) == 0)
+        characters--;
+    for (size_t i = 0; i < characters; i++, at += 4) {
+        const uint32_t c =
+            at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+        if (c == 0 || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
+            return 0;
+        const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+        static const uint8_t lead[] = {0, 0xC0, 0xE0, 0xF0};
+        *to++ = (char)(lead[more] | c >> 6 * more);
+        for (int k = more - 1; k >= 0; k--)
+            *to++ = (char)(0x80 | (c >> 6 * k & 0x3F));
+    }
+    *size = (size_t)(to - room);
+    return 1;
+}
+
+static qn_status add_text(labelling *l, uint64_t item, const char *text, size_t size,
+                          qn_error *err) {
+    uint32_t number = 0;
+    if (size == 0) {
+        qn__fail(err, QN_INPUT, "the label of item %llu (from 0) is an empty text",
+                 (unsigned long long)item);
+        return refuse_label(l, item, "correct it, or leave the item out of both arrays", err);
+    }
+    const qn_status status = qn__text_column_add(&l->texts, text, size, 1, &number, err);
+    if (status == QN_INPUT)
+        return refuse_label(l, item, "labels are the names of classes in UTF-8", err);
+    l->data->labels[item] = (int32_t)number;
+    return status;
+}
+
+static qn_status take_texts(void *user, uint64_t first, size_t count, const void *bytes,
+                            qn_error *err) {
+    labelling *l = user;
+    const size_t size = l->array->size;
+    const int wide = l->array->kind == QN__NPY_UNICODE;
+    char *room = qn__alloc(size + 1, 1, err);
+    qn_status status = room ? QN_OK : QN_MEMORY;
+    for (size_t i = 0; i < count && status == QN_OK; i++) {
+        const uint8_t *at = (const uint8_t *)bytes + i * size;
+        size_t length = size;
+        while (!wide && length > 0 && at[length - 1] == 0)
+            length--;
+        if (!wide) {
+            status = add_text(l, first + i, (const char *)at, length, err);
+        } else if (to_utf8(at, size / 4, room, &length)) {
+            status = add_text(l, first + i, room, length, err);
+        } else {
+            qn__fail(err, QN_INPUT, "the label of item %llu (from 0) holds what is no character",
+                     (unsigned long long)(first + i));
+            status = refuse_label(l, first + i, "write the labels again with numpy.save", err);
+        }
+    }
+    qn__free(room);
+    return status;
+}
+
+/* ------------------------------------------------------------------ what they are */
+
+static qn_status name_classes(labelling *l, qn_error *err) {
+    qn_data *data = l->data;
+    if (qn__data_need_schema(data, err) != QN_OK)
+        return QN_MEMORY;
+    uint32_t *order = qn__text_column_sort(&l->texts, 1, err);
+    if (!order)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < data->items; i++)
+        data->labels[i] = (int32_t)order[data->labels[i]];
+    qn__free(order);
+    data->schema->target = QN__TARGET_CLASS;
+    qn__text_column_take(&l->texts, &data->schema->classes, &data->schema->class_name);
+    return QN_OK;
+}
+
+static qn_status need_targets(qn_data *data, qn_error *err) {
+    if (qn__data_need_schema(data, err) != QN_OK)
+        return QN_MEMORY;
+    data->schema->target = QN__TARGET_REAL;
+    data->targets = qn__alloc(data->items, sizeof *data->targets, err);
+    return data->targets ? QN_OK : QN_MEMORY;
+}
+
+static qn_status need_labels(qn_data *data, qn_error *err) {
+    data->labels = qn__alloc(data->items, sizeof *data->labels, err);
+    return data->labels ? QN_OK : QN_MEMORY;
+}
+
+/* Classes of which some are not whole have names, as in a CSV file. */
+static qn_status name_numbers(labelling *l, qn_error *err) {
+    for (uint64_t i = 0; i < l->data->items; i++) {
+        char text[40];
+        const double value = l->number[i];
+        if (value != floor(value))
+            qn__float_text((float)value, text);
+        else if (fabs(value) <= INT32_MAX)
+            snprintf(text, sizeof text, "%d", (int)value);
+        else
+            return refuse_range(l, i, err);
+        const qn_status status = add_text(l, i, text, strlen(text), err);
+        if (status != QN_OK)
+            return status;
+    }
+    return name_classes(l, err);
+}
+
+static qn_status take_whole(const labelling *l, qn_error *err) {
+    for (uint64_t i = 0; i < l->data->items; i++) {
+        if (fabs(l->number[i]) > INT32_MAX)
+            return refuse_range(l, i, err);
+        l->data->labels[i] = (int32_t)l->number[i];
+    }
+    return QN_OK;
+}
+
+static qn_status settle_floats(labelling *l, const char *task, qn_error *err) {
+    qn_data *data = l->data;
+    uint64_t whole = 0;
+    while (whole < data->items && l->number[whole] == floor(l->number[whole]))
+        whole++;
+    const int regress = strcmp(task, "regress") == 0;
+    if (regress || (whole < data->items && strcmp(task, "classify") != 0)) {
+        const qn_status status = need_targets(data, err);
+        for (uint64_t i = 0; status == QN_OK && i < data->items; i++)
+            data->targets[i] = (float)l->number[i];
+        return status;
+    }
+    if (need_labels(data, err) != QN_OK)
+        return QN_MEMORY;
+    return whole < data->items ? name_numbers(l, err) : take_whole(l, err);
+}
+
+static qn_status check_shape(const qn__npy_bytes *in, const qn__npy *a, const qn_data *data,
+                             qn_error *err) {
+    if (a->features > 1) {
+        qn__fail(err, QN_INPUT, "the array of labels has %llu numbers for each item",
+                 (unsigned long long)a->features);
+        return qn__npy_refuse(in, a->begin,
+                              "give one label for each item; of one-hot rows: numpy.argmax(labels, "
+                              "axis=1)",
+                              err);
+    }
+    if (a->items != data->items) {
+        qn__fail(err, QN_INPUT, "there are %llu labels for %llu items",
+                 (unsigned long long)a->items, (unsigned long long)data->items);
+        return qn__npy_refuse(in, a->begin, "give the array of labels that belongs to the items",
+                              err);
+    }
+    return QN_OK;
+}
+
+static qn_status take_by_kind(labelling *l, const char *task, qn_error *err) {
+    const qn__npy *a = l->array;
+    const int regress = strcmp(task, "regress") == 0;
+    qn_status status;
+    if (a->kind == QN__NPY_UNICODE || a->kind == QN__NPY_ASCII) {
+        if (regress) {
+            qn__fail(err, QN_INPUT, "the labels are texts, and regression needs numbers");
+            return refuse_label(l, 0, "leave `data.task` out, or set it to classify", err);
+        }
+        status = need_labels(l->data, err);
+        if (status == QN_OK)
+            status = qn__npy_each(l->in, a, take_texts, l, err);
+        return status == QN_OK ? name_classes(l, err) : status;
+    }
+    if (a->kind == QN__NPY_FLOAT) {
+        l->number = qn__alloc(l->data->items, sizeof *l->number, err);
+        status = l->number ? qn__npy_each(l->in, a, take_floats, l, err) : QN_MEMORY;
+        return status == QN_OK ? settle_floats(l, task, err) : status;
+    }
+    status = regress ? need_targets(l->data, err) : need_labels(l->data, err);
+    return status == QN_OK ? qn__npy_each(l->in, a, take_integers, l, err) : status;
+}
+
+qn_status qn__npy_read_labels(const qn__npy_bytes *in, const char *task, qn_data *data,
+                              qn_error *err) {
+    qn__npy array;
+    qn_status status = qn__npy_read_header(in, &array, err);
+    if (status == QN_OK)
+        status = check_shape(in, &array, data, err);
+    if (status != QN_OK)
+        return status;
+    labelling l = {.in = in, .array = &array, .data = data};
+    status = take_by_kind(&l, task ? task : "auto", err);
+    qn__text_set_release(&l.texts);
+    qn__free(l.number);
+    return status;
+}
