@@ -177,3 +177,17 @@ def test_resume(made, run_quern, tmp_path):
     done = run_quern("train", "--data", renamed, *TRAIN, "-o", out, "--checkpoint", points, "--resume",
                      status=1)
     assert 'table column 0 "size" and column 0 "SIZE"' in done.stderr
+
+
+def test_a_wide_table(quern, run_quern, tmp_path):
+    """Names that fill more than ranks send to compare, and more than a small header."""
+    wide = tmp_path / "wide.csv"
+    names = [f"measurement number {k} of the series" for k in range(30000)]
+    lines = [[k % 2, *((k * j) % 7 for j in range(30000))] for k in range(4)]
+    wide.write_text("\n".join(",".join(map(str, line)) for line in [["class", *names], *lines]))
+    words = ["train", "--data", wide, "--model", "dense 2 softmax", "--epochs", "1", "--quiet"]
+    run_quern(*words, "-o", tmp_path / "one")
+    ranks.run(quern, 2, *words, "-o", tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert recipe_of(tmp_path / "one")["table"]["features"] == names
+    assert "replay: identical" in run_quern("replay", tmp_path / "one", "--data", wide).stdout

@@ -153,7 +153,7 @@ typedef struct qn_train_options {
 
     /* The model whose names the run takes instead of those in the training data: the columns and
      * classes of all sets are matched with its own. It must stay until qn_train_open returns. NULL:
-     * none. Set by qn_train_options_from_model. */
+     * `init_from` where that has names, else none. Set by qn_train_options_from_model. */
     const qn_model *table_of;
 } qn_train_options;
 

@@ -1,7 +1,7 @@
 /* The internal view of a data set.
  *
  * A qn_data is a table or a view. A table owns the values and labels, or they are inside a
- * serialised image. A view has some items of a table (made by qn__data_split): it owns an index
+ * snapshot. A view has some items of a table (made by qn__data_split): it owns an index
  * list and its labels, and needs the table alive. Neither changes after it was made, so any number
  * of threads may read it. qn__data_item and qn_data_labels work for both. */
 #ifndef QN_DATA_DATA_H
@@ -43,7 +43,7 @@ struct qn_data {
     uint64_t label_values;  /* different labels in the table, where they were counted; else 0 */
     char *note;             /* what a reader decided in doubt, for people; NULL: nothing */
     uint64_t *index;        /* view: the table's row of each item; table: NULL */
-    int mapped;             /* the values and labels belong to someone else (data_image.h) */
+    int mapped;             /* the values and labels belong to someone else (data_snapshot.h) */
     void *memory;           /* the memory of the values, or NULL in a view and if they are mapped */
     void (*release)(void *memory);
 };

@@ -326,11 +326,26 @@ static const char other_data[] =
     "give every machine the same file, or let rank 0 send it: `share.from_first`";
 static const char other_options[] = "start all ranks with the same options";
 
+/* The recipe, or its digest where the names of a wide table make it too long to be sent around:
+ * which of them differs is then not said. */
+static const char *short_recipe(const char *json, char text[80]) {
+    uint8_t hash[32];
+    char hex[65];
+    if (!json)
+        return "";
+    if (strlen(json) < LONGEST / 2)
+        return json;
+    qn__sha256_of(json, strlen(json), hash);
+    qn__hex(hash, hex);
+    snprintf(text, 80, "digest %s", hex);
+    return text;
+}
+
 qn_status qn__agree_to_train(const qn_train_options *o, const qn__recipe *recipe,
                              const qn_data *train, const qn_data *valid, const qn_data *test,
                              qn_status status, qn_error *err) {
     char version[16], sets[3][DESCRIPTION];
-    char *json = NULL;
+    char *json = NULL, digest[80];
     if (!o->compute.cluster)
         return status;
     if (status == QN_OK)
@@ -342,7 +357,7 @@ qn_status qn__agree_to_train(const qn_train_options *o, const qn__recipe *recipe
         {size, "the training data", describe(train, sets[0]), other_data},
         {size, "the validation set", describe(valid, sets[1]), other_data},
         {size, "the test set", describe(test, sets[2]), other_data},
-        {size, "the recipe", json ? json : "", other_options},
+        {size, "the recipe", short_recipe(json, digest), other_options},
         {size, "`train.checkpoint_dir`", o->checkpoint_dir ? "a folder" : "none", other_options},
         {size, "`train.resume`", o->resume ? "given" : "not given", other_options},
         {size, "`train.trace`", o->trace ? "a file" : "none", other_options},

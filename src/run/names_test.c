@@ -249,6 +249,24 @@ static void test_replay(void **state) {
     qn_data_close(data);
 }
 
+/* A training that starts from a model has that model's columns and classes. */
+static void test_start_from_a_model(void **state) {
+    (void)state;
+    qn_train_options o = options();
+    qn_data *data = table(plain, 1), *other = table(exchanged, 1);
+    qn_model *start = trained(&o, data, NULL, NULL);
+    o.init_from = start;
+    qn_model *one = trained(&o, data, NULL, NULL), *two = trained(&o, other, NULL, NULL);
+    assert_string_equal(qn_model_digest(one), qn_model_digest(two));
+    assert_string_not_equal(qn_model_digest(one), qn_model_digest(start));
+    assert_string_equal(qn_model_feature_name(two, 0), columns[0]);
+    qn_model_free(two);
+    qn_model_free(one);
+    qn_model_free(start);
+    qn_data_close(other);
+    qn_data_close(data);
+}
+
 /* A model of numbers, and data whose classes have names that are numbers. */
 static void test_replay_without_names(void **state) {
     (void)state;
@@ -271,7 +289,7 @@ int main(void) {
         cmocka_unit_test(test_kept_in_the_file),     cmocka_unit_test(test_predictions),
         cmocka_unit_test(test_labels_never_seen),    cmocka_unit_test(test_missing_column),
         cmocka_unit_test(test_sets_in_other_orders), cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_replay_without_names),
+        cmocka_unit_test(test_replay_without_names), cmocka_unit_test(test_start_from_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

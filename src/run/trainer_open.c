@@ -522,6 +522,10 @@ qn_status qn_train_open(const qn_train_options *options, const qn_data *train, c
     QN__NEED(train, err);
     qn_train_options own;
     const qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    /* Its inputs and outputs are columns and classes by name, like those of a replay. */
+    if (status == QN_OK && !own.table_of && own.init_from &&
+        qn__model_recipe_of(own.init_from)->table)
+        own.table_of = own.init_from;
     return status == QN_OK ? qn__train_open_on(&own, train, valid, test, NULL, 0, out, err)
                            : status;
 }

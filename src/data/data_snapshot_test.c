@@ -1,15 +1,15 @@
 /* Serialised data sets: a round trip, and malformed input. */
-#include "data/data_image.h"
+#include "data/data_snapshot.h"
 #include "base/memory.h"
 #include "data/testing.h"
 
-static void *image_of(const qn_data *data, uint64_t *bytes) {
-    *bytes = qn__data_image_bytes(data);
+static void *snapshot_of(const qn_data *data, uint64_t *bytes) {
+    *bytes = qn__data_snapshot_bytes(data);
     assert_true(*bytes > 0);
-    void *image = qn__alloc(*bytes, 1, NULL);
-    assert_non_null(image);
-    qn__data_image_write(data, image);
-    return image;
+    void *snapshot = qn__alloc(*bytes, 1, NULL);
+    assert_non_null(snapshot);
+    qn__data_snapshot_write(data, snapshot);
+    return snapshot;
 }
 
 static void check_equal(const qn_data *a, const qn_data *b) {
@@ -36,8 +36,8 @@ static void check_round_trip(qn_data *data) {
     uint64_t bytes;
     char digest[65];
     qn_data *again;
-    void *image = image_of(data, &bytes);
-    assert_int_equal(qn__data_image_map(image, bytes, &again, NULL), QN_OK);
+    void *snapshot = snapshot_of(data, &bytes);
+    assert_int_equal(qn__data_snapshot_map(snapshot, bytes, &again, NULL), QN_OK);
     check_equal(data, again);
     assert_int_equal(qn__data_digest(again, NULL, digest, NULL), QN_OK);
     assert_string_equal(digest, qn_data_digest(data));
@@ -48,7 +48,7 @@ static void check_round_trip(qn_data *data) {
         qn_data_close(valid);
     }
     qn_data_close(again);
-    qn__free(image);
+    qn__free(snapshot);
     qn_data_close(data);
 }
 
@@ -79,14 +79,14 @@ static void test_hostile_heads(void **state) {
     uint64_t bytes;
     qn_data *data = digits(9), *again;
     qn_error err;
-    uint8_t *image = image_of(data, &bytes);
+    uint8_t *snapshot = snapshot_of(data, &bytes);
     int refused = 0;
     for (size_t at = 0; at < 256; at++)
         for (size_t w = 0; w < sizeof wrong; w++) {
-            const uint8_t before = image[at];
-            image[at] = wrong[w];
-            if (qn__data_image_map(image, bytes, &again, &err) == QN_OK) {
-                assert_int_equal(qn__data_image_bytes(again), bytes);
+            const uint8_t before = snapshot[at];
+            snapshot[at] = wrong[w];
+            if (qn__data_snapshot_map(snapshot, bytes, &again, &err) == QN_OK) {
+                assert_int_equal(qn__data_snapshot_bytes(again), bytes);
                 check_whole(again);
                 qn_data_close(again);
             } else {
@@ -95,16 +95,16 @@ static void test_hostile_heads(void **state) {
                 assert_true(strlen(err.remedy) > 0);
                 refused++;
             }
-            image[at] = before;
+            snapshot[at] = before;
         }
     print_message("%d changed heads refused\n", refused);
     assert_true(refused > 500);
     for (uint64_t size = 0; size < bytes; size += size < 400 ? 1 : 777)
-        assert_int_equal(qn__data_image_map(image, size, &again, NULL), QN_FORMAT);
-    assert_int_equal(qn__data_image_map(image, bytes + 64, &again, NULL), QN_FORMAT);
-    assert_int_equal(qn__data_image_map(image, bytes, &again, NULL), QN_OK);
+        assert_int_equal(qn__data_snapshot_map(snapshot, size, &again, NULL), QN_FORMAT);
+    assert_int_equal(qn__data_snapshot_map(snapshot, bytes + 64, &again, NULL), QN_FORMAT);
+    assert_int_equal(qn__data_snapshot_map(snapshot, bytes, &again, NULL), QN_OK);
     qn_data_close(again);
-    qn__free(image);
+    qn__free(snapshot);
     qn_data_close(data);
 }
 
@@ -113,15 +113,15 @@ static void test_negative_label(void **state) {
     uint64_t bytes;
     qn_data *data = digits(9), *again;
     qn_error err;
-    uint8_t *image = image_of(data, &bytes);
+    uint8_t *snapshot = snapshot_of(data, &bytes);
     /* Nine digits take 7,056 bytes after the header; their labels follow the margin, and 6 bytes of
      * texts those. */
     const size_t labels = (size_t)bytes - ((9 * 4 + 64 + 63) / 64 * 64) - (6 + 64 + 63) / 64 * 64;
-    assert_int_equal(image[labels], qn_data_labels(data)[0]);
-    memset(image + labels + 8, 0xff, 4);
-    assert_int_equal(qn__data_image_map(image, bytes, &again, &err), QN_FORMAT);
+    assert_int_equal(snapshot[labels], qn_data_labels(data)[0]);
+    memset(snapshot + labels + 8, 0xff, 4);
+    assert_int_equal(qn__data_snapshot_map(snapshot, bytes, &again, &err), QN_FORMAT);
     assert_non_null(strstr(err.what, "negative"));
-    qn__free(image);
+    qn__free(snapshot);
     qn_data_close(data);
 }
 
@@ -132,8 +132,8 @@ static void test_typed(void **state) {
     qn_data *data, *again;
     uint64_t bytes;
     assert_int_equal(open_bytes("t.csv", csv, strlen(csv), NULL, &data, NULL), QN_OK);
-    uint8_t *image = image_of(data, &bytes);
-    assert_int_equal(qn__data_image_map(image, bytes, &again, NULL), QN_OK);
+    uint8_t *snapshot = snapshot_of(data, &bytes);
+    assert_int_equal(qn__data_snapshot_map(snapshot, bytes, &again, NULL), QN_OK);
     assert_int_equal(qn_data_target(again), QN_TARGET_REAL);
     assert_true(qn_data_targets(again)[1] == 2.5f);
     assert_null(qn_data_labels(again));
@@ -147,13 +147,13 @@ static void test_typed(void **state) {
     /* the texts, and that they fit the table: every byte of them may be wrong */
     const size_t texts = (size_t)bytes - (strlen(qn_data_note(data)) + 200 + 128) / 64 * 64;
     for (size_t i = texts; i < bytes; ++i) {
-        const uint8_t before = image[i];
-        image[i] ^= 1;
-        if (qn__data_image_map(image, bytes, &again, NULL) == QN_OK)
+        const uint8_t before = snapshot[i];
+        snapshot[i] ^= 1;
+        if (qn__data_snapshot_map(snapshot, bytes, &again, NULL) == QN_OK)
             qn_data_close(again);
-        image[i] = before;
+        snapshot[i] = before;
     }
-    qn__free(image);
+    qn__free(snapshot);
     qn_data_close(data);
 }
 

@@ -1,13 +1,13 @@
-/* The image: a head, the values with their margin, the labels or targets with theirs, and two texts
- * that end in NUL, the schema as JSON and the note; each begins at a multiple of 64 bytes. Numbers
- * are little-endian, as everywhere in memory here (digest.c). */
-#include "data/data_image.h"
+/* The snapshot: a head, the values with their margin, the labels or targets with theirs, and two
+ * texts that end in NUL, the schema as JSON and the note; each begins at a multiple of 64 bytes.
+ * Numbers are little-endian, as everywhere in memory here (digest.c). */
+#include "data/data_snapshot.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/readers.h"
 #include <string.h>
 
-#define MAGIC "quern data image\n"
+#define MAGIC "quern data table\n"
 enum { ALIGNMENT = 64 };
 
 typedef struct head {
@@ -53,7 +53,7 @@ static int place(const head *h, places *p) {
     return 1;
 }
 
-/* The texts of the image; released by the caller. */
+/* The texts of the snapshot; released by the caller. */
 static qn__text texts_of(const qn_data *table) {
     qn__text text = {0};
     qn__schema_add_json(table->schema, &text);
@@ -78,7 +78,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
     return h;
 }
 
-uint64_t qn__data_image_bytes(const qn_data *table) {
+uint64_t qn__data_snapshot_bytes(const qn_data *table) {
     qn__text text = texts_of(table);
     const head h = head_of(table, &text);
     places p;
@@ -87,10 +87,10 @@ uint64_t qn__data_image_bytes(const qn_data *table) {
     return bytes;
 }
 
-void qn__data_image_write(const qn_data *table, void *image) {
+void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
     qn__text text = texts_of(table);
     const head h = head_of(table, &text);
-    uint8_t *to = image;
+    uint8_t *to = snapshot;
     places p;
     if (!text.failed && place(&h, &p)) {
         memcpy(to, &h, sizeof h);
@@ -110,10 +110,10 @@ static int is_digest(const char *text) {
 
 /* Reads and checks the header, and terminates its texts; 0 if it does not match `bytes`. It is
  * copied first, because another process may still write to it. */
-static int read_head(const void *image, uint64_t bytes, head *h, places *p) {
+static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     if (bytes < sizeof *h)
         return 0;
-    memcpy(h, image, sizeof *h);
+    memcpy(h, snapshot, sizeof *h);
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
@@ -184,12 +184,13 @@ static void take_head(qn_data *data, const head *h) {
     memcpy(data->digest, h->digest, sizeof data->digest);
 }
 
-qn_status qn__data_image_map(const void *image, uint64_t bytes, qn_data **out, qn_error *err) {
-    const uint8_t *from = image;
+qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **out,
+                                qn_error *err) {
+    const uint8_t *from = snapshot;
     head h;
     places p;
     *out = NULL;
-    if (!read_head(image, bytes, &h, &p))
+    if (!read_head(snapshot, bytes, &h, &p))
         return refuse(err, "what was shared is not a data set");
     qn_data *data = qn__alloc(1, sizeof *data, err);
     if (!data)
