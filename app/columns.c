@@ -8,22 +8,24 @@
 
 enum { WIDEST_NAME = 24, RANGE_ROOM = 40 };
 
+static void add_value(column *c, double v) {
+    c->missing += isnan(v) != 0;
+    c->whole &= isnan(v) || v == floor(v);
+    c->least = v < c->least ? v : c->least;
+    c->greatest = v > c->greatest ? v : c->greatest;
+}
+
 column *columns_find(const qn_data *data) {
     const uint32_t features = qn_data_features(data);
     const uint64_t items = qn_data_items(data);
-    const int bytes = qn_data_type_of(data) == QN_U8;
-    const void *values = qn_data_values(data);
+    const uint8_t *byte = qn_data_values(data);
+    const float *number = qn_data_values(data);
     column *columns = malloc(features * sizeof *columns);
     for (uint32_t k = 0; columns && k < features; k++)
         columns[k] = (column){.least = HUGE_VAL, .greatest = -HUGE_VAL, .whole = 1};
-    for (uint64_t i = 0; columns && i < items * features; i++) {
-        column *c = &columns[i % features];
-        const double v = bytes ? ((const uint8_t *)values)[i] : (double)((const float *)values)[i];
-        c->missing += isnan(v) != 0;
-        c->whole &= isnan(v) || v == floor(v);
-        c->least = v < c->least ? v : c->least;
-        c->greatest = v > c->greatest ? v : c->greatest;
-    }
+    for (uint64_t i = 0; columns && i < items; i++)
+        for (uint32_t k = 0; k < features; k++)
+            add_value(&columns[k], qn_data_type_of(data) == QN_U8 ? *byte++ : (double)*number++);
     for (uint32_t k = 0; columns && k < features; k++)
         if (columns[k].missing == items)
             columns[k].least = columns[k].greatest = 0;

@@ -37,7 +37,7 @@ static const option info_options[] = {
 typedef struct summary {
     double least, greatest;
     uint64_t *counts; /* items of each class; NULL without labels, or with too many classes */
-    column *column;   /* of each feature; NULL: they are pixels */
+    column *column;   /* of each feature */
     uint32_t classes, rows, columns;
 } summary;
 
@@ -63,20 +63,27 @@ static void find_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
         *rows = *columns = side;
 }
 
-static int summarise(const qn_data *data, summary *s) {
-    uint64_t n = qn_data_items(data), values = n * qn_data_features(data);
-    const int32_t *labels = qn_data_labels(data);
-    *s = (summary){.least = HUGE_VAL, .greatest = -HUGE_VAL, .classes = qn_data_classes(data)};
-    for (uint64_t i = 0; i < values; i++) {
-        double v = value_at(data, i);
-        s->least = v < s->least ? v : s->least;
-        s->greatest = v > s->greatest ? v : s->greatest;
+/* The least and the greatest value of all columns, where a value is not missing. */
+static void find_range(const qn_data *data, summary *s) {
+    for (uint32_t k = 0; k < qn_data_features(data); k++) {
+        const column *c = &s->column[k];
+        if (c->missing == qn_data_items(data))
+            continue;
+        s->least = c->least < s->least ? c->least : s->least;
+        s->greatest = c->greatest > s->greatest ? c->greatest : s->greatest;
     }
     if (s->least > s->greatest) /* every value is missing */
         s->least = s->greatest = 0;
-    find_size(data, &s->rows, &s->columns);
-    if (s->rows == 0 && !(s->column = columns_find(data)))
+}
+
+static int summarise(const qn_data *data, summary *s) {
+    const uint64_t n = qn_data_items(data);
+    const int32_t *labels = qn_data_labels(data);
+    *s = (summary){.least = HUGE_VAL, .greatest = -HUGE_VAL, .classes = qn_data_classes(data)};
+    if (!(s->column = columns_find(data)))
         return message_fail(QN_MEMORY, "out of memory", "", "");
+    find_range(data, s);
+    find_size(data, &s->rows, &s->columns);
     /* A single large label must not cause gigabytes of counters. */
     if (!labels || s->classes > MOST_COUNTED)
         return -1;
@@ -110,7 +117,7 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_number("max", s->greatest);
     json_count("rows", s->rows);
     json_count("columns", s->columns);
-    if (s->column)
+    if (s->rows == 0)
         columns_print_json(data, s->column);
     json_message("note", qn_data_note(data));
     json_text("digest", qn_data_digest(data));
@@ -175,7 +182,7 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
     printf(", %s, from %g to %g\n", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats",
            s->least, s->greatest);
     print_label(data, s);
-    if (s->column)
+    if (s->rows == 0)
         columns_print(data, s->column, MOST_PRINTED);
     printf("digest    %s\n", qn_data_digest(data));
 }

@@ -156,25 +156,40 @@ static const char *take_special(const qn__special *special, const char *at, cons
 
 static int is_feature(qn__way way) { return way == QN__WAY_GAPS || way == QN__WAY_CATEGORY; }
 
+/* The cells of `count` plain features; NULL where one is no byte, or missing. */
+static const char *take_bytes(const char *at, const char *end, char separator, uint64_t count,
+                              uint8_t *values, int *done) {
+    int last = *done;
+    for (uint64_t i = 0; i < count; i++) {
+        if (last)
+            return NULL;
+        at = take_byte(at, end, separator, &values[i]);
+        if (!at)
+            return NULL;
+        at = step_over(at, end, &last);
+    }
+    *done = last;
+    return at;
+}
+
 const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char *end,
                           uint8_t *values, void *label) {
-    const qn__special *special = shape->special;
+    uint64_t column = 0;
     int done = 0;
-    for (uint64_t column = 0; column < shape->columns; column++) {
+    for (const qn__special *special = shape->special; at; special++) {
+        const uint64_t stop = special->column < shape->columns ? special->column : shape->columns;
+        at = take_bytes(at, end, shape->separator, stop - column, values, &done);
+        values += stop - column;
+        column = stop + 1;
+        if (!at || stop == shape->columns)
+            break;
+        qn__cell cell;
+        qn__row_fault fault;
         if (done)
             return NULL;
-        if (column == special->column) {
-            qn__cell cell;
-            qn__row_fault fault;
-            at = take_special(special, at, end, shape->separator, NULL, label, &cell, &fault);
-            if (fault != QN__ROW_FINE)
-                return NULL;
-            special++;
-        } else {
-            at = take_byte(at, end, shape->separator, values++);
-            if (!at)
-                return NULL;
-        }
+        at = take_special(special, at, end, shape->separator, NULL, label, &cell, &fault);
+        if (fault != QN__ROW_FINE)
+            return NULL;
         at = step_over(at, end, &done);
     }
     return done ? at : NULL;
@@ -227,18 +242,21 @@ static const char *fail_row(const qn__csv_shape *shape, const char *line, const 
 const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
                            float *values, void *label, qn__row_failure *failure) {
     const qn__special *special = shape->special;
-    const char *line = at;
+    const uint64_t columns = shape->columns;
+    const char separator = shape->separator, *line = at;
+    uint64_t next = special->column;
     int done = 0;
-    for (uint64_t column = 0; column < shape->columns; column++) {
-        qn__cell cell = {0};
+    for (uint64_t column = 0; column < columns; column++) {
+        qn__cell cell;
         qn__row_fault fault;
         if (done)
             return fail_ragged(shape, line, end, failure);
-        if (column == special->column) {
-            at = take_special(special, at, end, shape->separator, values, label, &cell, &fault);
-            values += is_feature(special++->way);
+        if (column == next) {
+            at = take_special(special, at, end, separator, values, label, &cell, &fault);
+            values += is_feature(special->way);
+            next = (++special)->column;
         } else {
-            at = take_float(at, end, shape->separator, values++, &cell, &fault);
+            at = take_float(at, end, separator, values++, &cell, &fault);
         }
         if (fault != QN__ROW_FINE)
             return fail_row(shape, line, end, fault, column, &cell, failure);
