@@ -246,8 +246,11 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     int code = -1;
     if (qn_model_share(ranks_cluster(), ranks_data_from_first(), model_path, &model, &err) != QN_OK)
         code = ranks_failed(&err);
+    source_flags from = f->from;
+    if (code < 0 && qn_model_classes(model) == 0)
+        from.task = "regress"; /* even where all labels are whole numbers */
     if (code < 0)
-        code = source_open(f->from.data, f->from.labels, &f->from, f->compute.threads,
+        code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,
                            qn_model_label_name(model), &data);
     if (code < 0)
         code = ranks_agree(check_shape(f, model_path, model, data), NULL, 0, 0);

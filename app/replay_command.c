@@ -262,8 +262,11 @@ static int replay(const replay_flags *f, const char *path) {
         (f->init_from && qn_model_share(ranks_cluster(), ranks_data_from_first(), f->init_from,
                                         &start, &err) != QN_OK))
         code = ranks_failed(&err);
+    source_flags flags = f->from;
+    if (code < 0 && !flags.task && f->from.data) /* labels are again what they were */
+        flags.task = qn_model_classes(model) == 0 ? "regress" : "classify";
     if (code < 0)
-        code = sources_open(&f->from, f->compute.threads, qn_model_label_name(model), &from);
+        code = sources_open(&flags, f->compute.threads, qn_model_label_name(model), &from);
     if (code < 0)
         code = train_from(f, path, model, start, &from);
     sources_close(&from);

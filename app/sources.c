@@ -208,11 +208,15 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
                        : draw_embedded(out);
     if (code < 0 && qn_data_label_name(out->train))
         label = qn_data_label_name(out->train);
+    /* Labels of the other sets are of the same kind, even where all of them are whole numbers. */
+    source_flags others = *f;
+    if (code < 0 && !f->task && qn_data_target(out->train) == QN_TARGET_REAL)
+        others.task = "regress";
     if (code < 0 && f->test)
-        code = source_open(f->test, f->test_labels, f, threads, label, &out->test);
+        code = source_open(f->test, f->test_labels, &others, threads, label, &out->test);
     out->valid_fraction = valid_fraction(f);
     if (code < 0 && f->valid && !is_number(f->valid))
-        code = source_open(f->valid, f->valid_labels, f, threads, label, &out->valid);
+        code = source_open(f->valid, f->valid_labels, &others, threads, label, &out->valid);
     return code;
 }
 

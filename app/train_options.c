@@ -292,10 +292,7 @@ int train_options_check(const train_flags *f, const arguments *given) {
     const int stepwise = f->schedule && strcmp(f->schedule, "step") == 0;
     const int huber = f->loss && strcmp(f->loss, "huber") == 0;
     char with[48], schedule[48], loss[48];
-    if (f->loss)
-        snprintf(loss, sizeof loss, "loss %.20s", f->loss);
-    else
-        snprintf(loss, sizeof loss, "the default of --loss");
+    snprintf(loss, sizeof loss, "loss %.20s", f->loss ? f->loss : "cross-entropy");
     snprintf(with, sizeof with, "optimizer %.20s", optimizer);
     snprintf(schedule, sizeof schedule, "schedule %.20s", f->schedule ? f->schedule : "constant");
     const int plain = f->optimizer && strcmp(f->optimizer, "sgd") == 0;
