@@ -29,6 +29,8 @@ IDX = "--data {images} --labels {labels} --scale unit "
 SMALL = "--epochs 2 --seed 3 --batch 64 "
 TWO = '--model "dense 24 tanh; dense 10 softmax" '
 
+REAL = '--model "dense 24 relu; dense 1" --data {real} --scale standard '
+
 # name: what follows `quern train`, as one would type it; {words} are files of make_data.
 RECIPES = {
     # losses and activations
@@ -99,6 +101,20 @@ RECIPES = {
                     " --lr 0.1000000089406967163085937499 --lr-step 1 --lr-gamma"
                     " 0.30000002682209014892578125001 --momentum 0.899999976158142089843750001"
                     " --weight-decay 1e-41",
+    # losses of other sums, with classes and with real labels; one output for two classes
+    "mae-classes": IDX + SMALL + TWO + "--loss mae --lr 0.2",
+    "huber-classes": IDX + SMALL + '--model "dense 24 relu; dense 10 sigmoid" --loss huber'
+                     " --delta 0.25 --lr 0.2",
+    "real-mse-valid": SMALL + REAL + "--loss mse --optimizer adam --lr 0.02 --valid 0.2",
+    "real-mae": SMALL + REAL + "--loss mae --lr 0.02 --momentum 0.9 --grain 7",
+    "real-huber": SMALL + '--model "dense 24 tanh dropout 0.2; dense 1 tanh" --data {real} --scale'
+                  " standard --loss huber --delta 0.3 --optimizer adam --lr 0.003",
+    "real-whole": SMALL + REAL.replace("real", "whole") + "--task regress --loss mse --lr 0.02"
+                  " --optimizer sgd",
+    "binary": SMALL + '--model "dense 24 tanh dropout 0.2; dense 1 sigmoid" --data {pair} --scale'
+              " standard --loss binary --lr 0.2",
+    "binary-one-layer": '--epochs 2 --seed 3 --model "dense 1 sigmoid" --data {pair} --scale none'
+                        " --loss binary --optimizer adamw --lr 0.01 --batch 50 --grain 7",
     # the same data in other clothes: the same models as tanh-mse-sgd
     "from-idx-gz": SMALL + TWO + "--data {images_gz} --labels {labels_gz} --scale unit --loss mse"
                    " --optimizer sgd --lr 0.5",
@@ -139,6 +155,11 @@ INTEGERS = {
     "i21-tiny-standard": SMALL + TWO + "--data {tiny} --scale standard --loss mse --lr 0.1",
     "i14-hard-standard": SMALL + TWO + "--data {hard} --label last --scale standard --loss mse"
                          " --lr 0.05",
+    # real labels, and one output for two classes
+    "i14-real-huber": SMALL + REAL + "--loss huber --delta 0.3 --lr 0.05 --momentum 0.9",
+    "i21-real-mae": SMALL + REAL + "--loss mae --optimizer adam --lr 0.02 --grain 9",
+    "i7-binary": SMALL + '--model "dense 70 relu; dense 1 sigmoid" --data {pair} --scale standard'
+                 " --loss binary --lr 0.1",
     # bytes that a block of 14 bits holds exactly
     "i14-bytes-fraction": "--epochs 2 --seed 3 --batch 50 --grain 7 " + WIDE + "--data {images}"
                           " --labels {labels} --scale fraction --momentum 0.9 --lr 0.05",
@@ -178,7 +199,7 @@ def make_data(command, folder):
     pixels = [raw[16 + i * size:16 + (i + 1) * size] for i in range(count)]
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
-                          "tiny", "named", "signed")}
+                          "tiny", "named", "signed", "real", "whole", "pair")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -217,9 +238,23 @@ def make_data(command, folder):
         writer = csv.writer(out)
         writer.writerow([f"p{k}" for k in range(0, size, 8)] + ["class"])
         writer.writerows([*row[::8], 40 * kind - 100] for kind, row in zip(kinds[8:], pixels))
+    write_real(files, pixels, kinds[8:])
     for plain, packed in ((files["csv"], "csv_gz"), (images, "images_gz"), (labels, "labels_gz")):
         files[packed].write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
     return {**files, "images": images, "labels": labels}
+
+
+def write_real(files, pixels, kinds):
+    """Features with decimals, and as labels prices far from 0, whole numbers that may be negative,
+    and two classes."""
+    cells = [[f"{(row[k] - 80) / 10:.2f}" for k in range(8, 784, 32)] for row in pixels]
+    ink = [sum(row) for row in pixels]
+    labels = {"real": [f"{200000 + n * 3.7 - 9000 * kind:.2f}" for n, kind in zip(ink, kinds)],
+              "whole": [str(n // 50 - 600) for n in ink],
+              "pair": [str(kind % 2) for kind in kinds]}
+    for name, column in labels.items():
+        with open(files[name], "w", newline="") as out:
+            csv.writer(out).writerows([label, *row] for label, row in zip(column, cells))
 
 
 def hard_cells(row):

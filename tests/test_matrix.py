@@ -25,7 +25,7 @@ import recipes
 ALL = recipes.FLOATS
 INTEGERS = list(recipes.INTEGERS)
 A_FEW = ["tanh-mse-sgd", "dropout", "adamw", "cosine-warmup", "batch-50-grain-7", "from-csv-gz",
-         "decimals-standard"]
+         "decimals-standard", "real-huber", "binary"]
 # Those whose steps have grains enough for uneven shares: 8 and 300, the others have 2.
 MANY_GRAINS = ["batch-50-grain-7", "batch-300-grain-1"]
 
@@ -44,7 +44,7 @@ LONG_BUILDS = ["debug", "clang-debug"]
 
 # The same for integers; threads share the panels of a product, and the grains of a gradient.
 FEW_INTEGERS = ["i14-relu-momentum", "i7-adamw", "i21-unit-20", "i14-batch-50-grain-7"]
-SOME_INTEGERS = [*FEW_INTEGERS, "i14-deep-dropout", "i21-batch-300-grain-1"]
+SOME_INTEGERS = [*FEW_INTEGERS, "i14-real-huber", "i14-deep-dropout", "i21-batch-300-grain-1"]
 INTEGER_BUILDS = {
     "release": (INTEGERS, [1, 3]),
     "clang": (FEW_INTEGERS, [2]),

@@ -265,14 +265,14 @@ static float loss_slope(const qn__program *p, float d) {
     return 2.0f * d;
 }
 
-/* 7.5 */
+/* 7.6 */
 static float loss_binary(float z, uint32_t label) {
     const float v = label ? -z : z;
     const float above = v > 0.0f ? v : 0.0f;
     return above + qn__log(1.0f + qn__exp(-fabsf(v)));
 }
 
-/* 7.2, 7.3, 7.5 */
+/* 7.2, 7.3, 7.6 */
 float qn__reference_loss(const qn__reference *r, uint32_t label) {
     const uint32_t last = r->program->layers - 1;
     const made *m = &r->made[last];

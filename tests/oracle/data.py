@@ -95,6 +95,15 @@ def label_column(label, names, width):
     return width - 1 if label == "last" else int(label) - 1
 
 
+def real_labels(cells, task):
+    """2.1: the labels as floats where they are real numbers, else None."""
+    if not all(is_number(cell) for cell in cells):
+        return None
+    if task != "regress" and all(Fraction(cell).denominator == 1 for cell in cells):
+        return None
+    return np.array([from_text(cell) for cell in cells], dtype=np.float32)
+
+
 def classes_of_cells(cells):
     """2.1: (labels, names of the classes, or [] where labels are class numbers)."""
     if not all(is_number(cell) for cell in cells):
@@ -109,7 +118,7 @@ def classes_of_cells(cells):
     return [distinct.index(value) for value in values], [str(value) for value in distinct]
 
 
-def read(path, labels_path=None, label="1"):
+def read(path, labels_path=None, label="1", task="auto"):
     """2.1: (table, labels, names); the names are those of 11.6, or None."""
     content = read_bytes(path)
     if is_idx(content):
@@ -119,12 +128,15 @@ def read(path, labels_path=None, label="1"):
     names, rows = read_csv(content)
     width = len(rows[0])
     column = label_column(label, names, width)
-    labels, classes = classes_of_cells([row[column] for row in rows])
+    cells = [row[column] for row in rows]
+    real = real_labels(cells, task)
+    labels, classes = ([], []) if real is not None else classes_of_cells(cells)
     header = names or [None] * width
-    table = {"label": header[column], "target": "class" if classes else "index",
+    target = "real" if real is not None else "class" if classes else "index"
+    table = {"label": header[column], "target": target,
              "classes": classes, "features": header[:column] + header[column + 1 :]}
     values = table_of_cells([row[:column] + row[column + 1 :] for row in rows])
-    return values, np.array(labels, dtype=np.uint32), table
+    return values, np.array(labels, dtype=np.uint32) if real is None else real, table
 
 
 def block_digest(content):
@@ -140,9 +152,10 @@ def digest(table, labels):
     text = b"quern data 1\n"
     text += bytes([1 if u8 else 2])
     text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
-    text += bytes([1])  # there are labels: nothing can be trained without
+    real = labels.dtype == np.float32
+    text += bytes([2 if real else 1])  # there are labels: nothing can be trained without
     text += block_digest(table.tobytes() if u8 else table.astype("<f4").tobytes())
-    text += block_digest(labels.astype("<u4").tobytes())
+    text += block_digest(labels.astype("<f4" if real else "<u4").tobytes())
     return hashlib.sha256(text).hexdigest()
 
 

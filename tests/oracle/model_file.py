@@ -61,7 +61,7 @@ def recipe_text(recipe):
     more = {key: recipe.get(key, default) for key, default in MORE.items()}
     if is_trivial(more["table"]):
         more["table"] = None
-    second = more != MORE
+    second = more != MORE or recipe["loss"] not in ("cross-entropy", "mse")
     assert set(recipe) - set(MORE) == set(KEYS) - {"contract"}
     recipe = {**recipe, "contract": 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
@@ -87,8 +87,9 @@ def model_bytes(recipe, tensors):
     return len(header).to_bytes(8, "little") + header + body
 
 
-def tensors_of(layers, stats):
-    """12.2: names and arrays; `stats` is (mean, deviation, inverse) or None."""
+def tensors_of(layers, stats, target=None):
+    """12.2: names and arrays; `stats` is (mean, deviation, inverse) or None, `target` is (mean,
+    deviation) of real labels or None."""
     tensors = []
     for l, layer in enumerate(layers):
         tensors.append((f"layer{l}.weight", layer.weight))
@@ -96,6 +97,9 @@ def tensors_of(layers, stats):
     if stats is not None:
         tensors.append(("scale.mean", stats[0]))
         tensors.append(("scale.deviation", stats[1]))
+    if target is not None:
+        tensors.append(("target.mean", target[0]))
+        tensors.append(("target.deviation", target[1]))
     return tensors
 
 

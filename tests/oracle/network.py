@@ -148,28 +148,52 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS):
     return passes
 
 
-def classes(passes):
-    """6.6: the smallest index of the greatest of the last outputs."""
+def classes(passes, loss):
+    """6.6: the smallest index of the greatest of the last outputs; 0 or 1 with one output."""
+    if loss == "binary":
+        return (passes[-1].y[:, 0] > F(0.5)).astype(np.int64)
     return passes[-1].y.argmax(axis=1)
 
 
-def targets(labels, outputs):
-    """7.1."""
+def targets(loss, labels, outputs):
+    """7.1: real labels, as floats, are their own targets."""
+    if labels.dtype == np.float32 or loss == "binary":
+        return labels.astype(np.float32)[:, None]
     return (labels[:, None] == np.arange(outputs)).astype(np.float32)
 
 
-def losses(loss, passes, labels):
-    """7.2, 7.3: the loss of each item."""
+def losses(loss, passes, labels, delta=ZERO):
+    """7.2, 7.3, 7.6: the loss of each item; `delta` is that of huber."""
     last = passes[-1]
     if loss == "cross-entropy":
         m, s, _ = softmax(last.z)
         chosen = np.take_along_axis(last.z, labels[:, None].astype(np.int64), axis=1)
         return (elementary.log(s) - (chosen - m))[:, 0]
-    d = last.y - targets(labels, last.y.shape[1])
+    if loss == "binary":
+        v = np.where(labels == 1, -last.z[:, 0], last.z[:, 0])
+        w = np.where(v > 0, v, ZERO)
+        return w + elementary.log(ONE + elementary.exp(-np.abs(v)))
+    d = last.y - targets(loss, labels, last.y.shape[1])
     sums = np.zeros(len(d), dtype=np.float32)
     for j in range(d.shape[1]):
-        sums = fma(d[:, j], d[:, j], sums)
+        a = np.abs(d[:, j])
+        if loss == "mae":
+            sums = sums + a
+        elif loss == "huber":
+            m = np.where(a < delta, a, delta)
+            sums = sums + m * (a - F(0.5) * m)
+        else:
+            sums = fma(d[:, j], d[:, j], sums)
     return sums
+
+
+def slope(loss, d, delta):
+    """8.3: s."""
+    if loss == "mae":
+        return np.where(d > 0, ONE, np.where(d < 0, -ONE, ZERO))
+    if loss == "huber":
+        return np.where(np.abs(d) < delta, d, np.where(d > 0, delta, -delta))
+    return F(2) * d
 
 
 def loss_units(values, grain):
@@ -196,12 +220,12 @@ def through(activation, e, y):
     return e
 
 
-def last_delta(loss, layer, y, labels, unit):
+def last_delta(loss, layer, y, labels, unit, delta=ZERO):
     """8.2, 8.3: delta of the last layer, in units of 2^-unit."""
-    d = y - targets(labels, layer.outputs)
-    if loss == "cross-entropy":
+    d = y - targets(loss, labels, layer.outputs)
+    if loss in ("cross-entropy", "binary"):
         return d * F(2.0**unit)
-    g = (F(2) * d) * F(2.0**unit)
+    g = slope(loss, d, delta) * F(2.0**unit)
     if layer.activation != "softmax":
         return through(layer.activation, g, y)
     c = np.zeros(len(y), dtype=np.float32)
@@ -210,9 +234,9 @@ def last_delta(loss, layer, y, labels, unit):
     return y * (g - c[:, None])
 
 
-def deltas(loss, layers, passes, labels, unit, product=CHAINS):
-    """8.2 to 8.5: delta (items, out) of every layer."""
-    result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit)]
+def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO):
+    """8.2 to 8.5: delta (items, out) of every layer; `delta` is that of huber."""
+    result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit, delta)]
     for l in range(len(layers) - 1, 0, -1):
         below = passes[l - 1]
         e = product.backward(result[0], layers[l].weight)

@@ -15,7 +15,7 @@ import data
 import network
 import products
 import scale
-from binary32 import ZERO, from_text
+from binary32 import ONE, ZERO, from_text
 from model_file import model_bytes, tensors_in, tensors_of
 from optimise import Optimiser, Schedule, Settings
 from order import permutation
@@ -36,7 +36,9 @@ def arguments():
     p.add_argument("--scale", choices=("unit", "fraction", "none", "standard"), required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--init", choices=("auto", "glorot", "he", "lecun"), default="auto")
-    p.add_argument("--loss", choices=("mse", "cross-entropy"), required=True)
+    p.add_argument("--loss", choices=("mse", "mae", "huber", "binary", "cross-entropy"), required=True)
+    p.add_argument("--delta", type=number, default=ONE)
+    p.add_argument("--task", choices=("auto", "classify", "regress"), default="auto")
     p.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw"), default="sgd")
     p.add_argument("--momentum", type=number, default=ZERO)
     p.add_argument("--beta1", type=number, default=from_text("0.9"))
@@ -108,6 +110,8 @@ def recipe_of(args, table, labels, names, layers, settings):
         "seed": args.seed,
         "unit": args.unit,
         "table": names,
+        "task": "regress" if labels.dtype == np.float32 else "classify",
+        "delta": args.delta if args.loss == "huber" else ZERO,
         "keep": args.keep,
         "patience": args.patience,
         "init_from": digest_of(args.init_from) if args.init_from else "",
@@ -123,7 +127,7 @@ def digest_of(path):
 def held_loss(args, layers, product, held, n):
     """7.4: the sum of the losses of the validation items; `n` training items."""
     passes = network.forward(layers, held[0], product=product)
-    values = network.losses(args.loss, passes, held[1])
+    values = network.losses(args.loss, passes, held[1], args.delta)
     return network.loss_units(values, min(args.grain, args.batch, n))
 
 
@@ -154,10 +158,11 @@ def train(args, layers, settings, x, labels, held):
         for s in range(steps):
             items = order[s * args.batch : (s + 1) * args.batch]
             passes = network.forward(layers, x[items], args.seed, epoch, items, product)
-            values = network.losses(args.loss, passes, labels[items])
+            values = network.losses(args.loss, passes, labels[items], args.delta)
             loss += network.loss_units(values, args.grain)
-            right += int((network.classes(passes) == labels[items]).sum())
-            deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product)
+            right += int((network.classes(passes, args.loss) == labels[items]).sum())
+            deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product,
+                                    args.delta)
             sums = network.sums(layers, passes, deltas, args.grain, limit, product)
             flat = [total for pair in sums for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
@@ -192,11 +197,15 @@ def parameters_of(layers):
 
 def main():
     args = arguments()
-    table, labels, names = data.read(args.data, args.labels, args.label)
+    table, labels, names = data.read(args.data, args.labels, args.label, args.task)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")
     layers = network.parse_model(args.model, table.shape[1])
-    if labels.max() >= layers[-1].outputs:
+    real = labels.dtype == np.float32
+    known = 2 if args.loss == "binary" else layers[-1].outputs
+    if real and (layers[-1].outputs != 1 or args.loss not in ("mse", "mae", "huber")):
+        raise SystemExit("oracle: real labels ask for one output, and for mse, mae or huber")
+    if not real and labels.max() >= known:
         raise SystemExit("oracle: a label is not less than the number of last outputs")
     if args.loss == "cross-entropy" and layers[-1].activation != "softmax":
         raise SystemExit("oracle: cross-entropy asks for softmax at the end")
@@ -208,11 +217,15 @@ def main():
     stats = scale.statistics(table[chosen]) if args.scale == "standard" else None
     x = scale.inputs(table, args.scale, stats)
     held = (x[others], labels[others]) if len(others) else None
+    target = None
+    if real:
+        labels, target = scale.targets(labels, chosen)
+        held = held and (held[0], labels[others])
     train(args, layers, settings, x[chosen], labels[chosen], held)
 
     if not all(np.isfinite(array).all() for array in parameters_of(layers)):
         raise SystemExit("oracle: a parameter is not finite")  # 8.7
-    content = model_bytes(recipe, tensors_of(layers, stats))
+    content = model_bytes(recipe, tensors_of(layers, stats, target))
     with open(args.output, "wb") as file:
         file.write(content)
     print(f"model {hashlib.sha256(content).hexdigest()}")

@@ -40,3 +40,9 @@ def inputs(table, scaling, stats):
         mean, _, inverse = stats
         return (x - mean) * inverse
     return x
+
+
+def targets(labels, chosen):
+    """5.3: the scaled labels of all items, and (mean, deviation) of the training items."""
+    mean, deviation, inverse = statistics(labels[chosen][:, None])
+    return (labels - mean) * inverse, (mean, deviation)

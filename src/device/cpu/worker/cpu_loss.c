@@ -102,7 +102,7 @@ INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32
         o->loss[i] = o->loss[i] - (o->at_label[i] - o->max[i]);
 }
 
-/* 7.5, 8.2 */
+/* 7.6, 8.2 */
 INLINE void binary(const uint32_t lanes, float scale, const float *y, loss_state *o, float *delta) {
     for (uint32_t i = 0; i < lanes; ++i) {
         delta[i] = (y[i] - o->target[i]) * scale;
