@@ -145,6 +145,9 @@ INTEGERS = {
     # gradients that are rounded to units: partly, and nearly away
     "i21-unit-20": IDX + SMALL + TWO + "--loss mse --lr 0.2 --unit 20",
     "i14-unit-0": IDX + SMALL + TWO + "--loss mse --lr 0.2 --unit 0 --grain 64",
+    # zeros and ones of texts beside numbers
+    "i14-missing-mean": TWO + "--epochs 2 --seed 3 --batch 50 --grain 7 --data {typed} --label kind"
+                        " --missing mean --scale standard --loss cross-entropy --lr 0.05",
     # features of every size in one block, and the same made equal
     "i14-sizes-none": SMALL + '--model "dense 24 tanh; dense 10 sigmoid" --data {sizes} --scale'
                       " none --loss mse --lr 0.01",
@@ -173,6 +176,15 @@ NAMES = {
                      " --valid 0.2",
 }
 RECIPES |= NAMES
+# Missing values and columns of texts (docs/exactness.md 2.6 and 2.7).
+TYPED = SMALL + TWO + "--data {typed} --label kind "
+RECIPES |= {
+    "missing-mean": TYPED + "--missing mean --scale standard --loss cross-entropy --lr 0.05",
+    "missing-median": TYPED + "--missing median --scale none --loss mse --lr 0.01 --valid 0.3",
+    "missing-zero": TYPED + "--missing zero --scale standard --loss mse --lr 0.2",
+    "missing-drop": TYPED + "--missing drop --scale standard --loss cross-entropy --lr 0.05"
+                    " --valid 0.2",
+}
 FLOATS = list(RECIPES)  # names of those above
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
@@ -199,7 +211,7 @@ def make_data(command, folder):
     pixels = [raw[16 + i * size:16 + (i + 1) * size] for i in range(count)]
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
-                          "tiny", "named", "signed", "real", "whole", "pair")}
+                          "tiny", "named", "signed", "real", "whole", "pair", "typed")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -233,6 +245,17 @@ def make_data(command, folder):
         writer.writerows([*cells[:20], CLASS_NAMES[kind], *cells[20:]]
                          for kind, row in zip(kinds[8:], pixels)
                          for cells in [[f"{row[k] / 8 - 3:.3f}" for k in range(0, size, 16)]])
+    # Numbers and texts, some missing in every fourth item.
+    words = ["low", "Mid", "h\u00f6her", "4"]
+    with open(files["typed"], "w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow([f"c{k}" for k in range(0, size, 16)] + ["kind"])
+        for i, (kind, row) in enumerate(zip(kinds[8:], pixels)):
+            cells = [words[row[k] // 64] if k % 80 == 0 else f"{row[k] / 7 - 9:.6g}"
+                     for k in range(0, size, 16)]
+            gaps = [""] * 2 + ["NA", "?", "-nan"]
+            writer.writerow([gaps[(i + k) % 5] if i % 4 == 1 and (i + k) % 3 == 0 else cell
+                             for k, cell in enumerate(cells)] + [kind])
     # Bytes, and classes with numbers that are not those from 0.
     with open(files["signed"], "w", newline="") as out:
         writer = csv.writer(out)

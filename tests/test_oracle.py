@@ -400,6 +400,53 @@ JOBS = {
             "--grain": 600,
         },
     ),
+    "typed-mean": (
+        "csv-typed",
+        {
+            "--scale": "standard",
+            "--model": "dense 7 relu; dense 4 softmax",
+            "--loss": "mse",
+            "--lr": "0.2",
+            "--label": "kind",
+            "--missing": "mean",
+            "--valid": "0.25",
+        },
+    ),
+    "typed-median": (
+        "csv-empty",
+        {
+            "--scale": "none",
+            "--model": "dense 4 softmax",
+            "--loss": "cross-entropy",
+            "--lr": "0.01",
+            "--label": "kind",
+            "--missing": "median",
+        },
+    ),
+    "typed-zero": (
+        "csv-typed",
+        {
+            "--scale": "standard",
+            "--model": "dense 6 tanh; dense 4 softmax",
+            "--loss": "mse",
+            "--lr": "0.2",
+            "--label": "kind",
+            "--missing": "zero",
+            "--arith": "i14",
+        },
+    ),
+    "typed-drop": (
+        "csv-typed",
+        {
+            "--scale": "standard",
+            "--model": "dense 6 tanh; dense 4 softmax",
+            "--loss": "cross-entropy",
+            "--label": "kind",
+            "--missing": "drop",
+            "--valid": "0.4",
+            "--early-stopping": 1,
+        },
+    ),
     "early-stopping": (
         "idx",
         {
@@ -509,7 +556,7 @@ def idx(array):
 
 @pytest.fixture(scope="session")
 def sets(tmp_path_factory):
-    """Four data sets, as options. Classes have centres, so that something can be learned."""
+    """Data sets, as options. Classes have centres, so that something can be learned."""
     folder = tmp_path_factory.mktemp("oracle")
     generator = np.random.default_rng(2026)
 
@@ -540,6 +587,20 @@ def sets(tmp_path_factory):
     found["csv-u8-gz"] = {
         "--data": write(folder / "bytes.csv.gz", ("\n".join(rows) + "\n").encode())
     }
+
+    # Numbers and texts, each missing here and there; `twos` holds both zeros and a subnormal number.
+    # A second file has one more column, in which nothing stands that could be fitted.
+    towns = ["Ulm", "Bern", "\u00c5bo", "none", "7"]
+    rows = ["a,town,twos,kind,size"]
+    for i, (value, kind) in enumerate(zip(floats, kinds)):
+        town = towns[(int(kind) + generator.integers(0, 2)) % 5]
+        cells = [f"{value[0]:.9g}", town, ["-0", "0.1", "1e-45", "-2"][i % 4]]
+        cells = [cell if (i + k) % 9 else ["", "NA", "?"][i % 3] for k, cell in enumerate(cells)]
+        rows.append(",".join([*cells, str(kind), str(i % 7)]))
+    content = "\n".join(rows) + "\n"
+    found["csv-typed"] = {"--data": write(folder / "typed.csv", content.encode())}
+    content = "\n".join("," + row if i else "empty," + row for i, row in enumerate(rows)) + "\n"
+    found["csv-empty"] = {"--data": write(folder / "empty.csv", content.encode())}
 
     # What CSV allows beside: a byte order mark, semicolons, CR LF, quotes, blanks, leading zeros,
     # 3.0 for a label.
@@ -661,6 +722,7 @@ def test_the_jobs_reach_everything_the_text_defines():
         "--schedule": {"constant", "step", "cosine"},
         "--scale": {"none", "unit", "fraction", "standard"},
         "--init": {None, "he", "glorot", "lecun"},
+        "--missing": {None, "mean", "median", "zero", "drop"},
     }
     for option, values in reached.items():
         assert values <= {job.get(option) for job in jobs}, option
@@ -671,7 +733,9 @@ def test_the_jobs_reach_everything_the_text_defines():
     assert any(job["--batch"] % job["--grain"] for job in jobs)
     assert any(ITEMS % job["--batch"] % job["--grain"] for job in jobs)
     # Both types of data come in, and the digest of the data tells them apart.
-    assert {name for name, _ in JOBS.values()} == {"idx", "csv-f32", "csv-u8-gz", "csv-odd"}
+    assert {name for name, _ in JOBS.values()} == {
+        "idx", "csv-f32", "csv-u8-gz", "csv-odd", "csv-typed", "csv-empty"
+    }
 
 
 def test_the_digest_depends_on_content_alone(tmp_path):

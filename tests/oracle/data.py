@@ -71,21 +71,54 @@ def is_byte(cell):
     return re.fullmatch(r"[0-9]+", cell) is not None and int(cell) <= 255
 
 
-def table_of_cells(rows):
-    """2.1: the type of a CSV table and its values."""
-    if all(is_byte(cell) for row in rows for cell in row):
-        return np.array([[int(cell) for cell in row] for row in rows], dtype=np.uint8)
-    known = {}  # equal texts are read once; a table often holds few different ones
-    for row in rows:
-        for cell in row:
-            if cell not in known:
-                if not is_number(cell):
-                    raise SystemExit(f"oracle: no number: {cell!r}")
-                known[cell] = from_text(cell)
-    table = np.array([[known[cell] for cell in row] for row in rows], dtype=np.float32)
-    if not np.isfinite(table).all():
+def is_missing(cell):
+    """2.1.4."""
+    return re.fullmatch(r"[+-]?(nan|na|n/a|null|#n/a|<na>|\?)?", cell.lower()) is not None
+
+
+def is_none(cell):
+    return re.fullmatch(r"[+-]?none", cell.lower()) is not None
+
+
+def is_infinite(cell):
+    return re.fullmatch(r"[+-]?inf(inity)?", cell.lower()) is not None
+
+
+def categories_of(cells):
+    """2.1.4: the categories of a column, or None for a column of numbers."""
+    numbers = sum(is_number(cell) for cell in cells)
+    texts = sum(not (is_number(cell) or is_missing(cell) or is_none(cell) or is_infinite(cell))
+                for cell in cells)
+    if texts <= numbers:
+        return None
+    present = {cell for cell in cells if not is_missing(cell)}
+    return sorted(present, key=lambda text: text.encode("utf-8"))
+
+
+def value_of(cell, categories):
+    if is_missing(cell) or (categories is None and is_none(cell)):
+        return np.float32(np.nan)
+    if categories is not None:
+        return np.float32(categories.index(cell))
+    if not is_number(cell):
+        raise SystemExit(f"oracle: no number: {cell!r}")
+    value = from_text(cell)
+    if not np.isfinite(value):
         raise SystemExit("oracle: the data hold a number beyond the range of float")
-    return table
+    return value
+
+
+def table_of_cells(rows):
+    """2.1: the type of a CSV table and its values; the categories of each column, or None."""
+    columns = list(zip(*rows))
+    kinds = [categories_of(cells) for cells in columns]
+    if all(is_byte(cell) for row in rows for cell in row):
+        return np.array([[int(cell) for cell in row] for row in rows], dtype=np.uint8), kinds
+    values = []
+    for cells, categories in zip(columns, kinds):
+        known = {cell: value_of(cell, categories) for cell in set(cells)}
+        values.append([known[cell] for cell in cells])
+    return np.array(values, dtype=np.float32).T.copy(), kinds
 
 
 def label_column(label, names, width):
@@ -133,9 +166,10 @@ def read(path, labels_path=None, label="1", task="auto"):
     labels, classes = ([], []) if real is not None else classes_of_cells(cells)
     header = names or [None] * width
     target = "real" if real is not None else "class" if classes else "index"
-    table = {"label": header[column], "target": target,
-             "classes": classes, "features": header[:column] + header[column + 1 :]}
-    values = table_of_cells([row[:column] + row[column + 1 :] for row in rows])
+    values, kinds = table_of_cells([row[:column] + row[column + 1 :] for row in rows])
+    features = [name if categories is None else {"name": name, "categories": categories}
+                for name, categories in zip(header[:column] + header[column + 1 :], kinds)]
+    table = {"label": header[column], "target": target, "classes": classes, "features": features}
     return values, np.array(labels, dtype=np.uint32) if real is None else real, table
 
 

@@ -37,12 +37,16 @@ def names_text(names):
         return "null"
     if isinstance(names, str):
         return quoted(names)
+    if isinstance(names, dict):  # a category column
+        return f'{{"name":{names_text(names["name"])},"categories":{names_text(names["categories"])}}}'
     return "[" + ",".join(names_text(name) for name in names) + "]"
 
 
 def is_trivial(table):
     """11.6: whether there is nothing to remember."""
     def generic(name, k):
+        if isinstance(name, dict):
+            return False
         return name in (None, f"f{k}") or re.fullmatch(r"r[0-9]+c[0-9]+", name) is not None
     return (table is None or table["target"] == "index" and table["label"] in (None, "label")
             and all(generic(name, k) for k, name in enumerate(table["features"])))
@@ -87,9 +91,9 @@ def model_bytes(recipe, tensors):
     return len(header).to_bytes(8, "little") + header + body
 
 
-def tensors_of(layers, stats, target=None):
+def tensors_of(layers, stats, target=None, fill=None):
     """12.2: names and arrays; `stats` is (mean, deviation, inverse) or None, `target` is (mean,
-    deviation) of real labels or None."""
+    deviation) of real labels or None, `fill` that of 2.6 or None."""
     tensors = []
     for l, layer in enumerate(layers):
         tensors.append((f"layer{l}.weight", layer.weight))
@@ -97,6 +101,8 @@ def tensors_of(layers, stats, target=None):
     if stats is not None:
         tensors.append(("scale.mean", stats[0]))
         tensors.append(("scale.deviation", stats[1]))
+    if fill is not None:
+        tensors.append(("table.fill", fill))
     if target is not None:
         tensors.append(("target.mean", target[0]))
         tensors.append(("target.deviation", target[1]))

@@ -1,7 +1,7 @@
 """Trains a network as docs/exactness.md says and writes the model file.
 
 A second program beside `quern train`, written from the text alone: see README.md in this folder.
-The modules follow the text: binary32 (1), data (2), philox (3), order (4), scale (5),
+The modules follow the text: binary32 (1), data and columns (2), philox (3), order (4), scale (5),
 network and products (6 to 8, 15), optimise (9, 10), model_file (11, 12), elementary (13).
 """
 
@@ -11,6 +11,7 @@ from math import ceil
 
 import numpy as np
 
+import columns
 import data
 import network
 import products
@@ -56,6 +57,7 @@ def arguments():
     p.add_argument("--grain", type=int, required=True)
     p.add_argument("--unit", type=int, default=44)
     p.add_argument("--arith", choices=("f32", *products.BITS), default="f32")
+    p.add_argument("--missing", choices=("error", "mean", "median", "zero", "drop"), default="error")
     p.add_argument("--early-stopping", dest="patience", type=int, default=0)
     p.add_argument("--keep", choices=("last", "best"))
     p.add_argument("--init-from")
@@ -109,6 +111,7 @@ def recipe_of(args, table, labels, names, layers, settings):
         "epochs": args.epochs,
         "seed": args.seed,
         "unit": args.unit,
+        "missing": args.missing,
         "table": names,
         "task": "regress" if labels.dtype == np.float32 else "classify",
         "delta": args.delta if args.loss == "huber" else ZERO,
@@ -200,7 +203,9 @@ def main():
     table, labels, names = data.read(args.data, args.labels, args.label, args.task)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")
-    layers = network.parse_model(args.model, table.shape[1])
+    kinds = columns.kinds_of(names, table.shape[1])
+    width = sum(1 if categories is None else len(categories) for categories in kinds)
+    layers = network.parse_model(args.model, width)
     real = labels.dtype == np.float32
     known = 2 if args.loss == "binary" else layers[-1].outputs
     if real and (layers[-1].outputs != 1 or args.loss not in ("mse", "mae", "huber")):
@@ -212,9 +217,18 @@ def main():
     settings = settings_of(args)
     recipe = recipe_of(args, table, labels, names, layers, settings)
 
+    whole = columns.complete(table)
+    if args.missing == "error" and len(whole) < len(table):
+        raise SystemExit("oracle: values are missing")
+    if args.missing == "drop":
+        table, labels = table[whole], labels[whole]
     chosen = data.training_items(args.seed, len(table), args.valid)
     others = np.setdiff1d(np.arange(len(table)), chosen)
-    stats = scale.statistics(table[chosen]) if args.scale == "standard" else None
+    fill = columns.fill_of(table[chosen], kinds, args.missing)
+    table = columns.inputs_of(table, kinds, fill)
+    stats = None
+    if args.scale == "standard":
+        stats = columns.unscaled_categories(scale.statistics(table[chosen]), kinds)
     x = scale.inputs(table, args.scale, stats)
     held = (x[others], labels[others]) if len(others) else None
     target = None
@@ -225,7 +239,9 @@ def main():
 
     if not all(np.isfinite(array).all() for array in parameters_of(layers)):
         raise SystemExit("oracle: a parameter is not finite")  # 8.7
-    content = model_bytes(recipe, tensors_of(layers, stats, target))
+    if args.missing not in ("mean", "median"):
+        fill = None
+    content = model_bytes(recipe, tensors_of(layers, stats, target, fill))
     with open(args.output, "wb") as file:
         file.write(content)
     print(f"model {hashlib.sha256(content).hexdigest()}")
