@@ -578,6 +578,8 @@ def console_blocks(path):
                 steps.append([line[2:], ""])
             elif steps[-1][0].endswith("\\") and line.startswith("> "):
                 steps[-1][0] = steps[-1][0][:-1] + line[2:]
+            elif line.startswith("> "):
+                steps[-1][0] += "\n" + line[2:]
             else:
                 steps[-1][1] += line + "\n"
     return steps
@@ -585,7 +587,7 @@ def console_blocks(path):
 
 def what_must_agree(text):
     """The digests, accuracies and notes in a text: the same on every machine. Times are not."""
-    told = re.findall(r"accuracy [\d.]+ % \(\d+ of \d+\)|^note: with --arith.*|^\"accuracy.*", text, re.M)
+    told = re.findall(r"accuracy [\d.]+ % \(\d+ of \d+\)|^note: with --arith.*|^\"accuracy.*|^MAE .*|^equal$", text, re.M)
     return HEX.findall(text) + told
 
 
@@ -599,8 +601,9 @@ def in_one_shell(commands, **how):
     return list(zip(map(int, parts[1::2]), parts[0::2]))
 
 
-def test_tutorial(quern, tmp_path):
-    steps = console_blocks(ROOT / "docs" / "tutorial.md")
+@pytest.mark.parametrize("page", ["tutorial.md", "tables.md"])
+def test_pages_to_type_along(quern, tmp_path, page):
+    steps = console_blocks(ROOT / "docs" / page)
     assert len(steps) >= 8
     mpirun = launch.MPIS["openmpi4"]["program"]
     runs = [s for s in steps if shutil.which(mpirun) or not s[0].startswith("mpirun ")]
